@@ -1,5 +1,7 @@
 """The campaign about senders on real paths: what it runs and refuses, its bounds and musts, how they are judged, its page."""
 
+import gzip
+import json
 import math
 
 import numpy as np
@@ -7,9 +9,10 @@ import pytest
 
 from netbuf_gym import rollout, traces
 from netbuf_gym.cli import main
-from netbuf_gym.reproduce import page
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.reproduce import page, table
 from netbuf_gym.reproduce.campaign import Campaign
-from netbuf_gym.reproduce.cells import parts_of
+from netbuf_gym.reproduce.cells import KEYS, TEXTS, parts_of
 from netbuf_gym.reproduce.results import Runs
 from netbuf_gym.reproduce.sender import bounds, claims, measures, schemes, sections, tables, trace_cells, worlds
 from netbuf_gym.reproduce.sender.experiment import SENDER
@@ -334,3 +337,34 @@ def test_musts_speak_of_measures_and_cells_that_there_are():
     assert len({(claim.study, claim.text) for claim in claims.LIMITS}) == len(claims.LIMITS)
     assert set(CLASSIC) < set(PLACES) < set(NAMES) and "receiver_driven" not in NAMES
     assert set(sections.WORLDS) == set(sections.TITLES) == set(STUDIES)
+
+
+def test_the_musts_of_several_training_seeds_are_told_beside_the_same_others(tmp_path, capsys):
+    """Agents' campaigns, here two made by hand, and the runs of others that the page keeps."""
+    docs = tmp_path / "sender.md"
+    docs.write_text("<!-- seeds: written by python -m netbuf_gym.reproduce.page -->\n<!-- end of seeds -->\n")
+    kept = docs.parent / "figures" / "sender"
+    kept.mkdir(parents=True)
+    others = [row("cubic", seed, "rivals", "bbr-1", share=0.1) for seed in range(3)]
+    others += [row("agent", seed, "rivals", "bbr-1", share=0.9) for seed in range(3)]
+    for part, rows in (("links", [row("cubic", seed, utility=-0.5) for seed in range(3)]), ("events", others)):
+        (kept / f"rows-{part}.csv.gz").write_bytes(gzip.compress(hand_made(rows).rows_csv().encode()))
+    for name, share, utility in (("7", 0.22, -0.03), ("12", 0.15, -0.05)):
+        for part, own in (("links", {"utility": utility}), ("events", {"study": "rivals", "cell": "bbr-1", "share": share})):
+            folder = tmp_path / "agents" / name / part
+            folder.mkdir(parents=True)
+            (folder / "campaign.json").write_text(json.dumps({"command": f"netbuf-gym reproduce sender of {part}"}))
+            rows = [dict.fromkeys(SENDER.columns) | row("agent", seed, **own) for seed in range(3)]
+            (folder / "runs.csv").write_text(table.text_of("by hand", SENDER.columns, rows))
+    assert page.main(["sender", str(docs), f"seeds={tmp_path / 'agents'}"]) == 0
+    text = docs.read_text()
+    assert "| claim | over training seeds | holds | 7 | 12 |" in text and "likewise of seeds 7." in text
+    assert "| ppcc/2: utility at least -0.036 | -0.0400 [-0.1671, 0.0871] | 1 of 2 | **-0.0300** | -0.0500 |" in text
+    assert "| BBR, 1 BDP: 0.25, or twice CUBIC's share there | 0.18 [-0.26, 0.63] | 1 of 2 | **0.22** | 0.15 |" in text
+    rows = gzip.decompress((kept / "rows-seeds.csv.gz").read_bytes()).decode()
+    assert Runs.of_rows(rows, KEYS, TEXTS, ("share",)).where(study="rivals").values("scheme") == ["7", "12"]
+    (tmp_path / "agents" / "7" / "links" / "runs.csv").unlink()
+    with pytest.raises(ConfigError, match="holds no finished campaign"):
+        page.main(["sender", str(docs), f"seeds={tmp_path / 'agents'}"])
+    with pytest.raises(ConfigError, match="holds no folder of a training seed"):
+        page.main(["sender", str(docs), f"seeds={kept}"])
