@@ -12,6 +12,7 @@ from netbuf_gym.reproduce.live import judging
 from netbuf_gym.reproduce.ppcc import sections as of_ppcc
 from netbuf_gym.reproduce.results import Runs
 from netbuf_gym.reproduce.sender import sections as of_sender
+from netbuf_gym.reproduce.sender import seeds as of_seeds
 from netbuf_gym.reproduce.sender.schemes import CONSTANT, label
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -23,6 +24,9 @@ def said_of(name: str, runs: Runs) -> list[str]:
     """What a page must hold of its committed runs."""
     if name == "live":
         return [judging.summary_table(judging.cells_of(runs))]
+    if name == "sender" and all(scheme.isdigit() for scheme in runs.values("scheme")):  # training seeds
+        folder = DOCS / "figures" / name
+        return [of_seeds.table(runs, of_seeds.together([of_seeds.others(folder, part) for part in of_seeds.PARTS]))]
     tables_of = {"sender": of_sender.tables_of, "ppcc": of_ppcc.tables_of}[name]
     return [said for study in runs.values("study") for said in tables_of(runs, study)]
 
