@@ -16,7 +16,7 @@ from netbuf_gym.reproduce.sender import seeds as of_seeds
 from netbuf_gym.reproduce.sender.schemes import CONSTANT, label
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-MAX_BYTES = 400_000
+MAX_BYTES = 600_000
 EXPERIMENTS = ("sender", "ppcc", "live")
 
 
