@@ -12,7 +12,9 @@ from netbuf_gym.reproduce.settings import Settings
 from netbuf_gym.scenarios import Scenario
 
 
-def load(settings: Settings, scenario: Scenario, key: str = "agent", name: str = "", task: str = "") -> Contender:
+def load(
+    settings: Settings, scenario: Scenario, key: str = "agent", name: str = "", task: str = "", recipe: str = ""
+) -> Contender:
     """An agent of a campaign, checked against one of the worlds that it will meet.
 
     Args:
@@ -21,10 +23,11 @@ def load(settings: Settings, scenario: Scenario, key: str = "agent", name: str =
         key: Of the settings, whose file it is.
         name: How tables call it; "": as the learned scheme.
         task: That it was trained for; "": the settings'.
+        recipe: That it was trained by; "": any.
 
     Raises:
         CheckpointError: Its file cannot be read, or does not fit the environment.
-        ConfigError: It was trained for another task.
+        ConfigError: It was trained for another task, or by another recipe.
         MissingExtraError: It needs what is not installed.
     """
     with needing("a trained agent", "train"):
@@ -38,6 +41,9 @@ def load(settings: Settings, scenario: Scenario, key: str = "agent", name: str =
     if (saved.env.get("schema") or {}).get("task") != task:
         valid = f"an agent for {task}"
         raise ConfigError(f"{key} = {file!r} was trained on {saved.env.get('id')!r}; valid: {valid}")
+    own = saved.env["schema"].get("recipe")
+    if recipe not in ("", own):
+        raise ConfigError(f"{key} = {file!r} was trained by recipe {own!r}; valid: an agent of recipe {recipe!r}")
     agent = SavedAgent(saved, name or settings.learned)
     rollout.check(agent, scenario.to_dict(), task=task)  # refuses what does not fit before any work is done
     return agent

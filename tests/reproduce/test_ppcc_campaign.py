@@ -107,6 +107,7 @@ def test_further_learners_play_from_their_files():
         ("studies=[constants] schemes=[bbr]", "in which none of the schemes plays; valid there: constant"),
         ("duration_s=1", "duration_s = 1.0 is out of range"),
         ("dqn=receiver_window/ppo_lstm", "was trained on 'netbuf/ReceiverWindow-v0'; valid: an agent for congestion_window"),
+        ("ppcc=congestion_window/sender", "was trained by recipe 'default'; valid: an agent of recipe 'ppcc'"),
         ("epochs=3", "argument 'epochs=3' is unknown"),
     ],
 )

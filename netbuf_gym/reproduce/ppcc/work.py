@@ -7,7 +7,7 @@ from netbuf_gym.reproduce import agents
 from netbuf_gym.reproduce.cells import Cells
 from netbuf_gym.reproduce.ppcc import paper, worlds
 from netbuf_gym.reproduce.ppcc.measures import MEASURES
-from netbuf_gym.reproduce.ppcc.schemes import AGENTS, contender_of
+from netbuf_gym.reproduce.ppcc.schemes import AGENTS, RECIPE, contender_of
 from netbuf_gym.reproduce.ppcc.settings import Settings
 from netbuf_gym.reproduce.ppcc.studies import ALL
 
@@ -20,6 +20,8 @@ class Studies(Cells[Settings]):
         example = worlds.scenario(paper.MAIN, settings.lasting_s)
 
         def contender(scheme: str) -> Contender:
-            return agents.load(settings, example, scheme, scheme) if scheme in AGENTS else contender_of(scheme)
+            if scheme not in AGENTS:
+                return contender_of(scheme)
+            return agents.load(settings, example, scheme, scheme, recipe=RECIPE if scheme == RECIPE else "")
 
         super().__init__(settings, settings.studies, ALL, MEASURES, identity, contender)
