@@ -26,7 +26,7 @@ BLOCKS = {page: list(code_blocks.blocks(page, text)) for page, text in PAGES.ite
 LIMIT_S = 900  # of a page, on a machine that is busy with others
 
 FOLLOWED = {
-    "docs/extending.md": ("tests/test_extending.py", {"python", "cpp", "console"}),
+    "docs/extending.md": ("tests/test_extending.py", {"python", "cpp", "console", "toml"}),
     "docs/faq.md": ("tests/test_faq_page.py", {"python"}),
     "docs/own_control.md": ("tests/test_own_control_page.py", {"python", "cpp", "console"}),
     "docs/research.md": ("tests/test_research_page.py", {"python", "text"}),

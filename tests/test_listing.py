@@ -153,7 +153,7 @@ def test_baselines_and_contenders(capsys):
     contenders = json.loads(listed(capsys, "contenders", "--json"))
     rule = next(one for one in contenders if one["name"] == "queue_target")
     assert rule["acts"] == "decides as an agent" and rule["recipes"] == ["default"] and rule["compared_with"]
-    assert not next(one for one in contenders if one["name"] == "keep")["compared_with"]
+    assert not next(one for one in contenders if one["name"] == "prague")["compared_with"]
 
 
 def test_congestion_controls_have_ranges_and_units(capsys):

@@ -110,6 +110,6 @@ def test_output_is_written_in_before_anything_is_played(tmp_path, capsys, monkey
     def full(dir):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("netbuf_gym.commands.suite.TemporaryFile", full)
+    monkeypatch.setattr("netbuf_gym.files.tempfile.TemporaryFile", full)
     assert main(["suite", "gate", "controller=cubic", f"output={tmp_path}"]) == 2
     assert f"output = '{tmp_path}' cannot be written in: No space left on device; valid: a folder" in capsys.readouterr().err

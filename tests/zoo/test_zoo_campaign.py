@@ -167,7 +167,7 @@ def test_paired_margins_are_those_of_the_seed_that_is_kept_in_every_scenario(mon
     seed = lambda k: SimpleNamespace(  # noqa: E731
         seed=k,
         progress={"timesteps": 1, "seconds": 1.0},
-        config=SimpleNamespace(seed=k, algo=SimpleNamespace(name="ppo")),
+        config=SimpleNamespace(seed=k, algo=SimpleNamespace(name="ppo"), start_from=None),
         env={"id": "netbuf/CongestionWindow-v0", "schema": {"recipe": "default"}, "kwargs": {"scenario": "ppcc/1"}},
     )
     saved = [seed(k) for k in range(3)]
