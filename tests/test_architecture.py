@@ -19,8 +19,8 @@ MAX_COLUMNS = 120  # of C and C++; of Python, Ruff's
 PACKAGES = {"netbuf_gym": "netbuf_gym", "netbuf_gym.zoo": "zoo", "netbuf_gym.conf": "conf"}
 
 LAYERS = (
-    ("version", "errors", "adding", "described", "exclusive", "nearest", "overrides", "arguments", "checks", "files",
-     "progress", "stats", "tables", "sections", "plots", "executors", "isolated", "scripts"),
+    ("version", "errors", "adding", "described", "exclusive", "extensions", "nearest", "overrides", "arguments", "checks",
+     "files", "progress", "stats", "tables", "sections", "plots", "executors", "isolated", "scripts"),
     ("traces",),
     ("scenarios",),
     ("results", "result_parts", "result_plots", "result_tables", "flow_results", "traffic_results", "udp_results",
