@@ -41,6 +41,9 @@ RANGES: dict[str, tuple[float, float, bool]] = {
     "packets": (0.7, 4.0, True),
     "shut_ms": (3.0, 10.0, True),
     "bursts": (0.0, 1.5, False),
+    "tail_rest_ms": (14.0, 1000.0, True),
+    "head_rest_ms": (14.0, 1000.0, True),
+    "many": (2.0, 10.0, True),
 }
 """From, to, and whether equal factors are equally likely, instead of equal steps."""
 

@@ -23,6 +23,7 @@ from netbuf_gym.tasks.queue_threshold.rules import QueueThreshold
 
 LEVELS = list(PULSE_LEVELS_S)
 CLOSED, OPEN, REST = LEVELS.index((0.001, 0)), LEVELS.index((1.0, 0)), LEVELS.index((0.02, 0))
+LIMITS = [(limit_s, level) for level, (limit_s, time_s) in enumerate(LEVELS) if not time_s]
 PULSES = [(time_s, level) for level, (_, time_s) in enumerate(LEVELS) if time_s]
 """Shortest first: seconds, and the number of the level."""
 
@@ -41,6 +42,11 @@ class BriefPulse(Decider):
         shut_ms: backlog of queue 0 above which the further queues are closed, 0 to 1000 ms; None: never.
         bursts: how much longer queue 0 may be while flows start, 0 to 4: its target is multiplied by (1 + those that started
             in the last third of a second, forgotten by and by) to this power. A pulse that drops SYNs costs them a second.
+        tail_rest_ms, head_rest_ms: limit of queue 0 while it is not cut, by drop place, 1 to 1000 ms: of those that actions have
+            (1, 10, 20, 50 and 1000 ms, which is open) that which is nearest by factors. Where decisions are rare it answers what
+            comes before the next one.
+        many: flows that start within a third of a second, 0 to 100: where the switch has seen as many or more in the last
+            ten seconds, by and by forgotten, queue 0 rests open, since a burst that finds it limited loses its SYNs.
 
     Raises:
         ConfigError: an argument out of range.
@@ -57,12 +63,17 @@ class BriefPulse(Decider):
         packets: float = 2.0,
         shut_ms: float | None = 5.0,
         bursts: float = 0.0,
+        tail_rest_ms: float = 1000.0,
+        head_rest_ms: float = 1000.0,
+        many: float = 3.0,
     ):
         self.tail_ms, self.head_ms = real("tail_ms", tail_ms, 1, 1000), real("head_ms", head_ms, 1, 1000)
         self.every_ms = real("every_ms", every_ms, 0, 10_000)
         self.packets = real("packets", packets, 0.1, 100)
         self.shut_ms = None if shut_ms is None else real("shut_ms", shut_ms, 0, 1000)
-        self.bursts = real("bursts", bursts, 0, 4)
+        self.bursts, self.many = real("bursts", bursts, 0, 4), real("many", many, 0, 100)
+        self.tail_rest_ms = real("tail_rest_ms", tail_rest_ms, 1, 1000)
+        self.head_rest_ms = real("head_rest_ms", head_rest_ms, 1, 1000)
 
     @classmethod
     def of(cls, settings: str) -> BriefPulse:
@@ -106,8 +117,10 @@ class BriefPulse(Decider):
             raise ConfigError(f'{self.name} names pulses; actions = {shown(rules.actions)}; valid: "pulse_grid"')
         column = {feature.name: place for place, feature in enumerate(rules.features)}
         backlog, cut, head, packet = (column[name] for name in ("backlog_0", "cut_0", "drop_head", "packet_time"))
-        started = column["starts_lately_0"]
+        started, most = column["starts_lately_0"], column["starts_most_0"]
         longest_ms, most_started = rules.features[backlog].high * 1e3, rules.features[started].high
+        many = math.log1p(self.many) / math.log1p(rules.features[most].high)
+        tail_rest, head_rest = _nearest(self.tail_rest_ms), _nearest(self.head_rest_ms)
         shortest_s, range_s = rules.features[packet].low, rules.features[packet].high / rules.features[packet].low
         weights = len(LEVELS) ** np.arange(rules.queues)[::-1]
         apart_ms = max(self.every_ms - 1.0, 0.0)  # times are observed with an error
@@ -115,7 +128,8 @@ class BriefPulse(Decider):
         def policy(observations: np.ndarray, state: Any, starts: np.ndarray) -> tuple[np.ndarray, Any]:
             now = observations[:, -rules.width :].astype(np.float64)
             backlog_ms, since_ms = (np.expm1(now[:, one] * math.log1p(longest_ms)) for one in (backlog, cut))
-            target_ms = np.where((now[:, head] > 0.5) | rules.places_drops, self.head_ms, self.tail_ms)
+            at_head = (now[:, head] > 0.5) | rules.places_drops
+            target_ms = np.where(at_head, self.head_ms, self.tail_ms)
             if self.bursts:
                 target_ms *= np.exp(self.bursts * math.log1p(most_started) * now[:, started])
             long = backlog_ms > target_ms
@@ -126,9 +140,15 @@ class BriefPulse(Decider):
             levels = np.full((len(now), rules.queues), REST)
             if self.shut_ms is not None:
                 levels[backlog_ms > self.shut_ms] = CLOSED
-            levels[:, 0] = np.where(long & (since_ms >= apart_ms), pulse, OPEN)
+            rest = np.where(now[:, most] >= many, OPEN, np.where(at_head, head_rest, tail_rest))
+            levels[:, 0] = np.where(long & (since_ms >= apart_ms), pulse, rest)
             chosen = levels @ weights
             chosen = 2 * chosen + 1 if rules.places_drops else chosen
             return (2 * chosen if rules.marks else chosen), None
 
         return policy
+
+
+def _nearest(limit_ms: float) -> int:
+    """The number of the level without a pulse whose limit is nearest by factors."""
+    return min(LIMITS, key=lambda one: abs(math.log(one[0] * 1e3 / limit_ms)))[1]

@@ -35,6 +35,7 @@ QUEUE_FEATURES = (
     Feature("drops", 0, 1, "sqrt of packets dropped / packets arrived"),
     Feature("starts", 0, 100, "log of 1 + flow starts (SYNs) that arrived"),
     Feature("starts_lately", 0, 100, "the same of the last third of a second, forgotten by and by"),
+    Feature("starts_most", 0, 100, "the most that this has been in the last ten seconds, forgotten by and by"),
     Feature("flows_seen", 0, 100, "log of 1 + flows whose SYN has left the queue and whose last segment (FIN) has not"),
 )
 """Ratios and times: the same policy reads 10 and 100 Mbit/s, buffers of 200 and of 2000 packets alike."""
@@ -111,5 +112,6 @@ def observe_default(tracker: SwitchTracker, out: np.ndarray) -> np.ndarray:
     np.sqrt(queue.drops / np.maximum(queue.arrivals, one), out=own[13])
     own[14] = _log1p_scaled(queue.syns, 100)
     own[15] = _log1p_scaled(tracker.starts_lately, 100)
-    own[16] = _log1p_scaled(tracker.flows_seen, 100)
+    own[16] = _log1p_scaled(tracker.starts_most, 100)
+    own[17] = _log1p_scaled(tracker.flows_seen, 100)
     return np.clip(out, -1, 1, out=out)

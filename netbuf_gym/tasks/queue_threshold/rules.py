@@ -114,7 +114,7 @@ class QueueThreshold(Task):
 
     `Box` of `history` feature vectors, flattened, oldest first. After a reset all of them are the first one.
 
-    Recipe default, what a switch can count: 5 + 17 * queues features in [-1, 1], feature by feature with the queues' values
+    Recipe default, what a switch can count: 5 + 18 * queues features in [-1, 1], feature by feature with the queues' values
     side by side (`alpha_0, alpha_1, limit_0, ...`). What ports can send is their rate times the measured interval. Several
     ports are added up: a queue is its number's at all of them, its threshold as often one port's; a cap of the scenario on
     queues (`queue_cap`) is a threshold's upper bound. A value from Low to High is mapped onto what stands before the colon, on

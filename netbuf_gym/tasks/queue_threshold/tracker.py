@@ -11,11 +11,17 @@ from netbuf_gym.scenarios.switches import limit_of
 from netbuf_gym.tasks.queue_threshold.telemetry import AT_LAST_COMPLETION, PER_QUEUE, SHARED, switch_telemetry
 from netbuf_gym.tasks.tracking import LastMeasured, Quantity
 
+MAX_ALPHA = 1e3
+"""What alpha is at most where a limit is more than the free buffer can hold: the queue is open."""
+
 LOAD_MEMORY_S = 5.0
 """Time constant with which the arrival rate seen so far is forgotten."""
 
 STARTS_MEMORY_S = 0.3
 """Time constant with which flow starts are forgotten."""
+
+BURST_MEMORY_S = 10.0
+"""Time constant with which it is forgotten how many flows have started at once."""
 
 LEAST_S = 0.1
 """The least queue is that of so much time at least, and of less than twice as much, but of whole intervals."""
@@ -43,6 +49,7 @@ class SwitchTracker(LastMeasured):
         load: `(queues, rows)`, packets that arrived over packets that the ports can send, forgotten with time constant
             `LOAD_MEMORY_S`.
         starts_lately: `(queues, rows)`, SYNs that arrived, forgotten with time constant `STARTS_MEMORY_S`.
+        starts_most: `(queues, rows)`, the most that this has been, forgotten with time constant `BURST_MEMORY_S`.
         least_bytes: `(queues, rows)`, the fewest bytes that each queue has held in the last 100 to 200 ms (`LEAST_S`), or in
             the last interval where that is longer.
         since_s: `(3, queues, rows)`, time since an interval in which the queue was short (`TARGET_S`) at some moment, since a
@@ -86,9 +93,10 @@ class SwitchTracker(LastMeasured):
         self.queue = _by_name(self.last[block:end].reshape(queues, len(PER_QUEUE), rows))
         at = {field.name.removeprefix("at_"): self.last[end + k] for k, field in enumerate(AT_LAST_COMPLETION)}
         self.at = SimpleNamespace(**at, drained_bytes=self.last[end + len(AT_LAST_COMPLETION) :])
-        self._memory = np.zeros((6 * queues + 2, rows), np.float32)
-        own = self._memory[:-2].reshape(6, queues, rows)
-        self.load, self.starts_lately, self.flows_seen, self.share_of_buffer, self._excess_sum, self._excess_flows = own
+        self._memory = np.zeros((7 * queues + 2, rows), np.float32)
+        own = self._memory[:-2].reshape(7, queues, rows)
+        self.load, self.starts_lately, self.starts_most, self.flows_seen = own[:4]
+        self.share_of_buffer, self._excess_sum, self._excess_flows = own[4:]
         self.flows_open, self._window_s = self._memory[-2:]
         self._leasts = np.zeros((3, queues, rows), np.float32)
         self.least_bytes, self._least_before, self._least_now = self._leasts
@@ -150,6 +158,8 @@ class SwitchTracker(LastMeasured):
 
         self.starts_lately *= np.exp(elapsed * np.float32(-1 / STARTS_MEMORY_S))
         self.starts_lately += queue.syns
+        self.starts_most *= np.exp(elapsed * np.float32(-1 / BURST_MEMORY_S))
+        np.maximum(self.starts_most, self.starts_lately, out=self.starts_most)
         np.maximum(self.flows_seen + queue.flows_opened - queue.flows_closed, 0, out=self.flows_seen)
         kept = np.exp(elapsed * np.float32(-1 / EXCESS_MEMORY_S))
         self._excess_sum += queue.ratio_sum - queue.flows_completed
@@ -177,9 +187,12 @@ class SwitchTracker(LastMeasured):
         np.copyto(self._window_s, 0, where=full)
 
     def note_decision(self, alphas: np.ndarray) -> None:
-        """Takes in the least alphas `(queues, rows)` that are now to be in force, cuts included."""
+        """Takes in the least alphas `(queues, rows)` that are now to be in force, cuts included.
+
+        With the greatest of them a queue is open: what keeps it from growing is the full buffer.
+        """
         limits = limit_of(alphas, self.betas, self.free_fraction, self.cap_share) * self.ports
-        np.copyto(self._cut_age_s, 0, where=limits < self.share_of_buffer)
+        np.copyto(self._cut_age_s, 0, where=(limits < self.share_of_buffer) & (alphas < MAX_ALPHA))
 
     @property
     def excess_lately(self) -> np.ndarray:
