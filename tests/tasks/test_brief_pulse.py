@@ -10,7 +10,7 @@ from netbuf_gym import rollout
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.tasks.queue_threshold import BriefPulse, QueueThreshold
 from netbuf_gym.tasks.queue_threshold.actions import PULSE_LEVELS_S
-from netbuf_gym.tasks.queue_threshold.tracker import STARTS_MEMORY_S
+from netbuf_gym.tasks.queue_threshold.tracker import BURST_MEMORY_S, STARTS_MEMORY_S
 
 TASK = "queue_threshold"
 
@@ -51,6 +51,13 @@ def test_it_cuts_for_a_few_packets_time_and_waits():
     assert [Played(BriefPulse(shut_ms=one))(30)[1] for one in (29, 31, None)] == [(1, 0), (20, 0), (20, 0)]
 
 
+def test_further_queues_may_be_closed_while_flows_of_queue_0_are_under_way():
+    for shut_flows in (None, 1, 2):
+        play = Played(BriefPulse(shut_flows=shut_flows))
+        play.tracker.flows_seen[0] = 1
+        assert play(1)[1] == ((1, 0) if shut_flows == 1 else (20, 0))
+
+
 @pytest.mark.parametrize(
     ("rate", "packets", "pulse_ms"), [(10e6, 2, 3), (25e6, 2, 1), (10e6, 0.5, 1), (1e6, 2, 10), (10e6, 9, 10)]
 )
@@ -63,6 +70,19 @@ def test_the_drop_place_has_its_own_target_and_may_be_chosen():
     chosen = Played(BriefPulse(), drop="agent")
     assert chosen(16)[0] == (1000, 3) and chosen.actions[0] % 2 == 1
     assert Played(BriefPulse(), queues=1)(21) == [(1000, 3)] and len(Played(BriefPulse(), queues=3)(21)) == 3
+
+
+def test_between_cuts_queue_0_rests_limited_unless_bursts_were_seen():
+    for head, limit_ms in ((False, 50), (True, 20)):
+        rule = BriefPulse(tail_rest_ms=60, head_rest_ms=16, many=4)
+        play = Played(rule, head=head)
+        assert play(1) == [(limit_ms, 0), (20, 0)] and play(30, 3)[0] == (1000, 3)  # 3 ms of another limit, and open after it
+        assert play(1)[0] == (limit_ms, 0)
+        said = [play(1, started)[0] for started in (3, *[0] * 600)]  # 3, and what is not yet forgotten of the 3 before
+        most = 3 + 3 * math.exp(-0.02 / STARTS_MEMORY_S)
+        first = math.ceil(math.log(most / 4) * BURST_MEMORY_S / 0.01)
+        assert 300 < first < 500 and said == [(1000, 0)] * first + [(limit_ms, 0)] * (601 - first)
+    assert Played(BriefPulse())(1)[0] == (1000, 0)
 
 
 def test_where_flows_start_queues_may_be_longer_if_asked():
@@ -111,6 +131,10 @@ def test_the_queue_is_shorter_than_under_the_naive_buffer_and_as_much_is_deliver
         (lambda: BriefPulse(packets=0), "packets = 0"),
         (lambda: BriefPulse(shut_ms=-1), "shut_ms = -1"),
         (lambda: BriefPulse(bursts=5), "bursts = 5.0 is out of range; valid: 0 to 4"),
+        (lambda: BriefPulse(tail_rest_ms=0), "tail_rest_ms = 0.0 is out of range; valid: 1 to 1000"),
+        (lambda: BriefPulse(head_rest_ms=2000), "head_rest_ms = 2000"),
+        (lambda: BriefPulse(shut_flows=101), "shut_flows = 101"),
+        (lambda: BriefPulse(many=-1), "many = -1.0 is out of range; valid: 0 to 100"),
         (lambda: rollout.contender_of("brief_pulse:", TASK), "'brief_pulse:': '' is unknown; valid: brief_pulse:SET"),
         (lambda: rollout.contender_of("brief_pulse:tail=3", TASK), "'tail=3' is unknown; .* settings of tail_ms, head_ms"),
         (lambda: rollout.contender_of("brief_pulse:tail_ms=x", TASK), "'tail_ms=x' is no number"),

@@ -32,6 +32,7 @@ GOLDEN = {
     "drops": (0.0, 0.6),
     "starts": (np.log(4) / np.log(101), 0.0),
     "starts_lately": (np.log(4) / np.log(101), 0.0),
+    "starts_most": (np.log(4) / np.log(101), 0.0),
     "flows_seen": (np.log(2) / np.log(101), 0.0),
 }
 
@@ -211,6 +212,28 @@ def test_times_since_things_happened():
     made.update(telemetry(2, flows_opened_0=2))
     made.update(telemetry(2, flows_closed_0=3))
     assert made.flows_seen[0].tolist() == [0, 0]
+
+
+def test_what_keeps_an_open_queue_from_growing_is_no_cut():
+    made = tracker()
+    made.update(telemetry(queue_packets_0=500, queue_bytes_0=750_000, free=0, free_fraction=0))  # 0.6 s of packets
+    task = QueueThreshold(actions="pulse_grid")
+    for said, cut_age_s in (((1.0, 0), 10.0), ((1.0, 0.003), 0.0)):
+        level = PULSE_LEVELS_S.index(said)
+        decoded(task, np.array([level * len(PULSE_LEVELS_S) + 4]), made)
+        assert made.since_s[1, 0, 0] == pytest.approx(cut_age_s)
+        assert made.since_s[1, 1, 0] == 10
+
+
+def test_bursts_are_remembered_for_seconds():
+    made = tracker()
+    made.update(telemetry(syns_0=12))
+    for _ in range(50):
+        made.update(telemetry(syns_0=0))
+    assert made.starts_lately[0, 0] < 1e-5
+    assert made.starts_most[0, 0] == pytest.approx(12 * np.exp(-0.5), rel=1e-4) and made.starts_most[1, 0] == 0
+    made.update(telemetry(syns_0=9))
+    assert made.starts_most[0, 0] == pytest.approx(9, rel=1e-3)
 
 
 @pytest.mark.parametrize("recipe", RECIPES)

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from netbuf_gym.scenarios.switches import alpha_of
-from netbuf_gym.tasks.queue_threshold.tracker import MAX_ALPHA, SwitchTracker
+from netbuf_gym.tasks.queue_threshold.tracker import SwitchTracker
 
 LOG2_ALPHA = (-8.0, 3.0)
 """Recipe default: the range of log2(alpha) that actions -1 to 1 stand for."""
@@ -17,6 +17,9 @@ CODE_EXPONENT = (-3.0, 3.0)
 
 LIMIT_S = (1e-3, 1.0)
 """With `actions="limits"`: the range of limits in seconds that actions -1 to 1 stand for, log-scaled."""
+
+MAX_ALPHA = 1e3
+"""What alpha is at most where a limit is more than the free buffer can hold."""
 
 OCTAVE_STEPS = 1024
 """log2(alpha) is rounded to steps of 1/1024, so that alpha = 1 and alpha = 8 are exactly reached from float32 actions."""

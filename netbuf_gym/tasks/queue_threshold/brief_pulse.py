@@ -47,6 +47,8 @@ class BriefPulse(Decider):
             comes before the next one.
         many: flows that start within a third of a second, 0 to 100: where the switch has seen as many or more in the last
             ten seconds, by and by forgotten, queue 0 rests open, since a burst that finds it limited loses its SYNs.
+        shut_flows: flows of queue 0 under way, as the switch has seen them begin and end, from which on the further queues are
+            closed, 0 to 100; None: never.
 
     Raises:
         ConfigError: an argument out of range.
@@ -66,12 +68,14 @@ class BriefPulse(Decider):
         tail_rest_ms: float = 1000.0,
         head_rest_ms: float = 1000.0,
         many: float = 3.0,
+        shut_flows: float | None = None,
     ):
         self.tail_ms, self.head_ms = real("tail_ms", tail_ms, 1, 1000), real("head_ms", head_ms, 1, 1000)
         self.every_ms = real("every_ms", every_ms, 0, 10_000)
         self.packets = real("packets", packets, 0.1, 100)
         self.shut_ms = None if shut_ms is None else real("shut_ms", shut_ms, 0, 1000)
         self.bursts, self.many = real("bursts", bursts, 0, 4), real("many", many, 0, 100)
+        self.shut_flows = None if shut_flows is None else real("shut_flows", shut_flows, 0, 100)
         self.tail_rest_ms = real("tail_rest_ms", tail_rest_ms, 1, 1000)
         self.head_rest_ms = real("head_rest_ms", head_rest_ms, 1, 1000)
 
@@ -117,8 +121,9 @@ class BriefPulse(Decider):
             raise ConfigError(f'{self.name} names pulses; actions = {shown(rules.actions)}; valid: "pulse_grid"')
         column = {feature.name: place for place, feature in enumerate(rules.features)}
         backlog, cut, head, packet = (column[name] for name in ("backlog_0", "cut_0", "drop_head", "packet_time"))
-        started, most = column["starts_lately_0"], column["starts_most_0"]
+        started, most, seen = (column[name] for name in ("starts_lately_0", "starts_most_0", "flows_seen_0"))
         longest_ms, most_started = rules.features[backlog].high * 1e3, rules.features[started].high
+        most_seen = rules.features[seen].high
         many = math.log1p(self.many) / math.log1p(rules.features[most].high)
         tail_rest, head_rest = _nearest(self.tail_rest_ms), _nearest(self.head_rest_ms)
         shortest_s, range_s = rules.features[packet].low, rules.features[packet].high / rules.features[packet].low
@@ -140,6 +145,8 @@ class BriefPulse(Decider):
             levels = np.full((len(now), rules.queues), REST)
             if self.shut_ms is not None:
                 levels[backlog_ms > self.shut_ms] = CLOSED
+            if self.shut_flows is not None:
+                levels[np.expm1(now[:, seen] * math.log1p(most_seen)) >= self.shut_flows - 0.01] = CLOSED
             rest = np.where(now[:, most] >= many, OPEN, np.where(at_head, head_rest, tail_rest))
             levels[:, 0] = np.where(long & (since_ms >= apart_ms), pulse, rest)
             chosen = levels @ weights

@@ -378,7 +378,10 @@ class QueueThreshold(Task):
                 action = action // 2 if self.grid is not None else action[:, :-1]
         if self.actions in ("continuous", "grid"):
             out[:, :queues] = self._alphas(action) if self.grid is None else self.grid[action]
-        elif self.grid is not None:
+            if tracker is not None:
+                tracker.note_decision(out[:, :queues].T)
+            return out
+        if self.grid is not None:
             limit_s, pulse_s = self.grid[action].swapaxes(0, 1)
             out[:, :queues] = alphas_of_limits(limit_s, tracker)
             if pulse_s.any():
@@ -386,12 +389,12 @@ class QueueThreshold(Task):
                 longest_s = pulse_s.max(axis=1)
                 out[:, queues : 2 * queues] = cut
                 out[:, 2 * queues] = np.where(longest_s > 0, longest_s, np.nan)
+                limit_s = np.where(pulse_s > 0, CUT_TO_S, limit_s)
         else:
             limit_s = limits_of(action) if self.actions == "limits" else changed(action, tracker.limit_s.T)
             tracker.limit_s[:] = limit_s.T
             out[:, :queues] = alphas_of_limits(limit_s, tracker)
-        if tracker is not None:
-            tracker.note_decision(np.fmin(out[:, :queues], out[:, queues : 2 * queues]).T)
+        tracker.note_limits(limit_s.T)
         return out
 
     def encode(self, alphas: Any) -> np.ndarray:

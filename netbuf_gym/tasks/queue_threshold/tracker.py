@@ -11,9 +11,6 @@ from netbuf_gym.scenarios.switches import limit_of
 from netbuf_gym.tasks.queue_threshold.telemetry import AT_LAST_COMPLETION, PER_QUEUE, SHARED, switch_telemetry
 from netbuf_gym.tasks.tracking import LastMeasured, Quantity
 
-MAX_ALPHA = 1e3
-"""What alpha is at most where a limit is more than the free buffer can hold: the queue is open."""
-
 LOAD_MEMORY_S = 5.0
 """Time constant with which the arrival rate seen so far is forgotten."""
 
@@ -187,12 +184,16 @@ class SwitchTracker(LastMeasured):
         np.copyto(self._window_s, 0, where=full)
 
     def note_decision(self, alphas: np.ndarray) -> None:
-        """Takes in the least alphas `(queues, rows)` that are now to be in force, cuts included.
-
-        With the greatest of them a queue is open: what keeps it from growing is the full buffer.
-        """
+        """Takes in the alphas `(queues, rows)` that are now to be in force."""
         limits = limit_of(alphas, self.betas, self.free_fraction, self.cap_share) * self.ports
-        np.copyto(self._cut_age_s, 0, where=(limits < self.share_of_buffer) & (alphas < MAX_ALPHA))
+        np.copyto(self._cut_age_s, 0, where=limits < self.share_of_buffer)
+
+    def note_limits(self, limit_s: np.ndarray) -> None:
+        """Takes in the least limits in seconds, `(queues, rows)`, that are now to be in force, those of pulses included.
+
+        Whether a queue is cut is said by its limit: that a full buffer keeps one from growing that may be longer is no cut.
+        """
+        np.copyto(self._cut_age_s, 0, where=limit_s * self.capacity_bps < self.queue.queue_bytes * np.float32(8))
 
     @property
     def excess_lately(self) -> np.ndarray:
