@@ -8,7 +8,7 @@ Worlds are those of the seeds 2000000, 2000001, ..., which neither training nor 
 and `fast` every 10 ms, each a model's file or the name of an agent (queue_threshold/ppo and queue_threshold/ppo-10ms; an empty
 value: none). Beside them stand the naive buffer, the constant limits that `tune_limits` found best for the family and the drop
 place, FQ-CoDel, which has a queue for each flow and drops as it does, and, but for `rules=false`: the rules `brief_pulse` at
-both intervals, with its own settings and with those that `tune_pulse` found, `pulse` and `pulse_burst` every 10 ms, the best
+both intervals, that of 100 ms with the settings of `resting` as well, that of 10 ms with those that `tune_pulse` found, `pulse` and `pulse_burst` every 10 ms, the best
 constants at 10 ms, Dynamic Thresholds, ABM, CoDel, and fair queueing without an AQM, which drops only where the buffer is full.
 
 A figure is the geometric mean over worlds of the 99th percentile of the slowdown of priority 0; its ratios to the naive
@@ -40,6 +40,7 @@ from netbuf_gym.progress import say
 from netbuf_gym.reproduce.rlbm import families_table as tables
 from netbuf_gym.reproduce.rlbm import tune_pulse
 from netbuf_gym.reproduce.rlbm.families_table import AGENTS, CONSTANT, CONTENDERS, FAIR, FAST, NAIVE, SLOW, Measured
+from netbuf_gym.reproduce.rlbm.resting import RESTING
 from netbuf_gym.reproduce.rlbm.tune_limits import FAMILIES, LEAST_GOODPUT, best, table_rows
 from netbuf_gym.rollout import evaluate
 from netbuf_gym.scenarios.switches import DROPS
@@ -189,8 +190,8 @@ PLAYERS: dict[str, tuple[float, Callable[[str, str], str | Contender]]] = {
     "best constant, 10 ms": (FAST_S, _constant),
     "brief_pulse, 100 ms": (SLOW_S, _always(BriefPulse)),
     "brief_pulse, 10 ms": (FAST_S, _always(BriefPulse)),
-    "searched pulse, 100 ms": (SLOW_S, _always(lambda: BriefPulse(**tune_pulse.best(SLOW_S)))),
-    "searched pulse, 10 ms": (FAST_S, _always(lambda: BriefPulse(**tune_pulse.best(FAST_S)))),
+    "resting pulse, 100 ms": (SLOW_S, _always(lambda: BriefPulse(**RESTING))),
+    "searched pulse, 10 ms": (FAST_S, _always(lambda: BriefPulse(**tune_pulse.best()))),
     "pulse, 10 ms": (FAST_S, _always(Pulse)),
     "pulse_burst, 10 ms": (FAST_S, _always(PulseBurst)),
     "fair queueing": (SLOW_S, _always(lambda: BufferScheme(FAIR, **NO_AQM))),

@@ -3,22 +3,21 @@
     python -m netbuf_gym.reproduce.rlbm.tune_pulse [interval_s=0.01] [candidates=81] [worlds=200] [jobs=N]
         [executor=local] [output=FILE]
 
-Candidates are drawn from `ranges(interval_s)`, evenly in what each range says. Every one plays the same `worlds` worlds of
+Candidates are drawn from `RANGES`, evenly in what each range says. Every one plays the same `worlds` worlds of
 `scenario=rlbm/families`; the better third goes on, in twice as many worlds that nobody has played, and so on while
 more than three are left. What a candidate is judged by is the geometric mean over worlds of the 99th percentile of the
 slowdown of priority 0, over that of the rule with its own settings in the same worlds; one that delivers more than 0.2 % less
 than the rule comes after all that do not. No round judges by worlds of an earlier one, so that only the last choice, of one
 from three, flatters. `executor=joblib` uses processes, which do not wait for each other.
 
-Writes the table of the search (FILE, by default netbuf_gym/reproduce/rlbm/pulse_search.csv, and pulse_search_100ms.csv beside
-it for `interval_s=0.1`) and prints the last round. What a
+Writes the table of the search (FILE, by default netbuf_gym/reproduce/rlbm/pulse_search.csv) and prints the last round. What a
 run has found is written as it goes; another run with the same arguments takes it up from there.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,28 +44,12 @@ RANGES: dict[str, tuple[float, float, bool]] = {
 }
 """From, to, and whether equal factors are equally likely, instead of equal steps."""
 
-RARE: dict[str, tuple[float, float, bool]] = {
-    "tail_ms": (12.0, 30.0, True),
-    "head_ms": (8.0, 20.0, True),
-    "every_ms": (50.0, 250.0, True),
-    "packets": (0.9, 3.0, True),
-    "shut_ms": (3.0, 10.0, True),
-    "bursts": (0.3, 1.5, False),
-    "tail_rest_ms": (30.0, 1000.0, True),
-    "head_rest_ms": (14.0, 60.0, True),
-    "many": (2.0, 8.0, True),
-    "shut_flows": (0.5, 4.0, True),
-}
-"""Where decisions come every `RARE_S` or more rarely: what holds until the next one is searched, about what trials had found."""
-
-RARE_S = 0.05
-
 SEED = 0
 LEAST_GOODPUT = 0.998
-HERE = Path(__file__).resolve().parent
-TABLES = {0.01: HERE / "pulse_search.csv", 0.1: HERE / "pulse_search_100ms.csv"}
-"""What the package keeps, by interval."""
+TABLE = Path(__file__).resolve().parent / "pulse_search.csv"
 MEASURED = ("over_rule", "over_rule_low", "over_rule_high", "goodput_over_rule", "worlds")
+COLUMNS = ("first_seed", "candidate", *RANGES, *MEASURED)
+
 Key = tuple[int, int]
 """The round's first seed, and the candidate's number."""
 Row = dict[str, float]
@@ -82,7 +65,7 @@ def main(argv: Sequence[str]) -> int:
     if any(argument in ("-h", "--help") for argument in argv):
         print(__doc__)
         return 0
-    known = {"interval_s": "0.01", "candidates": "81", "worlds": "200", "output": ""}
+    known = {"interval_s": "0.01", "candidates": "81", "worlds": "200", "output": str(TABLE)}
     known |= {"jobs": str(len(os.sched_getaffinity(0))), "executor": "local"}
     given = scripts.given(argv, known)
     lowest = {"candidates": 3, "worlds": 2, "jobs": 1}
@@ -90,22 +73,18 @@ def main(argv: Sequence[str]) -> int:
     engine = executor(given["executor"])
     interval_s = real("interval_s", scripts.number(given["interval_s"]), 0.001, 1)
 
-    if not given["output"] and interval_s not in TABLES:
-        valid = f"a file, or an interval_s of {' or '.join(f'{one:g}' for one in TABLES)}"
-        raise ConfigError(f"output is not given, and the package has no table of interval_s = {interval_s:g}; valid: {valid}")
-    output = scripts.to_write("output", given["output"] or str(TABLES[interval_s]))
+    output = scripts.to_write("output", given["output"])
     command = (
         f"python -m netbuf_gym.reproduce.rlbm.tune_pulse interval_s={interval_s:g} candidates={candidates} worlds={worlds}"
     )
     comment = f"netbuf-gym {__version__}: {command}"
-    searched = ranges(interval_s)
-    found = read(output, comment, searched)
-    settings, scenario = drawn(candidates, searched), _scenario()
+    found = read(output, comment)
+    settings, scenario = drawn(candidates), _scenario()
     left, first, rows = list(range(candidates)), 0, rounds(candidates)
     total = sum(rows)
 
     def keep() -> None:
-        write_atomic(output, csv_table(columns(searched), [found[key] for key in sorted(found)], comment))
+        write_atomic(output, csv_table(COLUMNS, [found[key] for key in sorted(found)], comment))
 
     keep()  # refuses what could not be written before the work is done
     with ProgressBar("tune_pulse") as bar:
@@ -126,30 +105,20 @@ def main(argv: Sequence[str]) -> int:
             ranked = sorted(left, key=lambda candidate: rank(found[first, candidate]))
             last, left = [found[first, candidate] for candidate in ranked], ranked[: max(3, len(ranked) // 3)]
             first = seeds.stop
-    print(text_table(("over the rule", "goodput", *searched), [_line(row, searched) for row in last]))
+    print(text_table(("over the rule", "goodput", *RANGES), [_line(row) for row in last]))
     print(f"over the rule's own settings, {last[0]['worlds']:.0f} worlds\nwritten to {output}")
     return 0
 
 
-def ranges(interval_s: float) -> dict[str, tuple[float, float, bool]]:
-    """What is searched where decisions come so often."""
-    return RARE if interval_s >= RARE_S else RANGES
-
-
-def columns(searched: Iterable[str]) -> tuple[str, ...]:
-    """Those of the table."""
-    return ("first_seed", "candidate", *searched, *MEASURED)
-
-
-def drawn(candidates: int, searched: dict[str, tuple[float, float, bool]]) -> list[dict[str, float]]:
+def drawn(candidates: int) -> list[dict[str, float]]:
     """The settings of each candidate, to three digits."""
     generator = np.random.default_rng(SEED)
-    unit = generator.random((candidates, len(searched)))
+    unit = generator.random((candidates, len(RANGES)))
     found = []
     for row in unit.tolist():
-        ends = zip(row, searched.values(), strict=True)
+        ends = zip(row, RANGES.values(), strict=True)
         values = [low * (high / low) ** u if factors else low + u * (high - low) for u, (low, high, factors) in ends]
-        found.append({name: float(f"{value:.3g}") for name, value in zip(searched, values, strict=True)})
+        found.append({name: float(f"{value:.3g}") for name, value in zip(RANGES, values, strict=True)})
     return found
 
 
@@ -185,31 +154,30 @@ def rank(row: Row) -> tuple[bool, float]:
     return row["goodput_over_rule"] < LEAST_GOODPUT, row["over_rule"]
 
 
-def best(interval_s: float) -> dict[str, float]:
-    """The settings that the package's search for decisions of this interval, 0.01 or 0.1 s, ended with.
+def best() -> dict[str, float]:
+    """The settings that the search of the package ended with.
 
     Raises:
         ConfigError: its table is none, or that of a search that has not ended.
         OSError: it was taken away.
     """
-    table, searched = TABLES[interval_s], ranges(interval_s)
-    comment = table.read_text(encoding="utf-8", errors="replace").partition("\n")[0].removeprefix("# ")
-    found = read(table, comment, searched)
+    comment = TABLE.read_text(encoding="utf-8", errors="replace").partition("\n")[0].removeprefix("# ")
+    found = read(TABLE, comment)
     firsts = sorted({first for first, _ in found})
     by_round = [sum(first == one for first, _ in found) for one in firsts]
     if not by_round or by_round != rounds(by_round[0]):
-        raise ConfigError(f"{table} has {by_round} rows by round; valid: those of a search that has ended, e.g. {rounds(81)}")
+        raise ConfigError(f"{TABLE} has {by_round} rows by round; valid: those of a search that has ended, e.g. {rounds(81)}")
     row = min((row for (first, _), row in found.items() if first == firsts[-1]), key=rank)
-    return {name: row[name] for name in searched}
+    return {name: row[name] for name in RANGES}
 
 
-def read(path: Path, comment: str, searched: Iterable[str]) -> dict[Key, Row]:
+def read(path: Path, comment: str) -> dict[Key, Row]:
     """The rows of a table that another run has left, by what they are of; none where there is no file.
 
     Raises:
         ConfigError: as `read_table`: made by another version or by other arguments, or damaged.
     """
-    kinds = {**dict.fromkeys(columns(searched), float), "first_seed": int, "candidate": int, "worlds": int}
+    kinds = {**dict.fromkeys(COLUMNS, float), "first_seed": int, "candidate": int, "worlds": int}
     return {(row["first_seed"], row["candidate"]): row for row in read_table(path, comment, kinds)}
 
 
@@ -221,9 +189,9 @@ def _scenario() -> dict[str, Any]:
     return found
 
 
-def _line(row: Row, searched: Iterable[str]) -> list[str]:
+def _line(row: Row) -> list[str]:
     ratio = f"{row['over_rule']:.3f} [{row['over_rule_low']:.3f}, {row['over_rule_high']:.3f}]"
-    return [ratio, percent(row["goodput_over_rule"] - 1), *(number(row[name]) for name in searched)]
+    return [ratio, percent(row["goodput_over_rule"] - 1), *(number(row[name]) for name in RANGES)]
 
 
 if __name__ == "__main__":
