@@ -8,8 +8,9 @@ Worlds are those of the seeds 2000000, 2000001, ..., which neither training nor 
 and `fast` every 10 ms, each a model's file or the name of an agent (queue_threshold/ppo and queue_threshold/ppo-10ms; an empty
 value: none). Beside them stand the naive buffer, the constant limits that `tune_limits` found best for the family and the drop
 place, FQ-CoDel, which has a queue for each flow and drops as it does, and, but for `rules=false`: the rules `brief_pulse` at
-both intervals, that of 100 ms with the settings of `resting` as well, that of 10 ms with those that `tune_pulse` found, `pulse` and `pulse_burst` every 10 ms, the best
-constants at 10 ms, Dynamic Thresholds, ABM, CoDel, and fair queueing without an AQM, which drops only where the buffer is full.
+both intervals, that of 100 ms with the settings of `resting` as well, that of 10 ms with those that `tune_pulse` found,
+`pulse` and `pulse_burst` every 10 ms, the best constants at 10 ms, Dynamic Thresholds, ABM, CoDel, and fair queueing
+without an AQM, which drops only where the buffer is full.
 
 A figure is the geometric mean over worlds of the 99th percentile of the slowdown of priority 0; its ratios to the naive
 buffer, to the best constant and to FQ-CoDel have 95 % intervals, paired by world, and so has goodput over the naive buffer's.

@@ -42,9 +42,9 @@ class BriefPulse(Decider):
         shut_ms: backlog of queue 0 above which the further queues are closed, 0 to 1000 ms; None: never.
         bursts: how much longer queue 0 may be while flows start, 0 to 4: its target is multiplied by (1 + those that started
             in the last third of a second, forgotten by and by) to this power. A pulse that drops SYNs costs them a second.
-        tail_rest_ms, head_rest_ms: limit of queue 0 while it is not cut, by drop place, 1 to 1000 ms: of those that actions have
-            (1, 10, 20, 50 and 1000 ms, which is open) that which is nearest by factors. Where decisions are rare it answers what
-            comes before the next one.
+        tail_rest_ms, head_rest_ms: limit of queue 0 while it is not cut, by drop place, 1 to 1000 ms: of those that actions
+            have (1, 10, 20, 50 and 1000 ms, which is open) that which is nearest by factors. Where decisions are rare it
+            answers what comes before the next one.
         many: flows that start within a third of a second, 0 to 100: where the switch has seen as many or more in the last
             ten seconds, by and by forgotten, queue 0 rests open, since a burst that finds it limited loses its SYNs.
         shut_flows: flows of queue 0 under way, as the switch has seen them begin and end, from which on the further queues are
