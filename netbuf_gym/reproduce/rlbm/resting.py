@@ -3,9 +3,10 @@
     python -m netbuf_gym.reproduce.rlbm.resting [worlds=100] [threads=N] [output=FILE]
 
 The agent of 100 ms begins with `RESTING`. Beside it stand the rule's own settings, `RESTING` with one thing undone at a
-time, and with drops at the tail limited too, in the worlds of all `families` on seeds of validation, with drops at the tail
-and at the head. A figure is the ratio of the 99th percentile of the slowdown of priority 0 to that of the rule's own settings, geometric means
-with 95 % intervals, paired by world: over all families, each of which counts alike, on `rlbm/random`, and in incast.
+time, and with drops at the tail limited too, in the worlds of all `families` on seeds of validation, with drops at the
+tail and at the head. A figure is the ratio of the 99th percentile of the slowdown of priority 0 to that of the rule's own
+settings, geometric means with 95 % intervals, paired by world: over all families, each of which counts alike, on
+`rlbm/random`, and in incast.
 
 Writes a table (FILE, by default netbuf_gym/reproduce/rlbm/resting.csv) and prints it.
 """
