@@ -49,7 +49,7 @@ def test_the_default_experiment(tmp_path):
     train([*own, *brief, *QUIET, "total_timesteps=96", f"run_dir={run}"])
     saved = checkpoint.read(run)
     assert saved.env["kwargs"]["reward"]["name"] == "switch_utility" and saved.env["kwargs"]["history"] == 1
-    assert saved.config.scenario.kwargs.incast_probability == 0.25 and saved.config.imitate.rule == "brief_pulse"
+    assert saved.config.scenario.kwargs.incast_probability == 0.25 and saved.config.imitate.rule.startswith("brief_pulse:")
     model = stable_baselines3.PPO.load(run / "model.zip", device="cpu")
     action, _ = model.predict(np.zeros(model.observation_space.shape, np.float32), deterministic=True)
     assert action.shape == () and 0 <= action < 64
