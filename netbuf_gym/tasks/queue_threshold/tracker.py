@@ -63,7 +63,6 @@ class SwitchTracker(LastMeasured):
         packet_units: a full packet in the unit in which the switch counts its buffer.
         betas: `(queues, rows)`, fixed factors of the thresholds.
         limit_s: `(queues, rows)`, the limits in time that actions last named; infinite before the first.
-        in_bytes: bool, whether the switch counts bytes.
         ports: how many ports the switch has: the fields of a queue are sums over them, a threshold is each one's.
         cap_share: the share of the buffer beyond which no queue of a port grows; infinite without such a cap.
     """
@@ -103,7 +102,7 @@ class SwitchTracker(LastMeasured):
         self.flow_known = np.zeros(rows, bool)
         self.capacity_bps, self.service_s, self.packet_units = np.ones((3, rows), np.float32)
         self.betas = np.ones((queues, rows), np.float32)
-        self.in_bytes = np.zeros(rows, bool)
+        self._in_bytes = np.zeros(rows, bool)
         self.ports = np.ones(rows, np.float32)
         self.cap_share = np.full(rows, np.inf, np.float32)
 
@@ -139,7 +138,7 @@ class SwitchTracker(LastMeasured):
         self.capacity_bps[rows] = capacity_bps
         self.service_s[rows] = packet_bytes * 8 / capacity_bps
         self.packet_units[rows] = packet_bytes if in_bytes else 1
-        self.in_bytes[rows] = in_bytes
+        self._in_bytes[rows] = in_bytes
         self.ports[rows] = ports
         self.cap_share[rows] = np.inf if queue_cap is None else queue_cap / capacity
 
@@ -147,7 +146,7 @@ class SwitchTracker(LastMeasured):
         """Takes in the telemetry of one interval, `(rows, fields)` in float64, as the plant wrote it."""
         super().update(telemetry)
         queue, elapsed = self.queue, self.elapsed_s
-        np.copyto(self.share_of_buffer, np.where(self.in_bytes, queue.queue_bytes, queue.queue_packets))
+        np.copyto(self.share_of_buffer, np.where(self._in_bytes, queue.queue_bytes, queue.queue_packets))
         self.share_of_buffer /= self.capacity
         kept = np.exp(elapsed * np.float32(-1 / LOAD_MEMORY_S))
         rate = queue.arrivals * self.service_s / np.maximum(elapsed, np.float32(1e-9))
