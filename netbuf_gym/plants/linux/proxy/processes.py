@@ -24,6 +24,9 @@ PACKAGE = "shadowsocks-libev"
 CIPHER = "aes-256-gcm"
 READY_S = 10.0
 
+ATTEMPT_S = 2.0
+"""An attempt to connect is given up after so long: where the server has not begun, somebody else may have answered."""
+
 
 @contextmanager
 def within(namespace: int) -> Iterator[None]:
@@ -162,14 +165,12 @@ class Shadowsocks:
         begin = time.monotonic()
         last: OSError | None = None
         while time.monotonic() < begin + timeout_s:
-            if not all(one.alive for one in self.programs):
-                time.sleep(0.1)  # the server's words say more than what its client makes of them
-                raise next(one for one in self.programs if not one.alive).failure()
+            self._require_alive()
             try:
                 with within(self._client):
                     connection = socket.socket()
                 with connection:
-                    connection.settimeout(max(0.1, begin + timeout_s - time.monotonic()))
+                    connection.settimeout(max(0.1, min(ATTEMPT_S, begin + timeout_s - time.monotonic())))
                     connection.connect(self.socks)
                     socks.greet(connection, target)
                     connection.sendall((1).to_bytes(8, "big"))
@@ -178,7 +179,14 @@ class Shadowsocks:
             except OSError as error:
                 last = error
             time.sleep(0.01)
+        self._require_alive()
         raise RuntimeError(f"shadowsocks does not reach {target[0]}:{target[1]} within {timeout_s:g} s: {last}")
+
+    def _require_alive(self) -> None:
+        """Raises in the words of one that has ended; the server's say more than what its client makes of them."""
+        if not all(one.alive for one in self.programs):
+            time.sleep(0.1)
+            raise next(one for one in self.programs if not one.alive).failure()
 
     def __enter__(self) -> Shadowsocks:
         return self
