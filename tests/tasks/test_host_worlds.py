@@ -147,7 +147,7 @@ def test_worlds_without_a_place_are_refused():
     with pytest.raises(ConfigError, match="nothing limits what host 'a' sends"):
         HostBuffers().control(Scenario(links=links, flows=some, hosts=[Host(name="a")], duration_s=1))
     links, some = flows()
-    with pytest.raises(ConfigError, match="agents = 2, but the scenario has 1 hosts, 0 of them an agent's"):
+    with pytest.raises(ConfigError, match="the scenario has 1 hosts, 0 of them an agent's, and agents = 2"):
         HostBuffers(agents=2).control(Scenario(links=links, flows=some, hosts=[Host(name="a")], duration_s=1))
 
 

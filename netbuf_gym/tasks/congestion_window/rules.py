@@ -353,8 +353,8 @@ class CongestionWindow(Task):
             return _limited(scenario)
         if scenario.agents or len(scenario.flows) < self.agents:
             raise ConfigError(
-                f"senders = {self.agents}, but {called(scenario)} has {len(scenario.flows)} flows, "
-                f"{scenario.agents} of them agents; valid: as many as its agents, or at most its flows if none is"
+                f"{called(scenario)} has {len(scenario.flows)} flows, {scenario.agents} of them agents, and "
+                f"senders = {self.agents}; valid: a scenario of as many agents, or of none and as many flows at least"
             )
         return _limited(scenario.with_agents(self.agents))
 

@@ -253,8 +253,8 @@ class HostBuffers(Task):
         if len(controlled) != self.agents:
             if controlled or len(scenario.hosts) < self.agents:
                 raise ConfigError(
-                    f"agents = {self.agents}, but {called(scenario)} has {len(scenario.hosts)} hosts, "
-                    f"{len(controlled)} of them an agent's; valid: as many as these, or at most its hosts if none"
+                    f"{called(scenario)} has {len(scenario.hosts)} hosts, {len(controlled)} of them an agent's, and "
+                    f"agents = {self.agents}; valid: a scenario of as many agents' hosts, or of none and as many hosts at least"
                 )
             controlled = range(self.agents)
             if self.recipe == "auter":

@@ -271,8 +271,8 @@ class ReceiverWindow(Task):
         if len(controlled) != self.agents:
             if controlled or len(scenario.flows) < self.agents:
                 raise ConfigError(
-                    f"agents = {self.agents}, but {called(scenario)} has {len(scenario.flows)} flows, "
-                    f"{len(controlled)} of them with an agent's receiver; valid: as many as these, or at most its flows if none"
+                    f"{called(scenario)} has {len(scenario.flows)} flows, {len(controlled)} of them an agent's receiver's, and "
+                    f"agents = {self.agents}; valid: a scenario of as many such flows, or of none and as many flows at least"
                 )
             controlled = tuple(range(self.agents))
         own = {"receiver": self._receiver} | ({} if self.sender is None else {"cc": self.sender})
