@@ -50,7 +50,7 @@ COMMANDS = {
     "completion": completion,
 }
 JOBS = jobs.JOBS
-WHY_OPTIONS = """Options, not KEY=VALUE as train, evaluate, demo, reproduce, suite and leaderboard have: those compose a
+WHY_OPTIONS = """Options, not KEY=VALUE as train, tune, evaluate, reproduce, suite and the like have: those compose a
 configuration of settings, this does one thing to the files and names that it is given."""
 
 WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)

@@ -83,7 +83,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Prints the table of a page."""
     parser = argparse.ArgumentParser(prog="python -m netbuf_gym.page_blocks", description=__doc__.split("\n")[0])
     parser.add_argument("page", type=Path)
-    print(files_table(parser.parse_args(argv).page.read_text(encoding="utf-8")))
+    page = parser.parse_args(argv).page
+    try:
+        text = page.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        parser.error(f"PAGE = {str(page)!r} cannot be read ({error}); valid: a page in Markdown, e.g. docs/extending.md")
+    print(files_table(text))
     return 0
 
 

@@ -275,7 +275,7 @@ def evaluation_seeds(seeds: Any) -> list[int]:
     """
     if isinstance(seeds, int) and not isinstance(seeds, bool) and 1 <= seeds < FIRST_EVALUATION_SEED:
         return list(range(FIRST_EVALUATION_SEED, FIRST_EVALUATION_SEED + seeds))
-    valid = f"valid: a number of seeds below {FIRST_EVALUATION_SEED}, or a list of seeds from {FIRST_EVALUATION_SEED} on"
+    valid = f"valid: a number of seeds from 1 on and below {FIRST_EVALUATION_SEED}, or a list of seeds from {FIRST_EVALUATION_SEED} on"
     if not OmegaConf.is_list(seeds) and not isinstance(seeds, (list, tuple)):
         raise ConfigError(f"seeds = {shown(seeds)} cannot be used; {valid}")
     chosen = list(seeds)

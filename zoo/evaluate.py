@@ -65,7 +65,7 @@ def evaluate(config: DictConfig) -> Path:
     _check(config, task, names)
     th.set_num_threads(config.torch_threads)
     scenario = scenario_spec(config.scenario, rules.default_scenario)
-    agent = None if saved is None else SavedAgent(saved)
+    agent = None if saved is None else SavedAgent(saved, config.model if config.model in library.names() else None)
     env = {"recipe": config.recipe or rules.recipes[0]} if agent is None else agent.env
     where = {"agents": _agents(config, task)} | ({} if config.plant is None else {"plant": plain(config.plant)})
     env |= where

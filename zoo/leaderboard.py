@@ -142,16 +142,25 @@ def signed(interval: Interval | None) -> str:
 
 
 def families(standing: Sequence[scoring.Standing]) -> str:
-    """Mean scores by family in a Markdown table: agents, the best rule, the best constant and the best other control."""
+    """Mean scores by family in a Markdown table: agents, the best rule, the best constant and the best other control.
+
+    The last column is of whoever else has most in a family.
+    """
     shown = [one for one in standing if one.role == scoring.AGENT]
     shown += [one for one in standing if one.over_heuristic is None or one.over_constant is None]
     shown += [one for one in standing if one.role == scoring.OTHER][:1]
+    rest = [one for one in standing if one not in shown]
     rows = []
     for family in standing[0].scores:
-        means = [float(one.scores[family].mean()) for one in shown]
-        cells = [f"**{mean:.2f}**" if mean == max(means) else f"{mean:.2f}" for mean in means]
+        means = {one.name: float(one.scores[family].mean()) for one in shown}
+        others = {one.name: float(one.scores[family].mean()) for one in rest}
+        most = max([*means.values(), *others.values()])
+        cells = [f"**{mean:.2f}**" if mean == most else f"{mean:.2f}" for mean in means.values()]
+        if others:
+            first = max(others, key=others.__getitem__)
+            cells.append(f"**{first} {others[first]:.2f}**" if others[first] == most else f"{first} {others[first]:.2f}")
         rows.append([family, str(len(standing[0].scores[family])), *cells])
-    return markdown_table(["family", "worlds", *(one.name for one in shown)], rows)
+    return markdown_table(["family", "worlds", *(one.name for one in shown), *(["best of the others"] if rest else [])], rows)
 
 
 def command_of(one: scoring.Standing) -> str:

@@ -133,8 +133,8 @@ def _table(
     pairs = [(one, column) for one in scenarios for column in columns]
     heads = [one if len(columns) == 1 else f"{one}: {column.label}" for one, column in pairs]
     lines = [
-        f"| agent | recipe | trained on | steps | minutes | {' | '.join(heads)} |",
-        f"|:--|:--|:--|--:|--:|{'--:|' * len(heads)}",
+        f"| agent | recipe | trained on | seeds | steps | minutes | {' | '.join(heads)} |",
+        f"|:--|:--|:--|--:|--:|--:|{'--:|' * len(heads)}",
     ]
     for where, metrics in members:
         trained_on = metrics["training_scenario"]
@@ -147,11 +147,11 @@ def _table(
         cells = [_spread(metrics["scenarios"][one]["agent"][c.metric], c) for one, c in pairs]
         lines.append(
             f"| [{where.name}]({where}/card.md){f' {MARK}' if where in others else ''} | {metrics['recipe']} | {name} "
-            f"| {steps / 1e6:.1f} M | {seconds / 60:.1f} | {' | '.join(cells)} |"
+            f"| {len(metrics['training_seeds'])} | {steps / 1e6:.1f} M | {seconds / 60:.1f} | {' | '.join(cells)} |"
         )
     for control in first["scenarios"][scenarios[0]]["baselines"]:
         cells = [_spread([first["scenarios"][one]["baselines"][control][c.metric]], c) for one, c in pairs]
-        lines.append(f"| {control} | | | | | {' | '.join(cells)} |")
+        lines.append(f"| {control} | | | | | | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

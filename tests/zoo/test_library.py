@@ -195,7 +195,7 @@ def test_evaluates_by_name_from_any_folder(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     short = ["scenario=ppcc/4", "scenario.kwargs.duration_s=2", "seeds=2", "baselines=[cubic]", "plots=false", "run_dir=out"]
     assert cli.main(["evaluate", "model=congestion_window/ppo", *short]) == 0
-    assert "| ppo |" in capsys.readouterr().out
+    assert "| congestion_window/ppo |" in capsys.readouterr().out
     assert cli.main(["evaluate", "model=congestion_window/pp", *short]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and "did you mean 'congestion_window/ppo'?" in error

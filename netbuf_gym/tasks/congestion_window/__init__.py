@@ -14,6 +14,7 @@ RECORD = TaskRecord(
     rules=CongestionWindow,
     ids=("netbuf/CongestionWindow-v0",),
     summary="a TCP sender: how many bytes it may have in flight, every 100 ms or on every ACK",
+    page="congestion_window.md",
     rewards=REWARDS,
     contenders=CONTENDERS,
     measures=MEASURES,
