@@ -157,7 +157,20 @@ def normalised(overrides: Sequence[str], job: str, source: Source) -> list[str]:
     for at, word in enumerate(words):
         if word.startswith("tuned="):
             words[at] = f"tuned={_tuned(unquoted(word[6:]), [*words[:at], *words[at + 1 :]], job, source)}"
+    _require_own_experiment(words, source.config_name or job)
     return words
+
+
+def _require_own_experiment(words: Sequence[str], name: str) -> None:
+    """Refuses an experiment that chooses an environment beside another one, whose arguments are not its own."""
+    asked = [unquoted(one[4:]) for one in words if one.startswith("env=")]
+    experiment = [one for one in words if one.startswith("experiment=")]
+    if not asked or not experiment:
+        return
+    usual, own = (compose(name, overrides=chosen).env.name for chosen in ([], experiment[-1:]))
+    if own not in (usual, asked[-1]):
+        said = f"{experiment[-1].replace('=', ' = ')} is of env = {own!r}, not of {asked[-1]!r}"
+        raise ConfigError(f"{said}; valid: env={own}, or another experiment")
 
 
 def _tuned(name: str, others: Sequence[str], job: str, source: Source) -> str:
@@ -275,7 +288,7 @@ def evaluation_seeds(seeds: Any) -> list[int]:
     """
     if isinstance(seeds, int) and not isinstance(seeds, bool) and 1 <= seeds < FIRST_EVALUATION_SEED:
         return list(range(FIRST_EVALUATION_SEED, FIRST_EVALUATION_SEED + seeds))
-    valid = f"valid: a number of seeds from 1 on and below {FIRST_EVALUATION_SEED}, or a list of seeds from {FIRST_EVALUATION_SEED} on"
+    valid = f"valid: 1 to {FIRST_EVALUATION_SEED - 1} seeds, or a list of seeds from {FIRST_EVALUATION_SEED} on"
     if not OmegaConf.is_list(seeds) and not isinstance(seeds, (list, tuple)):
         raise ConfigError(f"seeds = {shown(seeds)} cannot be used; {valid}")
     chosen = list(seeds)

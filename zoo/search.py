@@ -52,6 +52,17 @@ class Setting:
             return trial.suggest_int(self.name, int(self.low), int(self.high), log=self.log)
         return rounded(trial.suggest_float(self.name, self.low, self.high, log=self.log))
 
+    def nearest(self, value: Any) -> Any:
+        """What Optuna keeps of the searched value that is nearest to one; of what is no number the first or the lowest."""
+        number = not isinstance(value, bool) and isinstance(value, (int, float))
+        if self.choices:
+            if encoded(value) in map(encoded, self.choices):
+                return encoded(value)
+            numbers = [one for one in self.choices if not isinstance(one, bool) and isinstance(one, (int, float))]
+            return encoded(min(numbers, key=lambda one: abs(one - value)) if number and numbers else self.choices[0])
+        found = min(max(value, self.low), self.high) if number else self.low
+        return int(found) if self.whole else float(found)
+
     def checked(self, value: Any) -> Any:
         """What Optuna keeps of a value.
 
@@ -80,9 +91,17 @@ def read(search: Any, fixed: Sequence[str] = ()) -> list[Setting]:
     return left
 
 
-def values_of(settings: Sequence[Setting], config: DictConfig) -> dict[str, Any]:
-    """What Optuna keeps of a configuration's own values; raises ConfigError for one that is not searched."""
-    return {one.name: one.checked(plain(OmegaConf.select(config, one.key))) for one in settings}
+def values_of(settings: Sequence[Setting], config: DictConfig) -> dict[str, Any] | None:
+    """What Optuna keeps of a configuration's own values; None where one of them is not searched."""
+    try:
+        return {one.name: one.checked(plain(OmegaConf.select(config, one.key))) for one in settings}
+    except ConfigError:
+        return None
+
+
+def nearest_to(settings: Sequence[Setting], config: DictConfig) -> dict[str, Any]:
+    """What Optuna keeps of the searched values that are nearest to a configuration's own."""
+    return {one.name: one.nearest(plain(OmegaConf.select(config, one.key))) for one in settings}
 
 
 def override(key: str, value: Any) -> str:
@@ -111,8 +130,12 @@ def _setting(name: str, said: Any) -> Setting:
     if not isinstance(key, str) or not key.partition(".")[2]:
         raise ConfigError(f"{field}.key = {shown(key)}; valid: a key of the configuration, e.g. algo.learning_rate")
     if choices is not None:
-        if not isinstance(choices, list) or not choices or {"low", "high", "log", "whole"} & said.keys():
-            raise ConfigError(f"{field}.choices = {shown(choices)}; valid: a list of values, without low and high")
+        for one in ("low", "high", "log", "whole"):
+            if one in said:
+                valid = f"{field}.choices=null, or choices alone"
+                raise ConfigError(f"{field}.{one} = {shown(said[one])} beside choices; valid: {valid}")
+        if not isinstance(choices, list) or not choices:
+            raise ConfigError(f"{field}.choices = {shown(choices)}; valid: a list of values")
         return Setting(name, key, choices=tuple(choices))
     log = truth(f"{field}.log", said.get("log", False))
     low = real(f"{field}.low", said.get("low"), 0.0 if log else -1e12, 1e12, low_open=log)

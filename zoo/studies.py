@@ -15,7 +15,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +37,10 @@ from netbuf_gym.zoo.config import Source, differences, load, merged, plain
 from netbuf_gym.zoo.ppo import DivergedError
 from netbuf_gym.zoo.schema import FIRST_STUDY_SEED, TrainConfig, TuneConfig
 from netbuf_gym.zoo.trials import InterruptedTrial, Training
+from netbuf_gym.zoo.worlds import env_kwargs, make_worlds
 
 JOURNAL = "journal.log"
+STORAGES = "null, a URL of SQLAlchemy's (sqlite:///FILE), or grpc://HOST:PORT"
 OF_STUDIES = {one.name for one in fields(TuneConfig)} - {one.name for one in fields(TrainConfig)}
 """Keys that no training has."""
 FREE = {
@@ -100,7 +102,11 @@ class Plan:
 
 
 def plan(overrides: Sequence[str], source: Source | None = None) -> Plan:
-    """The study that the command line asks for; raises as `load` does, and ConfigError for what is no search."""
+    """The study that the command line asks for.
+
+    Raises:
+        ConfigError, ScenarioError: as `load` does; what is no search; an environment that cannot be made.
+    """
     config = load("tune", overrides, source)
     chosen = [_key(one) for one in overrides]
     settings = search.read(config.search, [one for one in chosen if one not in reference.groups("tune")])
@@ -109,11 +115,17 @@ def plan(overrides: Sequence[str], source: Source | None = None) -> Plan:
             raise ConfigError(f"search.{one.name}.key = {shown(one.key)}: there is no such key in the configuration")
     if not tasks.get(config.env.name).measures.score:
         raise ConfigError(f"task {config.env.name!r} has no score to be tuned for; valid: a task with measures")
-    return Plan([*overrides], source or Source(), config, settings)
+    made = Plan([*overrides], source or Source(), config, settings)
+    training = made.training({}, config.seed)
+    worlds = make_worlds(training.env.id, training.env.num_envs, 1, env_kwargs(training))
+    worlds.close()  # what none can be made of leaves no study behind
+    return made
 
 
 def opened(one: Plan) -> optuna.Study:
     """The study, made where there is none: with the defaults as its first trial, and then what it is to begin with.
+
+    Where a default is not searched the first trial has what is nearest to it.
 
     Raises:
         ConfigError: a storage that cannot be used, a study of another configuration, or beginnings that are not searched.
@@ -176,7 +188,7 @@ def ended(study: optuna.Study) -> list[FrozenTrial]:
 
 
 def of_defaults(study: optuna.Study, one: Plan) -> FrozenTrial | None:
-    """The trial of the learner's defaults; None before it is complete."""
+    """The trial of the learner's defaults; None before it is complete, and where these are not searched."""
     values = search.values_of(one.settings, one.config)
     return next((trial for trial in ended(study) if trial.state == TrialState.COMPLETE and trial.params == values), None)
 
@@ -316,7 +328,7 @@ def _worker(pid: int) -> str:
 
 def _beginnings(one: Plan) -> list[dict[str, Any]]:
     """The trials that a study begins with, by the names of their settings."""
-    values = [search.values_of(one.settings, one.config)]
+    values = [search.nearest_to(one.settings, one.config)]
     known = {setting.name: setting for setting in one.settings}
     for at, given in enumerate(one.config.begin_with):
         field = f"begin_with[{at}]"
@@ -325,7 +337,9 @@ def _beginnings(one: Plan) -> list[dict[str, Any]]:
         for name in given:
             if name not in known:
                 raise ConfigError(f"{field}.{name} is not searched; valid: {', '.join(known)}")
-        own = {str(name): known[str(name)].checked(plain(value)) for name, value in given.items()}
+        own = {
+            str(name): replace(known[str(name)], key=f"{field}.{name}").checked(plain(value)) for name, value in given.items()
+        }
         values.append(values[0] | own)
     return values
 
@@ -346,11 +360,12 @@ def _storage(one: Plan) -> BaseStorage:
             raise ConfigError(f"storage = {shown(given)}: no Optuna proxy answers there") from None
         return proxy
     if not rest or scheme == "grpc":
-        raise ConfigError(f"storage = {shown(given)}; valid: null, a URL of SQLAlchemy's (sqlite:///FILE), or grpc://HOST:PORT")
+        raise ConfigError(f"storage = {shown(given)}; valid: {STORAGES}")
     try:
         return RDBStorage(given)
     except Exception as error:  # SQLAlchemy's, and those of its drivers
-        raise ConfigError(f"storage = {shown(given)} cannot be used: {' '.join(str(error).split())[:200]}") from None
+        said = " ".join(str(error).split())[:200]
+        raise ConfigError(f"storage = {shown(given)} cannot be used ({said}); valid: {STORAGES}") from None
 
 
 class ByTrial(optuna.samplers.BaseSampler):

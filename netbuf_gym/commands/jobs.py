@@ -46,9 +46,9 @@ on and model.zip when it is done. Interrupting (Ctrl-C) leaves a checkpoint, and
 
 Each trial trains with several seeds, all trials with the same ones, and is scored as the task's agents are, in worlds of
 the study's own that no agent is trained, chosen or evaluated on; those that lag behind are given up. The first trial is the
-learner's defaults. What the command line sets is not searched. The same command goes on with a study, and may be started
-several times at once, on many machines with a database or a proxy as the storage; a process that is killed costs its trial,
-which another one tries again.
+learner's defaults, or what is nearest to them of what is searched. What the command line sets is not searched. The same
+command goes on with a study, and may be started several times at once, on many machines with a database or a proxy as the
+storage; a process that is killed costs its trial, which another one tries again.
 
 The folder (run_dir) holds tuned/best.yaml, trials.csv, and history.png, importance.png and slice.png. The command that trains
 with the best settings is printed. Those that come with the package: netbuf-gym train env=E algo=A tuned=E.""",

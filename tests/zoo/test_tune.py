@@ -140,7 +140,17 @@ def _parameters(path):
 def test_every_search_space_holds_the_defaults(task, algo):
     for worlds in ([f"env={task}"], [f"experiment=worlds/{task}"]):
         plan = studies.plan([*worlds, f"algo={algo}"])
-        assert len(studies._beginnings(plan)[0]) == len(plan.settings) >= 9
+        defaults = search.values_of(plan.settings, plan.config)
+        assert defaults == studies._beginnings(plan)[0] and len(defaults) == len(plan.settings) >= 9
+
+
+@pytest.mark.slow
+def test_where_a_default_is_not_searched_a_study_begins_with_what_is_nearest(tmp_path):
+    plan = studies.plan([*STUDY, f"run_dir={tmp_path}", "search.gamma.choices=[0.5,0.9]", "search.clip_range.high=0.15"])
+    first = studies._beginnings(plan)[0]
+    assert (first["gamma"], first["clip_range"]) == (0.9, 0.15)
+    assert search.values_of(plan.settings, plan.config) is None
+    assert studies.of_defaults(studies.opened(plan), plan) is None
 
 
 @pytest.mark.slow
@@ -272,15 +282,17 @@ def test_studies_play_worlds_of_their_own(study, monkeypatch):
         ("hours=0", "hours = 0"),
         ("pruner=best", "pruner = 'best'"),
         ("resume=runs/x", "resume belongs to netbuf-gym train"),
-        ("search.gamma.low=1", r"search.gamma.choices = .*; valid: a list of values, without low and high"),
+        ("search.gamma.low=1", "search.gamma.low = 1 beside choices; valid: search.gamma.choices=null, or choices alone"),
         ("search.gamma.choices=[]", "search.gamma.choices"),
         ("search.clip_range.high=0.01", "search.clip_range.high = 0.01"),
         ("search.clip_range.upper=1", "search.clip_range.upper is unknown"),
         ("search.clip_range.key=algo.kwargs.clip", "there is no such key"),
-        ("search.gamma.choices=[0.5]", r"algo.kwargs.gamma = 0.95 is not searched; valid: 0.5"),
         ("begin_with=[{gama: 1}]", "begin_with[0].gama is not searched"),
+        ("begin_with=[{gamma: 0.123}]", r"begin_with[0].gamma = 0.123 is not searched; valid: 0.8"),
         ("storage=grpc://nowhere", "storage = 'grpc://nowhere'"),
-        ("storage=nonsense://x", "storage = 'nonsense://x' cannot be used"),
+        ("storage=nonsense://x", r"storage = 'nonsense://x' cannot be used .*; valid: null, a URL"),
+        ("env.kwargs.actions=pulse_grid", "actions = .pulse_grid. is unknown; valid: discrete"),
+        ("experiment=worlds/queue_threshold", "experiment = worlds/queue_threshold is of env = 'queue_threshold', not of"),
         ("trails=3", "there is no key 'trails'"),
     ],
 )
@@ -291,6 +303,7 @@ def test_what_no_study_can_be_made_of_is_said(override, said, tmp_path, capsys):
     error = capsys.readouterr().err
     assert len(error.splitlines()) == 1
     assert re.search(said.replace("[0]", r"\[0\]"), error), error
+    assert not any(tmp_path.iterdir())
 
 
 @pytest.mark.slow
