@@ -18,7 +18,7 @@ import yaml
 from netbuf_gym import rollout, tasks
 from netbuf_gym.contenders import Decider, Policy, Rules
 from netbuf_gym.errors import ConfigError, needing
-from netbuf_gym.files import write_atomic, write_json
+from netbuf_gym.files import make_folder, write_atomic, write_json
 from netbuf_gym.zoo import checkpoint, library, packing, scores, submission, versions
 from netbuf_gym.zoo.agent import Agent
 from netbuf_gym.zoo.config import plain
@@ -79,7 +79,7 @@ def _require_new(output: Path) -> None:
 @contextlib.contextmanager
 def _new_folder(output: Path) -> Iterator[Path]:
     """A folder to write into, which becomes `output` as a whole or is gone."""
-    output.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(output.parent, "output")
     made = output.parent / f".{output.name}.{os.getpid()}"
     made.mkdir()
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -99,7 +99,7 @@ def others(cells: Sequence[Cell], said: Sequence[float], now: Sequence[float]) -
     return off
 
 
-def reproduced(off: Off, worlds: int) -> bool:
+def reproduced(off: Sized, worlds: int) -> bool:
     """Whether few enough worlds of so many have another score."""
     return len(off) <= round((1 - REPRODUCED) * worlds, 9)
 

@@ -81,19 +81,19 @@ def firsts(standing: Sequence[scoring.Standing]) -> dict[str, scoring.Standing]:
 
 
 def in_short(standings: dict[str, list[scoring.Standing]]) -> str:
-    """A row a task: the best of each kind with its score, and how far the agent is ahead of the better of rule and constant."""
+    """A row a task: the best of each kind with its score, and how far the agent is ahead of the nearest rule or constant."""
     rows = []
     for task, standing in standings.items():
         best = firsts(standing)
         cells = [f"{best[role].name.rpartition('/')[2]} {best[role].middle.mean:.2f}" if role in best else "" for role in KINDS]
-        over = ""
+        ahead = ""
         if scoring.AGENT in best:
             agent = best[scoring.AGENT]
-            beside = [one for one in (agent.over_heuristic, agent.over_constant) if one is not None]
-            over = leaderboard.signed(min(beside, key=lambda one: one.mean))
-        rows.append([f"`{tasks.get(task).ids[0]}`", f"**{cells[0]}**" if cells[0] else "", *cells[1:], over])
-    header = ("environment", *(f"best {role}" for role in KINDS), "agent over rule or constant, whichever is better [95 %]")
-    return markdown_table(header, rows)
+            beside = [one for one in (agent.over_rules, agent.over_constant) if one is not None]
+            ahead = leaderboard.signed(min(beside, key=lambda one: one.mean))
+        rows.append([f"`{tasks.get(task).ids[0]}`", f"**{cells[0]}**" if cells[0] else "", *cells[1:], ahead])
+    over = "agent over the rule or constant that is nearest to it [95 %]"
+    return markdown_table(("environment", *(f"best {role}" for role in KINDS), over), rows)
 
 
 def picture(standings: dict[str, list[scoring.Standing]]) -> Any:
@@ -166,8 +166,8 @@ def claims(standing: Sequence[scoring.Standing]) -> list[str]:
     """What can be said of the agents, a sentence each."""
     said = []
     agents = [one for one in standing if one.role == scoring.AGENT]
-    ahead = [one.name for one in agents if one.over_heuristic is not None and one.over_heuristic.low > 0]
-    said.append(f"Surely ahead of the best rule: {', '.join(ahead) or 'no agent'}.")
+    ahead = [one.name for one in agents if one.over_rules is not None and one.over_rules.low > 0]
+    said.append(f"Surely ahead of every rule: {', '.join(ahead) or 'no agent'}.")
     if behind := [one.name for one in agents if one.behind_constant]:
         said.append(f"Not surely ahead of the best constant: {', '.join(behind)}.")
     if worse := [one.name for one in agents if one.middle.high < 0]:

@@ -15,6 +15,7 @@ import numpy as np
 from netbuf_gym import rollout, tasks
 from netbuf_gym.contenders import Contender, Decider, InWorld
 from netbuf_gym.errors import ConfigError, needing, shown
+from netbuf_gym.files import make_folder
 from netbuf_gym.version import __version__
 from netbuf_gym.zoo import contending
 
@@ -66,13 +67,14 @@ def record(
     seeds = rollout.checked_seeds(seeds)
     worlds = rollout.draw(task, scenario, seeds, **contender.env)
     interval_s = _interval_s(task, scenario, contender.env)
-    players = [_player(contender, world, interval_s) for world in worlds]
+    players = [_player(contender, world, interval_s, task) for world in worlds]
     plain = "".join(c if c.isalnum() or c in "-_" else "-" for c in controller.removeprefix(f"{task}/"))
     name = name or f"netbuf/{task}/{plain}-v0"
     try:
         parse_dataset_id(name)
     except (ValueError, TypeError):
         raise ConfigError(f"name = {shown(name)}; valid: NAME-v0, or NAMESPACE/NAME-v0 with more of it between") from None
+    make_folder(folder, "folder")
     env = gym.make(tasks.get(task).ids[0], scenario=scenario, **players[0].env)
     try:
         with datasets_in(folder):
@@ -108,7 +110,7 @@ def _interval_s(task: str, scenario: str, env: dict[str, Any]) -> float:
         return own.engine.interval_ns * 1e-9
 
 
-def _player(contender: Contender, world: rollout.World, interval_s: float) -> Decider:
+def _player(contender: Contender, world: rollout.World, interval_s: float, task: str) -> Decider:
     """Who decides in a world in a contender's name; raises ConfigError where nobody can."""
     if isinstance(contender, InWorld):
         followed = contender.followed(world.scenario, world.seed, interval_s)
@@ -116,8 +118,19 @@ def _player(contender: Contender, world: rollout.World, interval_s: float) -> De
         followed = contender if isinstance(contender, Decider) and contender.place(world.scenario) is world.scenario else None
     if followed is None:
         said = f"controller = {shown(contender.name)} acts in the world, or changes it, as no agent can"
-        raise ConfigError(f"{said}; valid: one that decides alone, or a congestion control")
+        raise ConfigError(f"{said}; valid for {task}: {', '.join(_recorded(task))}, constant:ACTION, an agent, or its file")
     return followed
+
+
+def _recorded(task: str) -> list[str]:
+    """The task's contenders that can be recorded."""
+    known = {name: contending.of_task(name, task, task) for name in tasks.get(task).contenders}
+    return [
+        name
+        for name, one in known.items()
+        if (isinstance(one, Decider) and type(one).place is Contender.place)
+        or (isinstance(one, InWorld) and type(one).followed is not InWorld.followed)
+    ]
 
 
 def _nearness(

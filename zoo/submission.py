@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +13,15 @@ import numpy as np
 from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.progress import ProgressBar
-from netbuf_gym.suites import Cell, Edition, Suite, report, running
+from netbuf_gym.suites import Cell, Edition, Suite, frozen, report, running
 from netbuf_gym.suites.scoring import Result
 from netbuf_gym.zoo import checkpoint, contending, gate, library, scores
 from netbuf_gym.zoo.saved import SavedAgent
 
 EVALUATION = "suite.json"
 """Of a run's folder, beside its model."""
+NAME = re.compile(r"[A-Za-z0-9][\w.+-]*(/[A-Za-z0-9][\w.+-]*)*")
+"""What rows may be called."""
 SAMPLED = 2
 """Worlds of each family that are played again, others every time: nobody knows beforehand which."""
 
@@ -72,8 +75,8 @@ def prepare(run: str, *, name: str | None = None, evaluation: Path | None = None
 
     Raises:
         CheckpointError: There is no such agent, it is damaged, or does not fit.
-        ConfigError: The name is that of a rule; the evaluation is of another suite or version, of another model, or lacks
-            worlds; or the model does not reproduce it.
+        ConfigError: The name is that of a rule or of another agent; the evaluation is of another suite or version, of another
+            model, or lacks worlds; or the model does not reproduce it.
         OSError: The new evaluation cannot be written.
     """
     saved = checkpoint.read(library.path_of(run, "run"))
@@ -82,9 +85,8 @@ def prepare(run: str, *, name: str | None = None, evaluation: Path | None = None
     edition = own.load()
     packaged = run.strip("/") in library.names() and saved.path.is_relative_to(library.FOLDER)
     file = evaluation or (Path("runs", "leaderboard", run.strip("/")) if packaged else saved.path.parent) / EVALUATION
-    row = name or (run.strip("/") if packaged else f"{task}/{saved.path.parent.resolve().name}")
-    if not scores.is_free(task, row):
-        raise ConfigError(f"name = {shown(row)} is that of a contender of {task}; valid: a name of its own")
+    row = name if name is not None else (run.strip("/") if packaged else f"{task}/{saved.path.parent.resolve().name}")
+    _require_name(row, task, saved)
     if evaluation is None and not file.is_file():
         with ProgressBar(f"{own.name}: {row}", line_seconds=None) as bar:
             data = scores.play(run, own, edition, threads, scores.Counted(bar, len(edition.cells)))
@@ -93,6 +95,7 @@ def prepare(run: str, *, name: str | None = None, evaluation: Path | None = None
     result, digest = _own_result(data, saved, file)
     scores.results_of({**data, "controllers": {row: result}}, own, edition, str(file))
     about = scores.described(saved) | {"group": row, "model_sha256": digest}
+    about["decision_us"] = frozen.rounded(running.decision_us(own, edition.cells[0], SavedAgent(saved, row)))  # on this machine
     about["families"] = report.summary(scores.played_of(result, own, edition, f"{file}: {row}"), own, edition.families)
     made = Submission(saved, task, own, edition, row, {**data, "controllers": {row: {**result, **about}}}, file)
     require_reproduced(made, sample(edition, np.random.default_rng()))
@@ -109,15 +112,34 @@ def require_seeds(handed: Sequence[Submission], before: Sequence[Result]) -> dic
         how many training seeds each row then has, by its name.
 
     Raises:
-        ConfigError: two models of one training seed have one name.
+        ConfigError: two models of one training seed have one name, or one model has two.
     """
     found, rows = [*before], {}
     for one in handed:
+        for other in found:
+            if (digest := other.about.get("model_sha256")) and digest == one.result["model_sha256"] and other.name != one.name:
+                raise ConfigError(f"name = {shown(one.name)}: {one.saved.path} is handed in as {other.name}; valid: that name")
         scores.require_seed(one.scored, found)
         found = scores.distinct([*found, one.scored])
     for one in handed:
         rows[one.name] = sum(other.about.get("group") == one.name for other in found)
     return rows
+
+
+def _require_name(name: str, task: str, saved: checkpoint.Saved) -> None:
+    """Raises ConfigError where a row of this agent cannot be called so."""
+    if not NAME.fullmatch(name):
+        raise ConfigError(f"name = {shown(name)}; valid: letters, digits and any of ._+-, in parts with / between them")
+    if not scores.is_free(task, name):
+        raise ConfigError(f"name = {shown(name)} is that of a contender of {task}; valid: a name of its own")
+    if name in library.names() and contending.digest_of(name) != contending.digest_of(str(saved.path)):
+        raise ConfigError(f"name = {shown(name)} is that of another agent, of the package; valid: a name of its own")
+
+
+def same_in_package(one: Submission) -> str | None:
+    """The agent of the package that is this very model, which has the row of both."""
+    digest = one.result["model_sha256"]
+    return next((name for name in library.names() if name != one.name and contending.digest_of(name) == digest), None)
 
 
 def _own_result(data: dict[str, Any], saved: checkpoint.Saved, file: Path) -> tuple[dict[str, Any], str]:
@@ -140,12 +162,15 @@ def sample(edition: Edition, rng: np.random.Generator) -> list[Cell]:
 
 
 def require_reproduced(one: Submission, cells: Sequence[Cell]) -> None:
-    """Raises ConfigError unless the model has the scores again that it was handed in with: in nearly all of the worlds, and
-    in their mean no less."""
-    key = one.suite.score.key
+    """Raises ConfigError unless the model has the figures again that it was handed in with: in nearly all of the worlds, and
+    of its score in their mean no less."""
     contender = SavedAgent(one.saved, one.name)
     contending.require_fit(contender, cells, one.suite)
-    again = running.run(one.suite, cells, contender).of(key)
+    played = running.run(one.suite, cells, contender)
+    for metric in one.suite.metrics:
+        _require_same(one, cells, metric.key, played.of(metric.key))
+    key = one.suite.score.key
+    again = played.of(key)
     said = [np.nan if (was := one.result["worlds"][cell.name][key]) is None else was for cell in cells]
     off = gate.others(cells, said, again)
     better = float(np.nansum(np.array(said) - np.array(again))) / len(cells)
@@ -153,6 +178,17 @@ def require_reproduced(one: Submission, cells: Sequence[Cell]) -> None:
         world, (was, now) = max(off.items(), key=lambda entry: (entry[1][0] or 0) - entry[1][1])
         what = f"{one.evaluation}: {one.saved.path} does not reproduce its {key} in {len(off)} of {len(cells)} worlds"
         raise ConfigError(f"{what}: in {world} it has {now:.4g}, not {was}; valid: its own results, within {gate.TOLERANCE:g}")
+
+
+def _require_same(one: Submission, cells: Sequence[Cell], key: str, again: np.ndarray) -> None:
+    """Holds a metric beside the score to a hundredth of itself, in nearly all of the worlds."""
+    said = np.array([np.nan if (was := one.result["worlds"][cell.name][key]) is None else was for cell in cells], float)
+    same = np.isclose(said, again, rtol=0.01, atol=1e-6, equal_nan=True)
+    off = [at for at, held in enumerate(same) if not held]
+    if key != one.suite.score.key and not gate.reproduced(off, len(cells)):
+        what = f"{one.evaluation}: {one.saved.path} does not reproduce its {key} in {len(off)} of {len(cells)} worlds"
+        world, was, now = cells[off[0]].name, said[off[0]], again[off[0]]
+        raise ConfigError(f"{what}: in {world} it has {now:.4g}, not {was:.4g}; valid: its own results")
 
 
 def table(one: Submission) -> tuple[list[str], list[list[Any]]]:

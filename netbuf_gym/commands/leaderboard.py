@@ -144,6 +144,8 @@ def _submit(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], t
         folder = tracking.log(one, _runs(given), project or tracking.PROJECT, entity or None, mode)
         sent = f"send it with: wandb sync {folder}" if mode == "offline" else "sent"
         print(f"{one.name}: handed in to {one.suite.name}, group {one.group}, {folder}; {sent}")
+        if (packaged := submission.same_in_package(one)) is not None:
+            print(f"{one.name}: the very model of {packaged}, of the package, which has the row of both")
     for name, lacking in few.items():
         print(f"{name}: has {lacking}, and its row says so; hand in the others by name={name}")
     return 0

@@ -54,6 +54,8 @@ class Standing:
         improvement: Share of the worlds in which it is ahead of the best heuristic, ties half.
         over_heuristic, over_constant: Mean of its scores less theirs in the same worlds, before they are normalised; None of
             these two themselves.
+        over_rules: Of an agent the lowest of such intervals over each of the heuristics: one may be behind the best heuristic
+            in rank, and before it in this mean.
         price: Its `Measures.price` over that of the contender it names, mean of the worlds, families weighing alike; None where
             the task has none, or that contender is not there.
     """
@@ -66,6 +68,7 @@ class Standing:
     improvement: Interval
     over_heuristic: Interval | None
     over_constant: Interval | None
+    over_rules: Interval | None = None
     price: float | None = None
 
     @property
@@ -122,16 +125,19 @@ def standings(suite: Suite, edition: Edition, results: Sequence[Result], constan
     made = []
     for name, members in grouped.items():
         own = scaled[name]
+        role = role_of(suite.task, name) if len(members) == 1 and "seed" not in members[0].about else AGENT
+        over = [_difference(raw[name], raw[rule]) for rule in heuristics] if role == AGENT else []
         made.append(
             Standing(
                 name=name,
-                role=role_of(suite.task, name) if len(members) == 1 and "seed" not in members[0].about else AGENT,
+                role=role,
                 results=members,
                 scores=own,
                 middle=stats.grouped_interval(list(own.values())),
                 improvement=stats.grouped_interval([_ahead(raw[name][f], raw[best][f]) for f in own], middle=False),
                 over_heuristic=None if name == best else _difference(raw[name], raw[best]),
                 over_constant=None if name == constant else _difference(raw[name], raw[constant]),
+                over_rules=min(over, key=lambda one: one.low, default=None),
                 price=prices.get(name),
             )
         )

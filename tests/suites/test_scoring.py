@@ -64,6 +64,14 @@ def test_differences_are_paired_by_world_and_families_weigh_alike():
     assert one.improvement.mean == pytest.approx(0.75), "ahead in all worlds of a, level in those of b"
 
 
+def test_an_agent_is_set_against_every_rule():
+    rules = result("limits", {"a": 1.0, "b": 5.5}), result("pulse", {"a": 4.0, "b": 2.0})
+    found = ranked(result("mine", {"a": 6.0, "b": 1.0}), field=[*FIELD[:2], *rules])
+    assert best_heuristic(list(found.values())) == "pulse", "ranked by shares of what the best of a family has"
+    assert found["mine"].over_heuristic.mean == pytest.approx(0.5) and found["mine"].over_rules.mean == pytest.approx(0.25)
+    assert found["pulse"].over_rules is None
+
+
 def test_a_price_is_over_that_of_the_contender_it_names_and_families_weigh_alike():
     """Of everybody whose results say it in all worlds; worlds in which that contender has none do not count."""
 

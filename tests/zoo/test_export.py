@@ -58,6 +58,12 @@ def test_a_network_that_decides_otherwise_is_refused(monkeypatch, tmp_path):
     assert not (tmp_path / "x").exists()
 
 
+def test_a_folder_that_cannot_be_made_is_refused_by_name(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match=r"output = '.*file' is no folder and cannot become one"):
+        export.folder("queue_threshold/dqn", tmp_path / "file" / "hub")
+
+
 @pytest.mark.parametrize("write", [export.folder, export.rl_zoo3])
 def test_a_refused_export_leaves_nothing(write, trained, tmp_path, monkeypatch):
     def refused(saved, path):

@@ -204,6 +204,10 @@ def test_an_agent_without_an_evaluation_is_evaluated(run):
             lambda data, own: [one.update(score=one["score"] + 0.3) for one in own["worlds"].values()],
             r"model.zip does not reproduce its score in 4 of 4 worlds: in .* it has .*, not .*; valid: its own results",
         ),
+        (
+            lambda data, own: [one.update(goodput_mbps=3 * one["goodput_mbps"]) for one in own["worlds"].values()],
+            r"model.zip does not reproduce its goodput_mbps in 4 of 4 worlds: in .* it has .*, not .*; valid: its own results",
+        ),
         (lambda data, own: own.pop("worlds"), "is no result.json"),
         (lambda data, own: own["worlds"]["shallow-01"].pop("goodput_mbps"), "shallow-01: lacks goodput_mbps; valid: score, "),
         (lambda data, own: own["worlds"]["shallow-01"].update(goodput_mbps="all"), "shallow-01: goodput_mbps = 'all'"),
@@ -243,6 +247,24 @@ def test_the_worlds_that_are_played_again_are_of_every_family_and_others_every_t
     chosen = [[one.name for one in submission.sample(edition, np.random.default_rng(k))] for k in range(20)]
     assert all([name.partition("-")[0] for name in own] == ["shallow"] * 2 + ["overload"] * 2 for own in chosen)
     assert len({tuple(own) for own in chosen}) > 3
+
+
+@pytest.mark.parametrize(
+    ("name", "match"),
+    [
+        ("queue_threshold/dqn", "is that of another agent, of the package; valid: a name of its own"),
+        ("../../x", r"name = '../../x'; valid: letters"),
+        ("", "name = ''; valid: letters"),
+    ],
+)
+def test_a_row_has_a_name_of_its_own(run, name, match):
+    with pytest.raises(ConfigError, match=match):
+        submission.prepare(str(run), name=name)
+
+
+def test_a_time_that_was_made_up_is_taken_again(run):
+    changed(run, lambda data, own: own.update(decision_us=0.001))
+    assert submission.prepare(str(run)).result["decision_us"] > 1
 
 
 def test_nobody_takes_the_name_of_a_rule(run, field, capsys, monkeypatch):

@@ -68,8 +68,22 @@ def test_a_congestion_control_is_followed_window_by_window(control, delay, minar
 
 @pytest.mark.parametrize(("task", "controller"), [(TASK, "naive"), (TASK, "fq_codel"), ("host_buffers", "max")])
 def test_what_no_agent_can_do_is_refused(task, controller, tmp_path):
-    with pytest.raises(ConfigError, match=f"controller = '{controller}' acts in the world, or changes it, as no agent can"):
+    said = f"controller = '{controller}' acts in the world, or changes it, as no agent can"
+    with pytest.raises(ConfigError, match=said) as raised:
         recording.record(task, controller, tmp_path / "data", seeds=[1])
+    valid = str(raised.value).partition(f"valid for {task}: ")[2].split(", ")
+    assert "random" in valid and controller not in valid and not (tmp_path / "data").exists()
+
+
+def test_of_congestion_controls_senders_alone_are_recorded():
+    assert {"cubic", "keep", "random"} <= set(recording._recorded("congestion_window"))
+    assert recording._recorded("receiver_window") == ["keep", "random"]
+
+
+def test_a_folder_that_cannot_be_made_is_refused_by_name(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match=r"folder = '.*file/data' is no folder and cannot become one"):
+        recording.record(TASK, "random", tmp_path / "file" / "data", seeds=[1])
 
 
 def test_an_agent_of_another_task_is_refused_by_both_tasks(tmp_path):
