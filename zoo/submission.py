@@ -168,7 +168,7 @@ def require_reproduced(one: Submission, cells: Sequence[Cell]) -> None:
     contending.require_fit(contender, cells, one.suite)
     played = running.run(one.suite, cells, contender)
     for metric in one.suite.metrics:
-        _require_same(one, cells, metric.key, played.of(metric.key))
+        _require_same(one, cells, metric.key, np.array(played.of(metric.key)))
     key = one.suite.score.key
     again = played.of(key)
     said = [np.nan if (was := one.result["worlds"][cell.name][key]) is None else was for cell in cells]
