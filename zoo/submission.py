@@ -181,9 +181,9 @@ def require_reproduced(one: Submission, cells: Sequence[Cell]) -> None:
 
 
 def _require_same(one: Submission, cells: Sequence[Cell], key: str, again: np.ndarray) -> None:
-    """Holds a metric beside the score to a hundredth of itself, in nearly all of the worlds."""
+    """Holds a metric beside the score to itself, but for a share of `gate.TOLERANCE`, in nearly all of the worlds."""
     said = np.array([np.nan if (was := one.result["worlds"][cell.name][key]) is None else was for cell in cells], float)
-    same = np.isclose(said, again, rtol=0.01, atol=1e-6, equal_nan=True)
+    same = np.isclose(said, again, rtol=gate.TOLERANCE, atol=1e-6, equal_nan=True)
     off = [at for at, held in enumerate(same) if not held]
     if key != one.suite.score.key and not gate.reproduced(off, len(cells)):
         what = f"{one.evaluation}: {one.saved.path} does not reproduce its {key} in {len(off)} of {len(cells)} worlds"
