@@ -48,7 +48,7 @@ MISTAKES = [
     ("reward.kwargs.delay_weight=-1", "delay_weight"),
     ("reward.kwargs.name=power", "reward.kwargs.name"),
     ("validation.name=nope", "validation.name = 'nope' gives congestion_window no world: scenario = 'nope' is unknown"),
-    ("validation.name=rlbm/default", "validation.name = 'rlbm/default' gives congestion_window no world: senders = 1"),
+    ("validation.name=rlbm/default", "gives congestion_window no world: scenario 'rlbm/default' has 0 flows"),
     ("validation.name=trace:/nope", "gives congestion_window no world: scenario = 'trace:/nope': /nope: cannot be read"),
     ("scenario=trace:/nope", "scenario = 'trace:/nope': /nope: cannot be read"),
     ("=1", "'=1' names no key; valid: key=value"),

@@ -217,5 +217,5 @@ def test_campaign_of_switches(tmp_path, measure):
     with pytest.raises(ValueError, match=r"metrics\.json: lacks scenarios"):
         tables.main([], tmp_path)
     (out / "metrics.json").write_text(kept)
-    assert "No agent yet" in windows and "| 2.00 |" in switches and "| random | | | | | - |" in switches
+    assert "No agent yet" in windows and "| 2.00 |" in switches and "| random | | | | | | - |" in switches
     assert "rlbm/random: p99 slowdown, priority 0 (lower is better) | rlbm/random: goodput" in switches
