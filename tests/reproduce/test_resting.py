@@ -20,22 +20,36 @@ def test_settings_stand_beside_the_rules_own(tmp_path, capsys, monkeypatch):
     comment, *lines = output.read_text().splitlines()
     assert comment.endswith("python -m netbuf_gym.reproduce.rlbm.resting worlds=4")
     found = {(row["drop"], row["settings"]): row for row in csv.DictReader(lines)}
-    assert list(found) == [(drop, name) for drop in ("tail", "head") for name in resting.SETTINGS]
+    assert list(found) == [(drop, name) for drop in ("tail", "head") for name in resting.SETTINGS["0.1"]]
     for drop in ("tail", "head"):
         assert [float(found[drop, resting.OWN][one]) for one in ("all", "random", "incast", "goodput")] == [1, 1, 1, 1]
-        figures = {name: tuple(found[drop, name].values())[2:] for name in resting.SETTINGS}
+        figures = {name: tuple(found[drop, name].values())[2:] for name in resting.SETTINGS["0.1"]}
         same = {resting.ALL, "queue 0 rests open", "bursts are not remembered"} if drop == "tail" else {resting.ALL}
         assert {name for name in figures if figures[name] == figures[resting.ALL]} == same | (
             {"limited at the tail, too"} if drop == "head" else set()
         )
         own = found[drop, resting.ALL]
         assert float(own["all"]) == pytest.approx((float(own["random"]) * float(own["incast"])) ** 0.5, rel=1e-5)
-    assert sum(line.startswith("|") for line in capsys.readouterr().out.splitlines()) == 2 + 2 * len(resting.SETTINGS)
+    assert sum(line.startswith("|") for line in capsys.readouterr().out.splitlines()) == 2 + 2 * len(resting.SETTINGS["0.1"])
 
 
-def test_the_agent_of_100_ms_begins_with_them():
-    settings = ":".join(f"{name}={value:g}" for name, value in resting.RESTING.items())
-    assert f'  rule: "brief_pulse:{settings}"\n' in (ROOT / "conf/experiment/queue_threshold.yaml").read_text()
+@pytest.mark.slow
+def test_settings_of_decisions_that_are_close_have_a_table_of_their_own(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(resting, "FAMILIES", {name: {**FAMILIES[name], "duration_s": 5.0} for name in resting.SHOWN})
+    monkeypatch.setattr(resting, "HERE", tmp_path)
+    assert resting.main(["interval_s=0.01", "worlds=2", "threads=1"]) == 0
+    comment, *lines = (tmp_path / "sparing.csv").read_text().splitlines()
+    assert comment.endswith("python -m netbuf_gym.reproduce.rlbm.resting interval_s=0.01 worlds=2")
+    found = {(row["drop"], row["settings"]): tuple(row.values())[2:] for row in csv.DictReader(lines)}
+    assert list(found) == [(drop, name) for drop in ("tail", "head") for name in resting.SETTINGS["0.01"]]
+    assert found["head", resting.OWN] != found["head", resting.ALL] != found["head", "targets do not grow"]
+    assert capsys.readouterr().out.count("| tail") == len(resting.SETTINGS["0.01"])
+
+
+@pytest.mark.parametrize(("name", "interval_s"), [("queue_threshold", "0.1"), ("queue_threshold_10ms", "0.01")])
+def test_agents_begin_with_them(name, interval_s):
+    settings = ":".join(f"{key}={value:g}" for key, value in resting.SETTINGS[interval_s][resting.ALL].items())
+    assert f'  rule: "brief_pulse:{settings}"\n' in (ROOT / f"conf/experiment/{name}.yaml").read_text()
 
 
 @pytest.mark.parametrize(
@@ -43,6 +57,7 @@ def test_the_agent_of_100_ms_begins_with_them():
     [
         (["world=3"], "argument 'world=3' is unknown; valid: worlds="),
         (["worlds=1"], "worlds = 1 is out of range; valid: 2"),
+        (["interval_s=0.2"], "interval_s = .*0.2.*valid: .*0.1.*0.01"),
         (["threads=0"], "threads = 0 is out of range; valid: 1"),
         (["output=/nonexistent/t.csv"], "output = '/nonexistent/t.csv': its folder cannot be written"),
     ],

@@ -96,6 +96,23 @@ def test_where_flows_start_queues_may_be_longer_if_asked():
     assert cut == pytest.approx(math.log(3 / 0.0201) / (0.01 / STARTS_MEMORY_S), abs=2)  # till 20 (1 + 0.0201)^0.5 = 20.2
 
 
+def test_queues_may_be_longer_where_bursts_were_seen_alone():
+    """Three flows that start do not count where bursts are of five; nor does a burst, once its ten seconds are forgotten."""
+    rule = BriefPulse(bursts=1, bursts_from=5)
+    assert [Played(rule)(queued, 3)[0][1] for queued in (19.8, 20.2)] == [0, 3]
+    for head, target_ms in ((False, 20), (True, 15)):
+        assert [Played(rule, head=head)(queued, 9)[0][1] for queued in (target_ms + 1, 10 * target_ms + 5)] == [0, 3]
+    play = Played(rule)
+    play(1, 9)
+    for _ in range(math.ceil(100 * STARTS_MEMORY_S * math.log(9 / 0.5))):  # the burst of 9 is 0.5 starts
+        play(1)
+    assert [play(29.5)[0][1], play(31)[0][1]] == [0, 3]
+    for _ in range(math.ceil(100 * BURST_MEMORY_S * math.log(9 / 5))):  # and the most that there were is less than 5
+        play(1)
+    play(1, 0.9)
+    assert play(20.5)[0][1] == 3
+
+
 def test_settings_can_be_named():
     rule = rollout.contender_of("brief_pulse:every_ms=300:bursts=0.6", TASK)
     assert (rule.every_ms, rule.bursts, rule.tail_ms) == (300, 0.6, BriefPulse().tail_ms)
@@ -131,6 +148,7 @@ def test_the_queue_is_shorter_than_under_the_naive_buffer_and_as_much_is_deliver
         (lambda: BriefPulse(packets=0), "packets = 0"),
         (lambda: BriefPulse(shut_ms=-1), "shut_ms = -1"),
         (lambda: BriefPulse(bursts=5), "bursts = 5.0 is out of range; valid: 0 to 4"),
+        (lambda: BriefPulse(bursts_from=101), "bursts_from = 101.0 is out of range; valid: 0 to 100"),
         (lambda: BriefPulse(tail_rest_ms=0), "tail_rest_ms = 0.0 is out of range; valid: 1 to 1000"),
         (lambda: BriefPulse(head_rest_ms=2000), "head_rest_ms = 2000"),
         (lambda: BriefPulse(shut_flows=101), "shut_flows = 101"),

@@ -8,8 +8,8 @@ Worlds are those of the seeds 2000000, 2000001, ..., which neither training nor 
 and `fast` every 10 ms, each a model's file or the name of an agent (queue_threshold/ppo and queue_threshold/ppo-10ms; an empty
 value: none). Beside them stand the naive buffer, the constant limits that `tune_limits` found best for the family and the drop
 place, FQ-CoDel, which has a queue for each flow and drops as it does, and, but for `rules=false`: the rules `brief_pulse` at
-both intervals, that of 100 ms with the settings of `resting` as well, that of 10 ms with those that `tune_pulse` found,
-`pulse` and `pulse_burst` every 10 ms, the best constants at 10 ms, Dynamic Thresholds, ABM, CoDel, and fair queueing
+both intervals, also with the settings of `resting` that the agents begin with, that of 10 ms also with those that `tune_pulse`
+found, `pulse` and `pulse_burst` every 10 ms, the best constants at 10 ms, Dynamic Thresholds, ABM, CoDel, and fair queueing
 without an AQM, which drops only where the buffer is full.
 
 A figure is the geometric mean over worlds of the 99th percentile of the slowdown of priority 0; its ratios to the naive
@@ -41,7 +41,7 @@ from netbuf_gym.progress import say
 from netbuf_gym.reproduce.rlbm import families_table as tables
 from netbuf_gym.reproduce.rlbm import tune_pulse
 from netbuf_gym.reproduce.rlbm.families_table import AGENTS, CONSTANT, CONTENDERS, FAIR, FAST, NAIVE, SLOW, Measured
-from netbuf_gym.reproduce.rlbm.resting import RESTING
+from netbuf_gym.reproduce.rlbm.resting import RESTING, SPARING
 from netbuf_gym.reproduce.rlbm.tune_limits import FAMILIES, LEAST_GOODPUT, best, table_rows
 from netbuf_gym.rollout import evaluate
 from netbuf_gym.scenarios.switches import DROPS
@@ -192,6 +192,7 @@ PLAYERS: dict[str, tuple[float, Callable[[str, str], str | Contender]]] = {
     "brief_pulse, 100 ms": (SLOW_S, _always(BriefPulse)),
     "brief_pulse, 10 ms": (FAST_S, _always(BriefPulse)),
     "resting pulse, 100 ms": (SLOW_S, _always(lambda: BriefPulse(**RESTING))),
+    "sparing pulse, 10 ms": (FAST_S, _always(lambda: BriefPulse(**SPARING))),
     "searched pulse, 10 ms": (FAST_S, _always(lambda: BriefPulse(**tune_pulse.best()))),
     "pulse, 10 ms": (FAST_S, _always(Pulse)),
     "pulse_burst, 10 ms": (FAST_S, _always(PulseBurst)),

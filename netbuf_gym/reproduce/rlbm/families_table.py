@@ -21,10 +21,12 @@ from netbuf_gym.tasks.pages import markdown_table
 NAIVE, CONSTANT, FAIR, SLOW, FAST = "naive", "best constant", "fq_codel", "agent, 100 ms", "agent, 10 ms"
 RIVALS = (NAIVE, CONSTANT, FAIR)
 """Whom ratios are over."""
-AGENTS = (SLOW, FAST)
+BEGAN = {SLOW: "resting pulse, 100 ms", FAST: "sparing pulse, 10 ms"}
+"""The rule that each agent begins with."""
+AGENTS = tuple(BEGAN)
 CONTENDERS = (
-    *(NAIVE, CONSTANT, SLOW, FAST, "brief_pulse, 100 ms", "brief_pulse, 10 ms", "resting pulse, 100 ms"),
-    *("searched pulse, 10 ms", "pulse, 10 ms", "pulse_burst, 10 ms", "best constant, 10 ms"),
+    *(NAIVE, CONSTANT, SLOW, FAST, "brief_pulse, 100 ms", "brief_pulse, 10 ms"),
+    *(*BEGAN.values(), "searched pulse, 10 ms", "pulse, 10 ms", "pulse_burst, 10 ms", "best constant, 10 ms"),
     *("dt", "abm", "codel", FAIR, "fair queueing"),
 )
 """In the order of tables."""
@@ -149,7 +151,10 @@ def summary(found: Found) -> list[str]:
     for drop, who in ((drop, who) for drop in DROPS for who in AGENTS):
         count = sum(key[0] == drop and key[2] == who for key in found)
         if count > 1:
-            ratios = ", ".join(f"over {rival.replace('_', '-')} {_said(together(found, drop, who, rival))}" for rival in RIVALS)
+            named = {rival: rival.replace("_", "-") for rival in RIVALS}
+            if (drop, "random", BEGAN[who]) in found:
+                named[BEGAN[who]] = "the rule that it begins with"
+            ratios = ", ".join(f"over {name} {_said(together(found, drop, who, rival))}" for rival, name in named.items())
             lines.append(f"* {who}, drops at the {drop}, {count} families: {ratios}")
     named = []
     for drop, family, who in in_order(found):

@@ -42,6 +42,8 @@ class BriefPulse(Decider):
         shut_ms: backlog of queue 0 above which the further queues are closed, 0 to 1000 ms; None: never.
         bursts: how much longer queue 0 may be while flows start, 0 to 4: its target is multiplied by (1 + those that started
             in the last third of a second, forgotten by and by) to this power. A pulse that drops SYNs costs them a second.
+        bursts_from: flows that start within a third of a second, 0 to 100: `bursts` counts where the switch has seen as many or
+            more in the last ten seconds, by and by forgotten; 0: always.
         tail_rest_ms, head_rest_ms: limit of queue 0 while it is not cut, by drop place, 1 to 1000 ms: of those that actions
             have (1, 10, 20, 50 and 1000 ms, which is open) that which is nearest by factors. Where decisions are rare it
             answers what comes before the next one.
@@ -65,6 +67,7 @@ class BriefPulse(Decider):
         packets: float = 2.0,
         shut_ms: float | None = 5.0,
         bursts: float = 0.0,
+        bursts_from: float = 0.0,
         tail_rest_ms: float = 1000.0,
         head_rest_ms: float = 1000.0,
         many: float = 3.0,
@@ -75,6 +78,7 @@ class BriefPulse(Decider):
         self.packets = real("packets", packets, 0.1, 100)
         self.shut_ms = None if shut_ms is None else real("shut_ms", shut_ms, 0, 1000)
         self.bursts, self.many = real("bursts", bursts, 0, 4), real("many", many, 0, 100)
+        self.bursts_from = real("bursts_from", bursts_from, 0, 100)
         self.shut_flows = None if shut_flows is None else real("shut_flows", shut_flows, 0, 100)
         self.tail_rest_ms = real("tail_rest_ms", tail_rest_ms, 1, 1000)
         self.head_rest_ms = real("head_rest_ms", head_rest_ms, 1, 1000)
@@ -124,7 +128,7 @@ class BriefPulse(Decider):
         started, most, seen = (column[name] for name in ("starts_lately_0", "starts_most_0", "flows_seen_0"))
         longest_ms, most_started = rules.features[backlog].high * 1e3, rules.features[started].high
         most_seen = rules.features[seen].high
-        many = math.log1p(self.many) / math.log1p(rules.features[most].high)
+        many, bursty = (math.log1p(count) / math.log1p(rules.features[most].high) for count in (self.many, self.bursts_from))
         tail_rest, head_rest = _nearest(self.tail_rest_ms), _nearest(self.head_rest_ms)
         shortest_s, range_s = rules.features[packet].low, rules.features[packet].high / rules.features[packet].low
         weights = len(LEVELS) ** np.arange(rules.queues)[::-1]
@@ -136,7 +140,8 @@ class BriefPulse(Decider):
             at_head = (now[:, head] > 0.5) | rules.places_drops
             target_ms = np.where(at_head, self.head_ms, self.tail_ms)
             if self.bursts:
-                target_ms *= np.exp(self.bursts * math.log1p(most_started) * now[:, started])
+                longer = np.exp(self.bursts * math.log1p(most_started) * now[:, started])
+                target_ms *= np.where(now[:, most] >= bursty, longer, 1.0)
             long = backlog_ms > target_ms
             needed_s = self.packets * shortest_s * range_s ** ((now[:, packet] + 1) / 2)
             pulse = np.full(len(now), PULSES[-1][1])
