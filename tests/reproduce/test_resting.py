@@ -55,7 +55,7 @@ def test_agents_begin_with_them(name, interval_s):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["world=3"], "argument 'world=3' is unknown; valid: worlds="),
+        (["world=3"], "argument 'world=3' is unknown; valid: interval_s="),
         (["worlds=1"], "worlds = 1 is out of range; valid: 2"),
         (["interval_s=0.2"], "interval_s = .*0.2.*valid: .*0.1.*0.01"),
         (["threads=0"], "threads = 0 is out of range; valid: 1"),
