@@ -15,9 +15,8 @@ Of a run with `snapshots` the one that does best in `validation_seeds` (48) worl
 is trained on) is kept, as best.zip in the run's folder, and the last model of the kept seed stands beside it as final.zip; of
 others the last model.
 
-Writes model.zip (the seed that does best on the suite that the task chooses on, or else in validation worlds, and without
-either the one of median score), config.yaml, metrics.json and card.md into `out`; the table of all agents in zoo/README.md
-comes from `python -m netbuf_gym.zoo.tables`.
+Writes model.zip (the seed that does best on the suite that the task chooses on, or else in validation worlds), config.yaml,
+metrics.json and card.md into `out`; the table of all agents in zoo/README.md comes from `python -m netbuf_gym.zoo.tables`.
 """
 
 from __future__ import annotations
@@ -93,7 +92,8 @@ def main(argv: Sequence[str]) -> int:
         metrics["cards"] = on_suites.judge(plan.measures, saved, kept, metrics["choice"])
     plan.out.mkdir(parents=True, exist_ok=True)
     config = packing.pack(saved[kept], plan.out / "model.zip")
-    if plan.validation is not None:
+    (plan.out / "final.zip").unlink(missing_ok=True)
+    if trained[kept].progress["timesteps"] != saved[kept].progress["timesteps"]:
         packing.pack(trained[kept], plan.out / "final.zip")
     if (made := trained[kept].path.parent / versions.NAME).is_file():
         write_atomic(plan.out / versions.NAME, made.read_bytes())
@@ -150,10 +150,11 @@ def planned(argv: Sequence[str]) -> Plan:
     for name in scenarios:
         draw(record.name, name, evaluation_seeds(1))  # refuses what there is not, or has no place for the task's agents
     experiment = next((o.partition("=")[2] for o in overrides if o.startswith("experiment=")), config.algo.name)
+    by_suite = own["suites"] == "true" and record.measures.chosen_on
     return Plan(
         range(int(own["first_seed"]), int(own["first_seed"]) + int(own["seeds"])),
         int(own["evaluation_seeds"]),
-        selection.scenario_of(config) if config.snapshots else None,
+        selection.scenario_of(config) if config.snapshots or not by_suite else None,
         int(own["validation_seeds"]),
         scenarios,
         Path(own["runs"] or Path("runs", "campaign", config.env.name, experiment)),
@@ -232,10 +233,9 @@ def _metrics(plan: Plan, trained: Sequence[checkpoint.Saved], saved: Sequence[ch
         played[name] = agents, baselines, [world.scenario for world in worlds]
     scores = np.array([[_mean(runs.metrics[measures.score]) for runs in agents] for agents, _, _ in played.values()]).T
     choice = on_suites.choose(measures, saved) if plan.suites and measures.chosen_on else None
-    kept = _median(scores.mean(axis=1)) if choice is None else int(np.argmax(choice["scores"]))
     validated = None if plan.validation is None else [selection.score(one.path.parent) for one in saved]
-    if choice is None and validated is not None:
-        kept = int((np.argmin if measures.lower_is_better else np.argmax)(validated))
+    best = np.argmin if choice is None and measures.lower_is_better else np.argmax
+    kept = int(best(validated if choice is None else choice["scores"]))
     scenarios: dict[str, Any] = {}
     for name, (agents, baselines, drawn) in played.items():
         scenarios[name] = {
@@ -289,11 +289,6 @@ def _begun(saved: checkpoint.Saved) -> dict[str, Any] | None:
     return {"timesteps": before["timesteps"] + first.progress["timesteps"], "seconds": seconds}
 
 
-def _median(scores: np.ndarray) -> int:
-    """Which of so many scores is the middle one."""
-    return int(np.argsort(scores)[len(scores) // 2])
-
-
 def _mean(values: np.ndarray) -> float:
     return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
 
@@ -329,7 +324,7 @@ def _card(plan: Plan, saved: checkpoint.Saved, metrics: dict[str, Any]) -> str:
         *_before(metrics, saved),
         f"* `model.zip` is seed {metrics['kept_seed']}, {_why(metrics)}; `config.yaml` its configuration; "
         "stable-baselines3 reads it, and `netbuf-gym evaluate model=...` runs it.",
-        *_chosen(metrics["validation"]),
+        *_chosen(metrics),
         f"* Evaluated greedily on {plan.evaluation_seeds} seeds from {metrics['evaluation_seeds'][0]} on, "
         "start-up included. Values are means over evaluation seeds; ± is half the 95 % t interval over training seeds.",
         "* A margin is the agent's value minus the row's, with its 95 % t interval over training seeds; after the semicolon "
@@ -383,24 +378,23 @@ def _before(metrics: dict[str, Any], saved: checkpoint.Saved) -> list[str]:
 
 def _why(metrics: dict[str, Any]) -> str:
     """Why a seed is the one that is kept."""
-    choice, validation = metrics["choice"], metrics["validation"]
-    if choice is None and validation is not None:
-        return f"the best in validation worlds (all of them there: {', '.join(f'{one:.3f}' for one in validation['scores'])})"
+    choice = metrics["choice"]
+    scores = ", ".join(f"{score:.3f}" for score in (choice or metrics["validation"])["scores"])
     if choice is None:
-        return "of median score"
-    scores = ", ".join(f"{score:.3f}" for score in choice["scores"])
+        return f"the best in validation worlds (all of them there: {scores})"
     return f"the best on the suite `{choice['suite']}`, version {choice['version']} (all of them there: {scores})"
 
 
-def _chosen(validation: dict[str, Any] | None) -> list[str]:
+def _chosen(metrics: dict[str, Any]) -> list[str]:
     """What a card says of how each seed's model was chosen."""
+    validation = metrics["validation"]
     if validation is None:
         return []
+    worlds = f"{validation['seeds']} validation worlds of `{_named(validation['scenario'])}`"
+    if validation["timesteps"] == metrics["training_timesteps"]:
+        return [f"* Of each seed the model at the end of its training, in {worlds}."]
     after = ", ".join(f"{steps:,}" for steps in validation["timesteps"])
-    return [
-        f"* Of each seed the snapshot that did best in {validation['seeds']} validation worlds of "
-        f"`{_named(validation['scenario'])}`: after {after} steps."
-    ]
+    return [f"* Of each seed the snapshot that did best in {worlds}: after {after} steps."]
 
 
 def _named(scenario: str | dict[str, Any]) -> str:
