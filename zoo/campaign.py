@@ -233,7 +233,7 @@ def _metrics(plan: Plan, trained: Sequence[checkpoint.Saved], saved: Sequence[ch
         played[name] = agents, baselines, [world.scenario for world in worlds]
     scores = np.array([[_mean(runs.metrics[measures.score]) for runs in agents] for agents, _, _ in played.values()]).T
     choice = on_suites.choose(measures, saved) if plan.suites and measures.chosen_on else None
-    validated = None if plan.validation is None else [selection.score(one.path.parent) for one in saved]
+    validated = [] if plan.validation is None else [selection.score(one.path.parent) for one in saved]
     best = np.argmin if choice is None and measures.lower_is_better else np.argmax
     kept = int(best(validated if choice is None else choice["scores"]))
     scenarios: dict[str, Any] = {}
