@@ -40,7 +40,7 @@ demo: $(VENV)/.tools
 	$(BIN)/netbuf-gym demo $(DEMO_ARGS)
 
 test: $(VENV)/.tools
-	$(MAKE) -j2 $(VENV)/.test native
+	$(MAKE) -j2 $(VENV)/.test $(BUILD)/.tests
 	$(MAKE) test-cpp test-python
 
 test-cpp: $(BUILD)/.tests

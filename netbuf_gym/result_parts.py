@@ -15,6 +15,14 @@ SHOWN = 8
 """Parts that a repr shows before it says how many more there are."""
 
 
+class Series(dict[str, np.ndarray]):
+    """Samples by name; a KeyError says which names there are."""
+
+    def __missing__(self, name: str) -> np.ndarray:
+        there = f"there are {', '.join(self)}" if self else "the simulation took none: simulate(..., sample_interval_s=0.1)"
+        raise KeyError(f"no series {name!r}; {there}")
+
+
 class Sampled:
     """A result of something that was sampled over time."""
 
@@ -22,11 +30,11 @@ class Sampled:
     def series(self) -> dict[str, np.ndarray]:
         """Its own samples by name, each of shape (samples,), `time_s` among them: what `pandas.DataFrame` takes. Empty when the
         simulation took none."""
-        return self.__dict__.get("_series", {})
+        return self.__dict__.get("_series") or Series()
 
     def hold(self, series: dict[str, np.ndarray]) -> None:
         """Takes its samples; whoever makes the result does so."""
-        self.__dict__["_series"] = series
+        self.__dict__["_series"] = Series(series)
 
 
 class Named(tuple[T, ...]):

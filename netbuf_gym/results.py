@@ -15,7 +15,7 @@ from netbuf_gym import result_plots, result_tables
 from netbuf_gym.adding import added
 from netbuf_gym.files import write_atomic, write_json
 from netbuf_gym.flow_results import FlowResult, Flows, LinkResult, Links
-from netbuf_gym.result_parts import NAN, Named, names_of, some
+from netbuf_gym.result_parts import NAN, Named, Series, names_of, some
 from netbuf_gym.result_tables import FLOW_SERIES, LINK_SERIES, SWITCH_SERIES, TRAFFIC_SERIES
 from netbuf_gym.scenarios.traffic import FlowList
 from netbuf_gym.scenarios.types import Scenario
@@ -93,6 +93,7 @@ class Result:
     videos: Videos = field(default_factory=Videos)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "series", Series(self.series))
         result_tables.share_out(self)
 
     def __repr__(self) -> str:

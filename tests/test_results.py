@@ -62,6 +62,17 @@ def test_flows_and_links_are_found_by_index_name_and_slice(two):
         two.flows["none"]
 
 
+def test_series_that_are_not_there_are_told_from_those_that_are(two):
+    for part, there in ((two, "cwnd_packets"), (two.flows[0], "cwnd_packets"), (two.links["rear"], "queue_packets")):
+        assert there in part.series and part.series.get("cwnd") is None
+        with pytest.raises(KeyError, match=f"no series 'cwnd'; there are time_s, .*{there}"):
+            part.series["cwnd"]
+    bare = nb.simulate(nb.scenarios.dumbbell(senders=["cubic"], duration_s=1), sample_interval_s=None)
+    for part in (bare, bare.flows[0]):
+        with pytest.raises(KeyError, match="the simulation took none: simulate"):
+            part.series["cwnd_packets"]
+
+
 def test_series_by_flow_and_by_link_make_data_frames(two):
     for part, names, columns in ((two.flows[1], FLOW_SERIES, 1), (two.links["rear"], LINK_SERIES, 1)):
         frame = pd.DataFrame(part.series)

@@ -169,7 +169,7 @@ class List final : public Arrivals {
              "as long as list_start_ns, as are list_sender and list_priority");
     }
     for (size_t i = 0; i < n; ++i) {
-      const std::string entry = "[" + std::to_string(i) + "]";
+      const std::string entry = std::string("[") + std::to_string(i) + "]";
       if (arrivals.list_start_ns[i] < (i ? arrivals.list_start_ns[i - 1] : 0) || arrivals.list_start_ns[i] > kLongest) {
         reject(at + ".list_start_ns" + entry, arrivals.list_start_ns[i], "in [0, 1e16], in ascending order");
       }
