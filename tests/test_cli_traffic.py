@@ -87,6 +87,7 @@ def test_bad_files_are_named_with_their_line(command, tmp_path, argument, text, 
     assert (status, out) == (2, "") and message in err and err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_plots_of_finite_flows(command, tmp_path):
     for scheme in ("abm", "codel"):
         path = tmp_path / f"{scheme}.png"

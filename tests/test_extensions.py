@@ -41,6 +41,7 @@ def installed(tmp_path):
     return make
 
 
+@pytest.mark.slow
 def test_what_it_registers_is_there(installed):
     run = installed(TASK.text + "\n\nfrom netbuf_gym.tasks import register\n\nregister(RECORD)\n")
     status, printed = run("-m", "netbuf_gym", "list", "environments")

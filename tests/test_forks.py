@@ -99,6 +99,7 @@ def test_multiprocessing_by_fork():
     steps(env, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("context", ["fork", "spawn"])
 def test_gymnasiums_asynchronous_environments(context):
     held = gym.make_vec(ID, num_envs=8, threads=2)

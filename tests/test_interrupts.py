@@ -145,6 +145,7 @@ def test_an_interrupted_step_closes_the_environment(interrupt_soon, threads):
     env.reset(seed=1)
 
 
+@pytest.mark.slow
 def test_an_interrupted_world_runs_on_as_if_nothing_had_been(interrupt_soon):
     scenario = nb.scenarios.dumbbell(rate_mbps=1000, buffer_packets=500, senders=["cubic", "bbr"], loss=1e-5, duration_s=60)
     world, whole = Simulator(scenario, 3), Simulator(scenario, 3)

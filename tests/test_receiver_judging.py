@@ -188,6 +188,7 @@ def test_the_command_writes_what_it_says(tmp_path, capsys):
     assert "nowhere" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_what_breaks_paths_is_run():
     import receiver_agent
     import receiver_survival

@@ -31,6 +31,7 @@ def test_every_figure_is_measured(benchmark, monkeypatch, tmp_path):
     assert [row["unit"] for row in rows] == ["s of processors", "s", "s"]
 
 
+@pytest.mark.slow
 def test_a_suite_that_fails_ends_it(benchmark):
     with pytest.raises(SystemExit, match="nobody"):
         benchmark.fresh("bbr3/conformance", "nobody")

@@ -294,6 +294,7 @@ def test_a_pipe_in_a_reason_is_escaped_once():
     assert table.splitlines()[-1] == r"| mine.py:Own | one \| two |"
 
 
+@pytest.mark.slow
 def test_words_that_name_no_contender_say_what_would(capsys):
     written()
     Path("g.py").write_text("")
@@ -327,6 +328,7 @@ def test_a_worker_is_as_the_process_itself():
     assert repr(played.values) == repr(here) and sorted(one.name for one in told) == sorted(one.name for one in cells)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["vegas", "cubic"])
 def test_code_under_a_name_of_the_package_takes_nobody_s_place(name, capsys):
     Path("clash.py").write_text(f"class {name}:\n    def __call__(self, event):\n        pass\n")

@@ -85,6 +85,7 @@ def test_they_are_in_the_file_of_the_learner(name, tmp_path):
     np.testing.assert_array_equal(*(one.predict(observations, deterministic=True)[0] for one in (model, again)))
 
 
+@pytest.mark.slow
 def test_a_target_network_has_those_of_its_weights():
     model = learner("dqn")
     model.learn(128, callback=UpdateStatistics())

@@ -15,6 +15,7 @@ QUICK = ["worlds=3", "duration_s=4", "families=high_load", "drops=tail", "slow="
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "switch.md"
 
 
+@pytest.mark.slow
 def test_a_table_is_written_and_taken_up(tmp_path, capsys, monkeypatch):
     output, figure = tmp_path / "t.csv.gz", tmp_path / "t.svg"
     assert families.main([*QUICK, f"output={output}", f"figure={figure}"]) == 0

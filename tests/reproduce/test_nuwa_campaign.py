@@ -30,6 +30,7 @@ def quiet(done: int, total: int) -> None:
     pass
 
 
+@pytest.mark.slow
 def test_a_row_a_run(tmp_path):
     campaign = tiny(
         tmp_path, studies=("mobile", "networks", "change"), networks=("wifi",), schemes=("cubic", "nuwa_k2", "nuwa_k3")

@@ -84,6 +84,7 @@ def test_the_default_is_what_needs_no_agent(monkeypatch):
     assert PPCC.parse(["schemes=all"]).settings.schemes == DEFAULT_SCHEMES
 
 
+@pytest.mark.slow
 def test_further_learners_play_from_their_files():
     """Any agent of the task plays as what it is said to be, by its own recipe."""
     file = "congestion_window/ppo_kl-ppcc"

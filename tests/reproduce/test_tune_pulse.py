@@ -31,6 +31,7 @@ def test_a_third_goes_on_until_three_have_played():
     assert tune_pulse.rounds(81) == [81, 27, 9, 3] and tune_pulse.rounds(10) == [10, 3] and tune_pulse.rounds(3) == [3]
 
 
+@pytest.mark.slow
 def test_candidates_are_judged_over_the_rule_in_the_same_worlds():
     rule = tune_pulse.played(BriefPulse(), SHORT, range(4), INTERVAL_S)
     same = tune_pulse.judged(rule, rule)

@@ -89,6 +89,7 @@ def sums_of(reward, segments, queues_s):
     return total, made
 
 
+@pytest.mark.slow
 def test_with_a_horizon_rewards_are_worth_the_utility_of_the_whole():
     """Of starts with a tenth of the capacity for 20 and 10 s; what they are apart is, discounted, slope and level ln X."""
     interval_s, horizon_s = 0.1, 4.0

@@ -98,6 +98,7 @@ def test_settings_of_a_study_are_shipped_in_their_worlds(tmp_path):
     assert config == worlds
 
 
+@pytest.mark.slow
 def test_studies_begin_with_what_the_experiments_know():
     known = build.of_experiment("host_buffers", "dqn")
     assert known["gamma"] == 0.85 and known["net_arch"] == [128, 64] and known["gradient_steps"] == 8 and len(known) == 13

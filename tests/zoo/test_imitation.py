@@ -48,6 +48,7 @@ def test_actions_of_a_box_are_imitated_too():
     assert imitation.imitate(model, "limits", steps=40, rounds=1, epochs=15)["error"] < 0.2 * untrained
 
 
+@pytest.mark.slow
 def test_a_training_that_imitates_is_the_same_twice(tmp_path):
     quick = ["imitate.steps=10", "imitate.epochs=1", *QUICK]
     files = [train([*SMALL, *quick, f"run_dir={tmp_path / name}"]).model_path for name in "ab"]

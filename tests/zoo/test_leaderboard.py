@@ -339,6 +339,7 @@ def test_what_lacks_its_seed_or_has_that_of_another_is_passed_over(run, field, m
     assert bool(re.search(said, told)) if said else told == ""
 
 
+@pytest.mark.slow
 def test_training_seeds_are_held_together_when_they_are_handed_in(run, field, capsys, monkeypatch):
     pytest.importorskip("wandb")
     logged = []

@@ -33,6 +33,7 @@ def test_episodes_are_kept_as_they_were_played(minari, tmp_path, capsys):
     assert main(["record", *words]) == 2 and "is there already" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_agents_and_constants_are_recorded_too(minari, tmp_path):
     to = {"scenario": "ppcc/4", "seeds": [1], "name": "mine-v0"}
     name = recording.record("congestion_window", "constant:5", tmp_path / "data", **to)

@@ -99,6 +99,7 @@ def test_every_kind_of_world_comes_back(worlds, tmp_path, undisturbed, interrupt
     require_same(tmp_path / "run", undisturbed("ppo", worlds))
 
 
+@pytest.mark.slow
 def test_interrupted_again_and_again(tmp_path, undisturbed, interrupted_after, monkeypatch):
     interrupted_after(1)
     assert train(job("ppo", tmp_path / "run")).interrupted

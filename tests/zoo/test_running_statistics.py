@@ -72,6 +72,7 @@ def test_statistics_of_training_are_the_agents_and_stand_still(task, algo, runs,
     np.testing.assert_array_equal(moved.predict(observations)[0], agent.predict(observations)[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "algo"),
     [("congestion_window", "ppo"), ("queue_threshold", "a2c"), ("host_buffers", "dqn"), ("receiver_window", "ppo_lstm")],
@@ -113,6 +114,7 @@ def test_commands_play_them(runs, tmp_path, capsys):
     assert np.isfinite(played.of(own.score.key)).all() and (run / "model.zip").read_bytes() == data
 
 
+@pytest.mark.slow
 def test_the_live_tuner_decides_by_them(runs):
     agent = load(runs("host_buffers", "ppo"))
     here = {"socket_bytes": 8e6, "tcp_rmem_default_bytes": 2e5, "tcp_rmem_max_bytes": 3e7, "tcp_wmem_default_bytes": 6e4}
@@ -127,6 +129,7 @@ def test_the_live_tuner_decides_by_them(runs):
     assert set(here) <= set(decided) and np.isfinite([decided[key] for key in here]).all()
 
 
+@pytest.mark.slow
 def test_a_training_that_begins_with_another_goes_on_with_its_statistics(tiny, tmp_path):
     overrides, run_dir = tiny
     train([*overrides, RUNNING])

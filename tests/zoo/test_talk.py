@@ -34,6 +34,7 @@ def test_folder_curve_and_next_command(tiny, capsys, tmp_path, monkeypatch):
     assert cli.main([*words, "seeds=1", "scenario.kwargs.duration_s=2", "scenario=ppcc/4", "baselines=[]", "plots=false"]) == 0
 
 
+@pytest.mark.slow
 def test_after_an_interruption_the_printed_command_goes_on_and_the_curve_is_whole(tiny, capsys, tmp_path, monkeypatch):
     overrides, _ = tiny
     run_dir = tmp_path / "a run"

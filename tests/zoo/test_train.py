@@ -37,6 +37,7 @@ def test_writes_a_run_directory(tiny):
     assert float(rows[-1]["train/approx_kl"]) >= 0
 
 
+@pytest.mark.slow
 def test_same_seed_same_agent(tmp_path, tiny):
     overrides, _ = tiny
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
@@ -181,6 +182,7 @@ def test_interruption_leaves_a_checkpoint_to_resume(tiny, number):
     assert not (run_dir / "checkpoint.zip").exists() and (run_dir / "model.zip").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algo", ["ppo", "a2c"])
 def test_divergence_is_one_message_and_no_model(algo, tiny, capfd):
     overrides, run_dir = tiny
@@ -191,6 +193,7 @@ def test_divergence_is_one_message_and_no_model(algo, tiny, capfd):
     assert not (run_dir / "model.zip").exists()
 
 
+@pytest.mark.slow
 def test_progress_bar_and_lines(tiny, capfd, monkeypatch):
     overrides, run_dir = tiny
     overrides = [o for o in overrides if o != "progress=false"]

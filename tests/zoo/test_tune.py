@@ -262,6 +262,7 @@ def test_what_a_trial_may_cost_is_counted_in_the_defaults(study):
     assert tune.cost(overrides) == spent[found.best_trial.number] / spent[0]
 
 
+@pytest.mark.slow
 def test_studies_play_worlds_of_their_own(study, monkeypatch):
     seen = []
     monkeypatch.setattr(studies.selection, "scores", lambda paths, task, scenario, seeds: seen.append(seeds) or [0.0])

@@ -147,6 +147,7 @@ def after_a_time_out() -> dict:
     return row
 
 
+@pytest.mark.slow
 def test_what_is_not_steered_keeps_its_control():
     """A socket that never was given a row runs the control all the same: its window stays what it began with."""
     machines.needs_bpf()
