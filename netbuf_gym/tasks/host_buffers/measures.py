@@ -47,7 +47,7 @@ MEASURES = Measures(
         Column("memory_mb", "memory (MB)", 2, says="TCP memory of the host and its ring's, mean over time"),
     ),
     shown=("default", "max", "autotuning"),
-    ranked_beside=("cubic", "newreno", "vegas", *(f"{name}+bbr" for name in ("tune-1", "tune-2", "max", "autotuning")), "keep"),
-    heuristics=("default", "tune-1", "tune-2", "max", "autotuning", "bpftune"),
+    ranked_beside=("cubic", "newreno", "vegas", *(f"{name}+bbr" for name in ("tune-1", "tune-2", "max", "autotuning"))),
+    heuristics=("default", "tune-1", "tune-2", "max", "autotuning", "bpftune", "keep"),
     constants=tuple(f"setting:{ring}:{tcp}:{GRID_SOCKET_BYTES[0]}" for ring in GRID_RINGS[1::2] for tcp in GRID_TCP_BYTES),
 )
