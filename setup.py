@@ -2,7 +2,7 @@
 
 `zoo/` and `conf/` stand at the top of the tree and are installed as `netbuf_gym.zoo` and
 `netbuf_gym.conf` (`package_dir` in setup.cfg maps them), so the list of packages is computed here;
-the leaderboard's committed results, `benchmarks/results/v1`, are installed as data of the zoo. README.md links to files
+kept results of suites, `results/suites`, are installed as their data. README.md links to files
 beside it; an index shows it elsewhere, so what is uploaded links to the repository (`url` in setup.cfg, its one place). So do
 the site's pages that link to files outside of `docs/`, by the same function (`website/hooks.py`).
 """
@@ -66,7 +66,7 @@ if __name__ == "__main__":
         packages=[
             *find_packages(include=["netbuf_gym", "netbuf_gym.*"]),
             *mapped("zoo"),
-            "netbuf_gym.zoo.results",
+            "netbuf_gym.suites.results",
             *mapped("conf"),
         ],
         long_description=absolute((HERE / "README.md").read_text(encoding="utf-8")),

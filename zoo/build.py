@@ -106,7 +106,7 @@ class ZooConfig:
     runs: str = "runs/zoo"
     out: str = "zoo/agents"
     tuned: str = "conf/tuned"
-    compared: str = "benchmarks/results/tuned"
+    compared: str = "results/tuned"
     plan: bool = False
     measure: bool = False
 

@@ -1,4 +1,4 @@
-"""Which constant action of a task is the best: as `netbuf-gym leaderboard fill` found it, on worlds that are there for that."""
+"""The best constant action of a task: as `netbuf-gym results make` found it, on worlds that are there for that."""
 
 from __future__ import annotations
 
@@ -8,23 +8,25 @@ from pathlib import Path
 from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.files import read_text
-from netbuf_gym.suites import suite
+from netbuf_gym.suites import rows, suite
 from netbuf_gym.suites.catalogue import CHOOSE_ON, V1
 
-HERE = Path(__file__).resolve().parent
-RESULTS = HERE / "results" if (HERE / "results").is_dir() else HERE.parent / "benchmarks" / "results" / V1
-"""Committed results: as they were installed, or those of the checkout."""
 CONSTANTS = "constants.json"
-"""What says which constant is the best."""
+"""Beside the rows of the suite that controllers are ranked by."""
 
 
-def constant_of(folder: Path, task: str) -> str:
-    """The best constant, as `fill` found it.
+def file_of(task: str, folder: Path | None = None) -> Path:
+    """File that says which constant of a task is the best, below a folder of results."""
+    return rows.folder_of(f"{V1}/{task}", folder) / CONSTANTS
+
+
+def constant_of(task: str, folder: Path | None = None) -> str:
+    """The best constant of a task, as a folder of results has it.
 
     Raises:
-        ConfigError: It has not, or on other worlds.
+        ConfigError: It does not say so, or of other worlds.
     """
-    path, again = folder / task / CONSTANTS, f"valid: what `netbuf-gym leaderboard fill task={task}` writes"
+    path, again = file_of(task, folder), f"valid: the file that `netbuf-gym results make {V1}/{task}` writes"
     try:
         data = json.loads(read_text(path))
         edition = suite(CHOOSE_ON[task]).load()
@@ -38,5 +40,5 @@ def constant_of(folder: Path, task: str) -> str:
 
 
 def best_constant(task: str) -> str:
-    """The action that, always taken, is best on the worlds of validation, as the package's leaderboard found it."""
-    return constant_of(RESULTS, task)
+    """The action that, always taken, is best on the worlds of validation, as the package's results have it."""
+    return constant_of(task)

@@ -1,17 +1,23 @@
-"""The gate of agents: each of the package plays some worlds of its suite again, and is held to the committed result."""
+"""The gate of agents: each of the package plays some worlds of its suite again, and is held to its kept rows.
+
+A world in which a control that does not learn has other figures than its rows, too, is not the one that the rows are of: the
+simulator has changed there. Such worlds are told of, and no agent is held to them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Collection, Sequence, Sized
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.suites import Cell, Edition, running
+from netbuf_gym.suites import Cell, Edition, Suite, rows, running
 from netbuf_gym.tables import markdown_table
-from netbuf_gym.zoo import contending, scores
+from netbuf_gym.zoo import constants, contending, scores
+from netbuf_gym.zoo.results import replay
 
 SAMPLED = 5
 """Worlds of each family, spread over them."""
@@ -26,25 +32,27 @@ Off = dict[str, tuple[float | None, float]]
 
 @dataclass(frozen=True)
 class Held:
-    """An agent beside its committed result.
+    """An agent beside its kept rows.
 
     Attributes:
         name: Of the agent.
-        worlds: How many it has played again.
+        worlds: Number of worlds that it has played again and is held to.
+        moved: Number of those that are not what they were.
         off: See `Off`.
-        change: Mean of the score now less the committed one, over the worlds that have both.
+        change: Mean of the score now less the kept one, over the worlds that have both.
         seconds: How long it took.
     """
 
     name: str
     worlds: int
+    moved: int
     off: Off
     change: float
     seconds: float
 
     @property
     def holds(self) -> bool:
-        """Whether the result stands."""
+        """Whether the agent still does what its rows say."""
         return reproduced(self.off, self.worlds)
 
 
@@ -54,44 +62,68 @@ def sample(edition: Edition) -> list[Cell]:
     return [own[k] for own in cells for k in sorted({len(own) * i // SAMPLED for i in range(SAMPLED)})]
 
 
+def witnesses(task: str, folder: Path | None = None) -> list[str]:
+    """Controllers that act through the agents' control without learning: the best constant and the first rule."""
+    return [constants.constant_of(task, folder), tasks.get(task).measures.heuristics[0]]
+
+
 def check(
-    names: Sequence[str], folder: Path, threads: int = 1, each: Callable[[str], None] = lambda name: None
+    names: Sequence[str], folder: Path | None = None, threads: int = 1, each: Callable[[str], None] = lambda name: None
 ) -> list[Held]:
-    """Plays agents of the package again.
+    """Play agents of the package again.
 
     Args:
         names: Of the agents.
-        folder: Of the committed results, `scores.file_of`.
+        folder: Of kept results; None: the package's.
         threads: That run the worlds.
-        each: Is told every agent that begins.
+        each: Called with every agent, or witness, that begins.
 
     Raises:
-        ConfigError: An agent without a result of today's worlds and of its model; names the agent and what makes one.
+        ConfigError: An agent without rows on today's worlds; names the file and what makes it.
     """
     held = []
-    for name in names:
-        each(name)
-        task = name.partition("/")[0]
+    for task in dict.fromkeys(name.partition("/")[0] for name in names):
         own = scores.ranked_by(task)
-        edition, file = own.load(), scores.file_of(folder, task, name)
-        if not scores.is_current(file, name, edition):
-            valid = f"what `netbuf-gym leaderboard fill task={task}` writes"
-            raise ConfigError(f"{file}: holds no result of agent {name} as it is, on {own.name} as it is; valid: {valid}")
-        (found,) = scores.results_of(scores.read(file), own, edition, str(file))
-        cells, one = sample(edition), contending.contender(name, own)
-        contending.require_fit(one, cells, own)
-        played = running.run(own, cells, one, threads=threads)
-        said = [found.worlds[cell.name] for cell in cells]
-        now = np.array(played.of(own.score.key))
-        off = others(cells, said, now.tolist())
-        change = now - np.array(said)
-        mean = float(np.nanmean(change)) if np.isfinite(change).any() else 0.0
-        held.append(Held(name, len(cells), off, mean, played.seconds))
+        edition = own.load()
+        cells, moved = sample(edition), set[str]()
+        for name in witnesses(task, folder):
+            each(name)
+            found, played = _play(name, own, edition, cells, folder, threads)
+            now = {cell.name: dict(values) for cell, values in zip(cells, played.values, strict=True)}
+            moved |= {one.world for one in replay.compare(found, now, own, learned=False)}
+        for name in names:
+            if name.partition("/")[0] == task:
+                each(name)
+                held.append(_hold(name, *_play(name, own, edition, cells, folder, threads), own, moved))
     return held
 
 
+def _play(
+    name: str, own: Suite, edition: Edition, cells: Sequence[Cell], folder: Path | None, threads: int
+) -> tuple[rows.Rows, running.Played]:
+    file = rows.file_of(own, name, folder)
+    try:
+        found = rows.read(file)
+        rows.require_whole(found, own, edition)
+    except ConfigError as error:
+        raise ConfigError(f"{error}; `netbuf-gym results make {own.name} {name}` makes it") from None
+    one = contending.contender(name, own)
+    contending.require_fit(one, cells, own)
+    return found, running.run(own, cells, one, threads=threads)
+
+
+def _hold(name: str, found: rows.Rows, played: running.Played, own: Suite, moved: Collection[str]) -> Held:
+    key = own.score.key
+    pairs = zip(played.cells, played.of(key), strict=True)
+    judged = [(cell, found.worlds[cell.name][key], now) for cell, now in pairs if cell.name not in moved]
+    off = others(*(tuple(column) for column in zip(*judged, strict=True))) if judged else {}
+    changes = [now - was for _, was, now in judged if np.isfinite(now - was)]
+    mean = float(np.mean(changes)) if changes else 0.0
+    return Held(name, len(judged), len(played.cells) - len(judged), off, mean, played.seconds)
+
+
 def others(cells: Sequence[Cell], said: Sequence[float], now: Sequence[float]) -> Off:
-    """The worlds in which a score is not what was said; NaN: there is none."""
+    """Worlds whose score is not what was said, with both; NaN: there is none."""
     off: Off = {}
     for cell, was, one in zip(cells, said, now, strict=True):
         if not (np.isnan(was) and np.isnan(one)) and not abs(was - one) <= TOLERANCE:
@@ -106,12 +138,12 @@ def reproduced(off: Sized, worlds: int) -> bool:
 
 def table(held: Sequence[Held]) -> str:
     """Markdown: a row an agent, and where its score is another one."""
-    rows = []
+    made = []
     for one in held:
         changes = ((world, "-" if was is None else f"{was:.3f}", now) for world, (was, now) in one.off.items())
         where = ", ".join(f"{world} {was} -> {now:.3f}" for world, was, now in changes)
         same = f"{one.worlds - len(one.off)} of {one.worlds}"
         verdict, change = "holds" if one.holds else "does not", round(one.change, 4) + 0.0
-        rows.append([one.name, same, f"{change:+.4f}", f"{one.seconds:.1f}", verdict, where])
-    heads = ["agent", f"worlds within {TOLERANCE:g}", "mean change", "seconds", "its result", "others, then -> now"]
-    return markdown_table(heads, rows)
+        made.append([one.name, same, str(one.moved), f"{change:+.4f}", f"{one.seconds:.1f}", verdict, where])
+    heads = ["agent", f"worlds within {TOLERANCE:g}", "other worlds now", "mean change", "seconds", "its rows", "then -> now"]
+    return markdown_table(heads, made)

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.files import make_folder
-from netbuf_gym.progress import ProgressBar, say
+from netbuf_gym.progress import say
 from netbuf_gym.stats import Interval
-from netbuf_gym.suites import scoring, suite
-from netbuf_gym.suites.catalogue import CHOOSE_ON
+from netbuf_gym.suites import rows, scoring
 from netbuf_gym.tables import markdown_table, number
 from netbuf_gym.tasks import get
 from netbuf_gym.zoo import constants, scores
@@ -19,6 +17,8 @@ from netbuf_gym.zoo.schema import LEAST_SEEDS
 HEADER = ("", "contender", "kind", "score", "P(> best rule)", "over best rule", "over best constant", "seeds", "CPU s", "us")
 """Of the table of a task, before the price of its score if it has one."""
 NOT_BETTER = "(not above the best constant)"
+STALE = "(stale)"
+"""Of rows that `netbuf-gym results status` found not to be current."""
 READING = (
     "score: of each world what a contender has more than chance there, over what the best control that was not learned has "
     "more in the mean of the family: chance 0, the best rule or constant of the family 1; the mean of the middle half of all "
@@ -37,45 +37,11 @@ READING = (
 )
 
 
-def fill(tasks: Sequence[str], folder: Path, threads: int = 1) -> list[Path]:
-    """Plays everybody that a leaderboard holds and that has no current result in the folder; what is done is kept.
-
-    Returns:
-        the files that were written.
-
-    Raises:
-        ConfigError: The folder cannot be written in.
-        OSError: One cannot be written.
-    """
-    make_folder(folder, "results")
-    written: list[Path] = []
-    for task in tasks:
-        own = scores.ranked_by(task)
-        edition, path = own.load(), folder / task / constants.CONSTANTS
-        try:
-            constant = constants.constant_of(folder, task)
-        except ConfigError:
-            say(f"{task}: choosing the best constant")
-            total = len(suite(CHOOSE_ON[task]).load().cells) * len(get(task).measures.constants)
-            with ProgressBar(f"{task}: constants") as bar:
-                found = scores.choose_constant(task, threads, scores.Counted(bar, total))
-            scores.write(path, {**found, "command": f"netbuf-gym leaderboard fill task={task}"})
-            constant, written = str(found["best"]), [*written, path]
-        for word in scores.words_of(task, constant):
-            path = scores.file_of(folder, task, word)
-            if not scores.is_current(path, word, edition):
-                say(f"{own.name}: {word}")
-                with ProgressBar(f"{own.name}: {word}") as bar:
-                    scores.write(path, scores.play(word, own, edition, threads, scores.Counted(bar, len(edition.cells))))
-                written.append(path)
-    return written
-
-
-def standings(task: str, folder: Path, more: Sequence[Path] = ()) -> list[scoring.Standing]:
+def standings(task: str, folder: Path | None = None, more: Sequence[Path] = ()) -> list[scoring.Standing]:
     """Everybody of a task, the best first.
 
     Args:
-        folder: Where `fill` has left its results.
+        folder: Of kept results; None: the package's.
         more: Files of agents that were handed in; those of other suites, what is none, lacks its training seed or has the seed
             of another model under its name are passed over, all but the first said.
 
@@ -83,7 +49,7 @@ def standings(task: str, folder: Path, more: Sequence[Path] = ()) -> list[scorin
         ConfigError: As `scoring.standings` and `scores.collect` do.
     """
     own = scores.ranked_by(task)
-    edition, files = own.load(), scores.found_below(folder / task)
+    edition, files = own.load(), sorted(rows.folder_of(own, folder).glob("*.csv"))
     found = scores.collect(files, own, edition)
     for path in more:
         try:
@@ -95,17 +61,22 @@ def standings(task: str, folder: Path, more: Sequence[Path] = ()) -> list[scorin
             found = scores.distinct([*found, *given])
         except ConfigError as error:
             say(f"passed over: {error}")
-    return scoring.standings(own, edition, found, constants.constant_of(folder, task))
+    return scoring.standings(own, edition, found, constants.constant_of(task, folder))
+
+
+def held(task: str, folder: Path | None = None) -> bool:
+    """Whether a folder of results holds those of a task."""
+    return constants.file_of(task, folder).is_file()
 
 
 def table(task: str, standing: Sequence[scoring.Standing]) -> str:
     """Everybody of a task in a Markdown table; agents that do not surely beat the best constant are marked so."""
-    rows, price = [], get(task).measures.price
+    made, price = [], get(task).measures.price
     for place, one in enumerate(standing, 1):
         bold = "**" if one.role == scoring.AGENT else ""
-        mark = f" {NOT_BETTER}" if one.behind_constant else ""
+        mark = (f" {NOT_BETTER}" if one.behind_constant else "") + (f" {STALE}" if is_stale(one) else "")
         improvement = f"{one.improvement.mean:.2f} [{one.improvement.low:.2f}, {one.improvement.high:.2f}]"
-        rows.append(
+        made.append(
             [
                 str(place),
                 f"{bold}{one.name}{bold}{mark}",
@@ -120,7 +91,22 @@ def table(task: str, standing: Sequence[scoring.Standing]) -> str:
                 *([] if price is None else [per_cent(one.price)]),
             ]
         )
-    return markdown_table([*HEADER, *([] if price is None else [price.label])], rows)
+    return markdown_table([*HEADER, *([] if price is None else [price.label])], made)
+
+
+def short_table(standing: Sequence[scoring.Standing]) -> str:
+    """Everybody of a task in a Markdown table: who, score, and difference to the best rule."""
+    made = []
+    for place, one in enumerate(standing, 1):
+        bold = "**" if one.role == scoring.AGENT else ""
+        mark = f" {STALE}" if is_stale(one) else ""
+        made.append([str(place), f"{bold}{one.name}{bold}{mark}", one.role, str(one.middle), signed(one.over_heuristic)])
+    return markdown_table(["", "contender", "kind", "score", "over best rule"], made)
+
+
+def is_stale(one: scoring.Standing) -> bool:
+    """Whether a row of a contender is marked as stale."""
+    return any(result.about.get(rows.STALE) for result in one.results)
 
 
 def per_cent(share: float | None) -> str:
@@ -150,7 +136,7 @@ def families(standing: Sequence[scoring.Standing]) -> str:
     shown += [one for one in standing if one.over_heuristic is None or one.over_constant is None]
     shown += [one for one in standing if one.role == scoring.OTHER][:1]
     rest = [one for one in standing if one not in shown]
-    rows = []
+    made = []
     for family in standing[0].scores:
         means = {one.name: float(one.scores[family].mean()) for one in shown}
         others = {one.name: float(one.scores[family].mean()) for one in rest}
@@ -159,10 +145,10 @@ def families(standing: Sequence[scoring.Standing]) -> str:
         if others:
             first = max(others, key=others.__getitem__)
             cells.append(f"**{first} {others[first]:.2f}**" if others[first] == most else f"{first} {others[first]:.2f}")
-        rows.append([family, str(len(standing[0].scores[family])), *cells])
-    return markdown_table(["family", "worlds", *(one.name for one in shown), *(["best of the others"] if rest else [])], rows)
+        made.append([family, str(len(standing[0].scores[family])), *cells])
+    return markdown_table(["family", "worlds", *(one.name for one in shown), *(["best of the others"] if rest else [])], made)
 
 
 def command_of(one: scoring.Standing) -> str:
-    """What makes a row again."""
+    """Command that makes a row again."""
     return str(one.results[0].about["command"])

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym import plots, sections, stats, tasks
-from netbuf_gym.errors import ConfigError
+from netbuf_gym import plots, stats, tasks
 from netbuf_gym.files import make_folder, write_atomic
 from netbuf_gym.suites import scoring
 from netbuf_gym.suites.field import overview
 from netbuf_gym.tables import markdown_table, number
-from netbuf_gym.zoo import constants, leaderboard, scores
+from netbuf_gym.version import __version__
+from netbuf_gym.zoo import leaderboard, scores
 
 TEMPLATE = Path(__file__).with_name("leaderboard_template.html")
 COLOURS = {"agent": "#0072b2", "rule": "#009e73", "constant": "#e69f00", "other control": "#767676", "random": "#a33"}
@@ -25,75 +25,32 @@ LOWEST = -1.0
 LINES = 6
 """Lines of a profile that can be told apart."""
 DASHES = ("", "7 3", "2 3", "9 3 2 3", "12 4", "4 2")
-MADE_BY = "netbuf-gym leaderboard page"
-IN_SHORT = f"<!-- leaderboard: begin ({MADE_BY}) -->", "<!-- leaderboard: end -->"
-"""The lines of a README.md between which the first of each task stand."""
-CLAIMS = "<!-- {task} on suite v1: begin (netbuf-gym leaderboard page) -->", "<!-- {task} on suite v1: end -->"
-"""The lines of zoo/README.md between which stands what can be said of a task's agents, with the task's name."""
-PICTURE = Path("figures", "leaderboard.png")
+MADE_BY = "netbuf-gym results pages"
+PICTURE = "leaderboard.png"
 KINDS = (scoring.AGENT, scoring.HEURISTIC, scoring.CONSTANT, scoring.OTHER)
-"""Whose best the README and the picture show, in this order."""
+"""Kinds of controllers whose best the picture shows, in this order."""
 
 
-def write(names: Sequence[str], folder: Path, output: Path) -> list[Path]:
-    """Writes leaderboard.md, leaderboard.html and a picture of the results in a folder; returns them.
-
-    The README.md beside `output` is written, too, if it holds the lines `IN_SHORT`, and zoo/README.md, if it holds `CLAIMS`.
+def write(standings: dict[str, list[scoring.Standing]], output: Path, figures: Path) -> list[Path]:
+    """Write leaderboard.md and leaderboard.html into a folder, and leaderboard.png into another; returns them.
 
     Raises:
-        ConfigError: There are no results of any task, or as `leaderboard.standings` does.
+        MissingExtraError: matplotlib is not installed.
         OSError: A page cannot be written.
     """
-    held = [name for name in names if (folder / name / constants.CONSTANTS).is_file()]
-    if not held:
-        raise ConfigError(f"results = {folder} holds none; valid: a folder that `netbuf-gym leaderboard fill` filled")
-    standings = {name: leaderboard.standings(name, folder) for name in held}
-    make_folder(output, "output")
+    for folder in (output, figures):
+        make_folder(folder, "docs")
     pages = {output / "leaderboard.md": markdown(standings), output / "leaderboard.html": page(standings)}
-    readme = output.absolute().parent / "README.md"
-    if readme.is_file() and IN_SHORT[0] in (text := readme.read_text(encoding="utf-8")):
-        pages[readme] = sections.replaced(readme, text, *IN_SHORT, in_short(standings))
-    zoo = readme.parent / "zoo" / "README.md"
-    if zoo.is_file():
-        pages[zoo] = with_claims(zoo, standings)
-    (output / PICTURE).parent.mkdir(exist_ok=True)
-    plots.write(picture(standings), output / PICTURE)
     for path, text in pages.items():
         write_atomic(path, text)
-    return [*pages, output / PICTURE]
-
-
-def with_claims(page: Path, standings: dict[str, list[scoring.Standing]]) -> str:
-    """A page with what can be said of each task's agents, where it has the lines for it."""
-    text = page.read_text(encoding="utf-8")
-    for task, standing in standings.items():
-        begin, end = (mark.format(task=task) for mark in CLAIMS)
-        if begin in text:
-            said = f"On [suite v1](../docs/leaderboard.md): {' '.join(claims(standing))}"
-            text = sections.replaced(page, text, begin, end, said)
-    return text
+    plots.write(picture(standings), figures / PICTURE)
+    return [*pages, figures / PICTURE]
 
 
 def firsts(standing: Sequence[scoring.Standing]) -> dict[str, scoring.Standing]:
     """Of each kind but chance the one that stands first."""
     ranked = {one.role: one for one in reversed(standing)}
     return {role: ranked[role] for role in KINDS if role in ranked}
-
-
-def in_short(standings: dict[str, list[scoring.Standing]]) -> str:
-    """A row a task: the best of each kind with its score, and how far the agent is ahead of the nearest rule or constant."""
-    rows = []
-    for task, standing in standings.items():
-        best = firsts(standing)
-        cells = [f"{best[role].name.rpartition('/')[2]} {best[role].middle.mean:.2f}" if role in best else "" for role in KINDS]
-        ahead = ""
-        if scoring.AGENT in best:
-            agent = best[scoring.AGENT]
-            beside = [one for one in (agent.over_rules, agent.over_constant) if one is not None]
-            ahead = leaderboard.signed(min(beside, key=lambda one: one.mean))
-        rows.append([f"`{tasks.get(task).ids[0]}`", f"**{cells[0]}**" if cells[0] else "", *cells[1:], ahead])
-    over = "agent over the rule or constant that is nearest to it [95 %]"
-    return markdown_table(("environment", *(f"best {role}" for role in KINDS), over), rows)
 
 
 def picture(standings: dict[str, list[scoring.Standing]]) -> Any:
@@ -127,9 +84,9 @@ def markdown(standings: dict[str, list[scoring.Standing]]) -> str:
     """The page of text."""
     parts = [
         "# Leaderboard",
-        f"Written by `{MADE_BY}` from the results in `benchmarks/results/v1`, a file a contender, which "
-        "`netbuf-gym leaderboard fill` plays; [the same with pictures](leaderboard.html), to sort and filter. How to hand in "
-        "an agent of your own: [suites](suites.md#leaderboard).",
+        f"Written by `{MADE_BY}` (netbuf-gym {__version__}) from the rows in `results/suites`, which "
+        "`netbuf-gym results make` plays; [the same with pictures](leaderboard.html), to sort and filter. "
+        "[How to read it, and how to hand in an agent of your own](../leaderboard.md).",
         "\n".join(f"* {line}" for line in leaderboard.READING),
     ]
     for task, standing in standings.items():
@@ -157,7 +114,7 @@ def on_the_field(task: str) -> list[str]:
     reports = ", ".join(f"[{suite.name}]({overview.report_of(suite)})" for suite, _ in overview.ranked(task))
     return [
         f"### {places.title}",
-        f"{places.says} Their reports: {reports}; made again by `python benchmarks/field.py SUITE`.",
+        f"{places.says} Their reports: {reports}; made again by `netbuf-gym results make SUITE`.",
         markdown_table(places.header, places.rows),
     ]
 
@@ -212,6 +169,7 @@ def _row(task: str, place: int, one: scoring.Standing) -> str:
 
     mark = ' <span class="mark" title="not surely above the best constant">≤ constant</span>' if one.behind_constant else ""
     cpu, took = one.mean_of("cpu_seconds"), one.mean_of("decision_us")
+    mark += " (stale)" if leaderboard.is_stale(one) else ""
     name, command = _short(one.name), html.escape(leaderboard.command_of(one))
     cells = [
         f"<td>{_title(task)}</td>",

@@ -1,7 +1,8 @@
-"""Results of contenders on the suites that they are ranked by: played, kept in files, and read again.
+"""Results of controllers on the suites that they are ranked by: played, read, and held to a suite's edition.
 
-A file is a suite's `result.json` (`netbuf_gym.suites.report`), of one contender or several; of an agent it also says what it
-is: its algorithm, training seed, recipe and steps, and the group of runs that it belongs to.
+Kept results are files of rows (`netbuf_gym.suites.rows`). What is handed in is a suite's `result.json`
+(`netbuf_gym.suites.report`), of one controller or several; of an agent it also has its algorithm, training seed, recipe and
+steps, and the group of runs that it belongs to.
 """
 
 from __future__ import annotations
@@ -10,22 +11,21 @@ import json
 import math
 import re
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from netbuf_gym import tasks
-from netbuf_gym.errors import CheckpointError, ConfigError, shown
+from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.files import plain, read_text, write_atomic
 from netbuf_gym.progress import ProgressBar
-from netbuf_gym.suites import Cell, Edition, Suite, frozen, report, running, suite
+from netbuf_gym.suites import Cell, Edition, Suite, frozen, report, rows, running, suite
 from netbuf_gym.suites.catalogue import CHOOSE_ON, V1
 from netbuf_gym.suites.running import Played
 from netbuf_gym.suites.scoring import CHANCE, Result
 from netbuf_gym.zoo import archive, checkpoint, contending, library
-from netbuf_gym.zoo.constants import CONSTANTS
 from netbuf_gym.zoo.saved import SavedAgent
 
 
@@ -34,12 +34,12 @@ def ranked_by(task: str) -> Suite:
     return suite(f"{V1}/{tasks.get(task).name}")
 
 
-def words_of(task: str, constant: str) -> list[str]:
-    """Everybody that a leaderboard holds: chance, the best constant, rules, other controls, and the package's agents."""
+def words_of(task: str, *constants: str) -> list[str]:
+    """Everybody that a leaderboard holds: chance, the given constants, rules, other controls, and the package's agents."""
     measures = tasks.get(task).measures
     agents = [name for name in library.names() if name.partition("/")[0] == task]
     beside = (*measures.baselines, *measures.carded_beside, *measures.ranked_beside)
-    return list(dict.fromkeys((CHANCE, constant, *measures.heuristics, *agents, *beside)))
+    return list(dict.fromkeys((CHANCE, *constants, *measures.heuristics, *agents, *beside)))
 
 
 def play(
@@ -71,21 +71,18 @@ def described(saved: checkpoint.Saved) -> dict[str, Any]:
     return {**known, "timesteps": int(saved.progress["timesteps"])}
 
 
-def choose_constant(task: str, threads: int = 1, each: Callable[[Cell], None] = lambda cell: None) -> dict[str, Any]:
+Play = Callable[[Suite, str], Played]
+"""Plays a controller on all worlds of a suite."""
+
+
+def choose_constant(task: str, play: Play) -> dict[str, Any]:
     """The constant of the highest mean score over the worlds that are there to choose on, JSON-able: edition, scores, best."""
     own = suite(CHOOSE_ON[task])
-    edition, scores = own.load(), {}
-    for word in tasks.get(task).measures.constants:
-        played = running.run(own, edition.cells, contending.contender(word, own), threads=threads, each=each)
-        scores[word] = float(np.nanmean(played.of(own.score.key)))
+    words = tasks.get(task).measures.constants
+    edition, scores = own.load(), {word: float(np.nanmean(play(own, word).of(own.score.key))) for word in words}
     best = max(scores, key=lambda word: scores[word])
     kept = {"suite": own.name, "version": edition.version, "digest": edition.digest}
     return {**kept, "scores": frozen.rounded(scores), "best": best}
-
-
-def file_of(folder: Path, task: str, name: str) -> Path:
-    """Where the results of a contender are kept: `constant:9` as constant-9, of `TASK/AGENT` the agent's name."""
-    return folder / task / f"{re.sub(r'[^A-Za-z0-9_.+-]', '-', name.removeprefix(f'{task}/'))}.json"
 
 
 def write(path: Path, data: Any) -> None:
@@ -117,42 +114,30 @@ def read(path: Path) -> dict[str, Any]:
     return data
 
 
-def require_edition(data: dict[str, Any], own: Suite, edition: Edition, where: str) -> None:
-    """Raises ConfigError for a result of another suite, or another version of it."""
-    was, now = (data["suite"], data["version"], data["digest"]), (own.name, edition.version, edition.digest)
-    if was != now:
-        named = [f"suite {name}, version {version}, digest {digest}" for name, version, digest in (was, now)]
-        raise ConfigError(f"{where}: was evaluated on {named[0]}; valid: {named[1]}, as scores of others are of other worlds")
-
-
 def results_of(data: dict[str, Any], own: Suite, edition: Edition, where: str) -> list[Result]:
-    """The contenders of a result.
+    """The controllers of a `result.json`.
 
     Raises:
         ConfigError: It is of another edition, lacks worlds, or holds what is no number.
     """
-    require_edition(data, own, edition, where)
-    made = []
-    for name, one in data["controllers"].items():
-        missing = [cell.name for cell in edition.cells if cell.name not in one["worlds"]]
-        if missing:
-            total = len(edition.cells)
-            raise ConfigError(f"{where}: {name} lacks {len(missing)} of {total} worlds, {missing[0]!r} first; valid: all")
-        at = f"{where}: {name}"
-        worlds = {cell.name: _value(one["worlds"][cell.name], own.score.key, f"{at}, {cell.name}") for cell in edition.cells}
-        about = {key: value for key, value in one.items() if key not in ("worlds", "families")}
-        about |= {"command": data["command"], "of": where}
-        made.append(Result(name, worlds, about, _prices(own.task, one["worlds"], at)))
-    return made
+    rows.require_edition(data, own, edition, where)
+    return [result_of(rows.of_result(data, name, where), own, edition) for name in data["controllers"]]
 
 
-def _prices(task: str, worlds: dict[str, Any], where: str) -> dict[str, float]:
-    """The task's `Measures.price` in each world that says it."""
-    price = tasks.get(task).measures.price
-    if price is None:
-        return {}
-    told = {name: world for name, world in worlds.items() if isinstance(world, dict) and price.metric in world}
-    return {name: _value(world, price.metric, f"{where}, {name}") for name, world in told.items()}
+def result_of(found: rows.Rows, own: Suite, edition: Edition) -> Result:
+    """Score and price of a controller in every world; raises as `results_of`."""
+    name, where = found.controller, f"{found.where}: {found.controller}"
+    rows.require_edition(found.about, own, edition, found.where)
+    missing = [cell.name for cell in edition.cells if cell.name not in found.worlds]
+    if missing:
+        raise ConfigError(f"{where} lacks {len(missing)} of {len(edition.cells)} worlds, {missing[0]!r} first; valid: all")
+    key, price = own.score.key, tasks.get(own.task).measures.price
+    worlds = {cell.name: _value(found.worlds[cell.name], key, f"{where}, {cell.name}") for cell in edition.cells}
+    prices = {}
+    if price is not None:
+        told = {world: one for world, one in found.worlds.items() if isinstance(one, dict) and price.metric in one}
+        prices = {world: _value(one, price.metric, f"{where}, {world}") for world, one in told.items()}
+    return Result(name, worlds, {**found.about, "of": found.where}, prices)
 
 
 def played_of(result: dict[str, Any], own: Suite, edition: Edition, where: str) -> Played:
@@ -173,8 +158,8 @@ def played_of(result: dict[str, Any], own: Suite, edition: Edition, where: str) 
 
 def _value(values: Any, key: str, where: str) -> float:
     value = values.get(key) if isinstance(values, dict) else values
-    if value is None:
-        return float("nan")
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return math.nan
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not np.isfinite(value):
         raise ConfigError(f"{where}: {key} = {shown(value)}; valid: a number, or null where there is none")
     return float(value)
@@ -218,23 +203,15 @@ def distinct(results: Iterable[Result]) -> list[Result]:
 
 
 def collect(files: Iterable[Path], own: Suite, edition: Edition) -> list[Result]:
-    """All contenders of files, of this edition; of one model, or one name without a model, the first."""
+    """All controllers of files (rows, or a suite's result.json), of this edition; of one model, or one name without a model,
+    the first."""
     found: list[Result] = []
     for path in files:
-        data = read(path)
-        if data["suite"] == own.name:
+        if path.suffix == ".csv":
+            found.append(result_of(rows.read(path), own, edition))
+        elif (data := read(path))["suite"] == own.name:
             found += results_of(data, own, edition, str(path))
     return distinct(found)
-
-
-def is_current(path: Path, word: str, edition: Edition) -> bool:
-    """Whether a file holds a contender's results on this edition, and of the model that it has now."""
-    try:
-        data = read(path)
-        (one,) = data["controllers"].values()
-        return bool(data["digest"] == edition.digest and one.get("model_sha256") == contending.digest_of(word))
-    except (ConfigError, CheckpointError, ValueError):
-        return False
 
 
 class Counted:
@@ -246,8 +223,3 @@ class Counted:
     def __call__(self, cell: object) -> None:
         self._done += 1
         self._bar(self._done, self._total, "")
-
-
-def found_below(folder: Path, names: Sequence[str] = ("*.json",)) -> list[Path]:
-    """Files of results below a folder, by name."""
-    return sorted({path for name in names for path in folder.rglob(name) if path.name != CONSTANTS})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.progress import ProgressBar
-from netbuf_gym.suites import Cell, Edition, Suite, frozen, report, running
+from netbuf_gym.suites import Cell, Edition, Suite, frozen, report, rows, running
 from netbuf_gym.suites.scoring import Result
 from netbuf_gym.zoo import checkpoint, contending, gate, library, scores
 from netbuf_gym.zoo.saved import SavedAgent
@@ -100,6 +100,19 @@ def prepare(run: str, *, name: str | None = None, evaluation: Path | None = None
     made = Submission(saved, task, own, edition, row, {**data, "controllers": {row: {**result, **about}}}, file)
     require_reproduced(made, sample(edition, np.random.default_rng()))
     return made
+
+
+def keep(one: Submission, folder: Path) -> Path:
+    """Keep an agent's result as rows below a folder, a file a training seed; returns the file.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    found = rows.of_result(one.data, one.name)
+    name = f"{one.name.replace('/', '-')}-seed{one.saved.config.seed}"
+    path = rows.folder_of(one.suite, folder) / f"{name}.csv"
+    rows.write(path, replace(found, about={**found.about, "machine": rows.machine()}), one.suite, one.edition)
+    return path
 
 
 def require_seeds(handed: Sequence[Submission], before: Sequence[Result]) -> dict[str, int]:

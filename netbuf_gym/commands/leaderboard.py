@@ -18,21 +18,21 @@ from netbuf_gym.progress import say
 from netbuf_gym.suites.settings import word_of
 from netbuf_gym.tables import markdown_table
 
-HELP = "rank agents of all tasks on suite v1: hand in, show, fill, check, write the page"
+HELP = "rank agents of all tasks on suite v1: hand in, show, check"
 
 INTERMIXED = True
 """Options may stand among the settings."""
 
 KEYS = {
     "task": "one task; default: all that there are results of",
-    "results": "folder of results; default: benchmarks/results/v1 or, to read where there is none, the package's",
-    "runs": "folder of runs that were handed in; default: runs/leaderboard",
+    "results": "folder of kept rows; default: the checkout's, or the package's",
+    "handed_in": "folder of rows that were handed in; default: results/handed_in",
+    "runs": "folder of wandb's runs; default: runs/leaderboard",
     "project": "wandb's ENTITY/PROJECT: read by show, written by submit (default there: netbuf-gym)",
     "mode": "submit: offline or online; default: WANDB_MODE, online where WANDB_API_KEY is set, else offline",
     "name": "submit: of the row, the same for all training seeds; default: the run's",
     "partial": "submit: true hands in rows of fewer than three training seeds, too, which then say so; default: false",
     "evaluation": "submit: result.json of `netbuf-gym suite v1/TASK`; default: suite.json beside the model, or a new one",
-    "output": "page: folder of leaderboard.md and leaderboard.html; default: docs",
     "threads": "that run the worlds; default: one for each core",
 }
 
@@ -43,12 +43,13 @@ EPILOG = """verbs:
                  in worlds of every family, another model of the same training seed under the same name, or fewer than three
                  training seeds of a name together with those that were handed in before. Offline runs are sent later:
                  wandb sync runs/leaderboard/wandb/offline-run-*
-  show           ranks what the results, the runs that were handed in and a project hold, and says who stands where in
-                 the suites of the field
-  fill           plays everybody (chance, constants, rules, other controls, the package's agents) that has no current result
-  check          the package's agents play five worlds of each family again, and are held to their committed results: exit
-                 status 1 where an agent has another score in more than a tenth of them; 2 where it has no result
-  page           writes the leaderboard as leaderboard.md and leaderboard.html, of the committed results alone
+  show           ranks what the results, the rows and runs that were handed in and a project hold, and says who stands where
+                 in the suites of the field; rows that are not current are marked as stale
+  check          the package's agents play five worlds of each family again, and are held to their rows: exit status 1 where
+                 an agent has another score in more than a tenth of them; worlds that are not what they were, as controls that
+                 do not learn show, are told of; 2 where an agent has no rows
+
+`netbuf-gym results make leaderboard` plays what is missing or stale, `netbuf-gym results pages` writes the pages.
 
 settings are KEY=VALUE:
 {keys}
@@ -99,17 +100,13 @@ def run(arguments: argparse.Namespace) -> int:
     return VERBS[verb](words, tasks, given, whole("threads", int(threads), 1, MAX_THREADS))
 
 
-def _results(given: dict[str, str]) -> Path:
-    """Where results are read."""
-    from netbuf_gym.zoo import constants
-
-    own = _filled(given)
-    return own if "results" in given or own.is_dir() else constants.RESULTS
+def _results(given: dict[str, str]) -> Path | None:
+    """Where kept rows are read; None: the package's."""
+    return Path(given["results"]) if "results" in given else None
 
 
-def _filled(given: dict[str, str]) -> Path:
-    """Where results are written."""
-    return Path(given.get("results", "benchmarks/results/v1"))
+def _handed_in(given: dict[str, str]) -> Path:
+    return Path(given.get("handed_in", "results/handed_in"))
 
 
 def _runs(given: dict[str, str]) -> Path:
@@ -143,6 +140,7 @@ def _submit(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], t
     for one in handed:
         folder = tracking.log(one, _runs(given), project or tracking.PROJECT, entity or None, mode)
         sent = f"send it with: wandb sync {folder}" if mode == "offline" else "sent"
+        submission.keep(one, _handed_in(given))
         print(f"{one.name}: handed in to {one.suite.name}, group {one.group}, {folder}; {sent}")
         if (packaged := submission.same_in_package(one)) is not None:
             print(f"{one.name}: the very model of {packaged}, of the package, which has the row of both")
@@ -152,31 +150,25 @@ def _submit(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], t
 
 
 def _show(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], threads: int) -> int:
+    from netbuf_gym.suites import rows
     from netbuf_gym.suites.field import overview
-    from netbuf_gym.zoo import constants, leaderboard, scores, tracking
+    from netbuf_gym.zoo import leaderboard, scores, tracking
 
     with tempfile.TemporaryDirectory() as fetched:
         more = tracking.offline_results(_runs(given))
         if "project" in given:
             more += tracking.project_results(given["project"], Path(fetched))
-        held = [task for task in tasks if "task" in given or (_results(given) / task / constants.CONSTANTS).is_file()]
+        held = [task for task in tasks if "task" in given or leaderboard.held(task, _results(given))]
         if not held:
-            said = f"results = {_results(given)} holds none"
-            raise ConfigError(f"{said}; valid: a folder that `netbuf-gym leaderboard fill` filled")
+            raise ConfigError(f"results = {_results(given)} holds none; valid: a folder that `netbuf-gym results make` filled")
         for task in held:
-            standing = leaderboard.standings(task, _results(given), more)
-            print(f"{scores.ranked_by(task).name}\n\n{leaderboard.table(task, standing)}\n")
+            own = scores.ranked_by(task)
+            handed_in = sorted(rows.folder_of(own, _handed_in(given)).glob("*.csv"))
+            standing = leaderboard.standings(task, _results(given), [*handed_in, *more])
+            print(f"{own.name}\n\n{leaderboard.table(task, standing)}\n")
             if places := overview.places(task):
                 print(f"{places.title.lower()}\n\n{markdown_table(places.header, places.rows)}\n\n* {places.says}\n")
     print("\n".join(f"* {line}" for line in leaderboard.READING))
-    return 0
-
-
-def _fill(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], threads: int) -> int:
-    from netbuf_gym.zoo import leaderboard
-
-    written = leaderboard.fill(tasks, _filled(given), threads)
-    print(f"{_filled(given)}: {len(written)} results written, all others were current")
     return 0
 
 
@@ -189,18 +181,8 @@ def _check(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], th
     return int(not all(one.holds for one in held))
 
 
-def _page(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], threads: int) -> int:
-    from netbuf_gym.zoo import leaderboard_page
-
-    for path in leaderboard_page.write(tasks, _results(given), Path(given.get("output", "docs"))):
-        print(f"written to {path}")
-    return 0
-
-
 VERBS: dict[str, Callable[[Sequence[str], Sequence[str], dict[str, str], int], int]] = {
     "submit": _submit,
     "show": _show,
-    "fill": _fill,
     "check": _check,
-    "page": _page,
 }

@@ -115,7 +115,7 @@ def standings(suite: Suite, edition: Edition, results: Sequence[Result], constan
     heuristics = [name for name in tasks.get(suite.task).measures.heuristics if name in raw]
     for name, valid in ((CHANCE, CHANCE in raw), (constant, constant in raw), ("a heuristic", heuristics)):
         if not valid:
-            words = f"netbuf-gym leaderboard fill task={suite.task}"
+            words = f"netbuf-gym results make {suite.name}"
             raise ConfigError(f"results of {suite.name} lack {name}, which scores are set against; valid: run `{words}`")
     raw = _compared(edition, raw, [CHANCE, constant, *heuristics])
     scaled = _scaled(edition, raw, [*heuristics, constant])

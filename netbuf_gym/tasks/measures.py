@@ -93,7 +93,6 @@ class Measures:
         groups: how results under a distribution of scenarios are broken down.
         details: columns of a second table.
         shown: contenders that pictures over time have lines for where there are many.
-        benchmark_columns: of the tables of all agents, for each scenario of the benchmark.
         chosen_on: the suite on whose worlds models and constant actions are chosen; "": none.
         carded_on: the suite that cards show, beside the contenders `carded_beside`; only where there is one to choose on.
         ranked_beside: further contenders that leaderboards hold beside `baselines` and `carded_beside`.
@@ -119,7 +118,6 @@ class Measures:
     groups: tuple[Group, ...] = ()
     details: tuple[Column, ...] = ()
     shown: tuple[str, ...] = ()
-    benchmark_columns: tuple[Column, ...] = ()
     limit: Callable[[Scenario], float] | None = None
     chosen_on: str = ""
     carded_on: str = ""

@@ -118,7 +118,7 @@ def test_a_world_without_a_score_counts_against_whoever_has_none():
 
 
 def test_what_cannot_be_set_in_relation_is_refused():
-    with pytest.raises(ConfigError, match=r"lack random, .*leaderboard fill task=queue_threshold"):
+    with pytest.raises(ConfigError, match=r"lack random, .*results make v1/queue_threshold"):
         ranked(field=FIELD[1:])
     with pytest.raises(ConfigError, match="lack limits:20:20"):
         ranked(field=[FIELD[0], *FIELD[2:]])

@@ -36,7 +36,7 @@ class Field:
             raise ConfigError(f"against = {order.against}: {suite.name} ranks its contenders; valid: beside=[.../worlds.csv]")
         self._suite, self._edition, self._families, self._order = suite, edition, families, order
         named = order.beside
-        self._beside, self._unfit = league.kept(suite, edition) if named is None else (league.beside(suite, edition, named), "")
+        self._beside, self._says = league.kept(suite, edition) if named is None else (league.beside(suite, edition, named), [])
         if order.beside:
             _require_all(self._beside, cells_of(edition, families))
         self.needs = [name for name in suite.reference if name not in (*order.controllers, *self._beside)]
@@ -120,8 +120,7 @@ class Field:
         """What a report begins with: who is first, where those stand that it is about, and who failed."""
         about = [name for name in told.ranking if name in (run if len(run) <= DRAWN // 2 else ()) or "/" in name]
         places = [f"{name} is number {told.ranking.index(name) + 1} of {len(told.ranking)}." for name in about]
-        alone = [f"Nobody is ranked beside: {self._unfit}."] if self._unfit else []
-        return [*told.first, *places, *alone, *(f"{name} failed: {why}" for name, why in failed.items())]
+        return [*told.first, *places, *self._says, *(f"{name} failed: {why}" for name, why in failed.items())]
 
     def _by_family(self, results: Results, metric: Metric) -> Table:
         rows = []

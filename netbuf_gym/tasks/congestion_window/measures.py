@@ -37,7 +37,6 @@ MEASURES = Measures(
     score_says="Utility = 0.5 ln(goodput / capacity) - 0.5 ln(mean RTT / base RTT).",
     baselines=("newreno", "cubic", "bbr", "vegas", "westwood", "copa", "queue_target", "keep", "random"),
     benchmark=("ppcc/1", "ppcc/2", "ppcc/3", "ppcc/4"),
-    benchmark_columns=(Column("utility", "utility", 3, says=UTILITY),),
     shown=("cubic", "bbr", "random"),
     limit=lambda world: world.capacity_mbps,
     chosen_on="validation",

@@ -40,12 +40,6 @@ MEASURES = Measures(
     "twice the path's product), mean over the intervals.",
     baselines=("default", "tune-1", "tune-2", "max", "autotuning", "bbr", "bpftune", "random"),
     benchmark=("auter/local", "auter/es-ea", "auter/any"),
-    benchmark_columns=(
-        Column("utility", "utility", 3, says=UTILITY),
-        Column("throughput_mbps", "throughput (Mbit/s)", 2, says="payload acknowledged over all connections of the host"),
-        Column("rtt_ratio", "latency / base", 2, says="latency over the round-trip time that is least possible"),
-        Column("memory_mb", "memory (MB)", 2, says="TCP memory of the host and its ring's, mean over time"),
-    ),
     shown=("default", "max", "autotuning"),
     ranked_beside=("cubic", "newreno", "vegas", *(f"{name}+bbr" for name in ("tune-1", "tune-2", "max", "autotuning"))),
     heuristics=("default", "tune-1", "tune-2", "max", "autotuning", "bpftune", "keep"),

@@ -73,10 +73,6 @@ MEASURES = Measures(
     shown=("naive", "abm", "random"),
     benchmark=("rlbm/random",),
     limit=lambda world: world.capacity_mbps,
-    benchmark_columns=(
-        Column("slowdown_p99_p0", "p99 slowdown, priority 0 (lower is better)", 2, says=P99_OF.format("the small flows")),
-        Column("goodput_mbps", "goodput (Mbit/s)", 3, says="bytes in order at the receiving applications, over the episode"),
-    ),
     groups=(
         Group("buffer (packets)", lambda world: float(world.buffer_packets)),
         Group("load", _load, 2),

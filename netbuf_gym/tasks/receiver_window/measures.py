@@ -39,11 +39,6 @@ MEASURES = Measures(
     "mean over the intervals.",
     baselines=("nuwa", "rledbat", "autotuned", "newreno", "cubic", "bbr", "vegas", "copa", "vivace", "keep", "random"),
     benchmark=("nuwa/4g", "nuwa/5g", "nuwa/wifi", "nuwa/wired"),
-    benchmark_columns=(
-        Column("utility", "utility", 3, says=UTILITY),
-        Column("share", "share (%)", 1, 100, says="goodput / mean capacity of the bottleneck"),
-        Column("queue_delay_mean_ms", "queueing (ms)", 1, says="mean time of a packet in the bottleneck's queue"),
-    ),
     shown=("nuwa", "cubic", "bbr"),
     heuristics=("keep", "nuwa", "nuwa_k1", "nuwa_k2", "nuwa_k7", "nuwa_k9", "rledbat", "autotuned", "fixed"),
     constants=tuple(f"constant:{action}" for action in range(12)),

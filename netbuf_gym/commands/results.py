@@ -1,0 +1,207 @@
+"""`netbuf-gym results`: kept results checked by playing their worlds again, made again, and written into pages."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from netbuf_gym.arguments import whole
+from netbuf_gym.engine import MAX_THREADS
+from netbuf_gym.errors import ConfigError, needing
+from netbuf_gym.executors import LOCAL, executor, listed
+from netbuf_gym.progress import ProgressBar, say
+from netbuf_gym.tables import text_table
+
+HELP = "check kept results by playing their worlds again, make stale ones again, write the pages that show them"
+
+VERBS = {
+    "status": "play a world of each family again for every controller, say what differs, and mark those rows as stale",
+    "make": "play again whatever is missing or stale, and keep the rows",
+    "pages": "write the tables and figures of results into the pages of the checkout",
+}
+EPILOG = f"""Rows stand in results/suites/SUITE/CONTROLLER.csv: a row a world; the first line has the suite's edition, the
+model's digest, and the program, machine and command that made them. Rows are current as long as playing their worlds again
+gives their figures: to six digits, of agents within 2 % in nine of ten worlds, since a network's sums depend on the machine.
+Rows that are not keep their figures, and a mark.
+
+WHAT: leaderboard, field, a suite (rfc9743), a task, a controller (cubic), of a suite and a controller those of both; in a
+checkout also a study's campaign (studies/rlbm, studies/rlbm/default). Default: all that is simulated.
+
+executors:
+{listed()}
+
+Exit status: 0 done, or all current; 1 stale rows (status); 2 bad input; 3 a fault of the simulator; 130 interrupted, and the
+same command goes on.
+
+examples:
+  netbuf-gym results status
+  netbuf-gym results status cubic
+  netbuf-gym results status rfc9743 --all
+  netbuf-gym results make --dry-run
+  netbuf-gym results make leaderboard
+  netbuf-gym results make studies/nuwa --traces ../traces
+"""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Describe the arguments."""
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    for verb, says in VERBS.items():
+        own = verbs.add_parser(verb, help=says, description=says, formatter_class=argparse.RawDescriptionHelpFormatter)
+        own.epilog = EPILOG if verb != "pages" else None
+        if verb == "pages":
+            own.add_argument("--checkout", metavar="DIR", help="whose pages; default: the one that this is called in")
+            continue
+        own.add_argument("what", metavar="WHAT", nargs="*", help="which results, see below")
+        own.add_argument("--all", action="store_true", help="play all worlds, not one of each family")
+        own.add_argument("--results", metavar="DIR", type=Path, help="folder of rows; default: the package's")
+        own.add_argument("--executor", default=LOCAL.name, help="where worlds are played; default: %(default)s")
+        own.add_argument("--jobs", metavar="N", type=int, help="controllers at once; default: one for each core")
+        if verb == "make":
+            own.add_argument("--dry-run", action="store_true", help="say what would be played, and for how long")
+            own.add_argument("--live", action="store_true", help="campaigns on the kernel, too: root, and a quiet machine")
+            own.add_argument("--train", action="store_true", help="campaigns that train, too")
+            own.add_argument("--traces", metavar="DIR", help="campaigns on measured traces, too, of this folder")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do it."""
+    with needing("kept results", "train"):
+        import torch  # noqa: F401
+    return {"status": _status, "make": _make, "pages": _pages}[arguments.verb](arguments)
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    replays = _replay(arguments, _split(arguments)[0])
+    stale = [one for one in replays if not one.is_current]
+    if stale:
+        rows = [[*one.entry.key, f"{len(one.differences)} of {one.worlds}", one.reason] for one in stale]
+        print(text_table(["suite", "controller", "worlds", "why it is stale"], rows))
+    played = sum(one.worlds for one in replays)
+    print(f"{len(replays) - len(stale)} of {len(replays)} results are current, by {played:,} worlds played again")
+    for campaign, reason in _campaigns(arguments):
+        if reason:
+            print(f"{campaign.name}: {reason}")
+    return int(bool(stale))
+
+
+def _make(arguments: argparse.Namespace) -> int:
+    from netbuf_gym.zoo.results import make
+
+    selected, campaigns = _split(arguments)
+    jobs = _jobs(arguments)
+    maker = make.Maker(executor(arguments.executor), jobs, jobs if arguments.executor == LOCAL.name else 1)
+    if not arguments.dry_run and _choose_constants(maker, selected, _folder(arguments)):
+        selected, campaigns = _split(arguments)
+    replays = _replay(arguments, selected)
+    stale = [one for one in replays if not one.is_current]
+    make.tell_plan(stale, replays, jobs)
+    wanted = [(campaign, reason) for campaign, reason in _campaigns(arguments, campaigns) if reason]
+    for campaign, reason in wanted:
+        say(f"{campaign.name}: about {campaign.minutes:g} min; {reason}")
+    if arguments.dry_run:
+        return 0
+    for one in stale:
+        maker.make(one.entry)
+    for campaign, _ in wanted:
+        say(f"{campaign.name}: {campaign.command}")
+        campaign.make(traces=arguments.traces)
+    print(f"{len(stale) + len(wanted)} results made, {len(replays) - len(stale)} were current")
+    return 0
+
+
+def _pages(arguments: argparse.Namespace) -> int:
+    from netbuf_gym import checkout
+    from netbuf_gym.zoo.results.pages import Pages
+
+    root = checkout.require_checkout(arguments.checkout)
+    made = Pages(root, checkout.import_studies(root, "pages").make_sections(root))
+    for path in made.write():
+        print(f"written: {path.relative_to(root)}")
+    for name in made.unknown():
+        say(f"nothing is kept of {name}, which stays as it is")
+    return 0
+
+
+def _split(arguments: argparse.Namespace) -> tuple[list[Any], list[str]]:
+    """The entries that are selected, and the words that name campaigns of studies."""
+    from netbuf_gym.zoo.results import entries
+
+    campaigns = [word for word in arguments.what if word == "studies" or word.startswith("studies/")]
+    words = [word for word in arguments.what if word not in campaigns]
+    if campaigns and not words:
+        return [], campaigns
+    return entries.select(entries.entries(_folder(arguments)), words), campaigns
+
+
+def _campaigns(arguments: argparse.Namespace, words: Sequence[str] | None = None) -> list[tuple[Any, str]]:
+    """Campaigns of the checkout's studies that are selected, each with the reason why it is stale; "": it is current."""
+    from netbuf_gym import checkout
+
+    words = _split(arguments)[1] if words is None else words
+    root = checkout.find_checkout()
+    if root is None or (arguments.what and not words):
+        if words:
+            checkout.require_checkout()
+        return []
+    known = checkout.import_studies(root, "campaigns").CAMPAIGNS
+    given = {"live": getattr(arguments, "live", True), "train": getattr(arguments, "train", True)}
+    given["traces"] = bool(getattr(arguments, "traces", True))
+    chosen = [
+        one
+        for one in known
+        if not words or any(word in ("studies", one.name) or one.name.startswith(f"{word}/") for word in words)
+    ]
+    if words and not chosen:
+        raise ConfigError(f"WHAT = {words[0]!r} names no campaign; valid: {', '.join(one.name for one in known)}")
+    return [(one, one.stale_reason()) for one in chosen if not one.needs or given[one.needs]]
+
+
+def _replay(arguments: argparse.Namespace, selected: Sequence[Any]) -> list[Any]:
+    """Play the selected rows' worlds again, and mark those that differ."""
+    from netbuf_gym.zoo.results import replay
+
+    found: list[Any] = []
+    with ProgressBar("results") as bar:
+
+        def tell(one: Any) -> None:
+            found.append(one)
+            bar(len(found), len(selected), " ".join(one.entry.key))
+            replay.mark(one)
+            if not one.is_current:
+                say(f"stale: {' '.join(one.entry.key)}: {one.reason}")
+
+        return replay.replay(
+            selected, every=arguments.all, executor=executor(arguments.executor), jobs=_jobs(arguments), each=tell
+        )
+
+
+def _choose_constants(maker: Any, selected: Sequence[Any], folder: Path) -> int:
+    """Choose the best constants of the selected leaderboards where that is not known; returns how many."""
+    from netbuf_gym.suites.field.suite import FieldSuite
+    from netbuf_gym.zoo import constants
+
+    chosen = 0
+    for task in dict.fromkeys(one.suite.task for one in selected if not isinstance(one.suite, FieldSuite)):
+        try:
+            constants.constant_of(task, folder)
+        except ConfigError:
+            say(f"{task}: choosing the best constant")
+            maker.choose_constant(task, folder)
+            chosen += 1
+    return chosen
+
+
+def _folder(arguments: argparse.Namespace) -> Path:
+    from netbuf_gym.suites import rows
+
+    return arguments.results or rows.FOLDER
+
+
+def _jobs(arguments: argparse.Namespace) -> int:
+    if arguments.jobs is None:
+        return min(len(os.sched_getaffinity(0)), MAX_THREADS)
+    return whole("jobs", arguments.jobs, 1, 1024)

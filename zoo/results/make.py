@@ -1,0 +1,110 @@
+"""Stale rows made again: what is to be played, how long it takes, and the playing, which an interruption does not undo."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from netbuf_gym.executors import Executor
+from netbuf_gym.files import make_folder
+from netbuf_gym.progress import ProgressBar, say
+from netbuf_gym.suites import Cell, Suite, frozen, rows, running, suite
+from netbuf_gym.suites.catalogue import CHOOSE_ON, V1
+from netbuf_gym.tasks import get
+from netbuf_gym.zoo import constants, contending, playing, scores
+from netbuf_gym.zoo.results.entries import Entry
+from netbuf_gym.zoo.results.replay import Replay
+from netbuf_gym.zoo.saved import SavedAgent
+
+RUNS = Path("runs", "results")
+"""What is played is kept below it until all of an entry is there."""
+COMMAND = "netbuf-gym results make"
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Plays entries whole, and keeps their rows.
+
+    Attributes:
+        executor, jobs, threads: Where worlds are played: see `netbuf_gym.zoo.playing.Playing`.
+        runs: Folder of what is played until it is whole.
+    """
+
+    executor: Executor
+    jobs: int
+    threads: int
+    runs: Path = RUNS
+
+    def make(self, entry: Entry) -> rows.Rows:
+        """Play a controller on all worlds of a suite, and write its rows; goes on with what an earlier call has played.
+
+        Raises:
+            ConfigError, CheckpointError, PlantFault, WorkerError: As `playing.Playing.play`.
+            OSError: The rows cannot be written.
+        """
+        own, word, edition = entry.suite, entry.controller, entry.suite.load()
+        make_folder(entry.file.parent, "results")
+        with ProgressBar(f"{own.name}: {word}") as bar:
+            played = self._play(own, word, scores.Counted(bar, len(edition.cells)))
+        one = contending.contender(word, own)
+        about = scores.described(one.saved) if isinstance(one, SavedAgent) else {}
+        about |= {"model_sha256": contending.digest_of(word)}
+        about |= {"decision_us": frozen.rounded(running.decision_us(own, edition.cells[0], one))}
+        made = rows.of_played(played, own, edition, f"{COMMAND} {own.name} {word}", **about)
+        rows.write(entry.file, made, own, edition)
+        return made
+
+    def choose_constant(self, task: str, folder: Path) -> str:
+        """Play the constants of a task on the worlds that are there to choose on, and keep which is the best; its name.
+
+        Raises:
+            As `make`.
+        """
+        words, worlds = get(task).measures.constants, len(suite(CHOOSE_ON[task]).load().cells)
+        with ProgressBar(f"{task}: constants") as bar:
+            counted = scores.Counted(bar, worlds * len(words))
+            found = scores.choose_constant(task, lambda own, word: self._play(own, word, counted))
+        make_folder(constants.file_of(task, folder).parent, "results")
+        scores.write(constants.file_of(task, folder), {**found, "command": f"{COMMAND} {V1}/{task}"})
+        return str(found["best"])
+
+    def _play(self, own: Suite, word: str, each: Callable[[Cell], None]) -> running.Played:
+        edition, one = own.load(), contending.contender(word, own)
+        contending.require_fit(one, edition.cells, own)
+        play = playing.Playing(own, edition, rows.folder_of(own, self.runs), self.executor, self.jobs, self.threads).play
+        return play(word, one, edition.cells, each)
+
+
+def estimate_seconds(one: Replay, others: Sequence[Replay]) -> float:
+    """The processor's seconds that all worlds of an entry take: by its replay, else by its kept time, else by others on the
+    suite; NaN where nothing says so."""
+    simulated_s = sum(cell.scenario.duration_s for cell in one.entry.suite.load().cells)
+    alike = [other for other in (one, *others) if other.entry.suite is one.entry.suite and other.simulated_s]
+    if alike:
+        return alike[0].cpu_seconds / alike[0].simulated_s * simulated_s
+    if one.entry.file.is_file():
+        return float(rows.read(one.entry.file).about.get("cpu_seconds") or math.nan)
+    return math.nan
+
+
+def shown_time(seconds: float) -> str:
+    """A time in the unit that suits it; "unknown" of NaN."""
+    if math.isnan(seconds):
+        return "unknown"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def tell_plan(stale: Sequence[Replay], replays: Sequence[Replay], jobs: int) -> float:
+    """Say what is to be played and for how long; returns the processor's seconds in all."""
+    total = 0.0
+    for one in stale:
+        seconds = estimate_seconds(one, replays)
+        total += seconds if seconds > 0 else 0.0
+        worlds = len(one.entry.suite.load().cells)
+        say(f"{' '.join(one.entry.key)}: {worlds:,} worlds, {shown_time(seconds)} of a processor; {one.reason}")
+    say(f"{len(stale)} to be played: about {shown_time(total / jobs)} on {jobs} cores")
+    return total

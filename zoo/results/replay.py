@@ -1,0 +1,210 @@
+"""Replays of kept rows: some of their worlds, or all, played again and compared."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+
+from netbuf_gym.contenders import Contender
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.executors import LOCAL, Executor
+from netbuf_gym.suites import Cell, Edition, Suite, rows, running, suite
+from netbuf_gym.version import __version__
+from netbuf_gym.zoo import contending, library
+from netbuf_gym.zoo.results.entries import Entry
+
+EXACT = 1e-5
+"""Largest relative difference of figures that are the same: rows have six significant digits."""
+LEARNED = 0.02
+"""The same of agents, relatively or of their score: the last bits of a network's sums depend on the machine and on the worlds
+beside, and decisions between two that are nearly equal on the last bits."""
+REPRODUCED = 0.9
+"""Share of an agent's worlds whose figures must be the same."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A figure that is another one now.
+
+    Attributes:
+        world, metric: Of which figure.
+        was, now: Its kept value, and the one of today; NaN: none.
+    """
+
+    world: str
+    metric: str
+    was: float
+    now: float
+
+    @property
+    def size(self) -> float:
+        """Relative size; infinite where one of both is not there."""
+        size = abs(self.now - self.was) / max(abs(self.was), 1e-12)
+        return size if math.isfinite(size) else math.inf
+
+    def __str__(self) -> str:
+        return f"{self.metric} of {self.world} {self.was:.6g} -> {self.now:.6g}"
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Kept rows beside what their worlds come to today.
+
+    Attributes:
+        entry: Whose.
+        reason: Why the rows are stale, in words; "": they are current.
+        worlds: Number of worlds that were played again.
+        differences: The largest difference of each world that has one.
+        cpu_seconds: Of the replay.
+        simulated_s: Simulated seconds of it.
+    """
+
+    entry: Entry
+    reason: str
+    worlds: int = 0
+    differences: Sequence[Difference] = field(default_factory=tuple)
+    cpu_seconds: float = 0.0
+    simulated_s: float = 0.0
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the rows are what they would be if they were made now."""
+        return not self.reason
+
+
+def sample(edition: Edition, every: bool = False, decides: bool = False) -> list[Cell]:
+    """One world of each family, the quickest to play; all worlds if `every`.
+
+    Args:
+        decides: Whether the controller is asked for decisions, which then cost more than packets do.
+    """
+    if every:
+        return list(edition.cells)
+    return [min(edition.of([family]), key=lambda cell: _cost(cell, decides)) for family in edition.families]
+
+
+def _cost(cell: Cell, decides: bool) -> float:
+    scenario = cell.scenario
+    return scenario.duration_s * (scenario.capacity_mbps + len(scenario.flows) + decides * 200 * cell.agents)
+
+
+def compare(found: rows.Rows, now: dict[str, dict[str, float]], own: Suite, learned: bool) -> list[Difference]:
+    """Of each world that was played again the largest difference that counts, if there is one."""
+    made = []
+    for world, values in now.items():
+        own_differences = [
+            Difference(world, metric.key, found.worlds[world][metric.key], values[metric.key])
+            for metric in own.metrics
+            if not _same(found.worlds[world][metric.key], values[metric.key], learned, metric is own.score)
+        ]
+        if own_differences:
+            made.append(max(own_differences, key=lambda one: one.size))
+    return made
+
+
+def _same(was: float, now: float, learned: bool, score: bool) -> bool:
+    if math.isnan(was) or math.isnan(now):
+        return math.isnan(was) and math.isnan(now)
+    if learned:
+        return math.isclose(was, now, rel_tol=LEARNED, abs_tol=LEARNED if score else 1e-6)
+    return math.isclose(was, now, rel_tol=EXACT, abs_tol=1e-12)
+
+
+def replay(
+    entries: Sequence[Entry],
+    *,
+    every: bool = False,
+    executor: Executor = LOCAL,
+    jobs: int = 1,
+    each: Callable[[Replay], None] = lambda one: None,
+    stop: threading.Event | None = None,
+) -> list[Replay]:
+    """Play worlds of kept rows again, and compare.
+
+    Args:
+        entries: Which rows.
+        every: All worlds instead of one a family.
+        executor, jobs: Where, and how many entries at once.
+        each: Called with every entry that is done.
+
+    Raises:
+        ConfigError, CheckpointError, PlantFault, WorkerError: As `running.run` and `Executor.run`.
+    """
+    made: dict[tuple[str, str], Replay] = {}
+    for one in _without_playing(entries):
+        made[one.entry.key] = one
+        each(one)
+    longest_first = sorted(entries, key=lambda one: -_simulated(one, every))
+    ahead = {one.key: one for one in longest_first if one.key not in made}
+    for task, (worlds, cpu_seconds, simulated_s) in executor.run(_Played(every), ahead, jobs, stop):
+        entry = ahead[task]
+        kept = rows.read(entry.file)
+        differing = compare(kept, worlds, entry.suite, entry.is_learned)
+        reason = _reason(kept, entry, differing, len(worlds))
+        made[task] = Replay(entry, reason, len(worlds), differing, cpu_seconds, simulated_s)
+        each(made[task])
+    return [made[one.key] for one in entries]
+
+
+def mark(one: Replay) -> None:
+    """Mark the rows of a replay as stale, or take their mark away; a folder that cannot be written in is left as it is."""
+    if one.entry.file.is_file():
+        with suppress(PermissionError, ConfigError, ValueError):
+            rows.mark(one.entry.file, one.reason)
+
+
+def _without_playing(entries: Sequence[Entry]) -> Iterator[Replay]:
+    """Entries whose rows cannot be compared: missing, damaged, or of other worlds."""
+    for entry in entries:
+        try:
+            if not entry.file.is_file():
+                yield Replay(entry, "missing")
+                continue
+            rows.require_whole(rows.read(entry.file), entry.suite, _loaded(entry.suite.load))
+        except ConfigError as error:
+            yield Replay(entry, str(error))
+
+
+def _reason(kept: rows.Rows, entry: Entry, differing: Sequence[Difference], worlds: int) -> str:
+    allowed = round((1 - REPRODUCED) * worlds, 9) if entry.is_learned else 0
+    if len(differing) <= allowed:
+        return ""
+    most = max(differing, key=lambda one: one.size)
+    was = kept.about.get("model_sha256")
+    model = "of another model: " if was and was != contending.digest_of(entry.controller) else ""
+    return f"{model}differs in {len(differing)} of {worlds} worlds played again by netbuf-gym {__version__}, most in {most}"
+
+
+@cache
+def _loaded(load: Callable[[], Edition]) -> Edition:
+    return load()
+
+
+def _simulated(entry: Entry, every: bool) -> float:
+    return sum(cell.scenario.duration_s for cell in _sample(entry.suite, entry.controller, every))
+
+
+def _sample(own: Suite, controller: str, every: bool) -> list[Cell]:
+    return sample(_loaded(own.load), every, controller in library.names())
+
+
+@dataclass(frozen=True)
+class _Played:
+    """Plays a controller in worlds of a suite, here or in another process: metrics, the processor's seconds, simulated ones."""
+
+    every: bool
+
+    def __call__(self, task: tuple[str, str]) -> tuple[dict[str, dict[str, float]], float, float]:
+        own, began = suite(task[0]), time.thread_time()
+        cells = _sample(own, task[1], self.every)
+        one: Contender = contending.contender(task[1], own)
+        contending.require_fit(one, cells, own)
+        played = running.run(own, cells, one)
+        worlds = {cell.name: dict(values) for cell, values in zip(cells, played.values, strict=True)}
+        return worlds, time.thread_time() - began, sum(cell.scenario.duration_s for cell in cells)
+
