@@ -341,7 +341,9 @@ def restore(saved: Saved, model: BaseAlgorithm, rng: bool) -> bool:
 
 
 def start_from(saved: Saved, model: BaseAlgorithm, rules: Task) -> None:
-    """Gives a model that is to be trained the networks of a saved one; all else of it is new.
+    """Gives a model that is to be trained the networks of a saved one, and the state of its optimiser; all else of it is new.
+
+    The optimiser begins anew where the file has no state of it, as packed ones do, or that of another kind of optimiser.
 
     Raises:
         CheckpointError: it was trained by other rules or with another normalisation, or its parameters are not those of
@@ -359,15 +361,30 @@ def start_from(saved: Saved, model: BaseAlgorithm, rules: Task) -> None:
     try:
         with zipfile.ZipFile(saved.path) as archive:
             parameters = archives.read_parameters(archive, PARAMETERS)
+            state = archives.read_parameters(archive, OPTIMIZER)["state"]
         model.policy.load_state_dict(parameters, strict=True)
         for name, value in model.policy.state_dict().items():
             if not th.isfinite(value).all():
                 raise ValueError(f"{name} is not finite")
+        own = _state_names(model.policy.optimizer)
+        if all(set(values) == own for values in state.values()):
+            _set_optimizer(model.policy.optimizer, state)
     except Exception as error:  # torch raises whatever its unpickler stumbles upon
         algo = saved.config.algo
         its = f"algo.net_arch = {shown(plain(algo.net_arch))}, algo.policy_kwargs = {shown(plain(algo.policy_kwargs))}"
         why = f"start_from = {saved.path}: its networks are not of this shape ({_short(error)})"
         raise CheckpointError(f"{why}; valid: {its}, which are its own") from None
+
+
+def _state_names(optimizer: Any) -> set[str]:
+    """The names of what an optimiser of this kind keeps of each parameter."""
+    import torch as th
+
+    one = th.nn.Parameter(th.zeros(1))
+    one.grad = th.zeros(1)
+    trial = type(optimizer)([one], **optimizer.defaults)
+    trial.step()
+    return set(trial.state[one])
 
 
 def _set_optimizer(optimizer: Any, state: dict[int, dict[str, Any]]) -> None:
