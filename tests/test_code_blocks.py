@@ -59,8 +59,7 @@ TREATED = {
     "netbuf-gym tune": (CHECKED, "trains for hours; tests/zoo/test_tune.py"),
     "python -m netbuf_gym.zoo.campaign": (CHECKED, "trains for hours; tests/zoo/test_zoo_campaign.py"),
     "netbuf-gym reproduce": (CHECKED, "runs for minutes to hours; tests/reproduce/test_campaign.py"),
-    "python -m netbuf_gym.reproduce.auter.trained": (LEFT_OUT, "plays what was trained; tests/reproduce/test_trained.py"),
-    "python -m netbuf_gym.reproduce.page": (LEFT_OUT, "reads whole campaigns; tests/reproduce/test_page_rows.py"),
+    "python -m studies.": (LEFT_OUT, "plays trained agents for minutes to hours"),
     "netbuf-gym suite": (CHECKED, "plays hundreds of worlds; tests/suites/test_field.py"),
     "netbuf-gym suite gate controller=[mine.cc": (LEFT_OUT, "supposes two files of one's own; tests/test_own_control_page.py"),
     "netbuf-gym leaderboard submit": (CHECKED, "plays hundreds of worlds; tests/zoo/test_leaderboard.py"),
@@ -91,14 +90,14 @@ its work begins, so that what it would refuse is refused. LEFT_OUT: not even tha
 """
 
 SHORTER = {
+    "docs/appendix/validation.md": [("duration_s=60", "duration_s=3")],
     "docs/live_plant.md": [("duration_s=10", "duration_s=2")],
     "docs/training.md": [("model.learn(100_000)", "model.learn(8_192)")],
     "docs/tutorials/own_reward.md": [("model.learn(300_000)", "model.learn(4_096)")],
-    "docs/validation.md": [("duration_s=60", "duration_s=3")],
 }
 """By page: what of its Python is replaced, in order to be quicker."""
 
-LIVE = ("docs/live_plant.md", "docs/tutorials/to_the_kernel.md", "docs/validation.md")
+LIVE = ("docs/appendix/validation.md", "docs/live_plant.md", "docs/tutorials/to_the_kernel.md")
 """Pages whose Python needs live worlds."""
 
 BEST = "# @package _global_\nalgo: {learning_rate: 0.001}\n"

@@ -1,8 +1,9 @@
 """Archives that may come from anyone: everything is bounded before it is read, and nothing of it is run.
 
-`members` looks at what a zip file says of itself; only then is a byte unpacked, and never more than was said. Arrays lie
-in members of their own as plain bytes, their types and shapes in a table beside them, and the one must agree with the
-other before memory is taken. Parameters are torch's files, read by `torch.load(weights_only=True)`.
+`check_members` looks at what a zip file says of itself; only then is a byte unpacked, and never more than was said. Arrays
+lie in members of their own as plain bytes, their types and shapes in a table beside them, and the one must agree with the
+other before memory is taken. Parameters are torch's files, read by `torch.load(weights_only=True)`, or without torch as
+plain arrays.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import json
 import math
 import pickle
 import zipfile
+from collections import OrderedDict
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,8 +23,13 @@ import numpy as np
 MAX_MEMBERS = 64
 MAX_BYTES = 1 << 30
 MAX_JSON_BYTES = 1 << 24
+META, PARAMETERS = "netbuf_gym.json", "policy.pth"
+"""Members of a model's file: its description, and its networks."""
 _PLAIN = "biuf"
 """Kinds of numbers that arrays are of."""
+_STORAGES = {"DoubleStorage": "<f8", "FloatStorage": "<f4", "HalfStorage": "<f2", "LongStorage": "<i8", "IntStorage": "<i4"}
+_STORAGES |= {"ShortStorage": "<i2", "CharStorage": "|i1", "ByteStorage": "|u1", "BoolStorage": "|b1"}
+"""Types of numbers, by torch's names of what holds them."""
 
 
 class RefusedError(ValueError):
@@ -89,6 +97,68 @@ def read_parameters(archive: zipfile.ZipFile, name: str) -> Any:
         return th.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     except pickle.UnpicklingError:
         raise ValueError(f"{name!r} holds more than tensors, or something damaged; valid: what training wrote") from None
+
+
+def read_tensors(archive: zipfile.ZipFile, name: str) -> dict[str, np.ndarray]:
+    """The tensors of a `state_dict` that torch saved in a member, by name; needs no torch.
+
+    Raises:
+        ValueError: it holds anything else, or tensors that do not agree with their numbers.
+        Exception: whatever a damaged member leads to.
+    """
+    data = archive.read(name)
+    with zipfile.ZipFile(io.BytesIO(data)) as inner:
+        check_members(inner, len(data), 100_000)
+        (table,) = (one for one in inner.namelist() if one.count("/") == 1 and one.endswith("/data.pkl"))
+        folder = table.removesuffix("data.pkl")
+        if f"{folder}byteorder" in inner.namelist() and inner.read(f"{folder}byteorder") != b"little":
+            raise ValueError(f"{name!r} holds numbers that are not little-endian")
+        try:
+            found = _Tensors(io.BytesIO(inner.read(table))).load()
+        except pickle.UnpicklingError:
+            raise ValueError(f"{name!r} holds more than tensors, or something damaged; valid: what training wrote") from None
+        if not isinstance(found, dict) or not all(isinstance(one, _Tensor) for one in found.values()):
+            raise ValueError(f"{name!r} holds more than tensors; valid: what training wrote")
+        return {str(key): one.read(inner, folder) for key, one in found.items()}
+
+
+@dataclass(frozen=True)
+class _Tensor:
+    """A tensor as torch's pickle describes it: which storage, from which number on, its shape and strides."""
+
+    storage: tuple[str, str]
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    def read(self, inner: zipfile.ZipFile, folder: str) -> np.ndarray:
+        kind, key = self.storage
+        numbers = np.frombuffer(inner.read(f"{folder}data/{key}"), _STORAGES[kind])
+        sizes = (self.offset, *self.shape, *self.strides)
+        if len(self.shape) != len(self.strides) or not all(isinstance(size, int) and size >= 0 for size in sizes):
+            raise ValueError(f"a tensor of shape {self.shape} has strides {self.strides}")
+        last = self.offset + sum((size - 1) * stride for size, stride in zip(self.shape, self.strides, strict=True))
+        if 0 not in self.shape and (last >= len(numbers) or math.prod(self.shape) > len(numbers)):
+            raise ValueError(f"a tensor of shape {self.shape} is larger than its storage of {len(numbers)} numbers")
+        strides = [stride * numbers.itemsize for stride in self.strides]
+        return np.ascontiguousarray(np.ndarray(self.shape, numbers.dtype, numbers, self.offset * numbers.itemsize, strides))
+
+
+class _Tensors(pickle.Unpickler):
+    """Reads descriptions of tensors; calls nothing but what is made for them here."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == ("collections", "OrderedDict"):
+            return OrderedDict
+        if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
+            return lambda storage, offset, shape, strides, *_: _Tensor(storage, offset, shape, strides)
+        if module == "torch" and name in _STORAGES:
+            return name
+        raise pickle.UnpicklingError(f"{module}.{name}"[:80])
+
+    def persistent_load(self, pid: Any) -> tuple[str, str]:
+        _, kind, key, *_ = pid
+        return str(kind), str(key)
 
 
 def write_arrays(archive: zipfile.ZipFile, folder: str, arrays: Mapping[str, np.ndarray], compress: bool = True) -> None:

@@ -12,8 +12,7 @@ Seeds that are trained are not trained again, an interrupted one is resumed: run
 configuration in the same place is refused.
 
 Of a run with `snapshots` the one that does best in `validation_seeds` (48) worlds of the scenario `validation` (the one that it
-is trained on) is kept, as best.zip in the run's folder, and the last model of the kept seed stands beside it as final.zip; of
-others the last model.
+is trained on) is kept, as best.zip in the run's folder; of others the last model.
 
 Writes model.zip (the seed that does best on the suite that the task chooses on, or else in validation worlds), config.yaml,
 metrics.json and card.md into `out`; the table of all agents in zoo/README.md comes from `python -m netbuf_gym.zoo.tables`.
@@ -92,11 +91,8 @@ def main(argv: Sequence[str]) -> int:
         metrics["cards"] = on_suites.judge(plan.measures, saved, kept, metrics["choice"])
     plan.out.mkdir(parents=True, exist_ok=True)
     config = packing.pack(saved[kept], plan.out / "model.zip")
-    (plan.out / "final.zip").unlink(missing_ok=True)
-    if trained[kept].progress["timesteps"] != saved[kept].progress["timesteps"]:
-        packing.pack(trained[kept], plan.out / "final.zip")
-    if (made := trained[kept].path.parent / versions.NAME).is_file():
-        write_atomic(plan.out / versions.NAME, made.read_bytes())
+    if (made := versions.beside(trained[kept].path)) is not None:
+        metrics[versions.KEY] = made
     write_atomic(plan.out / "config.yaml", OmegaConf.to_yaml(config))
     write_json(plan.out / "metrics.json", metrics)
     card = _card(plan, saved[kept], metrics)

@@ -2,11 +2,12 @@
 
 The member `netbuf_gym.json` holds the environment (id, arguments, what its observations and actions mean, telemetry
 schema, spaces), the resolved configuration of the training job and how far it went; `netbuf_gym.rng` the states of the
-random generators. A checkpoint also holds the `Moment` to go on from, in `netbuf_gym.moment`; what an off-policy learner
-remembers lies beside it, in the file that it names. Files are written under a temporary name and renamed, so that there
-is always a whole one. Reading bounds every size before it unpacks anything, checks every byte against the zip's
-checksums before anything is built, and unpickles nothing: networks and optimiser come from
-`torch.load(weights_only=True)`, everything else from the configuration, which is checked as one from the command line is.
+random generators, {} where no training is to go on. A checkpoint also holds the `Moment` to go on from, in
+`netbuf_gym.moment`; what an off-policy learner remembers lies beside it, in the file that it names. Files are written under
+a temporary name and renamed, so that there is always a whole one. Reading bounds every size before it unpacks anything,
+checks every byte against the zip's checksums before anything is built, and unpickles nothing: networks and optimiser come
+from `torch.load(weights_only=True)`, everything else from the configuration, which is checked as one from the command line
+is.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from netbuf_gym.files import naming, replacing, write_atomic
 from netbuf_gym.tasks import Task, require_schema
 from netbuf_gym.zoo import archive as archives
 from netbuf_gym.zoo import versions as made_with
+from netbuf_gym.zoo.archive import META, PARAMETERS
 from netbuf_gym.zoo.config import TrainConfig, check_training, merged, plain
 from netbuf_gym.zoo.ranges import check_algo
 from netbuf_gym.zoo.schema import NORMALIZE
@@ -45,9 +47,8 @@ if TYPE_CHECKING:
     from netbuf_gym.zoo.moment import Moment
 
 FORMAT = 1
-META, RNG, MOMENT = "netbuf_gym.json", "netbuf_gym.rng", "netbuf_gym.moment"
+RNG, MOMENT, OPTIMIZER = "netbuf_gym.rng", "netbuf_gym.moment", "policy.optimizer.pth"
 ATTRIBUTES = ("kl_coef",)
-PARAMETERS, OPTIMIZER = "policy.pth", "policy.optimizer.pth"
 MEMORY = re.compile(r"memory-[0-9]{1,15}\.zip")
 PART = re.compile(r"\.(config\.yaml|versions\.json|progress\.csv|model\.zip|checkpoint\.zip|memory-\d+\.zip)\..{8}")
 _UNUSED = ["_last_obs", "_last_episode_starts", "_last_original_obs", "ep_info_buffer", "ep_success_buffer"]
@@ -142,7 +143,7 @@ def written(
 
     Args:
         versions: of what it was trained by, as `Saved.versions`.
-        generators: as `moment.generators` gives them.
+        generators: as `moment.generators` gives them; {} of a model that no training goes on with.
     """
     meta = {
         "format": FORMAT,
@@ -302,11 +303,14 @@ def _require_same_spaces(saved: Saved, env: dict[str, Any]) -> None:
             raise CheckpointError(f"{saved.path}: has {key} {saved.env.get(key)}, this environment {env[key]}")
 
 
-def restore(saved: Saved, model: BaseAlgorithm, rng: bool) -> None:
+def restore(saved: Saved, model: BaseAlgorithm, rng: bool) -> bool:
     """Puts a saved model's networks and optimiser into a model built from its configuration.
 
     Args:
-        rng: also set the random generators as they were.
+        rng: also set the random generators as they were, where the file has their states.
+
+    Returns:
+        whether it has them; a packed model, which has no state of its optimiser either, has not.
 
     Raises:
         CheckpointError: the parameters are not those of this model.
@@ -329,14 +333,17 @@ def restore(saved: Saved, model: BaseAlgorithm, rng: bool) -> None:
             setattr(model, name, value)
         model.num_timesteps = int(saved.progress["timesteps"])
         model._n_updates = int(saved.progress["updates"])
-        if rng:
+        if rng and states:
             set_generators(states)
+        return bool(states)
     except Exception as error:  # torch raises whatever its unpickler stumbles upon
         raise CheckpointError(f"{saved.path}: its parameters do not fit its configuration ({_short(error)})") from None
 
 
 def start_from(saved: Saved, model: BaseAlgorithm, rules: Task) -> None:
-    """Gives a model that is to be trained the networks of a saved one; all else of it is new.
+    """Gives a model that is to be trained the networks of a saved one, and the state of its optimiser; all else of it is new.
+
+    The optimiser begins anew where the file has no state of it, as packed ones do, or that of another kind of optimiser.
 
     Raises:
         CheckpointError: it was trained by other rules or with another normalisation, or its parameters are not those of
@@ -354,15 +361,30 @@ def start_from(saved: Saved, model: BaseAlgorithm, rules: Task) -> None:
     try:
         with zipfile.ZipFile(saved.path) as archive:
             parameters = archives.read_parameters(archive, PARAMETERS)
+            state = archives.read_parameters(archive, OPTIMIZER)["state"]
         model.policy.load_state_dict(parameters, strict=True)
         for name, value in model.policy.state_dict().items():
             if not th.isfinite(value).all():
                 raise ValueError(f"{name} is not finite")
+        own = _state_names(model.policy.optimizer)
+        if all(set(values) == own for values in state.values()):
+            _set_optimizer(model.policy.optimizer, state)
     except Exception as error:  # torch raises whatever its unpickler stumbles upon
         algo = saved.config.algo
         its = f"algo.net_arch = {shown(plain(algo.net_arch))}, algo.policy_kwargs = {shown(plain(algo.policy_kwargs))}"
         why = f"start_from = {saved.path}: its networks are not of this shape ({_short(error)})"
         raise CheckpointError(f"{why}; valid: {its}, which are its own") from None
+
+
+def _state_names(optimizer: Any) -> set[str]:
+    """The names of what an optimiser of this kind keeps of each parameter."""
+    import torch as th
+
+    one = th.nn.Parameter(th.zeros(1))
+    one.grad = th.zeros(1)
+    trial = type(optimizer)([one], **optimizer.defaults)
+    trial.step()
+    return set(trial.state[one])
 
 
 def _set_optimizer(optimizer: Any, state: dict[int, dict[str, Any]]) -> None:

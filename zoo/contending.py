@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from netbuf_gym.contenders import Contender, words
 from netbuf_gym.errors import CheckpointError, ConfigError, needing, shown
 from netbuf_gym.nearest import did_you_mean
 from netbuf_gym.suites.suite import Cell, Suite
-from netbuf_gym.zoo import library
+from netbuf_gym.zoo import digest, library
 
 
 def contender(word: str, suite: Suite) -> Contender:
@@ -78,11 +77,11 @@ def require_fit(one: Contender, cells: Sequence[Cell], suite: Suite) -> None:
 
 
 def digest_of(word: str) -> str | None:
-    """The SHA-256 of a model's file, 16 hexadecimal digits; None of what has none."""
+    """The digest of a model (`netbuf_gym.zoo.digest`); None of what is none."""
     try:
         path = library.path_of(word)
+        if path.is_dir():
+            path = next(path / name for name in library.SAVED if (path / name).is_file())
+        return digest.of_model(path)
     except CheckpointError:
         return None
-    if path.is_dir():
-        path = next(path / name for name in reversed(library.SAVED) if (path / name).is_file())
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]

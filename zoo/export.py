@@ -22,7 +22,8 @@ from netbuf_gym.files import make_folder, write_atomic, write_json
 from netbuf_gym.zoo import checkpoint, library, packing, scores, submission, versions
 from netbuf_gym.zoo.agent import Agent
 from netbuf_gym.zoo.config import plain
-from netbuf_gym.zoo.saved import OF_ITS_MACHINE, SavedAgent, rules_of
+from netbuf_gym.zoo.library import OF_ITS_MACHINE
+from netbuf_gym.zoo.saved import SavedAgent, rules_of
 
 CARD, NETWORK = "README.md", "policy.onnx"
 OPSET = 18

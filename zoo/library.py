@@ -14,6 +14,10 @@ FOLDER = Path(__file__).resolve().parent / "agents"
 MODEL = "model.zip"
 SAVED = ("checkpoint.zip", MODEL)
 """What a run directory is known by."""
+OF_ITS_MACHINE = ("latency_s", "jitter_s")
+"""Arguments of the environment: how long decisions take, in training what machines may need, afterwards what one does."""
+NOT_ITS_OWN = ("scenario", "reward", "max_episode_steps", "agents", "task", *OF_ITS_MACHINE)
+"""Arguments of the environment that change neither what an agent sees nor what it decides."""
 SENDER = "congestion_window/sender"
 """The agent that real paths, live worlds and the field's suites are shown with."""
 

@@ -1,20 +1,20 @@
-"""A saved model for others: without the paths of the machine it was trained on, and without pickles of whoever sent it.
+"""A saved model for others: without what only its training needs, the paths of its machine, and pickles of whoever sent it.
 
 Its readers elsewhere (`stable_baselines3.PPO.load`, a hub's, rl_zoo3's) unpickle the member `data`, and may trust the
 files of parameters. We read neither as they do, so that a file which is harmless here could harm them. What is packed is
 therefore written anew: the learner is built from the checked configuration, its parameters are the tensors that were
-read, and nothing else of the file goes on but its description, which is JSON.
+read, and nothing else of the file goes on but its description, which is JSON. The optimiser's state and the random
+generators' are empty, which every reader takes for those of a learner that begins.
 """
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 
 from omegaconf import DictConfig
 
 from netbuf_gym.files import write_atomic
-from netbuf_gym.zoo import archive, checkpoint
+from netbuf_gym.zoo import checkpoint
 from netbuf_gym.zoo.config import merged, plain
 from netbuf_gym.zoo.saved import SMALL, build, rules_of
 
@@ -31,8 +31,8 @@ def pack(saved: checkpoint.Saved, path: Path) -> DictConfig:
     """Writes a saved model where others find it.
 
     Where it was written and what it was resumed from are null; of another agent's file that it began with, if it is given
-    by an absolute path, the last two names are left. It decides as it did; of a checkpoint the moment to go on from is
-    left out.
+    by an absolute path, the last two names are left. It decides as it did; what a training would go on with is left out: the
+    optimiser's state, those of the random generators, and the moment of a checkpoint.
 
     Returns:
         its configuration, as it is in the new file.
@@ -47,8 +47,7 @@ def pack(saved: checkpoint.Saved, path: Path) -> DictConfig:
     model.seed = config.seed
     for name in SMALL.keys() & config.algo.kwargs.keys():
         setattr(model, name, plain(config.algo.kwargs)[name])
-    with zipfile.ZipFile(saved.path) as own:
-        generators = archive.read_json(own, checkpoint.RNG)
-    file = checkpoint.written(model, config, saved.env, saved.progress, saved.versions, generators)
+    model.policy.optimizer.state.clear()
+    file = checkpoint.written(model, config, saved.env, saved.progress, saved.versions, generators={})
     write_atomic(path, file.getvalue())
     return config

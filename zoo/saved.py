@@ -21,11 +21,7 @@ from netbuf_gym.tasks import Task
 from netbuf_gym.zoo import checkpoint, models
 from netbuf_gym.zoo.config import merged
 from netbuf_gym.zoo.greedy import greedy
-
-OF_ITS_MACHINE = ("latency_s", "jitter_s")
-"""How long decisions take: in training what machines may need, afterwards what one does."""
-NOT_ITS_OWN = ("scenario", "reward", "max_episode_steps", "agents", "task", *OF_ITS_MACHINE)
-"""Arguments of the environment that change neither what an agent sees nor what it decides."""
+from netbuf_gym.zoo.library import NOT_ITS_OWN, OF_ITS_MACHINE
 
 SMALL = {"n_steps": 2, "batch_size": 2, "sequence_steps": 2, "buffer_size": 1}
 """Arguments of learners that only training needs much memory for, as `build` has them."""

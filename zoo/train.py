@@ -407,7 +407,8 @@ def _restore(saved: checkpoint.Saved, model: BaseAlgorithm, recorder: Recorder, 
     from netbuf_gym.zoo import models
     from netbuf_gym.zoo import moment as moments
 
-    checkpoint.restore(saved, model, rng=True)
+    if not checkpoint.restore(saved, model, rng=True):
+        _say(f"{saved.path}: is packed, without what its optimiser and random generators were at; they begin anew")
     moment, back = None, False
     if saved.has_moment:
         moment, remembered = checkpoint.moment_of(saved)

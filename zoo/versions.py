@@ -1,7 +1,7 @@
-"""What a run was made with: versions.json in its folder, and in short in the files of its models.
+"""Versions of what a run was made with: versions.json in its folder, and in short in the files of its models.
 
-A folder that has no versions.json, as those of agents that were made before there was one, has what the model's file says;
-all else was not recorded, and is said to be so.
+Beside an agent of the zoo they stand in its metrics.json, as `versions`. A folder that has neither, as those of agents that
+were made before there was one, has what the model's file says; all else was not recorded, and is said to be so.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from typing import Any
 from netbuf_gym import version
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.files import read_text, write_json
+from netbuf_gym.zoo import library
 
-NAME = "versions.json"
+NAME, KEY = "versions.json", "versions"
+"""Of the file, and of the same among an agent's metrics."""
 TEXT = "system_info.txt"
 """Of a model's file: what stable-baselines3 says in words of the machine that has written it."""
 IN_TEXT = {"OS": "platform", "Python": "python", "Gymnasium": "gymnasium"}
@@ -71,27 +73,44 @@ def in_names(given: Any) -> dict[str, str]:
     return {key: " ".join(str(value)[:MAX_TEXT].split())[:80] for key, value in said.items() if key in known}
 
 
+def beside(model: Path) -> dict[str, Any] | None:
+    """What metrics.json, or versions.json, beside a model says of what it was made with (null: not installed).
+
+    Returns:
+        as `found`, with the training's `seed`; None where neither says anything.
+
+    Raises:
+        ConfigError: it cannot be read, or is something else.
+    """
+    path = model.parent / "metrics.json"
+    try:
+        said = library.metrics_of(model.parent).get(KEY)
+        if said is None:
+            path = model.parent / NAME
+            if not path.is_file():
+                return None
+            said = json.loads(read_text(path))
+        return {**said, "packages": dict(said["packages"])}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        found = f"{path}: does not say what was used ({error})"
+        raise ConfigError(f"{found}; valid: what training wrote, or no such file") from None
+
+
 def of(model: Path, in_file: Mapping[str, str], seed: int) -> dict[str, Any]:
-    """What a model was made with, as versions.json beside it has it (null: there was none), or else as its own file does.
+    """What a model was made with, as it is said `beside` it, or else as its own file does.
 
     Args:
         in_file: what the file says, as `of_file`; of all else `NOT_RECORDED` is said.
         seed: of the training.
 
     Raises:
-        ConfigError: versions.json is none.
+        ConfigError: as `beside`.
     """
-    path = model.parent / NAME
-    if not path.is_file():
-        packages = {name: in_file.get(name.replace("-", "_"), NOT_RECORDED) for name in PACKAGES}
-        others = {name: in_file.get(name, NOT_RECORDED) for name in ("netbuf_gym", "git_revision", "python", "platform")}
-        return {**others, "packages": packages, "seed": seed}
-    try:
-        said = json.loads(read_text(path))
-        return {**said, "packages": dict(said["packages"])}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        said = f"{path}: does not say what was used ({error})"
-        raise ConfigError(f"{said}; valid: what training wrote, or no such file") from None
+    if (said := beside(model)) is not None:
+        return said
+    packages = {name: in_file.get(name.replace("-", "_"), NOT_RECORDED) for name in PACKAGES}
+    others = {name: in_file.get(name, NOT_RECORDED) for name in ("netbuf_gym", "git_revision", "python", "platform")}
+    return {**others, "packages": packages, "seed": seed}
 
 
 def in_words(said: Mapping[str, Any]) -> str:

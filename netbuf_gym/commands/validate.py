@@ -23,9 +23,9 @@ HELP = "rerun reference measurements in our simulator, or settings on the kernel
 EPILOG = """exit status: 0 all within tolerance, 1 something out of tolerance, 2 bad input
 
 examples:
-  netbuf-gym validate reference
-  netbuf-gym validate reference/ns3 --only 'ns3-dumbbell/A3*/Cubic/*' --json report.json
-  netbuf-gym validate reference --markdown docs/validation.md
+  netbuf-gym validate studies/validation/reference
+  netbuf-gym validate studies/validation/reference/ns3 --only 'ns3-dumbbell/A3*/Cubic/*' --json report.json
+  netbuf-gym validate studies/validation/reference --markdown docs/appendix/validation.md
   netbuf-gym validate --against linux --json settings.json
 """
 

@@ -100,7 +100,7 @@ class Report:
         return "\n".join(parts)
 
     def markdown(self) -> str:
-        """The tables for docs/validation.md."""
+        """The tables as Markdown, between their marks."""
         parts = [BEGIN, "", f"netbuf-gym {__version__}, {self.seeds} seeds where chance decides: {self.summary}.", ""]
         shared = [group for group in self.groups if FAMILIES[group.kind].compact]
         others = [group for group in self.groups if not FAMILIES[group.kind].compact]

@@ -22,7 +22,7 @@ MEASURED = {
     },
     "5g": {"newreno": 0.252, "cubic": 0.221, "bbr": 0.355, "vegas": 0.501, "westwood": 0.282},
 }
-"""Mean utilities on the evaluation traces, as `netbuf-gym trace rank` gives them (docs/networks.md)."""
+"""Mean utilities on the evaluation traces, as `netbuf-gym trace rank` gives them (docs/appendix/validation.md)."""
 
 
 @pytest.mark.slow

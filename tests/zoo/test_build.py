@@ -119,7 +119,6 @@ def works(tmp_path, monkeypatch, trained):
             (build.Path(out["run_dir"]) / tune.BEST).write_text(BEST)
         elif "netbuf_gym.zoo.campaign" in argv:
             shutil.copytree(trained, out["out"])
-            shutil.copy(trained / "model.zip", build.Path(out["out"], "final.zip"))
         return True
 
     monkeypatch.setattr(build.Works, "_run", run)
@@ -156,7 +155,6 @@ def test_an_agent_that_there_was_stays_if_it_is_better_in_validation_worlds(work
     there = folder / "out" / "congestion_window" / "ppo"
     shutil.copytree(trained, there)
     (there / "card.md").write_text("another")
-    shutil.copy(there / "model.zip", there / "final.zip")
     asked = []
     monkeypatch.setattr(selection, "scores", lambda models, task, *worlds: asked.append(worlds) or [ours, -0.3])
     assert build.build(pairs, config) == 0

@@ -1,11 +1,16 @@
 """Trainings that begin with the networks of another one: the stages of a curriculum."""
 
+from contextlib import closing
+
 import pytest
 import stable_baselines3
 import torch as th
 
 from netbuf_gym.errors import CheckpointError
-from netbuf_gym.zoo.train import train
+from netbuf_gym.zoo import checkpoint, packing
+from netbuf_gym.zoo.config import load
+from netbuf_gym.zoo.train import begin, train
+from netbuf_gym.zoo.worlds import env_kwargs, make_worlds
 
 
 def policy(run_dir):
@@ -21,6 +26,32 @@ def test_a_training_begins_with_another_ones_networks(tiny, trained):
     before, after = policy(trained), policy(run_dir)
     assert before.keys() == after.keys()
     assert all(th.allclose(before[name], after[name], atol=1e-6) for name in before)
+
+
+def optimiser_of(overrides):
+    """Of a learner that is about to begin: what its optimiser remembers."""
+    config = load("train", overrides)
+    with closing(make_worlds(config.env.id, config.env.num_envs, 1, env_kwargs(config))) as worlds:
+        model, _ = begin(config, worlds)
+        return model.policy.optimizer.state_dict()
+
+
+def test_the_optimiser_goes_on_where_it_is_in_the_file_and_begins_anew_where_it_is_not(tiny, trained, tmp_path):
+    overrides, _ = tiny
+    its = stable_baselines3.PPO.load(trained / "model.zip", device="cpu").policy.optimizer.state_dict()["state"]
+    for more in ([], ["algo=ppo_kl"]):
+        found = optimiser_of([*overrides, *more, f"start_from={trained}", "algo.learning_rate=0.125"])
+        assert found["state"].keys() == its.keys() and found["param_groups"][0]["lr"] == 0.125
+        for number, values in its.items():
+            assert all(th.equal(found["state"][number][name], value) for name, value in values.items())
+    packing.pack(checkpoint.read(trained), tmp_path / "packed.zip")
+    assert not optimiser_of([*overrides, f"start_from={tmp_path / 'packed.zip'}"])["state"]
+    others = [one for one in overrides if "batch_size" not in one]
+    train([*others, "algo=a2c", "algo.kwargs.n_steps=8", f"start_from={trained}"])  # RMSprop, which keeps other numbers
+    further = [*overrides[:-1], f"run_dir={tmp_path / 'further'}"]
+    assert train([*further, f"start_from={trained}"]).timesteps == 128
+    after = stable_baselines3.PPO.load(tmp_path / "further" / "model.zip", device="cpu").policy.optimizer.state_dict()
+    assert after["state"][0]["step"] == 2 * its[0]["step"] > 0
 
 
 def test_networks_that_do_not_fit_are_refused_before_anything_is_written(tiny, trained):

@@ -23,8 +23,8 @@ def test_every_agent_says_what_it_was_made_with(name):
     folder = library.FOLDER / name
     said = said_of(folder / library.MODEL)
     assert said.keys() == versions.found().keys() | {"seed"} and said["packages"].keys() == set(versions.PACKAGES)
-    if (folder / versions.NAME).is_file():
-        assert said == json.loads((folder / versions.NAME).read_text()) and versions.NOT_RECORDED not in str(said)
+    if versions.KEY in library.metrics_of(folder):
+        assert said == library.metrics_of(folder)[versions.KEY] and versions.NOT_RECORDED not in str(said)
     else:
         unknown = {package for package, of_it in said["packages"].items() if of_it == versions.NOT_RECORDED}
         assert unknown == set(versions.PACKAGES) - set(IN_FILES) and said["git_revision"] == versions.NOT_RECORDED
@@ -66,6 +66,19 @@ def test_what_was_not_installed_is_left_out_and_what_is_damaged_refused(tmp_path
         (tmp_path / versions.NAME).write_text(text)
         with pytest.raises(ConfigError, match=r"versions.json: does not say what was used .*; valid: what training wrote"):
             versions.of(tmp_path / library.MODEL, {}, 0)
+
+
+def test_metrics_say_it_before_a_file_that_an_earlier_agent_left(tmp_path):
+    said = [{"packages": {"numpy": number}} for number in "12"]
+    (tmp_path / versions.NAME).write_text(json.dumps(said[0]))
+    (tmp_path / "metrics.json").write_text(json.dumps({"task": "x"}))
+    assert versions.beside(tmp_path / library.MODEL) == said[0]
+    (tmp_path / "metrics.json").write_text(json.dumps({versions.KEY: said[1]}))
+    assert versions.beside(tmp_path / library.MODEL) == said[1]
+    for text in ("{", "[]", '{"versions": 3}', '{"versions": {}}'):
+        (tmp_path / "metrics.json").write_text(text)
+        with pytest.raises(ConfigError, match=r"metrics.json: does not say what was used"):
+            versions.beside(tmp_path / library.MODEL)
 
 
 def test_a_file_of_others_says_no_more_than_names_and_short_texts():

@@ -8,9 +8,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import stable_baselines3
+import torch as th
 
 from netbuf_gym import tasks
-from netbuf_gym.zoo import campaign, checkpoint, evaluation, packing, tables
+from netbuf_gym.zoo import archive, campaign, checkpoint, digest, evaluation, packing, tables, versions
+from netbuf_gym.zoo.train import train
 
 WINDOWS, SWITCH_MEASURES = (tasks.get(name).measures for name in ("congestion_window", "queue_threshold"))
 
@@ -21,11 +24,11 @@ def test_campaign_trains_evaluates_and_keeps(tiny, tmp_path, monkeypatch):
     out = tmp_path / "agents" / "task" / "name"
     own = ["seeds=2", "evaluation_seeds=2", "scenarios=ppcc/1,ppcc/4", f"out={out}", f"runs={tmp_path / 'runs'}"]
     command = [*own, "suites=false", "validation_seeds=2", *overrides]
-    out.mkdir(parents=True)
-    (out / "final.zip").write_text("of an agent that was here before")
     assert campaign.main(command) == 0
-    assert {p.name for p in out.iterdir()} == {"model.zip", "config.yaml", "metrics.json", "card.md", "versions.json"}
+    assert {p.name for p in out.iterdir()} == {"model.zip", "config.yaml", "metrics.json", "card.md"}
     metrics = json.loads((out / "metrics.json").read_text())
+    made = tmp_path / "runs" / f"seed{metrics['kept_seed']}" / versions.NAME
+    assert metrics[versions.KEY] == json.loads(made.read_text()) == versions.beside(out / "model.zip")
     assert metrics["training_seeds"] == [0, 1] and metrics["kept_seed"] in (0, 1)
     assert metrics["training_timesteps"] == [128, 128]
     scores = metrics["validation"]["scores"]
@@ -43,7 +46,7 @@ def test_campaign_trains_evaluates_and_keeps(tiny, tmp_path, monkeypatch):
     kept = [(out / name).read_text() for name in ("config.yaml", "metrics.json", "card.md")]
     with zipfile.ZipFile(out / "model.zip") as mine, zipfile.ZipFile(run) as its:
         assert mine.namelist() == its.namelist() and str(tmp_path) in its.read(checkpoint.META).decode()
-        assert all(mine.read(name) == its.read(name) for name in (checkpoint.PARAMETERS, checkpoint.RNG))
+        assert mine.read(checkpoint.PARAMETERS) == its.read(checkpoint.PARAMETERS)
         kept.append(mine.read(checkpoint.META).decode())
     assert not any(str(tmp_path) in text for text in kept)
 
@@ -112,6 +115,30 @@ def test_a_packed_model_holds_no_path_of_the_machine_it_was_trained_on(trained, 
     assert config == packed.config and (config.run_dir, config.resume, config.start_from) == (None, None, kept)
     assert {**config, **{key: own.config[key] for key in ("run_dir", "resume", "start_from")}} == dict(own.config)
     assert (packed.env, packed.progress, packed.attributes) == (own.env, own.progress, own.attributes)
+
+
+def test_a_packed_model_is_its_networks_without_what_training_would_go_on_with(trained, tmp_path):
+    path = tmp_path / "model.zip"
+    packing.pack(checkpoint.read(trained), path)
+    with zipfile.ZipFile(path) as mine, zipfile.ZipFile(trained / "model.zip") as its:
+        assert mine.namelist() == its.namelist() and mine.read(checkpoint.PARAMETERS) == its.read(checkpoint.PARAMETERS)
+        assert mine.getinfo(checkpoint.OPTIMIZER).file_size < 4000 < its.getinfo(checkpoint.OPTIMIZER).file_size / 4
+        assert mine.read(checkpoint.RNG) == b"{}"
+    again, full = (stable_baselines3.PPO.load(one, device="cpu") for one in (path, trained / "model.zip"))
+    assert all(th.equal(ours, its) for ours, its in zip(again.policy.parameters(), full.policy.parameters(), strict=True))
+    states = [one.policy.optimizer.state_dict() for one in (again, full)]
+    assert states[0]["state"] == {} != states[1]["state"] and len(states[0]["param_groups"]) == 1
+    packing.pack(checkpoint.read(path), tmp_path / "again.zip")
+    assert digest.of_model(tmp_path / "again.zip") == digest.of_model(path) == digest.of_model(trained / "model.zip")
+
+
+def test_a_packed_model_goes_on_with_a_new_optimiser_and_says_so(trained, tmp_path, capsys):
+    packing.pack(checkpoint.read(trained), tmp_path / "model.zip")
+    assert train([f"resume={tmp_path}", "total_timesteps=160", "progress=false"]).timesteps == 160
+    assert "model.zip: is packed, without what its optimiser and random generators were at" in capsys.readouterr().err
+    with zipfile.ZipFile(tmp_path / "model.zip") as file:
+        steps = [one["step"].item() for one in archive.read_parameters(file, checkpoint.OPTIMIZER)["state"].values()]
+        assert archive.read_json(file, checkpoint.RNG) and steps and max(steps) < 4 * 4 * 2
 
 
 def test_breakdown_marks_the_highest_where_higher_is_better():
