@@ -1,11 +1,10 @@
 """Suites of the field: their worlds as published, their rankings on rows made by hand, their reports, and what is kept."""
 
 import csv
-import gzip
 import io
 import json
 import math
-from random import Random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from hand_made_field import cell, made
 from netbuf_gym import cli
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.simulation import simulate
-from netbuf_gym.suites import SUITES, field, recording, running
+from netbuf_gym.suites import SUITES, field, recording, rows, running
 from netbuf_gym.suites.field import (
     ccbench,
     document,
@@ -249,48 +248,6 @@ def test_nobody_who_has_come_to_anything_is_told(tmp_path, capsys, monkeypatch):
     assert "failed" in (tmp_path / "out" / "report.html").read_text()
 
 
-def test_kept_results_are_renewed_by_contender(tmp_path):
-    path = tmp_path / "kept.csv.gz"
-    league.keep(path, "# run one; suite x\ncontroller,world\na,1\nb,1\n")
-    league.keep(path, "# run two; suite x\ncontroller,world\nb,2\nc,2\n")
-    rows = gzip.decompress(path.read_bytes()).decode().splitlines()[1:]
-    assert rows == ["controller,world", "a,1", "b,2", "c,2"]
-    league.keep(path, "# run three; suite y\ncontroller,world\nb,3\n")
-    assert gzip.decompress(path.read_bytes()).decode().splitlines()[2:] == ["b,3"]
-
-
-KEPT = [one for one in field.SUITES if league.committed(one).is_file()]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("suite", KEPT, ids=lambda suite: suite.name)
-def test_kept_results_are_today_s(suite):
-    edition = suite.load()
-    kept = league.read(league.committed(suite), suite, edition)
-    shortest = sorted(edition.cells, key=lambda one: one.scenario.duration_s)[:2]
-    assert "cubic" in kept
-    for name in sorted({"cubic", "bbr"} & set(kept)):
-        values = running.run(suite, shortest, contending.contender(name, suite)).values
-        for one, found in zip(shortest, values, strict=True):
-            for key, value in found.items():
-                assert kept[name][one.name][key] == pytest.approx(value, rel=1e-5, nan_ok=True), (name, one.name, key)
-
-
-SENDER = library.SENDER
-HELD = [one for one in KEPT if SENDER.encode() in gzip.decompress(league.committed(one).read_bytes())]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("suite", HELD, ids=lambda suite: suite.name)
-def test_kept_results_of_the_sender_are_of_the_one_that_ships(suite):
-    edition = suite.load()
-    kept = league.read(league.committed(suite), suite, edition)[SENDER]
-    light = sorted(Random(1).sample(edition.cells, 40), key=lambda one: len(one.scenario.flows) * one.scenario.duration_s)[:6]
-    values = running.run(suite, light, contending.contender(SENDER, suite)).values
-    same = [kept[one.name] == pytest.approx(found, rel=1e-4, nan_ok=True) for one, found in zip(light, values, strict=True)]
-    assert sum(same) >= 5, "python benchmarks/field.py " + suite.name  # networks round otherwise on another processor
-
-
 def test_the_package_s_sender_is_in_every_picture():
     assert library.SENDER in ALWAYS and library.SENDER in library.names()
 
@@ -319,17 +276,19 @@ def test_places_are_of_whoever_took_part(monkeypatch):
     assert "bbr3/conformance, which says who is like a control, is not in the mean" in again.says
 
 
-def test_kept_results_of_an_earlier_version_are_missed(tmp_path, capsys, monkeypatch):
-    """Whoever is ranked alone is told why."""
+def test_kept_results_of_an_earlier_version_and_stale_ones_are_told(tmp_path, capsys, monkeypatch):
     suite = SUITES["bbr3/conformance"]
-    monkeypatch.setattr(league, "FOLDER", tmp_path)
-    league.committed(suite).write_bytes(gzip.compress(b"# python; suite bbr3/conformance, version 1, digest 00\na,b\n"))
+    kept = rows.kept(suite)[0]["bbr"]
+    monkeypatch.setattr(rows, "FOLDER", tmp_path / "kept")
+    edition, file = suite.load(), rows.file_of(suite, "bbr")
     words = ["suite", suite.name, "controller=cubic", "families=[tiny]", "figures=false", f"output={tmp_path / 'out'}"]
-    assert cli.main(words) == 0
-    said = "Nobody is ranked beside: kept results = "
-    assert said in capsys.readouterr().out and said in (tmp_path / "out" / "report.md").read_text()
-    league.committed(suite).unlink()
-    assert cli.main(words) == 0 and said not in capsys.readouterr().out
+    for change, said in (
+        ({"digest": "00"}, f"Kept results that are not ranked: {file}: was evaluated on suite bbr3/conformance"),
+        ({"stale": "differs in 3 worlds"}, "Stale: bbr (differs in 3 worlds)."),
+    ):
+        rows.write(file, replace(kept, about={**kept.about, **change}), suite, edition)
+        assert cli.main(words) == 0
+        assert said in capsys.readouterr().out and said in (tmp_path / "out" / "report.md").read_text()
 
 
 @pytest.mark.slow
