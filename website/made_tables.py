@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 
 from netbuf_gym import tasks
 from netbuf_gym.cli import parser
@@ -17,11 +18,22 @@ MARK = re.compile(r"^<!-- site table: (.+?) -->$", re.MULTILINE)
 
 
 def makers() -> dict[str, Callable[[], str]]:
-    """Return the functions that make tables, by name: `commands`, `suites`, `telemetry TASK`."""
+    """Return the functions that make tables, by name.
+
+    They are `commands`, `suites`, and of each task `telemetry TASK`, `spaces TASK` and `features TASK RECIPE`.
+    """
     made: dict[str, Callable[[], str]] = {"commands": lambda: commands(parser()), "suites": catalogue_table}
     for record in tasks.records():
-        made[f"telemetry {record.name}"] = lambda rules=record.rules: tasks.telemetry_table(rules)
+        made[f"telemetry {record.name}"] = partial(tasks.telemetry_table, record.rules)
+        made[f"spaces {record.name}"] = partial(tasks.spaces_table, record.rules)
+        for recipe in record.rules.recipes:
+            made[f"features {record.name} {recipe}"] = partial(features, record.rules, recipe)
     return made
+
+
+def features(rules: type[tasks.Task], recipe: str) -> str:
+    """Make the table of what agents of a recipe observe."""
+    return rules.feature_tables()[recipe]
 
 
 def fill(markdown: str) -> str:
