@@ -1,6 +1,6 @@
 """Where the core's time goes: instructions a data packet by function, counted by valgrind's callgrind.
 
-    python benchmarks/instructions.py [--update docs/benchmarks.md] [--most N]
+    python benchmarks/instructions.py [--update docs/appendix/benchmarks.md] [--most N]
 
 Counts do not depend on what else the machine does, and are the same again with the same compiler. Needs valgrind and a C++
 compiler; builds benchmarks/instructions.cc with the core, link-time optimised as the module is, under build/instructions.

@@ -1,6 +1,6 @@
 """What live worlds cost on this machine, and how true their links are; what proxies and many connections cost in the simulator.
 
-    python benchmarks/live.py [--runs N] [--json FILE] [--update docs/benchmarks.md]
+    python benchmarks/live.py [--runs N] [--json FILE] [--update docs/appendix/benchmarks.md]
 
 Some four minutes. The machine should have nothing else to do: all figures of live worlds are of real time. As root links have a
 real-time priority.

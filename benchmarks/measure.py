@@ -20,7 +20,7 @@ MARKERS = "<!-- {name}: written by `{command}` -->", "<!-- end of {name} -->"
 
 @dataclass(frozen=True)
 class Row:
-    """One figure: the median of `runs`, each in `unit`; `target` is the least (or most) that is asked of it."""
+    """One figure: the median of `runs`, each in `unit`; `target` is the least (or most) that it aims at."""
 
     name: str
     unit: str
@@ -111,12 +111,12 @@ def report(name: str, command: str, rows: list[Row], options: argparse.Namespace
 
 def table(rows: list[Row]) -> str:
     """A Markdown table of the rows."""
-    lines = ["| | median | range | asked | |", "|---|---:|---:|---:|---|"]
+    lines = ["| | median | range | target | |", "|---|---:|---:|---:|---|"]
     for row in rows:
-        asked = "" if row.target is None else f"{'at most' if row.at_most else 'at least'} {row.target:,.10g}"
-        verdict = {True: "", False: "**missed** ", None: ""}[row.met]
+        target = "" if row.target is None else f"{'at most' if row.at_most else 'at least'} {row.target:,.10g}"
+        verdict = {True: "", False: "**off target** ", None: ""}[row.met]
         spread = f"{number(min(row.runs))} to {number(max(row.runs))}"
-        lines.append(f"| {row.name} ({row.unit}) | {number(row.median)} | {spread} | {asked} | {verdict}{row.note} |")
+        lines.append(f"| {row.name} ({row.unit}) | {number(row.median)} | {spread} | {target} | {verdict}{row.note} |")
     return "\n".join(lines)
 
 

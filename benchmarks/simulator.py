@@ -1,6 +1,6 @@
 """Speed and memory of the simulator and of the environment on top of it.
 
-    python benchmarks/simulator.py [--runs N] [--json FILE] [--update docs/benchmarks.md] [--no-ns3]
+    python benchmarks/simulator.py [--runs N] [--json FILE] [--update docs/appendix/benchmarks.md] [--no-ns3]
 
 * data packets a second, one thread: CUBIC flows (full TCP: SACK, RTO, delayed ACKs, HyStart) over 100 Mbit/s, 48 ms and
   a buffer of one bandwidth-delay product, 1 and 64 flows;

@@ -1,4 +1,6 @@
-"""How long suites of the field take on this machine: `python benchmarks/suites.py [--runs N] [--json FILE]`
+"""How long suites of the field take on this machine.
+
+    python benchmarks/suites.py [--runs N] [--json FILE] [--update docs/appendix/benchmarks.md]
 
 Ten to fifteen minutes, on a machine that should have nothing else to do. Each figure is of a command of its own, started as
 one would start it: the processor's time of ccBench's two leagues for some classic controls, the time from saving a C++ file,

@@ -27,7 +27,7 @@ def live(monkeypatch):
 
 def written(live, monkeypatch, tmp_path):
     page = tmp_path / "benchmarks.md"
-    page.write_text((ROOT / "docs" / "benchmarks.md").read_text())
+    page.write_text((ROOT / "docs" / "appendix" / "benchmarks.md").read_text())
     words = ["--runs", "1", "--json", str(tmp_path / "live.json"), "--update", str(page)]
     monkeypatch.setattr(sys, "argv", ["live.py", *words])
     live.main()

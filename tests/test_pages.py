@@ -1,8 +1,6 @@
-"""The reference pages' tables are made from the features, and say what is observed."""
+"""Tables that are made from the code, in pages and in docstrings."""
 
-import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,12 +10,8 @@ from netbuf_gym.env import Env
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.vector import VectorEnv
 
-DOCS = Path(__file__).parent.parent / "docs"
 
-
-@pytest.mark.slow
-def test_the_documentation_is_up_to_date(tmp_path, capsys):
-    assert pages.main([str(DOCS), "--check"]) == 0
+def test_tables_of_pages_are_renewed(tmp_path):
     page = "text\n<!-- table: environments -->\nold\n<!-- end of table -->\nmore\n"
     (tmp_path / "a.md").write_text(page)
     assert pages.main([str(tmp_path), "--check"]) == 1 and (tmp_path / "a.md").read_text() == page
@@ -37,35 +31,6 @@ def test_docstrings_hold_a_row_for_every_feature(record):
         names = {feature.name.rstrip("_0123456789") for feature in record.rules(recipe).features}
         assert all(f"| {name} " in page for name in names)
     assert all(f"`{name}`" in Env.__doc__ for name in record.ids)
-
-
-COUNT = re.compile(r"Recipes? (\S+?)(?: and (\S+?))?, [^|]{0,60}?(?:(\d+)|5 \+ 18 \* queues) features")
-
-
-OURS = [record for record in tasks.records() if record.ids[0].startswith("netbuf/")]
-"""Others' pages are theirs."""
-
-
-@pytest.mark.parametrize("record", OURS, ids=lambda record: record.name)
-def test_docstrings_count_features_and_actions_as_they_are(record):
-    page, said = record.rules.__doc__, set()
-    for first, second, count in COUNT.findall(page):
-        for recipe in filter(None, (first, second)):
-            said.add(recipe)
-            assert record.rules(recipe).width == int(count or 5 + 18 * 2), recipe
-    assert said >= set(record.rules.recipes) - {"thesis-text", "thesis-code"}, "of those the page has no count"
-    if "acts_on" in record.rules.options and record.name == "receiver_window":
-        spaces = re.findall(r'\| `"(\w+)"` +\| `(Discrete\(\d+\))`', page)
-        assert len(spaces) == 6
-        assert all(str(record.rules(acts_on=acts_on).action_space) == space for acts_on, space in spaces)
-
-
-def test_the_sender_says_its_actions():
-    page = " ".join(tasks.get("congestion_window").rules.__doc__.split())
-    for recipe, said in (("default", "`Discrete(12)`"), ("ppcc", "recipe ppcc `Discrete(11)`")):
-        rules = tasks.get("congestion_window").rules(recipe)
-        assert said in page and said.endswith(f"`{rules.action_space}`")
-        assert f"in {', '.join(f'{level:g}' for level in rules.levels)} |" in page
 
 
 SMALL = {"name": "rlbm/default", "queue_packets": 2, "duration_s": 10, "rate_mbps": 20, "access_mbps": 200}

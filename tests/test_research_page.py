@@ -1,4 +1,4 @@
-"""docs/research.md: its blocks are one script, which `mypy --strict` takes and which prints what the page says."""
+"""docs/research.md: its blocks are one script, which runs, draws, and passes `mypy --strict`."""
 
 import os
 import re
@@ -16,9 +16,6 @@ ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "research.md").read_text()
 BLOCKS = list(page_blocks.blocks(PAGE))
 SCRIPT = "\n".join(block.text for block in BLOCKS if block.language == "python")
-PRINTED = "".join(block.text for block in BLOCKS if block.language == "text")
-LEARNED = ("ours  ", "congestion_window/ppo  ", "congestion_window/ppo:")
-"""How lines begin that rest on PyTorch's sums, which processors make in orders of their own."""
 
 
 @pytest.fixture(scope="module")
@@ -28,26 +25,15 @@ def script(tmp_path_factory):
     return folder
 
 
-def lines(text):
-    return [line.rstrip() for line in text.splitlines()]
-
-
 def numbers(line):
     return [float(word) for word in re.findall(r"-?\d+(?:\.\d+)?", line)]
 
 
 @pytest.mark.slow
-def test_it_runs_as_printed(script):
+def test_it_runs_and_draws(script):
     done = subprocess.run([sys.executable, "-W", "error", "study.py"], cwd=script, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert [line for line in lines(done.stdout) if not line.startswith(LEARNED)] == [
-        line for line in lines(PRINTED) if not line.startswith(LEARNED)
-    ]
-    ran, said = ({line.split()[0]: line for line in lines(text) if line.startswith(LEARNED)} for text in (done.stdout, PRINTED))
-    assert ran.keys() == said.keys() and len(said) == 4 - ("ours" in said)
-    for name in ("congestion_window/ppo", "congestion_window/ppo:"):
-        assert numbers(ran[name]) == pytest.approx(numbers(said[name]), rel=0.1, abs=0.0015)  # of loss rates, as printed
-    objective = {line.split()[0]: numbers(line)[0] for line in lines(done.stdout)[-6:]}
+    objective = {line.split()[0]: numbers(line)[0] for line in done.stdout.splitlines()[-6:]}
     assert len(objective) == 6 and min(objective["ours"], objective["cubic"]) > objective["random"]
     picture = matplotlib.image.imread(script / "queues.png")
     colours = {tuple(colour) for colour in picture.reshape(-1, picture.shape[2])}
@@ -65,10 +51,3 @@ def test_it_passes_mypy_strict(script):
     environment = {**os.environ, "PYTHONPATH": str(site)}  # so that it is found as installed packages are
     done = subprocess.run(command, cwd=script, env=environment, capture_output=True, text=True)
     assert done.returncode == 0 and "no issues found" in done.stdout, done.stdout + done.stderr
-
-
-def test_it_is_one_script_that_readers_find():
-    assert {block.language for block in BLOCKS} == {"sh", "python", "text"}
-    assert PAGE.count("\n```") == 2 * len(BLOCKS)
-    for page in ("mkdocs.yml", "README.md", "docs/index.md"):
-        assert "research.md" in (ROOT / page).read_text()

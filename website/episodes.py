@@ -1,7 +1,7 @@
 """Draws an episode of an agent for each environment's page: `python website/episodes.py [TASK...]`.
 
 Writes `docs/figures/episodes/TASK.gif`: the panels of `env.render()`, decision after decision. What was played stands in the
-picture's comment, with what it came to, so that a test tells when it is no longer so. Needs netbuf-gym[train].
+picture's comment, with what it came to, so that anybody can play it again. Needs netbuf-gym[train].
 """
 
 from __future__ import annotations

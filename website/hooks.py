@@ -1,4 +1,4 @@
-"""Hooks of MkDocs: pages of the site that stand elsewhere in the repository, links between all of them, and formulas.
+"""Hooks of MkDocs: pages of the site that stand elsewhere in the repository, links between all of them, tables, and formulas.
 
 Pages link as the repository's folders lie, so that they can be read there. Here what a link leads to is looked up: a page of
 the site, wherever it stands there, or else a file of the repository, at its address (`url` in setup.cfg).
@@ -22,6 +22,7 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[1]
 SETUP = runpy.run_path(str(ROOT / "setup.py"))
+TABLES = runpy.run_path(str(ROOT / "website" / "made_tables.py"))
 
 
 def elsewhere() -> dict[str, str]:
@@ -54,7 +55,10 @@ def on_config(config: MkDocsConfig) -> None:
 
 
 def spelled(nav: Any, pages: list[str]) -> Any:
-    """Navigation with the pages in place of each pattern that they match, agents under their names."""
+    """Navigation with the pages in place of each pattern that they match at its depth, agents under their names.
+
+    An index of a folder is none of the pages that a pattern stands for.
+    """
     if isinstance(nav, dict):
         return {title: spelled(entry, pages) for title, entry in nav.items()}
     if not isinstance(nav, list):
@@ -62,7 +66,8 @@ def spelled(nav: Any, pages: list[str]) -> Any:
     entries: list[Any] = []
     for entry in nav:
         if isinstance(entry, str) and "*" in entry:
-            found = [page for page in pages if fnmatch(page, entry)]
+            found = [page for page in pages if fnmatch(page, entry) and page.count("/") == entry.count("/")]
+            found = [page for page in found if not page.endswith("/index.md")]
             entries += [{page[len("zoo/") : -len(".md")]: page} if page.startswith("zoo/") else page for page in found]
         else:
             entries.append(spelled(entry, pages))
@@ -80,7 +85,10 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Follows the links of a page."""
+    """Fill the tables of a page that are made from the package, and follow its links; the appendix is not searched."""
+    if page.file.src_uri.startswith("appendix/"):
+        page.meta["search"] = {"exclude": True}
+    markdown = TABLES["fill"](markdown)
     here, uri = posixpath.dirname(page.file.edit_uri or ""), page.file.src_uri
 
     def to(target: str, image: bool) -> str:
