@@ -91,7 +91,7 @@ BEGINNINGS = {
     "validate": "netbuf_gym.commands.validate.run",
     "trace": "netbuf_gym.commands.trace.run",
     "live": "netbuf_gym.commands.live.run",
-    "reproduce": "netbuf_gym.commands.reproduce.Campaign",
+    "reproduce": "studies.command.Campaign",
     "suite": "netbuf_gym.zoo.playing.Playing.play",
     "leaderboard": "netbuf_gym.zoo.submission.prepare",
     "netbuf_gym.zoo.campaign": "netbuf_gym.zoo.campaign.trained_models",

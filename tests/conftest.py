@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ settings.register_profile("by result", deadline=None)  # how long an example tak
 settings.load_profile("by result")
 
 HERE = Path(__file__).parent
+sys.path.append(str(HERE.parent))  # studies are run from the checkout
 BY_THE_CLOCK = ("live", "plants", "kills")
 """Folders of tests that move packets in real time, or kill at moments."""
 if "PYTEST_XDIST_WORKER" in os.environ:

@@ -20,7 +20,7 @@ PACKAGES = {"netbuf_gym": "netbuf_gym", "netbuf_gym.zoo": "zoo", "netbuf_gym.con
 
 LAYERS = (
     ("version", "errors", "adding", "described", "exclusive", "extensions", "nearest", "overrides", "arguments", "checks",
-     "files", "progress", "stats", "tables", "sections", "plots", "executors", "isolated", "scripts"),
+     "files", "checkout", "progress", "stats", "tables", "sections", "plots", "executors", "isolated", "scripts"),
     ("traces",),
     ("scenarios",),
     ("results", "result_parts", "result_plots", "result_tables", "flow_results", "traffic_results", "udp_results",
@@ -34,7 +34,7 @@ LAYERS = (
     ("rollout", "baselines"),
     ("integrations", "validate", "suites"),
     ("conf", "zoo"),
-    ("reproduce", "live"),  # play trained agents too
+    ("live",),  # plays trained agents too
     ("commands",),
     ("cli",),
     ("__main__", "pages", "completion"),

@@ -9,8 +9,8 @@ import pytest
 from netbuf_gym import cli, scenarios, traces
 from netbuf_gym.errors import NetbufError
 from netbuf_gym.plants.simulator import Simulator
-from netbuf_gym.reproduce.campaign import Campaign
 from netbuf_gym.traces.generators import parameters_of
+from studies.common.campaign import Campaign
 
 CASES = 360
 USUAL = (1, 2, 10, 0.5, 20, 1000, True, None, "cubic", "bbr", "naive", "dt", "ns3", [0.1, 0.9], [1, 2], ["cubic", "bbr"])

@@ -60,7 +60,7 @@ TREATED = {
     "netbuf-gym train algo=dqn --cfg": (SMALLER, ""),
     "netbuf-gym tune": (CHECKED, "trains for hours; tests/zoo/test_tune.py"),
     "python -m netbuf_gym.zoo.campaign": (CHECKED, "trains for hours; tests/zoo/test_zoo_campaign.py"),
-    "netbuf-gym reproduce": (CHECKED, "runs for minutes to hours; tests/reproduce/test_campaign.py"),
+    "netbuf-gym reproduce": (CHECKED, "runs for minutes to hours; tests/studies/test_campaign.py"),
     "python -m studies.": (LEFT_OUT, "plays trained agents for minutes to hours"),
     "netbuf-gym suite": (CHECKED, "plays hundreds of worlds; tests/suites/test_field.py"),
     "netbuf-gym suite gate controller=[mine.cc": (LEFT_OUT, "supposes two files of one's own; tests/test_own_control_page.py"),

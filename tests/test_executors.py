@@ -8,9 +8,9 @@ import pytest
 from netbuf_gym.cli import main
 from netbuf_gym.errors import ConfigError, MissingExtraError, WorkerError
 from netbuf_gym.executors import EXECUTORS, LOCAL, executor
-from netbuf_gym.reproduce.campaign import Campaign
-from netbuf_gym.reproduce.rlbm.experiment import RLBM
-from netbuf_gym.reproduce.rlbm.settings import Settings
+from studies.common.campaign import Campaign
+from studies.rlbm.experiment import RLBM
+from studies.rlbm.settings import Settings
 
 NEEDED = {"local": None, "joblib": "joblib", "ray": "ray", "submitit_local": "submitit"}
 

@@ -150,7 +150,7 @@ def test_the_sources_are_the_repository(sources):
 
 @pytest.mark.slow
 def test_the_wheel_holds_the_package_and_nothing_else(site):
-    for name in ("py.typed", "conf/train.yaml", "conf/scenario/ppcc/1.yaml", "zoo/README.md", "reproduce/rlbm/dt_search.csv"):
+    for name in ("py.typed", "conf/train.yaml", "conf/scenario/ppcc/1.yaml", "zoo/README.md"):
         assert (site / "netbuf_gym" / name).is_file(), name
     results = sorted((ROOT / "benchmarks/results/v1").rglob("*.json"))
     for path in results:

@@ -231,9 +231,14 @@ def _keep(path: Path, table: Mapping[str, Any]) -> None:
 
 
 def _state() -> str:
-    """Changes with every file of the package."""
+    """Changes with every file of the package, and of the studies of the checkout that is found from here."""
     digest = hashlib.sha1(sys.version.encode(), usedforsecurity=False)
     folders = {HERE, *(folder for name in ("zoo", "conf") if (folder := HERE.parent / name).joinpath("__init__.py").is_file())}
+    here = Path.cwd()
+    for folder in (here, *here.parents, HERE.parent):  # as `netbuf_gym.checkout` finds them
+        if folder.joinpath("studies", "__init__.py").is_file() and folder.joinpath("setup.cfg").is_file():
+            folders.add(folder / "studies")
+            break
     for folder in sorted(folders):
         for path, size, changed in _files(str(folder)):
             digest.update(f"{path}\0{size}\0{changed}\n".encode("utf-8", "surrogateescape"))

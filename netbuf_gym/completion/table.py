@@ -6,14 +6,12 @@ import argparse
 import inspect
 from typing import Any
 
-from netbuf_gym import plants, registration, scenarios, tasks, traces
+from netbuf_gym import checkout, plants, registration, scenarios, tasks, traces
 from netbuf_gym.cli import parser
 from netbuf_gym.commands import jobs as job_commands
 from netbuf_gym.commands.inventory import TOPICS
+from netbuf_gym.errors import ConfigError
 from netbuf_gym.executors import EXECUTORS
-from netbuf_gym.reproduce.catalogue import EXPERIMENTS
-from netbuf_gym.reproduce.experiment import Experiment
-from netbuf_gym.reproduce.settings import OWN, kinds
 from netbuf_gym.suites import SUITES
 from netbuf_gym.suites.settings import KEYS
 from netbuf_gym.traces.generators import parameters_of
@@ -59,42 +57,52 @@ EXTRA_KEYS = {"train": {}, "evaluate": {"env": "the same as task"}}
 
 
 def make() -> dict[str, Any]:
-    """The table."""
+    """The table; studies are those of the checkout that is found from here, if any is."""
+    studies = _studies()
     return {
-        "commands": {"": _command(parser(), "")},
+        "commands": {"": _command(parser(), "", {name: one["summary"] for name, one in studies.items()})},
         "jobs": {"train": _job("train"), "evaluate": _job("evaluate")}
-        | {f"reproduce {one.name}": _reproduce(one) for one in EXPERIMENTS.values()}
+        | {f"reproduce {name}": _study(name, one) for name, one in studies.items()}
         | {"suite": _suite()},
-        "names": _names(),
+        "names": _names() | {f"{key} of {name}": own for name, one in studies.items() for key, own in one["lists"].items()},
         "arguments": _arguments(),
     }
 
 
-def _command(parser: argparse.ArgumentParser, name: str) -> dict[str, Any]:
+def _studies() -> dict[str, Any]:
+    """See `studies.catalogue.describe_settings`; empty without a checkout that fits this package."""
+    found = checkout.find_checkout()
+    try:
+        return {} if found is None else checkout.import_studies(found, "catalogue").describe_settings()
+    except ConfigError:
+        return {}
+
+
+def _command(parser: argparse.ArgumentParser, name: str, studies: dict[str, str]) -> dict[str, Any]:
     made: dict[str, Any] = {"help": "", "options": {}, "positionals": [], "endless": False, "commands": {}}
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             said = {one.dest: one.help or "" for one in action._choices_actions}
             for word, own in action.choices.items():
-                made["commands"][word] = _command(own, word) | {"help": said.get(word, "")}
+                made["commands"][word] = _command(own, word, studies) | {"help": said.get(word, "")}
         elif not action.option_strings:
-            made["positionals"].append(_takes(action, name))
+            made["positionals"].append(_takes(action, name, studies))
             made["endless"] = action.nargs in ("*", "+")
         else:
-            takes = None if action.nargs == 0 else _takes(action, name)
+            takes = None if action.nargs == 0 else _takes(action, name, studies)
             repeated = isinstance(action, argparse._AppendAction)
             option = {"help": action.help or "", "takes": takes, "optional": action.nargs == "?", "repeated": repeated}
             made["options"] |= dict.fromkeys(action.option_strings, option)
     return made
 
 
-def _takes(action: argparse.Action, command: str) -> Any:
+def _takes(action: argparse.Action, command: str, studies: dict[str, str]) -> Any:
     if action.choices is not None:
         return {str(choice): "" for choice in action.choices}
     if action.dest == "overrides":
         return f"overrides:{job_commands.CONFIGURATION[command]}"
     if action.dest == "experiment":
-        return {one.name: one.summary for one in EXPERIMENTS.values()}
+        return studies
     if action.dest == "suite":
         return {one.name: one.summary for one in SUITES.values()}
     if action.dest == "settings" and command == "suite":
@@ -137,14 +145,10 @@ def _job(job: str) -> dict[str, Any]:
     }
 
 
-def _reproduce(experiment: Experiment[Any]) -> dict[str, Any]:
-    keys = dict.fromkeys([*kinds(experiment.settings), *OWN], "")
-    own = {
-        key: f"list:{key} of {experiment.name}" if key in _lists(experiment) else found
-        for key, found in experiment.choices.items()
-    }
+def _study(name: str, study: dict[str, Any]) -> dict[str, Any]:
+    own = {key: f"list:{key} of {name}" if key in study["lists"] else found for key, found in study["choices"].items()}
     values = {**own, "output": "dir", "executor": _executors(), "figures": {"true": "", "false": ""}}
-    return {"keys": keys, "values": values, "defaults": {}, "kwargs": {}, "named": {}}
+    return {"keys": dict.fromkeys(study["keys"], ""), "values": values, "defaults": {}, "kwargs": {}, "named": {}}
 
 
 def _executors() -> dict[str, str]:
@@ -166,12 +170,6 @@ def _suite() -> dict[str, Any]:
     return {"keys": dict(KEYS), "values": values, "defaults": {}, "kwargs": {}, "named": {}}
 
 
-def _lists(experiment: Experiment[Any]) -> dict[str, dict[str, str]]:
-    """By key what an experiment's lists may hold."""
-    many = {key for key, kind in kinds(experiment.settings).items() if kind.many}
-    return {key: dict(found) for key, found in experiment.choices.items() if key in many and not isinstance(found, str)}
-
-
 def _names() -> dict[str, dict[str, str]]:
     own = {name: scenarios.describe(name) for name in scenarios.names()}
     patterns = {form.partition("PATH")[0]: p.description for form, p in scenarios.PATTERNS.items() if form.endswith(":PATH")}
@@ -180,7 +178,6 @@ def _names() -> dict[str, dict[str, str]]:
         "scenarios": own | patterns | files,
         "congestion_controls": {name: one.meaning for name, one in scenarios.CONGESTION_CONTROLS.items()},
         "schemes": {name: one.description for name, one in scenarios.SCHEMES.items()},
-        **{f"{key} of {one.name}": names for one in EXPERIMENTS.values() for key, names in _lists(one).items()},
         "tasks": {record.name: record.summary for record in tasks.records()},
         "environments": {name: record.summary for name, record in registration.environments().items()},
         "rewards": {name: record.name for record in tasks.records() for name in record.rewards},

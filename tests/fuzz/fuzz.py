@@ -18,6 +18,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
+sys.path.append(str(HERE.parents[1]))  # studies are run from the checkout
 
 from fuzz_sanitized import enter  # noqa: E402
 

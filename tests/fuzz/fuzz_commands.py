@@ -16,8 +16,8 @@ from fuzz_case import ACCEPTED, REFUSED, Case, Finding
 from fuzz_server import Kind
 
 from netbuf_gym import cli, scenarios, tasks, traces
-from netbuf_gym.reproduce.rlbm.settings import Settings
-from netbuf_gym.reproduce.settings import kinds
+from studies.common.settings import kinds
+from studies.rlbm.settings import Settings
 
 STATUSES = (0, 1, 2, 130)
 MOST_LINES = 8

@@ -22,15 +22,15 @@ from fuzz_server import Kind
 from netbuf_gym import cli, scenarios, traces
 from netbuf_gym.commands import workload
 from netbuf_gym.errors import ConfigError, NetbufError, ScenarioError
-from netbuf_gym.reproduce.campaign import Campaign
-from netbuf_gym.reproduce.results import Runs
-from netbuf_gym.reproduce.rlbm.experiment import RLBM
-from netbuf_gym.reproduce.rlbm.settings import Settings
 from netbuf_gym.scenarios import FlowList, Scenario, SizeDistribution
 from netbuf_gym.traces import RateTrace
 from netbuf_gym.validate import reading
 from netbuf_gym.zoo import checkpoint
 from netbuf_gym.zoo.saved import SavedAgent
+from studies.common.campaign import Campaign
+from studies.common.results import Runs
+from studies.rlbm.experiment import RLBM
+from studies.rlbm.settings import Settings
 
 TOKENS = (
     b"\0", b"\xef\xbb\xbf", b"nan", b"inf", b"-1", b"1e309", b"1e400", b"-0", b"0", b"1_0", b'"', b"'", b",", b",,", b"\n",

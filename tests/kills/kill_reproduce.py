@@ -16,8 +16,10 @@ def prepare() -> None:
     import matplotlib.backends.backend_agg
     import matplotlib.figure  # noqa: F401
 
-    from netbuf_gym.reproduce.rlbm import figures  # noqa: F401
+    from netbuf_gym import checkout
     from netbuf_gym.zoo import saved  # noqa: F401
+
+    checkout.import_studies(checkout.require_checkout(), "rlbm.figures")
 
 
 def argv(folder: Path) -> list[str]:

@@ -14,9 +14,9 @@ from omegaconf import OmegaConf
 import netbuf_gym as nb
 from netbuf_gym import cli
 from netbuf_gym.errors import CheckpointError, ConfigError, MissingExtraError
-from netbuf_gym.reproduce.rlbm.experiment import RLBM
 from netbuf_gym.zoo import checkpoint, library
 from netbuf_gym.zoo.train import train
+from studies.rlbm.experiment import RLBM
 
 NAMES = nb.zoo.names()
 WITH_MEMORY = [name for name in NAMES if library.metrics_of(library.FOLDER / name)["algo"] == "ppo_lstm"]

@@ -1,1 +1,0 @@
-"""The papers' own experiments, run again: grids of simulations, their tidy results, their figures."""

@@ -1,0 +1,110 @@
+"""Agents on long paths, beside settings and the kernel's autotuning: what the default agent is judged by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from netbuf_gym.tables import markdown_table
+from studies.auter import paper, worlds
+from studies.auter.claims import RATE
+from studies.auter.schemes import CONSTANT, KERNEL, LEARNED, NAMES, label
+from studies.auter.settings import PATHS
+from studies.common.results import Runs
+
+Means = Mapping[str, Mapping[str, float]]
+"""By cell, the means of measures over its runs."""
+
+D, MAX = paper.DEFAULT, paper.MAX
+MEASURED = (RATE, "rtt_ratio", "memory_mb")
+DEEP = frozenset(path.name for path in worlds.PATHS if path.buffer_bdp >= worlds.DEEP_BDP)
+
+
+def means_of(runs: Runs, scheme: str) -> dict[str, dict[str, float]]:
+    """Of a scheme in each cell of the study."""
+    own = runs.where(study=PATHS, scheme=scheme)
+    cells = {cell: own.where(cell=cell).columns for cell in own.values("cell")}
+    return {cell: {name: float(np.mean(columns[name])) for name in MEASURED} for cell, columns in cells.items()}
+
+
+@dataclass(frozen=True)
+class Compared:
+    """An agent beside a rival, over the cells that both played.
+
+    Attributes:
+        mean, least: Throughput over the rival's, geometric mean and least.
+        worst: The cell of the least.
+        memory: Memory over the rival's, geometric mean.
+    """
+
+    mean: float
+    least: float
+    worst: str
+    memory: float
+
+
+def compared(agent: Means, rival: Means) -> Compared:
+    """The agent's means beside a rival's; at least one cell in common."""
+    cells = [cell for cell in agent if cell in rival]
+    rates = {cell: agent[cell][RATE] / rival[cell][RATE] for cell in cells}
+    memory = [agent[cell]["memory_mb"] / rival[cell]["memory_mb"] for cell in cells]
+    worst = min(rates, key=lambda cell: rates[cell])
+    return Compared(_geometric(list(rates.values())), rates[worst], worst, _geometric(memory))
+
+
+def deep_inflation(means: Means) -> float:
+    """Latency over the least possible where the queue is deep, mean over the cells; NaN without such a cell."""
+    found = [one["rtt_ratio"] for cell, one in means.items() if cell in DEEP]
+    return float(np.mean(found)) if found else float("nan")
+
+
+def table(runs: Runs) -> str:
+    """Each scheme's means over the cells, and the agent's throughput and memory over the scheme's."""
+    present = [scheme for scheme in NAMES if scheme in runs.where(study=PATHS).values("scheme")]
+    agent = means_of(runs, LEARNED)
+    rows = []
+    for scheme in present:
+        own = means_of(runs, scheme)
+        row = [label(scheme), *(f"{np.mean([one[name] for one in own.values()]):.3g}" for name in MEASURED)]
+        row.append(f"{deep_inflation(own):.2f}")
+        if agent and scheme != LEARNED:
+            beside = compared(agent, own)
+            row += [f"{beside.mean:.3f}", f"{beside.least:.3f} ({beside.worst})", f"{beside.memory:.3f}"]
+        else:
+            row += [""] * 3
+        rows.append(row)
+    head = ["scheme", "Mbit/s", "RTT / base", "memory, MB", f"RTT / base, {worlds.DEEP_BDP} BDP of queue and more"]
+    return markdown_table([*head, "our agent's throughput over it, mean", "least", "its memory over it"], rows)
+
+
+def cells_table(runs: Runs) -> str:
+    """Throughput and latency of the agent and of who it is judged by, cell by cell."""
+    own = runs.where(study=PATHS)
+    shown = [scheme for scheme in (LEARNED, D, KERNEL, CONSTANT, MAX) if scheme in own.values("scheme")]
+    means = {scheme: means_of(runs, scheme) for scheme in shown}
+    rows = [
+        [cell, *(f"{means[one][cell][RATE]:.2f} ({means[one][cell]['rtt_ratio']:.2f})" for one in shown)]
+        for cell in own.values("cell")
+    ]
+    return markdown_table(["path", *map(label, shown)], rows)
+
+
+def seeds_table(agents: Mapping[int, Means], rivals: Mapping[str, Means]) -> str:
+    """Of agents by their training seeds: throughput over each rival's, mean and least; latency; memory over max's."""
+    rows = []
+    for seed, means in agents.items():
+        cells = [f"{one.mean:.3f} ({one.least:.3f})" for one in (compared(means, rival) for rival in rivals.values())]
+        memory = compared(means, rivals[MAX]).memory
+        rows.append([str(seed), *cells, f"{_mean_inflation(means):.2f}", f"{deep_inflation(means):.2f}", f"{memory:.3f}"])
+    head = [f"over {label(scheme)}'s (least)" for scheme in rivals]
+    return markdown_table(["training seed", *head, "RTT / base", "where the queue is deep", "memory over max's"], rows)
+
+
+def _mean_inflation(means: Means) -> float:
+    return float(np.mean([one["rtt_ratio"] for one in means.values()]))
+
+
+def _geometric(values: Sequence[float]) -> float:
+    return float(np.exp(np.mean(np.log(values))))

@@ -1,0 +1,116 @@
+"""Plays every seed of a training campaign on long paths, beside settings and the kernel's autotuning.
+
+    python -m studies.auter.trained [runs=runs/campaign/host_buffers/host_buffers] [seeds=3] [jobs=N] [output=FILE]
+
+`runs` holds a run directory for each training seed, as `python -m netbuf_gym.zoo.campaign experiment=host_buffers` leaves
+them; `seeds` worlds of each cell of the study `paths`, from the first evaluation seed on. Writes a row for each agent or rival
+in each cell (FILE, by default studies/auter/trained.csv), which docs/auter.md shows, and prints the table.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym import scripts
+from netbuf_gym.arguments import whole
+from netbuf_gym.contenders import Contender
+from netbuf_gym.errors import ConfigError, needing
+from netbuf_gym.executors import LOCAL
+from netbuf_gym.files import write_atomic
+from netbuf_gym.progress import ProgressBar
+from netbuf_gym.tables import csv_table
+from netbuf_gym.version import __version__
+from studies.auter import paper
+from studies.auter.long_paths import MEASURED, Means, seeds_table
+from studies.auter.schemes import CONSTANT, KERNEL, LEARNED, contender_of
+from studies.auter.settings import PATHS, Settings
+from studies.auter.studies import ALL
+from studies.common import agents
+
+TABLE = Path(__file__).resolve().parent / "trained.csv"
+RUNS = "runs/campaign/host_buffers/host_buffers"
+RIVALS = (paper.DEFAULT, KERNEL, CONSTANT, paper.MAX)
+COLUMNS = ("who", "cell", *MEASURED)
+AGENT = "seed "
+"""What the names of agents begin with; their training seed follows."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Runs the command; returns 0.
+
+    Raises:
+        ConfigError: An argument that is unknown or out of range, or a folder without trained agents.
+        OSError: The table cannot be written.
+    """
+    if any(argument in ("-h", "--help") for argument in argv):
+        print(__doc__)
+        return 0
+    known = {"runs": RUNS, "seeds": "3", "jobs": str(len(os.sched_getaffinity(0))), "output": str(TABLE)}
+    given = scripts.given(argv, known)
+    seeds, jobs = (whole(key, scripts.number(given[key]), 1, 1000) for key in ("seeds", "jobs"))
+    settings = Settings(studies=(PATHS,), seeds=seeds)
+    models = models_in(Path(given["runs"]))
+    playing: dict[str, Contender | None] = {f"{AGENT}{seed}": _agent(path) for seed, path in models.items()}
+    with ProgressBar("trained") as bar:
+        rows = play(playing | dict.fromkeys(RIVALS), settings, jobs, bar)
+    command = "python -m studies.auter.trained" + (f" seeds={seeds}" if seeds != 3 else "")
+    comment = f"netbuf-gym {__version__}: {command}; means over {seeds} worlds of each cell"
+    write_atomic(given["output"], csv_table(COLUMNS, rows, comment))
+    print(shown(Path(given["output"])))
+    print(f"written to {given['output']}")
+    return 0
+
+
+def models_in(folder: Path) -> dict[int, Path]:
+    """The trained agents of a campaign's folder, by training seed; raises ConfigError where there are none."""
+    with needing("a trained agent", "train"):
+        from netbuf_gym.zoo import selection
+    runs = [path.parent for path in folder.glob("seed*/model.zip") if path.parent.name[4:].isdecimal()]
+    found = {int(run.name[4:]): selection.kept(run) for run in runs}
+    if not found:
+        raise ConfigError(f"runs = {str(folder)!r}: holds no seed*/model.zip; valid: the runs of a training campaign")
+    return dict(sorted(found.items()))
+
+
+def _agent(path: Path) -> Contender:
+    settings = Settings(studies=(PATHS,), schemes=(LEARNED,), agent=str(path))
+    return agents.load(settings, ALL[PATHS].example(settings), "agent", LEARNED)
+
+
+def play(playing: dict[str, Contender | None], settings: Settings, jobs: int, progress: Any) -> list[dict[str, Any]]:
+    """A row of means for each player in each cell; who is None plays as the scheme of the name."""
+    tasks = [(who, cell) for who in playing for cell in ALL[PATHS].cells(settings)]
+
+    def one(task: tuple[str, str]) -> list[float]:
+        who, cell = task
+        contender = playing[who] or contender_of(who, PATHS, cell)
+        found = ALL[PATHS].play(contender, settings, cell, settings.seed_list())
+        return [float(np.mean([row[name] for row in found])) for name in MEASURED]
+
+    found: dict[tuple[str, str], list[float]] = {}
+    for task, means in LOCAL.run(one, tasks, jobs):
+        found[task] = means
+        progress(len(found), len(tasks))
+    return [dict(zip(COLUMNS, (*task, *found[task]), strict=True)) for task in tasks]
+
+
+def shown(source: Path, folder: Path | None = None) -> str:
+    """The Markdown of such a table."""
+    lines = source.read_text(encoding="utf-8").splitlines()
+    means: dict[str, Means] = {}
+    for row in csv.DictReader(lines[1:]):
+        cell = {name: float(row[name]) for name in MEASURED}
+        means[row["who"]] = {**means.get(row["who"], {}), row["cell"]: cell}
+    trained = {int(who.removeprefix(AGENT)): own for who, own in means.items() if who.startswith(AGENT)}
+    rivals = {who: own for who, own in means.items() if not who.startswith(AGENT)}
+    return f"`{lines[0].removeprefix('# ')}`\n\n{seeds_table(trained, rivals)}"
+
+
+if __name__ == "__main__":
+    scripts.run("trained", main)

@@ -1,0 +1,107 @@
+"""Searches the best constant settings, so that agents are compared with good ones.
+
+    python -m studies.auter.tune_constant [seeds=5] [jobs=N] [output=FILE]
+
+Every setting of the task's grid (ring x TCP maximum x cap of explicit buffers, 5 x 5 x 3) plays in every cell of the studies
+`regions`, `paths` and the four sweeps, under the training seeds 0, 1, ...; where connections ask for no buffers of their own
+the cap does nothing, so that its three values are one run. Writes the table of the search (FILE, by default
+studies/auter/constant_search.csv), from which `constants.best` takes the best of each cell, and prints that.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym import scripts
+from netbuf_gym.arguments import whole
+from netbuf_gym.executors import LOCAL
+from netbuf_gym.files import write_atomic
+from netbuf_gym.progress import ProgressBar
+from netbuf_gym.tables import csv_table, text_table
+from netbuf_gym.tasks.host_buffers.contenders import Setting
+from netbuf_gym.tasks.host_buffers.settings import GRID
+from netbuf_gym.version import __version__
+from studies.auter import constants
+from studies.auter.schemes import CONSTANT
+from studies.auter.settings import PATHS, REGIONS, SWEEPS, Settings
+from studies.auter.studies import ALL
+
+STUDIES = (REGIONS, *SWEEPS, PATHS)
+MEASURED = constants.COLUMNS[-3:]
+
+
+def main(argv: Sequence[str]) -> int:
+    """Runs the command; returns 0.
+
+    Raises:
+        ConfigError: An argument that is unknown or out of range.
+        OSError: The table cannot be written.
+    """
+    if any(argument in ("-h", "--help") for argument in argv):
+        print(__doc__)
+        return 0
+    known = {"seeds": "5", "jobs": str(len(os.sched_getaffinity(0))), "output": str(constants.TABLE)}
+    given = scripts.given(argv, known)
+    seeds, jobs = (whole(name, scripts.number(given[name]), 1, 100_000) for name in ("seeds", "jobs"))
+    with ProgressBar("tune_constant") as bar:
+        rows = search(range(seeds), jobs, bar)
+    command = f"python -m studies.auter.tune_constant seeds={seeds}"
+    comment = f"netbuf-gym {__version__}: {command}; means over the seeds 0 to {seeds - 1}"
+    write_atomic(given["output"], csv_table(constants.COLUMNS, rows, comment))
+    shown = [[study, cell, constants.best_of(rows, study, cell)] for study, cell in cells()]
+    print(text_table(("study", "cell", "best"), [*shown, ["all", "", constants.best_of(rows)]]))
+    print(f"written to {given['output']}")
+    return 0
+
+
+def cells() -> list[tuple[str, str]]:
+    """Studies and their cells that are searched."""
+    return [(study, cell) for study in STUDIES for cell in ALL[study].own_cells]
+
+
+def search(
+    seeds: Sequence[int],
+    jobs: int,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    where: Sequence[tuple[str, str]] | None = None,
+) -> list[dict[str, Any]]:
+    """A row of `constants.COLUMNS` for each setting of the grid in each cell (`where`; None: all of `cells()`)."""
+    settings = Settings(seeds=len(seeds))
+    where = cells() if where is None else where
+    tasks = []
+    for study, cell in where:
+        capped = _asks(ALL[study].made(settings, cell, 0).scenario)
+        names = {one if capped else (one.ring_packets, one.rmem_max_bytes): one for one in GRID.values()}
+        tasks += [(study, cell, capped, one) for one in names.values()]
+    found: dict[tuple, list[float]] = {}
+
+    def play(task: tuple) -> list[float]:
+        study, cell, _, one = task
+        rows = ALL[study].play(Setting(one, CONSTANT), settings, cell, seeds)
+        return [float(np.mean([row[name] for row in rows])) for name in MEASURED]
+
+    for (study, cell, capped, one), means in LOCAL.run(play, tasks, jobs):
+        found[study, cell, one.ring_packets, one.rmem_max_bytes, one.socket_bytes if capped else None] = means
+        progress(len(found), len(tasks))
+    rows = []
+    for study, cell in where:
+        for one in GRID.values():
+            key = (study, cell, one.ring_packets, one.rmem_max_bytes)
+            means = found.get((*key, one.socket_bytes)) or found[(*key, None)]
+            values = (study, cell, one.ring_packets, one.rmem_max_bytes, one.socket_bytes, *means)
+            rows.append(dict(zip(constants.COLUMNS, values, strict=True)))
+    return rows
+
+
+def _asks(scenario: Any) -> bool:
+    """Whether a connection asks for buffers of its own."""
+    ends = (*scenario.flows, *(() if scenario.traffic is None else scenario.traffic.senders))
+    return any(end.sndbuf_bytes is not None or end.rcvbuf_bytes is not None for end in ends)
+
+
+if __name__ == "__main__":
+    scripts.run("tune_constant", main)

@@ -1,0 +1,112 @@
+"""The runs of the campaign: a part for each study, cell and scheme; of long and live runs for each run."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from netbuf_gym.contenders import Contender
+from netbuf_gym.errors import ConfigError
+from studies.auter import training
+from studies.auter.measures import MEASURES
+from studies.auter.schemes import NAMES, RECIPE, agent_of, contender_of
+from studies.auter.sections import KEYS
+from studies.auter.settings import AT_ONCE, LIVE_S, SIM, TRAINING, Settings
+from studies.auter.studies import ALL, Study
+from studies.common import agents
+from studies.common.experiment import Chunk, Key, Part, Work
+
+SCHEME, SEED = KEYS.index("scheme"), KEYS.index("seed")
+
+
+def parts_of(settings: Settings) -> list[Part]:
+    """All parts; training last, since it takes longest.
+
+    Raises:
+        ConfigError: A study in which none of the schemes plays, or that is none of live runs; live runs that take too long.
+    """
+    parts = []
+    for name in settings.studies:
+        if name == TRAINING:
+            if settings.live:
+                raise ConfigError(f"studies holds {TRAINING!r} with plant = {settings.plant!r}; valid: plant={SIM}")
+            continue
+        study = ALL[name]
+        schemes = [scheme for scheme in settings.schemes if study.plays(scheme)]
+        if not schemes:
+            playing = ", ".join(scheme for scheme in NAMES if study.plays(scheme))
+            raise ConfigError(f"studies holds {name!r}, in which none of the schemes plays; valid there: {playing}")
+        for cell in study.cells(settings):
+            for scheme in schemes:
+                parts += _parts(settings, study, cell, scheme)
+    if settings.live:
+        _require_time(settings)
+    if TRAINING in settings.studies:
+        for seed in range(settings.training_seeds):
+            runs = [(TRAINING, training.CELL, settings.plant, RECIPE, step, seed) for step in training.steps_of(settings)]
+            parts.append(Part(f"{TRAINING}-{seed}", tuple(runs)))
+    return parts
+
+
+def _parts(settings: Settings, study: Study, cell: str, scheme: str) -> list[Part]:
+    steps = study.steps(settings)
+    name = f"{study.name}-{cell}-{scheme}"
+
+    def runs(seeds: Sequence[int]) -> tuple[Key, ...]:
+        return tuple((study.name, cell, settings.plant, scheme, step, seed) for seed in seeds for step in steps)
+
+    if settings.live or len(steps) > 1:
+        return [Part(f"{name}-{seed}", runs([seed])) for seed in settings.seed_list()]
+    return [Part(name, runs(settings.seed_list()))]
+
+
+def _require_time(settings: Settings) -> None:
+    """Raises ConfigError for live runs that take longer than a campaign of them may."""
+    runs_s = 0.0
+    for study in (ALL[name] for name in settings.studies if name != TRAINING):
+        playing = sum(study.plays(scheme) for scheme in settings.schemes)
+        runs_s += playing * settings.seeds * sum(study.lasting_s(settings, cell) for cell in study.cells(settings))
+    minutes = runs_s / AT_ONCE / 60
+    if minutes > LIVE_S / 60:
+        raise ConfigError(
+            f"plant = {settings.plant!r}: the runs take {minutes:.0f} minutes of real time, {AT_ONCE} at once; valid:"
+            f" {LIVE_S / 60:.0f} or less, by fewer studies=, schemes= or seeds=, or a shorter duration_s="
+        )
+
+
+class Studies(Work[Settings]):
+    """The runs, and who plays in them.
+
+    Attributes:
+        agents: The trained ones, by scheme.
+    """
+
+    def __init__(self, settings: Settings):
+        self.settings = settings
+        self.parts = parts_of(settings)
+        self.identity = {f"{key}_sha256": agents.sha256(settings, key) for key in settings.agents}
+        self.agents: dict[str, Contender] = {}
+        for study, cell, _, scheme, *_ in (part.runs[0] for part in self.parts if part.runs[0][0] != TRAINING):
+            if (key := agent_of(scheme)) is not None and scheme not in self.agents:
+                self.agents[scheme] = agents.load(settings, ALL[study].example(settings), key, scheme)
+            contender_of(scheme, study, cell, self.agents.get(scheme))  # refuses what there is none of before any work is done
+
+    def chunks(self, parts: Sequence[Part]) -> Iterator[Chunk]:
+        """A part at a time."""
+        return (Chunk(part, part.runs) for part in parts)
+
+    def run(self, chunk: Chunk, folder: Path, stop: threading.Event) -> list[dict[str, Any]]:
+        """See `Work.run`."""
+        study, cell, _, scheme, *_ = chunk.runs[0]
+        seeds = list(dict.fromkeys(run[SEED] for run in chunk.runs))
+        if study == TRAINING:
+            found = training.session(self.settings, seeds[0], stop)
+        else:
+            contender = contender_of(scheme, study, cell, self.agents.get(scheme))
+            found = ALL[study].play(contender, self.settings, cell, seeds, stop)
+        nothing = dict.fromkeys(MEASURES, math.nan)
+        return [dict(zip(KEYS, run, strict=True)) | nothing | row for run, row in zip(chunk.runs, found, strict=True)]
+

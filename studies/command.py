@@ -1,0 +1,88 @@
+"""Studies on the command line: `netbuf-gym reproduce STUDY ...`, and the same as `python -m studies.STUDY ...`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from netbuf_gym import executors
+from netbuf_gym.plots import require
+from netbuf_gym.progress import ProgressBar
+from studies.catalogue import EXPERIMENTS, experiment
+from studies.common.campaign import Campaign
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+
+
+def describe() -> str:
+    """All studies with their settings, for the command's help."""
+    own = list(EXPERIMENTS.values())
+    width = max(len(one.name) for one in own)
+    listed = "\n".join(f"  {one.name:{width}}  {one.summary}" for one in own)
+    settings = "\n\n".join(f"settings of {one.name}, with their defaults:\n{one.help}" for one in own)
+    examples = "\n".join(f"  netbuf-gym reproduce {f'{one.name} {words}'.strip()}" for one in own for words in one.examples)
+    return f"""studies:
+{listed}
+
+executors:
+{executors.listed()}
+
+settings are KEY=VALUE in the grammar of `netbuf-gym train`, lists in brackets, but no sweeps. Those of every study:
+  output=DIR               default: runs/reproduce/STUDY-DIGEST
+  jobs=N                   of them at once; default: one for each core
+  executor=NAME            where the runs are made; default: local
+  figures=true             whether to draw
+
+{settings}
+
+DIR gets runs.csv (a row a run, its first line the command), campaign.json and figures/. An interrupted campaign goes on
+when the command is given again; a runs.csv whose end was cut is completed, one that is damaged otherwise is refused.
+
+Exit status: 0 done, 2 bad input, 3 a fault of the simulator, 130 interrupted.
+
+examples:
+{examples}
+"""
+
+
+def run(name: str, words: Sequence[str], show: bool = False) -> int:
+    """Runs a study and returns the exit status.
+
+    Args:
+        name: Of the study.
+        words: Its settings, `key=value`.
+        show: Print the settings instead.
+    """
+    own = experiment(name)
+    order = own.parse(words)
+    if show:
+        apart = {"output": str(order.output), "jobs": order.jobs, "executor": order.executor.name, "figures": order.figures}
+        print("\n".join(f"{key}: {json.dumps(value)}" for key, value in (order.settings.to_dict() | apart).items()))
+        return 0
+    if order.figures:
+        require()  # refuses, before any work is done, where there is none
+    campaign = Campaign(own, order.settings, order.output, order.jobs, order.executor)
+    print(f"{order.settings.command()}: {campaign.runs} runs into {order.output}", flush=True)
+    try:
+        with ProgressBar("reproduce") as bar:
+            table = campaign.run(bar)
+        if campaign.lost:
+            print(f"{table}: its end was cut; {campaign.lost} of its runs were made again")
+        drawn = campaign.draw(order.output / "figures") if order.figures else []
+    except KeyboardInterrupt:
+        print("netbuf-gym: interrupted; the same command goes on", file=sys.stderr)
+        return 130
+    print(f"{table}: {campaign.runs} runs in {campaign.seconds:.0f} s")
+    if drawn:
+        print(f"{drawn[0].parent}: {len(drawn)} figures")
+    return 0
+
+
+def run_as_program(name: str) -> NoReturn:
+    """Leaves the interpreter with what `netbuf-gym reproduce NAME` returns for the words of the program's command line."""
+    from netbuf_gym.cli import main
+
+    sys.exit(main(["reproduce", name, f"--studies={CHECKOUT}", *sys.argv[1:]]))

@@ -1,0 +1,1 @@
+"""What all studies share: settings, resumable campaigns, tidy results, judging, tables and pictures."""

@@ -1,0 +1,77 @@
+"""The experiment as an object."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from netbuf_gym.zoo.schema import FIRST_EVALUATION_SEED
+from studies.common.experiment import Experiment, Work
+from studies.common.results import Runs
+from studies.live.figures import draw_all
+from studies.live.measures import MEASURES
+from studies.live.schemes import NAMES, SCHEMES
+from studies.live.sections import SECTIONS
+from studies.live.settings import KEYS_OF_AGENTS, Settings
+from studies.live.work import KEYS, TEXTS, Both
+from studies.live.worlds import SENDER, WORLDS
+
+
+class LiveExperiment(Experiment[Settings]):
+    """Contenders in the simulator and on the kernel, in the same worlds."""
+
+    name = Settings.experiment
+    summary = "the same contenders in the simulator and on the kernel: how far apart they are"
+    settings = Settings
+    keys = KEYS
+    texts = TEXTS
+    measures = MEASURES
+    explained = {
+        "task": "the environment's",
+        "world": "rate, round trip and queue; of queue thresholds packets a queue and load",
+        "scheme": "who plays",
+        "plant": "sim: the simulator; noise: the simulator with hosts that are late; linux: the kernel",
+    }
+    sections = SECTIONS
+    choices = {
+        "tasks": dict.fromkeys(WORLDS, ""),
+        "schemes": {"all": ""} | dict.fromkeys(NAMES, ""),
+        "sender": "named:agents",
+        "receiver": "named:agents",
+        "switch": "named:agents",
+    }
+    examples = ("schemes=all", "tasks=[queue_threshold] schemes=all duration_s=22", "schemes=[cubic,bbr] worlds=3")
+    help = ""
+
+    def work(self, settings: Settings) -> Both:
+        """See `Experiment.work`."""
+        return Both(settings)
+
+    def draw(self, work: Work[Any], runs: Runs, folder: Path) -> list[Path]:
+        """See `Experiment.draw`."""
+        assert isinstance(work, Both)
+        return draw_all(work, runs, folder)
+
+
+def _help() -> str:
+    schemes = "\n".join(f"      {task}: {', '.join(names)}" for task, names in SCHEMES.items())
+    shipped = "\n".join(
+        f"  {key + '=FILE':24} the agent of {task}; default: {Settings.agents[key][1]}, which comes with the package"
+        for key, task in KEYS_OF_AGENTS.items()
+    )
+    return f"""\
+  tasks=[{SENDER}]          of {", ".join(WORLDS)}; of the kernel's runs 90 minutes at most
+  schemes=[{",".join(Settings.by_default)}]
+      or all, with the trained agents:
+{schemes}
+{shipped}
+  worlds=null              how many of each task's worlds; null: all
+  duration_s=30            of every run
+  noise_ms=0.05            by how much hosts are late in the simulator's noisy runs, in the mean; 0: none of these
+  repeats=1                runs of a cell on each plant; of queue_threshold five times as many
+  first_seed={FIRST_EVALUATION_SEED}       of the runs
+      jobs=N is how many kernel worlds run beside each other, too"""
+
+
+LiveExperiment.help = _help()
+LIVE = LiveExperiment()

@@ -1,0 +1,57 @@
+"""What is kept of a run on either plant."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from netbuf_gym.plants.linux.readings import LiveReadings
+from studies.live.schemes import BINS
+from studies.live.worlds import SWITCH
+
+UTILITY, SLOWDOWN = "utility", "slowdown_mean"
+ACTIONS = tuple(f"action_{number}" for number in range(BINS))
+
+MEASURES = {
+    UTILITY: "the task's own, see its page",
+    SLOWDOWN: "mean of FCT / ideal FCT over the flows that completed (queue thresholds)",
+    "goodput_mbps": "bytes in order at receiving applications over the time",
+    "queue_delay_mean_ms": "mean time of a packet in the bottleneck's queue",
+    "mean_rtt_ms": "mean round trip of the packets acknowledged",
+    "loss_rate": "packets dropped by queues or lost at random, of those sent",
+    "timeouts": "retransmission time-outs",
+    "drops": "packets that the switch did not admit",
+    "flows_completed": "finite flows that completed",
+    **{name: f"share of decisions that were action {number}" for number, name in enumerate(ACTIONS)},
+    "late_p50_ms": "how late packets left the emulator, median",
+    "late_p99_ms": "likewise, 99th percentile",
+    "late_max_ms": "likewise, the most",
+    "read_late_p50_ms": "how long packets had waited at most when the emulator read them, median",
+    "read_late_p99_ms": "likewise, 99th percentile",
+    "rate_error": "how much more (less: negative) saturated links carried than their rates allow, relative, by the wall clock",
+}
+
+COMPARED = {
+    SWITCH: SLOWDOWN,
+}
+"""What runs on both plants are compared by; of other tasks the utility."""
+
+
+def compared(task: str) -> str:
+    """The measure that a task's plants are compared by."""
+    return COMPARED.get(task, UTILITY)
+
+
+def measures_of(reports: list[dict[str, Any]]) -> dict[str, float]:
+    """Of a world's agents, the mean."""
+    names = [name for name in MEASURES if all(name in report for report in reports)]
+    return {name: math.fsum(float(report[name]) for report in reports) / len(reports) for name in names}
+
+
+def timing_of(world: Any) -> dict[str, float]:
+    """What is kept of how a live world kept to real time; of a simulated one nothing."""
+    if not isinstance(world, LiveReadings):
+        return {}
+    timing = world.emulator()
+    late = ("late_p50", "late_p99", "late_max", "read_late_p50", "read_late_p99")
+    return {**{f"{name}_ms": timing[f"{name}_s"] * 1e3 for name in late}, "rate_error": timing["rate_error"]}

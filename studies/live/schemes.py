@@ -1,0 +1,92 @@
+"""Who plays on both plants, by task: trained agents as they are, rules, congestion controls, fixed and random actions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from netbuf_gym import rollout
+from netbuf_gym.contenders import Contender, InWorld, Policy
+from studies.live.worlds import RECEIVER, SENDER, SWITCH
+
+LEARNED = "agent"
+SCHEMES: Mapping[str, tuple[str, ...]] = {
+    SENDER: (LEARNED, "cubic", "bbr", "newreno", "queue_target", "keep", "random"),
+    RECEIVER: (LEARNED, "nuwa", "cubic", "bbr", "newreno", "keep", "random"),
+    SWITCH: (LEARNED, "naive", "dt", "random"),
+}
+NAMES = tuple(dict.fromkeys(name for names in SCHEMES.values() for name in names))
+_CONTROLS = (LEARNED, "cubic", "bbr", "newreno")
+RANKED: Mapping[str, tuple[str, ...]] = {SENDER: _CONTROLS, RECEIVER: _CONTROLS, SWITCH: SCHEMES[SWITCH]}
+"""Those whose order is compared."""
+
+BINS = 12
+"""Of the distribution of actions."""
+
+
+class Observed(Contender):
+    """A contender whose actions are counted.
+
+    Attributes:
+        shares: Of the actions, `(BINS,)`: of `Discrete` ones each action's, of a `Box` those of so many equal parts of its
+            range; NaN before the first.
+    """
+
+    def __init__(self, contender: Contender):
+        self._contender, self.name, self.recipes = contender, contender.name, contender.recipes
+        self._counts = np.zeros(BINS)
+
+    @property
+    def env(self) -> dict[str, Any]:
+        """The contender's own."""
+        return self._contender.env
+
+    def playing(self, env: Mapping[str, Any]) -> dict[str, Any]:
+        """The contender's own."""
+        return self._contender.playing(env)
+
+    @property
+    def shares(self) -> np.ndarray:
+        """See above."""
+        total = self._counts.sum()
+        return self._counts / total if total else np.full(BINS, np.nan)
+
+    def place(self, scenario: Any) -> Any:
+        """The contender's own."""
+        return self._contender.place(scenario)
+
+    def start(self, rules: Any, seeds: Any) -> Policy | None:
+        """The contender's, whose actions are counted from now on."""
+        policy = self._contender.start(rules, seeds)
+        if policy is None:
+            return None
+
+        def decide(observations: np.ndarray, state: Any, starts: np.ndarray) -> tuple[np.ndarray, Any]:
+            actions, state = policy(observations, state, starts)
+            self._counts += binned(np.asarray(actions), rules.action_space)
+            return actions, state
+
+        return decide
+
+
+def binned(actions: np.ndarray, space: Any) -> np.ndarray:
+    """How many of them are in each of `BINS`."""
+    if isinstance(space, gym.spaces.Discrete):
+        places = actions.ravel() * BINS // max(int(space.n), BINS)
+    else:
+        share = (actions - space.low) / (space.high - space.low)
+        places = np.clip((share * BINS).astype(np.int64), 0, BINS - 1).ravel()
+    return np.bincount(places, minlength=BINS).astype(float)
+
+
+def observed(contender: Contender) -> Contender:
+    """The contender, its actions counted where it decides any."""
+    return contender if isinstance(contender, InWorld) else Observed(contender)
+
+
+def contender_of(name: str, task: str) -> Contender:
+    """One of a task's by its name."""
+    return rollout.contender_of(name, task)

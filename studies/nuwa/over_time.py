@@ -1,0 +1,137 @@
+"""Figures of single runs over time: Nuwa beside CUBIC, gains beside each other, flows that join one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym import plots, rollout
+from netbuf_gym.plots import SMALL, TEXT, figure_of
+from netbuf_gym.stats import jain_index
+from studies.nuwa import measures, series, worlds
+from studies.nuwa.schemes import LEARNED, OURS, PUBLISHED, STYLES, TASK, label
+from studies.nuwa.settings import FAIRNESS, MOBILE, VIDEO
+from studies.nuwa.studies import ALL, Fairness
+from studies.nuwa.work import Studies
+
+ROWS = (
+    ("throughput_mbps", "throughput\n(Mbit/s)"),
+    ("rtt_ms", "RTT (ms)"),
+    ("in_flight_packets", "in flight\n(packets)"),
+    ("queue_delay_ms", "queueing\ndelay (ms)"),
+)
+ROBUST = (LEARNED, f"{PUBLISHED}_k7", f"{OURS}_k7", "cubic")
+BY_GAIN = tuple(f"{PUBLISHED}_k{k}" for k in (9, 7, 2, 1))
+SHARING = (f"{PUBLISHED}_k2", f"{PUBLISHED}_k7", f"{OURS}_k2", LEARNED, "rledbat", "cubic")
+WATCHED = ("cubic", f"{OURS}_k7", LEARNED)
+FLOWS = ("#d1495b", "#edae49", "#00798c", "#3d348b")
+
+
+def mobile(work: Studies) -> Iterator[tuple[str, Any]]:
+    """Fig. 7 and 9 on 5G and 4G, under the first seed; by name."""
+    present = work.settings.schemes
+    for network in worlds.MOBILE:
+        if schemes := [scheme for scheme in ROBUST if scheme in present]:
+            yield f"robustness_{network}", run_over_time(work, network, schemes, ROWS)
+        if gains := [scheme for scheme in BY_GAIN if scheme in present]:
+            yield f"gain_series_{network}", run_over_time(work, network, gains, (ROWS[0], ROWS[3]))
+
+
+def run_over_time(work: Studies, network: str, schemes: Sequence[str], rows: Sequence[tuple[str, str]]) -> Any:
+    """One world of the study of mobile networks: schemes over time, with the link's capacity."""
+    settings = work.settings
+    world = ALL[MOBILE].scenarios(settings, network, [settings.first_seed])[0]
+    found = {scheme: series.watch(work.contenders[scheme], world, TASK) for scheme in schemes}
+    figure = figure_of(8.4, 1.75 * len(rows) + 0.8)
+    panels = figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0]
+    for axes, (key, said) in zip(panels, rows, strict=True):
+        if key == "throughput_mbps":
+            edges, values = world.scenario.links[0].capacity_steps(world.scenario.duration_s)
+            plots.steps(axes, _means(edges, values, series.SAMPLE_S), "capacity")
+        for scheme, one in found.items():
+            colour, line, name = STYLES[scheme]
+            width = plots.WIDE if scheme == LEARNED else plots.LINE
+            axes.plot(one["time_s"], one[key], line, color=colour, linewidth=width, label=name, alpha=0.85)
+        plots.dress(axes, ylabel=said)
+        axes.set_ylim(bottom=0)
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False, fontsize=SMALL)
+    panels[-1].set_xlabel("time (s)", fontsize=TEXT)
+    figure.suptitle(f"One run over {network.upper()}, seed {settings.first_seed}", fontsize=TEXT + 1)
+    return figure
+
+
+def fairness(work: Studies) -> Iterator[tuple[str, Any]]:
+    """Fig. 8 and 15: flows over time, their rates and Jain's index, under the first seed; by name of the cell."""
+    study, settings = ALL[FAIRNESS], work.settings
+    assert isinstance(study, Fairness)
+    schemes = [scheme for scheme in SHARING if scheme in study.schemes(settings)] or study.schemes(settings)[:4]
+    for cell in study.cells(settings):
+        figure = figure_of(2.9 * max(2, len(schemes)) + 0.4, 4.2)
+        panels = figure.subplots(2, len(schemes), sharex=True, sharey="row", squeeze=False)
+        for column, scheme in enumerate(schemes):
+            shared = study.shares(work.contenders[scheme], settings, cell, [settings.first_seed])[0]
+            time_s, delivered = shared.series()
+            rates, own = measures.rates_mbps(time_s, delivered, 1.0), study.agents(cell)
+            for flow in range(worlds.FLOWS):
+                name = f"flow {flow + 1}" if flow < own else f"flow {flow + 1}, CUBIC"
+                panels[0, column].plot(time_s, rates[:, flow], color=FLOWS[flow], linewidth=plots.LINE, label=name)
+            alive = np.array(shared.arrivals_s)
+            there = [row[alive < now] for now, row in zip(time_s, rates, strict=True)]
+            index = [jain_index(own) if len(own) else np.nan for own in there]
+            panels[1, column].plot(time_s, index, color=STYLES[scheme][0], linewidth=plots.LINE)
+            panels[1, column].axhline(measures.FAIR, **plots.LIMIT)
+            for axes in panels[:, column]:
+                plots.dress(axes)
+                for arrival_s in shared.arrivals_s[1:]:
+                    axes.axvline(arrival_s, color="0.8", linewidth=plots.THIN, zorder=0)
+            panels[0, column].set_title(label(scheme), fontsize=TEXT)
+            panels[1, column].set_xlabel("time (s)", fontsize=TEXT)
+        panels[0, 0].set_ylabel("goodput (Mbit/s)", fontsize=TEXT)
+        panels[1, 0].set_ylabel("Jain's index", fontsize=TEXT)
+        panels[1, 0].set_ylim(0.2, 1.02)
+        panels[0, 0].set_ylim(0, 1.3 * worlds.SHARED_MBPS)  # what filled a hole is handed over all at once
+        handles, labels = panels[0, 0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False, fontsize=SMALL)
+        what = "four flows of the scheme" if cell == worlds.OWN else "two flows of the scheme, then two of CUBIC"
+        figure.suptitle(f"{what}, 10 Mbit/s, one more every 10 s, seed {settings.first_seed}", fontsize=TEXT + 1)
+        yield f"fairness_{cell}", figure
+
+
+def video(work: Studies) -> Any:
+    """Fig. 2: what clients take links for, chunk by chunk, under the first seed; bitrates by throughput."""
+    study, settings = ALL[VIDEO], work.settings
+    cells = [f"{link}-{worlds.BITRATES[0]}" for link in worlds.STREAMED]
+    schemes = [scheme for scheme in WATCHED if scheme in study.schemes(settings)] or study.schemes(settings)[:3]
+    figure = figure_of(8.4, 2.1 * len(cells) + 0.9)
+    panels = figure.subplots(len(cells), 1, sharex=True, squeeze=False)[:, 0]
+    for axes, cell in zip(panels, cells, strict=True):
+        world = study.scenarios(settings, cell, [settings.first_seed])[0]
+        edges, values = world.scenario.links[0].capacity_steps(world.scenario.duration_s)
+        plots.steps(axes, _means(edges, values, 1.0), "capacity, means of 1 s")
+        for scheme in schemes:
+            found: list[Any] = []
+            rollout.play(
+                work.contenders[scheme], [world], lambda view, found=found: found.append(measures.video_of(view)), task=TASK
+            )
+            chunks, (colour, _, name) = found[0].chunks, STYLES[scheme]
+            for of, mark, said in (("estimate_mbps", "x", "chunk / time"), ("window_mbps", ".", "window / RTT")):
+                if np.isfinite(chunks[of]).any():
+                    axes.plot(chunks["ended_s"], chunks[of], mark, color=colour, markersize=6, label=f"{name}: {said}")
+        plots.dress(axes, ylabel=f"{cell.partition('-')[0]}\n(Mbit/s)")
+        axes.set_ylim(bottom=0)
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=SMALL)
+    panels[-1].set_xlabel("time (s)", fontsize=TEXT)
+    figure.suptitle(f"What a video client takes the link for, seed {settings.first_seed}", fontsize=TEXT + 1)
+    return figure
+
+
+def _means(edges: np.ndarray, values: np.ndarray, step_s: float) -> plots.Steps:
+    """What is constant between edges, as means over steps of equal length."""
+    total = np.concatenate([[0.0], np.cumsum(np.diff(edges) * values)])
+    ends = np.append(np.arange(0, edges[-1], step_s), edges[-1])
+    ends = np.unique(ends)
+    return ends, np.diff(np.interp(ends, edges, total)) / np.diff(ends)

@@ -1,0 +1,99 @@
+"""The runs of the campaign: a part for each study, cell and scheme; of learning curves for each run."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from netbuf_gym.contenders import Contender
+from netbuf_gym.errors import ConfigError, shown
+from studies.common import agents
+from studies.common.experiment import Chunk, Key, Part, Work
+from studies.nuwa import learning, worlds
+from studies.nuwa.measures import MEASURES, OF_LEARNERS
+from studies.nuwa.schemes import LEARNED, NAMES, contender_of
+from studies.nuwa.settings import FOUR, LEARNING, Settings
+from studies.nuwa.studies import ALL
+
+KEYS = ("study", "network", "scheme", "step", "seed")
+TEXTS = ("study", "network", "scheme")
+
+
+def parts_of(settings: Settings) -> list[Part]:
+    """All parts; training last, since it takes longest."""
+    parts = []
+    for name in settings.studies:
+        if name == LEARNING:
+            continue
+        schemes = ALL[name].schemes(settings)
+        if not schemes:
+            playing = ", ".join(scheme for scheme in NAMES if ALL[name].plays(scheme))
+            raise ConfigError(f"studies holds {name!r}, in which none of the schemes plays; valid there: {playing}")
+        for cell in ALL[name].cells(settings):
+            for scheme in schemes:
+                runs: tuple[Key, ...] = tuple((name, cell, scheme, None, seed) for seed in settings.seed_list())
+                parts.append(Part(f"{name}-{cell}-{scheme}", runs))
+    if LEARNING in settings.studies:
+        steps = learning.steps_of(settings)
+        for seed in range(settings.training_seeds):
+            for network in settings.networks:
+                for algorithm in settings.algorithms:
+                    runs = tuple((LEARNING, network, algorithm, step, seed) for step in steps)
+                    parts.append(Part(f"{LEARNING}-{network}-{algorithm}-{seed}", runs))
+    return parts
+
+
+def measured_of(settings: Settings) -> list[str]:
+    """The networks for which the settings' real traces stand; ConfigError where there are traces and no such network."""
+    studies = [ALL[name] for name in settings.studies if name != LEARNING]
+    found = sorted({network for study in studies for network in study.follows(settings)} & set(worlds.MOBILE))
+    if settings.traces and not found:
+        valid = ", ".join(name for name, study in ALL.items() if study.follows(Settings()))
+        mobile = " or ".join(worlds.MOBILE)
+        raise ConfigError(
+            f"traces = {shown(settings.traces)} has no effect: studies=[{','.join(settings.studies)}] has no {mobile} link;"
+            f" valid with any of the studies {valid} ({FOUR}: with {mobile} among networks=)"
+        )
+    return found
+
+
+class Studies(Work[Settings]):
+    """The runs, and who plays in them.
+
+    Attributes:
+        contenders: By scheme.
+    """
+
+    def __init__(self, settings: Settings):
+        self.settings = settings
+        self.parts = parts_of(settings)
+        self.identity = {
+            "agent_sha256": agents.sha256(settings),
+            "traces_sha256": worlds.traces_sha256(settings, measured_of(settings)),
+        }
+        played = list(dict.fromkeys(part.runs[0][2] for part in self.parts if part.runs[0][0] != LEARNING))
+        self.contenders: dict[str, Contender] = {
+            scheme: agents.load(settings, worlds.joining(worlds.WITH_CUBIC, 0, 1.0))
+            if scheme == LEARNED
+            else contender_of(scheme)
+            for scheme in played
+        }
+
+    def chunks(self, parts: Sequence[Part]) -> Iterator[Chunk]:
+        """A part at a time."""
+        return (Chunk(part, part.runs) for part in parts)
+
+    def run(self, chunk: Chunk, folder: Path, stop: threading.Event) -> list[dict[str, Any]]:
+        """See `Work.run`."""
+        study, cell, scheme, _, seed = chunk.runs[0]
+        if study == LEARNING:
+            curve = learning.curve(self.settings, cell, scheme, seed, folder, stop)
+            found: list[dict[str, Any]] = [{name: float(value)} for value in curve for name in OF_LEARNERS]
+        else:
+            seeds = [run[-1] for run in chunk.runs]
+            found = ALL[study].play(self.contenders[scheme], self.settings, cell, seeds, stop)
+        nothing = dict.fromkeys(MEASURES, math.nan)
+        return [dict(zip(KEYS, run, strict=True)) | nothing | row for run, row in zip(chunk.runs, found, strict=True)]

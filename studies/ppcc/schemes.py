@@ -1,0 +1,105 @@
+"""Who plays: agents by the paper's recipe and by ours, congestion controls, rules, constant windows; with names and colours."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from netbuf_gym.contenders import Contender, RandomAction
+from netbuf_gym.plots import COLOURS
+from netbuf_gym.rollout import contender_of as named
+from netbuf_gym.scenarios import Scenario
+from netbuf_gym.scenarios.types import AGENT
+from netbuf_gym.tasks.congestion_window import CongestionControl, CongestionWindow
+from netbuf_gym.zoo.constants import best_constant
+from studies.ppcc import paper
+
+TASK = CongestionWindow.name
+RECIPE, LEARNED, RANDOM, CONSTANT, ACTION = paper.PPCC, "agent", "random", "constant", "constant_action"
+LEARNERS = {"dqn": "DQN", "a2c": "A2C", "ppo": "PPO", "ppo_lstm": "PPO-LSTM"}
+"""Further learners, of the paper's recipe if they come with the package, and of whichever if their files are given."""
+AGENTS = (RECIPE, LEARNED, *LEARNERS)
+DELAYED_ACK = 1
+"""Segments that wait for the receiver's delayed ACK, which a window must hold beyond what the path does."""
+LEAST_WINDOW = 2
+
+STYLES: dict[str, tuple[str, str, str]] = {
+    paper.NEWRENO: (COLOURS[1], "-", "NewReno"),
+    paper.QTCP: (COLOURS[13], "-", "QTCP"),
+    RECIPE: (COLOURS[3], "-", "TCP-PPCC, its recipe"),
+    LEARNED: (COLOURS[0], "-", "our agent"),
+    **{
+        key: (colour, "--", f"{name}, as given")
+        for (key, name), colour in zip(
+            LEARNERS.items(), (COLOURS[4], COLOURS[7], COLOURS[11], COLOURS[12]), strict=True
+        )
+    },
+    "cubic": (COLOURS[1], "--", "CUBIC"),
+    "bbr": (COLOURS[6], "-", "BBR"),
+    "vegas": (COLOURS[2], "-", "Vegas"),
+    "westwood": (COLOURS[8], "-", "Westwood+"),
+    "copa": (COLOURS[14], "-", "Copa"),
+    "queue_target": (COLOURS[9], "-", "rule queue_target"),
+    "keep": ("#bc8a5f", "--", "rule keep"),
+    ACTION: ("#8d6e97", "-", "best constant action"),
+    CONSTANT: ("#bc8a5f", "-", "constant window"),
+    RANDOM: (COLOURS[5], "-", "random actions of the recipe"),
+}
+"""Colour, line and name of each scheme, the same in every figure."""
+
+NAMES = tuple(STYLES)
+NOT_IN_NS3 = ("copa",)
+"""Schemes that the ns-3 stack has not."""
+
+
+def label(scheme: str) -> str:
+    """How figures and tables call it."""
+    return STYLES[scheme][2]
+
+
+class Chance(RandomAction):
+    """Random actions of the paper's recipe, whatever the task's default one is."""
+
+    @property
+    def env(self) -> dict[str, Any]:
+        """See `Contender.env`."""
+        return {"recipe": RECIPE}
+
+
+class ConstantWindow(CongestionControl):
+    """A window that never changes, which the receiver advertises and the sender fills.
+
+    Args:
+        packets: the window in segments; None: what the slowest link of its path carries within the base RTT at its mean rate,
+            over the number of agents, and one more for the delayed ACK. No real sender knows that.
+    """
+
+    def __init__(self, packets: int | None = None):
+        super().__init__("receiver_driven")
+        self.packets = packets
+
+    def place(self, scenario: Scenario) -> Scenario:
+        """See `Contender.place`."""
+        agents = [index for index, flow in enumerate(scenario.flows) if flow.cc == AGENT]
+        flows = list(super().place(scenario).flows)
+        for index in agents:
+            packets = self.packets or fitting_packets(scenario, index, len(agents))
+            receiver = {"name": "fixed", "window_bytes": packets * scenario.mss}
+            flows[index] = replace(flows[index], receiver=receiver)
+        return replace(scenario, flows=flows)
+
+
+def fitting_packets(scenario: Scenario, flow: int, sharing: int = 1) -> int:
+    """The constant window that fits a flow's path when so many share it; see `ConstantWindow`."""
+    rate_mbps = scenario.links[scenario.tightest_link(flow)].mean_mbps(scenario.duration_s)
+    product = rate_mbps * 1e3 * scenario.base_rtt_ms(flow) / 8 / scenario.data_bytes
+    return max(LEAST_WINDOW, round(product / sharing + DELAYED_ACK))
+
+
+def contender_of(scheme: str, packets: int | None = None) -> Contender:
+    """Who plays under a name, but for trained agents. packets: of a constant window; None: the fitting one."""
+    if scheme == CONSTANT:
+        return ConstantWindow(packets)
+    if scheme == ACTION:
+        return named(best_constant(TASK), TASK)
+    return Chance() if scheme == RANDOM else named(scheme, TASK)

@@ -1,0 +1,77 @@
+"""What the campaign runs: studies, schemes, agents, seeds; from the command line, checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from netbuf_gym.arguments import choice, real, whole
+from netbuf_gym.zoo import library
+from netbuf_gym.zoo.schema import FIRST_EVALUATION_SEED
+from studies.common.settings import Settings as Common
+from studies.common.settings import unique
+from studies.ppcc.schemes import AGENTS, LEARNED, LEARNERS, NAMES, RECIPE, TASK
+
+TABLE, NS3, SERIES, SENDERS, CONSTANTS = "table", "ns3", "series", "senders", "constants"
+STUDIES = {
+    TABLE: "one sender in the four scenarios (Table III)",
+    NS3: "the same with TCP as ns-3 has it, which the paper used",
+    SERIES: "window, RTT and throughput second by second, scenario 2 and a fluctuating link (Fig. 4a to c)",
+    SENDERS: "1, 2 and 4 senders on 10, 20 Mbit/s and a fluctuating link, scenario 2 (Fig. 4d, 5)",
+    CONSTANTS: "constant windows of 10 to 160 packets in the four scenarios: which is the best",
+}
+DURATION_S = 100.0
+"""The paper's."""
+FILES = {LEARNED: library.SENDER, RECIPE: f"{TASK}/ppo_kl-{RECIPE}", **{key: f"{TASK}/{key}-{RECIPE}" for key in LEARNERS}}
+"""Of each agent, what it is called where it comes with the package."""
+DEFAULT_SCHEMES = tuple(name for name in NAMES if name not in AGENTS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Common):
+    """A campaign; see `netbuf-gym reproduce --help`.
+
+    Attributes:
+        studies: Of `STUDIES`.
+        schemes: Of `schemes.NAMES`.
+        seeds, first_seed: How many worlds a cell has, and the first one's seed.
+        duration_s: Of every run; None: the paper's 100 s.
+        agent: File of our agent, or its run directory; "" without one.
+        ppcc: The same of an agent that was trained by the paper's recipe.
+        dqn, a2c, ppo, ppo_lstm: The same of further learners.
+    """
+
+    experiment: ClassVar[str] = "ppcc"
+    learned: ClassVar[str] = LEARNED
+    task: ClassVar[str] = TASK
+    shipped: ClassVar[str] = FILES[LEARNED]
+    agents: ClassVar = {key: ((key,), name) for key, name in FILES.items()}
+    names: ClassVar[tuple[str, ...]] = NAMES
+    by_default: ClassVar[tuple[str, ...]] = DEFAULT_SCHEMES
+
+    studies: tuple[str, ...] = tuple(STUDIES)
+    schemes: tuple[str, ...] = DEFAULT_SCHEMES
+    seeds: int = 10
+    first_seed: int = FIRST_EVALUATION_SEED
+    duration_s: float | None = None
+    agent: str = ""
+    ppcc: str = ""
+    dqn: str = ""
+    a2c: str = ""
+    ppo: str = ""
+    ppo_lstm: str = ""
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "studies", unique("studies", [choice("studies", name, STUDIES) for name in self.studies]))
+        put(self, "schemes", unique("schemes", [choice("schemes", name, NAMES) for name in self.schemes]))
+        put(self, "seeds", whole("seeds", self.seeds, 1, 100_000))
+        put(self, "first_seed", whole("first_seed", self.first_seed, 0, 2**62))
+        if self.duration_s is not None:
+            put(self, "duration_s", real("duration_s", self.duration_s, 2, 3600))
+        self.require_agent()
+
+    @property
+    def lasting_s(self) -> float:
+        """How long a run takes."""
+        return DURATION_S if self.duration_s is None else self.duration_s

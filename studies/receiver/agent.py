@@ -1,0 +1,240 @@
+"""A receiver agent beside every other control, on real traces, and through what breaks paths.
+
+    python -m studies.receiver agent MODEL --traces FOLDER [--part evaluation] [--out DIR] [--survival] [...]
+
+MODEL is a file that training wrote (`runs/.../checkpoint.zip`), the name of an agent of the package, or `constant:N`, which
+decides action N for ever. FOLDER holds the measured traces by their names, anywhere below it; which of them validate and which
+evaluate is the project's split (netbuf_gym/traces/calibration.py). Choose models and settings by `--part validation` only.
+
+Each trace is cut into windows of a minute, of which up to `--windows` are taken, evenly over its length; windows that are
+outages throughout (no second with 0.3 Mbit/s) are left out. A unit is a window and a seed, which decides clocks (offset up to
+50 ms, drift up to 50 ppm, stamps of 1 ms and 1 us in turn) and shifts the window by a part of its length. Each unit is met
+with every buffer and base RTT. All contenders meet the same worlds, and are measured by the task's meter in intervals of
+100 ms.
+
+Written to DIR: `worlds.csv` (a row a world and contender), `survival.csv`, `verdict.json`, `tables.md`; the first line, or the
+first field, says command, date and machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import itertools
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from studies.common.campaign import machine
+from studies.receiver import claims, survival
+
+COMMAND = "python -m studies.receiver agent"
+TASK = "receiver_window"
+NETWORKS = ("4g", "5g")
+BUFFERS: dict[str, dict[str, Any]] = {
+    "1 BDP": {"buffer_bdp": 1.0},
+    "4 BDP": {"buffer_bdp": 4.0},
+    "250 packets": {"buffer_packets": 250},
+}
+CONTROLS = ("newreno", "cubic", "bbr", "bbrplus", "vegas", "westwood", "inigo", "vivace", "copa")
+RECEIVERS = ("rledbat", *(f"nuwa_k{k}" for k in (1, 2, 7, 9)), *(f"nuwa_paper_k{k}" for k in (1, 2, 7, 9)))
+CHANCE = ("random", "keep")
+METRICS = ("utility", "share", "data_mb", "queue_delay_mean_ms", "queue_delay_p95_ms", "loss_rate", "timeouts")
+WINDOW_S = 60.0
+
+
+@dataclass(frozen=True)
+class Place:
+    """A world and where it comes from: what a row of the results says of it."""
+
+    network: str
+    trace: str
+    start_s: float
+    seed: int
+    rtt_ms: float
+    buffer: str
+    scenario: Any
+
+    @property
+    def unit(self) -> tuple[str, float, int]:
+        """What differs between units of resampling."""
+        return self.trace, self.start_s, self.seed
+
+
+def places(
+    folder: Path,
+    network: str | None,
+    part: str,
+    windows: int,
+    seeds: int,
+    rtts_ms: Sequence[float],
+    buffers: Sequence[str] = tuple(BUFFERS),
+    duration_s: float = WINDOW_S,
+    most_files: int | None = None,
+) -> list[Place]:
+    """The worlds over real traces; `network` None: over all files of the folder, whatever they are.
+
+    Raises:
+        netbuf_gym.TraceError: a file that cannot be read, or none.
+    """
+    from netbuf_gym.tasks.receiver_window.trace_worlds import read_windows, trace_files, trace_world
+    from netbuf_gym.traces.windows import carries, cut
+
+    found = []
+    for path in trace_files(folder, network, part)[:most_files]:
+        trace, starts_s = read_windows(path, duration_s)
+        chosen = np.unique(np.linspace(0, len(starts_s) - 1, min(len(starts_s), windows)).round().astype(int))
+        for start_s, seed in itertools.product([starts_s[i] for i in chosen], range(seeds)):
+            u = np.random.default_rng((seed, int(start_s))).uniform(-1, 1, 2)
+            shifted_s = start_s + duration_s * seed / (2 * seeds)
+            window = cut(trace, shifted_s, duration_s)
+            if window is None or not carries(window):
+                continue
+            for rtt_ms, buffer in itertools.product(rtts_ms, buffers):
+                world = trace_world(
+                    window,
+                    rtt_ms=rtt_ms,
+                    clock_offset_ms=50 * u[0],
+                    clock_drift_ppm=50 * u[1],
+                    timestamp_resolution_us=(1000, 1)[seed % 2],
+                    **BUFFERS[buffer],
+                )
+                found.append(Place(network or "traces", path.name, shifted_s, seed, rtt_ms, buffer, world))
+    return found
+
+
+def contenders(model: str, only: Sequence[str] | None, constants: bool) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+    """The agent first, then all others by name; the arguments of its environment; which of them this build lacks.
+
+    Raises:
+        netbuf_gym.ConfigError, netbuf_gym.CheckpointError: a model that cannot be read.
+    """
+    from netbuf_gym import tasks
+    from netbuf_gym.contenders import ConstantAction
+
+    if model.startswith("constant:"):
+        agent: Any = ConstantAction(int(model.partition(":")[2]), "agent")
+        env: dict[str, Any] = {"acts_on": "bdp", "target_ms": 25.0}
+    else:
+        from netbuf_gym.zoo import checkpoint, library
+        from netbuf_gym.zoo.saved import SavedAgent
+
+        agent = SavedAgent(checkpoint.read(library.path_of(model)), "agent")
+        env = agent.env
+    known = tasks.get(TASK).contenders
+    asked = (*CONTROLS, *RECEIVERS, *CHANCE) if only is None else only
+    made = {"agent": agent, **{name: known[name]() for name in asked if name in known}}
+    if constants:
+        options = {key: env[key] for key in ("acts_on", "actions") if key in env}
+        rules = tasks.get(TASK).rules(env.get("recipe", "default"), **options)
+        if hasattr(rules.action_space, "n"):
+            made |= {f"constant_{i}": ConstantAction(i, f"constant_{i}") for i in range(int(rules.action_space.n))}
+    return made, env, [name for name in asked if name not in known]
+
+
+def judge(found: Sequence[Place], players: dict[str, Any], env: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row for each world and contender, what it achieved among it."""
+    from netbuf_gym import rollout, tasks
+    from netbuf_gym.rollout import World
+
+    rules = tasks.get(TASK).rules()
+    worlds = [World(rules.control(one.scenario), one.seed, one.seed) for one in found]
+    rows: list[dict[str, Any]] = []
+    for name, contender in players.items():
+        began = time.perf_counter()
+        reports: dict[int, dict[str, Any]] = {}
+
+        def keep(view: Any, reports: dict[int, dict[str, Any]] = reports) -> None:
+            reports[view.index] = view.report()[0]
+
+        rollout.play(contender, worlds, keep, task=TASK, **survival.env_of(contender, name, env))
+        for i, one in enumerate(found):
+            where = {key: getattr(one, key) for key in ("network", "trace", "start_s", "seed", "rtt_ms", "buffer")}
+            rows.append({**where, "contender": name, **{metric: float(reports[i][metric]) for metric in METRICS}})
+        say(f"{found[0].network}: {name}, {len(found)} worlds, {time.perf_counter() - began:.0f} s")
+    return rows
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def stamp() -> dict[str, Any]:
+    """Command, date and machine."""
+    command = " ".join([COMMAND, *sys.argv[1:]])
+    return {"command": command, "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "machine": machine()}
+
+
+def csv_text(rows: Iterable[dict[str, Any]], says: dict[str, Any]) -> str:
+    """Rows as CSV under a comment that says where they come from."""
+    out = io.StringIO()
+    made = list(rows)
+    out.write(f"# {says['command']}; {says['date']}; {says['machine']}\n")
+    writer = csv.DictWriter(out, list(dict.fromkeys(key for row in made for key in row)), lineterminator="\n")
+    writer.writeheader()
+    for row in made:
+        writer.writerow({key: f"{value:.6g}" if isinstance(value, float) else value for key, value in row.items()})
+    return out.getvalue()
+
+
+def main(argv: Sequence[str]) -> int:
+    """Runs the command; returns the exit status."""
+    options = arguments().parse_args(argv)
+    import torch
+
+    from netbuf_gym.errors import NetbufError
+    from netbuf_gym.files import write_atomic, write_json
+
+    torch.set_num_threads(1)
+    says = stamp()
+    try:
+        players, env, lacking = contenders(options.model, options.contenders, not options.no_constants)
+        rows: list[dict[str, Any]] = []
+        for network in [] if options.traces is None else options.networks or [None]:
+            sizes = (options.windows, options.seeds, options.rtts)
+            found = places(options.traces, network, options.part, *sizes, most_files=options.files)
+            rows += judge(found, players, env)
+        broken = survival.run(players, env, options.survival_sizes) if options.survival else []
+    except NetbufError as error:
+        print(f"studies.receiver: error: {error}", file=sys.stderr)
+        return 2
+    verdict = claims.verdict(rows, broken)
+    text = claims.text(verdict, {"lacking": lacking, "part": options.part, "windows": options.windows, **says})
+    if options.out is not None:
+        options.out.mkdir(parents=True, exist_ok=True)
+        if rows:
+            write_atomic(options.out / "worlds.csv", csv_text(rows, says))
+        if broken:
+            write_atomic(options.out / "survival.csv", csv_text(broken, says))
+        write_json(options.out / "verdict.json", {**says, "lacking": lacking, **verdict})
+        write_atomic(options.out / "tables.md", text)
+    print(text, end="")
+    return 0
+
+
+def arguments() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog=COMMAND, description=(__doc__ or "").split("\n")[0])
+    made.add_argument("model", help="a saved agent, or constant:N")
+    made.add_argument("--traces", type=Path, metavar="FOLDER", help="the measured traces; without it only --survival is run")
+    made.add_argument("--networks", nargs="*", default=list(NETWORKS), choices=NETWORKS, help="none: all files of the folder")
+    made.add_argument("--part", default="evaluation", choices=("calibration", "validation", "evaluation"))
+    made.add_argument("--windows", type=int, default=4, help="of each trace, at most (%(default)s)")
+    made.add_argument("--seeds", type=int, default=2, help="of each window (%(default)s)")
+    made.add_argument("--files", type=int, help="of each network, at most")
+    made.add_argument("--rtts", type=float, nargs="+", default=[40.0], metavar="MS", help="base RTTs (40)")
+    made.add_argument("--contenders", nargs="*", metavar="NAME", help="besides the agent; all that are known")
+    made.add_argument("--no-constants", action="store_true", help="leave out the agent's actions, each for ever")
+    made.add_argument(
+        "--survival", action="store_true", help="outages, steps of the delay, traffic on the way back, others beside it"
+    )
+    made.add_argument(
+        "--survival-sizes", default="full", choices=("quick", "full"), help="how many worlds of each (%(default)s)"
+    )
+    made.add_argument("--out", type=Path, metavar="DIR", help="write rows, verdict and tables there")
+    return made

@@ -1,0 +1,5 @@
+"""`python -m studies.rlbm ...` is `netbuf-gym reproduce rlbm ...`."""
+
+from studies.command import run_as_program
+
+run_as_program("rlbm")

@@ -1,0 +1,152 @@
+"""What the thesis on learned queue thresholds says of its results, checked against a campaign's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from netbuf_gym import stats
+from netbuf_gym.tables import markdown_table
+from studies.common import judging
+from studies.common.judging import HIGHER, LOWER, NOT_LOWER, Claim, interval, judge, judged
+from studies.common.results import Runs
+from studies.rlbm.settings import LEARNED, RANDOM, RANDOM_NO_BETA
+
+CELLS = ("cc", "size", "load")
+"""Columns that pair runs."""
+STATIC = ("naive", "sophisticated")
+CLAIMS = (
+    Claim("small buffers: significantly less throughput", "8, 9", "throughput_mbps", STATIC, LOWER, 0.02, where={"size": 100}),
+    Claim(
+        "500 packets: the same throughput as naive or more",
+        "8, 9",
+        "throughput_mbps",
+        ("naive",),
+        NOT_LOWER,
+        where={"size": 500},
+    ),
+    Claim("1000 packets: hardly less throughput", "8, 9", "throughput_mbps", STATIC, NOT_LOWER, where={"size": 1000}),
+    Claim("small buffers: much lower worst slowdown", "8, 9", "difference_p99_s", STATIC, LOWER, 0.05, where={"size": 100}),
+    Claim("lower 99th percentile of occupancy, at all sizes", "17-22", "occupancy_p99", STATIC, LOWER),
+    Claim("small buffers: shorter mean FCT", "10, 23-26", "fct_mean_s", STATIC, LOWER, where={"size": 100}),
+    Claim("large buffers: more flows completed", "10, 23-26", "flows_completed", STATIC, HIGHER, where={"size": 1000}),
+    Claim("small buffers: much less delay of pings", "11, 12", "ping_mean_ms", STATIC, LOWER, 0.05, where={"size": 100}),
+    Claim("large buffers: still less delay of pings", "11, 12", "ping_mean_ms", STATIC, LOWER, where={"size": 1000}),
+    Claim("shorter queues than naive", "13-15", "queue_mean_packets", ("naive",), LOWER),
+    Claim("shorter queue 0 than sophisticated", "15", "queue_mean_packets_0", ("sophisticated",), LOWER),
+)
+
+
+def change(runs: Runs, scheme: str, rival: str, measure: str) -> stats.Interval | None:
+    """The relative change of a measure from the rival to the scheme; see `judging.change`."""
+    return judging.change(runs, scheme, rival, measure, CELLS)
+
+
+def at_interval(runs: Runs, interval_s: float) -> Runs:
+    """The rows of schemes that decide at this interval, and of those that do not decide."""
+    own = runs.columns["interval_s"]
+    return runs.kept(np.isnan(own) | np.isclose(own, interval_s))
+
+
+def claims_table(runs: Runs) -> str:
+    """All claims, for random thresholds and, where there is one, the trained agent."""
+    schemes = [scheme for scheme in (RANDOM, LEARNED) if scheme in runs.values("scheme")]
+    rows = []
+    for claim in CLAIMS:
+        for rival in claim.rivals:
+            cells = [judge(claim, runs, scheme, rival, CELLS) for scheme in schemes]
+            rows.append([f"{claim.text} ({claim.figures})", rival, *cells])
+    rows += _about_delay(runs, schemes)
+    if RANDOM_NO_BETA in runs.values("scheme"):
+        found = change(runs, RANDOM_NO_BETA, RANDOM, "queue_mean_packets_1")
+        text = "without beta more buffer for priority 1 (14)"
+        rows.append([text, "with beta", judged(HIGHER, found), *("" for _ in schemes[1:])])
+    names = {RANDOM: "random thresholds", LEARNED: "RLBM, trained"}
+    return markdown_table(["the thesis' claim about RLBM (figures)", "against", *(names[scheme] for scheme in schemes)], rows)
+
+
+def sweep_table(runs: Runs, cc: str) -> str:
+    """Throughput and slowdown by decision interval: means over loads and seeds; bold where the throughput is highest."""
+    rows, intervals = [], []
+    for scheme in (RANDOM, RANDOM_NO_BETA, LEARNED):
+        own = runs.where(scheme=scheme, cc=cc)
+        if len(own.values("interval_s")) < 2:
+            continue
+        intervals = sorted(own.values("interval_s"))
+        sizes = [size for size in own.values("size") if len(own.where(size=size).values("interval_s")) > 1]
+        for size in sizes:
+            at = [own.where(size=size, interval_s=value) for value in intervals]
+            rates = [_mean(one, "throughput_mbps") for one in at]
+            texts = [f"{rate:.3f}; {_mean(one, 'difference_p99_s'):.1f}" for rate, one in zip(rates, at, strict=True)]
+            texts[int(np.argmax(rates))] = f"**{texts[int(np.argmax(rates))]}**"
+            rows.append([scheme, f"{size:g}", *texts])
+    return markdown_table(["scheme", "size", *(f"{1e3 * value:.0f} ms" for value in intervals)], rows)
+
+
+def sweep_claim(runs: Runs, cc: str) -> str:
+    """The thesis' claim that 50 ms is the best interval, in words, for each scheme that was swept."""
+    parts = []
+    for scheme in (RANDOM, RANDOM_NO_BETA, LEARNED):
+        own = runs.where(scheme=scheme, cc=cc)
+        intervals = own.values("interval_s")
+        if 0.05 not in intervals or len(intervals) < 2:
+            continue
+        sizes = [size for size in own.values("size") if len(own.where(size=size).values("interval_s")) > 1]
+        counts = []
+        for measure, best in (("throughput_mbps", np.argmax), ("difference_p99_s", np.argmin)):
+            means = [[_mean(own.where(size=size, interval_s=value), measure) for value in intervals] for size in sizes]
+            counts.append(sum(intervals[int(best(values))] == 0.05 for values in means))
+        found = f"the highest throughput at {counts[0]}, the lowest slowdown at {counts[1]} of {len(sizes)} sizes"
+        parts.append(f"{scheme}: {found}")
+    claim = "The thesis (16): 50 ms gives the highest throughput at every size and near the lowest slowdown."
+    return f"{claim} Here 50 ms gives, {'; '.join(parts)}." if parts else claim
+
+
+def means_table(runs: Runs, sizes: Sequence[int]) -> str:
+    """A row a scheme and size: means over congestion controls, loads and seeds."""
+    measures = (
+        ("throughput_mbps", "throughput, Mbit/s", 3, 1.0),
+        ("difference_p99_s", "p99 of FCT - ideal, s", 1, 1.0),
+        ("slowdown_p99_p0", "p99 of FCT / ideal, priority 0", 1, 1.0),
+        ("fct_mean_s", "mean FCT, s", 2, 1.0),
+        ("flows_completed", "flows completed", 1, 1.0),
+        ("occupancy_p99", "p99 of occupancy, %", 1, 100.0),
+        ("queue_mean_packets", "queues, packets", 0, 1.0),
+        ("ping_mean_ms", "ping, ms", 1, 1.0),
+    )
+    rows = []
+    for size in sizes:
+        for scheme in runs.values("scheme"):
+            own, cells = runs.where(scheme=scheme, size=size), [f"{size:g}", scheme]
+            for name, _, digits, scale in measures:
+                values = np.array([value for value in own.by_seed(name).values() if np.isfinite(value)])
+                if not len(values):
+                    cells.append("-")
+                    continue
+                mean, low, high = stats.mean_interval(scale * values)
+                half = f" ± {(high - low) / 2:.{digits}f}" if np.isfinite(high) else ""
+                cells.append(f"{mean:.{digits}f}{half}")
+            rows.append(cells)
+    return markdown_table(["size", "scheme", *(title for _, title, _, _ in measures)], rows)
+
+
+def _about_delay(runs: Runs, schemes: Sequence[str]) -> list[list[str]]:
+    """Claims about every scheme: how the delay of pings grows with the buffer and with the load."""
+    rows = []
+    for text, column in (("more delay of pings with larger buffers (11, 12)", "size"), ("and with higher loads", "load")):
+        low, high = min(runs.values(column)), max(runs.values(column))
+        cells = []
+        for scheme in schemes:
+            own = runs.where(scheme=scheme)
+            ends = [own.where(**{column: value}).by_seed("ping_mean_ms") for value in (low, high)]
+            found = interval([math.log(ends[1][seed] / ends[0][seed]) for seed in ends[0]])
+            cells.append(judged(HIGHER, found))
+        rows.append([text, f"{column} {high:g} against {low:g}", *cells])
+    return rows
+
+
+def _mean(runs: Runs, measure: str) -> float:
+    values = runs.columns[measure]
+    return float(np.nanmean(values)) if np.isfinite(values).any() else math.nan

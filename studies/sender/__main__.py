@@ -1,0 +1,5 @@
+"""`python -m studies.sender ...` is `netbuf-gym reproduce sender ...`."""
+
+from studies.command import run_as_program
+
+run_as_program("sender")

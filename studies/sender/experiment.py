@@ -1,0 +1,75 @@
+"""The experiment as an object."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from netbuf_gym.zoo.schema import FIRST_EVALUATION_SEED
+from studies.common.cells import KEYS, TEXTS
+from studies.common.experiment import Experiment, Work
+from studies.common.results import Runs
+from studies.sender.figures import draw_all
+from studies.sender.measures import MEASURES
+from studies.sender.schemes import NAMES, label
+from studies.sender.sections import SECTIONS
+from studies.sender.settings import DEFAULT_SCHEMES, DEFAULT_STUDIES, NEED_TRACES, STUDIES, Settings
+from studies.sender.work import Studies
+
+
+class SenderExperiment(Experiment[Settings]):
+    """The congestion-window agent where senders are used, beside congestion controls, a rule and bounds."""
+
+    name = Settings.experiment
+    summary = "a sender for real paths: the congestion-window agent on links, traces, outages and changing paths, beside rivals"
+    settings = Settings
+    keys = KEYS
+    texts = TEXTS
+    measures = MEASURES
+    explained = {
+        "study": "what a run is for",
+        "cell": "what differs between the study's worlds",
+        "scheme": "who plays",
+        "step": "0 of a whole run; of the first seed's series the second at which half a second ends",
+    }
+    sections = SECTIONS
+    choices = {
+        "studies": STUDIES,
+        "schemes": {"all": ""} | {scheme: label(scheme) for scheme in NAMES},
+        "agent": "named:agents",
+        "traces": "dir",
+    }
+    examples = (
+        "",
+        "agent=congestion_window/sender traces=traces",
+        "studies=[outage,delay_step] schemes=[cubic,bbr,copa] seeds=3 output=out",
+    )
+    help = ""
+
+    def work(self, settings: Settings) -> Studies:
+        """See `Experiment.work`."""
+        return Studies(settings)
+
+    def draw(self, work: Work[Any], runs: Runs, folder: Path) -> list[Path]:
+        """See `Experiment.draw`."""
+        return draw_all(runs, folder)
+
+
+def _help() -> str:
+    studies = "\n".join(f"      {name:10} {said}" for name, said in STUDIES.items())
+    others = ", ".join(name for name in NAMES if name not in DEFAULT_SCHEMES)
+    return f"""\
+  studies=[{",".join(DEFAULT_STUDIES)}]
+      and {", ".join(NEED_TRACES)}, where there are any:
+{studies}
+  schemes=[{",".join(DEFAULT_SCHEMES)}]
+      also {others}; or all
+  agent=FILE               the agent: a model.zip, a run directory or a name (netbuf-gym list agents; default: the package's
+                           {Settings.shipped}, where the scheme agent is among schemes); plays as agent
+  traces=DIR               a folder with the measured traces that docs/sender.md names, at any depth
+  seeds=5                  worlds of each cell, from first_seed={FIRST_EVALUATION_SEED} on (no agent was trained on those)
+  duration_s=null          the most that a run takes; null: what docs/sender.md says"""
+
+
+SenderExperiment.help = _help()
+SENDER = SenderExperiment()

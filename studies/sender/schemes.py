@@ -1,0 +1,58 @@
+"""Who plays: the agent, controls, rules, the best constant action, bounds that know a trace; with names and colours."""
+
+from __future__ import annotations
+
+from netbuf_gym.contenders import Contender
+from netbuf_gym.plots import COLOURS
+from netbuf_gym.rollout import contender_of as named
+from netbuf_gym.scenarios.catalogue import sender_controls
+from netbuf_gym.tasks.congestion_window import CongestionWindow
+from netbuf_gym.tasks.congestion_window.families import LATER, NO_RIVAL
+from netbuf_gym.zoo.constants import best_constant
+from studies.sender.bounds import CAUSAL, ORACLE, Bound
+
+TASK = CongestionWindow.name
+LEARNED, RULE, KEEP, CONSTANT = "agent", "queue_target", "keep", "constant"
+BOUNDS = (ORACLE, CAUSAL)
+USUAL = ("newreno", "cubic", "bbr", "vegas", "westwood", "copa")
+"""Congestion controls that play where none are named."""
+NO_CLASSIC = (*NO_RIVAL, *LATER, "qtcp")
+"""Needs what is not there; came after the comparisons; learns."""
+CLASSIC = (*USUAL, *(name for name in sender_controls("linux") if name not in (*USUAL, *NO_CLASSIC)))
+"""Of whom the best is what an agent is compared with."""
+
+_KNOWN: dict[str, tuple[str, str, str]] = {
+    LEARNED: (COLOURS[0], "-", "our agent"),
+    "newreno": (COLOURS[1], "-", "NewReno"),
+    "cubic": (COLOURS[1], "--", "CUBIC"),
+    "bbr": (COLOURS[6], "-", "BBR"),
+    "vegas": (COLOURS[2], "-", "Vegas"),
+    "westwood": (COLOURS[8], "-", "Westwood+"),
+    "copa": (COLOURS[14], "-", "Copa"),
+    RULE: (COLOURS[9], "-", "rule queue_target"),
+    KEEP: ("#bc8a5f", "--", "rule keep"),
+    CONSTANT: ("#bc8a5f", "-", "best constant action"),
+    ORACLE: (COLOURS[5], "-", "oracle"),
+    CAUSAL: (COLOURS[5], "--", "causal bound"),
+}
+_FREE = (COLOURS[3], COLOURS[4], COLOURS[7], COLOURS[11], COLOURS[12], COLOURS[13])
+STYLES = _KNOWN | {
+    name: (_FREE[at % len(_FREE)], (":", "-.")[at // len(_FREE) % 2], name)
+    for at, name in enumerate(name for name in CLASSIC if name not in _KNOWN)
+}
+"""Colour, line and name of each scheme, the same in every figure."""
+NAMES = tuple(STYLES)
+PLACES = tuple(name for name in NAMES if name not in BOUNDS)
+"""Whom claims about the agent are judged for."""
+
+
+def label(scheme: str) -> str:
+    """How figures and tables call it."""
+    return STYLES[scheme][2]
+
+
+def contender_of(scheme: str) -> Contender:
+    """Who plays under a name, but for the trained agent."""
+    if scheme in BOUNDS:
+        return Bound(scheme)
+    return named(best_constant(TASK) if scheme == CONSTANT else scheme, TASK)

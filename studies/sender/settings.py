@@ -1,0 +1,92 @@
+"""What the campaign runs: studies, schemes, the agent, traces, seeds; from the command line, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from netbuf_gym.arguments import choice, real, whole
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.zoo import library
+from netbuf_gym.zoo.schema import FIRST_EVALUATION_SEED
+from studies.common.settings import Settings as Common
+from studies.common.settings import unique
+from studies.sender.schemes import BOUNDS, CONSTANT, KEEP, LEARNED, NAMES, RULE, TASK, USUAL
+
+PPCC, GRID, START, TRACES, OUTAGE = "ppcc", "grid", "start", "traces", "outage"
+DELAY_STEP, REVERSE, RIVALS, AGENTS, ELSEWHERE = "delay_step", "reverse", "rivals", "agents", "elsewhere"
+STUDIES = {
+    PPCC: "TCP-PPCC's four scenarios: what the agent is best at must stay",
+    GRID: "1 to 1000 Mbit/s, 5 to 400 ms, 0.25 to 4 BDP of buffer, no loss to 1 %: how often a classic is better",
+    START: "1 Gbit/s and 50 ms: how long it takes to fill the link",
+    TRACES: "measured traces of LTE, 3G and 5G, beside bounds that know their capacity; needs traces=DIR",
+    OUTAGE: "10 s without service, the queue held or dropped: how long it takes to recover",
+    DELAY_STEP: "a round trip that becomes 50 ms longer or shorter",
+    REVERSE: "CUBIC on the way back, which queues the ACKs",
+    RIVALS: "one flow of CUBIC, BBR or NewReno beside: shares of the link",
+    AGENTS: "2, 4 and 8 senders of a kind, and four that join one after the other",
+    ELSEWHERE: "what these five have, on paths of other rates and round trips",
+}
+NEED_TRACES = (TRACES,)
+DEFAULT_STUDIES = tuple(name for name in STUDIES if name not in NEED_TRACES)
+DEFAULT_SCHEMES = (*USUAL, RULE, KEEP, CONSTANT, *BOUNDS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Common):
+    """A campaign; see `netbuf-gym reproduce --help`.
+
+    Attributes:
+        studies: Of `STUDIES`.
+        schemes: Of `schemes.NAMES`.
+        seeds, first_seed: How many worlds a cell has, and the first one's seed.
+        duration_s: The most that a run takes; None: what each study takes. What happens in a run happens at the same share of
+            it, so that of shorter runs all times are shorter.
+        traces: A folder of the measured traces, somewhere below it; "": none.
+        agent: File of the agent, or its run directory; "" without one.
+    """
+
+    experiment: ClassVar[str] = "sender"
+    learned: ClassVar[str] = LEARNED
+    task: ClassVar[str] = TASK
+    shipped: ClassVar[str] = library.SENDER
+    names: ClassVar[tuple[str, ...]] = NAMES
+    by_default: ClassVar[tuple[str, ...]] = DEFAULT_SCHEMES
+
+    studies: tuple[str, ...] = DEFAULT_STUDIES
+    schemes: tuple[str, ...] = DEFAULT_SCHEMES
+    seeds: int = 5
+    first_seed: int = FIRST_EVALUATION_SEED
+    duration_s: float | None = None
+    traces: str = ""
+    agent: str = ""
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "studies", unique("studies", [choice("studies", name, STUDIES) for name in self.studies]))
+        put(self, "schemes", unique("schemes", [choice("schemes", name, NAMES) for name in self.schemes]))
+        put(self, "seeds", whole("seeds", self.seeds, 1, 100_000))
+        put(self, "first_seed", whole("first_seed", self.first_seed, 0, 2**62))
+        if self.duration_s is not None:
+            put(self, "duration_s", real("duration_s", self.duration_s, 3, 3600))
+        if TRACES in self.studies and not self.traces:
+            valid = "traces=DIR, a folder with the measured traces that docs/sender.md names"
+            raise ConfigError(f"studies holds {TRACES!r}, but there is no folder of traces; valid: {valid}")
+        if self.traces and TRACES not in self.studies:
+            raise ConfigError(f"traces = {self.traces!r}, but studies has no {TRACES!r}; valid: both or neither")
+        if self.traces and not Path(self.traces).is_dir():
+            raise ConfigError(f"traces = {self.traces!r} is no folder; valid: a folder with measured traces")
+        self.require_agent()
+
+    @classmethod
+    def made(cls, given: Mapping[str, Any]) -> Settings:
+        """See `Common.made`: with traces their study is among those that nobody names."""
+        if given.get("traces") and "studies" not in given:
+            given = {**given, "studies": tuple(STUDIES)}
+        return super().made(given)
+
+    def lasting_s(self, usual_s: float) -> float:
+        """How long a run takes that usually takes so long."""
+        return usual_s if self.duration_s is None else min(usual_s, self.duration_s)

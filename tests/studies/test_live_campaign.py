@@ -1,0 +1,158 @@
+"""The comparison of the simulator with the kernel: its worlds, its runs on both, and how they are judged."""
+
+import csv
+import gzip
+import math
+from pathlib import Path
+
+import machines
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+import netbuf_gym as nb
+from netbuf_gym.cli import main
+from studies.common.campaign import Campaign
+from studies.common.results import Runs
+from studies.common.showing import described
+from studies.live import judging, schemes, worlds
+from studies.live.experiment import LIVE
+from studies.live.measures import ACTIONS, MEASURES
+from studies.live.settings import Settings
+from studies.live.work import KEYS, PLANTS, parts_of
+
+
+def quiet(done: int, total: int) -> None:
+    pass
+
+
+def test_worlds_cover_what_is_asked():
+    for task in (worlds.SENDER, worlds.RECEIVER):
+        made = [make(5.0) for make in worlds.WORLDS[task].values()]
+        assert len(made) >= 12 and sum(world.name == worlds.TRACE for world in made) == 1
+    assert len(worlds.WORLDS[worlds.SWITCH]) >= 12
+    rates, trips, queues = (np.array(column) for column in zip(*worlds.PATHS, strict=True))
+    assert (rates.min(), rates.max()) == (5, 100) and (trips.min(), trips.max()) == (10, 150)
+    assert (queues.min(), queues.max()) == (0.5, 4)
+    world = worlds.WORLDS[worlds.SENDER]["10M-40ms-1bdp"](5.0)
+    assert (world.capacity_mbps, world.propagation_rtt_ms(), world.buffer_packets, world.agents) == (10, 40, 33, 1)
+    beside = [world for name, world in worlds.WORLDS[worlds.SENDER].items() if name.startswith("cubic-")]
+    assert [world(5.0).buffer_packets for world in beside] == [33, 67, 267]
+    for make in beside:
+        agent, rival = make(5.0).flows
+        assert (rival.cc, make(5.0).agents, rival.start_s - agent.start_s) == ("cubic", 1, worlds.LATER_S)
+    for name, trips in (("longer", [40, 90]), ("shorter", [100, 50])):
+        delays = worlds.WORLDS[worlds.SENDER][name](20.0).links[0].delay_ms
+        assert delays.time_s.tolist() == [0, 5] and (delays.delay_ms + trips[0] / 2).tolist() == trips
+
+
+def test_the_simulators_runs_come_first():
+    parts = parts_of(Settings(tasks=tuple(worlds.WORLDS), worlds=2, schemes=("cubic", "naive")))
+    plants = [part.runs[0][KEYS.index("plant")] for part in parts]
+    assert list(dict.fromkeys(plants)) == ["sim", "noise", "linux"] and plants == sorted(plants, key=PLANTS.index)
+    assert "noise" not in {part.runs[0][3] for part in parts_of(Settings(worlds=1, noise_ms=0))}
+    seeds = {part.runs[0][0]: len(part.runs) for part in parts}
+    assert seeds == {worlds.SENDER: 1, worlds.RECEIVER: 1, worlds.SWITCH: 5}
+
+
+def test_actions_are_counted_by_their_places():
+    assert schemes.binned(np.array([0, 10, 10]), spaces.Discrete(12)).tolist() == [1, *[0] * 9, 2, 0]
+    assert schemes.binned(np.array([0, 23]), spaces.Discrete(24)).tolist() == [1, *[0] * 10, 1]
+    box = spaces.Box(-1.0, 1.0, (2,))
+    assert schemes.binned(np.array([[-1.0, 1.0], [0.0, 0.0]]), box).tolist() == [1, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 1]
+
+
+def runs_of(values: dict) -> Runs:
+    """Rows of utilities by (world, scheme, plant) of senders; actions all in one place."""
+    columns = {name: [] for name in (*KEYS, *MEASURES)}
+    for (world, scheme, plant), utility in values.items():
+        row = dict.fromkeys(MEASURES, math.nan) | dict.fromkeys(ACTIONS, 0.0) | {"utility": utility}
+        row[ACTIONS[3 if plant == "sim" else 4]] = 1.0
+        row |= {"task": worlds.SENDER, "world": world, "scheme": scheme, "plant": plant, "seed": 1}
+        for name, column in columns.items():
+            column.append(row[name])
+    return Runs("", {name: np.array(column) for name, column in columns.items()}, KEYS, tuple(MEASURES))
+
+
+def test_cells_agree_within_a_tenth_or_two_hundredths():
+    values = {
+        ("a", "cubic", "sim"): -1.0, ("a", "cubic", "linux"): -1.09,
+        ("b", "cubic", "sim"): -1.0, ("b", "cubic", "linux"): -1.11,
+        ("c", "cubic", "sim"): -0.01, ("c", "cubic", "linux"): -0.029,
+        ("d", "cubic", "sim"): -0.01, ("d", "cubic", "linux"): 0.011,
+    }  # fmt: skip
+    cells = judging.cells_of(runs_of(values))
+    assert [cell.within for cell in cells] == [True, False, True, False]
+    assert [cell.distance for cell in cells] == [1.0] * 4
+    assert "2 of 4" in judging.summary_table(cells)
+    assert [line.split("|")[1].strip() for line in judging.outside_table(cells).splitlines()[2:]] == ["b", "d"]
+
+
+def test_a_hosts_noise_is_judged_beside():
+    values = {("a", "bbr", "sim"): -0.1, ("a", "bbr", "noise"): -0.15, ("a", "bbr", "linux"): -0.16}
+    (cell,) = judging.cells_of(runs_of(values))
+    assert not cell.within and cell.within_noise
+    assert "| 0 of 1 | 1 of 1 |" in judging.summary_table([cell]) and "-0.150" in judging.outside_table([cell])
+
+
+def test_noise_delays_every_packet_of_every_link():
+    world = worlds.WORLDS[worlds.SENDER]["10M-40ms-1bdp"](5.0).with_senders(["cubic"])
+    rtt = [nb.simulate(one, seed=1).flows[0].rtt_mean_ms for one in (world, worlds.noisy(world, 1.0))]
+    assert all(link.jitter.scale_ms == 1.0 for link in worlds.noisy(world, 1.0).links) and rtt[1] > rtt[0]
+
+
+def test_every_contender_may_be_asked_for():
+    settings = Settings.made({"schemes": ("all",)})
+    assert settings.schemes == schemes.NAMES and "schemes" in settings.command()
+
+
+def test_an_order_that_is_lost_is_named():
+    values = {
+        ("a", "agent", "sim"): -0.1, ("a", "agent", "linux"): -0.1,
+        ("a", "cubic", "sim"): -0.2, ("a", "cubic", "linux"): -0.05,
+        ("a", "bbr", "sim"): -0.11, ("a", "bbr", "linux"): -0.3,
+    }  # fmt: skip
+    pairs = judging.pairs_of(judging.cells_of(runs_of(values)))
+    assert {(pair.better, pair.worse): pair.kept for pair in pairs} == {("agent", "cubic"): False, ("bbr", "cubic"): False}
+    said = judging.order_said(judging.cells_of(runs_of(values)))
+    assert "Of 2 pairs" in said and "0 have the same order" in said
+
+
+def test_the_order_of_switches_is_that_of_slowdowns_and_the_pages():
+    folder = Path(__file__).resolve().parents[2] / "docs"
+    table = gzip.decompress((folder / "figures" / "live" / "means-queue_threshold.csv.gz").read_bytes()).decode()
+    rows = list(csv.DictReader(table.splitlines()[1:]))
+    plants = {plant: {(row["world"], row["scheme"]): float(row["slowdown_mean"]) for row in rows if row["plant"] == plant}
+              for plant in ("sim", "linux")}  # fmt: skip
+    cells = [judging.Cell(worlds.SWITCH, *key, one, np.nan, plants["linux"][key], np.nan) for key, one in plants["sim"].items()]
+    pairs = judging.pairs_of(cells)
+    assert all(plants["sim"][one.world, one.better] < 0.981 * plants["sim"][one.world, one.worse] for one in pairs)
+    page = (folder / "live.md").read_text()
+    for line in judging.order_said(cells).splitlines():
+        assert line.rsplit("|", 3)[0] in page  # but for the differences, which are of means to four digits here
+
+
+@pytest.mark.slow
+def test_both_plants_in_one_campaign(tmp_path):
+    machines.needs_live_worlds()
+    settings = Settings(tasks=(worlds.SENDER,), schemes=("cubic", "queue_target"), worlds=1, duration_s=2.0)
+    campaign = Campaign(LIVE, settings, tmp_path / "out", jobs=2)
+    runs = LIVE.read(campaign.run(quiet))
+    assert len(runs) == 6 and np.isfinite(runs.columns["utility"]).all()
+    live = runs.where(plant="linux").columns
+    assert (live["late_p50_ms"] >= 0).all() and (np.abs(live["rate_error"]) < 0.01).all()
+    shares = np.array([runs.where(scheme="queue_target").columns[name] for name in ACTIONS])
+    np.testing.assert_allclose(shares.sum(axis=0), 1.0)
+    assert described(tmp_path / "out")["begun"][:2] == "20"
+    drawn = campaign.draw(tmp_path / "out" / "figures")
+    assert [path.name for path in drawn] == ["cells_congestion_window.png"]
+    page = LIVE.sections[worlds.SENDER](tmp_path / "out", tmp_path)
+    assert "of 2 cells are within tolerance" in page and "ms late at the median" in page
+
+
+@pytest.mark.parametrize(
+    "words", ["tasks=[kettle]", "worlds=0", "duration_s=0", "repeats=0", "duration_s=900", "schemes=[agent] sender=none.zip"]
+)
+def test_bad_settings_are_refused(words, capsys):
+    assert main(["reproduce", "live", *words.split()]) == 2
+    assert "valid:" in capsys.readouterr().err

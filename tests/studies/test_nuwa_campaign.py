@@ -1,0 +1,230 @@
+"""Nuwa's campaign: its studies, their worlds, what is refused, and that it goes on."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+from netbuf_gym import traces
+from netbuf_gym.cli import main
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.traces.types import DeliveryTrace, RateTrace
+from netbuf_gym.zoo import library
+from studies.common.campaign import Campaign
+from studies.nuwa import claims, schemes, studies, worlds
+from studies.nuwa.experiment import NUWA
+from studies.nuwa.settings import DEFAULT_STUDIES, STUDIES, Settings
+from studies.nuwa.work import parts_of
+from studies.rlbm.experiment import RLBM
+
+SEED = 1_000_000
+
+
+def tiny(output, **changes) -> Campaign:
+    values = {"studies": ("mobile",), "schemes": ("cubic", "nuwa_k7"), "seeds": 2, "duration_s": 3.0} | changes
+    return Campaign(NUWA, Settings(**values), output, jobs=2)
+
+
+def quiet(done: int, total: int) -> None:
+    pass
+
+
+@pytest.mark.slow
+def test_a_row_a_run(tmp_path):
+    campaign = tiny(
+        tmp_path, studies=("mobile", "networks", "change"), networks=("wifi",), schemes=("cubic", "nuwa_k2", "nuwa_k3")
+    )
+    runs = NUWA.read(campaign.run(quiet))
+    # the two mobile networks, Wi-Fi without the extra gain, and six speeds of change at two rates
+    assert len(runs) == campaign.runs == 2 * (2 * 3 + 1 * 2 + 12 * 3)
+    assert runs.comment.endswith("netbuf-gym reproduce nuwa studies=[mobile,networks,change] schemes=[cubic,nuwa_k2,nuwa_k3]"
+                                 " networks=[wifi] seeds=2 duration_s=3")  # fmt: skip
+    column = runs.columns
+    assert (column["data_mb"] > 0).all() and (column["share"] < 1.1).all() and (column["queue_delay_mean_ms"] > 0).all()
+    np.testing.assert_allclose(column["goodput_mbps"] * 3 / 8, column["data_mb"], rtol=1e-6)
+    assert ((column["utility"] > -1.5) & (column["utility"] < 1)).all() and (column["rtt_mean_ms"] > worlds.RTT_MS).all()
+    assert np.isnan(column["jain"]).all() and np.isnan(column["step"]).all()
+
+
+def test_every_scheme_meets_the_same_world(tmp_path):
+    settings = Settings(duration_s=2.0)
+    for name in DEFAULT_STUDIES:
+        study = studies.ALL[name]
+        cell = study.cells(settings)[0]
+        first, again, other = (study.scenarios(settings, cell, [seed])[0] for seed in (SEED, SEED, SEED + 1))
+        assert first.scenario == again.scenario and first.seed == again.seed
+        assert first.scenario != other.scenario
+
+
+def test_it_goes_on_where_it_was_interrupted(tmp_path):
+    whole = tiny(tmp_path / "whole").run(quiet).read_text()
+
+    def stop(done: int, total: int) -> None:
+        if done >= total // 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tiny(tmp_path / "out").run(stop)
+    assert os.listdir(tmp_path / "out" / "parts")
+    assert tiny(tmp_path / "out").run(quiet).read_text() == whole
+
+
+def test_the_grid_has_two_queues(tmp_path):
+    settings = Settings(studies=("grid",), seeds=1, duration_s=3.0)
+    study = studies.ALL["grid"]
+    assert len(study.cells(settings)) == 9
+    world = study.scenarios(settings, "far-20", [SEED])[0].scenario
+    assert world.base_rtt_ms(0) == pytest.approx(worlds.DISTANCES_MS["far"] + worlds.RADIO_MS, abs=2)
+    assert world.links[0].rate_mbps == 20
+    row = study.play(schemes.contender_of("cubic"), settings, "far-20", [SEED])[0]
+    assert row["rtt_mean_ms"] == pytest.approx(
+        worlds.DISTANCES_MS["far"] + worlds.RADIO_MS + row["queue_delay_mean_ms"], rel=0.25
+    )
+
+
+@pytest.mark.parametrize("rate", worlds.MEANS_MBPS)
+@pytest.mark.parametrize("mean_s", worlds.SPEEDS_S)
+def test_links_change_as_fast_as_they_are_to(mean_s, rate):
+    cell = worlds.jumping_cell(rate, mean_s)
+    assert worlds.speed_of(cell) == (rate, mean_s)
+    trace = worlds.jumping(cell, SEED, 200 * mean_s).links[0].trace
+    assert set(trace.rate_mbps) == {0.4 * rate, 1.6 * rate} and (np.diff(trace.rate_mbps) != 0).all()
+    assert np.diff(trace.time_s).mean() == pytest.approx(mean_s, rel=0.3)
+
+
+def test_flows_join_one_by_one(tmp_path):
+    runs = NUWA.read(tiny(tmp_path, studies=("fairness",), duration_s=50.0, seeds=1).run(quiet))
+    assert runs.values("network") == [worlds.OWN, worlds.WITH_CUBIC]
+    columns = runs.columns
+    assert (columns["goodput_mbps"] > 7).all() and ((columns["jain"] > 0.25) & (columns["jain"] <= 1)).all()
+    assert np.isnan(columns["data_mb"]).all()
+    cubic = runs.where(scheme="cubic")
+    np.testing.assert_allclose(cubic.columns["jain"][0], cubic.columns["jain"][1])  # CUBIC with CUBIC is CUBIC alone
+
+
+@pytest.mark.slow
+def test_what_video_clients_take_links_for(tmp_path):
+    campaign = tiny(tmp_path, studies=("video",), schemes=("cubic", "nuwa_k7", "vegas"), duration_s=40.0, seeds=2)
+    runs = NUWA.read(campaign.run(quiet))
+    assert set(runs.values("scheme")) == {"cubic", "nuwa_k7"} and len(runs) == 2 * 2 * 6
+    steered, plain = (runs.where(scheme=scheme).columns for scheme in ("nuwa_k7", "cubic"))
+    assert np.isfinite(steered["window_off"]).all() and np.isnan(plain["window_off"]).all()
+    even = runs.where(network="24mbps-rate").columns
+    assert (even["estimate_off"] < 0.15).all() and (even["bitrate_mbps"] > 10).all() and (even["stalled_share"] == 0).all()
+    np.testing.assert_allclose(np.abs(even["estimate_ratio"] - 1), even["estimate_off"], atol=0.05)
+    said = claims.watched_table(runs)
+    assert said.count("Nuwa, k = 7") == 6 and "CUBIC |" not in said.replace("CUBIC's", "")
+    assert [path.stem for path in campaign.draw(tmp_path / "figures")] == ["video"]
+
+
+@pytest.mark.slow
+def test_the_command_draws_and_prints_its_settings(tmp_path, capsys):
+    words = ["schemes=[cubic,nuwa_k1,nuwa_paper_k7]", "seeds=2", "duration_s=3", f"output={tmp_path / 'out'}", "jobs=2"]
+    assert main(["reproduce", "nuwa", "studies=[mobile,networks,grid,change]", "networks=[4g]", *words]) == 0
+    drawn = {path.stem for path in (tmp_path / "out" / "figures").iterdir()}
+    assert drawn >= {
+        "mobile_bars",
+        "mobile_scatter",
+        "gain_boxes",
+        "robustness_5g",
+        "gain_series_4g",
+        "networks",
+        "grid",
+        "change",
+    }
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in (tmp_path / "out" / "figures").iterdir())
+    capsys.readouterr()
+    assert main(["reproduce", "nuwa", "--cfg", "job", "studies=[grid]"]) == 0
+    assert 'studies: ["grid"]' in capsys.readouterr().out.splitlines()
+    assert json.loads((tmp_path / "out" / "campaign.json").read_text())["columns"]["step"]
+
+
+def folder_of_traces(folder, rates=(3.0, 12.0)):
+    for network in worlds.MOBILE:
+        (folder / network).mkdir(parents=True)
+        traces.write(RateTrace([0, 4], list(rates), 8.0), folder / network / "one.csv")
+    return folder
+
+
+def test_real_traces_take_the_place_of_generated_ones(tmp_path, capsys):
+    folder = folder_of_traces(tmp_path / "mine")
+    settings = Settings(traces=str(folder))
+    for network in worlds.MOBILE:
+        trace = worlds.trace_of(settings, network, SEED, 60.0)
+        assert set(trace.rate_mbps) <= {3.0, 12.0} and trace.mean_mbps() == pytest.approx(7.5, rel=0.01)
+    assert worlds.trace_of(settings, "4g", SEED, 60.0) != worlds.trace_of(settings, "4g", SEED + 1, 60.0)  # begun elsewhere
+    assert worlds.trace_of(settings, "wifi", SEED, 9.0) == worlds.trace_of(Settings(), "wifi", SEED, 9.0)
+    tiny(tmp_path / "out", traces=str(folder)).run(quiet)
+    (folder / "5g" / "one.csv").write_text("time_s,mbps\n0,5\n1,6\n")
+    worlds._read.cache_clear()
+    with pytest.raises(ConfigError, match="was begun with another file as the traces"):
+        tiny(tmp_path / "out", traces=str(folder))
+    (folder / "4g" / "one.csv").unlink()
+    worlds._files.cache_clear()
+    assert main(["reproduce", "nuwa", f"traces={folder}", f"output={tmp_path / 'other'}"]) == 2
+    assert "4g holds no file; valid: a folder with folders 4g and 5g of traces" in capsys.readouterr().err
+
+
+def test_a_trace_turned_is_the_same_trace_later():
+    deliveries = DeliveryTrace([1, 5, 5, 9, 20])
+    turned = worlds.turned(deliveries, 0.006)
+    assert turned.time_ms.tolist() == [3, 14, 15, 19, 19] and turned.period_ms == 20
+    rates = RateTrace([0, 2, 5], [1.0, 2.0, 3.0], 8.0)
+    turned = worlds.turned(rates, 3.5)
+    at = np.linspace(0, 7.99, 50)
+    np.testing.assert_array_equal(turned.rate_at_mbps(at), rates.rate_at_mbps(at + 3.5))
+
+
+@pytest.mark.parametrize(
+    "argument, message",
+    [
+        ("studies=[table]", "studies = 'table' is unknown; valid: mobile, networks"),
+        ("studies=[video] schemes=[vegas]", "studies holds 'video', in which none of the schemes plays; valid there: nuwa_rl,"),
+        ("schemes=[nuwa_k4]", "schemes = 'nuwa_k4' is unknown"),
+        ("schemes=[nuwa_rl]", "schemes holds 'nuwa_rl', but there is no agent"),
+        ("networks=[3g]", "networks = '3g' is unknown; valid: wired, wifi, 4g, 5g"),
+        ("duration_s=0", "duration_s = 0.0 is out of range"),
+        ("duration_s=[1]", "duration_s = [1] is not a number"),
+        ("algorithms=[sac]", "algorithms = 'sac' is unknown; did you mean 'a2c'? valid: a2c, dqn, ppo, ppo_lstm"),
+        ("steps=3", "steps = 3 is out of range"),
+        ("training_seeds=0", "training_seeds = 0 is out of range"),
+        ("traces=/nowhere", "/nowhere/4g holds no file"),
+        ("traces=/nowhere studies=[grid]", "/nowhere/5g holds no file"),
+        ("traces=/nowhere studies=[video]", "/nowhere/4g holds no file"),
+        *[
+            (f"traces=/nowhere {words}", "traces = '/nowhere' has no effect: ")
+            for words in ("studies=[learning]", "studies=[change]", "studies=[networks] networks=[wired,wifi]")
+        ],
+        (
+            "traces=/nowhere studies=[fairness] schemes=[cubic]",
+            "traces = '/nowhere' has no effect: studies=[fairness] has no 4g or 5g link; valid with any of the studies mobile,"
+            " networks, grid, video (networks: with 4g or 5g among networks=)",
+        ),
+        ("traffic=default", "argument 'traffic=default' is unknown; did you mean 'traces='? valid: studies="),
+    ],
+)
+def test_bad_arguments(tmp_path, capsys, argument, message, monkeypatch):
+    monkeypatch.setattr(Settings, "bundled", classmethod(lambda cls, key="agent": ""))
+    assert main(["reproduce", "nuwa", *argument.split(), f"output={tmp_path / 'out'}"]) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("experiment", [NUWA, RLBM])
+def test_the_trained_agent_by_default_is_one_that_is_shipped(experiment, capsys):
+    settings = experiment.settings
+    assert settings.shipped in library.names() and settings.shipped.startswith(f"{settings.task}/")
+    assert experiment.parse([f"schemes=[{settings.learned}]"]).settings.agent.endswith(f"{settings.shipped}/model.zip")
+    assert main(["reproduce", experiment.name, "--help"]) == 0
+    assert f"{settings.shipped}, which comes with the package" in capsys.readouterr().out
+
+
+def test_the_default_is_all_but_training():
+    settings = NUWA.parse([]).settings
+    assert settings.command() == "netbuf-gym reproduce nuwa" and set(settings.studies) == set(STUDIES) - {"learning"}
+    parts = parts_of(settings)
+    assert {part.runs[0][0] for part in parts} == set(DEFAULT_STUDIES)
+    assert len({part.name for part in parts}) == len(parts)
+    assert NUWA.parse(["duration_s=null"]).settings == settings

@@ -1,0 +1,197 @@
+"""The judging of receiver agents (studies/receiver): paired intervals, claims, and what breaks paths."""
+
+import csv
+import json
+import math
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+from netbuf_gym import traces
+from netbuf_gym.traces import RateTrace
+
+
+def rows_of(figures, units=20):
+    """Rows of contenders whose utility, share and queueing are these, the unit's own part being common to all."""
+    generator, rows = np.random.default_rng(1), []
+    for unit in range(units):
+        common = generator.normal()
+        for buffer in ("1 BDP", "4 BDP"):
+            for name, (utility, share, queue) in figures.items():
+                noise = 0.01 * generator.normal()
+                rows.append(
+                    {"network": "4g", "trace": f"t{unit % 5}", "start_s": 0.0, "seed": unit, "rtt_ms": 40.0, "buffer": buffer}
+                    | {"contender": name, "utility": utility + common + noise, "share": share + noise / 10, "data_mb": 5.0}
+                    | {"queue_delay_mean_ms": queue, "queue_delay_p95_ms": queue, "loss_rate": 0.0}
+                )
+    return rows
+
+
+def claims_of(figures):
+    from studies.receiver.claims import verdict
+
+    return verdict(rows_of(figures))["networks"]["4g"]["claims"]["all"]
+
+
+def test_margins_are_paired():
+    from studies.receiver.claims import Table, difference
+
+    table = Table(rows_of({"agent": (0.60, 0.9, 10), "cubic": (0.58, 0.9, 90), "bbr": (0.60, 0.9, 10)}))
+    margin = table.compared("utility", "cubic", difference)
+    assert margin.low > 0.01 and margin.high < 0.03  # though units differ by 1
+    assert margin.low < margin.mean < margin.high
+    even = table.compared("utility", "bbr", difference)
+    assert even.low < 0 < even.high
+    by_trace = table.compared("utility", "cubic", difference, by_trace=True)
+    assert by_trace.mean == margin.mean and by_trace != margin
+
+
+def test_utility_must_be_above_every_other():
+    good = claims_of({"agent": (0.6, 0.9, 10), "cubic": (0.5, 0.9, 90), "keep": (0.5, 0.9, 10)})
+    assert good["utility"] == {"holds": True, "not beaten": []}
+    bad = claims_of({"agent": (0.6, 0.9, 10), "cubic": (0.5, 0.9, 90), "keep": (0.6, 0.9, 10)})
+    assert bad["utility"] == {"holds": False, "not beaten": ["keep"]}
+
+
+def test_of_constant_actions_the_best_is_met():
+    from studies.receiver.claims import Table, without_constants
+
+    table = Table(rows_of({"agent": (0.6, 0.9, 10), "constant_0": (0.1, 0.5, 5), "constant_1": (0.7, 0.9, 5)}))
+    assert without_constants(table) == ["agent", "constant_1"]
+
+
+@pytest.mark.parametrize(
+    "agent, other, name, holds",
+    [
+        ((0.95, 10.0), (0.85, 10.1), "vegas", True),  # 10 % more data at no more queueing
+        ((0.95, 10.2), (0.85, 10.1), "vegas", False),
+        ((0.92, 10.0), (0.85, 10.1), "vegas", False),
+        ((0.86, 7.0), (0.85, 10.1), "vegas", True),  # 30 % less queueing at no less data
+        ((0.86, 7.2), (0.85, 10.1), "vegas", False),
+        ((0.83, 7.0), (0.85, 10.1), "vegas", False),
+        ((0.90, 90.0), (0.85, 80.0), "cubic", True),  # 4 % more data
+        ((0.87, 41.0), (0.85, 80.0), "cubic", False),
+        ((0.93, 39.0), (0.97, 80.0), "cubic", True),  # no less than 95 % of it at under half of its queueing
+        ((0.91, 39.0), (0.97, 80.0), "cubic", False),
+        ((0.93, 41.0), (0.97, 80.0), "cubic", False),
+    ],
+)
+def test_claims_are_what_is_asked(agent, other, name, holds):
+    found = claims_of({"agent": (0.6, *agent), name: (0.5, *other)})[name]
+    assert found["holds"] is holds
+    assert found["data"][0] == pytest.approx(agent[0] / other[0], rel=0.01)
+
+
+def trial_of(test, rates, variant="queue hold", reference=None):
+    """A trial in which these arrive: Mbit/s of each 100 ms, of one flow after the other."""
+    from studies.receiver.survival import Trial
+
+    class World:
+        flows = [None] * len(rates)
+        duration_s = len(rates[0]) / 10
+
+    trial = Trial(test, variant, 10.0, 40.0, "1 BDP", World(), agents=len(rates), reference=reference)
+    arrived = [np.cumsum(np.array(rate) * 1e6 / 8 / 10) for rate in rates]
+    for k in range(len(rates[0])):
+        own = [float(one[k]) for one in arrived]
+        trial.record.append([(k + 1) / 10, *own, *own, 0.01 * k, k])
+    return trial
+
+
+def outage(late_s, after):
+    """10 Mbit/s, nothing from 20 s to 30 s and `late_s` more, then this rate for 2 s, and all of it."""
+    rate = np.full(600, 10.0)
+    rate[200 : 300 + round(late_s * 10)] = 0
+    begin = 300 + round(late_s * 10)
+    rate[begin : begin + 40] = after
+    return [rate]
+
+
+@pytest.mark.parametrize(
+    "late_s, after, variant, passes",
+    [
+        (0.0, 9.0, "queue hold", True),
+        (1.5, 9.0, "queue hold", True),
+        (2.5, 9.0, "queue hold", False),
+        (2.5, 9.0, "queue drop", True),  # its time begins with the first delivery
+        (0.0, 5.0, "queue hold", False),
+        (0.0, 5.0, "queue drop", False),
+    ],
+)
+def test_recovery_is_counted_from_the_return_or_from_the_first_delivery(late_s, after, variant, passes):
+    from studies.receiver.survival import measured
+
+    assert measured(trial_of("outage", outage(late_s, after), variant))["passes"] is passes
+
+
+def test_what_never_comes_back_fails():
+    from studies.receiver.survival import measured
+
+    rate = np.full(600, 10.0)
+    rate[200:] = 0
+    for variant in ("queue hold", "queue drop"):
+        found = measured(trial_of("outage", [rate], variant))
+        assert found["passes"] is False and found["value"] == math.inf
+
+
+def test_steps_ways_back_and_fairness_are_measured():
+    from studies.receiver.survival import measured
+
+    rate = np.full(600, 10.0)
+    rate[250:] = 8.9
+    step = measured(trial_of("delay step", [rate]))
+    assert step["value"] == pytest.approx(0.89) and step["passes"] is False
+    back = measured(trial_of("way back", [rate], reference=trial_of("", [np.full(600, 11.0)])))
+    assert back["value"] == pytest.approx((10 * 15 + 8.9 * 15) / 30 / 11, rel=1e-3) and back["passes"] is True
+    shares = np.zeros((2, 400))
+    shares[0, :], shares[0, 200:], shares[1, 200:] = 10.0, 7.0, 3.0
+    fair = measured(trial_of("fairness", shares))
+    assert fair["value"] == pytest.approx(100 / (2 * 58), rel=1e-3) and fair["passes"] is False
+    assert measured(trial_of("beside", [rate, rate]))["passes"] is None
+
+
+def test_the_command_writes_what_it_says(tmp_path, capsys):
+    from studies.receiver import agent
+
+    folder, out = tmp_path / "traces", tmp_path / "out"
+    folder.mkdir()
+    traces.write(RateTrace([0.0, 30.0], [4.0, 2.0], 60.0), folder / "a.csv")
+    traces.write(traces.generate("4g", duration_s=60, seed=1, mean_mbps=3), folder / "b.down")
+    named = ["--contenders", "cubic", "nuwa_k2", "keep", "no_such_control", "--no-constants"]
+    status = agent.main(
+        ["constant:5", "--traces", str(folder), "--networks", "--seeds", "1", *named, "--out", str(out)]
+    )
+    printed = capsys.readouterr().out
+    assert status == 0 and printed == (out / "tables.md").read_text()
+    assert "This build lacks no_such_control." in printed and "2 traces, 2 units, 6 worlds" in printed
+    first, *rest = (out / "worlds.csv").read_text().split("\n")
+    assert first.startswith("# python -m studies.receiver agent") and " cores, " in first
+    rows = list(csv.DictReader(rest))
+    assert len(rows) == 2 * 3 * 4 and {row["contender"] for row in rows} == {"agent", "cubic", "nuwa_k2", "keep"}
+    verdict = json.loads((out / "verdict.json").read_text())
+    means = verdict["networks"]["traces"]["means"]["all"]
+    assert means["agent"] == means["keep"] and means["agent"]["utility"] > means["cubic"]["utility"]
+    assert agent.main(["constant:5", "--traces", str(tmp_path / "nowhere")]) == 2
+    assert "nowhere" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_what_breaks_paths_is_run():
+    from studies.receiver import agent, survival
+
+    survival.SIZES["tiny"] = {"rate_mbps": (5,), "rtt_ms": (40,), "buffer": ("4 BDP",), "agents": (2,)}
+    try:
+        players, env, _ = agent.contenders("constant:6", ["nuwa_k2"], constants=False)
+        rows = survival.run(players, env, "tiny")
+    finally:
+        del survival.SIZES["tiny"]
+    assert len(rows) == 2 * 9
+    assert {(row["test"], row["variant"]) for row in rows} >= {
+        ("outage", "queue hold"),
+        ("fairness", "2 flows"),
+        ("beside", "bbr"),
+    }
+    assert all(row["passes"] for row in rows if row["test"] in ("outage", "delay step", "fairness"))
+    assert all(0 <= row["share"] <= 1.01 for row in rows)

@@ -1,0 +1,100 @@
+"""Trained agents in the campaign and in the comparison."""
+
+import numpy as np
+import pytest
+
+from netbuf_gym.cli import main
+from studies.rlbm import compare
+from studies.rlbm.experiment import RLBM
+
+TINY = [
+    "algo.num_envs=4",
+    "algo.kwargs.n_steps=8",
+    "algo.kwargs.batch_size=16",
+    "scenario.kwargs.duration_s=2",
+    "stagger_steps=0",
+    "total_timesteps=64",
+    "progress=false",
+    "tensorboard=false",
+]
+GRID = ["sizes=[50]", "loads=[0.5]", "seeds=2", "duration_s=3", "jobs=2"]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """Run directories of tiny agents, by environment and algorithm."""
+    from netbuf_gym.zoo.train import train
+
+    folder, found = tmp_path_factory.mktemp("trained"), {}
+    jobs = {
+        "ppo": ["env=queue_threshold"],
+        "window": ["env=congestion_window", "scenario=ppcc/4"],
+    }
+    for name, overrides in jobs.items():
+        train([*overrides, *TINY, f"run_dir={folder / name}"])
+        found[name] = folder / name
+    return found
+
+
+@pytest.mark.slow
+def test_an_agent_runs_beside_the_schemes(trained, tmp_path):
+    arguments = [*GRID, "intervals=[0.05,0.1]", f"agent={trained['ppo'] / 'model.zip'}", "figures=false"]
+    for number, traffic in enumerate(("default", "thesis-code")):
+        output = tmp_path / str(number)
+        assert main(["reproduce", "rlbm", *arguments, f"traffic={traffic}", f"output={output}"]) == 0
+        runs = RLBM.read(output / "runs.csv")
+        assert runs.values("scheme") == ["naive", "sophisticated", "dt", "abm", "random", "rlbm"]
+        own = runs.where(scheme="rlbm")
+        assert len(own) == 2 * 2 + 2 and set(own.columns["interval_s"]) == {0.05, 0.1}
+        for column in ("flows_started_p0", "flows_started_p1"):
+            naive = runs.where(scheme="naive", cc="cubic").columns[column]
+            assert (own.where(cc="cubic", interval_s=0.1).columns[column] == naive).all()
+
+
+def test_another_file_in_the_agents_place_is_refused(trained, tmp_path, capsys):
+    model, output = tmp_path / "model.zip", tmp_path / "out"
+    model.write_bytes((trained["ppo"] / "model.zip").read_bytes())
+    arguments = ["reproduce", "rlbm", *GRID, "schemes=[rlbm]", "intervals=[]", f"agent={model}", f"output={output}"]
+    assert main([*arguments, "figures=false"]) == 0
+    model.write_bytes((trained["ppo"] / "model.zip").read_bytes() + b"\0")
+    assert main([*arguments, "figures=false"]) == 2
+    assert "was begun with another file as the agent" in capsys.readouterr().err
+
+
+def test_an_agent_of_another_task_is_refused(trained, tmp_path, capsys):
+    assert main(["reproduce", "rlbm", *GRID, f"agent={trained['window']}", f"output={tmp_path / 'out'}"]) == 2
+    assert "valid: an agent for queue_threshold" in capsys.readouterr().err
+
+
+def test_the_comparison_is_of_the_agent(trained, tmp_path, capsys):
+    schemes = "schemes=[rlbm,naive,random]"
+    assert compare.main([schemes, *GRID, f"agent={trained['ppo']}", f"output={tmp_path}"]) == 0
+    out = capsys.readouterr().out
+    assert "**rlbm against naive**" in out and "p99 of rlbm minus this" in out
+
+
+def test_the_agent_decides_as_in_its_environment(trained):
+    """The campaign's run and the environment's are one, to the last bit."""
+    from netbuf_gym.zoo import checkpoint, models
+    from studies.rlbm.contenders import contender_of, play
+    from studies.rlbm.settings import Settings
+
+    path = trained["ppo"] / "model.zip"
+    settings = Settings(traffic="default", schemes=("rlbm",), agent=str(path), duration_s=5.0)
+    scenario, seen = settings.scenario("cubic", 100, 0.8), {}
+    agent = contender_of("rlbm", settings)
+    worlds = [(scenario, 7), (scenario, 8)]
+    play(agent, worlds, lambda view, _: seen.update({view.index: view.simulated.switch_stats()}), 0.1)
+
+    saved = checkpoint.read(path)
+    spec = {"name": "rlbm/default", "cc": "cubic", "queue_packets": 100, "load": 0.8, "duration_s": 5.0}
+    adapter = models.make_env(saved.env["id"], 1, 1, saved.env["kwargs"] | {"scenario": spec})
+    observation, _ = adapter.env.reset(seed=[8])
+    engine = adapter.env.unwrapped.engine
+    policy = agent.start(engine.task, [8])
+    for _ in range(49):
+        action, _ = policy(observation, None, np.zeros(1, bool))
+        observation, *_ = adapter.env.step(action)
+    action, _ = policy(observation, None, np.zeros(1, bool))
+    engine.decide(engine.task.check_actions(action, 1))
+    assert engine.plant.world(0).switch_stats() == seen[1]
