@@ -1,6 +1,6 @@
 """Tables of pages that are made from what the code is: between `<!-- table: NAME -->` and `<!-- end of table -->`.
 
-NAME is `environments`, `commands`, `suites`, `spaces TASK`, `features TASK RECIPE`, `telemetry TASK`, or `files to write`, which
+NAME is `environments`, `commands`, `suites`, `spaces TASK`, `features TASK RECIPE`, `telemetry TASK` or `files to write`, which
 is made from the page itself. `netbuf-gym results pages` renews them in the repository, the site's build in what it shows.
 """
 

@@ -15,7 +15,7 @@ Of a run with `snapshots` the one that does best in `validation_seeds` (48) worl
 is trained on) is kept, as best.zip in the run's folder; of others the last model.
 
 Writes model.zip (the seed that does best on the suite that the task chooses on, or else in validation worlds), config.yaml,
-metrics.json and card.md into `out`; the table of all agents in zoo/README.md comes from `python -m netbuf_gym.zoo.tables`.
+metrics.json and card.md into `out`; `netbuf-gym results make` then plays its rows, and `results pages` writes them into the card.
 """
 
 from __future__ import annotations
@@ -332,6 +332,8 @@ def _card(plan: Plan, saved: checkpoint.Saved, metrics: dict[str, Any]) -> str:
         *(f"* {line}" for line in plan.measures.said(plan.measures.columns)),
         "",
     ]
+    begin = f"<!-- results: card {plan.task}/{plan.out.name} -->"
+    lines += [f"## Suite `v1/{plan.task}`", "", begin, "Not played yet.", "<!-- end of results -->", ""]
     if "cards" in metrics:
         lines += on_suites.card(metrics["cards"], metrics["kept_seed"])
     columns = plan.measures.columns

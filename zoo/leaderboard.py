@@ -73,13 +73,11 @@ def table(task: str, standing: Sequence[scoring.Standing]) -> str:
     """Everybody of a task in a Markdown table; agents that do not surely beat the best constant are marked so."""
     made, price = [], get(task).measures.price
     for place, one in enumerate(standing, 1):
-        bold = "**" if one.role == scoring.AGENT else ""
-        mark = (f" {NOT_BETTER}" if one.behind_constant else "") + (f" {STALE}" if is_stale(one) else "")
         improvement = f"{one.improvement.mean:.2f} [{one.improvement.low:.2f}, {one.improvement.high:.2f}]"
         made.append(
             [
                 str(place),
-                f"{bold}{one.name}{bold}{mark}",
+                _marked_name(one),
                 one.role,
                 str(one.middle),
                 improvement if one.over_heuristic else "the best rule",
@@ -98,10 +96,14 @@ def short_table(standing: Sequence[scoring.Standing]) -> str:
     """Everybody of a task in a Markdown table: who, score, and difference to the best rule."""
     made = []
     for place, one in enumerate(standing, 1):
-        bold = "**" if one.role == scoring.AGENT else ""
-        mark = f" {STALE}" if is_stale(one) else ""
-        made.append([str(place), f"{bold}{one.name}{bold}{mark}", one.role, str(one.middle), signed(one.over_heuristic)])
+        made.append([str(place), _marked_name(one), one.role, str(one.middle), signed(one.over_heuristic)])
     return markdown_table(["", "contender", "kind", "score", "over best rule"], made)
+
+
+def _marked_name(one: scoring.Standing) -> str:
+    bold = "**" if one.role == scoring.AGENT else ""
+    marks = [NOT_BETTER] * one.behind_constant + [STALE] * is_stale(one)
+    return " ".join([f"{bold}{one.name}{bold}", *marks])
 
 
 def is_stale(one: scoring.Standing) -> bool:
@@ -127,12 +129,15 @@ def signed(interval: Interval | None) -> str:
     return "" if interval is None else f"{interval.mean:+.3f} [{interval.low:+.3f}, {interval.high:+.3f}]"
 
 
-def families(standing: Sequence[scoring.Standing]) -> str:
+def families(standing: Sequence[scoring.Standing], agent: str | None = None) -> str:
     """Mean scores by family in a Markdown table: agents, the best rule, the best constant and the best other control.
 
     The last column is of whoever else has most in a family.
+
+    Args:
+        agent: The only agent to have a column; None: all have one.
     """
-    shown = [one for one in standing if one.role == scoring.AGENT]
+    shown = [one for one in standing if (one.role == scoring.AGENT if agent is None else one.name == agent)]
     shown += [one for one in standing if one.over_heuristic is None or one.over_constant is None]
     shown += [one for one in standing if one.role == scoring.OTHER][:1]
     rest = [one for one in standing if one not in shown]

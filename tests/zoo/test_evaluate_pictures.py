@@ -8,7 +8,7 @@ import pytest
 from netbuf_gym import plots, rollout, tasks
 from netbuf_gym.tasks import record
 from netbuf_gym.tasks.measures import Column
-from netbuf_gym.zoo import demo, evaluation, running, tables
+from netbuf_gym.zoo import demo, evaluation, running
 from netbuf_gym.zoo.config import FIRST_EVALUATION_SEED as FIRST
 from netbuf_gym.zoo.config import load
 from netbuf_gym.zoo.evaluate import evaluate
@@ -64,11 +64,9 @@ def test_the_capacity_of_a_trace_is_its_mean_in_the_plot_of_trade_offs(tmp_path,
 def test_every_column_of_the_tables_is_explained_where_it_appears(task):
     measures = tasks.get(task).measures
     shown = [column for column in measures.columns if isinstance(column, Column)]
-    assert all(column.says for column in (*shown, *measures.benchmark_columns))
+    assert all(column.says for column in shown)
     text = evaluation.notes(measures, "the agent")
     assert all(f"* {column.label}: " in text for column in shown)
-    page = tables.tables(tables.ZOO, task)
-    assert all(f"* {column.label}: {column.says}" in page for column in measures.benchmark_columns)
 
 
 def test_agents_and_congestion_controls_are_shown_with_their_throughput():

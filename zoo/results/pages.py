@@ -26,6 +26,7 @@ from netbuf_gym.version import __version__
 from netbuf_gym.zoo import beside_defaults, leaderboard, leaderboard_page, scores, tables
 
 BEGIN, END = "<!-- results: {name} -->", "<!-- end of results -->"
+"""The lines between which a table stands."""
 MARKED = re.compile(r"<!-- results: (?P<name>[^>]+?) -->\n.*?^<!-- end of results -->$", re.DOTALL | re.MULTILINE)
 STAMP = f"*Written by netbuf-gym {__version__}.*"
 APPENDIX = Path("docs", "appendix")
@@ -74,8 +75,9 @@ class Pages:
         return written
 
     def files(self) -> Iterator[Path]:
-        """Markdown of the documentation, of the zoo and of the repository's front."""
+        """Markdown of the repository's front, of the zoo with its cards, and of the documentation."""
         yield from (path for path in (self.root / "README.md", self.root / "zoo" / "README.md") if path.is_file())
+        yield from sorted((self.root / "zoo" / "agents").glob("*/*/card.md"))
         yield from sorted((self.root / "docs").rglob("*.md"))
 
     def renew(self, text: str, page: Path) -> str:
@@ -116,7 +118,9 @@ class Pages:
             made[f"leaderboard {task}"] = _anywhere(partial(leaderboard.short_table, standing))
             made[f"leaderboard claims {task}"] = _anywhere(partial(_claims, standing))
             made[f"leaderboard families {task}"] = _anywhere(partial(leaderboard.families, standing))
-            made[f"zoo {task}"] = partial(_zoo_table, task, standing)
+            made[f"zoo {task}"] = partial(tables.agents_table, task, standing)
+            for one in standing:
+                made[card_section(one.name)] = _anywhere(partial(_card, standing, one.name))
             if task == paths.TASK:
                 made["gate"] = _anywhere(_gate)
         if compared := sorted(self.root.glob("results/tuned/*/*.json")):
@@ -140,6 +144,18 @@ class Pages:
         return folder
 
 
+def card_section(agent: str) -> str:
+    """Name of the section of an agent's card."""
+    return f"card {agent}"
+
+
+def _card(standing: list[scoring.Standing], agent: str) -> str:
+    place, one = next((place, one) for place, one in enumerate(standing, 1) if one.name == agent)
+    said = f"Number {place} of {len(standing)}, score {one.middle}; {leaderboard.signed(one.over_heuristic)} over the best rule, "
+    said += f"{leaderboard.signed(one.over_constant)} over the best constant. Mean scores by family, the best in bold:"
+    return f"{said}\n\n{leaderboard.families(standing, agent)}"
+
+
 def _anywhere(make: Callable[[], str]) -> Section:
     """A section that has no links."""
     return lambda folder: make()
@@ -159,6 +175,3 @@ def _gate() -> str:
     data = {"suite": gate.name, "version": edition.version, "command": command, "controllers": summaries}
     return report.by_family(data, gate)
 
-
-def _zoo_table(task: str, standing: list[scoring.Standing], folder: Path) -> str:
-    return tables.agents_table(task, standing, folder)
