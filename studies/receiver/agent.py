@@ -174,7 +174,7 @@ def main(argv: Sequence[str]) -> int:
     """Runs the command; returns the exit status."""
     options = arguments().parse_args(argv)
     words = [word for i, word in enumerate(argv) if not {"--out"} & {word, argv[i - 1]}]
-    for path in keep(options, shlex.join([COMMAND, *words]), options.out):
+    for path in keep(options, f"{COMMAND} {shlex.join(words)}", options.out):
         study, section = "receiver", path.name.partition(".")[0]
         found = kept.read(options.out, study, section)
         assert found is not None

@@ -1,57 +1,57 @@
-"""Tables by family: what stands in them, that they are taken up, and what is refused."""
-
-import gzip
-from pathlib import Path
+"""Families of switches' worlds: what is kept of them, that playing goes on, ratios, verdicts, and what is refused."""
 
 import numpy as np
 import pytest
 
-from netbuf_gym.errors import CheckpointError, ConfigError
-from studies.rlbm import families
-from studies.rlbm import families_table as tables
-from studies.rlbm.families_table import CONSTANT, FAIR, FAST, NAIVE, SLOW, Measured
+from netbuf_gym.errors import CheckpointError, ConfigError, ReferenceDataError
+from studies.common import kept
+from studies.switch import families, tables
+from studies.switch.tables import CONSTANT, FAIR, FAST, NAIVE, SLOW, Measured
 
-QUICK = ["worlds=3", "duration_s=4", "families=high_load", "drops=tail", "slow=", "fast=", "threads=1"]
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "switch.md"
+QUICK = ["families", "worlds=3", "duration_s=4", "families=high_load", "drops=tail", "slow=", "fast=", "threads=1"]
 
 
 @pytest.mark.slow
-def test_a_table_is_written_and_taken_up(tmp_path, capsys, monkeypatch):
-    output, figure = tmp_path / "t.csv.gz", tmp_path / "t.svg"
-    assert families.main([*QUICK, f"output={output}", f"figure={figure}"]) == 0
-    first, found = output.read_bytes(), tables.read(output, families.comment_of(3, 4), 3)
+def test_rows_are_kept_and_playing_goes_on(tmp_path, capsys, monkeypatch):
+    assert families.main([*QUICK, f"output={tmp_path / 'whole'}"]) == 0
+    whole = kept.path_of(tmp_path / "whole", "switch", "families")
+    found = tables.read(kept.read(tmp_path / "whole", "switch", "families"))
     assert [who for _, _, who in found] == [who for who in tables.CONTENDERS if who not in (SLOW, FAST)]
     slowdowns = {who: one.slowdown.mean for (_, _, who), one in found.items()}
     assert slowdowns["searched pulse, 10 ms"] != slowdowns["brief_pulse, 10 ms"] != slowdowns["brief_pulse, 100 ms"]
-    assert slowdowns["fair queueing"] != slowdowns[FAIR] and figure.stat().st_size > 1000
-    capsys.readouterr()
-    assert families.main([*QUICK, f"output={output}"]) == 0 and output.read_bytes() == first
-    assert capsys.readouterr().out.splitlines()[0].startswith("| drop")  # nothing was run
-    assert families.main([*QUICK, f"output={output}", "again=dt"]) == 0 and output.read_bytes() == first
-    assert capsys.readouterr().out.splitlines()[0] == "tail high_load: dt"
-    with pytest.raises(ConfigError, match=r"begins with .*worlds=3.*; valid: .*worlds=4 duration_s=4"):
-        families.main([*QUICK, "worlds=4", f"output={output}"])
+    assert slowdowns["fair queueing"] != slowdowns[FAIR]
+    assert (kept.drawn_folder(tmp_path / "whole", "switch", "families") / "families.svg").stat().st_size > 1000
+    measure, played = families._measure, []
+
+    def killed(who, *rest):
+        if who == "dt":
+            raise KeyboardInterrupt
+        return measure(who, *rest)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(families, "_measure", killed)
+        families.main([*QUICK, f"output={tmp_path / 'out'}"])
+    monkeypatch.setattr(families, "_measure", lambda who, *rest: played.append(who) or measure(who, *rest))
+    assert families.main([*QUICK, f"output={tmp_path / 'out'}"]) == 0
+    assert played == ["dt", "abm", "codel", FAIR, "fair queueing"]
+    assert kept.path_of(tmp_path / "out", "switch", "families").read_bytes() == whole.read_bytes()
 
 
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('"tail"', '"side"', r"line 3: is of \['side', 'random', 'naive'\]; valid: a drop place"),
-        ("1 2,", "1 x,", "line 3: could not convert string to float: 'x'; valid: 2 numbers, twice"),
-        ("1 2,", "1,", "line 3: has 1 worlds; valid: 2"),
-        ("slowdowns", "slow", "begins with"),
+        ('"tail"', '"side"', r"3: is of \['side', 'random', 'naive'\]; valid: a drop place"),
+        ("1 2,", "1 x,", "3: could not convert string to float: 'x'; valid: 2 numbers, twice"),
+        ("1 2,", "1,", "3: has 1 worlds; valid: 2"),
     ],
 )
-def test_a_damaged_file_is_named(old, new, said, tmp_path):
-    path = tmp_path / "t.csv.gz"
-    tables.write(path, {("tail", "random", NAIVE): Measured(np.array([1.0, 2.0]), np.array([5.0, 5.0]))}, "x")
-    assert tables.read(path, "x", 2)["tail", "random", NAIVE].slowdowns.tolist() == [1, 2]
-    path.write_bytes(gzip.compress(gzip.decompress(path.read_bytes()).decode().replace(old, new).encode()))
-    with pytest.raises(ConfigError, match=said):
-        tables.read(path, "x", 2)
-    path.write_text("no gzip")
-    with pytest.raises(ConfigError, match="cannot be read"):
-        tables.read(path, "x", 2)
+def test_a_damaged_row_is_named(old, new, said, tmp_path):
+    text = tables.text_of({("tail", "random", NAIVE): Measured(np.array([1.0, 2.0]), np.array([5.0, 5.0]))})
+    kept.write(tmp_path, "switch", "random", {"command": "by hand", "worlds": 2}, text)
+    assert tables.read(kept.read(tmp_path, "switch", "random"))["tail", "random", NAIVE].slowdowns.tolist() == [1, 2]
+    kept.write(tmp_path, "switch", "random", {"command": "by hand", "worlds": 2}, text.replace(old, new))
+    with pytest.raises(ReferenceDataError, match=said):
+        tables.read(kept.read(tmp_path, "switch", "random"))
 
 
 def test_ratios_are_paired_by_world():
@@ -99,10 +99,18 @@ def test_the_summary_names_where_an_agent_is_worse():
     assert worse.startswith("* Worse than the naive buffer by more than 3 %: agent, 100 ms, bbr, tail (1.998 [")
 
 
-@pytest.mark.parametrize("part", families.PARTS)
-def test_the_page_says_what_is_kept(part):
-    assert families.kept(part).keys() >= {(drop, "random", who) for drop in ("tail", "head") for who in (NAIVE, SLOW, FAST)}
-    assert families.written(PAGE, PAGE.read_text()) == PAGE.read_text(), f"families page={PAGE}"
+def test_targets_are_judged_by_means_and_by_whole_intervals():
+    """Twice as good as the naive buffer, and no better than the best constant."""
+    ones, worlds = np.ones(3), {}
+    for drop in ("tail", "head"):
+        for family in ("random", "incast"):
+            for who in (NAIVE, CONSTANT, FAIR, SLOW, FAST):
+                slowdown, goodput = (4.0, 1.0) if who == NAIVE else (2.0, 0.98)
+                worlds[drop, family, who] = Measured(ones * slowdown, ones * goodput)
+    lines = tables.verdicts_of(worlds, worlds, worlds).splitlines()[2:]
+    verdicts = [line.rpartition(" | ")[2].rstrip(" |") for line in lines]
+    assert verdicts == ["holds"] * 2 + ["does not hold"] * 2 + ["holds"] * 6 + ["does not hold"] * 8
+    assert "at most 2.3, below best constant's, below fq-codel's" in lines[2] and "0.980 [0.980, 0.980]" in lines[-1]
 
 
 @pytest.mark.parametrize(
@@ -112,18 +120,14 @@ def test_the_page_says_what_is_kept(part):
         (["worlds=1"], "worlds = 1 is out of range; valid: 2"),
         (["families=incasts"], "families = 'incasts' is unknown"),
         (["drops=top"], "drops = 'top'"),
-        (["rules=no"], "rules = 'no' is unknown; valid: true, false"),
         (["duration_s=x"], "duration_s"),
-        (["figure=a.xyz"], "a.xyz: cannot draw a xyz; valid: png"),
-        (["output=/nonexistent/t.csv.gz"], "output = '/nonexistent/t.csv.gz': its folder cannot be written"),
-        (["page=/nonexistent.md"], "page = '/nonexistent.md' cannot be read .*; valid: docs/switch.md"),
-        (["again=me"], "again = 'me'; valid: naive; best constant; agent, 100 ms;"),
-        (["figure=/nonexistent/a.svg"], "figure = '/nonexistent/a.svg': its folder cannot be written"),
     ],
 )
 def test_bad_arguments_are_refused(arguments, said):
     with pytest.raises(ConfigError, match=said):
         families.main([*QUICK, *arguments])
+    with pytest.raises(ConfigError, match="section = 'years' is unknown; valid: random, families, 300 s"):
+        families.main(["years"])
 
 
 def test_agents_of_other_tasks_are_refused(tmp_path):
@@ -135,7 +139,7 @@ def test_agents_of_other_tasks_are_refused(tmp_path):
 
 
 def test_everybody_is_known_by_name():
-    assert set(families.PLAYERS) | set(families.AGENTS) == set(families.CONTENDERS)
+    assert set(families.PLAYERS) | set(tables.AGENTS) == set(tables.CONTENDERS)
     assert {who for who, (interval_s, _) in families.PLAYERS.items() if interval_s < 0.1} == {
         who for who in families.PLAYERS if who.endswith(", 10 ms")
     }
