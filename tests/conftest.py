@@ -30,10 +30,16 @@ def logs_of_learners(tmp_path_factory) -> None:
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder with reference measurements and recorded traces, beside the checkout."""
-    if not (SHARED / "reference").is_dir():
+    """The folder with recorded traces, beside the checkout."""
+    if not (SHARED / "traces").is_dir():
         pytest.skip("../shared is not here")
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def references() -> Path:
+    """The folder with reference measurements."""
+    return HERE.parent / "studies" / "validation" / "reference"
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -330,6 +330,16 @@ def test_imports_point_one_way():
     assert wrong == []
 
 
+def test_nothing_that_is_installed_imports_studies():
+    found = []
+    for name, path in modules().items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            wanted = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+            wanted += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+            found += [f"{name}:{node.lineno}" for one in wanted if one.partition(".")[0] == "studies"]
+    assert found == []
+
+
 @pytest.mark.slow
 def test_nothing_below_zoo_imports_a_learner():
     optional = ("pettingzoo", "matplotlib", *LEARNERS)

@@ -346,8 +346,8 @@ class TestValidate:
         assert refused(command("validate", tmp_path, "--json", "/nowhere/x"), "cannot be written")
         assert not report.exists()
 
-    def test_the_given_linux_reno_cells_agree(self, command, shared):
-        status, out, _ = command("validate", shared / "reference" / "linux", "--only", "reno", "--seeds", 10)
+    def test_the_given_linux_reno_cells_agree(self, command, references):
+        status, out, _ = command("validate", references / "linux", "--only", "reno", "--seeds", 10)
         assert status == 0, out
 
 

@@ -26,6 +26,7 @@ from studies.common.judging import (
     judged,
 )
 from studies.common.results import Runs
+from studies.common.verdicts import claim_row, found_of, place, row_of, verdicts_table
 
 CELLS = ("study", "cell", "step")
 """Columns that pair runs."""
@@ -220,6 +221,22 @@ def ours(runs: Runs) -> str:
     """What the paper does not ask."""
     present = [scheme for scheme in (RECIPE, LEARNED, KERNEL, CONSTANT) if scheme in runs.values("scheme")]
     return _table(_rows(runs, OURS, present), [label(scheme) for scheme in present], "what the paper does not ask")
+
+
+def verdicts_of(runs: Runs) -> str:
+    """The table of verdicts: of the paper's recipe as it was trained, with BBR, and of settings by name."""
+    rows = [claim_row(claim, runs, RECIPE, CELLS, label) for claim in ABOUT_AUTER]
+    for one in CONTRASTS:
+        claim, found = one.claim, {}
+        for rival in claim.rivals:
+            here, there = runs.where(**claim.where), runs.where(**one.there)
+            value = contrast(here, there, RECIPE, rival, claim.measure, CELLS, claim.by)
+            if value is not None:
+                found[label(rival)] = found_of(claim.expected, value, claim.least, claim.by)
+        rows.append(row_of(claim.text, place(claim), found))
+    rows += [claim_row(claim, runs, WITH_BBR[RECIPE], CELLS, label, "with BBR: ") for claim in WITH_BBR_TOO]
+    rows += [claim_row(one.claim, runs, one.scheme, CELLS, label) for one in OTHERS]
+    return verdicts_table(rows)
 
 
 def _rows(runs: Runs, claims: Sequence[Claim], schemes: Sequence[str]) -> list[list[str]]:

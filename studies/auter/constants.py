@@ -1,11 +1,10 @@
 """The best constant settings: of each cell that `tune_constant` searched, and of all of them together elsewhere.
 
-The table of the search, `constant_search.csv`, has a row for each setting of the task's grid in each cell.
+The rows of the search, `results/studies/auter/constants.csv.gz`, have one for each setting of the task's grid in each cell.
 """
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -14,8 +13,10 @@ from typing import Any
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.tasks.host_buffers.settings import GRID, Settings
+from studies.common import kept
 
-TABLE = Path(__file__).resolve().parent / "constant_search.csv"
+CHECKOUT = Path(__file__).resolve().parents[2]
+SECTION = "constants"
 COLUMNS = ("study", "cell", "ring_packets", "tcp_bytes", "socket_bytes", "throughput_mbps", "latency_ms", "memory_mb")
 SAME = 0.005
 """Of settings whose throughput differs by less than this share, the one that takes less memory is better."""
@@ -67,9 +68,9 @@ def name_of(row: Mapping[str, Any]) -> str:
 
 
 @cache
-def _rows() -> list[dict[str, str]]:
-    if not TABLE.is_file():
-        writer = "python -m studies.auter.tune_constant"
-        raise ConfigError(f"{TABLE} is missing; valid: the table that {writer} writes")
-    with TABLE.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(line for line in file if not line.startswith("#")))
+def _rows() -> Sequence[Mapping[str, str]]:
+    found = kept.read(CHECKOUT, "auter", SECTION)
+    if found is None:
+        path, writer = kept.path_of(CHECKOUT, "auter", SECTION), "python -m studies.auter.tune_constant"
+        raise ConfigError(f"{path} is missing; valid: the rows that {writer} keeps")
+    return found.records

@@ -10,7 +10,7 @@ from studies.auter import paper
 from studies.auter.figures import draw_all
 from studies.auter.measures import MEASURES
 from studies.auter.schemes import NAMES, label
-from studies.auter.sections import KEYS, SECTIONS, TEXTS
+from studies.auter.sections import KEYS, SECTIONS, TEXTS, verdicts
 from studies.auter.settings import (
     AGENTS,
     AT_ONCE,
@@ -44,6 +44,7 @@ class AuterExperiment(Experiment[Settings]):
         "step": "0 of a whole run; of a long one also the hour at whose end, of training the epoch",
     }
     sections = SECTIONS
+    verdicts = staticmethod(verdicts)
     choices = {
         "studies": STUDIES,
         "schemes": {"all": ""} | {scheme: label(scheme) for scheme in NAMES},

@@ -1,19 +1,15 @@
-"""What the page about campaigns shows of them: simulated runs, a training session, live runs."""
+"""Sections of the study's appendix: simulated runs, a training session, live runs."""
 
 from __future__ import annotations
 
-from functools import partial
-from pathlib import Path
+from collections.abc import Mapping
 
-from netbuf_gym.errors import ConfigError
 from studies.auter import claims, long_paths, tables, trained
 from studies.auter.measures import MEASURES
 from studies.auter.settings import (
-    LINUX,
     LONG_RUN,
     MEMORY,
     PATHS,
-    PLANTS,
     REGIONS,
     SETTINGS,
     SIM,
@@ -22,8 +18,9 @@ from studies.auter.settings import (
     TRAINING,
 )
 from studies.common.experiment import Section
+from studies.common.kept import Kept
 from studies.common.results import Runs
-from studies.common.showing import described, pictures, ran, write_means
+from studies.common.showing import pictures, ran, where_rows_are
 
 KEYS = ("study", "cell", "plant", "scheme", "step", "seed")
 TEXTS = ("study", "cell", "plant", "scheme")
@@ -39,27 +36,21 @@ TITLES = {
 }
 
 
-def read(source: Path) -> Runs:
-    """The runs of a finished campaign."""
-    return Runs.read(source / "runs.csv", KEYS, TEXTS, tuple(MEASURES))
+def runs_of(kept: Kept) -> Runs:
+    """The runs of a campaign."""
+    return kept.runs(KEYS, TEXTS, MEASURES)
 
 
-def studies(name: str, plant: str, source: Path, folder: Path) -> str:
-    """The Markdown of a campaign on a plant; copies its means and figures."""
-    description = described(source)
-    found = description["settings"]["plant"]
-    if found != plant:
-        raise ConfigError(f"{source}: has plant = {found!r}, {PLANTS[found]}; valid for the section {name}: {plant!r}")
-    runs = read(source)
-    write_means(runs, folder / f"means-{name}.csv.gz")
+def studies(kept: Kept) -> str:
+    """The Markdown of a campaign on a plant."""
+    runs = runs_of(kept)
     runs = runs.kept(runs.columns["study"] != TRAINING)
     present = runs.values("study")
-    prefix = "" if plant == SIM else f"{name}-"
-    lines = [ran(description), ""]
+    prefix = "" if kept.header["settings"]["plant"] == SIM else f"{kept.section}-"
+    lines = [ran(kept.header), "", where_rows_are(kept), ""]
 
     def show(*names: str) -> None:
-        drawn = [path for one in names if (path := source / "figures" / f"{one}.png").is_file()]
-        lines.extend(pictures(drawn, folder, prefix))
+        lines.extend(pictures(kept, names, prefix))
 
     for said in (
         claims.about_auter(runs),
@@ -94,18 +85,21 @@ def studies(name: str, plant: str, source: Path, folder: Path) -> str:
     return "\n".join(lines)
 
 
-def training(source: Path, folder: Path) -> str:
-    """The Markdown of training sessions; copies their figure."""
-    description, runs = described(source), read(source).where(study=TRAINING)
-    if not len(runs):
-        raise ConfigError(f"{source}: has no study {TRAINING!r}")
-    shown = pictures([source / "figures" / "training.png"], folder)
-    return "\n".join([ran(description), "", tables.training_table(runs), "", *shown])
+def training(kept: Kept) -> str:
+    """The Markdown of training sessions."""
+    runs = runs_of(kept).where(study=TRAINING)
+    shown = pictures(kept, ["training"])
+    return "\n".join([ran(kept.header), "", where_rows_are(kept), "", tables.training_table(runs), "", *shown])
+
+
+def verdicts(sections: Mapping[str, Kept]) -> str:
+    """The paper's claims, by the simulated campaign, for its own recipe."""
+    return claims.verdicts_of(runs_of(sections[SIMULATED])) if SIMULATED in sections else ""
 
 
 SECTIONS: dict[str, Section] = {
-    SIMULATED: partial(studies, SIMULATED, SIM),
+    SIMULATED: studies,
     TRAINING: training,
     TRAINED: trained.shown,
-    **{name: partial(studies, name, LINUX) for name in LIVES},
+    **dict.fromkeys(LIVES, studies),
 }

@@ -1,15 +1,14 @@
 """Plays every seed of a training campaign on long paths, beside settings and the kernel's autotuning.
 
-    python -m studies.auter.trained [runs=runs/campaign/host_buffers/host_buffers] [seeds=3] [jobs=N] [output=FILE]
+    python -m studies.auter.trained [runs=runs/campaign/host_buffers/host_buffers] [seeds=3] [jobs=N]
 
 `runs` holds a run directory for each training seed, as `python -m netbuf_gym.zoo.campaign experiment=host_buffers` leaves
-them; `seeds` worlds of each cell of the study `paths`, from the first evaluation seed on. Writes a row for each agent or rival
-in each cell (FILE, by default studies/auter/trained.csv), which docs/auter.md shows, and prints the table.
+them; `seeds` worlds of each cell of the study `paths`, from the first evaluation seed on. Keeps a row for each agent or rival
+in each cell, the section `trained` of the study, and prints its table.
 """
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,18 +21,16 @@ from netbuf_gym.arguments import whole
 from netbuf_gym.contenders import Contender
 from netbuf_gym.errors import ConfigError, needing
 from netbuf_gym.executors import LOCAL
-from netbuf_gym.files import write_atomic
 from netbuf_gym.progress import ProgressBar
-from netbuf_gym.tables import csv_table
-from netbuf_gym.version import __version__
 from studies.auter import paper
 from studies.auter.long_paths import MEASURED, Means, seeds_table
 from studies.auter.schemes import CONSTANT, KERNEL, LEARNED, contender_of
 from studies.auter.settings import PATHS, Settings
 from studies.auter.studies import ALL
-from studies.common import agents
+from studies.common import agents, kept
 
-TABLE = Path(__file__).resolve().parent / "trained.csv"
+CHECKOUT = Path(__file__).resolve().parents[2]
+SECTION = "trained"
 RUNS = "runs/campaign/host_buffers/host_buffers"
 RIVALS = (paper.DEFAULT, KERNEL, CONSTANT, paper.MAX)
 COLUMNS = ("who", "cell", *MEASURED)
@@ -46,12 +43,12 @@ def main(argv: Sequence[str]) -> int:
 
     Raises:
         ConfigError: An argument that is unknown or out of range, or a folder without trained agents.
-        OSError: The table cannot be written.
+        OSError: The rows cannot be written.
     """
     if any(argument in ("-h", "--help") for argument in argv):
         print(__doc__)
         return 0
-    known = {"runs": RUNS, "seeds": "3", "jobs": str(len(os.sched_getaffinity(0))), "output": str(TABLE)}
+    known = {"runs": RUNS, "seeds": "3", "jobs": str(len(os.sched_getaffinity(0)))}
     given = scripts.given(argv, known)
     seeds, jobs = (whole(key, scripts.number(given[key]), 1, 1000) for key in ("seeds", "jobs"))
     settings = Settings(studies=(PATHS,), seeds=seeds)
@@ -60,10 +57,10 @@ def main(argv: Sequence[str]) -> int:
     with ProgressBar("trained") as bar:
         rows = play(playing | dict.fromkeys(RIVALS), settings, jobs, bar)
     command = "python -m studies.auter.trained" + (f" seeds={seeds}" if seeds != 3 else "")
-    comment = f"netbuf-gym {__version__}: {command}; means over {seeds} worlds of each cell"
-    write_atomic(given["output"], csv_table(COLUMNS, rows, comment))
-    print(shown(Path(given["output"])))
-    print(f"written to {given['output']}")
+    kept.write(CHECKOUT, "auter", SECTION, {"command": command, "worlds": seeds}, kept.text_of(COLUMNS, rows))
+    found = kept.read(CHECKOUT, "auter", SECTION)
+    assert found is not None
+    print(f"{shown(found)}\n{found.path}")
     return 0
 
 
@@ -100,16 +97,17 @@ def play(playing: dict[str, Contender | None], settings: Settings, jobs: int, pr
     return [dict(zip(COLUMNS, (*task, *found[task]), strict=True)) for task in tasks]
 
 
-def shown(source: Path, folder: Path | None = None) -> str:
-    """The Markdown of such a table."""
-    lines = source.read_text(encoding="utf-8").splitlines()
+def shown(rows: kept.Kept) -> str:
+    """The Markdown of such rows."""
     means: dict[str, Means] = {}
-    for row in csv.DictReader(lines[1:]):
+    for row in rows.records:
         cell = {name: float(row[name]) for name in MEASURED}
         means[row["who"]] = {**means.get(row["who"], {}), row["cell"]: cell}
     trained = {int(who.removeprefix(AGENT)): own for who, own in means.items() if who.startswith(AGENT)}
     rivals = {who: own for who, own in means.items() if not who.startswith(AGENT)}
-    return f"`{lines[0].removeprefix('# ')}`\n\n{seeds_table(trained, rivals)}"
+    header = rows.header
+    said = f"netbuf-gym {header['version']}: {header['command']}; means over {header['worlds']} worlds of each cell"
+    return f"`{said}`\n\n{seeds_table(trained, rivals)}"
 
 
 if __name__ == "__main__":

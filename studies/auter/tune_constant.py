@@ -1,11 +1,11 @@
 """Searches the best constant settings, so that agents are compared with good ones.
 
-    python -m studies.auter.tune_constant [seeds=5] [jobs=N] [output=FILE]
+    python -m studies.auter.tune_constant [seeds=5] [jobs=N]
 
 Every setting of the task's grid (ring x TCP maximum x cap of explicit buffers, 5 x 5 x 3) plays in every cell of the studies
 `regions`, `paths` and the four sweeps, under the training seeds 0, 1, ...; where connections ask for no buffers of their own
-the cap does nothing, so that its three values are one run. Writes the table of the search (FILE, by default
-studies/auter/constant_search.csv), from which `constants.best` takes the best of each cell, and prints that.
+the cap does nothing, so that its three values are one run. Keeps the rows of the search, from which `constants.best` takes the
+best of each cell, and prints that.
 """
 
 from __future__ import annotations
@@ -19,16 +19,15 @@ import numpy as np
 from netbuf_gym import scripts
 from netbuf_gym.arguments import whole
 from netbuf_gym.executors import LOCAL
-from netbuf_gym.files import write_atomic
 from netbuf_gym.progress import ProgressBar
-from netbuf_gym.tables import csv_table, text_table
+from netbuf_gym.tables import text_table
 from netbuf_gym.tasks.host_buffers.contenders import Setting
 from netbuf_gym.tasks.host_buffers.settings import GRID
-from netbuf_gym.version import __version__
 from studies.auter import constants
 from studies.auter.schemes import CONSTANT
 from studies.auter.settings import PATHS, REGIONS, SWEEPS, Settings
 from studies.auter.studies import ALL
+from studies.common import kept
 
 STUDIES = (REGIONS, *SWEEPS, PATHS)
 MEASURED = constants.COLUMNS[-3:]
@@ -39,22 +38,22 @@ def main(argv: Sequence[str]) -> int:
 
     Raises:
         ConfigError: An argument that is unknown or out of range.
-        OSError: The table cannot be written.
+        OSError: The rows cannot be written.
     """
     if any(argument in ("-h", "--help") for argument in argv):
         print(__doc__)
         return 0
-    known = {"seeds": "5", "jobs": str(len(os.sched_getaffinity(0))), "output": str(constants.TABLE)}
+    known = {"seeds": "5", "jobs": str(len(os.sched_getaffinity(0)))}
     given = scripts.given(argv, known)
     seeds, jobs = (whole(name, scripts.number(given[name]), 1, 100_000) for name in ("seeds", "jobs"))
     with ProgressBar("tune_constant") as bar:
         rows = search(range(seeds), jobs, bar)
     command = f"python -m studies.auter.tune_constant seeds={seeds}"
-    comment = f"netbuf-gym {__version__}: {command}; means over the seeds 0 to {seeds - 1}"
-    write_atomic(given["output"], csv_table(constants.COLUMNS, rows, comment))
+    header = {"command": command, "seeds": f"0 to {seeds - 1}"}
+    path = kept.write(constants.CHECKOUT, "auter", constants.SECTION, header, kept.text_of(constants.COLUMNS, rows))
     shown = [[study, cell, constants.best_of(rows, study, cell)] for study, cell in cells()]
     print(text_table(("study", "cell", "best"), [*shown, ["all", "", constants.best_of(rows)]]))
-    print(f"written to {given['output']}")
+    print(f"written to {path}")
     return 0
 
 

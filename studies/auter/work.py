@@ -109,4 +109,3 @@ class Studies(Work[Settings]):
             found = ALL[study].play(contender, self.settings, cell, seeds, stop)
         nothing = dict.fromkeys(MEASURES, math.nan)
         return [dict(zip(KEYS, run, strict=True)) | nothing | row for run, row in zip(chunk.runs, found, strict=True)]
-

@@ -42,6 +42,7 @@ EXTRA_MS = (0, 40)
 LIVE_MBPS = 100.0
 """What links of live worlds carry at most."""
 
+
 class Path(NamedTuple):
     """A long path: Mbit/s, round trip, queue in bandwidth-delay products, lasting connections, random loss."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
 from netbuf_gym import rollout
 from netbuf_gym.contenders import Contender
@@ -55,4 +56,13 @@ def sha256(settings: Settings, key: str = "agent") -> str:
         return ""
     from netbuf_gym.zoo import checkpoint
 
-    return hashlib.sha256(Path(checkpoint.read(getattr(settings, key)).path).read_bytes()).hexdigest()
+    return _hash(checkpoint.read(getattr(settings, key)).path)
+
+
+def file_hash(agent: Any) -> str:
+    """Of the file of a saved agent; "" where it is none."""
+    return _hash(agent.saved.path) if hasattr(agent, "saved") else ""
+
+
+def _hash(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -26,10 +26,11 @@ from netbuf_gym.errors import ConfigError, ReferenceDataError
 from netbuf_gym.executors import LOCAL, Executor
 from netbuf_gym.files import alone, make_folder, write_atomic, write_json
 from netbuf_gym.version import __version__
-from studies.common import table
+from studies.common import kept, table
 from studies.common.experiment import Chunk, Experiment, Part
 from studies.common.results import Runs
 from studies.common.settings import Settings
+from studies.common.showing import of_any_machine
 
 SCHEMA = "netbuf-gym/reproduction/1"
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -55,9 +56,7 @@ class Campaign:
         OSError: The folder cannot be made or written.
     """
 
-    def __init__(
-        self, experiment: Experiment[Any], settings: Settings, output: Path, jobs: int, executor: Executor = LOCAL
-    ):
+    def __init__(self, experiment: Experiment[Any], settings: Settings, output: Path, jobs: int, executor: Executor = LOCAL):
         self.experiment, self.settings, self.output, self.jobs = experiment, settings, output, jobs
         self.executor = executor
         self.work = experiment.work(settings)
@@ -327,6 +326,37 @@ class Campaign:
                 raise ConfigError(f"{path}: was changed while the campaign ran; valid: the same command again")
             rows += own
         write_atomic(self.output / RUNS, table.text_of(self._comment, self.experiment.columns, rows))
+
+
+def finished(folder: Path) -> dict[str, Any]:
+    """The description of a finished campaign; raises ConfigError for a folder without one."""
+    if not (folder / RUNS).is_file():
+        raise ConfigError(f"{folder}: holds no finished campaign; valid: a folder with {RUNS}")
+    return _read_json(folder / DESCRIPTION)
+
+
+def keep_rows(experiment: Experiment[Any], section: str, source: Path, root: Path) -> Path:
+    """Keeps a finished campaign's rows as those of a section; returns the file.
+
+    Raises:
+        ConfigError: The folder holds no finished campaign.
+        ReferenceDataError: Its table is damaged.
+    """
+    description = finished(source)
+    runs = experiment.choose(experiment.read(source / RUNS))
+    agents = {
+        name.removesuffix("_sha256"): value[:16] for name, value in description.items() if name.endswith("_sha256") and value
+    }
+    settings = {key: value for key, value in description["settings"].items() if key not in experiment.settings.agents}
+    if settings.get("traces"):
+        settings["traces"] = "DIR"
+    header = {
+        "command": of_any_machine(description["command"]),
+        "agents": agents,
+        **{key: description[key] for key in ("begun", "runs", "seconds", "jobs", "machine")},
+        "settings": settings,
+    }
+    return kept.write(root, experiment.name, section, header, runs.rows_csv(kept.DIGITS, experiment.kept_measures))
 
 
 @dataclass(frozen=True)

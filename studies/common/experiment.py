@@ -1,4 +1,4 @@
-"""What an experiment is: its settings, the runs of its campaign, its figures, its part of the documentation.
+"""What an experiment is: its settings, the runs of its campaign, its figures, its part of the appendix.
 
 Each is an object in a folder of its own; `studies.catalogue` has them by name. What all have in common, the
 folder of a campaign and its resuming, the tidy file, how claims are judged, is not theirs.
@@ -17,14 +17,15 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from netbuf_gym.arguments import whole
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.executors import LOCAL, Executor, executor
+from studies.common.kept import Kept
 from studies.common.results import Runs
 from studies.common.settings import Settings, kinds, read
 
 Key = tuple[Any, ...]
 """What tells a run from every other: values of `Experiment.keys`."""
 S = TypeVar("S", bound=Settings)
-Section = Callable[[Path, Path], str]
-"""`(source, pictures) -> Markdown`: a part of the page, made from a finished campaign's folder; writes pictures and tables."""
+Section = Callable[[Kept], str]
+"""A part of the appendix, Markdown, of the rows that are kept of it; puts pictures that were drawn here beside the page."""
 
 
 class Part(NamedTuple):
@@ -103,7 +104,9 @@ class Experiment(ABC, Generic[S]):
         examples: Command lines, after the experiment's name.
         choices: What keys take, for the completion of command lines: names with what they mean (of lists their items), or
             what `netbuf_gym.completion` calls it.
-        sections: Of its page, by their marks.
+        sections: Of its appendix, by their marks.
+        verdicts: The table of its page, of all sections whose rows are there, by their marks; "" where these are too few.
+        kept_measures: Those of the measures that are kept in results; empty: all.
     """
 
     name: str
@@ -117,6 +120,8 @@ class Experiment(ABC, Generic[S]):
     examples: tuple[str, ...]
     choices: Mapping[str, Any]
     sections: Mapping[str, Section]
+    verdicts: Callable[[Mapping[str, Kept]], str]
+    kept_measures: tuple[str, ...] = ()
 
     @abstractmethod
     def work(self, settings: S) -> Work[S]:
@@ -135,6 +140,10 @@ class Experiment(ABC, Generic[S]):
             MissingExtraError: matplotlib is not installed.
             OSError: A file cannot be written.
         """
+
+    def choose(self, runs: Runs) -> Runs:
+        """Those of a campaign's rows that are kept in results."""
+        return runs
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -14,8 +14,6 @@ import numpy as np
 from netbuf_gym import stats
 from studies.common import table
 
-ROWS_SAID = "; every run"
-
 
 @dataclass(frozen=True)
 class Runs:
@@ -47,17 +45,18 @@ class Runs:
             OSError: It cannot be read.
         """
         found = table.read(path, (*keys, *measures), keys).whole(path)
-        return cls._of(found.comment, found.rows, keys, texts, measures)
+        return cls.of_records(found.comment, found.rows, keys, texts, measures)
 
     @classmethod
-    def of_rows(cls, text: str, keys: tuple[str, ...], texts: tuple[str, ...], measures: tuple[str, ...]) -> Runs:
-        """Reads what `rows_csv` wrote; arguments as for `read`."""
-        comment, _, rest = text.partition("\n")
-        said, rows = comment.removeprefix("# ").removesuffix(ROWS_SAID), list(csv.DictReader(io.StringIO(rest)))
-        return cls._of(said, rows, keys, texts, measures)
-
-    @classmethod
-    def _of(cls, comment: str, rows: Sequence[Mapping[str, str]], keys: tuple, texts: tuple, measures: tuple) -> Runs:
+    def of_records(
+        cls,
+        comment: str,
+        rows: Sequence[Mapping[str, str]],
+        keys: tuple[str, ...],
+        texts: tuple[str, ...],
+        measures: tuple[str, ...],
+    ) -> Runs:
+        """Runs of rows as text, by column; other arguments as for `read`."""
         columns = {}
         for name in (*keys, *measures):
             values = [row.get(name, "") for row in rows]
@@ -128,35 +127,19 @@ class Runs:
             warnings.simplefilter("ignore", RuntimeWarning)  # a seed without any
             return {int(seed): float(np.nanmean(self.columns[measure][seeds == seed])) for seed in np.unique(seeds)}
 
-    def rows_csv(self) -> str:
-        """A table for readers who reckon for themselves: every run, eight significant digits; measures that no run has are left
-        out."""
-        measures = [name for name in self.measures if not np.isnan(self.columns[name]).all()]
-        out = io.StringIO()
-        out.write(f"# {self.comment}{ROWS_SAID}\n")
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow([*self.keys, *measures])
-        for values in zip(*(self.columns[name].tolist() for name in (*self.keys, *measures)), strict=True):
-            keys, measured = values[: len(self.keys)], values[len(self.keys) :]
-            writer.writerow([*map(_key, keys), *("" if value != value else f"{value:.8g}" for value in measured)])
-        return out.getvalue()
+    def rows_csv(self, digits: int, measures: Sequence[str] = ()) -> str:
+        """A table for readers who reckon for themselves: every run, measured values of so many significant digits.
 
-    def means_csv(self) -> str:
-        """A small table for readers: the mean over seeds of every measure in each cell, four significant digits."""
-        keys = tuple(name for name in self.keys if name != "seed")
-        groups: dict[tuple, list[int]] = {}
-        for row, key in enumerate(zip(*(self.columns[name].tolist() for name in keys), strict=True)):
-            groups.setdefault(tuple("" if value != value else value for value in key), []).append(row)
+        Args:
+            measures: Which; none: all. Those that no run has are left out.
+        """
+        shown = [name for name in measures or self.measures if not np.isnan(self.columns[name]).all()]
         out = io.StringIO()
-        out.write(f"# {self.comment}; means over seeds\n")
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow([*keys, "runs", *self.measures])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
-            for key, rows in groups.items():
-                means = [np.nanmean(self.columns[name][rows]) for name in self.measures]
-                cells = [f"{value:g}" if isinstance(value, float) else value for value in key]
-                writer.writerow([*cells, len(rows), *("" if mean != mean else f"{mean:.4g}" for mean in means)])
+        writer.writerow([*self.keys, *shown])
+        for values in zip(*(self.columns[name].tolist() for name in (*self.keys, *shown)), strict=True):
+            keys, measured = values[: len(self.keys)], values[len(self.keys) :]
+            writer.writerow([*map(_key, keys), *("" if value != value else f"{value:.{digits}g}" for value in measured)])
         return out.getvalue()
 
 

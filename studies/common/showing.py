@@ -1,29 +1,18 @@
-"""What pages about experiments show alike: how a campaign ran, its means, its pictures with fewer colours."""
+"""Lines of studies' pages: how a campaign ran, where its rows are, its pictures with fewer colours."""
 
 from __future__ import annotations
 
-import gzip
 import io
-import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from netbuf_gym.errors import ConfigError, needing
+from netbuf_gym.errors import needing
 from netbuf_gym.files import write_atomic
-from studies.common.campaign import DESCRIPTION, RUNS
-from studies.common.experiment import Experiment
-from studies.common.results import Runs
+from studies.common.kept import Kept
 
 COLOURS = 256
-
-
-def described(source: Path) -> dict[str, Any]:
-    """The description of a finished campaign; raises ConfigError for a folder without one."""
-    if not (source / RUNS).is_file():
-        raise ConfigError(f"{source}: holds no finished campaign; valid: a folder with {RUNS}")
-    return json.loads((source / DESCRIPTION).read_text(encoding="utf-8"))
 
 
 def of_any_machine(command: str) -> str:
@@ -32,49 +21,45 @@ def of_any_machine(command: str) -> str:
     return re.sub(r"\btraces=\S+", "traces=DIR", command)
 
 
-def ran(description: dict[str, Any]) -> str:
+def ran(header: Mapping[str, Any]) -> str:
     """The command, and how long it took where."""
     return (
-        f"`{of_any_machine(description['command'])}` (netbuf-gym {description['netbuf_gym']}): {description['runs']:,} runs in "
-        f"{description['seconds'] / 60:.1f} minutes with {description['jobs']} threads on {description['machine']}."
+        f"`{header['command']}` (netbuf-gym {header['version']}): {header['runs']:,} runs in "
+        f"{header['seconds'] / 60:.1f} minutes with {header['jobs']} threads on {header['machine']}."
     )
 
 
-def write_means(runs: Runs, path: Path) -> None:
-    """Writes the means over seeds of every cell, packed; equal runs give equal bytes."""
-    write_atomic(path, gzip.compress(runs.means_csv().encode(), mtime=0))
+def where_rows_are(kept: Kept) -> str:
+    """A line that says where a section's rows are."""
+    path = kept.path.relative_to(kept.root)
+    return f"Every run, with all that was measured, to reckon with: `{path}`; what follows is of these."
 
 
-def write_rows(runs: Runs, texts: tuple[str, ...], path: Path) -> Runs:
-    """Writes every run, packed, and gives the runs as they stand there, so that what is said of them follows from the file.
+def pictures(kept: Kept, names: Iterable[str], prefix: str = "", suffix: str = "") -> list[str]:
+    """The lines that show pictures; those that were drawn here are put beside the page before, those that are nowhere left out.
 
     Args:
-        texts: Keys that are no numbers.
+        names: As they are drawn, without their ending.
+        prefix: Of their names beside the page.
+        suffix: Of their descriptions.
     """
-    text = runs.rows_csv()
-    write_atomic(path, gzip.compress(text.encode(), mtime=0))
-    return Runs.of_rows(text, runs.keys, texts, runs.measures)
-
-
-def kept(folder: Path, *names: str) -> str:
-    """Where a page's folder of figures has every run."""
-    files = " and ".join(f"[{name}](figures/{folder.name}/{name})" for name in names)
-    return f"Every run, with all that was measured, to reckon with: {files}; what follows is of these."
-
-
-def read_rows(path: Path, like: Experiment[Any]) -> Runs:
-    """What `write_rows` wrote of an experiment's campaign."""
-    return Runs.of_rows(gzip.decompress(path.read_bytes()).decode(), like.keys, like.texts, tuple(like.measures))
-
-
-def pictures(drawn: Iterable[Path], folder: Path, prefix: str = "", suffix: str = "") -> list[str]:
-    """Copies pictures, made smaller, into a page's folder, and gives the lines that show them there."""
-    lines = []
-    for path in drawn:
-        name = f"{prefix}{path.name}"
-        write_atomic(folder / name, smaller(path))
-        lines += [f"![{path.stem.replace('_', ' ')}{suffix}](figures/{folder.name}/{name})", ""]
+    lines: list[str] = []
+    drawn = kept.drawn
+    for name in names:
+        shown = kept.figures / f"{prefix}{name}.png"
+        if drawn is not None and (drawn / f"{name}.png").is_file():
+            shown.parent.mkdir(parents=True, exist_ok=True)
+            write_atomic(shown, smaller(drawn / f"{name}.png"))
+        if shown.is_file():
+            lines += [f"![{name.replace('_', ' ')}{suffix}](../figures/{kept.study}/{shown.name})", ""]
     return lines
+
+
+def names_drawn(kept: Kept, pattern: str, prefix: str = "") -> list[str]:
+    """The names of the pictures that were drawn here, else of those beside the page, without prefix and ending, in order."""
+    if kept.drawn is not None:
+        return sorted(path.stem for path in kept.drawn.glob(pattern))
+    return sorted(path.stem.removeprefix(prefix) for path in kept.figures.glob(f"{prefix}{pattern}"))
 
 
 def smaller(path: Path) -> bytes:

@@ -11,7 +11,7 @@ from studies.common.results import Runs
 from studies.live.figures import draw_all
 from studies.live.measures import MEASURES
 from studies.live.schemes import NAMES, SCHEMES
-from studies.live.sections import SECTIONS
+from studies.live.sections import SECTIONS, verdicts
 from studies.live.settings import KEYS_OF_AGENTS, Settings
 from studies.live.work import KEYS, TEXTS, Both
 from studies.live.worlds import SENDER, WORLDS
@@ -33,6 +33,7 @@ class LiveExperiment(Experiment[Settings]):
         "plant": "sim: the simulator; noise: the simulator with hosts that are late; linux: the kernel",
     }
     sections = SECTIONS
+    verdicts = staticmethod(verdicts)
     choices = {
         "tasks": dict.fromkeys(WORLDS, ""),
         "schemes": {"all": ""} | dict.fromkeys(NAMES, ""),

@@ -140,6 +140,42 @@ def summary_table(cells: list[Cell]) -> str:
     return markdown_table(head, rows)
 
 
+def verdict_rows(runs: Runs) -> list[list[str]]:
+    """Rows of the table of verdicts: of each contender how many worlds agree, and how many pairs keep their order."""
+    cells, rows = cells_of(runs), []
+    for task in dict.fromkeys(cell.task for cell in cells):
+        name = f"{task.replace('_', ' ')}s"
+        allowed = (
+            f"{OF_SLOWDOWN:.0%} of mean slowdown"
+            if compared(task) == SLOWDOWN
+            else f"{RELATIVE:.0%} or {ABSOLUTE:g} of utility"
+        )
+        for scheme in dict.fromkeys(cell.scheme for cell in cells if cell.task == task):
+            own = [cell for cell in cells if (cell.task, cell.scheme) == (task, scheme)]
+            said = f"{sum(cell.within for cell in own)} of {len(own)} worlds"
+            if math.isfinite(own[0].noisy):
+                said += f", {sum(cell.within_noise for cell in own)} of {len(own)} with noise"
+            rows.append(
+                [
+                    f"{name}: `{scheme}` agrees",
+                    allowed.replace("%", " %"),
+                    said,
+                    _verdict(sum(cell.within for cell in own), len(own)),
+                ]
+            )
+        pairs = pairs_of([cell for cell in cells if cell.task == task])
+        if pairs:
+            kept = sum(pair.kept for pair in pairs)
+            rows.append(
+                [f"{name}: pairs keep their order", "every pair", f"{kept} of {len(pairs)} pairs", _verdict(kept, len(pairs))]
+            )
+    return rows
+
+
+def _verdict(holds: int, of: int) -> str:
+    return "holds" if holds == of else f"in all but {of - holds}"
+
+
 def outside_table(cells: list[Cell]) -> str:
     """The cells that do not agree."""
     rows = [

@@ -1,40 +1,44 @@
-"""What the page about the campaign shows of it."""
+"""Sections of the study's appendix."""
 
 from __future__ import annotations
 
-from functools import partial
-from pathlib import Path
+from collections.abc import Mapping
 
 import numpy as np
 
-from netbuf_gym.errors import ConfigError
 from studies.common.experiment import Section
+from studies.common.kept import Kept
 from studies.common.results import Runs
-from studies.common.showing import described, kept, pictures, ran, write_means, write_rows
+from studies.common.showing import names_drawn, pictures, ran, where_rows_are
+from studies.common.verdicts import verdicts_table
 from studies.live import judging
 from studies.live.measures import MEASURES
 from studies.live.work import KEYS, LIVE, TEXTS
 from studies.live.worlds import WORLDS
 
 
-def policies(task: str, source: Path, folder: Path) -> str:
-    """The Markdown of a campaign of one task; copies its figures, its runs and their means."""
-    description = described(source)
-    if description["settings"]["tasks"] != [task]:
-        raise ConfigError(f"{source}: has tasks {description['settings']['tasks']}; valid for the section {task}: [{task}]")
-    runs = Runs.read(source / "runs.csv", KEYS, TEXTS, tuple(MEASURES))
-    runs = write_rows(runs, TEXTS, folder / f"rows-{task}.csv.gz")
-    write_means(runs, folder / f"means-{task}.csv.gz")
-    begun = f"{ran(description)} Begun {description.get('begun', 'on a day not recorded')}."
-    lines = [begun, "", kept(folder, f"rows-{task}.csv.gz"), ""]
-    for said in tables_of(runs, description["settings"]["noise_ms"]):
+def runs_of(kept: Kept) -> Runs:
+    """The runs of a campaign."""
+    return kept.runs(KEYS, TEXTS, MEASURES)
+
+
+def policies(kept: Kept) -> str:
+    """The Markdown of a campaign of one task."""
+    begun = f"{ran(kept.header)} Begun {kept.header.get('begun', 'on a day not recorded')}."
+    lines = [begun, "", where_rows_are(kept), ""]
+    for said in tables_of(runs_of(kept), kept.header["settings"]["noise_ms"]):
         lines += [said, ""]
-    lines += ["### Figures", "", *pictures(sorted((source / "figures").glob("*.png")), folder)]
-    return "\n".join(lines)
+    return "\n".join([*lines, "### Figures", "", *pictures(kept, names_drawn(kept, f"*_{kept.section}.png"))])
+
+
+def verdicts(sections: Mapping[str, Kept]) -> str:
+    """How many worlds of each contender agree, and how many pairs keep their order, by task."""
+    rows = [row for task, kept in sections.items() if task in WORLDS for row in judging.verdict_rows(runs_of(kept))]
+    return verdicts_table(rows)
 
 
 def tables_of(runs: Runs, noise_ms: float) -> list[str]:
-    """What is said of the runs of a task, as the page has it.
+    """Tables of the runs of a task.
 
     Args:
         noise_ms: How late packets are in the mean at each host of the simulator's further runs; 0: there are none.
@@ -76,4 +80,4 @@ def _emulator(runs: Runs) -> str:
     )
 
 
-SECTIONS: dict[str, Section] = {task: partial(policies, task) for task in WORLDS}
+SECTIONS: dict[str, Section] = dict.fromkeys(WORLDS, policies)

@@ -71,10 +71,13 @@ class Settings(Common):
         put(self, "repeats", whole("repeats", self.repeats, 1, 100))
         put(self, "first_seed", whole("first_seed", self.first_seed, 0, 2**62))
         self.require_agent()
-        live_s = sum(
-            len(list(WORLDS[task])[: self.worlds]) * len(self.playing(task)) * len(self.seeds_of(task)) * self.duration_s
-            for task in self.tasks
-        ) / AT_ONCE
+        live_s = (
+            sum(
+                len(list(WORLDS[task])[: self.worlds]) * len(self.playing(task)) * len(self.seeds_of(task)) * self.duration_s
+                for task in self.tasks
+            )
+            / AT_ONCE
+        )
         if live_s > LIVE_S:
             raise ConfigError(
                 f"the kernel's runs take {live_s / 60:.0f} minutes of real time, {AT_ONCE} at once; valid: {LIVE_S / 60:.0f} or"

@@ -10,6 +10,7 @@ import numpy as np
 from netbuf_gym.tables import markdown_table
 from studies.common.judging import DIFFERENCE, HIGHER, LOWER, NOT_LOWER, Claim, interval, judge, judged, spread
 from studies.common.results import Runs
+from studies.common.verdicts import claim_row, verdicts_table
 from studies.nuwa.measures import ARRIVALS, FAIR
 from studies.nuwa.schemes import GAINS, LEARNED, OURS, label
 from studies.nuwa.schemes import PUBLISHED as RULE
@@ -193,6 +194,14 @@ def claims(runs: Runs, about: Sequence[About]) -> str:
 def agent_claims() -> list[About]:
     """Those about Nuwa-RL."""
     return [About(LEARNED, claim) for claim in AGENT]
+
+
+def verdicts_of(runs: Runs) -> str:
+    """The table of verdicts: of the published rule at the paper's gain, and of Nuwa-RL."""
+    subject = f"{RULE}_k7"
+    about = [About(subject, claim) for claim in TABLE_1] + _gains(RULE) + agent_claims() + list(SERVERS)
+    rows = [claim_row(one.claim, runs, one.scheme, CELLS, label, f"{label(one.scheme)}, ") for one in about]
+    return verdicts_table(rows)
 
 
 def gains_table(runs: Runs, measure: str = "utility", digits: int = 3, factor: float = 1.0) -> str:

@@ -12,7 +12,7 @@ from studies.common.results import Runs
 from studies.nuwa.figures import draw_all
 from studies.nuwa.measures import MEASURES
 from studies.nuwa.schemes import LEARNED, NAMES, label
-from studies.nuwa.sections import SECTIONS
+from studies.nuwa.sections import SECTIONS, verdicts
 from studies.nuwa.settings import ALGORITHMS, DEFAULT_SCHEMES, DEFAULT_STUDIES, LEARNING, STUDIES, Settings
 from studies.nuwa.work import KEYS, TEXTS, Studies
 
@@ -47,6 +47,7 @@ class NuwaExperiment(Experiment[Settings]):
         "step": "of training, at which a learner's return was taken",
     }
     sections = SECTIONS
+    verdicts = staticmethod(verdicts)
     choices = {
         "studies": STUDIES,
         "schemes": {"all": ""} | {scheme: label(scheme) for scheme in NAMES},

@@ -1,14 +1,13 @@
-"""What the page about the campaign shows of it: studies over generated networks, over real traces, and learning curves."""
+"""Sections of the study's appendix: studies over generated networks, over real traces, and learning curves."""
 
 from __future__ import annotations
 
-from functools import partial
-from pathlib import Path
+from collections.abc import Mapping
 
-from netbuf_gym.errors import ConfigError
 from studies.common.experiment import Section
+from studies.common.kept import Kept
 from studies.common.results import Runs
-from studies.common.showing import described, pictures, ran, write_means
+from studies.common.showing import pictures, ran, where_rows_are
 from studies.nuwa import claims
 from studies.nuwa.measures import MEASURES
 from studies.nuwa.settings import CHANGE, FAIRNESS, FOUR, GRID, LEARNING, MOBILE, VIDEO
@@ -36,25 +35,18 @@ VIDEOS = {
 """Tables of video clients."""
 
 
-def read(source: Path) -> Runs:
-    """The runs of a finished campaign."""
-    return Runs.read(source / "runs.csv", KEYS, TEXTS, tuple(MEASURES))
+def runs_of(kept: Kept) -> Runs:
+    """The runs of a campaign."""
+    return kept.runs(KEYS, TEXTS, MEASURES)
 
 
-def studies(name: str, measured: bool, source: Path, folder: Path) -> str:
-    """The Markdown of a campaign on generated or on measured networks; copies its means and, of the former, its figures."""
-    description = described(source)
-    settings = description["settings"]
-    if bool(settings["traces"]) != measured:
-        raise ConfigError(f"{source}: has traces = {settings['traces']!r}; valid for the section {name}: the other kind")
-    runs = read(source)
-    write_means(runs, folder / f"means-{name}.csv.gz")
-    lines = [ran(description), ""]
+def studies(kept: Kept) -> str:
+    """The Markdown of a campaign on generated or on measured networks; of these no pictures, which show the traces."""
+    runs = runs_of(kept)
+    lines = [ran(kept.header), "", where_rows_are(kept), ""]
 
     def show(study: str) -> list[str]:
-        if measured:
-            return []  # they would show the traces
-        return pictures([source / "figures" / f"{name}.png" for name in FIGURES[study]], folder)
+        return [] if kept.header["settings"]["traces"] else pictures(kept, FIGURES[study])
 
     present = runs.values("study")
     if MOBILE in present:
@@ -83,17 +75,16 @@ def studies(name: str, measured: bool, source: Path, folder: Path) -> str:
     return "\n".join(lines)
 
 
-def learning(source: Path, folder: Path) -> str:
-    """The Markdown of learning curves; copies them."""
-    description, runs = described(source), read(source).where(study=LEARNING)
-    if not len(runs):
-        raise ConfigError(f"{source}: has no study {LEARNING!r}")
-    shown = pictures([source / "figures" / f"{name}.png" for name in FIGURES[LEARNING]], folder)
-    return "\n".join([ran(description), "", claims.returns_table(runs), "", *shown])
+def learning(kept: Kept) -> str:
+    """The Markdown of learning curves."""
+    runs = runs_of(kept).where(study=LEARNING)
+    shown = pictures(kept, FIGURES[LEARNING])
+    return "\n".join([ran(kept.header), "", where_rows_are(kept), "", claims.returns_table(runs), "", *shown])
 
 
-SECTIONS: dict[str, Section] = {
-    GENERATED: partial(studies, GENERATED, False),
-    REAL: partial(studies, REAL, True),
-    LEARNING: learning,
-}
+def verdicts(sections: Mapping[str, Kept]) -> str:
+    """The paper's claims, by the campaign on generated networks."""
+    return claims.verdicts_of(runs_of(sections[GENERATED])) if GENERATED in sections else ""
+
+
+SECTIONS: dict[str, Section] = {GENERATED: studies, REAL: studies, LEARNING: learning}

@@ -13,8 +13,9 @@ import numpy as np
 from netbuf_gym.tables import markdown_table
 from studies.common.judging import DIFFERENCE, HIGHER, LOWER, Claim, contrast, interval, judge, judged, verdict
 from studies.common.results import Runs
+from studies.common.verdicts import Found, claim_row, place, row_of, verdicts_table
 from studies.ppcc import paper, worlds
-from studies.ppcc.schemes import ACTION, AGENTS, CONSTANT, RANDOM, label
+from studies.ppcc.schemes import ACTION, AGENTS, CONSTANT, RANDOM, RECIPE, label
 from studies.ppcc.settings import NS3, SENDERS, SERIES, TABLE
 
 CELLS = ("study", "cell", "step")
@@ -91,6 +92,25 @@ def claims_table(runs: Runs, study: str) -> str:
     rows = [row for row in found if any(cell != "-" for cell in row[2:])]
     header = ["the paper's claim about TCP-PPCC (where)", "against", *map(label, schemes)]
     return markdown_table(header, rows) if rows and schemes else ""
+
+
+def verdicts_of(runs: Runs) -> str:
+    """The table of verdicts, for the paper's recipe as it was trained; "" where it did not play."""
+    if RECIPE not in runs.values("scheme"):
+        return ""
+    rows = [claim_row(one, runs, RECIPE, CELLS, label) for one in (*about_table(TABLE), *about_senders())]
+    for one in OVER_TIME:
+        found = {label(rival): share_said(runs, one, RECIPE, rival) for rival in one.rivals}
+        rows.append(row_of(one.text, place(one), {rival: _parted(said) for rival, said in found.items() if said != "-"}))
+    found = {label(rival): adapted(runs, RECIPE, rival) for rival in RIVALS}
+    rows.append(row_of(ADAPTED.text, place(ADAPTED), {rival: _parted(said) for rival, said in found.items() if said != "-"}))
+    return verdicts_table(rows)
+
+
+def _parted(cell: str) -> Found:
+    """A cell of a table as what was found."""
+    said, _, found = cell.rpartition(": ")
+    return said, found, 0.0
 
 
 def adapted(runs: Runs, scheme: str, rival: str) -> str:

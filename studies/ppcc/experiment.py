@@ -12,7 +12,7 @@ from studies.common.results import Runs
 from studies.ppcc.figures import draw_all
 from studies.ppcc.measures import MEASURES
 from studies.ppcc.schemes import AGENTS, LEARNED, LEARNERS, NAMES, RECIPE, label
-from studies.ppcc.sections import SECTIONS
+from studies.ppcc.sections import SECTIONS, verdicts
 from studies.ppcc.settings import DEFAULT_SCHEMES, FILES, STUDIES, Settings
 from studies.ppcc.work import Studies
 
@@ -33,6 +33,7 @@ class PpccExperiment(Experiment[Settings]):
         "step": "0 of a whole run; of the study series the second at whose end, of constants the window in packets",
     }
     sections = SECTIONS
+    verdicts = staticmethod(verdicts)
     choices = {
         "studies": STUDIES,
         "schemes": {"all": ""} | {scheme: label(scheme) for scheme in NAMES},

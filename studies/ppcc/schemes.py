@@ -30,9 +30,7 @@ STYLES: dict[str, tuple[str, str, str]] = {
     LEARNED: (COLOURS[0], "-", "our agent"),
     **{
         key: (colour, "--", f"{name}, as given")
-        for (key, name), colour in zip(
-            LEARNERS.items(), (COLOURS[4], COLOURS[7], COLOURS[11], COLOURS[12]), strict=True
-        )
+        for (key, name), colour in zip(LEARNERS.items(), (COLOURS[4], COLOURS[7], COLOURS[11], COLOURS[12]), strict=True)
     },
     "cubic": (COLOURS[1], "--", "CUBIC"),
     "bbr": (COLOURS[6], "-", "BBR"),

@@ -1,17 +1,19 @@
-"""What the page about the campaign shows of it."""
+"""Sections of the study's appendix."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Mapping
 
 from studies.common.cells import KEYS, TEXTS
 from studies.common.experiment import Section
+from studies.common.kept import Kept
 from studies.common.results import Runs
-from studies.common.showing import described, kept, pictures, ran, write_means, write_rows
+from studies.common.showing import pictures, ran, where_rows_are
 from studies.ppcc import claims, paper, tables
 from studies.ppcc.measures import MEASURES
 from studies.ppcc.settings import CONSTANTS, NS3, SENDERS, SERIES, TABLE
 
+SIMULATED = "simulated"
 TITLES = {
     TABLE: "Table III: one sender",
     NS3: "Table III with ns-3's TCP",
@@ -28,13 +30,13 @@ FIGURES = {
 }
 
 
-def read(source: Path) -> Runs:
-    """The runs of a finished campaign."""
-    return Runs.read(source / "runs.csv", KEYS, TEXTS, tuple(MEASURES))
+def runs_of(kept: Kept) -> Runs:
+    """The runs of a campaign."""
+    return kept.runs(KEYS, TEXTS, MEASURES)
 
 
 def tables_of(runs: Runs, study: str) -> list[str]:
-    """What is said of a study's runs, as the page has it."""
+    """Claims and tables of a study's runs."""
     parts = [claims.claims_table(runs, study)]
     if study in (TABLE, NS3):
         for number in paper.SCENARIOS:
@@ -48,21 +50,21 @@ def tables_of(runs: Runs, study: str) -> list[str]:
     return [part for part in parts if part]
 
 
-def simulated(source: Path, folder: Path) -> str:
-    """The Markdown of a campaign; copies its runs, those over time apart, their means and its figures."""
-    description, runs = described(source), read(source)
-    over_time = runs.columns["study"] == SERIES
-    whole = write_rows(runs.kept(~over_time), TEXTS, folder / "rows.csv.gz")
-    series = write_rows(runs.kept(over_time), TEXTS, folder / "rows-series.csv.gz")
-    write_means(whole, folder / "means.csv.gz")
-    lines = [ran(description), "", kept(folder, "rows.csv.gz", "rows-series.csv.gz"), ""]
+def simulated(kept: Kept) -> str:
+    """The Markdown of a campaign."""
+    runs = runs_of(kept)
+    lines = [ran(kept.header), "", where_rows_are(kept), ""]
     for study in runs.values("study"):
         lines += [f"### {TITLES[study]}", ""]
-        for said in tables_of(series if study == SERIES else whole, study):
+        for said in tables_of(runs, study):
             lines += [said, ""]
-        drawn = [path for name in FIGURES[study] if (path := source / "figures" / f"{name}.png").is_file()]
-        lines += pictures(drawn, folder)
+        lines += pictures(kept, FIGURES[study])
     return "\n".join(lines)
 
 
-SECTIONS: dict[str, Section] = {"simulated": simulated}
+def verdicts(sections: Mapping[str, Kept]) -> str:
+    """The paper's claims, for its recipe as it was trained."""
+    return claims.verdicts_of(runs_of(sections[SIMULATED])) if SIMULATED in sections else ""
+
+
+SECTIONS: dict[str, Section] = {SIMULATED: simulated}

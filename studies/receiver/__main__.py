@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 
 from netbuf_gym import scripts
-from studies.receiver import agent, receivers
+from netbuf_gym.arguments import choice
+from studies.receiver import agent, measured
 
 
 def main(argv: Sequence[str]) -> int:
     """Runs the one that is named first; returns the exit status."""
-    return agent.main(argv[1:]) if argv and argv[0] == "agent" else receivers.main(argv)
+    what = choice("experiment", argv[0] if argv else "", ("agent", *measured.MEASUREMENTS))
+    return agent.main(argv[1:]) if what == "agent" else measured.main(argv)
 
 
 scripts.run("studies.receiver", main)

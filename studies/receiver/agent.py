@@ -1,6 +1,6 @@
 """A receiver agent beside every other control, on real traces, and through what breaks paths.
 
-    python -m studies.receiver agent MODEL --traces FOLDER [--part evaluation] [--out DIR] [--survival] [...]
+    python -m studies.receiver agent MODEL --traces FOLDER [--part evaluation] [--survival] [...]
 
 MODEL is a file that training wrote (`runs/.../checkpoint.zip`), the name of an agent of the package, or `constant:N`, which
 decides action N for ever. FOLDER holds the measured traces by their names, anywhere below it; which of them validate and which
@@ -12,28 +12,33 @@ outages throughout (no second with 0.3 Mbit/s) are left out. A unit is a window 
 with every buffer and base RTT. All contenders meet the same worlds, and are measured by the task's meter in intervals of
 100 ms.
 
-Written to DIR: `worlds.csv` (a row a world and contender), `survival.csv`, `verdict.json`, `tables.md`; the first line, or the
-first field, says command, date and machine.
+Rows, one a world and contender, are kept as the study's sections `worlds` and `survival`, and their tables printed.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import itertools
+import re
+import shlex
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from netbuf_gym.errors import needing
+from netbuf_gym.zoo import library
+from studies.common import agents, kept
 from studies.common.campaign import machine
+from studies.common.showing import of_any_machine
 from studies.receiver import claims, survival
 
+CHECKOUT = Path(__file__).resolve().parents[2]
+WORLDS, SURVIVAL = "worlds", "survival"
 COMMAND = "python -m studies.receiver agent"
 TASK = "receiver_window"
 NETWORKS = ("4g", "5g")
@@ -165,57 +170,53 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def stamp() -> dict[str, Any]:
-    """Command, date and machine."""
-    command = " ".join([COMMAND, *sys.argv[1:]])
-    return {"command": command, "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "machine": machine()}
-
-
-def csv_text(rows: Iterable[dict[str, Any]], says: dict[str, Any]) -> str:
-    """Rows as CSV under a comment that says where they come from."""
-    out = io.StringIO()
-    made = list(rows)
-    out.write(f"# {says['command']}; {says['date']}; {says['machine']}\n")
-    writer = csv.DictWriter(out, list(dict.fromkeys(key for row in made for key in row)), lineterminator="\n")
-    writer.writeheader()
-    for row in made:
-        writer.writerow({key: f"{value:.6g}" if isinstance(value, float) else value for key, value in row.items()})
-    return out.getvalue()
-
-
 def main(argv: Sequence[str]) -> int:
     """Runs the command; returns the exit status."""
     options = arguments().parse_args(argv)
-    import torch
-
-    from netbuf_gym.errors import NetbufError
-    from netbuf_gym.files import write_atomic, write_json
-
-    torch.set_num_threads(1)
-    says = stamp()
-    try:
-        players, env, lacking = contenders(options.model, options.contenders, not options.no_constants)
-        rows: list[dict[str, Any]] = []
-        for network in [] if options.traces is None else options.networks or [None]:
-            sizes = (options.windows, options.seeds, options.rtts)
-            found = places(options.traces, network, options.part, *sizes, most_files=options.files)
-            rows += judge(found, players, env)
-        broken = survival.run(players, env, options.survival_sizes) if options.survival else []
-    except NetbufError as error:
-        print(f"studies.receiver: error: {error}", file=sys.stderr)
-        return 2
-    verdict = claims.verdict(rows, broken)
-    text = claims.text(verdict, {"lacking": lacking, "part": options.part, "windows": options.windows, **says})
-    if options.out is not None:
-        options.out.mkdir(parents=True, exist_ok=True)
-        if rows:
-            write_atomic(options.out / "worlds.csv", csv_text(rows, says))
-        if broken:
-            write_atomic(options.out / "survival.csv", csv_text(broken, says))
-        write_json(options.out / "verdict.json", {**says, "lacking": lacking, **verdict})
-        write_atomic(options.out / "tables.md", text)
-    print(text, end="")
+    words = [word for i, word in enumerate(argv) if not {"--out"} & {word, argv[i - 1]}]
+    for path in keep(options, f"{COMMAND} {shlex.join(words)}", options.out):
+        study, section = "receiver", path.name.partition(".")[0]
+        found = kept.read(options.out, study, section)
+        assert found is not None
+        print(claims.worlds_text(found) if section == WORLDS else claims.survival_text(found))
     return 0
+
+
+def keep(options: argparse.Namespace, command: str, root: Path) -> list[Path]:
+    """Plays the worlds that options name, and keeps their rows as sections of the study; returns their files.
+
+    Args:
+        options: Of the command line, see `arguments`.
+        command: As headers have it.
+        root: The checkout.
+
+    Raises:
+        ConfigError, CheckpointError, TraceError: The model or the traces cannot be read.
+    """
+    with needing("a receiver's agent", "train"):
+        import torch
+    torch.set_num_threads(1)
+    players, env, lacking = contenders(options.model, options.contenders, not options.no_constants)
+    header = {
+        "command": of_any_machine(re.sub(r"--traces \S+", "--traces DIR", command)),
+        "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+        "machine": machine(),
+        "part": options.part,
+        "lacking": lacking,
+    }
+    if options.model in library.names():
+        header["agents"] = {"agent": agents.file_hash(players["agent"])[:16]}
+    rows: list[dict[str, Any]] = []
+    for network in [] if options.traces is None else options.networks or [None]:
+        sizes = (options.windows, options.seeds, options.rtts)
+        found = places(options.traces, network, options.part, *sizes, most_files=options.files)
+        rows += judge(found, players, env)
+    broken = survival.run(players, env, options.survival_sizes) if options.survival else []
+    return [
+        kept.write(root, "receiver", section, header, kept.text_of(list(made[0]), made))
+        for section, made in ((WORLDS, rows), (SURVIVAL, broken))
+        if made
+    ]
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -236,5 +237,7 @@ def arguments() -> argparse.ArgumentParser:
     made.add_argument(
         "--survival-sizes", default="full", choices=("quick", "full"), help="how many worlds of each (%(default)s)"
     )
-    made.add_argument("--out", type=Path, metavar="DIR", help="write rows, verdict and tables there")
+    made.add_argument(
+        "--out", type=Path, default=CHECKOUT, metavar="DIR", help="keep rows in its results/studies (the checkout)"
+    )
     return made

@@ -7,17 +7,32 @@ traces stand beside those; with five or six traces they say little.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from netbuf_gym.stats import Interval
 from netbuf_gym.tables import markdown_table
+from studies.common.kept import Kept
+from studies.common.verdicts import verdicts_table
 
 RESAMPLES = 2000
 WHERE = ("network", "trace", "start_s", "seed", "rtt_ms", "buffer", "contender")
 """What a row says of its world; all else of it are measures."""
+WORDS = ("network", "trace", "buffer", "contender", "test", "variant")
+"""Columns that are no numbers."""
+TARGETS = {
+    "vegas": "10 % more data at no more queue, or 30 % less queue at no less data",
+    "cubic": "4 % more data, or 95 % of it at less than half the queue",
+}
+PASSES = {
+    "outage": "80 % of the link within 2 s",
+    "delay step": "90 % of the goodput before",
+    "way back": "80 % of the goodput without",
+    "fairness": "Jain's index 0.95",
+}
+"""What a test asks; see `studies.receiver.survival`."""
 Statistic = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """Of our and their means of a metric, `(samples,)` each."""
 MORE_DATA_THAN_VEGAS, LESS_QUEUE_THAN_VEGAS = 1.10, 0.70
@@ -173,19 +188,65 @@ def _survived(broken: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def text(verdict: dict[str, Any], says: dict[str, Any]) -> str:
-    """Markdown: how it was made, a table a network, the claims, what survived."""
-    of = ", ".join(f"{key} {value}" for key, value in says["machine"].items())
-    lines = [f"`{says['command']}`, {says['date']}, {of}.", ""]
-    if says["lacking"]:
-        lines += [f"This build lacks {', '.join(says['lacking'])}.", ""]
-    for network, found in verdict["networks"].items():
+def worlds_text(kept: Kept) -> str:
+    """Markdown of worlds over traces: how they were made, of each network a table and the claims."""
+    header, lines = kept.header, [f"`{kept.header['command']}`, {kept.header['date']}, {kept.header['machine']}.", ""]
+    if header["lacking"]:
+        lines += [f"This build lacks {', '.join(header['lacking'])}.", ""]
+    for network, found in verdict(rows_of(kept))["networks"].items():
         counted = f"{found['traces']} traces, {found['units']} units, {found['worlds']} worlds"
-        lines += [f"## {network}, {says['part']}: {counted}", "", _network_table(found), ""]
+        lines += [f"### {network}, {header['part']}: {counted}", "", _network_table(found), ""]
         lines += [_claims_table(found["claims"]), ""]
-    if verdict["survival"]:
-        lines += ["## Paths that break", "", _survival_table(verdict["survival"]), ""]
     return "\n".join(lines)
+
+
+def survival_text(kept: Kept) -> str:
+    """Markdown of paths that break."""
+    return _survival_table(_survived(rows_of(kept)))
+
+
+def rows_of(kept: Kept) -> list[dict[str, Any]]:
+    """Kept rows with their values: numbers, but in columns of words; whether a test is passed, None for one without a bound."""
+    return [{name: _value(name, text) for name, text in row.items()} for row in kept.records]
+
+
+def _value(name: str, text: str) -> Any:
+    if name in WORDS:
+        return text
+    if name == "passes":
+        return None if not text else text == "True"
+    return float(text or "nan")
+
+
+def verdicts(sections: Mapping[str, Kept]) -> str:
+    """The table of verdicts about the agent: its targets on traces, and which paths that break it survives."""
+    rows = []
+    for network, found in (verdict(rows_of(sections["worlds"]))["networks"] if "worlds" in sections else {}).items():
+        name, claims, margins = network.upper(), found["claims"]["all"], found["margins"]["all"]
+        least = min(margins, key=lambda other: margins[other]["interval"][1])
+        said = f"least over `{least}`: {_interval(margins[least]['interval'])}"
+        rows.append(
+            [f"{name}: a higher utility than every other", "interval of the margin above 0", said, _holds(claims["utility"])]
+        )
+        for other, target in TARGETS.items():
+            if other in claims:
+                one = claims[other]
+                said = f"data x {_interval(one['data'])}, queueing x {_interval(one['queueing'])}"
+                rows.append([f"{name}: against {other}", target, said, _holds(one)])
+    for one in _survived(rows_of(sections["survival"])) if "survival" in sections else ():
+        if one["contender"] == "agent" and one["passed"] is not None:
+            passed, worlds = one["passed"], one["worlds"]
+            found = (
+                "holds" if passed == worlds else f"in all but {worlds - passed}" if passed > 0.75 * worlds else "does not hold"
+            )
+            rows.append([f"{one['test']}, {one['variant']}", PASSES[one["test"]], f"{passed} of {worlds} worlds", found])
+    return verdicts_table(rows, ("claim", "target", "ours", "verdict"))
+
+
+def _holds(claim: Mapping[str, Any]) -> str:
+    if not claim["holds"]:
+        return "does not hold"
+    return "holds" if claim.get("with intervals", True) else "holds in the mean"
 
 
 def _network_table(found: dict[str, Any]) -> str:

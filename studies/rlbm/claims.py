@@ -12,6 +12,7 @@ from netbuf_gym.tables import markdown_table
 from studies.common import judging
 from studies.common.judging import HIGHER, LOWER, NOT_LOWER, Claim, interval, judge, judged
 from studies.common.results import Runs
+from studies.common.verdicts import claim_row, found_of, row_of, verdicts_table
 from studies.rlbm.settings import LEARNED, RANDOM, RANDOM_NO_BETA
 
 CELLS = ("cc", "size", "load")
@@ -65,6 +66,22 @@ def claims_table(runs: Runs) -> str:
         rows.append([text, "with beta", judged(HIGHER, found), *("" for _ in schemes[1:])])
     names = {RANDOM: "random thresholds", LEARNED: "RLBM, trained"}
     return markdown_table(["the thesis' claim about RLBM (figures)", "against", *(names[scheme] for scheme in schemes)], rows)
+
+
+def verdicts_of(runs: Runs) -> str:
+    """The table of verdicts, for the trained agent; "" where it did not play."""
+    if LEARNED not in runs.values("scheme"):
+        return ""
+    rows = [claim_row(claim, runs, LEARNED, CELLS) for claim in CLAIMS]
+    for text, column, value in _growing(runs, LEARNED):
+        if value is not None:
+            rows.append(row_of(text, "Fig. 11, 12", {column: found_of(HIGHER, value)}))
+    found = change(runs, RANDOM_NO_BETA, RANDOM, "queue_mean_packets_1")
+    if found is not None:
+        rows.append(
+            row_of("random thresholds without beta: more buffer for priority 1", "Fig. 14", {"": found_of(HIGHER, found)})
+        )
+    return verdicts_table(rows)
 
 
 def sweep_table(runs: Runs, cc: str) -> str:
@@ -134,17 +151,20 @@ def means_table(runs: Runs, sizes: Sequence[int]) -> str:
 
 def _about_delay(runs: Runs, schemes: Sequence[str]) -> list[list[str]]:
     """Claims about every scheme: how the delay of pings grows with the buffer and with the load."""
-    rows = []
+    found = [_growing(runs, scheme) for scheme in schemes]
+    return [[same[0][0], same[0][1], *(judged(HIGHER, one[2]) for one in same)] for same in zip(*found, strict=True)]
+
+
+def _growing(runs: Runs, scheme: str) -> list[tuple[str, str, stats.Interval | None]]:
+    """Each claim, what is compared with what, and the change."""
+    found = []
     for text, column in (("more delay of pings with larger buffers (11, 12)", "size"), ("and with higher loads", "load")):
         low, high = min(runs.values(column)), max(runs.values(column))
-        cells = []
-        for scheme in schemes:
-            own = runs.where(scheme=scheme)
-            ends = [own.where(**{column: value}).by_seed("ping_mean_ms") for value in (low, high)]
-            found = interval([math.log(ends[1][seed] / ends[0][seed]) for seed in ends[0]])
-            cells.append(judged(HIGHER, found))
-        rows.append([text, f"{column} {high:g} against {low:g}", *cells])
-    return rows
+        own = runs.where(scheme=scheme)
+        ends = [own.where(**{column: value}).by_seed("ping_mean_ms") for value in (low, high)]
+        grown = interval([math.log(ends[1][seed] / ends[0][seed]) for seed in ends[0]])
+        found.append((text, f"{column} {high:g} against {low:g}", grown))
+    return found
 
 
 def _mean(runs: Runs, measure: str) -> float:

@@ -1,27 +1,29 @@
 """The learned thresholds beside every other scheme over the default distribution, on seeds that no agent was trained on.
 
-    python -m studies.rlbm.compare agent=zoo/agents/queue_threshold/ppo/model.zip [seeds=20] [jobs=N]
-        [output=DIR] [schemes=[...]] [loads=[...]] [sizes=[...]] [ccs=[...]] [first_seed=1000000] [duration_s=60]
-        [interval_s=0.1]
+    python -m studies.rlbm.compare [agent=queue_threshold/ppo] [seeds=20] [jobs=N] [output=DIR] [schemes=[...]]
+        [loads=[...]] [sizes=[...]] [ccs=[...]] [first_seed=1000000] [duration_s=60] [interval_s=0.1]
 
 Under each seed every scheme runs all congestion controls x sizes x loads of the default traffic. What is compared is the
 99th percentile of the slowdown (flow completion time / ideal) of priority 0: of all the flows of a seed, whatever cell
 they ran in, then averaged over the seeds with a 95 % t interval; differences are paired by seed. A cell's percentile (by
 size and load) is of the flows of all its seeds. Throughput is that of all cells together.
 
-Writes comparison.csv (a row a scheme and seed), cells.csv (a row a scheme, cc, size and load) and table.md into DIR
-(runs/reproduce/compare), and prints the table.
+Writes a table a scheme into DIR (runs/studies/rlbm/compare), so that an interrupted command goes on with the scheme that it
+was at, keeps the rows of all as the study's section `compare`, and prints that.
 """
 
 from __future__ import annotations
 
 import csv
-import io
 import itertools
+import json
 import shlex
+import shutil
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -32,21 +34,19 @@ from netbuf_gym.files import write_atomic
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.rollout import View
 from netbuf_gym.stats import percentiles
-from netbuf_gym.tables import markdown_table
 from netbuf_gym.version import __version__
-from studies.common.judging import spread
+from studies.common import agents, kept
+from studies.rlbm.comparison import COLUMNS, comparison
 from studies.rlbm.contenders import contender_of, play
 from studies.rlbm.experiment import RLBM
 from studies.rlbm.measures import flows_of
-from studies.rlbm.settings import CONTROLLED, LEARNED, NAMES, RANDOM, RANDOM_NO_BETA, WITHOUT_LEARNING, Settings
+from studies.rlbm.sections import COMPARE
+from studies.rlbm.settings import LEARNED, NAMES, RANDOM_NO_BETA, Settings
 
+CHECKOUT = Path(__file__).resolve().parents[2]
 SCHEMES = (LEARNED, *(name for name in NAMES if name not in (LEARNED, RANDOM_NO_BETA)))
-CELL_BY_CELL = (*WITHOUT_LEARNING, RANDOM)
-"""Rivals that get a table of all cells."""
-OUTPUT = "runs/reproduce/compare"
+OUTPUT = "runs/studies/rlbm/compare"
 BAD_TAIL = 0.99
-LEAST_FLOWS = 20
-"""Cells with fewer flows have no percentile worth a comparison."""
 
 
 @dataclass(frozen=True)
@@ -57,136 +57,47 @@ class Outcome:
     delivered_bytes: float
 
 
-Key = tuple[str, str, int, float, int]
-"""Scheme, congestion control, size, load, seed."""
+Key = tuple[str, int, float, int]
+"""Congestion control, size, load, seed."""
 
 
-class Comparison:
-    """Outcomes of schemes over the cells of the default distribution.
+def rows_of(settings: Settings, scheme: str, outcomes: dict[Key, Outcome]) -> list[dict[str, Any]]:
+    """Rows of a scheme: of each seed over all cells, of each cell over all seeds, of each size and load over all ccs too."""
+    cells = list(itertools.product(settings.ccs, settings.sizes, settings.loads))
+    seeds = settings.seed_list()
+
+    def row(own: Sequence[Key], run_mean: float | None = None, **where: Any) -> dict[str, Any]:
+        flows = np.concatenate([outcomes[key].slowdowns for key in own])
+        rate = sum(outcomes[key].delivered_bytes for key in own) * 8e-6 / (settings.duration_s * len(own))
+        bad = float(percentiles(flows, (BAD_TAIL,))[0])
+        return {"scheme": scheme, **where, **dict(zip(COLUMNS[-4:], (len(flows), bad, run_mean, rate), strict=True))}
+
+    rows = []
+    for seed in seeds:
+        own = [(*cell, seed) for cell in cells]
+        each = [float(percentiles(outcomes[key].slowdowns, (BAD_TAIL,))[0]) for key in own]
+        finite = [value for value in each if np.isfinite(value)]
+        rows.append(row(own, float(np.mean(finite)) if finite else float("nan"), seed=seed))
+    rows += [row([(*cell, seed) for seed in seeds], **dict(zip(COLUMNS[1:4], cell, strict=True))) for cell in cells]
+    for size, load in itertools.product(settings.sizes, settings.loads):
+        rows.append(row([(cc, size, load, seed) for cc in settings.ccs for seed in seeds], size=size, load=load))
+    return rows
+
+
+def play_scheme(settings: Settings, scheme: str, jobs: int, progress: Callable[[int], None] = lambda done: None) -> dict:
+    """The outcomes of all runs of a scheme, by `Key`; in threads.
 
     Args:
-        settings: What is run; its traffic recipe decides the worlds.
-        outcomes: By `Key`.
-    """
-
-    def __init__(self, settings: Settings, outcomes: dict[Key, Outcome]):
-        self.settings, self.outcomes = settings, outcomes
-        self.cells = list(itertools.product(settings.ccs, settings.sizes, settings.loads))
-
-    def slowdown(self, scheme: str) -> np.ndarray:
-        """The 99th percentile of each seed's flows. Shape (seeds,)."""
-        found = []
-        for seed in self.settings.seed_list():
-            flows = np.concatenate([self.outcomes[(scheme, *cell, seed)].slowdowns for cell in self.cells])
-            found.append(percentiles(flows, (BAD_TAIL,))[0])
-        return np.array(found)
-
-    def run_mean(self, scheme: str) -> np.ndarray:
-        """The 99th percentile of each run's flows, averaged over a seed's runs. Shape (seeds,)."""
-        found = []
-        for seed in self.settings.seed_list():
-            each = [percentiles(self.outcomes[(scheme, *cell, seed)].slowdowns, (BAD_TAIL,))[0] for cell in self.cells]
-            measured = [value for value in each if np.isfinite(value)]
-            found.append(np.mean(measured) if measured else np.nan)
-        return np.array(found)
-
-    def throughput(self, scheme: str) -> np.ndarray:
-        """Mbit/s, mean over the cells. Shape (seeds,)."""
-        seconds = self.settings.duration_s * len(self.cells)
-        return np.array(
-            [
-                sum(self.outcomes[(scheme, *cell, seed)].delivered_bytes for cell in self.cells) * 8e-6 / seconds
-                for seed in self.settings.seed_list()
-            ]
-        )
-
-    def by_cell(self, scheme: str) -> dict[tuple[str, int, float], tuple[float, float, int]]:
-        """Of each cell the percentile over the flows of all seeds, Mbit/s, and the number of flows."""
-        found = {}
-        for cell in self.cells:
-            runs = [self.outcomes[(scheme, *cell, seed)] for seed in self.settings.seed_list()]
-            flows = np.concatenate([one.slowdowns for one in runs])
-            rate = np.mean([one.delivered_bytes for one in runs]) * 8e-6 / self.settings.duration_s
-            found[cell] = percentiles(flows, (BAD_TAIL,))[0], float(rate), len(flows)
-        return found
-
-    def markdown(self) -> str:
-        """The tables: all schemes; where the learned one (or else the first) loses, by size and by load."""
-        settings = self.settings
-        first = LEARNED if LEARNED in settings.schemes else settings.schemes[0]
-        seeds = settings.seed_list()
-        lines = [
-            f"{len(self.cells)} cells (cc x size x load), seeds {seeds[0]} to {seeds[-1]}, {settings.duration_s:g} s each.",
-            "Means over seeds ± half the 95 % interval; differences to the other schemes are paired by seed.",
-            "",
-            self._schemes_table(first),
-        ]
-        for other in settings.schemes:
-            if other != first and other in CELL_BY_CELL:
-                lines += ["", f"**{first} against {other}**, 99th percentile of both over the flows of all seeds and ccs:", ""]
-                lines.append(self._cells_table(first, other))
-        return "\n".join(lines) + "\n"
-
-    def _schemes_table(self, first: str) -> str:
-        ours, our_rate = self.slowdown(first), self.throughput(first)
-        rows = []
-        for scheme in self.settings.schemes:
-            theirs, rate = self.slowdown(scheme), self.throughput(scheme)
-            cells = [scheme, spread(theirs, 2), spread(self.run_mean(scheme), 2), spread(rate, 3)]
-            if scheme == first:
-                cells += ["", "", ""]
-            else:
-                cells += [spread(ours - theirs, 2), spread(100 * (our_rate / rate - 1), 2), self._wins(first, scheme)]
-            rows.append(cells)
-        header = [
-            "scheme",
-            "p99 slowdown, priority 0",
-            "mean of the runs' p99",
-            "throughput, Mbit/s",
-            f"p99 of {first} minus this",
-            f"throughput of {first} over this, %",
-            f"cells where the p99 of {first} is lower / equal / higher",
-        ]
-        return markdown_table(header, rows)
-
-    def _wins(self, first: str, other: str) -> str:
-        ours, theirs = self.by_cell(first), self.by_cell(other)
-        counted = [cell for cell in self.cells if theirs[cell][2] >= LEAST_FLOWS]
-        lower = sum(ours[cell][0] < theirs[cell][0] for cell in counted)
-        higher = sum(ours[cell][0] > theirs[cell][0] for cell in counted)
-        return f"{lower} / {len(counted) - lower - higher} / {higher}"
-
-    def _cells_table(self, first: str, other: str) -> str:
-        """Sizes down, loads across: ours / theirs, the flows of all ccs together; bold where ours is the higher one."""
-        settings, rows = self.settings, []
-        for size in settings.sizes:
-            cells = [str(size)]
-            for load in settings.loads:
-                both = []
-                for scheme in (first, other):
-                    keys = itertools.product(settings.ccs, settings.seed_list())
-                    flows = np.concatenate([self.outcomes[scheme, cc, size, load, seed].slowdowns for cc, seed in keys])
-                    both.append(percentiles(flows, (BAD_TAIL,))[0])
-                text = f"{both[0]:.1f} / {both[1]:.1f}"
-                cells.append(f"**{text}**" if both[0] > both[1] else text)
-            rows.append(cells)
-        return markdown_table(["size \\ load", *(f"{load:g}" for load in settings.loads)], rows)
-
-
-def compare(settings: Settings, jobs: int, progress: Callable[[int, int], None] = lambda done, total: None) -> Comparison:
-    """Runs it, in threads.
+        progress: Called with the number of runs done.
 
     Raises:
         CheckpointError: The agent cannot be read, or does not fit.
         SimulatorFault: The simulator found its own state inconsistent.
     """
-    contenders = {scheme: contender_of(scheme, settings) for scheme in settings.schemes}
-    stop = threading.Event()
-    tasks = list(itertools.product(settings.schemes, settings.ccs, settings.sizes))
-    tasks.sort(key=lambda task: task[0] not in CONTROLLED)  # worlds stepped together take longest
+    contender, stop = contender_of(scheme, settings), threading.Event()
 
-    def work(task: tuple[str, str, int]) -> dict[Key, Outcome]:
-        scheme, cc, size = task
+    def work(task: tuple[str, int]) -> dict[Key, Outcome]:
+        cc, size = task
         found: dict[Key, Outcome] = {}
         cells = [(load, settings.scenario(cc, size, load), seed) for load in settings.loads for seed in settings.seed_list()]
 
@@ -194,21 +105,46 @@ def compare(settings: Settings, jobs: int, progress: Callable[[int, int], None] 
             load, _, seed = cells[view.index]
             flows = flows_of(view)
             own = flows["slowdown"][flows["priority"] == 0]
-            found[scheme, cc, size, load, seed] = Outcome(own, view.simulated.traffic_stats()["delivered_bytes"])
+            found[cc, size, load, seed] = Outcome(own, view.simulated.traffic_stats()["delivered_bytes"])
 
-        play(contenders[scheme], [cell[1:] for cell in cells], keep, settings.interval_s, stop)
+        play(contender, [cell[1:] for cell in cells], keep, settings.interval_s, stop)
         return found
 
     outcomes: dict[Key, Outcome] = {}
-    total = len(tasks) * len(settings.loads) * settings.seeds
-    for _, found in LOCAL.run(work, tasks, jobs, stop):
+    for _, found in LOCAL.run(work, itertools.product(settings.ccs, settings.sizes), jobs, stop):
         outcomes |= found
-        progress(len(outcomes), total)
-    return Comparison(settings, outcomes)
+        progress(len(outcomes))
+    return outcomes
+
+
+def compare(settings: Settings, folder: Path, jobs: int, progress: Callable[[int, int], None]) -> list[dict[str, Any]]:
+    """The rows of all schemes; those of schemes that another call has finished are read.
+
+    Args:
+        folder: For a table a scheme, which holds those of these settings and this agent.
+    """
+    identity = json.dumps({"version": __version__, "agent": agents.sha256(settings), **settings.to_dict()})
+    made_of = folder / "settings.json"
+    if not made_of.is_file() or made_of.read_text(encoding="utf-8") != identity:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        write_atomic(made_of, identity)
+    each = len(settings.ccs) * len(settings.sizes) * len(settings.loads) * settings.seeds
+    rows: list[dict[str, Any]] = []
+    for number, scheme in enumerate(settings.schemes):
+        path = folder / f"{scheme}.csv"
+        if not path.is_file():
+            before = number * each
+            outcomes = play_scheme(
+                settings, scheme, jobs, lambda done, before=before: progress(before + done, each * len(settings.schemes))
+            )
+            write_atomic(path, kept.text_of(COLUMNS, rows_of(settings, scheme, outcomes)))
+        rows += csv.DictReader(path.read_text(encoding="utf-8").splitlines())
+    return rows
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs the command; returns 0, or 130 when interrupted.
+    """Runs the command; returns 0.
 
     Raises:
         ConfigError: An argument that is unknown or out of range.
@@ -218,48 +154,31 @@ def main(argv: Sequence[str]) -> int:
         print(__doc__)
         return 0
     for argument in argv:
-        if argument.partition("=")[0] in ("traffic", "figures", "intervals"):
+        if argument.partition("=")[0] in ("traffic", "figures", "intervals", "executor"):
             raise ConfigError(f"argument {argument!r} is the campaign's, not the comparison's")
-    keys = {argument.partition("=")[0] for argument in argv}
-    defaults = ["traffic=default", "intervals=[]"]
-    defaults += [f"schemes=[{','.join(SCHEMES)}]"] if "schemes" not in keys else []
-    defaults += ["seeds=20"] if "seeds" not in keys else []
-    defaults += [f"output={OUTPUT}"] if "output" not in keys else []
-    order = RLBM.parse([*defaults, *argv])
-    order.output.mkdir(parents=True, exist_ok=True)
-    with ProgressBar("compare") as bar:
-        comparison = compare(order.settings, order.jobs, bar)
-    said = [argument for argument in argv if argument.partition("=")[0] not in ("output", "jobs")]
-    command = shlex.join(["python", "-m", "studies.rlbm.compare", *said])
-    comment = f"# netbuf-gym {__version__}: {command}\n"
-    write_atomic(order.output / "comparison.csv", comment + _by_seed_csv(comparison))
-    write_atomic(order.output / "cells.csv", comment + _cells_csv(comparison))
-    table = f"`{command}` (netbuf-gym {__version__}).\n{comparison.markdown()}"
-    write_atomic(order.output / "table.md", table)
-    print(table)
-    print(f"written to {order.output}")
+    given = {argument.partition("=")[0] for argument in argv}
+    defaults = {"traffic": "default", "intervals": "[]", "schemes": f"[{','.join(SCHEMES)}]", "seeds": "20", "output": OUTPUT}
+    order = RLBM.parse([*(f"{key}={value}" for key, value in defaults.items() if key not in given), *argv])
+    keep(order.settings, order.output, order.jobs, argv, CHECKOUT)
+    found = kept.read(CHECKOUT, RLBM.name, COMPARE)
+    assert found is not None
+    print(f"{comparison(found)}\n{found.path}")
     return 0
 
 
-def _by_seed_csv(comparison: Comparison) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["scheme", "seed", "slowdown_p99_p0", "slowdown_p99_p0_run_mean", "throughput_mbps"])
-    for scheme in comparison.settings.schemes:
-        columns = comparison.slowdown(scheme), comparison.run_mean(scheme), comparison.throughput(scheme)
-        for seed, *values in zip(comparison.settings.seed_list(), *columns, strict=True):
-            writer.writerow([scheme, seed, *(f"{value:.9g}" for value in values)])
-    return out.getvalue()
-
-
-def _cells_csv(comparison: Comparison) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["scheme", "cc", "size", "load", "flows_completed_p0", "slowdown_p99_p0", "throughput_mbps"])
-    for scheme in comparison.settings.schemes:
-        for cell, (slowdown, rate, flows) in comparison.by_cell(scheme).items():
-            writer.writerow([scheme, cell[0], cell[1], f"{cell[2]:g}", flows, f"{slowdown:.6g}", f"{rate:.6g}"])
-    return out.getvalue()
+def keep(settings: Settings, folder: Path, jobs: int, argv: Sequence[str], root: Path) -> Path:
+    """Runs what is not done yet in a folder and keeps the rows of all; returns their file."""
+    with ProgressBar("compare") as bar:
+        rows = compare(settings, folder, jobs, bar)
+    said = [argument for argument in argv if argument.partition("=")[0] not in ("output", "jobs")]
+    header = {
+        "command": shlex.join(["python", "-m", "studies.rlbm.compare", *said]),
+        "agents": {"agent": agents.sha256(settings)[:16]},
+        "settings": {key: value for key, value in settings.to_dict().items() if key != "agent"},
+    }
+    path = kept.write(root, RLBM.name, COMPARE, header, kept.text_of(COLUMNS, rows))
+    shutil.rmtree(folder)
+    return path
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from studies.common.results import Runs
 from studies.rlbm import settings as rlbm
 from studies.rlbm.figures import draw_all
 from studies.rlbm.measures import MEASURES
-from studies.rlbm.sections import SECTIONS
+from studies.rlbm.sections import KEPT, SECTIONS, TEXTS, verdicts
 from studies.rlbm.settings import DEFAULT_SCHEMES, INTERVALS_S, LOADS, NAMES, TRAFFIC, Settings
 from studies.rlbm.work import KEYS, Grid
 
@@ -29,10 +29,12 @@ class Rlbm(Experiment[Settings]):
     summary = "the thesis on learned queue thresholds: schemes x congestion controls x sizes x loads x seeds, 60 s each"
     settings = Settings
     keys = KEYS
-    texts = ("scheme", "cc")
+    texts = TEXTS
     measures = MEASURES
     explained = {"size": "packets a queue, half of the shared buffer"}
     sections = SECTIONS
+    verdicts = staticmethod(verdicts)
+    kept_measures = KEPT
     choices = {
         "schemes": {"all": ""} | dict.fromkeys(NAMES, ""),
         "ccs": "list:congestion_controls",

@@ -1,4 +1,4 @@
-"""What a sender for real paths must do, checked against a campaign's results.
+"""Targets of a sender for real paths, checked against a campaign's results.
 
 Claims are about the agent, and judged for whoever plays in its place, so that it can be seen what others have of it. A claim
 *holds* when the whole 95 % interval over seeds is within its limits, *does not hold* when all of it is beyond one, and is *not
@@ -8,7 +8,7 @@ shown* in between. Of traces, units are windows by trace and buffer, and interva
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,9 +17,10 @@ from netbuf_gym import stats
 from netbuf_gym.tables import markdown_table
 from studies.common.judging import HOLDS, SLIGHT, interval
 from studies.common.results import Runs
+from studies.common.verdicts import verdicts_table
 from studies.sender import trace_cells, worlds
 from studies.sender.bounds import CAUSAL
-from studies.sender.schemes import CLASSIC, PLACES, label
+from studies.sender.schemes import CLASSIC, LEARNED, PLACES, label
 from studies.sender.settings import (
     AGENTS,
     DELAY_STEP,
@@ -183,6 +184,59 @@ def claims_table(runs: Runs, study: str) -> str:
             rows.append([closed_said(family), *cells])
     rows = [row for row in rows if any(cell != "-" for cell in row[1:])]
     return markdown_table(["claim", *map(label, schemes)], rows) if rows and schemes else ""
+
+
+def verdicts_of(runs: Runs, titles: Mapping[str, str]) -> str:
+    """The table of verdicts about the agent: a row for each target of a study, of all its cells the furthest from it.
+
+    Args:
+        titles: Of the studies.
+    """
+    groups: dict[tuple, list[Limits]] = {}
+    for claim in LIMITS:
+        if len(_of(runs, claim, LEARNED)):
+            text = claim.text.rpartition(": ")[2]
+            groups.setdefault((claim.study, text, claim.measure, claim.low, claim.high, claim.twice), []).append(claim)
+    rows: list[list[str]] = []
+    for (study, text, *_), own in groups.items():
+        found = []
+        for claim in own:
+            value, low = measured(claim, runs, LEARNED), least(claim, runs, LEARNED)
+            within = min(value.low - low, claim.high - value.high)
+            said = f"{value.mean:.{claim.digits}f} [{value.low:.{claim.digits}f}, {value.high:.{claim.digits}f}]"
+            where = claim.text.rpartition(": ")[0]
+            found.append((within, f"{said} ({where})" if len(own) > 1 else said, verdict(value, low, claim.high)))
+        rows.append([f"{titles[study]}: {text}", _target(own[0]), min(found)[1], _counted([one[2] for one in found])])
+    if (share := behind(runs.where(study=GRID), LEARNED)) is not None:
+        said = _said(share, 1, "", " %").removesuffix(": ")
+        rows.append(
+            [
+                f"{titles[GRID]}: {BEHIND_SAID}",
+                f"at most {100 * BEHIND_IN:g} %",
+                said,
+                verdict(share, -math.inf, 100 * BEHIND_IN),
+            ]
+        )
+    for family in trace_cells.FILES:
+        said, _, judged_as = gap_said(runs.where(study=TRACES, cell=trace_cells.cells_of(family)), LEARNED).rpartition(": ")
+        if said:
+            rows.append([closed_said(family), "two thirds", said, judged_as])
+    return verdicts_table(rows, ("claim", "target", "ours, the cell furthest from it", "verdict"))
+
+
+def _target(claim: Limits) -> str:
+    """A claim's limits in words."""
+    if claim.twice:
+        return f"at least {claim.low:g}, or twice {label(claim.twice)}'s"
+    if math.isfinite(claim.low) and math.isfinite(claim.high):
+        return f"{claim.low:g} to {claim.high:g}"
+    return f"at least {claim.low:g}" if math.isfinite(claim.low) else f"at most {claim.high:g}"
+
+
+def _counted(verdicts: Sequence[str]) -> str:
+    """How many cells have each verdict; where all have the same, that."""
+    counts = {one: verdicts.count(one) for one in (HOLDS, NOT_SHOWN, NOT) if one in verdicts}
+    return next(iter(counts)) if len(counts) == 1 else ", ".join(f"{one} in {count}" for one, count in counts.items())
 
 
 def closed_said(family: str) -> str:

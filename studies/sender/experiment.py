@@ -12,7 +12,7 @@ from studies.common.results import Runs
 from studies.sender.figures import draw_all
 from studies.sender.measures import MEASURES
 from studies.sender.schemes import NAMES, label
-from studies.sender.sections import SECTIONS
+from studies.sender.sections import SECTIONS, verdicts
 from studies.sender.settings import DEFAULT_SCHEMES, DEFAULT_STUDIES, NEED_TRACES, STUDIES, Settings
 from studies.sender.work import Studies
 
@@ -33,6 +33,7 @@ class SenderExperiment(Experiment[Settings]):
         "step": "0 of a whole run; of the first seed's series the second at which half a second ends",
     }
     sections = SECTIONS
+    verdicts = staticmethod(verdicts)
     choices = {
         "studies": STUDIES,
         "schemes": {"all": ""} | {scheme: label(scheme) for scheme in NAMES},
@@ -45,6 +46,10 @@ class SenderExperiment(Experiment[Settings]):
         "studies=[outage,delay_step] schemes=[cubic,bbr,copa] seeds=3 output=out",
     )
     help = ""
+
+    def choose(self, runs: Runs) -> Runs:
+        """Rows of whole runs; those over time are for pictures alone."""
+        return runs.where(step=0)
 
     def work(self, settings: Settings) -> Studies:
         """See `Experiment.work`."""

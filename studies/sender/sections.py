@@ -1,15 +1,14 @@
-"""What the page about the campaign shows of it."""
+"""Sections of the study's appendix."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import partial
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 
 from studies.common.cells import KEYS, TEXTS
 from studies.common.experiment import Section
+from studies.common.kept import Kept
 from studies.common.results import Runs
-from studies.common.showing import described, kept, pictures, ran, write_means, write_rows
+from studies.common.showing import pictures, ran, where_rows_are
 from studies.sender import bounds, claims, seeds, tables, trace_cells, worlds
 from studies.sender.measures import MEASURES
 from studies.sender.settings import (
@@ -101,32 +100,43 @@ WORLDS = {
 """The worlds of each study in words."""
 
 
-def read(source: Path) -> Runs:
-    """The runs of a finished campaign."""
-    return Runs.read(source / "runs.csv", KEYS, TEXTS, tuple(MEASURES))
+def runs_of(kept: Kept) -> Runs:
+    """The runs of a campaign."""
+    return kept.runs(KEYS, TEXTS, MEASURES)
 
 
 def tables_of(runs: Runs, study: str) -> list[str]:
-    """What is said of a study's runs, as the page has it."""
+    """Tables of a study's runs."""
     claimed = claims.claims_table(runs, study)
     return [*([claimed] if claimed else []), *tables.tables(runs, study)]
 
 
-def shown(name: str, source: Path, folder: Path) -> str:
-    """The Markdown of a campaign; copies its runs and their means, into files of the section's name, and its figures."""
-    description, runs = described(source), read(source)
-    runs = write_rows(runs.where(step=0), TEXTS, folder / f"rows-{name}.csv.gz")
-    write_means(runs, folder / f"means-{name}.csv.gz")
-    lines = [ran(description), "", kept(folder, f"rows-{name}.csv.gz"), ""]
+def shown(kept: Kept) -> str:
+    """The Markdown of a campaign."""
+    runs = runs_of(kept)
+    lines = [ran(kept.header), "", where_rows_are(kept), ""]
     for study in runs.values("study"):
         said = STUDIES[study]
         lines += [f"### {TITLES[study]}", "", f"{said[0].upper()}{said[1:]}. {WORLDS[study]}", ""]
         for table in tables_of(runs, study):
             lines += [table, ""]
-        drawn = [path for name in FIGURES.get(study, ()) if (path := source / "figures" / f"{name}.png").is_file()]
-        lines += pictures(drawn, folder)
+        lines += pictures(kept, FIGURES.get(study, ()))
     return "\n".join(lines)
 
 
-SECTIONS: dict[str, Section] = {name: partial(shown, name) for name in seeds.PARTS} | {"seeds": seeds.shown}
-"""Studies of many links and traces; of more seeds, those of what happens on a few; and the musts by training seed."""
+def of_seeds(kept: Kept) -> str:
+    """The Markdown of the claims by training seed, beside the others' runs of the other sections."""
+    others = [seeds.others(kept.root, part) for part in seeds.PARTS]
+    lines = [f"{kept.header['command']}, and likewise of seeds {kept.header['others']}.", "", where_rows_are(kept), ""]
+    return "\n".join([*lines, seeds.table(runs_of(kept), seeds.together(others)), ""])
+
+
+def verdicts(sections: Mapping[str, Kept]) -> str:
+    """The targets of a sender for real paths, by the campaigns of links and of events."""
+    if not set(seeds.PARTS) <= set(sections):
+        return ""
+    return claims.verdicts_of(seeds.together([runs_of(sections[part]) for part in seeds.PARTS]), TITLES)
+
+
+SECTIONS: dict[str, Section] = dict.fromkeys(seeds.PARTS, shown) | {seeds.SECTION: of_seeds}
+"""Studies of many links and traces; of more seeds, those of what happens on a few; and the claims by training seed."""

@@ -1,11 +1,7 @@
-"""The musts over several training seeds: each agent's campaign beside the others' runs, which the page has already.
-
-A folder holds a folder for each training seed, named by it, with the campaigns `links` and `events` of `schemes=[agent]`.
-"""
+"""The claims over several training seeds: each agent's campaign beside the others' runs, which are kept already."""
 
 from __future__ import annotations
 
-import gzip
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -13,25 +9,32 @@ from pathlib import Path
 import numpy as np
 
 from netbuf_gym import stats
-from netbuf_gym.errors import ConfigError, ReferenceDataError
+from netbuf_gym.errors import ConfigError
 from netbuf_gym.tables import markdown_table
+from studies.common.campaign import RUNS, finished
 from studies.common.cells import KEYS, TEXTS
 from studies.common.judging import HOLDS
+from studies.common.kept import DIGITS, path_of, read, write
 from studies.common.results import Runs
-from studies.common.showing import described, kept, of_any_machine, write_rows
+from studies.common.showing import of_any_machine
 from studies.sender import claims, trace_cells
 from studies.sender.measures import MEASURES
 from studies.sender.schemes import LEARNED
-from studies.sender.settings import GRID, TRACES
+from studies.sender.settings import GRID, TRACES, Settings
 
 PARTS = ("links", "events")
+SECTION = "seeds"
 
 
-def shown(source: Path, folder: Path) -> str:
-    """The Markdown of the musts by training seed; keeps the agents' runs in `rows-seeds.csv.gz`.
+def keep(source: Path, root: Path) -> Path:
+    """Keeps the agents' runs of all training seeds, as schemes of the seeds' names.
+
+    Args:
+        source: A folder for each training seed, named by it, with the finished campaigns `PARTS` of `schemes=[agent]`.
+        root: The checkout.
 
     Raises:
-        ConfigError: no training seed's folder, one without its campaigns, or of other schemes; no runs of others.
+        ConfigError: No training seed's folder, or one of other schemes.
     """
     names = sorted((path.name for path in source.iterdir() if path.name.isdigit()), key=int)
     if not names:
@@ -39,32 +42,27 @@ def shown(source: Path, folder: Path) -> str:
     found, commands = [], []
     for part in PARTS:
         for name in names:
-            description, runs = described(source / name / part), Runs.read(source / name / part / "runs.csv", KEYS, TEXTS, _ALL)
+            description = finished(source / name / part)
+            runs = Runs.read(source / name / part / RUNS, KEYS, TEXTS, tuple(MEASURES))
             if runs.values("scheme") != [LEARNED]:
                 raise ConfigError(f"{source / name / part}: of schemes {runs.values('scheme')}; valid: schemes=[{LEARNED}]")
-            schemes = np.full(len(runs), name)
-            found.append(replace(runs, columns=runs.columns | {"scheme": schemes}).where(step=0))
+            found.append(replace(runs, columns=runs.columns | {"scheme": np.full(len(runs), name)}).where(step=0))
         commands.append(of_any_machine(description["command"]))
-    agents = write_rows(together(found), TEXTS, folder / "rows-seeds.csv.gz")
-    said = " and ".join(f"`{command}`" for command in commands)
-    lines = [f"{said}, and likewise of seeds {', '.join(names[:-1])}.", "", kept(folder, "rows-seeds.csv.gz"), ""]
-    return "\n".join([*lines, table(agents, together([others(folder, part) for part in PARTS])), ""])
+    header = {"command": " and ".join(f"`{command}`" for command in commands), "others": ", ".join(names[:-1])}
+    return write(root, Settings.experiment, SECTION, header, together(found).rows_csv(DIGITS))
 
 
-_ALL = tuple(MEASURES)
-
-
-def others(folder: Path, part: str) -> Runs:
-    """Who is no agent, of the runs that the page keeps.
+def others(root: Path, part: str) -> Runs:
+    """Who is no agent, of the runs that are kept of a section.
 
     Raises:
-        ConfigError: it keeps none.
+        ConfigError: There are none.
     """
-    path = folder / f"rows-{part}.csv.gz"
-    try:
-        runs = Runs.of_rows(gzip.decompress(path.read_bytes()).decode(), KEYS, TEXTS, _ALL)
-    except (OSError, EOFError, ReferenceDataError) as error:
-        raise ConfigError(f"{path}: holds no runs ({error}); valid: the page's section {part} first") from None
+    kept = read(root, Settings.experiment, part)
+    if kept is None:
+        path = path_of(root, Settings.experiment, part)
+        raise ConfigError(f"{path} is not there; valid: the rows of {part} before those of {SECTION}")
+    runs = kept.runs(KEYS, TEXTS, MEASURES)
     return runs.kept(runs.columns["scheme"] != LEARNED)
 
 
@@ -76,7 +74,7 @@ def together(several: list[Runs]) -> Runs:
 
 
 def table(agents: Runs, beside: Runs) -> str:
-    """Every must by training seed, those that hold in bold, and the mean over training seeds with its 95 % t interval."""
+    """Every claim by training seed, those that hold in bold, and the mean over training seeds with its 95 % t interval."""
     names = agents.values("scheme")
     each = []
     for name in names:
@@ -99,7 +97,7 @@ def table(agents: Runs, beside: Runs) -> str:
 
 
 def verdicts(runs: Runs) -> dict[str, tuple[float, bool, int, str]]:
-    """Of each must of the agent: its measure, whether it holds, the measure's digits, its unit."""
+    """Of each claim about the agent: its measure, whether it holds, the measure's digits, its unit."""
     found: dict[str, tuple[float, bool, int, str]] = {}
     for claim in claims.LIMITS:
         if len(runs.where(study=claim.study, cell=claim.cells, scheme=LEARNED)):

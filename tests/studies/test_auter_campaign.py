@@ -6,15 +6,14 @@ import pytest
 from netbuf_gym.cli import main
 from netbuf_gym.contenders import ConstantAction
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.tables import csv_table
 from netbuf_gym.tasks.host_buffers.settings import DEFAULT, GRID, NAMED
-from studies import page
 from studies.auter import constants, paper, trained, training, tune_constant, worlds
 from studies.auter.experiment import AUTER
 from studies.auter.schemes import LEARNED, NAMES, RECIPE, WITH_BBR, agent_of, contender_of
 from studies.auter.settings import DEFAULT_STUDIES, STUDIES, Settings
 from studies.auter.studies import ALL, PIECES
 from studies.auter.work import Studies, parts_of
+from studies.common import kept
 
 SHORT = ["duration_s=5", "hours=0.02", "seeds=2", "jobs=2"]
 
@@ -53,8 +52,8 @@ def test_a_finished_campaign_takes_more_schemes(tmp_path, capsys, monkeypatch):
 
 
 @pytest.mark.slow
-def test_every_study_runs_and_goes_on(tmp_path, capsys):
-    """Most studies, a cut end, and the same rows again; figures and the page of it."""
+def test_every_study_runs_and_goes_on(tmp_path, capsys, section_of):
+    """Most studies, a cut end, and the same rows again; figures and the section of it."""
     output, studies = tmp_path / "out", "studies=[settings,regions,latency,memory,long_run]"
     words = ["reproduce", "auter", studies, "schemes=[default,max]", *SHORT, f"output={output}"]
     assert main(words) == 0
@@ -76,15 +75,9 @@ def test_every_study_runs_and_goes_on(tmp_path, capsys):
     assert (default["tcp_kb"] == DEFAULT.rmem_max_bytes / 1024).all() and (default["ring_packets"] == 256).all()
     assert (runs.where(study="memory", scheme="max").columns["ring_packets"] == 4096).all()
 
-    docs = tmp_path / "auter.md"
-    docs.write_text("<!-- simulated: written by python -m studies.page -->\n<!-- end of simulated -->\n")
-    assert page.main(["auter", str(docs), f"simulated={output}"]) == 0
-    said = docs.read_text()
-    for text in ("### Table IV", "(+17.1)", "(figures/auter/sweep_latency.png)", "| max: 8.64 % more"):
+    said = section_of(AUTER, "simulated", output)
+    for text in ("### Table IV", "(+17.1)", "(../figures/auter/sweep_latency.png)", "| max: 8.64 % more"):
         assert text in said, text
-    docs.write_text("<!-- live: written by python -m studies.page -->\n<!-- end of live -->\n")
-    with pytest.raises(ConfigError, match="has plant = 'sim', the simulator; valid for the section live: 'linux'"):
-        page.main(["auter", str(docs), f"live={output}"])
 
 
 def test_what_is_run_by_default():
@@ -151,8 +144,9 @@ def test_agents_on_long_paths_are_compared_cell_by_cell(tmp_path):
         for who, own in means.items()
         for cell, values in zip(cells, own, strict=True)
     ]
-    (tmp_path / "x.csv").write_text(csv_table(trained.COLUMNS, rows, "a command"))
-    said = [[one.strip() for one in line.split("|")[1:-1]] for line in trained.shown(tmp_path / "x.csv").splitlines()[4:]]
+    kept.write(tmp_path, "auter", "trained", {"command": "by hand", "worlds": 1}, kept.text_of(trained.COLUMNS, rows))
+    text = trained.shown(kept.read(tmp_path, "auter", "trained"))
+    said = [[one.strip() for one in line.split("|")[1:-1]] for line in text.splitlines()[4:]]
     root = f"{2**0.5:.3f}"
     assert said[0] == ["0", *[f"{root} (1.000)"] * 4, "1.30", "1.20", "0.250"]
     assert said[1] == ["1", *["1.000 (0.500)"] * 4, "1.50", "1.60", "0.250"]
@@ -196,7 +190,6 @@ def test_the_best_constant_is_that_of_the_table(tmp_path):
     for study, cell in tune_constant.cells():
         assert constants.best(study, cell) in GRID.values()
     assert constants.best("memory", "1000") == constants.best("long_run", "es-ea") in GRID.values()
-    assert csv_table(constants.COLUMNS, rows, "x").count("\n") == 77
 
 
 @pytest.mark.parametrize(

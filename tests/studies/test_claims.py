@@ -1,4 +1,4 @@
-"""Claims, tables, the page about them, the comparison and the search for Dynamic Thresholds' alphas."""
+"""Claims, tables, the section about them, and the comparison."""
 
 import math
 
@@ -7,11 +7,10 @@ import pytest
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.stats import Interval
-from studies import page
-from studies.common import judging, showing
+from studies.common import judging, kept, showing
 from studies.common.campaign import Campaign
 from studies.common.results import Runs
-from studies.rlbm import claims, compare, tune_dt
+from studies.rlbm import claims, compare, comparison
 from studies.rlbm.experiment import RLBM
 from studies.rlbm.settings import Settings
 
@@ -87,27 +86,6 @@ def test_every_claim_gets_a_verdict(finished):
     assert all(any(f"]: {word} |" in line for word in words) for line in lines)
 
 
-def test_the_page_is_filled_by_the_command(finished, tmp_path):
-    docs = tmp_path / "page.md"
-    mark = "thesis-text: written by python -m studies.page"
-    docs.write_text(f"# Title\n\n<!-- {mark} -->\nold\n<!-- end of thesis-text -->\n\nlast words\n")
-    assert page.main(["rlbm", str(docs), f"thesis-text={finished}"]) == 0
-    text = docs.read_text()
-    assert text.startswith("# Title") and text.endswith("last words\n") and "\nold\n" not in text
-    assert "traffic=thesis-text" in text and "| 1000 | random_no_beta |" in text and "| random | 500 |" in text
-    assert "Here 50 ms gives, random: the highest throughput at " in text and " of 3 sizes; random_no_beta: " in text
-    assert (tmp_path / "figures" / "rlbm" / "means-thesis-text.csv.gz").stat().st_size < 20_000
-    assert page.main(["rlbm", str(docs), f"thesis-text={finished}"]) == 0
-    assert docs.read_text() == text
-    with pytest.raises(ConfigError, match="must hold the lines"):
-        page.main(["rlbm", str(docs), f"default={finished}"])
-    with pytest.raises(ConfigError, match="has traffic thesis-text"):
-        docs.write_text(text.replace("thesis-text:", "default:").replace("end of thesis-text", "end of default"))
-        page.main(["rlbm", str(docs), f"default={finished}"])
-    with pytest.raises(ConfigError, match="no finished campaign"):
-        page.main(["rlbm", str(docs), f"default={tmp_path}"])
-
-
 def test_pictures_get_smaller(tmp_path):
     from studies.rlbm.figures import grid
 
@@ -118,33 +96,57 @@ def test_pictures_get_smaller(tmp_path):
     assert small.startswith(b"\x89PNG") and len(small) < (tmp_path / "figure.png").stat().st_size
 
 
+def test_a_section_is_made_of_kept_rows(finished, section_of):
+    text = section_of(RLBM, "thesis-text", finished)
+    assert "traffic=thesis-text" in text and "| 1000 | random_no_beta |" in text and "| random | 500 |" in text
+    assert "Here 50 ms gives, random: the highest throughput at " in text and " of 3 sizes; random_no_beta: " in text
+    runs = RLBM.read(finished / "runs.csv")
+    assert claims.claims_table(claims.at_interval(runs, 0.1)) in text  # six digits decide as nine do
+
+
 TINY = ["sizes=[50]", "loads=[0.5,0.8]", "seeds=2", "duration_s=5", "jobs=2"]
 
 
-def test_the_comparison(tmp_path, capsys):
-    schemes = "schemes=[dt,naive,random,codel]"
-    assert compare.main([schemes, *TINY, f"output={tmp_path}"]) == 0
-    out = capsys.readouterr().out
-    assert "p99 of dt minus this" in out and "**dt against random**" in out
-    assert (tmp_path / "table.md").read_text() in out
-    by_seed = (tmp_path / "comparison.csv").read_text().splitlines()
-    assert by_seed[0].startswith("# netbuf-gym") and len(by_seed) == 2 + 4 * 2
-    cells = (tmp_path / "cells.csv").read_text().splitlines()
-    assert len(cells) == 2 + 4 * 2 * 1 * 2
+def test_the_comparison_goes_on_with_the_scheme_that_it_was_at(tmp_path, monkeypatch):
+    settings = RLBM.parse(["traffic=default", "intervals=[]", "schemes=[dt,naive,random,codel]", *TINY]).settings
+    whole = compare.keep(settings, tmp_path / "whole", 2, ["a=b"], tmp_path / "first").read_bytes()
+    play = compare.play_scheme
+
+    def killed(settings, scheme, *rest):
+        if scheme == "random":
+            raise KeyboardInterrupt
+        return play(settings, scheme, *rest)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(compare, "play_scheme", killed)
+        compare.keep(settings, tmp_path / "out", 2, ["a=b"], tmp_path / "second")
+    played = []
+    monkeypatch.setattr(
+        compare, "play_scheme", lambda settings, scheme, *rest: played.append(scheme) or play(settings, scheme, *rest)
+    )
+    assert compare.keep(settings, tmp_path / "out", 2, ["a=b"], tmp_path / "second").read_bytes() == whole
+    assert played == ["random", "codel"]
+    text = comparison.comparison(kept.read(tmp_path / "second", "rlbm", "compare"))
+    assert "p99 of dt minus this" in text and "**dt against random**" in text
 
 
 def test_the_comparison_pools_a_seeds_flows():
     settings = Settings(schemes=("naive",), ccs=("cubic",), sizes=(100,), loads=(0.1, 0.2), seeds=2, first_seed=0, duration_s=1)
     outcomes = {
-        ("naive", "cubic", 100, load, seed): compare.Outcome(np.arange(1.0, 51.0) + 50 * (load == 0.2) + seed, 1e6)
+        ("cubic", 100, load, seed): compare.Outcome(np.arange(1.0, 51.0) + 50 * (load == 0.2) + seed, 1e6)
         for load in (0.1, 0.2)
         for seed in (0, 1)
     }
-    found = compare.Comparison(settings, outcomes)
-    assert found.slowdown("naive").tolist() == [99.0, 100.0]
-    assert found.run_mean("naive").tolist() == [75.0, 76.0]
-    assert found.throughput("naive").tolist() == [8.0, 8.0]
-    assert found.by_cell("naive")["cubic", 100, 0.1] == (50.0, 8.0, 100)
+    names = ("slowdown_p99_p0", "slowdown_p99_p0_run_mean", "throughput_mbps", "flows_completed_p0")
+    seeds, cells, pooled = [], {}, {}
+    for row in compare.rows_of(settings, "naive", outcomes):
+        values = [row[name] for name in names]
+        if "seed" in row:
+            seeds.append(values)
+        else:
+            (cells if "cc" in row else pooled)[row["size"], row["load"]] = values
+    assert seeds == [[99.0, 75.0, 8.0, 100], [100.0, 76.0, 8.0, 100]]
+    assert cells[100, 0.1] == pooled[100, 0.1] == [50.0, None, 8.0, 100]
 
 
 def test_what_the_comparison_refuses(tmp_path):
@@ -152,32 +154,3 @@ def test_what_the_comparison_refuses(tmp_path):
         compare.main(["traffic=thesis-text"])
     with pytest.raises(ConfigError, match="colour"):
         compare.main(["colour=red", f"output={tmp_path}"])
-
-
-def test_the_search_of_alphas_keeps_to_the_throughput(tmp_path, capsys, monkeypatch):
-    rows = [
-        {"alpha_0": 0.5, "alpha_1": 0.5, "slowdown_p99_p0": 3.0, "throughput_over_naive": 0.98},
-        {"alpha_0": 1.0, "alpha_1": 0.5, "slowdown_p99_p0": 4.0, "throughput_over_naive": 0.995},
-        {"alpha_0": 8.0, "alpha_1": 0.5, "slowdown_p99_p0": 4.0, "throughput_over_naive": 1.0},
-    ]
-    assert tune_dt.best(rows) is rows[1]
-    monkeypatch.setattr(tune_dt, "ALPHAS", (0.25, 1.0))
-    assert tune_dt.main(["worlds=3", "jobs=2", f"output={tmp_path / 'table.csv'}"]) == 0
-    assert "DT_ALPHAS = (" in capsys.readouterr().out
-    lines = (tmp_path / "table.csv").read_text().splitlines()
-    assert lines[0].startswith("# netbuf-gym") and "seeds 0 to 2" in lines[0] and len(lines) == 2 + 4
-    assert lines[5].split(",")[-1] == "1"  # naive over naive
-    with pytest.raises(ConfigError, match="worlds = 1 is out of range"):
-        tune_dt.main(["worlds=1", f"output={tmp_path / 'table.csv'}"])
-    with pytest.raises(ConfigError, match="argument 'seeds=3' is unknown"):
-        tune_dt.main(["seeds=3"])
-
-
-def test_the_constant_is_what_the_committed_search_found():
-    from netbuf_gym.scenarios import DT_ALPHAS
-
-    lines = [line.split(",") for line in tune_dt.TABLE.read_text().splitlines()[1:]]
-    rows = [dict(zip(lines[0], map(float, line), strict=True)) for line in lines[1:]]
-    assert len(rows) == len(tune_dt.ALPHAS) ** 2
-    chosen = tune_dt.best(rows)
-    assert (chosen["alpha_0"], chosen["alpha_1"]) == DT_ALPHAS

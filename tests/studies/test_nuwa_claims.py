@@ -1,12 +1,10 @@
-"""How Nuwa's claims are judged, how sharing is measured, and the page that is made of it."""
+"""How Nuwa's claims are judged, how sharing is measured."""
 
 import math
 
 import numpy as np
 import pytest
 
-from netbuf_gym.errors import ConfigError
-from studies import page
 from studies.common import judging
 from studies.common.campaign import Campaign
 from studies.common.results import Runs
@@ -91,7 +89,7 @@ def test_rates_are_means_of_windows():
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """A tiny campaign with everything that the page shows, figures included."""
+    """A tiny campaign with everything that the section shows, figures included."""
     folder = tmp_path_factory.mktemp("campaign") / "out"
     settings = Settings(
         studies=("mobile", "networks", "change", "fairness"),
@@ -106,32 +104,25 @@ def finished(tmp_path_factory):
     return folder
 
 
-def marked(key: str) -> str:
-    return f"<!-- {key}: written by python -m studies.page -->\nold\n<!-- end of {key} -->\n"
-
-
 @pytest.mark.slow
-def test_the_page_is_filled_by_the_command(finished, tmp_path):
-    docs = tmp_path / "nuwa.md"
-    docs.write_text(f"# Title\n\n{marked('generated')}\n{marked('real')}\nlast words\n")
-    assert page.main(["nuwa", str(docs), f"generated={finished}"]) == 0
-    text = docs.read_text()
-    assert text.startswith("# Title") and text.endswith("last words\n") and text.count("\nold\n") == 1
+def test_a_section_is_made_of_kept_rows(finished, section_of):
+    text = section_of(NUWA, "generated", finished)
     for said in (
         "### Table I",
         "| published | 10 Mbit/s, a jump each 0.1 s |",
         "### Fairness",
-        "(figures/nuwa/change.png)",
+        "(../figures/nuwa/change.png)",
         "194.5; 125.4; 0.56",
     ):
         assert said in text, said
-    assert (tmp_path / "figures" / "nuwa" / "means-generated.csv.gz").stat().st_size < 20_000
-    with pytest.raises(ConfigError, match="valid for the section real"):
-        page.main(["nuwa", str(docs), f"real={finished}"])
-    with pytest.raises(ConfigError, match="must hold the lines"):
-        page.main(["nuwa", str(docs), f"learning={finished}"])
-    with pytest.raises(ConfigError, match="experiment = 'newa' is unknown; did you mean 'nuwa'"):
-        page.main(["newa", str(docs)])
+
+
+def test_verdicts_are_of_the_rival_that_is_furthest_from_the_claim():
+    data = {"cubic": 100, "bbr": 150, "nuwa_paper_k7": 120}
+    runs = made([row(scheme, seed, data_mb=value + seed) for seed in range(3) for scheme, value in data.items()])
+    line = next(line for line in claims.verdicts_of(runs).splitlines() if "at least 4 % more data" in line)
+    assert line.startswith("| published rule, k = 7, 5G: at least 4 % more data, against BBR, CUBIC | 4 %, Table I | -19.9 % [")
+    assert line.endswith("] (BBR) | holds against 1 of 2 |")
 
 
 def test_cells_of_fairness_are_the_worlds():

@@ -1,4 +1,4 @@
-"""The campaign of the paper on TCP-PPCC: what it runs, resumes and refuses, how its claims are judged, and its page."""
+"""The campaign of the paper on TCP-PPCC: what it runs, resumes and refuses, how its claims are judged."""
 
 import math
 from dataclasses import replace
@@ -9,7 +9,6 @@ import pytest
 from netbuf_gym import rollout
 from netbuf_gym.cli import main
 from netbuf_gym.zoo import library
-from studies import page
 from studies.common.cells import parts_of
 from studies.common.judging import HIGHER, LOWER
 from studies.common.results import Runs
@@ -21,7 +20,6 @@ from studies.ppcc.settings import DEFAULT_SCHEMES, STUDIES, Settings
 from studies.ppcc.studies import ALL, WINDOWS
 
 SEED = 1_000_000
-MARKED = "<!-- simulated: written by python -m studies.page -->\n<!-- end of simulated -->\n"
 
 
 def hand_made(rows: list[dict]) -> Runs:
@@ -35,8 +33,8 @@ def row(scheme: str, seed: int = 0, study="table", cell="2", step=0, **values) -
 
 
 @pytest.mark.slow
-def test_every_study_runs_and_goes_on(tmp_path, capsys):
-    """All studies, a cut end, and the same rows again; figures and the page of it."""
+def test_every_study_runs_and_goes_on(tmp_path, capsys, section_of):
+    """All studies, a cut end, and the same rows again; figures and the section of it."""
     output = tmp_path / "out"
     words = ["schemes=[newreno,bbr,constant]", "seeds=2", "duration_s=3", "jobs=2", f"output={output}"]
     assert main(["reproduce", "ppcc", *words]) == 0
@@ -61,12 +59,9 @@ def test_every_study_runs_and_goes_on(tmp_path, capsys):
     of_it = runs.where(study="table", cell="2", scheme="bbr", seed=SEED).columns
     assert seconds["throughput_mbps"].mean() == pytest.approx(of_it["goodput_mbps"][0], rel=0.05)
 
-    docs = tmp_path / "ppcc.md"
-    docs.write_text(f"# Title\n\n{MARKED}\nlast words\n")
-    assert page.main(["ppcc", str(docs), f"simulated={output}"]) == 0
-    said = docs.read_text()
-    for part in ("### Table III: one sender", "68.44; 4.46; 2.89; 1.19", "(figures/ppcc/senders.png)", "| 42 |", "20 x 4"):
-        assert part in said, part
+    text = section_of(PPCC, "simulated", output)
+    for part in ("### Table III: one sender", "68.44; 4.46; 2.89; 1.19", "(../figures/ppcc/senders.png)", "| 42 |", "20 x 4"):
+        assert part in text, part
 
 
 def test_the_default_is_what_needs_no_agent(monkeypatch):
@@ -158,9 +153,7 @@ def test_senders_that_hear_nothing_are_counted_and_left_out_of_delays():
     late = replace(made, flows=[made.flows[0], replace(made.flows[1], start_s=3.99)])
     found: list[dict] = []
     world = worlds.world(late, SEED, 2)
-    rollout.play(
-        contender_of("bbr"), [world], lambda view: found.append(measures.of_a_run(view)), task=schemes.TASK, agents=2
-    )
+    rollout.play(contender_of("bbr"), [world], lambda view: found.append(measures.of_a_run(view)), task=schemes.TASK, agents=2)
     assert found[0]["silent"] == 1 and found[0]["jain"] == 0.5
     assert 0 < found[0]["delay_ms"] < 100 and found[0]["rtt_ms"] > 49 and 4 < found[0]["goodput_mbps"] < 5
     rows = [row("bbr", 0, "senders", "10-2", silent=1.0), row("cubic", 0, "senders", "10-2", silent=0.0)]

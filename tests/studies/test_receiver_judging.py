@@ -1,7 +1,5 @@
 """The judging of receiver agents (studies/receiver): paired intervals, claims, and what breaks paths."""
 
-import csv
-import json
 import math
 
 import numpy as np
@@ -10,7 +8,13 @@ import pytest
 pytest.importorskip("torch")
 
 from netbuf_gym import traces
+from netbuf_gym.errors import NetbufError
 from netbuf_gym.traces import RateTrace
+from studies.common import kept
+from studies.receiver import agent, claims, measured, survival
+from studies.receiver.claims import Table, difference, verdict, without_constants
+from studies.receiver.survival import Trial
+from studies.receiver.survival import measured as measure_trial
 
 
 def rows_of(figures, units=20):
@@ -30,14 +34,10 @@ def rows_of(figures, units=20):
 
 
 def claims_of(figures):
-    from studies.receiver.claims import verdict
-
     return verdict(rows_of(figures))["networks"]["4g"]["claims"]["all"]
 
 
 def test_margins_are_paired():
-    from studies.receiver.claims import Table, difference
-
     table = Table(rows_of({"agent": (0.60, 0.9, 10), "cubic": (0.58, 0.9, 90), "bbr": (0.60, 0.9, 10)}))
     margin = table.compared("utility", "cubic", difference)
     assert margin.low > 0.01 and margin.high < 0.03  # though units differ by 1
@@ -56,8 +56,6 @@ def test_utility_must_be_above_every_other():
 
 
 def test_of_constant_actions_the_best_is_met():
-    from studies.receiver.claims import Table, without_constants
-
     table = Table(rows_of({"agent": (0.6, 0.9, 10), "constant_0": (0.1, 0.5, 5), "constant_1": (0.7, 0.9, 5)}))
     assert without_constants(table) == ["agent", "constant_1"]
 
@@ -86,7 +84,6 @@ def test_claims_are_what_is_asked(agent, other, name, holds):
 
 def trial_of(test, rates, variant="queue hold", reference=None):
     """A trial in which these arrive: Mbit/s of each 100 ms, of one flow after the other."""
-    from studies.receiver.survival import Trial
 
     class World:
         flows = [None] * len(rates)
@@ -121,66 +118,78 @@ def outage(late_s, after):
     ],
 )
 def test_recovery_is_counted_from_the_return_or_from_the_first_delivery(late_s, after, variant, passes):
-    from studies.receiver.survival import measured
-
-    assert measured(trial_of("outage", outage(late_s, after), variant))["passes"] is passes
+    assert measure_trial(trial_of("outage", outage(late_s, after), variant))["passes"] is passes
 
 
 def test_what_never_comes_back_fails():
-    from studies.receiver.survival import measured
-
     rate = np.full(600, 10.0)
     rate[200:] = 0
     for variant in ("queue hold", "queue drop"):
-        found = measured(trial_of("outage", [rate], variant))
+        found = measure_trial(trial_of("outage", [rate], variant))
         assert found["passes"] is False and found["value"] == math.inf
 
 
 def test_steps_ways_back_and_fairness_are_measured():
-    from studies.receiver.survival import measured
-
     rate = np.full(600, 10.0)
     rate[250:] = 8.9
-    step = measured(trial_of("delay step", [rate]))
+    step = measure_trial(trial_of("delay step", [rate]))
     assert step["value"] == pytest.approx(0.89) and step["passes"] is False
-    back = measured(trial_of("way back", [rate], reference=trial_of("", [np.full(600, 11.0)])))
+    back = measure_trial(trial_of("way back", [rate], reference=trial_of("", [np.full(600, 11.0)])))
     assert back["value"] == pytest.approx((10 * 15 + 8.9 * 15) / 30 / 11, rel=1e-3) and back["passes"] is True
     shares = np.zeros((2, 400))
     shares[0, :], shares[0, 200:], shares[1, 200:] = 10.0, 7.0, 3.0
-    fair = measured(trial_of("fairness", shares))
+    fair = measure_trial(trial_of("fairness", shares))
     assert fair["value"] == pytest.approx(100 / (2 * 58), rel=1e-3) and fair["passes"] is False
-    assert measured(trial_of("beside", [rate, rate]))["passes"] is None
+    assert measure_trial(trial_of("beside", [rate, rate]))["passes"] is None
 
 
-def test_the_command_writes_what_it_says(tmp_path, capsys):
-    from studies.receiver import agent
-
+def test_the_command_keeps_rows_and_shows_their_tables(tmp_path, capsys):
     folder, out = tmp_path / "traces", tmp_path / "out"
     folder.mkdir()
     traces.write(RateTrace([0.0, 30.0], [4.0, 2.0], 60.0), folder / "a.csv")
     traces.write(traces.generate("4g", duration_s=60, seed=1, mean_mbps=3), folder / "b.down")
     named = ["--contenders", "cubic", "nuwa_k2", "keep", "no_such_control", "--no-constants"]
-    status = agent.main(
-        ["constant:5", "--traces", str(folder), "--networks", "--seeds", "1", *named, "--out", str(out)]
-    )
-    printed = capsys.readouterr().out
-    assert status == 0 and printed == (out / "tables.md").read_text()
+    status = agent.main(["constant:5", "--traces", str(folder), "--networks", "--seeds", "1", *named, "--out", str(out)])
+    printed, found = capsys.readouterr().out, kept.read(out, "receiver", "worlds")
+    assert status == 0 and printed == claims.worlds_text(found) + "\n"
     assert "This build lacks no_such_control." in printed and "2 traces, 2 units, 6 worlds" in printed
-    first, *rest = (out / "worlds.csv").read_text().split("\n")
-    assert first.startswith("# python -m studies.receiver agent") and " cores, " in first
-    rows = list(csv.DictReader(rest))
+    assert found.header["command"].startswith("python -m studies.receiver agent constant:5 --traces DIR --networks")
+    rows = claims.rows_of(found)
     assert len(rows) == 2 * 3 * 4 and {row["contender"] for row in rows} == {"agent", "cubic", "nuwa_k2", "keep"}
-    verdict = json.loads((out / "verdict.json").read_text())
-    means = verdict["networks"]["traces"]["means"]["all"]
+    means = claims.verdict(rows)["networks"]["traces"]["means"]["all"]
     assert means["agent"] == means["keep"] and means["agent"]["utility"] > means["cubic"]["utility"]
-    assert agent.main(["constant:5", "--traces", str(tmp_path / "nowhere")]) == 2
-    assert "nowhere" in capsys.readouterr().err
+    with pytest.raises(NetbufError, match="nowhere"):
+        agent.main(["constant:5", "--traces", str(tmp_path / "nowhere")])
+
+
+def test_measurements_of_receivers_are_kept_row_by_row():
+    """Tables of rows by hand: the worse drift, the least index of the seeds, means of shares."""
+    delays = [
+        {
+            "window": "fixed",
+            "link": "1 Mbit/s",
+            "change_ms": str(change),
+            "unit_us": str(unit),
+            "error_ms": error,
+        }
+        for change in measured.CHANGES_MS
+        for unit in measured.UNITS
+        for error in ("1.5", "2.25")
+    ]
+    assert measured.delay_table(delays).splitlines()[-1] == "| 1 Mbit/s | fixed |" + " 2.25 |" * 6
+    world = {"rtt_ms": "20", "buffer_packets": "100", "target_ms": "25"}
+    indices = {"jain_2": "0.99", "jain_4": "1", "rate_mbps": "9.5"}
+    fair = [world | indices | {"jain_3": value} for value in ("0.94", "0.95")]
+    assert measured.fairness_table(fair).splitlines()[::4] == [
+        "Jain's index, the least of 2 seeds; 5 of 6 stages reach 0.95:",
+        "| 20 | 100 | 25 | 0.990 | 0.940 | 1.000 | 9.50 |",
+    ]
+    beside = [world | dict(zip(measured.SHARES, shares, strict=True)) for shares in ("1122", "3344")]
+    assert measured.cubic_table(beside).splitlines()[-1] == "| 100 | 25 | 2.00, 2.00 | 3.00, 3.00 | 0.94 |"
 
 
 @pytest.mark.slow
 def test_what_breaks_paths_is_run():
-    from studies.receiver import agent, survival
-
     survival.SIZES["tiny"] = {"rate_mbps": (5,), "rtt_ms": (40,), "buffer": ("4 BDP",), "agents": (2,)}
     try:
         players, env, _ = agent.contenders("constant:6", ["nuwa_k2"], constants=False)

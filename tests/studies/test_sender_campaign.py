@@ -1,6 +1,5 @@
-"""The campaign about senders on real paths: what it runs and refuses, its bounds and musts, how they are judged, its page."""
+"""The campaign about senders on real paths: what it runs and refuses, its bounds, how its claims are judged."""
 
-import gzip
 import json
 import math
 
@@ -12,12 +11,11 @@ from netbuf_gym.cli import main
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace
 from netbuf_gym.zoo import library
-from studies import page
-from studies.common import table
+from studies.common import kept, table
 from studies.common.campaign import Campaign
 from studies.common.cells import KEYS, TEXTS, parts_of
 from studies.common.results import Runs
-from studies.sender import bounds, claims, measures, schemes, sections, tables, trace_cells, worlds
+from studies.sender import bounds, claims, measures, schemes, sections, seeds, tables, trace_cells, worlds
 from studies.sender.experiment import SENDER
 from studies.sender.measures import MEASURES
 from studies.sender.schemes import CLASSIC, NAMES, PLACES, contender_of
@@ -25,7 +23,6 @@ from studies.sender.settings import DEFAULT_SCHEMES, DEFAULT_STUDIES, STUDIES, T
 from studies.sender.studies import ALL
 
 SEED = 1_000_000
-MARKED = "<!-- links: written by python -m studies.page -->\n<!-- end of links -->\n"
 QUICK = tuple(name for name in STUDIES if name not in ("grid", TRACES))
 
 
@@ -61,8 +58,8 @@ def folder(tmp_path):
 
 
 @pytest.mark.slow
-def test_studies_run_and_go_on(tmp_path, capsys):
-    """Short runs of all studies but the large ones, a cut end, the same rows again; figures and the page of it."""
+def test_studies_run_and_go_on(tmp_path, capsys, section_of):
+    """Short runs of all studies but the large ones, a cut end, the same rows again; figures and the section of it."""
     output = tmp_path / "out"
     words = [f"studies=[{','.join(QUICK)}]", "schemes=[cubic,copa,constant]", "seeds=2", "duration_s=3", f"output={output}"]
     assert main(["reproduce", "sender", *words]) == 0
@@ -91,11 +88,8 @@ def test_studies_run_and_go_on(tmp_path, capsys):
     (again,) = ALL["rivals"].play(ours, settings, worlds.RIVAL_CELLS[0], [SEED])
     assert constant.columns["utility"][0] == pytest.approx(again["utility"], 1e-6)
 
-    docs = tmp_path / "sender.md"
-    docs.write_text(f"# Title\n\n{MARKED}\nlast words\n")
-    assert page.main(["sender", str(docs), f"links={output}"]) == 0
-    text = docs.read_text()
-    for part in ("### Outages", "10 Mbit/s, queue held", "(figures/sender/rivals.png)", "4 joining, 1 BDP"):
+    text = section_of(SENDER, "events", output)
+    for part in ("### Outages", "10 Mbit/s, queue held", "(../figures/sender/rivals.png)", "4 joining, 1 BDP"):
         assert part in text, part
     assert "### Links of all sizes" not in text
 
@@ -258,7 +252,7 @@ def test_times_are_from_the_event_on():
     assert measures.of_delay_step(Seen([8.0] * 8, rtt_ms=75.0).log(down), {})["settle_s"] == pytest.approx(4.0)
 
 
-def test_musts_are_judged_by_their_limits():
+def test_claims_are_judged_by_their_limits():
     """Within, beyond, across, on one seed alone, and where nothing was measured."""
     rows = [row("cubic", seed, utility=-0.035 + 1e-4 * seed) for seed in range(3)]
     rows += [row("bbr", seed, utility=-0.110 + 1e-4 * seed) for seed in range(3)]
@@ -266,22 +260,22 @@ def test_musts_are_judged_by_their_limits():
     rows += [row("copa", 0, utility=-0.02)]
     rows += [row("newreno", seed, utility=math.nan if seed else -0.01) for seed in range(3)]
     found = {scheme: said(hand_made(rows), "ppcc", scheme) for scheme in ("cubic", "bbr", "vegas", "copa", "newreno")}
-    must = "ppcc/2: utility at least -0.036"
-    assert all(list(one) == [must] for one in found.values())  # nothing was run in the other scenarios
-    assert found["cubic"][must].endswith("]: holds") and found["bbr"][must].endswith(": does not hold")
-    assert found["vegas"][must].endswith(": not shown") and found["copa"][must] == "-0.0200: not judged, of one seed"
-    assert found["newreno"][must] == "not measured in 2 of 3 runs: does not hold"
+    claim = "ppcc/2: utility at least -0.036"
+    assert all(list(one) == [claim] for one in found.values())  # nothing was run in the other scenarios
+    assert found["cubic"][claim].endswith("]: holds") and found["bbr"][claim].endswith(": does not hold")
+    assert found["vegas"][claim].endswith(": not shown") and found["copa"][claim] == "-0.0200: not judged, of one seed"
+    assert found["newreno"][claim] == "not measured in 2 of 3 runs: does not hold"
 
 
 def test_twice_cubics_share_is_enough_beside_bbr():
     def shares(scheme, value):
         return [row(scheme, seed, "rivals", "bbr-1", share=value + 1e-3 * seed) for seed in range(3)]
 
-    must = "BBR, 1 BDP: 0.25, or twice CUBIC's share there"
+    claim = "BBR, 1 BDP: 0.25, or twice CUBIC's share there"
     with_cubic = hand_made([*shares("copa", 0.2), *shares("cubic", 0.08)])
-    assert said(with_cubic, "rivals", "copa")[must].endswith(": holds")
-    assert said(with_cubic, "rivals", "cubic")[must].endswith(": does not hold")
-    assert said(hand_made(shares("copa", 0.2)), "rivals", "copa")[must].endswith(": does not hold")
+    assert said(with_cubic, "rivals", "copa")[claim].endswith(": holds")
+    assert said(with_cubic, "rivals", "cubic")[claim].endswith(": does not hold")
+    assert said(hand_made(shares("copa", 0.2)), "rivals", "copa")[claim].endswith(": does not hold")
 
 
 def test_the_grid_counts_cells_behind_the_best_other_classic():
@@ -296,11 +290,11 @@ def test_the_grid_counts_cells_behind_the_best_other_classic():
     for one in rows:
         if one["scheme"] == "queue_target" and one["cell"] in cells[:2]:
             one["utility"] = -0.25
-    must = "at most 5 % of the cells more than 0.02 behind the best classic control"
+    claim = "at most 5 % of the cells more than 0.02 behind the best classic control"
     runs = hand_made(rows)
-    assert said(runs, "grid", "queue_target")[must] == "5.0 % [5.0, 5.0]: holds"
-    assert said(runs, "grid", "cubic")[must] == "100.0 % [100.0, 100.0]: does not hold"
-    assert said(runs, "grid", "bbr")[must] == "0.0 % [0.0, 0.0]: holds"  # CUBIC is the best other one
+    assert said(runs, "grid", "queue_target")[claim] == "5.0 % [5.0, 5.0]: holds"
+    assert said(runs, "grid", "cubic")[claim] == "100.0 % [100.0, 100.0]: does not hold"
+    assert said(runs, "grid", "bbr")[claim] == "0.0 % [0.0, 0.0]: holds"  # CUBIC is the best other one
     rows[-1]["utility"] = math.nan  # nothing was acknowledged
     assert claims.margins(hand_made(rows), "queue_target")[cells[-1], 1.0] == -math.inf
     table = tables.grid_table(runs)
@@ -319,19 +313,19 @@ def test_the_way_to_the_causal_bound():
         for cell in cells
     ]
     runs = hand_made(rows)
-    must = "LTE: two thirds of the way from the best classic to the causal bound"
+    claim = "LTE: two thirds of the way from the best classic to the causal bound"
     gap = claims.gap(runs.where(study="traces"), "agent")
     assert gap.rival == "copa" and gap.closed.mean == pytest.approx(2 / 3, abs=0.02) and gap.ahead.low > 0.03
     without = runs.kept(runs.columns["scheme"] != "copa")
-    assert said(without, "traces", "agent")[must].endswith(": holds")
-    assert said(without, "traces", "queue_target")[must].endswith(": does not hold")
+    assert said(without, "traces", "agent")[claim].endswith(": holds")
+    assert said(without, "traces", "queue_target")[claim].endswith(": does not hold")
     better = hand_made([one | {"utility": one["utility"] - 0.05 * (one["scheme"] == "agent")} for one in rows])
-    assert said(better.kept(better.columns["scheme"] != "copa"), "traces", "agent")[must].endswith(": in sign only")
+    assert said(better.kept(better.columns["scheme"] != "copa"), "traces", "agent")[claim].endswith(": in sign only")
     assert claims.gap(runs.kept(runs.columns["scheme"] != "causal"), "agent") is None
     assert "-0.3" in tables.traces_table(runs) and "LTE" in tables.traces_table(runs)
 
 
-def test_musts_speak_of_measures_and_cells_that_there_are():
+def test_claims_speak_of_measures_and_cells_that_there_are():
     for claim in claims.LIMITS:
         assert claim.measure in MEASURES and set(claim.cells) <= set(ALL[claim.study].cells), claim
         assert claim.cells and (claim.low > -math.inf or claim.high < math.inf)
@@ -341,16 +335,12 @@ def test_musts_speak_of_measures_and_cells_that_there_are():
     assert set(sections.WORLDS) == set(sections.TITLES) == set(STUDIES)
 
 
-def test_the_musts_of_several_training_seeds_are_told_beside_the_same_others(tmp_path, capsys):
-    """Agents' campaigns, here two made by hand, and the runs of others that the page keeps."""
-    docs = tmp_path / "sender.md"
-    docs.write_text("<!-- seeds: written by python -m studies.page -->\n<!-- end of seeds -->\n")
-    kept = docs.parent / "figures" / "sender"
-    kept.mkdir(parents=True)
+def test_claims_of_several_training_seeds_stand_beside_the_same_others(tmp_path):
+    """Agents' campaigns, here two made by hand, and the runs of others that are kept."""
     others = [row("cubic", seed, "rivals", "bbr-1", share=0.1) for seed in range(3)]
     others += [row("agent", seed, "rivals", "bbr-1", share=0.9) for seed in range(3)]
     for part, rows in (("links", [row("cubic", seed, utility=-0.5) for seed in range(3)]), ("events", others)):
-        (kept / f"rows-{part}.csv.gz").write_bytes(gzip.compress(hand_made(rows).rows_csv().encode()))
+        kept.write(tmp_path, "sender", part, {"command": "by hand"}, hand_made(rows).rows_csv(8))
     for name, share, utility in (("7", 0.22, -0.03), ("12", 0.15, -0.05)):
         for part, own in (("links", {"utility": utility}), ("events", {"study": "rivals", "cell": "bbr-1", "share": share})):
             folder = tmp_path / "agents" / name / part
@@ -358,15 +348,28 @@ def test_the_musts_of_several_training_seeds_are_told_beside_the_same_others(tmp
             (folder / "campaign.json").write_text(json.dumps({"command": f"netbuf-gym reproduce sender of {part}"}))
             rows = [dict.fromkeys(SENDER.columns) | row("agent", seed, **own) for seed in range(3)]
             (folder / "runs.csv").write_text(table.text_of("by hand", SENDER.columns, rows))
-    assert page.main(["sender", str(docs), f"seeds={tmp_path / 'agents'}"]) == 0
-    text = docs.read_text()
+    seeds.keep(tmp_path / "agents", tmp_path)
+    found = kept.read(tmp_path, "sender", "seeds")
+    text = SENDER.sections["seeds"](found)
     assert "| claim | over training seeds | holds | 7 | 12 |" in text and "likewise of seeds 7." in text
     assert "| ppcc/2: utility at least -0.036 | -0.0400 [-0.1671, 0.0871] | 1 of 2 | **-0.0300** | -0.0500 |" in text
     assert "| BBR, 1 BDP: 0.25, or twice CUBIC's share there | 0.18 [-0.26, 0.63] | 1 of 2 | **0.22** | 0.15 |" in text
-    rows = gzip.decompress((kept / "rows-seeds.csv.gz").read_bytes()).decode()
-    assert Runs.of_rows(rows, KEYS, TEXTS, ("share",)).where(study="rivals").values("scheme") == ["7", "12"]
+    assert found.runs(KEYS, TEXTS, MEASURES).where(study="rivals").values("scheme") == ["7", "12"]
     (tmp_path / "agents" / "7" / "links" / "runs.csv").unlink()
     with pytest.raises(ConfigError, match="holds no finished campaign"):
-        page.main(["sender", str(docs), f"seeds={tmp_path / 'agents'}"])
+        seeds.keep(tmp_path / "agents", tmp_path)
     with pytest.raises(ConfigError, match="holds no folder of a training seed"):
-        page.main(["sender", str(docs), f"seeds={kept}"])
+        seeds.keep(tmp_path, tmp_path)
+    kept.path_of(tmp_path, "sender", "events").unlink()
+    with pytest.raises(ConfigError, match=r"events\.csv\.gz is not there; valid: the rows of events before those of seeds"):
+        SENDER.sections["seeds"](found)
+
+
+def test_verdicts_tell_the_cell_that_is_furthest_from_its_target():
+    shares = {"cubic-1": 0.5, "cubic-4": 0.7}
+    rows = [row("agent", seed, "rivals", cell, share=one + 0.01 * seed) for seed in range(3) for cell, one in shares.items()]
+    table = claims.verdicts_of(hand_made(rows), sections.TITLES)
+    assert table.splitlines()[2:] == [
+        "| Beside other controls: 0.35 to 0.65 of the link | 0.35 to 0.65 | 0.71 [0.69, 0.73] (CUBIC, 4 BDP) |"
+        " holds in 1, does not hold in 1 |"
+    ]

@@ -1,10 +1,9 @@
-"""Trained agents in the campaign and in the comparison."""
+"""Trained agents in the campaign."""
 
 import numpy as np
 import pytest
 
 from netbuf_gym.cli import main
-from studies.rlbm import compare
 from studies.rlbm.experiment import RLBM
 
 TINY = [
@@ -64,13 +63,6 @@ def test_another_file_in_the_agents_place_is_refused(trained, tmp_path, capsys):
 def test_an_agent_of_another_task_is_refused(trained, tmp_path, capsys):
     assert main(["reproduce", "rlbm", *GRID, f"agent={trained['window']}", f"output={tmp_path / 'out'}"]) == 2
     assert "valid: an agent for queue_threshold" in capsys.readouterr().err
-
-
-def test_the_comparison_is_of_the_agent(trained, tmp_path, capsys):
-    schemes = "schemes=[rlbm,naive,random]"
-    assert compare.main([schemes, *GRID, f"agent={trained['ppo']}", f"output={tmp_path}"]) == 0
-    out = capsys.readouterr().out
-    assert "**rlbm against naive**" in out and "p99 of rlbm minus this" in out
 
 
 def test_the_agent_decides_as_in_its_environment(trained):

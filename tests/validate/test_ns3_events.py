@@ -9,10 +9,10 @@ from netbuf_gym.validate.worlds import run, scenario
 
 
 @pytest.mark.slow
-def test_lossless_cells_have_the_same_numbers(shared):
+def test_lossless_cells_have_the_same_numbers(references):
     cells = [
         cell
-        for cell in read_folder(shared / "reference" / "ns3").cells
+        for cell in read_folder(references / "ns3").cells
         if cell.setting.kind in (NS3_DUMBBELL, NS3_LAST_HOP)
         and not cell.not_judged
         and cell.setting.loss == 0

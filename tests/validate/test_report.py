@@ -162,14 +162,14 @@ def test_a_page_says_it_in_short_where_it_has_room_for_it(folder, tmp_path, caps
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("source", "cells"), [("ns3", 113), ("linux", 45)])
-def test_the_given_references_are_within_tolerance(shared, source, cells):
-    report = validate(shared / "reference" / source)
+def test_the_given_references_are_within_tolerance(references, source, cells):
+    report = validate(references / source)
     assert report.within, report.text()
     assert report.count("within") == cells
 
 
 @pytest.mark.slow
-def test_the_given_ns3_newreno_cells_agree(shared):
-    report = validate(shared / "reference" / "ns3", seeds=2, only="*/NewReno/N1/*")
+def test_the_given_ns3_newreno_cells_agree(references):
+    report = validate(references / "ns3", seeds=2, only="*/NewReno/N1/*")
     alone = [v for v in report.cells if v.how == "alone"]
     assert len(alone) == 12 and all(v.verdict == "within" for v in alone)

@@ -194,8 +194,8 @@ def test_a_folder_without_cells_is_refused(tmp_path):
         read_folder(tmp_path)
 
 
-def test_the_given_references_are_read_whole(shared):
-    reference = read_folder(shared / "reference")
+def test_the_given_references_are_read_whole(references):
+    reference = read_folder(references)
     judged = [cell for cell in reference.cells if not cell.not_judged]
     assert len(judged) == 158 and len(reference.cells) == 168
     assert {cell.setting.kind for cell in judged} == {"ns3-dumbbell", "ns3-lasthop", "ns3-sharedbuffer", "linux-dumbbell"}

@@ -113,9 +113,9 @@ def test_what_is_compared_follows_the_references_definitions():
     assert FAMILIES["linux-dumbbell"].compared(FakeResult) == {"goodput_mbps": 5, "queue_delay_ms": 7, "loss_rate": 0.02}
 
 
-def test_linux_loss_rate_is_drops_over_arrivals_as_in_the_given_file(shared):
+def test_linux_loss_rate_is_drops_over_arrivals_as_in_the_given_file(references):
     """Without random loss the reference's own columns must satisfy our definition: drops / (drops + delivered)."""
-    for cell in read_folder(shared / "reference" / "linux").cells:
+    for cell in read_folder(references / "linux").cells:
         s = cell.setting
         if s.loss or s.cc == "bbr":  # BBR's spurious retransmissions arrive too and are not in the goodput
             continue

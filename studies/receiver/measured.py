@@ -1,0 +1,257 @@
+"""How well a receiver knows the queueing delay, and how flows that Nuwa limits share a link.
+
+    python -m studies.receiver delay | fairness | cubic [seeds=N]
+
+* delay: the estimate at the end of every 5 ms against what the last packet that had arrived by then waited in the queue, as
+  the link counted it: the median of the absolute difference. Clocks 50 ms apart, drifting by 50 ppm either way, time stamps
+  of a microsecond and of a millisecond; links of a constant rate and such as change every 0.1 s; a route that becomes 30 ms
+  longer or shorter; windows that Nuwa's rule moves, that an agent draws anew every 0.1 s, and fixed ones.
+* fairness: flows that join every 10 s; Jain's index of what each delivers in the last two of the ten seconds.
+* cubic: two flows that Nuwa limits, then two of CUBIC, one every 10 s; the shares of the last 20 s.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import netbuf_gym as nb
+from netbuf_gym import _core, scripts
+from netbuf_gym.arguments import whole
+from netbuf_gym.scenarios import Flow, route_change
+from netbuf_gym.scenarios.native import world_config
+from netbuf_gym.traces import RateTrace
+from studies.common import kept
+
+TICK_NS = 5_000_000
+SETTLE_S, DELAY_S = 5, 60
+CHANGE_S, AGAIN_S = 30, 15
+CHECKOUT = Path(__file__).resolve().parents[2]
+Row = dict[str, Any]
+RTT_MS, MSS, WIRE_BYTES = 40, 1448, 1500
+LINKS = (("1 Mbit/s", 1), ("10 Mbit/s", 10), ("50 Mbit/s", 50), ("4 to 20 Mbit/s, new every 0.1 s", None))
+WINDOWS = ("Nuwa", "an agent's, at random", "fixed")
+UNITS = {1: "1 us", 1000: "1 ms"}
+CHANGES = {0: "fixed route", 30: "15 s after +30 ms", -30: "15 s after -30 ms"}
+CHANGES_MS, DRIFTS_PPM = tuple(CHANGES), (-50, 50)
+BUFFERS, TARGETS_MS, SEEDS = (100, 500), (25, 75, 150), 3
+SHARES = ("nuwa_0_mbps", "nuwa_1_mbps", "cubic_0_mbps", "cubic_1_mbps")
+STAGE_S, SHARE_S = 10, 2
+
+
+def rates(seed: int) -> RateTrace:
+    """A link between 4 and 20 Mbit/s that changes every 0.1 s, uniformly."""
+    rng = np.random.default_rng(seed)
+    times = np.arange(0, DELAY_S, 0.1)
+    return RateTrace(times, rng.uniform(4, 20, len(times)), period_s=float(DELAY_S))
+
+
+def delay_world(link: float | None, change_ms: float, unit: int, ppm: float, seed: int):
+    """Scenario of one estimate: its rate (Mbit/s at a time) and its route's delay (ms)."""
+    trace = None if link else rates(seed)
+    scenario = nb.scenarios.dumbbell(
+        rate_mbps=link,
+        trace=trace,
+        rtt_ms=RTT_MS + 2 * 30,
+        buffer_packets=1000,
+        duration_s=DELAY_S,
+        senders=["receiver_driven"],
+        delays=route_change(delay_ms=RTT_MS / 2 + 30, change_ms=change_ms, at_s=CHANGE_S) if change_ms else None,
+    )
+    flow = replace(
+        scenario.flows[0],
+        receiver="agent",
+        clock_offset_ms=50,
+        clock_drift_ppm=ppm,
+        timestamp_resolution_us=unit,
+    )
+    return replace(scenario, flows=(flow,))
+
+
+def delay_errors(cases: list[tuple], windows: str, seed: int) -> list[np.ndarray]:
+    """|estimate - truth| in ms of each case, one a tick, NaN where nothing had arrived."""
+    batch = _core.Batch(len(cases), 1, 1, kind="receiver")
+    rng = np.random.default_rng(seed)
+    for index, (link, change_ms, unit, ppm) in enumerate(cases):
+        batch.reset(index, world_config(delay_world(link, change_ms, unit, ppm, seed)), seed)
+    column = {name: batch.fields.index(name) for name in ("queue_delay_s", "true_queue_delay_mean_s", "packets_received")}
+    control = {name: batch.controls.index(name) for name in ("k", "window_bytes")}
+    product = np.array([(case[0] or 12) * 1e6 / 8 * (RTT_MS + 60) * 1e-3 for case in cases]) + 10 * MSS
+    ticks = DELAY_S * 10**9 // TICK_NS
+    seen = {name: np.empty((ticks, len(cases))) for name in column}
+    for tick in range(ticks):
+        batch.control[:] = np.nan
+        if windows != "Nuwa" and tick * TICK_NS >= 2 * 10**9 and tick % 20 == 0:
+            batch.control[:, 0, control["k"]] = 0
+            share = rng.uniform(0.3, 1.6, len(cases)) if windows != "fixed" else 1.3
+            batch.control[:, 0, control["window_bytes"]] = product * share
+        batch.advance(TICK_NS)
+        for name, at in column.items():
+            seen[name][tick] = batch.telemetry[:, 0, at]
+    ends = np.arange(1, ticks + 1) * TICK_NS * 1e-9
+    errors = []
+    for index, (link, change_ms, _, _) in enumerate(cases):
+        truth, last = seen["true_queue_delay_mean_s"][:, index].copy(), np.nan
+        for tick, value in enumerate(truth):
+            truth[tick] = last = last if np.isnan(value) else value
+        one_way = (RTT_MS / 2 + 30 + np.where(ends > CHANGE_S + 0.1, change_ms, 0)) * 1e-3
+        left = np.floor((ends - one_way - WIRE_BYTES * 8e-6 / (link or 12)) / (TICK_NS * 1e-9)).astype(int)
+        error = 1e3 * np.abs(seen["queue_delay_s"][:, index] - truth[np.clip(left, 0, None)])
+        errors.append(np.where(seen["packets_received"][:, index] > 0, error, np.nan))
+    return errors
+
+
+def delay_rows(seeds: int) -> list[Row]:
+    """Medians of the errors by link, window, change of the route, unit of time stamps, and drift."""
+    del seeds  # one of each: medians of ten thousand packets
+    ends = np.arange(1, DELAY_S * 10**9 // TICK_NS + 1) * TICK_NS * 1e-9
+    cases = list(itertools.product([rate for _, rate in LINKS], CHANGES_MS, UNITS, DRIFTS_PPM))
+    names = {rate: name for name, rate in LINKS}
+    rows = []
+    for windows in WINDOWS:
+        for (rate, change, unit, ppm), error in zip(cases, delay_errors(cases, windows, 1), strict=True):
+            median = float(np.nanmedian(error[ends > (CHANGE_S + AGAIN_S if change else SETTLE_S)]))
+            where = {"window": windows, "link": names[rate], "change_ms": change, "unit_us": unit, "ppm": ppm}
+            rows.append({**where, "error_ms": median})
+    return rows
+
+
+def delay_table(rows: Sequence[Mapping[str, str]]) -> str:
+    """The worse of the two drifts."""
+    worst: dict[tuple[str, str], dict[tuple[int, int], float]] = {}
+    for row in rows:
+        own = worst.setdefault((row["link"], row["window"]), {})
+        key = int(row["change_ms"]), int(row["unit_us"])
+        own[key] = max(own.get(key, 0.0), float(row["error_ms"]))
+    order = list(itertools.product(CHANGES_MS, UNITS))
+    head = " | ".join(f"{CHANGES[change]}, {UNITS[unit]}" for change, unit in order)
+    lines = [f"| Link | Window | {head} |", "|---|---|" + "---:|" * len(order)]
+    for (link, window), own in worst.items():
+        lines.append(f"| {link} | {window} | " + " | ".join(f"{own[key]:.2f}" for key in order) + " |")
+    return "\n".join(["Median of the error, ms, the worse of the two drifts:", "", *lines])
+
+
+def nuwa(target_ms: float, start_s: float, **more) -> Flow:
+    """A flow that Nuwa limits, from then on."""
+    return Flow(
+        cc="receiver_driven",
+        receiver={"name": "nuwa", "target_ms": target_ms, **more},
+        start_s=start_s,
+        path=["bottleneck"],
+        return_path=["return"],
+    )
+
+
+def delivered(flows: list[Flow], rtt_ms: float, buffer_packets: int, moments_s: list[float], seed: int) -> np.ndarray:
+    """Bytes that each flow had delivered at each moment, shape (moments, flows)."""
+    scenario = nb.scenarios.dumbbell(rtt_ms=rtt_ms, buffer_packets=buffer_packets, duration_s=moments_s[-1])
+    world = _core.World(world_config(replace(scenario, flows=tuple(flows))), seed)
+    rows = []
+    for moment in moments_s:
+        world.run(round(moment * 1e9))
+        rows.append([flow["delivered_bytes"] for flow in world.flow_stats()])
+    return np.array(rows, float)
+
+
+def starts(seed: int, flows: int) -> list[float]:
+    """Every 10 s, but for up to half a second, which the seed draws: later ones later."""
+    return [STAGE_S * i + offset for i, offset in enumerate(np.random.default_rng(seed).uniform(0, 0.5, flows))]
+
+
+def jain(shares: np.ndarray) -> float:
+    """Jain's index of the shares."""
+    return float(shares.sum() ** 2 / (len(shares) * (shares**2).sum()))
+
+
+def fairness_rows(seeds: int) -> list[Row]:
+    """Jain's index for each number of flows, and what all deliver, by world and seed."""
+    rows = []
+    for rtt_ms, buffer_packets, target_ms, seed in itertools.product((20, 40, 80), BUFFERS, TARGETS_MS, range(seeds)):
+        began = starts(seed, 4)
+        moments = [t for n in (1, 2, 3) for t in (began[n] + STAGE_S - SHARE_S, began[n] + STAGE_S)]
+        moments[1], moments[3] = min(moments[1], began[2]), min(moments[3], began[3])
+        got = delivered([nuwa(target_ms, t) for t in began], rtt_ms, buffer_packets, moments, seed)
+        indices = {f"jain_{i + 2}": jain(got[2 * i + 1, : i + 2] - got[2 * i, : i + 2]) for i in range(3)}
+        rate = float((got[-1] - got[0]).sum() * 8e-6 / (moments[-1] - moments[0]))
+        where = {"rtt_ms": rtt_ms, "buffer_packets": buffer_packets, "target_ms": target_ms, "seed": seed}
+        rows.append({**where, **indices, "rate_mbps": rate})
+    return rows
+
+
+def fairness_table(rows: Sequence[Mapping[str, str]]) -> str:
+    """The least of the seeds, and how many stages reach 0.95."""
+    lines = ["| RTT ms | Buffer | Target ms | 2 flows | 3 flows | 4 flows | Mbit/s |", "|---:|---:|---:|---:|---:|---:|---:|"]
+    stages = np.array([[float(row[f"jain_{number}"]) for number in (2, 3, 4)] for row in rows])
+    worlds = by_world(rows, ("rtt_ms", "buffer_packets", "target_ms"))
+    for where, own in worlds.items():
+        least = " | ".join(f"{min(float(row[f'jain_{number}']) for row in own):.3f}" for number in (2, 3, 4))
+        rate = np.mean([float(row["rate_mbps"]) for row in own])
+        lines.append(f"| {' | '.join(where)} | {least} | {rate:.2f} |")
+    seeds = len(rows) // len(worlds)
+    head = f"Jain's index, the least of {seeds} seeds; {(stages >= 0.95).sum()} of {stages.size} stages reach 0.95:"
+    return "\n".join([head, "", *lines])
+
+
+def cubic_rows(seeds: int) -> list[Row]:
+    """What two flows under Nuwa and two of CUBIC have, Mbit/s, by world and seed."""
+    rows = []
+    for buffer_packets, target_ms, seed in itertools.product(BUFFERS, TARGETS_MS, range(seeds)):
+        began = starts(seed, 4)
+        flows = [nuwa(target_ms, t) for t in began[:2]]
+        flows += [Flow(cc="cubic", start_s=t, path=["bottleneck"], return_path=["return"]) for t in began[2:]]
+        got = delivered(flows, RTT_MS, buffer_packets, [40.0, 60.0], seed)
+        shares = dict(zip(SHARES, ((got[1] - got[0]) * 8e-6 / 20).tolist(), strict=True))
+        rows.append({"buffer_packets": buffer_packets, "target_ms": target_ms, "seed": seed, **shares})
+    return rows
+
+
+def cubic_table(rows: Sequence[Mapping[str, str]]) -> str:
+    """Means over the seeds."""
+    lines = ["| Buffer | Target ms | Nuwa | CUBIC | Jain |", "|---:|---:|---:|---:|---:|"]
+    worlds = by_world(rows, ("buffer_packets", "target_ms"))
+    for where, own in worlds.items():
+        shares = np.array([[float(row[name]) for name in SHARES] for row in own])
+        mean, index = shares.mean(axis=0), np.mean([jain(share) for share in shares])
+        had = f"{mean[0]:.2f}, {mean[1]:.2f} | {mean[2]:.2f}, {mean[3]:.2f}"
+        lines.append(f"| {' | '.join(where)} | {had} | {index:.2f} |")
+    seeds = len(rows) // len(worlds)
+    return "\n".join([f"Mbit/s of each from 40 to 60 s, means of {seeds} seeds, {RTT_MS} ms:", "", *lines])
+
+
+def by_world(rows: Sequence[Mapping[str, str]], columns: Sequence[str]) -> dict[tuple[str, ...], list[Mapping[str, str]]]:
+    """The seeds' rows of each world, which columns tell apart."""
+    found: dict[tuple[str, ...], list[Mapping[str, str]]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[name] for name in columns), []).append(row)
+    return found
+
+
+MEASUREMENTS: dict[str, tuple[Callable[[int], list[Row]], Callable[[Sequence[Mapping[str, str]]], str]]] = {
+    "delay": (delay_rows, delay_table),
+    "fairness": (fairness_rows, fairness_table),
+    "cubic": (cubic_rows, cubic_table),
+}
+"""By section how its rows are measured and shown."""
+
+
+def keep(section: str, seeds: int, root: Path) -> Path:
+    """Measures and keeps the rows of a section; returns their file."""
+    rows = MEASUREMENTS[section][0](seeds)
+    words = f" seeds={seeds}" if seeds != SEEDS else ""
+    header = {"command": f"python -m studies.receiver {section}{words}"}
+    return kept.write(root, "receiver", section, header, kept.text_of(list(rows[0]), rows))
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measures a section, its name, then `seeds=N` for those of shares; keeps its rows and prints its table; returns 0."""
+    given = scripts.given(argv[1:], {"seeds": str(SEEDS)})
+    path = keep(argv[0], whole("seeds", scripts.number(given["seeds"]), 1, 1000), CHECKOUT)
+    found = kept.read(CHECKOUT, "receiver", argv[0])
+    assert found is not None
+    print(f"{MEASUREMENTS[argv[0]][1](found.records)}\nwritten to {path}")
+    return 0
