@@ -218,12 +218,12 @@ def test_the_installed_package_works_from_any_folder(site, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_installed_package_shows_the_committed_leaderboard(site, tmp_path):
-    """From a folder that holds no results; the same rows as those of this checkout."""
+def test_the_installed_package_shows_the_leaderboard(site, tmp_path):
+    """From a folder that holds no results."""
     command = [sys.executable, "-m", "netbuf_gym", "leaderboard", "show", "task=queue_threshold"]
     shown = run(command, tmp_path, PYTHONPATH=str(site))
-    rows = re.findall(r"^\| \d+ \|.*", shown, re.MULTILINE)
-    assert len(rows) > 15 and set(rows) <= set((ROOT / "docs/leaderboard.md").read_text().splitlines())
+    rows = re.findall(r"^\| \d+ \| \S.*", shown, re.MULTILINE)
+    assert len(rows) > 15 and any("queue_threshold/ppo-10ms" in row for row in rows)
 
 
 def test_results_are_a_small_part_of_a_wheel():
