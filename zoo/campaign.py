@@ -15,7 +15,7 @@ Of a run with `snapshots` the one that does best in `validation_seeds` (48) worl
 is trained on) is kept, as best.zip in the run's folder; of others the last model.
 
 Writes model.zip (the seed that does best on the suite that the task chooses on, or else in validation worlds), config.yaml,
-metrics.json and card.md into `out`; `netbuf-gym results make` then plays its rows, and `results pages` writes them into the card.
+metrics.json and card.md into `out`; `netbuf-gym results make` then plays its rows, and `results pages` writes them into cards.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -93,10 +94,12 @@ def table(task: str, standing: Sequence[scoring.Standing]) -> str:
 
 
 def short_table(standing: Sequence[scoring.Standing]) -> str:
-    """Everybody of a task in a Markdown table: who, score, and difference to the best rule."""
-    made = []
+    """Agents of a task, and the first two of every other kind, in a Markdown table: place, score, difference to the best rule."""
+    made, others = [], Counter[str]()
     for place, one in enumerate(standing, 1):
-        made.append([str(place), _marked_name(one), one.role, str(one.middle), signed(one.over_heuristic)])
+        others[one.role] += one.role != scoring.AGENT
+        if others[one.role] <= 2:
+            made.append([str(place), _marked_name(one), one.role, str(one.middle), signed(one.over_heuristic)])
     return markdown_table(["", "contender", "kind", "score", "over best rule"], made)
 
 

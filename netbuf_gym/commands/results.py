@@ -108,7 +108,7 @@ def _make(arguments: argparse.Namespace) -> int:
         maker.make(one.entry)
     for campaign, _ in wanted:
         say(f"{campaign.name}: {campaign.command}")
-        campaign.make(traces=arguments.traces)
+        campaign.run(jobs=jobs, executor=arguments.executor, traces=arguments.traces)
     print(f"{len(stale) + len(wanted)} results made, {len(replays) - len(stale)} were current")
     return 0
 

@@ -19,7 +19,7 @@ LIMITS = {
     | {"outage_s": 0.3},
     "5g": {"rate_1s": 0.15, "acf_1s": 0.15, "outage_s": 0.15},
 }
-"""Largest distances to the measured traces that were left out; the calibration's own are at up to 0.15 (docs/appendix/validation.md)."""
+"""Largest distances to the measured traces that were left out; the calibration's own are at up to 0.15."""
 
 
 def stored(network, part="evaluation"):

@@ -151,9 +151,10 @@ def card_section(agent: str) -> str:
 
 def _card(standing: list[scoring.Standing], agent: str) -> str:
     place, one = next((place, one) for place, one in enumerate(standing, 1) if one.name == agent)
-    said = f"Number {place} of {len(standing)}, score {one.middle}; {leaderboard.signed(one.over_heuristic)} over the best rule, "
-    said += f"{leaderboard.signed(one.over_constant)} over the best constant. Mean scores by family, the best in bold:"
-    return f"{said}\n\n{leaderboard.families(standing, agent)}"
+    rule, constant = (leaderboard.signed(over) for over in (one.over_heuristic, one.over_constant))
+    over = f"{rule} over the best rule, {constant} over the best constant"
+    said = f"Number {place} of {len(standing)}, score {one.middle}; {over}."
+    return f"{said} Mean scores by family, the best in bold:\n\n{leaderboard.families(standing, agent)}"
 
 
 def _anywhere(make: Callable[[], str]) -> Section:
