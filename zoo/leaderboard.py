@@ -94,7 +94,7 @@ def table(task: str, standing: Sequence[scoring.Standing]) -> str:
 
 
 def short_table(standing: Sequence[scoring.Standing]) -> str:
-    """Agents of a task, and the first two of every other kind, in a Markdown table: place, score, difference to the best rule."""
+    """Agents of a task and the first two of every other kind in a Markdown table: place, score, difference to the best rule."""
     made, others = [], Counter[str]()
     for place, one in enumerate(standing, 1):
         others[one.role] += one.role != scoring.AGENT
