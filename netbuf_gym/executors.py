@@ -1,20 +1,27 @@
 """Where work that falls into independent tasks is done: in threads of this process, or by an engine that spreads it further.
 
-What comes of a task depends on the task alone, so that results are the same wherever it was done. An engine's own settings are
-its own: Ray's cluster is named by `RAY_ADDRESS`, Slurm's partition, account and time by `SBATCH_PARTITION` and the like.
+What comes of a task depends on the task alone, so that results are the same wherever it was done, and whatever was done beside
+it. Engines that work elsewhere give a job as many tasks as keep it busy for `Executor.job_seconds`, by how long those that are
+done took; the first jobs have one each. An engine's own settings are its own: Ray's cluster is named by `RAY_ADDRESS`, Slurm's
+partition, account and time by `SBATCH_PARTITION` and the like.
 """
 
 from __future__ import annotations
 
 import importlib
+import itertools
 import logging
+import operator
 import os
 import threading
 import time
+import traceback
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,9 +31,24 @@ from netbuf_gym.errors import NetbufError, WorkerError, needing
 
 T = TypeVar("T")
 R = TypeVar("R")
-Outcome = tuple[Any, NetbufError | None]
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """An error that is none of ours, in words: objects of other packages need not survive the way."""
+
+    says: str
+    trace: str
+
+
+Outcome = tuple[Any, NetbufError | Foreign | None]
 """A task's result, or why it has none."""
-Outcomes = Generator[tuple[Any, Outcome], None, None]
+Outcomes = Generator[tuple[Any, Any], None, None]
+"""Whatever was given to an engine, a task or a group of them, with what came of it."""
+OVERTIME = 2.0
+"""A job that has worked for so many times what was meant for it hands back the tasks that it has not begun."""
+LEAST_S = 1e-3
+"""A task is taken to last no less, so that no job gets more than `job_seconds` / LEAST_S of them."""
 
 
 class Executor(ABC):
@@ -36,17 +58,19 @@ class Executor(ABC):
         name: What `executor=` calls it.
         says: A line.
         modules: What it needs of the extra of the package that is called `extra`.
+        job_seconds: Work that a job is given at a time, where it is not in this process.
     """
 
     name: str
     says: str
     modules: tuple[str, ...] = ()
     extra: str = ""
+    job_seconds: float = 1.0
 
     def run(
         self, work: Callable[[T], R], tasks: Iterable[T], jobs: int, stop: threading.Event | None = None
     ) -> Iterator[tuple[T, R]]:
-        """`work` of every task, in the order in which they end; tasks are drawn as they are needed.
+        """`work` of every task, in the order in which they end, or their groups do; tasks are drawn as they are needed.
 
         Whatever ends this early, an error, an interruption, or a caller that wants no more, sets `stop` and gives up what has
         not begun: work in this process that looks at it need not be waited for.
@@ -60,9 +84,11 @@ class Executor(ABC):
             WorkerError: A process was lost, or what it ran has raised something else.
         """
         stop = stop or threading.Event()
-        with closing(self._outcomes(partial(_tried, work), tasks, jobs, stop)) as outcomes:
+        with closing(self._each(work, tasks, jobs, stop)) as outcomes:
             try:
                 for task, (result, error) in outcomes:
+                    if isinstance(error, Foreign):
+                        raise self._lost(error.says) from RuntimeError(error.trace)
                     if error is not None:
                         raise error
                     yield task, result
@@ -76,10 +102,22 @@ class Executor(ABC):
         return not self.modules
 
     @abstractmethod
-    def _outcomes(self, work: Callable[[T], Outcome], tasks: Iterable[T], jobs: int, stop: threading.Event) -> Outcomes:
+    def _outcomes(self, work: Callable[[T], Any], tasks: Iterable[T], jobs: int, stop: threading.Event) -> Outcomes:
         """Each task with its outcome, in the order in which they end; `stop` is set before anything is waited for at an end."""
 
-    def _lost(self, error: Exception) -> WorkerError:
+    def _each(self, work: Callable[[T], Any], tasks: Iterable[T], jobs: int, stop: threading.Event) -> Outcomes:
+        """Each task with its `Outcome`, by a job for each group of tasks."""
+        groups = Groups(tasks, jobs, self.job_seconds)
+        job = partial(_work_off, work, OVERTIME * self.job_seconds)
+        while True:
+            with closing(self._outcomes(job, groups, jobs, stop)) as ended:
+                for group, done in ended:
+                    groups.learn(group, [seconds for _, seconds in done])
+                    yield from zip(group, (outcome for outcome, _ in done), strict=False)
+            if not groups.handed_back:
+                return
+
+    def _lost(self, error: Exception | str) -> WorkerError:
         return WorkerError(f"executor = {self.name!r}: work was lost: {error}; what is done is kept: the same command goes on")
 
 
@@ -87,6 +125,10 @@ class Local(Executor):
     """Threads: the simulator leaves the interpreter while it runs."""
 
     name, says = "local", "threads of this process"
+
+    def _each(self, work: Callable[[T], Any], tasks: Iterable[T], jobs: int, stop: threading.Event) -> Outcomes:
+        """See `Executor._each`: a thread takes one task at a time."""
+        return self._outcomes(partial(_tried, work), tasks, jobs, stop)
 
     def _outcomes(self, work: Callable[[T], Outcome], tasks: Iterable[T], jobs: int, stop: threading.Event) -> Outcomes:
         with ThreadPoolExecutor(jobs) as pool:
@@ -116,7 +158,7 @@ class Joblib(Executor):
                 yield delayed(_numbered)(work, number, task)
 
         try:
-            for number, outcome in Parallel(jobs, return_as="generator_unordered")(numbered()):
+            for number, outcome in Parallel(jobs, return_as="generator_unordered", batch_size=1)(numbered()):
                 yield drawn.pop(number), outcome
         except NetbufError:
             raise
@@ -157,10 +199,10 @@ class Submitit(Executor):
 
     modules, extra = ("submitit",), "slurm"
     MINUTES = 240
-    """Of a task, at most; `SBATCH_TIMELIMIT` says otherwise."""
+    """Of a job, at most; `SBATCH_TIMELIMIT` says otherwise."""
 
-    def __init__(self, name: str, says: str, cluster: str, poll_s: float):
-        self.name, self.says, self.cluster, self.poll_s = name, says, cluster, poll_s
+    def __init__(self, name: str, says: str, cluster: str, poll_s: float, job_seconds: float):
+        self.name, self.says, self.cluster, self.poll_s, self.job_seconds = name, says, cluster, poll_s, job_seconds
 
     def _outcomes(self, work: Callable[[T], Outcome], tasks: Iterable[T], jobs: int, stop: threading.Event) -> Outcomes:
         import submitit
@@ -197,8 +239,8 @@ EXECUTORS: dict[str, Executor] = {
         Local(),
         Joblib(),
         Ray(),
-        Submitit("slurm", "jobs of Slurm, through submitit", "slurm", 5.0),
-        Submitit("submitit_local", "processes of this machine in place of Slurm's jobs", "local", 0.1),
+        Submitit("slurm", "jobs of Slurm, through submitit", "slurm", 5.0, 60.0),
+        Submitit("submitit_local", "processes of this machine in place of Slurm's jobs", "local", 0.1, 10.0),
     )
 }
 """By name."""
@@ -232,7 +274,10 @@ def _sliding(
     ended: Callable[[Any], Iterable[Any]],
     result: Callable[[Any], Outcome],
 ) -> Outcomes:
-    """Each task with its outcome, at most so many of them given to an engine at a time; `ended` waits for one at least."""
+    """Each task with its outcome, at most so many of them given to an engine at a time; `ended` waits for one at least.
+
+    Where one of them was lost, those that ended beside it are handed over before its error is raised.
+    """
     remaining = iter(tasks)
     running: dict[Any, Any] = {}
     while True:
@@ -243,16 +288,92 @@ def _sliding(
             running[submit(task)] = task
         if not running:
             return
+        lost = None
         for handle in ended(running.keys()):
-            yield running.pop(handle), result(handle)
+            task = running.pop(handle)
+            try:
+                outcome = result(handle)
+            except Exception as error:
+                lost = error if lost is None else lost
+                continue
+            yield task, outcome
+        if lost is not None:
+            raise lost
+
+
+class Groups(Iterator[tuple[T, ...]]):
+    """Groups of tasks, drawn as they are needed, each to keep a job busy for a while.
+
+    One task each before anything is known of how long they take; then as many as last for `seconds` on average, but of a
+    known number no more than a fair share of those that are left, so that the last jobs end together.
+
+    Args:
+        jobs: At once.
+        seconds: Of a job.
+
+    Attributes:
+        handed_back: Tasks that a job was given and has not begun, which come first in the next groups.
+    """
+
+    def __init__(self, tasks: Iterable[T], jobs: int, seconds: float):
+        self._left = operator.length_hint(tasks, -1)
+        self._tasks, self._jobs, self._seconds = iter(tasks), jobs, seconds
+        self._done, self._took_s = 0, 0.0
+        self._lock = threading.Lock()  # an engine's own threads may draw
+        self.handed_back: deque[T] = deque()
+
+    def __next__(self) -> tuple[T, ...]:
+        with self._lock:
+            group = tuple(itertools.islice(self._drawn(), self._size()))
+        if not group:
+            raise StopIteration
+        return group
+
+    def learn(self, group: tuple[T, ...], seconds: list[float]) -> None:
+        """Takes down how long the first tasks of a group took, and takes back those that were not begun."""
+        with self._lock:
+            self._done += len(seconds)
+            self._took_s += sum(seconds)
+            self.handed_back.extend(group[len(seconds) :])
+
+    def _drawn(self) -> Iterator[T]:
+        while self.handed_back:
+            yield self.handed_back.popleft()
+        for task in self._tasks:
+            self._left -= self._left > 0
+            yield task
+
+    def _size(self) -> int:
+        if not self._done:
+            return 1
+        size = int(self._seconds / max(self._took_s / self._done, LEAST_S))
+        if self._left >= 0:
+            size = min(size, -(-(self._left + len(self.handed_back)) // self._jobs))
+        return max(size, 1)
 
 
 def _tried(work: Callable[[T], R], task: T) -> Outcome:
-    """Errors of ours travel as they are, whatever an engine makes of errors."""
+    """A task's outcome, in which errors of ours travel as they are, whatever an engine makes of errors."""
     try:
         return work(task), None
     except NetbufError as error:
         return None, error
+
+
+def _work_off(work: Callable[[T], R], most_s: float, group: tuple[T, ...]) -> list[tuple[Outcome, float]]:
+    """The outcomes of a group's tasks, and the seconds of each, up to the first that fails, or as long as there is time."""
+    done: list[tuple[Outcome, float]] = []
+    began = now = time.perf_counter()
+    for task in group:
+        if done and (done[-1][0][1] is not None or now - began >= most_s):
+            break
+        try:
+            outcome = _tried(work, task)
+        except Exception as error:
+            outcome = None, Foreign(f"{type(error).__name__}: {error}", traceback.format_exc())
+        before, now = now, time.perf_counter()
+        done.append((outcome, now - before))
+    return done
 
 
 def _numbered(work: Callable[[T], R], number: int, task: T) -> tuple[int, R]:

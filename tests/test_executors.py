@@ -1,10 +1,15 @@
 """Engines that work is spread over: results and errors are those of this process, whatever engine it was."""
 
+import itertools
 import os
+import sys
 import threading
+import time
+import types
 
 import pytest
 
+from netbuf_gym import executors
 from netbuf_gym.cli import main
 from netbuf_gym.errors import ConfigError, MissingExtraError, WorkerError
 from netbuf_gym.executors import EXECUTORS, LOCAL, executor
@@ -21,6 +26,61 @@ def engine(request, monkeypatch, tmp_path):
         pytest.importorskip(NEEDED[request.param])
     monkeypatch.chdir(tmp_path)  # where submitit leaves its files
     return executor(request.param)
+
+
+class Cluster:
+    """Slurm as submitit gives it, one processor with a clock of its own, which tasks advance.
+
+    Attributes:
+        jobs: The tasks that each was given.
+        kills: Numbers of jobs that are lost.
+        now: Of the clock.
+    """
+
+    def __init__(self):
+        self.jobs, self.kills, self.now = [], set(), 0.0
+
+    def tick(self):
+        return self.now
+
+    def submit(self, work, group):
+        self.jobs.append(group)
+        return Job(self, len(self.jobs) - 1, work, group)
+
+
+class Job:
+    def __init__(self, cluster, number, work, group):
+        self.cluster, self.number, self.work, self.group = cluster, number, work, group
+        self.ended = False
+
+    def done(self):
+        if not self.ended and self.number not in self.cluster.kills:
+            self.found = self.work(self.group)
+        self.ended = True
+        return True
+
+    def result(self):
+        if self.number in self.cluster.kills:
+            raise LostError(f"job {self.number}")
+        return self.found
+
+    def cancel(self):
+        pass
+
+
+class LostError(Exception):
+    pass
+
+
+@pytest.fixture
+def cluster(monkeypatch):
+    made = Cluster()
+    errors = types.SimpleNamespace(UncompletedJobError=LostError, FailedJobError=LostError)
+    pool = types.SimpleNamespace(update_parameters=lambda **_: None, submit=made.submit)
+    fake = types.SimpleNamespace(AutoExecutor=lambda **_: pool, core=types.SimpleNamespace(utils=errors))
+    monkeypatch.setitem(sys.modules, "submitit", fake)
+    monkeypatch.setattr(executors, "time", types.SimpleNamespace(perf_counter=made.tick, sleep=None))
+    return made
 
 
 def quiet(done, total):
@@ -102,3 +162,115 @@ def test_a_task_that_ends_early_is_waited_for_no_longer_than_it_looks_away():
     assert next(runs) == (0, 0) and begun.wait(60)
     runs.close()
     assert stop.is_set()
+
+
+SLURM = EXECUTORS["slurm"]
+
+
+def lasting(cluster, seconds):
+    """Work that takes so long of the cluster's clock, and what it did in which order."""
+    did = []
+
+    def work(task):
+        cluster.now += seconds(task)
+        did.append(task)
+        return -task
+
+    return work, did
+
+
+def test_short_tasks_share_jobs_and_come_to_the_same(cluster):
+    work, did = lasting(cluster, lambda task: 0.01)
+    assert sorted(SLURM.run(work, range(200), 4)) == [(task, -task) for task in range(200)]
+    assert sorted(did) == list(range(200))
+    sizes = [len(group) for group in cluster.jobs]
+    assert sizes[:5] == [1, 1, 1, 1, 49] and len(sizes) < 25  # then a fair share of those that are left
+
+
+def test_jobs_are_of_the_length_that_is_meant(cluster):
+    work, _ = lasting(cluster, lambda task: 2.0)
+    found = dict(SLURM.run(work, iter(range(9200)), 50))
+    assert len(found) == 9200
+    sizes = [len(group) for group in cluster.jobs]
+    assert max(sizes) == SLURM.job_seconds / 2.0 and len(sizes) < 9200 / 30 + 50 + 150
+
+
+def test_long_tasks_have_jobs_of_their_own(cluster):
+    work, _ = lasting(cluster, lambda task: 3600.0)
+    assert len(dict(SLURM.run(work, range(7), 2))) == 7 == len(cluster.jobs)
+
+
+def test_tasks_are_drawn_as_they_are_needed(cluster):
+    work, _ = lasting(cluster, lambda task: 20.0)
+    drawn = []
+    runs = SLURM.run(work, (drawn.append(number) or number for number in itertools.count()), 3)
+    assert [next(runs) for _ in range(40)] and len(drawn) <= 40 + 3 * 3 + 3
+    runs.close()
+
+
+def test_a_job_that_takes_longer_than_meant_hands_back_what_it_has_not_begun(cluster):
+    """One task is longer than all others together: it delays those alone that were done before it in its job."""
+    work, did = lasting(cluster, lambda task: 5000.0 if task == 60 else 0.01)
+    found = []
+    for task, value in SLURM.run(work, range(200), 2):
+        found.append(task)
+        assert value == -task
+    assert sorted(found) == list(range(200)) == sorted(did)
+    (long,) = (group for group in cluster.jobs if 60 in group)
+    assert long[-1] > 60 and found.index(61) > found.index(60)
+    (again,) = (group for group in cluster.jobs if 61 in group and 60 not in group)
+    assert again[0] == 61 and cluster.jobs.index(again) > cluster.jobs.index(long)
+
+
+def test_what_was_done_before_an_error_in_a_group_is_handed_over_and_no_more_is_done(cluster):
+    def work(task):
+        cluster.now += 0.01
+        did.append(task)
+        if task == 50:
+            raise ConfigError("number = 50")
+        if task == 51:
+            raise KeyError("number = 51")
+        return task
+
+    did, stop, found = [], threading.Event(), []
+    with pytest.raises(ConfigError, match=r"^number = 50$"):
+        for task, _ in SLURM.run(work, range(200), 2, stop):
+            found.append(task)
+    (group,) = (one for one in cluster.jobs if 50 in one)
+    assert set(group[: group.index(50)]) <= set(found) and 51 in group and 51 not in did and stop.is_set()
+    with pytest.raises(WorkerError, match=r"'slurm': work was lost: KeyError: 'number = 51'; what is done is kept") as told:
+        list(SLURM.run(work, range(51, 60), 1))
+    assert "in work" in str(told.value.__cause__)
+
+
+def test_a_lost_job_takes_no_other_with_it(cluster):
+    work, _ = lasting(cluster, lambda task: 0.01)
+    cluster.kills.add(3)
+    found = []
+    with pytest.raises(WorkerError, match="'slurm': work was lost: job 3; what is done is kept: the same command goes on"):
+        for task, _ in SLURM.run(work, range(100), 3):
+            found.append(task)
+    lost, beside = cluster.jobs[3], cluster.jobs[4:6]
+    assert len(beside) == 2 and {*itertools.chain(*beside)} < set(found) and not set(lost) & set(found)
+
+
+def test_what_an_interruption_finds_done_is_kept_and_the_rest_is_given_up(cluster):
+    work, _ = lasting(cluster, lambda task: 0.01)
+    kept = []
+    with pytest.raises(KeyboardInterrupt):
+        for task, _ in SLURM.run(work, range(200), 2):
+            kept.append(task)
+            if len(kept) == 70:
+                raise KeyboardInterrupt
+    rest = [task for task in range(200) if task not in kept]
+    assert dict.fromkeys([*kept, *(task for task, _ in SLURM.run(work, rest, 2))]).keys() == set(range(200))
+
+
+@pytest.mark.slow
+def test_processes_share_jobs_as_well(monkeypatch):
+    pytest.importorskip("joblib")
+    given, draw = [], executors.Groups.__next__
+    monkeypatch.setattr(executors.Groups, "__next__", lambda self: given.append(draw(self)) or given[-1])
+    found = dict(executor("joblib").run(lambda number: time.sleep(0.01) or number**2, iter(range(200)), 2))
+    assert found == {number: number**2 for number in range(200)} and len(given) < 60
+    assert sorted(itertools.chain(*given)) == list(range(200))

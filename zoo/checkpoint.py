@@ -366,8 +366,8 @@ def start_from(saved: Saved, model: BaseAlgorithm, rules: Task) -> None:
         for name, value in model.policy.state_dict().items():
             if not th.isfinite(value).all():
                 raise ValueError(f"{name} is not finite")
-        own = _state_names(model.policy.optimizer)
-        if all(set(values) == own for values in state.values()):
+        names = _state_names(model.policy.optimizer)
+        if all(set(values) == names for values in state.values()):
             _set_optimizer(model.policy.optimizer, state)
     except Exception as error:  # torch raises whatever its unpickler stumbles upon
         algo = saved.config.algo
