@@ -96,9 +96,9 @@ def _make(arguments: argparse.Namespace) -> int:
     maker = make.Maker(executor(arguments.executor), jobs, jobs if arguments.executor == LOCAL.name else 1)
     if not arguments.dry_run and _choose_constants(maker, selected, _folder(arguments)):
         selected, campaigns = _split(arguments)
-    replays = _replay(arguments, selected)
+    replays = _replay(arguments, selected, timed=True)
     stale = [one for one in replays if not one.is_current]
-    make.tell_plan(stale, replays, jobs)
+    make.tell_plan(stale, jobs)
     wanted = [(campaign, reason) for campaign, reason in _campaigns(arguments, campaigns) if reason]
     for campaign, reason in wanted:
         say(f"{campaign.name}: about {campaign.minutes:g} min; {reason}")
@@ -160,7 +160,7 @@ def _campaigns(arguments: argparse.Namespace, words: Sequence[str] | None = None
     return [(one, one.stale_reason()) for one in chosen if not one.needs or given[one.needs]]
 
 
-def _replay(arguments: argparse.Namespace, selected: Sequence[Any]) -> list[Any]:
+def _replay(arguments: argparse.Namespace, selected: Sequence[Any], timed: bool = False) -> list[Any]:
     """Play the selected rows' worlds again, and mark those that differ."""
     from netbuf_gym.zoo.results import replay
 
@@ -174,9 +174,8 @@ def _replay(arguments: argparse.Namespace, selected: Sequence[Any]) -> list[Any]
             if not one.is_current:
                 say(f"stale: {' '.join(one.entry.key)}: {one.reason}")
 
-        return replay.replay(
-            selected, every=arguments.all, executor=executor(arguments.executor), jobs=_jobs(arguments), each=tell
-        )
+        where: dict[str, Any] = {"executor": executor(arguments.executor), "jobs": _jobs(arguments)}
+        return replay.replay(selected, every=arguments.all, timed=timed, each=tell, **where)
 
 
 def _choose_constants(maker: Any, selected: Sequence[Any], folder: Path) -> int:

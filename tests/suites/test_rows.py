@@ -54,7 +54,7 @@ def test_a_mark_changes_the_first_line_alone(made, tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda text: text[1:], "is no file of rows"),
+        (lambda text: text[3:], "is no file of rows"),
         (lambda text: text.replace("netbuf-gym/rows/1", "netbuf-gym/rows/0", 1), "schema 'netbuf-gym/rows/0'"),
         (lambda text: text.replace('"controller": "cubic", ', "", 1), "is no file of rows .'controller'."),
         (lambda text: text.replace("family,world", "world,family", 1), "line 2: columns"),

@@ -97,6 +97,14 @@ def kept(suites, tmp_path_factory):
     return folder / "r"
 
 
+@pytest.fixture
+def controls(kept, tmp_path):
+    """Those rows without the agent's."""
+    shutil.copytree(kept, tmp_path / "controls")
+    rows.file_of(suite(f"v1/{TASK}"), AGENT, tmp_path / "controls").unlink()
+    return tmp_path / "controls"
+
+
 @pytest.mark.slow
 def test_rows_are_played_once_and_again_when_worlds_or_figures_are_others(field, kept, monkeypatch, capsys):
     monkeypatch.setattr(library, "names", lambda: [AGENT])
@@ -106,7 +114,7 @@ def test_rows_are_played_once_and_again_when_worlds_or_figures_are_others(field,
     files = {path.stem for path in rows.folder_of(own, field / "r").glob("*.csv")}
     assert files == {*KEPT, "ppo", best.replace(":", "-")}
     assert main(["results", "status", *words]) == 0
-    assert "7 of 7 results are current, by 14 worlds played again" in capsys.readouterr().out
+    assert "7 of 7 results are current, by 18 worlds played again" in capsys.readouterr().out
     path = rows.file_of(own, AGENT, field / "r")
     agent = rows.read(path)
     assert agent.about["digest"] == "aaa" and agent.about["command"] == f"netbuf-gym results make v1/{TASK} {AGENT}"
@@ -339,21 +347,21 @@ def test_a_time_that_was_made_up_is_taken_again(run):
     assert submission.prepare(str(run)).result["decision_us"] > 1
 
 
-def test_nobody_takes_the_name_of_a_rule(run, kept, capsys, monkeypatch):
+def test_nobody_takes_the_name_of_a_rule(run, controls, capsys, monkeypatch):
     with pytest.raises(ConfigError, match="name = 'limits' is that of a contender of queue_threshold"):
         submission.prepare(str(run), name="limits")
     monkeypatch.setattr(library, "names", list)
-    before = leaderboard.standings(TASK, kept)
+    before = leaderboard.standings(TASK, controls)
     changed(run, lambda data, own: own.update(group="random"))
     broken = run / "broken.json"
     broken.write_text("{")
     capsys.readouterr()
-    after = leaderboard.standings(TASK, kept, [run / submission.EVALUATION, broken])
+    after = leaderboard.standings(TASK, controls, [run / submission.EVALUATION, broken])
     assert [(one.name, one.middle, len(one.results)) for one in after] == [(one.name, one.middle, 1) for one in before]
     said = capsys.readouterr().out
     assert "passed over" in said and "has the name of a contender" in said and "broken.json: is no result.json" in said
     changed(run, lambda data, own: own.update(group="mine", seed=3))
-    found = {one.name: one for one in leaderboard.standings(TASK, kept, [run / submission.EVALUATION])}
+    found = {one.name: one for one in leaderboard.standings(TASK, controls, [run / submission.EVALUATION])}
     assert found["mine"].role == scoring.AGENT and len(found) == len(before) + 1
 
 
@@ -370,11 +378,11 @@ def of_seed(run, seed, name):
     return path
 
 
-def test_a_row_says_how_many_training_seeds_it_has_where_they_are_few(run, kept, monkeypatch):
+def test_a_row_says_how_many_training_seeds_it_has_where_they_are_few(run, controls, monkeypatch):
     monkeypatch.setattr(library, "names", list)
     files = [of_seed(run, seed, "mine") for seed in (1, 2, 3)]
     for number, said in ((1, "1 of 3"), (2, "2 of 3"), (3, "3")):
-        standing = leaderboard.standings(TASK, kept, files[:number])
+        standing = leaderboard.standings(TASK, controls, files[:number])
         cells = {one.name: leaderboard.seeds(one) for one in standing}
         assert cells == {**dict.fromkeys(cells, ""), "mine": said}
         row = next(line for line in leaderboard.table(TASK, standing).splitlines() if "**mine**" in line)
@@ -395,14 +403,14 @@ def test_a_row_says_how_many_training_seeds_it_has_where_they_are_few(run, kept,
         (4, "0" * 15 + "9", None),
     ],
 )
-def test_what_lacks_its_seed_or_has_that_of_another_is_passed_over(run, kept, monkeypatch, capsys, seed, digest, said):
+def test_what_lacks_its_seed_or_has_that_of_another_is_passed_over(run, controls, monkeypatch, capsys, seed, digest, said):
     monkeypatch.setattr(library, "names", list)
     first, path = of_seed(run, 1, "mine"), run / "other.json"
     data = json.loads(first.read_text())
     data["controllers"]["mine"].update(seed=seed, model_sha256=digest)
     path.write_text(json.dumps(data))
     capsys.readouterr()
-    standing = {one.name: one for one in leaderboard.standings(TASK, kept, [first, path])}
+    standing = {one.name: one for one in leaderboard.standings(TASK, controls, [first, path])}
     told = capsys.readouterr().out
     assert len(standing["mine"].results) == (2 if seed == 4 else 1)
     assert bool(re.search(said, told)) if said else told == ""

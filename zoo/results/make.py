@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,33 +76,25 @@ class Maker:
         return play(word, one, edition.cells, each)
 
 
-def estimate_seconds(one: Replay, others: Sequence[Replay]) -> float:
-    """The processor's seconds that all worlds of an entry take: by its replay, else by its kept time, else by others on the
-    suite; NaN where nothing says so."""
+def estimate_seconds(one: Replay) -> float:
+    """The processor's seconds that all worlds of an entry take, by those that were played again."""
     simulated_s = sum(cell.scenario.duration_s for cell in one.entry.suite.load().cells)
-    alike = [other for other in (one, *others) if other.entry.suite is one.entry.suite and other.simulated_s]
-    if alike:
-        return alike[0].cpu_seconds / alike[0].simulated_s * simulated_s
-    if one.entry.file.is_file():
-        return float(rows.read(one.entry.file).about.get("cpu_seconds") or math.nan)
-    return math.nan
+    return one.cpu_seconds / one.simulated_s * simulated_s
 
 
 def shown_time(seconds: float) -> str:
-    """A time in the unit that suits it; "unknown" of NaN."""
-    if math.isnan(seconds):
-        return "unknown"
+    """A time in the unit that suits it."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def tell_plan(stale: Sequence[Replay], replays: Sequence[Replay], jobs: int) -> float:
+def tell_plan(stale: Sequence[Replay], jobs: int) -> float:
     """Say what is to be played and for how long; returns the processor's seconds in all."""
     total = 0.0
     for one in stale:
-        seconds = estimate_seconds(one, replays)
-        total += seconds if seconds > 0 else 0.0
+        seconds = estimate_seconds(one)
+        total += seconds
         worlds = len(one.entry.suite.load().cells)
         say(f"{' '.join(one.entry.key)}: {worlds:,} worlds, {shown_time(seconds)} of a processor; {one.reason}")
     say(f"{len(stale)} to be played: about {shown_time(total / jobs)} on {jobs} cores")

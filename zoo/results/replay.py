@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -14,6 +14,7 @@ from netbuf_gym.contenders import Contender
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.executors import LOCAL, Executor
 from netbuf_gym.suites import Cell, Edition, Suite, rows, running, suite
+from netbuf_gym.suites.scoring import CHANCE
 from netbuf_gym.version import __version__
 from netbuf_gym.zoo import contending, library
 from netbuf_gym.zoo.results.entries import Entry
@@ -121,6 +122,7 @@ def replay(
     every: bool = False,
     executor: Executor = LOCAL,
     jobs: int = 1,
+    timed: bool = False,
     each: Callable[[Replay], None] = lambda one: None,
     stop: threading.Event | None = None,
 ) -> list[Replay]:
@@ -130,23 +132,29 @@ def replay(
         entries: Which rows.
         every: All worlds instead of one a family.
         executor, jobs: Where, and how many entries at once.
+        timed: Whether worlds are played of rows, too, that cannot be compared, as to know how long they take.
         each: Called with every entry that is done.
 
     Raises:
         ConfigError, CheckpointError, PlantFault, WorkerError: As `running.run` and `Executor.run`.
     """
     made: dict[tuple[str, str], Replay] = {}
-    for one in _without_playing(entries):
-        made[one.entry.key] = one
-        each(one)
-    longest_first = sorted(entries, key=lambda one: -_simulated(one, every))
+    reasons = {one.key: reason for one in entries if (reason := _why_incomparable(one))}
+    for one in entries:
+        if one.key in reasons and not timed:
+            made[one.key] = Replay(one, reasons[one.key])
+            each(made[one.key])
+    longest_first = sorted(entries, key=lambda one: (one.is_learned, -_simulated(one, every)))
     ahead = {one.key: one for one in longest_first if one.key not in made}
     for task, (worlds, cpu_seconds, simulated_s) in executor.run(_Played(every), ahead, jobs, stop):
         entry = ahead[task]
-        kept = rows.read(entry.file)
-        differing = compare(kept, worlds, entry.suite, entry.is_learned)
-        reason = _reason(kept, entry, differing, len(worlds))
-        made[task] = Replay(entry, reason, len(worlds), differing, cpu_seconds, simulated_s)
+        if task in reasons:
+            made[task] = Replay(entry, reasons[task], len(worlds), (), cpu_seconds, simulated_s)
+        else:
+            kept = rows.read(entry.file)
+            differing = compare(kept, worlds, entry.suite, entry.is_learned)
+            reason = _why_stale(kept, entry, differing, len(worlds))
+            made[task] = Replay(entry, reason, len(worlds), differing, cpu_seconds, simulated_s)
         each(made[task])
     return [made[one.key] for one in entries]
 
@@ -158,19 +166,19 @@ def mark(one: Replay) -> None:
             rows.mark(one.entry.file, one.reason)
 
 
-def _without_playing(entries: Sequence[Entry]) -> Iterator[Replay]:
-    """Entries whose rows cannot be compared: missing, damaged, or of other worlds."""
-    for entry in entries:
-        try:
-            if not entry.file.is_file():
-                yield Replay(entry, "missing")
-                continue
-            rows.require_whole(rows.read(entry.file), entry.suite, _loaded(entry.suite.load))
-        except ConfigError as error:
-            yield Replay(entry, str(error))
+def _why_incomparable(entry: Entry) -> str:
+    """Reason why rows cannot be compared with what their worlds come to: missing, damaged, or of other worlds; "": they can."""
+    try:
+        if not entry.file.is_file():
+            return "missing"
+        rows.require_whole(rows.read(entry.file), entry.suite, _loaded(entry.suite.load))
+        return ""
+    except ConfigError as error:
+        return str(error)
 
 
-def _reason(kept: rows.Rows, entry: Entry, differing: Sequence[Difference], worlds: int) -> str:
+def _why_stale(kept: rows.Rows, entry: Entry, differing: Sequence[Difference], worlds: int) -> str:
+    """Reason why rows are stale, by the worlds that differ of those that were played again; "": they are not."""
     allowed = round((1 - REPRODUCED) * worlds, 9) if entry.is_learned else 0
     if len(differing) <= allowed:
         return ""
@@ -190,7 +198,8 @@ def _simulated(entry: Entry, every: bool) -> float:
 
 
 def _sample(own: Suite, controller: str, every: bool) -> list[Cell]:
-    return sample(_loaded(own.load), every, controller in library.names())
+    """As `sample`; of chance, whose numbers are drawn for all worlds that are played together, all of them."""
+    return sample(_loaded(own.load), every or controller == CHANCE, controller in library.names())
 
 
 @dataclass(frozen=True)
