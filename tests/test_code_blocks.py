@@ -60,7 +60,6 @@ TREATED = {
     "python -m netbuf_gym.zoo.campaign": (CHECKED, "trains for hours; tests/zoo/test_zoo_campaign.py"),
     "netbuf-gym reproduce": (CHECKED, "runs for minutes to hours; tests/studies/test_campaign.py"),
     "python -m studies.auter.trained": (LEFT_OUT, "plays what was trained; tests/studies/test_trained.py"),
-    "python -m studies.page": (LEFT_OUT, "reads whole campaigns; tests/studies/test_page_rows.py"),
     "netbuf-gym suite": (CHECKED, "plays hundreds of worlds; tests/suites/test_field.py"),
     "netbuf-gym suite gate controller=[mine.cc": (LEFT_OUT, "supposes two files of one's own; tests/test_own_control_page.py"),
     "netbuf-gym leaderboard submit": (CHECKED, "plays hundreds of worlds; tests/zoo/test_leaderboard.py"),
