@@ -110,5 +110,4 @@ def _git_clone() -> str:
     except PackageNotFoundError:
         return "git clone of the project's repository"
     links = dict(line.split(", ", 1) for line in found.get_all("Project-URL") or () if ", " in line)
-    url = links.get("Source") or links.get("Homepage") or found.get("Home-page")
-    return f"git clone {url}"
+    return f"git clone {links.get('Source') or (found.get_all('Home-page') or ['of the repository'])[0]}"

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from netbuf_gym import executors
 from netbuf_gym.plots import require
 from netbuf_gym.progress import ProgressBar
 from studies.catalogue import EXPERIMENTS, experiment
@@ -27,21 +26,7 @@ def describe() -> str:
     return f"""studies:
 {listed}
 
-executors:
-{executors.listed()}
-
-settings are KEY=VALUE in the grammar of `netbuf-gym train`, lists in brackets, but no sweeps. Those of every study:
-  output=DIR               default: runs/reproduce/STUDY-DIGEST
-  jobs=N                   of them at once; default: one for each core
-  executor=NAME            where the runs are made; default: local
-  figures=true             whether to draw
-
 {settings}
-
-DIR gets runs.csv (a row a run, its first line the command), campaign.json and figures/. An interrupted campaign goes on
-when the command is given again; a runs.csv whose end was cut is completed, one that is damaged otherwise is refused.
-
-Exit status: 0 done, 2 bad input, 3 a fault of the simulator, 130 interrupted.
 
 examples:
 {examples}

@@ -5,11 +5,32 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from netbuf_gym import checkout
+from netbuf_gym import checkout, executors
 from netbuf_gym.errors import ConfigError
 
 HELP = "run a study of the project's checkout, such as a paper's own experiments, and draw its figures"
+ABOUT = f"""studies are not part of the installed package: a clone of the repository has them, and `netbuf-gym reproduce --help`
+in it lists them with their settings.
 
+settings are KEY=VALUE in the grammar of `netbuf-gym train`, lists in brackets, but no sweeps. Those of every study:
+  output=DIR               default: runs/reproduce/STUDY-DIGEST
+  jobs=N                   of them at once; default: one for each core
+  executor=NAME            where the runs are made; default: local
+  figures=true             whether to draw
+
+executors:
+{executors.listed()}
+
+DIR gets runs.csv (a row a run, its first line the command), campaign.json and figures/. An interrupted campaign goes on
+when the command is given again; a runs.csv whose end was cut is completed, one that is damaged otherwise is refused.
+
+Exit status: 0 done, 2 bad input, 3 a fault of the simulator, 130 interrupted.
+
+examples:
+  netbuf-gym reproduce rlbm --cfg job
+  netbuf-gym reproduce rlbm schemes=[naive,dt] sizes=[100] loads=[0.8] seeds=2 figures=false
+  netbuf-gym reproduce sender --studies ../netbuf-gym
+"""
 
 INTERMIXED = True
 """Options may stand among the settings."""
@@ -28,8 +49,9 @@ def _epilog() -> str:
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Describes the arguments."""
-    parser.epilog, parser.formatter_class = _epilog, argparse.RawDescriptionHelpFormatter  # type: ignore[assignment]
-    parser.add_argument("experiment", metavar="STUDY", help="see below")
+    parser.formatter_class, parser.description = argparse.RawDescriptionHelpFormatter, f"{HELP}\n\n{ABOUT}"
+    parser.epilog = _epilog
+    parser.add_argument("experiment", metavar="STUDY", help="its name")
     parser.add_argument("settings", metavar="KEY=VALUE", nargs="*", help="what differs from the defaults, see below")
     parser.add_argument("--studies", metavar="DIR", help="a checkout; default: the one that this is called in")
     parser.add_argument("--cfg", "-c", choices=["job"], help="print the settings and exit")

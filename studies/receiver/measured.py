@@ -23,7 +23,7 @@ import numpy as np
 import netbuf_gym as nb
 from netbuf_gym import _core, scripts
 from netbuf_gym.arguments import whole
-from netbuf_gym.scenarios import Flow, route_change
+from netbuf_gym.scenarios import Flow, Scenario, route_change
 from netbuf_gym.scenarios.native import world_config
 from netbuf_gym.traces import RateTrace
 from studies.common import kept
@@ -51,7 +51,7 @@ def rates(seed: int) -> RateTrace:
     return RateTrace(times, rng.uniform(4, 20, len(times)), period_s=float(DELAY_S))
 
 
-def delay_world(link: float | None, change_ms: float, unit: int, ppm: float, seed: int):
+def delay_world(link: float | None, change_ms: float, unit: int, ppm: float, seed: int) -> Scenario:
     """Scenario of one estimate: its rate (Mbit/s at a time) and its route's delay (ms)."""
     trace = None if link else rates(seed)
     scenario = nb.scenarios.dumbbell(
@@ -136,7 +136,7 @@ def delay_table(rows: Sequence[Mapping[str, str]]) -> str:
     return "\n".join(["Median of the error, ms, the worse of the two drifts:", "", *lines])
 
 
-def nuwa(target_ms: float, start_s: float, **more) -> Flow:
+def nuwa(target_ms: float, start_s: float, **more: Any) -> Flow:
     """A flow that Nuwa limits, from then on."""
     return Flow(
         cc="receiver_driven",

@@ -24,7 +24,7 @@ S = [s for s, _ in CDF]
 mean = sum((P[i + 1] - P[i]) * (S[i] + S[i + 1]) / 2 for i in range(len(P) - 1))
 
 
-def draw(r):
+def draw(r: random.Random) -> int:
     u = r.random()
     i = min(bisect.bisect_right(P, u), len(P) - 1)
     return max(1, round(S[i - 1] + (S[i] - S[i - 1]) * (u - P[i - 1]) / (P[i] - P[i - 1])))

@@ -8,7 +8,7 @@ D = os.path.join(os.path.dirname(__file__), "../out/C/traces")
 os.makedirs(D, exist_ok=True)
 
 
-def save(n, xs):
+def save(n: str, xs: list[float]) -> None:
     with open(f"{D}/{n}.csv", "w") as f:
         f.write("time_s,mbps\n")
         [f.write(f"{i / 10:.1f},{x:.4f}\n") for i, x in enumerate(xs)]
