@@ -14,6 +14,7 @@ from netbuf_gym.errors import ConfigError
 from netbuf_gym.executors import LOCAL
 from netbuf_gym.plots import require
 from netbuf_gym.progress import ProgressBar
+from netbuf_gym.zoo import contending
 from studies.auter import trained, tune_constant
 from studies.catalogue import EXPERIMENTS
 from studies.common import kept
@@ -74,6 +75,21 @@ class StudyCampaign(ABC):
         Raises:
             ConfigError: Something that it needs is not there; says what.
         """
+
+    def stale_reason(self) -> str:
+        """Reason why the rows are not what the campaign would make now, as far as that shows without a run; "": none is known.
+
+        They are missing, or hold means alone, or another model played than the package's agent of that name is.
+        """
+        path = kept.path_of(CHECKOUT, self.study, self.section)
+        if not path.is_file():
+            return "missing"
+        header = kept.read_header(path)
+        if header.get("rows") == kept.MEANS:
+            return "keeps means over seeds, not runs"
+        played = set(header.get("agents", {}).values())
+        others = [name for name in self.agents if played and contending.digest_of(name) not in played]
+        return f"played by another model than {', '.join(others)}" if others else ""
 
     def _traces(self, traces: str | None) -> str:
         if traces is None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-from pathlib import Path
 from typing import Any
 
 from netbuf_gym import rollout
 from netbuf_gym.contenders import Contender
 from netbuf_gym.errors import ConfigError, needing
 from netbuf_gym.scenarios import Scenario
+from netbuf_gym.zoo import digest
 from studies.common.settings import Settings
 
 
@@ -51,18 +50,14 @@ def load(
 
 
 def sha256(settings: Settings, key: str = "agent") -> str:
-    """Of the file of an agent of a campaign's; "" where none plays."""
+    """Digest of what decides in an agent of a campaign's (`netbuf_gym.zoo.digest`); "" where none plays."""
     if not set(settings.agents[key][0]).intersection(settings.schemes):
         return ""
     from netbuf_gym.zoo import checkpoint
 
-    return _hash(checkpoint.read(getattr(settings, key)).path)
+    return digest.of_model(checkpoint.read(getattr(settings, key)).path)
 
 
-def file_hash(agent: Any) -> str:
-    """Of the file of a saved agent; "" where it is none."""
-    return _hash(agent.saved.path) if hasattr(agent, "saved") else ""
-
-
-def _hash(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def digest_of(agent: Any) -> str:
+    """Digest of a saved agent; "" where it is none."""
+    return digest.of_model(agent.saved.path) if hasattr(agent, "saved") else ""

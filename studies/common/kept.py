@@ -88,6 +88,15 @@ def mark_drawn(root: Path, study: str, section: str) -> None:
     write_json(drawn_folder(root, study, section) / MADE_OF, found.header)
 
 
+def read_header(path: Path) -> dict[str, Any]:
+    """The first line of a file of rows.
+
+    Raises:
+        ReferenceDataError: The file is damaged; names it.
+    """
+    return _unpack(path)[0]
+
+
 def read(root: Path, study: str, section: str) -> Kept | None:
     """The rows of a section; None where there are none, or means alone.
 
@@ -97,14 +106,9 @@ def read(root: Path, study: str, section: str) -> Kept | None:
     path = path_of(root, study, section)
     if not path.is_file():
         return None
-    try:
-        first, _, rest = gzip.decompress(path.read_bytes()).decode().partition("\n")
-        header = json.loads(first.removeprefix("# "))
-        found = header["study"], header["section"], header["version"], header["command"]
-    except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
-        raise ReferenceDataError(f"is no table of a study ({error}); valid: a packed one with a header", path) from None
-    if found[:2] != (study, section):
-        raise ReferenceDataError(f"holds {found[0]} {found[1]}; valid here: {study} {section}", path, 1)
+    header, rest = _unpack(path)
+    if (header["study"], header["section"]) != (study, section):
+        raise ReferenceDataError(f"holds {header['study']} {header['section']}; valid here: {study} {section}", path, 1)
     if header.get("rows") == MEANS:
         return None
     lines = csv.reader(io.StringIO(rest))
@@ -117,6 +121,18 @@ def read(root: Path, study: str, section: str) -> Kept | None:
     if not records:
         raise ReferenceDataError("holds no rows", path, 2)
     return Kept(root, study, section, header, records)
+
+
+def _unpack(path: Path) -> tuple[dict[str, Any], str]:
+    """Header and table of a file of rows."""
+    try:
+        first, _, rest = gzip.decompress(path.read_bytes()).decode().partition("\n")
+        header = json.loads(first.removeprefix("# "))
+        for key in ("study", "section", "version", "command"):
+            header[key]
+        return header, rest
+    except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
+        raise ReferenceDataError(f"is no table of a study ({error}); valid: a packed one with a header", path) from None
 
 
 def write(root: Path, study: str, section: str, header: Mapping[str, Any], text: str) -> Path:

@@ -205,7 +205,7 @@ def keep(options: argparse.Namespace, command: str, root: Path) -> list[Path]:
         "lacking": lacking,
     }
     if options.model in library.names():
-        header["agents"] = {"agent": agents.file_hash(players["agent"])[:16]}
+        header["agents"] = {"agent": agents.digest_of(players["agent"])}
     rows: list[dict[str, Any]] = []
     for network in [] if options.traces is None else options.networks or [None]:
         sizes = (options.windows, options.seeds, options.rtts)

@@ -37,7 +37,7 @@ from netbuf_gym.rollout import evaluate
 from netbuf_gym.scenarios.switches import DROPS
 from netbuf_gym.tasks.queue_threshold import BriefPulse, BufferScheme, Limits, Pulse, PulseBurst, QueueThreshold
 from studies.common import kept
-from studies.common.agents import file_hash
+from studies.common.agents import digest_of
 from studies.switch import tables
 from studies.switch.sections import FAMILIES as EACH
 from studies.switch.sections import LONG, RANDOM
@@ -105,7 +105,7 @@ def keep(
         words: Of the command that this is.
     """
     header = {"command": f"python -m studies.{NAME} {words}", "worlds": part.worlds, "duration_s": part.duration_s}
-    header["agents"] = {who: file_hash(one)[:16] for who, one in agents.items()}
+    header["agents"] = {who: digest_of(one) for who, one in agents.items()}
     begun = root / kept.DRAWN / "begun"
     found = _begun(begun, section, header)
     playing = [who for who in CONTENDERS if (who in agents if who in AGENTS else part.rules or who in (NAIVE, CONSTANT, FAIR))]
