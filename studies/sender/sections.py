@@ -62,7 +62,7 @@ FIGURES = {
 
 LINKS = f"propagation of {worlds.RTT_MS:g} ms there and back"
 WORLDS = {
-    PPCC: "As [TCP-PPCC](ppcc.md) has them.",
+    PPCC: "As [TCP-PPCC](../ppcc.md) has them.",
     GRID: (
         f"{len(worlds.GRID_CELLS)} links: {_listed(worlds.RATES_MBPS)} Mbit/s, {_listed(worlds.RTTS_MS)} ms, buffers of"
         f" {_listed(worlds.BUFFERS_BDP)} BDP, {_listed([100 * loss for loss in worlds.LOSSES])} % lost at random. Runs of"

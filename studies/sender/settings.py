@@ -18,7 +18,7 @@ from studies.sender.schemes import BOUNDS, CONSTANT, KEEP, LEARNED, NAMES, RULE,
 PPCC, GRID, START, TRACES, OUTAGE = "ppcc", "grid", "start", "traces", "outage"
 DELAY_STEP, REVERSE, RIVALS, AGENTS, ELSEWHERE = "delay_step", "reverse", "rivals", "agents", "elsewhere"
 STUDIES = {
-    PPCC: "TCP-PPCC's four scenarios: what the agent is best at must stay",
+    PPCC: "TCP-PPCC's four scenarios, which the agent is best at",
     GRID: "1 to 1000 Mbit/s, 5 to 400 ms, 0.25 to 4 BDP of buffer, no loss to 1 %: how often a classic is better",
     START: "1 Gbit/s and 50 ms: how long it takes to fill the link",
     TRACES: "measured traces of LTE, 3G and 5G, beside bounds that know their capacity; needs traces=DIR",
@@ -27,7 +27,7 @@ STUDIES = {
     REVERSE: "CUBIC on the way back, which queues the ACKs",
     RIVALS: "one flow of CUBIC, BBR or NewReno beside: shares of the link",
     AGENTS: "2, 4 and 8 senders of a kind, and four that join one after the other",
-    ELSEWHERE: "what these five have, on paths of other rates and round trips",
+    ELSEWHERE: "the last five, on paths of other rates and round trips",
 }
 NEED_TRACES = (TRACES,)
 DEFAULT_STUDIES = tuple(name for name in STUDIES if name not in NEED_TRACES)
