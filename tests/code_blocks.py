@@ -167,6 +167,9 @@ def say(text: str) -> None:
 
 def main() -> int:
     """Takes the steps of a file; returns the exit status."""
+    from netbuf_gym import checkout
+
+    checkout.import_studies(checkout.require_checkout())  # pages are run in another folder
     steps, failed = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")), []
     sys.modules["__main__"] = types.ModuleType("__main__")
     sys.path[0] = ""  # a script's own folder, which is the page's
