@@ -36,7 +36,7 @@ def numbers(line):
     return [float(word) for word in re.findall(r"-?\d+(?:\.\d+)?", line)]
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_it_runs_as_printed(script):
     done = subprocess.run([sys.executable, "-W", "error", "study.py"], cwd=script, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -55,7 +55,7 @@ def test_it_runs_as_printed(script):
     assert {path.name for path in script.iterdir() if path.is_file()} == {"study.py", "queues.png"}
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_it_passes_mypy_strict(script):
     site = script / "site"
     code = shutil.ignore_patterns("*.so", "__pycache__", "*.csv", "*.json", "agents")

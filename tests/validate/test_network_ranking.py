@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from release_cases import for_release
 
 from netbuf_gym.traces import DeliveryTrace, RateTrace, generate
 from netbuf_gym.traces.calibration import SPLIT, load
@@ -26,7 +27,7 @@ MEASURED = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("network", SPLIT)
+@pytest.mark.parametrize("network", ["5g", *for_release("4g")])
 def test_generated_traces_rank_controls_as_measured_ones_do(network):
     stored = np.array(list(MEASURED[network].values()))
     made = [generate(network, duration_s=40, seed=seed) for seed in range(14)]
@@ -66,14 +67,14 @@ def test_likeness_is_drawn(tmp_path):
         assert (tmp_path / f"{network}.png").stat().st_size > 5000
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_measured_windows_rank_as_stored(shared):
     stored = MEASURED["4g"]
     utilities = ranking(windows(load(shared / "traces", "4g", "evaluation"), most=1), tuple(stored)).mean(axis=0)
     assert len(BUFFERS) == 3 and rank_correlation(utilities, np.array(list(stored.values()))) >= 0.7
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_measured_traces_are_compared(shared):
     found = compare(shared / "traces", "4g", "evaluation", count=20)
     assert found["generated"]["rate_100ms"] < 2 * found["measured"]["rate_100ms"] + 0.05
