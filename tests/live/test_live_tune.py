@@ -335,7 +335,7 @@ def test_words_that_would_do_nothing_are_refused(namespace, journal):
     code = (
         "import contextlib, io, json; from netbuf_gym import cli\n"
         "def said(words):\n"
-        "    with contextlib.redirect_stderr(io.StringIO()) as err:\n"
+        "    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as err:\n"
         "        return cli.main(['live', 'tune', *words]), err.getvalue()\n"
     )
     end = ["--apply", "--interval", "3", "--duration", "3", "--journal", str(journal)]
