@@ -5,7 +5,6 @@ import json
 
 import numpy as np
 import pytest
-from release_cases import for_release
 
 from netbuf_gym.errors import TraceError
 from netbuf_gym.traces import generate
@@ -50,8 +49,8 @@ def test_generated_traces_are_like_measured_ones_that_were_left_out(network):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("network", ["4g", *for_release("5g")])
-@pytest.mark.parametrize(("trait", "change"), [("log_sigma", -1.2), *for_release(("log_outage_shape", -2.0), ("scales", 30.0))])
+@pytest.mark.parametrize("network", SPLIT)
+@pytest.mark.parametrize(("trait", "change"), [("log_sigma", -1.2), ("log_outage_shape", -2.0), ("scales", 30.0)])
 def test_a_broken_calibration_is_seen(network, trait, change):
     paths = population(network)
     if trait == "scales":

@@ -67,14 +67,14 @@ def test_likeness_is_drawn(tmp_path):
         assert (tmp_path / f"{network}.png").stat().st_size > 5000
 
 
-@pytest.mark.release
+@pytest.mark.slow
 def test_measured_windows_rank_as_stored(shared):
     stored = MEASURED["4g"]
     utilities = ranking(windows(load(shared / "traces", "4g", "evaluation"), most=1), tuple(stored)).mean(axis=0)
     assert len(BUFFERS) == 3 and rank_correlation(utilities, np.array(list(stored.values()))) >= 0.7
 
 
-@pytest.mark.release
+@pytest.mark.slow
 def test_measured_traces_are_compared(shared):
     found = compare(shared / "traces", "4g", "evaluation", count=20)
     assert found["generated"]["rate_100ms"] < 2 * found["measured"]["rate_100ms"] + 0.05
