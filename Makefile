@@ -1,4 +1,5 @@
-# make demo | test | test-slow | lint | docs | sanitize | fuzz | kills | gate | notebooks | benchmark | benchmark-live | native | bpf | mutate | clean
+# make demo | test | test-slow | test-release | release-check | lint | includes | docs | sanitize | fuzz | kills | gate | notebooks
+# make benchmark | benchmark-live | native | bpf | mutate | clean
 #
 # `make demo` and `make test` need Python 3.10 or newer (with venv and headers) and a C++20 compiler;
 # everything else, CMake and Ninja included, is fetched into .venv in the versions of constraints.txt.
@@ -8,6 +9,9 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 MAKEFLAGS += --no-print-directory
+
+# Bytecode is kept, whatever the shell says: pytest takes 10 s to rewrite all tests, and they start hundreds of processes.
+unexport PYTHONDONTWRITEBYTECODE
 
 VENV ?= .venv
 BUILD ?= build/native
@@ -19,6 +23,7 @@ BENCHMARK_ARGS ?=
 SECONDS ?= 60
 FUZZ_ARGS ?=
 KILLS_ARGS ?=
+RELEASE_ARGS ?=
 NOTEBOOKS ?=
 
 # The first interpreter that is new enough; `make PYTHON=/path/to/python` overrides.
@@ -32,7 +37,8 @@ CTEST := $(BIN)/ctest
 CXX_SOURCES := CMakeLists.txt $(shell find cpp -name '*.cc' -o -name '*.h' -o -name CMakeLists.txt)
 PACKAGING := setup.cfg setup.py pyproject.toml constraints.txt
 
-.PHONY: demo test test-slow test-cpp test-python lint docs sanitize fuzz kills kills-live gate notebooks benchmark benchmark-live native check-machine clean
+.PHONY: demo test test-slow test-release test-cpp test-python release-check lint includes docs sanitize sanitizers fuzz kills kills-live \
+  gate notebooks benchmark benchmark-live native check-machine clean
 
 # The learners are fetched while the compiler works.
 demo: $(VENV)/.tools
@@ -50,10 +56,18 @@ test-cpp: $(BUILD)/.tests
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 test-python: $(VENV)/.test native
-	$(PYTEST) -m "not slow" $(PYTEST_ARGS)
+	$(PYTEST) -m "not slow and not release" $(PYTEST_ARGS)
 
 test-slow: $(VENV)/.test native
-	$(PYTEST) -m slow $(PYTEST_ARGS)
+	$(PYTEST) -m "slow and not release" $(PYTEST_ARGS)
+
+test-release: $(VENV)/.test $(BUILD)/.tests
+	$(PYTEST) -m release $(PYTEST_ARGS)
+
+# Everything that a release has to be, beside what CI checks: about 6 hours on two cores. A step that has passed for this commit
+# is not taken again, RELEASE_ARGS=--anew: all are. What came of it stands in results/release-check.json.
+release-check: $(VENV)/.test $(VENV)/.docs native
+	$(BIN)/python .ci/release_check.py $(RELEASE_ARGS)
 
 lint: $(VENV)/.test native
 	$(BIN)/ruff check .
@@ -67,6 +81,11 @@ lint: $(VENV)/.test native
 docs: $(VENV)/.docs native
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 	@echo "to read it: $(BIN)/python -m http.server -b 127.0.0.1 -d build/site"
+
+# Each C++ file by itself, without the headers that a build reads once for all: one that forgets an include is found.
+includes:
+	find cpp/src cpp/tests -name '*.cc' -print0 | xargs -0 -P $(JOBS) -n 1 $${CXX:-c++} -std=c++20 -fsyntax-only -Wall -Wextra -Werror \
+	  -Icpp/include -Icpp/src -Icpp/tests
 
 sanitize: $(SANITIZE_BUILD)/.built
 	$(CTEST) --test-dir $(SANITIZE_BUILD) --output-on-failure -j $(JOBS)
@@ -160,6 +179,11 @@ $(SANITIZE_BUILD)/.built: $(SANITIZE_BUILD)/.configured
 $(SANITIZE_BUILD)/.module: $(SANITIZE_BUILD)/.configured
 	$(CMAKE) --build $(SANITIZE_BUILD) -j $(JOBS) --target _core
 	touch $@
+
+# Both in one go.
+sanitizers: $(SANITIZE_BUILD)/.configured
+	$(CMAKE) --build $(SANITIZE_BUILD) -j $(JOBS) --target netbuf_tests _core
+	touch $(SANITIZE_BUILD)/.built $(SANITIZE_BUILD)/.module
 
 clean:
 	rm -rf build $(VENV) *.egg-info netbuf_gym/_core*.so netbuf_gym/_core.pyi

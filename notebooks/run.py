@@ -1,10 +1,10 @@
 """Runs the notebooks of this folder from clean, and keeps what they show.
 
-    python notebooks/run.py [NAME...]
+    python notebooks/run.py [--check] [NAME...]
 
 Each notebook gets a new kernel, whose working folder is a temporary one, and is written back where it was with its outputs, or,
 where a cell raises, left as it was. Without names it is all of them. What depends on when and where it was run is not kept: no
-times of execution, no version of Python, no progress on standard error.
+times of execution, no version of Python, no progress on standard error. With --check nothing is written.
 """
 
 from __future__ import annotations
@@ -83,7 +83,9 @@ def main(argv: list[str]) -> int:
     """Runs the command; returns 1 where a notebook failed. Raises ConfigError for a name of none."""
     parser = argparse.ArgumentParser(prog="python notebooks/run.py", description=__doc__.splitlines()[0])
     parser.add_argument("names", metavar="NAME", nargs="*", help=", ".join(names()))
-    failed, chosen = [], parser.parse_args(argv).names
+    parser.add_argument("--check", action="store_true", help="run them, and leave the files as they are")
+    given = parser.parse_args(argv)
+    failed, chosen = [], given.names
     for name in chosen:
         if name not in names():
             raise ConfigError(f"NAME = {name!r} is no notebook; {did_you_mean(name, names())}valid: {', '.join(names())}")
@@ -91,8 +93,10 @@ def main(argv: list[str]) -> int:
         path, begun = HERE / f"{name}.ipynb", time.perf_counter()
         with tempfile.TemporaryDirectory() as folder:
             try:
-                write_atomic(path, nbformat.writes(execute(path, Path(folder))) + "\n")
-                said = f"{path.stat().st_size / 1000:.0f} kB"
+                text = nbformat.writes(execute(path, Path(folder))) + "\n"
+                if not given.check:
+                    write_atomic(path, text)
+                said = f"{len(text.encode()) / 1000:.0f} kB"
             except FAILED as error:
                 failed.append(name)
                 said = f"failed\n{type(error).__name__}: {error}"

@@ -44,11 +44,8 @@ def references() -> Path:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that go by the clock come last."""
-    for item in items:
-        if item.path.relative_to(HERE).parts[0] in BY_THE_CLOCK:
-            item.add_marker("alone")
-    items.sort(key=lambda item: item.get_closest_marker("alone") is not None)
+    """Tests that go by the clock come last: they mostly wait, and may do so beside each other."""
+    items.sort(key=lambda item: item.path.relative_to(HERE).parts[0] in BY_THE_CLOCK)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -30,7 +30,7 @@ def test_beside(number):
 '''
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_who_goes_by_the_clock_is_last_and_alone(tmp_path):
     for name in ("conftest.py", "processors.py", "busy_machine.py"):
         (tmp_path / name).write_bytes((HERE / name).read_bytes())

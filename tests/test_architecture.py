@@ -8,6 +8,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -271,6 +272,7 @@ def imports(name, path, known):
                 yield one, node.lineno
 
 
+@cache
 def graph():
     known = modules()
     return {name: dict(imports(name, path, known)) for name, path in known.items()}
@@ -406,6 +408,7 @@ def python_asks(tree):
                     yield node.lineno
 
 
+@cache
 def asks(name):
     """The lines of a file that ask which kind or stack it is."""
     source = (ROOT / name).read_text()

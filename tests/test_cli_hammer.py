@@ -12,7 +12,7 @@ from netbuf_gym.plants.simulator import Simulator
 from netbuf_gym.traces.generators import parameters_of
 from studies.common.campaign import Campaign
 
-CASES = 360
+CASES = 180
 USUAL = (1, 2, 10, 0.5, 20, 1000, True, None, "cubic", "bbr", "naive", "dt", "ns3", [0.1, 0.9], [1, 2], ["cubic", "bbr"])
 ODD = (
     *(None, True, False, 0, -1, 64, 65, 100_000, 2**53, 2**63, 10**30, 10**400, -0.0, 1e-12, 5e-324, 1e300),

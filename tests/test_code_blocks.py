@@ -19,6 +19,7 @@ import code_blocks
 import machines
 import pytest
 import yaml
+from release_cases import for_release
 
 ROOT = Path(__file__).parents[1]
 PATHS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "zoo/README.md", "notebooks/README.md")]
@@ -98,6 +99,9 @@ SHORTER = {
     "docs/tutorials/own_reward.md": [("model.learn(300_000)", "model.learn(4_096)")],
 }
 """By page: what of its Python is replaced, in order to be quicker."""
+
+IN_CI = {"README.md", "CONTRIBUTING.md", "docs/environment.md", "docs/index.md", "docs/simulator.md", "docs/networks.md"}
+"""Pages whose blocks take a few seconds, or that everybody begins with; the release check has all."""
 
 LIVE = ("docs/appendix/validation.md", "docs/live_plant.md", "docs/tutorials/to_the_kernel.md")
 """Pages whose Python needs live worlds."""
@@ -195,7 +199,7 @@ def suppose(target, source):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [page for page, steps in STEPS.items() if steps])
+@pytest.mark.parametrize("page", [page if page in IN_CI else for_release(page)[0] for page, steps in STEPS.items() if steps])
 def test_its_blocks_run(page, tmp_path):
     pytest.importorskip("torch")
     if page in LIVE:

@@ -7,6 +7,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
+from release_cases import for_release
 from stable_baselines3.common.env_checker import check_env as check_env_sb3
 
 import netbuf_gym
@@ -57,7 +58,7 @@ def test_gymnasiums_checker_has_nothing_to_say(name, kwargs):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "kwargs"), [(name, one) for name in IDS for one in VARIANTS[name][:3]])
-@pytest.mark.parametrize("render_mode", [None, "ansi", "rgb_array"])
+@pytest.mark.parametrize("render_mode", ["rgb_array", *for_release("ansi", None)])
 def test_stable_baselines3s_checker_has_nothing_to_say(name, kwargs, render_mode):
     check_env_sb3(gym.make(name, render_mode=render_mode, **kwargs).unwrapped, warn=True, skip_render_check=False)
 

@@ -116,7 +116,7 @@ def of(section):
     return [block for block in RUN if block.section == section]
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("section", list(dict.fromkeys(block.section for block in RUN)))
 def test_what_the_page_says_happens(section, tree):
     for block in of(section):
@@ -132,7 +132,7 @@ def test_what_the_page_says_happens(section, tree):
             assert doctest.OutputChecker().check_output(expected, printed, flags), f"{command}\n{printed}"
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_the_catalogues_tests_hold_for_what_is_added(tree):
     for name in ("cc_registry_test", "qdisc_registry_test"):
         assert ", 0 failed checks" in in_tree(f"build/native/cpp/tests/netbuf_tests {name}", tree)
@@ -142,7 +142,7 @@ def test_the_catalogues_tests_hold_for_what_is_added(tree):
     assert all(repr(name) in in_tree(f"python -c {shlex.quote(names)}", tree) for name in added)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_the_tests_of_the_registries_hold_for_what_is_added(tree):
     shutil.copytree(ROOT / "tests", tree / "tests", ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
     chosen = ["tests/scenarios/test_congestion_controls.py", "tests/scenarios/test_disciplines.py", "tests/test_pages.py"]

@@ -50,7 +50,7 @@ def test_what_it_registers_is_there(installed):
     assert status == 0, printed  # whichever of the two is imported first
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_commands_train_and_judge_it_in_processes_of_their_own(installed, tmp_path):
     run = installed(TASK.text + "\n\nfrom netbuf_gym.tasks import register\n\nregister(RECORD)\n")
     training = ["env=short_wait", "total_timesteps=512", "env.num_envs=4", "algo.num_envs=4", "algo.kwargs.n_steps=16"]

@@ -9,6 +9,7 @@ import traceback
 import gymnasium as gym
 import numpy as np
 import pytest
+from release_cases import for_release
 
 import netbuf_gym as nb  # noqa: F401
 
@@ -132,7 +133,7 @@ def run():
 for work in (step, run):
     threading.Thread(target=work).start()
 refused = 0
-for _ in range(20):
+for _ in range(10):
     time.sleep(0.011)
     pid = os.fork()
     if pid == 0:
@@ -162,7 +163,7 @@ assert refused
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("threads", ["1", "2"])
+@pytest.mark.parametrize("threads", ["2", *for_release("1")])
 def test_forks_amid_the_steps_of_another_thread(threads):
     found = subprocess.run([sys.executable, "-c", AMID_A_STEP, threads], capture_output=True, text=True, timeout=100)
     assert found.returncode == 0, found.stderr

@@ -29,7 +29,7 @@ def numbers(line):
     return [float(word) for word in re.findall(r"-?\d+(?:\.\d+)?", line)]
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_it_runs_and_draws(script):
     done = subprocess.run([sys.executable, "-W", "error", "study.py"], cwd=script, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -41,7 +41,7 @@ def test_it_runs_and_draws(script):
     assert {path.name for path in script.iterdir() if path.is_file()} == {"study.py", "queues.png"}
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_it_passes_mypy_strict(script):
     site = script / "site"
     code = shutil.ignore_patterns("*.so", "__pycache__", "*.csv", "*.json", "agents")

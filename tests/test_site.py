@@ -15,7 +15,7 @@ import pytest
 import netbuf_gym
 
 ROOT = Path(__file__).parents[1]
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not (ROOT / "website").is_dir(), reason="not in a checkout")]
+pytestmark = pytest.mark.skipif(not (ROOT / "website").is_dir(), reason="not in a checkout")
 
 LOADED = {("link", "href"), ("base", "href")}
 """What a page asks for when it is opened; of other elements all but `href`."""
@@ -68,6 +68,7 @@ def outside(target):
     return bool(urlsplit(target).netloc)
 
 
+@pytest.mark.release
 def test_every_link_and_picture_is_there(site, pages):
     broken = defaultdict(list)
     for path, page in pages.items():
@@ -84,6 +85,7 @@ def test_every_link_and_picture_is_there(site, pages):
     assert len(pages) > 60 and not broken
 
 
+@pytest.mark.release
 def test_no_page_asks_another_host(site, pages):
     for path, page in pages.items():
         assert not [target for target in page.loaded if outside(target)], path
@@ -95,6 +97,7 @@ def test_no_page_asks_another_host(site, pages):
     assert not list(site.rglob("*.woff*"))
 
 
+@pytest.mark.release
 def test_links_of_the_repository_lead_to_its_files(pages):
     setup = runpy.run_path(str(ROOT / "setup.py"))
     theirs = [target for page in pages.values() for target in page.links if target.startswith(setup["URL"] + "/")]
@@ -126,6 +129,7 @@ def test_links_of_the_sources_lead_to_files():
     assert len(followed) > 200
 
 
+@pytest.mark.release
 def test_the_reference_has_all_public_modules_and_what_is_made_on_import(site):
     said = "\n".join(path.read_text() for path in (ROOT / "docs/reference").glob("*.md"))
     modules = {name for name in (*netbuf_gym.__all__, *netbuf_gym.LATE) if hasattr(getattr(netbuf_gym, name), "__path__")}
@@ -137,6 +141,7 @@ def test_the_reference_has_all_public_modules_and_what_is_made_on_import(site):
     assert "least_rtt_risen" in (site / "reference/congestion_window/index.html").read_text()
 
 
+@pytest.mark.release
 def test_formulas_are_set(site):
     pages = [path for path in (ROOT / "docs").glob("*.md") if "$$" in path.read_text()]
     assert len(pages) >= 4

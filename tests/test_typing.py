@@ -200,7 +200,7 @@ def checked(tmp_path_factory):
     return folder, {name: [line for line in said if line.startswith(f"{name}:")] for name in PROGRAMS} | {"all": said}
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("name", ["program.py", "everything.py"])
 def test_a_program_passes_mypy_strict_and_runs(checked, name):
     folder, said = checked
@@ -209,23 +209,13 @@ def test_a_program_passes_mypy_strict_and_runs(checked, name):
     assert ran.returncode == 0, ran.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_misuses_are_told(checked):
     _, said = checked
     lines = MISUSES.splitlines()
     wrong = [number for number, line in enumerate(lines, 1) if line.startswith("nb.")]
     assert [int(line.split(":")[1]) for line in said["misuses.py"]] == wrong, said
     assert said["all"] == said["misuses.py"]
-
-
-@pytest.mark.slow
-def test_lint_checks_what_is_installed_as_zoo_and_conf():
-    done = subprocess.run(["make", "-n", "lint"], cwd=HERE.parent, capture_output=True, text=True)
-    commands = done.stdout.splitlines()
-    laid = next(line for line in commands if line.startswith("ln -s"))
-    assert all(f"/{name}" in laid for name in ("netbuf_gym/*", "zoo", "conf")) and laid.endswith("build/typed/netbuf_gym/")
-    assert commands[-1].endswith("python -m mypy")
-    assert 'mypy_path = "$MYPY_CONFIG_FILE_DIR/build/typed"' in (HERE.parent / "pyproject.toml").read_text()
 
 
 def test_the_package_says_that_it_is_typed():

@@ -2,7 +2,7 @@
 
     python tests/fuzz/fuzz.py --seconds 60 --build build/sanitize
     python tests/fuzz/fuzz.py --case 7:scenarios:1234 --build build/sanitize      one case again, in this process
-    python tests/fuzz/fuzz.py --seconds 1800 --seed 7 --output tests/data/fuzz.json
+    python tests/fuzz/fuzz.py --seconds 1800 --seed 7 --output build/fuzz.json
 
 Cases run in child processes, so that a crash, a hang or a child that takes too much memory is a finding like another, and the
 rest goes on. Each is drawn from its seed, kind and number alone. Findings are written with what they were made of into the

@@ -1,7 +1,7 @@
 """Kills commands at random moments and gives them again: every artefact is whole, and the figures those of an undisturbed run.
 
     python tests/kills/run.py --command evaluate --kills 3
-    python tests/kills/run.py --command train --command evaluate --kills 30 --output tests/data/kills.json
+    python tests/kills/run.py --command train --command evaluate --kills 30 --output build/kills.json
 
 What is in the file --output of other commands stays. Exit status: 0 all is whole, 1 something was not.
 """

@@ -53,7 +53,7 @@ print(found["connections"], found["sent_bytes"])
     assert namespace.python(SETUP + code) == "0.0 0.0\n"
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_a_thousand_connections(namespace):
     code = """
 pairs = [pair() for _ in range(500)]

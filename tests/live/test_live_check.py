@@ -35,7 +35,7 @@ def test_this_machine(namespace, capsys):
     assert not found["sysctls"]["ok"] and "net.core" in found["sysctls"]["found"]  # the whole machine's, read-only in here
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_why_sysctls_cannot_be_set_and_what_to_do_are_said(namespace):
     script = "mount -o bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys && exec "
     done = namespace.run("unshare", "-m", "sh", "-c", f"{script}{sys.executable} -m netbuf_gym live check --json")

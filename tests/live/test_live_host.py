@@ -201,7 +201,7 @@ def test_a_relay_of_the_scenarios_is_the_proxy():
     assert own[1] == through[1] and own[0].flows == through[0].flows
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_pages_of_several_objects(possible):
     pages = {"name": "plain", "page": [3, 5], "think_s": 0.05}
     work = relayed(tasks.get("host_buffers").rules().control(scenarios.get("auter/local")), Proxy.of(pages))[1]

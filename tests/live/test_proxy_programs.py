@@ -59,7 +59,7 @@ def test_clients_that_are_refused_say_so(namespace):
     assert said["connections"] <= 1  # one may just be on its way
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_clients_go_on_when_nobody_reads_what_they_say(namespace):
     code = """
 target = script("target", here, *TARGET)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from release_cases import for_release
 
 from netbuf_gym.traces import DeliveryTrace, RateTrace, generate
 from netbuf_gym.traces.calibration import SPLIT, load
@@ -26,7 +27,7 @@ MEASURED = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("network", SPLIT)
+@pytest.mark.parametrize("network", ["5g", *for_release("4g")])
 def test_generated_traces_rank_controls_as_measured_ones_do(network):
     stored = np.array(list(MEASURED[network].values()))
     made = [generate(network, duration_s=40, seed=seed) for seed in range(14)]

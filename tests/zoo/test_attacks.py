@@ -59,7 +59,7 @@ def test_environments_import_nothing(trained, tmp_path, trap, where):
         (lambda meta: meta["env"]["kwargs"].update(task="queue_threshold"), "queue_threshold"),
         (lambda meta: meta["config"]["algo"].update(net_arch=[4096] * 8), "net_arch"),
         (lambda meta: meta["config"]["algo"].update(net_arch=[10**9]), "net_arch"),
-        (lambda meta: meta["config"]["algo"].update(net_arch=[1] * 10**5), "net_arch"),
+        (lambda meta: meta["config"]["algo"].update(net_arch=[1] * 2000), "net_arch"),
         (lambda meta: meta["config"]["algo"].update(policy="os.system"), "policy"),
         (lambda meta: meta["config"]["algo"].update(name="os"), r"algo\.name"),
         (lambda meta: meta["config"]["algo"]["kwargs"].update(n_steps=10**12), "n_steps"),

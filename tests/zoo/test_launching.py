@@ -6,6 +6,7 @@ import zipfile
 import pytest
 import torch as th
 from conftest import TINY
+from release_cases import for_release
 
 from netbuf_gym.cli import main
 from netbuf_gym.zoo import archive, launching
@@ -26,7 +27,7 @@ def in_turn(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("launcher", MODULES)
+@pytest.mark.parametrize("launcher", ["joblib", *for_release(*sorted({*MODULES} - {"joblib"}))])
 def test_a_sweep_by_a_launcher_makes_the_same_models(launcher, in_turn, tiny, capfd):
     pytest.importorskip(MODULES[launcher])
     overrides, folder = tiny

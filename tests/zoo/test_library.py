@@ -10,6 +10,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from omegaconf import OmegaConf
+from release_cases import sample
 
 import netbuf_gym as nb
 from netbuf_gym import cli
@@ -43,7 +44,7 @@ def test_an_agent_of_the_package_says_nothing_of_the_machine_that_it_was_trained
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sample(NAMES, 6))
 def test_an_agent_decides_in_the_environment_that_it_makes(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     agent = nb.zoo.load(name)
@@ -146,7 +147,7 @@ def test_agents_with_memory_keep_their_state(tiny):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", WITHOUT_MEMORY)
+@pytest.mark.parametrize("name", sample(WITHOUT_MEMORY, 5))
 def test_agents_without_memory_return_no_state_and_no_observations_have_no_actions(name):
     agent = nb.zoo.load(name)
     observations, _ = agent.make_vec(2).reset(seed=1)

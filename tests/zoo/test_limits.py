@@ -15,7 +15,7 @@ from netbuf_gym.zoo.train import train
 
 SHORT = ("scenario=ppcc/4", "scenario.kwargs.duration_s=2", "stagger_steps=0", "progress=false", "tensorboard=false")
 LONG_UPDATES = ("algo.num_envs=4", "algo.kwargs.n_steps=256", "algo.kwargs.batch_size=32", "algo.kwargs.n_epochs=10000")
-LONG_ROLLOUTS = ("algo.num_envs=4", "algo.kwargs.n_steps=1000000", "algo.kwargs.batch_size=32")
+LONG_ROLLOUTS = ("algo.num_envs=4", "algo.kwargs.n_steps=200000", "algo.kwargs.batch_size=32")
 LIMITED = {
     "ppo": LONG_UPDATES,
     "ppo_lstm": (*LONG_UPDATES, "algo.kwargs.sequence_steps=16"),

@@ -5,6 +5,7 @@ import json
 import pickle
 
 import pytest
+from release_cases import for_release
 
 from netbuf_gym.cli import main
 from netbuf_gym.suites import SUITES, running, suite
@@ -34,7 +35,7 @@ def same(one, other):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["joblib", "ray", "submitit_local"])
+@pytest.mark.parametrize("name", ["joblib", *for_release("ray", "submitit_local")])
 def test_a_suite_is_the_same_to_the_bit_on_every_engine(name, alone, tmp_path, monkeypatch):
     pytest.importorskip({"submitit_local": "submitit"}.get(name, name))
     monkeypatch.chdir(tmp_path)

@@ -65,6 +65,7 @@ def test_every_key_has_a_meaning_and_every_group_its_choices(job):
         assert default is None or default in found
         for choice in found:
             assert choice in text
-            if group not in ("env", "experiment"):
+            own = job == "train" or choice == min(found)  # other jobs have the same groups
+            if own and group not in ("env", "experiment"):
                 assert load(job, [f"{group}={choice}"])
     assert all(f"{key.name}={reference.shown(key.default)}" in text for key in reference.keys(job))

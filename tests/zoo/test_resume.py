@@ -1,10 +1,12 @@
 """A run that was interrupted and gone on with is the run that was not, bit for bit."""
 
+import itertools
 import signal
 
 import pytest
 from kills import kill_train
 from kills.killing import compare
+from release_cases import for_release
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.files import alone
@@ -74,10 +76,18 @@ def undisturbed(tmp_path_factory):
     return run
 
 
+IN_CI = [
+    ("ppo", True, "none"),
+    ("ppo_kl", False, "running"),
+    ("a2c", True, "running"),
+    ("dqn", False, "none"),
+    ("ppo_lstm", False, "running"),
+]
+OTHERS = [case for case in itertools.product(LEARNERS, (True, False), ("none", "running")) if case not in IN_CI]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("normalize", ["none", "running"])
-@pytest.mark.parametrize("at_once", [True, False])
-@pytest.mark.parametrize("algo", LEARNERS)
+@pytest.mark.parametrize(("algo", "at_once", "normalize"), [*IN_CI, *for_release(*OTHERS)])
 def test_an_interruption_leaves_no_trace(
     algo, at_once, normalize, tmp_path, undisturbed, interrupted_after, monkeypatch
 ):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import stable_baselines3
 import torch as th
+from release_cases import for_release
 from stable_baselines3.common.env_util import make_vec_env
 
 from netbuf_gym import cli
@@ -157,7 +158,7 @@ def test_checkpoints_are_written_on_the_way(tiny, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGTERM, *for_release(signal.SIGINT)])
 def test_interruption_leaves_a_checkpoint_to_resume(tiny, number):
     overrides, run_dir = tiny
     overrides = [*(o for o in overrides if not o.startswith("total_timesteps")), "total_timesteps=100000000"]

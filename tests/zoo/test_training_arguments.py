@@ -96,7 +96,8 @@ def test_mistakes_are_refused_by_name_and_nothing_is_written(override, message, 
 
 @pytest.mark.slow
 def test_mistakes_are_refused_before_torch_is_imported(tmp_path):
-    mistakes = [override for override, _ in MISTAKES] + ["run_dir=", "resume=", "resume=nowhere", "scenario=ppcc/99", "seed=-1"]
+    known = [override for override, _ in MISTAKES[::4]]
+    mistakes = [*known, "run_dir=", "resume=", "resume=nowhere", "scenario=ppcc/99", "seed=-1"]
     program = f"""
 import sys
 from netbuf_gym import cli

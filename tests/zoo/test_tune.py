@@ -12,6 +12,7 @@ import pytest
 import torch as th
 from omegaconf import OmegaConf
 from optuna.trial import TrialState
+from release_cases import for_release, sample
 
 from netbuf_gym import cli
 from netbuf_gym.errors import ConfigError
@@ -104,8 +105,9 @@ def test_the_same_study_again_finds_the_same(study, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("normalize", ["none", "running"])
-@pytest.mark.parametrize("algo", ["ppo", "dqn"])
+@pytest.mark.parametrize(
+    ("algo", "normalize"), [("ppo", "running"), ("dqn", "none"), *for_release(("ppo", "none"), ("dqn", "running"))]
+)
 def test_training_in_parts_teaches_what_training_does(algo, normalize, tmp_path):
     own = {"dqn": ["algo.kwargs.learning_starts=20", "algo.kwargs.buffer_size=500", "algo.kwargs.batch_size=16"]}
     overrides = [one for one in SMALL if "algo.kwargs" not in one and one != "algo=ppo"]
@@ -136,7 +138,7 @@ def _parameters(path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("task", "algo"), [*itertools.product(TASKS, ALGOS), ("congestion_window", "ppo_kl")])
+@pytest.mark.parametrize(("task", "algo"), sample([*itertools.product(TASKS, ALGOS), ("congestion_window", "ppo_kl")], 5))
 def test_every_search_space_holds_the_defaults(task, algo):
     for worlds in ([f"env={task}"], [f"experiment=worlds/{task}"]):
         plan = studies.plan([*worlds, f"algo={algo}"])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from busy_machine import undisturbed
 from machines import needs_live_worlds
+from release_cases import for_release
 
 import netbuf_gym  # noqa: F401
 from netbuf_gym.tasks.host_buffers.features import DEFAULT_FEATURES
@@ -35,7 +36,7 @@ def limited(plant, polls, most):
 
 @pytest.mark.slow
 @undisturbed
-@pytest.mark.parametrize("polls, most, share", [(True, 2**19, 1.0), (False, 2**19, 0.0), (True, 2**17, 0.0)])
+@pytest.mark.parametrize("polls, most, share", [(True, 2**19, 1.0), *for_release((False, 2**19, 0.0), (True, 2**17, 0.0))])
 def test_what_send_buffers_limit_is_counted_alike(polls, most, share):
     """Where somebody asks for room between writes, where nobody does, and where a few writes fill the buffer."""
     needs_live_worlds()

@@ -49,7 +49,7 @@ def paced_from_user_space():
         print(about["window"], dropped, sep="\t")
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @undisturbed
 def test_windows_kept_from_user_space_are_paced_too():
     machines.needs_user_namespaces()

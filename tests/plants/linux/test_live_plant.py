@@ -16,6 +16,7 @@ import pytest
 from busy_machine import undisturbed
 from live_worlds import dumbbell
 from machines import needs_live_worlds
+from release_cases import for_release
 
 import netbuf_gym as nb
 from netbuf_gym import plants, rollout
@@ -243,7 +244,7 @@ while True:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("forks", [False, True], ids=["alone", "with a child that holds its sockets"])
+@pytest.mark.parametrize("forks", [True, *for_release(False)], ids=["with a child that holds its sockets", "alone"])
 def test_a_killed_controller_leaves_nothing(forks):
     needs_live_worlds()
     code = CONTROLLER.format(here=str(Path(__file__).parent), forks=forks)

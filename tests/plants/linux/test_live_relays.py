@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from live_worlds import dumbbell
 from machines import needs_live_worlds
+from release_cases import for_release
 
 import netbuf_gym as nb
 from netbuf_gym.plants.linux.codec import decode, encode
@@ -22,7 +23,7 @@ WORLD = {"rate_mbps": 30.0, "extra_ms": 36.0, "relay_bytes": 65536, "duration_s"
 BUFFER_BYTES = 50_000
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_a_relayed_world_is_the_simulators():
     needs_live_worlds()
     world = nb.scenarios.get("auter/local", traffic="mixed", **{**WORLD, "duration_s": 9.0})
@@ -41,7 +42,7 @@ def test_a_relayed_world_is_the_simulators():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["long", "mixed"])
+@pytest.mark.parametrize("kind", ["mixed", *for_release("long")])
 def test_an_agent_at_the_relay_sees_both_connections(kind):
     needs_live_worlds()
     rows, completed = {}, {}
@@ -159,7 +160,7 @@ def test_a_clamp_binds_connections_that_stand_and_those_opened_later():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, *for_release(1, 2, 3)])
 def test_hosts_of_any_kind_of_traffic(seed):
     """The default world of the environment is relayed in a quarter of its episodes."""
     needs_live_worlds()

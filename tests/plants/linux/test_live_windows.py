@@ -12,6 +12,7 @@ import machines
 import numpy as np
 import pytest
 from busy_machine import undisturbed
+from release_cases import for_release
 
 import netbuf_gym as nb
 from netbuf_gym import plants
@@ -79,7 +80,7 @@ def test_a_senders_window_is_the_agents():
 
 @pytest.mark.slow
 @undisturbed
-@pytest.mark.parametrize(("rate_mbps", "rtt_ms", "buffer_packets"), [(50, 50, 208), (50, 50, 52), (20, 100, 667)])
+@pytest.mark.parametrize(("rate_mbps", "rtt_ms", "buffer_packets"), [(50, 50, 208), *for_release((50, 50, 52), (20, 100, 667))])
 def test_a_slow_start_is_the_simulators(rate_mbps, rtt_ms, buffer_packets):
     """Of the same windows on the way, and at its end, after the delay rose or after losses."""
     world = path(rate_mbps=rate_mbps, rtt_ms=rtt_ms, buffer_packets=buffer_packets)
@@ -173,7 +174,7 @@ def test_nuwas_rule_keeps_the_queue_where_the_simulators_does():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("unit", [1000, 1])
+@pytest.mark.parametrize("unit", [1, *for_release(1000)])
 def test_delay_by_time_stamps(unit):
     if unit == 1:
         machines.needs_linux(6, 7)  # tcp_usec_ts
