@@ -103,10 +103,8 @@ kills-live: $(VENV)/.test native
 	$(BIN)/python tests/plants/linux/kill_worlds.py $(KILLS_ARGS)
 	$(BIN)/python tests/live/kill_tune.py $(KILLS_ARGS)
 
-# The package's sender on the gate, and all agents on some worlds of their tasks' suites, beside the figures that were committed.
+# All agents on some worlds of their tasks' suites, beside their kept rows; worlds that the simulator has changed are told of.
 gate: $(VENV)/.train native
-	$(BIN)/netbuf-gym suite gate controller=congestion_window/sender figures=false output=build/gate \
-	  against=benchmarks/results/gate/result.json
 	$(BIN)/netbuf-gym leaderboard check
 
 # All notebooks from clean, in place, or those that NOTEBOOKS names: NOTEBOOKS="papers leaderboard".
