@@ -98,7 +98,7 @@ class StudyCampaign(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfExperiment(StudyCampaign):
+class ExperimentCampaign(StudyCampaign):
     """A campaign of `netbuf-gym reproduce`."""
 
     @property
@@ -112,7 +112,7 @@ class OfExperiment(StudyCampaign):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfModule(StudyCampaign):
+class ModuleCampaign(StudyCampaign):
     """A campaign of a module of the studies, run as a program.
 
     Attributes:
@@ -138,7 +138,7 @@ class OfModule(StudyCampaign):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfSeeds(StudyCampaign):
+class SeedCampaign(StudyCampaign):
     """The sender's claims by training seed: what other seeds' agents do in the campaigns of links and of events.
 
     Attributes:
@@ -157,7 +157,7 @@ class OfSeeds(StudyCampaign):
             valid = "the runs of python -m netbuf_gym.zoo.campaign experiment=sender"
             raise ConfigError(f"{self.models} holds no seed*/model.zip; valid: {valid}")
         folder = CHECKOUT / kept.DRAWN / self.study / self.section
-        parts = {one.section: one for one in CAMPAIGNS if isinstance(one, OfExperiment) and one.study == self.study}
+        parts = {one.section: one for one in CAMPAIGNS if isinstance(one, ExperimentCampaign) and one.study == self.study}
         for seed, model in models.items():
             for part in seeds.PARTS:
                 more = [f"traces={self._traces(traces)}"] if parts[part].needs == TRACES else []
@@ -219,12 +219,12 @@ _NUWA += ["newreno", "westwood", "vegas", "bbr", "bbrplus", "copa", "vivace", "i
 ALL_NUWA = f"schemes=[nuwa_rl,{','.join(_NUWA)}]"
 
 
-def _live(study: str, section: str, minutes: float, agents: tuple[str, ...], *words: str) -> OfExperiment:
-    return OfExperiment(study=study, section=section, words=words, needs=LIVE, minutes=minutes, agents=agents)
+def _live(study: str, section: str, minutes: float, agents: tuple[str, ...], *words: str) -> ExperimentCampaign:
+    return ExperimentCampaign(study=study, section=section, words=words, needs=LIVE, minutes=minutes, agents=agents)
 
 
 CAMPAIGNS: tuple[StudyCampaign, ...] = (
-    OfExperiment(
+    ExperimentCampaign(
         study="rlbm",
         section="default",
         words=(
@@ -235,14 +235,14 @@ CAMPAIGNS: tuple[StudyCampaign, ...] = (
         minutes=7,
         agents=QUEUES,
     ),
-    OfExperiment(
+    ExperimentCampaign(
         study="rlbm",
         section="thesis-code",
         words=("schemes=[naive,sophisticated,dt,abm,random,random_no_beta,rlbm]", "agent=queue_threshold/ppo"),
         minutes=28,
         agents=QUEUES,
     ),
-    OfModule(
+    ModuleCampaign(
         study="rlbm",
         section="compare",
         module="rlbm.compare",
@@ -253,7 +253,7 @@ CAMPAIGNS: tuple[StudyCampaign, ...] = (
         agents=QUEUES,
     ),
     *(
-        OfModule(
+        ModuleCampaign(
             study="switch",
             section=section,
             module="switch",
@@ -265,7 +265,7 @@ CAMPAIGNS: tuple[StudyCampaign, ...] = (
         )
         for section, minutes in (("random", 30), ("families", 70), ("300 s", 15))
     ),
-    OfExperiment(
+    ExperimentCampaign(
         study="sender",
         section="links",
         words=("studies=[ppcc,grid,traces]", "agent=congestion_window/sender"),
@@ -273,15 +273,15 @@ CAMPAIGNS: tuple[StudyCampaign, ...] = (
         minutes=9,
         agents=SENDERS,
     ),
-    OfExperiment(
+    ExperimentCampaign(
         study="sender",
         section="events",
         words=(EVENTS, BESIDE, "seeds=10", "agent=congestion_window/sender"),
         minutes=2,
         agents=SENDERS,
     ),
-    OfSeeds(study="sender", section=seeds.SECTION, needs=TRAIN, minutes=15),
-    OfExperiment(
+    SeedCampaign(study="sender", section=seeds.SECTION, needs=TRAIN, minutes=15),
+    ExperimentCampaign(
         study="ppcc",
         section="simulated",
         words=(
@@ -295,14 +295,14 @@ CAMPAIGNS: tuple[StudyCampaign, ...] = (
         minutes=1,
         agents=(*SENDERS, "congestion_window/ppo_kl-ppcc"),
     ),
-    OfExperiment(
+    ExperimentCampaign(
         study="nuwa",
         section="generated",
         words=(ALL_NUWA, "agent=receiver_window/ppo_lstm"),
         minutes=37,
         agents=RECEIVERS,
     ),
-    OfExperiment(
+    ExperimentCampaign(
         study="nuwa",
         section="real",
         words=("studies=[mobile,networks,grid,video]", ALL_NUWA, "networks=[4g,5g]", "agent=receiver_window/ppo_lstm"),
@@ -310,14 +310,14 @@ CAMPAIGNS: tuple[StudyCampaign, ...] = (
         minutes=8,
         agents=RECEIVERS,
     ),
-    OfExperiment(
+    ExperimentCampaign(
         study="nuwa",
         section="learning",
         words=("studies=[learning]", "duration_s=15", "steps=200000"),
         needs=TRAIN,
         minutes=43,
     ),
-    OfExperiment(
+    ExperimentCampaign(
         study="auter",
         section="simulated",
         words=(
@@ -331,8 +331,8 @@ CAMPAIGNS: tuple[StudyCampaign, ...] = (
         minutes=12,
         agents=(*HOSTS, "host_buffers/auter"),
     ),
-    OfExperiment(study="auter", section="training", words=("studies=[training]",), needs=TRAIN, minutes=1),
-    OfModule(
+    ExperimentCampaign(study="auter", section="training", words=("studies=[training]",), needs=TRAIN, minutes=1),
+    ModuleCampaign(
         study="auter",
         section=trained.SECTION,
         module="auter.trained",
@@ -341,7 +341,7 @@ CAMPAIGNS: tuple[StudyCampaign, ...] = (
         needs=TRAIN,
         minutes=5,
     ),
-    OfModule(
+    ModuleCampaign(
         study="auter",
         section="constants",
         module="auter.tune_constant",
@@ -393,7 +393,7 @@ CAMPAIGNS: tuple[StudyCampaign, ...] = (
     _live("live", "congestion_window", 14, SENDERS, POLICIES),
     _live("live", "receiver_window", 26, RECEIVERS, "tasks=[receiver_window]", POLICIES, "repeats=2"),
     _live("live", "queue_threshold", 23, QUEUES, "tasks=[queue_threshold]", POLICIES, "duration_s=22"),
-    OfModule(
+    ModuleCampaign(
         study="receiver",
         section=receiver_agent.WORLDS,
         module="receiver",
@@ -403,7 +403,7 @@ CAMPAIGNS: tuple[StudyCampaign, ...] = (
         minutes=15,
         agents=RECEIVERS,
     ),
-    OfModule(
+    ModuleCampaign(
         study="receiver",
         section=receiver_agent.SURVIVAL,
         module="receiver",
@@ -413,7 +413,7 @@ CAMPAIGNS: tuple[StudyCampaign, ...] = (
         agents=RECEIVERS,
     ),
     *(
-        OfModule(study="receiver", section=section, module="receiver", main=measured.main, words=(section,), minutes=1)
+        ModuleCampaign(study="receiver", section=section, module="receiver", main=measured.main, words=(section,), minutes=1)
         for section in measured.MEASUREMENTS
     ),
 )

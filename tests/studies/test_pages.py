@@ -73,7 +73,7 @@ def test_every_section_has_a_campaign_and_agents_that_there_are():
     assert {agent for one in campaigns.CAMPAIGNS for agent in one.agents} <= set(library.names())
     assert {one.needs for one in campaigns.CAMPAIGNS} == {"", campaigns.LIVE, campaigns.TRAIN, campaigns.TRACES}
     for one in campaigns.CAMPAIGNS:
-        if isinstance(one, campaigns.OfExperiment) and one.needs not in (campaigns.TRACES, campaigns.TRAIN):
+        if isinstance(one, campaigns.ExperimentCampaign) and one.needs not in (campaigns.TRACES, campaigns.TRAIN):
             campaigns.EXPERIMENTS[one.study].parse(one.words)
 
 
