@@ -23,7 +23,7 @@ def run(command, folder):
     return subprocess.run(["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_the_page_can_be_followed(tmp_path):
     pytest.importorskip("torch")
     for block in BLOCKS:

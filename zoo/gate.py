@@ -90,7 +90,7 @@ def check(
             each(name)
             found, played = _play(name, own, edition, cells, folder, threads)
             now = {cell.name: dict(values) for cell, values in zip(cells, played.values, strict=True)}
-            moved |= {one.world for one in replay.compare(found, now, own, learned=False)}
+            moved |= {one.world for one in replay.compare(found, now, own, decides=False)}
         for name in names:
             if name.partition("/")[0] == task:
                 each(name)

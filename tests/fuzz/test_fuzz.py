@@ -166,7 +166,7 @@ def test_results_that_differ_are_found():
         fuzz_environments.compare(steps, [(None, np.ones(2), 1.0, False, False)], "two")
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_the_command_goes_over_all_kinds_and_writes_what_it_found(tmp_path):
     output = tmp_path / "fuzz.json"
     fuzz("--seconds", "6", "--seed", "3", "--findings", str(tmp_path / "findings"), "--output", str(output))

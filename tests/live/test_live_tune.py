@@ -43,13 +43,13 @@ def in_default_place(namespace):
 
 
 def wait_for(process, what):
-    seen = []
-    while len(seen) < 100 and (line := process.stdout.readline()):
+    seen, end = [], time.monotonic() + 30
+    while time.monotonic() < end and (line := process.stdout.readline()):
         seen.append(line)
         if line == what or (what in line and not what.endswith("\n")):
             return line
     process.kill()
-    raise AssertionError(f"{seen} {process.stderr.read()}")
+    raise AssertionError(f"{seen[-100:]} {process.stderr.read()}")
 
 
 @pytest.mark.slow

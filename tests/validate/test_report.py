@@ -3,6 +3,7 @@ import math
 
 import pytest
 from reference_files import linux_row, ns3_row, write, write_rates
+from release_cases import for_release
 
 from netbuf_gym.cli import main
 from netbuf_gym.errors import ConfigError
@@ -161,9 +162,9 @@ def test_a_page_says_it_in_short_where_it_has_room_for_it(folder, tmp_path, caps
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("source", "cells"), [("ns3", 113), ("linux", 45)])
-def test_the_given_references_are_within_tolerance(references, source, cells):
-    report = validate(references / source)
+@pytest.mark.parametrize(("source", "cells", "seeds"), [("ns3", 113, 8), ("linux", 45, 30), *for_release(("ns3", 113, 30))])
+def test_the_given_references_are_within_tolerance(references, source, cells, seeds):
+    report = validate(references / source, seeds=seeds)
     assert report.within, report.text()
     assert report.count("within") == cells
 

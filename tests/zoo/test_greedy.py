@@ -6,6 +6,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch as th
+from release_cases import sample
 from stable_baselines3 import PPO, SAC
 
 from netbuf_gym import zoo
@@ -36,7 +37,7 @@ def same(one, other):
 
 
 @pytest.mark.parametrize("rows", ROWS)
-@pytest.mark.parametrize("name", zoo.names())
+@pytest.mark.parametrize("name", sample(zoo.names(), 8))
 def test_every_agent_of_the_package_decides_as_its_learner_predicts(name, rows):
     agent = zoo.load(name)
     rules = rules_of(agent.contender.saved)

@@ -188,10 +188,10 @@ def test_a_silent_worker_of_another_machine_is_given_up(tmp_path):
 
 @pytest.mark.slow
 def test_two_processes_work_at_one_study(tmp_path):
-    overrides = [*STUDY, f"run_dir={tmp_path}", "trials=4", "workers=2"]
+    overrides = [*STUDY, f"run_dir={tmp_path}", "trials=2", "workers=2"]
     assert tune.tune(studies.plan(overrides), tell=lambda text: None)
     trials = studies.ended(open_study(overrides)[1])
-    assert 4 <= len(trials) <= 5 and len({str(one.params) for one in trials}) == len(trials)
+    assert 2 <= len(trials) <= 3 and len({str(one.params) for one in trials}) == len(trials)
     assert os.getpid() not in {int(one.user_attrs[studies.WORKER].split(":")[1]) for one in trials[:2]}
 
 
@@ -329,8 +329,9 @@ def test_settings_of_the_package_are_chosen_by_the_learner(tmp_path):
 
 
 @pytest.mark.slow
-def test_tuned_settings_of_the_package_compose():
-    for path in sorted((CONF / "tuned").glob("*/*.yaml")):
+@pytest.mark.parametrize("part", [0, *for_release(1, 2)])
+def test_tuned_settings_of_the_package_compose(part):
+    for path in sorted((CONF / "tuned").glob("*/*.yaml"))[part::3]:
         task, algo = path.parent.name, path.stem
         config = load("train", [f"env={task}", f"algo={algo}", f"+tuned={task}"])
         worlds = load("train", [f"env={task}", f"algo={algo}", f"experiment=worlds/{task}"])

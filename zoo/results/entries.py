@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,7 +55,7 @@ class Entry:
         return rows.file_of(self.suite, self.controller, self.folder)
 
     @property
-    def names(self) -> Collection[str]:
+    def names(self) -> set[str]:
         """Words that select it on the command line."""
         group = FIELD if isinstance(self.suite, FieldSuite) else LEADERBOARD
         return {group, self.suite.name, self.suite.task, self.controller, self.controller.rpartition("/")[2]}

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 
-from netbuf_gym.contenders import Contender
+from netbuf_gym.contenders import Contender, InWorld
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.executors import LOCAL, Executor
 from netbuf_gym.suites import Cell, Edition, Suite, rows, running, suite
@@ -21,11 +21,11 @@ from netbuf_gym.zoo.results.entries import Entry
 
 EXACT = 1e-5
 """Largest relative difference of figures that are the same: rows have six significant digits."""
-LEARNED = 0.02
-"""The same of agents, relatively or of their score: the last bits of a network's sums depend on the machine and on the worlds
+DECIDED = 0.02
+"""The same of agents and rules, relatively or of their score: the last bits of sums depend on the machine and on the worlds
 beside, and decisions between two that are nearly equal on the last bits."""
 REPRODUCED = 0.9
-"""Share of an agent's worlds whose figures must be the same."""
+"""Share of the worlds of an agent or rule whose figures are the same."""
 
 
 @dataclass(frozen=True)
@@ -94,25 +94,25 @@ def _cost(cell: Cell, decides: bool) -> float:
     return scenario.duration_s * (scenario.capacity_mbps + len(scenario.flows) + decides * 200 * cell.agents)
 
 
-def compare(found: rows.Rows, now: dict[str, dict[str, float]], own: Suite, learned: bool) -> list[Difference]:
+def compare(found: rows.Rows, now: dict[str, dict[str, float]], own: Suite, decides: bool) -> list[Difference]:
     """Of each world that was played again the largest difference that counts, if there is one."""
     made = []
     for world, values in now.items():
         own_differences = [
             Difference(world, metric.key, found.worlds[world][metric.key], values[metric.key])
             for metric in own.metrics
-            if not _same(found.worlds[world][metric.key], values[metric.key], learned, metric is own.score)
+            if not _same(found.worlds[world][metric.key], values[metric.key], decides, metric is own.score)
         ]
         if own_differences:
             made.append(max(own_differences, key=lambda one: one.size))
     return made
 
 
-def _same(was: float, now: float, learned: bool, score: bool) -> bool:
+def _same(was: float, now: float, decides: bool, score: bool) -> bool:
     if math.isnan(was) or math.isnan(now):
         return math.isnan(was) and math.isnan(now)
-    if learned:
-        return math.isclose(was, now, rel_tol=LEARNED, abs_tol=LEARNED if score else 1e-6)
+    if decides:
+        return math.isclose(was, now, rel_tol=DECIDED, abs_tol=DECIDED if score else 1e-6)
     return math.isclose(was, now, rel_tol=EXACT, abs_tol=1e-12)
 
 
@@ -152,11 +152,30 @@ def replay(
             made[task] = Replay(entry, reasons[task], len(worlds), (), cpu_seconds, simulated_s)
         else:
             kept = rows.read(entry.file)
-            differing = compare(kept, worlds, entry.suite, entry.is_learned)
-            reason = _why_stale(kept, entry, differing, len(worlds))
+            decides = not isinstance(contending.contender(entry.controller, entry.suite), InWorld)
+            differing = compare(kept, worlds, entry.suite, decides)
+            if decides and len(differing) > _allowed(len(worlds)):
+                worlds |= _play_groups(entry, {one.world for one in differing})
+                differing = compare(kept, worlds, entry.suite, decides)
+            reason = _why_stale(kept, entry, differing, len(worlds), decides)
             made[task] = Replay(entry, reason, len(worlds), differing, cpu_seconds, simulated_s)
         each(made[task])
     return [made[one.key] for one in entries]
+
+
+def _play_groups(entry: Entry, names: set[str]) -> dict[str, dict[str, float]]:
+    """Metrics of worlds, and of all of their suite's of as many agents and one duration, with which they were played: more to
+    judge by, and what is decided in one may depend on its neighbours in the last bit."""
+    cells = _loaded(entry.suite.load).cells
+    groups = {(cell.agents, cell.scenario.duration_s) for cell in cells if cell.name in names}
+    together = [cell for cell in cells if (cell.agents, cell.scenario.duration_s) in groups]
+    played = running.run(entry.suite, together, contending.contender(entry.controller, entry.suite))
+    return {cell.name: dict(values) for cell, values in zip(together, played.values, strict=True)}
+
+
+def _allowed(worlds: int) -> float:
+    """Number of worlds of so many that may differ for a controller that is asked for decisions."""
+    return round((1 - REPRODUCED) * worlds, 9)
 
 
 def mark(one: Replay) -> None:
@@ -177,10 +196,9 @@ def _why_incomparable(entry: Entry) -> str:
         return str(error)
 
 
-def _why_stale(kept: rows.Rows, entry: Entry, differing: Sequence[Difference], worlds: int) -> str:
+def _why_stale(kept: rows.Rows, entry: Entry, differing: Sequence[Difference], worlds: int, decides: bool) -> str:
     """Reason why rows are stale, by the worlds that differ of those that were played again; "": they are not."""
-    allowed = round((1 - REPRODUCED) * worlds, 9) if entry.is_learned else 0
-    if len(differing) <= allowed:
+    if len(differing) <= (_allowed(worlds) if decides else 0):
         return ""
     most = max(differing, key=lambda one: one.size)
     was = kept.about.get("model_sha256")
