@@ -24,8 +24,8 @@ VERBS = {
 }
 EPILOG = f"""Rows stand in results/suites/SUITE/CONTROLLER.csv: a row a world; the first line has the suite's edition, the
 model's digest, and the program, machine and command that made them. Rows are current as long as playing their worlds again
-gives their figures: to six digits, of agents and rules within 2 % in nine of ten worlds, since sums depend on the machine in the last bit.
-Rows that are not keep their figures, and a mark.
+gives their figures: to six digits, of agents and rules within 2 % in nine of ten worlds, since the last bits of sums depend
+on the machine. Rows that are not keep their figures, and a mark.
 
 WHAT: leaderboard, field, a suite (rfc9743), a task, a controller (cubic), of a suite and a controller those of both; in a
 checkout also a study's campaign (studies/rlbm, studies/rlbm/default). Default: all that is simulated.
