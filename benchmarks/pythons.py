@@ -6,7 +6,7 @@ Each is an interpreter with `venv` and headers, or `debian:RELEASE`: that releas
 compiler into a folder of its own, in which all that follows then runs (needs root). A wheel is built as pip does it, in an
 environment of its own; it is installed into a fresh one, in the versions of constraints.txt; and there, away from the checkout,
 run the commands and tests that pyproject.toml has cibuildwheel run, and README.md's blocks: the one that needs no extra, and
-with `--extra train` the first one, too. The last try of each Python that passed is kept (`benchmarks/results/pythons.json`).
+with `--extra train` the first one, too. The last try of each Python that passed is kept (`results/benchmarks/pythons.json`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ else:
     import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parents[1]
-KEPT = ROOT / "benchmarks" / "results" / "pythons.json"
+KEPT = ROOT / "results" / "benchmarks" / "pythons.json"
 COMMAND = "python benchmarks/pythons.py PYTHON... --update docs/installation.md"
 PACKAGES = "python3,python3-venv,python3-dev,g++"
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")

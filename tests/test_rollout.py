@@ -77,7 +77,7 @@ def test_what_is_compared_is_there(name):
     measures, report = record.measures, rollout.evaluate("random", name, seeds=[1], max_episode_steps=5)[0]
     assert {*measures.baselines, *measures.shown} <= set(record.contenders)
     assert {measures.score, *measures.logged, *measures.metrics} <= report.keys()
-    assert {one.metric for one in (*measures.columns, *measures.details, *measures.benchmark_columns)} <= set(measures.metrics)
+    assert {one.metric for one in (*measures.columns, *measures.details)} <= set(measures.metrics)
     assert {key for key, _ in measures.scatter or ()} <= set(measures.metrics)
     assert all(nb.scenarios.get(scenario) is not None for scenario in record.benchmark)
     for contender in record.contenders:

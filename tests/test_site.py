@@ -107,7 +107,7 @@ def test_links_of_the_repository_lead_to_its_files(pages):
         assert (ROOT / unquote(urlsplit(path).path)).exists(), target
 
 
-SOURCES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "zoo/README.md", "benchmarks/results/README.md", "docs"]
+SOURCES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "zoo/README.md", "results/README.md", "docs"]
 
 
 def markdown():

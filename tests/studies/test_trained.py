@@ -50,12 +50,12 @@ def test_an_agent_runs_beside_the_schemes(trained, tmp_path):
             assert (own.where(cc="cubic", interval_s=0.1).columns[column] == naive).all()
 
 
-def test_another_file_in_the_agents_place_is_refused(trained, tmp_path, capsys):
+def test_another_model_in_the_agents_place_is_refused(trained, tmp_path, capsys):
     model, output = tmp_path / "model.zip", tmp_path / "out"
     model.write_bytes((trained["ppo"] / "model.zip").read_bytes())
     arguments = ["reproduce", "rlbm", *GRID, "schemes=[rlbm]", "intervals=[]", f"agent={model}", f"output={output}"]
     assert main([*arguments, "figures=false"]) == 0
-    model.write_bytes((trained["ppo"] / "model.zip").read_bytes() + b"\0")
+    model.write_bytes((library.FOLDER / "queue_threshold" / "a2c" / "model.zip").read_bytes())
     assert main([*arguments, "figures=false"]) == 2
     assert "was begun with another file as the agent" in capsys.readouterr().err
 

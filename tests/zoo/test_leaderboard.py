@@ -165,7 +165,7 @@ def test_a_retrained_agent_makes_its_own_rows_stale(field, kept, monkeypatch, ca
     worlds = {name: {key: 1.1 * value for key, value in one.items()} for name, one in found.worlds.items()}
     rows.write(path, replace(found, about={**found.about, "model_sha256": "0" * 16}, worlds=worlds), own, own.load())
     assert main(["results", "status", "leaderboard", AGENT, "--results", "r"]) == 1
-    assert "of another model: differs in 2 of 2 worlds" in capsys.readouterr().out
+    assert "of another model: differs in 6 of 6 worlds" in capsys.readouterr().out
     assert main(["results", "status", f"v1/{TASK}", "naive", "--results", "r"]) == 0
 
 
