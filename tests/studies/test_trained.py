@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from netbuf_gym.cli import main
+from netbuf_gym.zoo import library
 from studies.rlbm.experiment import RLBM
 
 TINY = [
