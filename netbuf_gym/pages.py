@@ -1,6 +1,6 @@
 """Tables of pages that are made from what the code is: between `<!-- table: NAME -->` and `<!-- end of table -->`.
 
-NAME is `environments`, `commands`, `suites`, `spaces TASK`, `features TASK RECIPE`, `telemetry TASK` or `files to write`, which
+NAME is `environments`, `suites`, `spaces TASK`, `features TASK RECIPE`, `telemetry TASK` or `files to write`, which
 is made from the page itself. `netbuf-gym results pages` renews them in the repository, the site's build in what it shows.
 """
 
@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 
 from netbuf_gym import tasks
-from netbuf_gym.cli import parser
-from netbuf_gym.commands.page import commands
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.page_blocks import files_table
 from netbuf_gym.registration import environment_table
@@ -27,8 +25,6 @@ def tables(page: str) -> dict[str, str]:
         made[f"telemetry {record.name}"] = tasks.telemetry_table(record.rules)
         for recipe, table in record.rules.feature_tables().items():
             made[f"features {record.name} {recipe}"] = table
-    if "<!-- table: commands -->" in page:
-        made["commands"] = commands(parser())
     if "<!-- table: suites -->" in page:
         made["suites"] = catalogue_table()
     return made
