@@ -25,6 +25,7 @@ from studies.receiver import measured
 from studies.rlbm import compare
 from studies.sender import seeds
 from studies.switch import families
+from studies.validation import measured as validation
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 LIVE, TRAIN, TRACES = "live", "train", "traces"
@@ -415,6 +416,19 @@ CAMPAIGNS: tuple[StudyCampaign, ...] = (
     *(
         ModuleCampaign(study="receiver", section=section, module="receiver", main=measured.main, words=(section,), minutes=1)
         for section in measured.MEASUREMENTS
+    ),
+    *(
+        ModuleCampaign(
+            study=validation.STUDY,
+            section=section,
+            module="validation",
+            main=validation.main,
+            words=(section,),
+            cores="jobs",
+            needs=LIVE if section == validation.LINUX else "",
+            minutes=minutes,
+        )
+        for section, minutes in (("reference", 1), ("mechanisms", 0.2), ("marks", 0.1), (validation.LINUX, 10))
     ),
 )
 """Those that are simulated with the package's own agents need nothing and come by themselves; the others are asked for."""

@@ -10,15 +10,20 @@ from studies.common import kept
 from studies.common.experiment import Section
 from studies.receiver import sections as receiver
 from studies.switch import sections as switch
+from studies.validation import sections as validation
 
 VERDICTS = "verdicts"
 STUDIES: dict[str, tuple[Mapping[str, Section], Callable[[Mapping[str, kept.Kept]], str]]] = {
     **{name: (one.sections, one.verdicts) for name, one in EXPERIMENTS.items()},
     "switch": (switch.SECTIONS, switch.verdicts),
     "receiver": (receiver.SECTIONS, receiver.verdicts),
+    "validation": (validation.SECTIONS, validation.verdicts),
 }
 """Of each study the sections that follow from rows of the same name, and the table of verdicts from all of them."""
-ALSO: dict[str, dict[str, tuple[str, Section]]] = {"switch": {switch.TOGETHER: (switch.FAMILIES, switch.together)}}
+ALSO: dict[str, dict[str, tuple[str, Section]]] = {
+    "switch": {switch.TOGETHER: (switch.FAMILIES, switch.together)},
+    "validation": {validation.IN_SHORT: ("reference", validation.in_short)},
+}
 """Sections that follow from another's rows, whose name is first."""
 NAMES = tuple(
     f"{study} {section}" for study, (sections, _) in STUDIES.items() for section in (*sections, *ALSO.get(study, ()), VERDICTS)

@@ -5,19 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from functools import partial
-from pathlib import Path
 
 from netbuf_gym.commands.common import check_outputs, whole
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.files import write_atomic, write_json
-from netbuf_gym.validate import settings, validate
-from netbuf_gym.validate.report import BEGIN, END, IN_SHORT, replace_between_marks
+from netbuf_gym.validate import Report, settings, validate
 
 SEEDS = 30
-MARKS = {
-    "linux": ("<!-- netbuf-gym validate --against linux: begin -->", "<!-- netbuf-gym validate --against linux: end -->"),
-}
-"""Of what is written of each that is compared with, in Markdown."""
 
 HELP = "rerun reference measurements in our simulator, or settings on the kernel too, and judge the difference"
 EPILOG = """exit status: 0 all within tolerance, 1 something out of tolerance, 2 bad input
@@ -25,7 +19,7 @@ EPILOG = """exit status: 0 all within tolerance, 1 something out of tolerance, 2
 examples:
   netbuf-gym validate studies/validation/reference
   netbuf-gym validate studies/validation/reference/ns3 --only 'ns3-dumbbell/A3*/Cubic/*' --json report.json
-  netbuf-gym validate studies/validation/reference --markdown docs/appendix/validation.md
+  netbuf-gym validate studies/validation/reference --markdown report.md
   netbuf-gym validate --against linux --json settings.json
 """
 
@@ -40,9 +34,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="run hosts' buffer settings on this live plant and in the simulator instead: 40 settings, 20 s each",
     )
     parser.add_argument("--json", metavar="FILE", help="write everything as JSON")
-    parser.add_argument(
-        "--markdown", metavar="FILE", help="write the tables as Markdown; in a file that has them already they are replaced"
-    )
+    parser.add_argument("--markdown", metavar="FILE", help="write the tables as Markdown")
     parser.add_argument(
         "--seeds",
         type=whole(2, 100_000),
@@ -62,41 +54,14 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.against and arguments.seeds is not None:
         raise ConfigError(f"--seeds {arguments.seeds} beside --against; valid: with DIR, a setting is run once on each plant")
     check_outputs(arguments.json, arguments.markdown)
-    old = _existing(arguments.markdown)
-    marks = MARKS.get(arguments.against, (BEGIN, END))
-    for both in (marks, IN_SHORT):  # a file with one mark is refused before anything is run
-        replace_between_marks(old, "", both)
+    report: Report | settings.SettingsReport
     if arguments.against:
-        return _against(arguments, old)
-    report = validate(arguments.folder, seeds=arguments.seeds or SEEDS, jobs=arguments.jobs, only=arguments.only)
+        report = settings.compare(arguments.against, arguments.only, arguments.jobs, partial(print, file=sys.stderr))
+    else:
+        report = validate(arguments.folder, seeds=arguments.seeds or SEEDS, jobs=arguments.jobs, only=arguments.only)
     if arguments.json:
         write_json(arguments.json, report.to_dict())
     if arguments.markdown:
-        page = replace_between_marks(old, report.markdown())
-        if IN_SHORT[0] in page:
-            page = replace_between_marks(page, report.in_short(), IN_SHORT)
-        write_atomic(arguments.markdown, page)
+        write_atomic(arguments.markdown, report.markdown())
     print(report.text())
     return 0 if report.within else 1
-
-
-def _against(arguments: argparse.Namespace, old: str) -> int:
-    """The settings of hosts, live and simulated."""
-    begin, end = MARKS[arguments.against]
-    report = settings.compare(arguments.against, arguments.only, arguments.jobs, partial(print, file=sys.stderr))
-    if arguments.json:
-        write_json(arguments.json, report.to_dict())
-    if arguments.markdown:
-        write_atomic(arguments.markdown, replace_between_marks(old, f"{begin}\n{report.markdown()}{end}\n", (begin, end)))
-    print(report.text())
-    return 0 if report.within else 1
-
-
-def _existing(path: str | None) -> str:
-    """The text of the Markdown file as it stands; empty when there is none."""
-    if path is None or not Path(path).is_file():
-        return ""
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read as text: {error}") from None

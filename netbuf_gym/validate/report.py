@@ -15,7 +15,7 @@ from netbuf_gym.errors import ConfigError, ScenarioError
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.tables import markdown_table, number, percent, text_table
 from netbuf_gym.validate import marks, mechanisms, shared_buffer
-from netbuf_gym.validate.cells import DROPS, FAMILIES, GOODPUT, QUEUE_DELAY, TITLES, Cell, Setting, Skipped
+from netbuf_gym.validate.cells import DROPS, FAMILIES, GOODPUT, QUEUE_DELAY, TITLES, Cell, Reference, Setting, Skipped
 from netbuf_gym.validate.judging import (
     NOT_JUDGED,
     OUT,
@@ -32,8 +32,6 @@ from netbuf_gym.version import __version__
 
 SCHEMA = "netbuf-gym/validation/1"
 TITLES = TITLES | shared_buffer.TITLES | mechanisms.TITLES | marks.TITLES
-BEGIN, END = "<!-- netbuf-gym validate: begin -->", "<!-- netbuf-gym validate: end -->"
-IN_SHORT = ("<!-- netbuf-gym validate, in short: begin -->", "<!-- netbuf-gym validate, in short: end -->")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +39,7 @@ class Report:
     """Verdicts on everything that a folder held.
 
     Attributes:
-        folder, seeds: What was asked.
+        folder, seeds: Of the reference, and how many of ours where chance decides.
         cells, groups: Verdicts in the order of the files.
         skipped: Files without cells.
     """
@@ -100,8 +98,8 @@ class Report:
         return "\n".join(parts)
 
     def markdown(self) -> str:
-        """The tables as Markdown, between their marks."""
-        parts = [BEGIN, "", f"netbuf-gym {__version__}, {self.seeds} seeds where chance decides: {self.summary}.", ""]
+        """The tables as Markdown."""
+        parts = [f"{self.seeds} seeds where chance decides: {self.summary}.", ""]
         shared = [group for group in self.groups if FAMILIES[group.kind].compact]
         others = [group for group in self.groups if not FAMILIES[group.kind].compact]
         parts += ["## Groups", "", _groups_table(others), ""] if others else []
@@ -115,10 +113,10 @@ class Report:
         if self.skipped:
             rows = [(self._name(s.file), s.reason) for s in self.skipped]
             parts += ["## Files skipped", "", markdown_table(["file", "reason"], rows), ""]
-        return "\n".join([*parts, END, ""])
+        return "\n".join(parts)
 
     def in_short(self) -> str:
-        """What a page with `IN_SHORT` begins with: of each kind of cell how many are out, and how far groups are off."""
+        """A table as Markdown: how many cells of each kind are out, and how far groups are off."""
         header = ["cells", "judged", "out of tolerance", "groups", "error of goodput", "error of queueing delay"]
         rows = []
         judged: dict[str, list[str]] = {}
@@ -131,9 +129,8 @@ class Report:
         for kind, groups in of_kind.items():
             verdicts = judged.get(kind, [])
             counts = (len(verdicts), verdicts.count(OUT), len(groups))
-            rows.append([kind, *map(str, counts), *(_errors(groups, quantity) for quantity in (GOODPUT, QUEUE_DELAY))])
-        begin, end = IN_SHORT
-        return f"{begin}\n\nnetbuf-gym {__version__}: {self.summary}.\n\n{markdown_table(header, rows)}\n\n{end}"
+            rows.append([kind, *map(str, counts), *(group_errors(groups, quantity) for quantity in (GOODPUT, QUEUE_DELAY))])
+        return f"{self.summary}.\n\n{markdown_table(header, rows)}\n"
 
     def _tables(self) -> Iterator[tuple[str, list[str], list[list[str]]]]:
         """Title, header and rows for each congestion control on each path."""
@@ -237,6 +234,11 @@ def validate(
         raise ConfigError(f"only = {only!r} matches none of the {len(reference.cells)} cells; there is, e.g., {example}")
     with ProgressBar("validate") as bar:
         run_cells(cells, seeds, jobs, progress or bar)
+    return judge(reference, cells, seeds)
+
+
+def judge(reference: Reference, cells: Sequence[Cell], seeds: int) -> Report:
+    """The report on cells of a reference in which ours have been measured."""
     return Report(
         folder=reference.folder,
         seeds=seeds,
@@ -286,7 +288,7 @@ def _error(c: Comparison) -> str:
     return percent(c.relative_error) if c.reference else f"{c.error:+.3g}"
 
 
-def _errors(groups: Sequence[GroupVerdict], quantity: str) -> str:
+def group_errors(groups: Sequence[GroupVerdict], quantity: str) -> str:
     """How far groups are off in a quantity, where it is compared by its mean: the middle one and the farthest."""
     found = [c for group in groups for c in group.comparisons if c.quantity == quantity and c.reference and math.isnan(c.p)]
     errors = sorted(abs(c.relative_error) for c in found)
@@ -328,18 +330,3 @@ def _comparison(c: Comparison) -> dict:
         "p": c.p,
         "verdict": c.verdict,
     }
-
-
-def replace_between_marks(old: str, new: str, marks: tuple[str, str] = (BEGIN, END)) -> str:
-    """`old` with what stands between the marks replaced by `new` (marks included); `new` alone when it has none.
-
-    Raises:
-        ConfigError: One mark without the other, or in the wrong order.
-    """
-    first, last = marks
-    begin, end = old.find(first), old.find(last)
-    if begin < 0 and end < 0:
-        return new if not old.strip() else old.rstrip("\n") + "\n\n" + new
-    if begin < 0 or end < begin:
-        raise ConfigError(f"the file holds only one of {first} and {last}, or in the wrong order")
-    return old[:begin] + new.rstrip("\n") + old[end + len(last) :]

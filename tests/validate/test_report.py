@@ -10,7 +10,6 @@ from netbuf_gym.errors import ConfigError
 from netbuf_gym.files import plain
 from netbuf_gym.tables import number
 from netbuf_gym.validate import validate
-from netbuf_gym.validate.report import BEGIN, END, IN_SHORT, replace_between_marks
 
 
 @pytest.fixture(scope="module")
@@ -131,34 +130,21 @@ def test_progress_counts_every_run(folder):
     assert calls == [(i, 4) for i in range(1, 5)]
 
 
-def test_markdown_replaces_its_own_tables_and_keeps_the_prose(folder):
-    text = validate(folder, seeds=2).markdown()
-    assert text.startswith(BEGIN) and text.rstrip().endswith(END)
-    assert "| flows | buffer | loss |" in text and "## Not judged" in text
-    page = f"# Validation\n\nWhy.\n\n{text}\nAfter.\n"
-    again = replace_between_marks(page, text.replace("within", "elsewhere"))
-    assert again.startswith("# Validation\n\nWhy.\n\n") and again.endswith("\nAfter.\n")
-    assert "elsewhere" in again and "within" not in again and again.count(BEGIN) == 1
-    assert replace_between_marks("", text) == text
-    assert replace_between_marks("# Title\n", text) == "# Title\n\n" + text
-    with pytest.raises(ConfigError, match="only one of"):
-        replace_between_marks(BEGIN, text)
-
-
-def test_a_page_says_it_in_short_where_it_has_room_for_it(folder, tmp_path, capsys):
+def test_markdown_has_every_cell(folder, tmp_path):
     page = tmp_path / "page.md"
-    page.write_text("# Validation\n\n{}\n{}\n\nProse.\n".format(*IN_SHORT))
     main(["validate", str(folder), "--seeds", "2", "--markdown", str(page)])
     text = page.read_text()
-    short = text[: text.index("Prose.")]
+    assert "| flows | buffer | loss |" in text and "## Not judged" in text
     report = validate(folder, seeds=2)
+    assert report.summary in text and text == report.markdown()
+
+
+def test_it_is_said_in_short(folder):
+    report = validate(folder, seeds=2)
+    short = report.in_short()
     assert report.summary in short and short.count("\n| ") == 2 + len({group.kind for group in report.groups})
     means = [c for group in report.groups for c in group.comparisons if c.quantity == "goodput_mbps" and math.isnan(c.p)]
     assert f"at most {number(100 * max(abs(c.relative_error) for c in means), 2)} %" in short
-    assert BEGIN in text[text.index("Prose.") :]
-    page.write_text(IN_SHORT[0])
-    assert main(["validate", str(folder), "--markdown", str(page)]) == 2
-    assert "in short: begin" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -1,0 +1,6 @@
+"""`python -m studies.validation SECTION ...`: see `studies.validation.measured`."""
+
+from netbuf_gym import scripts
+from studies.validation.measured import main
+
+scripts.run("studies.validation", main)

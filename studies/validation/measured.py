@@ -1,0 +1,119 @@
+"""Measure in the simulator what a reference has measured, and keep ours: a row a cell and seed.
+
+    python -m studies.validation reference | mechanisms | marks | linux [jobs=N]
+
+* reference: the cells of `studies/validation/reference`, of the kernel and of ns-3.
+* mechanisms, marks: ns-3's single mechanisms and its explicit congestion notification, of `tests/data`.
+* linux: settings of hosts' buffers on this machine's kernel (root, some 8 minutes of real time) and in the simulator.
+
+Verdicts are not kept: they follow from the rows and the reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from netbuf_gym import scripts
+from netbuf_gym.arguments import choice, whole
+from netbuf_gym.errors import ReferenceDataError
+from netbuf_gym.progress import say
+from netbuf_gym.validate import Report, read_folder, settings, validate
+from netbuf_gym.validate.report import judge
+from studies.common import kept
+from studies.common.campaign import machine
+
+STUDY, LINUX = "validation", "linux"
+SOURCES = {
+    "reference": Path("studies", "validation", "reference"),
+    "mechanisms": Path("tests", "data", "ns3_mechanisms.csv"),
+    "marks": Path("tests", "data", "ns3_marks.csv"),
+}
+"""By section the measurements of the reference, below the checkout."""
+SECTIONS = (*SOURCES, LINUX)
+SEEDS = 30
+CELL, SEED = "cell", "seed"
+SETTING = ("cc", "maximum_bytes", "latency_ms")
+MEASURED = ("throughput_mbps", "rtt_ms")
+PLANTS = ("live", "sim")
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+def keep(section: str, root: Path, jobs: int | None = None) -> Path:
+    """Measures the cells of a section and keeps the rows; returns their file."""
+    if section == LINUX:
+        return keep_settings(settings.compare(LINUX, jobs=jobs, watch=say), root)
+    report = validate(root / SOURCES[section], seeds=SEEDS, jobs=jobs)
+    header = {"command": f"python -m studies.validation {section}", "seeds": SEEDS, "machine": machine()}
+    quantities = list(dict.fromkeys(name for one in report.cells for name in one.cell.ours))
+    rows = [
+        {CELL: one.cell.setting.id, SEED: seed, **{name: repr(values[i]) for name, values in one.cell.ours.items()}}
+        for one in report.cells
+        for i, seed in enumerate(one.cell.our_seeds)
+    ]
+    return kept.write(root, STUDY, section, header, kept.text_of([CELL, SEED, *quantities], rows))
+
+
+def keep_settings(report: settings.SettingsReport, root: Path) -> Path:
+    """Keeps what hosts' settings came to on both plants; returns the file."""
+    rows: list[dict[str, Any]] = []
+    for one in report.cells:
+        row: dict[str, Any] = {name: getattr(one.cell, name) for name in SETTING}
+        for plant, measured in zip(PLANTS, (one.live, one.simulated), strict=True):
+            row |= {f"{plant}_{name}": repr(getattr(measured, name)) for name in MEASURED}
+        rows.append(row)
+    header = {"command": f"python -m studies.validation {LINUX}", "kernel": report.kernel, "date": report.date}
+    header["machine"] = machine()
+    return kept.write(root, STUDY, LINUX, header, kept.text_of(list(rows[0]), rows))
+
+
+def report_of(rows: kept.Kept) -> Report | settings.SettingsReport:
+    """The verdicts on a section's rows.
+
+    Raises:
+        ReferenceDataError: Nothing of ours is kept of a cell that is judged.
+    """
+    return settings_report(rows) if rows.section == LINUX else reference_report(rows)
+
+
+def reference_report(rows: kept.Kept) -> Report:
+    """The verdicts on rows beside the reference of their section; raises as `report_of`."""
+    reference = read_folder(rows.root / SOURCES[rows.section])
+    by_cell: dict[str, list[Mapping[str, str]]] = {}
+    for row in rows.records:
+        by_cell.setdefault(row[CELL], []).append(row)
+    for cell in reference.cells:
+        if cell.not_judged:
+            continue
+        own = by_cell.get(cell.setting.id)
+        if own is None:
+            valid = f"netbuf-gym results make studies/{STUDY}/{rows.section}"
+            raise ReferenceDataError(f"has no rows of {cell.setting.id}; valid: rows of every cell, by {valid}", rows.path)
+        cell.our_seeds = [int(row[SEED]) for row in own]
+        cell.ours = {
+            name: [float(row[name]) for row in own] for name in own[0] if name not in (CELL, SEED) and own[0][name] != ""
+        }
+    return judge(reference, reference.cells, int(rows.header["seeds"]))
+
+
+def settings_report(rows: kept.Kept) -> settings.SettingsReport:
+    """The verdicts on hosts' settings."""
+    compared = []
+    for row in rows.records:
+        cell = settings.Cell(row["cc"], int(row["maximum_bytes"]), float(row["latency_ms"]))
+        both = [settings.Measured(*(float(row[f"{plant}_{name}"]) for name in MEASURED)) for plant in PLANTS]
+        compared.append(settings.Compared(cell, *both))
+    return settings.SettingsReport(tuple(compared), LINUX, rows.header["kernel"], rows.header["date"])
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measures a section, its name, then `jobs=N`; keeps its rows and prints the verdicts; returns 0, or 1 where one is out."""
+    section = choice("section", argv[0] if argv else "", SECTIONS)
+    given = scripts.given(argv[1:], {"jobs": ""})
+    keep(section, CHECKOUT, whole("jobs", scripts.number(given["jobs"]), 1, 1024) if given["jobs"] else None)
+    rows = kept.read(CHECKOUT, STUDY, section)
+    assert rows is not None
+    report = report_of(rows)
+    print(report.text())
+    return int(not report.within)

@@ -1,0 +1,71 @@
+"""Ours beside references, kept as rows: verdicts from rows are those of the measurement itself."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from pathlib import Path
+
+import pytest
+
+from netbuf_gym.errors import ReferenceDataError
+from netbuf_gym.validate import settings, validate
+from netbuf_gym.validate.settings import Cell, Compared, Measured, SettingsReport
+from studies.common import kept
+from studies.validation import measured, sections
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """One with ns-3's marks, of three cells."""
+    source = measured.SOURCES["marks"]
+    lines = (CHECKOUT / source).read_text().splitlines()
+    (tmp_path / source).parent.mkdir(parents=True)
+    (tmp_path / source).write_text("\n".join(lines[:5]) + "\n")
+    monkeypatch.setattr(measured, "SEEDS", 3)
+    return tmp_path
+
+
+def test_verdicts_of_kept_rows_are_those_of_the_run(checkout):
+    measured.keep("marks", checkout)
+    rows = kept.read(checkout, "validation", "marks")
+    report = validate(checkout / measured.SOURCES["marks"], seeds=3)
+    assert len(report.cells) == 3
+    assert measured.report_of(rows).to_dict() == report.to_dict()
+    assert sections.SECTIONS["marks"](rows) == report.markdown()
+    assert "3 cells judged, 0 out of tolerance" in sections.verdicts({"marks": rows})
+
+
+def test_a_changed_row_is_out_of_tolerance_and_a_missing_one_refused(checkout):
+    path = measured.keep("marks", checkout)
+    first, columns, *lines = gzip.decompress(path.read_bytes()).decode().splitlines()
+    rows = list(csv.DictReader(io.StringIO("\n".join([columns, *lines]))))
+    rows[0]["goodput_mbps"] = str(0.5 * float(rows[0]["goodput_mbps"]))
+    texts = [",".join(row.values()) for row in rows]
+    path.write_bytes(gzip.compress("\n".join([first, columns, *texts, ""]).encode()))
+    found = kept.read(checkout, "validation", "marks")
+    assert not measured.report_of(found).within and "out of tolerance" in sections.verdicts({"marks": found}).splitlines()[-1]
+    path.write_bytes(gzip.compress("\n".join([first, columns, *texts[:1], ""]).encode()))
+    with pytest.raises(ReferenceDataError, match="has no rows of ns3-.*results make studies/validation/marks"):
+        measured.report_of(kept.read(checkout, "validation", "marks"))
+
+
+def test_hosts_settings_are_kept_to_the_last_digit(tmp_path):
+    compared = Compared(Cell("bbr", 4 << 20, 40.0), Measured(1 / 3, 50.1), Measured(0.3, 50.0))
+    report = SettingsReport((compared,), "linux", "6.18", "2026-01-01")
+    measured.keep_settings(report, tmp_path)
+    rows = kept.read(tmp_path, "validation", "linux")
+    assert measured.report_of(rows) == report
+    assert "| hosts' buffers, BBR: largest error of throughput | Linux, 1 settings | -10.00 % (4 MiB, 40 ms) |" in sections.verdicts(
+        {"linux": rows}
+    )
+
+
+def test_the_section_of_the_kernel_measures_both_plants(tmp_path, monkeypatch):
+    monkeypatch.setattr(settings, "measure", lambda plant, cell, look: Measured(10.0, 20.0))
+    measured.keep("linux", tmp_path)
+    report = measured.report_of(kept.read(tmp_path, "validation", "linux"))
+    assert len(report.cells) == 40 and report.within
