@@ -20,6 +20,7 @@ from studies.catalogue import EXPERIMENTS
 from studies.common import kept
 from studies.common.campaign import RUNS, Campaign, keep_rows
 from studies.common.experiment import Experiment
+from studies.common.replay import why_stale
 from studies.receiver import agent as receiver_agent
 from studies.receiver import measured
 from studies.rlbm import compare
@@ -28,6 +29,8 @@ from studies.switch import families
 from studies.validation import measured as validation
 
 CHECKOUT = Path(__file__).resolve().parents[1]
+MISSING, MEANS_ALONE = "missing", "keeps means over seeds, not runs"
+"""Reasons why a campaign has no rows that could be stale."""
 LIVE, TRAIN, TRACES = "live", "train", "traces"
 """What a campaign may need: real time on this machine's kernel, agents that are trained first, measured traces."""
 
@@ -77,20 +80,33 @@ class StudyCampaign(ABC):
             ConfigError: Something that it needs is not there; says what.
         """
 
-    def stale_reason(self) -> str:
-        """Reason why the rows are not what the campaign would make now, as far as that shows without a run; "": none is known.
+    def find_stale(self) -> str:
+        """Reason why the rows are not what the campaign would make now; "": none is known.
 
-        They are missing, or hold means alone, or another model played than the package's agent of that name is.
+        They are missing, or hold means alone, or another model played than the package's agent of that name is, or a sample
+        of their runs comes out otherwise.
         """
         path = kept.path_of(CHECKOUT, self.study, self.section)
         if not path.is_file():
-            return "missing"
+            return MISSING
         header = kept.read_header(path)
         if header.get("rows") == kept.MEANS:
-            return "keeps means over seeds, not runs"
+            return MEANS_ALONE
         played = set(header.get("agents", {}).values())
         others = [name for name in self.agents if played and contending.digest_of(name) not in played]
-        return f"played by another model than {', '.join(others)}" if others else ""
+        if others:
+            return f"played by another model than {', '.join(others)}"
+        found = None if self.needs else kept.read(CHECKOUT, self.study, self.section)
+        return self.replay(found) if found else ""
+
+    @staticmethod
+    def is_stale(reason: str) -> bool:
+        """Whether a reason of `find_stale` is one of rows that are there."""
+        return reason not in ("", MISSING, MEANS_ALONE)
+
+    def replay(self, found: kept.Kept) -> str:
+        """Reason why rows are stale by some of their runs, which are played again; "": none, or this campaign has no sample."""
+        return ""
 
     def _traces(self, traces: str | None) -> str:
         if traces is None:
@@ -111,6 +127,10 @@ class ExperimentCampaign(StudyCampaign):
         words = [*self.words, f"traces={self._traces(traces)}"] if self.needs == TRACES else list(self.words)
         return run_experiment(EXPERIMENTS[self.study], self.section, words, jobs, executor, CHECKOUT)
 
+    def replay(self, found: kept.Kept) -> str:
+        experiment = EXPERIMENTS[self.study]
+        return why_stale(experiment, experiment.parse(self.words).settings, found)
+
 
 @dataclass(frozen=True, kw_only=True)
 class ModuleCampaign(StudyCampaign):
@@ -120,11 +140,13 @@ class ModuleCampaign(StudyCampaign):
         module: Below `studies`.
         main: Of it.
         cores: How its words call the number of threads; "": it has none.
+        sample: Finds out why rows are stale by playing some of their runs again; None: by nothing.
     """
 
     module: str
     main: Callable[[Sequence[str]], int]
     cores: str = ""
+    sample: Callable[[kept.Kept], str] | None = None
 
     @property
     def command(self) -> str:
@@ -136,6 +158,9 @@ class ModuleCampaign(StudyCampaign):
         own = words[1:] if self.module == "receiver" and words[0] == "agent" else words
         self.main([*own, *cores])
         return kept.path_of(CHECKOUT, self.study, self.section)
+
+    def replay(self, found: kept.Kept) -> str:
+        return self.sample(found) if self.sample else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -426,6 +451,7 @@ CAMPAIGNS: tuple[StudyCampaign, ...] = (
             words=(section,),
             cores="jobs",
             needs=LIVE if section == validation.LINUX else "",
+            sample=validation.why_stale,
             minutes=minutes,
         )
         for section, minutes in (("reference", 1), ("mechanisms", 0.2), ("marks", 0.1), (validation.LINUX, 10))

@@ -28,7 +28,8 @@ gives their figures: to six digits, of agents and rules within 2 % in nine of te
 on the machine. Rows that are not keep their figures, and a mark.
 
 WHAT: leaderboard, field, a suite (rfc9743), a task, a controller (cubic), of a suite and a controller those of both; in a
-checkout also a study's campaign (studies/rlbm, studies/rlbm/default). Default: all that is simulated.
+checkout also a study's campaign (studies/rlbm, studies/rlbm/default), whose status is told by a run of each scheme, played
+again. Default: all that is simulated.
 
 executors:
 {listed()}
@@ -80,12 +81,16 @@ def _status(arguments: argparse.Namespace) -> int:
     if stale:
         rows = [[*one.entry.key, f"{len(one.differences)} of {one.worlds}", one.reason] for one in stale]
         print(text_table(["suite", "controller", "worlds", "why it is stale"], rows))
-    played = sum(one.worlds for one in replays)
-    print(f"{len(replays) - len(stale)} of {len(replays)} results are current, by {played:,} worlds played again")
-    for campaign, reason in _campaigns(arguments):
+    if replays:
+        played = sum(one.worlds for one in replays)
+        print(f"{len(replays) - len(stale)} of {len(replays)} results are current, by {played:,} worlds played again")
+    campaigns = _campaigns(arguments)
+    for campaign, reason in campaigns:
         if reason:
             print(f"{campaign.name}: {reason}")
-    return int(bool(stale))
+    if campaigns:
+        print(f"{sum(not reason for _, reason in campaigns)} of {len(campaigns)} campaigns of the studies are current")
+    return int(bool(stale) or any(campaign.is_stale(reason) for campaign, reason in campaigns))
 
 
 def _make(arguments: argparse.Namespace) -> int:
@@ -157,7 +162,7 @@ def _campaigns(arguments: argparse.Namespace, words: Sequence[str] | None = None
     ]
     if words and not chosen:
         raise ConfigError(f"WHAT = {words[0]!r} names no campaign; valid: {', '.join(one.name for one in known)}")
-    return [(one, one.stale_reason()) for one in chosen if not one.needs or given[one.needs]]
+    return [(one, one.find_stale()) for one in chosen if not one.needs or given[one.needs]]
 
 
 def _replay(arguments: argparse.Namespace, selected: Sequence[Any], timed: bool = False) -> list[Any]:

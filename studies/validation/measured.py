@@ -18,10 +18,13 @@ from typing import Any
 from netbuf_gym import scripts
 from netbuf_gym.arguments import choice, whole
 from netbuf_gym.errors import ReferenceDataError
-from netbuf_gym.progress import say
+from netbuf_gym.progress import ProgressBar, say
 from netbuf_gym.validate import Report, read_folder, settings, validate
+from netbuf_gym.validate.cells import DISTRIBUTION
+from netbuf_gym.validate.judging import how_judged
 from netbuf_gym.validate.report import judge
-from studies.common import kept
+from netbuf_gym.validate.running import run_cells
+from studies.common import kept, replay
 from studies.common.campaign import machine
 
 STUDY, LINUX = "validation", "linux"
@@ -33,6 +36,8 @@ SOURCES = {
 """By section the measurements of the reference, below the checkout."""
 SECTIONS = (*SOURCES, LINUX)
 SEEDS = 30
+EXACT = 1e-9
+"""Relative difference of a value from the one that is kept, as it may be between processors."""
 CELL, SEED = "cell", "seed"
 SETTING = ("cc", "maximum_bytes", "latency_ms")
 MEASURED = ("throughput_mbps", "rtt_ms")
@@ -66,6 +71,23 @@ def keep_settings(report: settings.SettingsReport, root: Path) -> Path:
     header = {"command": f"python -m studies.validation {LINUX}", "kernel": report.kernel, "date": report.date}
     header["machine"] = machine()
     return kept.write(root, STUDY, LINUX, header, kept.text_of(list(rows[0]), rows))
+
+
+def why_stale(rows: kept.Kept) -> str:
+    """Reason why rows of a reference are stale: cells, of the first two seeds, come out otherwise now; "": they do not."""
+    cells = [cell for cell in read_folder(rows.root / SOURCES[rows.section]).cells if not cell.not_judged]
+    cells = [cell for cell in cells if how_judged(cell) != DISTRIBUTION]
+    with ProgressBar(f"{STUDY} {rows.section}") as bar:
+        run_cells(cells, 2, None, bar)
+    before = {(row[CELL], int(row[SEED])): row for row in rows.records}
+    differing: dict[str, tuple[float, str]] = {}
+    runs = [(cell, index, seed) for cell in cells for index, seed in enumerate(cell.our_seeds)]
+    for cell, index, seed in runs:
+        was = before.get((cell.setting.id, seed), {})
+        now = {name: values[index] for name, values in cell.ours.items()}
+        if found := replay.largest_difference(was, now, now, EXACT):
+            differing[f"{cell.setting.id} {seed}"] = found
+    return replay.describe(differing, len(runs), most=0)
 
 
 def report_of(rows: kept.Kept) -> Report | settings.SettingsReport:

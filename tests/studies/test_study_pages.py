@@ -1,5 +1,6 @@
 """Rows that are kept, the sections made of them, the campaigns that make them, and the command that finds studies."""
 
+import dataclasses
 import gzip
 import shutil
 import subprocess
@@ -13,7 +14,7 @@ from netbuf_gym.cli import main
 from netbuf_gym.errors import ConfigError, ReferenceDataError
 from netbuf_gym.zoo import library
 from studies import campaigns, pages
-from studies.common import kept, verdicts
+from studies.common import kept, replay, verdicts
 from studies.common.campaign import Campaign
 from studies.common.judging import HIGHER, HOLDS, OPPOSITE, SLIGHT, Claim, interval
 from studies.ppcc.experiment import PPCC
@@ -112,6 +113,16 @@ def test_a_campaign_goes_on_and_keeps_its_rows(tmp_path, monkeypatch):
     drop = ('"seconds"', '"jobs"')
     headers = [gzip.decompress(one).decode().partition("\n") for one in (whole, again.read_bytes())]
     assert headers[0][2] == headers[1][2] and all(word in headers[0][0] for word in drop)
+
+
+def test_rows_are_current_as_long_as_their_runs_come_out_alike(tmp_path):
+    campaigns.run_experiment(PPCC, "simulated", WORDS, 1, "local", tmp_path)
+    settings, found = PPCC.parse(WORDS).settings, kept.read(tmp_path, "ppcc", "simulated")
+    assert replay.why_stale(PPCC, settings, found) == ""
+    measure = next(name for name in PPCC.measures if found.records[0].get(name))
+    changed = [{**row, measure: str(1.5 * float(row[measure]))} for row in found.records]
+    said = replay.why_stale(PPCC, settings, dataclasses.replace(found, records=changed))
+    assert said.startswith("differs in ") and f": {measure} " in said
 
 
 def test_the_row_of_a_claim_is_that_of_the_rival_furthest_from_it():

@@ -36,6 +36,7 @@ def test_verdicts_of_kept_rows_are_those_of_the_run(checkout):
     assert len(report.cells) == 3
     assert measured.report_of(rows).to_dict() == report.to_dict()
     assert sections.SECTIONS["marks"](rows) == report.markdown()
+    assert measured.why_stale(rows) == ""
     assert "3 cells judged, 0 out of tolerance" in sections.verdicts({"marks": rows})
 
 
@@ -48,6 +49,7 @@ def test_a_changed_row_is_out_of_tolerance_and_a_missing_one_refused(checkout):
     path.write_bytes(gzip.compress("\n".join([first, columns, *texts, ""]).encode()))
     found = kept.read(checkout, "validation", "marks")
     assert not measured.report_of(found).within and "out of tolerance" in sections.verdicts({"marks": found}).splitlines()[-1]
+    assert measured.why_stale(found).startswith("differs in 1 of 3 runs")
     path.write_bytes(gzip.compress("\n".join([first, columns, *texts[:1], ""]).encode()))
     with pytest.raises(ReferenceDataError, match=r"has no rows of ns3-.*results make studies/validation/marks"):
         measured.report_of(kept.read(checkout, "validation", "marks"))

@@ -1,0 +1,83 @@
+"""Play some runs of a campaign again, and compare them with the rows that are kept of it."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+import threading
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from netbuf_gym.version import __version__
+from studies.common.experiment import Chunk, Experiment, Work
+from studies.common.kept import DIGITS, Kept
+
+SAME, MOST_DIFFERING = 0.02, 0.1
+"""Relative difference that is none, and the share of runs that may have a larger one: agents decide otherwise now and then
+on another machine, where sums differ in the last bit (`netbuf_gym.zoo.results.replay`)."""
+
+
+def why_stale(experiment: Experiment[Any], settings: Any, kept: Kept) -> str:
+    """Reason why a section's rows are stale: runs of each scheme in each study come out otherwise now; "": they do not."""
+    before = {_key(row, experiment.keys): row for row in kept.records}
+    work = experiment.work(settings)
+    differing: dict[str, tuple[float, str]] = {}
+    played = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for chunk in sample(work, experiment.keys):
+            for row in work.run(chunk, Path(folder), threading.Event()):
+                was = before.get(_key(row, experiment.keys))
+                if was is None:
+                    continue
+                played += 1
+                if found := largest_difference(was, row, experiment.measures):
+                    differing[" ".join(_key(row, experiment.keys))] = found
+    return describe(differing, played)
+
+
+def sample(work: Work[Any], keys: tuple[str, ...]) -> Iterable[Chunk]:
+    """The first chunk of each scheme in each study of a campaign."""
+    columns = [keys.index(name) for name in ("study", "scheme") if name in keys]
+    chosen: dict[tuple[Any, ...], Chunk] = {}
+    for chunk in work.chunks(work.parts):
+        chosen.setdefault(tuple(chunk.runs[0][column] for column in columns), chunk)
+    return chosen.values()
+
+
+def largest_difference(
+    was: Mapping[str, str], now: Mapping[str, Any], measures: Iterable[str], same: float = SAME
+) -> tuple[float, str] | None:
+    """The largest relative difference of a run's kept measures, with its description; None: none is beyond `same`."""
+    found = []
+    for name in measures:
+        if name not in was:
+            continue
+        old = float(was[name]) if was[name] else math.nan
+        new = math.nan if now.get(name) is None else float(now[name])
+        if (math.isnan(old) and math.isnan(new)) or math.isclose(old, new, rel_tol=same, abs_tol=10**-DIGITS):
+            continue
+        size = abs(new - old) / max(abs(old), abs(new)) if math.isfinite(new - old) else math.inf
+        found.append((size, f"{name} {old:.{DIGITS}g}, now {new:.{DIGITS}g}"))
+    return max(found, default=None)
+
+
+def describe(differing: Mapping[str, tuple[float, str]], played: int, most: float = MOST_DIFFERING) -> str:
+    """The runs that differ in words; "" where their share is at most `most`."""
+    if len(differing) <= most * played:
+        return ""
+    worst = max(differing, key=lambda run: differing[run][0])
+    said = f"differs in {len(differing)} of {played} runs played again by netbuf-gym {__version__}"
+    return f"{said}, most in {worst}: {differing[worst][1]}"
+
+
+def _key(row: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[str, ...]:
+    values = (row.get(name) for name in keys)
+    return tuple("" if value is None or value != value else _number(value) for value in values)
+
+
+def _number(value: Any) -> str:
+    try:
+        return f"{float(value):.12g}"
+    except ValueError:
+        return str(value)
