@@ -1,42 +1,61 @@
-"""Tables of pages that are made from what the code is: between `<!-- table: NAME -->` and `<!-- end of table -->`.
+"""Tables of pages that follow from what the code is.
 
-NAME is `environments`, `suites`, `spaces TASK`, `features TASK RECIPE`, `telemetry TASK` or `files to write`, which
-is made from the page itself. `netbuf-gym results pages` renews them in the repository, the site's build in what it shows.
+A short table stands between `<!-- table: NAME -->` and `<!-- end of table -->`; `netbuf-gym results pages` renews it. A long
+one has `<!-- site table: NAME -->` in its place, which the site's build fills: the repository holds no copy of what the code says.
+Names are `commands`, `environments`, `suites`, `files to write` (made from the page itself), and of each task `spaces TASK`,
+`telemetry TASK` and `features TASK RECIPE`.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
 
 from netbuf_gym import tasks
+from netbuf_gym.cli import parser
+from netbuf_gym.commands.page import commands
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.page_blocks import files_table
 from netbuf_gym.registration import environment_table
 from netbuf_gym.suites.catalogue import catalogue_table
 
 TABLE = re.compile(r"(<!-- table: (?P<name>[^>]+?) -->\n).*?(<!-- end of table -->)", re.DOTALL)
+SITE_TABLE = re.compile(r"^<!-- site table: (?P<name>.+?) -->$", re.MULTILINE)
 
 
-def tables(page: str) -> dict[str, str]:
-    """Every table by its name, those of the page's own text among them."""
-    made = {"environments": environment_table(linked=True), "files to write": files_table(page)}
+def makers(page: str) -> dict[str, Callable[[], str]]:
+    """The functions that make the tables of a page, by name."""
+    made: dict[str, Callable[[], str]] = {
+        "commands": lambda: commands(parser()),
+        "environments": partial(environment_table, linked=True),
+        "suites": catalogue_table,
+        "files to write": partial(files_table, page),
+    }
     for record in tasks.records():
-        made[f"spaces {record.name}"] = tasks.spaces_table(record.rules)
-        made[f"telemetry {record.name}"] = tasks.telemetry_table(record.rules)
-        for recipe, table in record.rules.feature_tables().items():
-            made[f"features {record.name} {recipe}"] = table
-    if "<!-- table: suites -->" in page:
-        made["suites"] = catalogue_table()
+        made[f"spaces {record.name}"] = partial(tasks.spaces_table, record.rules)
+        made[f"telemetry {record.name}"] = partial(tasks.telemetry_table, record.rules)
+        for recipe in record.rules.recipes:
+            made[f"features {record.name} {recipe}"] = partial(_features, record.rules, recipe)
     return made
 
 
-def renewed(page: str) -> str:
-    """A page with its tables as they are now; raises ConfigError for a table that there is not."""
-    made = tables(page)
+def renew(page: str) -> str:
+    """A page with its short tables as they are now; raises ConfigError for a table that there is not."""
+    return TABLE.sub(lambda found: f"{found[1]}{_make(page, found['name'])}\n{found[3]}", page)
 
-    def table(found: re.Match) -> str:
-        if found["name"] not in made:
-            raise ConfigError(f"there is no table {found['name']!r}; valid: {', '.join(made)}")
-        return f"{found[1]}{made[found['name']]}\n{found[3]}"
 
-    return TABLE.sub(table, page)
+def fill(page: str) -> str:
+    """A page with its long tables in the place of their marks; raises as `renew`."""
+    return SITE_TABLE.sub(lambda found: _make(page, found["name"]), page)
+
+
+def _make(page: str, name: str) -> str:
+    known = makers(page)
+    if name not in known:
+        raise ConfigError(f"there is no table {name!r}; valid: {', '.join(known)}")
+    return known[name]()
+
+
+def _features(rules: type[tasks.Task], recipe: str) -> str:
+    return rules.feature_tables()[recipe]

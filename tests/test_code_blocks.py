@@ -8,7 +8,6 @@ import configparser
 import json
 import os
 import re
-import runpy
 import shlex
 import shutil
 import subprocess
@@ -21,10 +20,11 @@ import pytest
 import yaml
 from release_cases import for_release
 
+from netbuf_gym.pages import fill
+
 ROOT = Path(__file__).parents[1]
 PATHS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "zoo/README.md", "notebooks/README.md")]
-FILL = runpy.run_path(str(ROOT / "website" / "made_tables.py"))["fill"]
-PAGES = {str(path.relative_to(ROOT)): FILL(path.read_text()) for path in [*PATHS, *sorted((ROOT / "docs").rglob("*.md"))]}
+PAGES = {str(path.relative_to(ROOT)): fill(path.read_text()) for path in [*PATHS, *sorted((ROOT / "docs").rglob("*.md"))]}
 BLOCKS = {page: list(code_blocks.blocks(page, text)) for page, text in PAGES.items()}
 LIMIT_S = 900  # of a page, on a machine that is busy with others
 

@@ -13,11 +13,11 @@ from netbuf_gym.vector import VectorEnv
 
 def test_tables_of_pages_are_renewed():
     page = "text\n<!-- table: environments -->\nof before\n<!-- end of table -->\nmore\n"
-    new = pages.renewed(page)
+    new = pages.renew(page)
     assert new.startswith("text\n") and new.endswith("more\n")
     assert "netbuf/CongestionWindow-v0" in new and "of before" not in new
     with pytest.raises(ConfigError, match="no table 'features x'"):
-        pages.renewed(page.replace("environments", "features x"))
+        pages.renew(page.replace("environments", "features x"))
 
 
 @pytest.mark.parametrize("record", tasks.records(), ids=lambda record: record.name)

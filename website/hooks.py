@@ -20,9 +20,10 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+from netbuf_gym.pages import fill
+
 ROOT = Path(__file__).parents[1]
 SETUP = runpy.run_path(str(ROOT / "setup.py"))
-TABLES = runpy.run_path(str(ROOT / "website" / "made_tables.py"))
 
 
 def elsewhere() -> dict[str, str]:
@@ -88,7 +89,7 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Fill the tables of a page that are made from the package, and follow its links; the appendix is not searched."""
     if page.file.src_uri.startswith("appendix/"):
         page.meta["search"] = {"exclude": True}
-    markdown = TABLES["fill"](markdown)
+    markdown = fill(markdown)
     here, uri = posixpath.dirname(page.file.edit_uri or ""), page.file.src_uri
 
     def to(target: str, image: bool) -> str:

@@ -64,7 +64,7 @@ class Pages:
             text = path.read_text(encoding="utf-8")
             new = self.renew(text, path.relative_to(self.root))
             if path.is_relative_to(self.root / "docs"):
-                new = pages.renewed(new)
+                new = pages.renew(new)
             if new != text:
                 write_atomic(path, new)
                 written.append(path)
