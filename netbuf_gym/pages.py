@@ -1,7 +1,7 @@
 """Tables of pages that follow from what the code is.
 
 A short table stands between `<!-- table: NAME -->` and `<!-- end of table -->`; `netbuf-gym results pages` renews it. A long
-one has `<!-- site table: NAME -->` in its place, which the site's build fills: the repository holds no copy of what the code says.
+one has `<!-- site table: NAME -->` in its place, which the site's build fills: the repository has no copy of what the code has.
 Names are `commands`, `environments`, `suites`, `files to write` (made from the page itself), and of each task `spaces TASK`,
 `telemetry TASK` and `features TASK RECIPE`.
 """
