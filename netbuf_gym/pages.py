@@ -2,19 +2,17 @@
 
 A short table stands between `<!-- table: NAME -->` and `<!-- end of table -->`; `netbuf-gym results pages` renews it. A long
 one has `<!-- site table: NAME -->` in its place, which the site's build fills: the repository has no copy of what the code has.
-Names are `commands`, `environments`, `suites`, `files to write` (made from the page itself), and of each task `spaces TASK`,
-`telemetry TASK` and `features TASK RECIPE`.
+Names are `environments`, `suites`, `files to write` (made from the page itself), of each task `spaces TASK`,
+`telemetry TASK` and `features TASK RECIPE`, and those that whoever fills a page brings along.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from netbuf_gym import tasks
-from netbuf_gym.cli import parser
-from netbuf_gym.commands.page import commands
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.page_blocks import files_table
 from netbuf_gym.registration import environment_table
@@ -27,7 +25,6 @@ SITE_TABLE = re.compile(r"^<!-- site table: (?P<name>.+?) -->$", re.MULTILINE)
 def makers(page: str) -> dict[str, Callable[[], str]]:
     """The functions that make the tables of a page, by name."""
     made: dict[str, Callable[[], str]] = {
-        "commands": lambda: commands(parser()),
         "environments": partial(environment_table, linked=True),
         "suites": catalogue_table,
         "files to write": partial(files_table, page),
@@ -42,16 +39,16 @@ def makers(page: str) -> dict[str, Callable[[], str]]:
 
 def renew(page: str) -> str:
     """A page with its short tables as they are now; raises ConfigError for a table that there is not."""
-    return TABLE.sub(lambda found: f"{found[1]}{_make(page, found['name'])}\n{found[3]}", page)
+    return TABLE.sub(lambda found: f"{found[1]}{_make(page, found['name'], {})}\n{found[3]}", page)
 
 
-def fill(page: str) -> str:
-    """A page with its long tables in the place of their marks; raises as `renew`."""
-    return SITE_TABLE.sub(lambda found: _make(page, found["name"]), page)
+def fill(page: str, more: Mapping[str, Callable[[], str]] | None = None) -> str:
+    """A page with its long tables in the place of their marks, those of `more` among them; raises as `renew`."""
+    return SITE_TABLE.sub(lambda found: _make(page, found["name"], more or {}), page)
 
 
-def _make(page: str, name: str) -> str:
-    known = makers(page)
+def _make(page: str, name: str, more: Mapping[str, Callable[[], str]]) -> str:
+    known = {**makers(page), **more}
     if name not in known:
         raise ConfigError(f"there is no table {name!r}; valid: {', '.join(known)}")
     return known[name]()

@@ -20,6 +20,8 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+from netbuf_gym.cli import parser
+from netbuf_gym.commands.page import commands
 from netbuf_gym.pages import fill
 
 ROOT = Path(__file__).parents[1]
@@ -89,7 +91,7 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Fill the tables of a page that are made from the package, and follow its links; the appendix is not searched."""
     if page.file.src_uri.startswith("appendix/"):
         page.meta["search"] = {"exclude": True}
-    markdown = fill(markdown)
+    markdown = fill(markdown, {"commands": lambda: commands(parser())})
     here, uri = posixpath.dirname(page.file.edit_uri or ""), page.file.src_uri
 
     def to(target: str, image: bool) -> str:
