@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from netbuf_gym.tables import number, percent
 from netbuf_gym.validate import GroupVerdict, Report
 from netbuf_gym.validate.cells import GOODPUT, QUEUE_DELAY
-from netbuf_gym.validate.judging import WITHIN
+from netbuf_gym.validate.judging import WITHIN, CellVerdict
 from netbuf_gym.validate.report import group_errors
 from netbuf_gym.validate.settings import SettingsReport
 from studies.common.experiment import Section
@@ -38,7 +39,7 @@ def verdicts(found: Mapping[str, Kept]) -> str:
         if isinstance(report, SettingsReport):
             rows += _settings_rows(report)
         elif section == "reference":
-            rows += [*_kernel_rows(report), *_ns3_rows(report)]
+            rows += _reference_rows(report)
         else:
             rows.append((TITLES[section], "ns-3", report.summary.partition(";")[0], _verdict(report.within)))
     return verdicts_table(rows, HEADER)
@@ -57,31 +58,37 @@ def _settings(kept: Kept) -> str:
     return settings_report(kept).markdown()
 
 
-def _kernel_rows(report: Report) -> Iterator[Row]:
+def _reference_rows(report: Report) -> Iterator[Row]:
+    groups: dict[str, list[GroupVerdict]] = defaultdict(list)
+    cells: dict[str, list[CellVerdict]] = defaultdict(list)
     for group in report.groups:
-        if group.kind == KERNEL:
-            of = {one.quantity: one for one in group.comparisons}
-            goodput, delay = of[GOODPUT], of[QUEUE_DELAY]
-            reference = f"Linux: {number(goodput.reference)} Mbit/s, {number(delay.reference)} ms"
-            ours = f"{number(goodput.ours)} Mbit/s ({percent(goodput.relative_error)}), "
-            ours += f"{number(delay.ours)} ms ({percent(delay.relative_error)})"
-            yield f"{CONTROLS[group.cc]}, {group.path}", reference, ours, group.verdict
+        groups[group.kind].append(group)
+    for one in report.cells:
+        if one.how:
+            cells[one.cell.setting.kind].append(one)
+    for group in groups.pop(KERNEL, []):
+        yield _kernel_row(group)
+    for kind, own in groups.items():
+        yield _ns3_row(TITLES[kind], own, cells[kind])
 
 
-def _ns3_rows(report: Report) -> Iterator[Row]:
-    by_kind: dict[str, list[GroupVerdict]] = {}
-    for group in report.groups:
-        if group.kind != KERNEL:
-            by_kind.setdefault(group.kind, []).append(group)
-    for kind, groups in by_kind.items():
-        cells = [one for one in report.cells if one.cell.setting.kind == kind and one.how]
-        errors = ", ".join(
-            f"{name} {said}"
-            for name, quantity in (("goodput", GOODPUT), ("delay", QUEUE_DELAY))
-            if (said := group_errors(groups, quantity))
-        )
-        within = all(one.verdict == WITHIN for one in (*groups, *cells))
-        yield f"{TITLES[kind]}: errors, middle and largest group", f"ns-3, {len(cells)} cells", errors, _verdict(within)
+def _kernel_row(group: GroupVerdict) -> Row:
+    of = {one.quantity: one for one in group.comparisons}
+    goodput, delay = of[GOODPUT], of[QUEUE_DELAY]
+    reference = f"Linux: {number(goodput.reference)} Mbit/s, {number(delay.reference)} ms"
+    ours = f"{number(goodput.ours)} Mbit/s ({percent(goodput.relative_error)}), "
+    ours += f"{number(delay.ours)} ms ({percent(delay.relative_error)})"
+    return f"{CONTROLS[group.cc]}, {group.path}", reference, ours, group.verdict
+
+
+def _ns3_row(title: str, groups: list[GroupVerdict], cells: list[CellVerdict]) -> Row:
+    errors = ", ".join(
+        f"{name} {said}"
+        for name, quantity in (("goodput", GOODPUT), ("delay", QUEUE_DELAY))
+        if (said := group_errors(groups, quantity))
+    )
+    within = all(one.verdict == WITHIN for one in (*groups, *cells))
+    return f"{title}: errors, middle and largest group", f"ns-3, {len(cells)} cells", errors, _verdict(within)
 
 
 def _settings_rows(report: SettingsReport) -> Iterator[Row]:
