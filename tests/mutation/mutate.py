@@ -3,7 +3,6 @@
     python tests/mutation/mutate.py                    106 mutations of seed 0, two at a time
     python tests/mutation/mutate.py --seed 3 --list    what would be drawn, without building anything
     python tests/mutation/mutate.py --only sender.cc   from files whose path ends so
-    python tests/mutation/mutate.py --update           writes docs/mutations.md
 
 Works on copies in a temporary folder, each built once. A mutation that does not compile, or compiles to the same code, is
 replaced by the next one drawn. For each the digests come first (they see most, but say nothing of why), then the C++
@@ -33,13 +32,12 @@ from pathlib import Path
 from typing import Any
 
 from mutation_copy import Baseline, Copy, Fault, tree_digest
-from mutation_report import explanation, page, summary
+from mutation_report import explanation, summary
 from mutation_sites import Mutation, drawn, fixed, pool, sites
 
 ROOT = Path(__file__).resolve().parents[2]
 EXPLANATIONS = Path(__file__).with_name("explanations.json")
 FOLDERS = ("netbuf_gym", "cpp", "tests", "zoo", "conf", "benchmarks", "docs", ".ci")
-PAGE = ROOT / "docs" / "mutations.md"
 
 
 def arguments(given: list[str] | None = None) -> argparse.Namespace:
@@ -53,7 +51,6 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--share", type=float, default=1.0, help="of the Python tests, by time, to run: a quicker look")
     parser.add_argument("--list", action="store_true", help="show what would be drawn, do nothing")
     parser.add_argument("--json", type=Path, help="write all results there")
-    parser.add_argument("--update", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
     parser.add_argument("--anew", action="store_true", help="forget what an interrupted run has found")
     parser.add_argument("--folder", type=Path, help="of the copies; by default a temporary one")
     return parser.parse_args(given)
@@ -242,8 +239,6 @@ def main(given: list[str] | None = None) -> int:
         rows = [{**asdict(one["mutation"]), **{key: one[key] for key in one if key != "mutation"}} for one in entries]
         options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps(rows, indent=1) + "\n")
-    if options.update:
-        PAGE.write_text(page(entries, explained, options.seed))
     valid = run.valid()
     survivors = [one["mutation"] for one in valid if one["status"] == "survived"]
     unexplained = any(explanation(explained, one) is None for one in survivors)

@@ -1,4 +1,4 @@
-"""What came of the mutations, as text and as the page docs/mutations.md."""
+"""The outcome of the mutations as text: a table, and every survivor with its explanation."""
 
 from __future__ import annotations
 
@@ -9,16 +9,6 @@ from mutation_sites import Mutation
 
 JUDGED = ("survived", "killed")
 COLUMNS = ("operator", "mutations", "digests and another test", "digests only", "another test only", "survived")
-
-HEAD = """# Mutations
-
-Does a test notice when a line of the core or of the tasks' rules is wrong? `make mutate` changes one line at a time, by
-mechanical operators and a seed, and runs the tests. Six fixed mutations, which once went unnoticed, are always among them.
-Digests compare every bit of what a hundred worlds give with what was recorded: they notice most, but say nothing of why, so
-that they are counted apart ("digests only": no C++ test notices, and none of the quicker Python tests). This page is written by
-`make mutate MUTATE_ARGS=--update`.
-
-"""
 
 
 def explanation(explained: dict[str, str], one: Mutation) -> str | None:
@@ -72,18 +62,3 @@ def summary(entries: list[dict[str, Any]], explained: dict[str, str], seed: int,
     share = 100 * alive / max(1, len(judged))
     lines.append(f"\nseed {seed}: {alive} of {len(judged)} survived, {share:.1f} %, in {seconds / 60:.0f} minutes")
     return "\n".join(lines)
-
-
-def page(entries: list[dict[str, Any]], explained: dict[str, str], seed: int) -> str:
-    """docs/mutations.md."""
-    lines = [f"| {' | '.join(COLUMNS)} |", f"|---{'|---:' * (len(COLUMNS) - 1)}|"]
-    lines += [f"| {' | '.join(row)} |" for row in table(entries)]
-    alive = survivors(entries)
-    judged = sum(one["status"] in JUDGED for one in entries)
-    share = 100 * len(alive) / max(1, judged)
-    text = HEAD + f"Of seed {seed}, {len(alive)} of {judged} survive ({share:.1f} %). {replaced(entries)}\n\n"
-    text += "\n".join(lines) + "\n\n## Survivors\n"
-    for one in alive:
-        why = explanation(explained, one) or "Not explained yet."
-        text += f"\n`{one.path}`, {one.operator}: {why}\n\n```diff\n- {one.before}\n+ {one.after}\n```\n"
-    return text

@@ -7,7 +7,7 @@ import mutate
 import pytest
 from mutation_cpp import cpp_sites
 from mutation_python import function_of, python_sites, same_code
-from mutation_report import explanation, page, table
+from mutation_report import explanation, summary, table
 from mutation_sites import OPERATORS, Mutation, drawn, fixed, other_number, pool
 
 CPP = """#include <a.h>  // a < b
@@ -147,7 +147,7 @@ def test_identity_survives_moves():
     assert explanation({"b.cc: 1; => 3;": "z"}, one) is None
 
 
-def test_the_page_counts_and_explains():
+def test_the_summary_counts_and_explains():
     def entry(status, digests, other, line=1):
         one = Mutation("a/b.cc", line, 0, "1", str(line + 1), "constant", "1;")
         return {"mutation": one, "status": status, "digests": digests, "other": other}
@@ -156,6 +156,6 @@ def test_the_page_counts_and_explains():
     entries += [entry("survived", False, None), entry("survived", False, None, 2)]
     entries += [entry("same code", False, None), entry("does not compile", False, None)]
     assert table(entries)[-1] == ["all", "5", "1", "1", "1", "2"]
-    text = page(entries, {"b.cc: 1; => 2;": "Because."}, 7)
-    assert "Of seed 7, 2 of 5 survive (40.0 %)" in text and "Because." in text and "Not explained yet." in text
-    assert "1 that did not compile, 1 with the same code" in text and "- 1;\n+ 3;" in text
+    text = summary(entries, {"b.cc: 1; => 2;": "Because."}, 7, 60.0)
+    assert "seed 7: 2 of 5 survived, 40.0 %" in text and "Because." in text and "not explained in" in text
+    assert "1 that did not compile, 1 with the same code" in text and "    1;\n    3;" in text
