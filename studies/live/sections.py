@@ -34,7 +34,7 @@ def policies(kept: Kept) -> str:
 def verdicts(sections: Mapping[str, Kept]) -> str:
     """How many worlds of each contender agree, and how many pairs keep their order, by task."""
     rows = [row for task, kept in sections.items() if task in WORLDS for row in judging.verdict_rows(runs_of(kept))]
-    return verdicts_table(rows)
+    return verdicts_table(rows, ("claim", "target", "ours", "verdict"))
 
 
 def tables_of(runs: Runs, noise_ms: float) -> list[str]:

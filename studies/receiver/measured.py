@@ -26,7 +26,7 @@ from netbuf_gym.arguments import whole
 from netbuf_gym.scenarios import Flow, Scenario, route_change
 from netbuf_gym.scenarios.native import world_config
 from netbuf_gym.traces import RateTrace
-from studies.common import kept
+from studies.common import kept, replay
 
 TICK_NS = 5_000_000
 SETTLE_S, DELAY_S = 5, 60
@@ -245,6 +245,19 @@ def keep(section: str, seeds: int, root: Path) -> Path:
     words = f" seeds={seeds}" if seeds != SEEDS else ""
     header = {"command": f"python -m studies.receiver {section}{words}"}
     return kept.write(root, "receiver", section, header, kept.text_of(list(rows[0]), rows))
+
+
+def why_stale(found: kept.Kept) -> str:
+    """Reason why a section's rows are stale: the measurement comes out otherwise now; "": it does not."""
+    first, measures = found.records[0], found.records[0].keys()
+    seeds = 1 + max((int(row["seed"]) for row in found.records), default=0) if "seed" in first else 1
+    rows = MEASUREMENTS[found.section][0](seeds)
+    differing: dict[str, tuple[float, str]] = {}
+    for number, (was, now) in enumerate(zip(found.records, rows, strict=True), 1):
+        numbers = [name for name in measures if not isinstance(now[name], str)]
+        if difference := replay.largest_difference(was, now, numbers):
+            differing[f"row {number}"] = difference
+    return replay.describe(differing, len(rows))
 
 
 def main(argv: Sequence[str]) -> int:
