@@ -38,11 +38,12 @@ def find_checkout() -> Path | None:
     return next((folder for folder in (here, *here.parents, PACKAGE.parent) if is_checkout(folder)), None)
 
 
-def require_checkout(given: str | None = None) -> Path:
+def require_checkout(given: str | None = None, option: str = "--studies") -> Path:
     """The checkout whose studies are to be run.
 
     Args:
         given: A checkout, or the folder of studies in it; None: see `find_checkout`.
+        option: Of the command line, that gives it.
 
     Raises:
         ConfigError: There is none; says how to get one.
@@ -50,7 +51,7 @@ def require_checkout(given: str | None = None) -> Path:
     if given is None:
         found = find_checkout()
         if found is None:
-            valid = f"a folder in a clone ({_git_clone()}), or --studies DIR of one"
+            valid = f"a folder in a clone ({_git_clone()}), or {option} DIR of one"
             raise ConfigError(f"{Path.cwd()} is in no checkout, and the installed package has no studies; valid: {valid}")
         return found
     folder = Path(given).absolute()
@@ -58,7 +59,7 @@ def require_checkout(given: str | None = None) -> Path:
         if is_checkout(one) and folder in (one, one / STUDIES):
             return one
     valid = f"a clone ({_git_clone()}), or its folder {STUDIES}"
-    raise ConfigError(f"studies = {shown(given)} is no checkout of this project with studies; valid: {valid}")
+    raise ConfigError(f"{option} {shown(given)} is no checkout of this project with studies; valid: {valid}")
 
 
 def import_studies(checkout: Path, module: str = "") -> ModuleType:

@@ -104,8 +104,13 @@ class StudyCampaign(ABC):
         """Whether a reason of `find_stale` is one of rows that are there."""
         return reason not in ("", MISSING, MEANS_ALONE)
 
+    @property
+    def has_sample(self) -> bool:
+        """Whether a sample of the rows' runs can be played again."""
+        return False
+
     def replay(self, found: kept.Kept) -> str:
-        """Reason why rows are stale by some of their runs, which are played again; "": none, or this campaign has no sample."""
+        """Reason why rows are stale by some of their runs, which are played again; "": none, or there is no sample."""
         return ""
 
     def _traces(self, traces: str | None) -> str:
@@ -126,6 +131,10 @@ class ExperimentCampaign(StudyCampaign):
     def run(self, *, jobs: int | None = None, executor: str = LOCAL.name, traces: str | None = None) -> Path:
         words = [*self.words, f"traces={self._traces(traces)}"] if self.needs == TRACES else list(self.words)
         return run_experiment(EXPERIMENTS[self.study], self.section, words, jobs, executor, CHECKOUT)
+
+    @property
+    def has_sample(self) -> bool:
+        return not self.needs
 
     def replay(self, found: kept.Kept) -> str:
         experiment = EXPERIMENTS[self.study]
@@ -158,6 +167,10 @@ class ModuleCampaign(StudyCampaign):
         own = words[1:] if self.module == "receiver" and words[0] == "agent" else words
         self.main([*own, *cores])
         return kept.path_of(CHECKOUT, self.study, self.section)
+
+    @property
+    def has_sample(self) -> bool:
+        return self.sample is not None and not self.needs
 
     def replay(self, found: kept.Kept) -> str:
         return self.sample(found) if self.sample else ""
@@ -439,7 +452,15 @@ CAMPAIGNS: tuple[StudyCampaign, ...] = (
         agents=RECEIVERS,
     ),
     *(
-        ModuleCampaign(study="receiver", section=section, module="receiver", main=measured.main, words=(section,), minutes=1)
+        ModuleCampaign(
+            study="receiver",
+            section=section,
+            module="receiver",
+            main=measured.main,
+            words=(section,),
+            sample=measured.why_stale,
+            minutes=0.1,
+        )
         for section in measured.MEASUREMENTS
     ),
     *(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from netbuf_gym.errors import ReferenceDataError
 from studies.catalogue import EXPERIMENTS
 from studies.common import kept
 from studies.common.experiment import Section
@@ -41,10 +42,14 @@ def make_sections(root: Path) -> dict[str, str]:
     made: dict[str, str] = {}
     for study, (sections, verdicts) in STUDIES.items():
         found = {section: rows for section in sections if (rows := kept.read(root, study, section)) is not None}
-        made |= {f"{study} {section}": sections[section](rows) for section, rows in found.items()}
-        for section, (source, make) in ALSO.get(study, {}).items():
-            if source in found:
-                made[f"{study} {section}"] = make(found[source])
-        if table := verdicts(found):
-            made[f"{study} {VERDICTS}"] = table
+        try:
+            made |= {f"{study} {section}": sections[section](rows) for section, rows in found.items()}
+            for section, (source, make) in ALSO.get(study, {}).items():
+                if source in found:
+                    made[f"{study} {section}"] = make(found[source])
+            if table := verdicts(found):
+                made[f"{study} {VERDICTS}"] = table
+        except (ValueError, KeyError) as error:
+            folder = root / kept.FOLDER / study
+            raise ReferenceDataError(f"holds rows that cannot be read: {error}; valid: rows of its campaigns", folder) from None
     return made

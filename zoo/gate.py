@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from netbuf_gym import tasks
+from netbuf_gym import rollout, tasks
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.suites import Cell, Edition, Suite, rows, running
 from netbuf_gym.tables import markdown_table
@@ -90,7 +90,8 @@ def check(
             each(name)
             found, played = _play(name, own, edition, cells, folder, threads)
             now = {cell.name: dict(values) for cell, values in zip(cells, played.values, strict=True)}
-            moved |= {one.world for one in replay.compare(found, now, own, decides=False)}
+            decides = not name.startswith(rollout.CONSTANT)
+            moved |= {one.world for one in replay.compare(found, now, own, decides)}
         for name in names:
             if name.partition("/")[0] == task:
                 each(name)
@@ -143,7 +144,8 @@ def table(held: Sequence[Held]) -> str:
         changes = ((world, "-" if was is None else f"{was:.3f}", now) for world, (was, now) in one.off.items())
         where = ", ".join(f"{world} {was} -> {now:.3f}" for world, was, now in changes)
         same = f"{one.worlds - len(one.off)} of {one.worlds}"
-        verdict, change = "holds" if one.holds else "does not", round(one.change, 4) + 0.0
+        verdict = "not judged" if not one.worlds else "holds" if one.holds else "does not"
+        change = round(one.change, 4) + 0.0
         made.append([one.name, same, str(one.moved), f"{change:+.4f}", f"{one.seconds:.1f}", verdict, where])
     heads = ["agent", f"worlds within {TOLERANCE:g}", "other worlds now", "mean change", "seconds", "its rows", "then -> now"]
     return markdown_table(heads, made)

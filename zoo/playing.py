@@ -63,8 +63,7 @@ class Playing:
             OSError: A part cannot be written.
         """
         keeps = contender.own_code is None  # what code of one's own rests on is not all known
-        alone = ALONE if keeps or not self.executor.here else len(cells)  # each group of such code starts processes of its own
-        groups = _groups(contender, cells, alone)
+        groups = self._groups(contender, cells)
         kept = {index: found for index, group in enumerate(groups) if keeps and (found := self._read(word, group)) is not None}
         for index in kept:
             for cell in groups[index]:
@@ -88,6 +87,16 @@ class Playing:
         values = {name: own for part in kept.values() for name, own in part["worlds"].items()}
         spent = [sum(part[key] for part in kept.values()) for key in ("seconds", "cpu_seconds")]
         return running.Played(contender.name, cells, [values[cell.name] for cell in cells], *spent)
+
+    def forget(self, word: str, contender: Contender, cells: Sequence[Cell]) -> None:
+        """Remove what is kept of a contender on these worlds."""
+        for group in self._groups(contender, cells):
+            self._file(word, group).unlink(missing_ok=True)
+
+    def _groups(self, contender: Contender, cells: Sequence[Cell]) -> list[list[Cell]]:
+        """Worlds that are played and kept as a whole; each group of code of one's own would start processes of its own."""
+        alone = len(cells) if contender.own_code is not None and self.executor.here else ALONE
+        return _groups(contender, cells, alone)
 
     def _file(self, word: str, group: Sequence[Cell]) -> Path:
         decides = [self.suite.name, self.edition.version, self.edition.digest, [(cell.name, cell.seed) for cell in group]]

@@ -8,15 +8,24 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from netbuf_gym.arguments import whole
+from netbuf_gym.commands.common import whole
 from netbuf_gym.engine import MAX_THREADS
 from netbuf_gym.errors import ConfigError, needing
 from netbuf_gym.executors import LOCAL, executor, listed
+from netbuf_gym.nearest import did_you_mean
 from netbuf_gym.progress import ProgressBar, say
 from netbuf_gym.tables import text_table
 
 HELP = "check kept results by playing their worlds again, make stale ones again, write the pages that show them"
 
+STUDIES = "studies"
+NEEDS = {
+    "live": "it takes real time on this machine's kernel, as root; valid: --live",
+    "train": "its agents are trained first; valid: --train",
+    "traces": "it plays measured traces; valid: --traces DIR",
+}
+"""What a campaign needs, and how it is given."""
+FOLDERS = {"results": "rows, such as results/suites", "traces": "measured traces"}
 VERBS = {
     "status": "play a world of each family again for every controller, say what differs, and mark those rows as stale",
     "make": "play again whatever is missing or stale, and keep the rows",
@@ -60,7 +69,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         own.add_argument("--all", action="store_true", help="play all worlds, not one of each family")
         own.add_argument("--results", metavar="DIR", type=Path, help="folder of rows; default: the package's")
         own.add_argument("--executor", default=LOCAL.name, help="where worlds are played; default: %(default)s")
-        own.add_argument("--jobs", metavar="N", type=int, help="controllers at once; default: one for each core")
+        own.add_argument(
+            "--jobs", metavar="N", type=whole(1, 1024), help="controllers at once; default: one for each core"
+        )
         if verb == "make":
             own.add_argument("--dry-run", action="store_true", help="say what would be played, and for how long")
             own.add_argument("--live", action="store_true", help="campaigns on the kernel, too: root, and a quiet machine")
@@ -76,7 +87,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _status(arguments: argparse.Namespace) -> int:
-    replays = _replay(arguments, _split(arguments)[0])
+    selected, campaigns, _ = _resolve(arguments)
+    replays = _replay(arguments, selected)
     stale = [one for one in replays if not one.is_current]
     if stale:
         rows = [[*one.entry.key, f"{len(one.differences)} of {one.worlds}", one.reason] for one in stale]
@@ -84,27 +96,32 @@ def _status(arguments: argparse.Namespace) -> int:
     if replays:
         played = sum(one.worlds for one in replays)
         print(f"{len(replays) - len(stale)} of {len(replays)} results are current, by {played:,} worlds played again")
-    campaigns = _campaigns(arguments)
-    for campaign, reason in campaigns:
+    found = [(campaign, campaign.find_stale()) for campaign in campaigns]
+    for campaign, reason in found:
         if reason:
             print(f"{campaign.name}: {reason}")
-    if campaigns:
-        print(f"{sum(not reason for _, reason in campaigns)} of {len(campaigns)} campaigns of the studies are current")
-    return int(bool(stale) or any(campaign.is_stale(reason) for campaign, reason in campaigns))
+    if found:
+        current = [campaign for campaign, reason in found if not reason]
+        said = f"{len(current)} of {len(found)} campaigns of the studies are current"
+        unplayed = [campaign.name for campaign in current if not campaign.has_sample]
+        print(f"{said}; no runs are played again of {', '.join(unplayed)}" if unplayed else said)
+    return int(bool(stale) or any(campaign.is_stale(reason) for campaign, reason in found))
 
 
 def _make(arguments: argparse.Namespace) -> int:
     from netbuf_gym.zoo.results import make
 
-    selected, campaigns = _split(arguments)
+    selected, campaigns, left_out = _resolve(arguments)
+    for campaign in left_out:
+        say(f"{campaign.name}: left out; {NEEDS[campaign.needs]}")
     jobs = _jobs(arguments)
     maker = make.Maker(executor(arguments.executor), jobs, jobs if arguments.executor == LOCAL.name else 1)
     if not arguments.dry_run and _choose_constants(maker, selected, _folder(arguments)):
-        selected, campaigns = _split(arguments)
+        selected, campaigns, _ = _resolve(arguments)
     replays = _replay(arguments, selected, timed=True)
     stale = [one for one in replays if not one.is_current]
     make.tell_plan(stale, jobs)
-    wanted = [(campaign, reason) for campaign, reason in _campaigns(arguments, campaigns) if reason]
+    wanted = [(campaign, reason) for campaign in campaigns if (reason := campaign.find_stale())]
     for campaign, reason in wanted:
         say(f"{campaign.name}: about {campaign.minutes:g} min; {reason}")
     if arguments.dry_run:
@@ -114,7 +131,8 @@ def _make(arguments: argparse.Namespace) -> int:
     for campaign, _ in wanted:
         say(f"{campaign.name}: {campaign.command}")
         campaign.run(jobs=jobs, executor=arguments.executor, traces=arguments.traces)
-    print(f"{len(stale) + len(wanted)} results made, {len(replays) - len(stale)} were current")
+    current = len(replays) - len(stale) + len(campaigns) - len(wanted)
+    print(f"{len(stale) + len(wanted)} results made, {current} were current")
     return 0
 
 
@@ -122,7 +140,7 @@ def _pages(arguments: argparse.Namespace) -> int:
     from netbuf_gym import checkout
     from netbuf_gym.zoo.results.pages import Pages
 
-    root = checkout.require_checkout(arguments.checkout)
+    root = checkout.require_checkout(arguments.checkout, "--checkout")
     made = Pages(root, checkout.import_studies(root, "pages").make_sections(root))
     for path in made.write():
         print(f"written: {path.relative_to(root)}")
@@ -131,38 +149,50 @@ def _pages(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _split(arguments: argparse.Namespace) -> tuple[list[Any], list[str]]:
-    """The entries that are selected, and the words that name campaigns of studies."""
+def _resolve(arguments: argparse.Namespace) -> tuple[list[Any], list[Any], list[Any]]:
+    """The entries and the campaigns of studies that are selected, and the campaigns that are left out for what they need.
+
+    Raises:
+        ConfigError: A word that names nothing, a campaign named whole whose needs are not given, or a folder that is none.
+    """
     from netbuf_gym.zoo.results import entries
 
-    campaigns = [word for word in arguments.what if word == "studies" or word.startswith("studies/")]
-    words = [word for word in arguments.what if word not in campaigns]
-    if campaigns and not words:
-        return [], campaigns
-    return entries.select(entries.entries(_folder(arguments)), words), campaigns
+    for option in ("results", "traces"):
+        given = getattr(arguments, option, None)
+        if given is not None and (option == "traces" or arguments.verb == "status") and not Path(given).is_dir():
+            raise ConfigError(f"--{option} {given}: no such folder; valid: a folder of {FOLDERS[option]}")
+    words = [word for word in arguments.what if word == STUDIES or word.startswith(f"{STUDIES}/")]
+    others = [word for word in arguments.what if word not in words]
+    selected = [] if words and not others else entries.select(entries.entries(_folder(arguments)), others)
+    if others and not words:
+        return selected, [], []
+    campaigns = _campaigns(words)
+    if arguments.verb == "status":
+        return selected, campaigns, []
+    given = {"live": arguments.live, "train": arguments.train, "traces": arguments.traces is not None, "": True}
+    left_out = [one for one in campaigns if not given[one.needs]]
+    for one in left_out:
+        if one.name in words:
+            raise ConfigError(f"WHAT = {one.name!r}: {NEEDS[one.needs]}")
+    return selected, [one for one in campaigns if given[one.needs]], left_out
 
 
-def _campaigns(arguments: argparse.Namespace, words: Sequence[str] | None = None) -> list[tuple[Any, str]]:
-    """Campaigns of the checkout's studies that are selected, each with the reason why it is stale; "": it is current."""
+def _campaigns(words: Sequence[str]) -> list[Any]:
+    """Campaigns of the checkout's studies, all or those that words name; none where there is no checkout, without words."""
     from netbuf_gym import checkout
 
-    words = _split(arguments)[1] if words is None else words
-    root = checkout.find_checkout()
-    if root is None or (arguments.what and not words):
-        if words:
-            checkout.require_checkout()
+    root = checkout.require_checkout() if words else checkout.find_checkout()
+    if root is None:
         return []
     known = checkout.import_studies(root, "campaigns").CAMPAIGNS
-    given = {"live": getattr(arguments, "live", True), "train": getattr(arguments, "train", True)}
-    given["traces"] = bool(getattr(arguments, "traces", True))
-    chosen = [
-        one
-        for one in known
-        if not words or any(word in ("studies", one.name) or one.name.startswith(f"{word}/") for word in words)
-    ]
-    if words and not chosen:
-        raise ConfigError(f"WHAT = {words[0]!r} names no campaign; valid: {', '.join(one.name for one in known)}")
-    return [(one, one.find_stale()) for one in chosen if not one.needs or given[one.needs]]
+    chosen = {
+        word: [one for one in known if word in (STUDIES, one.name) or one.name.startswith(f"{word}/")] for word in words
+    }
+    for word, own in chosen.items():
+        if not own:
+            names = [one.name for one in known]
+            raise ConfigError(f"WHAT = {word!r} names no campaign; {did_you_mean(word, names)}valid: {', '.join(names)}")
+    return [one for one in known if not words or any(one in own for own in chosen.values())]
 
 
 def _replay(arguments: argparse.Namespace, selected: Sequence[Any], timed: bool = False) -> list[Any]:
@@ -208,4 +238,4 @@ def _folder(arguments: argparse.Namespace) -> Path:
 def _jobs(arguments: argparse.Namespace) -> int:
     if arguments.jobs is None:
         return min(len(os.sched_getaffinity(0)), MAX_THREADS)
-    return whole("jobs", arguments.jobs, 1, 1024)
+    return int(arguments.jobs)

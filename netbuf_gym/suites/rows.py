@@ -139,10 +139,14 @@ def mark(path: Path, reason: str) -> bool:
     """Mark a file's rows as stale, or take the mark away where the reason is ""; returns whether the file has changed.
 
     Raises:
+        ConfigError: Its first line is damaged.
         OSError: It cannot be written.
     """
     head, _, rest = read_text(path).partition("\n")
-    rows = Rows(json.loads(head.removeprefix("# ")), {})
+    try:
+        rows = Rows(dict(json.loads(head.removeprefix("# "))), {})
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ConfigError(f"{path}: is no file of rows ({error}); valid: one of schema {SCHEMA!r}") from None
     if rows.stale == reason:
         return False
     write_atomic(path, f"# {json.dumps(dict(rows.marked(reason).about))}\n{rest}")
@@ -207,6 +211,13 @@ def require_whole(rows: Rows, suite: Suite, edition: Edition) -> None:
         raise ConfigError(f"{rows.where}: lacks {lacking[0]}; valid: {', '.join(keys)}")
 
 
+def require_controller(rows: Rows, path: Path, suite: Suite) -> None:
+    """Raise ConfigError for rows in the file of another controller."""
+    valid = file_of(suite, rows.controller).name
+    if path.name != valid:
+        raise ConfigError(f"{path}: holds rows of {rows.controller}; valid: those in {valid}")
+
+
 def kept(suite: Suite, edition: Edition | None = None, folder: Path | None = None) -> tuple[dict[str, Rows], list[str]]:
     """Kept rows of a suite's present edition by controller, in the order of their names, and why others are not among them."""
     edition, found, unfit = edition or suite.load(), [], []
@@ -214,6 +225,7 @@ def kept(suite: Suite, edition: Edition | None = None, folder: Path | None = Non
         try:
             one = read(path)
             require_whole(one, suite, edition)
+            require_controller(one, path, suite)
             found.append(one)
         except ConfigError as error:
             unfit.append(str(error))

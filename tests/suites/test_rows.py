@@ -76,6 +76,20 @@ def test_rows_that_cannot_be_used_are_refused(made, tmp_path, change, said):
     assert kept == {} and len(unfit) == 1
 
 
+def test_rows_in_the_file_of_another_controller_are_refused(made, tmp_path):
+    path = rows.file_of(SUITE, "vegas", tmp_path)
+    rows.write(path, made, SUITE, EDITION)
+    assert rows.kept(SUITE, folder=tmp_path) == ({}, [f"{path}: holds rows of cubic; valid: those in cubic.csv"])
+
+
+def test_a_damaged_head_is_not_marked(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("# [1\n")
+    with pytest.raises(ConfigError, match=r"x\.csv: is no file of rows"):
+        rows.mark(path, "differs")
+    assert path.read_text() == "# [1\n"
+
+
 def test_rows_are_stamped_with_program_machine_and_command():
     cells = EDITION.cells[:2]
     played = running.run(SUITE, cells, contending.contender("cubic", SUITE))

@@ -136,6 +136,7 @@ def test_rows_are_played_once_and_again_when_worlds_or_figures_are_others(field,
     after = {one.name: one.read_bytes() for one in rows.folder_of(own, field / "r").glob("*.csv")}
     assert {name for name in after if before[name] != after[name]} == {"ppo.csv", "droptail.csv"}
     assert rows.read(path).worlds == agent.worlds and main(["results", "status", *words, "--all"]) == 0
+    assert not [one for one in (field / "runs").rglob("*") if one.is_file()], "parts that stand in the rows are removed"
     assert "7 of 7 results are current, by 42 worlds" in capsys.readouterr().out
 
     assert main(["leaderboard", "show", f"task={TASK}", "results=r"]) == 0
@@ -174,7 +175,12 @@ def test_a_retrained_agent_makes_its_own_rows_stale(field, kept, monkeypatch, ca
     [
         (["status", "cubik"], "WHAT = 'cubik' names no kept results; did you mean 'cubic'"),
         (["status", "sage", "naive"], "WHAT = sage naive names no kept results; valid: a controller of that suite"),
-        (["make", "--jobs", "0"], "jobs = 0"),
+        (["status", "studies/rlbm/defalt"], "WHAT = 'studies/rlbm/defalt' names no campaign; did you mean 'studies/rlbm/default'"),
+        (["status", "cubic", "studies/x"], "WHAT = 'studies/x' names no campaign"),
+        (["status", "cubic", "--results", "nowhere"], "--results nowhere: no such folder; valid: a folder of rows"),
+        (["make", "--traces", "nowhere"], "--traces nowhere: no such folder; valid: a folder of measured traces"),
+        (["make", "studies/live/congestion_window"], "valid: --live"),
+        (["make", "--jobs", "0"], "--jobs"),
         (["make", "--executor", "cloud"], "executor = 'cloud'"),
     ],
 )
@@ -236,8 +242,12 @@ def test_an_agent_is_handed_in_offline_and_read_again(run, capsys):
     assert artifact.name.startswith(f"{TASK}-ppo-seed")
     paths = {entry.path for entry in artifact.manifest.contents}
     assert {"model.zip", "config.yaml", "result.json"} <= paths
-    logged = {item.key or "/".join(item.nested_key): json.loads(item.value_json)
-              for one in records if one.HasField("history") for item in one.history.item}
+    logged = {
+        item.key or "/".join(item.nested_key): json.loads(item.value_json)
+        for one in records
+        if one.HasField("history")
+        for item in one.history.item
+    }
     assert logged["families/_type"] == "table-file" and logged["cpu_seconds"] > 0 and "score/overload" in logged
 
     (result,) = tracking.offline_results(run.parent / "lb")
@@ -547,7 +557,7 @@ def test_agents_are_held_to_their_rows_where_worlds_are_what_they_were(field, ke
     assert main(words) == 1
     out = capsys.readouterr().out
     assert "| 5 of 6 | 0 | -0.0167" in out and "does not" in out and re.search(rf"{first} -?\d\.\d+ -> ", out)
-    changed_row(rule, own, drops=1.01)
+    changed_row(rule, own, drops=1.05)
     assert main(words) == 0, "the first world is another one for a rule, too"
     assert "| 5 of 5 | 1 | +0.0000" in capsys.readouterr().out
 

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from netbuf_gym.errors import ConfigError
+from netbuf_gym.suites import rows
 from netbuf_gym.version import __version__
 from netbuf_gym.zoo import leaderboard, library
 from netbuf_gym.zoo.results import pages
@@ -41,6 +42,19 @@ def test_a_mark_without_its_end_is_refused(site):
     for text in ("<!-- results: a -->\n", "<!-- end of results -->\n", f"<!-- results: a -->\n{marked('b')}"):
         with pytest.raises(ConfigError, match=r"docs/x.md: \d marks of results, \d ends; valid"):
             site.renew(text, pages.Path("docs", "x.md"))
+
+
+def test_rows_that_do_not_fit_stop_all_pages(site, tmp_path, monkeypatch):
+    own = pages.entries.ranking_suites()[0]
+    monkeypatch.setattr(pages.rows, "FOLDER", tmp_path / "rows")
+    path = rows.file_of(own, "naive")
+    path.parent.mkdir(parents=True)
+    path.write_text("damaged\n")
+    page = site.root / "docs" / "x.md"
+    page.write_text(marked("rlbm default"))
+    with pytest.raises(ConfigError, match=rf"{re.escape(str(path))}: .*`netbuf-gym results make {own.name}`"):
+        site.write()
+    assert page.read_text() == marked("rlbm default")
 
 
 def test_agents_stand_in_tables_with_links_to_their_cards(site):

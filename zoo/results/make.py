@@ -53,6 +53,7 @@ class Maker:
         about |= {"decision_us": frozen.rounded(running.decision_us(own, edition.cells[0], one))}
         made = rows.of_played(played, own, edition, f"{COMMAND} {own.name} {word}", **about)
         rows.write(entry.file, made, own, edition)
+        self._playing(own).forget(word, one, edition.cells)
         return made
 
     def choose_constant(self, task: str, folder: Path) -> str:
@@ -72,8 +73,10 @@ class Maker:
     def _play(self, own: Suite, word: str, each: Callable[[Cell], None]) -> running.Played:
         edition, one = own.load(), contending.contender(word, own)
         contending.require_fit(one, edition.cells, own)
-        play = playing.Playing(own, edition, rows.folder_of(own, self.runs), self.executor, self.jobs, self.threads).play
-        return play(word, one, edition.cells, each)
+        return self._playing(own).play(word, one, edition.cells, each)
+
+    def _playing(self, own: Suite) -> playing.Playing:
+        return playing.Playing(own, own.load(), rows.folder_of(own, self.runs), self.executor, self.jobs, self.threads)
 
 
 def estimate_seconds(one: Replay) -> float:

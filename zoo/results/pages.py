@@ -24,6 +24,7 @@ from netbuf_gym.suites.field.telling import Field
 from netbuf_gym.suites.settings import read
 from netbuf_gym.version import __version__
 from netbuf_gym.zoo import beside_defaults, leaderboard, leaderboard_page, scores, tables
+from netbuf_gym.zoo.results import entries
 
 BEGIN, END = "<!-- results: {name} -->", "<!-- end of results -->"
 """The lines between which a table stands."""
@@ -55,10 +56,13 @@ class Pages:
         """Write all pages, those alone that change; returns them.
 
         Raises:
-            ConfigError: Kept results that do not fit, or a mark without its end.
+            ConfigError: Kept rows that do not fit, or a mark without its end; names the file. Nothing is written then.
             MissingExtraError: matplotlib is not installed.
             OSError: A page cannot be written.
         """
+        for one in entries.ranking_suites():
+            if unfit := rows.kept(one)[1]:
+                raise ConfigError(f"{unfit[0]}; `netbuf-gym results make {one.name}` plays what does not fit again")
         written = []
         for path in self.files():
             text = path.read_text(encoding="utf-8")

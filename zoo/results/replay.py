@@ -179,9 +179,9 @@ def _allowed(worlds: int) -> float:
 
 
 def mark(one: Replay) -> None:
-    """Mark the rows of a replay as stale, or take their mark away; a folder that cannot be written in is left as it is."""
+    """Mark the rows of a replay as stale, or take their mark away; what cannot be written or read is left as it is."""
     if one.entry.file.is_file():
-        with suppress(PermissionError, ConfigError, ValueError):
+        with suppress(OSError, ConfigError):
             rows.mark(one.entry.file, one.reason)
 
 
@@ -190,10 +190,12 @@ def _why_incomparable(entry: Entry) -> str:
     try:
         if not entry.file.is_file():
             return "missing"
-        rows.require_whole(rows.read(entry.file), entry.suite, _loaded(entry.suite.load))
+        found = rows.read(entry.file)
+        rows.require_whole(found, entry.suite, _loaded(entry.suite.load))
+        rows.require_controller(found, entry.file, entry.suite)
         return ""
     except ConfigError as error:
-        return str(error)
+        return str(error).removeprefix(f"{entry.file}: ")
 
 
 def _why_stale(kept: rows.Rows, entry: Entry, differing: Sequence[Difference], worlds: int, decides: bool) -> str:
