@@ -175,7 +175,7 @@ def test_a_retrained_agent_makes_its_own_rows_stale(field, kept, monkeypatch, ca
     [
         (["status", "cubik"], "WHAT = 'cubik' names no kept results; did you mean 'cubic'"),
         (["status", "sage", "naive"], "WHAT = sage naive names no kept results; valid: a controller of that suite"),
-        (["status", "studies/rlbm/defalt"], "WHAT = 'studies/rlbm/defalt' names no campaign; did you mean 'studies/rlbm/default'"),
+        (["status", "studies/rlbm/defalt"], "defalt' names no campaign; did you mean 'studies/rlbm/default'"),
         (["status", "cubic", "studies/x"], "WHAT = 'studies/x' names no campaign"),
         (["status", "cubic", "--results", "nowhere"], "--results nowhere: no such folder; valid: a folder of rows"),
         (["make", "--traces", "nowhere"], "--traces nowhere: no such folder; valid: a folder of measured traces"),
