@@ -109,9 +109,12 @@ def _status(arguments: argparse.Namespace) -> int:
 
 
 def _make(arguments: argparse.Namespace) -> int:
+    from netbuf_gym.suites import rows
     from netbuf_gym.zoo.results import make
 
     selected, campaigns, left_out = _resolve(arguments)
+    if selected and not arguments.dry_run and _folder(arguments) == rows.INSTALLED:
+        raise ConfigError(f"{rows.INSTALLED} is the installed package's; valid: --results DIR, or an editable install")
     for campaign in left_out:
         say(f"{campaign.name}: left out; {NEEDS[campaign.needs]}")
     jobs = _jobs(arguments)

@@ -32,7 +32,9 @@ from netbuf_gym.version import __version__
 
 SCHEMA = "netbuf-gym/rows/1"
 HERE = Path(__file__).resolve().parent
-FOLDER = HERE / "results" if (HERE / "results").is_dir() else HERE.parents[1] / "results" / "suites"
+INSTALLED = HERE / "results"
+"""Kept results that come with an installed package; a checkout has none there."""
+FOLDER = INSTALLED if INSTALLED.is_dir() else HERE.parents[1] / "results" / "suites"
 """Kept results: those of the installed package, or of the checkout."""
 COLUMNS = ("family", "world", "agents", "seed")
 """Before a suite's metrics."""

@@ -136,7 +136,7 @@ def read_folder(folder: str | Path) -> Reference:
     elif folder.is_dir():
         files, root = sorted(p for p in folder.rglob("*.csv") if p.is_file()), folder
     else:
-        raise ReferenceDataError("no such folder", folder)
+        raise ReferenceDataError("no such folder; valid: a folder, or a file, of reference measurements (.csv)", folder)
     cells: dict[Setting, Cell] = {}
     skipped: list[Skipped] = []
     for file in files:

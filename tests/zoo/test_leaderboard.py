@@ -189,6 +189,13 @@ def test_words_that_name_no_results_are_refused(words, said, capsys):
     assert said in capsys.readouterr().err
 
 
+def test_rows_of_an_installed_package_are_not_made_in_place(field, monkeypatch, capsys):
+    monkeypatch.setattr(rows, "INSTALLED", field / "site-packages")
+    monkeypatch.setattr(rows, "FOLDER", field / "site-packages")
+    assert main(["results", "make", f"v1/{TASK}", "naive"]) == 2
+    assert "site-packages is the installed package's; valid: --results DIR" in capsys.readouterr().err
+
+
 def check_pages(folder, standing):
     text, page = ((folder / f"leaderboard.{kind}").read_text() for kind in ("md", "html"))
     for one in standing:
