@@ -18,7 +18,7 @@ from netbuf_gym.zoo import contending
 from studies.auter import trained, tune_constant
 from studies.catalogue import EXPERIMENTS
 from studies.common import kept
-from studies.common.campaign import RUNS, Campaign, keep_rows
+from studies.common.campaign import RUNS, Campaign, OtherCampaignError, keep_rows
 from studies.common.experiment import Experiment
 from studies.common.replay import why_stale
 from studies.receiver import agent as receiver_agent
@@ -164,8 +164,7 @@ class ModuleCampaign(StudyCampaign):
     def run(self, *, jobs: int | None = None, executor: str = LOCAL.name, traces: str | None = None) -> Path:
         words = [self._traces(traces) if word == "DIR" else word for word in self.words]
         cores = [f"{self.cores}={jobs or len(os.sched_getaffinity(0))}"] if self.cores else []
-        own = words[1:] if self.module == "receiver" and words[0] == "agent" else words
-        self.main([*own, *cores])
+        self.main([*words, *cores])
         return kept.path_of(CHECKOUT, self.study, self.section)
 
     @property
@@ -234,15 +233,17 @@ def play(experiment: Experiment[Any], words: Sequence[str], folder: Path, jobs: 
 
     try:
         campaign = begin()
-    except ConfigError as error:
-        if not str(error).startswith("output = ") or not folder.is_dir():
-            raise
+    except OtherCampaignError:
         shutil.rmtree(folder)
         campaign = begin()
     if not (folder / RUNS).is_file():
         with ProgressBar(f"{experiment.name} {folder.parent.name}") as bar:
             campaign.run(bar)
     return campaign
+
+
+def _play_receiver(words: Sequence[str]) -> int:
+    return receiver_agent.main(words[1:])  # after "agent"
 
 
 QUEUES, HOSTS, RECEIVERS = ("queue_threshold/ppo",), ("host_buffers/dqn",), ("receiver_window/ppo_lstm",)
@@ -436,7 +437,7 @@ CAMPAIGNS: tuple[StudyCampaign, ...] = (
         study="receiver",
         section=receiver_agent.WORLDS,
         module="receiver",
-        main=receiver_agent.main,
+        main=_play_receiver,
         words=("agent", *RECEIVERS, "--traces", "DIR", "--part", "evaluation", "--windows", "4", "--seeds", "2"),
         needs=TRACES,
         minutes=15,
@@ -446,7 +447,7 @@ CAMPAIGNS: tuple[StudyCampaign, ...] = (
         study="receiver",
         section=receiver_agent.SURVIVAL,
         module="receiver",
-        main=receiver_agent.main,
+        main=_play_receiver,
         words=("agent", *RECEIVERS, "--survival"),
         minutes=10,
         agents=RECEIVERS,

@@ -25,6 +25,7 @@ from netbuf_gym.checkout import PickledWork
 from netbuf_gym.errors import ConfigError, ReferenceDataError
 from netbuf_gym.executors import LOCAL, Executor
 from netbuf_gym.files import alone, make_folder, write_atomic, write_json
+from netbuf_gym.suites.rows import machine as processor
 from netbuf_gym.version import __version__
 from studies.common import kept, table
 from studies.common.experiment import Chunk, Experiment, Part
@@ -35,6 +36,10 @@ from studies.common.showing import of_any_machine
 SCHEMA = "netbuf-gym/reproduction/1"
 CHECKOUT = Path(__file__).resolve().parents[2]
 RUNS, DESCRIPTION, PARTS = "runs.csv", "campaign.json", "parts"
+
+
+class OtherCampaignError(ConfigError):
+    """A folder that holds something else than this campaign: other settings, agents or another version."""
 
 
 class Campaign:
@@ -206,17 +211,17 @@ class Campaign:
                 return
             self._require_own(begun)
             if begun.get("netbuf_gym") != __version__:
-                raise ConfigError(
+                raise OtherCampaignError(
                     f"output = '{self.output}' was begun by netbuf-gym {begun.get('netbuf_gym')}, this is {__version__};"
                     " valid: another folder"
                 )
             for name, value in self.work.identity.items():
                 if begun.get(name, "") != value:
                     what = f"another file as the {name.removesuffix('_sha256')}"
-                    raise ConfigError(f"output = '{self.output}' was begun with {what}; valid: another folder")
+                    raise OtherCampaignError(f"output = '{self.output}' was begun with {what}; valid: another folder")
             return
         if self.output.is_dir() and any(path for path in self.output.iterdir() if not path.name.startswith(f".{DESCRIPTION}.")):
-            raise ConfigError(f"output = '{self.output}' holds files, but no campaign; valid: a new or an empty folder")
+            raise OtherCampaignError(f"output = '{self.output}' holds files, but no campaign; valid: a new or an empty folder")
         make_folder(self.output, "output")
         write_json(path, self._description(time.strftime("%Y-%m-%d"), 0.0))
         self._before_s = 0.0
@@ -225,7 +230,7 @@ class Campaign:
         """Raises ConfigError where the folder's description is that of other settings."""
         if begun.get("settings") != self.settings.to_dict():
             what = f"holds another campaign ({begun.get('command')})"
-            raise ConfigError(f"output = '{self.output}' {what}; valid: that command, or another folder")
+            raise OtherCampaignError(f"output = '{self.output}' {what}; valid: that command, or another folder")
 
     def _description(self, begun: str, seconds: float) -> dict[str, Any]:
         """begun: the day; seconds: of work so far."""
@@ -393,16 +398,8 @@ _MADE: dict[str, Any] = {}
 
 def machine() -> str:
     """The machine in a line: processor, cores, system, Python."""
-    model = platform.processor() or platform.machine()
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                model = line.partition(":")[2].strip()
-                break
-    except OSError:
-        pass
     cores = len(os.sched_getaffinity(0))
-    return f"{model}, {cores} cores, {platform.system()} {platform.release()}, Python {platform.python_version()}"
+    return f"{processor()}, {cores} cores, {platform.system()} {platform.release()}, Python {platform.python_version()}"
 
 
 def _read_json(path: Path) -> dict[str, Any]:

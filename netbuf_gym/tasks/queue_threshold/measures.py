@@ -45,7 +45,7 @@ MEASURES = Measures(
         Margin("slowdown_p99_p0", "margin"),
         Column("slowdown_p99_p1", "p99 slowdown, priority 1", 2, says=P99_OF.format("the large flows (priority 1)")),
         Column("slowdown_mean_p0", "mean slowdown, priority 0", 2, says="mean of FCT / ideal FCT"),
-        Column("difference_p99_s", "p99 FCT - ideal (s)", 2, says="99th percentile of what flows took longer than they must"),
+        Column("difference_p99_s", "p99 FCT - ideal (s)", 2, says="99th percentile of what flows took longer than ideal"),
         Column("fct_mean_s", "mean FCT (s)", 2, says="flow completion time, from the SYN to the last byte in order"),
         Column("goodput_mbps", "goodput (Mbit/s)", 3, says="bytes in order at the receiving applications, over the episode"),
         Margin("goodput_mbps", "margin in goodput (%)", relative=True),
