@@ -12,11 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from netbuf_gym import rollout, tasks
+from netbuf_gym import tasks
+from netbuf_gym.contenders import InWorld
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.suites import Cell, Edition, Suite, rows, running
+from netbuf_gym.suites import Cell, Edition, Suite, rows, running, scoring
 from netbuf_gym.tables import markdown_table
-from netbuf_gym.zoo import constants, contending, scores
+from netbuf_gym.zoo import constants, contending, library, scores
 from netbuf_gym.zoo.results import replay
 
 SAMPLED = 5
@@ -62,9 +63,47 @@ def sample(edition: Edition) -> list[Cell]:
     return [own[k] for own in cells for k in sorted({len(own) * i // SAMPLED for i in range(SAMPLED)})]
 
 
-def witnesses(task: str, folder: Path | None = None) -> list[str]:
-    """Controllers that act through the agents' control without learning: the best constant and the first rule."""
-    return [constants.constant_of(task, folder), tasks.get(task).measures.heuristics[0]]
+@dataclass(frozen=True)
+class _Course:
+    """The suite of a task, its kept rows, and how its worlds are played again."""
+
+    own: Suite
+    edition: Edition
+    folder: Path | None
+    threads: int
+    each: Callable[[str], None]
+
+    def play(self, name: str, cells: Sequence[Cell]) -> tuple[rows.Rows, running.Played]:
+        """A controller's kept rows, and what it comes to in worlds now."""
+        self.each(name)
+        try:
+            found = rows.read(rows.file_of(self.own, name, self.folder))
+            rows.require_whole(found, self.own, self.edition)
+        except ConfigError as error:
+            raise ConfigError(f"{error}; `netbuf-gym results make {self.own.name} {name}` makes it") from None
+        one = contending.contender(name, self.own)
+        contending.require_fit(one, cells, self.own)
+        return found, running.run(self.own, cells, one, threads=self.threads)
+
+    def witnesses(self) -> tuple[list[str], list[str]]:
+        """Controllers that do not learn: the best constant and a rule, which act by agents' control; all others with rows."""
+        first = [self._constant, tasks.get(self.own.task).measures.heuristics[0]]
+        kept, _ = rows.kept(self.own, self.edition, self.folder)
+        return first, [name for name in kept if name not in (*first, scoring.CHANCE, *library.names())]
+
+    def find_moved(self, names: Sequence[str], cells: Sequence[Cell]) -> set[str]:
+        """Worlds in which one of these has other figures than its rows."""
+        moved = set[str]()
+        for name in names:
+            found, played = self.play(name, cells)
+            now = {cell.name: dict(values) for cell, values in zip(cells, played.values, strict=True)}
+            decides = name != self._constant and not isinstance(contending.contender(name, self.own), InWorld)
+            moved |= {one.world for one in replay.compare(found, now, self.own, decides)}
+        return moved
+
+    @property
+    def _constant(self) -> str:
+        return constants.constant_of(self.own.task, self.folder)
 
 
 def check(
@@ -72,11 +111,14 @@ def check(
 ) -> list[Held]:
     """Play agents of the package again.
 
+    The best constant and a rule play the same worlds first; where an agent is not what its rows say, all others that do not
+    learn play the worlds in which it is not.
+
     Args:
         names: Of the agents.
         folder: Of kept results; None: the package's.
         threads: That run the worlds.
-        each: Called with every agent, or witness, that begins.
+        each: Called with every controller that begins.
 
     Raises:
         ConfigError: An agent without rows on today's worlds; names the file and what makes it.
@@ -84,33 +126,18 @@ def check(
     held = []
     for task in dict.fromkeys(name.partition("/")[0] for name in names):
         own = scores.ranked_by(task)
-        edition = own.load()
-        cells, moved = sample(edition), set[str]()
-        for name in witnesses(task, folder):
-            each(name)
-            found, played = _play(name, own, edition, cells, folder, threads)
-            now = {cell.name: dict(values) for cell, values in zip(cells, played.values, strict=True)}
-            decides = not name.startswith(rollout.CONSTANT)
-            moved |= {one.world for one in replay.compare(found, now, own, decides)}
+        course = _Course(own, own.load(), folder, threads, each)
+        cells, (first, further) = sample(course.edition), course.witnesses()
+        moved = course.find_moved(first, cells)
         for name in names:
             if name.partition("/")[0] == task:
-                each(name)
-                held.append(_hold(name, *_play(name, own, edition, cells, folder, threads), own, moved))
+                found, played = course.play(name, cells)
+                one = _hold(name, found, played, own, moved)
+                if not one.holds:
+                    moved |= course.find_moved(further, [cell for cell in cells if cell.name in one.off])
+                    one = _hold(name, found, played, own, moved)
+                held.append(one)
     return held
-
-
-def _play(
-    name: str, own: Suite, edition: Edition, cells: Sequence[Cell], folder: Path | None, threads: int
-) -> tuple[rows.Rows, running.Played]:
-    file = rows.file_of(own, name, folder)
-    try:
-        found = rows.read(file)
-        rows.require_whole(found, own, edition)
-    except ConfigError as error:
-        raise ConfigError(f"{error}; `netbuf-gym results make {own.name} {name}` makes it") from None
-    one = contending.contender(name, own)
-    contending.require_fit(one, cells, own)
-    return found, running.run(own, cells, one, threads=threads)
 
 
 def _hold(name: str, found: rows.Rows, played: running.Played, own: Suite, moved: Collection[str]) -> Held:

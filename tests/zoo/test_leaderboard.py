@@ -550,7 +550,7 @@ def test_agents_are_held_to_their_rows_where_worlds_are_what_they_were(field, ke
     words = ["leaderboard", "check", f"task={TASK}", "results=r", "threads=1"]
     shutil.copytree(kept, field / "r")
     own = suite(f"v1/{TASK}")
-    file, rule = (rows.file_of(own, name, field / "r") for name in (AGENT, "limits"))
+    file = rows.file_of(own, AGENT, field / "r")
     before = file.read_text()
     file.unlink()
     assert main(words) == 2
@@ -564,9 +564,13 @@ def test_agents_are_held_to_their_rows_where_worlds_are_what_they_were(field, ke
     assert main(words) == 1
     out = capsys.readouterr().out
     assert "| 5 of 6 | 0 | -0.0167" in out and "does not" in out and re.search(rf"{first} -?\d\.\d+ -> ", out)
-    changed_row(rule, own, drops=1.05)
-    assert main(words) == 0, "the first world is another one for a rule, too"
-    assert "| 5 of 5 | 1 | +0.0000" in capsys.readouterr().out
+    for name, factors in {"limits": {"drops": 1.05}, "naive": {"goodput_mbps": 1.001}}.items():
+        path = rows.file_of(own, name, field / "r")
+        before = path.read_text()
+        changed_row(path, own, **factors)
+        assert main(words) == 0, f"the first world is another one for {name}, too"
+        assert "| 5 of 5 | 1 | +0.0000" in capsys.readouterr().out
+        path.write_text(before)
 
 
 def test_a_tenth_of_the_worlds_may_be_others():
