@@ -1,7 +1,7 @@
 """The gate of agents: each of the package plays some worlds of its suite again, and is held to its kept rows.
 
-A world in which a control that does not learn has other figures than its rows, too, is not the one that the rows are of: the
-simulator has changed there. Such worlds are told of, and no agent is held to them.
+A world in which a constant or a rule, which act by the same control, has other figures than its rows, too, is not the one
+that the rows are of: the simulator has changed there. Such worlds are told of, and no agent is held to them.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from netbuf_gym import tasks
-from netbuf_gym.contenders import InWorld
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.suites import Cell, Edition, Suite, rows, running, scoring
+from netbuf_gym.suites import Cell, Edition, Suite, rows, running
 from netbuf_gym.tables import markdown_table
-from netbuf_gym.zoo import constants, contending, library, scores
+from netbuf_gym.zoo import constants, contending, scores
 from netbuf_gym.zoo.results import replay
 
 SAMPLED = 5
@@ -86,10 +85,9 @@ class _Course:
         return found, running.run(self.own, cells, one, threads=self.threads)
 
     def witnesses(self) -> tuple[list[str], list[str]]:
-        """Controllers that do not learn: the best constant and a rule, which act by agents' control; all others with rows."""
-        first = [self._constant, tasks.get(self.own.task).measures.heuristics[0]]
-        kept, _ = rows.kept(self.own, self.edition, self.folder)
-        return first, [name for name in kept if name not in (*first, scoring.CHANCE, *library.names())]
+        """Controllers that act by the agents' control and do not learn: the best constant and a rule; all further rules."""
+        rule, *further = tasks.get(self.own.task).measures.heuristics
+        return [constants.constant_of(self.own.task, self.folder), rule], further
 
     def find_moved(self, names: Sequence[str], cells: Sequence[Cell]) -> set[str]:
         """Worlds in which one of these has other figures than its rows."""
@@ -97,13 +95,8 @@ class _Course:
         for name in names:
             found, played = self.play(name, cells)
             now = {cell.name: dict(values) for cell, values in zip(cells, played.values, strict=True)}
-            decides = name != self._constant and not isinstance(contending.contender(name, self.own), InWorld)
-            moved |= {one.world for one in replay.compare(found, now, self.own, decides)}
+            moved |= {one.world for one in replay.compare(found, now, self.own)}
         return moved
-
-    @property
-    def _constant(self) -> str:
-        return constants.constant_of(self.own.task, self.folder)
 
 
 def check(
@@ -111,8 +104,8 @@ def check(
 ) -> list[Held]:
     """Play agents of the package again.
 
-    The best constant and a rule play the same worlds first; where an agent is not what its rows say, all others that do not
-    learn play the worlds in which it is not.
+    The best constant and a rule play the same worlds first, the further rules those in which an agent is not what its rows say:
+    no agent is held to worlds in which one of these has other figures than its own rows.
 
     Args:
         names: Of the agents.

@@ -564,7 +564,7 @@ def test_agents_are_held_to_their_rows_where_worlds_are_what_they_were(field, ke
     assert main(words) == 1
     out = capsys.readouterr().out
     assert "| 5 of 6 | 0 | -0.0167" in out and "does not" in out and re.search(rf"{first} -?\d\.\d+ -> ", out)
-    for name, factors in {"limits": {"drops": 1.05}, "naive": {"goodput_mbps": 1.001}}.items():
+    for name, factors in {"limits": {"drops": 1.05}, "brief_pulse": {"goodput_mbps": 1.05}}.items():
         path = rows.file_of(own, name, field / "r")
         before = path.read_text()
         changed_row(path, own, **factors)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 
+from netbuf_gym import rollout, tasks
 from netbuf_gym.contenders import Contender, InWorld
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.executors import LOCAL, Executor
@@ -25,7 +27,7 @@ DECIDED = 0.02
 """The same of agents and rules, relatively or of their score: the last bits of sums depend on the machine and on the worlds
 beside, and decisions between two that are nearly equal on the last bits."""
 REPRODUCED = 0.9
-"""Share of the worlds of an agent or rule whose figures are the same."""
+"""Share of the worlds of an agent or rule whose figures are the same; of each family at least half are."""
 
 
 @dataclass(frozen=True)
@@ -94,24 +96,30 @@ def _cost(cell: Cell, decides: bool) -> float:
     return scenario.duration_s * (scenario.capacity_mbps + len(scenario.flows) + decides * 200 * cell.agents)
 
 
-def compare(found: rows.Rows, now: dict[str, dict[str, float]], own: Suite, decides: bool) -> list[Difference]:
+def decides(controller: str, own: Suite) -> bool:
+    """Whether a controller computes decisions, whose last bits depend on the machine: an agent or a rule, and no constant."""
+    constant = controller in tasks.get(own.task).measures.constants or controller.startswith(rollout.CONSTANT)
+    return not constant and not isinstance(contending.contender(controller, own), InWorld)
+
+
+def compare(found: rows.Rows, now: dict[str, dict[str, float]], own: Suite) -> list[Difference]:
     """Of each world that was played again the largest difference that counts, if there is one."""
-    made = []
+    made, computed = [], decides(found.controller, own)
     for world, values in now.items():
         own_differences = [
             Difference(world, metric.key, found.worlds[world][metric.key], values[metric.key])
             for metric in own.metrics
-            if not _same(found.worlds[world][metric.key], values[metric.key], decides, metric is own.score)
+            if not _same(found.worlds[world][metric.key], values[metric.key], computed, metric is own.score)
         ]
         if own_differences:
             made.append(max(own_differences, key=lambda one: one.size))
     return made
 
 
-def _same(was: float, now: float, decides: bool, score: bool) -> bool:
+def _same(was: float, now: float, computed: bool, score: bool) -> bool:
     if math.isnan(was) or math.isnan(now):
         return math.isnan(was) and math.isnan(now)
-    if decides:
+    if computed:
         return math.isclose(was, now, rel_tol=DECIDED, abs_tol=DECIDED if score else 1e-6)
     return math.isclose(was, now, rel_tol=EXACT, abs_tol=1e-12)
 
@@ -132,7 +140,7 @@ def replay(
         entries: Which rows.
         every: All worlds instead of one a family.
         executor, jobs: Where, and how many entries at once.
-        timed: Whether worlds are played of rows, too, that cannot be compared, as to know how long they take.
+        timed: Whether a world of each family is played of rows, too, that cannot be compared, as to know how long they take.
         each: Called with every entry that is done.
 
     Raises:
@@ -146,18 +154,18 @@ def replay(
             each(made[one.key])
     longest_first = sorted(entries, key=lambda one: (one.is_learned, -_simulated(one, every)))
     ahead = {one.key: one for one in longest_first if one.key not in made}
-    for task, (worlds, cpu_seconds, simulated_s) in executor.run(_Played(every), ahead, jobs, stop):
+    whole = frozenset(key for key in ahead if every and key not in reasons)
+    for task, (worlds, cpu_seconds, simulated_s) in executor.run(_Played(whole), ahead, jobs, stop):
         entry = ahead[task]
         if task in reasons:
             made[task] = Replay(entry, reasons[task], len(worlds), (), cpu_seconds, simulated_s)
         else:
             kept = rows.read(entry.file)
-            decides = not isinstance(contending.contender(entry.controller, entry.suite), InWorld)
-            differing = compare(kept, worlds, entry.suite, decides)
-            if decides and len(differing) > _allowed(len(worlds)):
+            differing = compare(kept, worlds, entry.suite)
+            if differing and not every and decides(entry.controller, entry.suite):
                 worlds |= _play_groups(entry, {one.world for one in differing})
-                differing = compare(kept, worlds, entry.suite, decides)
-            reason = _why_stale(kept, entry, differing, len(worlds), decides)
+                differing = compare(kept, worlds, entry.suite)
+            reason = _why_stale(kept, entry, differing, worlds)
             made[task] = Replay(entry, reason, len(worlds), differing, cpu_seconds, simulated_s)
         each(made[task])
     return [made[one.key] for one in entries]
@@ -173,15 +181,24 @@ def _play_groups(entry: Entry, names: set[str]) -> dict[str, dict[str, float]]:
     return {cell.name: dict(values) for cell, values in zip(together, played.values, strict=True)}
 
 
-def _allowed(worlds: int) -> float:
-    """Number of worlds of so many that may differ for a controller that is asked for decisions."""
-    return round((1 - REPRODUCED) * worlds, 9)
+def _is_within_machines(entry: Entry, differing: Sequence[Difference], worlds: Collection[str]) -> bool:
+    """Whether no more worlds differ than another machine's last bits make of decisions."""
+    if not decides(entry.controller, entry.suite):
+        return not differing
+    family = {cell.name: cell.family for cell in _loaded(entry.suite.load).cells}
+    played, changed = (Counter(family[world] for world in names) for names in (worlds, [one.world for one in differing]))
+    halves = all(2 * changed[name] <= max(played[name], 2) for name in changed)
+    return halves and len(differing) <= round((1 - REPRODUCED) * len(worlds), 9)
 
 
 def mark(one: Replay) -> None:
-    """Mark the rows of a replay as stale, or take their mark away; what cannot be written or read is left as it is."""
+    """Mark the rows of a replay as stale, or take their mark away; a damaged file is left as it is.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
     if one.entry.file.is_file():
-        with suppress(OSError, ConfigError):
+        with suppress(ConfigError):
             rows.mark(one.entry.file, one.reason)
 
 
@@ -198,14 +215,19 @@ def _why_incomparable(entry: Entry) -> str:
         return str(error).removeprefix(f"{entry.file}: ")
 
 
-def _why_stale(kept: rows.Rows, entry: Entry, differing: Sequence[Difference], worlds: int, decides: bool) -> str:
+def _why_stale(kept: rows.Rows, entry: Entry, differing: Sequence[Difference], worlds: Collection[str]) -> str:
     """Reason why rows are stale, by the worlds that differ of those that were played again; "": they are not."""
-    if len(differing) <= (_allowed(worlds) if decides else 0):
+    if _is_within_machines(entry, differing, worlds):
         return ""
-    most = max(differing, key=lambda one: one.size)
     was = kept.about.get("model_sha256")
     model = "of another model: " if was and was != contending.digest_of(entry.controller) else ""
-    return f"{model}differs in {len(differing)} of {worlds} worlds played again by netbuf-gym {__version__}, most in {most}"
+    return f"{model}{describe(differing, len(worlds))}"
+
+
+def describe(differing: Sequence[Difference], worlds: int) -> str:
+    """How many worlds differ of so many, and the largest difference, in words."""
+    most = max(differing, key=lambda one: one.size)
+    return f"differs in {len(differing)} of {worlds} worlds played again by netbuf-gym {__version__}, most in {most}"
 
 
 @cache
@@ -224,16 +246,19 @@ def _sample(own: Suite, controller: str, every: bool) -> list[Cell]:
 
 @dataclass(frozen=True)
 class _Played:
-    """Plays a controller in worlds of a suite, here or in another process: metrics, the processor's seconds, simulated ones."""
+    """Plays a controller in worlds of a suite, here or in another process: metrics, the processor's seconds, simulated ones.
 
-    every: bool
+    Attributes:
+        whole: Suites and controllers of which all worlds are played.
+    """
+
+    whole: frozenset[tuple[str, str]]
 
     def __call__(self, task: tuple[str, str]) -> tuple[dict[str, dict[str, float]], float, float]:
         own, began = suite(task[0]), time.thread_time()
-        cells = _sample(own, task[1], self.every)
+        cells = _sample(own, task[1], task in self.whole)
         one: Contender = contending.contender(task[1], own)
         contending.require_fit(one, cells, own)
         played = running.run(own, cells, one)
         worlds = {cell.name: dict(values) for cell, values in zip(cells, played.values, strict=True)}
         return worlds, time.thread_time() - began, sum(cell.scenario.duration_s for cell in cells)
-
