@@ -114,12 +114,12 @@ def git(*words: str) -> str:
 
 
 def checked_commit() -> str:
-    """The last commit that changed more than the summary of this check.
+    """The last commit that changed more than results, whose marks are among what this check writes.
 
     Raises:
         ConfigError: something is changed and not committed.
     """
-    others = (".", f":(exclude){SUMMARY}")
+    others = (".", ":(exclude)results")
     if changed := git("status", "--porcelain", "--", *others):
         raise ConfigError(f"changes that are not committed: {changed.splitlines()[0].strip()}; valid: a tree that is committed")
     return git("log", "-1", "--format=%H", "--", *others)

@@ -104,6 +104,11 @@ class StudyCampaign(ABC):
         """Whether a reason of `find_stale` is one of rows that are there."""
         return reason not in ("", MISSING, MEANS_ALONE)
 
+    def mark(self, reason: str) -> None:
+        """Marks the rows as stale, or takes their mark away, by a reason of `find_stale`."""
+        if reason == "" or self.is_stale(reason):
+            kept.mark(CHECKOUT, self.study, self.section, reason)
+
     @property
     def has_sample(self) -> bool:
         """Whether a sample of the rows' runs can be played again."""

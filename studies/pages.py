@@ -43,7 +43,7 @@ def make_sections(root: Path) -> dict[str, str]:
     for study, (sections, verdicts) in STUDIES.items():
         found = {section: rows for section in sections if (rows := kept.read(root, study, section)) is not None}
         try:
-            made |= {f"{study} {section}": sections[section](rows) for section, rows in found.items()}
+            made |= {f"{study} {section}": sections[section](rows) + _stale(rows) for section, rows in found.items()}
             for section, (source, make) in ALSO.get(study, {}).items():
                 if source in found:
                     made[f"{study} {section}"] = make(found[source])
@@ -53,3 +53,8 @@ def make_sections(root: Path) -> dict[str, str]:
             folder = root / kept.FOLDER / study
             raise ReferenceDataError(f"holds rows that cannot be read: {error}; valid: rows of its campaigns", folder) from None
     return made
+
+
+def _stale(rows: kept.Kept) -> str:
+    """What a section says of rows that are marked as stale."""
+    return f"\n\n*Stale: {rows.header[kept.STALE]}.*" if kept.STALE in rows.header else ""

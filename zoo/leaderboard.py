@@ -50,8 +50,9 @@ def standings(task: str, folder: Path | None = None, more: Sequence[Path] = ()) 
         ConfigError: As `scoring.standings` and `scores.collect` do.
     """
     own = scores.ranked_by(task)
-    edition, files = own.load(), sorted(rows.folder_of(own, folder).glob("*.csv"))
-    found = scores.collect(files, own, edition)
+    edition, constant = own.load(), constants.constant_of(task, folder)
+    files = sorted(rows.file_of(own, name, folder) for name in scores.words_of(task, constant))
+    found = scores.collect([path for path in files if path.is_file()], own, edition)
     for path in more:
         try:
             given = scores.collect([path], own, edition)
@@ -62,7 +63,7 @@ def standings(task: str, folder: Path | None = None, more: Sequence[Path] = ()) 
             found = scores.distinct([*found, *given])
         except ConfigError as error:
             say(f"passed over: {error}")
-    return scoring.standings(own, edition, found, constants.constant_of(task, folder))
+    return scoring.standings(own, edition, found, constant)
 
 
 def held(task: str, folder: Path | None = None) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ class Submission:
     """An agent that has been looked through.
 
     Attributes:
-        saved: It.
+        saved: The agent.
         task: Its task.
         suite, edition: What it was evaluated on.
         name: Of its row.
@@ -106,13 +107,28 @@ def keep(one: Submission, folder: Path) -> Path:
     """Keep an agent's result as rows below a folder, a file a training seed; returns the file.
 
     Raises:
+        ConfigError: Rows of another model or name are there.
         OSError: It cannot be written.
     """
     found = rows.of_result(one.data, one.name)
     name = f"{one.name.replace('/', '-')}-seed{one.saved.config.seed}"
     path = rows.folder_of(one.suite, folder) / f"{name}.csv"
+    if path.is_file():
+        there = rows.read(path)
+        if (there.controller, there.about.get("model_sha256")) != (one.name, found.about.get("model_sha256")):
+            said = f"name = {shown(one.name)}: {path} holds rows of another model, {there.controller}"
+            raise ConfigError(f"{said}; valid: another name")
     rows.write(path, replace(found, about={**found.about, "machine": rows.machine()}), one.suite, one.edition)
     return path
+
+
+def handed_in(own: Suite, folder: Path) -> list[Result]:
+    """What is kept of agents that were handed in to a suite as it is now."""
+    found: list[Result] = []
+    for path in sorted(rows.folder_of(own, folder).glob("*.csv")):
+        with suppress(ConfigError):  # of another edition, or damaged: `show` says so
+            found += scores.collect([path], own, own.load())
+    return found
 
 
 def require_seeds(handed: Sequence[Submission], before: Sequence[Result]) -> dict[str, int]:

@@ -34,6 +34,7 @@ def agents_table(task: str, standing: Sequence[scoring.Standing], page: Path) ->
             card = library.FOLDER / one.name / "card.md"
             link = os.path.relpath(card, library.FOLDER.parents[1] / page)
             agent = f"[{one.name.removeprefix(f'{task}/')}]({link})"
+            agent += f" {leaderboard.STALE}" if leaderboard.is_stale(one) else ""
             over = (leaderboard.signed(one.over_heuristic), leaderboard.signed(one.over_constant))
             made.append([agent, *training_facts(library.metrics_of(card.parent)), str(one.middle), *over])
     return markdown_table(HEADER, made) if made else "No agent yet."

@@ -130,7 +130,11 @@ def _submit(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], t
     own = None if evaluation is None else Path(evaluation)
     handed = [submission.prepare(word, name=given.get("name"), evaluation=own, threads=threads) for word in words]
     suites = {one.suite.name: one.suite for one in handed}
-    before = [one for suite in suites.values() for one in tracking.handed_in(_runs(given), suite)]
+    before = [
+        one
+        for own in suites.values()
+        for one in (*submission.handed_in(own, _handed_in(given)), *tracking.handed_in(_runs(given), own))
+    ]
     rows = submission.require_seeds(handed, before)
     few = {name: f"{seeds} of at least {LEAST_SEEDS} training seeds" for name, seeds in rows.items() if seeds < LEAST_SEEDS}
     if not partial:
@@ -138,9 +142,9 @@ def _submit(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], t
             said = f"{name} has {lacking}, and one alone may be luck"
             raise ConfigError(f"{said}; valid: RUN of the others, too, under name={name}, or partial=true, and its row says so")
     for one in handed:
+        submission.keep(one, _handed_in(given))
         folder = tracking.log(one, _runs(given), project or tracking.PROJECT, entity or None, mode)
         sent = f"send it with: wandb sync {folder}" if mode == "offline" else "sent"
-        submission.keep(one, _handed_in(given))
         print(f"{one.name}: handed in to {one.suite.name}, group {one.group}, {folder}; {sent}")
         if (packaged := submission.same_in_package(one)) is not None:
             print(f"{one.name}: the very model of {packaged}, of the package, which has the row of both")

@@ -43,8 +43,8 @@ again. Default: all that is simulated.
 executors:
 {listed()}
 
-Exit status: 0 done, or all current; 1 stale rows (status); 2 bad input; 3 a fault of the simulator; 130 interrupted, and the
-same command goes on.
+Exit status: 0 done, or all current; 1 stale rows, or a suite's that are missing (status; campaigns without rows are told of and
+do not count); 2 bad input; 3 a fault of the simulator; 130 interrupted, and the same command goes on.
 
 examples:
   netbuf-gym results status
@@ -69,42 +69,50 @@ def add(parser: argparse.ArgumentParser) -> None:
         own.add_argument("--all", action="store_true", help="play all worlds, not one of each family")
         own.add_argument("--results", metavar="DIR", type=Path, help="folder of rows; default: the package's")
         own.add_argument("--executor", default=LOCAL.name, help="where worlds are played; default: %(default)s")
-        own.add_argument(
-            "--jobs", metavar="N", type=whole(1, 1024), help="controllers at once; default: one for each core"
-        )
+        own.add_argument("--jobs", metavar="N", type=whole(1, 1024), help="controllers at once; default: one for each core")
         if verb == "make":
             own.add_argument("--dry-run", action="store_true", help="say what would be played, and for how long")
+            own.add_argument("--anew", action="store_true", help="play again what is current, too")
             own.add_argument("--live", action="store_true", help="campaigns on the kernel, too: root, and a quiet machine")
             own.add_argument("--train", action="store_true", help="campaigns that train, too")
             own.add_argument("--traces", metavar="DIR", help="campaigns on measured traces, too, of this folder")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do it."""
+    """Run the verb that is given; returns the exit status."""
     with needing("kept results", "train"):
         import torch  # noqa: F401
     return {"status": _status, "make": _make, "pages": _pages}[arguments.verb](arguments)
 
 
 def _status(arguments: argparse.Namespace) -> int:
+    from netbuf_gym.zoo.results import entries, replay
+
     selected, campaigns, _ = _resolve(arguments)
+    orphans = [] if arguments.what else entries.find_orphans(_folder(arguments))
     replays = _replay(arguments, selected)
     stale = [one for one in replays if not one.is_current]
     if stale:
         rows = [[*one.entry.key, f"{len(one.differences)} of {one.worlds}", one.reason] for one in stale]
         print(text_table(["suite", "controller", "worlds", "why it is stale"], rows))
+    for one in replays:
+        if one.is_current and one.differences:
+            print(f"{' '.join(one.entry.key)}: current, and {replay.describe(one.differences, one.worlds)}")
     if replays:
         played = sum(one.worlds for one in replays)
         print(f"{len(replays) - len(stale)} of {len(replays)} results are current, by {played:,} worlds played again")
     found = [(campaign, campaign.find_stale()) for campaign in campaigns]
     for campaign, reason in found:
+        campaign.mark(reason)
         if reason:
             print(f"{campaign.name}: {reason}")
     if found:
-        current = [campaign for campaign, reason in found if not reason]
-        said = f"{len(current)} of {len(found)} campaigns of the studies are current"
-        unplayed = [campaign.name for campaign in current if not campaign.has_sample]
-        print(f"{said}; no runs are played again of {', '.join(unplayed)}" if unplayed else said)
+        unplayed = [campaign.name for campaign, reason in found if not reason and not campaign.has_sample]
+        current = sum(not reason for _, reason in found) - len(unplayed)
+        said = f"{current} of {len(found)} campaigns of the studies are current"
+        print(f"{said}; of {', '.join(unplayed)} no runs are played again" if unplayed else said)
+    for path in orphans:
+        print(f"{path}: holds rows of nothing that is ranked; valid: to delete it")
     return int(bool(stale) or any(campaign.is_stale(reason) for campaign, reason in found))
 
 
@@ -119,31 +127,37 @@ def _make(arguments: argparse.Namespace) -> int:
         say(f"{campaign.name}: left out; {NEEDS[campaign.needs]}")
     jobs = _jobs(arguments)
     maker = make.Maker(executor(arguments.executor), jobs, jobs if arguments.executor == LOCAL.name else 1)
-    if not arguments.dry_run and _choose_constants(maker, selected, _folder(arguments)):
-        selected, campaigns, _ = _resolve(arguments)
     replays = _replay(arguments, selected, timed=True)
-    stale = [one for one in replays if not one.is_current]
-    make.tell_plan(stale, jobs)
-    wanted = [(campaign, reason) for campaign in campaigns if (reason := campaign.find_stale())]
+    stale = [one for one in replays if arguments.anew or not one.is_current]
+    unchosen = _unchosen(selected, _folder(arguments))
+    make.tell_plan(stale, jobs, unchosen)
+    wanted = [
+        (one, reason) for one in campaigns if (reason := one.find_stale() or ("asked for anew" if arguments.anew else ""))
+    ]
     for campaign, reason in wanted:
         say(f"{campaign.name}: about {campaign.minutes:g} min; {reason}")
     if arguments.dry_run:
         return 0
+    for task in unchosen:
+        maker.make_constant(task, _folder(arguments))
     for one in stale:
         maker.make(one.entry)
     for campaign, _ in wanted:
         say(f"{campaign.name}: {campaign.command}")
         campaign.run(jobs=jobs, executor=arguments.executor, traces=arguments.traces)
-    current = len(replays) - len(stale) + len(campaigns) - len(wanted)
-    print(f"{len(stale) + len(wanted)} results made, {current} were current")
+    current = len(replays) + len(campaigns) - len(stale) - len(wanted)
+    print(f"{len(stale) + len(wanted) + len(unchosen)} results made, {current} were current")
     return 0
 
 
 def _pages(arguments: argparse.Namespace) -> int:
     from netbuf_gym import checkout
+    from netbuf_gym.suites import rows
     from netbuf_gym.zoo.results.pages import Pages
 
     root = checkout.require_checkout(arguments.checkout, "--checkout")
+    if rows.FOLDER != root.resolve() / "results" / "suites":
+        raise ConfigError(f"{root}: this program's rows are those of {rows.FOLDER}; valid: pip install -e {root}")
     made = Pages(root, checkout.import_studies(root, "pages").make_sections(root))
     for path in made.write():
         print(f"written: {path.relative_to(root)}")
@@ -188,9 +202,7 @@ def _campaigns(words: Sequence[str]) -> list[Any]:
     if root is None:
         return []
     known = checkout.import_studies(root, "campaigns").CAMPAIGNS
-    chosen = {
-        word: [one for one in known if word in (STUDIES, one.name) or one.name.startswith(f"{word}/")] for word in words
-    }
+    chosen = {word: [one for one in known if word in (STUDIES, one.name) or one.name.startswith(f"{word}/")] for word in words}
     for word, own in chosen.items():
         if not own:
             names = [one.name for one in known]
@@ -199,37 +211,42 @@ def _campaigns(words: Sequence[str]) -> list[Any]:
 
 
 def _replay(arguments: argparse.Namespace, selected: Sequence[Any], timed: bool = False) -> list[Any]:
-    """Play the selected rows' worlds again, and mark those that differ."""
+    """Play the selected rows' worlds again, and mark those that differ, those of an installed package excepted."""
+    from netbuf_gym.suites import rows
     from netbuf_gym.zoo.results import replay
 
     found: list[Any] = []
+    marks = _folder(arguments) != rows.INSTALLED and not getattr(arguments, "dry_run", False)
     with ProgressBar("results") as bar:
 
         def tell(one: Any) -> None:
             found.append(one)
             bar(len(found), len(selected), " ".join(one.entry.key))
-            replay.mark(one)
             if not one.is_current:
                 say(f"stale: {' '.join(one.entry.key)}: {one.reason}")
+            if marks:
+                try:
+                    replay.mark(one)
+                except OSError as error:
+                    say(f"{one.entry.file}: cannot be marked ({error.strerror})")
 
         where: dict[str, Any] = {"executor": executor(arguments.executor), "jobs": _jobs(arguments)}
         return replay.replay(selected, every=arguments.all, timed=timed, each=tell, **where)
 
 
-def _choose_constants(maker: Any, selected: Sequence[Any], folder: Path) -> int:
-    """Choose the best constants of the selected leaderboards where that is not known; returns how many."""
-    from netbuf_gym.suites.field.suite import FieldSuite
-    from netbuf_gym.zoo import constants
+def _unchosen(selected: Sequence[Any], folder: Path) -> list[str]:
+    """Tasks whose best constant is not known, of leaderboards that are selected as a whole."""
+    from netbuf_gym.zoo import constants, scores
 
-    chosen = 0
-    for task in dict.fromkeys(one.suite.task for one in selected if not isinstance(one.suite, FieldSuite)):
-        try:
-            constants.constant_of(task, folder)
-        except ConfigError:
-            say(f"{task}: choosing the best constant")
-            maker.choose_constant(task, folder)
-            chosen += 1
-    return chosen
+    tasks = []
+    for task in dict.fromkeys(one.suite.task for one in selected):
+        own = scores.ranked_by(task)
+        if len(scores.words_of(task)) == sum(one.suite.name == own.name for one in selected):
+            try:
+                constants.constant_of(task, folder)
+            except ConfigError:
+                tasks.append(task)
+    return tasks
 
 
 def _folder(arguments: argparse.Namespace) -> Path:

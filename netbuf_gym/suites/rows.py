@@ -1,4 +1,4 @@
-"""Results of controllers on suites as files: a row a world, a file a suite and controller (`results/suites/gate/cubic.csv`).
+"""Results of controllers on suites as files: a row a world, a file a suite and controller (`results/suites/rfc9743/cubic.csv`).
 
 The first line is a comment that holds JSON: the suite's edition, the controller and its model, and the program, machine and
 command that made the rows. The second names the columns: family, world, agents, seed, then the suite's metrics; an empty cell

@@ -27,6 +27,9 @@ DIGITS = 6
 MEANS = "means"
 """What `rows` of a header says where a file holds means over seeds instead of runs: no section follows from it."""
 
+STALE = "stale"
+"""Key of a header that says why rows are not current, in words."""
+
 
 @dataclass(frozen=True)
 class Kept:
@@ -68,7 +71,7 @@ class Kept:
             made_of = json.loads((folder / MADE_OF).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        return folder if made_of == self.header else None
+        return folder if made_of == {name: value for name, value in self.header.items() if name != STALE} else None
 
 
 def path_of(root: Path, study: str, section: str) -> Path:
@@ -146,6 +149,15 @@ def write(root: Path, study: str, section: str, header: Mapping[str, Any], text:
     first = json.dumps(header_of(study, section, header))
     write_atomic(path, gzip.compress(f"# {first}\n{text}".encode(), 9, mtime=0))
     return path
+
+
+def mark(root: Path, study: str, section: str, reason: str) -> None:
+    """Marks rows as stale, or takes their mark away where the reason is ""."""
+    path = path_of(root, study, section)
+    header, rest = _unpack(path)
+    if header.get(STALE, "") != reason:
+        header = {name: value for name, value in header.items() if name != STALE} | ({STALE: reason} if reason else {})
+        write_atomic(path, gzip.compress(f"# {json.dumps(header)}\n{rest}".encode(), 9, mtime=0))
 
 
 def header_of(study: str, section: str, header: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import tempfile
 import threading
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,21 +20,24 @@ on another machine, where sums differ in the last bit (`netbuf_gym.zoo.results.r
 
 
 def why_stale(experiment: Experiment[Any], settings: Any, kept: Kept) -> str:
-    """Reason why a section's rows are stale: runs of each scheme in each study come out otherwise now; "": they do not."""
+    """Reason why a section's rows are stale: runs of a scheme, some of each study, come out otherwise now; "": none do."""
     before = {_key(row, experiment.keys): row for row in kept.records}
     work = experiment.work(settings)
-    differing: dict[str, tuple[float, str]] = {}
-    played = 0
+    differing: dict[str, dict[str, tuple[float, str]]] = defaultdict(dict)
+    played = Counter[str]()
     with tempfile.TemporaryDirectory() as folder:
         for chunk in sample(work, experiment.keys):
             for row in work.run(chunk, Path(folder), threading.Event()):
                 was = before.get(_key(row, experiment.keys))
                 if was is None:
                     continue
-                played += 1
+                scheme = str(row.get("scheme", ""))
+                played[scheme] += 1
                 if found := largest_difference(was, row, experiment.measures):
-                    differing[" ".join(_key(row, experiment.keys))] = found
-    return describe(differing, played)
+                    differing[scheme][" ".join(_key(row, experiment.keys))] = found
+    if not played:
+        return f"has no row of the runs that netbuf-gym {__version__} plays again"
+    return "; ".join(said for scheme in played if (said := describe(differing[scheme], played[scheme])))
 
 
 def sample(work: Work[Any], keys: tuple[str, ...]) -> Iterable[Chunk]:

@@ -16,6 +16,7 @@ from netbuf_gym.errors import CheckpointError, ConfigError, MissingExtraError
 from netbuf_gym.suites import SUITES, Edition, rows, scoring, suite
 from netbuf_gym.tasks import record
 from netbuf_gym.zoo import constants, gate, leaderboard, leaderboard_page, library, scores, submission, tracking
+from netbuf_gym.zoo.results import entries, replay
 
 TASK, AGENT = "queue_threshold", "queue_threshold/ppo"
 FAMILIES = ("shallow", "overload")
@@ -157,6 +158,57 @@ def changed_row(path, own, **factors):
     rows.write(path, replace(found, worlds=new), own, own.load())
 
 
+def test_what_is_to_be_played_is_told_first_and_nothing_is_written(field, kept, monkeypatch, capsys):
+    monkeypatch.setattr(library, "names", lambda: [AGENT])
+    own, words = suite(f"v1/{TASK}"), [f"v1/{TASK}", "--results", "r", "--dry-run"]
+
+    def told():
+        return "".join(capsys.readouterr())
+
+    assert main(["results", "make", *words]) == 0 and not (field / "r").exists()
+    said = told()
+    assert re.search(rf"{TASK}: the best constant is chosen, \d+ worlds, \d+ s", said) and "6 to be played" in said
+    shutil.copytree(kept, field / "r")
+    changed_row(rows.file_of(own, "droptail", field / "r"), own, goodput_mbps=1.01)
+    before = {path: path.read_bytes() for path in (field / "r").rglob("*.csv")}
+    assert main(["results", "make", *words]) == 0 and "1 to be played" in told()
+    assert main(["results", "make", *words, "--anew"]) == 0 and "7 to be played" in told()
+    assert before == {path: path.read_bytes() for path in (field / "r").rglob("*.csv")}
+
+
+def test_rules_may_differ_as_machines_do_but_no_family_as_a_whole(field, kept, monkeypatch, capsys):
+    shutil.copytree(kept, field / "r")
+    own, words = suite(f"v1/{TASK}"), ["status", f"v1/{TASK}", "limits", "--results", "r"]
+    monkeypatch.setattr(replay, "REPRODUCED", 0.8)
+    path = rows.file_of(own, "limits", field / "r")
+    before = path.read_text()
+    changed_row(path, own, goodput_mbps=1.1)
+    assert main(["results", *words]) == 0
+    assert re.search(r"limits: current, and differs in 1 of 6 worlds .*, most in goodput_mbps", capsys.readouterr().out)
+    path.write_text(before)
+    family = own.load().cells[0].family
+    whole = [cell.name for cell in own.load().cells if cell.family == family]
+    found = rows.read(path)
+    monkeypatch.setattr(replay, "REPRODUCED", 0.0)
+    doubled = {
+        name: {key: 2 * one for key, one in values.items()} if name in whole else values
+        for name, values in found.worlds.items()
+    }
+    rows.write(path, replace(found, worlds=doubled), own, own.load())
+    assert main(["results", *words, "--all"]) == 1 and f"differs in {len(whole)} of 6 worlds" in capsys.readouterr().out
+
+
+def test_rows_of_nothing_that_is_ranked_are_told_of_and_not_ranked(field, kept, monkeypatch, capsys):
+    monkeypatch.setattr(library, "names", lambda: [AGENT])
+    shutil.copytree(kept, field / "r")
+    own = suite(f"v1/{TASK}")
+    found = rows.read(rows.file_of(own, "naive", field / "r"))
+    path = rows.file_of(own, "oldcontrol", field / "r")
+    rows.write(path, replace(found, about={**found.about, "controller": "oldcontrol"}), own, own.load())
+    assert entries.find_orphans(field / "r") == [path]
+    assert "oldcontrol" not in [one.name for one in leaderboard.standings(TASK, field / "r")]
+
+
 def test_a_retrained_agent_makes_its_own_rows_stale(field, kept, monkeypatch, capsys):
     monkeypatch.setattr(library, "names", lambda: [AGENT])
     shutil.copytree(kept, field / "r")
@@ -263,6 +315,13 @@ def test_an_agent_is_handed_in_offline_and_read_again(run, capsys):
     assert one.name == one.about["group"] == "queue_threshold/mine" and one.about["algo"] == "ppo"
     (file,) = (run.parent / "results" / "handed_in" / f"v1-{TASK}").iterdir()
     assert scores.collect([file], own, own.load())[0].worlds == one.worlds and file.stem.startswith("queue_threshold-mine-seed")
+
+    folder, again = file.parents[1], submission.prepare(str(run), name="queue_threshold/mine")
+    assert [other.worlds for other in submission.handed_in(own, folder)] == [one.worlds]
+    assert submission.keep(again, folder) == file
+    file.write_text(file.read_text().replace(again.result["model_sha256"], "0" * 16, 1))
+    with pytest.raises(ConfigError, match="holds rows of another model, queue_threshold/mine; valid: another name"):
+        submission.keep(again, folder)
 
 
 def _records(path):

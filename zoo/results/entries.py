@@ -82,6 +82,12 @@ def entries(folder: Path) -> list[Entry]:
     return found
 
 
+def find_orphans(folder: Path) -> list[Path]:
+    """Files of rows in folders of these suites that belong to no entry, as those of a controller that has another name now."""
+    known = {one.file for one in entries(folder)}
+    return [path for own in ranking_suites() for path in sorted(rows.folder_of(own, folder).glob("*.csv")) if path not in known]
+
+
 def select(all_entries: Sequence[Entry], what: Sequence[str]) -> list[Entry]:
     """Entries that words name: a group, suite, task or controller each; of a controller and a suite those of both.
 

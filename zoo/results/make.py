@@ -56,8 +56,8 @@ class Maker:
         self._playing(own).forget(word, one, edition.cells)
         return made
 
-    def choose_constant(self, task: str, folder: Path) -> str:
-        """Play the constants of a task on the worlds that are there to choose on, and keep which is the best; its name.
+    def make_constant(self, task: str, folder: Path) -> rows.Rows:
+        """Play the constants of a task on the worlds that are there to choose on, keep which is the best, and make its rows.
 
         Raises:
             As `make`.
@@ -68,7 +68,7 @@ class Maker:
             found = scores.choose_constant(task, lambda own, word: self._play(own, word, counted))
         make_folder(constants.file_of(task, folder).parent, "results")
         scores.write(constants.file_of(task, folder), {**found, "command": f"{COMMAND} {V1}/{task}"})
-        return str(found["best"])
+        return self.make(Entry(suite(f"{V1}/{task}"), str(found["best"]), folder))
 
     def _play(self, own: Suite, word: str, each: Callable[[Cell], None]) -> running.Played:
         edition, one = own.load(), contending.contender(word, own)
@@ -85,6 +85,15 @@ def estimate_seconds(one: Replay) -> float:
     return one.cpu_seconds / one.simulated_s * simulated_s
 
 
+def _estimate_constants(task: str, worlds: int, stale: Sequence[Replay]) -> float:
+    """The processor's seconds that worlds of a task take, as long each as those of its first rule."""
+    rule = get(task).measures.heuristics[0]
+    each = [
+        estimate_seconds(one) / len(one.entry.suite.load().cells) for one in stale if one.entry.key == (f"{V1}/{task}", rule)
+    ]
+    return worlds * sum(each)
+
+
 def shown_time(seconds: float) -> str:
     """A time in the unit that suits it."""
     if seconds < 90:
@@ -92,13 +101,22 @@ def shown_time(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def tell_plan(stale: Sequence[Replay], jobs: int) -> float:
-    """Say what is to be played and for how long; returns the processor's seconds in all."""
+def tell_plan(stale: Sequence[Replay], jobs: int, unchosen: Sequence[str] = ()) -> float:
+    """Say what is to be played and for how long; returns the processor's seconds in all.
+
+    Args:
+        unchosen: Tasks whose best constant is to be chosen, whose worlds are taken to last as long as those of a rule.
+    """
     total = 0.0
+    for task in unchosen:
+        worlds = len(suite(CHOOSE_ON[task]).load().cells) * len(get(task).measures.constants)
+        seconds = _estimate_constants(task, worlds, stale)
+        total += seconds
+        say(f"{task}: the best constant is chosen, {worlds:,} worlds, {shown_time(seconds)} of a processor")
     for one in stale:
         seconds = estimate_seconds(one)
         total += seconds
         worlds = len(one.entry.suite.load().cells)
-        say(f"{' '.join(one.entry.key)}: {worlds:,} worlds, {shown_time(seconds)} of a processor; {one.reason}")
+        say(f"{' '.join(one.entry.key)}: {worlds:,} worlds, {shown_time(seconds)} of a processor; {one.reason or 'current'}")
     say(f"{len(stale)} to be played: about {shown_time(total / jobs)} on {jobs} cores")
     return total

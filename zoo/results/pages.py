@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 
-from netbuf_gym import pages, rollout, tasks
+from netbuf_gym import pages, plots, rollout, tasks
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.files import write_atomic
 from netbuf_gym.suites import field as suites_of_the_field
@@ -63,20 +63,20 @@ class Pages:
         for one in entries.ranking_suites():
             if unfit := rows.kept(one)[1]:
                 raise ConfigError(f"{unfit[0]}; `netbuf-gym results make {one.name}` plays what does not fit again")
-        written = []
-        for path in self.files():
-            text = path.read_text(encoding="utf-8")
-            new = self.renew(text, path.relative_to(self.root))
-            if path.is_relative_to(self.root / "docs"):
-                new = pages.renew(new)
-            if new != text:
-                write_atomic(path, new)
-                written.append(path)
+        plots.require()
+        new = {path: self._made(path) for path in self.files()}
+        written = [path for path, text in new.items() if text != path.read_text(encoding="utf-8")]
+        for path in written:
+            write_atomic(path, new[path])
         if self.standings:
             folders = self.root / APPENDIX, self.root / "docs" / "figures"
             written += leaderboard_page.write(self.standings, *folders)
         written += [self._write_report(one) for one in suites_of_the_field.SUITES if overview.kept(one).names]
         return written
+
+    def _made(self, path: Path) -> str:
+        text = self.renew(path.read_text(encoding="utf-8"), path.relative_to(self.root))
+        return pages.renew(text) if path.is_relative_to(self.root / "docs") else text
 
     def files(self) -> Iterator[Path]:
         """Markdown of the repository's front, of the zoo with its cards, and of the documentation."""
@@ -157,7 +157,8 @@ def _card(standing: list[scoring.Standing], agent: str) -> str:
     place, one = next((place, one) for place, one in enumerate(standing, 1) if one.name == agent)
     rule, constant = (leaderboard.signed(over) for over in (one.over_heuristic, one.over_constant))
     over = f"{rule} over the best rule, {constant} over the best constant"
-    said = f"Number {place} of {len(standing)}, score {one.middle}; {over}."
+    stale = f" {leaderboard.STALE}" if leaderboard.is_stale(one) else ""
+    said = f"Number {place} of {len(standing)}{stale}, score {one.middle}; {over}."
     return f"{said} Mean scores by family, the best in bold:\n\n{leaderboard.families(standing, agent)}"
 
 
@@ -174,9 +175,9 @@ def _gate() -> str:
     """Scores by family on the gate, of the sender and who is shown beside it."""
     gate, own = suite("gate"), scores.ranked_by(paths.TASK)
     edition, found = gate.load(), rows.kept(own)[0]
-    shown = [name for name in (*GATE, *found) if name in found and (name in GATE or name.startswith(rollout.CONSTANT))]
+    constants = [name for name in found if name.startswith(rollout.CONSTANT)]
+    shown = [name for name in (*GATE, *constants) if name in found]
     summaries = {name: {"families": report.summary(found[name].played(edition), gate, edition.families)} for name in shown}
     command = f"netbuf-gym suite gate controller=[{','.join(shown)}]"
     data = {"suite": gate.name, "version": edition.version, "command": command, "controllers": summaries}
     return report.by_family(data, gate)
-
