@@ -2,6 +2,7 @@
 
 import dataclasses
 import gzip
+import re
 import shutil
 import subprocess
 import sys
@@ -57,6 +58,16 @@ def test_damaged_rows_are_named(tmp_path, damage, said):
     path.write_bytes(b"no gzip")
     with pytest.raises(ReferenceDataError, match="is no table of a study"):
         kept.read(tmp_path, "ppcc", "simulated")
+
+
+def test_marked_rows_say_so_in_their_section(tmp_path, monkeypatch):
+    path = kept.write(tmp_path, "ppcc", "simulated", HEADER, "scheme,seed\na,1\n")
+    before = path.read_bytes()
+    kept.mark(tmp_path, "ppcc", "simulated", "differs in 1 of 2 runs")
+    monkeypatch.setitem(pages.STUDIES, "ppcc", ({"simulated": lambda rows: "| a |"}, lambda found: ""))
+    assert pages.make_sections(tmp_path) == {"ppcc simulated": "| a |\n\n*Stale: differs in 1 of 2 runs.*"}
+    kept.mark(tmp_path, "ppcc", "simulated", "")
+    assert path.read_bytes() == before and pages.make_sections(tmp_path) == {"ppcc simulated": "| a |"}
 
 
 def test_no_section_follows_from_means(tmp_path):
@@ -123,6 +134,11 @@ def test_rows_are_current_as_long_as_their_runs_come_out_alike(tmp_path):
     changed = [{**row, measure: str(1.5 * float(row[measure]))} for row in found.records]
     said = replay.why_stale(PPCC, settings, dataclasses.replace(found, records=changed))
     assert said.startswith("differs in ") and f": {measure} " in said
+    few = [new if new["scheme"] == "newreno" else row for row, new in zip(found.records, changed, strict=True)]
+    said = replay.why_stale(PPCC, settings, dataclasses.replace(found, records=few))
+    assert re.match(rf"differs in (\d+) of \1 runs .* newreno", said) and ";" not in said
+    nobody = [{**row, "scheme": "nobody"} for row in found.records]
+    assert replay.why_stale(PPCC, settings, dataclasses.replace(found, records=nobody)).startswith("has no row of the runs")
 
 
 def test_the_row_of_a_claim_is_that_of_the_rival_furthest_from_it():
