@@ -136,7 +136,7 @@ def test_rows_are_current_as_long_as_their_runs_come_out_alike(tmp_path):
     assert said.startswith("differs in ") and f": {measure} " in said
     few = [new if new["scheme"] == "newreno" else row for row, new in zip(found.records, changed, strict=True)]
     said = replay.why_stale(PPCC, settings, dataclasses.replace(found, records=few))
-    assert re.match(rf"differs in (\d+) of \1 runs .* newreno", said) and ";" not in said
+    assert re.match(r"differs in (\d+) of \1 runs .* newreno", said) and ";" not in said
     nobody = [{**row, "scheme": "nobody"} for row in found.records]
     assert replay.why_stale(PPCC, settings, dataclasses.replace(found, records=nobody)).startswith("has no row of the runs")
 
