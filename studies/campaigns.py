@@ -305,6 +305,7 @@ CAMPAIGNS: tuple[StudyCampaign, ...] = (
             main=families.main,
             words=(section.replace(" ", "_"),),
             cores="threads",
+            sample=families.why_stale,
             minutes=minutes,
             agents=(*QUEUES, "queue_threshold/ppo-10ms"),
         )

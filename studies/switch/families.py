@@ -20,6 +20,7 @@ An interrupted command goes on when it is given again. The rows go to results/st
 from __future__ import annotations
 
 import os
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -36,7 +37,7 @@ from netbuf_gym.progress import say
 from netbuf_gym.rollout import evaluate
 from netbuf_gym.scenarios.switches import DROPS
 from netbuf_gym.tasks.queue_threshold import BriefPulse, BufferScheme, Limits, Pulse, PulseBurst, QueueThreshold
-from studies.common import kept
+from studies.common import kept, replay
 from studies.common.agents import digest_of
 from studies.switch import tables
 from studies.switch.sections import FAMILIES as EACH
@@ -47,6 +48,8 @@ from studies.switch.tables import AGENTS, CONSTANT, CONTENDERS, FAIR, FAST, NAIV
 NAME = "switch"
 CHECKOUT = Path(__file__).resolve().parents[2]
 FIRST_SEED = 2_000_000
+SAMPLED = 60
+"""Contenders of a family and drop place that are played again, or hardly fewer."""
 NO_AQM = {"target_ms": 10_000.0, "interval_ms": 100_000.0}
 
 
@@ -123,6 +126,22 @@ def keep(
         kept.mark_drawn(root, NAME, section)
     kept.path_of(begun, NAME, section).unlink(missing_ok=True)
     return path
+
+
+def why_stale(found: kept.Kept) -> str:
+    """Reason why a section's rows are stale: a contender's first worlds of some families come out otherwise; "": none do."""
+    agents = {who: agent_of("agent", f"{QueueThreshold.name}/{name}") for who, name in ((SLOW, "ppo"), (FAST, "ppo-10ms"))}
+    differing: dict[str, dict[str, tuple[float, str]]] = defaultdict(dict)
+    played, measures = Counter[str](), ("slowdowns", "goodputs")
+    rows = list(tables.read(found).items())
+    for (drop, family, who), measured in rows[:: 1 + len(rows) // SAMPLED]:
+        spec = {**FAMILIES[family], "drop": drop, "duration_s": float(found.header["duration_s"])}
+        again = _measure(who, agents, drop, family, spec, 1, 1)
+        was, now = ({name: str(getattr(one, name)[0]) for name in measures} for one in (measured, again))
+        played[who] += 1
+        if difference := replay.largest_difference(was, now, measures):
+            differing[who][f"{drop} {family} {who}"] = difference
+    return "; ".join(said for who in played if (said := replay.describe(differing[who], played[who])))
 
 
 def _begun(root: Path, section: str, header: dict[str, Any]) -> tables.Found:
