@@ -13,7 +13,7 @@ from typing import Any
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.executors import LOCAL
 from netbuf_gym.plots import require
-from netbuf_gym.progress import ProgressBar
+from netbuf_gym.progress import ProgressBar, say
 from netbuf_gym.zoo import contending
 from studies.auter import trained, tune_constant
 from studies.catalogue import EXPERIMENTS
@@ -167,6 +167,8 @@ class ModuleCampaign(StudyCampaign):
         return " ".join([f"python -m studies.{self.module}", *self.words])
 
     def run(self, *, jobs: int | None = None, executor: str = LOCAL.name, traces: str | None = None) -> Path:
+        if executor != LOCAL.name:
+            say(f"{self.name}: runs here and not by {executor}: it is one program")
         words = [self._traces(traces) if word == "DIR" else word for word in self.words]
         cores = [f"{self.cores}={jobs or len(os.sched_getaffinity(0))}"] if self.cores else []
         self.main([*words, *cores])
