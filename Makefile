@@ -72,9 +72,6 @@ release-check: $(VENV)/.test $(VENV)/.docs native
 lint: $(VENV)/.test native
 	$(BIN)/ruff check .
 	$(BIN)/codespell
-	rm -rf build/typed && mkdir -p build/typed/netbuf_gym
-	ln -s $(CURDIR)/netbuf_gym/* $(CURDIR)/zoo $(CURDIR)/conf build/typed/netbuf_gym/
-	ln -s $(CURDIR)/studies build/typed/
 	$(BIN)/python -m mypy
 
 # The documentation's site, build/site: the package is imported, for the docstrings that it makes of itself.

@@ -1,8 +1,7 @@
 """Native build, package list, links; the other metadata and the dependencies are in setup.cfg.
 
-`zoo/` and `conf/` stand at the top of the tree and are installed as `netbuf_gym.zoo` and
-`netbuf_gym.conf` (`package_dir` in setup.cfg maps them), so the list of packages is computed here;
-kept results of suites, `results/suites`, are installed as their data. README.md links to files
+The data at the top of the tree, `zoo/`, `conf/` and `results/suites/`, is installed below `netbuf_gym/data`
+(`package_dir` in setup.cfg maps it; `netbuf_gym.utils.data` finds it). README.md links to files
 beside it; an index shows it elsewhere, so what is uploaded links to the repository (`url` in setup.cfg, its one place). So do
 the site's pages that link to files outside of `docs/`, by the same function (`website/hooks.py`).
 """
@@ -28,11 +27,6 @@ LINKS = (
 """A picture and a link (which may hold a picture) in a line, the target of a reference, an attribute of HTML."""
 CODE = re.compile(r"^```.*?^```|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 """What is no link, however it looks; it may be the text of one."""
-
-
-def mapped(name: str) -> list[str]:
-    """The package `netbuf_gym.<name>` that lives in the top-level folder `name`, with its subpackages."""
-    return [f"netbuf_gym.{name}"] + [f"netbuf_gym.{name}.{sub}" for sub in find_packages(name)]
 
 
 def relinked(text: str, to: Callable[[str, bool], str]) -> str:
@@ -65,9 +59,7 @@ if __name__ == "__main__":
         cmake_source_dir=".",
         packages=[
             *find_packages(include=["netbuf_gym", "netbuf_gym.*"]),
-            *mapped("zoo"),
-            "netbuf_gym.suites.results",
-            *mapped("conf"),
+            *re.findall(r"netbuf_gym\.data\.\S+", CONFIG["options"]["package_dir"]),
         ],
         long_description=absolute((HERE / "README.md").read_text(encoding="utf-8")),
         project_urls={

@@ -25,8 +25,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.files import write_json
-from netbuf_gym.nearest import did_you_mean
+from netbuf_gym.utils.files import write_json
+from netbuf_gym.utils.suggestions import did_you_mean
 from netbuf_gym.version import __version__
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -24,7 +24,7 @@ from netbuf_gym.plants.linux import machine, system
 from netbuf_gym.plants.linux.host_meter import HostMeter
 from netbuf_gym.plants.linux.netlink import Routing
 from netbuf_gym.scenarios.native import world_config
-from netbuf_gym.tasks.host_buffers.worlds import host_world
+from netbuf_gym.tasks.host_buffers.random_paths import host_world
 from netbuf_gym.zoo import library
 
 from measure import Row, parser, repeat, report

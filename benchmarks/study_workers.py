@@ -43,7 +43,7 @@ def children(process: int) -> list[int]:
 
 def study(folder: str, workers: int, trials: int, steps: int) -> dict[str, float]:
     """Seconds of a study: `wall`, and `alone`, without those in which the process that mattered waited for a core."""
-    from netbuf_gym.zoo.config import load
+    from netbuf_gym.training.config import load
 
     searched = load("tune", ["env=congestion_window", "algo=ppo"]).search
     words = [f"search.{name}=null" for name in searched if name not in COSTLESS]

@@ -25,10 +25,10 @@ COMMAND = "python benchmarks/training.py"
 WORLDS, ROLLOUT_STEPS, CORES, UPDATES = 1024, 32, 2, 12
 
 
-# class in netbuf_gym.zoo, policy, arguments of the policy
+# class in netbuf_gym.training, policy, arguments of the policy
 LEARNERS: dict[str, tuple[str, str, dict[str, object]]] = {
-    "PPO": ("ppo:BatchPPO", "MlpPolicy", {}),
-    "PPO-LSTM": ("ppo_lstm:BatchRecurrentPPO", "MlpLstmPolicy", {"lstm_hidden_size": 64}),
+    "PPO": ("algorithms.ppo:BatchPPO", "MlpPolicy", {}),
+    "PPO-LSTM": ("algorithms.ppo_lstm:BatchRecurrentPPO", "MlpLstmPolicy", {"lstm_hidden_size": 64}),
 }
 
 
@@ -36,7 +36,7 @@ def train(learner: str, scenario: str) -> dict[str, float]:
     """Trains in this process: environment steps a second of wall clock and of processor time, the environment's share."""
     cores = sorted(os.sched_getaffinity(0))[-CORES:]
     os.sched_setaffinity(0, cores)
-    import netbuf_gym.zoo  # noqa: F401  # isort: skip  first: it tells OpenMP, before torch is loaded, not to spin
+    import netbuf_gym.training  # noqa: F401  # isort: skip  first: it tells OpenMP, before torch is loaded, not to spin
     import gymnasium as gym
     import torch
     from stable_baselines3.common.logger import Logger
@@ -47,7 +47,7 @@ def train(learner: str, scenario: str) -> dict[str, float]:
     env = gym.make_vec("netbuf/CongestionWindow-v0", num_envs=WORLDS, scenario=scenario, threads=len(cores))
     place, policy, policy_kwargs = LEARNERS[learner]
     module, _, name = place.partition(":")
-    model = getattr(importlib.import_module(f"netbuf_gym.zoo.{module}"), name)(
+    model = getattr(importlib.import_module(f"netbuf_gym.training.{module}"), name)(
         policy,
         VectorEnvAdapter(env),
         n_steps=ROLLOUT_STEPS,

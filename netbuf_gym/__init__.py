@@ -11,33 +11,37 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from netbuf_gym import baselines, contenders, errors, extensions, plants, rewards, rollout, scenarios, tasks, traces, wrappers
-from netbuf_gym.registration import register_environments
-from netbuf_gym.results import FlowResult, LinkResult, Result
+from netbuf_gym import controllers, errors, plants, rewards, scenarios, tasks, traces, wrappers
+from netbuf_gym.envs.registration import register_environments
+from netbuf_gym.evaluation import baselines, rollout
 from netbuf_gym.simulation import simulate
+from netbuf_gym.simulation.results import FlowResult, LinkResult, Result
+from netbuf_gym.utils import extensions, moved
 from netbuf_gym.version import __version__
 
 if TYPE_CHECKING:
     import netbuf_gym.zoo as zoo
-    from netbuf_gym import multiagent as multiagent
-    from netbuf_gym import stats as stats
-    from netbuf_gym import vector as vector
+    from netbuf_gym.utils import statistics as stats
 
-LATE = ("multiagent", "stats", "vector", "zoo")
-"""Modules that need an extra, or take long to load."""
+LATE = {"stats": "utils.statistics", "zoo": "zoo"}
+"""Modules that take long to load, by the names that the package offers them under."""
 
+moved.install()
 register_environments()
 
 
 def __getattr__(name: str) -> Any:
-    """The modules of `LATE`, loaded when they are first asked for."""
+    """Load a module of `LATE`, or of a former name, when it is first asked for."""
     if name in LATE:
-        return importlib.import_module(f"netbuf_gym.{name}")
+        return importlib.import_module(f"netbuf_gym.{LATE[name]}")
+    if (present := moved.find_present_name(f"netbuf_gym.{name}")) is not None:
+        moved.warn(f"netbuf_gym.{name}", present)
+        return importlib.import_module(present)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    """The modules of `LATE` too, loaded or not."""
+    """List the modules of `LATE` too, loaded or not."""
     return sorted({*globals(), *__all__, *LATE})
 
 
@@ -49,13 +53,14 @@ __all__ = [
     "Result",
     "__version__",
     "baselines",
-    "contenders",
+    "controllers",
     "errors",
     "plants",
     "rewards",
     "rollout",
     "scenarios",
     "simulate",
+    "stats",
     "tasks",
     "traces",
     "wrappers",

@@ -6,7 +6,7 @@ import sys
 def main() -> int:
     """Runs the command line; an interruption while its modules are read is a line too."""
     try:
-        from netbuf_gym.cli import main as run
+        from netbuf_gym.cli.program import main as run
     except KeyboardInterrupt:
         print("netbuf-gym: error: interrupted", file=sys.stderr)
         return 130

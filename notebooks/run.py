@@ -24,8 +24,8 @@ except ImportError as error:
     sys.exit(f"{error}; pip install 'netbuf-gym[notebooks]'")
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.files import write_atomic
-from netbuf_gym.nearest import did_you_mean
+from netbuf_gym.utils.files import write_atomic
+from netbuf_gym.utils.suggestions import did_you_mean
 
 FAILED = (CellExecutionError, CellTimeoutError, CellControlSignal, DeadKernelError, nbformat.reader.NotJSONError)
 """What a notebook can fail by; the others go on."""

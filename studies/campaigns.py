@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.executors import LOCAL
-from netbuf_gym.plots import require
-from netbuf_gym.progress import ProgressBar, say
-from netbuf_gym.zoo import contending
+from netbuf_gym.utils.executors import LOCAL
+from netbuf_gym.utils.plots import require
+from netbuf_gym.utils.progress import ProgressBar, say
+from netbuf_gym.zoo import resolve
 from studies.auter import trained, tune_constant
 from studies.catalogue import EXPERIMENTS
 from studies.common import kept
@@ -93,7 +93,7 @@ class StudyCampaign(ABC):
         if header.get("rows") == kept.MEANS:
             return MEANS_ALONE
         played = set(header.get("agents", {}).values())
-        others = [name for name in self.agents if played and contending.digest_of(name) not in played]
+        others = [name for name in self.agents if played and resolve.digest_of(name) not in played]
         if others:
             return f"played by another model than {', '.join(others)}"
         found = None if self.needs else kept.read(CHECKOUT, self.study, self.section)
@@ -199,7 +199,7 @@ class SeedCampaign(StudyCampaign):
     def run(self, *, jobs: int | None = None, executor: str = LOCAL.name, traces: str | None = None) -> Path:
         models = {path.parent.name[4:]: path for path in sorted((CHECKOUT / self.models).glob("seed*/model.zip"))}
         if not models:
-            valid = "the runs of python -m netbuf_gym.zoo.campaign experiment=sender"
+            valid = "the runs of python -m netbuf_gym.training.campaign experiment=sender"
             raise ConfigError(f"{self.models} holds no seed*/model.zip; valid: {valid}")
         folder = CHECKOUT / kept.DRAWN / self.study / self.section
         parts = {one.section: one for one in CAMPAIGNS if isinstance(one, ExperimentCampaign) and one.study == self.study}

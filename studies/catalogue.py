@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from netbuf_gym.arguments import choice
+from netbuf_gym.utils.arguments import choice
 from studies.auter.experiment import AUTER
 from studies.common.experiment import Experiment
 from studies.common.settings import OWN, kinds

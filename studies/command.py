@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from netbuf_gym.plots import require
-from netbuf_gym.progress import ProgressBar
+from netbuf_gym.utils.plots import require
+from netbuf_gym.utils.progress import ProgressBar
 from studies.catalogue import EXPERIMENTS, experiment
 from studies.common.campaign import Campaign
 
@@ -68,6 +68,6 @@ def run(name: str, words: Sequence[str], show: bool = False) -> int:
 
 def run_as_program(name: str) -> NoReturn:
     """Leaves the interpreter with what `netbuf-gym reproduce NAME` returns for the words of the program's command line."""
-    from netbuf_gym.cli import main
+    from netbuf_gym.cli.program import main
 
     sys.exit(main(["reproduce", name, f"--studies={CHECKOUT}", *sys.argv[1:]]))

@@ -66,7 +66,7 @@ def uncommented(line: str) -> str:
 
 def blocks(page: str, text: str) -> Iterator[Block]:
     """The blocks of a page in their order."""
-    from netbuf_gym import page_blocks  # not where a page's blocks run, which are to import what they need
+    from netbuf_gym.pages import blocks as page_blocks  # not where a page's blocks run, which are to import what they need
 
     for block in page_blocks.blocks(text):
         yield Block(page, block.line, block.file, block.language, block.text)
@@ -87,24 +87,24 @@ class Checked(BaseException):
 
 
 BEGINNINGS = {
-    "simulate": "netbuf_gym.commands.simulate.run",
-    "validate": "netbuf_gym.commands.validate.run",
-    "trace": "netbuf_gym.commands.trace.run",
-    "live": "netbuf_gym.commands.live.run",
+    "simulate": "netbuf_gym.cli.simulate.run",
+    "validate": "netbuf_gym.cli.validate.run",
+    "trace": "netbuf_gym.cli.trace.run",
+    "live": "netbuf_gym.cli.live.run",
     "reproduce": "studies.command.Campaign",
-    "suite": "netbuf_gym.zoo.playing.Playing.play",
-    "leaderboard": "netbuf_gym.zoo.submission.prepare",
-    "netbuf_gym.zoo.campaign": "netbuf_gym.zoo.campaign.trained_models",
+    "suite": "netbuf_gym.zoo.suite_runs.Playing.play",
+    "leaderboard": "netbuf_gym.leaderboard.submission.prepare",
+    "netbuf_gym.training.campaign": "netbuf_gym.training.campaign.trained_models",
 }
 """Where commands begin their work, once they have refused what they cannot do; of jobs see `needed`."""
 
 
 def needed(name: str, module: str) -> types.ModuleType:
     """What a job asks for, that of its work doing nothing."""
-    from netbuf_gym.commands import jobs
+    from netbuf_gym.cli import jobs
 
     if module not in jobs.JOBS:
-        return importlib.import_module(f"netbuf_gym.zoo.{module}")
+        return importlib.import_module(f"netbuf_gym.training.{module}")
     idle = types.ModuleType(module)
     idle.main, idle.outcome = lambda words, source: 0, lambda folder: ("", "-")  # type: ignore[attr-defined]
     return idle
@@ -112,11 +112,11 @@ def needed(name: str, module: str) -> types.ModuleType:
 
 def status_of(words: list[str]) -> int:
     """The exit status of a command of the package's, which is run in this process."""
-    from netbuf_gym import cli
+    from netbuf_gym.cli import program
     from netbuf_gym.errors import NetbufError
 
     if words[0] == "netbuf-gym":
-        return cli.main(words[1:])
+        return program.main(words[1:])
     try:
         return importlib.import_module(words[2]).main(words[3:])
     except NetbufError as error:
@@ -131,8 +131,8 @@ def checked(words: list[str]) -> int:
         if name in BEGINNINGS:
             patches.enter_context(mock.patch(BEGINNINGS[name], side_effect=Checked))
         else:  # a job
-            patches.enter_context(mock.patch("netbuf_gym.commands.jobs.needed", needed))
-            patches.enter_context(mock.patch("netbuf_gym.zoo.launching.launch", launched))
+            patches.enter_context(mock.patch("netbuf_gym.cli.jobs.needed", needed))
+            patches.enter_context(mock.patch("netbuf_gym.training.launching.launch", launched))
         try:
             return status_of(words)
         except Checked:
@@ -167,7 +167,7 @@ def say(text: str) -> None:
 
 def main() -> int:
     """Takes the steps of a file; returns the exit status."""
-    from netbuf_gym import checkout
+    from netbuf_gym.utils import checkout
 
     checkout.import_studies(checkout.require_checkout())  # pages are run in another folder
     steps, failed = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")), []

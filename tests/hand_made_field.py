@@ -1,7 +1,7 @@
 """Rows of suites of the field, made by hand."""
 
-from netbuf_gym.suites import SUITES
-from netbuf_gym.suites.field.suite import FieldCell, Results
+from netbuf_gym.evaluation.suites import SUITES
+from netbuf_gym.evaluation.suites.field.suite import FieldCell, Results
 
 
 def cell(suite, name):

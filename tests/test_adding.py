@@ -2,7 +2,7 @@
 
 import math
 
-from netbuf_gym.adding import added
+from netbuf_gym.utils.sums import added
 
 
 def test_each_step_is_rounded():

@@ -1,7 +1,7 @@
-"""Where things stand: sizes of files, lines and classes, no import circle, imports one way by layer, differences in one place.
+"""The layers of the package: imports one way, no circle; and the owners of differences between kinds and stacks.
 
 Imports count wherever they stand: at the top of a module, in a function, and for type checking only (a circle of types is
-one too). `zoo/` and `conf/` count as `netbuf_gym.zoo` and `netbuf_gym.conf`, as they are installed.
+one too).
 """
 
 import ast
@@ -14,39 +14,34 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-MAX_PUBLIC = 40
-MAX_COLUMNS = 120  # of C and C++; of Python, Ruff's
-
-PACKAGES = {"netbuf_gym": "netbuf_gym", "netbuf_gym.zoo": "zoo", "netbuf_gym.conf": "conf"}
 
 LAYERS = (
-    ("version", "errors", "adding", "described", "exclusive", "extensions", "nearest", "overrides", "arguments", "checks",
-     "files", "checkout", "progress", "stats", "tables", "sections", "plots", "executors", "isolated", "scripts"),
+    ("errors", "version"),
+    ("utils",),
     ("traces",),
     ("scenarios",),
-    ("results", "result_parts", "result_plots", "result_tables", "flow_results", "traffic_results", "udp_results",
-     "video_results"),
-    ("plants", "running", "simulation", "worlds"),
-    ("contenders",),  # the protocol; tasks bring their own
-    ("rewards", "tasks"),
-    ("engine", "rendering", "registration", "page_blocks"),
-    ("wrappers",),
-    ("env", "vector", "multiagent"),
-    ("rollout", "baselines"),
-    ("integrations", "validate", "suites", "pages"),
-    ("conf", "zoo"),
-    ("live",),  # plays trained agents too
-    ("commands",),
+    ("plants",),
+    ("simulation",),
+    ("controllers",),  # the protocol; tasks bring their own
+    ("rewards",),
+    ("tasks",),
+    ("envs", "wrappers"),
+    ("evaluation",),
+    ("integrations", "validation"),
+    ("training", "zoo", "leaderboard"),
+    ("pages",),
+    ("host",),  # plays trained agents too
     ("cli",),
-    ("__main__", "completion"),
+    ("__main__",),
 )
 """Lowest first. A module imports its own layer and lower ones. The package's own page (`netbuf_gym/__init__.py`) offers what
 users need and is imported by none of them."""
 
 LEARNERS = ("torch", "hydra", "omegaconf", "optuna", "wandb", "stable_baselines3", "sb3_contrib", "tensorboard", "matplotlib")
-"""What is only there with the extras, so that nothing below zoo imports it at import."""
+"""Libraries that are only there with the extras; no layer below training imports them at import."""
 CORE = "netbuf_gym._core"  # built, and below everything
-APART = ("netbuf_gym.zoo", "netbuf_gym.conf", "netbuf_gym.integrations.")  # bridges to learners, imported by those who have one
+APART = tuple(f"netbuf_gym.{name}." for name in ("integrations", "training", "zoo", "leaderboard", "pages"))
+"""Packages for those who have a learner."""
 
 
 def files(*endings):
@@ -60,192 +55,13 @@ def files(*endings):
     return sorted({name for name in names if name.endswith(endings) and (ROOT / name).is_file()})
 
 
-# ---- lines
-
-
-def cpp_lines():
-    """(file, number, line) of all C and C++: sources, and the blocks of pages."""
-    for name in files(".c", ".cc", ".h", ".md"):
-        inside = not name.endswith(".md")
-        for number, line in enumerate((ROOT / name).read_text().splitlines(), 1):
-            if name.endswith(".md") and line.lstrip().startswith("```"):
-                inside = line.strip() in ("```c", "```cpp")
-            elif inside:
-                yield name, number, line
-
-
-def test_no_line_of_cpp_is_long():
-    lines = list(cpp_lines())
-    assert {name.rpartition(".")[2] for name, _, _ in lines} == {"c", "cc", "h", "md"}
-    assert [f"{name}:{number}: {len(line)} columns" for name, number, line in lines if len(line) > MAX_COLUMNS] == []
-
-
-def python_members(tree):
-    """Public names of each class: attributes and methods of its body, and what `__init__` puts into `self`."""
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.ClassDef):
-            continue
-        names = set()
-        for part in node.body:
-            if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                names.add(part.name)
-            targets = part.targets if isinstance(part, ast.Assign) else [part.target] if isinstance(part, ast.AnnAssign) else []
-            for target in targets:
-                names |= {one.id for one in ast.walk(target) if isinstance(one, ast.Name)}
-            if isinstance(part, ast.FunctionDef) and part.name == "__init__":
-                own = part.args.args[0].arg
-                for one in ast.walk(part):
-                    stored = isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store)
-                    if stored and isinstance(one.value, ast.Name) and one.value.id == own:
-                        names.add(one.attr)
-        yield node.name, {name for name in names if not name.startswith("_")}
-
-
-CPP_SKIP = re.compile(
-    r"""//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:[^"\\\n]|\\.)*"|(?<!\d)'(?:[^'\\\n]|\\.)'|^[ \t]*\#(?:[^\n\\]|\\.|\\\n)*""",
-    re.S | re.M,
-)
-CPP_TOKEN = re.compile(r"[A-Za-z_]\w*|::|->|<=>|&&|[-+*/%&|^<>=!]=|[^\s\w]|\d[\w.']*")
-CPP_CLASS = re.compile(r"(?:class|struct|union)$")
-
-
-def cpp_members(source):
-    """Public members of each class and struct: functions by name (overloads are one), fields, nested types, no constructors."""
-    tokens = CPP_TOKEN.findall(CPP_SKIP.sub(" ", source))
-    stack = []  # of open braces: [class name or None, public now, members, the statement so far]
-    statement = []
-    for i, token in enumerate(tokens):
-        if token == "{":
-            head = _without_templates(statement)
-            kind = next((word for word in head if CPP_CLASS.match(word)), None)
-            if kind and "(" not in head and "=" not in head and "enum" not in head:
-                if stack:
-                    _member(stack[-1], head)
-                name = next((word for word in head[head.index(kind) + 1 :] if re.match(r"[A-Za-z_]", word)), "(unnamed)")
-                stack.append([name, kind != "class", set(), []])
-            else:
-                stack.append([None, False, set(), statement])
-            statement = []
-        elif token == "}":
-            name, _, members, held = stack.pop()
-            if name is not None:
-                yield name, members
-                statement = ["}"]
-            else:  # a body ends its member; a list of values or an enumeration goes on to its `;`
-                statement = held
-                if i + 1 < len(tokens) and tokens[i + 1] not in (";", ",", "=", ")", "{"):
-                    if stack:
-                        _member(stack[-1], statement)
-                    statement = []
-        elif token == ";":
-            if stack:
-                _member(stack[-1], statement)
-            statement = []
-        elif token == ":" and statement and statement[-1] in ("public", "private", "protected"):
-            if stack and stack[-1][0] is not None:
-                stack[-1][1] = statement[-1] == "public"
-            statement = []
-        else:
-            statement.append(token)
-
-
-def _without_templates(words):
-    """The words without template parameter lists in front."""
-    while words[:1] == ["template"]:
-        depth, end = 0, 1
-        while end < len(words):
-            depth += (words[end] == "<") - (words[end] == ">")
-            end += 1
-            if depth == 0:
-                break
-        words = words[end:]
-    return words
-
-
-def _member(scope, statement):
-    """Adds the names that a statement declares to an open class."""
-    name, public, members, _ = scope
-    words = _without_templates(statement)
-    if name is None or not public or not words or words[0] in ("friend", "using", "static_assert", "}"):
-        return
-    if "enum" in words or CPP_CLASS.match(words[0]):
-        found = [word for word in words if re.match(r"[A-Za-z_]", word) and word not in ("enum", "class", "struct", "union")]
-        members.update(found[:1])
-        return
-    if words[-1].isidentifier() and words.count("(") == words.count(")") and words[-2:-1] == [">"]:
-        members.add(words[-1])  # a field of a templated type
-        return
-    if "(" in words and "=" not in words[: words.index("(")]:
-        before = words[: words.index("(")]
-        at = before.index("operator") if "operator" in before else None
-        declared = "".join(before[at:]) if at is not None else before[-1]
-        if declared != name and not declared.startswith("~") and "~" not in before:
-            members.add(declared)
-        return
-    depth, expecting, last = 0, True, None
-    for word in [*words, ","]:  # `int64_t a = 0, b{1};`
-        if depth == 0 and word in (",", "=", "{", "[", ":"):
-            if expecting and last:
-                members.add(last)
-            expecting = word == ","
-            last = None
-        depth += (word in "<([{") - (word in ">)]}") if len(word) == 1 else 0
-        if re.match(r"[A-Za-z_]", word) and depth == 0:
-            last = word
-
-
-@pytest.mark.slow
-def test_no_class_is_wide():
-    wide = {}
-    for name in files(".py", ".h", ".cc"):
-        source = (ROOT / name).read_text()
-        for owner, members in python_members(ast.parse(source)) if name.endswith(".py") else cpp_members(source):
-            if len(members) > MAX_PUBLIC:
-                wide[f"{name}: {owner}"] = len(members)
-    assert wide == {}
-
-
-def test_members_are_counted():
-    python = ast.parse(
-        "class A:\n x: int = 1\n _y = 2\n def __init__(self):\n  self.a, self._b = 1, 2\n  self.c: int = 3\n"
-        " def run(self): self.d = 1\n class Inner: pass\n"
-    )
-    assert dict(python_members(python))["A"] == {"x", "a", "c", "run", "Inner"}
-    cpp = """
-      template <class T> class A : public B<T> {
-        int hidden_;
-       public:
-        A(); ~A(); A(const A&) = delete;
-        virtual void run(Time until) { while (x) { y(); } }  // int not_me;
-        bool operator()(int a) const;
-        std::map<int, int> table() const { return {}; }
-        Time next = kNever, last{0}, third[3] = {1, 2};
-        enum class Mode : uint8_t { on, off };
-        struct Inner { int a, b; void f(); };
-        std::function<void(int)> hook;
-        using Alias = int;
-        void run();
-       private:
-        void secret();
-      };
-      struct P { uint32_t x = 1; Foo foo() const { return Foo{x}; } };
-      enum class E { one, two };"""
-    found = dict(cpp_members(cpp))
-    assert found["A"] == {"run", "operator", "table", "next", "last", "third", "Mode", "Inner", "hook"}
-    assert found["Inner"] == {"a", "b", "f"} and found["P"] == {"x", "foo"} and set(found) == {"A", "Inner", "P"}
-
-
 # ---- imports
 
 
 def modules():
     """Paths of all modules by name."""
-    found = {}
-    for package, folder in PACKAGES.items():
-        for path in (ROOT / folder).rglob("*.py"):
-            name = ".".join([package, *path.relative_to(ROOT / folder).with_suffix("").parts])
-            found[name.removesuffix(".__init__")] = path
-    return found
+    paths = (ROOT / "netbuf_gym").rglob("*.py")
+    return {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
 
 
 def imports(name, path, known):
@@ -337,7 +153,7 @@ def test_nothing_that_is_installed_imports_studies():
 
 
 @pytest.mark.slow
-def test_nothing_below_zoo_imports_a_learner():
+def test_nothing_below_training_imports_a_learner():
     optional = ("pettingzoo", "matplotlib", *LEARNERS)
     code = (
         "import pkgutil, sys, importlib, netbuf_gym\n"
@@ -373,6 +189,10 @@ OWNED = {
 
 ASKED = ("kind", "stack")
 PYTHONS_OWN = re.compile(r"\b(?:[A-Z]+_)?(?:KEYWORD|POSITIONAL)(?:_[A-Z]+)*\b|^None$|^object$")  # of parameters, columns
+CPP_SKIP = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:[^"\\\n]|\\.)*"|(?<!\d)'(?:[^'\\\n]|\\.)'|^[ \t]*\#(?:[^\n\\]|\\.|\\\n)*""",
+    re.S | re.M,
+)
 CPP_ASKS = re.compile(
     r"\b(?:kind|stack)_?(?:\(\))?\s*[!=]=|[!=]=\s*(?:\w+::)*(?:Stack|Kind)::|\b(?:Stack|Kind)::\w+\s*[!=]="
     r"|switch\s*\([^)]*\b(?:kind|stack)_?(?:\(\))?\)"

@@ -14,7 +14,7 @@ SHORT = {"name": "ppcc/4", "duration_s": 1.0}
 
 def test_after_importing_the_package_its_modules_are_there():
     code = "import netbuf_gym as nb; print(nb.rewards, nb.wrappers.exchange_reward, nb.baselines.names(), nb.scenarios.names())"
-    code += "; print(nb.multiagent.ParallelEnv, nb.stats.interquartile_mean, nb.zoo.names)"
+    code += "; print(nb.stats.interquartile_mean, nb.zoo.names)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "cubic" in done.stdout and "rlbm/default" in done.stdout
     assert {"baselines", "rewards", "scenarios", "wrappers"} <= set(nb.__all__) <= set(dir(nb))
@@ -30,7 +30,7 @@ def test_names_are_those_of_contenders(record):
 
 
 def test_they_play_the_same_worlds():
-    reports = nb.baselines.evaluate(["cubic", nb.contenders.RandomAction()], scenario=SHORT, seeds=[1, 2])
+    reports = nb.baselines.evaluate(["cubic", nb.controllers.RandomAction()], scenario=SHORT, seeds=[1, 2])
     assert list(reports) == ["cubic", "random"]
     assert reports["cubic"] == nb.rollout.evaluate("cubic", "congestion_window", SHORT, [1, 2])
     assert set(nb.baselines.evaluate(scenario=SHORT)) == set(nb.baselines.usual())
@@ -44,7 +44,7 @@ def test_they_play_the_same_worlds():
 class Trained:
     """As `netbuf_gym.zoo.load` gives agents: something that has a contender, and can predict."""
 
-    contender = nb.contenders.ConstantAction(5, name="trained")
+    contender = nb.controllers.ConstantAction(5, name="trained")
 
     def predict(self, observations, state=None, episode_start=None, deterministic=True):
         return [5] * len(observations), state
@@ -60,9 +60,9 @@ def test_trained_agents_play_as_they_are():
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        (type("Learner", (), {"predict": Trained.predict})(), r"contenders\.Model\(model, name=...\)"),
-        (nb.contenders.RandomAction, r"an object of it, RandomAction\(...\)"),
-        (lambda observations: [5] * len(observations), r"contenders\.Callback\(function\)"),
+        (type("Learner", (), {"predict": Trained.predict})(), r"controllers\.Model\(model, name=...\)"),
+        (nb.controllers.RandomAction, r"an object of it, RandomAction\(...\)"),
+        (lambda observations: [5] * len(observations), r"controllers\.Callback\(function\)"),
         (7, r"contender = 7 is none; valid: a name"),
         (type("Odd", (), {"contender": "cubic"})(), "valid: a name"),
     ],

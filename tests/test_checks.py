@@ -3,8 +3,8 @@ import math
 import numpy as np
 import pytest
 
-from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError
+from netbuf_gym.utils import checks
 
 
 @pytest.mark.parametrize("value", [1, 1.0, np.float32(1), np.int64(1)])

@@ -10,8 +10,8 @@ import types
 import pytest
 
 from netbuf_gym import __main__ as program
-from netbuf_gym import cli
-from netbuf_gym.commands import jobs
+from netbuf_gym.cli import jobs
+from netbuf_gym.cli import program as cli
 from netbuf_gym.errors import ConfigError, SimulatorFault
 
 
@@ -86,9 +86,9 @@ def test_faults_and_interruptions_have_a_status_of_their_own(command, monkeypatc
 @pytest.mark.slow
 def test_jobs_are_imported_when_asked_for(command, monkeypatch):
     seen = []
-    module = types.ModuleType("netbuf_gym.zoo.train")
+    module = types.ModuleType("netbuf_gym.training.train")
     module.main = lambda argv, source: seen.append((argv, source.config_dir)) or 7
-    monkeypatch.setitem(sys.modules, "netbuf_gym.zoo.train", module)
+    monkeypatch.setitem(sys.modules, "netbuf_gym.training.train", module)
     assert command("train", "env=congestion_window", "--config-dir", ".", "algo=ppo")[0] == 7
     assert seen == [(["env=congestion_window", "algo=ppo"], ".")]
 
@@ -120,7 +120,7 @@ def test_the_module_is_the_command():
 @pytest.mark.slow
 def test_nothing_below_the_zoo_loads_a_learner():
     code = (
-        "import sys, netbuf_gym, netbuf_gym.cli; from netbuf_gym import simulate, scenarios;"
+        "import sys, netbuf_gym, netbuf_gym.cli.program; from netbuf_gym import simulate, scenarios;"
         "simulate(scenarios.dumbbell(duration_s=1)); heavy = {'torch', 'hydra', 'stable_baselines3', 'matplotlib', 'scipy'};"
         "print(heavy & set(sys.modules))"
     )
@@ -410,10 +410,10 @@ def test_an_interruption_that_python_can_only_ignore_comes_again(command, monkey
 def test_an_interruption_while_modules_are_read_is_a_line(monkeypatch, capsys):
     class Interrupted:
         def find_spec(self, name, *more):
-            if name == "netbuf_gym.cli":
+            if name == "netbuf_gym.cli.program":
                 raise KeyboardInterrupt
 
-    monkeypatch.delitem(sys.modules, "netbuf_gym.cli")
+    monkeypatch.delitem(sys.modules, "netbuf_gym.cli.program")
     monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
     assert program.main() == 130
     assert capsys.readouterr().err == "netbuf-gym: error: interrupted\n"

@@ -6,7 +6,8 @@ import warnings
 
 import pytest
 
-from netbuf_gym import cli, scenarios, traces
+from netbuf_gym import scenarios, traces
+from netbuf_gym.cli import program
 from netbuf_gym.errors import NetbufError
 from netbuf_gym.plants.simulator import Simulator
 from netbuf_gym.traces.generators import parameters_of
@@ -104,7 +105,7 @@ def test_a_result_or_one_line(command, files, capsys):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             try:
-                status = cli.main(argv)
+                status = program.main(argv)
             except ZeroDivisionError:  # a campaign that would run
                 status = 0
         _, err = capsys.readouterr()

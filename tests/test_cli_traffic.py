@@ -3,9 +3,10 @@ import json
 
 import pytest
 
-from netbuf_gym import cli, scenarios
-from netbuf_gym.described import unit_of
+from netbuf_gym import scenarios
+from netbuf_gym.cli import program
 from netbuf_gym.scenarios import FlowList, Scenario
+from netbuf_gym.utils.docstrings import unit_of
 
 
 @pytest.fixture
@@ -13,7 +14,7 @@ def command(capsys):
     """Runs the command line in this process: exit status, standard output, standard error."""
 
     def run(*argv):
-        status = cli.main([str(word) for word in argv])
+        status = program.main([str(word) for word in argv])
         captured = capsys.readouterr()
         return status, captured.out, captured.err
 

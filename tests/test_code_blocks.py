@@ -20,9 +20,9 @@ import pytest
 import yaml
 from release_cases import for_release
 
-from netbuf_gym.cli import parser
-from netbuf_gym.commands.page import commands as commands_table
-from netbuf_gym.pages import fill
+from netbuf_gym.cli.page import commands as commands_table
+from netbuf_gym.cli.program import parser
+from netbuf_gym.pages.code_tables import fill
 
 ROOT = Path(__file__).parents[1]
 PATHS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "zoo/README.md", "notebooks/README.md")]
@@ -50,7 +50,7 @@ TREATED = {
     "netbuf-gym evaluate": (SMALLER, "seeds=1 plots=false"),
     "netbuf-gym record": (SMALLER, "--episodes 1"),
     "netbuf-gym record queue_threshold brief_pulse --scenario": (SMALLER, "--episodes 2"),
-    "python -m netbuf_gym.zoo.cloning": (SMALLER, "epochs=2"),
+    "python -m netbuf_gym.training.algorithms.cloning": (SMALLER, "epochs=2"),
     "netbuf-gym suite gate": (SMALLER, "families=[ppcc] figures=false"),
     "netbuf-gym leaderboard show": (SMALLER, ""),
     "netbuf-gym leaderboard show task=queue_threshold project=": (LEFT_OUT, "asks a server"),
@@ -65,7 +65,7 @@ TREATED = {
     "netbuf-gym train --info": (SMALLER, ""),
     "netbuf-gym train algo=dqn --cfg": (SMALLER, ""),
     "netbuf-gym tune": (CHECKED, "trains for hours; tests/zoo/test_tune.py"),
-    "python -m netbuf_gym.zoo.campaign": (CHECKED, "trains for hours; tests/zoo/test_zoo_campaign.py"),
+    "python -m netbuf_gym.training.campaign": (CHECKED, "trains for hours; tests/zoo/test_zoo_campaign.py"),
     "netbuf-gym reproduce": (CHECKED, "runs for minutes to hours; tests/studies/test_campaign.py"),
     "python -m studies.": (LEFT_OUT, "plays trained agents for minutes to hours"),
     "netbuf-gym suite": (CHECKED, "plays hundreds of worlds; tests/suites/test_field.py"),

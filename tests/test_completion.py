@@ -13,11 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from netbuf_gym import cli, scenarios, tasks
-from netbuf_gym.commands import completion
-from netbuf_gym.commands.completion import script
-from netbuf_gym.completion import answer, table
-from netbuf_gym.zoo import reference
+from netbuf_gym import scenarios, tasks
+from netbuf_gym.cli import completion, program
+from netbuf_gym.cli.completion import answer, script, table
+from netbuf_gym.training import config_reference
 
 ANSWER = answer.__file__
 
@@ -93,17 +92,17 @@ def test_what_is_offered(made, line, some, none):
 
 def test_nothing_that_there_is_lacks(made):
     """Every command, option, group, choice and key; every scenario, contender and reward."""
-    assert offered(made, "").keys() >= {*cli.COMMANDS, *cli.JOBS}
-    top = cli.parser()
-    for name in (*cli.COMMANDS, *cli.JOBS):
-        for action in cli._of(top, name)._actions:
+    assert offered(made, "").keys() >= {*program.COMMANDS, *program.JOBS}
+    top = program.parser()
+    for name in (*program.COMMANDS, *program.JOBS):
+        for action in program._of(top, name)._actions:
             assert offered(made, f"{name} -").keys() >= set(action.option_strings)
     for job in ("train", "evaluate"):
-        for key in reference.keys(job):
+        for key in config_reference.keys(job):
             assert f"{key.name}=" in offered(made, f"{job} {key.name[:-1]}"), key
-        for group in reference.groups(job):
+        for group in config_reference.groups(job):
             found = offered(made, f"{job} {group}=")
-            assert found.keys() >= {f"{group}={choice}" for choice in reference.choices(group)}
+            assert found.keys() >= {f"{group}={choice}" for choice in config_reference.choices(group)}
     assert offered(made, "train scenario=").keys() >= {f"scenario={name}" for name in scenarios.names()}
     for record in tasks.records():
         assert offered(made, "train reward.name=").keys() >= {f"reward.name={name}" for name in record.rewards}
@@ -260,7 +259,7 @@ def test_a_shell_puts_it_in(shell, tmp_path):
 
 def test_the_scripts_are_printed(capsys):
     for shell in START:
-        assert cli.main(["completion", shell]) == 0
+        assert program.main(["completion", shell]) == 0
         assert capsys.readouterr().out == script(shell)
-    assert cli.main(["completion", "csh"]) == 2
+    assert program.main(["completion", "csh"]) == 2
     assert "choose from" in capsys.readouterr().err

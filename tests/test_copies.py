@@ -29,7 +29,7 @@ def monitored():
 
 
 def parallel():
-    return pytest.importorskip("netbuf_gym.multiagent").ParallelEnv(agents=2)
+    return pytest.importorskip("netbuf_gym.envs.parallel_env").ParallelEnv(agents=2)
 
 
 MAKERS = {

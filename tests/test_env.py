@@ -11,7 +11,7 @@ from release_cases import for_release
 from stable_baselines3.common.env_checker import check_env as check_env_sb3
 
 import netbuf_gym
-from netbuf_gym.env import Env
+from netbuf_gym.envs.env import Env
 from netbuf_gym.errors import ConfigError, ScenarioError
 from netbuf_gym.scenarios import Flow, Link, Scenario
 from netbuf_gym.tasks.congestion_window.telemetry import TELEMETRY

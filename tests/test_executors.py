@@ -9,10 +9,10 @@ import types
 
 import pytest
 
-from netbuf_gym import executors
-from netbuf_gym.cli import main
+from netbuf_gym.cli.program import main
 from netbuf_gym.errors import ConfigError, MissingExtraError, WorkerError
-from netbuf_gym.executors import EXECUTORS, LOCAL, executor
+from netbuf_gym.utils import executors
+from netbuf_gym.utils.executors import EXECUTORS, LOCAL, executor
 from studies.common.campaign import Campaign
 from studies.rlbm.experiment import RLBM
 from studies.rlbm.settings import Settings

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from netbuf_gym import page_blocks
+from netbuf_gym.pages import blocks
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "extending.md").read_text()
-BLOCKS = list(page_blocks.blocks(PAGE))
+BLOCKS = list(blocks.blocks(PAGE))
 FILES = {block.file: block for block in BLOCKS if block.file}
 RUN = [block for block in BLOCKS if not block.file and block.language in ("python", "console")]
 BUILD = ROOT / "build" / "native"
@@ -63,8 +63,8 @@ def tree(tmp_path_factory):
         pytest.skip("nothing is built in build/native (make test-cpp)")
     tree = tmp_path_factory.mktemp("extending")
     junk = shutil.ignore_patterns("__pycache__", "_core*.so", "agents")
-    for name, target in (("netbuf_gym", "netbuf_gym"), ("conf", "netbuf_gym/conf"), ("zoo", "netbuf_gym/zoo")):
-        shutil.copytree(ROOT / name, tree / target, ignore=junk)
+    for name in ("netbuf_gym", "conf", "zoo"):
+        shutil.copytree(ROOT / name, tree / name, ignore=junk)
     shutil.copytree(ROOT / "cpp", tree / "cpp")
     before = contents(tree)
     for name, block in FILES.items():
@@ -157,7 +157,7 @@ def test_it_takes_no_more_files_than_it_should():
     assert {str(Path(name).parent) for name in files["A task"]} == {"netbuf_gym/tasks/short_wait"}
     for section in ("A congestion control", "A queue discipline"):
         assert [name.endswith("_test.cc") for name in files[section]] == [False, True]
-    table = page_blocks.files_table(PAGE)
+    table = blocks.files_table(PAGE)
     assert table in PAGE and table.count("\n") == 1 + len(files)
     for section, names in files.items():
         lines = [sum(bool(line.strip()) for line in FILES[name].text.splitlines()) for name in names]
@@ -181,10 +181,10 @@ def test_every_block_of_the_page_is_followed_but_the_first():
 def test_blocks_are_read_with_their_files_and_commands(capsys, tmp_path):
     page = "## One\n\n`a.py`:\n\n```python\nx = 1\n\ny = 2\n```\n\n```console\n$ ls\na.py\n$ true\n```\n"
     page += "## Two\n```sh\nls\n```\n"
-    one, two, three = page_blocks.blocks(page)
+    one, two, three = blocks.blocks(page)
     assert (one.section, one.file, one.language, one.lines) == ("One", "a.py", "python", 2)
     assert two.file == "" and two.commands == [("ls", "a.py\n"), ("true", "")]
     assert three.section == "Two" and three.commands == []
     (tmp_path / "page.md").write_text(page)
-    assert page_blocks.main([str(tmp_path / "page.md")]) == 0
+    assert blocks.main([str(tmp_path / "page.md")]) == 0
     assert "| One  | 1     | 2     | `a.py` 2 " in capsys.readouterr().out

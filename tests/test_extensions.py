@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from netbuf_gym import page_blocks
+from netbuf_gym.pages import blocks
 
 ROOT = Path(__file__).parent.parent
 
 PAGE = (ROOT / "docs" / "extending.md").read_text()
-BLOCKS = list(page_blocks.blocks(PAGE))
+BLOCKS = list(blocks.blocks(PAGE))
 TASK = next(block for block in BLOCKS if block.file == "netbuf_gym/tasks/short_wait/__init__.py")
 ENTRY = re.sub(r"\[project\.entry-points\.(\w+)\]", r"[\1]", next(block.text for block in BLOCKS if block.language == "toml"))
 """As pip writes what the page has into `pyproject.toml`."""
@@ -56,7 +56,7 @@ def test_commands_train_and_judge_it_in_processes_of_their_own(installed, tmp_pa
     training = ["env=short_wait", "total_timesteps=512", "env.num_envs=4", "algo.num_envs=4", "algo.kwargs.n_steps=16"]
     training += ["algo.kwargs.batch_size=32", "tensorboard=false", "progress=false"]
     words = ["seeds=2", "evaluation_seeds=2", "executor=joblib", "jobs=2", "runs=runs", "out=agent"]
-    status, printed = run("-m", "netbuf_gym.zoo.campaign", *training, *words)
+    status, printed = run("-m", "netbuf_gym.training.campaign", *training, *words)
     assert status == 0, printed
     assert (tmp_path / "agent" / "model.zip").is_file() and "ShortWait" in (tmp_path / "agent" / "card.md").read_text()
     status, printed = run("-m", "netbuf_gym", "evaluate", f"model={tmp_path / 'agent' / 'model.zip'}", "seeds=1", "plots=false")

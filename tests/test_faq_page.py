@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from netbuf_gym import page_blocks
-from netbuf_gym.cli import parser
+from netbuf_gym.cli.program import parser
+from netbuf_gym.pages import blocks
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "faq.md").read_text()
-BLOCKS = [block for block in page_blocks.blocks(PAGE) if block.language == "python"]
+BLOCKS = [block for block in blocks.blocks(PAGE) if block.language == "python"]
 
 
 @pytest.mark.slow

@@ -7,9 +7,10 @@ import sys
 import numpy as np
 import pytest
 
-from netbuf_gym import files, scenarios, traces
+from netbuf_gym import scenarios, traces
 from netbuf_gym.errors import ScenarioError, TraceError
-from netbuf_gym.validate.reading import _rows
+from netbuf_gym.utils import files
+from netbuf_gym.validation.reference import _rows
 
 
 def test_write_atomic_replaces_a_file_and_keeps_its_mode(tmp_path):
@@ -74,7 +75,7 @@ def test_a_full_disk_is_reported_with_the_name_of_the_file(tmp_path, monkeypatch
 def test_commands_name_the_file_that_outgrows_its_limit(tmp_path, words):
     program = "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
     program += "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
-    program += "from netbuf_gym.cli import main; sys.exit(main(sys.argv[1:]))"
+    program += "from netbuf_gym.cli.program import main; sys.exit(main(sys.argv[1:]))"
     path = tmp_path / "out"
     done = subprocess.run([sys.executable, "-c", program, *words, str(path)], capture_output=True, text=True)
     assert done.returncode == 2 and done.stdout == ""

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from netbuf_gym import tasks
-from netbuf_gym.env import Env
+from netbuf_gym.envs.env import Env
+from netbuf_gym.envs.vector_env import VectorEnv
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.vector import VectorEnv
 
 SHORT = {"name": "ppcc/4", "duration_s": 1.0}
 BOTH = ["reward_terms", "telemetry"]
@@ -106,7 +106,7 @@ def test_gymnasium_makes_them_and_describes_them_as_json():
 
 def test_rewards_of_ones_own_show_their_terms_to_every_agent():
     pettingzoo = pytest.importorskip("pettingzoo")
-    from netbuf_gym.multiagent import ParallelEnv
+    from netbuf_gym.envs.parallel_env import ParallelEnv
 
     def own(telemetry):
         return {"number": np.arange(telemetry.rows), "acks": telemetry.acks}

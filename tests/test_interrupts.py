@@ -24,7 +24,7 @@ PRELUDE = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the shell that started the tests ignores
 import gymnasium as gym, numpy as np, netbuf_gym as nb
-from netbuf_gym.cli import main
+from netbuf_gym.cli.program import main
 import netbuf_gym.errors
 print("ready", flush=True)
 """

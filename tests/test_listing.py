@@ -11,11 +11,11 @@ from release_cases import for_release
 
 import netbuf_gym as nb
 from netbuf_gym import tasks, traces
-from netbuf_gym.cli import main
-from netbuf_gym.commands.inventory import TOPICS, _plain
-from netbuf_gym.described import arguments_of, headline, range_of, unit_of
+from netbuf_gym.cli.inventory import TOPICS, _plain
+from netbuf_gym.cli.program import main
 from netbuf_gym.scenarios.glossary import GLOSSARY
 from netbuf_gym.traces import generators
+from netbuf_gym.utils.docstrings import arguments_of, headline, range_of, unit_of
 
 
 def listed(capsys, *arguments):
@@ -187,7 +187,7 @@ def test_lists_need_no_learner():
         "        raise ModuleNotFoundError(name, name=name)\n"
         "    return load(name, *rest)\n"
         "builtins.__import__ = without\n"
-        "from netbuf_gym.cli import main\n"
+        "from netbuf_gym.cli.program import main\n"
         "raise SystemExit(main(['list', '--json']))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from pettingzoo.test import parallel_api_test, parallel_seed_test
 
+from netbuf_gym.envs.parallel_env import ParallelEnv, parallel_env
+from netbuf_gym.envs.vector_env import VectorEnv
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.multiagent import ParallelEnv, parallel_env
-from netbuf_gym.vector import VectorEnv
 
 pytestmark = pytest.mark.filterwarnings("error")
 SHORT = {"name": "ppcc/4", "duration_s": 3.0}

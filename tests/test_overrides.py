@@ -6,9 +6,9 @@ import shlex
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
-from netbuf_gym import overrides
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.nearest import did_you_mean, nearest
+from netbuf_gym.utils import overrides
+from netbuf_gym.utils.suggestions import did_you_mean, nearest
 
 PARTS = (
     *("a", "b", "1", "0", "2", "_", ".", "-", "+", "e", "'", '"', "[", "]", "{", "}", ",", ":", " ", "\\", "/", "true", "null"),

@@ -9,11 +9,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from netbuf_gym import page_blocks
+from netbuf_gym.pages import blocks
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "own_control.md").read_text()
-BLOCKS = list(page_blocks.blocks(PAGE))
+BLOCKS = list(blocks.blocks(PAGE))
 
 
 def run(command, folder):

@@ -10,11 +10,11 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env
 
 import netbuf_gym as nb
-from netbuf_gym import rollout, worlds
-from netbuf_gym.env import Env
+from netbuf_gym.envs.env import Env
+from netbuf_gym.envs.vector_env import VectorEnv
 from netbuf_gym.errors import ConfigError, ScenarioError, ScenarioTypeError
-from netbuf_gym.scenarios import Flow, Link, Mixture, RandomDumbbell, Scenario
-from netbuf_gym.vector import VectorEnv
+from netbuf_gym.evaluation import rollout
+from netbuf_gym.scenarios import Flow, Link, Mixture, RandomDumbbell, Scenario, sources
 
 ID = "netbuf/CongestionWindow-v0"
 
@@ -139,7 +139,7 @@ def test_what_a_function_gives_later_is_checked_too():
 
 def test_several_agents():
     pytest.importorskip("pettingzoo")
-    from netbuf_gym.multiagent import ParallelEnv
+    from netbuf_gym.envs.parallel_env import ParallelEnv
 
     for scenario in (two_bottlenecks(), at_random, lambda rng: "ppcc/3"):
         env = ParallelEnv(2, scenario=scenario)
@@ -184,7 +184,7 @@ def test_simulate_takes_them(form):
     again = nb.simulate(result.scenario, seed=3, sample_interval_s=None)
     sent = [[(flow.packets_sent, flow.delivered_bytes) for flow in one.flows] for one in (result, again)]
     assert sent[0] == sent[1] and sent[0][0][1] > 0
-    assert result.scenario == worlds.world_of(FORMS[form], 3)
+    assert result.scenario == sources.world_of(FORMS[form], 3)
 
 
 def test_simulate_takes_names_and_draws_by_the_seed():

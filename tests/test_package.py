@@ -149,14 +149,14 @@ def test_the_sources_are_the_repository(sources):
 
 @pytest.mark.slow
 def test_the_wheel_holds_the_package_and_nothing_else(site):
-    for name in ("py.typed", "conf/train.yaml", "conf/scenario/ppcc/1.yaml", "zoo/README.md"):
+    for name in ("py.typed", "data/conf/train.yaml", "data/conf/scenario/ppcc/1.yaml", "data/zoo/README.md"):
         assert (site / "netbuf_gym" / name).is_file(), name
     results = sorted((ROOT / "results/suites").rglob("*.*"))
     for path in results:
-        assert (site / "netbuf_gym/suites/results" / path.relative_to(ROOT / "results/suites")).is_file(), path
+        assert (site / "netbuf_gym/data/results/suites" / path.relative_to(ROOT / "results/suites")).is_file(), path
     assert len(results) > 300
     agents = {path.relative_to(ROOT / "zoo") for path in (ROOT / "zoo").rglob("*") if path.is_file() and path.suffix != ".pyc"}
-    assert agents <= {path.relative_to(site / "netbuf_gym/zoo") for path in (site / "netbuf_gym/zoo").rglob("*")}
+    assert agents <= {path.relative_to(site / "netbuf_gym/data/zoo") for path in (site / "netbuf_gym/data/zoo").rglob("*")}
     top = {path.name for path in site.iterdir()}
     assert {name for name in top if not name.endswith(".dist-info")} == {"netbuf_gym"}
     kinds = {path.suffix for path in (site / "netbuf_gym").rglob("*") if path.is_file()}
@@ -211,7 +211,7 @@ def test_the_installed_package_works_from_any_folder(site, tmp_path):
     small = ["algo.num_envs=2", "algo.kwargs.n_steps=32", "algo.kwargs.batch_size=64", "tensorboard=false", "progress=false"]
     command("train", "env=congestion_window", "algo=ppo", "total_timesteps=128", *small, f"run_dir={tmp_path / 'run'}")
     assert (tmp_path / "run" / "model.zip").is_file()
-    agent = site / "netbuf_gym/zoo/agents/congestion_window/ppo/model.zip"
+    agent = site / "netbuf_gym/data/zoo/agents/congestion_window/ppo/model.zip"
     words = ["scenario=ppcc/4", "+scenario.kwargs.duration_s=2", "seeds=2", "baselines=[cubic]", "plots=false"]
     assert "| ppo |" in command("evaluate", f"model={agent}", *words, f"run_dir={tmp_path / 'ev'}")
 

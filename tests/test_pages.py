@@ -5,19 +5,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from netbuf_gym import pages, tasks
-from netbuf_gym.env import Env
+from netbuf_gym import tasks
+from netbuf_gym.envs.env import Env
+from netbuf_gym.envs.vector_env import VectorEnv
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.vector import VectorEnv
+from netbuf_gym.pages import code_tables
 
 
 def test_tables_of_pages_are_renewed():
     page = "text\n<!-- table: environments -->\nof before\n<!-- end of table -->\nmore\n"
-    new = pages.renew(page)
+    new = code_tables.renew(page)
     assert new.startswith("text\n") and new.endswith("more\n")
     assert "netbuf/CongestionWindow-v0" in new and "of before" not in new
     with pytest.raises(ConfigError, match="no table 'features x'"):
-        pages.renew(page.replace("environments", "features x"))
+        code_tables.renew(page.replace("environments", "features x"))
 
 
 @pytest.mark.parametrize("record", tasks.records(), ids=lambda record: record.name)

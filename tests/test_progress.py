@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from netbuf_gym import progress
-from netbuf_gym.progress import ProgressBar, duration
+from netbuf_gym.utils import progress
+from netbuf_gym.utils.progress import ProgressBar, duration
 
 
 class Terminal(io.StringIO):
@@ -73,5 +73,5 @@ def test_times_as_people_say_them():
 
 @pytest.mark.slow
 def test_importing_it_loads_no_tqdm():
-    code = "import sys, netbuf_gym.cli, netbuf_gym.progress; print('tqdm' in sys.modules)"
+    code = "import sys, netbuf_gym.cli.program, netbuf_gym.utils.progress; print('tqdm' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"

@@ -6,8 +6,8 @@ import sys
 import gymnasium as gym
 import pytest
 
+from netbuf_gym.envs.registration import environments, register_environments
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.registration import environments, register_environments
 
 pytestmark = pytest.mark.filterwarnings("error")
 

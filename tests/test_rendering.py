@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from release_cases import for_release
 
-from netbuf_gym import rendering, tasks
-from netbuf_gym.rendering import CHART_PANEL, CHART_WIDTH, PANEL, WIDTH, Recorder, frames_per_second, strips
+from netbuf_gym import tasks
+from netbuf_gym.envs import rendering
+from netbuf_gym.envs.rendering import CHART_PANEL, CHART_WIDTH, PANEL, WIDTH, Recorder, frames_per_second, strips
 from netbuf_gym.tasks import Panel
 
 IDS = ["netbuf/CongestionWindow-v0", "netbuf/QueueThreshold-v0", "netbuf/ReceiverWindow-v0", "netbuf/HostBuffers-v0"]

@@ -12,8 +12,8 @@ import pytest
 
 import netbuf_gym as nb
 from netbuf_gym.errors import ConfigError, MissingExtraError
-from netbuf_gym.result_tables import FLOW_SERIES, LINK_SERIES, TABLES
 from netbuf_gym.scenarios import Flow, Link, Scenario
+from netbuf_gym.simulation.results.tables import FLOW_SERIES, LINK_SERIES, TABLES
 from netbuf_gym.traces import DeliveryTrace, RateTrace, capacity_steps
 
 

@@ -8,14 +8,17 @@ import numpy as np
 import pytest
 
 import netbuf_gym as nb
-from netbuf_gym import cli, plants, rollout, tasks
-from netbuf_gym.contenders import Callback, Model
+from netbuf_gym import plants, tasks
+from netbuf_gym.cli import program
+from netbuf_gym.controllers import Callback, Model
+from netbuf_gym.envs.vector_env import VectorEnv
 from netbuf_gym.errors import ConfigError, SimulatorFault
-from netbuf_gym.plants.sim import SimPlant
+from netbuf_gym.evaluation import comparison, rollout
+from netbuf_gym.plants.simulated import SimPlant
 from netbuf_gym.plants.simulator import Simulator
 from netbuf_gym.tasks.congestion_window import CongestionControl, CongestionWindow
-from netbuf_gym.zoo import checkpoint, running
-from netbuf_gym.zoo.saved import SavedAgent
+from netbuf_gym.training.checkpoints import checkpoint
+from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
 
 SHORT = {"name": "ppcc/4", "duration_s": 2.0}
 
@@ -39,9 +42,9 @@ def test_a_strangers_task_is_trained_and_its_agent_evaluated(stranger, tmp_path)
     env = ["env.name=stranger", "env.id=test/Stranger-v0"]
     tiny = ["algo.num_envs=4", "algo.kwargs.n_steps=8", "algo.kwargs.batch_size=16", "total_timesteps=64", "stagger_steps=0"]
     quiet = ["progress=false", "tensorboard=false", f"run_dir={tmp_path / 'run'}"]
-    assert cli.main(["train", *env, *tiny, *quiet, "scenario=ppcc/4", "scenario.kwargs.duration_s=1"]) == 0
+    assert program.main(["train", *env, *tiny, *quiet, "scenario=ppcc/4", "scenario.kwargs.duration_s=1"]) == 0
     command = ["evaluate", f"model={tmp_path / 'run'}", "scenario=ppcc/4", "scenario.kwargs.duration_s=2", "seeds=2"]
-    assert cli.main([*command, "baselines=[cubic,random]", "plots=false", f"run_dir={tmp_path / 'out'}"]) == 0
+    assert program.main([*command, "baselines=[cubic,random]", "plots=false", f"run_dir={tmp_path / 'out'}"]) == 0
     result = json.loads((tmp_path / "out" / "result.json").read_text())
     assert result["task"] == "stranger" and list(result["controllers"]) == ["ppo", "cubic", "random"]
     agent = SavedAgent(checkpoint.read(tmp_path / "run"))
@@ -59,9 +62,9 @@ def test_more_threads_and_more_worlds_give_the_same(name):
     worlds = rollout.draw(name, scenario, [5, 6, 7])
     for contender in record.measures.baselines:
         one, many = (
-            running.run_baselines(name, [contender], worlds, scenario=scenario, threads=threads)[0] for threads in (1, 3)
+            comparison.run_baselines(name, [contender], worlds, scenario=scenario, threads=threads)[0] for threads in (1, 3)
         )
-        alone = running.run_baselines(name, [contender], worlds[:1], scenario=scenario)[0]
+        alone = comparison.run_baselines(name, [contender], worlds[:1], scenario=scenario)[0]
         for metric in record.measures.metrics:
             np.testing.assert_array_equal(one.metrics[metric], many.metrics[metric])
             np.testing.assert_array_equal(one.metrics[metric][:1], alone.metrics[metric])
@@ -118,7 +121,7 @@ def test_what_a_contender_sees_is_what_the_environment_shows():
             seen.append((observations, episode_start))
             return np.full(len(observations), 6), state
 
-    env = nb.vector.VectorEnv(2, task="congestion_window", scenario=SHORT, recipe="ppcc", history=2)
+    env = VectorEnv(2, task="congestion_window", scenario=SHORT, recipe="ppcc", history=2)
     expected, _ = env.reset(seed=[3, 4])
     reports = rollout.evaluate(Model(Watching()), "congestion_window", SHORT, [3, 4], recipe="ppcc", history=2)
     assert len(seen) == 20 and [starts.tolist() for _, starts in seen] == [[True, True]] + [[False, False]] * 19
@@ -155,7 +158,7 @@ def test_what_acts_in_simulated_worlds_refuses_another_plant(slower, task, name)
         rollout.check(rollout.contender_of(name, task), None, task=task, plant="slower")
     worlds = rollout.draw(task, None, [1])
     with pytest.raises(ConfigError, match=message):
-        running.run_baselines(task, [name], worlds, scenario=None, env={"plant": "slower"})
+        comparison.run_baselines(task, [name], worlds, scenario=None, env={"plant": "slower"})
     short = {"name": tasks.get(task).rules.default_scenario, "duration_s": 0.2}
     assert len(rollout.evaluate(name, task, short, plant={"name": "sim"})) == 1
     assert slower.resets == 0
@@ -165,7 +168,7 @@ def test_a_rule_that_plays_its_own_recipe_does_so_on_the_plant_asked_for(slower)
     worlds = rollout.draw("congestion_window", SHORT, [1])
     env = {"recipe": "ppcc", "plant": "slower", "interval_s": 0.2}
     for number, name in enumerate(("queue_target", "random"), 1):
-        running.run_baselines("congestion_window", [name], worlds, scenario=SHORT, env=env)
+        comparison.run_baselines("congestion_window", [name], worlds, scenario=SHORT, env=env)
         assert slower.resets == number
     assert rollout.contender_of("queue_target", "congestion_window").beside(env)["recipe"] != "ppcc"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from netbuf_gym import scripts
 from netbuf_gym.errors import ConfigError
+from netbuf_gym.utils import scripts
 
 
 def test_words_say_something_instead_of_what_is_known():
@@ -51,6 +51,6 @@ def test_numbers_are_numbers_and_what_is_none_stays():
     ],
 )
 def test_a_command_ends_by_a_line_and_a_status(body, status, said):
-    code = f"from netbuf_gym import scripts\nfrom netbuf_gym.errors import ConfigError\ndef main(argv):\n    {body}\n"
+    code = f"from netbuf_gym.utils import scripts\nfrom netbuf_gym.errors import ConfigError\ndef main(argv):\n    {body}\n"
     ended = subprocess.run([sys.executable, "-c", f"{code}scripts.run('mine', main)"], capture_output=True, text=True)
     assert (ended.returncode, ended.stderr) == (status, said)

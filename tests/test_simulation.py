@@ -12,8 +12,8 @@ import netbuf_gym as nb
 from netbuf_gym import _core
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, SimulatorFault
 from netbuf_gym.plants.simulator import Simulator
-from netbuf_gym.results import FLOW_SERIES, LINK_SERIES
 from netbuf_gym.scenarios import Flow, Link, OnOff, Scenario, Sized
+from netbuf_gym.simulation.results.result import FLOW_SERIES, LINK_SERIES
 
 SENDERS = sorted(set.intersection(*(set(nb.scenarios.sender_controls(stack)) for stack in nb.scenarios.STACKS)))
 """Those that every stack has."""

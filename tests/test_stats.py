@@ -6,65 +6,65 @@ import numpy as np
 import pytest
 from scipy import stats as reference
 
-from netbuf_gym import stats
 from netbuf_gym.errors import ConfigError
+from netbuf_gym.utils import statistics
 
 
 @pytest.mark.parametrize("freedom", [0.7, 1, 2, 4, 9.3, 29, 500])
 @pytest.mark.parametrize("probability", [0.005, 0.3, 0.5, 0.9, 0.975, 0.9999])
 def test_student_t_quantile_agrees_with_scipy(probability, freedom):
     expected = reference.t.ppf(probability, freedom)
-    assert stats.student_t_quantile(probability, freedom) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    assert statistics.student_t_quantile(probability, freedom) == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
 def test_student_t_quantile_of_tables():
     """As printed, and as the bisection of the continued fraction gave it before SciPy did: to 1e-12."""
-    assert stats.student_t_quantile(0.975, 1) == pytest.approx(12.7062047361747, rel=1e-12)
-    assert stats.student_t_quantile(0.975, 9) == pytest.approx(2.26215716279820, rel=1e-12)
-    assert stats.student_t_quantile(0.95, 29) == pytest.approx(1.69912702653350, rel=1e-12)
-    assert stats.student_t_quantile(0.005, 4) == pytest.approx(-stats.student_t_quantile(0.995, 4), rel=1e-12)
+    assert statistics.student_t_quantile(0.975, 1) == pytest.approx(12.7062047361747, rel=1e-12)
+    assert statistics.student_t_quantile(0.975, 9) == pytest.approx(2.26215716279820, rel=1e-12)
+    assert statistics.student_t_quantile(0.95, 29) == pytest.approx(1.69912702653350, rel=1e-12)
+    assert statistics.student_t_quantile(0.005, 4) == pytest.approx(-statistics.student_t_quantile(0.995, 4), rel=1e-12)
 
 
 @pytest.mark.parametrize("odd", ["x", None, {1}, [[["a"]]], object()])
 def test_what_are_no_numbers_is_refused_by_name(odd):
     with pytest.raises(ConfigError, match="scores"):
-        stats.mean_interval(odd)
+        statistics.mean_interval(odd)
     with pytest.raises(ConfigError, match="probability"):
-        stats.mean_interval([1.0, 2.0], confidence=odd)
+        statistics.mean_interval([1.0, 2.0], confidence=odd)
     with pytest.raises(ConfigError, match="resamples"):
-        stats.bootstrap_interval([1.0, 2.0], resamples=odd)
+        statistics.bootstrap_interval([1.0, 2.0], resamples=odd)
     with pytest.raises(ConfigError, match="freedom"):
-        stats.student_t_quantile(0.9, odd)
+        statistics.student_t_quantile(0.9, odd)
 
 
 
 
 def test_mean_interval_agrees_with_scipy():
     values = np.random.default_rng(0).normal(3, 2, size=12)
-    interval = stats.mean_interval(values, confidence=0.9)
+    interval = statistics.mean_interval(values, confidence=0.9)
     low, high = reference.t.interval(0.9, 11, loc=values.mean(), scale=reference.sem(values))
     assert interval == pytest.approx((values.mean(), low, high))
-    assert stats.mean_interval(np.array([1.0])) == (1.0, -math.inf, math.inf)
+    assert statistics.mean_interval(np.array([1.0])) == (1.0, -math.inf, math.inf)
 
 
 def test_difference_interval_agrees_with_scipy():
     generator = np.random.default_rng(1)
     a, b = generator.normal(1, 1, 5), generator.normal(0, 3, 30)
     result = reference.ttest_ind(a, b, equal_var=False).confidence_interval(0.95)
-    assert stats.difference_interval(a, b)[1:] == pytest.approx((result.low, result.high))
-    assert stats.difference_interval([2.0, 2.0], [1.5]) == (0.5, 0.5, 0.5)
-    one_sided = stats.difference_interval(a, [0.25])  # an exactly known opponent leaves the one-sample interval
-    assert one_sided == pytest.approx([x - 0.25 for x in stats.mean_interval(a)])
+    assert statistics.difference_interval(a, b)[1:] == pytest.approx((result.low, result.high))
+    assert statistics.difference_interval([2.0, 2.0], [1.5]) == (0.5, 0.5, 0.5)
+    one_sided = statistics.difference_interval(a, [0.25])  # an exactly known opponent leaves the one-sample interval
+    assert one_sided == pytest.approx([x - 0.25 for x in statistics.mean_interval(a)])
 
 
 def test_interquartile_mean_cuts_a_quarter_at_each_end():
-    assert stats.interquartile_mean(np.arange(8.0)) == pytest.approx(3.5)
+    assert statistics.interquartile_mean(np.arange(8.0)) == pytest.approx(3.5)
     values = np.random.default_rng(2).normal(size=(12, 3))
-    assert stats.interquartile_mean(values) == pytest.approx(reference.trim_mean(values, 0.25, axis=None))
+    assert statistics.interquartile_mean(values) == pytest.approx(reference.trim_mean(values, 0.25, axis=None))
     outlier = values.copy()
     outlier[0, 0] = values.max() + 1e6
-    assert abs(stats.interquartile_mean(outlier) - stats.interquartile_mean(values)) < 0.2
-    assert stats.interquartile_mean([1.0, 2.0, 3.0, 4.0, 5.0]) == pytest.approx(3.0)
+    assert abs(statistics.interquartile_mean(outlier) - statistics.interquartile_mean(values)) < 0.2
+    assert statistics.interquartile_mean([1.0, 2.0, 3.0, 4.0, 5.0]) == pytest.approx(3.0)
 
 
 def test_bootstrap_interval_covers_the_mean():
@@ -72,31 +72,31 @@ def test_bootstrap_interval_covers_the_mean():
     hits = 0
     for trial in range(100):
         scores = generator.normal(5, 1, size=(20, 4))
-        _, low, high = stats.bootstrap_interval(scores, np.mean, resamples=200, seed=trial)
+        _, low, high = statistics.bootstrap_interval(scores, np.mean, resamples=200, seed=trial)
         hits += low <= 5 <= high
     assert 85 <= hits <= 100
 
 
 def test_bootstrap_is_stratified_and_reproducible():
     scores = np.array([[0.0, 10.0]] * 6)  # no spread within a task: none in the interval, far apart as the tasks are
-    assert stats.bootstrap_interval(scores, np.mean) == (5.0, 5.0, 5.0)
+    assert statistics.bootstrap_interval(scores, np.mean) == (5.0, 5.0, 5.0)
     scores = np.random.default_rng(4).random((6, 2))
-    assert stats.bootstrap_interval(scores, seed=1) == stats.bootstrap_interval(scores, seed=1)
-    assert stats.bootstrap_interval(scores, seed=1) != stats.bootstrap_interval(scores, seed=2)
+    assert statistics.bootstrap_interval(scores, seed=1) == statistics.bootstrap_interval(scores, seed=1)
+    assert statistics.bootstrap_interval(scores, seed=1) != statistics.bootstrap_interval(scores, seed=2)
 
 
 def test_probability_of_improvement():
     high, low = np.arange(10.0, 15.0), np.arange(0.0, 3.0)
-    assert stats.probability_of_improvement(high, low) == (1.0, 1.0, 1.0)
-    same = stats.probability_of_improvement(low, low)
+    assert statistics.probability_of_improvement(high, low) == (1.0, 1.0, 1.0)
+    same = statistics.probability_of_improvement(low, low)
     assert same.mean == 0.5 and same.low < 0.5 < same.high
     with pytest.raises(ConfigError, match="the same tasks"):
-        stats.probability_of_improvement(np.ones((3, 2)), np.ones((3, 1)))
+        statistics.probability_of_improvement(np.ones((3, 2)), np.ones((3, 1)))
 
 
 def test_performance_profile_falls_from_one_to_zero():
     scores = np.random.default_rng(5).random((10, 3))
-    share, low, high = stats.performance_profile(scores, np.array([-1.0, 0.5, 2.0]), resamples=300)
+    share, low, high = statistics.performance_profile(scores, np.array([-1.0, 0.5, 2.0]), resamples=300)
     assert share[0] == 1 and share[2] == 0
     assert (low <= share).all() and (share <= high).all()
     assert low[1] < high[1]
@@ -105,12 +105,12 @@ def test_performance_profile_falls_from_one_to_zero():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: stats.mean_interval([]), "not empty"),
-        (lambda: stats.mean_interval([1.0, math.nan]), "NaN"),
-        (lambda: stats.mean_interval([1.0, 2.0], confidence=1.5), "between 0 and 1"),
-        (lambda: stats.bootstrap_interval(np.zeros((2, 2, 2))), "shape"),
-        (lambda: stats.bootstrap_interval([1.0, 2.0], resamples=3), "resamples = 3 is out of range; valid: 100.."),
-        (lambda: stats.student_t_quantile(0.9, 0), "above 0"),
+        (lambda: statistics.mean_interval([]), "not empty"),
+        (lambda: statistics.mean_interval([1.0, math.nan]), "NaN"),
+        (lambda: statistics.mean_interval([1.0, 2.0], confidence=1.5), "between 0 and 1"),
+        (lambda: statistics.bootstrap_interval(np.zeros((2, 2, 2))), "shape"),
+        (lambda: statistics.bootstrap_interval([1.0, 2.0], resamples=3), "resamples = 3 is out of range; valid: 100.."),
+        (lambda: statistics.student_t_quantile(0.9, 0), "above 0"),
     ],
 )
 def test_unusable_input_is_named(call, message):
@@ -119,6 +119,6 @@ def test_unusable_input_is_named(call, message):
 
 
 def test_jains_index():
-    jain = stats.jain_index
+    jain = statistics.jain_index
     assert jain([1.0]) == 1 and jain([2, 2, 2]) == pytest.approx(1) and jain([1, 0, 0, 0]) == 0.25
     assert jain([1, 3]) == pytest.approx(0.8) and math.isnan(jain([0, 0])) and jain(np.zeros(3), of_nothing=0.0) == 0

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import netbuf_gym
-from netbuf_gym.env import Env
+from netbuf_gym.envs.env import Env
+from netbuf_gym.envs.rendering import CHART_PANEL
+from netbuf_gym.envs.vector_env import VectorEnv
 from netbuf_gym.errors import ConfigError, ScenarioError
-from netbuf_gym.rendering import CHART_PANEL
 from netbuf_gym.scenarios import Flow, Link, Scenario, SizeDistribution, StrictPriority, Switch, shared_buffer
 from netbuf_gym.tasks.queue_threshold.telemetry import switch_telemetry
-from netbuf_gym.vector import VectorEnv
 from netbuf_gym.wrappers import LogUtilityReward
 
 pytestmark = pytest.mark.filterwarnings("error")

@@ -1,7 +1,7 @@
 import pytest
 
-from netbuf_gym import tables
 from netbuf_gym.errors import ConfigError
+from netbuf_gym.utils import tables
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def test_a_second_thread_is_refused_by_name(make):
         env = gym.make_vec(ID, num_envs=2, scenario=SLOW, interval_s=5.0)
         action = np.full(2, 8)
     elif make == "parallel":
-        from netbuf_gym.multiagent import ParallelEnv
+        from netbuf_gym.envs.parallel_env import ParallelEnv
 
         env, action = ParallelEnv(agents=1, scenario=SLOW, interval_s=5.0), {"sender_0": 8}
     else:
@@ -305,7 +305,7 @@ CLOSED_AT_THE_END = """
 import atexit, sys
 atexit.register(print, "end")  # the last to be called
 import gymnasium as gym, netbuf_gym as nb
-from netbuf_gym.plants.sim import SimPlant
+from netbuf_gym.plants.simulated import SimPlant
 class Told(SimPlant):
     outlives_program = sys.argv[1] == "True"
     def close(self):

@@ -29,7 +29,8 @@ from netbuf_gym.scenarios import (
     Traffic,
     shared_buffer,
 )
-from netbuf_gym.traffic_results import percentile
+from netbuf_gym.simulation.results.traffic import percentile
+from netbuf_gym.utils import files
 
 SMALL = SizeDistribution(name="small", size_bytes=(100, 20_000, 3_000_000), cumulative=(0, 0.8, 1))
 BUSY = PoissonArrivals(flows_per_s=8, sizes=SMALL)
@@ -306,7 +307,7 @@ def test_results_are_written_as_json_and_csv(tmp_path):
     assert Scenario.from_dict(data["scenario"]) == result.scenario
     assert data["completions"]["fct_s"] == result.completions["fct_s"].tolist()
     assert data["opened"]["size_bytes"] == result.opened["size_bytes"].tolist()
-    assert data["traffic"]["flows_started"] == len(result.opened) and data["traffic"]["by_priority"] == nb.files.plain(
+    assert data["traffic"]["flows_started"] == len(result.opened) and data["traffic"]["by_priority"] == files.plain(
         result.by_priority()
     )
     assert data["switches"][0]["queues"][1]["arrivals"] == result.switches[0].queues[1].arrivals

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 import netbuf_gym
-from netbuf_gym import conf, zoo
 
-HERE, ZOO, CONF = (Path(one.__file__).parent for one in (netbuf_gym, zoo, conf))
+HERE = Path(netbuf_gym.__file__).parent
 PROGRAM = '''
 """A reward of one's own, a scenario with two bottlenecks, many worlds."""
 
@@ -22,11 +21,11 @@ import numpy as np
 import numpy.typing as npt
 
 import netbuf_gym as nb
-from netbuf_gym import contenders, rollout, scenarios, stats, tasks, traces, wrappers
-from netbuf_gym.env import Env
+from netbuf_gym import controllers, rollout, scenarios, stats, tasks, traces, wrappers
+from netbuf_gym.envs.env import Env
 from netbuf_gym.rewards import AlphaFair, Telemetry
 from netbuf_gym.scenarios import Bulk, Flow, Link, Scenario, SizeDistribution, Switch
-from netbuf_gym.vector import VectorEnv
+from netbuf_gym.envs.vector_env import VectorEnv
 
 
 def thrifty(telemetry: Telemetry, price: float = 0.1) -> dict[str, npt.NDArray[Any]]:
@@ -79,7 +78,7 @@ native, scalar = VectorEnv(2, scenario=two_bottlenecks(), reward=Bolder()), Env(
 wrappers.exchange_reward(envs, AlphaFair(alpha=2.0))
 record = tasks.get("congestion_window")
 print(interval.low, trace.mean_mbps(), last.capacity_mbps, len(flow_list), sizes.mean_bytes, switch.capacity, samples)
-print(scalar.telemetry["elapsed_s"], native.num_envs, record.name, contenders.__name__, rollout.__name__, world.name)
+print(scalar.telemetry["elapsed_s"], native.num_envs, record.name, controllers.__name__, rollout.__name__, world.name)
 '''
 EVERYTHING = '''
 """What else a program takes from the package: agents by name, results as tables, controls and worlds of one's own."""
@@ -188,8 +187,7 @@ def checked(tmp_path_factory):
     """A folder of programs beside the package as it is installed; and what `mypy --strict` says of each of them."""
     folder = tmp_path_factory.mktemp("typing")
     code = shutil.ignore_patterns("*.so", "__pycache__", "*.csv", "*.json", "*.zip")
-    for package, source in (("netbuf_gym", HERE), ("netbuf_gym/zoo", ZOO), ("netbuf_gym/conf", CONF)):
-        shutil.copytree(source, folder / "site" / package, ignore=code)
+    shutil.copytree(HERE, folder / "site" / "netbuf_gym", ignore=code)
     for name, text in PROGRAMS.items():
         (folder / name).write_text(text)
     command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--config-file=", *PROGRAMS]

@@ -6,8 +6,8 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 import netbuf_gym  # noqa: F401
+from netbuf_gym.envs.vector_env import VectorEnv
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.vector import VectorEnv
 
 pytestmark = pytest.mark.filterwarnings("error")
 ID = "netbuf/CongestionWindow-v0"

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import netbuf_gym as nb
-from netbuf_gym.commands.simulate import describe
+from netbuf_gym.cli.simulate import describe
 from netbuf_gym.errors import ConfigError, ScenarioError, ScenarioTypeError
 from netbuf_gym.scenarios import Flow, Link, RateTrace, Scenario, Video
 from netbuf_gym.scenarios.codec import application_of
-from netbuf_gym.video_results import CHUNK
+from netbuf_gym.simulation.results.video import CHUNK
 
 LADDER = (0.5, 1, 2, 4, 8)
 

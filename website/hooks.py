@@ -9,7 +9,6 @@ from __future__ import annotations
 import posixpath
 import re
 import runpy
-import shutil
 from fnmatch import fnmatch
 from html import unescape
 from pathlib import Path
@@ -20,9 +19,9 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from netbuf_gym.cli import parser
-from netbuf_gym.commands.page import commands
-from netbuf_gym.pages import fill
+from netbuf_gym.cli.page import commands
+from netbuf_gym.cli.program import parser
+from netbuf_gym.pages.code_tables import fill
 
 ROOT = Path(__file__).parents[1]
 SETUP = runpy.run_path(str(ROOT / "setup.py"))
@@ -36,18 +35,7 @@ def elsewhere() -> dict[str, str]:
 
 
 ELSEWHERE = elsewhere()
-LAID_OUT = ROOT / "build" / "documented" / "netbuf_gym"
-"""Where mkdocs.yml lets the reference's maker look."""
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
-
-
-def on_startup(**_: Any) -> None:
-    """Lays the package out as it is installed, `zoo` and `conf` in it."""
-    shutil.rmtree(LAID_OUT, ignore_errors=True)
-    LAID_OUT.mkdir(parents=True)
-    for path in [*(ROOT / "netbuf_gym").glob("[!.]*"), ROOT / "zoo", ROOT / "conf"]:
-        if not (LAID_OUT / path.name).exists():
-            (LAID_OUT / path.name).symlink_to(path.resolve())
 
 
 def on_config(config: MkDocsConfig) -> None:

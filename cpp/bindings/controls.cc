@@ -135,7 +135,7 @@ class PythonControl final : public CongestionControl {
 }  // namespace
 
 void bind_controls(nb::module_& m, nb::class_<FlowConfig>& flow) {
-  nb::class_<View>(m, "AckEvent", "What a congestion control in Python is told; see netbuf_gym.scenarios.own_control.")
+  nb::class_<View>(m, "AckEvent", "What a congestion control in Python is told; see netbuf_gym.scenarios.AckEvent.")
       .def_prop_ro("time_s", [](const View& v) { return seconds(v.tcb.now); }, "The virtual time.")
       .def_prop_ro("acked_packets", [](const View& v) { return v.ack.acked; },
                    "Newly acknowledged, cumulatively (ns3 stack: as ns-3 counts them).")

@@ -25,7 +25,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 
 from netbuf_gym.errors import BusyError, ConfigError
-from netbuf_gym.exclusive import Turn, Unique
+from netbuf_gym.utils.thread_guard import Turn, Unique
 
 ONE_THREAD = "valid: one thread at a time, so an environment for each thread, or a threading.Lock around its calls"
 FIRST_EVALUATION_SEED = 1_000_000

@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.arguments import choice
 from netbuf_gym.errors import ConfigError, shown
-from netbuf_gym.nearest import instead
 from netbuf_gym.plants.kinds import AgentKind, Control
 from netbuf_gym.plants.plant import Advance, Plant
 from netbuf_gym.plants.telemetry import Field, TelemetrySchema
+from netbuf_gym.utils.arguments import choice
+from netbuf_gym.utils.suggestions import instead
 
 _REGISTRY: dict[str, type[Plant] | str] = {}
 _PLANTS = 'a class derived from netbuf_gym.plants.Plant, or "module:Class"'
@@ -150,7 +150,7 @@ def lone(spec: str | dict[str, Any], scenario: Any, seed: int) -> Any:
     return cls.lone(scenario, seed, **own)
 
 
-register("sim", "netbuf_gym.plants.sim:SimPlant")
+register("sim", "netbuf_gym.plants.simulated:SimPlant")
 register("linux", "netbuf_gym.plants.linux.plant:LinuxPlant")
 
 __all__ = [

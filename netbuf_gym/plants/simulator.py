@@ -9,9 +9,9 @@ import numpy as np
 
 from netbuf_gym import _core
 from netbuf_gym.errors import ConfigError, NetbufError
-from netbuf_gym.exclusive import Unique
 from netbuf_gym.scenarios.native import world_config
 from netbuf_gym.scenarios.types import Scenario
+from netbuf_gym.utils.thread_guard import Unique
 
 FLOW_SAMPLE: tuple[str, ...] = tuple(_core.flow_sample_fields())
 """Columns of `Simulator.flow_sample`."""

@@ -21,10 +21,10 @@ there. Functions have no copies, so that one that remembers something must expec
 that is made already.
 """
 
-from netbuf_gym.rewards.making import defined_anew, make_reward, reward_of, reward_spec
-from netbuf_gym.rewards.own import OwnReward, fitted
+from netbuf_gym.rewards.custom import OwnReward, fitted
+from netbuf_gym.rewards.episode_means import RunningUtility
 from netbuf_gym.rewards.ranges import ThreeSigmaRange, in_range
-from netbuf_gym.rewards.running import RunningUtility
+from netbuf_gym.rewards.specs import defined_anew, make_reward, reward_of, reward_spec
 from netbuf_gym.rewards.telemetry import Telemetry
 from netbuf_gym.rewards.utility import UTILITIES, AlphaFair, LinearUtility, LogUtility, Power, RangeNormalized, alpha_fair
 

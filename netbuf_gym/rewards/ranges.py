@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.arguments import real, whole
 from netbuf_gym.errors import CheckpointError, ConfigError, shown
+from netbuf_gym.utils.arguments import real, whole
 
 FARTHEST = 1e6
 """What normalised values are at most, and minus it at least, where they are not clipped to [0, 1]."""

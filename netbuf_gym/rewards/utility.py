@@ -26,9 +26,9 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from netbuf_gym.arguments import real, truth
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.rewards.ranges import ThreeSigmaRange
+from netbuf_gym.utils.arguments import real, truth
 
 NEAR_ONE = 1e-6
 """An alpha this close to 1 is the logarithm: the formula's 1 / (1 - alpha) would leave nothing of it in float32."""

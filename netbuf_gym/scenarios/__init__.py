@@ -18,21 +18,11 @@ from netbuf_gym.scenarios.catalogue import (
 )
 from netbuf_gym.scenarios.compiled_control import CompiledControl, compiled
 from netbuf_gym.scenarios.delays import handovers, interruptions, leo_delays, route_change
-from netbuf_gym.scenarios.disciplines import (
-    DISCIPLINES,
-    PIE,
-    RED,
-    TBF,
-    CoDel,
-    Discipline,
-    DropTail,
-    DualPI2,
-    FqCoDel,
-    Policer,
-)
+from netbuf_gym.scenarios.disciplines import DISCIPLINES, PIE, RED, TBF, CoDel, Discipline, DropTail, DualPI2, FqCoDel, Policer
 from netbuf_gym.scenarios.distributions import Distribution, Mixture, RandomDumbbell, flows_of
 from netbuf_gym.scenarios.flows import Application, Bulk, Flow, OnOff, Paused, Route, Sized
 from netbuf_gym.scenarios.hosts import Host
+from netbuf_gym.scenarios.impairments import DelaySchedule, Jitter, LossSchedule
 from netbuf_gym.scenarios.limits import AGENT, STACKS
 from netbuf_gym.scenarios.links import GilbertElliott, Link
 from netbuf_gym.scenarios.named import (
@@ -48,7 +38,7 @@ from netbuf_gym.scenarios.named import (
     register_pattern,
     takes_number,
 )
-from netbuf_gym.scenarios.own_control import AckEvent, OwnControl
+from netbuf_gym.scenarios.python_control import AckEvent, OwnControl
 from netbuf_gym.scenarios.scheme_catalogue import SCHEMES, Scheme
 from netbuf_gym.scenarios.scheme_catalogue import register as register_scheme
 from netbuf_gym.scenarios.schemes import DT_ALPHAS
@@ -72,7 +62,6 @@ from netbuf_gym.scenarios.traffic import Arrivals, FlowList, Incast, PoissonArri
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.scenarios.udp import UdpSource
 from netbuf_gym.scenarios.video import Video
-from netbuf_gym.scenarios.wire import DelaySchedule, Jitter, LossSchedule
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace
 
 __all__ = [

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from netbuf_gym import _core, checks
+from netbuf_gym import _core
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
-from netbuf_gym.nearest import instead
-from netbuf_gym.scenarios.own_control import OwnControl, is_own_control
+from netbuf_gym.scenarios.python_control import OwnControl, is_own_control
+from netbuf_gym.utils import checks
+from netbuf_gym.utils.suggestions import instead
 
 
 @dataclass(frozen=True)

@@ -6,20 +6,20 @@ from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
-from netbuf_gym.nearest import instead
 from netbuf_gym.scenarios.catalogue import CongestionControl, ReceiverControl
 from netbuf_gym.scenarios.disciplines import discipline_of
 from netbuf_gym.scenarios.flows import Bulk, Flow, OnOff, Paused, Route, Sized
 from netbuf_gym.scenarios.hosts import Host
+from netbuf_gym.scenarios.impairments import DelaySchedule, Jitter, LossSchedule
 from netbuf_gym.scenarios.links import GilbertElliott, Link
-from netbuf_gym.scenarios.own_control import OwnControl
+from netbuf_gym.scenarios.python_control import OwnControl
 from netbuf_gym.scenarios.senders import Relay, Sender
 from netbuf_gym.scenarios.switches import ADMISSIONS, SCHEDULERS, Switch
 from netbuf_gym.scenarios.traffic import ARRIVALS, Arrivals, Probe, Traffic
 from netbuf_gym.scenarios.udp import UdpSource
 from netbuf_gym.scenarios.video import Video
-from netbuf_gym.scenarios.wire import DelaySchedule, Jitter, LossSchedule
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace
+from netbuf_gym.utils.suggestions import instead
 
 SCHEMA = "netbuf-gym/scenario/1"
 APPLICATIONS = {"bulk": Bulk, "sized": Sized, "on_off": OnOff, "paused": Paused, "video": Video}

@@ -9,7 +9,7 @@ Shared objects are kept in `~/.cache/netbuf-gym/controls` by what they were made
 The compiler is `$CXX`, or the first of c++, g++ and clang++ that there is; `$CXXFLAGS` follow the package's own.
 
 A file's code runs in this very process, and what it does wrong it does to the process; `netbuf-gym suite`, `evaluate` and
-whatever else is given the file's name run it in a process beside (`netbuf_gym.isolated`).
+whatever else is given the file's name run it in a process beside (`netbuf_gym.utils.sandbox`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pathlib import Path
 
 from netbuf_gym import _core
 from netbuf_gym.errors import ControlError, shown
-from netbuf_gym.scenarios.own_control import OwnControl
+from netbuf_gym.scenarios.python_control import OwnControl
 
 SUFFIXES = (".cc", ".cpp", ".cxx")
 """Of files in C++."""

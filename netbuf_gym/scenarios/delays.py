@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError
+from netbuf_gym.scenarios.impairments import DelaySchedule, LossSchedule
 from netbuf_gym.scenarios.limits import MAX_DELAY_MS
-from netbuf_gym.scenarios.wire import DelaySchedule, LossSchedule
 from netbuf_gym.traces.types import MAX_TIME_S
+from netbuf_gym.utils import checks
 
 LEO_INTERVAL_S = 15.0
 """How often Starlink reassigns satellites (Mohan et al., "A Multifaceted Look at Starlink Performance", WWW 2024)."""

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, fields, make_dataclass
 from typing import ClassVar
 
 from netbuf_gym import _core
-from netbuf_gym.checks import choice
 from netbuf_gym.errors import ScenarioError
-from netbuf_gym.nearest import instead
 from netbuf_gym.scenarios.catalogue import KINDS, QUEUE_DISCIPLINES, Record, named
+from netbuf_gym.utils.checks import choice
+from netbuf_gym.utils.suggestions import instead
 
 
 @dataclass(frozen=True, kw_only=True)

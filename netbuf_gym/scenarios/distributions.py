@@ -9,19 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.scenarios.catalogue import CongestionControl, names_of
 from netbuf_gym.scenarios.limits import bdp_packets
 from netbuf_gym.scenarios.topologies import dumbbell
-from netbuf_gym.scenarios.types import (
-    MAX_DELAY_MS,
-    MAX_DURATION_S,
-    MAX_RATE_MBPS,
-    STACKS,
-    Scenario,
-)
+from netbuf_gym.scenarios.types import MAX_DELAY_MS, MAX_DURATION_S, MAX_RATE_MBPS, STACKS, Scenario
 from netbuf_gym.traces.types import MIN_RATE_MBPS, RateTrace
+from netbuf_gym.utils import checks
 
 
 class Distribution(ABC):

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.scenarios.catalogue import (
     CONGESTION_CONTROLS,
@@ -17,9 +16,10 @@ from netbuf_gym.scenarios.catalogue import (
 )
 from netbuf_gym.scenarios.hosts import check_sockets
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DURATION_S, MAX_QUEUES
-from netbuf_gym.scenarios.own_control import OwnControl
+from netbuf_gym.scenarios.python_control import OwnControl
 from netbuf_gym.scenarios.video import Video
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS
+from netbuf_gym.utils import checks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +125,7 @@ class Flow:
     Args:
         cc: Congestion control, by name or as a dict of `name` and parameters: `{"name": "cubic", "beta": 0.8}`
             (`netbuf-gym list congestion-controls`); "agent": an environment sets the window; or a class or function
-            of your own (`netbuf_gym.scenarios.own_control`).
+            of your own (`netbuf_gym.scenarios.python_control`).
         path, return_path: The links that data and ACKs take, as indices into `Scenario.links` or link names.
         start_s: 0 to 1e6 seconds.
         stop_s: After `start_s`, at most 1e6; None: never.

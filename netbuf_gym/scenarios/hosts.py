@@ -7,9 +7,9 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.scenarios.limits import HAS_HOSTS, MAX_COUNT
+from netbuf_gym.utils import checks
 
 PAGE_BYTES = 4096
 """Of simulated hosts, whatever machine simulates them."""

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.scenarios.disciplines import Discipline, discipline_of
+from netbuf_gym.scenarios.impairments import DelaySchedule, Jitter, LossSchedule, delay_of, loss_of
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DELAY_MS
-from netbuf_gym.scenarios.wire import DelaySchedule, Jitter, LossSchedule, delay_of, loss_of
 from netbuf_gym.traces.capacity import capacity_steps
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS, DeliveryTrace, RateTrace, Trace
+from netbuf_gym.utils import checks
 
 ON_OUTAGE = ("hold", "drop")
 OUTAGE_MS = 100.0

@@ -11,16 +11,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from netbuf_gym import checks, traces
-from netbuf_gym.described import arguments_of, range_of
+from netbuf_gym import traces
 from netbuf_gym.errors import ConfigError, ScenarioError, ScenarioTypeError, TraceError, shown
-from netbuf_gym.files import read_text
-from netbuf_gym.nearest import did_you_mean
 from netbuf_gym.scenarios.catalogue import names_of, several
 from netbuf_gym.scenarios.distributions import Distribution
 from netbuf_gym.scenarios.glossary import GLOSSARY, Entry
 from netbuf_gym.scenarios.topologies import dumbbell
 from netbuf_gym.scenarios.types import Scenario
+from netbuf_gym.utils import checks
+from netbuf_gym.utils.docstrings import arguments_of, range_of
+from netbuf_gym.utils.files import read_text
+from netbuf_gym.utils.suggestions import did_you_mean
 
 World = Scenario | Distribution
 _REGISTRY: dict[str, Callable[..., World]] = {}

@@ -9,16 +9,16 @@ from netbuf_gym import _core
 from netbuf_gym.scenarios.catalogue import CongestionControl, ReceiverControl, cc_name
 from netbuf_gym.scenarios.flows import ACCURATE, Bulk, Flow, OnOff, Paused, Route, Sized
 from netbuf_gym.scenarios.hosts import Host
+from netbuf_gym.scenarios.impairments import DelaySchedule, Jitter, LossSchedule
 from netbuf_gym.scenarios.limits import AGENT
 from netbuf_gym.scenarios.links import Link
-from netbuf_gym.scenarios.own_control import OwnControl
+from netbuf_gym.scenarios.python_control import OwnControl
 from netbuf_gym.scenarios.senders import Relay, Sender
 from netbuf_gym.scenarios.switches import DRR, AgentThresholds, StaticThresholds, Switch
 from netbuf_gym.scenarios.traffic import Arrivals, FlowList, Incast, PoissonArrivals, Probe, Traffic
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.scenarios.udp import UdpSource
 from netbuf_gym.scenarios.video import Video
-from netbuf_gym.scenarios.wire import DelaySchedule, Jitter, LossSchedule
 from netbuf_gym.traces.types import RateTrace
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from netbuf_gym import checks
 from netbuf_gym.errors import ConfigError, ScenarioError, ScenarioTypeError, shown
-from netbuf_gym.nearest import instead
+from netbuf_gym.utils import checks
+from netbuf_gym.utils.suggestions import instead
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from netbuf_gym import checks
-from netbuf_gym.adding import added
 from netbuf_gym.errors import ScenarioError, called
 from netbuf_gym.scenarios.disciplines import DISCIPLINES, Discipline
 from netbuf_gym.scenarios.scheme_catalogue import Scheme, register
 from netbuf_gym.scenarios.switches import ABM, Admission, DynamicThresholds, StaticThresholds, Switch
 from netbuf_gym.scenarios.types import Scenario
+from netbuf_gym.utils import checks
+from netbuf_gym.utils.sums import added
 
 DT_ALPHAS = (0.03125, 0.015625)
 """Dynamic Thresholds' alphas when none are given: the best of 144 pairs in 1000 worlds of `rlbm/random`, seeds of training."""

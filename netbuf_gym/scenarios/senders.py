@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.scenarios.catalogue import WITHOUT_AGENT, CongestionControl, congestion_control
 from netbuf_gym.scenarios.hosts import check_sockets
 from netbuf_gym.scenarios.limits import MAX_COUNT
-from netbuf_gym.scenarios.own_control import OwnControl
+from netbuf_gym.scenarios.python_control import OwnControl
+from netbuf_gym.utils import checks
 
 
 @dataclass(frozen=True, kw_only=True)

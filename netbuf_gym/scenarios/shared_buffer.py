@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 
-from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.scenarios.catalogue import several
 from netbuf_gym.scenarios.limits import HOSTS_OF, STACKS
@@ -13,6 +12,7 @@ from netbuf_gym.scenarios.links import Link
 from netbuf_gym.scenarios.switches import SCHEDULERS, Admission, Scheduler, Switch
 from netbuf_gym.scenarios.traffic import Arrivals, Probe, Sender, Traffic
 from netbuf_gym.scenarios.types import Scenario
+from netbuf_gym.utils import checks
 
 HOSTS = 10
 SMALL_BYTES = 2000 * 1000

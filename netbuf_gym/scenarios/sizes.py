@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, located, shown
-from netbuf_gym.files import CsvError, csv_fields, csv_records, parsed, read_text
-from netbuf_gym.nearest import instead
+from netbuf_gym.utils import checks
+from netbuf_gym.utils.files import CsvError, csv_fields, csv_records, parsed, read_text
+from netbuf_gym.utils.suggestions import instead
 
 MAX_SIZE_BYTES = 2.0**40
 HEADER = ["size_bytes", "cumulative"]

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.scenarios.limits import MAX_ALPHA, MAX_COUNT, MAX_QUEUES
+from netbuf_gym.utils import checks
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError
 from netbuf_gym.scenarios.catalogue import CongestionControl, names_of
 from netbuf_gym.scenarios.disciplines import Discipline
+from netbuf_gym.scenarios.impairments import DelaySchedule, Jitter, LossSchedule
 from netbuf_gym.scenarios.limits import HOSTS_OF
-from netbuf_gym.scenarios.own_control import OwnControl
+from netbuf_gym.scenarios.python_control import OwnControl
 from netbuf_gym.scenarios.types import (
     MAX_COUNT,
     MAX_DELAY_MS,
@@ -24,8 +24,8 @@ from netbuf_gym.scenarios.types import (
     Link,
     Scenario,
 )
-from netbuf_gym.scenarios.wire import DelaySchedule, Jitter, LossSchedule
 from netbuf_gym.traces.types import MIN_RATE_MBPS, Trace
+from netbuf_gym.utils import checks
 
 Controls = str | Mapping[str, Any] | CongestionControl | OwnControl | Callable[..., Any]
 Senders = Controls | Iterable[Controls]

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from netbuf_gym import checks
-from netbuf_gym.adding import added
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, located, shown
-from netbuf_gym.files import csv_fields, parsed, write_atomic
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DURATION_S, MAX_QUEUES
 from netbuf_gym.scenarios.senders import Sender
 from netbuf_gym.scenarios.sizes import SizeDistribution, records, sizes_of
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS
+from netbuf_gym.utils import checks
+from netbuf_gym.utils.files import csv_fields, parsed, write_atomic
+from netbuf_gym.utils.sums import added
 
 MIN_RATE_PER_S = 1e-9
 MAX_RATE_PER_S = 1e6

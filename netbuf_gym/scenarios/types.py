@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from netbuf_gym import checks
-from netbuf_gym.adding import added
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, called, shown
 from netbuf_gym.scenarios import codec, scheme_catalogue
 from netbuf_gym.scenarios.catalogue import (
@@ -42,12 +40,14 @@ from netbuf_gym.scenarios.limits import (
     STACKS,
 )
 from netbuf_gym.scenarios.links import GilbertElliott, Link
-from netbuf_gym.scenarios.own_control import OwnControl
+from netbuf_gym.scenarios.python_control import OwnControl
 from netbuf_gym.scenarios.senders import Relay, Sender
 from netbuf_gym.scenarios.switches import Admission, AgentThresholds, Switch
 from netbuf_gym.scenarios.traffic import FlowList, PoissonArrivals, Probe, Traffic
 from netbuf_gym.scenarios.udp import UdpSource, udp_names
 from netbuf_gym.traces.types import MAX_RATE_MBPS
+from netbuf_gym.utils import checks
+from netbuf_gym.utils.sums import added
 
 __all__ = [
     "ACK_BYTES",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError
 from netbuf_gym.scenarios.limits import MAX_DURATION_S, MAX_QUEUES
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS
+from netbuf_gym.utils import checks
 
 MOST_PACKETS_PER_S = 1e9
 

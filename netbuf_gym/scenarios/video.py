@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from netbuf_gym import _core, checks
+from netbuf_gym import _core
 from netbuf_gym.errors import ScenarioError
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS
+from netbuf_gym.utils import checks
 
 BITRATE_RULES: dict[str, str] = _core.bitrate_rules()
 """How clients choose bitrates: names with what they mean."""

@@ -7,13 +7,13 @@ Every folder here is a task, its `RECORD` the record. `names()` are those regist
 import importlib
 import pkgutil
 
-from netbuf_gym.tasks.congestion_window.rules import CongestionWindow
-from netbuf_gym.tasks.host_buffers.rules import HostBuffers
-from netbuf_gym.tasks.pages import documented, feature_table, spaces_table, telemetry_table
-from netbuf_gym.tasks.queue_threshold.rules import QueueThreshold
-from netbuf_gym.tasks.receiver_window.rules import ReceiverWindow
+from netbuf_gym.tasks.congestion_window.task import CongestionWindow
+from netbuf_gym.tasks.host_buffers.task import HostBuffers
+from netbuf_gym.tasks.queue_threshold.task import QueueThreshold
+from netbuf_gym.tasks.receiver_window.task import ReceiverWindow
 from netbuf_gym.tasks.record import TaskRecord, get, names, records, register, register_reward, reward_for, task_of, unregister
 from netbuf_gym.tasks.schema import require_schema
+from netbuf_gym.tasks.tables import documented, feature_table, spaces_table, telemetry_table
 from netbuf_gym.tasks.task import Feature, Panel, Task
 
 FIRST = "congestion_window"

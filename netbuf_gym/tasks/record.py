@@ -1,7 +1,7 @@
 """The record of a task: all that the rest of the package knows of it, and the registry of records.
 
-A task of your own is registered with one call, and is then known to `gym.make`, `gym.make_vec`, `netbuf_gym.multiagent`, the
-listings, training and evaluation in the same process:
+A task of your own is registered with one call, and is then known to `gym.make`, `gym.make_vec`, `netbuf_gym.envs.parallel_env`,
+the listings, training and evaluation in the same process:
 
     tasks.register(TaskRecord(rules=Kettle, ids=("mine/Kettle-v0",), summary="a kettle: its heat", rewards={...}))
     env = gym.make("mine/Kettle-v0")
@@ -16,13 +16,13 @@ from typing import Any
 import gymnasium as gym
 
 from netbuf_gym import scenarios
-from netbuf_gym.arguments import choice
-from netbuf_gym.contenders import Contender, RandomAction
+from netbuf_gym.controllers import Contender, RandomAction
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.rewards import defined_anew, make_reward, reward_of
 from netbuf_gym.scenarios import Pattern, Scheme, named, scheme_catalogue
-from netbuf_gym.tasks.measures import Measures
+from netbuf_gym.tasks.metrics import Measures
 from netbuf_gym.tasks.task import Task
+from netbuf_gym.utils.arguments import choice
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -96,7 +96,7 @@ def register_ids(record: TaskRecord) -> None:
     """Makes Gymnasium know a task's environments, those that it does not know yet."""
     for name in record.ids:
         if name not in gym.registry:
-            makers = {"entry_point": "netbuf_gym.env:make", "vector_entry_point": "netbuf_gym.vector:VectorEnv"}
+            makers = {"entry_point": "netbuf_gym.envs.env:make", "vector_entry_point": "netbuf_gym.envs.vector_env:VectorEnv"}
             gym.register(name, **makers, kwargs={"task": record.name})
 
 

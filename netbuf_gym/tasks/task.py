@@ -1,6 +1,6 @@
 """What every task brings: spaces, and the rules between a plant's telemetry, observation and action.
 
-The engine (`netbuf_gym.engine.Engine`) runs any of them; nothing there knows what is being controlled. Arrays are batch
+The engine (`netbuf_gym.envs.engine.Engine`) runs any of them; nothing there knows what is being controlled. Arrays are batch
 first, a row being one agent, world by world.
 """
 
@@ -14,13 +14,13 @@ from typing import Any, ClassVar
 import gymnasium as gym
 import numpy as np
 
-from netbuf_gym.arguments import choice, whole
 from netbuf_gym.errors import ConfigError, called, shown
 from netbuf_gym.plants.kinds import AgentKind
 from netbuf_gym.plants.plant import INTERVAL
 from netbuf_gym.plants.telemetry import TelemetrySchema
 from netbuf_gym.tasks import actions
 from netbuf_gym.tasks.tracking import LastMeasured
+from netbuf_gym.utils.arguments import choice, whole
 
 MAX_AGENTS = 1024
 Spans = Sequence[tuple[float, float]]

@@ -14,10 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym import checks
-from netbuf_gym.described import arguments_of, range_of
 from netbuf_gym.errors import ScenarioError, shown
-from netbuf_gym.nearest import instead
 from netbuf_gym.traces import networks
 from netbuf_gym.traces.types import (
     MAX_OPPORTUNITIES,
@@ -29,6 +26,9 @@ from netbuf_gym.traces.types import (
     RateTrace,
     Trace,
 )
+from netbuf_gym.utils import checks
+from netbuf_gym.utils.docstrings import arguments_of, range_of
+from netbuf_gym.utils.suggestions import instead
 
 
 def constant(rng: np.random.Generator, duration_s: float, *, rate_mbps: float = 12.0) -> RateTrace:

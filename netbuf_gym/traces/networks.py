@@ -23,9 +23,9 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError
 from netbuf_gym.traces.types import MAX_OPPORTUNITIES, MAX_STEPS, OPPORTUNITY_BYTES, DeliveryTrace, RateTrace, Trace
+from netbuf_gym.utils import checks
 
 POPULATIONS = Path(__file__).with_name("networks.json")
 PACKETS_PER_MBPS_MS = 1e3 / (OPPORTUNITY_BYTES * 8)

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, TraceError, shown
-from netbuf_gym.files import CsvError, csv_fields, csv_records, parsed, read_text, write_atomic
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace, Trace
+from netbuf_gym.utils import checks
+from netbuf_gym.utils.files import CsvError, csv_fields, csv_records, parsed, read_text, write_atomic
 
 CSV_HEADER = ["time_s", "mbps"]
 HEADERS = {"csv": "time_s,mbps", "mbit": "time,Mbit/s"}

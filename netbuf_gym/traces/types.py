@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.utils import checks
 
 OPPORTUNITY_BYTES = 1504
 """What one delivery opportunity carries: Mahimahi's packet, 1500 bytes and the 4 bytes of its TUN header."""

@@ -10,8 +10,8 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from netbuf_gym.arguments import real
 from netbuf_gym.errors import CheckpointError, ConfigError
+from netbuf_gym.utils.arguments import real
 
 CLIP = (0.1, 1000.0)
 """What `clip` may be."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from netbuf_gym.tables import markdown_table
+from netbuf_gym.utils.tables import markdown_table
 from studies.auter import paper
 from studies.auter.schemes import BPFTUNE, CONSTANT, KERNEL, LEARNED, RANDOM, RECIPE, WITH_BBR, label
 from studies.auter.settings import FLOW_SIZE, LATENCY, LONG_RUN, MEMORY, REGIONS, SETTINGS, SWEEPS

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym import plots
-from netbuf_gym.plots import MARKERS, SMALL, TEXT, figure_of, write
+from netbuf_gym.utils import plots
+from netbuf_gym.utils.plots import MARKERS, SMALL, TEXT, figure_of, write
 from studies.auter import paper
 from studies.auter.claims import CELLS, RATE
 from studies.auter.schemes import LEARNED, NAMES, RANDOM, STYLES, label

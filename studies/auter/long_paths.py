@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netbuf_gym.tables import markdown_table
+from netbuf_gym.utils.tables import markdown_table
 from studies.auter import paper, worlds
 from studies.auter.claims import RATE
 from studies.auter.schemes import CONSTANT, KERNEL, LEARNED, NAMES, label

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.rollout import View
-from netbuf_gym.traffic_results import completed
+from netbuf_gym.evaluation.rollout import View
+from netbuf_gym.simulation.results.traffic import completed
 
 OF_A_RUN = {
     "throughput_mbps": "of a flow: size over completion time, mean over flows; of flows that last payload acknowledged "

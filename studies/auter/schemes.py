@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from netbuf_gym.contenders import Contender
-from netbuf_gym.plots import COLOURS
-from netbuf_gym.rollout import contender_of as named
-from netbuf_gym.tasks.host_buffers.contenders import Setting, WithCongestionControl
-from netbuf_gym.tasks.host_buffers.rules import HostBuffers
+from netbuf_gym.controllers import Contender
+from netbuf_gym.evaluation.rollout import contender_of as named
+from netbuf_gym.tasks.host_buffers.baselines import Setting, WithCongestionControl
+from netbuf_gym.tasks.host_buffers.task import HostBuffers
+from netbuf_gym.utils.plots import COLOURS
 from studies.auter import constants
 
 TASK = HostBuffers.name

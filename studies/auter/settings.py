@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from netbuf_gym.arguments import choice, real, whole
-from netbuf_gym.zoo.schema import FIRST_EVALUATION_SEED
+from netbuf_gym.training.schema import FIRST_EVALUATION_SEED
+from netbuf_gym.utils.arguments import choice, real, whole
 from studies.auter import paper
 from studies.auter.schemes import LEARNED, NAMES, RECIPE, TASK, WITH_BBR
 from studies.common.settings import Settings as Common

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from netbuf_gym.tables import markdown_table
+from netbuf_gym.utils.tables import markdown_table
 from studies.auter import paper
 from studies.auter.claims import CELLS, RATE
 from studies.auter.schemes import label

@@ -2,7 +2,7 @@
 
     python -m studies.auter.trained [runs=runs/campaign/host_buffers/host_buffers] [seeds=3] [jobs=N]
 
-`runs` holds a run directory for each training seed, as `python -m netbuf_gym.zoo.campaign experiment=host_buffers` leaves
+`runs` holds a run directory for each training seed, as `python -m netbuf_gym.training.campaign experiment=host_buffers` leaves
 them; `seeds` worlds of each cell of the study `paths`, from the first evaluation seed on. Keeps a row for each agent or rival
 in each cell, the section `trained` of the study, and prints its table.
 """
@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym import scripts
-from netbuf_gym.arguments import whole
-from netbuf_gym.contenders import Contender
+from netbuf_gym.controllers import Contender
 from netbuf_gym.errors import ConfigError, needing
-from netbuf_gym.executors import LOCAL
-from netbuf_gym.progress import ProgressBar
+from netbuf_gym.utils import scripts
+from netbuf_gym.utils.arguments import whole
+from netbuf_gym.utils.executors import LOCAL
+from netbuf_gym.utils.progress import ProgressBar
 from studies.auter import paper
 from studies.auter.long_paths import MEASURED, Means, seeds_table
 from studies.auter.schemes import CONSTANT, KERNEL, LEARNED, contender_of
@@ -67,7 +67,7 @@ def main(argv: Sequence[str]) -> int:
 def models_in(folder: Path) -> dict[int, Path]:
     """The trained agents of a campaign's folder, by training seed; raises ConfigError where there are none."""
     with needing("a trained agent", "train"):
-        from netbuf_gym.zoo import selection
+        from netbuf_gym.training import selection
     runs = [path.parent for path in folder.glob("seed*/model.zip") if path.parent.name[4:].isdecimal()]
     found = {int(run.name[4:]): selection.kept(run) for run in runs}
     if not found:

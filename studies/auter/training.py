@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym.errors import needing
-from netbuf_gym.rollout import Stopped
+from netbuf_gym.evaluation.rollout import Stopped
 from netbuf_gym.tasks.host_buffers.tracker import CONTROL
 from studies.auter import paper
 from studies.auter.measures import SHOWN, means
@@ -46,9 +46,9 @@ def session(settings: Settings, seed: int, stop: threading.Event) -> list[dict[s
         from stable_baselines3.common.callbacks import BaseCallback
 
         from netbuf_gym.integrations.sb3 import VectorEnvAdapter
-        from netbuf_gym.zoo import models
-        from netbuf_gym.zoo.config import load
-        from netbuf_gym.zoo.worlds import env_kwargs, make_worlds
+        from netbuf_gym.training import models
+        from netbuf_gym.training.config import load
+        from netbuf_gym.training.environment import env_kwargs, make_worlds
     torch.set_num_threads(1)
     config = load("train", overrides(settings, seed))
     kwargs = env_kwargs(config) | {"max_episode_steps": paper.RESET_EACH}

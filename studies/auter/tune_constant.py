@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym import scripts
-from netbuf_gym.arguments import whole
-from netbuf_gym.executors import LOCAL
-from netbuf_gym.progress import ProgressBar
-from netbuf_gym.tables import text_table
-from netbuf_gym.tasks.host_buffers.contenders import Setting
+from netbuf_gym.tasks.host_buffers.baselines import Setting
 from netbuf_gym.tasks.host_buffers.settings import GRID
+from netbuf_gym.utils import scripts
+from netbuf_gym.utils.arguments import whole
+from netbuf_gym.utils.executors import LOCAL
+from netbuf_gym.utils.progress import ProgressBar
+from netbuf_gym.utils.tables import text_table
 from studies.auter import constants
 from studies.auter.schemes import CONSTANT
 from studies.auter.settings import PATHS, REGIONS, SWEEPS, Settings

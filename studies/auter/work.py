@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from netbuf_gym.contenders import Contender
+from netbuf_gym.controllers import Contender
 from netbuf_gym.errors import ConfigError
 from studies.auter import training
 from studies.auter.measures import MEASURES

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netbuf_gym import rollout
+from netbuf_gym.evaluation import rollout
 from netbuf_gym.scenarios import Scenario
+from netbuf_gym.tasks.host_buffers.random_paths import RELAY_BYTES, host_world, long_run, one_size
 from netbuf_gym.tasks.host_buffers.scenarios import LOCAL_RTT_MS, MIXED_SIZES, REGIONS
 from netbuf_gym.tasks.host_buffers.settings import DEFAULT, NAMED
-from netbuf_gym.tasks.host_buffers.worlds import RELAY_BYTES, host_world, long_run, one_size
 from studies.auter import paper
 from studies.auter.schemes import TASK
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from netbuf_gym import rollout
-from netbuf_gym.contenders import Contender
+from netbuf_gym.controllers import Contender
 from netbuf_gym.errors import ConfigError, needing
+from netbuf_gym.evaluation import rollout
 from netbuf_gym.scenarios import Scenario
-from netbuf_gym.zoo import digest
+from netbuf_gym.training.checkpoints import digest
 from studies.common.settings import Settings
 
 
@@ -33,8 +33,8 @@ def load(
     with needing("a trained agent", "train"):
         import torch
 
-        from netbuf_gym.zoo import checkpoint
-        from netbuf_gym.zoo.saved import SavedAgent
+        from netbuf_gym.training.checkpoints import checkpoint
+        from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
     torch.set_num_threads(1)
     file, task = getattr(settings, key), task or settings.task
     saved = checkpoint.read(file)
@@ -50,10 +50,10 @@ def load(
 
 
 def sha256(settings: Settings, key: str = "agent") -> str:
-    """Digest of what decides in an agent of a campaign's (`netbuf_gym.zoo.digest`); "" where none plays."""
+    """Digest of what decides in an agent of a campaign's (`netbuf_gym.training.checkpoints.digest`); "" where none plays."""
     if not set(settings.agents[key][0]).intersection(settings.schemes):
         return ""
-    from netbuf_gym.zoo import checkpoint
+    from netbuf_gym.training.checkpoints import checkpoint
 
     return digest.of_model(checkpoint.read(getattr(settings, key)).path)
 

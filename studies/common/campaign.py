@@ -21,11 +21,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from netbuf_gym.checkout import PickledWork
 from netbuf_gym.errors import ConfigError, ReferenceDataError
-from netbuf_gym.executors import LOCAL, Executor
-from netbuf_gym.files import alone, make_folder, write_atomic, write_json
-from netbuf_gym.suites.rows import machine as processor
+from netbuf_gym.evaluation.suites.rows import machine as processor
+from netbuf_gym.utils.checkout import PickledWork
+from netbuf_gym.utils.executors import LOCAL, Executor
+from netbuf_gym.utils.files import alone, make_folder, write_atomic, write_json
 from netbuf_gym.version import __version__
 from studies.common import kept, table
 from studies.common.experiment import Chunk, Experiment, Part

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from netbuf_gym.contenders import Contender
+from netbuf_gym.controllers import Contender
 from netbuf_gym.errors import ConfigError
 from studies.common.experiment import Chunk, Key, Part, S, Work
 from studies.common.settings import Settings

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym import stats
+from netbuf_gym.utils import statistics
 
 
 def bar(colour: str, line: str) -> dict[str, Any]:
@@ -19,5 +19,5 @@ def mean_and_half(values: np.ndarray) -> tuple[float, float]:
     finite = values[np.isfinite(values)]
     if not len(finite):
         return np.nan, np.nan
-    mean, low, high = stats.mean_interval(finite)
+    mean, low, high = statistics.mean_interval(finite)
     return mean, (high - low) / 2 if np.isfinite(high - low) else 0.0

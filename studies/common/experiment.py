@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from netbuf_gym.arguments import whole
 from netbuf_gym.errors import ConfigError, shown
-from netbuf_gym.executors import LOCAL, Executor, executor
+from netbuf_gym.utils.arguments import whole
+from netbuf_gym.utils.executors import LOCAL, Executor, executor
 from studies.common.kept import Kept
 from studies.common.results import Runs
 from studies.common.settings import Settings, kinds, read
@@ -103,7 +103,7 @@ class Experiment(ABC, Generic[S]):
         help: Its settings with their defaults.
         examples: Command lines, after the experiment's name.
         choices: What keys take, for the completion of command lines: names with what they mean (of lists their items), or
-            what `netbuf_gym.completion` calls it.
+            what `netbuf_gym.cli.completion` calls it.
         sections: Of its appendix, by their marks.
         verdicts: The table of its page, of all sections whose rows are there, by their marks; "" where these are too few.
         kept_measures: Those of the measures that are kept in results; empty: all.

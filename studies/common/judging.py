@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from netbuf_gym import stats
+from netbuf_gym.utils import statistics
 from studies.common.results import Runs
 
 LOWER, HIGHER, NOT_LOWER, AT_MOST = "lower", "higher", "not lower", "at most"
@@ -49,7 +49,9 @@ class Claim:
     by: str = RATIO
 
 
-def change(runs: Runs, scheme: str, rival: str, measure: str, cells: Sequence[str], by: str = RATIO) -> stats.Interval | None:
+def change(
+    runs: Runs, scheme: str, rival: str, measure: str, cells: Sequence[str], by: str = RATIO
+) -> statistics.Interval | None:
     """The relative change (of the logarithm), or the difference, of a measure from the rival to the scheme, over common cells.
 
     Args:
@@ -80,7 +82,7 @@ def changes(runs: Runs, scheme: str, rival: str, measure: str, cells: Sequence[s
 
 def contrast(
     here: Runs, there: Runs, scheme: str, rival: str, measure: str, cells: Sequence[str], by: str = RATIO
-) -> stats.Interval | None:
+) -> statistics.Interval | None:
     """By how much the change from the rival to the scheme is larger in some cells than in others, under the same seeds.
 
     Args:
@@ -93,7 +95,7 @@ def contrast(
     return interval([value - second[seed] for seed, value in first.items() if seed in second])
 
 
-def verdict(expected: str, found: stats.Interval, least: float = 0.0, by: str = RATIO) -> str:
+def verdict(expected: str, found: statistics.Interval, least: float = 0.0, by: str = RATIO) -> str:
     """Whether a claim holds, by a change (of a logarithm, or a difference) with its interval."""
     if expected == NOT_LOWER:
         return HOLDS if found.low >= -SAME else "does not hold" if found.high < -SAME else "not shown"
@@ -106,7 +108,7 @@ def verdict(expected: str, found: stats.Interval, least: float = 0.0, by: str = 
     return HOLDS if size >= least else SLIGHT
 
 
-def judged(expected: str, found: stats.Interval | None, least: float = 0.0, by: str = RATIO) -> str:
+def judged(expected: str, found: statistics.Interval | None, least: float = 0.0, by: str = RATIO) -> str:
     """A change and the verdict, as a cell of a table."""
     if found is None:
         return "-"
@@ -123,17 +125,17 @@ def judge(claim: Claim, runs: Runs, scheme: str, rival: str, cells: Sequence[str
     return judged(claim.expected, found, claim.least, claim.by)
 
 
-def percent(found: stats.Interval) -> str:
+def percent(found: statistics.Interval) -> str:
     """A change of a logarithm as a percentage with its interval, where it has one."""
     mean, low, high = (100 * math.expm1(min(value, 700)) if math.isfinite(value) else value for value in found)
     digits = 2 if abs(mean) < 1 else 1
     return f"{mean:+.{digits}f} %" + (f" [{low:+.{digits}f}, {high:+.{digits}f}]" if math.isfinite(high - low) else "")
 
 
-def interval(values: Sequence[float]) -> stats.Interval | None:
+def interval(values: Sequence[float]) -> statistics.Interval | None:
     """Mean and interval of the values that are numbers; None without any."""
     finite = [value for value in values if math.isfinite(value)]
-    return stats.mean_interval(np.array(finite)) if finite else None
+    return statistics.mean_interval(np.array(finite)) if finite else None
 
 
 def spread(values: Sequence[float] | np.ndarray, digits: int) -> str:

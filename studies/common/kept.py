@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from netbuf_gym.errors import ReferenceDataError
-from netbuf_gym.files import write_atomic, write_json
+from netbuf_gym.utils.files import write_atomic, write_json
 from netbuf_gym.version import __version__
 from studies.common.results import Runs
 

@@ -16,7 +16,7 @@ from studies.common.kept import DIGITS, Kept
 
 SAME, MOST_DIFFERING = 0.02, 0.1
 """Relative difference that is none, and the share of runs that may have a larger one: agents decide otherwise now and then
-on another machine, where sums differ in the last bit (`netbuf_gym.zoo.results.replay`)."""
+on another machine, where sums differ in the last bit (`netbuf_gym.leaderboard.results.replay`)."""
 
 
 def why_stale(experiment: Experiment[Any], settings: Any, kept: Kept) -> str:

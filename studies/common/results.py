@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from netbuf_gym import stats
+from netbuf_gym.utils import statistics
 from studies.common import table
 
 
@@ -115,7 +115,7 @@ class Runs:
             for scheme, each, left in zip(schemes, grid, relative, strict=True):
                 finite = np.isfinite(each)
                 if finite.any():
-                    mean, (centre, low, high) = float(each[finite].mean()), stats.mean_interval(left[finite])
+                    mean, (centre, low, high) = float(each[finite].mean()), statistics.mean_interval(left[finite])
                     half = factor * (high - centre) if np.isfinite(high - low) else 0.0
                     found[scheme][:, i] = mean, mean - half, mean + half
         return {scheme: tuple(columns) for scheme, columns in found.items()}

@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
-from netbuf_gym import overrides
 from netbuf_gym.errors import ConfigError, shown
-from netbuf_gym.nearest import did_you_mean
+from netbuf_gym.utils import overrides
+from netbuf_gym.utils.suggestions import did_you_mean
 from netbuf_gym.zoo import library
 
 COMMAND = "netbuf-gym reproduce"
@@ -166,7 +166,7 @@ OWN = {
 
 
 def read(settings: type[Settings], arguments: Sequence[str]) -> dict[str, Any]:
-    """The values of `key=value` arguments, in Hydra's grammar (`netbuf_gym.overrides`).
+    """The values of `key=value` arguments, in Hydra's grammar (`netbuf_gym.utils.overrides`).
 
     Raises:
         ConfigError: An unknown key, a key given twice, a value that is no such thing.

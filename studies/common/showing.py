@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from netbuf_gym.errors import needing
-from netbuf_gym.files import write_atomic
+from netbuf_gym.utils.files import write_atomic
 from studies.common.kept import Kept
 
 COLOURS = 256

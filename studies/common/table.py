@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from netbuf_gym.errors import ReferenceDataError, shown
-from netbuf_gym.files import CsvError, csv_fields, csv_records, read_text
+from netbuf_gym.utils.files import CsvError, csv_fields, csv_records, read_text
 
 CHECK = "check"
 FIRST_LINE = re.compile(r"# (?P<comment>.*); (?P<rows>\d+) rows")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 
-from netbuf_gym import stats
-from netbuf_gym.tables import markdown_table
+from netbuf_gym.utils import statistics
+from netbuf_gym.utils.tables import markdown_table
 from studies.common.judging import HOLDS, LOWER, OPPOSITE, RATIO, SLIGHT, UNDECIDED, Claim, change, judged
 from studies.common.results import Runs
 
@@ -56,7 +56,7 @@ def row_of(text: str, paper: str, found: dict[str, Found]) -> list[str] | None:
     return [f"{text}, against {', '.join(found)}", paper, f"{said} ({worst})", verdict]
 
 
-def found_of(expected: str, found: stats.Interval, least: float = 0.0, by: str = RATIO) -> Found:
+def found_of(expected: str, found: statistics.Interval, least: float = 0.0, by: str = RATIO) -> Found:
     """A change in words, its verdict, and how far it goes the way of the claim."""
     said, _, verdict = judged(expected, found, least, by).partition(": ")
     return said, verdict, -found.mean if expected == LOWER else found.mean

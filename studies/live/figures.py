@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.plots import COLOURS, dress, figure_of, write
+from netbuf_gym.utils.plots import COLOURS, dress, figure_of, write
 from studies.common.results import Runs
 from studies.live.judging import ABSOLUTE, OF_SLOWDOWN, RELATIVE, Cell, cells_of
 from studies.live.measures import ACTIONS, SLOWDOWN, compared

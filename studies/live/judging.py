@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netbuf_gym.tables import markdown_table
+from netbuf_gym.utils.tables import markdown_table
 from studies.common.results import Runs
 from studies.live.measures import ACTIONS, SLOWDOWN, compared
 from studies.live.schemes import RANKED

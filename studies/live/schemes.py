@@ -8,8 +8,8 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from netbuf_gym import rollout
-from netbuf_gym.contenders import Contender, InWorld, Policy
+from netbuf_gym.controllers import Contender, InWorld, Policy
+from netbuf_gym.evaluation import rollout
 from studies.live.worlds import RECEIVER, SENDER, SWITCH
 
 LEARNED = "agent"

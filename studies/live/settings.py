@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from netbuf_gym.arguments import choice, real, whole
 from netbuf_gym.errors import ConfigError
+from netbuf_gym.training.schema import FIRST_EVALUATION_SEED
+from netbuf_gym.utils.arguments import choice, real, whole
 from netbuf_gym.zoo import library
-from netbuf_gym.zoo.schema import FIRST_EVALUATION_SEED
 from studies.common.settings import Settings as Common
 from studies.common.settings import unique
 from studies.live.schemes import LEARNED, NAMES, SCHEMES

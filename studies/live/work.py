@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from netbuf_gym import rollout
-from netbuf_gym.contenders import Contender
+from netbuf_gym.controllers import Contender
+from netbuf_gym.evaluation import rollout
 from studies.common import agents
 from studies.common.experiment import Chunk, Part, Work
 from studies.live.measures import ACTIONS, MEASURES, measures_of, timing_of

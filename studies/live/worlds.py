@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from netbuf_gym import traces
 from netbuf_gym.scenarios import Scenario, dumbbell, route_change
+from netbuf_gym.scenarios.impairments import Jitter
 from netbuf_gym.scenarios.limits import AGENT, bdp_packets
-from netbuf_gym.scenarios.wire import Jitter
 from netbuf_gym.tasks.queue_threshold.scenarios import rlbm_default
 from netbuf_gym.tasks.receiver_window import receiver_world
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netbuf_gym.tables import markdown_table
+from netbuf_gym.utils.tables import markdown_table
 from studies.common.judging import DIFFERENCE, HIGHER, LOWER, NOT_LOWER, Claim, interval, judge, judged, spread
 from studies.common.results import Runs
 from studies.common.verdicts import claim_row, verdicts_table

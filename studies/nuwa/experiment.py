@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from netbuf_gym.tasks.receiver_window import NETWORKS
-from netbuf_gym.zoo.schema import FIRST_EVALUATION_SEED
+from netbuf_gym.training.schema import FIRST_EVALUATION_SEED
 from studies.common.experiment import Experiment, Work
 from studies.common.results import Runs
 from studies.nuwa.figures import draw_all

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym import plots
-from netbuf_gym.plots import MARKERS, SMALL, TEXT, figure_of, write
+from netbuf_gym.utils import plots
+from netbuf_gym.utils.plots import MARKERS, SMALL, TEXT, figure_of, write
 from studies.common.drawing import bar, mean_and_half
 from studies.common.results import Runs
 from studies.nuwa import over_time

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.rollout import Stopped
-from netbuf_gym.zoo import curves
+from netbuf_gym.evaluation.rollout import Stopped
+from netbuf_gym.training import curves
 from studies.nuwa.settings import POINTS, Settings
 
 FOLDER = "training"

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.rollout import View
-from netbuf_gym.stats import jain_index
-from netbuf_gym.video_results import ESTIMATES, VideoResult, video_results
+from netbuf_gym.evaluation.rollout import View
+from netbuf_gym.simulation.results.video import ESTIMATES, VideoResult, video_results
+from netbuf_gym.utils.statistics import jain_index
 from studies.nuwa.worlds import FLOWS
 
 FAIR = 0.95

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym import plots, rollout
-from netbuf_gym.plots import SMALL, TEXT, figure_of
-from netbuf_gym.stats import jain_index
+from netbuf_gym.evaluation import rollout
+from netbuf_gym.utils import plots
+from netbuf_gym.utils.plots import SMALL, TEXT, figure_of
+from netbuf_gym.utils.statistics import jain_index
 from studies.nuwa import measures, series, worlds
 from studies.nuwa.schemes import LEARNED, OURS, PUBLISHED, STYLES, TASK, label
 from studies.nuwa.settings import FAIRNESS, MOBILE, VIDEO

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from netbuf_gym.contenders import Contender
-from netbuf_gym.plots import COLOURS
-from netbuf_gym.rollout import contender_of as named
+from netbuf_gym.controllers import Contender
+from netbuf_gym.evaluation.rollout import contender_of as named
 from netbuf_gym.tasks.receiver_window import ReceiverControl, ReceiverWindow
-from netbuf_gym.tasks.receiver_window.rules import PAPERS_RULE
+from netbuf_gym.tasks.receiver_window.task import PAPERS_RULE
+from netbuf_gym.utils.plots import COLOURS
 
 TASK = ReceiverWindow.name
 LEARNED, RANDOM = "nuwa_rl", "random"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from netbuf_gym.contenders import Contender
+from netbuf_gym.controllers import Contender
+from netbuf_gym.evaluation.rollout import View, World, play
 from netbuf_gym.plants.simulator import FLOW_SAMPLE
-from netbuf_gym.rollout import View, World, play
 
 SAMPLE_S = 0.5
 FIELDS = ("throughput_mbps", "rtt_ms", "in_flight_packets", "queue_delay_ms")

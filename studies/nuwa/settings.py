@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from netbuf_gym.arguments import choice, real, whole
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.tasks.receiver_window import NETWORKS
-from netbuf_gym.zoo.schema import FIRST_EVALUATION_SEED
+from netbuf_gym.training.schema import FIRST_EVALUATION_SEED
+from netbuf_gym.utils.arguments import choice, real, whole
 from studies.common.settings import Settings as Common
 from studies.common.settings import unique
 from studies.nuwa.schemes import LEARNED, NAMES, TASK

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from netbuf_gym import rollout
-from netbuf_gym.contenders import Contender
+from netbuf_gym.controllers import Contender
+from netbuf_gym.evaluation import rollout
 from netbuf_gym.scenarios import Scenario
 from studies.nuwa import measures, worlds
 from studies.nuwa.schemes import GAINED, LEARNED, OURS, PUBLISHED, RANDOM, TASK

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from netbuf_gym.contenders import Contender
+from netbuf_gym.controllers import Contender
 from netbuf_gym.errors import ConfigError, shown
 from studies.common import agents
 from studies.common.experiment import Chunk, Key, Part, Work

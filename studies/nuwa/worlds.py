@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym import rollout, traces
+from netbuf_gym import traces
 from netbuf_gym.errors import ConfigError
+from netbuf_gym.evaluation import rollout
 from netbuf_gym.scenarios import Flow, Link, Scenario, Video
 from netbuf_gym.tasks.receiver_window import receiver_world
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace, Trace

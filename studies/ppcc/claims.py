@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netbuf_gym.tables import markdown_table
+from netbuf_gym.utils.tables import markdown_table
 from studies.common.judging import DIFFERENCE, HIGHER, LOWER, Claim, contrast, interval, judge, judged, verdict
 from studies.common.results import Runs
 from studies.common.verdicts import Found, claim_row, place, row_of, verdicts_table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from netbuf_gym.zoo.schema import FIRST_EVALUATION_SEED
+from netbuf_gym.training.schema import FIRST_EVALUATION_SEED
 from studies.common.cells import KEYS, TEXTS
 from studies.common.experiment import Experiment, Work
 from studies.common.results import Runs

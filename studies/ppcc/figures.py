@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym import plots
-from netbuf_gym.plots import MARKERS, TEXT, figure_of, write
+from netbuf_gym.utils import plots
+from netbuf_gym.utils.plots import MARKERS, TEXT, figure_of, write
 from studies.common.judging import interval
 from studies.common.results import Runs
 from studies.ppcc import paper, worlds

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from netbuf_gym.evaluation.rollout import View
 from netbuf_gym.plants.simulator import FLOW_SAMPLE
-from netbuf_gym.rollout import View
-from netbuf_gym.stats import jain_index
+from netbuf_gym.utils.statistics import jain_index
 
 SECOND_S = 1.0
 LEAST_MS = 1e-3

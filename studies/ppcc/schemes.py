@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from netbuf_gym.contenders import Contender, RandomAction
-from netbuf_gym.plots import COLOURS
-from netbuf_gym.rollout import contender_of as named
+from netbuf_gym.controllers import Contender, RandomAction
+from netbuf_gym.evaluation.rollout import contender_of as named
+from netbuf_gym.leaderboard.constants import best_constant
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.scenarios.types import AGENT
 from netbuf_gym.tasks.congestion_window import CongestionControl, CongestionWindow
-from netbuf_gym.zoo.constants import best_constant
+from netbuf_gym.utils.plots import COLOURS
 from studies.ppcc import paper
 
 TASK = CongestionWindow.name

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from netbuf_gym import rollout
-from netbuf_gym.contenders import Contender
+from netbuf_gym.controllers import Contender
+from netbuf_gym.evaluation import rollout
 from netbuf_gym.scenarios import Scenario
 from studies.ppcc import measures, paper, worlds
 from studies.ppcc.schemes import CONSTANT, NOT_IN_NS3, TASK, contender_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from netbuf_gym.tables import markdown_table
+from netbuf_gym.utils.tables import markdown_table
 from studies.common.judging import spread
 from studies.common.results import Runs
 from studies.ppcc import paper

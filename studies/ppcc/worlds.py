@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym import rollout
+from netbuf_gym.evaluation import rollout
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.tasks.congestion_window import SCENARIOS
 from netbuf_gym.tasks.congestion_window.scenarios import PPCC

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from netbuf_gym import scripts
-from netbuf_gym.arguments import choice
+from netbuf_gym.utils import scripts
+from netbuf_gym.utils.arguments import choice
 from studies.receiver import agent, measured
 
 

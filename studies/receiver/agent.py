@@ -88,7 +88,7 @@ def places(
     Raises:
         netbuf_gym.TraceError: a file that cannot be read, or none.
     """
-    from netbuf_gym.tasks.receiver_window.trace_worlds import read_windows, trace_files, trace_world
+    from netbuf_gym.tasks.receiver_window.trace_paths import read_windows, trace_files, trace_world
     from netbuf_gym.traces.windows import carries, cut
 
     found = []
@@ -121,14 +121,15 @@ def contenders(model: str, only: Sequence[str] | None, constants: bool) -> tuple
         netbuf_gym.ConfigError, netbuf_gym.CheckpointError: a model that cannot be read.
     """
     from netbuf_gym import tasks
-    from netbuf_gym.contenders import ConstantAction
+    from netbuf_gym.controllers import ConstantAction
 
     if model.startswith("constant:"):
         agent: Any = ConstantAction(int(model.partition(":")[2]), "agent")
         env: dict[str, Any] = {"acts_on": "bdp", "target_ms": 25.0}
     else:
-        from netbuf_gym.zoo import checkpoint, library
-        from netbuf_gym.zoo.saved import SavedAgent
+        from netbuf_gym.training.checkpoints import checkpoint
+        from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
+        from netbuf_gym.zoo import library
 
         agent = SavedAgent(checkpoint.read(library.path_of(model)), "agent")
         env = agent.env
@@ -145,8 +146,9 @@ def contenders(model: str, only: Sequence[str] | None, constants: bool) -> tuple
 
 def judge(found: Sequence[Place], players: dict[str, Any], env: dict[str, Any]) -> list[dict[str, Any]]:
     """A row for each world and contender, what it achieved among it."""
-    from netbuf_gym import rollout, tasks
-    from netbuf_gym.rollout import World
+    from netbuf_gym import tasks
+    from netbuf_gym.evaluation import rollout
+    from netbuf_gym.evaluation.rollout import World
 
     rules = tasks.get(TASK).rules()
     worlds = [World(rules.control(one.scenario), one.seed, one.seed) for one in found]

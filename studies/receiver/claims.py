@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.stats import Interval
-from netbuf_gym.tables import markdown_table
+from netbuf_gym.utils.statistics import Interval
+from netbuf_gym.utils.tables import markdown_table
 from studies.common.kept import Kept
 from studies.common.verdicts import verdicts_table
 

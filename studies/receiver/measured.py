@@ -21,11 +21,12 @@ from typing import Any
 import numpy as np
 
 import netbuf_gym as nb
-from netbuf_gym import _core, scripts
-from netbuf_gym.arguments import whole
+from netbuf_gym import _core
 from netbuf_gym.scenarios import Flow, Scenario, route_change
 from netbuf_gym.scenarios.native import world_config
 from netbuf_gym.traces import RateTrace
+from netbuf_gym.utils import scripts
+from netbuf_gym.utils.arguments import whole
 from studies.common import kept, replay
 
 TICK_NS = 5_000_000

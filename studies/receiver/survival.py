@@ -132,7 +132,7 @@ def _world(
     **more: Any,
 ) -> Any:
     from netbuf_gym.scenarios.traffic import FlowList, Sender, Traffic
-    from netbuf_gym.tasks.receiver_window.worlds import DRIVEN, receiver_world
+    from netbuf_gym.tasks.receiver_window.random_paths import DRIVEN, receiver_world
 
     traffic = None
     if back_mbps is not None:
@@ -163,7 +163,7 @@ def _outage(rate_mbps: float, rtt_ms: float, buffer: str, queue: str) -> Any:
 
 
 def _step(rate_mbps: float, rtt_ms: float, buffer: str, step_ms: float) -> Any:
-    from netbuf_gym.scenarios.wire import DelaySchedule
+    from netbuf_gym.scenarios.impairments import DelaySchedule
 
     before, after = rtt_ms / 2 + max(-step_ms, 0), rtt_ms / 2 + max(step_ms, 0)
     delay = DelaySchedule([0.0, STEP_AT_S], [before, after])
@@ -207,7 +207,7 @@ def _of_way_back(trial: Trial) -> Measured:
 
 
 def _of_fairness(trial: Trial) -> Measured:
-    from netbuf_gym.stats import jain_index
+    from netbuf_gym.utils.statistics import jain_index
 
     found = []
     for n in range(2, trial.agents + 1):
@@ -238,8 +238,9 @@ def env_of(contender: Any, name: str, env: dict[str, Any], agents: int = 1) -> d
 
 def run(players: dict[str, Any], env: dict[str, Any], size: str = "full") -> list[dict[str, Any]]:
     """A row for each world and contender of `BESIDE` that is among the players."""
-    from netbuf_gym import rollout, tasks
-    from netbuf_gym.rollout import World
+    from netbuf_gym import tasks
+    from netbuf_gym.evaluation import rollout
+    from netbuf_gym.evaluation.rollout import World
 
     rows = []
     for name, contender in ((name, players[name]) for name in BESIDE if name in players):

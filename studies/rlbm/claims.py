@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netbuf_gym import stats
-from netbuf_gym.tables import markdown_table
+from netbuf_gym.utils import statistics
+from netbuf_gym.utils.tables import markdown_table
 from studies.common import judging
 from studies.common.judging import HIGHER, LOWER, NOT_LOWER, Claim, interval, judge, judged
 from studies.common.results import Runs
@@ -40,7 +40,7 @@ CLAIMS = (
 )
 
 
-def change(runs: Runs, scheme: str, rival: str, measure: str) -> stats.Interval | None:
+def change(runs: Runs, scheme: str, rival: str, measure: str) -> statistics.Interval | None:
     """The relative change of a measure from the rival to the scheme; see `judging.change`."""
     return judging.change(runs, scheme, rival, measure, CELLS)
 
@@ -142,7 +142,7 @@ def means_table(runs: Runs, sizes: Sequence[int]) -> str:
                 if not len(values):
                     cells.append("-")
                     continue
-                mean, low, high = stats.mean_interval(scale * values)
+                mean, low, high = statistics.mean_interval(scale * values)
                 half = f" ± {(high - low) / 2:.{digits}f}" if np.isfinite(high) else ""
                 cells.append(f"{mean:.{digits}f}{half}")
             rows.append(cells)
@@ -155,7 +155,7 @@ def _about_delay(runs: Runs, schemes: Sequence[str]) -> list[list[str]]:
     return [[same[0][0], same[0][1], *(judged(HIGHER, one[2]) for one in same)] for same in zip(*found, strict=True)]
 
 
-def _growing(runs: Runs, scheme: str) -> list[tuple[str, str, stats.Interval | None]]:
+def _growing(runs: Runs, scheme: str) -> list[tuple[str, str, statistics.Interval | None]]:
     """Each claim, what is compared with what, and the change."""
     found = []
     for text, column in (("more delay of pings with larger buffers (11, 12)", "size"), ("and with higher loads", "load")):

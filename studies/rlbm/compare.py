@@ -27,13 +27,13 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym import scripts
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.executors import LOCAL
-from netbuf_gym.files import write_atomic
-from netbuf_gym.progress import ProgressBar
-from netbuf_gym.rollout import View
-from netbuf_gym.stats import percentiles
+from netbuf_gym.evaluation.rollout import View
+from netbuf_gym.utils import scripts
+from netbuf_gym.utils.executors import LOCAL
+from netbuf_gym.utils.files import write_atomic
+from netbuf_gym.utils.progress import ProgressBar
+from netbuf_gym.utils.statistics import percentiles
 from netbuf_gym.version import __version__
 from studies.common import agents, kept
 from studies.rlbm.comparison import COLUMNS, comparison

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from netbuf_gym.tables import markdown_table
+from netbuf_gym.utils.tables import markdown_table
 from studies.common.judging import spread
 from studies.common.kept import Kept
 from studies.rlbm.settings import LEARNED, RANDOM, WITHOUT_LEARNING

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym import rollout
-from netbuf_gym.contenders import Contender, Decider, InWorld, Policy, Rules
-from netbuf_gym.engine import draw_episode, generator_of
+from netbuf_gym.controllers import Contender, Decider, InWorld, Policy, Rules
+from netbuf_gym.envs.engine import draw_episode, generator_of
+from netbuf_gym.evaluation import rollout
 from netbuf_gym.plants.simulator import LINK_SAMPLE
 from netbuf_gym.scenarios import Scenario
+from netbuf_gym.scenarios.sources import WorldSource
 from netbuf_gym.tasks.queue_threshold import QueueThreshold
-from netbuf_gym.tasks.queue_threshold.contenders import BufferScheme
-from netbuf_gym.worlds import WorldSource
+from netbuf_gym.tasks.queue_threshold.baselines import BufferScheme
 from studies.common import agents
 from studies.rlbm.settings import CONTROLLED, LEARNED, RANDOM_NO_BETA, RULES, Settings
 
@@ -72,7 +72,7 @@ def play(
     interval_s: float,
     stop: threading.Event | None = None,
 ) -> None:
-    """Runs worlds, each from its start to its end; raises as `netbuf_gym.rollout.play`.
+    """Runs worlds, each from its start to its end; raises as `netbuf_gym.evaluation.rollout.play`.
 
     Args:
         contender: Who plays.

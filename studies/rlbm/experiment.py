@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from netbuf_gym.tasks.queue_threshold import QUEUE_PACKETS
-from netbuf_gym.zoo.schema import FIRST_EVALUATION_SEED
+from netbuf_gym.training.schema import FIRST_EVALUATION_SEED
 from studies.common.experiment import Experiment, Work
 from studies.common.results import Runs
 from studies.rlbm import settings as rlbm

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym import plots, stats
-from netbuf_gym.plots import COLOURS, TEXT, figure_of, write
-from netbuf_gym.rollout import View, World, play
+from netbuf_gym.evaluation.rollout import View, World, play
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.tasks.queue_threshold import QueueThreshold
+from netbuf_gym.utils import plots, statistics
+from netbuf_gym.utils.plots import COLOURS, TEXT, figure_of, write
 from studies.common.results import Runs
 from studies.rlbm.claims import at_interval
 from studies.rlbm.contenders import world_seed
@@ -209,7 +209,7 @@ def _between_intervals(runs: Runs, measure: str, intervals: Sequence[float]) -> 
         return (np.full(len(intervals), np.nan),) * 3
     mean, half = table.mean(axis=1), np.zeros(len(intervals))
     if table.shape[1] > 1 and len(intervals) > 1:
-        left = [stats.mean_interval(values) for values in table - table.mean(axis=0)]
+        left = [statistics.mean_interval(values) for values in table - table.mean(axis=0)]
         half = np.sqrt(len(intervals) / (len(intervals) - 1)) * np.array([one.high - one.mean for one in left])
     return mean, mean - half, mean + half
 

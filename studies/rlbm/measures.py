@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from netbuf_gym.rollout import View
-from netbuf_gym.stats import percentiles
-from netbuf_gym.traffic_results import completed
+from netbuf_gym.evaluation.rollout import View
+from netbuf_gym.simulation.results.traffic import completed
+from netbuf_gym.utils.statistics import percentiles
 
 NAN = math.nan
 PRIORITIES = (0, 1)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from netbuf_gym.arguments import choice, real, whole
 from netbuf_gym.scenarios import AGENT, SCHEMES, Scenario, congestion_controls, get
 from netbuf_gym.tasks.queue_threshold import QUEUE_PACKETS, QueueThreshold
-from netbuf_gym.zoo.schema import FIRST_EVALUATION_SEED
+from netbuf_gym.training.schema import FIRST_EVALUATION_SEED
+from netbuf_gym.utils.arguments import choice, real, whole
 from studies.common.settings import Settings as Common
 from studies.common.settings import unique
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.rollout import View
+from netbuf_gym.evaluation.rollout import View
 from studies.common import agents
 from studies.common.experiment import Chunk, Key, Part, Work
 from studies.rlbm.contenders import contender_of, play

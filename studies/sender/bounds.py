@@ -19,12 +19,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from netbuf_gym.arguments import choice
 from netbuf_gym.errors import ConfigError, called
 from netbuf_gym.scenarios import AckEvent, Scenario
 from netbuf_gym.scenarios.types import AGENT
 from netbuf_gym.tasks.congestion_window import CongestionControl
 from netbuf_gym.traces.types import DeliveryTrace, Trace
+from netbuf_gym.utils.arguments import choice
 
 ORACLE, CAUSAL = "oracle", "causal"
 SCALES = (0.7, 0.85, 1.0, 1.2, 1.5, 2.0)

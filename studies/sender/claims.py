@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netbuf_gym import stats
-from netbuf_gym.tables import markdown_table
+from netbuf_gym.utils import statistics
+from netbuf_gym.utils.tables import markdown_table
 from studies.common.judging import HOLDS, SLIGHT, interval
 from studies.common.results import Runs
 from studies.common.verdicts import verdicts_table
@@ -132,7 +132,7 @@ LIMITS: tuple[Limits, ...] = (
 """All but those on the grid, and on how near traces' bounds are."""
 
 
-def verdict(found: stats.Interval, low: float, high: float) -> str:
+def verdict(found: statistics.Interval, low: float, high: float) -> str:
     """Whether an interval is within limits."""
     if found.low >= low and found.high <= high:
         return HOLDS
@@ -151,11 +151,11 @@ def judged(claim: Limits, runs: Runs, scheme: str) -> str:
     return _said(found, claim.digits, verdict(found, least(claim, runs, scheme), claim.high))
 
 
-def measured(claim: Limits, runs: Runs, scheme: str) -> stats.Interval:
+def measured(claim: Limits, runs: Runs, scheme: str) -> statistics.Interval:
     """The claim's measure of a scheme, over seeds or over cells; NaN where it did not run or was not measured."""
     own = _of(runs, claim, scheme)
     if not len(own) or not np.isfinite(own.columns[claim.measure]).all():
-        return stats.Interval(math.nan, math.nan, math.nan)
+        return statistics.Interval(math.nan, math.nan, math.nan)
     if len(claim.cells) > 1:
         return _over_cells(own, claim.measure)
     found = interval(list(own.by_seed(claim.measure).values()))
@@ -257,7 +257,7 @@ def margins(runs: Runs, scheme: str) -> dict[tuple[str, float], float]:
     return {key: value - best[key] if value > -math.inf else value for key, value in own.items() if key in best}
 
 
-def behind(runs: Runs, scheme: str) -> stats.Interval | None:
+def behind(runs: Runs, scheme: str) -> statistics.Interval | None:
     """In how large a share of the grid's cells a scheme is behind, per cent; None where it did not run."""
     found: dict[float, list[bool]] = {}
     for (_, seed), margin in margins(runs, scheme).items():
@@ -282,8 +282,8 @@ class Gap:
     """
 
     rival: str
-    ahead: stats.Interval
-    closed: stats.Interval
+    ahead: statistics.Interval
+    closed: statistics.Interval
 
 
 def gap(runs: Runs, scheme: str) -> Gap | None:
@@ -302,7 +302,7 @@ def gap(runs: Runs, scheme: str) -> Gap | None:
     drawn = np.random.default_rng(0).integers(len(cells), size=(RESAMPLES, len(cells)))
     ahead, way = (own - other)[drawn].mean(axis=1), (bound - other)[drawn].mean(axis=1)
     mean, whole = float((own - other).mean()), float((bound - other).mean())
-    closed = stats.Interval(math.nan, math.nan, math.nan)
+    closed = statistics.Interval(math.nan, math.nan, math.nan)
     if whole > 0:
         closed = _quantiles(mean / whole, np.divide(ahead, way, out=np.full_like(way, np.nan), where=way > 0))
     return Gap(rival, _quantiles(mean, ahead), closed)
@@ -323,21 +323,21 @@ def gap_said(runs: Runs, scheme: str) -> str:
     return f"{share}, {said}: {HOLDS if closed.mean >= CLOSED else SLIGHT}"
 
 
-def _over_cells(runs: Runs, measure: str) -> stats.Interval:
+def _over_cells(runs: Runs, measure: str) -> statistics.Interval:
     """The mean of a measure over cells, bootstrapped over these, each the mean over its seeds."""
     means = [float(np.mean(runs.where(cell=cell).columns[measure])) for cell in runs.values("cell")]
-    return stats.grouped_interval([np.array(means)], middle=False)
+    return statistics.grouped_interval([np.array(means)], middle=False)
 
 
-def _quantiles(mean: float, samples: np.ndarray) -> stats.Interval:
+def _quantiles(mean: float, samples: np.ndarray) -> statistics.Interval:
     finite = samples[np.isfinite(samples)]
     if not len(finite):
-        return stats.Interval(mean, math.nan, math.nan)
+        return statistics.Interval(mean, math.nan, math.nan)
     low, high = np.quantile(finite, (0.025, 0.975))
-    return stats.Interval(mean, float(low), float(high))
+    return statistics.Interval(mean, float(low), float(high))
 
 
-def _said(found: stats.Interval, digits: int, found_verdict: str, unit: str = "") -> str:
+def _said(found: statistics.Interval, digits: int, found_verdict: str, unit: str = "") -> str:
     """A mean with its interval and the verdict; no verdict on one seed."""
     if not math.isfinite(found.high - found.low):
         return f"{found.mean:.{digits}f}{unit}: not judged, of one seed"

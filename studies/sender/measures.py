@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.rollout import View
-from netbuf_gym.stats import jain_index
+from netbuf_gym.evaluation.rollout import View
+from netbuf_gym.utils.statistics import jain_index
 from studies.sender.worlds import JOIN, Made
 
 OVER_S = 0.5

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from netbuf_gym.contenders import Contender
-from netbuf_gym.plots import COLOURS
-from netbuf_gym.rollout import contender_of as named
+from netbuf_gym.controllers import Contender
+from netbuf_gym.evaluation.rollout import contender_of as named
+from netbuf_gym.leaderboard.constants import best_constant
 from netbuf_gym.scenarios.catalogue import sender_controls
 from netbuf_gym.tasks.congestion_window import CongestionWindow
 from netbuf_gym.tasks.congestion_window.families import LATER, NO_RIVAL
-from netbuf_gym.zoo.constants import best_constant
+from netbuf_gym.utils.plots import COLOURS
 from studies.sender.bounds import CAUSAL, ORACLE, Bound
 
 TASK = CongestionWindow.name

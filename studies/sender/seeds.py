@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from netbuf_gym import stats
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.tables import markdown_table
+from netbuf_gym.utils import statistics
+from netbuf_gym.utils.tables import markdown_table
 from studies.common.campaign import RUNS, finished
 from studies.common.cells import KEYS, TEXTS
 from studies.common.judging import HOLDS
@@ -86,7 +86,7 @@ def table(agents: Runs, beside: Runs) -> str:
         values = [one[text][0] for one in each]
         hold = [one[text][1] for one in each]
         digits, unit = each[0][text][2:]
-        mean = stats.mean_interval(np.array(values)) if all(map(math.isfinite, values)) else None
+        mean = statistics.mean_interval(np.array(values)) if all(map(math.isfinite, values)) else None
         over = "-" if mean is None else f"{mean.mean:.{digits}f}{unit} [{mean.low:.{digits}f}, {mean.high:.{digits}f}]"
         cells = [
             f"**{value:.{digits}f}{unit}**" if held else f"{value:.{digits}f}{unit}"

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from netbuf_gym import rollout
-from netbuf_gym.contenders import Contender
+from netbuf_gym.controllers import Contender
+from netbuf_gym.evaluation import rollout
 from studies.sender import measures, trace_cells, worlds
 from studies.sender.bounds import SCALES, Bound
 from studies.sender.schemes import BOUNDS, TASK

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netbuf_gym.tables import markdown_table
+from netbuf_gym.utils.tables import markdown_table
 from studies.common.judging import spread
 from studies.common.results import Runs
 from studies.sender import claims, trace_cells, worlds

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netbuf_gym.contenders import Contender
+from netbuf_gym.controllers import Contender
 from studies.common import agents
 from studies.common.cells import Cells
 from studies.sender import trace_cells, worlds

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netbuf_gym import rollout
+from netbuf_gym.evaluation import rollout
 from netbuf_gym.scenarios import Scenario, dumbbell, route_change
 from netbuf_gym.scenarios.limits import bdp_packets
 from netbuf_gym.tasks.congestion_window import SCENARIOS

@@ -1,6 +1,6 @@
 """`python -m studies.switch SECTION ...`: see `studies.switch.families`."""
 
-from netbuf_gym import scripts
+from netbuf_gym.utils import scripts
 from studies.switch.families import main
 
 scripts.run("studies.switch", main)

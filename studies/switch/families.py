@@ -29,14 +29,15 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym import scripts, tasks
-from netbuf_gym.arguments import choice, real, whole
-from netbuf_gym.contenders import Contender
+from netbuf_gym import tasks
+from netbuf_gym.controllers import Contender
 from netbuf_gym.errors import CheckpointError, ConfigError, ReferenceDataError, needing, shown
-from netbuf_gym.progress import say
-from netbuf_gym.rollout import evaluate
+from netbuf_gym.evaluation.rollout import evaluate
 from netbuf_gym.scenarios.switches import DROPS
 from netbuf_gym.tasks.queue_threshold import BriefPulse, BufferScheme, Limits, Pulse, PulseBurst, QueueThreshold
+from netbuf_gym.utils import scripts
+from netbuf_gym.utils.arguments import choice, real, whole
+from netbuf_gym.utils.progress import say
 from studies.common import kept, replay
 from studies.common.agents import digest_of
 from studies.switch import tables
@@ -165,8 +166,9 @@ def agent_of(key: str, name: str) -> Contender:
     with needing("a trained agent", "train"):
         import torch
 
-        from netbuf_gym.zoo import checkpoint, library
-        from netbuf_gym.zoo.saved import SavedAgent
+        from netbuf_gym.training.checkpoints import checkpoint
+        from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
+        from netbuf_gym.zoo import library
     torch.set_num_threads(1)
     try:
         saved = checkpoint.read(library.path_of(name, key))

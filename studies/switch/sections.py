@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from netbuf_gym.files import write_atomic
+from netbuf_gym.utils.files import write_atomic
 from studies.common.experiment import Section
 from studies.common.kept import FIGURES, Kept
 from studies.switch import tables

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from netbuf_gym import stats
 from netbuf_gym.errors import ReferenceDataError, shown
 from netbuf_gym.scenarios.switches import DROPS
-from netbuf_gym.stats import Interval
-from netbuf_gym.tasks.pages import markdown_table
+from netbuf_gym.tasks.tables import markdown_table
+from netbuf_gym.utils import statistics
+from netbuf_gym.utils.statistics import Interval
 from studies.common.kept import Kept
 from studies.common.verdicts import verdicts_table
 from studies.switch.settings import FAMILIES
@@ -57,16 +57,16 @@ class Measured:
     @property
     def slowdown(self) -> Interval:
         """The geometric mean over worlds."""
-        return _exp(stats.mean_interval(np.log(self.slowdowns[np.isfinite(self.slowdowns)])))
+        return _exp(statistics.mean_interval(np.log(self.slowdowns[np.isfinite(self.slowdowns)])))
 
     def over(self, other: Measured) -> Interval:
         """The ratio of the geometric means, paired by world."""
         both = np.isfinite(self.slowdowns) & np.isfinite(other.slowdowns)
-        return _exp(stats.mean_interval(np.log(self.slowdowns[both] / other.slowdowns[both])))
+        return _exp(statistics.mean_interval(np.log(self.slowdowns[both] / other.slowdowns[both])))
 
     def goodput_over(self, other: Measured) -> Interval:
         """The ratio of the mean goodputs, paired by world."""
-        found, whole = stats.mean_interval(self.goodputs - other.goodputs), float(other.goodputs.mean())
+        found, whole = statistics.mean_interval(self.goodputs - other.goodputs), float(other.goodputs.mean())
         return Interval(*(1 + value / whole for value in found))
 
 
@@ -135,7 +135,7 @@ def together(found: Found, drop: str, who: str, rival: str) -> Interval:
         parts.append((float(np.nanmean(logs)), np.nan_to_num(logs - np.nanmean(logs)) / np.isfinite(logs).sum()))
     mean = math.fsum(one for one, _ in parts) / len(parts)
     influence = np.sum([one for _, one in parts], axis=0) / len(parts)
-    return _exp(stats.mean_interval(mean + len(influence) * influence))
+    return _exp(statistics.mean_interval(mean + len(influence) * influence))
 
 
 def summary(found: Found) -> list[str]:
@@ -165,7 +165,7 @@ def draw(found: Found, path: Path) -> None:
     """
     from matplotlib.ticker import NullFormatter, ScalarFormatter
 
-    from netbuf_gym.plots import COLOURS, figure_of, write
+    from netbuf_gym.utils.plots import COLOURS, figure_of, write
 
     drops, families = (list(dict.fromkeys(key[place] for key in in_order(found))) for place in (0, 1))
     shown = [who for who in CONTENDERS if who != NAIVE and any(key[2] == who for key in found)]

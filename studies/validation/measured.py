@@ -15,15 +15,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from netbuf_gym import scripts
-from netbuf_gym.arguments import choice, whole
 from netbuf_gym.errors import ReferenceDataError
-from netbuf_gym.progress import ProgressBar, say
-from netbuf_gym.validate import Report, read_folder, settings, validate
-from netbuf_gym.validate.cells import DISTRIBUTION
-from netbuf_gym.validate.judging import how_judged
-from netbuf_gym.validate.report import judge
-from netbuf_gym.validate.running import run_cells
+from netbuf_gym.utils import scripts
+from netbuf_gym.utils.arguments import choice, whole
+from netbuf_gym.utils.progress import ProgressBar, say
+from netbuf_gym.validation import Report, host_settings, read_folder, validate
+from netbuf_gym.validation.cells import DISTRIBUTION
+from netbuf_gym.validation.judging import how_judged
+from netbuf_gym.validation.report import judge
+from netbuf_gym.validation.runner import run_cells
 from studies.common import kept, replay
 from studies.common.campaign import machine
 
@@ -48,7 +48,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 def keep(section: str, root: Path, jobs: int | None = None) -> Path:
     """Measures the cells of a section and keeps the rows; returns their file."""
     if section == LINUX:
-        return keep_settings(settings.compare(LINUX, jobs=jobs, watch=say), root)
+        return keep_settings(host_settings.compare(LINUX, jobs=jobs, watch=say), root)
     report = validate(root / SOURCES[section], seeds=SEEDS, jobs=jobs)
     header = {"command": f"python -m studies.validation {section}", "seeds": SEEDS, "machine": machine()}
     quantities = list(dict.fromkeys(name for one in report.cells for name in one.cell.ours))
@@ -60,7 +60,7 @@ def keep(section: str, root: Path, jobs: int | None = None) -> Path:
     return kept.write(root, STUDY, section, header, kept.text_of([CELL, SEED, *quantities], rows))
 
 
-def keep_settings(report: settings.SettingsReport, root: Path) -> Path:
+def keep_settings(report: host_settings.SettingsReport, root: Path) -> Path:
     """Keeps what hosts' settings came to on both plants; returns the file."""
     rows: list[dict[str, Any]] = []
     for one in report.cells:
@@ -90,7 +90,7 @@ def why_stale(rows: kept.Kept) -> str:
     return replay.describe(differing, len(runs), most=0)
 
 
-def report_of(rows: kept.Kept) -> Report | settings.SettingsReport:
+def report_of(rows: kept.Kept) -> Report | host_settings.SettingsReport:
     """The verdicts on a section's rows.
 
     Raises:
@@ -119,14 +119,14 @@ def reference_report(rows: kept.Kept) -> Report:
     return judge(reference, reference.cells, int(rows.header["seeds"]))
 
 
-def settings_report(rows: kept.Kept) -> settings.SettingsReport:
+def settings_report(rows: kept.Kept) -> host_settings.SettingsReport:
     """The verdicts on hosts' settings."""
     compared = []
     for row in rows.records:
-        cell = settings.Cell(row["cc"], int(row["maximum_bytes"]), float(row["latency_ms"]))
-        both = [settings.Measured(*(float(row[f"{plant}_{name}"]) for name in MEASURED)) for plant in PLANTS]
-        compared.append(settings.Compared(cell, *both))
-    return settings.SettingsReport(tuple(compared), LINUX, rows.header["kernel"], rows.header["date"])
+        cell = host_settings.Cell(row["cc"], int(row["maximum_bytes"]), float(row["latency_ms"]))
+        both = [host_settings.Measured(*(float(row[f"{plant}_{name}"]) for name in MEASURED)) for plant in PLANTS]
+        compared.append(host_settings.Compared(cell, *both))
+    return host_settings.SettingsReport(tuple(compared), LINUX, rows.header["kernel"], rows.header["date"])
 
 
 def main(argv: Sequence[str]) -> int:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from netbuf_gym.tables import number, percent
-from netbuf_gym.validate import GroupVerdict, Report
-from netbuf_gym.validate.cells import GOODPUT, QUEUE_DELAY
-from netbuf_gym.validate.judging import WITHIN, CellVerdict
-from netbuf_gym.validate.report import group_errors
-from netbuf_gym.validate.settings import SettingsReport
+from netbuf_gym.utils.tables import number, percent
+from netbuf_gym.validation import GroupVerdict, Report
+from netbuf_gym.validation.cells import GOODPUT, QUEUE_DELAY
+from netbuf_gym.validation.host_settings import SettingsReport
+from netbuf_gym.validation.judging import WITHIN, CellVerdict
+from netbuf_gym.validation.report import group_errors
 from studies.common.experiment import Section
 from studies.common.kept import Kept
 from studies.common.verdicts import verdicts_table

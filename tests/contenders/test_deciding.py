@@ -6,7 +6,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from netbuf_gym.contenders import Callback, ConstantAction, Decider, Model, RandomAction
+from netbuf_gym.controllers import Callback, ConstantAction, Decider, Model, RandomAction
 from netbuf_gym.errors import ConfigError
 
 SPACES = [

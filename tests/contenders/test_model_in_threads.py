@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from netbuf_gym import rollout
-from netbuf_gym.contenders import Model
+from netbuf_gym.controllers import Model
+from netbuf_gym.evaluation import rollout
 
 
 class Scratch:

@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 
 import netbuf_gym as nb
-from netbuf_gym import cli, contenders, isolated, rollout, suites
+from netbuf_gym import controllers
+from netbuf_gym.cli import program
 from netbuf_gym.errors import ConfigError, ControlError
-from netbuf_gym.suites import report, running
-from netbuf_gym.zoo import playing
+from netbuf_gym.evaluation import rollout, suites
+from netbuf_gym.evaluation.suites import report, runner
+from netbuf_gym.utils import sandbox
+from netbuf_gym.zoo import suite_runs
 
 TASK = "congestion_window"
 PLAIN = """
@@ -70,14 +73,14 @@ def test_words_name_files_and_modules():
         "import netbuf_gym as nb\n"
         "class Gentle:\n    def __call__(self, ack): return 20 * ack.mss_bytes\n"
         "def keep(observations): return [5] * len(observations)\n"
-        "class Constant(nb.contenders.ConstantAction):\n    def __init__(self): super().__init__(4, 'four')\n"
+        "class Constant(nb.controllers.ConstantAction):\n    def __init__(self): super().__init__(4, 'four')\n"
         "number = 3\n"
     )
     assert reports("mine.py:Gentle")[0]["goodput_mbps"] > 1
     assert reports("mine:Gentle") == reports("mine.py:Gentle")
     made = rollout.contender_of("mine.py:Constant", TASK)
     assert made.name == "four" and made.own_code == "mine.py:Constant"
-    assert isinstance(rollout.contender_of("mine.py:keep", "queue_threshold"), contenders.Callback)
+    assert isinstance(rollout.contender_of("mine.py:keep", "queue_threshold"), controllers.Callback)
     for word, said in {
         "mine.py:number": "number' = 3; valid: a congestion control",
         "mine.py:nothing": "has no 'nothing'; valid: Gentle, keep, Constant",
@@ -175,7 +178,7 @@ WHERE = r"(in |\()world ppcc/2, seed \d+"
 @pytest.mark.slow
 @pytest.mark.parametrize("code", FATAL)
 def test_code_that_takes_its_process_along_is_told_with_its_world(code, monkeypatch):
-    monkeypatch.setattr(isolated, "SILENT_CPU_S", 1.0)
+    monkeypatch.setattr(sandbox, "SILENT_CPU_S", 1.0)
     with pytest.raises(ControlError, match=FATAL[code]) as caught:
         reports(faulty(code, monkeypatch))
     assert re.search(WHERE, str(caught.value)), caught.value
@@ -183,8 +186,8 @@ def test_code_that_takes_its_process_along_is_told_with_its_world(code, monkeypa
 
 @pytest.mark.slow
 def test_a_constructor_that_does_not_return_is_told_as_soon(monkeypatch):
-    monkeypatch.setattr(isolated, "SILENT_CPU_S", 1.0)
-    monkeypatch.setattr(isolated, "SILENT_S", 60.0)
+    monkeypatch.setattr(sandbox, "SILENT_CPU_S", 1.0)
+    monkeypatch.setattr(sandbox, "SILENT_S", 60.0)
     word = written(members=f"Own() {{ {LOOP} }}")
     with pytest.raises(ControlError, match=f"does not return: 1 s of computing in one call {WHERE}"):
         reports(word)
@@ -271,7 +274,7 @@ def test_a_suite_marks_those_that_fail_and_goes_on(capsys):
     Path("wrong.cc").write_text("nonsense")
     words = "controller=[crash.cc,own.cc,wrong.cc,newreno]"
     written()
-    assert cli.main(["suite", "gate", words, "families=[ppcc]", "figures=false", "output=out"]) == 1
+    assert program.main(["suite", "gate", words, "families=[ppcc]", "figures=false", "output=out"]) == 1
     said = capsys.readouterr().out
     assert "| crash.cc | congestion control crash.cc crashed" in said and "wrong.cc does not compile" in said
     result = json.loads(Path("out/result.json").read_text())
@@ -283,12 +286,12 @@ def test_what_is_nothing_that_plays_is_marked_like_other_failures(capsys):
     Path("g.py").write_text(
         "import netbuf_gym as nb\n"
         "number = 3\nclass Bare: pass\nclass Wrong:\n    def __call__(self): pass\n"
-        "class Needy(nb.contenders.ConstantAction): pass\n"
+        "class Needy(nb.controllers.ConstantAction): pass\n"
         "def two(ack): raise ValueError('one | two\\nlines')\n"
     )
     names = ["number", "Bare", "Needy", "Wrong", "two", "none"]
     words = f"controller=[{','.join(f'g.py:{name}' for name in names)},newreno]"
-    assert cli.main(["suite", "gate", words, "families=[ppcc]", "figures=false", "output=out"]) == 1
+    assert program.main(["suite", "gate", words, "families=[ppcc]", "figures=false", "output=out"]) == 1
     said = capsys.readouterr().out
     assert "| g.py:number | 'g.py:number' = 3; valid: a congestion control" in said
     assert "| g.py:Bare | 'g.py:Bare': cc = <class 'netbuf_gym_own_g.Bare'>: its objects cannot be called" in said
@@ -313,18 +316,18 @@ def test_words_that_name_no_contender_say_what_would(capsys):
         "g.py": "controller = 'g.py' names nothing in its file; valid: g.py:NAME",
         "[own.cc:target=2]": "'=' is not expected behind 'own.cc:target' in a list",
     }.items():
-        assert cli.main(["suite", "gate", f"controller={word}", "output=out"]) == 2
+        assert program.main(["suite", "gate", f"controller={word}", "output=out"]) == 2
         assert said in capsys.readouterr().err
     Path("beside").mkdir()
     Path("beside/own.cc").write_text(Path("own.cc").read_text())
-    assert cli.main(["suite", "gate", "controller=[own.cc,beside/own.cc]", "output=out"]) == 2
+    assert program.main(["suite", "gate", "controller=[own.cc,beside/own.cc]", "output=out"]) == 2
     assert "two that are called 'own.cc'; valid: different names of files in C++" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("word", ["own.cc", "g.py", "g.py:Own"])
 def test_a_leaderboard_takes_no_code(word, capsys):
     pytest.importorskip("torch")
-    assert cli.main(["leaderboard", "submit", word]) == 2
+    assert program.main(["leaderboard", "submit", word]) == 2
     assert f"RUN = '{word}' is code of one's own; valid: a trained agent" in capsys.readouterr().err
 
 
@@ -334,8 +337,8 @@ def test_a_worker_is_as_the_process_itself():
     cells = own.load().of(["steps"])[:6]
     word = written()
     told = []
-    played = running.run(own, cells, rollout.contender_of(word, TASK), threads=2, each=told.append)
-    here = running._found(own, cells, rollout.contender_of(word, TASK), 1, lambda cell: None, isolated.threading.Event())
+    played = runner.run(own, cells, rollout.contender_of(word, TASK), threads=2, each=told.append)
+    here = runner._found(own, cells, rollout.contender_of(word, TASK), 1, lambda cell: None, sandbox.threading.Event())
     assert repr(played.values) == repr(here) and sorted(one.name for one in told) == sorted(one.name for one in cells)
 
 
@@ -343,18 +346,18 @@ def test_a_worker_is_as_the_process_itself():
 @pytest.mark.parametrize("name", ["vegas", "cubic"])
 def test_code_under_a_name_of_the_package_takes_nobody_s_place(name, capsys):
     Path("clash.py").write_text(f"class {name}:\n    def __call__(self, event):\n        pass\n")
-    assert cli.main(["suite", "rfc9743", f"controller=clash.py:{name}", "figures=false", "output=out"]) == 2
+    assert program.main(["suite", "rfc9743", f"controller=clash.py:{name}", "figures=false", "output=out"]) == 2
     said = capsys.readouterr().err
     assert f"controller = 'clash.py:{name}' is called '{name}', as one of the package's is; valid: another name" in said
 
 
 def test_an_interrupted_worker_is_gone():
-    stop = isolated.threading.Event()
+    stop = sandbox.threading.Event()
     stop.set()
-    with pytest.raises(isolated.GivenUp):
-        isolated.run("it", time.sleep, 60, stop=stop)
+    with pytest.raises(sandbox.GivenUp):
+        sandbox.run("it", time.sleep, 60, stop=stop)
     with pytest.raises(ConfigError, match="cannot be sent"):
-        isolated.run("it", lambda: None)
+        sandbox.run("it", lambda: None)
 
 
 @pytest.mark.slow
@@ -362,7 +365,7 @@ def test_a_suite_of_the_field_plays_it_and_marks_those_that_fail(capsys):
     written()
     written("tcb.set_cwnd(-5);", "negative.cc")
     words = "controller=[negative.cc,own.cc]"
-    assert cli.main(["suite", "bbr3/conformance", words, "families=[tiny]", "figures=false", "output=out"]) == 1
+    assert program.main(["suite", "bbr3/conformance", words, "families=[tiny]", "figures=false", "output=out"]) == 1
     table = capsys.readouterr().out
     assert "| own.cc | 4 | 4 |" in table and "| negative.cc | failed |  |" in table
     result = json.loads(Path("out/result.json").read_text())
@@ -371,18 +374,18 @@ def test_a_suite_of_the_field_plays_it_and_marks_those_that_fail(capsys):
 
 @pytest.mark.slow
 def test_its_worlds_are_played_by_as_few_processes_as_there_are_threads(capsys, monkeypatch):
-    started, own = [], isolated.run
+    started, own = [], sandbox.run
 
     def counted(*arguments, **more):
         started.append(arguments)
         return own(*arguments, **more)
 
-    monkeypatch.setattr(isolated, "run", counted)
-    monkeypatch.setattr(playing, "ALONE", 2)
+    monkeypatch.setattr(sandbox, "run", counted)
+    monkeypatch.setattr(suite_runs, "ALONE", 2)
     cells = suites.suite("gate").load().of(["delays"])
     written()
     words = ["controller=own.cc", "families=[delays]", "threads=1", "figures=false", "output=out"]
-    assert cli.main(["suite", "gate", *words]) == 0
+    assert program.main(["suite", "gate", *words]) == 0
     assert len(started) == len({(one.agents, one.scenario.duration_s) for one in cells}) < len(cells) / 2
 
 
@@ -390,7 +393,7 @@ def test_one_s_own_plays_in_a_scenario_of_the_command_line(capsys):
     written()
     Path("mine.py").write_text("class Kept:\n    def __call__(self, ack):\n        return 10 * ack.mss_bytes\n")
     words = ["simulate", "--senders", "own.cc,mine.py:Kept,cubic", "--duration", "3"]
-    assert cli.main(words) == 0
+    assert program.main(words) == 0
     flows = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("flow-")]
     assert [flow[1] for flow in flows] == ["own.cc", "Kept", "cubic"] and 9 < float(flows[1][5]) <= 10
     for given, said in (
@@ -398,5 +401,5 @@ def test_one_s_own_plays_in_a_scenario_of_the_command_line(capsys):
         ("gone.py:A", "--senders = 'gone.py:A': there is no file gone.py"),
         ("mine.py:Other", "mine.py has no 'Other'; valid: Kept"),
     ):
-        assert cli.main(["simulate", "--senders", given]) == 2
+        assert program.main(["simulate", "--senders", given]) == 2
         assert said in capsys.readouterr().err

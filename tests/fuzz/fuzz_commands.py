@@ -15,7 +15,8 @@ import fuzz_worlds
 from fuzz_case import ACCEPTED, REFUSED, Case, Finding
 from fuzz_server import Kind
 
-from netbuf_gym import cli, scenarios, tasks, traces
+from netbuf_gym import scenarios, tasks, traces
+from netbuf_gym.cli import program
 from studies.common.settings import kinds
 from studies.rlbm.settings import Settings
 
@@ -78,7 +79,7 @@ def run(case: Case) -> str:
     said = io.StringIO()
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
-            status = cli.main(argv)
+            status = program.main(argv)
     except KeyboardInterrupt:  # it came when the command had ended
         return ACCEPTED
     text = said.getvalue()
@@ -98,12 +99,12 @@ def run(case: Case) -> str:
 
 def command(case: Case) -> list[str]:
     """The words of a command line."""
-    top = cli.parser()
+    top = program.parser()
     commands = _choices(top)
     if case.chance(0.02):
         return [case.pick((*ODD, "-h", "--version", *commands)) for _ in range(case.whole(0, 3))]
     name = case.pick([one for one in commands if one not in LONG for _ in range(1 if one == "demo" else 4)])
-    if name in (*cli.JOBS, "reproduce"):
+    if name in (*program.JOBS, "reproduce"):
         return [name, *_job(case, name)]
     return [name, *_words(case, commands[name])]
 
@@ -185,8 +186,8 @@ def prepare(folder: Path) -> None:
     import torch._dynamo  # noqa: F401  (learners import it when they begin, for seconds)
     from omegaconf import OmegaConf
 
-    from netbuf_gym.zoo import demo, evaluate, train  # noqa: F401
-    from netbuf_gym.zoo.config import load
+    from netbuf_gym.training import demo, evaluate, train  # noqa: F401
+    from netbuf_gym.training.config import load
 
     for job in ("train", "evaluate"):
         KEYS[job] = list(_flat(OmegaConf.to_container(load(job, []))))

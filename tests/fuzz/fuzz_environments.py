@@ -13,7 +13,8 @@ from fuzz_case import ACCEPTED, REFUSED, Case, Finding, spoil
 from fuzz_server import Kind
 
 import netbuf_gym
-from netbuf_gym import multiagent, scenarios, tasks
+from netbuf_gym import scenarios, tasks
+from netbuf_gym.envs import parallel_env
 from netbuf_gym.errors import NetbufError
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.tasks import TaskRecord
@@ -283,7 +284,7 @@ def beside(record: TaskRecord, kwargs: dict[str, Any], seeds: list[int], steps: 
 def several(case: Case, record: TaskRecord, kwargs: dict[str, Any]) -> str:
     """PettingZoo's interface."""
     try:
-        env = multiagent.parallel_env(task=record.name, agents=case.pick((1, 2, 2, 3)), **kwargs)
+        env = parallel_env.parallel_env(task=record.name, agents=case.pick((1, 2, 2, 3)), **kwargs)
     except NetbufError:
         return REFUSED
     told = []

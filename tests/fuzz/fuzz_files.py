@@ -19,14 +19,14 @@ from fuzz_case import ACCEPTED, REFUSED, Case, Finding
 from fuzz_scenarios import simulated
 from fuzz_server import Kind
 
-from netbuf_gym import cli, scenarios, traces
-from netbuf_gym.commands import workload
+from netbuf_gym import scenarios, traces
+from netbuf_gym.cli import program, workload
 from netbuf_gym.errors import ConfigError, NetbufError, ScenarioError
 from netbuf_gym.scenarios import FlowList, Scenario, SizeDistribution
 from netbuf_gym.traces import RateTrace
-from netbuf_gym.validate import reading
-from netbuf_gym.zoo import checkpoint
-from netbuf_gym.zoo.saved import SavedAgent
+from netbuf_gym.training.checkpoints import checkpoint
+from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
+from netbuf_gym.validation import reference
 from studies.common.campaign import Campaign
 from studies.common.results import Runs
 from studies.rlbm.experiment import RLBM
@@ -259,7 +259,7 @@ def _reference(case: Case) -> bytes:
 
 
 def _read_reference(path: Path) -> Any:
-    return reading.read_folder(path.parent)
+    return reference.read_folder(path.parent)
 
 
 def _check_reference(case: Case, found: Any, whole: bytes) -> None:
@@ -277,7 +277,7 @@ def _read_config(path: Path) -> Any:
     words = ["train", "--config-dir", str(path.parent), f"experiment={path.stem}", "--cfg", "job"]
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        status = cli.main(words)
+        status = program.main(words)
     if status:
         raise ConfigError(err.getvalue())
     return out.getvalue()
@@ -300,7 +300,7 @@ FORMS = (
     Form("reference.csv", _reference, _read_reference, _check_reference),
     Form("mine.yaml", _config, _read_config, _check_config, share=1),
 )
-if importlib.util.find_spec("netbuf_gym.commands.jobs") is None:  # commands take no folders of one's own
+if importlib.util.find_spec("netbuf_gym.cli.jobs") is None:  # commands take no folders of one's own
     FORMS = FORMS[:-1]
 
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from fuzz_case import Finding
 
-from netbuf_gym.results import Result
 from netbuf_gym.scenarios import FlowList, Scenario, Video
-from netbuf_gym.video_results import VideoResult
+from netbuf_gym.simulation.results.result import Result
+from netbuf_gym.simulation.results.video import VideoResult
 
 SLACK = 1e-6
 MAY_BE_NAN = {

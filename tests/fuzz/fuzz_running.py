@@ -17,8 +17,8 @@ from pathlib import Path
 from fuzz_case import REFUSED, once
 from fuzz_server import Batch, Kind, Outcome, run_case
 
-from netbuf_gym.files import write_json
-from netbuf_gym.tables import text_table
+from netbuf_gym.utils.files import write_json
+from netbuf_gym.utils.tables import text_table
 from netbuf_gym.version import __version__
 
 BATCH_S = 1.0

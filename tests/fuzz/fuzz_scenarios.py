@@ -12,11 +12,12 @@ import fuzz_worlds
 from fuzz_case import ACCEPTED, REFUSED, Case, Finding, spoil
 from fuzz_server import Kind
 
-from netbuf_gym import scenarios, simulation
+from netbuf_gym import scenarios
 from netbuf_gym.errors import NetbufError
-from netbuf_gym.results import Result
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.scenarios.catalogue import CONGESTION_CONTROLS, QUEUE_DISCIPLINES
+from netbuf_gym.simulation import runner
+from netbuf_gym.simulation.results.result import Result
 
 RECORDS = (
     Scenario, scenarios.Link, scenarios.Flow, scenarios.Sized, scenarios.OnOff, scenarios.Video, scenarios.Switch,
@@ -61,7 +62,7 @@ def simulated(case: Case, scenario: Scenario) -> str:
     seed = case.pick((0, 1, 2**63 - 1, case.whole(0, 10**9)))
     interval_s = case.pick((None, max(shorter.duration_s / case.whole(1, 30), 1e-6)))
     try:
-        result = simulation.simulate(shorter, seed, sample_interval_s=interval_s, warmup_s=warmup_s)
+        result = runner.simulate(shorter, seed, sample_interval_s=interval_s, warmup_s=warmup_s)
     except NetbufError as error:
         refusal(str(error))
         return REFUSED
@@ -75,10 +76,10 @@ def simulated(case: Case, scenario: Scenario) -> str:
 
 def same_again(result: Result, scenario: Scenario, interval_s: float | None) -> None:
     """Whether the same scenario, read again, gives the same bits; and about the same if it is not looked at meanwhile."""
-    again = simulation.simulate(scenario, result.seed, sample_interval_s=interval_s, warmup_s=result.window_s[0])
+    again = runner.simulate(scenario, result.seed, sample_interval_s=interval_s, warmup_s=result.window_s[0])
     if json.dumps(again.to_dict()) != json.dumps(result.to_dict()):
         fuzz_oracles.same(result.to_dict(), again.to_dict(), "one seed gives two results")
-    unseen = simulation.simulate(scenario, result.seed, sample_interval_s=None, warmup_s=result.window_s[0])
+    unseen = runner.simulate(scenario, result.seed, sample_interval_s=None, warmup_s=result.window_s[0])
     what = "the result depends on the samples taken"
     fuzz_oracles.same(result.to_dict(series=False), unseen.to_dict(series=False), what, tolerance=1e-6)
 

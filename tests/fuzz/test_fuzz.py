@@ -22,9 +22,9 @@ from fuzz_server import Batch, Kind
 
 from netbuf_gym import _core
 from netbuf_gym.errors import NetbufError
-from netbuf_gym.results import Links
 from netbuf_gym.scenarios import DISCIPLINES, Scenario, dumbbell, get
-from netbuf_gym.simulation import simulate
+from netbuf_gym.simulation.results.result import Links
+from netbuf_gym.simulation.runner import simulate
 
 HERE = Path(__file__).parent
 

@@ -13,7 +13,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
 from netbuf_gym.errors import ConfigError as Refused
 from netbuf_gym.integrations.sb3 import FIRST_EVALUATION_SEED, VectorEnvAdapter
-from netbuf_gym.zoo import schema
+from netbuf_gym.training import schema
 
 WORLDS = 4
 

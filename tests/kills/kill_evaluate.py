@@ -18,7 +18,7 @@ def prepare() -> None:
     import matplotlib.backends.backend_agg
     import matplotlib.figure  # noqa: F401
 
-    from netbuf_gym.zoo import evaluate  # noqa: F401
+    from netbuf_gym.training import evaluate  # noqa: F401
 
 
 def argv(folder: Path) -> list[str]:

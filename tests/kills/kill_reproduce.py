@@ -16,8 +16,8 @@ def prepare() -> None:
     import matplotlib.backends.backend_agg
     import matplotlib.figure  # noqa: F401
 
-    from netbuf_gym import checkout
-    from netbuf_gym.zoo import saved  # noqa: F401
+    from netbuf_gym.training.checkpoints import saved_agent  # noqa: F401
+    from netbuf_gym.utils import checkout
 
     checkout.import_studies(checkout.require_checkout(), "rlbm.figures")
 

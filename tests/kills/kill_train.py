@@ -11,7 +11,8 @@ from typing import Any
 import torch as th
 from kills.killing import Damage, Job, whole_file
 
-from netbuf_gym.zoo import archive, checkpoint, curves
+from netbuf_gym.training import curves
+from netbuf_gym.training.checkpoints import archive, checkpoint
 
 WALL_CLOCK = ("time/fps", "time/time_elapsed", "time/env_seconds")
 COMMON = (
@@ -40,7 +41,7 @@ def prepare() -> None:
     import matplotlib.figure  # noqa: F401
     import torch._dynamo  # noqa: F401  (learners import it when they begin, for seconds)
 
-    from netbuf_gym.zoo import train  # noqa: F401
+    from netbuf_gym.training import train  # noqa: F401
 
 
 def figures(run_dir: Path) -> dict[str, Any]:

@@ -142,9 +142,9 @@ def _started(argv: Sequence[str], log: Path) -> int:
         with open(log, "ab") as file:
             os.dup2(file.fileno(), 1)
             os.dup2(file.fileno(), 2)
-        from netbuf_gym import cli
+        from netbuf_gym.cli import program
 
-        status = cli.main(argv)
+        status = program.main(argv)
     except BaseException:
         traceback.print_exc()
     finally:

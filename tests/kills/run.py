@@ -26,7 +26,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 
 from kills.killing import kill  # noqa: E402
 
-from netbuf_gym.files import write_json  # noqa: E402
+from netbuf_gym.utils.files import write_json  # noqa: E402
 from netbuf_gym.version import __version__  # noqa: E402
 
 SCHEMA = "netbuf-gym/kills/2"

@@ -53,7 +53,7 @@ def cut(folder):
 @pytest.mark.parametrize("whole", [True, False])
 def test_what_is_not_whole_is_found(whole, tmp_path, monkeypatch):
     """The harness itself: files written in place are found cut, those that are renamed are not."""
-    monkeypatch.setattr("netbuf_gym.cli.main", lambda argv: writer(argv, whole))
+    monkeypatch.setattr("netbuf_gym.cli.program.main", lambda argv: writer(argv, whole))
     job = Job("writer", lambda: None, lambda folder: [str(folder)], cut, lambda folder: {"ab": True})
     found = kill([job], 8, 1, tmp_path)
     assert bool(found["damage"]) != whole
@@ -61,7 +61,7 @@ def test_what_is_not_whole_is_found(whole, tmp_path, monkeypatch):
 
 
 def test_other_figures_are_found(tmp_path, monkeypatch):
-    monkeypatch.setattr("netbuf_gym.cli.main", lambda argv: writer(argv, True))
+    monkeypatch.setattr("netbuf_gym.cli.program.main", lambda argv: writer(argv, True))
     job = Job("writer", lambda: None, lambda folder: [str(folder)], cut, lambda folder: {"name": folder.name.split("-")[0]})
     assert "name is not that of an undisturbed run" in kill([job], 1, 1, tmp_path)["damage"][0]
 

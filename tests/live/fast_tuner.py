@@ -2,11 +2,11 @@
 
 import sys
 
-from netbuf_gym.live import session
-from netbuf_gym.live.fence import Pace
-from netbuf_gym.live.host import HostSettings
-from netbuf_gym.live.settings import Sysctl
-from netbuf_gym.live.tuner import Tuner, ending
+from netbuf_gym.host import session
+from netbuf_gym.host.rate_limits import Pace
+from netbuf_gym.host.settings import Sysctl
+from netbuf_gym.host.targets import HostSettings
+from netbuf_gym.host.tuner import Tuner, ending
 from netbuf_gym.plants.linux.host_meter import HostMeter
 
 NAMES = ("net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem", "net.ipv4.tcp_limit_output_bytes", "net.ipv4.tcp_notsent_lowat")

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.live.fence import Pace, Watchdog
-from netbuf_gym.live.host import HostSettings
-from netbuf_gym.live.settings import Setting
+from netbuf_gym.host.rate_limits import Pace, Watchdog
+from netbuf_gym.host.settings import Setting
+from netbuf_gym.host.targets import HostSettings
 
 FREE = Pace(1000.0, 0.0)
 

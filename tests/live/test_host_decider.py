@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from netbuf_gym import rollout
-from netbuf_gym.commands.live_tune import contender_of, interval_of
-from netbuf_gym.contenders import Callback, RandomAction
+from netbuf_gym.cli.live_tune import contender_of, interval_of
+from netbuf_gym.controllers import Callback, RandomAction
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.live.deciding import TASK, decider
+from netbuf_gym.evaluation import rollout
+from netbuf_gym.host.controller import TASK, decider
 from netbuf_gym.tasks.host_buffers.actions import FACTORS
 from netbuf_gym.tasks.host_buffers.settings import NAMED
 

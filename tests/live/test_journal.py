@@ -9,11 +9,11 @@ import machines
 import pytest
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.live import journal as journals
-from netbuf_gym.live import lock
-from netbuf_gym.live.journal import Foreign, Journal, Place, restore
-from netbuf_gym.live.rings import Rings
-from netbuf_gym.live.settings import Ring, SettingError, Sysctl
+from netbuf_gym.host import journal as journals
+from netbuf_gym.host import locks
+from netbuf_gym.host.journal import Foreign, Journal, Place, restore
+from netbuf_gym.host.rings import Rings
+from netbuf_gym.host.settings import Ring, SettingError, Sysctl
 
 NAME, OTHER = "net.ipv4.tcp_rmem", "net.ipv4.tcp_notsent_lowat"
 ORIGINAL, WANTED = (4096, 131072, 6291456), (4096, 131072, 8388608)
@@ -255,9 +255,9 @@ def test_where_it_is(monkeypatch, tmp_path):
 
 
 def test_the_lock_goes_with_its_holder(path):
-    with lock.alone(path):
+    with locks.alone(path):
         pass
-    with lock.alone(path):
+    with locks.alone(path):
         assert [one.name for one in path.parent.iterdir()] == ["live.json.lock"]
     assert list(path.parent.iterdir()) == []
 
@@ -279,24 +279,24 @@ def test_what_a_killed_process_has_half_written_goes(path, monkeypatch):
         journal.write()
     monkeypatch.undo()
     assert len(list(path.parent.iterdir())) == 1 and not path.exists()
-    with lock.alone(path):
+    with locks.alone(path):
         pass
     assert list(path.parent.iterdir()) == []
 
 
 def test_nothing_to_restore_makes_no_folder(path):
-    with lock.alone(path, begins=False):
+    with locks.alone(path, begins=False):
         assert not path.parent.exists()
 
 
 def test_any_user_can_take_the_name_so_that_the_holders_user_is_said(monkeypatch, path):
-    with lock.alone(path):
-        with pytest.raises(lock.Busy, match=f"by process {os.getpid()} already; valid: one tuner at a time .kill -INT"):
-            with lock.alone(path):
+    with locks.alone(path):
+        with pytest.raises(locks.Busy, match=f"by process {os.getpid()} already; valid: one tuner at a time .kill -INT"):
+            with locks.alone(path):
                 pass
-        monkeypatch.setattr(lock, "_holder", lambda: (4711, 1234))
-        with pytest.raises(lock.Busy, match=r"by process 4711 of user 1234 already, or it only says so; valid: "):
-            with lock.alone(path):
+        monkeypatch.setattr(locks, "_holder", lambda: (4711, 1234))
+        with pytest.raises(locks.Busy, match=r"by process 4711 of user 1234 already, or it only says so; valid: "):
+            with locks.alone(path):
                 pass
 
 
@@ -305,9 +305,9 @@ def test_a_kernel_without_such_addresses_is_not_busy(monkeypatch, path):
         def bind(self, address):
             raise PermissionError(errno.EPERM, "Operation not permitted")
 
-    monkeypatch.setattr(lock.socket, "socket", Refusing)
+    monkeypatch.setattr(locks.socket, "socket", Refusing)
     with pytest.raises(PermissionError):
-        with lock.alone(path):
+        with locks.alone(path):
             pass
 
 

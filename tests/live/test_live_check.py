@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from netbuf_gym import cli
+from netbuf_gym.cli import program
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.live import machine
+from netbuf_gym.host import capabilities
 from netbuf_gym.plants.linux import machine as plants_machine
 from netbuf_gym.plants.linux import system
 from netbuf_gym.plants.linux.bpf import struct_ops
@@ -20,7 +20,7 @@ TUN = "there is no /dev/net/tun (modprobe tun; in a container: --device /dev/net
 
 
 def checked(capsys):
-    status = cli.main(["live", "check", "--json"])
+    status = program.main(["live", "check", "--json"])
     return status, {one["name"]: one for one in json.loads(capsys.readouterr().out)}
 
 
@@ -52,23 +52,23 @@ def test_why_sysctls_cannot_be_set_and_what_to_do_are_said(namespace):
 @pytest.fixture
 def elsewhere(monkeypatch):
     """Without the findings that look at this host's own settings, and with live worlds that are said to be possible."""
-    monkeypatch.setattr(machine, "KINDS", {})
-    monkeypatch.setattr(machine, "look", lambda: Machine("", True, ("cubic",)))
+    monkeypatch.setattr(capabilities, "KINDS", {})
+    monkeypatch.setattr(capabilities, "look", lambda: Machine("", True, ("cubic",)))
     return monkeypatch
 
 
 def test_what_live_plants_cannot_do_is_said_in_their_words(elsewhere, capsys):
-    elsewhere.setattr(machine, "look", lambda: Machine(TUN))
+    elsewhere.setattr(capabilities, "look", lambda: Machine(TUN))
     status, found = checked(capsys)
     assert status == 1 and not found["live worlds"]["ok"] and found["live worlds"]["remedy"] == TUN
-    assert cli.main(["live", "check"]) == 1
+    assert program.main(["live", "check"]) == 1
     assert f"live worlds: needed for live plants: namespaces, and TUN devices in them\n  {TUN}" in capsys.readouterr().out
 
 
 def test_the_plants_own_probe_is_asked(elsewhere, capsys):
     """Where a helper finds no TUN device, the check does: both try the same."""
     elsewhere.undo()
-    elsewhere.setattr(machine, "KINDS", {})
+    elsewhere.setattr(capabilities, "KINDS", {})
     said = []
 
     class Refused:
@@ -87,7 +87,7 @@ def test_the_plants_own_probe_is_asked(elsewhere, capsys):
 def test_an_older_kernel_takes_no_congestion_controls_even_from_root(elsewhere, capsys):
     elsewhere.setattr(struct_ops, "release", lambda: (6, 1))
     elsewhere.setattr(struct_ops, "_kernel", lambda: ({}, {}))
-    elsewhere.setattr(machine, "may_register_bpf", lambda: True)
+    elsewhere.setattr(capabilities, "may_register_bpf", lambda: True)
     status, found = checked(capsys)
     assert not found["BPF struct_ops"]["ok"] and "since kernel 6.3; this one is older" in found["BPF struct_ops"]["remedy"]
     assert status == 0  # a sender is limited from user space then

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from netbuf_gym import cli, rollout
-from netbuf_gym.commands import live_run
+from netbuf_gym.cli import live_run, program
+from netbuf_gym.evaluation import rollout
 
 
 class Shown:
@@ -37,7 +37,7 @@ def test_what_was_measured_before_an_interruption_is_written(monkeypatch, tmp_pa
     monkeypatch.setattr(live_run.plots, "time_series", lambda series, *_: drawn.append(set(series)))
     file, plot = tmp_path / "run.json", tmp_path / "run.png"
     words = ["contender=autotuning,max,default", "task=host_buffers", "--json", str(file), "--plot", str(plot)]
-    assert cli.main(["live", "run", *words]) == 130
+    assert program.main(["live", "run", *words]) == 130
     kept, said = json.loads(file.read_text()), capsys.readouterr()
     assert played == ["autotuning", "max"] and kept["interrupted"] == "max" and set(kept["reports"]) == {"autotuning"}
     assert len(kept["series"]["autotuning"]["time_s"]) == 3

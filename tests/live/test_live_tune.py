@@ -13,11 +13,11 @@ import machines
 import pytest
 from release_cases import for_release
 
-from netbuf_gym import cli
-from netbuf_gym.live import lock, session
-from netbuf_gym.live.journal import Journal
-from netbuf_gym.live.settings import Sysctl
-from netbuf_gym.live.tuner import Tuner
+from netbuf_gym.cli import program
+from netbuf_gym.host import locks, session
+from netbuf_gym.host.journal import Journal
+from netbuf_gym.host.settings import Sysctl
+from netbuf_gym.host.tuner import Tuner
 
 NAMES = ("tcp_rmem", "tcp_wmem", "tcp_limit_output_bytes", "tcp_notsent_lowat")
 FAST = Path(__file__).with_name("fast_tuner.py")
@@ -184,15 +184,15 @@ def test_two_tuners(namespace, journal, tmp_path):
 
 
 def test_who_holds_a_journal_is_asked_without_holding_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(lock, "NAME", f"\0netbuf-gym/test-{os.getpid()}")
+    monkeypatch.setattr(locks, "NAME", f"\0netbuf-gym/test-{os.getpid()}")
     journal = tmp_path / "state" / "live.json"
-    assert lock.busy(journal) == "" and not journal.parent.exists()
-    with lock.held(journal):
-        assert lock.busy(journal) == f"journal {journal} is in use by process {os.getpid()}"
-    with lock.alone(journal):
+    assert locks.busy(journal) == "" and not journal.parent.exists()
+    with locks.held(journal):
+        assert locks.busy(journal) == f"journal {journal} is in use by process {os.getpid()}"
+    with locks.alone(journal):
         for _ in range(20):  # more than the kernel keeps of who asks
-            assert lock.busy(journal).startswith("settings of this network namespace are tuned by ")
-    assert lock.busy(journal) == ""
+            assert locks.busy(journal).startswith("settings of this network namespace are tuned by ")
+    assert locks.busy(journal) == ""
 
 
 def test_what_somebody_else_changes_is_theirs(namespace, journal):
@@ -309,7 +309,7 @@ def test_bad_input(capsys, monkeypatch, words, message):
     monkeypatch.setattr(Sysctl, "write", lambda self, value: pytest.fail("a setting of this machine's would have been set"))
     monkeypatch.setattr(Tuner, "run", lambda *_: pytest.fail("this would have gone on for ever"))
     monkeypatch.setattr(session, "changing", lambda *_: pytest.fail("this machine would have been tuned"))
-    assert cli.main(["live", *words]) == 2
+    assert program.main(["live", *words]) == 2
     captured = capsys.readouterr()
     assert message in captured.err and captured.err.count("\n") == 1 and captured.out == ""
 

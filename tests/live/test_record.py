@@ -3,8 +3,8 @@
 import csv
 from itertools import pairwise
 
-from netbuf_gym.live.record import Kept, Log
-from netbuf_gym.live.tuner import Step
+from netbuf_gym.host.log import Kept, Log
+from netbuf_gym.host.tuner import Step
 
 
 def step(time_s, **telemetry):

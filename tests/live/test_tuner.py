@@ -4,11 +4,11 @@ import math
 
 import pytest
 
-from netbuf_gym.live.fence import Pace, Watchdog
-from netbuf_gym.live.host import HostSettings
-from netbuf_gym.live.journal import Journal, Place, restore
-from netbuf_gym.live.settings import Setting, SettingError
-from netbuf_gym.live.tuner import Ended, Tuner
+from netbuf_gym.host.journal import Journal, Place, restore
+from netbuf_gym.host.rate_limits import Pace, Watchdog
+from netbuf_gym.host.settings import Setting, SettingError
+from netbuf_gym.host.targets import HostSettings
+from netbuf_gym.host.tuner import Ended, Tuner
 
 RMEM, WMEM = "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"
 FIRST = {RMEM: (4096, 131072, 6000000), WMEM: (4096, 16384, 4000000)}

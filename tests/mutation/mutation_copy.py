@@ -134,10 +134,6 @@ class Copy:
         shared, beside = self.root.parent / "shared", self.folder.parent / "shared"
         if shared.is_dir() and not beside.exists():
             beside.symlink_to(shared)
-        for name in ("zoo", "conf"):  # as an installation has them, in the package
-            link = self.folder / "netbuf_gym" / name
-            if (self.folder / name).is_dir() and not link.exists():
-                link.symlink_to(Path("..") / name)
 
     def _adapted(self, name: str) -> bytes:
         data = (self.root / name).read_bytes()

@@ -15,7 +15,7 @@ from pathlib import Path
 
 OPERATORS = ("comparison", "arithmetic", "constant", "dropped statement")
 CORE = ("cpp/src/**/*.cc", "cpp/src/**/*.h", "cpp/include/**/*.h")
-RULES = tuple(f"netbuf_gym/{place}.py" for place in ("tasks/**/*", "rewards/**/*", "plants/**/*", "scenarios/**/*", "engine"))
+RULES = (*(f"netbuf_gym/{place}/**/*.py" for place in ("tasks", "rewards", "plants", "scenarios")), "netbuf_gym/envs/engine.py")
 
 COMPARISONS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
 ARITHMETIC = {"+": "-", "-": "+", "*": "/", "/": "*", "//": "*", "%": "*", "+=": "-=", "-=": "+=", "*=": "/=", "/=": "*="}

@@ -11,13 +11,13 @@ from heating import HEATER, Rooms, record
 
 import netbuf_gym
 from netbuf_gym import plants, tasks
-from netbuf_gym.engine import Engine
-from netbuf_gym.env import Env
+from netbuf_gym.envs.engine import Engine
+from netbuf_gym.envs.env import Env
+from netbuf_gym.envs.parallel_env import ParallelEnv
+from netbuf_gym.envs.vector_env import VectorEnv
 from netbuf_gym.errors import ConfigError, PlantFault
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
-from netbuf_gym.multiagent import ParallelEnv
 from netbuf_gym.plants import Advance, Plant
-from netbuf_gym.vector import VectorEnv
 
 ID = "test/Heating-v0"
 FAILS = {"name": "test/room", "fails_at_s": 0.55}
@@ -53,7 +53,7 @@ def test_it_is_known_to_all_who_ask():
 
 
 def test_listings_have_it(capsys):
-    from netbuf_gym.cli import main
+    from netbuf_gym.cli.program import main
 
     assert main(["list"]) == 0
     out = capsys.readouterr().out

@@ -6,9 +6,9 @@ import pytest
 from heating import Comfort, Room, Rooms, record
 
 from netbuf_gym import plants, tasks
-from netbuf_gym.env import Env
+from netbuf_gym.envs.env import Env
+from netbuf_gym.envs.vector_env import VectorEnv
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.vector import VectorEnv
 
 ID = "test/Heating-v0"
 FAILS = {"name": "test/room", "fails_at_s": 0.55}

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 from heating import Rooms, a_room, record
 
-from netbuf_gym import cli, plants, rollout, tasks
-from netbuf_gym.contenders import Callback, ConstantAction, Decider, RandomAction
+from netbuf_gym import plants, tasks
+from netbuf_gym.cli import program
+from netbuf_gym.controllers import Callback, ConstantAction, Decider, RandomAction
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.tasks.measures import Column, Measures
+from netbuf_gym.evaluation import rollout
+from netbuf_gym.tasks.metrics import Column, Measures
 
 
 class Thermostat(Decider):
@@ -123,7 +125,7 @@ def test_plants_are_closed():
 def test_a_task_of_a_stranger_is_evaluated(heating, measures, monkeypatch, tmp_path, capsys):
     monkeypatch.setitem(tasks.record._REGISTRY, "heating", dataclasses.replace(heating, measures=measures))
     command = ["evaluate", "model=null", "env=heating", "plant=rooms", "seeds=3"]
-    assert cli.main([*command, "baselines=[thermostat,off]", f"run_dir={tmp_path}"]) == 0
+    assert program.main([*command, "baselines=[thermostat,off]", f"run_dir={tmp_path}"]) == 0
     heading, row = ("temperature (C)", "| off | ") if measures.metrics else ("| energy_j |", "| off | 0.000")
     text = capsys.readouterr().out
     assert heading in text and row in text
@@ -134,7 +136,7 @@ def test_a_task_of_a_stranger_is_evaluated(heating, measures, monkeypatch, tmp_p
     assert episodes["off"]["energy_j"] == [0, 0, 0] and min(episodes["thermostat"]["temperature_c"]) >= 20
     assert (tmp_path / "time_series.png").exists() == bool(measures.series)
     if measures.baselines:
-        assert cli.main([*command, "plots=false", f"run_dir={tmp_path}"]) == 0
+        assert program.main([*command, "plots=false", f"run_dir={tmp_path}"]) == 0
         assert list(json.loads((tmp_path / "result.json").read_text())["controllers"]) == ["thermostat", "random"]
     else:
-        assert cli.main([*command, f"run_dir={tmp_path}"]) == 2
+        assert program.main([*command, f"run_dir={tmp_path}"]) == 2

@@ -3,7 +3,7 @@ import pytest
 
 from netbuf_gym import plants
 from netbuf_gym.errors import ConfigError, PlantFault, SimulatorFault
-from netbuf_gym.plants.sim import SimPlant
+from netbuf_gym.plants.simulated import SimPlant
 from netbuf_gym.scenarios import get
 from netbuf_gym.tasks.congestion_window import SENDER, TELEMETRY
 from netbuf_gym.tasks.queue_threshold import switch

@@ -5,7 +5,7 @@ import functools
 import pytest
 
 from netbuf_gym import tasks
-from netbuf_gym.env import Env
+from netbuf_gym.envs.env import Env
 from netbuf_gym.errors import ConfigError
 
 TASK = "congestion_window"

@@ -10,11 +10,11 @@ import pytest
 
 from netbuf_gym import rewards as package
 from netbuf_gym import tasks
-from netbuf_gym.env import Env
+from netbuf_gym.envs.env import Env
+from netbuf_gym.envs.vector_env import VectorEnv
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.rewards import AlphaFair, Telemetry, reward_of
 from netbuf_gym.tasks.congestion_window import TELEMETRY
-from netbuf_gym.vector import VectorEnv
 
 ID, TASK = "netbuf/CongestionWindow-v0", "congestion_window"
 SHORT = {"name": "ppcc/4", "duration_s": 1.0}

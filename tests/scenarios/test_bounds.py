@@ -8,17 +8,7 @@ import pytest
 
 from netbuf_gym import scenarios
 from netbuf_gym.errors import ScenarioError
-from netbuf_gym.scenarios import (
-    DISCIPLINES,
-    GilbertElliott,
-    Link,
-    Mixture,
-    OnOff,
-    RandomDumbbell,
-    Scenario,
-    Sized,
-    Video,
-)
+from netbuf_gym.scenarios import DISCIPLINES, GilbertElliott, Link, Mixture, OnOff, RandomDumbbell, Scenario, Sized, Video
 from netbuf_gym.scenarios.flows import Flow
 from netbuf_gym.scenarios.switches import ABM, DRR, AgentThresholds, DynamicThresholds, StaticThresholds, Switch
 from netbuf_gym.scenarios.traffic import FlowList, Incast, PoissonArrivals, Probe, Sender, Traffic

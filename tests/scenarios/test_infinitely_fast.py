@@ -6,7 +6,7 @@ import gymnasium as gym
 import pytest
 
 import netbuf_gym as nb
-from netbuf_gym.cli import main
+from netbuf_gym.cli.program import main
 from netbuf_gym.errors import ConfigError, ScenarioError
 from netbuf_gym.scenarios import RateTrace, Scenario, dumbbell, last_hop
 

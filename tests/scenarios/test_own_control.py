@@ -14,7 +14,7 @@ from netbuf_gym import _core
 from netbuf_gym.errors import BusyError, ControlError, ScenarioError
 from netbuf_gym.plants.simulator import Simulator
 from netbuf_gym.scenarios import named
-from netbuf_gym.scenarios.own_control import OwnControl
+from netbuf_gym.scenarios.python_control import OwnControl
 
 
 class LinuxNewReno:

@@ -26,7 +26,7 @@ from netbuf_gym.scenarios import (
     shared_buffer,
 )
 from netbuf_gym.scenarios import traffic as traffic_module
-from netbuf_gym.simulation import simulate
+from netbuf_gym.simulation.runner import simulate
 
 HEADER = "flow_id,start_s,sender,size_bytes,priority\n"
 POISSON = PoissonArrivals(flows_per_s=1, sizes=WEB_SEARCH)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from netbuf_gym.cli import main
-from netbuf_gym.contenders import ConstantAction
+from netbuf_gym.cli.program import main
+from netbuf_gym.controllers import ConstantAction
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.tasks.host_buffers.settings import DEFAULT, GRID, NAMED
 from studies.auter import constants, paper, trained, training, tune_constant, worlds

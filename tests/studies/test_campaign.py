@@ -12,10 +12,10 @@ import time
 import numpy as np
 import pytest
 
-from netbuf_gym.cli import main
+from netbuf_gym.cli.program import main
 from netbuf_gym.errors import ConfigError, ReferenceDataError
-from netbuf_gym.files import alone
 from netbuf_gym.plants.simulator import Simulator
+from netbuf_gym.utils.files import alone
 from studies.common.campaign import Campaign
 from studies.rlbm.experiment import RLBM
 from studies.rlbm.settings import CONTROLLED, NAMES, Settings
@@ -133,7 +133,7 @@ def test_interruption_by_a_signal(tmp_path, blow, status):
     """Whatever ends it, what is done is kept, and the same command goes on to the same table."""
     # where the tests run in a shell's background, their children would ignore the signal
     program = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-    program += "from netbuf_gym.cli import main; sys.exit(main(sys.argv[1:]))"
+    program += "from netbuf_gym.cli.program import main; sys.exit(main(sys.argv[1:]))"
     words = ["schemes=[naive,dt]", "ccs=[cubic]", "sizes=[20,50,100]", "loads=[0.8]", "seeds=2", "intervals=[]", "jobs=1"]
     arguments = ["reproduce", "rlbm", *words, "duration_s=20", "figures=false", "traffic=thesis-text"]
     output = tmp_path / "out"

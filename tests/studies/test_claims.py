@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.stats import Interval
+from netbuf_gym.utils.statistics import Interval
 from studies.common import judging, kept, showing
 from studies.common.campaign import Campaign
 from studies.common.results import Runs

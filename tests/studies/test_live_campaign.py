@@ -8,7 +8,7 @@ import pytest
 from gymnasium import spaces
 
 import netbuf_gym as nb
-from netbuf_gym.cli import main
+from netbuf_gym.cli.program import main
 from studies.common.campaign import Campaign, finished
 from studies.common.results import Runs
 from studies.live import judging, schemes, worlds

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from netbuf_gym import traces
-from netbuf_gym.cli import main
+from netbuf_gym.cli.program import main
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace
 from netbuf_gym.zoo import library

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from netbuf_gym import rollout
-from netbuf_gym.cli import main
+from netbuf_gym.cli.program import main
+from netbuf_gym.evaluation import rollout
 from netbuf_gym.zoo import library
 from studies.common.cells import parts_of
 from studies.common.judging import HIGHER, LOWER

@@ -6,9 +6,10 @@ import math
 import numpy as np
 import pytest
 
-from netbuf_gym import rollout, traces
-from netbuf_gym.cli import main
+from netbuf_gym import traces
+from netbuf_gym.cli.program import main
 from netbuf_gym.errors import ConfigError
+from netbuf_gym.evaluation import rollout
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace
 from netbuf_gym.zoo import library
 from studies.common import kept, table

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from netbuf_gym import checkout
-from netbuf_gym.cli import main
+from netbuf_gym.cli.program import main
 from netbuf_gym.errors import ConfigError, ReferenceDataError
+from netbuf_gym.utils import checkout
 from netbuf_gym.zoo import library
 from studies import campaigns, pages
 from studies.common import kept, replay, verdicts
@@ -195,7 +195,7 @@ def test_studies_of_another_checkout_take_their_place(tmp_path):
         (folder / "studies" / "command.py").write_text(f"SAID = {said}\n")
     (tmp_path / "two" / "studies" / "broken.py").write_text("from netbuf_gym import no_such_module\n")
     code = (
-        "from pathlib import Path; from netbuf_gym import checkout, errors\n"
+        "from pathlib import Path; from netbuf_gym import errors; from netbuf_gym.utils import checkout\n"
         f"one, two = Path({str(tmp_path / 'one')!r}), Path({str(tmp_path / 'two')!r})\n"
         "print(*(checkout.import_studies(where, 'command').SAID for where in (one, two, two, one)))\n"
         "try: checkout.import_studies(two, 'broken')\n"

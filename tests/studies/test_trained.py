@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from netbuf_gym.cli import main
+from netbuf_gym.cli.program import main
 from netbuf_gym.zoo import library
 from studies.rlbm.experiment import RLBM
 
@@ -23,7 +23,7 @@ GRID = ["sizes=[50]", "loads=[0.5]", "seeds=2", "duration_s=3", "jobs=2"]
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     """Run directories of tiny agents, by environment and algorithm."""
-    from netbuf_gym.zoo.train import train
+    from netbuf_gym.training.train import train
 
     folder, found = tmp_path_factory.mktemp("trained"), {}
     jobs = {
@@ -68,7 +68,8 @@ def test_an_agent_of_another_task_is_refused(trained, tmp_path, capsys):
 
 def test_the_agent_decides_as_in_its_environment(trained):
     """The campaign's run and the environment's are one, to the last bit."""
-    from netbuf_gym.zoo import checkpoint, models
+    from netbuf_gym.training import models
+    from netbuf_gym.training.checkpoints import checkpoint
     from studies.rlbm.contenders import contender_of, play
     from studies.rlbm.settings import Settings
 

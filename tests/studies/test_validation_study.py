@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from netbuf_gym.errors import ReferenceDataError
-from netbuf_gym.validate import settings, validate
-from netbuf_gym.validate.settings import Cell, Compared, Measured, SettingsReport
+from netbuf_gym.validation import host_settings, validate
+from netbuf_gym.validation.host_settings import Cell, Compared, Measured, SettingsReport
 from studies.common import kept
 from studies.validation import measured, sections
 
@@ -66,7 +66,7 @@ def test_hosts_settings_are_kept_to_the_last_digit(tmp_path):
 
 
 def test_the_section_of_the_kernel_measures_both_plants(tmp_path, monkeypatch):
-    monkeypatch.setattr(settings, "measure", lambda plant, cell, look: Measured(10.0, 20.0))
+    monkeypatch.setattr(host_settings, "measure", lambda plant, cell, look: Measured(10.0, 20.0))
     measured.keep("linux", tmp_path)
     report = measured.report_of(kept.read(tmp_path, "validation", "linux"))
     assert len(report.cells) == 40 and report.within

@@ -10,21 +10,14 @@ import numpy as np
 import pytest
 from hand_made_field import cell, made
 
-from netbuf_gym import cli
+from netbuf_gym.cli import program
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.simulation import simulate
-from netbuf_gym.suites import SUITES, field, recording, rows, running
-from netbuf_gym.suites.field import (
-    ccbench,
-    document,
-    games,
-    league,
-    overview,
-    pantheon,
-)
-from netbuf_gym.suites.field.suite import Sign, Table
-from netbuf_gym.suites.field.telling import ALWAYS, signs_table
-from netbuf_gym.zoo import contending, library
+from netbuf_gym.evaluation.suites import SUITES, field, recorder, rows, runner
+from netbuf_gym.evaluation.suites.field import ccbench, document, games, league, overview, pantheon
+from netbuf_gym.evaluation.suites.field.ranking import ALWAYS, signs_table
+from netbuf_gym.evaluation.suites.field.suite import Sign, Table
+from netbuf_gym.simulation.runner import simulate
+from netbuf_gym.zoo import library, resolve
 
 RUNS = {
     "ccbench/solo": 660,
@@ -115,7 +108,7 @@ def test_league_ranks_who_played_everything():
 def test_record_says_what_simulate_says():
     one = cell("ccbench/friendly", "12-20-B")
     suite = SUITES["ccbench/friendly"]
-    played = running.run(suite, [one], contending.contender("bbr", suite))
+    played = runner.run(suite, [one], resolve.contender("bbr", suite))
     result = simulate(one.scenario.with_senders(["cubic", "bbr"]), seed=one.seed, sample_interval_s=5.0)
     arrival = result.series["arrival_mbps"][:, 1] * 1500 / 1448
     assert played.values[0]["mbps_0"] == pytest.approx(arrival[1:7].mean(), rel=1e-9)
@@ -124,8 +117,8 @@ def test_record_says_what_simulate_says():
 
 def test_weighted_quantile():
     values, weights = np.array([3.0, 1.0, 2.0, np.nan]), np.array([1.0, 8.0, 1.0, 5.0])
-    assert recording.weighted_quantile(values, weights, 0.8) == 1 and recording.weighted_quantile(values, weights, 0.95) == 3
-    assert math.isnan(recording.weighted_quantile(values[3:], weights[3:], 0.5))
+    assert recorder.weighted_quantile(values, weights, 0.8) == 1 and recorder.weighted_quantile(values, weights, 0.95) == 3
+    assert math.isnan(recorder.weighted_quantile(values[3:], weights[3:], 0.5))
 
 
 # ---- reports and what is kept
@@ -134,7 +127,7 @@ def test_weighted_quantile():
 @pytest.mark.slow
 def test_command_ranks_among_the_kept(tmp_path, capsys):
     words = ["suite", "bbr3/conformance", "controller=[cubic,vegas]", "families=[tiny,rate-up]", "beside=[]", "threads=2"]
-    assert cli.main([*words, f"output={tmp_path}"]) == 0
+    assert program.main([*words, f"output={tmp_path}"]) == 0
     page, text = (tmp_path / "report.html").read_text(), (tmp_path / "report.md").read_text()
     assert 'src="data:image/png;base64,' in page and "http" not in page.split("<body>")[1].split("base64")[0]
     assert "## Not run" in text and "| Handling Spurious Fast Recovery | nothing: " in text and "beside kept" not in text
@@ -150,25 +143,25 @@ def test_command_ranks_among_the_kept(tmp_path, capsys):
         f"output={tmp_path}/b",
         "figures=false",
     ]
-    assert cli.main(again) == 0
+    assert program.main(again) == 0
     assert "beside kept results of cubic, vegas, bbr3" in (tmp_path / "b" / "report.md").read_text()
     again[3] = "families=[tiny,drain]"
-    assert cli.main(again) == 2, "two of its families are not those two"
+    assert program.main(again) == 2, "two of its families are not those two"
     said = capsys.readouterr().err
     assert "beside has cubic without 4 of the 8 worlds, drain-1mbps-100ms among them; valid: whoever has played" in said
 
 
 def test_one_that_fails_is_a_row_and_the_suite_goes_on(tmp_path, capsys, monkeypatch):
-    real = running.run
+    real = runner.run
 
     def failing(suite, cells, contender, **more):
         if contender.name == "vegas":
             raise ConfigError("its window is NaN; valid: a number")
         return real(suite, cells, contender, **more)
 
-    monkeypatch.setattr(running, "run", failing)
+    monkeypatch.setattr(runner, "run", failing)
     words = ["suite", "bbr3/conformance", "controller=[vegas,bbr3]", "families=[tiny]", "beside=[]", "figures=false"]
-    assert cli.main([*words, f"output={tmp_path}"]) == 1
+    assert program.main([*words, f"output={tmp_path}"]) == 1
     assert capsys.readouterr().err.count("vegas failed: its window is NaN") == 1
     text = (tmp_path / "report.md").read_text()
     assert "vegas failed: its window is NaN" in text and "| vegas | failed |  |" in text
@@ -184,21 +177,21 @@ def test_one_that_fails_is_a_row_and_the_suite_goes_on(tmp_path, capsys, monkeyp
     ],
 )
 def test_bad_words(words, says, capsys, tmp_path):
-    assert cli.main(["suite", "bbr3/conformance", "controller=bbr3", *words, f"output={tmp_path}"]) == 2
+    assert program.main(["suite", "bbr3/conformance", "controller=bbr3", *words, f"output={tmp_path}"]) == 2
     assert says in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("word", ["missing.cc", "missing.py:Name"])
 def test_a_file_that_is_not_there_is_bad_input(word, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(running, "run", lambda *given, **more: pytest.fail("something is played"))
+    monkeypatch.setattr(runner, "run", lambda *given, **more: pytest.fail("something is played"))
     words = ["suite", "bbr3/conformance", f"controller=[cubic,'{word}']", "beside=[]", f"output={tmp_path}"]
-    assert cli.main(words) == 2
+    assert program.main(words) == 2
     assert f"controller = '{word}': there is no file {word.partition(':')[0]}; valid: one" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("suite", ["bbr3/conformance", "gate"])
 def test_families_are_listed(suite, capsys):
-    assert cli.main(["suite", suite, "--families"]) == 0
+    assert program.main(["suite", suite, "--families"]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()[2:]]
     cells = SUITES[suite].load().cells
     assert {row[0]: int(row[1]) for row in rows} == {
@@ -207,10 +200,10 @@ def test_families_are_listed(suite, capsys):
 
 
 def test_beside_is_of_the_field_and_of_the_same_worlds(tmp_path, capsys):
-    assert cli.main(["suite", "gate", "controller=cubic", "beside=[]", f"output={tmp_path}"]) == 2
+    assert program.main(["suite", "gate", "controller=cubic", "beside=[]", f"output={tmp_path}"]) == 2
     assert "beside = []: gate ranks nobody; valid: no beside" in capsys.readouterr().err
     (tmp_path / "worlds.csv").write_text("# netbuf-gym suite sage; suite sage, version 0, digest 0\ncontroller,world\n")
-    assert cli.main(["suite", "sage", "controller=cubic", f"beside=[{tmp_path}/worlds.csv]", f"output={tmp_path}"]) == 2
+    assert program.main(["suite", "sage", "controller=cubic", f"beside=[{tmp_path}/worlds.csv]", f"output={tmp_path}"]) == 2
     assert "valid: suite sage, version 1, digest" in capsys.readouterr().err
 
 
@@ -242,7 +235,7 @@ def test_a_damaged_file_beside_is_told_by_its_line(tmp_path):
 def test_nobody_who_has_come_to_anything_is_told(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "wrong.cc").write_text("nonsense")
-    assert cli.main(["suite", "rfc7928", "controller=wrong.cc", "beside=[]", "output=out"]) == 1
+    assert program.main(["suite", "rfc7928", "controller=wrong.cc", "beside=[]", "output=out"]) == 1
     said = capsys.readouterr().out
     assert "nobody has played" in said and "| wrong.cc | failed |" in said
     assert "failed" in (tmp_path / "out" / "report.html").read_text()
@@ -287,7 +280,7 @@ def test_kept_results_of_an_earlier_version_and_stale_ones_are_told(tmp_path, ca
         ({"stale": "differs in 3 worlds"}, "Stale: bbr (differs in 3 worlds)."),
     ):
         rows.write(file, replace(kept, about={**kept.about, **change}), suite, edition)
-        assert cli.main(words) == 0
+        assert program.main(words) == 0
         assert said in capsys.readouterr().out and said in (tmp_path / "out" / "report.md").read_text()
 
 

@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 from hand_made_field import cell, made
 
+from netbuf_gym.evaluation.suites import SUITES, runner
+from netbuf_gym.evaluation.suites.field import bbr3, rfc7928, rfc9743, rfc9743_worlds
+from netbuf_gym.evaluation.suites.field.rfc9743_criteria import CRITERIA, REFERENCE, Flag, less
+from netbuf_gym.evaluation.suites.recorder import FLOW, LINK, STATE, Record
 from netbuf_gym.scenarios import PIE, RED, CoDel, FqCoDel, Policer, Sized
-from netbuf_gym.suites import SUITES, running
-from netbuf_gym.suites.field import bbr3, rfc7928, rfc9743, rfc9743_worlds
-from netbuf_gym.suites.field.rfc9743_criteria import CRITERIA, REFERENCE, Flag, less
-from netbuf_gym.suites.recording import FLOW, LINK, STATE, Record
-from netbuf_gym.zoo import contending
+from netbuf_gym.zoo import resolve
 
 
 def played(suite, *names, controller="cubic"):
     """What some worlds have come to, by their names."""
     cells = [cell(suite, name) for name in names]
     own = SUITES[suite]
-    return dict(zip(names, running.run(own, cells, contending.contender(controller, own)).values, strict=True))
+    return dict(zip(names, runner.run(own, cells, resolve.contender(controller, own)).values, strict=True))
 
 
 def recorded(scenario, time_s, flow=(), link=()):

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from hand_made_field import cell, made
 
+from netbuf_gym.evaluation.suites import SUITES, runner
+from netbuf_gym.evaluation.suites.field import sage, sussex, sussex_measures, sussex_worlds
 from netbuf_gym.scenarios import TBF, DelaySchedule, Flow, FqCoDel, Scenario, UdpSource
-from netbuf_gym.simulation import simulate
-from netbuf_gym.suites import SUITES, running
-from netbuf_gym.suites.field import sage, sussex, sussex_measures, sussex_worlds
-from netbuf_gym.zoo import contending
+from netbuf_gym.simulation.runner import simulate
+from netbuf_gym.zoo import resolve
 
 
 @pytest.mark.slow
@@ -229,7 +229,7 @@ def test_sussex_families_measure_what_they_are_scored_by():
     names = ["intra-rtt", "friendly", "many-cubic", "cross-intra", "cross-inter", "handover", "inter-rtt", "jump"]
     shortest["jump"] = cell("testbed/2025", "jump-10ms-4-1")
     chosen = [shortest[name] for name in names]
-    values = dict(zip(names, running.run(suite, chosen, contending.contender("cubic", suite)).values, strict=True))
+    values = dict(zip(names, runner.run(suite, chosen, resolve.contender("cubic", suite)).values, strict=True))
     for name, found in values.items():
         score = sussex.families(2025)[name].score
         assert 0 < found["score"] <= 1 and found["score"] == pytest.approx(score.of(found)), name

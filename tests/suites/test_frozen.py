@@ -6,8 +6,8 @@ from functools import partial
 import pytest
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.suites import freeze, frozen, of_tasks, paths
-from netbuf_gym.suites.catalogue import DRAWN
+from netbuf_gym.evaluation.suites import freeze, frozen, paths, task_suites
+from netbuf_gym.evaluation.suites.catalogue import DRAWN
 from netbuf_gym.tasks.congestion_window.paths import Generated, Path, PathWorld
 
 
@@ -77,12 +77,12 @@ def test_worlds_of_other_tasks_that_are_none_are_refused(tmp_path, changes, mess
     one["world"] |= changes
     frozen.write(tmp_path / "set.json", "hosts", 1, [one])
     with pytest.raises(ConfigError, match=message):
-        frozen.read(tmp_path / "set.json", "hosts", partial(of_tasks.place, "host_buffers"), ["long"])
+        frozen.read(tmp_path / "set.json", "hosts", partial(task_suites.place, "host_buffers"), ["long"])
     del one["world"]["rtt_ms"], one["family"]
     one["world"] = {"rtt_ms": 9.0, "rate_mbps": 5.0}
     frozen.write(tmp_path / "set.json", "hosts", 2, [one])
     with pytest.raises(ConfigError, match="family = 'None'; valid: long"):
-        frozen.read(tmp_path / "set.json", "hosts", partial(of_tasks.place, "host_buffers"), ["long"])
+        frozen.read(tmp_path / "set.json", "hosts", partial(task_suites.place, "host_buffers"), ["long"])
 
 
 WORLD = {"name": "a", "seed": 1, "world": {}}

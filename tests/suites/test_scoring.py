@@ -6,11 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from netbuf_gym import stats
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.scenarios import get
-from netbuf_gym.suites import Cell, Edition, suite
-from netbuf_gym.suites.scoring import (
+from netbuf_gym.evaluation.suites import Cell, Edition, suite
+from netbuf_gym.evaluation.suites.scoring import (
     AGENT,
     CHANCE,
     CONSTANT,
@@ -22,6 +20,8 @@ from netbuf_gym.suites.scoring import (
     role_of,
     standings,
 )
+from netbuf_gym.scenarios import get
+from netbuf_gym.utils import statistics
 
 SUITE, CONSTANT_OF = suite("v1/queue_threshold"), "limits:20:20"
 WORLD = get("rlbm/default")
@@ -142,10 +142,10 @@ def test_profiles_fall_from_one_to_nothing():
 
 def test_grouped_intervals_are_those_of_equal_groups_where_groups_are_equal():
     scores = np.random.default_rng(1).normal(size=(20, 6))
-    ours, usual = stats.grouped_interval(list(scores.T)), stats.bootstrap_interval(scores)
+    ours, usual = statistics.grouped_interval(list(scores.T)), statistics.bootstrap_interval(scores)
     assert ours.mean == pytest.approx(usual.mean) and ours.low == pytest.approx(usual.low, abs=0.05)
-    assert stats.grouped_interval([np.ones(3), np.zeros(300)], middle=False).mean == pytest.approx(0.5)
-    together = stats.grouped_interval([np.array([[0.0, 1.0]] * 9)], middle=False)
+    assert statistics.grouped_interval([np.ones(3), np.zeros(300)], middle=False).mean == pytest.approx(0.5)
+    together = statistics.grouped_interval([np.array([[0.0, 1.0]] * 9)], middle=False)
     assert together == (0.5, 0.5, 0.5), "what stays together has no chance of its own"
     with pytest.raises(ConfigError, match="groups is empty"):
-        stats.grouped_interval([])
+        statistics.grouped_interval([])

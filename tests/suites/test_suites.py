@@ -9,17 +9,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from netbuf_gym import rollout, scenarios, tasks
-from netbuf_gym.cli import main
+from netbuf_gym import scenarios, tasks
+from netbuf_gym.cli.program import main
 from netbuf_gym.errors import CheckpointError, ConfigError
+from netbuf_gym.evaluation import rollout
+from netbuf_gym.evaluation.suites import SUITES, Cell, Edition, frozen, paths, report, report_files, runner, suite, task_suites
+from netbuf_gym.evaluation.suites.catalogue import CHOOSE_ON, DRAWN
+from netbuf_gym.evaluation.suites.config import read
 from netbuf_gym.scenarios.types import AGENT
-from netbuf_gym.suites import SUITES, Cell, Edition, frozen, of_tasks, paths, report, running, suite, telling
-from netbuf_gym.suites.catalogue import CHOOSE_ON, DRAWN
-from netbuf_gym.suites.settings import read
 from netbuf_gym.tasks.congestion_window.families import FAMILIES
 from netbuf_gym.tasks.congestion_window.paths import Path, PathWorld
-from netbuf_gym.zoo import checkpoint, contending, library
-from netbuf_gym.zoo.saved import SavedAgent
+from netbuf_gym.training.checkpoints import checkpoint
+from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
+from netbuf_gym.zoo import library, resolve
 
 GATE = suite("gate")
 
@@ -86,12 +88,12 @@ def test_the_gate_is_made_as_it_was_frozen():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [one.name for one in of_tasks.SUITES])
+@pytest.mark.parametrize("name", [one.name for one in task_suites.SUITES])
 def test_sets_of_other_tasks_are_what_their_families_say(name):
     own, (edition, task) = suite(name), name.split("/")
-    cells, families = own.load().cells, of_tasks.TASKS[task].families
-    assert [one.family for one in cells] == [family for family in families for _ in range(of_tasks.COUNTS[edition])]
-    assert of_tasks.COUNTS["v1"] >= 20 and len({one.name for one in cells}) == len({one.seed for one in cells}) == len(cells)
+    cells, families = own.load().cells, task_suites.TASKS[task].families
+    assert [one.family for one in cells] == [family for family in families for _ in range(task_suites.COUNTS[edition])]
+    assert task_suites.COUNTS["v1"] >= 20 and len({one.name for one in cells}) == len({one.seed for one in cells}) == len(cells)
     worlds = json.loads(frozen.file_of(name).read_text())["worlds"]
     for one in worlds:
         for key, spec in families[one["family"]].arguments.items():
@@ -100,16 +102,16 @@ def test_sets_of_other_tasks_are_what_their_families_say(name):
                 assert spec.low * (1 - 1e-5) <= value <= spec.high * (1 + 1e-5), (one["name"], key)
             elif not hasattr(spec, "at"):
                 assert value == spec, (one["name"], key)
-    assert of_tasks.drawn(name, 1) == worlds, "drawn anew they are the same, or the version is another"
+    assert task_suites.drawn(name, 1) == worlds, "drawn anew they are the same, or the version is another"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", of_tasks.TASKS)
+@pytest.mark.parametrize("task", task_suites.TASKS)
 def test_worlds_of_other_tasks_are_measured_as_reports_say(task):
     own = suite(f"v1/{task}")
     first = {one.family: one for one in reversed(own.load().cells)}
     cells = [replace(one, scenario=replace(one.scenario, duration_s=30.0)) for one in list(first.values())[3:6]]
-    played = running.run(own, cells, contending.contender("random", own))
+    played = runner.run(own, cells, resolve.contender("random", own))
     (told,) = rollout.evaluate("random", task, cells[0].scenario, [cells[0].seed])
     measures = tasks.get(task).measures
     assert own.score.key == ("score" if measures.lower_is_better else measures.score)
@@ -128,7 +130,7 @@ def test_each_task_has_one_suite_to_rank_by_and_one_to_choose_on():
 
 
 def test_measures_are_those_of_the_report():
-    played = running.run(GATE, SMALL.cells, contending.contender("cubic", GATE))
+    played = runner.run(GATE, SMALL.cells, resolve.contender("cubic", GATE))
     one = SMALL.cells[0]
     (told,) = rollout.evaluate("cubic", GATE.task, one.scenario, [0])  # no loss: no seed decides anything
     assert played.values[0]["utility"] == told["utility"]
@@ -140,7 +142,7 @@ def test_measures_are_those_of_the_report():
 
 def test_who_delivers_nothing_is_worst_and_no_gap():
     silent = cell("late", "fixed", duration_s=1.0, rtt_ms=3000.0)
-    played = running.run(GATE, [silent], contending.contender("cubic", GATE))
+    played = runner.run(GATE, [silent], resolve.contender("cubic", GATE))
     value = played.values[0]["utility"]
     share = 1448 * 8e-6 / 5
     assert value == pytest.approx(0.5 * math.log(share)) and math.isnan(played.values[0]["inflation"])
@@ -150,14 +152,14 @@ def test_deciders_rules_and_constants_play_every_cell():
     names = ["queue_target", "constant:5", "keep", "random"]
     for name in names:
         seen = []
-        played = running.run(GATE, SMALL.cells, contending.contender(name, GATE), each=seen.append)
+        played = runner.run(GATE, SMALL.cells, resolve.contender(name, GATE), each=seen.append)
         assert played.name == name and sorted(one.name for one in seen) == sorted(one.name for one in SMALL.cells)
         assert np.isfinite(played.of("utility")).all() and len(played.of("utility", "fixed")) == 2
 
 
 def test_threads_change_nothing():
-    one = contending.contender("bbr", GATE)
-    first, second = (running.run(GATE, SMALL.cells, one, threads=threads) for threads in (1, 2))
+    one = resolve.contender("bbr", GATE)
+    first, second = (runner.run(GATE, SMALL.cells, one, threads=threads) for threads in (1, 2))
     for metric in GATE.metrics:
         np.testing.assert_array_equal(first.of(metric.key), second.of(metric.key))
 
@@ -175,7 +177,7 @@ def test_threads_change_nothing():
 )
 def test_who_cannot_play_is_refused_by_name(word, error, message):
     with pytest.raises(error, match=message):
-        contending.contender(word, GATE)
+        resolve.contender(word, GATE)
 
 
 def test_a_model_of_other_observations_is_refused_by_family(monkeypatch):
@@ -184,12 +186,12 @@ def test_a_model_of_other_observations_is_refused_by_family(monkeypatch):
 
     monkeypatch.setattr(rollout, "check", lacking)
     with pytest.raises(CheckpointError, match=r"keep cannot play the family 'fixed' of suite gate: .*'rtt_trend'"):
-        contending.require_fit(contending.contender("keep", GATE), SMALL.cells, GATE)
+        resolve.require_fit(resolve.contender("keep", GATE), SMALL.cells, GATE)
     monkeypatch.undo()
     with pytest.raises(ConfigError, match="constant:99 cannot play the family 'fixed' of suite gate: action = 99"):
-        contending.require_fit(contending.contender("constant:99", GATE), SMALL.cells, GATE)
+        resolve.require_fit(resolve.contender("constant:99", GATE), SMALL.cells, GATE)
     with pytest.raises(ConfigError, match="action = True"):
-        contending.require_fit(contending.contender("constant:true", GATE), SMALL.cells, GATE)
+        resolve.require_fit(resolve.contender("constant:true", GATE), SMALL.cells, GATE)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +206,7 @@ def test_a_saved_model_of_other_observations_is_refused_by_family(change, messag
     saved = checkpoint.read(library.FOLDER / "congestion_window" / "ppo")
     lacking = SavedAgent(replace(saved, env=saved.env | {"schema": saved.env["schema"] | change}), "mine")
     with pytest.raises(CheckpointError, match=rf"^mine cannot play the family 'fixed' of suite gate: .*{message}") as caught:
-        contending.require_fit(lacking, SMALL.cells, GATE)
+        resolve.require_fit(lacking, SMALL.cells, GATE)
     assert "\n" not in str(caught.value)
 
 
@@ -352,5 +354,5 @@ def test_a_page_says_of_which_suite_and_behind_whom():
 @pytest.mark.slow
 def test_counts_of_summaries_are_those_of_the_worlds():
     for name, own in SUITES.items():
-        if own.teller is telling.Families:
+        if own.teller is report_files.Families:
             assert re.search(rf"\b{len(own.load().cells)} (further )?(worlds|paths)", own.summary), name

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from netbuf_gym import rollout, scenarios, tasks
-from netbuf_gym.contenders import ConstantAction
+from netbuf_gym import scenarios, tasks
+from netbuf_gym.controllers import ConstantAction
 from netbuf_gym.errors import ConfigError
+from netbuf_gym.evaluation import rollout
 from netbuf_gym.tasks.host_buffers import Bpftune, HostBuffers, Setting, Settings, WithCongestionControl
-from netbuf_gym.tasks.host_buffers.contenders import _correlation
-from netbuf_gym.tasks.host_buffers.features import DEFAULT_FEATURES
+from netbuf_gym.tasks.host_buffers.baselines import _correlation
+from netbuf_gym.tasks.host_buffers.observations import DEFAULT_FEATURES
 from netbuf_gym.tasks.host_buffers.settings import GRID, constant
 
 SMALL = {"name": "auter/local", "rate_mbps": 5, "duration_s": 9}

@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from netbuf_gym import rollout, scenarios, simulate, tasks
-from netbuf_gym.env import Env
+from netbuf_gym import scenarios, simulate, tasks
+from netbuf_gym.envs.env import Env
 from netbuf_gym.errors import ConfigError, ScenarioError
+from netbuf_gym.evaluation import rollout
 from netbuf_gym.scenarios import Flow, Host, Link, Scenario
 from netbuf_gym.tasks.host_buffers import SCENARIOS, HostBuffers, HostPaths, host_world
 from netbuf_gym.tasks.host_buffers.hosts import agent_hosts, offer, settings_of
+from netbuf_gym.tasks.host_buffers.random_paths import WEB_OBJECTS, long_run
 from netbuf_gym.tasks.host_buffers.scenarios import MIXED_SIZES
-from netbuf_gym.tasks.host_buffers.worlds import WEB_OBJECTS, long_run
 
 SMALL = {"name": "auter/local", "rate_mbps": 5, "duration_s": 12}
 

@@ -4,12 +4,12 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from netbuf_gym import rollout
-from netbuf_gym.env import Env
+from netbuf_gym.envs.env import Env
+from netbuf_gym.envs.vector_env import VectorEnv
 from netbuf_gym.errors import ConfigError
+from netbuf_gym.evaluation import rollout
 from netbuf_gym.tasks.congestion_window import FACTORS, CongestionWindow
-from netbuf_gym.tasks.congestion_window.rules import LARGEST_FACTOR, OWN
-from netbuf_gym.vector import VectorEnv
+from netbuf_gym.tasks.congestion_window.task import LARGEST_FACTOR, OWN
 
 ID = "netbuf/CongestionWindow-v0"
 RANDOM = {"name": "ppcc/random", "duration_s": 3.0}

@@ -6,7 +6,7 @@ import pytest
 from hand_made import MSS, WORLD, acknowledged, decided, free, telemetry, tracker
 
 from netbuf_gym import scenarios
-from netbuf_gym.engine import Engine
+from netbuf_gym.envs.engine import Engine
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.tasks.congestion_window import FACTORS, CongestionWindow
 from netbuf_gym.tasks.congestion_window.path_tracker import (

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from netbuf_gym import rollout, tasks
-from netbuf_gym.contenders import ConstantAction
-from netbuf_gym.engine import Engine, generator_of
-from netbuf_gym.env import Env
+from netbuf_gym import tasks
+from netbuf_gym.controllers import ConstantAction
+from netbuf_gym.envs.engine import Engine, generator_of
+from netbuf_gym.envs.env import Env
 from netbuf_gym.errors import ConfigError, NetbufError
+from netbuf_gym.evaluation import rollout
 from netbuf_gym.tasks.receiver_window import RECEIVERS, CongestionControl, Meter, ReceiverControl, nuwa_utility
 
 TASK = "receiver_window"

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from netbuf_gym import rollout, scenarios, traces
+from netbuf_gym import scenarios, traces
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, TraceError
+from netbuf_gym.evaluation import rollout
 from netbuf_gym.scenarios import Scenario
-from netbuf_gym.tasks.receiver_window.trace_worlds import buffer_of, read_windows, trace_files, trace_world
+from netbuf_gym.tasks.receiver_window.trace_paths import buffer_of, read_windows, trace_files, trace_world
 from netbuf_gym.traces import RateTrace
 from netbuf_gym.traces.calibration import SPLIT
 

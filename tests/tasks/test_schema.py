@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from netbuf_gym.engine import Engine
+from netbuf_gym.envs.engine import Engine
 from netbuf_gym.errors import CheckpointError
 from netbuf_gym.tasks import require_schema
 

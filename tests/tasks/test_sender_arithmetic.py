@@ -6,7 +6,7 @@ from hand_made import MSS, tracker
 
 from netbuf_gym import _core
 from netbuf_gym.tasks.congestion_window import CongestionWindow
-from netbuf_gym.tasks.congestion_window.features import DEFAULT_FEATURES, observe_default
+from netbuf_gym.tasks.congestion_window.observations import DEFAULT_FEATURES, observe_default
 from netbuf_gym.tasks.congestion_window.path_tracker import LATELY_S, LONG_S, LOSS_MEMORY_S
 from netbuf_gym.tasks.congestion_window.telemetry import TELEMETRY
 

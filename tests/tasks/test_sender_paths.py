@@ -8,11 +8,11 @@ import pytest
 from netbuf_gym import scenarios, traces
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError
 from netbuf_gym.scenarios.catalogue import sender_controls
-from netbuf_gym.scenarios.wire import DelaySchedule
+from netbuf_gym.scenarios.impairments import DelaySchedule
 from netbuf_gym.tasks.congestion_window.families import FAMILIES, SenderPaths, rivals
 from netbuf_gym.tasks.congestion_window.paths import PathWorld
 from netbuf_gym.tasks.congestion_window.scenarios import SHARES
-from netbuf_gym.zoo.schema import CONF
+from netbuf_gym.training.schema import CONF
 
 YAML = CONF / "scenario" / "paths" / "training.yaml"
 

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from hand_made_switch import telemetry, tracker
 
-from netbuf_gym import baselines, rollout, tasks
-from netbuf_gym.contenders import InWorld
+from netbuf_gym import tasks
+from netbuf_gym.controllers import InWorld
 from netbuf_gym.errors import ConfigError
+from netbuf_gym.evaluation import baselines, rollout
 from netbuf_gym.tasks.queue_threshold import FixedThresholds, Limits, Pulse, PulseBurst, QueueThreshold
 from netbuf_gym.tasks.queue_threshold.actions import action_of_limits
 

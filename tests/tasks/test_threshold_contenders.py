@@ -5,14 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from netbuf_gym import rollout, simulate, tasks
-from netbuf_gym.contenders import RandomAction
-from netbuf_gym.env import Env
+from netbuf_gym import simulate, tasks
+from netbuf_gym.controllers import RandomAction
+from netbuf_gym.envs.env import Env
+from netbuf_gym.envs.vector_env import VectorEnv
 from netbuf_gym.errors import ConfigError
+from netbuf_gym.evaluation import rollout
 from netbuf_gym.plants.simulator import Simulator
 from netbuf_gym.scenarios import Flow, Link, Scenario, Switch
-from netbuf_gym.tasks.queue_threshold.contenders import BufferScheme, FixedThresholds
-from netbuf_gym.vector import VectorEnv
+from netbuf_gym.tasks.queue_threshold.baselines import BufferScheme, FixedThresholds
 
 TASK = "queue_threshold"
 SHORT = {"name": "rlbm/cubic-100-0.8", "duration_s": 20.0}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hand_made import MSS, acknowledged, telemetry, tracker
 
-from netbuf_gym.engine import Engine
+from netbuf_gym.envs.engine import Engine
 from netbuf_gym.tasks.congestion_window import FACTORS, CongestionWindow
 from netbuf_gym.tasks.congestion_window.path_tracker import DRAIN_AFTER_S
 from netbuf_gym.tasks.congestion_window.telemetry import TELEMETRY

@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
 
-from netbuf_gym import rollout, tasks
-from netbuf_gym.contenders import ConstantAction
-from netbuf_gym.env import Env
+from netbuf_gym import tasks
+from netbuf_gym.controllers import ConstantAction
+from netbuf_gym.envs.env import Env
 from netbuf_gym.errors import ConfigError, NetbufError
+from netbuf_gym.evaluation import rollout
 from netbuf_gym.scenarios import get
 from netbuf_gym.tasks.congestion_window import CongestionControl, QueueTarget, episode_report
 

@@ -6,9 +6,9 @@ import csv
 from pathlib import Path
 
 from netbuf_gym.scenarios import RateTrace, dumbbell, last_hop
-from netbuf_gym.simulation import simulate
-from netbuf_gym.validate.cells import FAMILIES
-from netbuf_gym.validate.dumbbells import LINUX_DUMBBELL, LINUX_SCHEMES, NS3_DUMBBELL, NS3_SCHEMES
+from netbuf_gym.simulation.runner import simulate
+from netbuf_gym.validation.cells import FAMILIES
+from netbuf_gym.validation.dumbbells import LINUX_DUMBBELL, LINUX_SCHEMES, NS3_DUMBBELL, NS3_SCHEMES
 
 NS3_COLUMNS = (
     "label,ns3,cc,N,B_mbps,rtt_prop_ms,access_mbps,buffer_pkts,buffer_bdp,qdisc,loss,T_s,warm_s,stagger_s,mss,delack,"

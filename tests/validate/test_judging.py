@@ -3,16 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from netbuf_gym.validate.cells import ALONE, DISTRIBUTION, DROPS, GOODPUT, GROUPED, LOSS_RATE, QUEUE_DELAY, Cell, Setting
-from netbuf_gym.validate.judging import (
-    NOT_JUDGED,
-    OUT,
-    WITHIN,
-    how_judged,
-    judge_cell,
-    judge_groups,
-    standard_error,
-)
+from netbuf_gym.validation.cells import ALONE, DISTRIBUTION, DROPS, GOODPUT, GROUPED, LOSS_RATE, QUEUE_DELAY, Cell, Setting
+from netbuf_gym.validation.judging import NOT_JUDGED, OUT, WITHIN, how_judged, judge_cell, judge_groups, standard_error
 
 
 def setting(kind="ns3-dumbbell", cc="NewReno", flows=1, buffer=40, loss=0.0, label="L", **more) -> Setting:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
 
-from netbuf_gym.validate.ks import ks_2samp
+from netbuf_gym.validation.judging import ks_2samp
 
 SAMPLES = st.lists(st.integers(-4, 4), min_size=1, max_size=12)
 

@@ -6,8 +6,8 @@ from release_cases import for_release
 
 from netbuf_gym.traces import DeliveryTrace, RateTrace, generate
 from netbuf_gym.traces.calibration import SPLIT, load
-from netbuf_gym.validate.networks import BUFFERS, compare, plot_likeness, rank_correlation, ranking, utility, windows
-from netbuf_gym.validate.networks import generated as summary_of_generated
+from netbuf_gym.validation.networks import BUFFERS, compare, plot_likeness, rank_correlation, ranking, utility, windows
+from netbuf_gym.validation.networks import generated as summary_of_generated
 
 MEASURED = {
     "4g": {

@@ -6,9 +6,9 @@ have.
 
 import pytest
 
-from netbuf_gym.validate.cells import DROPS, GOODPUT, Cell, Setting
-from netbuf_gym.validate.dumbbells import NS3_DUMBBELL
-from netbuf_gym.validate.worlds import run, scenario
+from netbuf_gym.validation.cells import DROPS, GOODPUT, Cell, Setting
+from netbuf_gym.validation.dumbbells import NS3_DUMBBELL
+from netbuf_gym.validation.runner import run, scenario
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,10 @@
 
 import pytest
 
-from netbuf_gym.validate import read_folder
-from netbuf_gym.validate.cells import DROPS, GOODPUT, QUEUE_DELAY
-from netbuf_gym.validate.dumbbells import NS3_DUMBBELL, NS3_LAST_HOP
-from netbuf_gym.validate.worlds import run, scenario
+from netbuf_gym.validation import read_folder
+from netbuf_gym.validation.cells import DROPS, GOODPUT, QUEUE_DELAY
+from netbuf_gym.validation.dumbbells import NS3_DUMBBELL, NS3_LAST_HOP
+from netbuf_gym.validation.runner import run, scenario
 
 
 @pytest.mark.slow

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from netbuf_gym.errors import ReferenceDataError
-from netbuf_gym.validate import read_folder, validate
-from netbuf_gym.validate.marks import NS3_MARKS
+from netbuf_gym.validation import read_folder, validate
+from netbuf_gym.validation.marks import NS3_MARKS
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "ns3_marks.csv"
 

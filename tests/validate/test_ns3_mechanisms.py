@@ -7,10 +7,10 @@ import pytest
 
 from netbuf_gym.errors import ReferenceDataError
 from netbuf_gym.scenarios import DelaySchedule
-from netbuf_gym.validate import read_folder, validate
-from netbuf_gym.validate.cells import ALONE, DROPS, GOODPUT, GROUPED, QUEUE_DELAY
-from netbuf_gym.validate.mechanisms import COLUMNS, NS3_MECHANISMS, UDP_DELAY, UDP_RECEIVED
-from netbuf_gym.validate.worlds import run, scenario
+from netbuf_gym.validation import read_folder, validate
+from netbuf_gym.validation.cells import ALONE, DROPS, GOODPUT, GROUPED, QUEUE_DELAY
+from netbuf_gym.validation.mechanisms import COLUMNS, NS3_MECHANISMS, UDP_DELAY, UDP_RECEIVED
+from netbuf_gym.validation.runner import run, scenario
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "ns3_mechanisms.csv"
 QUICK = 10

@@ -5,11 +5,11 @@ import pytest
 from reference_files import linux_row, ns3_row, write, write_rates
 from release_cases import for_release
 
-from netbuf_gym.cli import main
+from netbuf_gym.cli.program import main
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.files import plain
-from netbuf_gym.tables import number
-from netbuf_gym.validate import validate
+from netbuf_gym.utils.files import plain
+from netbuf_gym.utils.tables import number
+from netbuf_gym.validation import validate
 
 
 @pytest.fixture(scope="module")

@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from netbuf_gym.cli import main
+from netbuf_gym.cli.program import main
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.validate import settings
-from netbuf_gym.validate.settings import Cell, Compared, Measured, SettingsReport
+from netbuf_gym.validation import host_settings
+from netbuf_gym.validation.host_settings import Cell, Compared, Measured, SettingsReport
 
 RECORDED = Path(__file__).parents[1] / "data" / "settings_linux.json"
 
 
 def test_the_simulator_does_what_the_kernel_did():
-    cells = settings.recorded(json.loads(RECORDED.read_text()))
-    assert len(cells) == len(settings.cells()) == 40
-    compared = [Compared(cell, live, settings.measure("sim", cell)) for cell, live in cells]
+    cells = host_settings.recorded(json.loads(RECORDED.read_text()))
+    assert len(cells) == len(host_settings.cells()) == 40
+    compared = [Compared(cell, live, host_settings.measure("sim", cell)) for cell, live in cells]
     assert [(one.cell.id, one.error) for one in compared if not one.within] == []
 
 
@@ -33,16 +33,16 @@ def test_a_report_is_written_and_read():
     assert good.within and not bad.within and not late.within
     report = SettingsReport((good, bad), "linux", "6.18", "2026-01-01")
     assert not report.within and "1 of 2 settings" in report.text() and "OUT" in report.markdown()
-    assert settings.recorded(json.loads(json.dumps(report.to_dict()))) == [(cell, good.live), (cell, bad.live)]
+    assert host_settings.recorded(json.loads(json.dumps(report.to_dict()))) == [(cell, good.live), (cell, bad.live)]
     with pytest.raises(ConfigError, match="schema"):
-        settings.recorded({})
+        host_settings.recorded({})
 
 
 def test_settings_are_chosen_by_name():
-    assert [cell.id for cell in settings.cells("cubic/1 mib/100")] == ["settings/cubic/1 MiB/100"]
-    assert len(settings.cells("settings/bbr/*")) == 20
+    assert [cell.id for cell in host_settings.cells("cubic/1 mib/100")] == ["settings/cubic/1 MiB/100"]
+    assert len(host_settings.cells("settings/bbr/*")) == 20
     with pytest.raises(ConfigError, match="matches no setting"):
-        settings.cells("vegas")
+        host_settings.cells("vegas")
 
 
 def test_a_comparison_runs_both_plants(monkeypatch):
@@ -52,8 +52,8 @@ def test_a_comparison_runs_both_plants(monkeypatch):
         asked.append((plant, cell.id))
         return Measured(10.0, 20.0)
 
-    monkeypatch.setattr(settings, "measure", measure)
-    report = settings.compare("linux", "settings/cubic/*/40", watch=lambda line: None)
+    monkeypatch.setattr(host_settings, "measure", measure)
+    report = host_settings.compare("linux", "settings/cubic/*/40", watch=lambda line: None)
     assert report.within and len(report.cells) == 4
     assert sorted(asked) == sorted((plant, one.cell.id) for one in report.cells for plant in ("linux", "sim"))
     assert [plant for plant, _ in asked] == ["linux"] * 4 + ["sim"] * 4  # simulations would disturb live worlds
@@ -74,9 +74,9 @@ def test_what_ends_a_comparison_ends_its_worlds(monkeypatch, stopped_by):
             time.sleep(0.01)
         raise AssertionError("a world ran on")
 
-    monkeypatch.setattr(settings, "measure", measure)
+    monkeypatch.setattr(host_settings, "measure", measure)
     with pytest.raises(stopped_by):
-        settings.compare("linux", "settings/cubic/*")
+        host_settings.compare("linux", "settings/cubic/*")
     assert 2 <= len(begun) < 5  # of twenty
 
 
@@ -85,7 +85,7 @@ def test_a_run_looks_whether_it_shall_end():
         raise KeyError("enough")
 
     with pytest.raises(KeyError, match="enough"):
-        settings.measure("sim", settings.cells("cubic/1 mib/100")[0], look)
+        host_settings.measure("sim", host_settings.cells("cubic/1 mib/100")[0], look)
 
 
 def test_nothing_delivered_is_out_of_tolerance():
@@ -105,6 +105,6 @@ def test_the_command_takes_a_folder_or_a_plant(capsys, tmp_path):
 
 def test_a_comparison_is_written_as_markdown(monkeypatch, tmp_path):
     page = tmp_path / "page.md"
-    monkeypatch.setattr(settings, "measure", lambda plant, cell, look: Measured(10.0, 20.0))
+    monkeypatch.setattr(host_settings, "measure", lambda plant, cell, look: Measured(10.0, 20.0))
     assert main(["validate", "--against", "linux", "--only", "settings/bbr/*/40", "--markdown", str(page)]) == 0
     assert page.read_text().count("| bbr ") == 4

@@ -4,9 +4,9 @@ from reference_files import LINUX_COLUMNS, linux_row, ns3_row, write, write_rate
 
 from netbuf_gym.errors import ReferenceDataError
 from netbuf_gym.scenarios import PIE, RED, CoDel, DropTail, FqCoDel
-from netbuf_gym.validate import read_folder
-from netbuf_gym.validate.cells import FAMILIES
-from netbuf_gym.validate.worlds import run, scenario, seeds_to_run
+from netbuf_gym.validation import read_folder
+from netbuf_gym.validation.cells import FAMILIES
+from netbuf_gym.validation.runner import run, scenario, seeds_to_run
 
 
 def only_cell(folder):

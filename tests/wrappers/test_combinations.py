@@ -14,9 +14,9 @@ from netbuf_gym.errors import ConfigError
 pytest.importorskip("hydra")
 from netbuf_gym.integrations.normalizing import extractors, normalize_by
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
-from netbuf_gym.zoo import models, reference
-from netbuf_gym.zoo.config import load
-from netbuf_gym.zoo.worlds import env_kwargs, make_worlds
+from netbuf_gym.training import config_reference, models
+from netbuf_gym.training.config import load
+from netbuf_gym.training.environment import env_kwargs, make_worlds
 
 STEPS, HISTORY = 4, 3
 SHORT = {
@@ -117,7 +117,7 @@ def test_every_recipe_has_ranges_and_takes_a_history(task):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("task", "choice"), sample(itertools.product(SHORT, reference.choices("reward")), 24))
+@pytest.mark.parametrize(("task", "choice"), sample(itertools.product(SHORT, config_reference.choices("reward")), 24))
 def test_every_reward_is_a_configuration_of_the_tasks_that_it_is_for(task, choice):
     config = load("train", [f"env={task}", *SHORT[task], f"reward={choice}"])
     own = config.reward.name is None or config.reward.name in tasks.get(task).rewards

@@ -2,9 +2,9 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from netbuf_gym.env import Env
+from netbuf_gym.envs.env import Env
+from netbuf_gym.envs.vector_env import VectorEnv
 from netbuf_gym.errors import CheckpointError, ConfigError
-from netbuf_gym.vector import VectorEnv
 from netbuf_gym.wrappers import NormalizeObservation, VectorNormalizeObservation
 from netbuf_gym.wrappers.normalize import RunningMoments
 

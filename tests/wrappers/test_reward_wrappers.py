@@ -4,9 +4,9 @@ import pytest
 
 import netbuf_gym
 from netbuf_gym import wrappers
-from netbuf_gym.env import Env
+from netbuf_gym.envs.env import Env
+from netbuf_gym.envs.vector_env import VectorEnv
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.vector import VectorEnv
 
 SHORT = {"name": "ppcc/4", "duration_s": 1.0}
 KINDS = [

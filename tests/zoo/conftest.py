@@ -49,7 +49,7 @@ def measure(monkeypatch):
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory):
     """The run directory of a tiny finished run; not to be written to."""
-    from netbuf_gym.zoo.train import train
+    from netbuf_gym.training.train import train
 
     run_dir = tmp_path_factory.mktemp("trained") / "run"
     train([*TINY, f"run_dir={run_dir}"])

@@ -15,12 +15,16 @@ from conftest import TINY
 from stable_baselines3.common.policies import ActorCriticPolicy
 from test_checkpoint import rewritten, with_meta
 
-from netbuf_gym import cli, zoo
+from netbuf_gym import zoo
+from netbuf_gym.cli import program
 from netbuf_gym.errors import CheckpointError, ConfigError
-from netbuf_gym.suites import suite
-from netbuf_gym.zoo import archive, checkpoint, config, contending, evaluate, submission
-from netbuf_gym.zoo.saved import SavedAgent
-from netbuf_gym.zoo.train import train
+from netbuf_gym.evaluation.suites import suite
+from netbuf_gym.leaderboard import submission
+from netbuf_gym.training import config, evaluate
+from netbuf_gym.training.checkpoints import archive, checkpoint
+from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
+from netbuf_gym.training.train import train
+from netbuf_gym.zoo import resolve
 
 
 def refused(path, match):
@@ -133,7 +137,7 @@ def harms(trained, tmp_path):
 OPENS = {
     "load": lambda path: zoo.load(path),
     "evaluate": lambda path: evaluate.evaluate(config.load("evaluate", [f"model={path}"])),
-    "suite": lambda path: contending.contender(str(path), suite("gate")),
+    "suite": lambda path: resolve.contender(str(path), suite("gate")),
     "submit": lambda path: submission.prepare(str(path)),
     "start_from": lambda path: train([*TINY, f"start_from={path}", f"run_dir={path.parent / 'new'}"]),
 }
@@ -177,7 +181,7 @@ def test_what_is_handed_on_holds_no_pickle_of_whoever_sent_it(trained, tmp_path,
     given = rewritten(trained / "model.zip", tmp_path / "given.zip", edit)
     with zipfile.ZipFile(given, "a") as opened:
         opened.writestr("more.pkl", pickle.dumps(Harm()))
-    assert cli.main(["export", str(given), str(tmp_path / "out"), *words]) == 0
+    assert program.main(["export", str(given), str(tmp_path / "out"), *words]) == 0
     (made,) = (tmp_path / "out").rglob("*.zip")
     with zipfile.ZipFile(trained / "model.zip") as own, zipfile.ZipFile(made) as other:
         assert set(other.namelist()) == set(own.namelist())
@@ -201,7 +205,7 @@ def test_models_of_other_worlds_are_refused_before_their_networks_are_read(train
     monkeypatch.setattr(archive, "read_parameters", lambda *given: pytest.fail("opened"))
     path = trained / "model.zip"
     with pytest.raises(ConfigError, match="is an agent of task 'congestion_window'; suite v1/host_buffers is of"):
-        contending.contender(str(path), suite("v1/host_buffers"))
+        resolve.contender(str(path), suite("v1/host_buffers"))
     with pytest.raises(CheckpointError, match="was trained on task 'congestion_window', not on 'host_buffers'"):
         evaluate.evaluate(config.load("evaluate", [f"model={path}", "env=host_buffers"]))
 
@@ -211,7 +215,7 @@ def test_models_of_other_worlds_are_refused_before_their_networks_are_read(train
     other = with_meta(path, tmp_path / "other.zip", older)
     own = suite("gate")
     with pytest.raises(CheckpointError, match=r"cannot play the family 'ppcc' of suite gate: .*77"):
-        contending.require_fit(contending.contender(str(other), own), own.load().cells[:1], own)
+        resolve.require_fit(resolve.contender(str(other), own), own.load().cells[:1], own)
     for use in ("load", "submit"):
         with pytest.raises(CheckpointError, match="77"):
             OPENS[use](other)
@@ -312,5 +316,5 @@ def test_a_memory_is_read_beside_its_checkpoint_only():
 def test_the_command_line_says_it_in_one_line(trained, tmp_path, capfd, trap):
     path = with_meta(trained / "model.zip", tmp_path / "x.zip", lambda meta: meta["env"].update(id=f"{trap}:Name-v0"))
     for command in (["evaluate", f"model={path}"], ["train", f"resume={path}"]):
-        assert cli.main(command) == 2
+        assert program.main(command) == 2
         assert capfd.readouterr().err.count("\n") == 1

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from netbuf_gym.errors import CheckpointError, ConfigError
-from netbuf_gym.zoo import beside_defaults, campaign, checkpoint, selection
+from netbuf_gym.training import campaign, selection
+from netbuf_gym.training.checkpoints import checkpoint
+from netbuf_gym.training.tuning import compare_tuned
 
 OWN = ("run_dir", "total_timesteps")
 
@@ -25,7 +27,7 @@ def tuned(tiny, tmp_path):
 def test_both_play_the_same_held_worlds(tuned, tmp_path, capsys):
     runs, shared = tuned
     out = tmp_path / "benchmarks" / "results" / "tuned" / "congestion_window" / "ppo.json"
-    assert beside_defaults.main([*shared, f"tuned={runs}", f"out={out}", "held_seeds=2"]) == 0
+    assert compare_tuned.main([*shared, f"tuned={runs}", f"out={out}", "held_seeds=2"]) == 0
     found = json.loads(out.read_text())
     assert found["settings"] == {
         "algo.learning_rate": {"tuned": 0.01, "default": 0.003},
@@ -40,21 +42,21 @@ def test_both_play_the_same_held_worlds(tuned, tmp_path, capsys):
     (score,) = selection.scores([model], "congestion_window", scenario, range(1_000_000, 1_000_002))
     assert found["tuned"]["scores"][1] == pytest.approx(score, rel=1e-5)
 
-    text = beside_defaults.table([out])
+    text = compare_tuned.table([out])
     ours, theirs = (np.mean(found[name]["scores"]) for name in ("tuned", "defaults"))
     row = f"| congestion_window | ppo | utility | {ours:.3f} (2 x 0.00 M) | {theirs:.3f} (3 x 0.00 M) |"
     assert row in text and "Welch" in text
     out.write_text(json.dumps({**found, "settings": {}}))
-    assert f"| {beside_defaults.ALIKE} | {theirs:.3f} (3 x 0.00 M) |  |" in beside_defaults.table([out])
+    assert f"| {compare_tuned.ALIKE} | {theirs:.3f} (3 x 0.00 M) |  |" in compare_tuned.table([out])
 
 
 def test_gains_point_towards_the_better():
     low, high = np.array([1.0, 1.01, 0.99]), np.array([2.0, 2.01, 1.99])
-    assert beside_defaults._gain(high, low, False, False).startswith("**+1.000 [")
-    assert beside_defaults._gain(low, high, False, False).startswith("**-1.000 [")
-    assert beside_defaults._gain(low, high, True, True).startswith("**+0.693 [")
-    assert beside_defaults._gain(low, high[:1], False, False) == "-1.000"
-    assert beside_defaults._gain(low, low, False, True) == "+0.000 [-0.023, +0.023]"
+    assert compare_tuned._gain(high, low, False, False).startswith("**+1.000 [")
+    assert compare_tuned._gain(low, high, False, False).startswith("**-1.000 [")
+    assert compare_tuned._gain(low, high, True, True).startswith("**+0.693 [")
+    assert compare_tuned._gain(low, high[:1], False, False) == "-1.000"
+    assert compare_tuned._gain(low, low, False, True) == "+0.000 [-0.023, +0.023]"
 
 
 @pytest.mark.slow
@@ -63,18 +65,18 @@ def test_what_is_not_alike_is_refused_before_anything_is_trained(tuned, tmp_path
     monkeypatch.setattr(campaign, "trained_models", lambda plan: pytest.fail("trained"))
     own = [*shared, f"tuned={runs}"]
     with pytest.raises(ConfigError, match=r"scenario.kwargs.duration_s = 2, .* with 3; valid: both alike"):
-        beside_defaults.main([*own, "scenario.kwargs.duration_s=3", f"out={tmp_path / 'x'}"])
+        compare_tuned.main([*own, "scenario.kwargs.duration_s=3", f"out={tmp_path / 'x'}"])
     with pytest.raises(ConfigError, match=r"snapshots = 0, .* with 2; valid: both alike"):
-        beside_defaults.main([*own, "snapshots=2", f"out={tmp_path / 'x'}"])
+        compare_tuned.main([*own, "snapshots=2", f"out={tmp_path / 'x'}"])
     with pytest.raises(ConfigError, match="is a folder; valid: a file"):
-        beside_defaults.main([*own, f"out={tmp_path}"])
+        compare_tuned.main([*own, f"out={tmp_path}"])
     (runs / "seed1" / "checkpoint.zip").touch()
     with pytest.raises(ConfigError, match="seed1: its training was interrupted"):
-        beside_defaults.main([*own, f"out={tmp_path / 'x'}"])
+        compare_tuned.main([*own, f"out={tmp_path / 'x'}"])
     (runs / "seed1" / "checkpoint.zip").unlink()
     (runs / "seed0" / "model.zip").write_bytes(b"PK")
     with pytest.raises(CheckpointError):
-        beside_defaults.main([*own, f"out={tmp_path / 'x'}"])
+        compare_tuned.main([*own, f"out={tmp_path / 'x'}"])
 
 
 @pytest.mark.parametrize(
@@ -89,7 +91,7 @@ def test_what_is_not_alike_is_refused_before_anything_is_trained(tuned, tmp_path
 )
 def test_what_cannot_be_compared_is_said(argv, said):
     with pytest.raises(ConfigError, match=said):
-        beside_defaults.main(argv)
+        compare_tuned.main(argv)
 
 
 def test_a_file_of_another_kind_is_named(tmp_path):
@@ -98,4 +100,4 @@ def test_a_file_of_another_kind_is_named(tmp_path):
     for content in ({}, [], empty):
         (tmp_path / "x.json").write_text(json.dumps(content))
         with pytest.raises(ConfigError, match=r"x.json: is not what"):
-            beside_defaults.table([tmp_path / "x.json"])
+            compare_tuned.table([tmp_path / "x.json"])

@@ -11,8 +11,12 @@ import pytest
 from omegaconf import OmegaConf
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.zoo import build, checkpoint, processes, selection, studies, tune
-from netbuf_gym.zoo.config import Source, load
+from netbuf_gym.training import selection, tune
+from netbuf_gym.training.checkpoints import checkpoint
+from netbuf_gym.training.config import Source, load
+from netbuf_gym.training.tuning import processes
+from netbuf_gym.training.tuning import study as studies
+from netbuf_gym.zoo import build
 
 PLAN = ["rates={congestion_window: {ppo: 20000, a2c: 10000}}", "keep=[]", "envs=[congestion_window]"]
 BEST = "# @package _global_\n# trial 1 of 2: utility -0.2000\n# netbuf-gym tune x\nalgo:\n  learning_rate: 0.001\n"
@@ -117,7 +121,7 @@ def works(tmp_path, monkeypatch, trained):
         if "tune" in argv:
             (build.Path(out["run_dir"]) / "tuned").mkdir(parents=True)
             (build.Path(out["run_dir"]) / tune.BEST).write_text(BEST)
-        elif "netbuf_gym.zoo.campaign" in argv:
+        elif "netbuf_gym.training.campaign" in argv:
             shutil.copytree(trained, out["out"])
         return True
 

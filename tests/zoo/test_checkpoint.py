@@ -11,10 +11,12 @@ import pytest
 import stable_baselines3
 import torch as th
 
-from netbuf_gym import cli
+from netbuf_gym.cli import program
 from netbuf_gym.errors import CheckpointError
-from netbuf_gym.zoo import checkpoint, library, models
-from netbuf_gym.zoo.train import train
+from netbuf_gym.training import models
+from netbuf_gym.training.checkpoints import checkpoint
+from netbuf_gym.training.train import train
+from netbuf_gym.zoo import library
 
 
 def rewritten(source, target, change):
@@ -246,7 +248,7 @@ def test_command_line_answers_bad_checkpoints_in_one_line(trained, tmp_path, cap
         ["train", f"resume={broken}"],
         ["train", f"resume={tmp_path / 'nowhere'}"],
     ):
-        assert cli.main(command) == 2
+        assert program.main(command) == 2
         captured = capfd.readouterr()
         assert captured.out == ""
         assert captured.err.count("\n") == 1 and "Traceback" not in captured.err

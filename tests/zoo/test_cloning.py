@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from netbuf_gym.cli import main
+from netbuf_gym.cli.program import main
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.zoo import cloning, library, recording
+from netbuf_gym.training.algorithms import cloning
+from netbuf_gym.zoo import datasets, library
 
 
 @pytest.fixture(autouse=True)
@@ -16,7 +17,7 @@ def minari():
 @pytest.mark.slow
 def test_a_rule_is_cloned_from_its_episodes(tmp_path, capsys):
     to = {"scenario": "rlbm/default", "seeds": range(1, 6)}
-    name = recording.record("queue_threshold", "brief_pulse", tmp_path / "data", **to)
+    name = datasets.record("queue_threshold", "brief_pulse", tmp_path / "data", **to)
     words = [f"folder={tmp_path / 'data'}", f"run_dir={tmp_path / 'run'}", "epochs=150", "torch_threads=1"]
     assert cloning.main([name, *words]) == 0
     said = dict(word.split() for word in capsys.readouterr().out.splitlines()[0].split(": ")[1].split(", "))
@@ -28,9 +29,9 @@ def test_a_rule_is_cloned_from_its_episodes(tmp_path, capsys):
 
 @pytest.mark.slow
 def test_a_congestion_control_is_cloned_with_continuous_actions(tmp_path):
-    name = recording.record("congestion_window", "vegas", tmp_path / "data", scenario="ppcc/3", seeds=[1, 2])
+    name = datasets.record("congestion_window", "vegas", tmp_path / "data", scenario="ppcc/3", seeds=[1, 2])
     found = cloning.clone(name, tmp_path / "data", tmp_path / "run", 100)
-    recorded = recording.loaded(name, tmp_path / "data")[1].actions
+    recorded = datasets.loaded(name, tmp_path / "data")[1].actions
     assert found["decisions"] == 1000 and found["error"] < 0.5 * float(np.var(recorded))
     assert library.path_of(str(tmp_path / "run")).exists()
 
@@ -52,10 +53,10 @@ def test_what_cannot_be_cloned_is_said(words, message, tmp_path):
 @pytest.mark.slow
 def test_one_episode_and_other_learners_are_refused(tmp_path):
     to = {"scenario": "rlbm/default", "seeds": [1], "name": "one-v0"}
-    recording.record("queue_threshold", "brief_pulse", tmp_path, **to)
+    datasets.record("queue_threshold", "brief_pulse", tmp_path, **to)
     with pytest.raises(ConfigError, match="has 1 episodes of netbuf/QueueThreshold-v0; valid: two, of ours"):
         cloning.clone("one-v0", tmp_path, tmp_path / "run")
-    recording.record("queue_threshold", "brief_pulse", tmp_path, **to | {"seeds": [1, 2], "name": "two-v0"})
+    datasets.record("queue_threshold", "brief_pulse", tmp_path, **to | {"seeds": [1, 2], "name": "two-v0"})
     with pytest.raises(ConfigError, match=r"algo.name = 'ppo_lstm' cannot clone"):
         cloning.clone("two-v0", tmp_path, tmp_path / "run", overrides=["algo=ppo_lstm"])
     assert not (tmp_path / "run").exists()

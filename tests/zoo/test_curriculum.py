@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.zoo import curriculum
-from netbuf_gym.zoo.config import load
-from netbuf_gym.zoo.replay import Recorder
-from netbuf_gym.zoo.train import train
+from netbuf_gym.training import curriculum
+from netbuf_gym.training.checkpoints.replay import Recorder
+from netbuf_gym.training.config import load
+from netbuf_gym.training.train import train
 
 STAGES = "curriculum=[{until: 0.3, kwargs: {rate_mbps: 2}}, {until: 0.6, kwargs: {rate_mbps: 5, rtt_ms: 20}}]"
 WORLDS = ("scenario=dumbbell", "scenario.kwargs.rate_mbps=10", "scenario.kwargs.duration_s=1", "scenario.kwargs.n=1")

@@ -13,9 +13,11 @@ from conftest import TINY
 
 from netbuf_gym import zoo
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.zoo import checkpoint, models, studies
-from netbuf_gym.zoo.config import check_training, load
-from netbuf_gym.zoo.train import CHANGEABLE, train
+from netbuf_gym.training import models
+from netbuf_gym.training.checkpoints import checkpoint
+from netbuf_gym.training.config import check_training, load
+from netbuf_gym.training.train import CHANGEABLE, train
+from netbuf_gym.training.tuning import study
 
 PLAIN = "+algo.policy_kwargs.optimizer_kwargs={eps: 1e-5}"
 """An optimiser that is not fused: `meta` has none of those."""
@@ -69,7 +71,7 @@ def test_what_names_no_device_is_refused(name):
 
 
 def test_a_run_or_a_study_may_go_on_elsewhere():
-    assert "device" in CHANGEABLE and "device" in studies.FREE
+    assert "device" in CHANGEABLE and "device" in study.FREE
 
 
 @pytest.mark.slow

@@ -13,7 +13,8 @@ import torch as th
 from test_checkpoint import rewritten, with_meta
 
 from netbuf_gym.errors import CheckpointError
-from netbuf_gym.zoo import archive, checkpoint, contending, digest, library, packing
+from netbuf_gym.training.checkpoints import archive, checkpoint, digest, packing
+from netbuf_gym.zoo import library, resolve
 
 FEW = ["queue_threshold/ppo", "congestion_window/dqn", "receiver_window/ppo_lstm", "host_buffers/a2c"]
 
@@ -37,7 +38,7 @@ def test_packing_makes_no_other_model_and_a_changed_weight_does(name, tmp_path):
     packing.pack(checkpoint.read(own), tmp_path / "packed.zip")
     assert (tmp_path / "packed.zip").read_bytes() != own.read_bytes()  # times, addresses in memory
     found = digest.of_model(own)
-    assert digest.of_model(tmp_path / "packed.zip") == found == contending.digest_of(name) and len(found) == 16
+    assert digest.of_model(tmp_path / "packed.zip") == found == resolve.digest_of(name) and len(found) == 16
 
     def nudge(state):
         weights = state[list(state)[-1]].numpy()
@@ -91,15 +92,15 @@ def test_of_the_description_only_what_decides_counts(trained, tmp_path, change, 
 
 def test_a_folder_is_the_file_that_plays_and_what_is_no_model_has_none(trained, tmp_path):
     shutil.copy(trained / "model.zip", tmp_path)
-    own = contending.digest_of(str(tmp_path))
+    own = resolve.digest_of(str(tmp_path))
     assert own == digest.of_model(trained / "model.zip")
     with_meta(trained / "model.zip", tmp_path / "checkpoint.zip", lambda meta: meta["config"]["algo"].update(activation="relu"))
-    assert checkpoint.read(tmp_path).path.name == "checkpoint.zip" and contending.digest_of(str(tmp_path)) != own
+    assert checkpoint.read(tmp_path).path.name == "checkpoint.zip" and resolve.digest_of(str(tmp_path)) != own
     (tmp_path / "own.cc").write_text("int x;")
     cut = tmp_path / "cut.zip"
     cut.write_bytes((trained / "model.zip").read_bytes()[:-100])
     for word in ("cubic", "nobody", "constant:3", str(tmp_path / "own.cc"), str(cut)):
-        assert contending.digest_of(word) is None
+        assert resolve.digest_of(word) is None
     with pytest.raises(CheckpointError, match=r"cut.zip: no model saved by netbuf-gym, or damaged \(BadZipFile\)"):
         digest.of_model(cut)
 
@@ -107,7 +108,7 @@ def test_a_folder_is_the_file_that_plays_and_what_is_no_model_has_none(trained, 
 def test_it_needs_no_learner():
     code = "import sys; from netbuf_gym.zoo import contending; print(contending.digest_of('queue_threshold/ppo'), *sys.modules)"
     found, *modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert found == contending.digest_of("queue_threshold/ppo")
+    assert found == resolve.digest_of("queue_threshold/ppo")
     assert not {"torch", "omegaconf", "stable_baselines3"} & set(modules)
 
 

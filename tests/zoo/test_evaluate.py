@@ -6,15 +6,18 @@ import math
 import numpy as np
 import pytest
 
-from netbuf_gym import cli, rollout, tasks
+from netbuf_gym import tasks
+from netbuf_gym.cli import program
+from netbuf_gym.evaluation import comparison, rollout, summary
 from netbuf_gym.plants.counters import sender_counters
 from netbuf_gym.plants.simulator import Simulator
 from netbuf_gym.tasks.congestion_window import episode_report
-from netbuf_gym.zoo import checkpoint, demo, evaluation, running
-from netbuf_gym.zoo.config import FIRST_EVALUATION_SEED, load
-from netbuf_gym.zoo.evaluate import evaluate, readable
-from netbuf_gym.zoo.saved import SavedAgent
-from netbuf_gym.zoo.train import train
+from netbuf_gym.training import demo
+from netbuf_gym.training.checkpoints import checkpoint
+from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
+from netbuf_gym.training.config import FIRST_EVALUATION_SEED, load
+from netbuf_gym.training.evaluate import evaluate, readable
+from netbuf_gym.training.train import train
 
 FIRST = FIRST_EVALUATION_SEED
 SHORT = {"name": "ppcc/4", "duration_s": 3}
@@ -26,18 +29,18 @@ def run_agent(saved, scenario, seeds, agents=1):
     """An agent of the congestion-window task in the worlds of these seeds; and the worlds."""
     agent = SavedAgent(checkpoint.read(saved))
     worlds = rollout.draw("congestion_window", scenario, seeds, agents=agents, **agent.env)
-    return running.run(agent, worlds, task="congestion_window", scenario=scenario, agents=agents), worlds
+    return comparison.run(agent, worlds, task="congestion_window", scenario=scenario, agents=agents), worlds
 
 
 def run_cubic(worlds, scenario=SHORT):
-    return running.run_baselines("congestion_window", ["cubic"], worlds, scenario=scenario)[0]
+    return comparison.run_baselines("congestion_window", ["cubic"], worlds, scenario=scenario)[0]
 
 
 @pytest.mark.slow
 def test_writes_table_result_and_plots(trained, tmp_path, capsys):
     out = tmp_path / "out"
     command = ["evaluate", f"model={trained}", "seeds=3", "scenario=ppcc/4", "scenario.kwargs.duration_s=3", f"run_dir={out}"]
-    assert cli.main(command) == 0
+    assert program.main(command) == 0
     assert {p.name for p in out.iterdir()} == {
         "table.md",
         "result.json",
@@ -104,21 +107,21 @@ def test_several_senders(trained):
 def test_margin_and_table_leave_out_what_was_not_measured():
     def runs(name, utility):
         metrics = {metric: np.array(utility, float) for metric in METRICS}
-        return evaluation.Runs(name, [1, 2, 3], metrics, {})
+        return summary.Runs(name, [1, 2, 3], metrics, {})
 
     ours, theirs = runs("a", [-0.1, -0.2, math.nan]), runs("b", [-0.3, -0.5, -0.1])
-    assert evaluation.margin(ours, theirs, "utility").mean == pytest.approx(0.25)
+    assert summary.margin(ours, theirs, "utility").mean == pytest.approx(0.25)
     nothing = runs("c", [math.nan] * 3)
-    lines = evaluation.table([ours, theirs, nothing], WINDOWS).splitlines()
+    lines = summary.table([ours, theirs, nothing], WINDOWS).splitlines()
     assert len(lines) == 5 and lines[4].startswith("| c | - | - |")
     assert lines[3].split(" | ")[1:3] == ["-0.300 ± 0.497", "0.250 [-0.385, 0.885]"]
     assert lines[2].startswith("| a | -0.150 ± 0.635 (2 of 3) |")
     one = [
-        evaluation.Runs(name, [1], {metric: np.array([value]) for metric in METRICS}, {})
+        summary.Runs(name, [1], {metric: np.array([value]) for metric in METRICS}, {})
         for name, value in (("a", 1.0), ("b", 2.0))
     ]
-    assert "inf" not in evaluation.table(one, WINDOWS)
-    percent = evaluation.margin(ours, theirs, "utility", relative=True)
+    assert "inf" not in summary.table(one, WINDOWS)
+    percent = summary.margin(ours, theirs, "utility", relative=True)
     assert percent.mean == pytest.approx(100 * 0.25 / -0.4)
 
 
@@ -139,14 +142,14 @@ def test_margin_and_table_leave_out_what_was_not_measured():
 )
 def test_unusable_input_writes_nothing(trained, tmp_path, override, message, capfd):
     out = tmp_path / "out"
-    assert cli.main(["evaluate", f"model={trained}", f"run_dir={out}", override]) == 2
+    assert program.main(["evaluate", f"model={trained}", f"run_dir={out}", override]) == 2
     captured = capfd.readouterr()
     assert message in captured.err and captured.err.count("\n") == 1
     assert not out.exists()
 
 
 def test_a_model_is_missing(capfd):
-    assert cli.main(["evaluate"]) == 2
+    assert program.main(["evaluate"]) == 2
     assert "model=..." in capfd.readouterr().err
 
 
@@ -161,7 +164,7 @@ def test_demo_trains_evaluates_and_draws(tiny, monkeypatch, measure, capsys):
     overrides, run_dir = tiny
     measure("congestion_window", benchmark=("ppcc/1", "ppcc/4"))
     monkeypatch.setattr(demo, "SEEDS", 2)
-    assert cli.main(["demo", *overrides, "torch_threads=1"]) == 0
+    assert program.main(["demo", *overrides, "torch_threads=1"]) == 0
     out = capsys.readouterr().out
     for scenario in ("ppcc/1", "ppcc/4"):
         folder = run_dir / "evaluation" / scenario.replace("/", "-")
@@ -173,7 +176,7 @@ def test_demo_trains_evaluates_and_draws(tiny, monkeypatch, measure, capsys):
 
 @pytest.mark.parametrize("command", ["train", "evaluate", "demo"])
 def test_help(command, capsys):
-    assert cli.main([command, "--help"]) == 0
+    assert program.main([command, "--help"]) == 0
     assert f"netbuf-gym {command}" in capsys.readouterr().out
 
 
@@ -192,7 +195,7 @@ SWITCHES = ["scenario=rlbm/random", "scenario.kwargs.duration_s=5", "scenario.kw
 
 @pytest.mark.slow
 def test_switch_agents_beside_every_scheme(switch_agent, tmp_path, capsys):
-    assert cli.main(["evaluate", f"model={switch_agent}", *SWITCHES, f"run_dir={tmp_path}"]) == 0
+    assert program.main(["evaluate", f"model={switch_agent}", *SWITCHES, f"run_dir={tmp_path}"]) == 0
     text = (tmp_path / "table.md").read_text()
     assert capsys.readouterr().out.startswith(text)
     result = json.loads((tmp_path / "result.json").read_text())
@@ -329,7 +332,7 @@ def test_pictures_over_time_show_as_many_as_can_be_told_apart():
         "random (x)": 7.0,
         "dq": 8,
     }
-    runs = [evaluation.Runs(name, [1], {measures.score: np.array([value])}, {}) for name, value in scores.items()]
+    runs = [summary.Runs(name, [1], {measures.score: np.array([value])}, {}) for name, value in scores.items()]
     assert [one.name for one in readable(runs, measures, 6)] == ["ppo", "pie", "dt", "naive", "abm", "random (x)"]
     assert readable(runs[:4], measures, 6) == runs[:4]
 
@@ -356,21 +359,21 @@ def test_pictures_over_time_show_as_many_as_can_be_told_apart():
     ],
 )
 def test_what_cannot_be_evaluated_is_said(arguments, message, tmp_path, capfd):
-    assert cli.main(["evaluate", *arguments, f"run_dir={tmp_path / 'out'}"]) == 2
+    assert program.main(["evaluate", *arguments, f"run_dir={tmp_path / 'out'}"]) == 2
     error = capfd.readouterr().err
     assert message in error and error.count("\n") == 1 and not (tmp_path / "out").exists()
 
 
 def test_a_model_of_another_task_is_refused(switch_agent, trained, capfd):
-    assert cli.main(["evaluate", f"model={switch_agent}", "env=congestion_window"]) == 2
+    assert program.main(["evaluate", f"model={switch_agent}", "env=congestion_window"]) == 2
     assert "queue_threshold" in capfd.readouterr().err
-    assert cli.main(["evaluate", f"model={trained}", "scenario=rlbm/default", "env_id=netbuf/QueueThreshold-v0"]) == 2
+    assert program.main(["evaluate", f"model={trained}", "scenario=rlbm/default", "env_id=netbuf/QueueThreshold-v0"]) == 2
 
 
 @pytest.mark.slow
 def test_the_result_is_written_last_and_taken_away_first(trained, tmp_path, monkeypatch):
     """Killed in between, a folder has none: neither one whose plots lack, nor that of an evaluation before."""
-    from netbuf_gym.zoo import evaluate as module
+    from netbuf_gym.training import evaluate as module
 
     out = tmp_path / "out"
     words = ["seeds=1", "scenario=ppcc/4", "scenario.kwargs.duration_s=1", f"run_dir={out}"]

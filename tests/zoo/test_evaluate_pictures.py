@@ -5,13 +5,15 @@ import dataclasses
 import numpy as np
 import pytest
 
-from netbuf_gym import plots, rollout, tasks
+from netbuf_gym import tasks
+from netbuf_gym.evaluation import comparison, rollout, summary
 from netbuf_gym.tasks import record
-from netbuf_gym.tasks.measures import Column
-from netbuf_gym.zoo import demo, evaluation, running
-from netbuf_gym.zoo.config import FIRST_EVALUATION_SEED as FIRST
-from netbuf_gym.zoo.config import load
-from netbuf_gym.zoo.evaluate import evaluate
+from netbuf_gym.tasks.metrics import Column
+from netbuf_gym.training import demo
+from netbuf_gym.training.config import FIRST_EVALUATION_SEED as FIRST
+from netbuf_gym.training.config import load
+from netbuf_gym.training.evaluate import evaluate
+from netbuf_gym.utils import plots
 
 WINDOWS, SWITCH_MEASURES = (tasks.get(name).measures for name in ("congestion_window", "queue_threshold"))
 
@@ -65,12 +67,12 @@ def test_every_column_of_the_tables_is_explained_where_it_appears(task):
     measures = tasks.get(task).measures
     shown = [column for column in measures.columns if isinstance(column, Column)]
     assert all(column.says for column in shown)
-    text = evaluation.notes(measures, "the agent")
+    text = summary.notes(measures, "the agent")
     assert all(f"* {column.label}: " in text for column in shown)
 
 
 def test_agents_and_congestion_controls_are_shown_with_their_throughput():
     worlds = rollout.draw("congestion_window", {"name": "ppcc/2", "duration_s": 20}, [FIRST])
     scenario = {"name": "ppcc/2", "duration_s": 20}
-    series = running.run_baselines("congestion_window", ["cubic"], worlds, scenario=scenario)[0].series
+    series = comparison.run_baselines("congestion_window", ["cubic"], worlds, scenario=scenario)[0].series
     assert np.nanmean(series["throughput_mbps"][50:]) == pytest.approx(9.5, abs=0.3)

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from netbuf_gym import zoo
-from netbuf_gym.cli import main
+from netbuf_gym.cli.program import main
 from netbuf_gym.errors import CheckpointError, ConfigError
 from netbuf_gym.zoo import export, library
 

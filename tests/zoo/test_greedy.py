@@ -10,9 +10,9 @@ from release_cases import sample
 from stable_baselines3 import PPO, SAC
 
 from netbuf_gym import zoo
-from netbuf_gym.contenders import Model
-from netbuf_gym.zoo.greedy import greedy
-from netbuf_gym.zoo.saved import rules_of
+from netbuf_gym.controllers import Model
+from netbuf_gym.training.algorithms.greedy import greedy
+from netbuf_gym.training.checkpoints.saved_agent import rules_of
 
 ROWS, STEPS = (1, 5), 6
 

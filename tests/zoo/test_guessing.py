@@ -6,13 +6,13 @@ import pytest
 import torch as th
 
 import netbuf_gym as nb
-from netbuf_gym import cli, scenarios
+from netbuf_gym import scenarios
+from netbuf_gym.cli import program
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
 from netbuf_gym.scenarios import Flow, Link, Scenario
-from netbuf_gym.tasks.congestion_window.company import company
-from netbuf_gym.zoo import checkpoint
-from netbuf_gym.zoo.guessing import Hidden
-from netbuf_gym.zoo.ppo_lstm import BatchRecurrentPPO, guesses
+from netbuf_gym.tasks.congestion_window.hidden_traffic import company
+from netbuf_gym.training.algorithms.ppo_lstm import BatchRecurrentPPO, Hidden, guesses
+from netbuf_gym.training.checkpoints import checkpoint
 
 SHORT = ["algo=ppo_lstm", "experiment=worlds/congestion_window", "algo.num_envs=8", "env.threads=1", "torch_threads=1"]
 SHORT += ["algo.kwargs.n_steps=8", "algo.kwargs.batch_size=32", "algo.kwargs.n_epochs=1", "total_timesteps=128"]
@@ -80,7 +80,7 @@ def test_labels_follow_the_time_and_the_episode():
 )
 def test_nothing_is_learned_where_there_is_nothing_to_guess(words, message, tmp_path, capsys):
     run = tmp_path / "run"
-    assert cli.main(["train", "algo=ppo_lstm", "algo.kwargs.guess_coef=0.5", *words, f"run_dir={run}"]) == 2
+    assert program.main(["train", "algo=ppo_lstm", "algo.kwargs.guess_coef=0.5", *words, f"run_dir={run}"]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and message in error and not run.exists()
 
@@ -111,7 +111,7 @@ def test_a_memory_learns_to_guess_what_it_is_not_told():
 def test_the_guess_is_no_part_of_what_is_saved_observed_or_decided_by(tmp_path):
     for coefficient in (0.0, 0.5):
         run = tmp_path / f"run-{coefficient}"
-        assert cli.main(["train", *SHORT, f"algo.kwargs.guess_coef={coefficient}", f"run_dir={run}"]) == 0
+        assert program.main(["train", *SHORT, f"algo.kwargs.guess_coef={coefficient}", f"run_dir={run}"]) == 0
     plain, guessing = (checkpoint.read(tmp_path / f"run-{coefficient}" / "model.zip") for coefficient in (0.0, 0.5))
     assert plain.env == guessing.env
     one, other = (nb.zoo.load(saved.path) for saved in (plain, guessing))

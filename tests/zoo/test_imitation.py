@@ -7,10 +7,11 @@ import torch as th
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
-from netbuf_gym.zoo import imitation, models
-from netbuf_gym.zoo.config import load
-from netbuf_gym.zoo.train import train
-from netbuf_gym.zoo.worlds import env_kwargs, make_worlds
+from netbuf_gym.training import models
+from netbuf_gym.training.algorithms import imitation
+from netbuf_gym.training.config import load
+from netbuf_gym.training.environment import env_kwargs, make_worlds
+from netbuf_gym.training.train import train
 
 SMALL = ["experiment=queue_threshold", "scenario=rlbm/random", "scenario.kwargs.load=0.9", "algo.num_envs=16"]
 QUICK = ["total_timesteps=1024", "algo.kwargs.n_steps=32", "algo.kwargs.batch_size=256", "progress=false", "tensorboard=false"]

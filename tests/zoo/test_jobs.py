@@ -10,11 +10,11 @@ import sys
 import pytest
 from omegaconf import OmegaConf
 
-from netbuf_gym import cli
-from netbuf_gym.completion import table
+from netbuf_gym.cli import program
+from netbuf_gym.cli.completion import table
 from netbuf_gym.errors import SimulatorFault
-from netbuf_gym.zoo import reference, train
-from netbuf_gym.zoo.config import load
+from netbuf_gym.training import config_reference, train
+from netbuf_gym.training.config import load
 
 EXTRAS = ("torch", "hydra", "omegaconf", "yaml", "matplotlib", "tqdm", "rich", "stable_baselines3", "pandas", "scipy")
 WITHOUT = f"""
@@ -32,7 +32,7 @@ TRACE_VERBS = ("generate", "show", "plot", "convert", "flows")
 @pytest.fixture
 def command(capsys):
     def run(*argv):
-        status = cli.main([str(word) for word in argv])
+        status = program.main([str(word) for word in argv])
         captured = capsys.readouterr()
         return status, captured.out, captured.err
 
@@ -41,7 +41,9 @@ def command(capsys):
 
 @pytest.mark.slow
 def test_help_of_every_command_needs_no_extras():
-    calls = [[name, "--help"] for name in (*cli.COMMANDS, *cli.JOBS)] + [["trace", verb, "--help"] for verb in TRACE_VERBS]
+    calls = [[name, "--help"] for name in (*program.COMMANDS, *program.JOBS)] + [
+        ["trace", verb, "--help"] for verb in TRACE_VERBS
+    ]
     calls += [["--help"], ["--version"], ["completion", "zsh"]]
     code = WITHOUT + f"for words in {calls!r}:\n    assert cli.main(words) == 0, words"
     began = os.times()
@@ -50,8 +52,8 @@ def test_help_of_every_command_needs_no_extras():
     assert run.returncode == 0 and run.stderr == "", run.stderr
     assert spent < 3.0, f"{spent} s of processor for {len(calls)} helps"
     for job in ("train", "evaluate"):
-        for key in reference.keys(job):
-            assert f"{key.name}={reference.shown(key.default)}" in run.stdout
+        for key in config_reference.keys(job):
+            assert f"{key.name}={config_reference.shown(key.default)}" in run.stdout
     helped = subprocess.run([sys.executable, "-c", WITHOUT + "cli.main(['demo', '--help'])"], capture_output=True, text=True)
     assert "experiment=demo\n" in helped.stdout and "max_minutes=2 " in helped.stdout  # its own defaults, not training's
     refused = WITHOUT + "sys.exit(cli.main(['train', 'seed=1']))"
@@ -61,7 +63,7 @@ def test_help_of_every_command_needs_no_extras():
 
 @pytest.mark.slow
 def test_the_table_of_completion_needs_no_extras():
-    code = WITHOUT + "from netbuf_gym.completion.table import make; import json; print(json.dumps(make()))"
+    code = WITHOUT + "from netbuf_gym.cli.completion.table import make; import json; print(json.dumps(make()))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert json.loads(run.stdout) == json.loads(json.dumps(table.make()))
@@ -284,8 +286,8 @@ def test_a_sweep_runs_every_combination_and_ends_in_a_table(command, tiny, tmp_p
 
 @pytest.mark.slow
 def test_sweeps_have_the_grammar_of_hydras(tmp_path, monkeypatch):
-    from netbuf_gym.zoo import hydra_views
-    from netbuf_gym.zoo.config import Source
+    from netbuf_gym.training import hydra_views
+    from netbuf_gym.training.config import Source
 
     def chosen(*overrides):
         return [" ".join(job.chosen) for job in hydra_views.jobs("train", overrides, Source())[1]]

@@ -8,8 +8,9 @@ import torch as th
 from conftest import TINY
 from release_cases import for_release
 
-from netbuf_gym.cli import main
-from netbuf_gym.zoo import archive, launching
+from netbuf_gym.cli.program import main
+from netbuf_gym.training import launching
+from netbuf_gym.training.checkpoints import archive
 
 MODULES = {name: launching.EXTRAS[name][1] for name in ("joblib", "submitit_local", "ray")}
 

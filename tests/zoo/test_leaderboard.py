@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 
 from netbuf_gym import tasks
-from netbuf_gym.cli import main
+from netbuf_gym.cli.program import main
 from netbuf_gym.errors import CheckpointError, ConfigError, MissingExtraError
-from netbuf_gym.suites import SUITES, Edition, rows, scoring, suite
+from netbuf_gym.evaluation.suites import SUITES, Edition, rows, scoring, suite
+from netbuf_gym.leaderboard import constants, gate, scores, standings, submission, tracking
+from netbuf_gym.leaderboard import page as leaderboard_page
+from netbuf_gym.leaderboard.results import entries, replay
 from netbuf_gym.tasks import record
-from netbuf_gym.zoo import constants, gate, leaderboard, leaderboard_page, library, scores, submission, tracking
-from netbuf_gym.zoo.results import entries, replay
+from netbuf_gym.zoo import library
 
 TASK, AGENT = "queue_threshold", "queue_threshold/ppo"
 FAMILIES = ("shallow", "overload")
@@ -142,7 +144,7 @@ def test_rows_are_played_once_and_again_when_worlds_or_figures_are_others(field,
 
     assert main(["leaderboard", "show", f"task={TASK}", "results=r"]) == 0
     told = capsys.readouterr().out
-    standing = leaderboard.standings(TASK, field / "r")
+    standing = standings.standings(TASK, field / "r")
     assert [one.name for one in standing] == re.findall(r"^\| \d+ \| \**([^ *]+)", told, re.M)
     assert "| naive | other control |" in told and "| goodput (% of naive's) |" in told
     assert re.search(r"^\| \d+ \| naive .*\| 100\.0 \|$", told, re.M)
@@ -206,7 +208,7 @@ def test_rows_of_nothing_that_is_ranked_are_told_of_and_not_ranked(field, kept, 
     path = rows.file_of(own, "oldcontrol", field / "r")
     rows.write(path, replace(found, about={**found.about, "controller": "oldcontrol"}), own, own.load())
     assert entries.find_orphans(field / "r") == [path]
-    assert "oldcontrol" not in [one.name for one in leaderboard.standings(TASK, field / "r")]
+    assert "oldcontrol" not in [one.name for one in standings.standings(TASK, field / "r")]
 
 
 def test_a_retrained_agent_makes_its_own_rows_stale(field, kept, monkeypatch, capsys):
@@ -251,7 +253,7 @@ def test_rows_of_an_installed_package_are_not_made_in_place(field, monkeypatch, 
 def check_pages(folder, standing):
     text, page = ((folder / f"leaderboard.{kind}").read_text() for kind in ("md", "html"))
     for one in standing:
-        assert f"`{leaderboard.command_of(one)}`" in text and f"<code>{leaderboard.command_of(one)}</code>" in page
+        assert f"`{standings.command_of(one)}`" in text and f"<code>{standings.command_of(one)}</code>" in page
     assert page.count("<tr data-task") == len(standing) and page.count("<svg") == 2
     assert not re.search(r"(src|href)=|@import|https?://", page), "it needs nothing but itself"
     svg = re.findall(r"<svg.*?</svg>", page, re.S)
@@ -427,17 +429,17 @@ def test_nobody_takes_the_name_of_a_rule(run, controls, capsys, monkeypatch):
     with pytest.raises(ConfigError, match="name = 'limits' is that of a contender of queue_threshold"):
         submission.prepare(str(run), name="limits")
     monkeypatch.setattr(library, "names", list)
-    before = leaderboard.standings(TASK, controls)
+    before = standings.standings(TASK, controls)
     changed(run, lambda data, own: own.update(group="random"))
     broken = run / "broken.json"
     broken.write_text("{")
     capsys.readouterr()
-    after = leaderboard.standings(TASK, controls, [run / submission.EVALUATION, broken])
+    after = standings.standings(TASK, controls, [run / submission.EVALUATION, broken])
     assert [(one.name, one.middle, len(one.results)) for one in after] == [(one.name, one.middle, 1) for one in before]
     said = capsys.readouterr().out
     assert "passed over" in said and "has the name of a contender" in said and "broken.json: is no result.json" in said
     changed(run, lambda data, own: own.update(group="mine", seed=3))
-    found = {one.name: one for one in leaderboard.standings(TASK, controls, [run / submission.EVALUATION])}
+    found = {one.name: one for one in standings.standings(TASK, controls, [run / submission.EVALUATION])}
     assert found["mine"].role == scoring.AGENT and len(found) == len(before) + 1
 
 
@@ -458,13 +460,13 @@ def test_a_row_says_how_many_training_seeds_it_has_where_they_are_few(run, contr
     monkeypatch.setattr(library, "names", list)
     files = [of_seed(run, seed, "mine") for seed in (1, 2, 3)]
     for number, said in ((1, "1 of 3"), (2, "2 of 3"), (3, "3")):
-        standing = leaderboard.standings(TASK, controls, files[:number])
-        cells = {one.name: leaderboard.seeds(one) for one in standing}
+        standing = standings.standings(TASK, controls, files[:number])
+        cells = {one.name: standings.seeds(one) for one in standing}
         assert cells == {**dict.fromkeys(cells, ""), "mine": said}
-        row = next(line for line in leaderboard.table(TASK, standing).splitlines() if "**mine**" in line)
+        row = next(line for line in standings.table(TASK, standing).splitlines() if "**mine**" in line)
         assert f" | {said} | " in row
         assert f">{said}</td>" in leaderboard_page.page({TASK: standing})
-    assert "'1 of 3': of at least 3" in " ".join(leaderboard.READING)
+    assert "'1 of 3': of at least 3" in " ".join(standings.READING)
 
 
 @pytest.mark.slow
@@ -486,7 +488,7 @@ def test_what_lacks_its_seed_or_has_that_of_another_is_passed_over(run, controls
     data["controllers"]["mine"].update(seed=seed, model_sha256=digest)
     path.write_text(json.dumps(data))
     capsys.readouterr()
-    standing = {one.name: one for one in leaderboard.standings(TASK, controls, [first, path])}
+    standing = {one.name: one for one in standings.standings(TASK, controls, [first, path])}
     told = capsys.readouterr().out
     assert len(standing["mine"].results) == (2 if seed == 4 else 1)
     assert bool(re.search(said, told)) if said else told == ""

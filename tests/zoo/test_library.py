@@ -13,10 +13,11 @@ from omegaconf import OmegaConf
 from release_cases import sample
 
 import netbuf_gym as nb
-from netbuf_gym import cli
+from netbuf_gym.cli import program
 from netbuf_gym.errors import CheckpointError, ConfigError, MissingExtraError
-from netbuf_gym.zoo import checkpoint, library
-from netbuf_gym.zoo.train import train
+from netbuf_gym.training.checkpoints import checkpoint
+from netbuf_gym.training.train import train
+from netbuf_gym.zoo import library
 from studies.rlbm.experiment import RLBM
 
 NAMES = nb.zoo.names()
@@ -195,9 +196,9 @@ def test_a_file_or_run_directory_goes_before_a_name(trained, tmp_path, monkeypat
 def test_evaluates_by_name_from_any_folder(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     short = ["scenario=ppcc/4", "scenario.kwargs.duration_s=2", "seeds=2", "baselines=[cubic]", "plots=false", "run_dir=out"]
-    assert cli.main(["evaluate", "model=congestion_window/ppo", *short]) == 0
+    assert program.main(["evaluate", "model=congestion_window/ppo", *short]) == 0
     assert "| congestion_window/ppo |" in capsys.readouterr().out
-    assert cli.main(["evaluate", "model=congestion_window/pp", *short]) == 2
+    assert program.main(["evaluate", "model=congestion_window/pp", *short]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and "did you mean 'congestion_window/ppo'?" in error
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from netbuf_gym import cli
+from netbuf_gym.cli import program
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.zoo import callbacks, checkpoint
-from netbuf_gym.zoo.train import train
+from netbuf_gym.training import callbacks
+from netbuf_gym.training.checkpoints import checkpoint
+from netbuf_gym.training.train import train
 
 SHORT = ("scenario=ppcc/4", "scenario.kwargs.duration_s=2", "stagger_steps=0", "progress=false", "tensorboard=false")
 LONG_UPDATES = ("algo.num_envs=4", "algo.kwargs.n_steps=256", "algo.kwargs.batch_size=32", "algo.kwargs.n_epochs=10000")
@@ -70,12 +71,12 @@ def test_a_full_disk_is_reported_with_the_files_name(name, tiny, capfd, monkeypa
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return write(path, data)
 
-    from netbuf_gym.zoo import train as job
+    from netbuf_gym.training import train as job
 
     write = checkpoint.write_atomic
     for module in (checkpoint, callbacks, job):
         monkeypatch.setattr(module, "write_atomic", full)
-    assert cli.main(["train", *tiny[0], "checkpoint_minutes=0.0001"]) == 2
+    assert program.main(["train", *tiny[0], "checkpoint_minutes=0.0001"]) == 2
     assert f"{tiny[1] / name}: No space left on device" in capfd.readouterr().err
 
 
@@ -87,7 +88,7 @@ def test_a_disk_that_is_really_full(tmp_path, tiny, capfd):
         pytest.skip("no small disk can be mounted here")
     try:
         overrides = [one for one in tiny[0] if not one.startswith("run_dir")]
-        assert cli.main(["train", *overrides, f"run_dir={disk / 'run'}"]) == 2
+        assert program.main(["train", *overrides, f"run_dir={disk / 'run'}"]) == 2
         err = capfd.readouterr().err
         assert f"{disk / 'run' / 'model.zip'}: No space left on device" in err and err.count("\n") == 1
         assert not (disk / "run" / "model.zip").exists()

@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from netbuf_gym import cli
+from netbuf_gym.cli import program
+from netbuf_gym.training.config import load
+from netbuf_gym.training.train import train
 from netbuf_gym.version import __version__
-from netbuf_gym.zoo.config import load
-from netbuf_gym.zoo.train import train
 
 wandb_internal_pb2 = pytest.importorskip("wandb.proto.wandb_internal_pb2")
 BLOCK = 32768
@@ -70,7 +70,7 @@ def test_loggers_are_a_group(logger, expected):
 
 
 def test_a_mode_that_wandb_has_not_is_refused(tiny, capsys):
-    assert cli.main(["train", *tiny[0], "wandb.mode=often"]) == 2
+    assert program.main(["train", *tiny[0], "wandb.mode=often"]) == 2
     assert "wandb.mode = 'often'" in capsys.readouterr().err
 
 

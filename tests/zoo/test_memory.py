@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from machines import needs_live_worlds
 
-from netbuf_gym import rollout, zoo
-from netbuf_gym.contenders import Decider
-from netbuf_gym.live.deciding import TASK, decider
-from netbuf_gym.zoo.saved import SavedAgent
+from netbuf_gym import zoo
+from netbuf_gym.controllers import Decider
+from netbuf_gym.evaluation import rollout
+from netbuf_gym.host.controller import TASK, decider
+from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
 
 NAME, WORLD = "receiver_window/ppo_lstm", {"name": "nuwa/wired", "duration_s": 3.0}
 

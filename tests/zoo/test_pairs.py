@@ -9,10 +9,10 @@ from release_cases import for_release, sample
 
 from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError
+from netbuf_gym.training.config import load as load_config
+from netbuf_gym.training.ranges import DISCRETE_ONLY
+from netbuf_gym.training.train import train
 from netbuf_gym.zoo import load
-from netbuf_gym.zoo.config import load as load_config
-from netbuf_gym.zoo.ranges import DISCRETE_ONLY
-from netbuf_gym.zoo.train import train
 
 CONF = Path(__file__).parents[2] / "conf"
 TASKS = ("congestion_window", "queue_threshold", "receiver_window", "host_buffers")

@@ -7,9 +7,10 @@ import pickle
 import pytest
 from release_cases import for_release
 
-from netbuf_gym.cli import main
-from netbuf_gym.suites import SUITES, running, suite
-from netbuf_gym.zoo import contending, playing, versions
+from netbuf_gym.cli.program import main
+from netbuf_gym.evaluation.suites import SUITES, runner, suite
+from netbuf_gym.training.checkpoints import versions
+from netbuf_gym.zoo import resolve, suite_runs
 
 WORDS = ["suite", "gate", "controller=[random,congestion_window/ppo,newreno]", "families=[ppcc]", "figures=false"]
 
@@ -45,7 +46,7 @@ def test_a_suite_is_the_same_to_the_bit_on_every_engine(name, alone, tmp_path, m
 
 @pytest.mark.slow
 def test_what_was_played_before_an_interruption_is_not_played_again(alone, tmp_path, monkeypatch, capsys):
-    own, played = running.run, []
+    own, played = runner.run, []
 
     def counted(suite, cells, contender, **more):
         if len(played) == 2:
@@ -53,7 +54,7 @@ def test_what_was_played_before_an_interruption_is_not_played_again(alone, tmp_p
         played.append(contender.name)
         return own(suite, cells, contender, **more)
 
-    monkeypatch.setattr(running, "run", counted)
+    monkeypatch.setattr(runner, "run", counted)
     assert play(tmp_path / "out") == 130 and not (tmp_path / "out" / "result.json").exists()
     assert len(list((tmp_path / "out" / "parts").iterdir())) == 2
     played.clear()
@@ -66,7 +67,7 @@ def test_a_full_disk_is_no_contenders_fault(tmp_path, monkeypatch, capsys):
     def full(path, text):
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
-    monkeypatch.setattr(playing, "write_atomic", full)
+    monkeypatch.setattr(suite_runs, "write_atomic", full)
     words = ["suite", "gate", "controller=[newreno,cubic]", "families=[ppcc]", "figures=false", f"output={tmp_path / 'out'}"]
     assert main(words) == 2
     said = capsys.readouterr().err
@@ -94,9 +95,11 @@ def test_other_programs_worlds_and_damaged_files_are_played(tmp_path, monkeypatc
 def test_worlds_that_are_each_alone_are_cut_into_more_groups():
     own = suite("v1/receiver_window")
     cells = own.load().cells
-    rule, control = (contending.contender(word, own) for word in ("keep", "cubic"))
-    assert len(playing._groups(rule, cells)) == 1 and len(playing._groups(control, cells)) == -(-len(cells) // playing.ALONE)
-    assert [cell for group in playing._groups(control, cells) for cell in group] == list(cells)
+    rule, control = (resolve.contender(word, own) for word in ("keep", "cubic"))
+    assert len(suite_runs._groups(rule, cells)) == 1 and len(suite_runs._groups(control, cells)) == -(
+        -len(cells) // suite_runs.ALONE
+    )
+    assert [cell for group in suite_runs._groups(control, cells) for cell in group] == list(cells)
 
 
 def test_other_processes_look_a_suite_and_its_worlds_up_by_name():
@@ -111,6 +114,6 @@ def test_output_is_written_in_before_anything_is_played(tmp_path, capsys, monkey
     def full(dir):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("netbuf_gym.files.tempfile.TemporaryFile", full)
+    monkeypatch.setattr("netbuf_gym.utils.files.tempfile.TemporaryFile", full)
     assert main(["suite", "gate", "controller=cubic", f"output={tmp_path}"]) == 2
     assert f"output = '{tmp_path}' cannot be written in: No space left on device; valid: a folder" in capsys.readouterr().err

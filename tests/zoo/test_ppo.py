@@ -14,8 +14,8 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
-from netbuf_gym.zoo import learning
-from netbuf_gym.zoo.ppo import BatchPPO, KLPenaltyPPO
+from netbuf_gym.training import learning
+from netbuf_gym.training.algorithms.ppo import BatchPPO, KLPenaltyPPO
 
 STEPS = 12
 

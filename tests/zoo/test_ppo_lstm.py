@@ -12,10 +12,10 @@ from stable_baselines3.common.logger import Logger
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
-from netbuf_gym.zoo import ranges
-from netbuf_gym.zoo.config import load
-from netbuf_gym.zoo.lstm import require_plain, unroll
-from netbuf_gym.zoo.ppo_lstm import BatchRecurrentPPO
+from netbuf_gym.training import ranges
+from netbuf_gym.training.algorithms.lstm import require_plain, unroll
+from netbuf_gym.training.algorithms.ppo_lstm import BatchRecurrentPPO
+from netbuf_gym.training.config import load
 
 STEPS = 12
 CRITICS = {

@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from netbuf_gym import rollout
-from netbuf_gym.cli import main
+from netbuf_gym.cli.program import main
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.zoo import recording
+from netbuf_gym.evaluation import rollout
+from netbuf_gym.zoo import datasets
 
 TASK = "queue_threshold"
 
 
 @pytest.fixture(autouse=True)
 def minari(monkeypatch, tmp_path):
-    monkeypatch.setenv(recording.WHERE, str(tmp_path / "data"))
+    monkeypatch.setenv(datasets.WHERE, str(tmp_path / "data"))
     return pytest.importorskip("minari")
 
 
@@ -36,7 +36,7 @@ def test_episodes_are_kept_as_they_were_played(minari, tmp_path, capsys):
 @pytest.mark.slow
 def test_agents_and_constants_are_recorded_too(minari, tmp_path):
     to = {"scenario": "ppcc/4", "seeds": [1], "name": "mine-v0"}
-    name = recording.record("congestion_window", "constant:5", tmp_path / "data", **to)
+    name = datasets.record("congestion_window", "constant:5", tmp_path / "data", **to)
     assert name == "mine-v0" and set(minari.load_dataset(name)[0].actions.tolist()) == {5}
 
 
@@ -71,35 +71,35 @@ def test_a_congestion_control_is_followed_window_by_window(control, delay, minar
 def test_what_no_agent_can_do_is_refused(task, controller, tmp_path):
     said = f"controller = '{controller}' acts in the world, or changes it, as no agent can"
     with pytest.raises(ConfigError, match=said) as raised:
-        recording.record(task, controller, tmp_path / "data", seeds=[1])
+        datasets.record(task, controller, tmp_path / "data", seeds=[1])
     valid = str(raised.value).partition(f"valid for {task}: ")[2].split(", ")
     assert "random" in valid and controller not in valid and not (tmp_path / "data").exists()
 
 
 def test_of_congestion_controls_senders_alone_are_recorded():
-    assert {"cubic", "keep", "random"} <= set(recording._recorded("congestion_window"))
-    assert recording._recorded("receiver_window") == ["keep", "random"]
+    assert {"cubic", "keep", "random"} <= set(datasets._recorded("congestion_window"))
+    assert datasets._recorded("receiver_window") == ["keep", "random"]
 
 
 def test_a_folder_that_cannot_be_made_is_refused_by_name(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match=r"folder = '.*file/data' is no folder and cannot become one"):
-        recording.record(TASK, "random", tmp_path / "file" / "data", seeds=[1])
+        datasets.record(TASK, "random", tmp_path / "file" / "data", seeds=[1])
 
 
 def test_an_agent_of_another_task_is_refused_by_both_tasks(tmp_path):
     said = "is an agent of task 'queue_threshold'; env netbuf/HostBuffers-v0 is of task 'host_buffers'"
     with pytest.raises(ConfigError, match=said):
-        recording.record("host_buffers", "queue_threshold/ppo", tmp_path)
+        datasets.record("host_buffers", "queue_threshold/ppo", tmp_path)
 
 
 def test_names_that_minari_refuses_are_refused_before_anything_is_played(tmp_path):
     with pytest.raises(ConfigError, match="name = 'mine'; valid: NAME-v0"):
-        recording.record(TASK, "brief_pulse", tmp_path / "data", name="mine")
+        datasets.record(TASK, "brief_pulse", tmp_path / "data", name="mine")
 
 
 def test_an_episode_that_is_another_the_second_time_is_refused(monkeypatch, tmp_path):
-    own = recording._episode
-    monkeypatch.setattr(recording, "_episode", lambda env, contender, seed: own(env, contender, seed + 1))
+    own = datasets._episode
+    monkeypatch.setattr(datasets, "_episode", lambda env, contender, seed: own(env, contender, seed + 1))
     with pytest.raises(ConfigError, match=r"earns .* when it is played again, not"):
-        recording.record(TASK, "brief_pulse", tmp_path / "data", scenario="rlbm/default", seeds=[1])
+        datasets.record(TASK, "brief_pulse", tmp_path / "data", scenario="rlbm/default", seeds=[1])

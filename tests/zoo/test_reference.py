@@ -5,9 +5,9 @@ import dataclasses
 import pytest
 from omegaconf import OmegaConf
 
-from netbuf_gym.zoo import plain_yaml, reference
-from netbuf_gym.zoo.config import Source, load, require_known
-from netbuf_gym.zoo.schema import CONF, JOBS
+from netbuf_gym.training import config_reference, plain_yaml
+from netbuf_gym.training.config import Source, load, require_known
+from netbuf_gym.training.schema import CONF, JOBS
 
 
 @pytest.mark.parametrize("path", sorted(CONF.rglob("*.yaml")), ids=lambda path: str(path.relative_to(CONF)))
@@ -37,8 +37,8 @@ def test_the_reader_of_plain_yaml():
 @pytest.mark.parametrize("job", JOBS)
 def test_defaults_are_those_that_hydra_composes(job):
     composed = OmegaConf.to_container(require_known(job, [], Source()))
-    assert reference.defaults(job) == composed
-    flat = {key.name: key.default for key in reference.keys(job)}
+    assert config_reference.defaults(job) == composed
+    flat = {key.name: key.default for key in config_reference.keys(job)}
     config = load(job, [])
     assert set(flat) == set(_flat(OmegaConf.to_container(config), JOBS[job]))
     for name, default in flat.items():
@@ -62,13 +62,13 @@ COMPOSED = ("algo", "env", "scenario", "reward", "experiment")
 @pytest.mark.slow
 @pytest.mark.parametrize("job", JOBS)
 def test_every_key_has_a_meaning_and_every_group_its_choices(job):
-    assert [key.name for key in reference.keys(job) if not key.meaning] == []
-    text = reference.text(job)
-    for group, default in reference.groups(job).items():
-        found = reference.choices(group)
+    assert [key.name for key in config_reference.keys(job) if not key.meaning] == []
+    text = config_reference.text(job)
+    for group, default in config_reference.groups(job).items():
+        found = config_reference.choices(group)
         assert default is None or default in found
         for choice in found:
             assert choice in text
             if group not in COMPOSED:
                 assert load(job, [f"{group}={choice}"])
-    assert all(f"{key.name}={reference.shown(key.default)}" in text for key in reference.keys(job))
+    assert all(f"{key.name}={config_reference.shown(key.default)}" in text for key in config_reference.keys(job))

@@ -5,10 +5,11 @@ import re
 import pytest
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.suites import rows
+from netbuf_gym.evaluation.suites import rows
+from netbuf_gym.leaderboard import standings as leaderboard
+from netbuf_gym.pages import result_tables
 from netbuf_gym.version import __version__
-from netbuf_gym.zoo import leaderboard, library
-from netbuf_gym.zoo.results import pages
+from netbuf_gym.zoo import library
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +20,7 @@ def standings():
 @pytest.fixture
 def site(standings, tmp_path, monkeypatch):
     """A checkout's pages, of one task."""
-    made = pages.Pages(tmp_path, {"rlbm default": "| a |\n| --- |\n| 1 |"})
+    made = result_tables.Pages(tmp_path, {"rlbm default": "| a |\n| --- |\n| 1 |"})
     object.__setattr__(made, "standings", standings)
     (tmp_path / "docs" / "appendix").mkdir(parents=True)
     return made
@@ -31,22 +32,25 @@ def marked(name):
 
 def test_tables_are_written_between_their_marks_and_stamped(site):
     text = f"before\n{marked('rlbm default')}between\n{marked('nothing kept')}{marked('leaderboard queue_threshold')}after\n"
-    new = site.renew(text, pages.Path("docs", "x.md"))
+    new = site.renew(text, result_tables.Path("docs", "x.md"))
     assert new.startswith("before\n<!-- results: rlbm default -->\n| a |") and new.endswith("after\n")
     assert marked("nothing kept") in new and new.count(f"*Written by netbuf-gym {__version__}.*") == 2
     best = site.standings["queue_threshold"][0]
-    assert f"| 1 | {best.name} | {best.role} | {best.middle} |" in new and site.renew(new, pages.Path("docs", "x.md")) == new
+    assert (
+        f"| 1 | {best.name} | {best.role} | {best.middle} |" in new
+        and site.renew(new, result_tables.Path("docs", "x.md")) == new
+    )
 
 
 def test_a_mark_without_its_end_is_refused(site):
     for text in ("<!-- results: a -->\n", "<!-- end of results -->\n", f"<!-- results: a -->\n{marked('b')}"):
         with pytest.raises(ConfigError, match=r"docs/x.md: \d marks of results, \d ends; valid"):
-            site.renew(text, pages.Path("docs", "x.md"))
+            site.renew(text, result_tables.Path("docs", "x.md"))
 
 
 def test_rows_that_do_not_fit_stop_all_pages(site, tmp_path, monkeypatch):
-    own = pages.entries.ranking_suites()[0]
-    monkeypatch.setattr(pages.rows, "FOLDER", tmp_path / "rows")
+    own = result_tables.entries.ranking_suites()[0]
+    monkeypatch.setattr(result_tables.rows, "FOLDER", tmp_path / "rows")
     path = rows.file_of(own, "naive")
     path.parent.mkdir(parents=True)
     path.write_text("damaged\n")
@@ -58,19 +62,21 @@ def test_rows_that_do_not_fit_stop_all_pages(site, tmp_path, monkeypatch):
 
 
 def test_agents_stand_in_tables_with_links_to_their_cards(site):
-    new = site.renew(marked("zoo queue_threshold"), pages.Path("docs", "appendix", "zoo.md"))
+    new = site.renew(marked("zoo queue_threshold"), result_tables.Path("docs", "appendix", "zoo.md"))
     for name in (name for name in library.names() if name.startswith("queue_threshold/")):
         metrics = library.metrics_of(library.FOLDER / name)
         assert f"| [{name.partition('/')[2]}](../../zoo/agents/{name}/card.md) | {metrics['algo']} |" in new
-    card = site.renew(marked("card queue_threshold/ppo"), pages.Path("zoo", "agents", "queue_threshold", "ppo", "card.md"))
+    card = site.renew(
+        marked("card queue_threshold/ppo"), result_tables.Path("zoo", "agents", "queue_threshold", "ppo", "card.md")
+    )
     assert re.search(r"^\| family \| worlds \| queue_threshold/ppo \|", card, re.M) and "queue_threshold/a2c" not in card
     assert len(re.findall(r"^\| (?!family|---)", card, re.M)) == len(site.standings["queue_threshold"][0].scores)
 
 
 @pytest.mark.slow
 def test_all_pages_of_a_checkout_are_written(site, monkeypatch):
-    monkeypatch.setattr(pages.suites_of_the_field, "SUITES", pages.suites_of_the_field.SUITES[-1:])
-    monkeypatch.setattr(pages.overview, "SUITES", pages.suites_of_the_field.SUITES)
+    monkeypatch.setattr(result_tables.suites_of_the_field, "SUITES", result_tables.suites_of_the_field.SUITES[-1:])
+    monkeypatch.setattr(result_tables.overview, "SUITES", result_tables.suites_of_the_field.SUITES)
     page = site.root / "docs" / "leaderboard.md"
     code = "<!-- table: environments -->\n<!-- end of table -->\n"
     page.write_text(marked("leaderboard queue_threshold") + code + marked("x y"))

@@ -9,9 +9,9 @@ from kills.killing import compare
 from release_cases import for_release
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.files import alone
-from netbuf_gym.zoo import callbacks, learning
-from netbuf_gym.zoo.train import train
+from netbuf_gym.training import callbacks, learning
+from netbuf_gym.training.train import train
+from netbuf_gym.utils.files import alone
 
 COMMON = ("algo.num_envs=4", "total_timesteps=448", "progress=false", "tensorboard=false", "stagger_steps=7")
 WORLDS = {

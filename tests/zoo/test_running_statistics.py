@@ -12,14 +12,18 @@ from release_cases import for_release, sample
 from test_checkpoint import rewritten, with_meta
 from test_pairs import QUIET, SMALL, TASKS
 
-from netbuf_gym import cli, rollout, suites, wrappers
+from netbuf_gym import wrappers
+from netbuf_gym.cli import program
 from netbuf_gym.errors import CheckpointError
+from netbuf_gym.evaluation import rollout, suites
+from netbuf_gym.evaluation.suites import runner
+from netbuf_gym.host.controller import decider
 from netbuf_gym.integrations.normalizing import extractors
-from netbuf_gym.live.deciding import decider
-from netbuf_gym.suites import running
-from netbuf_gym.zoo import checkpoint, cloning, contending, export, library, load, recording
-from netbuf_gym.zoo.saved import rules_of
-from netbuf_gym.zoo.train import train
+from netbuf_gym.training.algorithms import cloning
+from netbuf_gym.training.checkpoints import checkpoint
+from netbuf_gym.training.checkpoints.saved_agent import rules_of
+from netbuf_gym.training.train import train
+from netbuf_gym.zoo import datasets, export, library, load, resolve
 
 RUNNING = "algo.normalize=running"
 
@@ -113,9 +117,9 @@ def test_commands_play_them(runs, tmp_path, capsys):
     run, own = runs("congestion_window", "a2c"), suites.suite("v1/congestion_window")
     data = (run / "model.zip").read_bytes()
     words = ["seeds=1", "plots=false", "progress=false", "baselines=[random]", f"run_dir={tmp_path / 'out'}"]
-    assert cli.main(["evaluate", f"model={run}", *words, "scenario=ppcc/4", "scenario.kwargs.duration_s=3"]) == 0
+    assert program.main(["evaluate", f"model={run}", *words, "scenario=ppcc/4", "scenario.kwargs.duration_s=3"]) == 0
     assert "a2c" in capsys.readouterr().out
-    played = running.run(own, own.load().cells[:1], contending.contender(str(run), own))
+    played = runner.run(own, own.load().cells[:1], resolve.contender(str(run), own))
     assert np.isfinite(played.of(own.score.key)).all() and (run / "model.zip").read_bytes() == data
 
 
@@ -159,9 +163,9 @@ def test_who_imitates_has_them_before_it_begins(tmp_path):
 @pytest.mark.slow
 def test_clones_have_those_of_their_data(tmp_path):
     pytest.importorskip("minari")
-    name = recording.record("queue_threshold", "brief_pulse", tmp_path / "data", scenario="rlbm/default", seeds=[1, 2])
+    name = datasets.record("queue_threshold", "brief_pulse", tmp_path / "data", scenario="rlbm/default", seeds=[1, 2])
     found = cloning.clone(name, tmp_path / "data", tmp_path / "run", 40, [RUNNING])
-    episode = recording.loaded(name, tmp_path / "data")[0]
+    episode = datasets.loaded(name, tmp_path / "data")[0]
     own = load(tmp_path / "run").normalization
     assert own["count"] == pytest.approx(found["decisions"], abs=1) and found["agreement"] > 0.5
     np.testing.assert_allclose(own["mean"], episode.observations[:-1].mean(axis=0), rtol=1e-4, atol=1e-5)

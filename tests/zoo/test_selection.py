@@ -6,10 +6,11 @@ import zipfile
 import numpy as np
 import pytest
 
-from netbuf_gym.zoo import archive as archives
-from netbuf_gym.zoo import campaign, checkpoint, selection
-from netbuf_gym.zoo.schema import FIRST_VALIDATION_SEED
-from netbuf_gym.zoo.train import train
+from netbuf_gym.training import campaign, selection
+from netbuf_gym.training.checkpoints import archive as archives
+from netbuf_gym.training.checkpoints import checkpoint
+from netbuf_gym.training.schema import FIRST_VALIDATION_SEED
+from netbuf_gym.training.train import train
 
 
 def taken(run_dir):

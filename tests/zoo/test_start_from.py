@@ -7,10 +7,10 @@ import stable_baselines3
 import torch as th
 
 from netbuf_gym.errors import CheckpointError
-from netbuf_gym.zoo import checkpoint, packing
-from netbuf_gym.zoo.config import load
-from netbuf_gym.zoo.train import begin, train
-from netbuf_gym.zoo.worlds import env_kwargs, make_worlds
+from netbuf_gym.training.checkpoints import checkpoint, packing
+from netbuf_gym.training.config import load
+from netbuf_gym.training.environment import env_kwargs, make_worlds
+from netbuf_gym.training.train import begin, train
 
 
 def policy(run_dir):

@@ -9,9 +9,9 @@ import types
 
 import pytest
 
-from netbuf_gym import cli
-from netbuf_gym.zoo import callbacks, curves, models
-from netbuf_gym.zoo.callbacks import Progress, Stop
+from netbuf_gym.cli import program as cli
+from netbuf_gym.training import callbacks, curves, models
+from netbuf_gym.training.callbacks import Progress, Stop
 
 
 class Terminal(io.StringIO):

@@ -14,10 +14,11 @@ import torch as th
 from release_cases import for_release
 from stable_baselines3.common.env_util import make_vec_env
 
-from netbuf_gym import cli
+from netbuf_gym.cli import program
 from netbuf_gym.errors import CheckpointError, ConfigError
-from netbuf_gym.zoo import callbacks, checkpoint, learning
-from netbuf_gym.zoo.train import train
+from netbuf_gym.training import callbacks, learning
+from netbuf_gym.training.checkpoints import checkpoint
+from netbuf_gym.training.train import train
 
 
 def weights(path):
@@ -63,7 +64,7 @@ def test_every_learner_trains_resumes_and_is_evaluated(algo, tmp_path):
     assert result.timesteps >= 128
     out = tmp_path / "out"
     short = ["scenario.kwargs.duration_s=2", "seeds=2", "baselines=[]", "plots=false"]
-    assert cli.main(["evaluate", f"model={run_dir}", f"run_dir={out}", *short]) == 0
+    assert program.main(["evaluate", f"model={run_dir}", f"run_dir={out}", *short]) == 0
     assert algo in (out / "table.md").read_text()
 
 
@@ -127,7 +128,7 @@ def test_a_run_directory_is_not_overwritten(trained):
 def test_bad_input_writes_nothing(tmp_path, capfd):
     out = tmp_path / "run"
     for override in ("algo.kwargs.gama=1", "scenario.kwargs.rate_mbps=-3", "env.kwargs.history=0", "seed=-1", "x=1"):
-        assert cli.main(["train", f"run_dir={out}", override]) == 2
+        assert program.main(["train", f"run_dir={out}", override]) == 2
         captured = capfd.readouterr()
         assert captured.err.count("\n") == 1 and "Traceback" not in captured.err
         assert not out.exists()
@@ -162,7 +163,7 @@ def test_checkpoints_are_written_on_the_way(tiny, monkeypatch):
 def test_interruption_leaves_a_checkpoint_to_resume(tiny, number):
     overrides, run_dir = tiny
     overrides = [*(o for o in overrides if not o.startswith("total_timesteps")), "total_timesteps=100000000"]
-    command = [sys.executable, "-m", "netbuf_gym.cli", "train", *overrides]
+    command = [sys.executable, "-m", "netbuf_gym.cli.program", "train", *overrides]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
@@ -189,7 +190,7 @@ def test_divergence_is_one_message_and_no_model(algo, tiny, capfd):
     overrides, run_dir = tiny
     job = [o for o in overrides if algo == "ppo" or not o.startswith("algo.kwargs")]
     explosive = ["algo.learning_rate=1e11", "algo.activation=relu", "algo.net_arch=[16,16,16,16]"]
-    assert cli.main(["train", f"algo={algo}", *job, *explosive]) == 2
+    assert program.main(["train", f"algo={algo}", *job, *explosive]) == 2
     assert "training diverged" in capfd.readouterr().err
     assert not (run_dir / "model.zip").exists()
 

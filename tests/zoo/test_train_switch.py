@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import stable_baselines3
 
-from netbuf_gym.zoo import checkpoint
-from netbuf_gym.zoo.train import train
+from netbuf_gym.training.checkpoints import checkpoint
+from netbuf_gym.training.train import train
 
 WORLDS = ["env=queue_threshold", "algo.num_envs=4", "scenario.kwargs.duration_s=2", "stagger_steps=0"]
 QUIET = ["progress=false", "tensorboard=false"]

@@ -8,12 +8,14 @@ import sys
 import pytest
 import torch as th
 
-from netbuf_gym import cli
+from netbuf_gym.cli import program as cli
 from netbuf_gym.errors import CheckpointError, ConfigError
-from netbuf_gym.zoo import checkpoint, library, models, ranges
-from netbuf_gym.zoo.config import load, plain
-from netbuf_gym.zoo.train import train
-from netbuf_gym.zoo.worlds import env_kwargs, make_worlds
+from netbuf_gym.training import models, ranges
+from netbuf_gym.training.checkpoints import checkpoint
+from netbuf_gym.training.config import load, plain
+from netbuf_gym.training.environment import env_kwargs, make_worlds
+from netbuf_gym.training.train import train
+from netbuf_gym.zoo import library
 
 NOT_FROM_CONFIGURATIONS = {  # classes, and what our own learners do without
     "ppo": {"rollout_buffer_class", "rollout_buffer_kwargs", "clip_range_vf", "use_sde", "sde_sample_freq"},

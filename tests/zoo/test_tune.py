@@ -14,15 +14,18 @@ from omegaconf import OmegaConf
 from optuna.trial import TrialState
 from release_cases import for_release, sample
 
-from netbuf_gym import cli
+from netbuf_gym.cli import program
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.files import write_atomic
-from netbuf_gym.zoo import checkpoint, search, studies, tune
-from netbuf_gym.zoo.callbacks import Interrupt
-from netbuf_gym.zoo.config import Source, leaves, load, plain
-from netbuf_gym.zoo.schema import CONF, FIRST_STUDY_SEED
-from netbuf_gym.zoo.train import train
-from netbuf_gym.zoo.trials import Training
+from netbuf_gym.training import tune
+from netbuf_gym.training.callbacks import Interrupt
+from netbuf_gym.training.checkpoints import checkpoint
+from netbuf_gym.training.config import Source, leaves, load, plain
+from netbuf_gym.training.schema import CONF, FIRST_STUDY_SEED
+from netbuf_gym.training.train import train
+from netbuf_gym.training.tuning import search_space
+from netbuf_gym.training.tuning import study as studies
+from netbuf_gym.training.tuning.trials import Training
+from netbuf_gym.utils.files import write_atomic
 
 TASKS = ("congestion_window", "queue_threshold", "receiver_window", "host_buffers")
 ALGOS = ("dqn", "a2c", "ppo", "ppo_lstm")
@@ -51,7 +54,7 @@ def test_a_study_tries_the_defaults_first_and_writes_what_it_found(study):
     plan, found = open_study(overrides)
     assert found.trials[0].state == TrialState.COMPLETE and len(studies.ended(found)) == 3
     config = load("train", SMALL)
-    assert found.trials[0].params == search.values_of(plan.settings, config)
+    assert found.trials[0].params == search_space.values_of(plan.settings, config)
     assert found.trials[0].value == pytest.approx(np.mean(found.trials[0].user_attrs["scores_2"]))
     assert len(found.trials[0].user_attrs["scores_2"]) == 3 and studies.hours(found) > 0
     assert {"history.png", "slice.png", "trials.csv", "tuned", "journal.log"} <= {path.name for path in folder.iterdir()}
@@ -66,7 +69,7 @@ def test_a_study_tries_the_defaults_first_and_writes_what_it_found(study):
 @pytest.mark.slow
 def test_a_study_goes_on_where_it_was_and_no_other_takes_its_place(study, capsys):
     overrides, _ = study
-    assert cli.main(["tune", *overrides]) == 0  # all is there
+    assert program.main(["tune", *overrides]) == 0  # all is there
     assert len(open_study(overrides)[1].trials) == 3
     assert "--config-dir" in capsys.readouterr().out
     for other, said in (("algo.kwargs.n_steps=16", "algo.kwargs.n_steps = 8, not 16"), ("seed=5", "seed = 0, not 5")):
@@ -142,7 +145,7 @@ def _parameters(path):
 def test_every_search_space_holds_the_defaults(task, algo):
     for worlds in ([f"env={task}"], [f"experiment=worlds/{task}"]):
         plan = studies.plan([*worlds, f"algo={algo}"])
-        defaults = search.values_of(plan.settings, plan.config)
+        defaults = search_space.values_of(plan.settings, plan.config)
         assert defaults == studies._beginnings(plan)[0] and len(defaults) == len(plan.settings) >= 9
 
 
@@ -151,7 +154,7 @@ def test_where_a_default_is_not_searched_a_study_begins_with_what_is_nearest(tmp
     plan = studies.plan([*STUDY, f"run_dir={tmp_path}", "search.gamma.choices=[0.5,0.9]", "search.clip_range.high=0.15"])
     first = studies._beginnings(plan)[0]
     assert (first["gamma"], first["clip_range"]) == (0.9, 0.15)
-    assert search.values_of(plan.settings, plan.config) is None
+    assert search_space.values_of(plan.settings, plan.config) is None
     assert studies.of_defaults(studies.opened(plan), plan) is None
 
 
@@ -302,7 +305,7 @@ def test_studies_play_worlds_of_their_own(study, monkeypatch):
 def test_what_no_study_can_be_made_of_is_said(override, said, tmp_path, capsys):
     import re
 
-    assert cli.main(["tune", *STUDY, f"run_dir={tmp_path}", override]) == 2
+    assert program.main(["tune", *STUDY, f"run_dir={tmp_path}", override]) == 2
     error = capsys.readouterr().err
     assert len(error.splitlines()) == 1
     assert re.search(said.replace("[0]", r"\[0\]"), error), error
@@ -336,7 +339,7 @@ def test_tuned_settings_of_the_package_compose(part):
         config = load("train", [f"env={task}", f"algo={algo}", f"+tuned={task}"])
         worlds = load("train", [f"env={task}", f"algo={algo}", f"experiment=worlds/{task}"])
         assert (config.env.kwargs, config.scenario, config.reward) == (worlds.env.kwargs, worlds.scenario, worlds.reward), path
-        searched = {one.key for one in search.read(load("tune", [f"env={task}", f"algo={algo}"]).search)}
+        searched = {one.key for one in search_space.read(load("tune", [f"env={task}", f"algo={algo}"]).search)}
         settings = {f"algo.{key}": value for key, value in leaves(plain(OmegaConf.load(path).algo)).items()}
         assert settings.keys() == searched, path
         assert settings == {key: plain(OmegaConf.select(config, key)) for key in settings}, path

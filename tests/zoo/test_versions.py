@@ -7,7 +7,8 @@ import pytest
 
 from netbuf_gym import zoo
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.zoo import checkpoint, export, library, packing, versions
+from netbuf_gym.training.checkpoints import checkpoint, packing, versions
+from netbuf_gym.zoo import export, library
 
 IN_FILES = ("numpy", "torch", "stable-baselines3", "gymnasium")
 
@@ -22,12 +23,12 @@ def test_every_agent_says_what_it_was_made_with(name):
     """All of it, or that it was not recorded; and nothing that neither its folder nor its file has."""
     folder = library.FOLDER / name
     said = said_of(folder / library.MODEL)
-    assert said.keys() == versions.found().keys() | {"seed"} and said["packages"].keys() == set(versions.PACKAGES)
+    assert said.keys() == versions.found().keys() | {"seed"} and said["packages"].keys() == set(versions.LIBRARIES)
     if versions.KEY in library.metrics_of(folder):
         assert said == library.metrics_of(folder)[versions.KEY] and versions.NOT_RECORDED not in str(said)
     else:
         unknown = {package for package, of_it in said["packages"].items() if of_it == versions.NOT_RECORDED}
-        assert unknown == set(versions.PACKAGES) - set(IN_FILES) and said["git_revision"] == versions.NOT_RECORDED
+        assert unknown == set(versions.LIBRARIES) - set(IN_FILES) and said["git_revision"] == versions.NOT_RECORDED
         own = checkpoint.read(folder / library.MODEL)
         assert (said["packages"]["torch"], said["python"]) == (own.versions["torch"], own.versions["python"])
         assert said["seed"] == library.metrics_of(folder)["kept_seed"]

@@ -12,8 +12,12 @@ import stable_baselines3
 import torch as th
 
 from netbuf_gym import tasks
-from netbuf_gym.zoo import archive, campaign, checkpoint, digest, evaluation, library, packing, tables, versions
-from netbuf_gym.zoo.train import train
+from netbuf_gym.evaluation import summary
+from netbuf_gym.leaderboard import tables
+from netbuf_gym.training import campaign
+from netbuf_gym.training.checkpoints import archive, checkpoint, digest, packing, versions
+from netbuf_gym.training.train import train
+from netbuf_gym.zoo import library
 
 WINDOWS, SWITCH_MEASURES = (tasks.get(name).measures for name in ("congestion_window", "queue_threshold"))
 
@@ -138,29 +142,29 @@ def test_a_packed_model_goes_on_with_a_new_optimiser_and_says_so(trained, tmp_pa
 def test_breakdown_marks_the_highest_where_higher_is_better():
     measures = WINDOWS
     runs = [
-        evaluation.Runs(name, [1], {"utility": np.array([value, value])}, {})
+        summary.Runs(name, [1], {"utility": np.array([value, value])}, {})
         for name, value in (("a", -0.2), ("b", -0.1), ("c", -0.3))
     ]
-    rows = evaluation._by_group(runs, ["u", "v"], evaluation.Group("x", str), measures).splitlines()
+    rows = summary._by_group(runs, ["u", "v"], summary.Group("x", str), measures).splitlines()
     assert rows[2] == "| u | 1 | -0.20 | **-0.10** | -0.30 | b |"
 
 
 def test_breakdown_groups_values_and_quarters():
     measures = SWITCH_MEASURES
-    group = evaluation.Group("x", lambda world: world, 1)
+    group = summary.Group("x", lambda world: world, 1)
     ours, theirs = (
-        evaluation.Runs(name, list(range(12)), {measures.score: np.array(values, float)}, {})
+        summary.Runs(name, list(range(12)), {measures.score: np.array(values, float)}, {})
         for name, values in (("a", range(12)), ("b", [5.0] * 11 + [math.nan]))
     )
-    rows = evaluation._by_group([ours, theirs], [float(k) for k in range(12)], group, measures).splitlines()
+    rows = summary._by_group([ours, theirs], [float(k) for k in range(12)], group, measures).splitlines()
     assert rows[2:] == [
         "| 0.0 to 2.8 | 3 | **1.00** | 5.00 |  |",
         "| 2.8 to 5.5 | 3 | **4.00** | 5.00 |  |",
         "| 5.5 to 8.2 | 3 | 7.00 | **5.00** | b |",
         "| 8.2 to 11.0 | 3 | 10.00 | **5.00** | b |",
     ]
-    assert evaluation._by_group([ours, theirs], [1.0] * 12, group, measures) == ""
-    rows = evaluation._by_group([ours, theirs], ["u"] * 11 + ["v"], group, measures).splitlines()
+    assert summary._by_group([ours, theirs], [1.0] * 12, group, measures) == ""
+    rows = summary._by_group([ours, theirs], ["u"] * 11 + ["v"], group, measures).splitlines()
     assert rows[2:] == ["| u | 11 | **5.00** | **5.00** |  |", "| v | 1 | **11.00** | - |  |"]
 
 
@@ -171,13 +175,13 @@ def test_campaigns_of_two_tasks_lie_apart():
 
 
 def test_campaign_margins_over_training_seeds_and_over_evaluation_seeds():
-    agents = [evaluation.Runs("ppo", [1, 2], {"x": np.array(values)}, {}) for values in ([1.0, 2.0], [3.0, 5.0])]
-    other = evaluation.Runs("o", [1, 2], {"x": np.array([2.0, 4.0])}, {})
+    agents = [summary.Runs("ppo", [1, 2], {"x": np.array(values)}, {}) for values in ([1.0, 2.0], [3.0, 5.0])]
+    other = summary.Runs("o", [1, 2], {"x": np.array([2.0, 4.0])}, {})
     margin = campaign._margin(agents, agents[1], other, "x")
     assert margin["mean"] == pytest.approx(-0.25) and margin["least"] == -1.5
     assert margin["paired"] == [1.0, 1.0, 1.0]
-    nothing = campaign._margin(agents, agents[1], evaluation.Runs("n", [1, 2], {"x": np.full(2, np.nan)}, {}), "x")
-    assert math.isnan(nothing["mean"]) and campaign._signed(evaluation.stats.Interval(*nothing["paired"])) == "-"
+    nothing = campaign._margin(agents, agents[1], summary.Runs("n", [1, 2], {"x": np.full(2, np.nan)}, {}), "x")
+    assert math.isnan(nothing["mean"]) and campaign._signed(summary.statistics.Interval(*nothing["paired"])) == "-"
     assert (
         campaign._spread([math.nan, 1.0], 1) == "1.0"
         and campaign._spread([math.nan], 1) == campaign._number(math.nan, 1) == "-"
@@ -192,7 +196,7 @@ def test_paired_margins_are_those_of_the_seed_that_is_kept_in_every_scenario(mon
     metrics = tuple(WINDOWS.metrics)
 
     def runs(name, value):
-        return evaluation.Runs(name, [0, 1], {metric: np.full(2, value) for metric in metrics}, {})
+        return summary.Runs(name, [0, 1], {metric: np.full(2, value) for metric in metrics}, {})
 
     seed = lambda k: SimpleNamespace(  # noqa: E731
         seed=k,
@@ -205,10 +209,10 @@ def test_paired_margins_are_those_of_the_seed_that_is_kept_in_every_scenario(mon
     monkeypatch.setattr(campaign, "SavedAgent", lambda one: SimpleNamespace(k=one.seed, env={}))
     monkeypatch.setattr(campaign.selection, "score", lambda run: [1.0, 3.0, 2.0][int(run.name)])
     monkeypatch.setattr(campaign, "draw", lambda *_: [])
-    monkeypatch.setattr(evaluation, "breakdown", lambda runs, *_: str(runs[0].metrics[WINDOWS.score][0]))
-    monkeypatch.setattr(campaign.running, "run_baselines", lambda *_, **__: [runs("cubic", 0.5)])
+    monkeypatch.setattr(summary, "breakdown", lambda runs, *_: str(runs[0].metrics[WINDOWS.score][0]))
+    monkeypatch.setattr(campaign.comparison, "run_baselines", lambda *_, **__: [runs("cubic", 0.5)])
     play = lambda one, *_, scenario, **__: runs("agent", values[scenario][one.k])  # noqa: E731
-    monkeypatch.setattr(campaign.running, "run", play)
+    monkeypatch.setattr(campaign.comparison, "run", play)
     found, kept = campaign._metrics(plan, saved, saved)
     assert kept == found["kept_seed"] == 1
     for name, part in found["scenarios"].items():

@@ -8,10 +8,10 @@ from stable_baselines3 import PPO
 
 from netbuf_gym import scenarios, tasks
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.overrides import quoted
 from netbuf_gym.tasks.queue_threshold import REWARDS as SWITCH_REWARDS
-from netbuf_gym.zoo import models, reference
-from netbuf_gym.zoo.config import CONF, FIRST_EVALUATION_SEED, check_training, evaluation_seeds, load, scenario_spec
+from netbuf_gym.training import config_reference, models
+from netbuf_gym.training.config import CONF, FIRST_EVALUATION_SEED, check_training, evaluation_seeds, load, scenario_spec
+from netbuf_gym.utils.overrides import quoted
 
 
 def choices(group):
@@ -215,6 +215,10 @@ def test_what_is_taken_away_is_not_there():
 
 @pytest.mark.slow
 def test_every_reward_is_a_choice():
-    named = {load("train", [f"reward={choice}"]).reward.name for choice in reference.choices("reward")}
+    named = {load("train", [f"reward={choice}"]).reward.name for choice in config_reference.choices("reward")}
     assert named >= {name for record in tasks.records() for name in record.rewards}
-    assert all(reference.choices(group)[choice] for group in ("algo", "reward", "env") for choice in reference.choices(group))
+    assert all(
+        config_reference.choices(group)[choice]
+        for group in ("algo", "reward", "env")
+        for choice in config_reference.choices(group)
+    )

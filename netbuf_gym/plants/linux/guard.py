@@ -16,7 +16,7 @@ import traceback
 from contextlib import suppress
 
 from netbuf_gym.plants.linux import system
-from netbuf_gym.plants.linux.wire import Ended, Wire
+from netbuf_gym.plants.linux.messages import Ended, Wire
 
 
 def main(descriptor: int, controller: int) -> None:

@@ -14,8 +14,8 @@ import resource
 from contextlib import suppress
 from typing import Any
 
+from netbuf_gym.plants.linux.messages import Ended, Wire
 from netbuf_gym.plants.linux.nodes import Node
-from netbuf_gym.plants.linux.wire import Ended, Wire
 
 DOES = ("start", "step", "report", "opened", "check", "end")
 

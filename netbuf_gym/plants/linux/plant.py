@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from netbuf_gym.arguments import truth
 from netbuf_gym.errors import ConfigError, PlantFault, called, shown
 from netbuf_gym.plants.kinds import AgentKind
 from netbuf_gym.plants.linux.carried import KINDS
@@ -19,6 +18,7 @@ from netbuf_gym.plants.linux.readings import LiveReadings, LiveRun
 from netbuf_gym.plants.linux.relayed import Proxy, relayed
 from netbuf_gym.plants.linux.setup import Setup
 from netbuf_gym.plants.plant import EVENT, INTERVAL, Advance, Plant
+from netbuf_gym.utils.arguments import truth
 
 GRACE_S = 10.0
 """How much later than due a world's process may answer."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from netbuf_gym.errors import ConfigError, PlantFault
-from netbuf_gym.plants.linux.wire import Ended, Late, Wire
+from netbuf_gym.plants.linux.messages import Ended, Late, Wire
 
 _BOOT = str(Path(__file__).with_name("boot.py"))
 START_S = 30.0

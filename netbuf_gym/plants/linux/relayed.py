@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from netbuf_gym.arguments import choice, real, sequence, whole
 from netbuf_gym.errors import ConfigError, called, shown
 from netbuf_gym.scenarios.catalogue import cc_name
 from netbuf_gym.scenarios.flows import Bulk, Flow
@@ -14,6 +13,7 @@ from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DURATION_S
 from netbuf_gym.scenarios.senders import Relay, Sender
 from netbuf_gym.scenarios.traffic import FlowList, PoissonArrivals
 from netbuf_gym.scenarios.types import Scenario
+from netbuf_gym.utils.arguments import choice, real, sequence, whole
 
 PROXIES = ("plain", "shadowsocks")
 MOST_OBJECTS = 1000

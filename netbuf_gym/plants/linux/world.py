@@ -9,9 +9,9 @@ from typing import Any
 
 from netbuf_gym import _core
 from netbuf_gym.plants.linux.codec import decode
+from netbuf_gym.plants.linux.messages import Wire
 from netbuf_gym.plants.linux.nodes import LAST, Node
 from netbuf_gym.plants.linux.steering import Steering
-from netbuf_gym.plants.linux.wire import Wire
 
 EVENT_LOOK_NS = 500_000
 """How often it is looked whether something that agents wait for has happened."""

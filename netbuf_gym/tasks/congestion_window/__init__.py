@@ -1,12 +1,12 @@
 """The congestion-window task: a TCP sender decides how much it may have in flight."""
 
-from netbuf_gym.tasks.congestion_window.contenders import CONTENDERS, CongestionControl, Keep, QueueTarget
-from netbuf_gym.tasks.congestion_window.features import DEFAULT_FEATURES, PPCC_FEATURES
-from netbuf_gym.tasks.congestion_window.measures import MEASURES
+from netbuf_gym.tasks.congestion_window.baselines import CONTENDERS, CongestionControl, Keep, QueueTarget
+from netbuf_gym.tasks.congestion_window.metrics import MEASURES
+from netbuf_gym.tasks.congestion_window.observations import DEFAULT_FEATURES, PPCC_FEATURES
 from netbuf_gym.tasks.congestion_window.report import episode_report
 from netbuf_gym.tasks.congestion_window.rewards import REWARDS
-from netbuf_gym.tasks.congestion_window.rules import FACTORS, PPCC_STEPS, RECIPES, CongestionWindow
 from netbuf_gym.tasks.congestion_window.scenarios import SCENARIOS
+from netbuf_gym.tasks.congestion_window.task import FACTORS, PPCC_STEPS, RECIPES, CongestionWindow
 from netbuf_gym.tasks.congestion_window.telemetry import SENDER, TELEMETRY
 from netbuf_gym.tasks.record import TaskRecord
 

@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError
 from netbuf_gym.scenarios.catalogue import congestion_control, names_of, sender_controls
 from netbuf_gym.scenarios.delays import handovers, leo_delays, route_change
 from netbuf_gym.scenarios.distributions import Distribution, interval, log_uniform
+from netbuf_gym.scenarios.impairments import DelaySchedule
 from netbuf_gym.scenarios.limits import MAX_DELAY_MS, MAX_DURATION_S, bdp_packets
 from netbuf_gym.scenarios.types import Scenario
-from netbuf_gym.scenarios.wire import DelaySchedule
 from netbuf_gym.tasks.congestion_window.paths import Generated, Path, PathWorld, Rival
 from netbuf_gym.traces.types import RateTrace
+from netbuf_gym.utils import checks
 
 SERVICES = {
     "fixed": "one rate throughout",

@@ -9,16 +9,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from netbuf_gym import checks, traces
+from netbuf_gym import traces
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.scenarios.codec import made, mapping
 from netbuf_gym.scenarios.flows import Flow
+from netbuf_gym.scenarios.impairments import DelaySchedule, Jitter
 from netbuf_gym.scenarios.limits import MAX_DELAY_MS
 from netbuf_gym.scenarios.links import Link
 from netbuf_gym.scenarios.types import Scenario
-from netbuf_gym.scenarios.wire import DelaySchedule, Jitter
 from netbuf_gym.traces.types import RateTrace, Trace
 from netbuf_gym.traces.windows import by_seconds
+from netbuf_gym.utils import checks
 
 
 @dataclass(frozen=True)

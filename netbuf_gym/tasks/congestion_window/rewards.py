@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from netbuf_gym.arguments import real
 from netbuf_gym.rewards import UTILITIES, RunningUtility
 from netbuf_gym.tasks.congestion_window.tracker import RTT, THROUGHPUT, Tracker
+from netbuf_gym.utils.arguments import real
 
 
 @dataclass(frozen=True)

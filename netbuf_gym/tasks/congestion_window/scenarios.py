@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from netbuf_gym import checks, traces
-from netbuf_gym.adding import added
+from netbuf_gym import traces
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
-from netbuf_gym.nearest import instead
 from netbuf_gym.scenarios.distributions import Mixture, RandomDumbbell
 from netbuf_gym.scenarios.named import World, interval_of, senders_of
 from netbuf_gym.scenarios.topologies import dumbbell
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.tasks.congestion_window.families import FAMILIES, MIXED_NETWORKS, SenderPaths
+from netbuf_gym.utils import checks
+from netbuf_gym.utils.suggestions import instead
+from netbuf_gym.utils.sums import added
 
 PPCC = {1: (150_000, 0.0), 2: (150_000, 1e-4), 3: (150, 0.0), 4: (150, 1e-4)}
 """TCP-PPCC's Table II: queue limit in packets, random loss."""

@@ -1,16 +1,16 @@
 """The host-buffers task: a host decides how large its ring, its socket buffers and its TCP buffers are."""
 
-from netbuf_gym.tasks.host_buffers.contenders import CONTENDERS, Bpftune, Keep, Setting, WithCongestionControl
-from netbuf_gym.tasks.host_buffers.features import AUTER_FEATURES, DEFAULT_FEATURES
-from netbuf_gym.tasks.host_buffers.measures import MEASURES
+from netbuf_gym.tasks.host_buffers.baselines import CONTENDERS, Bpftune, Keep, Setting, WithCongestionControl
 from netbuf_gym.tasks.host_buffers.meter import Meter
+from netbuf_gym.tasks.host_buffers.metrics import MEASURES
+from netbuf_gym.tasks.host_buffers.observations import AUTER_FEATURES, DEFAULT_FEATURES
+from netbuf_gym.tasks.host_buffers.random_paths import HostPaths, host_world
 from netbuf_gym.tasks.host_buffers.report import episode_reports
 from netbuf_gym.tasks.host_buffers.rewards import REWARDS, AuterReward, HostUtility
-from netbuf_gym.tasks.host_buffers.rules import RECIPES, HostBuffers
 from netbuf_gym.tasks.host_buffers.scenarios import SCENARIOS
 from netbuf_gym.tasks.host_buffers.settings import DEFAULT, GRID, NAMED, Settings
+from netbuf_gym.tasks.host_buffers.task import RECIPES, HostBuffers
 from netbuf_gym.tasks.host_buffers.telemetry import HOST, TELEMETRY
-from netbuf_gym.tasks.host_buffers.worlds import HostPaths, host_world
 from netbuf_gym.tasks.record import TaskRecord
 
 RECORD = TaskRecord(

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.adding import added
 from netbuf_gym.errors import ConfigError, ScenarioError, called
 from netbuf_gym.scenarios.hosts import Host
 from netbuf_gym.scenarios.traffic import FlowList
@@ -18,6 +17,7 @@ from netbuf_gym.tasks.host_buffers.actions import BEGINNING
 from netbuf_gym.tasks.host_buffers.settings import Settings
 from netbuf_gym.tasks.host_buffers.telemetry import CONTROLS
 from netbuf_gym.tasks.task import outage
+from netbuf_gym.utils.sums import added
 
 NAME = "host"
 """Of the host that a scenario without any is given."""

@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from netbuf_gym.arguments import real, truth
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.rewards import UTILITIES
 from netbuf_gym.rewards.ranges import ThreeSigmaRange
 from netbuf_gym.tasks.host_buffers.meter import DELAY_WEIGHT, MEMORY_WEIGHT, terms_of
 from netbuf_gym.tasks.host_buffers.tracker import Tracker
+from netbuf_gym.utils.arguments import real, truth
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, shown
 from netbuf_gym.scenarios.named import World
 from netbuf_gym.scenarios.sizes import SizeDistribution
 from netbuf_gym.scenarios.types import Scenario
+from netbuf_gym.tasks.host_buffers.random_paths import HostPaths, host_world, long_run, one_size
 from netbuf_gym.tasks.host_buffers.settings import NAMED, Settings
-from netbuf_gym.tasks.host_buffers.worlds import HostPaths, host_world, long_run, one_size
+from netbuf_gym.utils import checks
 
 LOCAL_RTT_MS = 4.0
 """Of the local testbed without added latency: what is left of ES & ES's 3.44 ms with a hop more."""

@@ -1,15 +1,15 @@
 """The queue-threshold task: a shared-buffer switch decides how long its queues may grow."""
 
 from netbuf_gym.tasks.queue_threshold.actions import GRIDS
+from netbuf_gym.tasks.queue_threshold.baselines import CONTENDERS, BufferScheme, FixedThresholds
 from netbuf_gym.tasks.queue_threshold.brief_pulse import BriefPulse
-from netbuf_gym.tasks.queue_threshold.contenders import CONTENDERS, BufferScheme, FixedThresholds
-from netbuf_gym.tasks.queue_threshold.measures import MEASURES
+from netbuf_gym.tasks.queue_threshold.metrics import MEASURES
 from netbuf_gym.tasks.queue_threshold.report import switch_report
 from netbuf_gym.tasks.queue_threshold.rewards import REWARDS, SwitchUtility, ThesisCode, ThesisText
-from netbuf_gym.tasks.queue_threshold.rules import RECIPES, QueueThreshold
 from netbuf_gym.tasks.queue_threshold.scenarios import CELLS, QUEUE_PACKETS, SCENARIOS, RandomSharedBuffer
 from netbuf_gym.tasks.queue_threshold.schemes import SCHEMES
 from netbuf_gym.tasks.queue_threshold.switch_rules import Limits, Pulse, PulseBurst
+from netbuf_gym.tasks.queue_threshold.task import RECIPES, QueueThreshold
 from netbuf_gym.tasks.queue_threshold.telemetry import switch, switch_telemetry
 from netbuf_gym.tasks.record import TaskRecord
 

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.arguments import real
-from netbuf_gym.contenders import Decider, Policy
-from netbuf_gym.contenders.contender import SHARED
+from netbuf_gym.controllers import Decider, Policy
+from netbuf_gym.controllers.protocol import SHARED
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.tasks.queue_threshold.actions import PULSE_LEVELS_S
-from netbuf_gym.tasks.queue_threshold.rules import QueueThreshold
+from netbuf_gym.tasks.queue_threshold.task import QueueThreshold
+from netbuf_gym.utils.arguments import real
 
 LEVELS = list(PULSE_LEVELS_S)
 CLOSED, OPEN, REST = LEVELS.index((0.001, 0)), LEVELS.index((1.0, 0)), LEVELS.index((0.02, 0))

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.adding import added
 from netbuf_gym.plants.counters import Counters
 from netbuf_gym.scenarios.switches import Switch
 from netbuf_gym.scenarios.types import Scenario
-from netbuf_gym.traffic_results import COMPLETED, NAN, completed, mean, percentile
+from netbuf_gym.simulation.results.traffic import COMPLETED, NAN, completed, mean, percentile
+from netbuf_gym.utils.sums import added
 
 
 def switch_report(

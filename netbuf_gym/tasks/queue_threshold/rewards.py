@@ -37,10 +37,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from netbuf_gym.arguments import choice, real, sequence
 from netbuf_gym.rewards import AlphaFair, RangeNormalized
 from netbuf_gym.scenarios.switches import limit_of
 from netbuf_gym.tasks.queue_threshold.tracker import SwitchTracker
+from netbuf_gym.utils.arguments import choice, real, sequence
 
 MEASURES = ("log", "excess", "relative")
 

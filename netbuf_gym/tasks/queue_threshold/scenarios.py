@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioTypeError, shown
 from netbuf_gym.scenarios.catalogue import CongestionControl, names_of, several
 from netbuf_gym.scenarios.distributions import Distribution
@@ -23,6 +22,7 @@ from netbuf_gym.scenarios.switches import DROPS
 from netbuf_gym.scenarios.traffic import Arrivals, FlowList, Incast, PoissonArrivals
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS
+from netbuf_gym.utils import checks
 
 QUEUE_PACKETS = tuple(range(100, 1001, 100))
 """The thesis' sizes: packets a queue, half of the shared buffer."""

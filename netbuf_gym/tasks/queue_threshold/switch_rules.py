@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.arguments import real, sequence, truth, whole
-from netbuf_gym.contenders import Decider, Policy
-from netbuf_gym.contenders.contender import SHARED
-from netbuf_gym.contenders.deciding import constant
+from netbuf_gym.controllers import Decider, Policy
+from netbuf_gym.controllers.policies import constant
+from netbuf_gym.controllers.protocol import SHARED
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.tasks.queue_threshold.actions import LIMIT_S, action_of_limits
-from netbuf_gym.tasks.queue_threshold.rules import QueueThreshold
+from netbuf_gym.tasks.queue_threshold.task import QueueThreshold
+from netbuf_gym.utils.arguments import real, sequence, truth, whole
 
 LIMIT_MS = (LIMIT_S[0] * 1e3, LIMIT_S[1] * 1e3)
 """The narrowest and the widest limit."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import gymnasium as gym
 import numpy as np
 
-from netbuf_gym.tasks.receiver_window.features import K_RANGE, TARGET_RANGE_S
+from netbuf_gym.tasks.receiver_window.observations import K_RANGE, TARGET_RANGE_S
 from netbuf_gym.tasks.receiver_window.telemetry import RECEIVER
 from netbuf_gym.tasks.receiver_window.tracker import MSS, RTT_MIN, Tracker
 

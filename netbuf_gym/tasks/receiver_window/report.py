@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from netbuf_gym.scenarios.types import Scenario
-from netbuf_gym.stats import jain_index
+from netbuf_gym.utils.statistics import jain_index
 
 
 def episode_reports(

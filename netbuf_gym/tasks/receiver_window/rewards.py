@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from netbuf_gym.arguments import real
 from netbuf_gym.rewards import UTILITIES, RunningUtility
 from netbuf_gym.rewards.utility import AlphaFair
 from netbuf_gym.tasks.receiver_window.tracker import Tracker
+from netbuf_gym.utils.arguments import real
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,10 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from netbuf_gym import checks, traces
+from netbuf_gym import traces
 from netbuf_gym.scenarios.named import World, senders_of
 from netbuf_gym.scenarios.types import Scenario
-from netbuf_gym.tasks.receiver_window.trace_worlds import TraceWindows
-from netbuf_gym.tasks.receiver_window.worlds import (
+from netbuf_gym.tasks.receiver_window.random_paths import (
     DRIVEN,
     NETWORKS,
     RECEIVER,
@@ -19,6 +18,8 @@ from netbuf_gym.tasks.receiver_window.worlds import (
     receiver_world,
     receivers_of,
 )
+from netbuf_gym.tasks.receiver_window.trace_paths import TraceWindows
+from netbuf_gym.utils import checks
 
 _ARGS = """
 

@@ -10,9 +10,9 @@ from machines import needs_live_worlds
 from release_cases import for_release
 
 import netbuf_gym  # noqa: F401
-from netbuf_gym.tasks.host_buffers.features import DEFAULT_FEATURES
+from netbuf_gym.tasks.host_buffers.observations import DEFAULT_FEATURES
+from netbuf_gym.tasks.host_buffers.random_paths import host_world
 from netbuf_gym.tasks.host_buffers.settings import NAMED
-from netbuf_gym.tasks.host_buffers.worlds import host_world
 
 LIMITED = [feature.name for feature in DEFAULT_FEATURES].index("sndbuf_limited")
 

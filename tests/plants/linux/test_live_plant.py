@@ -19,9 +19,10 @@ from machines import needs_live_worlds
 from release_cases import for_release
 
 import netbuf_gym as nb
-from netbuf_gym import plants, rollout
-from netbuf_gym.env import Env
+from netbuf_gym import plants
+from netbuf_gym.envs.env import Env
 from netbuf_gym.errors import ConfigError, PlantFault
+from netbuf_gym.evaluation import rollout
 from netbuf_gym.plants.linux.process import Process
 from netbuf_gym.plants.linux.setup import Agents, Setup
 

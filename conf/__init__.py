@@ -1,1 +1,0 @@
-"""Hydra configuration files; see `netbuf_gym.zoo.config`."""

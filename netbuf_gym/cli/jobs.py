@@ -1,0 +1,189 @@
+"""`netbuf-gym train`, `tune`, `evaluate` and `demo`: jobs that Hydra composes the configuration of, with Hydra's options.
+
+Help is made without the extras that the jobs need, and their arguments are checked before the learners are loaded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+from netbuf_gym.cli import multirun
+from netbuf_gym.errors import ConfigError, needing
+from netbuf_gym.training import config_reference
+from netbuf_gym.version import __version__
+
+JOBS = {
+    "train": "train an agent (KEY=VALUE, e.g. env=congestion_window algo=ppo seed=3)",
+    "tune": "search a learner's best settings (KEY=VALUE, e.g. env=congestion_window algo=ppo workers=2)",
+    "evaluate": "evaluate agents beside baselines (KEY=VALUE, e.g. model=runs/... scenario=ppcc/4)",
+    "demo": "train for two minutes, evaluate, draw",
+}
+CONFIGURATION = {"train": "train", "tune": "tune", "evaluate": "evaluate", "demo": "train"}
+"""The configuration that each is told in."""
+EXPERIMENT = {"demo": "demo"}
+"""The experiment that a command begins with."""
+INFORMATION = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
+
+DESCRIPTION = {
+    "train": """Trains an agent by its configuration, with checkpoints; resumes an earlier run.
+
+  netbuf-gym train env=congestion_window algo=ppo seed=3
+  netbuf-gym train algo=ppo_kl scenario=ppcc/4 total_timesteps=5000000 torch_threads=2
+  netbuf-gym train -m seed=1,2,3 algo=ppo,ppo_kl
+  netbuf-gym train resume=runs/congestion_window/ppo/20260101-120000-seed3
+
+A run directory holds config.yaml, progress.csv, learning_curve.png, TensorBoard logs, checkpoint.zip while training goes
+on and model.zip when it is done. Interrupting (Ctrl-C) leaves a checkpoint, and the command that goes on is printed.""",
+    "tune": """Searches the settings with which a learner does best on a task.
+
+  netbuf-gym tune env=congestion_window algo=ppo total_timesteps=500000 trials=30 workers=2
+  netbuf-gym tune env=host_buffers algo=dqn experiment=worlds/host_buffers hours=1
+  netbuf-gym tune env=queue_threshold algo=a2c search.gamma.choices=[0.9,0.97] storage=sqlite:///study.db
+
+Each trial trains with several seeds, all trials with the same ones, and is scored as the task's agents are, in worlds of
+the study's own that no agent is trained, chosen or evaluated on; those that lag behind are given up. The first trial is the
+learner's defaults, or what is nearest to them of what is searched. What the command line sets is not searched. The same
+command goes on with a study, and may be started several times at once, on many machines with a database or a proxy as the
+storage; a process that is killed costs its trial, which another one tries again.
+
+The folder (run_dir) holds tuned/best.yaml, trials.csv, and history.png, importance.png and slice.png. The command that trains
+with the best settings is printed. Those that come with the package: netbuf-gym train env=E algo=A tuned=E.""",
+    "evaluate": """A trained agent beside baselines, over worlds that it was not trained on.
+
+  netbuf-gym evaluate model=congestion_window/sender
+  netbuf-gym evaluate model=runs/congestion_window/ppo/20260101-120000-seed3 scenario=ppcc/4
+  netbuf-gym evaluate model=model.zip scenario=ppcc/random seeds=100 baselines=[cubic,bbr]
+  netbuf-gym evaluate model=model.zip scenario=ppcc/2 scenario.kwargs.rate_mbps=20 senders=2 run_dir=runs/twenty
+  netbuf-gym evaluate model=null env=queue_threshold scenario=rlbm/cubic-500-0.6 baselines=[naive,dt,abm,random]
+  netbuf-gym evaluate model=null env=queue_threshold recipe=thesis-text baselines=[naive,random]
+
+The agent acts greedily. Seeds start at 1000000, where training seeds end; every contender meets the same worlds (under a
+distribution of scenarios, each seed draws its own), is run from its start to its end, and is measured alike. Prints a
+table of means with 95 % t intervals over the seeds, and under a distribution what becomes of the score by properties of
+the worlds, and writes them, result.json and plots into the run directory. Without a model the first baseline stands in
+the agent's row, and `recipe` says by which one baselines that decide as agents do (`random`) play; with one, its own.""",
+    "demo": """Trains an agent for two minutes, evaluates it on unseen seeds, draws the result.
+
+  netbuf-gym demo
+  netbuf-gym demo max_minutes=5 seed=7 scenario=ppcc/4
+
+Takes the arguments of `netbuf-gym train`; what they leave open, `experiment=queue_threshold` too, is in
+conf/experiment/demo.yaml (and `env.threads` is 2 where there are two cores). Evaluated on are the scenarios that the task's
+agents are compared on. Everything lands under runs/demo/<time>-seed<seed>: the model, its
+training log, and per scenario a table, result.json and plots.""",
+}
+GRAMMAR = """Arguments are overrides in Hydra's grammar: KEY=VALUE, lists in brackets, texts with commas, spaces or brackets in
+quotes of their own inside those of the shell ("scenario='trace:a b.csv'"). Keys below kwargs may be new, e.g.
+scenario.kwargs.rate_mbps=20. To zsh brackets, parentheses and stars are patterns: 'seeds=[1]' needs quotes there."""
+
+
+def add(parser: argparse.ArgumentParser, name: str) -> None:
+    """Describes the arguments of a job."""
+    parser.description, parser.formatter_class = DESCRIPTION[name], argparse.RawDescriptionHelpFormatter
+    parser.epilog = lambda: f"{GRAMMAR}\n\n{config_reference.text(CONFIGURATION[name], EXPERIMENT.get(name))}"
+    parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="what differs from the defaults, see below")
+    parser.add_argument("--cfg", "-c", choices=["job", "hydra", "all"], help="print the composed configuration and exit")
+    parser.add_argument("--resolve", action="store_true", help="with --cfg: fill in what refers to other keys")
+    parser.add_argument("--package", "-p", metavar="KEY", help="with --cfg: this part of it only")
+    parser.add_argument(
+        "--info",
+        "-i",
+        nargs="?",
+        const="all",
+        choices=INFORMATION,
+        help=f"print where the configuration comes from and exit: {', '.join(INFORMATION)} (default: all)",
+    )
+    if name != "demo":
+        parser.add_argument(
+            "--multirun",
+            "-m",
+            action="store_true",
+            help="run every combination of values, in turn: key=1,2,3, key=range(1,4), key=choice(a,b), key=glob(*)",
+        )
+    parser.add_argument("--run", "-r", action="store_true", help="run one job, which is what happens anyway")
+    parser.add_argument("--config-dir", "-cd", metavar="DIR", help="a folder of your own with further groups and files")
+    parser.add_argument("--config-name", "-cn", metavar="NAME", help="the first file, e.g. one in DIR (default: the command's)")
+    parser.add_argument("--config-path", "-cp", metavar="DIR", help="refused: the configuration's types belong to its files")
+    parser.add_argument("--hydra-help", action="store_true", help="print Hydra's own help and exit")
+    parser.add_argument("--shell-completion", "-sc", action="store_true", help="see netbuf-gym completion")
+    parser.add_argument("--version", action="version", version=f"netbuf-gym {__version__}")
+
+
+def parse(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
+    """The arguments, options among the overrides wherever they stand."""
+    words = list(argv)
+    for at, word in enumerate(argv):
+        if word in ("--info", "-i") and (at + 1 == len(argv) or argv[at + 1] not in INFORMATION):
+            words[at] = "--info=all"
+    return parser.parse_intermixed_args(words)
+
+
+def run(name: str, options: argparse.Namespace) -> int:
+    """Does it."""
+    if options.config_path is not None:
+        raise ConfigError("--config-path is not taken; valid: --config-dir DIR, which adds to the configuration that there is")
+    if options.shell_completion:
+        raise ConfigError("--shell-completion is not taken; valid: netbuf-gym completion bash|zsh|fish")
+    several = getattr(options, "multirun", False) or "hydra.mode=MULTIRUN" in options.overrides
+    views = {"--cfg": options.cfg, "--info": options.info, "--multirun": several, "--hydra-help": options.hydra_help}
+    if sum(bool(one) for one in views.values()) > 1:
+        raise ConfigError(f"{' and '.join(key for key, one in views.items() if one)}; valid: one of them")
+    if (options.package is not None or options.resolve) and options.cfg is None:
+        raise ConfigError("--package and --resolve say what --cfg prints; valid: with --cfg job|hydra|all")
+    if any(views.values()) and options.run:
+        raise ConfigError("--run and another command of Hydra's; valid: one of them")
+    config = needed(name, "config")
+    source = config.Source(options.config_dir, options.config_name)
+    job = CONFIGURATION[name]
+    overrides = [one for one in options.overrides if one != "hydra.mode=RUN"]
+    if name == "demo":
+        overrides = config.of_demo(overrides)
+    if several:
+        return multirun.run(name, overrides, source, needed, lambda words: _check(config, job, words, source))
+    if any(views.values()):
+        print(_view(options, job, overrides, source), end="")
+        return 0
+    _check(config, job, overrides, source)
+    return needed(name, name).main(list(options.overrides), source)
+
+
+def needed(name: str, module: str) -> ModuleType:
+    """A module of the zoo, imported when it is asked for.
+
+    Raises:
+        MissingExtraError: what it needs is not installed.
+    """
+    with needing(f"netbuf-gym {name}", "tune" if name == "tune" else "train"):
+        return importlib.import_module(f"netbuf_gym.training.{module}")
+
+
+def _view(options: argparse.Namespace, job: str, overrides: list[str], source: Any) -> str:
+    views = needed(job, "hydra_views")
+    if options.hydra_help:
+        return views.hydra_help(job, source)
+    if options.info is not None:
+        return views.information(job, overrides, source, options.info)
+    return views.configuration(job, overrides, source, options.cfg, options.package, options.resolve)
+
+
+def _check(config: ModuleType, job: str, overrides: Sequence[str], source: Any) -> None:
+    """Refuses what cannot be run, before the learners are loaded, which takes seconds."""
+    resumed = [one for one in overrides if one.startswith("resume=") and one not in ("resume=", "resume=null")]
+    if job == "train" and resumed:
+        return  # the run that goes on has its configuration
+    checks: dict[str, Callable[[Any], None]] = {
+        "train": config.check_training,
+        "tune": config.check_study,
+        "evaluate": config.check_evaluation,
+    }
+    found = config.load(job, overrides, source)
+    checks[job](found)
+    config.check_scenario(found)
+    if job in ("train", "tune"):
+        ranges = needed(job, "ranges")
+        ranges.check_algo(found.algo)
+        ranges.check_rollout(found.algo, found.env.num_envs)

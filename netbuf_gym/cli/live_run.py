@@ -1,0 +1,164 @@
+"""`netbuf-gym live run`: an agent, or any contender, on a live topology, and a picture of what happened."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym import tasks
+from netbuf_gym.cli.common import assignment, assignments, check_outputs, check_plot, names, real, whole
+from netbuf_gym.controllers import Contender
+from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.evaluation import rollout
+from netbuf_gym.plants.linux.relayed import PROXIES
+from netbuf_gym.utils import plots
+from netbuf_gym.utils.arguments import choice
+from netbuf_gym.utils.files import write_json
+from netbuf_gym.utils.tables import number, text_table
+
+WORDS = ("model", "contender", "task", "scenario")
+HOST_TASK, HOST_INTERVAL_S = "host_buffers", 5.0
+"""A host is decided on every few seconds; agents bring their own intervals."""
+
+
+def add(verbs: argparse._SubParsersAction) -> None:
+    """Describes the arguments."""
+    verb = verbs.add_parser("run", help="run an agent or contenders on a live topology of this kernel, and draw what happened")
+    verb.add_argument(
+        "words",
+        nargs="*",
+        type=assignment,
+        metavar="KEY=VALUE",
+        help="model=FILE of a trained agent (a name of the zoo's, or a run directory), contender=A,B,... one after the other "
+        "in the same world, task=NAME (default: the model's), scenario=NAME (default: the task's)",
+    )
+    verb.add_argument("--set", action="append", type=assignment, default=[], metavar="NAME=VALUE",
+                      help="an argument of the scenario; may be repeated")
+    verb.add_argument("--seed", type=whole(0, 2**63 - 1), default=0, metavar="N", help="(default: 0)")
+    verb.add_argument("--interval", type=real, metavar="S", help="between decisions (default: the model's; of hosts 5)")
+    verb.add_argument("--proxy", choices=PROXIES, help="what a host's traffic goes through (default: plain sockets)")
+    verb.add_argument("--plot", metavar="FILE", help="draw what happened (.png, .pdf or .svg)")
+    verb.add_argument("--json", metavar="FILE", help="write reports and series as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Does it."""
+    check_outputs(arguments.plot, arguments.json)
+    check_plot(arguments.plot)
+    words = assignments(arguments.words)
+    for name, value in words.items():
+        choice("setting", name, WORDS)
+        if not isinstance(value, str):
+            raise ConfigError(f"{name} = {shown(value)}; valid: a name")
+    task, contenders = _players(words)
+    scenario: Any = words.get("scenario", tasks.get(task).rules.default_scenario)
+    own = assignments(arguments.set)
+    scenario = {"name": scenario, **own} if own else scenario
+    plant: dict[str, Any] = {"name": "linux"} | ({"proxy": arguments.proxy} if arguments.proxy else {})
+    found: dict[str, dict[str, Any]] = {}
+    reports: dict[str, dict[str, Any]] = {}
+    interrupted = ""
+    try:
+        for contender in contenders:
+            env = contender.playing({"plant": plant})
+            if arguments.interval is not None:
+                env["interval_s"] = arguments.interval
+            elif task == HOST_TASK:
+                env.setdefault("interval_s", HOST_INTERVAL_S)
+            series = found.setdefault(contender.name, {})
+            reports[contender.name] = _played(contender, task, scenario, arguments.seed, env, series)
+    except KeyboardInterrupt:
+        interrupted = contender.name
+    found = {name: series for name, series in found.items() if series}
+    if reports:
+        print(table(reports))
+    measures = tasks.get(task).measures
+    written = []
+    if arguments.json and found:
+        content = {"task": task, "scenario": scenario, "reports": reports, "series": found}
+        write_json(arguments.json, {**content, "interrupted": interrupted} if interrupted else content)
+        written.append(arguments.json)
+    if arguments.plot and found:
+        rows = [(key, label) for key, label in measures.series if all(key in series for series in found.values())]
+        world = scenario if isinstance(scenario, str) else scenario["name"]
+        plots.time_series(found, arguments.plot, rows, f"{task} on this kernel: {world}, seed {arguments.seed}")
+        written.append(arguments.plot)
+    if interrupted:
+        measured = len(found.get(interrupted, {}).get("time_s", ()))
+        where = f", written to {' and '.join(written)}" if written else ""
+        told = f"{interrupted} has no report, {measured} intervals of it were measured{where}"
+        print(f"netbuf-gym: interrupted: {told}", file=sys.stderr)
+        return 130
+    failed = {name: report["failure"] for name, report in reports.items() if "failure" in report}
+    for name, why in failed.items():
+        print(f"netbuf-gym: the world of {name} has failed: {why}", file=sys.stderr)
+    return 3 if failed else 0
+
+
+def _players(words: Mapping[str, Any]) -> tuple[str, list[Contender]]:
+    """The task, and who plays it; raises ConfigError."""
+    if "model" not in words and "contender" not in words:
+        raise ConfigError("nobody decides; valid: model=FILE, contender=NAME, or both")
+    contenders: list[Contender] = []
+    task = None
+    if "model" in words:
+        from netbuf_gym import zoo
+
+        agent = zoo.load(words["model"])
+        task = tasks.task_of(agent.env_id)
+        contenders.append(agent.contender)
+    if "task" in words and task not in (None, words["task"]):
+        raise ConfigError(f"task = {shown(words['task'])}; valid with this model: {task!r}")
+    if task is None:
+        if "task" not in words:
+            raise ConfigError("task is missing; valid: task=NAME, or a model, which knows its own")
+        task = tasks.get(words["task"]).name
+    if "contender" in words:
+        contenders += [rollout.contender_of(name, task) for name in names(words["contender"])]
+    repeated = len({one.name for one in contenders}) < len(contenders)
+    if repeated:
+        raise ConfigError("a contender is named twice; valid: each once")
+    return task, contenders
+
+
+def _played(
+    contender: Contender,
+    task: str,
+    scenario: Any,
+    seed: int,
+    env: Mapping[str, Any],
+    series: dict[str, list[float]],
+) -> dict[str, Any]:
+    """Plays one episode, adds what is measured to the series as it goes, and gives its report."""
+    worlds = rollout.draw(task, scenario, [seed], **env)
+    report: list[dict[str, Any]] = []
+
+    def look(view: rollout.View) -> None:
+        state = view.show()
+        for key, value in state.items():
+            series.setdefault(key, []).append(float(value))
+        told = "   ".join(f"{key} {number(float(value))}" for key, value in state.items() if key != "time_s")
+        print(f"{contender.name:>12}  {state['time_s']:8.1f} s   {told}", flush=True)
+
+    def keep(view: rollout.View) -> None:
+        report.extend(view.report())
+
+    rollout.play(contender, worlds, keep, task=task, scenario=scenario, watch={0: look}, **env)
+    return report[0]
+
+
+def table(reports: Mapping[str, Mapping[str, Any]]) -> str:
+    """What each achieved, a row a quantity."""
+    first = next(iter(reports.values()))
+    keys = [key for key, value in first.items() if isinstance(value, (int, float, np.number))]
+    rows = [[key, *(number(_plain(report.get(key))) for report in reports.values())] for key in keys]
+    return text_table(["", *reports], rows)
+
+
+def _plain(value: Any) -> float:
+    return math.nan if value is None else float(value)

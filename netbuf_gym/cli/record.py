@@ -1,0 +1,51 @@
+"""`netbuf-gym record`: episodes as a Minari dataset."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from netbuf_gym import tasks
+from netbuf_gym.cli.common import whole
+from netbuf_gym.errors import needing
+from netbuf_gym.utils.progress import ProgressBar
+
+HELP = "write episodes of whoever decides as a Minari dataset, to learn from"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Describes the arguments."""
+    valid = f"one of: {', '.join(tasks.names())}; env=TASK is the same"
+    parser.add_argument("task", metavar="TASK", type=_without("env="), choices=tasks.names(), help=valid)
+    whoever = "a rule, a congestion control, random, constant:ACTION, an agent or a model's file; controller=... is the same"
+    parser.add_argument("controller", metavar="CONTROLLER", type=_without("controller="), help=whoever)
+    parser.add_argument("--scenario", metavar="NAME", help="(netbuf-gym list scenarios; default: the task's)")
+    parser.add_argument("--episodes", type=whole(1, 100_000), default=10, metavar="N", help="(default: 10)")
+    parser.add_argument("--seed", type=whole(0, 2**62), default=1, metavar="N", help="of the first episode (default: 1)")
+    parser.add_argument("--folder", default="runs/datasets", metavar="DIR", help="of datasets (default: runs/datasets)")
+    parser.add_argument("--name", metavar="NAME", help="of the dataset (default: netbuf/TASK/CONTROLLER-v0)")
+
+
+def _without(key: str) -> Callable[[str], str]:
+    return lambda word: word.removeprefix(key)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Does it."""
+    with needing("recording", "train"):
+        from netbuf_gym.zoo.datasets import WHERE, record
+    seeds = range(arguments.seed, arguments.seed + arguments.episodes)
+    with ProgressBar("recording") as bar:
+        name = record(
+            arguments.task,
+            arguments.controller,
+            Path(arguments.folder),
+            scenario=arguments.scenario,
+            seeds=seeds,
+            name=arguments.name,
+            each=lambda done: bar(done, arguments.episodes),
+            tell=print,
+        )
+    print(f'written to {arguments.folder}; {WHERE}={arguments.folder} python -c "import minari; minari.load_dataset({name!r})"')
+    return 0

@@ -1,0 +1,261 @@
+"""`netbuf-gym results`: kept results checked by playing their worlds again, made again, and written into pages."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from netbuf_gym.cli.common import whole
+from netbuf_gym.envs.engine import MAX_THREADS
+from netbuf_gym.errors import ConfigError, needing
+from netbuf_gym.utils.executors import LOCAL, executor, listed
+from netbuf_gym.utils.progress import ProgressBar, say
+from netbuf_gym.utils.suggestions import did_you_mean
+from netbuf_gym.utils.tables import text_table
+
+HELP = "check kept results by playing their worlds again, make stale ones again, write the pages that show them"
+
+STUDIES = "studies"
+NEEDS = {
+    "live": "it takes real time on this machine's kernel, as root; valid: --live",
+    "train": "its agents are trained first; valid: --train",
+    "traces": "it plays measured traces; valid: --traces DIR",
+}
+"""What a campaign needs, and how it is given."""
+FOLDERS = {"results": "rows, such as results/suites", "traces": "measured traces"}
+VERBS = {
+    "status": "play a world of each family again for every controller, say what differs, and mark those rows as stale",
+    "make": "play again whatever is missing or stale, and keep the rows",
+    "pages": "write the tables and figures of results into the pages of the checkout",
+}
+EPILOG = f"""Rows stand in results/suites/SUITE/CONTROLLER.csv: a row a world; the first line has the suite's edition, the
+model's digest, and the program, machine and command that made them. Rows are current as long as playing their worlds again
+gives their figures: to six digits, of agents and rules within 2 % in nine of ten worlds, since the last bits of sums depend
+on the machine. Rows that are not keep their figures, and a mark.
+
+WHAT: leaderboard, field, a suite (rfc9743), a task, a controller (cubic), of a suite and a controller those of both; in a
+checkout also a study's campaign (studies/rlbm, studies/rlbm/default), whose status is told by a run of each scheme, played
+again. Default: all that is simulated.
+
+executors:
+{listed()}
+
+Exit status: 0 done, or all current; 1 stale rows, or a suite's that are missing (status; campaigns without rows are told of and
+do not count); 2 bad input; 3 a fault of the simulator; 130 interrupted, and the same command goes on.
+
+examples:
+  netbuf-gym results status
+  netbuf-gym results status cubic
+  netbuf-gym results status rfc9743 --all
+  netbuf-gym results make --dry-run
+  netbuf-gym results make leaderboard
+  netbuf-gym results make studies/nuwa --traces ../traces
+"""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Describe the arguments."""
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    for verb, says in VERBS.items():
+        own = verbs.add_parser(verb, help=says, description=says, formatter_class=argparse.RawDescriptionHelpFormatter)
+        own.epilog = EPILOG if verb != "pages" else None
+        if verb == "pages":
+            own.add_argument("--checkout", metavar="DIR", help="whose pages; default: the one that this is called in")
+            continue
+        own.add_argument("what", metavar="WHAT", nargs="*", help="which results, see below")
+        own.add_argument("--all", action="store_true", help="play all worlds, not one of each family")
+        own.add_argument("--results", metavar="DIR", type=Path, help="folder of rows; default: the package's")
+        own.add_argument("--executor", default=LOCAL.name, help="where worlds are played; default: %(default)s")
+        own.add_argument("--jobs", metavar="N", type=whole(1, 1024), help="controllers at once; default: one for each core")
+        if verb == "make":
+            own.add_argument("--dry-run", action="store_true", help="say what would be played, and for how long")
+            own.add_argument("--anew", action="store_true", help="play again what is current, too")
+            own.add_argument("--live", action="store_true", help="campaigns on the kernel, too: root, and a quiet machine")
+            own.add_argument("--train", action="store_true", help="campaigns that train, too")
+            own.add_argument("--traces", metavar="DIR", help="campaigns on measured traces, too, of this folder")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the verb that is given; returns the exit status."""
+    with needing("kept results", "train"):
+        import torch  # noqa: F401
+    return {"status": _status, "make": _make, "pages": _pages}[arguments.verb](arguments)
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    from netbuf_gym.leaderboard.results import entries, replay
+
+    selected, campaigns, _ = _resolve(arguments)
+    orphans = [] if arguments.what else entries.find_orphans(_folder(arguments))
+    replays = _replay(arguments, selected)
+    stale = [one for one in replays if not one.is_current]
+    if stale:
+        rows = [[*one.entry.key, f"{len(one.differences)} of {one.worlds}", one.reason] for one in stale]
+        print(text_table(["suite", "controller", "worlds", "why it is stale"], rows))
+    for one in replays:
+        if one.is_current and one.differences:
+            print(f"{' '.join(one.entry.key)}: current, and {replay.describe(one.differences, one.worlds)}")
+    if replays:
+        played = sum(one.worlds for one in replays)
+        print(f"{len(replays) - len(stale)} of {len(replays)} results are current, by {played:,} worlds played again")
+    found = [(campaign, campaign.find_stale()) for campaign in campaigns]
+    for campaign, reason in found:
+        campaign.mark(reason)
+        if reason:
+            print(f"{campaign.name}: {reason}")
+    if found:
+        unplayed = [campaign.name for campaign, reason in found if not reason and not campaign.has_sample]
+        current = sum(not reason for _, reason in found) - len(unplayed)
+        said = f"{current} of {len(found)} campaigns of the studies are current"
+        print(f"{said}; of {', '.join(unplayed)} no runs are played again" if unplayed else said)
+    for path in orphans:
+        print(f"{path}: holds rows of nothing that is ranked; valid: to delete it")
+    return int(bool(stale) or any(campaign.is_stale(reason) for campaign, reason in found))
+
+
+def _make(arguments: argparse.Namespace) -> int:
+    from netbuf_gym.evaluation.suites import rows
+    from netbuf_gym.leaderboard.results import make
+
+    selected, campaigns, left_out = _resolve(arguments)
+    if selected and not arguments.dry_run and _folder(arguments) == rows.INSTALLED:
+        raise ConfigError(f"{rows.INSTALLED} is the installed package's; valid: --results DIR, or an editable install")
+    for campaign in left_out:
+        say(f"{campaign.name}: left out; {NEEDS[campaign.needs]}")
+    jobs = _jobs(arguments)
+    maker = make.Maker(executor(arguments.executor), jobs, jobs if arguments.executor == LOCAL.name else 1)
+    replays = _replay(arguments, selected, timed=True)
+    stale = [one for one in replays if arguments.anew or not one.is_current]
+    unchosen = _unchosen(selected, _folder(arguments))
+    make.tell_plan(stale, jobs, unchosen)
+    wanted = [
+        (one, reason) for one in campaigns if (reason := one.find_stale() or ("asked for anew" if arguments.anew else ""))
+    ]
+    for campaign, reason in wanted:
+        say(f"{campaign.name}: about {campaign.minutes:g} min; {reason}")
+    if arguments.dry_run:
+        return 0
+    for task in unchosen:
+        maker.make_constant(task, _folder(arguments))
+    for one in stale:
+        maker.make(one.entry)
+    for campaign, _ in wanted:
+        say(f"{campaign.name}: {campaign.command}")
+        campaign.run(jobs=jobs, executor=arguments.executor, traces=arguments.traces)
+    current = len(replays) + len(campaigns) - len(stale) - len(wanted)
+    print(f"{len(stale) + len(wanted) + len(unchosen)} results made, {current} were current")
+    return 0
+
+
+def _pages(arguments: argparse.Namespace) -> int:
+    from netbuf_gym.evaluation.suites import rows
+    from netbuf_gym.pages.result_tables import Pages
+    from netbuf_gym.utils import checkout
+
+    root = checkout.require_checkout(arguments.checkout, "--checkout")
+    if rows.FOLDER != root.resolve() / "results" / "suites":
+        raise ConfigError(f"{root}: this program's rows are those of {rows.FOLDER}; valid: pip install -e {root}")
+    made = Pages(root, checkout.import_studies(root, "pages").make_sections(root))
+    for path in made.write():
+        print(f"written: {path.relative_to(root)}")
+    for name in made.unknown():
+        say(f"nothing is kept of {name}, which stays as it is")
+    return 0
+
+
+def _resolve(arguments: argparse.Namespace) -> tuple[list[Any], list[Any], list[Any]]:
+    """The entries and the campaigns of studies that are selected, and the campaigns that are left out for what they need.
+
+    Raises:
+        ConfigError: A word that names nothing, a campaign named whole whose needs are not given, or a folder that is none.
+    """
+    from netbuf_gym.leaderboard.results import entries
+
+    for option in ("results", "traces"):
+        given = getattr(arguments, option, None)
+        if given is not None and (option == "traces" or arguments.verb == "status") and not Path(given).is_dir():
+            raise ConfigError(f"--{option} {given}: no such folder; valid: a folder of {FOLDERS[option]}")
+    words = [word for word in arguments.what if word == STUDIES or word.startswith(f"{STUDIES}/")]
+    others = [word for word in arguments.what if word not in words]
+    selected = [] if words and not others else entries.select(entries.entries(_folder(arguments)), others)
+    if others and not words:
+        return selected, [], []
+    campaigns = _campaigns(words)
+    if arguments.verb == "status":
+        return selected, campaigns, []
+    given = {"live": arguments.live, "train": arguments.train, "traces": arguments.traces is not None, "": True}
+    left_out = [one for one in campaigns if not given[one.needs]]
+    for one in left_out:
+        if one.name in words:
+            raise ConfigError(f"WHAT = {one.name!r}: {NEEDS[one.needs]}")
+    return selected, [one for one in campaigns if given[one.needs]], left_out
+
+
+def _campaigns(words: Sequence[str]) -> list[Any]:
+    """Campaigns of the checkout's studies, all or those that words name; none where there is no checkout, without words."""
+    from netbuf_gym.utils import checkout
+
+    root = checkout.require_checkout() if words else checkout.find_checkout()
+    if root is None:
+        return []
+    known = checkout.import_studies(root, "campaigns").CAMPAIGNS
+    chosen = {word: [one for one in known if word in (STUDIES, one.name) or one.name.startswith(f"{word}/")] for word in words}
+    for word, own in chosen.items():
+        if not own:
+            names = [one.name for one in known]
+            raise ConfigError(f"WHAT = {word!r} names no campaign; {did_you_mean(word, names)}valid: {', '.join(names)}")
+    return [one for one in known if not words or any(one in own for own in chosen.values())]
+
+
+def _replay(arguments: argparse.Namespace, selected: Sequence[Any], timed: bool = False) -> list[Any]:
+    """Play the selected rows' worlds again, and mark those that differ, those of an installed package excepted."""
+    from netbuf_gym.evaluation.suites import rows
+    from netbuf_gym.leaderboard.results import replay
+
+    found: list[Any] = []
+    marks = _folder(arguments) != rows.INSTALLED and not getattr(arguments, "dry_run", False)
+    with ProgressBar("results") as bar:
+
+        def tell(one: Any) -> None:
+            found.append(one)
+            bar(len(found), len(selected), " ".join(one.entry.key))
+            if not one.is_current:
+                say(f"stale: {' '.join(one.entry.key)}: {one.reason}")
+            if marks:
+                try:
+                    replay.mark(one)
+                except OSError as error:
+                    say(f"{one.entry.file}: cannot be marked ({error.strerror})")
+
+        where: dict[str, Any] = {"executor": executor(arguments.executor), "jobs": _jobs(arguments)}
+        return replay.replay(selected, every=arguments.all, timed=timed, each=tell, **where)
+
+
+def _unchosen(selected: Sequence[Any], folder: Path) -> list[str]:
+    """Tasks whose best constant is not known, of leaderboards that are selected as a whole."""
+    from netbuf_gym.leaderboard import constants, scores
+
+    tasks = []
+    for task in dict.fromkeys(one.suite.task for one in selected):
+        own = scores.ranked_by(task)
+        if len(scores.words_of(task)) == sum(one.suite.name == own.name for one in selected):
+            try:
+                constants.constant_of(task, folder)
+            except ConfigError:
+                tasks.append(task)
+    return tasks
+
+
+def _folder(arguments: argparse.Namespace) -> Path:
+    from netbuf_gym.evaluation.suites import rows
+
+    return arguments.results or rows.FOLDER
+
+
+def _jobs(arguments: argparse.Namespace) -> int:
+    if arguments.jobs is None:
+        return min(len(os.sched_getaffinity(0)), MAX_THREADS)
+    return int(arguments.jobs)

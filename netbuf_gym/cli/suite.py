@@ -1,0 +1,145 @@
+"""`netbuf-gym suite`: a contender over a fixed set of worlds."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from collections.abc import Collection, Sequence
+
+from netbuf_gym import tasks
+from netbuf_gym.controllers import Contender
+from netbuf_gym.errors import ConfigError, ControlError, NetbufError, one_line, shown
+from netbuf_gym.evaluation.suites import SUITES, suite
+from netbuf_gym.evaluation.suites.config import KEYS, read
+from netbuf_gym.evaluation.suites.suite import Suite
+from netbuf_gym.utils.files import make_folder
+from netbuf_gym.utils.plots import require
+from netbuf_gym.utils.progress import ProgressBar
+from netbuf_gym.utils.tables import text_table
+
+HELP = "judge contenders on a fixed set of worlds, of the package's own or of the field: tables, ranks, plots, tidy results"
+
+INTERMIXED = True
+"""Options may stand among the settings."""
+
+
+def _epilog() -> str:
+    width = max(map(len, SUITES))
+    listed = "\n".join(f"  {one.name:{width}}  {one.task}: {one.summary}" for one in SUITES.values())
+    wide = max(map(len, KEYS))
+    keys = "\n".join(f"  {key:{wide}}  {said}" for key, said in KEYS.items())
+    return f"""suites:
+{listed}
+
+settings are KEY=VALUE in the grammar of `netbuf-gym train`, lists in brackets, but no sweeps:
+{keys}
+
+Suites of the field (ccbench/solo to bbr3/conformance) rank by their own rule, among the package's kept results; the folder
+gets report.md, report.html, worlds.csv, figures/ and result.json. Of suites of the package's own it gets worlds.csv (a row
+a controller and world), table.md, figures/ and, last, result.json with the suite's version and digest: results of different
+versions are of different worlds, and are not compared. A controller that fails is marked, and the others go on. What is
+played is kept in parts/: an interrupted command goes on when it is given again, and who has played is not played again
+while nothing that decides the results has changed, the program among it; code of one's own is always played.
+
+Exit status: 0 done, 1 behind the result that `against` names, or code of one's own failed, 2 bad input (a file of such code
+that is not there, too), 3 a fault of the simulator, 130 interrupted.
+
+examples:
+  netbuf-gym suite gate controller=cubic
+  netbuf-gym suite rfc9743 --families
+  netbuf-gym suite gate controller=[congestion_window/sender,queue_target,bbr] output=runs/gate
+  netbuf-gym suite gate controller=runs/mine/model.zip families=[cellular,jitter] figures=false
+  netbuf-gym suite gate controller=congestion_window/ppo against=runs/gate/result.json
+  netbuf-gym suite ccbench/solo controller=runs/mine/model.zip
+  netbuf-gym suite rfc9743 controller=[bbr3,copa] families=[mixed,short]
+  netbuf-gym suite gate controller=[mine.cc,mine.py:Gentle,cubic]
+"""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Describes the arguments."""
+    parser.epilog, parser.formatter_class = _epilog(), argparse.RawDescriptionHelpFormatter
+    parser.add_argument("suite", metavar="SUITE", help=f"one of: {', '.join(SUITES)}")
+    parser.add_argument("settings", metavar="KEY=VALUE", nargs="*", help="what is to be done, see below")
+    parser.add_argument("--families", action="store_true", help="list the suite's families, which families= takes, and end")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Does it."""
+    from netbuf_gym.evaluation.suites import runner
+    from netbuf_gym.zoo import library, resolve, suite_runs
+
+    own = suite(arguments.suite)
+    if arguments.families:
+        print(_families(own))
+        return 0
+    order = read(own, arguments.settings)
+    if order.figures:
+        require()  # refuses, before any work is done, where there is none
+    edition = own.load()
+    cells = edition.of(order.families)
+    families = [family for family in edition.families if not order.families or family in order.families]
+    teller = own.teller(own, edition, families, order)
+    make_folder(order.output, "output")
+    failed: dict[str, str] = {}
+    words, contenders = [], []
+    for word in (*order.controllers, *teller.needs):
+        try:
+            contenders.append(resolve.contender(word, own))
+            words.append(word)
+        except ControlError as error:
+            failed[word] = one_line(error)
+    _require_names(contenders, {*tasks.get(own.task).contenders, *library.names()})
+    for one in contenders:
+        resolve.require_fit(one, cells, own)
+    print(f"{order.command}: version {edition.version}, digest {edition.digest}, {len(cells)} worlds", flush=True)
+    played: list[runner.Played] = []
+    play = suite_runs.Playing(own, edition, order.output, order.executor, order.jobs, order.threads).play
+    with ProgressBar("suite", line_seconds=None) as bar:
+        for number, (word, one) in enumerate(zip(words, contenders, strict=True)):
+            counted = _Counted(bar, number * len(cells), len(cells) * len(contenders), one.name)
+            try:
+                played.append(play(word, one, cells, counted))
+            except Exception as error:  # of a contender's own code, whatever it raises
+                if one.own_code is None and (isinstance(error, OSError) or len(failed) + 1 == len(contenders)):
+                    raise  # no contender's fault, but a full disk's; or nobody has come to anything
+                failed[one.name] = one_line(error if isinstance(error, NetbufError) else f"{type(error).__name__}: {error}")
+                print(f"netbuf-gym: {one.name} failed: {failed[one.name]}", file=sys.stderr, flush=True)
+    text, behind = teller.tell(played, failed, {word: resolve.digest_of(word) for word in words})
+    print(text)
+    for done in played:
+        print(f"\n{done.name}: {done.seconds:.1f} s, {done.cpu_seconds:.1f} s of processors")
+    print(f"written to {shlex.quote(str(order.output))}")
+    if behind:
+        print(behind)
+    return 1 if behind or failed else 0
+
+
+def _families(own: Suite) -> str:
+    cells = own.load().cells
+    rows = [[family, str(sum(cell.family == family for cell in cells)), said] for family, said in own.families.items()]
+    return text_table(["family", "worlds", own.name], rows)
+
+
+def _require_names(contenders: Sequence[Contender], known: Collection[str]) -> None:
+    """Refuses two of one name, and code of the user's under one of the package's, whose results it would take the place of."""
+    names = [one.name for one in contenders]
+    for one in contenders:
+        if names.count(one.name) > 1:
+            valid = "different names of files in C++, whatever their folders, and of NAMEs in Python, whatever their files"
+            raise ConfigError(f"controller has two that are called {shown(one.name)}; valid: {valid}")
+        if one.own_code is not None and one.name in known:
+            said = f"controller = {shown(one.own_code)} is called {shown(one.name)}, as one of the package's is"
+            raise ConfigError(f"{said}; valid: another name")
+
+
+class _Counted:
+    """Shows how many worlds are done."""
+
+    def __init__(self, bar: ProgressBar, done: int, total: int, name: str):
+        self._bar, self._done, self._total, self._name = bar, done, total, name
+
+    def __call__(self, cell: object) -> None:
+        self._done += 1
+        self._bar(self._done, self._total, self._name)

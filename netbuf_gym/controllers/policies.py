@@ -1,0 +1,156 @@
+"""Contenders that know nothing of what they decide: chance, one action for ever, a function, a trained model."""
+
+from __future__ import annotations
+
+import copy
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from netbuf_gym.controllers.protocol import Decider, Policy, Rules
+from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.utils.arguments import whole
+
+
+class RandomAction(Decider):
+    """Every action as likely, anew each time: what any learned policy must beat.
+
+    Each row has a generator of its own, so that what it does does not depend on how many rows are played beside it.
+
+    Args:
+        seed: of the generators, 0 to 2**63 - 1.
+    """
+
+    name = "random"
+
+    def __init__(self, seed: int = 0):
+        self.seed = whole("seed", seed, 0, 2**63 - 1)
+
+    def start(self, rules: Rules, seeds: Sequence[int]) -> Policy:
+        """See `Contender.start`."""
+        draw = _drawing(rules.action_space)
+        streams = [np.random.default_rng((self.seed, row)) for row in range(len(seeds) * rules.agents)]
+
+        def policy(observations: np.ndarray, state: Any, starts: np.ndarray) -> tuple[np.ndarray, Any]:
+            return np.array([draw(stream) for stream in streams]), None
+
+        return policy
+
+
+def _drawing(space: gym.Space) -> Callable[[np.random.Generator], Any]:
+    """How a generator draws an action of a space."""
+    if isinstance(space, gym.spaces.Discrete):
+        return lambda stream: space.start + stream.integers(space.n)
+    if isinstance(space, gym.spaces.MultiDiscrete):
+        return lambda stream: space.start + stream.integers(space.nvec)
+    if isinstance(space, gym.spaces.MultiBinary):
+        return lambda stream: stream.integers(2, size=space.shape, dtype=space.dtype)
+    if isinstance(space, gym.spaces.Box) and space.dtype.kind == "f" and space.is_bounded():
+        return lambda stream: stream.uniform(space.low, space.high).astype(space.dtype)
+    valid = "Discrete, MultiDiscrete, MultiBinary and bounded Box of floats"
+    raise ConfigError(f"action space {space} has no uniform distribution here; valid: {valid}")
+
+
+class ConstantAction(Decider):
+    """The same action always.
+
+    Args:
+        action: of the space that it is to play in.
+        name: how tables call it.
+    """
+
+    def __init__(self, action: Any, name: str = "constant"):
+        self.action, self.name = action, name
+
+    def start(self, rules: Rules, seeds: Sequence[int]) -> Policy:
+        """See `Contender.start`; ConfigError where the space has no such action."""
+        return constant(self.action, rules, len(seeds))
+
+
+def constant(action: Any, rules: Rules, worlds: int) -> Policy:
+    """A policy that decides the same always.
+
+    Raises:
+        ConfigError: not an action of the rules' space.
+    """
+    space: Any = rules.action_space
+    try:
+        if np.asarray(action).dtype.kind == "b":
+            raise TypeError
+        value = np.asarray(action, space.dtype if np.asarray(action).dtype.kind != "f" or space.dtype.kind == "f" else None)
+        fits = space.contains(value[()] if not space.shape else value)
+    except (TypeError, ValueError, OverflowError):
+        fits = False
+    if not fits:
+        raise ConfigError(f"action = {shown(action)} is not of the action space; valid: {space}")
+    actions = np.repeat(value[None], worlds * rules.agents, axis=0)
+    return lambda observations, state, starts: (actions, None)
+
+
+class Callback(Decider):
+    """A function of the user's that decides.
+
+    Args:
+        function: actions `(rows, ...)` for observations `(rows, ...)`. One that remembers is better a `Decider`.
+        name: how tables call it.
+        recipes: those that it speaks; None: every one.
+    """
+
+    def __init__(self, function: Callable[[np.ndarray], Any], name: str = "callback", recipes: Sequence[str] | None = None):
+        self.function, self.name = function, name
+        self.recipes = None if recipes is None else tuple(recipes)
+
+    def start(self, rules: Rules, seeds: Sequence[int]) -> Policy:
+        """See `Contender.start`."""
+        self._require_recipe(rules)
+        return lambda observations, state, starts: (np.asarray(self.function(observations)), None)
+
+
+class Model(Decider):
+    """A trained model, greedily: whatever has stable-baselines3's `predict(observations, state, episode_start, deterministic)`.
+
+    It may play in several threads: decisions are made one after the other.
+
+    Args:
+        model: it; trained by the same rules, which nothing here can check
+            (`netbuf_gym.training.checkpoints.saved_agent.SavedAgent` does).
+        name: how tables call it.
+        recipes: those that it speaks; None: every one.
+    """
+
+    def __init__(self, model: Any, name: str = "model", recipes: Sequence[str] | None = None):
+        self.model, self.name = model, name
+        self.recipes = None if recipes is None else tuple(recipes)
+
+    def start(self, rules: Rules, seeds: Sequence[int]) -> Policy:
+        """See `Contender.start`."""
+        self._require_recipe(rules)
+        lock = lock_of(self.model)
+
+        def policy(observations: np.ndarray, state: Any, starts: np.ndarray) -> tuple[np.ndarray, Any]:
+            with lock:
+                actions, state = self.model.predict(observations, state=state, episode_start=starts, deterministic=True)
+                return np.array(actions), copy.deepcopy(state)
+
+        return policy
+
+
+_LOCKS: weakref.WeakKeyDictionary[Any, threading.Lock] = weakref.WeakKeyDictionary()
+_LOCK = threading.Lock()
+
+
+def lock_of(model: Any) -> threading.Lock:
+    """The lock of a model, whoever plays it: models keep what they are deciding in themselves (stable-baselines3's their
+    distributions of actions), so that two threads in one model get each other's decisions."""
+    with _LOCK:
+        try:
+            return _LOCKS.setdefault(model, threading.Lock())
+        except TypeError:  # neither hashable nor weakly referenced
+            return _LOCK_OF_OTHERS
+
+
+_LOCK_OF_OTHERS = threading.Lock()

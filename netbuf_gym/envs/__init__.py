@@ -1,0 +1,1 @@
+"""The Gymnasium environments of all tasks: scalar, vectorized and multi-agent, on one engine."""

@@ -1,0 +1,1 @@
+"""Evaluation of controllers: rollouts, baselines, statistics over worlds, and suites of fixed worlds."""

@@ -1,0 +1,188 @@
+"""Statistics and tables of what contenders achieved: means with intervals, margins paired by seed, breakdowns by world."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym.scenarios import Scenario
+from netbuf_gym.tasks.metrics import Column, Group, Margin, Measures
+from netbuf_gym.utils import statistics
+
+
+@dataclass(frozen=True)
+class Runs:
+    """One contender over several seeds.
+
+    Attributes:
+        name: of the contender.
+        seeds: of the episodes.
+        metrics: (seeds,) of each metric: of whole episodes, start-up included; mean over the world's agents.
+        series: of the first seed: time_s and what the task's measures name, (samples,), of the first agent.
+    """
+
+    name: str
+    seeds: list[int]
+    metrics: dict[str, np.ndarray]
+    series: dict[str, np.ndarray]
+
+    def interval(self, metric: str, confidence: float = 0.95) -> statistics.Interval:
+        """Mean over the seeds of the episodes in which the metric was measured, with its t interval."""
+        values = self.metrics[metric][np.isfinite(self.metrics[metric])]
+        return statistics.mean_interval(values, confidence) if len(values) else statistics.Interval(*[math.nan] * 3)
+
+
+def table(runs: Sequence[Runs], measures: Measures, confidence: float = 0.95, first: str = "the agent") -> str:
+    """Markdown table: a row a contender, means with the half-widths of their intervals, and margins to the first.
+
+    A margin is the first contender's measure minus the row's, paired by seed. Where a seed gave no value, the row says
+    from how many a mean is.
+
+    Args:
+        first: how the heads of margins call the first contender.
+    """
+    return _table(runs, measures.columns, confidence, first)
+
+
+def details(runs: Sequence[Runs], measures: Measures, confidence: float = 0.95) -> str:
+    """Markdown table of the task's further measures, a row a contender; empty where there are none."""
+    return _table(runs, measures.details, confidence, "") if measures.details else ""
+
+
+def _table(runs: Sequence[Runs], columns: Sequence[Column | Margin], confidence: float, first: str) -> str:
+    heads = [f"{one.label} of {first}" if isinstance(one, Margin) else one.label for one in columns]
+    lines = [f"| controller | {' | '.join(heads)} |", f"|:--|{'--:|' * len(heads)}"]
+    for one in runs:
+        cells = [_entry(column, runs[0], one, confidence) for column in columns]
+        lines.append(f"| {one.name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def notes(measures: Measures, first: str) -> str:
+    """How the tables are to be read: what margins and means are, and each column in words."""
+    metrics = [one.metric for one in measures.columns if isinstance(one, Margin)]
+    some = "Means are over the seeds that gave a value; (n of N) says how many where some gave none."
+    if metrics:
+        better = "below" if measures.lower_is_better else "above"
+        others = "".join(f"; one in {metric} above 0 that it has more" for metric in metrics if metric != measures.score)
+        some = (
+            f"A margin is the value of {first} minus the row's, paired by seed: one in {measures.score} {better} 0 says that "
+            f"{first} is better{others}. {some}"
+        )
+    said = "\n".join(f"* {line}" for line in measures.said())
+    return f"{some}\n\n{said}" if said else some
+
+
+def _entry(column: Column | Margin, first: Runs, one: Runs, confidence: float) -> str:
+    if isinstance(column, Margin):
+        return "" if one is first else margin_cell(margin(first, one, column.metric, confidence, column.relative))
+    interval = statistics.Interval(*(column.factor * x for x in one.interval(column.metric, confidence)))
+    measured, seeds = int(np.isfinite(one.metrics[column.metric]).sum()), len(one.seeds)
+    some = f" ({measured} of {seeds})" if 0 < measured < seeds else ""
+    return _cell(interval, column.digits) + some
+
+
+def margin(ours: Runs, theirs: Runs, metric: str, confidence: float = 0.95, relative: bool = False) -> statistics.Interval:
+    """Mean of our metric minus theirs, paired by seed, over the seeds where both have one; with its t interval.
+
+    `relative`: in per cent of the mean of theirs.
+    """
+    difference = ours.metrics[metric] - theirs.metrics[metric]
+    both = np.isfinite(difference)
+    if not both.any():
+        return statistics.Interval(*[math.nan] * 3)
+    factor = 100 / theirs.metrics[metric][both].mean() if relative else 1.0
+    return statistics.mean_interval(factor * difference[both], confidence)
+
+
+def breakdown(runs: Sequence[Runs], worlds: Sequence[Scenario], measures: Measures) -> str:
+    """Markdown tables of the mean score by properties of the worlds, empty if all are alike.
+
+    The best of a row is bold, and its last cell names those that are ahead of the first contender by more than 0.5 %.
+    """
+    tables = [_by_group(runs, worlds, group, measures) for group in measures.groups]
+    return "\n\n".join(one for one in tables if one)
+
+
+def _by_group(runs: Sequence[Runs], worlds: Sequence[Scenario], group: Group, measures: Measures) -> str:
+    parts = _parts([group.of(world) for world in worlds], group)
+    if len(parts) < 2:
+        return ""
+    names = [one.name for one in runs]
+    lines = [
+        f"| {group.label} | seeds | {' | '.join(names)} | ahead of {names[0]} |",
+        f"|:--|--:|{'--:|' * len(runs)}:--|",
+    ]
+    for label, chosen in parts.items():
+        means = []
+        for one in runs:
+            values = one.metrics[measures.score][chosen]
+            means.append(float(np.nanmean(values)) if np.isfinite(values).any() else math.nan)
+        best = math.nan
+        if np.isfinite(means).any():
+            best = float((np.nanmin if measures.lower_is_better else np.nanmax)(means))
+        cells = ["-" if mean != mean else f"**{mean:.2f}**" if mean == best else f"{mean:.2f}" for mean in means]
+        gain = (means[0] - np.array(means)) * (1 if measures.lower_is_better else -1)
+        ahead = [name for name, one in zip(names, gain > 0.005 * abs(means[0]), strict=True) if one]
+        lines.append(f"| {label} | {int(chosen.sum())} | {' | '.join(cells)} | {', '.join(ahead)} |")
+    return "\n".join(lines)
+
+
+def _parts(values: Sequence[float | str], group: Group) -> dict[str, np.ndarray]:
+    """Which worlds belong together: those of one value, or quarters where there are many values."""
+    array = np.array(values)
+    distinct = np.unique(array)
+    if array.dtype.kind != "f":
+        return {str(one): array == one for one in distinct}
+    if len(distinct) <= 10:
+        return {f"{one:.{group.digits}f}": array == one for one in distinct}
+    edges = np.quantile(array, np.linspace(0, 1, 5))
+    quarter = np.clip(np.searchsorted(edges, array, side="right") - 1, 0, 3)
+    return {f"{edges[k]:.{group.digits}f} to {edges[k + 1]:.{group.digits}f}": quarter == k for k in range(4)}
+
+
+def to_dict(runs: Sequence[Runs], measures: Measures, confidence: float = 0.95, whose: str = "the_agent") -> dict[str, Any]:
+    """JSON-able form: every episode, means with intervals, the number of seeds that gave a value.
+
+    Margins are the first contender's minus the row's, paired by seed; `first` names it. What has no value is None.
+    """
+    margins = [column for column in measures.columns if isinstance(column, Margin)]
+    return {
+        "confidence": confidence,
+        "first": runs[0].name,
+        "controllers": {
+            one.name: {
+                "seeds": one.seeds,
+                "episodes": {metric: values.tolist() for metric, values in one.metrics.items()},
+                "measured": {metric: int(np.isfinite(values).sum()) for metric, values in one.metrics.items()},
+                "intervals": {metric: list(one.interval(metric, confidence)) for metric in measures.metrics},
+                **{
+                    f"{column.metric}_margin_of_{whose}{'_percent' if column.relative else ''}": None
+                    if one is runs[0]
+                    else list(margin(runs[0], one, column.metric, confidence, column.relative))
+                    for column in margins
+                },
+            }
+            for one in runs
+        },
+    }
+
+
+def margin_cell(interval: statistics.Interval) -> str:
+    """A margin with its interval, the mean alone where one seed gives none, `-` where nothing was measured."""
+    if not math.isfinite(interval.mean):
+        return "-"
+    if not math.isfinite(interval.low):
+        return f"{interval.mean:.3f}"
+    return str(interval)
+
+
+def _cell(interval: statistics.Interval, digits: int) -> str:
+    half = (interval.high - interval.low) / 2
+    if not math.isfinite(interval.mean):
+        return "-"
+    return f"{interval.mean:.{digits}f}" + (f" ± {half:.{digits}f}" if math.isfinite(half) else "")

@@ -1,0 +1,163 @@
+"""Who decides on a host: the contenders of a task, trained agents among them, without an environment around them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from netbuf_gym import tasks
+from netbuf_gym.controllers import Contender
+from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.scenarios import Scenario
+from netbuf_gym.scenarios.hosts import Host
+from netbuf_gym.scenarios.sources import example, resolve
+from netbuf_gym.tasks.history import History
+from netbuf_gym.tasks.host_buffers.baselines import Bpftune, Keep, Setting
+from netbuf_gym.tasks.host_buffers.hosts import changed
+
+TASK = "host_buffers"
+NOT_OF_RULES = ("plant", "interval_s", "threads", "max_episode_steps", "scenario", "reward", "agents", "task")
+"""Arguments of environments that say nothing of what is observed and decided."""
+
+
+class Decider(Protocol):
+    """What decides."""
+
+    name: str
+
+    def decide(self, telemetry: Mapping[str, float]) -> dict[str, float]:
+        """Controls by their names, of which those that are NaN or missing stay, for what was measured, by name."""
+
+
+class Fixed:
+    """The same controls always.
+
+    Args:
+        controls: by name.
+    """
+
+    def __init__(self, controls: Mapping[str, float], name: str = "fixed"):
+        self.controls, self.name = dict(controls), name
+
+    def decide(self, telemetry: Mapping[str, float]) -> dict[str, float]:
+        """See `Decider.decide`."""
+        return dict(self.controls)
+
+
+class FromHere:
+    """What a rule decides that says of every control what it is to be: each stays as it is here until the rule has changed it.
+
+    Args:
+        rule: whose first decision is what it begins with.
+    """
+
+    def __init__(self, rule: Decider):
+        self.name, self._rule = rule.name, rule
+        self._first: dict[str, float] | None = None
+        self._changed: set[str] = set()
+
+    def decide(self, telemetry: Mapping[str, float]) -> dict[str, float]:
+        """See `Decider.decide`."""
+        decided = self._rule.decide(telemetry)
+        first = self._first = decided if self._first is None else self._first
+        self._changed |= {name for name, value in decided.items() if value != first.get(name)}
+        return {name: value for name, value in decided.items() if name in self._changed}
+
+
+def decider(contender: Contender, interval_s: float, in_force: Mapping[str, float], **env: Any) -> Decider:
+    """What decides on a host as a contender of the host-buffers task does in an environment.
+
+    One that is settings asks for these; all others begin with what is in force here.
+
+    Args:
+        contender: one that decides; what acts in the simulated world itself has nothing to say here.
+        interval_s: between decisions.
+        in_force: settings of the host as they are now, by the names of controls.
+        env: arguments of the environment that are not the contender's own.
+
+    Raises:
+        ConfigError: the contender does not decide, or on more than buffers, or an argument is wrong, or would do nothing.
+        CheckpointError: the agent knows other rules.
+    """
+    if isinstance(contender, (Setting, Keep)) and env:
+        name, value = next(iter(env.items()))
+        raise ConfigError(f"{name} = {shown(value)} does nothing with contender {contender.name!r}; valid: the contender alone")
+    if isinstance(contender, Setting):
+        if contender.cc is not None:
+            why = f"sets congestion control {contender.cc!r}, which is not tuned here"
+            raise ConfigError(f"contender {contender.name!r} {why}; valid: a contender of buffers alone")
+        return Fixed(contender.settings.controls, contender.name)
+    if isinstance(contender, Bpftune):
+        return FromHere(Contending(contender.on(contender.first.but(in_force)), interval_s, in_force, **env))
+    return Contending(contender, interval_s, in_force, **env)
+
+
+class Contending:
+    """A contender of the host-buffers task, or a trained agent, as it decides in an environment, from what is in force on.
+
+    Args:
+        contender: one that decides.
+        interval_s: between decisions.
+        in_force: settings of the host as they are now, by the names of controls.
+        env: arguments of the environment that are not the contender's own.
+
+    Raises:
+        ConfigError: the contender does not decide, or an argument is wrong. CheckpointError: the agent knows other rules.
+    """
+
+    def __init__(self, contender: Contender, interval_s: float, in_force: Mapping[str, float], **env: Any):
+        record = tasks.get(TASK)
+        own = {key: value for key, value in contender.playing(env).items() if key not in NOT_OF_RULES}
+        first = example(resolve(record.rules.default_scenario, 1))
+        recipe, history = own.pop("recipe", "default"), own.pop("history", None)
+        self.name = contender.name
+        self._rules = rules = record.rules(recipe, history, 1, **record.rules.fitted(first), **own)
+        there = _as_here(rules.control(first), in_force)
+        policy = contender.start(rules, [0])
+        if policy is None:
+            raise ConfigError(f"contender {contender.name!r} acts in the simulated world itself; valid: one that decides")
+        self._policy, self._state, self._first = policy, None, True
+        self._tracker = rules.make_tracker(1, interval_s)
+        rules.start(self._tracker, slice(0, 1), there)
+        self._history = History(1, rules.history, rules.width)
+        self._features = np.zeros((rules.width, 1), np.float32)
+        self._control = np.full((1, len(rules.kind.controls)), np.nan)
+
+    def decide(self, telemetry: Mapping[str, float]) -> dict[str, float]:
+        """See `Decider.decide`."""
+        row = np.array([[telemetry.get(name, math.nan) for name in self._rules.telemetry.names]])
+        self._tracker.update(row)
+        features = self._rules.observe(self._tracker, self._features)
+        if self._first:
+            self._history.fill(slice(0, 1), features)
+        else:
+            self._history.push(features)
+        seen = self._history.read_rows(slice(0, 1)).reshape(1, *self._rules.observation_space.shape)
+        actions, self._state = self._policy(seen, self._state, np.array([self._first]))
+        self._first = False
+        checked = self._rules.check_actions(actions, 1)
+        control = self._rules.decode(checked, self._tracker, self._control)
+        decided = dict(zip((one.name for one in self._rules.kind.controls), control[0].tolist(), strict=True))
+        return {name: value for name, value in decided.items() if not math.isnan(value)}
+
+
+def _as_here(world: Scenario, in_force: Mapping[str, float]) -> Scenario:
+    """The world, with its host's settings those of this host."""
+
+    def own(host: Host) -> Host:
+        found: dict[str, Any] = {}
+        for what in ("tcp_rmem", "tcp_wmem"):
+            old = getattr(host, what)
+            default = int(in_force.get(f"{what}_default_bytes", old[1]))
+            most = int(in_force.get(f"{what}_max_bytes", old[2]))
+            found[what] = (min(old[0], default), default, most)
+        for field in ("socket_bytes", "ring_packets", "limit_output_bytes", "notsent_lowat_bytes"):
+            if field in in_force:
+                found[field] = int(in_force[field])
+        return replace(host, **found)
+
+    return changed(world, world.agent_hosts, own)

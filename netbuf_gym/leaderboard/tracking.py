@@ -1,0 +1,151 @@
+"""What is handed in, on Weights & Biases: one run a training seed, with its config, measures, table and model.
+
+Without an account the runs are written below a folder, and `wandb sync` sends them later. Each holds its result as a file,
+`result.json`, from which leaderboards are made, of runs on this machine and of a project's alike.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from netbuf_gym.errors import ConfigError, needing
+from netbuf_gym.evaluation.suites import Suite
+from netbuf_gym.evaluation.suites.scoring import Result
+from netbuf_gym.leaderboard import scores, submission
+from netbuf_gym.training.config import plain
+from netbuf_gym.version import __version__
+from netbuf_gym.zoo import library
+
+RESULT = "result.json"
+PROJECT = "netbuf-gym"
+MODES = ("offline", "online")
+
+
+def mode_of(asked: str | None) -> str:
+    """How runs are logged: as is asked, as WANDB_MODE says, online where WANDB_API_KEY names an account, else offline.
+
+    Raises:
+        ConfigError: Neither.
+    """
+    mode = asked or os.environ.get("WANDB_MODE") or ("online" if os.environ.get("WANDB_API_KEY") else "offline")
+    if mode not in MODES:
+        raise ConfigError(f"mode = {mode!r}; valid: {', '.join(MODES)}")
+    return mode
+
+
+def require() -> None:
+    """Raises MissingExtraError where wandb is not installed.
+
+    A WANDB_MODE that is empty is as none, for us (`mode_of`); wandb would refuse it, so that it is taken away.
+    """
+    if not os.environ.get("WANDB_MODE", "none"):
+        del os.environ["WANDB_MODE"]
+    with needing("handing in to the leaderboard", "leaderboard"):
+        import wandb  # noqa: F401
+
+
+def log(
+    one: submission.Submission, folder: Path, project: str = PROJECT, entity: str | None = None, mode: str = "offline"
+) -> Path:
+    """Logs an agent as a run; returns the folder that the run was written to.
+
+    Raises:
+        MissingExtraError: wandb is not installed.
+        ConfigError: There is no account, or the project cannot be written to.
+        OSError: The folder cannot be written.
+    """
+    require()
+    import wandb
+
+    folder.mkdir(parents=True, exist_ok=True)
+    seed, saved = int(one.saved.config.seed), one.saved
+    try:
+        run = wandb.init(
+            project=project,
+            entity=entity,
+            dir=str(folder),
+            mode="offline" if mode == "offline" else "online",
+            group=one.group,
+            job_type="leaderboard",
+            name=f"{one.name}, seed {seed}",
+            tags=[one.task, str(saved.config.algo.name), one.suite.name],
+            config=plain(saved.config),
+            settings=wandb.Settings(console="off", silent=True, disable_git=True, save_code=False, x_disable_stats=True),
+        )
+    except wandb.Error as error:
+        raise ConfigError(f"wandb: {' '.join(str(error).split())}; valid: mode=offline, or an account (wandb login)") from None
+    with run:
+        about = {"suite": one.suite.name, "version": one.edition.version, "digest": one.edition.digest}
+        about |= {"netbuf_gym": __version__}
+        config: Any = run.config
+        config.update({"leaderboard": {**about, **{k: v for k, v in one.result.items() if not isinstance(v, dict)}}})
+        run.log({"families": _table(wandb, one), **submission.measures_of(one)})
+        run.summary.update(submission.measures_of(one))
+        run.log_artifact(_artifact(wandb, one, seed, about))
+        written = Path(run.dir) / RESULT
+        scores.write(written, one.data)
+        run.save(str(written), base_path=run.dir, policy="now")
+        return Path(run.dir).parent
+
+
+def _table(wandb: Any, one: submission.Submission) -> Any:
+    columns, rows = submission.table(one)
+    return wandb.Table(columns=columns, data=rows)
+
+
+def _artifact(wandb: Any, one: submission.Submission, seed: int, about: dict[str, Any]) -> Any:
+    """The model with all that is needed to use it, under a name of its task, algorithm and seed."""
+    saved = one.saved
+    name = f"{one.task}-{saved.config.algo.name}-seed{seed}"
+    known = scores.described(saved) | about | {"env": saved.env["id"], "model_sha256": one.result["model_sha256"]}
+    artifact = wandb.Artifact(name, type="model", metadata=known)
+    artifact.add_file(str(saved.path), name=library.MODEL)
+    for beside in ("config.yaml", "metrics.json", "card.md"):
+        if (saved.path.parent / beside).is_file():
+            artifact.add_file(str(saved.path.parent / beside), name=beside)
+    with artifact.new_file(RESULT, encoding="utf-8") as file:
+        json.dump(one.data, file)
+    return artifact
+
+
+def offline_results(folder: Path) -> list[Path]:
+    """The results of runs that were written below a folder, the newest first."""
+    return sorted(folder.glob(f"wandb/*run-*/files/{RESULT}"), reverse=True)
+
+
+def handed_in(folder: Path, own: Suite) -> list[Result]:
+    """What was handed in on a suite as it is now, of the runs below a folder."""
+    found: list[Result] = []
+    for path in offline_results(folder):
+        with suppress(ConfigError):  # of another edition, or damaged: `show` says so
+            found += scores.collect([path], own, own.load())
+    return scores.distinct(found)
+
+
+def project_results(path: str, folder: Path, api: Any = None) -> Iterator[Path]:
+    """The results of a project's runs, each fetched into a folder.
+
+    Args:
+        path: ENTITY/PROJECT.
+        api: `wandb.Api()` unless another is given.
+
+    Raises:
+        MissingExtraError: wandb is not installed.
+        ConfigError: There is no account, or no such project.
+    """
+    with needing("a project's leaderboard", "leaderboard"):
+        import wandb
+    try:
+        runs = list((wandb.Api() if api is None else api).runs(path, filters={"jobType": "leaderboard"}))
+        for run in runs:
+            own = folder / str(run.id)
+            run.file(RESULT).download(root=str(own), replace=True)
+            yield own / RESULT
+    except (wandb.Error, ValueError) as error:
+        said = f"project = {path!r}: {' '.join(str(error).split())}"
+        raise ConfigError(f"{said}; valid: ENTITY/PROJECT that your account (wandb login) can read") from None

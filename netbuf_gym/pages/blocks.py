@@ -1,0 +1,96 @@
+"""Pages that can be followed to the letter: their files, scripts and commands, and how many there are to write.
+
+    python -m netbuf_gym.pages.blocks docs/extending.md
+
+prints a table of the files that each section has its reader write, and their lines. In such a page a block of code belongs
+to the file that the line before it names, `` `path/to/file.py`: ``; a `python` block without one is a script, and a `console`
+block holds commands after `$ ` with what they print, `...` standing for anything.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from netbuf_gym.tasks.tables import markdown_table
+
+HEADING = r"^## (?P<section>[^\n]+)$"
+FENCE = r"^(?P<indent> *)(?P<fence>```+|~~~+)(?P<language>[\w+-]*)[^\n]*\n(?P<text>.*?)^(?P=indent)(?P=fence) *$"
+BLOCK = rf"(?:^ *`(?P<file>[^`\n]+)`:\n\n)?{FENCE}"
+PARTS = re.compile(f"{HEADING}|{BLOCK}", re.M | re.S)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of code.
+
+    Attributes:
+        section: heading of level 2 that it stands under; "": none.
+        line: of the page, its first one.
+        file: that it is the text of; "": of none.
+        language: as marked.
+        text: without the page's indentation, with its last line break.
+    """
+
+    section: str
+    line: int
+    file: str
+    language: str
+    text: str
+
+    @property
+    def lines(self) -> int:
+        """That are not empty."""
+        return sum(bool(line.strip()) for line in self.text.splitlines())
+
+    @property
+    def commands(self) -> list[tuple[str, str]]:
+        """Of a `console` block: each command, and what it is to print."""
+        parts = re.split(r"^\$ (.*)\n", self.text, flags=re.M)[1:]
+        return list(zip(parts[::2], parts[1::2], strict=True))
+
+
+def blocks(page: str) -> Iterator[Block]:
+    """The blocks of a page in their order."""
+    section = ""
+    for part in PARTS.finditer(page):
+        if part["section"] is not None:
+            section = part["section"]
+        else:
+            text = re.sub(rf"^{part['indent']}", "", part["text"], flags=re.M)
+            line = page.count("\n", 0, part.start("text")) + 1
+            yield Block(section, line, part["file"] or "", part["language"], text)
+
+
+def files_table(page: str) -> str:
+    """A Markdown table: for each section with files to write these, their number, and their lines that are not empty."""
+    found: dict[str, list[Block]] = {}
+    for block in blocks(page):
+        if block.file:
+            found.setdefault(block.section, []).append(block)
+    rows = []
+    for section, files in found.items():
+        names = ", ".join(f"`{block.file}` {block.lines}" for block in files)
+        rows.append([section, str(len(files)), str(sum(block.lines for block in files)), names])
+    return markdown_table(["What", "Files", "Lines", "Which, and lines of each"], rows)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Prints the table of a page."""
+    parser = argparse.ArgumentParser(prog="python -m netbuf_gym.pages.blocks", description=__doc__.split("\n")[0])
+    parser.add_argument("page", type=Path)
+    page = parser.parse_args(argv).page
+    try:
+        text = page.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        parser.error(f"PAGE = {str(page)!r} cannot be read ({error}); valid: a page in Markdown, e.g. docs/extending.md")
+    print(files_table(text))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,117 @@
+"""A utility that follows an episode's means, for tasks whose tracker keeps them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from netbuf_gym.rewards.utility import Path
+from netbuf_gym.utils.arguments import real, truth
+
+YOUNG_S = 0.5
+"""A world is taken for so old at least, in seconds: what its first packets do shall not count for all that follow."""
+
+
+class RunningPath(Path, Protocol):
+    """A path of which means are kept.
+
+    Attributes:
+        capacity_bps, share_bps: mean rate of its bottleneck, and the fair share of it, float32 `(rows,)`.
+        first_beside: the row of the first agent that shares the bottleneck, int64 `(rows,)`.
+        means: `netbuf_gym.tasks.tracking.RunningMeans`.
+    """
+
+    capacity_bps: np.ndarray
+    share_bps: np.ndarray
+    first_beside: np.ndarray
+    means: Any
+
+
+@dataclass(frozen=True)
+class RunningUtility:
+    """Log-utility of an episode's means, linearised at the means so far.
+
+    With x = throughput / fair share, y = RTT / base RTT, X and Y their means over the world's life so far, l = lost / sent, per
+    second: a x/X - b x/X (y/Y - 1) - c l - d y. What is delivered counts more in a world that gives little, and delay by how
+    much data waits; the last term is delay as such.
+
+    By this alone a slow start pays, since x/X is above 1 while the mean lags behind. What adds up to the utility of the whole
+    is its slope: d(t ln X)/dt = x/X - 1 + ln X. To a learner who discounts what is h seconds away by exp(-h/H) the level
+    ln X is worth as much as its changes times H, and these are x/X - 1 over the world's age t. So with a horizon H, a and b
+    are multiplied by 1 + H/t, and x/X is counted from 1 on.
+
+    Who shares a full queue lessens the share that it drops by nothing where it sends less; reckoned in fair shares, l
+    is what is lost over what the fair share carries, x l / (1 - l), and sending less lessens it. Where others cross the path,
+    what x exceeds 1 by can be made to count less, and agents that share a bottleneck can be rewarded together, each by the
+    mean of them: else whoever shares a queue with its like gains by pushing them.
+
+    Args:
+        loss_in_shares: whether l is reckoned in fair shares.
+        surplus_weight: what counts of x beyond 1 on a path that is shared, 0 to 1.
+        team_weight: how much of a reward is the mean of all agents that share the bottleneck, 0 to 1.
+        throughput_weight, delay_weight, loss_weight, standing_weight: weights a, b, c, d, 0 to 100.
+        horizon_s: H, 0 to 1000 seconds; of a discount of g an interval of T seconds it is T / (1 - g). 0: none.
+        floor: least X, 1e-3 to 1.
+        cap: largest x/X and y/Y that count, 1 to 100.
+    """
+
+    throughput_weight: float = 0.5
+    delay_weight: float = 0.5
+    loss_weight: float = 0.3
+    standing_weight: float = 0.0
+    horizon_s: float = 0.0
+    surplus_weight: float = 1.0
+    team_weight: float = 0.0
+    loss_in_shares: bool = False
+    floor: float = 0.05
+    cap: float = 4.0
+    name: ClassVar[str] = "running_utility"
+    terms: ClassVar[tuple[str, ...]] = ("throughput", "delay", "loss", "standing")
+    requires: ClassVar[tuple[str, ...]] = (
+        *("elapsed_s", "throughput_ratio", "rtt_ratio", "loss_ratio", "mean_throughput_ratio", "mean_rtt_ratio"),
+        *("capacity_bps", "share_bps", "first_beside"),
+    )
+
+    def __post_init__(self) -> None:
+        for name in ("throughput_weight", "delay_weight", "loss_weight", "standing_weight"):
+            real(name, getattr(self, name), 0, 100)
+        truth("loss_in_shares", self.loss_in_shares)
+        for name in ("surplus_weight", "team_weight"):
+            real(name, getattr(self, name), 0, 1)
+        real("horizon_s", self.horizon_s, 0, 1000)
+        real("floor", self.floor, 1e-3, 1)
+        real("cap", self.cap, 1, 100)
+
+    def __call__(self, tracker: RunningPath, out: np.ndarray) -> None:
+        """Writes the terms, `(4, rows)`."""
+        cap, rtt_ratio = np.float32(self.cap), tracker.rtt_ratio()
+        share = tracker.throughput_ratio()
+        if self.surplus_weight < 1:
+            shared = tracker.share_bps < tracker.capacity_bps * np.float32(0.999)
+            share -= np.float32(1 - self.surplus_weight) * np.maximum(share - 1, np.float32(0)) * shared
+        share /= np.maximum(tracker.means.share(), np.float32(self.floor))
+        share = np.minimum(share, cap)
+        inflation = np.minimum(rtt_ratio / tracker.means.rtt_ratio(), cap)
+        np.multiply(share, np.float32(self.throughput_weight), out=out[0])
+        np.multiply(share * (1 - inflation), np.float32(self.delay_weight), out=out[1])
+        if self.horizon_s:
+            age = tracker.means.age_s
+            out[0] -= np.float32(self.throughput_weight) * (age > 0)
+            out[:2] *= 1 + np.float32(self.horizon_s) / np.maximum(age, np.float32(YOUNG_S))
+        lost = tracker.loss_ratio()
+        if self.loss_in_shares:
+            lost = np.minimum(tracker.throughput_ratio() * lost / np.maximum(1 - lost, np.float32(1e-3)), cap)
+        np.multiply(lost, np.float32(-self.loss_weight), out=out[2])
+        np.multiply(rtt_ratio, np.float32(-self.standing_weight), out=out[3])
+        out *= tracker["elapsed_s"]
+        if self.team_weight:
+            self._share_out(tracker.first_beside, out)
+
+    def _share_out(self, first_beside: np.ndarray, out: np.ndarray) -> None:
+        """Puts part of the mean of all that share a bottleneck in place of as much of each one's own."""
+        beside = np.bincount(first_beside, minlength=len(first_beside))
+        for term in out:
+            mean = np.bincount(first_beside, term, len(first_beside))[first_beside] / beside[first_beside]
+            term += np.float32(self.team_weight) * (mean - term)

@@ -1,0 +1,314 @@
+"""What a simulation gives back: statistics of flows and links over the measured window, and time series."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from netbuf_gym.scenarios.traffic import FlowList
+from netbuf_gym.scenarios.types import Scenario
+from netbuf_gym.simulation.results import plots, tables
+from netbuf_gym.simulation.results.flows import FlowResult, Flows, LinkResult, Links
+from netbuf_gym.simulation.results.parts import NAN, Named, Series, names_of, some
+from netbuf_gym.simulation.results.tables import FLOW_SERIES, LINK_SERIES, SWITCH_SERIES, TRAFFIC_SERIES
+from netbuf_gym.simulation.results.traffic import COMPLETED, OPENED, ProbeResult, Switches, TrafficResult, mean, percentile
+from netbuf_gym.simulation.results.udp import UdpResults
+from netbuf_gym.simulation.results.video import Videos
+from netbuf_gym.utils.files import write_atomic, write_json
+from netbuf_gym.utils.sums import added
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "FLOW_SERIES",
+    "LINK_SERIES",
+    "SWITCH_SERIES",
+    "TRAFFIC_SERIES",
+    "FlowResult",
+    "Flows",
+    "LinkResult",
+    "Links",
+    "Named",
+    "Result",
+    "Switches",
+]
+
+SCHEMA = "netbuf-gym/result/1"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Result:
+    """A finished simulation.
+
+    Attributes:
+        scenario, seed: What was run.
+        window_s: The measured window (from, to), seconds.
+        flows: A `FlowResult` for each flow, by index or name; `flows[0].series` are its samples.
+        links: A `LinkResult` for each link, by index or name: `links["bottleneck"]`; `.series` are its samples.
+        bottleneck: Name of the bottleneck link.
+        series: Samples over the whole run by name, or empty. `time_s` has shape (samples,); a sample's counts and
+            means are of the interval that ends there. Of flows, shape (samples, flows): cwnd_packets,
+            ssthresh_packets, rtt_ms, srtt_ms, in_flight_packets, pacing_mbps, goodput_mbps (in order: what the receiving
+            application was handed, which is much at once when a hole is filled), arrival_mbps (what arrived at the
+            receiver in whatever order, duplicates included; never faster than the links). Of links, shape (samples,
+            links): queue_packets, queue_delay_ms, queue_drops, random_losses, throughput_mbps. Of switches,
+            shape (samples, switches, queues), over all ports: switch_packets, switch_bytes, switch_drops, and
+            switch_threshold, which is that of the first port (in the switch's unit). Of traffic, shape (samples,):
+            traffic_goodput_mbps (in order), traffic_arrival_mbps, flows_alive. NaN where nothing was measured, and for
+            queues that a switch lacks.
+        traffic: A `TrafficResult` of the finite flows; None without traffic.
+        completions: The finite flows that completed, in order of completion, over the whole run: a structured array
+            with the fields flow (counted from 0 in order of start), start_s, fct_s, size_bytes, sender, priority,
+            ideal_s (`Scenario.ideal_s`: propagation there and back, and the bytes at the slowest link),
+            slowdown (fct_s / ideal_s) and difference_s (fct_s - ideal_s). Shape (completed,).
+        opened: All finite flows that started, in order: flow, start_s, sender, size_bytes, priority, received_bytes
+            (in order, until the end). Shape (started,).
+        switches: A `SwitchResult` for each switch, by index or name.
+        probes: A `ProbeResult` for each probe.
+        udp: A `UdpResult` for each source of datagrams, by index or name.
+        videos: A `VideoResult` for each flow with a video client, by index or by the flow's name.
+    """
+
+    scenario: Scenario
+    seed: int
+    window_s: tuple[float, float]
+    flows: Flows
+    links: Links
+    bottleneck: str
+    series: dict[str, np.ndarray]
+    traffic: TrafficResult | None = None
+    completions: np.ndarray = field(default_factory=lambda: np.zeros(0, COMPLETED))
+    opened: np.ndarray = field(default_factory=lambda: np.zeros(0, OPENED))
+    switches: Switches = field(default_factory=Switches)
+    probes: tuple[ProbeResult, ...] = ()
+    udp: UdpResults = field(default_factory=UdpResults)
+    videos: Videos = field(default_factory=Videos)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "series", Series(self.series))
+        tables.share_out(self)
+
+    def __repr__(self) -> str:
+        """Scenario, seed, and what flows and bottleneck did, in a few lines."""
+        start_s, end_s = self.window_s
+        samples = f", {len(self.series['time_s'])} samples" if self.series else ""
+        lines = [f"<Result of {self.scenario.name or 'a scenario'}, seed {self.seed}, {start_s:g} to {end_s:g} s{samples}"]
+        if self.flows:
+            lines += some(self.flows)
+        if self.traffic is not None:
+            lines.append(f"  {self.traffic!r}")
+        lines += some(self.udp)
+        lines += some(self.videos)
+        lines.append(f"  {self.links[self.bottleneck]!r}")
+        return "\n".join(lines) + ">"
+
+    @property
+    def flow_series(self) -> dict[str, dict[str, np.ndarray]]:
+        """The series of each flow by its name (with `#index` where two have the same), `pandas.DataFrame` takes each."""
+        return {name: flow.series for name, flow in zip(names_of(self.flows), self.flows, strict=True)}
+
+    @property
+    def link_series(self) -> dict[str, dict[str, np.ndarray]]:
+        """The series of each link by its name."""
+        return {link.name: link.series for link in self.links}
+
+    @property
+    def goodput_mbps(self) -> float:
+        """The sum over the flows, those of the traffic included."""
+        return added(flow.goodput_mbps for flow in self.flows) + (self.traffic.goodput_mbps if self.traffic else 0.0)
+
+    @property
+    def loss_rate(self) -> float:
+        """Data packets lost, at queues and at random, over data packets sent, all flows together; NaN when none was sent."""
+        sent = sum(flow.packets_sent for flow in self.flows)
+        lost = sum(flow.queue_drops + flow.random_losses for flow in self.flows)
+        if self.traffic is not None:
+            sent += self.traffic.packets_sent
+            lost += self.traffic.queue_drops + self.traffic.random_losses
+        return lost / sent if sent else NAN
+
+    @property
+    def fairness(self) -> float:
+        """Jain's index over the flows' goodputs, 1/n to 1; NaN when nothing was delivered."""
+        goodput = np.array([flow.goodput_mbps for flow in self.flows])
+        squares = float(goodput @ goodput)
+        return float(goodput.sum()) ** 2 / (len(goodput) * squares) if squares else NAN
+
+    def completed(self, priority: int | None = None) -> np.ndarray:
+        """The `completions` of the flows that started in the measured window, of one priority or of all (None)."""
+        table = self.completions[self.completions["start_s"] >= self.window_s[0]]
+        return table if priority is None else table[table["priority"] == priority]
+
+    def flows_completed(self, priority: int | None = None) -> int:
+        """How many of the flows that started in the window completed."""
+        return len(self.completed(priority))
+
+    def fct_mean_s(self, priority: int | None = None) -> float:
+        """Their mean completion time; NaN without any."""
+        return mean(self.completed(priority)["fct_s"])
+
+    def fct_s(self, share: float, priority: int | None = None) -> float:
+        """The completion time that `share` per cent (0 to 100, nearest rank) of them do not exceed; NaN without any."""
+        return percentile(self.completed(priority)["fct_s"], share)
+
+    def slowdown_mean(self, priority: int | None = None) -> float:
+        """Their mean slowdown, the ratio; NaN without any."""
+        return mean(self.completed(priority)["slowdown"])
+
+    def slowdown(self, share: float = 99.0, priority: int | None = None) -> float:
+        """The slowdown (ratio) that `share` per cent (0 to 100, nearest rank; 100: the worst) of them do not exceed."""
+        return percentile(self.completed(priority)["slowdown"], share)
+
+    def difference_s(self, share: float = 99.0, priority: int | None = None) -> float:
+        """The slowdown as the thesis on learned thresholds defines it, the difference to the ideal; as `slowdown`."""
+        return percentile(self.completed(priority)["difference_s"], share)
+
+    def flow_list(self) -> FlowList:
+        """The finite flows that started, as a list that can be replayed here or elsewhere.
+
+        Raises:
+            ScenarioError: None did.
+        """
+        return FlowList(**{name: self.opened[name] for name in ("start_s", "sender", "size_bytes", "priority")})
+
+    def by_priority(self) -> list[dict[str, float]]:
+        """Counts, completion times and slowdowns of the finite flows, one row for each priority that occurs."""
+        started = self.opened[self.opened["start_s"] >= self.window_s[0]]
+        return [
+            {
+                "priority": p,
+                "started": int((started["priority"] == p).sum()),
+                "completed": self.flows_completed(p),
+                "fct_mean_s": self.fct_mean_s(p),
+                "fct_p99_s": self.fct_s(99, p),
+                "slowdown_mean": self.slowdown_mean(p),
+                "slowdown_p99": self.slowdown(99, p),
+                "slowdown_max": self.slowdown(100, p),
+                "difference_p99_s": self.difference_s(99, p),
+                "difference_max_s": self.difference_s(100, p),
+            }
+            for p in np.unique(started["priority"]).tolist()
+        ]
+
+    def to_dataframe(self, what: str = "flows") -> pandas.DataFrame:
+        """A table as a pandas data frame.
+
+        Args:
+            what: "flows", "links": statistics over the window, a row each. "flow_series", "link_series",
+                "switch_series": samples, a row each sample and flow, link, or queue of a switch; "traffic_series": a row
+                each sample; "series": what `write_csv` writes. "completions", "opened": finite flows; "priorities":
+                `by_priority`. "queues": of switches. "probes": a row each packet of a probe that arrived. "udp": sources of
+                datagrams. "videos", "chunks": of video clients.
+
+        Raises:
+            ConfigError: Another name, or a series of a simulation that took no samples.
+            MissingExtraError: pandas is not installed (`pip install netbuf-gym[analysis]`).
+        """
+        return tables.dataframe(self, what)
+
+    def plot(self, path: str | os.PathLike | None = None) -> Figure:
+        """Draws the series over time: of flows what arrives, window and RTT; of traffic what arrives, and the flows alive; the
+        queues and drops of the bottlenecks, of switches their queues and thresholds; and the links' capacity.
+
+        Args:
+            path: Where it is written to, whole or not at all (.png, .pdf, .svg); None: nowhere.
+
+        Returns:
+            the matplotlib figure.
+
+        Raises:
+            ConfigError: No series, or a file of another kind.
+            MissingExtraError: matplotlib is not installed (`pip install netbuf-gym[plots]`).
+            OSError: The file cannot be written.
+        """
+        return plots.plot(self, path)
+
+    def to_dict(self, series: bool = True) -> dict:
+        """A JSON-able form (but for NaN); without time series and single finite flows when `series` is False."""
+        data = {
+            "schema": SCHEMA,
+            "scenario": self.scenario.to_dict(),
+            "seed": self.seed,
+            "window_s": list(self.window_s),
+            "bottleneck": self.bottleneck,
+            "goodput_mbps": self.goodput_mbps,
+            "loss_rate": self.loss_rate,
+            "fairness": self.fairness,
+            "flows": [asdict(flow) for flow in self.flows],
+            "links": [asdict(link) for link in self.links],
+        }
+        if self.traffic is not None:
+            data["traffic"] = {**asdict(self.traffic), "by_priority": self.by_priority()}
+        if self.switches:
+            data["switches"] = [asdict(switch) for switch in self.switches]
+        if self.probes:
+            data["probes"] = [
+                {"sent": p.sent, "received": p.received, "mean_ms": p.mean_ms, "p99_ms": p.percentile_ms(99)}
+                for p in self.probes
+            ]
+        if self.udp:
+            data["udp"] = [asdict(source) for source in self.udp]
+        if self.videos:
+            data["videos"] = [one.summary() | ({"chunk_table": one.chunk_table()} if series else {}) for one in self.videos]
+        if series:
+            data["series"] = {name: values.tolist() for name, values in self.series.items()}
+            if self.traffic is not None:
+                for name in ("completions", "opened"):
+                    table = getattr(self, name)
+                    data[name] = {column: table[column].tolist() for column in table.dtype.names}
+        return data
+
+    def write_json(self, path: str | os.PathLike[str], series: bool = True) -> None:
+        """Writes `to_dict` as JSON, NaN as null; the whole file or none.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
+        write_json(path, self.to_dict(series))
+
+    def write_csv(self, path: str | os.PathLike[str]) -> None:
+        """Writes the time series, one row for each sample and flow; one for each sample when there are none but finite flows.
+
+        Columns: time_s; flow (its index), cc, and the flow's series; its name; bottleneck, the name of the tightest link on the
+        flow's own path, and that link's series as bottleneck_queue_packets and so on; repeated in each row the traffic's series
+        and those of switches, SWITCH_packets_QUEUE and so on. Empty where nothing was measured.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
+        table = tables.series(self)
+        text = io.StringIO()
+        rows = csv.writer(text, lineterminator="\n")
+        rows.writerow(table)
+        rows.writerows(zip(*(_cells(column) for column in table.values()), strict=True))
+        write_atomic(path, text.getvalue())
+
+    def write_flows_csv(self, path: str | os.PathLike[str]) -> None:
+        """Writes the finite flows, a row each: a flow list that `FlowList.read_csv` and ns-3 programs can replay, with the
+        columns received_bytes, fct_s, ideal_s and slowdown (empty when it did not complete) behind it.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
+        done = {int(row["flow"]): row for row in self.completions}
+        lines = ["flow_id,start_s,sender,size_bytes,priority,received_bytes,fct_s,ideal_s,slowdown"]
+        for row in self.opened:
+            end = done.get(int(row["flow"]))
+            times = ("", "", "") if end is None else (f"{end[name]:.9g}" for name in ("fct_s", "ideal_s", "slowdown"))
+            whole = (row["sender"], row["size_bytes"], row["priority"], row["received_bytes"])
+            lines.append(",".join([str(row["flow"]), f"{row['start_s']:.9f}", *map(str, whole), *times]))
+        write_atomic(path, "\n".join(lines) + "\n")
+
+
+def _cells(column: np.ndarray) -> Sequence[str]:
+    if column.dtype.kind != "f":
+        return column.tolist()
+    return [f"{value:.9g}" if finite else "" for value, finite in zip(column.tolist(), np.isfinite(column), strict=True)]

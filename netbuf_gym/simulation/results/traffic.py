@@ -1,0 +1,248 @@
+"""What a simulation gives back about traffic of finite flows, shared-buffer switches and probes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from netbuf_gym.scenarios.types import Scenario
+from netbuf_gym.simulation.results.parts import NAN, Named, said
+
+COMPLETED = np.dtype(
+    [
+        ("flow", np.int64),
+        ("start_s", np.float64),
+        ("fct_s", np.float64),
+        ("size_bytes", np.int64),
+        ("sender", np.int64),
+        ("priority", np.int64),
+        ("ideal_s", np.float64),
+        ("slowdown", np.float64),
+        ("difference_s", np.float64),
+    ]
+)
+"""A flow that completed: from its start (the SYN is sent) to the last byte in order at the receiver."""
+
+OPENED = np.dtype(
+    [
+        ("flow", np.int64),
+        ("start_s", np.float64),
+        ("sender", np.int64),
+        ("size_bytes", np.int64),
+        ("priority", np.int64),
+        ("received_bytes", np.int64),
+    ]
+)
+"""A flow that started."""
+
+PRIORITY = (
+    *("priority", "started", "completed", "fct_mean_s", "fct_p99_s", "slowdown_mean", "slowdown_p99", "slowdown_max"),
+    *("difference_p99_s", "difference_max_s"),
+)
+"""What is said of the finite flows of each priority."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class TrafficResult:
+    """All finite flows together over the measured window.
+
+    Attributes:
+        flows_started, flows_connected, flows_completed: Flows whose start, handshake, last byte fell into the window.
+        delivered_bytes, goodput_mbps: In order, to the receiving applications, flows that did not complete included.
+        packets_sent, packets_retransmitted: Data packets; the former counts the latter.
+        queue_drops, random_losses: Data packets lost at full queues and at random. timeouts: Of data.
+        marks, mark_responses: As in `FlowResult`.
+        syn_timeouts: SYNs (or their answers) whose time ran out, so that another was sent or the connection given up;
+            not among `timeouts`. On `plant="linux"` neither is known: NaN.
+    """
+
+    flows_started: int
+    flows_connected: int
+    flows_completed: int
+    delivered_bytes: int
+    goodput_mbps: float
+    packets_sent: int
+    packets_retransmitted: int
+    queue_drops: int
+    random_losses: int
+    timeouts: int
+    syn_timeouts: int
+    marks: int
+    mark_responses: int
+
+    def __repr__(self) -> str:
+        """How many flows, and how fast."""
+        flows = f"{self.flows_completed} of {self.flows_started} completed, {said(self.goodput_mbps, 'Mbit/s')}"
+        return f"<finite flows: {flows}, {self.queue_drops} drops, {self.timeouts} time-outs>"
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class QueueResult:
+    """One queue of a switch at one port, over the whole run.
+
+    Attributes:
+        port: The link's name. `queue`: its number, 0 first.
+        arrivals: Packets that came, dropped or not. `drops`: those that were not admitted. `marks`: those marked (ECN).
+        departures, bytes_out: Packets taken out to be sent, and their bytes on the wire.
+        packets: Stored at the end.
+        packets_mean, packets_p99, packets_max: Of the queue's length over time.
+        delay_mean_ms: Time in the queue without transmission, over the departures; NaN without any.
+    """
+
+    port: str
+    queue: int
+    arrivals: int
+    drops: int
+    marks: int
+    departures: int
+    bytes_out: int
+    packets: int
+    packets_mean: float
+    packets_p99: float
+    packets_max: float
+    delay_mean_ms: float
+
+    def __repr__(self) -> str:
+        """Port, number, length, delay and drops."""
+        length = f"{said(self.packets_mean, 'packets')}, delay {said(self.delay_mean_ms, 'ms')}"
+        return f"<queue {self.queue} of {self.port}: {length}, {self.drops} drops>"
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SwitchResult:
+    """One switch over the whole run, whatever the warm-up.
+
+    Attributes:
+        name, capacity, in_bytes: As in the scenario.
+        occupancy_mean, occupancy_p99, occupancy_max: Of the shared buffer over time, as shares of it, 0 to 1.
+        queues: A `QueueResult` for each queue of each port, port by port.
+    """
+
+    name: str
+    capacity: int
+    in_bytes: bool
+    occupancy_mean: float
+    occupancy_p99: float
+    occupancy_max: float
+    queues: tuple[QueueResult, ...]
+
+    def __repr__(self) -> str:
+        """Name, occupancy and drops."""
+        filled = f"filled {said(self.occupancy_mean, '%', 100)} (99 %: {said(self.occupancy_p99, '%', 100)})"
+        return f"<{self.name}: {len(self.queues)} queues, {filled}, {self.drops} drops>"
+
+    @property
+    def drops(self) -> int:
+        """Packets that were not admitted."""
+        return sum(queue.drops for queue in self.queues)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ProbeResult:
+    """One probe over the whole run.
+
+    Attributes:
+        sent: Packets sent.
+        delays_s: One-way delays of those that arrived, in order of arrival. Shape (arrived,).
+    """
+
+    sent: int
+    delays_s: np.ndarray
+
+    def __repr__(self) -> str:
+        """How many arrived, and how late."""
+        return f"<probe: {self.received} of {self.sent} arrived, {said(self.mean_ms, 'ms')}>"
+
+    @property
+    def received(self) -> int:
+        """Packets that arrived."""
+        return len(self.delays_s)
+
+    @property
+    def mean_ms(self) -> float:
+        """Mean one-way delay, NaN when none arrived."""
+        return float(self.delays_s.mean()) * 1e3 if len(self.delays_s) else NAN
+
+    def percentile_ms(self, share: float) -> float:
+        """The delay that `share` per cent (0 to 100) of the packets do not exceed, NaN when none arrived."""
+        return percentile(self.delays_s, share) * 1e3
+
+
+class Switches(Named[SwitchResult]):
+    """The switches' results, by index or by name."""
+
+    __slots__ = ()
+    what = "switch"
+
+
+def percentile(values: np.ndarray, share: float) -> float:
+    """The nearest-rank percentile: the least value that at least `share` per cent (0 to 100) do not exceed; NaN of none."""
+    if not len(values):
+        return NAN
+    rank = max(0, math.ceil(share / 100 * len(values)) - 1)
+    return float(np.partition(values, rank)[rank])
+
+
+def mean(values: np.ndarray) -> float:
+    """The mean; NaN of none."""
+    return float(values.mean()) if len(values) else NAN
+
+
+def completed(scenario: Scenario, rows: np.ndarray) -> np.ndarray:
+    """The core's completions, shape (flows, 7), with their ideals. Shape (flows,) of `COMPLETED`."""
+    table = np.zeros(len(rows), COMPLETED)
+    for i, name in enumerate(("flow", "start_s", "fct_s", "size_bytes", "sender", "priority")):
+        table[name] = rows[:, i]
+    senders = scenario.traffic.senders if scenario.traffic is not None else ()
+    ends = range(len(scenario.flows), len(scenario.flows) + len(senders))
+    ideals = [(scenario.ideal_s(i, 0), scenario.ideal_s(i, 1)) for i in range(len(senders))]
+    at_0, at_1 = np.array(ideals).T
+    table["ideal_s"] = at_0[table["sender"]] + (at_1 - at_0)[table["sender"]] * table["size_bytes"]
+    varying = np.array([any(link.trace is not None for link in scenario.links_of(end)) for end in ends])
+    table["ideal_s"] = np.where(varying[table["sender"]], rows[:, 6], table["ideal_s"])
+    table["slowdown"] = table["fct_s"] / table["ideal_s"]
+    table["difference_s"] = table["fct_s"] - table["ideal_s"]
+    return table
+
+
+def opened(rows: np.ndarray) -> np.ndarray:
+    """The core's flows, shape (flows, 5). Shape (flows,) of `OPENED`."""
+    table = np.zeros(len(rows), OPENED)
+    table["flow"] = np.arange(len(rows))
+    for i, name in enumerate(("start_s", "sender", "size_bytes", "priority", "received_bytes")):
+        table[name] = rows[:, i]
+    return table
+
+
+def switch_result(scenario: Scenario, index: int, stats: dict) -> SwitchResult:
+    """A switch from the core's counters."""
+    switch = scenario.switches[index]
+    queues = []
+    for q in stats["queues"]:
+        queues.append(
+            QueueResult(
+                port=scenario.links[switch.ports[q["port"]]].name,
+                queue=q["queue"],
+                arrivals=q["arrivals"],
+                drops=q["drops"],
+                marks=q["marks"],
+                departures=q["departures"],
+                bytes_out=q["bytes_out"],
+                packets=q["packets"],
+                packets_mean=q["packets_mean"],
+                packets_p99=q["packets_p99"],
+                packets_max=q["packets_max"],
+                delay_mean_ms=q["sojourn_sum_s"] * 1e3 / q["departures"] if q["departures"] else NAN,
+            )
+        )
+    return SwitchResult(
+        name=switch.name,
+        capacity=switch.capacity,
+        in_bytes=switch.in_bytes,
+        occupancy_mean=stats["occupancy_mean"],
+        occupancy_p99=stats["occupancy_p99"],
+        occupancy_max=stats["occupancy_max"],
+        queues=tuple(queues),
+    )

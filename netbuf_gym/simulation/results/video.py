@@ -1,0 +1,169 @@
+"""What a simulation gives back about video clients: what was played, and each chunk with what the client took the path for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym.scenarios.types import Scenario
+from netbuf_gym.scenarios.video import Video
+from netbuf_gym.simulation.results.parts import NAN, Named, said
+from netbuf_gym.utils.arguments import choice
+
+CHUNK = np.dtype(
+    [
+        ("begun_s", np.float64),
+        ("first_byte_s", np.float64),
+        ("ended_s", np.float64),
+        ("size_bytes", np.int64),
+        ("bitrate_mbps", np.float64),
+        ("buffered_s", np.float64),
+        ("estimate_mbps", np.float64),
+        ("window_mbps", np.float64),
+        ("capacity_mbps", np.float64),
+    ]
+)
+"""A chunk that arrived: when it was asked for, when its first and last byte came, its size and bitrate, and what was buffered
+as it was asked for. As it ended, all in Mbit/s of payload: the client's estimate (size / download time), the receiver's (the
+window that it steers / its last round trip; NaN where no receiver control steers) and the truth, the mean of what the
+bottleneck could carry during the download, less headers (NaN without a rate)."""
+
+ESTIMATES = ("estimate_mbps", "window_mbps")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class VideoResult:
+    """A flow's video client over the whole run, or up to the flow's `stop_s`.
+
+    What was played and what is buffered make up the chunks that arrived.
+
+    Attributes:
+        name, abr: The flow's name, and the rule by which bitrates were chosen.
+        startup_s: From the flow's start to the first frame; NaN: there was none.
+        played_s, buffered_s: Seconds of video that were shown, and that are left.
+        stalled_s, stalls: Rebuffering after the first frame: time and count; the last may last on.
+        asked_bytes: Of all chunks, one that is on its way included.
+        chunks: Those that arrived, a structured array (`CHUNK`), shape (chunks,).
+    """
+
+    name: str
+    abr: str
+    startup_s: float
+    played_s: float
+    buffered_s: float
+    stalled_s: float
+    stalls: int
+    asked_bytes: int
+    chunks: np.ndarray = field(default_factory=lambda: np.zeros(0, CHUNK))
+
+    def chunk_table(self) -> dict[str, list[Any]]:
+        """The chunks by columns, JSON-able."""
+        return {name: self.chunks[name].tolist() for name in CHUNK.names or ()}
+
+    def __repr__(self) -> str:
+        """Name, rule, bitrate, stalls."""
+        stalled = f"stalled {said(self.stalled_s, 's')} in {self.stalls}"
+        return f"<{self.name} (video, {self.abr}): {said(self.bitrate_mean_mbps, 'Mbit/s')}, {stalled}>"
+
+    @property
+    def bitrate_mean_mbps(self) -> float:
+        """Over the chunks that arrived; NaN without any."""
+        return float(self.chunks["bitrate_mbps"].mean()) if len(self.chunks) else NAN
+
+    @property
+    def switches(self) -> int:
+        """How often the bitrate changed from a chunk to the next."""
+        return int(np.count_nonzero(np.diff(self.chunks["bitrate_mbps"])))
+
+    @property
+    def stalled_share(self) -> float:
+        """Share of the time since the first frame that it stalled; NaN before there was one."""
+        watched_s = self.played_s + self.stalled_s
+        return self.stalled_s / watched_s if watched_s > 0 else NAN
+
+    def error(self, estimate: str = "estimate_mbps") -> np.ndarray:
+        """Relative error of an estimate at each chunk's end, (estimate - capacity) / capacity; NaN where either is unknown.
+
+        Args:
+            estimate: "estimate_mbps" or "window_mbps".
+
+        Returns:
+            shape (chunks,).
+
+        Raises:
+            ConfigError: Another name.
+        """
+        choice("estimate", estimate, ESTIMATES)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.chunks[estimate] / self.chunks["capacity_mbps"] - 1
+
+    def error_median(self, estimate: str = "estimate_mbps", absolute: bool = True) -> float:
+        """The median over the chunks of the relative error, or of its size; NaN where it is unknown for all.
+
+        Args:
+            estimate: As for `error`.
+            absolute: The error's size.
+
+        Raises:
+            ConfigError: Another name.
+        """
+        errors = self.error(estimate)
+        known = errors[np.isfinite(errors)]
+        return float(np.median(np.abs(known) if absolute else known)) if len(known) else NAN
+
+    def summary(self) -> dict[str, Any]:
+        """Everything but the chunks, as numbers by name."""
+        return {
+            "name": self.name,
+            "abr": self.abr,
+            "chunks": len(self.chunks),
+            "bitrate_mean_mbps": self.bitrate_mean_mbps,
+            "switches": self.switches,
+            "startup_s": self.startup_s,
+            "played_s": self.played_s,
+            "buffered_s": self.buffered_s,
+            "stalled_s": self.stalled_s,
+            "stalls": self.stalls,
+            "stalled_share": self.stalled_share,
+            **{f"{name.removesuffix('_mbps')}_error_median": self.error_median(name) for name in ESTIMATES},
+        }
+
+
+class Videos(Named[VideoResult]):
+    """The video clients' results, by index or by their flow's name."""
+
+    __slots__ = ()
+    what = "video client"
+
+
+def video_results(scenario: Scenario, stats: list[dict[str, Any] | None]) -> Videos:
+    """The results of those flows that have a client, from what the core says of each flow."""
+    found = []
+    payload = scenario.mss / scenario.data_bytes
+    for i, (flow, one) in enumerate(zip(scenario.flows, stats, strict=True)):
+        if one is None or not isinstance(flow.app, Video):
+            continue
+        rows = np.array(one["chunks"])
+        chunks = np.zeros(len(rows), CHUNK)
+        for k, (name, scale) in enumerate(_COLUMNS):
+            chunks[name] = rows[:, k] * scale
+        with np.errstate(divide="ignore", invalid="ignore"):
+            chunks["estimate_mbps"] = rows[:, 3] * 8e-6 / (rows[:, 2] - rows[:, 0])
+            chunks["window_mbps"] = rows[:, 6] * 8e-6 / rows[:, 7]
+        chunks["capacity_mbps"] = rows[:, 8] * 1e-6 * payload
+        rest = {name: one[name] for name in ("startup_s", "played_s", "buffered_s", "stalled_s", "stalls", "asked_bytes")}
+        found.append(VideoResult(name=flow.name or f"flow-{i}", abr=flow.app.abr, chunks=chunks, **rest))
+    return Videos(found)
+
+
+_COLUMNS = (
+    ("begun_s", 1.0),
+    ("first_byte_s", 1.0),
+    ("ended_s", 1.0),
+    ("size_bytes", 1.0),
+    ("bitrate_mbps", 1e-6),
+    ("buffered_s", 1.0),
+)
+"""What the core's columns are called here, and what they are multiplied by."""

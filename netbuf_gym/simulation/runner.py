@@ -1,0 +1,279 @@
+"""The simulator without an agent: a scenario and a seed in, statistics and time series out."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from netbuf_gym import plants
+from netbuf_gym.errors import ScenarioError
+from netbuf_gym.plants.simulator import FLOW_SAMPLE, LINK_SAMPLE, Simulator
+from netbuf_gym.scenarios.catalogue import sender_controls
+from netbuf_gym.scenarios.sources import ScenarioLike, world_of
+from netbuf_gym.scenarios.types import AGENT, Link, Scenario
+from netbuf_gym.scenarios.udp import udp_names
+from netbuf_gym.scenarios.video import Video
+from netbuf_gym.simulation.monitor import Progress, Watch
+from netbuf_gym.simulation.results.flows import NAN, FlowResult, Flows, LinkResult, Links
+from netbuf_gym.simulation.results.result import Result
+from netbuf_gym.simulation.results.tables import FLOW_SERIES, SWITCH_SERIES
+from netbuf_gym.simulation.results.traffic import ProbeResult, Switches, TrafficResult, completed, opened, switch_result
+from netbuf_gym.simulation.results.udp import UdpResults, udp_result
+from netbuf_gym.simulation.results.video import video_results
+from netbuf_gym.utils import checks
+
+MAX_SAMPLES = 5_000_000
+SAMPLE_INTERVALS_S = (1e-6, 1e6)
+"""The least and the longest time between samples."""
+
+
+def simulate(
+    scenario: ScenarioLike,
+    seed: int = 1,
+    *,
+    sample_interval_s: float | None = 0.1,
+    warmup_s: float = 0.0,
+    progress: bool | Progress = False,
+    plant: str | dict[str, Any] = "sim",
+) -> Result:
+    """Runs a scenario from start to end.
+
+    Args:
+        scenario: The world: a `Scenario`, or what stands for one as in environments (`netbuf_gym.scenarios.sources.resolve`): a
+            name, a dict of name and arguments or from `Scenario.to_dict`, a distribution or a function `(rng) -> Scenario`,
+            which are drawn from with `numpy.random.default_rng(seed)`. None of its flows may be an agent's: nothing would set
+            its window. A switch whose thresholds are an agent's keeps its first ones.
+        seed: 0 to 2**63 - 1; decides random losses, random application periods and the traffic. The same scenario and
+            seed give the same result to the last bit; the same traffic and seed the same flows in every scenario.
+        sample_interval_s: Time between samples of the series, at least 1e-6 s and at most 5 million samples (counted
+            over all flows, links and queues of switches); None: no series.
+        warmup_s: The statistics cover the time from here to the end, 0 to below the duration.
+        progress: Whether to draw a bar on standard error; or a function that is called with the share of the virtual
+            time that is over, 0 to 1. What it raises ends the run.
+        plant: Where it runs: `"sim"`; or `"linux"`, on the kernel of this machine, in real time. There times and rates are as
+            measured, and what the kernel does not tell is NaN.
+
+    Warns:
+        SlowWorldWarning: A world that takes long for a reason that does not show, as flows that no link holds back.
+
+    Returns:
+        A `Result`.
+
+    Raises:
+        ScenarioError: An argument out of range, or an agent among the flows.
+        ControlError: A congestion control in Python gave what is no window; what such code raises comes out as it is.
+        SimulatorFault: The simulator found its own state inconsistent.
+        ConfigError, PlantFault: The plant has no such worlds, or the world has failed.
+    """
+    seed = checks.integer("seed", seed, 0, 2**63 - 1)
+    scenario = world_of(scenario, seed)
+    for i, flow in enumerate(scenario.flows):
+        if flow.cc == AGENT:
+            valid = ", ".join(sender_controls(scenario.stack))
+            raise ScenarioError(f"flows[{i}].cc = 'agent' has no agent here; valid: {valid}")
+    warmup_s = checks.number("warmup_s", warmup_s, 0, scenario.duration_s)
+    end_ns, warm_ns = round(scenario.duration_s * 1e9), round(warmup_s * 1e9)
+    if warm_ns >= end_ns:
+        raise ScenarioError(f"warmup_s = {warmup_s:g} leaves nothing of duration_s = {scenario.duration_s:g} to measure")
+    stops = _sample_times(scenario, sample_interval_s, end_ns)
+
+    with closing(plants.lone(plant, scenario, seed)) as world:
+        return _run(scenario, seed, world, stops, warmup_s, progress)
+
+
+def _run(
+    scenario: Scenario, seed: int, world: Any, stops: list[int], warmup_s: float, progress: bool | Progress
+) -> Result:
+    end_ns, warm_ns = round(scenario.duration_s * 1e9), round(warmup_s * 1e9)
+    samples: list[_Sample] = []
+    before = None if warm_ns else _snapshot(scenario, world)
+    with Watch(world, end_ns, progress) as watch:
+        world.between = watch if isinstance(world, Simulator) else watch.report
+        for stop in stops:
+            if before is None and stop >= warm_ns:
+                world.run(warm_ns)
+                before = _snapshot(scenario, world)
+            world.run(stop)
+            samples.append(_sample(scenario, world))
+            watch.report()
+        if before is None:
+            world.run(warm_ns)
+            before = _snapshot(scenario, world)
+        world.run(end_ns)
+    after = _snapshot(scenario, world)
+    span_s = (after[4] - before[4]) * 1e-9
+    series = {}
+    if stops:
+        series = _series(np.array(stops) * 1e-9, samples)
+    finite: dict[str, Any] = {}
+    if scenario.traffic is not None:
+        finite["traffic"] = _traffic_result(before[2], after[2], span_s)
+        finite["completions"] = completed(scenario, np.array(world.completions()))
+        finite["opened"] = opened(np.array(world.flows_opened()))
+    if scenario.switches:
+        finite["switches"] = Switches(switch_result(scenario, i, stats) for i, stats in enumerate(world.switch_stats()))
+    if scenario.probes:
+        delays = [np.array(d) for d in world.probe_delays()]
+        finite["probes"] = tuple(ProbeResult(sent=n, delays_s=d) for n, d in zip(world.probe_sent(), delays, strict=True))
+    if scenario.udp:
+        finite["udp"] = UdpResults(
+            udp_result(name, source.packet_bytes, a, b, span_s)
+            for name, source, a, b in zip(udp_names(scenario.udp), scenario.udp, before[3], after[3], strict=True)
+        )
+    if any(isinstance(flow.app, Video) for flow in scenario.flows):
+        finite["videos"] = video_results(scenario, world.video_stats())
+    return Result(
+        scenario=scenario,
+        seed=seed,
+        window_s=(warmup_s, scenario.duration_s),
+        flows=Flows(
+            _flow_result(f.name or f"flow-{i}", str(f.cc), a, b, span_s, scenario.mss)
+            for i, (f, a, b) in enumerate(zip(scenario.flows, before[0], after[0], strict=True))
+        ),
+        links=Links(
+            _link_result(link, a, b, span_s)
+            for link, a, b in zip(scenario.links, before[1], after[1], strict=True)
+        ),
+        bottleneck=scenario.links[scenario.bottleneck].name,
+        series=series,
+        **finite,
+    )
+
+
+def _sample_times(scenario: Scenario, interval_s: float | None, end_ns: int) -> list[int]:
+    """When to sample, nanoseconds: every interval, and at the end."""
+    if interval_s is None:
+        return []
+    interval_ns = round(checks.number("sample_interval_s", interval_s, *SAMPLE_INTERVALS_S) * 1e9)
+    count = -(-end_ns // interval_ns)
+    columns = len(scenario.flows) + len(scenario.links) + sum(switch.queues for switch in scenario.switches)
+    if count * columns > MAX_SAMPLES:
+        raise ScenarioError(
+            f"sample_interval_s = {interval_s:g} makes {count} samples of {columns} flows and links;"
+            f" valid: {scenario.duration_s * columns / MAX_SAMPLES:g} or more"
+        )
+    return [min((i + 1) * interval_ns, end_ns) for i in range(count)]
+
+
+def _snapshot(scenario: Scenario, world: Simulator) -> tuple[list[dict], list[dict], dict, list[dict], int]:
+    """Counters, and the time of the world at which they were so."""
+    traffic = world.traffic_stats() if scenario.traffic is not None else {}
+    return world.flow_stats(), world.link_stats(), traffic, world.udp_stats() if scenario.udp else [], world.now_ns
+
+
+class _Sample(NamedTuple):
+    """Current values and cumulative counters at one moment; the arrays are the core's."""
+
+    flows: np.ndarray
+    arrived: list[int]  # bytes, at each flow's receiver
+    links: np.ndarray
+    switches: np.ndarray | None
+    traffic: tuple[float, float, float] | None  # bytes arrived, and delivered in order; flows alive
+
+
+def _sample(scenario: Scenario, world: Simulator) -> _Sample:
+    traffic = None
+    if scenario.traffic is not None:
+        t = world.traffic_stats()
+        traffic = (t["received_bytes"], t["delivered_bytes"], t["flows_started"] - t["flows_completed"])
+    switches = np.array(world.switch_sample()) if scenario.switches else None
+    return _Sample(np.array(world.flow_sample()), world.flow_arrivals(), np.array(world.link_sample()), switches, traffic)
+
+
+def _flow_result(name: str, cc: str, a: dict, b: dict, span_s: float, mss: int) -> FlowResult:
+    d = {key: b[key] - a[key] for key in b if key not in ("start_s", "completion_s", "rtt_min_s")}
+    lost = d["queue_drops"] + d["random_losses"]
+    return FlowResult(
+        name=name,
+        cc=cc,
+        start_s=b["start_s"],
+        completion_s=b["completion_s"],
+        delivered_bytes=d["delivered_bytes"],
+        goodput_mbps=d["delivered_bytes"] * 8e-6 / span_s,
+        packets_sent=d["packets_sent"],
+        packets_retransmitted=d["packets_retransmitted"],
+        queue_drops=d["queue_drops"],
+        random_losses=d["random_losses"],
+        loss_rate=_ratio(lost, d["packets_sent"]),
+        rtt_mean_ms=_ratio(d["rtt_sum_s"] * 1e3, d["rtt_count"]),
+        rtt_min_ms=b["rtt_min_s"] * 1e3 if b["rtt_count"] else NAN,
+        cwnd_mean_packets=d["cwnd_integral_byte_s"] / (mss * span_s),
+        acks_received=d["acks_received"],
+        timeouts=d["timeouts"],
+        fast_recoveries=d["fast_recoveries"],
+        marks=d["marks"],
+        mark_responses=d["mark_responses"],
+        packets_sent_total=b["packets_sent"],
+        queue_drops_total=b["queue_drops"],
+    )
+
+
+def _link_result(link: Link, a: dict, b: dict, span_s: float) -> LinkResult:
+    d = {key: b[key] - a[key] for key in b if key not in ("name", "queue_max_packets")}
+    mean_s = _ratio(d["sojourn_sum_s"], d["sojourn_count"])
+    variance = max(_ratio(d["sojourn_sum2"], d["sojourn_count"]) - mean_s**2, 0.0) if d["sojourn_count"] else NAN
+    return LinkResult(
+        name=b["name"],
+        packets_in=d["packets_in"],
+        packets_out=d["packets_out"],
+        throughput_mbps=d["bytes_sent"] * 8e-6 / span_s,
+        utilisation=_share(d["used_bits"], d["offered_bits"]) if link.finite else NAN,
+        queue_delay_mean_ms=mean_s * 1e3,
+        queue_delay_std_ms=variance**0.5 * 1e3,
+        queue_mean_packets=d["queue_integral_packet_s"] / span_s,
+        queue_drops=d["queue_drops"],
+        random_losses=d["random_losses"],
+        marks=d["marks"],
+        queue_drops_total=b["queue_drops"],
+        queue_max_packets_total=b["queue_max_packets"],
+    )
+
+
+def _traffic_result(a: dict, b: dict, span_s: float) -> TrafficResult:
+    names = [name for name in TrafficResult.__dataclass_fields__ if name != "goodput_mbps"]
+    d = {name: b[name] - a[name] for name in names}
+    return TrafficResult(**d, goodput_mbps=d["delivered_bytes"] * 8e-6 / span_s)
+
+
+def _series(time_s: np.ndarray, samples: list[_Sample]) -> dict[str, np.ndarray]:
+    """Columns by name; cumulative counters become what happened in each interval."""
+    flows, links = np.stack([s.flows for s in samples]), np.stack([s.links for s in samples])
+    flow = {name: flows[:, :, i] for i, name in enumerate(FLOW_SAMPLE)}
+    link = {name: links[:, :, i] for i, name in enumerate(LINK_SAMPLE)}
+    span_s = np.diff(time_s, prepend=0.0)[:, None]
+    series = {"time_s": time_s, **{name: flow[name] for name in FLOW_SERIES if name in flow}}
+    series["goodput_mbps"] = _gain(flow["delivered_bytes"]) * 8e-6 / span_s
+    arrived = np.array([s.arrived for s in samples], np.float64).reshape(len(samples), -1)
+    series["arrival_mbps"] = _gain(arrived) * 8e-6 / span_s
+    series["queue_packets"] = link["queue_packets"]
+    count = _gain(link["sojourn_count"])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        series["queue_delay_ms"] = np.where(count > 0, _gain(link["sojourn_sum_s"]) * 1e3 / count, np.nan)
+    series["queue_drops"] = _gain(link["queue_drops"])
+    series["random_losses"] = _gain(link["random_losses"])
+    series["throughput_mbps"] = _gain(link["bytes_sent"]) * 8e-6 / span_s
+    if samples[0].switches is not None:
+        switches = np.stack([s.switches for s in samples if s.switches is not None])
+        series |= {name: switches[..., i] for i, name in enumerate(SWITCH_SERIES)}
+        series["switch_drops"] = _gain(series["switch_drops"])
+    if samples[0].traffic is not None:
+        arrived, delivered, alive = np.array([s.traffic for s in samples]).T
+        series["traffic_arrival_mbps"] = _gain(arrived) * 8e-6 / span_s[:, 0]
+        series["traffic_goodput_mbps"] = _gain(delivered) * 8e-6 / span_s[:, 0]
+        series["flows_alive"] = alive
+    return series
+
+
+def _gain(cumulative: np.ndarray) -> np.ndarray:
+    return np.diff(cumulative, axis=0, prepend=0.0)
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole else NAN
+
+
+def _share(part: float, whole: float) -> float:
+    """Differences of large sums may exceed each other by a rounding error; a share is never above 1."""
+    return min(max(part / whole, 0.0), 1.0) if whole else NAN

@@ -1,0 +1,339 @@
+"""A proxy on a long-distance path, one world or many: what agents of the host-buffers task are trained and compared on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym.errors import ScenarioError
+from netbuf_gym.scenarios.distributions import Distribution, interval, log_uniform
+from netbuf_gym.scenarios.flows import Flow
+from netbuf_gym.scenarios.hosts import Host
+from netbuf_gym.scenarios.impairments import DelaySchedule, Jitter, LossSchedule
+from netbuf_gym.scenarios.limits import MAX_DELAY_MS, MAX_DURATION_S, bdp_packets
+from netbuf_gym.scenarios.links import Link
+from netbuf_gym.scenarios.senders import Relay, Sender
+from netbuf_gym.scenarios.sizes import SizeDistribution, sizes_of
+from netbuf_gym.scenarios.traffic import Arrivals, FlowList, PoissonArrivals, Traffic
+from netbuf_gym.scenarios.types import Scenario
+from netbuf_gym.tasks.host_buffers.hosts import ENDLESS_BYTES, set_to
+from netbuf_gym.tasks.host_buffers.settings import NAMED, Settings, constant
+from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS, RateTrace
+from netbuf_gym.utils import checks
+
+PROXY = "proxy"
+"""What the host is called."""
+
+KINDS = ("long", "short", "mixed")
+LASTING, PAGES = ("long", "mixed"), ("short", "mixed")
+"""Of traffic: connections that send as long as the world lasts, pages of the web, or both."""
+
+MAX_CONNECTIONS = 10_000
+NIC_MBPS, LEAST_NIC_MBPS = 1000.0, 10.0
+RING_PACKETS = 256
+LEAST_QUEUE = 20
+RELAY_BYTES = 65_536
+"""What a relay of shadowsocks' kind holds of a connection beside its sockets: a few reads."""
+
+ACCESS_PACKETS = 1000
+
+WEB_OBJECTS = SizeDistribution(
+    name="web_objects",
+    size_bytes=(500, 2e3, 6e3, 15e3, 40e3, 100e3, 300e3, 1e6, 4e6),
+    cumulative=(0.0, 0.15, 0.35, 0.55, 0.75, 0.88, 0.96, 0.992, 1.0),
+)
+"""What visits to web pages fetch, one connection each: ours, with the median near 13 kB and the mean near 74 kB."""
+
+
+def one_size(size_bytes: int) -> SizeDistribution:
+    """Files that are all as large."""
+    return SizeDistribution(name=f"{size_bytes} B", size_bytes=(size_bytes,), cumulative=(1.0,))
+
+
+def host_world(
+    *,
+    rate_mbps: float | None = 100.0,
+    trace: Any = None,
+    rtt_ms: float = 40.0,
+    buffer_bdp: float = 1.0,
+    buffer_packets: int | None = None,
+    loss: Any = 0.0,
+    jitter_ms: float = 0.0,
+    nic_mbps: float | None = NIC_MBPS,
+    traffic: str = "long",
+    connections: int = 1,
+    sizes: Any = None,
+    load: float = 0.5,
+    stagger_s: float = 0.1,
+    cc: Any = "cubic",
+    explicit_bytes: int | None = None,
+    relay_bytes: int | None = None,
+    access_mbps: float = NIC_MBPS,
+    access_ms: float = 2.0,
+    client_rmem: Sequence[int] = (4096, 131_072, 67_108_864),
+    delay: Any = None,
+    duration_s: float = 300.0,
+    settings: Settings = NAMED["autotuning"],
+    memory_bytes: int | None = None,
+    polls: bool = True,
+    agent: bool = False,
+    name: str = "",
+) -> Scenario:
+    """A host, "proxy", that sends over its device, "nic", and a long path, "bottleneck", to its clients; back over "return".
+
+    With `relay_bytes` it sends what it gets from a target over the links "access" and "access back" near by, two connections
+    each.
+
+    Args:
+        rate_mbps, trace: Of the bottleneck, one of the two.
+        rtt_ms: Propagation there and back, 0 to 1e5 ms.
+        buffer_bdp: The bottleneck's queue in products of mean rate and rtt_ms, above 0 to 1e4, at least 20 packets.
+        buffer_packets: The same in packets; None: by that.
+        loss: Random loss of data packets after the bottleneck, 0 to below 1, or a `LossSchedule`.
+        jitter_ms: Mean of an exponential delay of each packet on the bottleneck, in order, 0 to 1e5 ms.
+        nic_mbps: Rate of the device, whose queue is the ring.
+        traffic: One of `KINDS`.
+        connections: That last as long as the world, each with data to send always, 1 to 10000; of kind "short" none do.
+        sizes: Of the files or pages that arrive, a distribution, a name or a CSV file; None: `WEB_OBJECTS`.
+        load: Share of the bottleneck's mean rate that they make up in the mean, above 0 to 1000.
+        stagger_s: Connection i starts at i * stagger_s.
+        cc: Congestion control of what the host sends.
+        explicit_bytes: Send buffers that the host's programs ask for, which its cap bounds; None: TCP's autotuning.
+        relay_bytes: What the proxy holds of a relayed flow between its two sockets, 1 to 2**40; None: it sends what it has.
+        access_mbps, access_ms: Rate of the way from the target, and its propagation there and back.
+        client_rmem: The clients' receive buffers, (least, default, maximum): theirs are not the host's to set.
+        delay: Of the bottleneck in place of half of `rtt_ms`: whatever `Link.delay_ms` takes.
+        settings: That the host starts with.
+        memory_bytes: What its TCP connections may hold together; None: no limit.
+        polls: Whether the host's programs ask for room between writes, as `Host.polls`.
+        agent: Whether an agent sets the host.
+        name: The scenario's name.
+
+    Raises:
+        ScenarioError: A value out of range.
+    """
+    one_way_ms = checks.number("rtt_ms", rtt_ms, 0, MAX_DELAY_MS) / 2
+    duration_s = checks.number("duration_s", duration_s, 0.001, MAX_DURATION_S)
+    kind = checks.choice("traffic", traffic, KINDS)
+    load = checks.number("load", load, 0, 1e3, low_open=True)
+    count = checks.integer("connections", connections, 1, MAX_CONNECTIONS)
+    if trace is not None:
+        mean_mbps = trace.mean_mbps(duration_s)
+    else:
+        mean_mbps = checks.number("rate_mbps", rate_mbps, MIN_RATE_MBPS, MAX_RATE_MBPS)
+    if buffer_packets is None:
+        buffer_packets = _queue(checks.number("buffer_bdp", buffer_bdp, 0, 1e4, low_open=True), mean_mbps, rtt_ms)
+    jitter_ms = checks.number("jitter_ms", jitter_ms, 0, MAX_DELAY_MS)
+    links = [
+        Link(name="nic", rate_mbps=nic_mbps, queue_packets=settings.ring_packets),
+        Link(
+            name="bottleneck",
+            rate_mbps=None if trace is not None else rate_mbps,
+            trace=trace,
+            delay_ms=one_way_ms if delay is None else delay,
+            queue_packets=buffer_packets,
+            loss=loss,
+            jitter=Jitter(distribution="exponential", scale_ms=jitter_ms) if jitter_ms else None,
+        ),
+        Link(name="return", delay_ms=one_way_ms),
+    ]
+    hosts = [
+        set_to(_proxy(memory_bytes, polls, agent), settings),
+        Host(name="client", tcp_rmem=tuple(client_rmem), socket_bytes=67_108_864),
+    ]
+    way: dict[str, Any] = {
+        "cc": cc,
+        "path": ("nic", "bottleneck"),
+        "return_path": ("return",),
+        "sender_host": PROXY,
+        "receiver_host": "client",
+        "sndbuf_bytes": explicit_bytes,
+    }
+    stagger_s = checks.number("stagger_s", stagger_s, 0, MAX_DURATION_S)
+    starts = [i * stagger_s for i in range(count if kind in LASTING else 0)]
+    arrivals: list[Arrivals] = []
+    if kind in PAGES:
+        chosen = WEB_OBJECTS if sizes is None else sizes_of(sizes)
+        arrivals.append(PoissonArrivals.for_load(load, mean_mbps, chosen))
+    if relay_bytes is None:
+        flows, sender = [Flow(start_s=start_s, **way) for start_s in starts], Sender(**way)
+    else:
+        near_ms = checks.number("access_ms", access_ms, 0, MAX_DELAY_MS) / 2
+        links.append(Link(name="access", rate_mbps=access_mbps, delay_ms=near_ms, queue_packets=ACCESS_PACKETS))
+        links.append(Link(name="access back", delay_ms=near_ms))
+        flows, sender = [], Sender(
+            path=("access",),
+            return_path=("access back",),
+            relay=Relay(host=PROXY, buffer_bytes=relay_bytes, **{key: way[key] for key in _OF_RELAYS}),
+        )
+        if starts:
+            size = [ENDLESS_BYTES] * len(starts)
+            arrivals.append(FlowList(start_s=starts, sender=[0] * len(starts), size_bytes=size, priority=[0] * len(starts)))
+    traffic_of = Traffic(senders=[sender], arrivals=arrivals) if arrivals else None
+    return Scenario(links=links, flows=flows, traffic=traffic_of, hosts=hosts, duration_s=duration_s, name=name)
+
+
+_OF_RELAYS = ("cc", "path", "return_path", "receiver_host", "sndbuf_bytes")
+
+
+def _queue(bdp: float, rate_mbps: float, rtt_ms: float) -> int:
+    """Packets in so many products."""
+    return max(LEAST_QUEUE, round(bdp * bdp_packets(rate_mbps, rtt_ms)))
+
+
+def _proxy(memory_bytes: int | None, polls: bool, agent: bool) -> Host:
+    limit = None if memory_bytes is None else (memory_bytes // 2, memory_bytes * 3 // 4, memory_bytes)
+    return Host(name=PROXY, device="nic", ring_packets=RING_PACKETS, tcp_mem=limit, polls=polls, agent=agent)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostPaths(Distribution):
+    """Proxies on paths of random rate, round trip, buffer, loss, jitter and traffic.
+
+    Args:
+        rate_mbps: Range of the bottleneck's rate, log-uniform, within [1e-6, 1e6].
+        rtt_ms: Range of the propagation RTT, log-uniform, within (0, 1e5].
+        buffer_bdp: Range of the bottleneck's queue in bandwidth-delay products, log-uniform, within (0, 1e4].
+        loss_probability, loss: Share of the worlds that lose packets at random, and range of their loss rate, log-uniform.
+        jitter_probability, jitter: Share of the worlds with jitter, and range of its mean in shares of the RTT, log-uniform.
+        traffic: Kinds of traffic, each as likely: "long", "short", "mixed".
+        connections: Range of the number of lasting connections, log-uniform, 1 to 10000.
+        load: Range of the load that pages make, uniform, within (0, 1000].
+        ccs: Congestion controls, each as likely.
+        change_probability, change_factor: Share of the worlds whose rate changes once, and the most that it is multiplied or
+            divided by, log-uniform, 1 to 1000; a round trip that changes once likewise, in as many worlds.
+        start_probability, start_bytes: Share of the worlds whose TCP maxima start at random, and their range, log-uniform;
+            the others start as Linux has them.
+        explicit_probability: Share of the worlds whose programs ask for send buffers, of 64 KiB to 16 MiB.
+        relay_probability: Share of the worlds in which the host relays what it gets from near by.
+        polls_probability: Share of the worlds whose programs ask for room between writes, as `Host.polls`.
+        nic_mbps: Rate of the host's device.
+        slow_nic_probability: Share of the worlds whose device is no faster than the bottleneck, 10 Mbit/s at least, so that the
+            ring is where packets wait.
+        duration_s: 0.001 to 1e6 seconds.
+        name: For people.
+    """
+
+    rate_mbps: Any = (1.0, 50.0)
+    rtt_ms: Any = (5.0, 300.0)
+    buffer_bdp: Any = (0.5, 8.0)
+    loss_probability: float = 0.3
+    loss: Any = (1e-5, 2e-2)
+    jitter_probability: float = 0.3
+    jitter: Any = (0.005, 0.05)
+    traffic: Sequence[str] = ("long", "long", "mixed", "short")
+    connections: Any = (1, 8)
+    load: Any = (0.1, 0.7)
+    ccs: Sequence[str] = ("cubic",)
+    change_probability: float = 0.0
+    change_factor: float = 4.0
+    start_probability: float = 0.0
+    start_bytes: Any = (32_768.0, 67_108_864.0)
+    explicit_probability: float = 0.0
+    relay_probability: float = 0.0
+    polls_probability: float = 1.0
+    nic_mbps: float | None = NIC_MBPS
+    slow_nic_probability: float = 0.0
+    duration_s: float = 300.0
+    name: str = "host paths"
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "rate_mbps", interval("rate_mbps", self.rate_mbps, MAX_RATE_MBPS))
+        checks.number("rate_mbps[0]", self.rate_mbps[0], MIN_RATE_MBPS, MAX_RATE_MBPS)
+        put(self, "rtt_ms", interval("rtt_ms", self.rtt_ms, MAX_DELAY_MS))
+        put(self, "buffer_bdp", interval("buffer_bdp", self.buffer_bdp, 1e4))
+        put(self, "loss", interval("loss", self.loss, 0.999))
+        put(self, "jitter", interval("jitter", self.jitter, 10.0))
+        put(self, "connections", interval("connections", self.connections, MAX_CONNECTIONS))
+        checks.number("connections[0]", self.connections[0], 1, MAX_CONNECTIONS)
+        put(self, "load", interval("load", self.load, 1e3))
+        put(self, "start_bytes", interval("start_bytes", self.start_bytes, 67_108_864.0))
+        checks.number("start_bytes[0]", self.start_bytes[0], 4096, 67_108_864)
+        for field in ("loss", "jitter", "change", "start", "explicit", "relay", "polls", "slow_nic"):
+            name = f"{field}_probability"
+            put(self, name, checks.number(name, getattr(self, name), 0, 1))
+        put(self, "change_factor", checks.number("change_factor", self.change_factor, 1, 1000))
+        for field, what in (("traffic", "kinds"), ("ccs", "congestion controls")):
+            put(self, field, checks.sequence(field, getattr(self, field), what))
+            if not getattr(self, field):
+                raise ScenarioError(f"{field} is empty; valid: at least one")
+        for i, kind in enumerate(self.traffic):
+            checks.choice(f"traffic[{i}]", kind, KINDS)
+        put(self, "duration_s", checks.number("duration_s", self.duration_s, 0.001, MAX_DURATION_S))
+        checks.text("name", self.name)
+        for cc in self.ccs:  # any may be drawn first in mid-training
+            host_world(cc=cc, duration_s=1.0, nic_mbps=self.nic_mbps)
+
+    @property
+    def flows(self) -> int:
+        """Of the hosts that agents may set there is one, however many connections it has."""
+        return 1
+
+    def sample(self, rng: np.random.Generator) -> Scenario:
+        u = rng.random(23)
+        rate = log_uniform(u[0], self.rate_mbps)
+        rtt = log_uniform(u[1], self.rtt_ms)
+        settings = NAMED["autotuning"]
+        if u[2] < self.start_probability:
+            settings = constant(settings.ring_packets, round(log_uniform(u[3], self.start_bytes)), settings.socket_bytes)
+        changes = u[4] < self.change_probability
+        at_s = (0.2 + 0.6 * u[5]) * self.duration_s
+        factor = log_uniform(u[6], (1 / self.change_factor, self.change_factor))
+        longer = log_uniform(u[7], (1 / self.change_factor, self.change_factor))
+        by_rate, by_route = changes and u[8] < 2 / 3, changes and u[8] > 1 / 3
+        after_ms = max(_within(rtt * longer, self.rtt_ms) - rtt / 2, 0.0)  # the way back stays as it was
+        return host_world(
+            rate_mbps=None if by_rate else rate,
+            trace=RateTrace([0.0, at_s], [rate, _within(rate * factor, self.rate_mbps)]) if by_rate else None,
+            rtt_ms=rtt,
+            delay=DelaySchedule([0.0, at_s], [rtt / 2, after_ms]) if by_route else None,
+            buffer_packets=_queue(log_uniform(u[9], self.buffer_bdp), rate, rtt),
+            loss=log_uniform(u[11], self.loss) if u[10] < self.loss_probability else 0.0,
+            jitter_ms=rtt * log_uniform(u[13], self.jitter) if u[12] < self.jitter_probability else 0.0,
+            nic_mbps=max(rate, LEAST_NIC_MBPS) if u[22] < self.slow_nic_probability else self.nic_mbps,
+            traffic=self.traffic[int(u[14] * len(self.traffic))],
+            connections=math.floor(log_uniform(u[15], (self.connections[0], self.connections[1] + 1 - 1e-9))),
+            load=self.load[0] + u[16] * (self.load[1] - self.load[0]),
+            cc=self.ccs[int(u[17] * len(self.ccs))],
+            explicit_bytes=round(log_uniform(u[19], (2.0**16, 2.0**24))) if u[18] < self.explicit_probability else None,
+            relay_bytes=RELAY_BYTES if u[20] < self.relay_probability else None,
+            polls=u[21] < self.polls_probability,
+            duration_s=self.duration_s,
+            settings=settings,
+            name=self.name,
+        )
+
+
+def long_run(seed: int, *, hours: float, rtt_ms: float, rate_mbps: float, loss: float, step_s: float = 900.0) -> dict[str, Any]:
+    """How a path changes over hours: rate, delay and loss that move every `step_s`, with the time of day and by chance.
+
+    Returns:
+        arguments of `host_world`.
+    """
+    rng = np.random.default_rng(seed)
+    steps = max(1, math.ceil(hours * 3600 / step_s))
+    times = np.arange(steps) * step_s
+    busy = 0.5 - 0.5 * np.cos(2 * np.pi * (times / 86_400 + rng.random()))  # 0 at night, 1 in the evening
+    wander = np.cumsum(rng.normal(0, 0.08, steps))
+    wander -= np.linspace(wander[0], wander[-1], steps)
+    rates = rate_mbps * np.exp(np.clip(-0.7 * busy + wander, -1.6, 0.5))
+    losses = np.clip(loss * np.exp(1.4 * busy + rng.normal(0, 0.5, steps)), 0, 0.3)
+    routes = np.cumsum(rng.random(steps) < 0.04) % 3
+    delays = rtt_ms / 2 * (1 + 0.15 * busy) + np.array([0.0, 12.0, 30.0])[routes]
+    return {
+        "rate_mbps": None,
+        "trace": RateTrace(times, rates),
+        "delay": DelaySchedule(times, delays),
+        "rtt_ms": rtt_ms,
+        "loss": LossSchedule(times, losses),
+        "duration_s": hours * 3600,
+    }
+
+
+def _within(value: float, bounds: tuple[float, float]) -> float:
+    return min(max(value, bounds[0]), bounds[1])

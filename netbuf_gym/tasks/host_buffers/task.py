@@ -1,0 +1,333 @@
+"""The host-buffers task: a host decides, interval by interval, how large its layers of network buffers are.
+
+Rules only, batch first (leading axis = hosts). The docstring of `HostBuffers` is the environment's reference page.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import gymnasium as gym
+import numpy as np
+
+from netbuf_gym.errors import ConfigError, called, shown
+from netbuf_gym.scenarios.types import Scenario
+from netbuf_gym.tasks.host_buffers.actions import FACTORS, LAYERS, STEPS, Acting, decode_auter, decode_default, decode_direct
+from netbuf_gym.tasks.host_buffers.hosts import agent_hosts, changed, offer, set_to, settings_of, with_hosts
+from netbuf_gym.tasks.host_buffers.observations import AUTER_FEATURES, DEFAULT_FEATURES, observe_auter, observe_default
+from netbuf_gym.tasks.host_buffers.report import episode_reports
+from netbuf_gym.tasks.host_buffers.settings import DEFAULT
+from netbuf_gym.tasks.host_buffers.telemetry import HOST
+from netbuf_gym.tasks.host_buffers.tracker import CONTROL, Tracker
+from netbuf_gym.tasks.tables import documented, feature_table
+from netbuf_gym.tasks.task import Panel, Task
+from netbuf_gym.utils.arguments import choice, sequence, whole
+
+RECIPES = ("default", "auter", "direct")
+
+RING_REQUESTS, RING_CONNECTIONS = 3, 100
+"""Algorithm 1's n and m, which the paper does not state: ours."""
+
+MOST = 10**9
+
+
+@documented
+class HostBuffers(Task):
+    """
+    ## Description
+
+    `netbuf/HostBuffers-v0`: a proxy on a long-distance path learns how large its network buffers should be. Every few seconds
+    it decides on three layers of them: the ring between its network stack and its device, the cap of socket buffers that
+    programs ask for, and the buffers that TCP's autotuning gives to connections. Buffers below the path's product of bandwidth
+    and delay hold the throughput down; above it they fill queues on the way, and the host's memory. The world is a packet-level
+    simulation with real TCP machinery and a host whose buffers follow Linux's rules; or, with `plant="linux"`, a kernel.
+
+    The task and its recipe `"auter"` come from Auter (He, Cao, Wang, Sun, Xu and Li, "Auter: Automatically Tuning Multi-layer
+    Network Buffers in Long-Distance Shadowsocks Networks"); the recipe `"default"` is ours and made to carry over from
+    0.1 Mbit/s to 1 Gbit/s and from 1 ms to 1 s.
+
+    ## Action Space
+
+    Ranges: ring 64 to 4096 packets, socket cap 5120 to 67108864 bytes, TCP buffers 512 to 67108864 bytes, a TCP default never
+    above its maximum. Both directions, `tcp_rmem` and `tcp_wmem`, are set.
+
+    Recipe default: factors of a layer, cut off at its range. `Discrete`: one layer a decision. 0 leaves all as it is; then
+    come the factors of each layer that is acted on (`acts_on`), in this order:
+
+    | Layer             | Factors                         | Of                                                                 |
+    |-------------------|---------------------------------|--------------------------------------------------------------------|
+    | `"tcp"`           | 1/4, 1/1.5, 1/1.1, 1.1, 1.5, 4  | the TCP maxima, at least 16384 bytes; the defaults are what they   |
+    |                   |                                 | were at first, or the maximum where it is less                     |
+    | `"socket"`        | 1/4, 4                          | the cap of explicit socket buffers                                 |
+    | `"ring"`          | 1/2, 2                          | the ring, where there is one; a resize lets nothing pass a while   |
+    | `"limit_output"`  | 1/2, 2                          | `tcp_limit_output_bytes`, 16384 to 67108864 bytes                  |
+    | `"notsent_lowat"` | 1/2, 2                          | `tcp_notsent_lowat`, 4096 to 67108864 bytes                        |
+    | `"window_clamp"`  | 1/1.6, 1.6                      | what connections advertise at most, 4096 to 67108864 bytes         |
+
+    With `actions="multi"` it is a `MultiDiscrete`: for each layer one of its factors in rising order, 1 in their middle.
+
+    Recipe auter: `MultiDiscrete([3, 3, 3])`, steps -1, 0 and 1 of ring, socket and TCP buffer; with `actions="flat"` the same
+    as `Discrete(27)`: 9 i + 3 j + k. b <- b + scale * step, scale 8 packets and 1024 bytes; a step that would leave the range
+    is rejected. The TCP default and maximum move together. The ring by Algorithm 1: a request for a larger ring counts one and
+    forgets those for a smaller one, likewise the other way, none leaves both counts; the ring moves when a count exceeds
+    `ring_requests` and at most `ring_connections` connections are alive.
+
+    Recipe direct: `Box(-1, 1, (4,))`, the settings themselves: ring, socket cap, TCP default, TCP maximum, each on the log
+    scale of its range. For rules of one's own.
+
+    ## Observation Space
+
+    `Box` of `history` feature vectors, flattened, oldest first. After a reset all of them are the first one.
+
+    Recipes default and direct, 35 features in [-1, 1]. A value from Low to High is mapped onto what stands before the colon, on
+    the scale that its meaning names. A rate is that of a connection, mean; the highest rates lately are forgotten with a time
+    constant of 120 s, the least round trip lately moves towards the present one with a time constant of 300 s:
+
+    {features of default}
+
+    Recipe auter, the paper's 7 features in its order, each scaled to [0, 1] (the paper states neither ranges nor scales; these
+    are ours):
+
+    {features of auter}
+
+    Observations are never NaN and never leave the space. What an interval did not measure keeps its last measured value.
+    Nothing is observed that a host cannot know.
+
+    ## Rewards
+
+    A sum of named terms, which `info["reward_terms"]` shows:
+
+    * default, direct: `host_utility`, ln(x) - 0.2 (y - 1) - 0.03 ln(1 + m) times the length of the interval in seconds, with
+      x = throughput of a connection / its fair share, y = latency / base RTT, m = memory / twice the path's product.
+    * auter: `auter`, R(throughput) - 0.5 R(latency) - 0.5 R(loss) of each decision, R(v) = (v - least) / (greatest - least)
+      over the samples so far without outliers (three sigma). The paper does not state the weights.
+
+    Others: `reward="log_utility"`, `"range_normalized"`, `"power"` and so on, a dict with parameters, or a function or object
+    of your own, see `netbuf_gym.rewards`. Rewards use the world's own figures, which observations do not.
+
+    ## Starting State
+
+    An empty network at time 0, before the handshakes. The host starts with the buffers that its scenario gives it, with recipe
+    auter with the paper's default (ring 256, TCP 65536 and at most 212992, socket 212992), unless the scenario's host is an
+    agent's already. A random scenario is drawn anew each episode.
+
+    ## Episode End
+
+    1. Termination: never.
+    2. Truncation: when the scenario's duration is over (`auter/*`: 300 s, 100 decisions), rounded up to whole intervals.
+       `gym.make` adds the `TimeLimit`; the class alone goes on for ever. Also when the plant's world fails, with the reason in
+       `info["failure"]`; simulated ones do not.
+
+    The last step's `info` reports the whole episode, start-up included: `utility` (mean over the intervals), `throughput_mbps`,
+    `flow_mbps` (of a connection), `share` of the capacity, `latency_ms`, `base_rtt_ms`, `rtt_ratio`, `mean_rtt_ms`,
+    `loss_rate`, `memory_mb`, `tcp_memory_mb`, `peak_memory_mb`, `flows_completed`, `interrupted_s`, `duration_s`, `scenario`.
+
+    ## Arguments
+
+    | Parameter          | Type                | Default               | Description                                       |
+    |--------------------|---------------------|-----------------------|---------------------------------------------------|
+    | `scenario`         | **str**, **dict**,  | `"auter/any"`         | a name (`netbuf_gym.scenarios.names()`), a dict   |
+    |                    | **Scenario**,       |                       | of `name` and its arguments, a scenario's         |
+    |                    | **Distribution**,   |                       | `to_dict()`, the scenario or distribution itself, |
+    |                    | **callable**        |                       | or a function `(rng) -> Scenario`                 |
+    | `recipe`           | **str**             | `"default"`           | `"default"`, `"auter"` or `"direct"`              |
+    | `acts_on`          | **str**, **list**   | tcp, socket, ring     | layers, see Action Space; recipe default only     |
+    | `actions`          | **str**             | `"flat"`; auter:      | `"flat"` or `"multi"`                             |
+    |                    |                     | `"multi"`             |                                                   |
+    | `ring_requests`    | **int**             | `0`; auter: `3`       | n of Algorithm 1, 0 to 10^9                       |
+    | `ring_connections` | **int**             | 10^9; auter: `100`    | m of Algorithm 1, 0 to 10^9                       |
+    | `history`          | **int**             | `2`; auter: `1`       | feature vectors in an observation, 1 to 64        |
+    | `reward`           | **str**, **dict**,  | the recipe's          | see Rewards                                       |
+    |                    | **callable**        |                       |                                                   |
+    | `info`             | **str**, **list**   | `[]`                  | what else `info` holds: `"telemetry"`, and of     |
+    |                    |                     |                       | vector environments `"reward_terms"`              |
+    | `interval_s`       | **float**           | `3`                   | time between decisions, 0.001 to 100 s; live 3    |
+    |                    |                     |                       | to 10 s, as in the paper                          |
+    | `agents`           | **int**             | `1`                   | hosts that decide in a world; the scalar          |
+    |                    |                     |                       | environment takes 1                               |
+    | `plant`            | **str**, **dict**   | `"sim"`               | what is controlled, a name of                     |
+    |                    |                     |                       | `netbuf_gym.plants`, or a dict of `name` and the  |
+    |                    |                     |                       | plant's arguments                                 |
+    | `render_mode`      | **str**             | `None`                | `"ansi"` or `"rgb_array"`                         |
+
+    `gym.make_vec(id, num_envs=64, threads=1, ...)` steps many worlds at once (`netbuf_gym.envs.vector_env.VectorEnv`).
+
+    ```python
+    >>> import gymnasium as gym, netbuf_gym
+    >>> env = gym.make("netbuf/HostBuffers-v0", scenario={"name": "auter/local", "extra_ms": 40, "duration_s": 30})
+    >>> observation, info = env.reset(seed=1)
+    >>> observation, reward, terminated, truncated, info = env.step(6)
+
+    ```
+
+    ## Version History
+
+    * v0: Initial version.
+    """
+
+    name: ClassVar[str] = "host_buffers"
+    recipes: ClassVar[tuple[str, ...]] = RECIPES
+    default_history: ClassVar[dict[str, int]] = {"default": 2, "auter": 1, "direct": 2}
+    default_scenario: ClassVar[str] = "auter/any"
+    default_interval_s: ClassVar[float] = 3.0
+    options: ClassVar[tuple[str, ...]] = ("acts_on", "actions", "ring_requests", "ring_connections")
+    discrete: ClassVar[dict[str, dict[str, Any]]] = {"auter": {"actions": "flat"}}
+    kind = HOST
+    panels = (
+        Panel("tcp_max_kib", "TCP MAX KIB", (31, 119, 180), title="TCP maximum (KiB)"),
+        Panel("latency_ms", "LATENCY MS", (214, 39, 40), title="round-trip time (ms)"),
+        Panel("throughput_mbps", "MBIT/S", (44, 160, 44), title="throughput of the host (Mbit/s)"),
+    )
+
+    def __init__(
+        self,
+        recipe: str = "default",
+        history: int | None = None,
+        agents: int = 1,
+        *,
+        acts_on: Any = None,
+        actions: str | None = None,
+        ring_requests: int | None = None,
+        ring_connections: int | None = None,
+    ):
+        super().__init__(recipe, history, agents)
+        auter = recipe == "auter"
+        if recipe != "default" and acts_on is not None:
+            raise ConfigError(f"acts_on = {shown(acts_on)} with recipe {recipe!r}; valid: recipe 'default'")
+        if recipe == "direct" and actions is not None:
+            raise ConfigError(f"actions = {shown(actions)} with recipe 'direct'; valid: recipes 'default' and 'auter'")
+        self.acts_on = _layers(acts_on)
+        for name, value in (("ring_requests", ring_requests), ("ring_connections", ring_connections)):
+            if value is not None and not auter and (recipe == "direct" or "ring" not in self.acts_on):
+                valid = "recipe 'auter', or recipe 'default' with acts_on that holds ring"
+                raise ConfigError(f"{name} = {shown(value)} with recipe {recipe!r} would do nothing; valid: {valid}")
+        self.actions = choice("actions", ("multi" if auter else "flat") if actions is None else actions, ("flat", "multi"))
+        n, m = (RING_REQUESTS, RING_CONNECTIONS) if auter else (0, MOST)
+        self.ring_requests = n if ring_requests is None else whole("ring_requests", ring_requests, 0, MOST)
+        self.ring_connections = m if ring_connections is None else whole("ring_connections", ring_connections, 0, MOST)
+        flat = self.actions == "flat"
+        if auter:
+            self.acting = None
+            self.action_space = gym.spaces.Discrete(len(STEPS)) if flat else gym.spaces.MultiDiscrete([3, 3, 3])
+            self.keep_action: Any = len(STEPS) // 2 if flat else np.ones(3, np.int64)
+        elif recipe == "direct":
+            self.acting, self.action_space = None, gym.spaces.Box(-1.0, 1.0, (4,), np.float32)
+        else:
+            self.acting = Acting.on(self.acts_on, flat)
+            self.action_space, self.keep_action = self.acting.space, self.acting.keep
+        if auter:
+            self.features, self._observe, self.default_reward, low = AUTER_FEATURES, observe_auter, "auter", 0.0
+        else:
+            self.features, self._observe, self.default_reward, low = DEFAULT_FEATURES, observe_default, "host_utility", -1.0
+        self.observation_space = gym.spaces.Box(low, 1.0, (self.history * self.width,), np.float32)
+
+    @classmethod
+    def feature_tables(cls) -> dict[str, str]:
+        """Of each recipe, for this page."""
+        default = feature_table(DEFAULT_FEATURES)
+        return {"default": default, "auter": feature_table(AUTER_FEATURES), "direct": default}
+
+    def control(self, scenario: Scenario) -> Scenario:
+        """The world with its first `agents` hosts controlled, unless as many are agents' already.
+
+        A world without hosts is given one that sends whatever is sent.
+        """
+        if not isinstance(scenario, Scenario):
+            raise ConfigError(f"{called(scenario)} is no netbuf_gym.scenarios.Scenario; valid: one")
+        scenario = with_hosts(scenario)
+        controlled: Any = agent_hosts(scenario)
+        if len(controlled) != self.agents:
+            if controlled or len(scenario.hosts) < self.agents:
+                raise ConfigError(
+                    f"{called(scenario)} has {len(scenario.hosts)} hosts, {len(controlled)} of them an agent's, and "
+                    f"agents = {self.agents}; valid: a scenario of as many agents' hosts, or of none and as many hosts at least"
+                )
+            controlled = range(self.agents)
+            if self.recipe == "auter":
+                scenario = changed(scenario, controlled, lambda host: set_to(host, DEFAULT))
+            scenario = changed(scenario, controlled, _of_agent)
+        for i in controlled:
+            offer(scenario, scenario.hosts[i])
+        return scenario
+
+    def make_tracker(self, rows: int, interval_s: float) -> Tracker:
+        """What is remembered of each host."""
+        return Tracker(rows, interval_s)
+
+    def start(self, tracker: Tracker, rows: slice, scenario: Scenario) -> None:
+        """See `Task.start`."""
+        hosts = [scenario.hosts[i] for i in agent_hosts(scenario)]
+        capacity, share, base = zip(*(offer(scenario, host) for host in hosts), strict=True)
+        settings = [settings_of(scenario, host) for host in hosts]
+        tracker.reset(rows, settings=settings, capacity_bps=capacity, share_bps=share, base_rtt_s=base)
+
+    def decode(self, action: np.ndarray, tracker: Tracker, out: np.ndarray) -> np.ndarray:
+        """The settings of actions, NaN where they stay, `(rows, 9)`. Counts requests for rings in the tracker."""
+        if self.recipe == "direct":
+            return decode_direct(action, tracker, out)
+        if self.acting is not None:
+            factors = self.acting.factors(action)
+            return decode_default(factors, tracker, out, self.ring_requests, self.ring_connections)
+        steps = STEPS[action] if self.actions == "flat" else action - 1
+        return decode_auter(steps, tracker, out, self.ring_requests, self.ring_connections)
+
+    def observe(self, tracker: Tracker, out: np.ndarray) -> np.ndarray:
+        """The feature vectors of the interval just ended, `(width, rows)`, into `out`: finite and within the space."""
+        return self._observe(tracker, out)
+
+    def measured(self, tracker: Tracker, rows: slice, counters: list[Any]) -> list[Any]:
+        """See `Task.measured`: each host's counters and, as `achieved`, what its intervals amount to."""
+        each = range(rows.start, rows.stop)
+        return [{**own, "achieved": tracker.meter.achieved(row)} for row, own in zip(each, counters, strict=True)]
+
+    def report(self, scenario: Scenario, counters: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """See `netbuf_gym.tasks.host_buffers.report.episode_reports`."""
+        return episode_reports(scenario, agent_hosts(scenario), counters, [own["achieved"] for own in counters])
+
+    def show(self, tracker: Tracker, row: int) -> dict[str, float]:
+        """TCP maximum in KiB, round-trip time in ms, throughput in Mbit/s, memory in MB, ring in packets, connections."""
+        return {
+            "tcp_max_kib": float(tracker.tcp_max[row]) / 1024,
+            "latency_ms": float(tracker.latency[row]) * 1e3,
+            "throughput_mbps": float(tracker["total_throughput_bps"][row]) * 1e-6,
+            "memory_mb": float(tracker.memory[row]) * 1e-6,
+            "ring_packets": float(np.nan_to_num(tracker.settings[row, CONTROL["ring_packets"]])),
+            "connections": float(tracker["connections"][row]),
+        }
+
+    def line(self, state: dict[str, float]) -> str:
+        """See `Task.line`."""
+        return (
+            f"t {state['time_s']:8.1f} s   TCP maximum {state['tcp_max_kib']:9.0f} KiB   "
+            f"ring {state['ring_packets']:5.0f}   latency {state['latency_ms']:8.2f} ms   "
+            f"throughput {state['throughput_mbps']:8.3f} Mbit/s   memory {state['memory_mb']:8.2f} MB"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a saved model must agree with, what its actions stand for included."""
+        return {
+            **super().to_dict(),
+            "acts_on": list(self.acts_on),
+            "factors": {layer: list(FACTORS[layer]) for layer in self.acts_on},
+            "ring_requests": self.ring_requests,
+            "ring_connections": self.ring_connections,
+        }
+
+
+def _of_agent(host: Any) -> Any:
+    return replace(host, agent=True)
+
+
+def _layers(acts_on: Any) -> tuple[str, ...]:
+    """The layers that are acted on, in the order of `FACTORS`."""
+    if acts_on is None:
+        return LAYERS
+    given = (acts_on,) if isinstance(acts_on, str) else sequence("acts_on", acts_on, "layers")
+    if not len(given):
+        raise ConfigError(f"acts_on is empty; valid: of {', '.join(FACTORS)}")
+    chosen = {choice("acts_on", layer, FACTORS) for layer in given}
+    if len(chosen) < len(given):
+        raise ConfigError(f"acts_on = {shown(list(given))} names a layer twice; valid: each once")
+    return tuple(layer for layer in FACTORS if layer in chosen)
+

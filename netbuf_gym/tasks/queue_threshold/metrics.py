@@ -1,0 +1,96 @@
+"""What contenders of the queue-threshold task are judged by."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from netbuf_gym.scenarios.types import Scenario
+from netbuf_gym.tasks.metrics import Column, Group, Limit, Margin, Measures, Price
+from netbuf_gym.utils.sums import added
+
+
+def _load(world: Scenario) -> float:
+    """Offered load of finite flows as a share of the bottleneck; lists of flows are not counted."""
+    return world.traffic.offered_mbps / world.capacity_mbps if world.traffic is not None else 0.0
+
+
+def _congestion_control(world: Scenario) -> str:
+    return str((world.traffic.senders if world.traffic is not None else world.flows)[0].cc)
+
+
+def _capacity(world: Scenario) -> tuple[np.ndarray, np.ndarray]:
+    """That of the switch's port over time, of several ports together where all are constant; else none."""
+    ports = world.switches[0].ports if world.switches else (world.bottleneck,)
+    if len(ports) == 1:
+        return world.links[ports[0]].capacity_steps(world.duration_s)
+    constant = all(world.links[port].trace is None for port in ports)
+    together = added(world.links[port].mean_mbps() for port in ports) if constant else float("inf")
+    return np.array([0.0, world.duration_s]), np.array([together])
+
+
+P99_OF = "99th percentile (nearest rank) of FCT / ideal FCT over {}; FCT: flow completion time; lower is better"
+
+_LIMITS_MS = (5, 10, 20, 50, 100, 200, 1000)
+"""Constant limits of queues that are tried, each with each."""
+
+MEASURES = Measures(
+    metrics=(
+        *("slowdown_p99_p0", "slowdown_p99_p1", "slowdown_p99", "slowdown_mean_p0", "slowdown_mean_p1", "slowdown_mean"),
+        *("slowdown_max", "difference_p99_s", "difference_max_s", "fct_mean_s", "fct_mean_s_p0", "fct_mean_s_p1"),
+        *("goodput_mbps", "flows_started", "flows_completed", "drops", "occupancy_mean", "occupancy_p99"),
+        *("queue_mean_packets", "probe_delay_mean_ms"),
+    ),
+    columns=(
+        Column("slowdown_p99_p0", "p99 slowdown, priority 0", 2, says=P99_OF.format("the small flows (priority 0)")),
+        Margin("slowdown_p99_p0", "margin"),
+        Column("slowdown_p99_p1", "p99 slowdown, priority 1", 2, says=P99_OF.format("the large flows (priority 1)")),
+        Column("slowdown_mean_p0", "mean slowdown, priority 0", 2, says="mean of FCT / ideal FCT"),
+        Column("difference_p99_s", "p99 FCT - ideal (s)", 2, says="99th percentile of what flows took longer than ideal"),
+        Column("fct_mean_s", "mean FCT (s)", 2, says="flow completion time, from the SYN to the last byte in order"),
+        Column("goodput_mbps", "goodput (Mbit/s)", 3, says="bytes in order at the receiving applications, over the episode"),
+        Margin("goodput_mbps", "margin in goodput (%)", relative=True),
+        Column("occupancy_p99", "p99 occupancy (%)", 1, 100, "99th percentile over time of the share of the buffer in use"),
+        Column("probe_delay_mean_ms", "ping, one way (ms)", 1, says="mean delay of the packets of a probe, one a second"),
+        Column("drops", "drops", 0, says="packets that the buffer did not admit"),
+    ),
+    score="slowdown_p99_p0",
+    lower_is_better=True,
+    geometric=True,
+    logged=("slowdown_p99_p0", "slowdown_p99_p1", "slowdown_mean_p0", "goodput_mbps", "occupancy_mean", "drops"),
+    series=(
+        ("throughput_mbps", "leaving the switch\n(Mbit/s)"),
+        ("queue_packets_0", "queue 0\n(packets)"),
+        ("queue_packets", "buffer\n(packets)"),
+        ("drops", "drops in\nan interval"),
+    ),
+    series_limits=(Limit("throughput_mbps", "capacity", _capacity),),
+    scatter=(("slowdown_p99_p0", "p99 slowdown (FCT / ideal FCT), priority 0"), ("goodput_mbps", "goodput (Mbit/s)")),
+    score_says="The 99th percentile (nearest rank) of FCT / ideal FCT over the flows of priority 0; lower is better.",
+    baselines=(
+        *("naive", "sophisticated", "dt", "abm", "static_bdp", "static_bdp_sqrt_n"),
+        *("red", "codel", "fq_codel", "pie", "limits", "pulse", "pulse_burst", "brief_pulse", "random"),
+    ),
+    shown=("naive", "abm", "random"),
+    benchmark=("rlbm/random",),
+    limit=lambda world: world.capacity_mbps,
+    groups=(
+        Group("buffer (packets)", lambda world: float(world.buffer_packets)),
+        Group("load", _load, 2),
+        Group("congestion control", _congestion_control),
+    ),
+    details=(
+        Column("flows_started", "flows started", 1),
+        Column("flows_completed", "flows completed", 1),
+        Column("fct_mean_s_p0", "mean FCT, priority 0 (s)", 3),
+        Column("fct_mean_s_p1", "mean FCT, priority 1 (s)", 2),
+        Column("slowdown_mean_p1", "mean slowdown, priority 1", 2),
+        Column("slowdown_max", "worst slowdown", 1),
+        Column("difference_max_s", "worst FCT - ideal (s)", 2),
+        Column("queue_mean_packets", "mean queue (packets)", 1),
+        Column("occupancy_mean", "mean occupancy (%)", 1, 100),
+    ),
+    ranked_beside=("droptail", "dualpi2"),
+    price=Price("goodput_mbps", "goodput (% of naive's)", "naive"),
+    heuristics=("limits", "pulse", "pulse_burst", "brief_pulse", "brief_pulse-10ms"),
+    constants=tuple(f"limits:{one}:{other}" for one in _LIMITS_MS for other in _LIMITS_MS),
+)

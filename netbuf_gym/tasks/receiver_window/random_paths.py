@@ -1,0 +1,299 @@
+"""Paths to a receiver, drawn at random: what agents of the receiver-window task are trained and compared on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym import traces
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.scenarios.catalogue import CONGESTION_CONTROLS, cc_name, congestion_control, sender_controls
+from netbuf_gym.scenarios.distributions import Distribution, interval, log_uniform
+from netbuf_gym.scenarios.flows import Flow
+from netbuf_gym.scenarios.impairments import DelaySchedule
+from netbuf_gym.scenarios.limits import MAX_DELAY_MS, MAX_DURATION_S, bdp_packets
+from netbuf_gym.scenarios.links import Link
+from netbuf_gym.scenarios.traffic import FlowList, Sender, Traffic
+from netbuf_gym.scenarios.types import Scenario
+from netbuf_gym.traces.generators import check_parameters
+from netbuf_gym.traces.types import Trace
+from netbuf_gym.traces.windows import by_seconds
+from netbuf_gym.utils import checks
+
+NETWORKS = ("wired", "wifi", "4g", "5g")
+DRIVEN = "receiver_driven"
+"""The sender whose window is what the receiver says."""
+
+RECEIVER = "nuwa"
+"""What moves the window of such a sender where no agent does."""
+
+LEAST_MBPS = 0.05
+"""Traces that carry less in the mean are drawn anew."""
+
+TRIES = 16
+
+
+def receiver_world(
+    *,
+    trace: Trace | None = None,
+    rate_mbps: float | None = None,
+    rtt_ms: float = 40.0,
+    buffer_packets: int | None = 250,
+    loss: float = 0.0,
+    senders: Sequence[Any] = (DRIVEN,),
+    receivers: Sequence[Any] = (RECEIVER,),
+    duration_s: float = 80.0,
+    stagger_s: float = 0.1,
+    clock_offset_ms: float = 0.0,
+    clock_drift_ppm: float = 0.0,
+    timestamp_resolution_us: int = 1000,
+    return_mbps: float | None = None,
+    return_packets: int | None = None,
+    traffic: Traffic | None = None,
+    delay: Any = None,
+    on_outage: str = "hold",
+    name: str = "",
+) -> Scenario:
+    """Flows to receivers over one link of constant or varying rate, "bottleneck", and back over "return".
+
+    Args:
+        trace, rate_mbps: Of the bottleneck, one of the two.
+        rtt_ms: Propagation there and back, 0 to 1e5 ms, half of it on each link.
+        buffer_packets: The bottleneck's queue limit, at least 1; None: none.
+        loss: Random loss of data packets after the bottleneck, 0 to below 1.
+        senders, receivers: A congestion control and a receiver control (None: a window that is never in the way) of each flow.
+        duration_s, stagger_s: Flow i starts at i * stagger_s.
+        clock_offset_ms, clock_drift_ppm, timestamp_resolution_us: Of all flows, see `Flow`.
+        return_mbps, return_packets: Rate and queue limit of the way back; None: infinitely fast.
+        traffic: Finite flows beside them.
+        on_outage: What becomes of the bottleneck's queue at outages, see `Link`.
+        delay: Of the bottleneck in place of half of `rtt_ms`: whatever `Link.delay_ms` takes.
+        name: The scenario's name.
+
+    Raises:
+        ScenarioError: A value out of range.
+    """
+    one_way_ms = checks.number("rtt_ms", rtt_ms, 0, MAX_DELAY_MS) / 2
+    links = [
+        Link(
+            name="bottleneck",
+            rate_mbps=rate_mbps,
+            trace=trace,
+            delay_ms=one_way_ms if delay is None else delay,
+            queue_packets=buffer_packets,
+            loss=loss,
+            on_outage=on_outage,
+        ),
+        Link(name="return", rate_mbps=return_mbps, delay_ms=one_way_ms, queue_packets=return_packets),
+    ]
+    stagger_s = checks.number("stagger_s", stagger_s, 0, MAX_DURATION_S)
+    flows = [
+        Flow(
+            cc=cc,
+            path=(0,),
+            return_path=(1,),
+            start_s=i * stagger_s,
+            receiver=receiver,
+            clock_offset_ms=clock_offset_ms,
+            clock_drift_ppm=clock_drift_ppm,
+            timestamp_resolution_us=timestamp_resolution_us,
+        )
+        for i, (cc, receiver) in enumerate(zip(senders, receivers, strict=True))
+    ]
+    return Scenario(links=links, flows=flows, traffic=traffic, duration_s=duration_s, name=name)
+
+
+def checked_senders(senders: object) -> tuple[Any, ...]:
+    """The congestion controls of the flows, as `Flow` makes them.
+
+    Raises:
+        ScenarioError: One that there is none of, or a value out of range.
+    """
+    given = checks.sequence("senders", senders, "congestion controls")
+    return tuple(congestion_control(f"senders[{i}]", cc, CONGESTION_CONTROLS) for i, cc in enumerate(given))
+
+
+def check_resolutions(timestamp_us: Sequence[Any]) -> None:
+    """ScenarioError, unless each is a resolution of time stamps that there is: any may be drawn first in mid-training."""
+    for i, unit in enumerate(timestamp_us):
+        if checks.integer(f"timestamp_us[{i}]", unit, 1, 1000) not in (1, 1000):
+            raise ScenarioError(f"timestamp_us[{i}] = {shown(unit)}; valid: 1000 or 1")
+
+
+def receivers_of(senders: Sequence[Any], receiver: Any) -> tuple[Any, ...]:
+    """`receiver` for each of the `checked_senders` that a receiver drives, None for the others."""
+    return tuple(receiver if _driven(cc) else None for cc in senders)
+
+
+def _driven(cc: Any) -> bool:
+    return cc_name(cc) == DRIVEN
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReceiverPaths(Distribution):
+    """Worlds over generated networks, each with a trace, a round trip, a buffer and clocks of its own.
+
+    Args:
+        networks: Which are drawn from, each as likely: of `NETWORKS`, or any other of `netbuf_gym.traces.GENERATORS`.
+        arguments: Further ones of their generators.
+        rtt_ms: Range of the propagation RTT, log-uniform, within (0, 1e5].
+        buffer_bdp: Range of the buffer in bandwidth-delay products of the mean rate, log-uniform, within (0, 1e4]; never less
+            than `min_buffer_packets`.
+        buffer_packets: The buffer instead, 1 or more.
+        senders: Congestion controls of the flows.
+        receiver: Receiver control of those that a receiver drives.
+        unchanged_probability: Share of the worlds whose driven senders are CUBIC instead, 0 to 1.
+        clock_offset_ms, clock_drift_ppm: The receiver's clock against the sender's is off by up to this, either way, uniformly.
+        timestamp_us: Resolutions of time stamps, 1 or 1000, each as likely.
+        competitor_probability: Share of the worlds in which another flow joins for a while, 0 to 1.
+        competitors: Its congestion controls, each as likely.
+        reverse_probability: Share of the worlds with a CUBIC flow on the way back, which then has a rate and a buffer, 0 to 1.
+        reverse_mbps: Range of that rate, log-uniform.
+        loss_probability, loss: Share of the worlds that lose packets at random, and range of their loss rate, log-uniform.
+        step_probability, step_ms: Share of the worlds whose route changes once, and range of how much longer, or shorter, it
+            becomes, log-uniform, each way as likely; never below a tenth of what it was.
+        drop_probability: Share of the worlds whose bottleneck's queue is dropped at outages.
+        seconds_probability: Share of the worlds whose path carries evenly what its trace carries in each second, as
+            traces that were recorded by the second have it, 0 to 1.
+        duration_s: 0.001 to 1e4 seconds.
+        stagger_s, name: As in `receiver_world`.
+        min_buffer_packets: 1 or more.
+    """
+
+    networks: Sequence[str] = NETWORKS
+    arguments: Any = None
+    rtt_ms: Any = (20.0, 80.0)
+    buffer_bdp: Any = (1.0, 4.0)
+    buffer_packets: Any = None
+    senders: Sequence[Any] = (DRIVEN,)
+    receiver: Any = RECEIVER
+    unchanged_probability: float = 0.0
+    clock_offset_ms: float = 50.0
+    clock_drift_ppm: float = 50.0
+    timestamp_us: Sequence[int] = (1000, 1)
+    competitor_probability: float = 0.0
+    competitors: Sequence[Any] = ("cubic", "bbr", "newreno")
+    reverse_probability: float = 0.0
+    reverse_mbps: Any = (1.0, 20.0)
+    loss_probability: float = 0.0
+    loss: Any = (1e-5, 1e-2)
+    step_probability: float = 0.0
+    step_ms: Any = (5.0, 80.0)
+    drop_probability: float = 0.0
+    seconds_probability: float = 0.0
+    duration_s: float = 80.0
+    stagger_s: float = 0.1
+    name: str = "receiver paths"
+    min_buffer_packets: int = 20
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "networks", checks.sequence("networks", self.networks, "names"))
+        for network in self.networks:
+            checks.choice("network", network, tuple(traces.GENERATORS))
+        if self.arguments is not None and not isinstance(self.arguments, dict):
+            raise ScenarioTypeError(f"arguments = {shown(self.arguments)}; valid: a dict")
+        for network in self.networks:  # each may be drawn first in the middle of a training
+            check_parameters(network, self.arguments or {})
+        put(self, "rtt_ms", interval("rtt_ms", self.rtt_ms, MAX_DELAY_MS))
+        put(self, "buffer_bdp", interval("buffer_bdp", self.buffer_bdp, 1e4))
+        put(self, "reverse_mbps", interval("reverse_mbps", self.reverse_mbps, 1e6))
+        put(self, "loss", interval("loss", self.loss, 0.999))
+        put(self, "step_ms", interval("step_ms", self.step_ms, MAX_DELAY_MS))
+        if self.buffer_packets is not None:
+            put(self, "buffer_packets", checks.integer("buffer_packets", self.buffer_packets, 1, 2**40))
+        put(self, "min_buffer_packets", checks.integer("min_buffer_packets", self.min_buffer_packets, 1, 2**40))
+        for kind in ("unchanged", "competitor", "reverse", "loss", "step", "drop", "seconds"):
+            field = f"{kind}_probability"
+            put(self, field, checks.number(field, getattr(self, field), 0, 1))
+        for field, high in (("clock_offset_ms", 1e6), ("clock_drift_ppm", 1e3)):
+            put(self, field, checks.number(field, getattr(self, field), 0, high))
+        put(self, "timestamp_us", checks.sequence("timestamp_us", self.timestamp_us, "resolutions in microseconds"))
+        put(self, "competitors", checks.sequence("competitors", self.competitors, "congestion controls"))
+        check_resolutions(self.timestamp_us)
+        for i, cc in enumerate(self.competitors):
+            congestion_control(f"competitors[{i}]", cc, sender_controls("linux"), "linux")
+        put(self, "senders", checked_senders(self.senders))
+        put(self, "duration_s", checks.number("duration_s", self.duration_s, 0.001, 1e4))
+        checks.text("name", self.name)
+        self.sample(np.random.default_rng(0))  # the remaining fields are checked where they are used
+
+    @property
+    def flows(self) -> int:
+        return len(self.senders)
+
+    def sample(self, rng: np.random.Generator) -> Scenario:
+        u, v = rng.random(12), rng.random(5)
+        trace = self._trace(rng, self.networks[int(u[0] * len(self.networks))])
+        rtt_ms = log_uniform(u[1], self.rtt_ms)
+        mean_mbps = trace.mean_mbps(self.duration_s)
+        held = bdp_packets(mean_mbps, rtt_ms)
+        buffer = max(self.min_buffer_packets, round(log_uniform(u[2], self.buffer_bdp) * held))
+        senders = tuple("cubic" if _driven(cc) and u[3] < self.unchanged_probability else cc for cc in self.senders)
+        competes, returns = u[4] < self.competitor_probability, u[5] < self.reverse_probability
+        return_mbps = log_uniform(u[6], self.reverse_mbps) if returns else None
+        return_packets = None if return_mbps is None else max(20, round(return_mbps * rtt_ms * 1e3 / 8 / 1500))
+        return receiver_world(
+            trace=trace,
+            rtt_ms=rtt_ms,
+            buffer_packets=buffer if self.buffer_packets is None else self.buffer_packets,
+            loss=log_uniform(u[7], self.loss) if u[8] < self.loss_probability else 0.0,
+            senders=senders,
+            receivers=receivers_of(self.senders, self.receiver),
+            duration_s=self.duration_s,
+            stagger_s=self.stagger_s,
+            clock_offset_ms=self.clock_offset_ms * (2 * u[9] - 1),
+            clock_drift_ppm=self.clock_drift_ppm * (2 * u[10] - 1),
+            timestamp_resolution_us=self.timestamp_us[int(u[11] * len(self.timestamp_us))],
+            return_mbps=return_mbps,
+            return_packets=return_packets,
+            traffic=self._traffic(rng, mean_mbps if competes else None, return_mbps),
+            delay=self._route(rtt_ms / 2, v[1:4]) if v[0] < self.step_probability else None,
+            on_outage="drop" if v[4] < self.drop_probability else "hold",
+            name=self.name,
+        )
+
+    def _route(self, delay_ms: float, u: np.ndarray) -> DelaySchedule:
+        """One that changes once."""
+        step_ms = log_uniform(u[0], self.step_ms)
+        after_ms = delay_ms + step_ms if u[1] < 0.5 else max(delay_ms - step_ms, delay_ms / 10)
+        return DelaySchedule([0.0, (0.1 + 0.6 * u[2]) * self.duration_s], [delay_ms, after_ms])
+
+    def _trace(self, rng: np.random.Generator, network: str) -> Trace:
+        """A path of the network that carries something."""
+        for _ in range(TRIES):
+            seed = int(rng.integers(2**62))
+            try:
+                trace = traces.generate(network, duration_s=self.duration_s, seed=seed, **(self.arguments or {}))
+            except ScenarioError as error:
+                if "outage throughout" in str(error):
+                    continue
+                raise
+            if self.seconds_probability > 0 and rng.random() < self.seconds_probability:
+                trace = by_seconds(trace)
+            if trace.mean_mbps(self.duration_s) >= LEAST_MBPS:
+                return trace
+        found = f"network {network!r} gave no path of {LEAST_MBPS:g} Mbit/s in {TRIES} tries"
+        raise ScenarioError(f"{found}; valid: a longer duration_s")
+
+    def _traffic(self, rng: np.random.Generator, competitor_mbps: float | None, return_mbps: float | None) -> Traffic | None:
+        """A competitor for a while, with as much as half of what the bottleneck carries then; a flow on the way back."""
+        senders, start_s, size_bytes = [], [], []
+        u = rng.random(4)
+        cc = self.competitors[int(u[3] * len(self.competitors))]
+        if competitor_mbps is not None:
+            senders.append(Sender(cc=cc, path=(0,), return_path=(1,)))
+            start_s.append(0.6 * u[0] * self.duration_s)
+            lasts_s = (0.1 + 0.4 * u[1]) * self.duration_s
+            size_bytes.append(max(1500, int(competitor_mbps * lasts_s * 1e6 / 8 / 2)))
+        if return_mbps is not None:
+            senders.append(Sender(cc="cubic", path=(1,), return_path=(0,)))
+            start_s.append(0.5 * u[2] * self.duration_s)
+            size_bytes.append(max(1500, int(return_mbps * self.duration_s * 1e6 / 8)))
+        if not senders:
+            return None
+        flows = FlowList(start_s=start_s, sender=range(len(senders)), size_bytes=size_bytes, priority=[0] * len(senders))
+        return Traffic(senders=senders, arrivals=[flows])

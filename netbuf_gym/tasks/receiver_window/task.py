@@ -1,0 +1,383 @@
+"""The receiver-window task: a receiver decides, interval by interval, what it lets the sender have in flight.
+
+Rules only, batch first (leading axis = receivers). The docstring of `ReceiverWindow` is the environment's reference page.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import gymnasium as gym
+import numpy as np
+
+from netbuf_gym.errors import ConfigError, ScenarioError, called
+from netbuf_gym.scenarios.catalogue import target_ms as target_ms_of
+from netbuf_gym.scenarios.types import AGENT, Scenario
+from netbuf_gym.tasks.receiver_window.actions import FACTORS, NUWA_FACTORS, Acting, decode_default, decode_nuwa
+from netbuf_gym.tasks.receiver_window.observations import (
+    DEFAULT_FEATURES,
+    K_RANGE,
+    NUWA_FEATURES,
+    TARGET_RANGE_S,
+    observe_default,
+    observe_nuwa,
+)
+from netbuf_gym.tasks.receiver_window.report import episode_reports
+from netbuf_gym.tasks.receiver_window.telemetry import RECEIVER
+from netbuf_gym.tasks.receiver_window.tracker import DELAY, FIELD, MSS, Tracker
+from netbuf_gym.tasks.tables import documented, feature_table
+from netbuf_gym.tasks.task import Panel, Task, outage
+from netbuf_gym.tasks.tracking import first_beside
+from netbuf_gym.utils.arguments import choice, for_arguments, real, truth
+
+LEAST_RTT_S = 1e-6
+"""What a base RTT of 0 counts as where others are divided by it."""
+
+delay_of_class = for_arguments(target_ms_of)
+
+RECIPES = ("default", "nuwa")
+
+NO_DRAIN = {"drain_interval_s": 0.0}
+"""Parameters of Nuwa's rule with which it empties no queue."""
+
+DRAINS = {"window": NO_DRAIN, "bdp": {"drain_hold_ms": 50.0}}
+"""By what the agent acts on, where that is otherwise than the rule has it. A window of measured products leaves no queue that
+stands, and is listened to for little more than a round trip: what it waits is not carried."""
+
+PAPERS_RULE = {**NO_DRAIN, "decrease": 0.0, "keep": 1.0}
+"""Parameters of Nuwa's rule with which it does what the paper says and no more."""
+
+
+@documented
+class ReceiverWindow(Task):
+    """
+    ## Description
+
+    `netbuf/ReceiverWindow-v0`: a TCP receiver learns to steer the sender by the window that it advertises. It knows what
+    arrived and when, what the time stamps say, and its own buffer; not the network, and not the sender. Every 100 ms it decides
+    on its window: in multiples of the product of rate and round trip that it measures, or by factors; or on the gain and the
+    target delay of Nuwa's rule, which moves the window on every ACK:
+    w <- w + tanh((target - queueing delay) / rho) k / w, in segments. Too small a window, and the link idles; too large a one,
+    and packets wait in the bottleneck's queue and are dropped. The world is a packet-level simulation with real TCP machinery.
+    The sender is Nuwa's (CUBIC's slow start, then a congestion window that never binds) or an unchanged one, which sends the
+    smaller of its own window and the receiver's.
+
+    The task and its recipe `"nuwa"` come from Nuwa-RL (Jiang, Gong and Jin, "Combining Heuristic and Reinforcement Learning to
+    Achieve the Low-latency and High-throughput Receiver-side Congestion Control"); the recipe `"default"` is ours and made to
+    carry over from 1 to 300 Mbit/s and from 5 to 200 ms.
+
+    ## Action Space
+
+    Recipe nuwa: `Discrete(5)`, k <- k * f, f in 0.25, 1, 1.05, 1.25, 2.85, within 1 and 9; k is 2 at first.
+
+    Recipe default, by `acts_on`; with `actions="continuous"` a `Box` from -1 to 1 with a number a for each that is acted on,
+    which stands for the factor 2^a:
+
+    | `acts_on`             | Space          | What is multiplied, and by which factors                                    |
+    |-----------------------|----------------|-----------------------------------------------------------------------------|
+    | `"bdp"`               | `Discrete(12)` | rate times round trip: 0.4, 0.6, 0.75, 0.87, 0.95, 1, 1.05, 1.13, 1.25,     |
+    |                       |                | 1.5, 2, 2.8; see below                                                      |
+    | `"window"`            | `Discrete(11)` | window: 0.5, 0.7, 0.85, 0.94, 0.98, 1.005, 1.02, 1.06, 1.18, 1.4, 2; k is 0 |
+    | `"k"`                 | `Discrete(5)`  | k: 0.5, 0.8, 1, 1.25, 2                                                     |
+    | `"target"`            | `Discrete(5)`  | target delay: 0.5, 0.8, 1, 1.25, 2                                          |
+    | `"target_and_k"`      | `Discrete(25)` | target delay and k, each by these five: 5 i + j                             |
+    | `"window_and_target"` | `Discrete(21)` | window: 0.5, 0.8, 0.95, 1, 1.05, 1.25, 2; target: 0.8, 1, 1.25: 3 i + j     |
+
+    With `"bdp"` the window follows, from one packet to the next, what the receiver measures: so many times the product of the
+    highest receive rate lately (over 30 ms, of the last 230 ms; silence does not count) and the longest round trip lately (of
+    half a second, or two round trips) less the queueing delay on the way here, and k segments more. What others queue on the
+    way back is thereby part of the round trip, what this flow queues on the way here is not.
+
+    k stays within 0.25 and 16, the target delay within 2 ms and 1 s, the window above 2 segments. A receiver keeps to what
+    it can know:
+
+    * Nothing changes before the first packet, nor after an interval in which none arrived.
+    * A window grows by what arrived in the interval at most.
+    * Its cap is measured: the larger of twice what the highest rate lately fills in the least round trip, and of one and a half
+      of what the recent rate fills in the last one; 10 segments more. Before there is a round trip it is the window.
+    * `drain`: what is taken for an empty queue is the least delay of the last 10 s, and would rise with a queue that never
+      empties. With `acts_on="window"`, when no queueing delay close to the least one was seen for 8 s (within 5 % of the least
+      round trip, or 2 ms), the window is halved for two round trips (2 to 4 intervals) and then comes back. Elsewhere the
+      window is emptied on the packet, which takes less time (Nuwa's rule, parameters `drain_*` of receiver control `nuwa`);
+      with `"bdp"` not after slow start, and for 50 ms and a round trip.
+
+    ## Observation Space
+
+    `Box` of `history` feature vectors, flattened, oldest first. After a reset all of them are the first one.
+
+    Recipe default, 26 features in [-1, 1], all of them ratios or counts of segments. A value from Low to High is mapped onto
+    what stands before the colon, on the scale that its meaning names. Queueing delay is one way, by time stamps, less the least
+    lately; the highest rate lately is forgotten with a time constant of 10 s, in which data arrive:
+
+    {features of default}
+
+    Recipe nuwa, the paper's 4 features in its order, each scaled from a fixed range to [0, 1] (the paper states neither ranges
+    nor scales; these are ours):
+
+    {features of nuwa}
+
+    Observations are never NaN and never leave the space. What an interval did not measure (no packet arrived: start-up, an
+    outage) keeps its last measured value, and before the first is 0 (ratios to a round trip: 1). Nothing is observed that a
+    receiver cannot know.
+
+    ## Rewards
+
+    A sum of named terms, which `info["reward_terms"]` shows; x is goodput over the fair share, y is 1 + queueing delay / base
+    RTT, X and Y their means so far, l lost over sent packets:
+
+    * default: `running_utility`, 0.5 x/X - 0.5 x/X (y/Y - 1) - 0.3 l times the length of the interval in seconds: the tangent
+      of log-utility at the means so far.
+    * nuwa: `alpha_fair`, 0.4 U(x) - 0.4 U(d) - 0.2 U(l) times that length, U(z) = z^0.4 / 0.4, d = queueing delay / 500 ms,
+      all within 0 and 1.
+
+    Others: `reward="log_utility"`, `"linear_utility"`, `"power"`, `"range_normalized"`, a dict with parameters, or a function
+    or object of your own, see `netbuf_gym.rewards`. Rewards use the world's own figures, which observations do not.
+
+    ## Starting State
+
+    An empty network at time 0, before the handshake. A random scenario is drawn anew each episode.
+
+    ## Episode End
+
+    1. Termination: never.
+    2. Truncation: when the scenario's duration is over (80 s for `nuwa/*`: 800 decisions), rounded up to whole intervals.
+       `gym.make` adds the `TimeLimit`; the class alone goes on for ever. Also when the plant's world fails, with the reason in
+       `info["failure"]`; simulated ones do not.
+
+    The last step's `info` reports the whole episode, start-up included: `utility` (Nuwa's, mean over the intervals; x is of the
+    mean capacity), `goodput_mbps`, `data_mb`, `share` of the capacity, `queue_delay_mean_ms` and `queue_delay_p95_ms` at the
+    bottleneck, `loss_rate`, `mean_rtt_ms`, `base_rtt_ms`, `jain` (of the world's agents), `timeouts`, `duration_s`, `scenario`.
+
+    ## Arguments
+
+    | Parameter     | Type                | Default               | Description                                            |
+    |---------------|---------------------|-----------------------|--------------------------------------------------------|
+    | `scenario`    | **str**, **dict**,  | `"nuwa/any"`          | a name (`netbuf_gym.scenarios.names()`, `trace:PATH`), |
+    |               | **Scenario**,       |                       | a dict of `name` and its arguments, a scenario's       |
+    |               | **Distribution**,   |                       | `to_dict()`, the scenario or distribution itself, or a |
+    |               | **callable**        |                       | function `(rng) -> Scenario`, called each episode      |
+    | `recipe`      | **str**             | `"default"`           | `"default"` or `"nuwa"`                                |
+    | `acts_on`     | **str**             | `"bdp"`               | see Action Space; recipe nuwa: `"k"`                   |
+    | `actions`     | **str**             | `"factors"`           | `"factors"` or `"continuous"`; recipe nuwa: the former |
+    | `k`           | **float**           | `2`                   | gain of Nuwa's rule at first; `acts_on="window"`: 0;   |
+    |               |                     |                       | `acts_on="bdp"`: segments on top of the product        |
+    | `target_ms`   | **float**, **str**  | `75`                  | target delay of Nuwa's rule at first, 2 to 1000 ms, or |
+    |               |                     |                       | "interactive" (25), "video" (75), "bulk" (150), at     |
+    |               |                     |                       | half of which slow start ends; `acts_on="bdp"`: 25     |
+    | `drain`       | **bool**            | `True`                | see Action Space; recipe nuwa: `False`                 |
+    | `sender`      | **str**, **dict**   | `None`                | congestion control of the agents' senders; None: as    |
+    |               |                     |                       | the scenario has them                                  |
+    | `history`     | **int**             | `4`                   | feature vectors in an observation, 1 to 64             |
+    | `reward`      | **str**, **dict**,  | the recipe's          | see Rewards                                            |
+    |               | **callable**        |                       |                                                        |
+    | `info`        | **str**, **list**   | `[]`                  | what else `info` holds: `"telemetry"`, and of vector   |
+    |               |                     |                       | environments `"reward_terms"`                          |
+    | `interval_s`  | **float**           | `0.1`                 | time between decisions, 0.001 to 100 s                 |
+    | `agents`      | **int**             | `1`                   | receivers that decide in a world; the scalar           |
+    |               |                     |                       | environment takes 1, see `VectorEnv` and               |
+    |               |                     |                       | `netbuf_gym.envs.parallel_env`                        |
+    | `plant`       | **str**, **dict**   | `"sim"`               | what is controlled, a name of `netbuf_gym.plants`, or  |
+    |               |                     |                       | a dict of `name` and the plant's arguments             |
+    | `render_mode` | **str**             | `None`                | `"ansi"` or `"rgb_array"`                              |
+
+    `gym.make_vec(id, num_envs=1024, threads=1, ...)` steps many worlds at once (`netbuf_gym.envs.vector_env.VectorEnv`).
+
+    ```python
+    >>> import gymnasium as gym, netbuf_gym
+    >>> env = gym.make("netbuf/ReceiverWindow-v0", scenario={"name": "nuwa/4g", "rtt_ms": 40})
+    >>> observation, info = env.reset(seed=1)
+    >>> observation, reward, terminated, truncated, info = env.step(10)
+
+    ```
+
+    ## Version History
+
+    * v0: Initial version.
+    """
+
+    name: ClassVar[str] = "receiver_window"
+    recipes: ClassVar[tuple[str, ...]] = RECIPES
+    default_history: ClassVar[dict[str, int]] = {"default": 4, "nuwa": 4}
+    default_scenario: ClassVar[str] = "nuwa/any"
+    options: ClassVar[tuple[str, ...]] = ("acts_on", "actions", "k", "target_ms", "drain", "sender")
+    kind = RECEIVER
+    panels = (
+        Panel("window_packets", "WINDOW PACKETS", (31, 119, 180), title="receive window (packets)"),
+        Panel("queue_delay_ms", "QUEUEING MS", (214, 39, 40), title="one-way queueing delay (ms)"),
+        Panel("throughput_mbps", "MBIT/S", (44, 160, 44), title="throughput (Mbit/s)"),
+    )
+
+    def __init__(
+        self,
+        recipe: str = "default",
+        history: int | None = None,
+        agents: int = 1,
+        *,
+        acts_on: str | None = None,
+        actions: str = "factors",
+        k: float = 2.0,
+        target_ms: float | str | None = None,
+        drain: bool | None = None,
+        sender: Any = None,
+    ):
+        super().__init__(recipe, history, agents)
+        nuwa = recipe == "nuwa"
+        acts_on = ("k" if nuwa else "bdp") if acts_on is None else choice("acts_on", acts_on, FACTORS)
+        actions = choice("actions", actions, ("factors", "continuous"))
+        drain = not nuwa if drain is None else truth("drain", drain)
+        if nuwa and (acts_on, actions, drain) != ("k", "factors", False):
+            given = f"acts_on = {acts_on!r}, actions = {actions!r}, drain = {drain}"
+            raise ConfigError(f'{given} with recipe "nuwa"; valid: acts_on "k", actions "factors", drain False')
+        self.acts_on, self.actions, self.drain, self.sender = acts_on, actions, drain, sender
+        own = PAPERS_RULE if nuwa else DRAINS.get(acts_on, {}) if drain else NO_DRAIN
+        self._receiver = {"name": AGENT, **own}
+        target_ms = (25.0 if acts_on == "bdp" else 75.0) if target_ms is None else delay_of_class("target_ms", target_ms)
+        self.k = real("k", k, *((1, 9) if nuwa else K_RANGE))
+        self.target_s = real("target_ms", target_ms, TARGET_RANGE_S[0] * 1e3, TARGET_RANGE_S[1] * 1e3) * 1e-3
+        self.acting = Acting.on({"k": NUWA_FACTORS} if nuwa else FACTORS[acts_on], actions == "continuous")
+        self.action_space = self.acting.space
+        if nuwa:
+            self.features, self._observe, self.default_reward, low = NUWA_FEATURES, observe_nuwa, "alpha_fair", 0.0
+        else:
+            self.features, self._observe, self.default_reward, low = DEFAULT_FEATURES, observe_default, "running_utility", -1.0
+        self.observation_space = gym.spaces.Box(low, 1.0, (self.history * self.width,), np.float32)
+        self.keep_action = self.acting.keep
+        """The action that leaves things as they are, or most nearly so."""
+
+    @property
+    def ruled(self) -> bool:
+        """Whether the window moves between decisions: by Nuwa's rule, or with what is measured."""
+        return self.acts_on != "window"
+
+    @classmethod
+    def feature_tables(cls) -> dict[str, str]:
+        """Of each recipe, for this page."""
+        return {"default": feature_table(DEFAULT_FEATURES), "nuwa": feature_table(NUWA_FEATURES)}
+
+    def control(self, scenario: Scenario) -> Scenario:
+        """The world with the receivers of its first `agents` flows controlled, unless as many are agents' already."""
+        if not isinstance(scenario, Scenario):
+            raise ConfigError(f"{called(scenario)} is no netbuf_gym.scenarios.Scenario; valid: one")
+        controlled = scenario.agent_receivers
+        if len(controlled) != self.agents:
+            if controlled or len(scenario.flows) < self.agents:
+                raise ConfigError(
+                    f"{called(scenario)} has {len(scenario.flows)} flows, {len(controlled)} of them an agent's receiver's, and "
+                    f"agents = {self.agents}; valid: a scenario of as many such flows, or of none and as many flows at least"
+                )
+            controlled = tuple(range(self.agents))
+        own = {"receiver": self._receiver} | ({} if self.sender is None else {"cc": self.sender})
+        scenario = _with_flows(scenario, controlled, own)
+        for flow in controlled:
+            if scenario.flows[flow].cc == AGENT:
+                at = f"{called(scenario)} has an agent for the sender of flows[{flow}]"
+                raise ConfigError(f"{at}; valid: a congestion control")
+        return _limited(scenario)
+
+    def make_tracker(self, rows: int, interval_s: float) -> Tracker:
+        """What is remembered of each receiver."""
+        return Tracker(rows, interval_s, self.drain and not self.ruled)
+
+    def start(self, tracker: Tracker, rows: slice, scenario: Scenario) -> None:
+        """See `Task.start`."""
+        controlled = scenario.agent_receivers
+        tracker.reset(
+            rows,
+            capacity_bps=[capacity_mbps(scenario, i) * 1e6 for i in controlled],
+            share_bps=[fair_share_mbps(scenario, i) * 1e6 for i in controlled],
+            base_rtt_s=[max(scenario.base_rtt_ms(i) * 1e-3, LEAST_RTT_S) for i in controlled],
+            start_s=[scenario.flows[i].start_s for i in controlled],
+            mss_bytes=scenario.mss,
+            k=self.k if self.ruled else 0.0,
+            target_s=self.target_s,
+            first_beside=first_beside([scenario.tightest_link(i) for i in controlled], rows),
+        )
+
+    def decode(self, action: np.ndarray, tracker: Tracker, out: np.ndarray) -> np.ndarray:
+        """Gain, target delay in s, window in bytes and in measured products (NaN: as it is) of actions, `(rows, 4)`."""
+        factors = self.acting.factors(action)
+        if self.recipe == "nuwa":
+            return decode_nuwa(factors, tracker, out)
+        return decode_default(factors, tracker, out, self.ruled)
+
+    def observe(self, tracker: Tracker, out: np.ndarray) -> np.ndarray:
+        """The feature vectors of the interval just ended, `(width, rows)`, into `out`: finite and within the space."""
+        return self._observe(tracker, out)
+
+    def measured(self, tracker: Tracker, rows: slice, counters: list[Any]) -> list[Any]:
+        """See `Task.measured`: each agent's counters and, as `achieved`, what its intervals amount to."""
+        each = range(rows.start, rows.stop)
+        return [{**own, "achieved": tracker.meter.achieved(row)} for row, own in zip(each, counters, strict=True)]
+
+    def report(self, scenario: Scenario, counters: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """See `netbuf_gym.tasks.receiver_window.report.episode_reports`."""
+        return episode_reports(scenario, scenario.agent_receivers, counters, [own["achieved"] for own in counters])
+
+    def show(self, tracker: Tracker, row: int) -> dict[str, float]:
+        """Window in segments, queueing delay in ms as measured, throughput in Mbit/s, queue in packets, k and target in ms."""
+        last = tracker.last[:, row]
+        return {
+            "window_packets": float(tracker.window[row]) / float(last[MSS]),
+            "queue_delay_ms": float(last[DELAY]) * 1e3,
+            "throughput_mbps": float(tracker.rate[row]) * 1e-6,
+            "queue_packets": float(last[FIELD["queue_packets"]]),
+            "k": float(last[FIELD["k"]]),
+            "target_ms": float(tracker.target_s[row]) * 1e3,
+        }
+
+    def line(self, state: dict[str, float]) -> str:
+        """See `Task.line`."""
+        return (
+            f"t {state['time_s']:8.2f} s   window {state['window_packets']:8.1f} packets   "
+            f"queueing {state['queue_delay_ms']:8.2f} ms   throughput {state['throughput_mbps']:8.3f} Mbit/s   "
+            f"queue {state['queue_packets']:6.0f} packets"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a saved model must agree with, actions and what they start from included."""
+        levels = None if self.acting.levels is None else self.acting.levels.tolist()
+        return {
+            **super().to_dict(),
+            "actions": {"kind": self.actions, "names": list(self.acting.names), "levels": levels},
+            "acts_on": self.acts_on,
+            "drain": self.drain,
+            "k": self.k if self.ruled else 0.0,
+            "target_s": self.target_s,
+        }
+
+
+def capacity_mbps(scenario: Scenario, flow: int) -> float:
+    """The mean rate of the slowest link on a flow's path."""
+    return scenario.links[scenario.tightest_link(flow)].mean_mbps(scenario.duration_s)
+
+
+def fair_share_mbps(scenario: Scenario, flow: int) -> float:
+    """The least even share of a link on a flow's path, between the flows that cross it within the scenario's duration."""
+    shares = []
+    for link in set(scenario.flows[flow].path):
+        users = sum(link in one.path and one.start_s < scenario.duration_s for one in scenario.flows)
+        shares.append(scenario.links[link].mean_mbps(scenario.duration_s) / max(users, 1))
+    return min(shares)
+
+
+def _with_flows(scenario: Scenario, which: Sequence[int], changes: dict[str, Any]) -> Scenario:
+    """The world with fields of some flows changed, the same object where that changes nothing; ConfigError for a bad value."""
+    try:
+        flows = tuple(replace(one, **changes) if i in which else one for i, one in enumerate(scenario.flows))
+        return scenario if flows == tuple(scenario.flows) else replace(scenario, flows=flows)
+    except ScenarioError as error:
+        raise ConfigError(str(error)) from None
+
+
+def _limited(scenario: Scenario) -> Scenario:
+    """The scenario, unless one of its agents has a path that nothing limits, or that carries nothing."""
+    for flow in scenario.agent_receivers:
+        if not math.isfinite(capacity_mbps(scenario, flow)):
+            at = f"{called(scenario)} has no link of finite rate on the path of flows[{flow}]"
+            raise ConfigError(f"{at}, so that there is nothing to control; valid: rate_mbps or a trace")
+        if not capacity_mbps(scenario, flow) > 0:
+            raise ConfigError(outage(scenario))
+    return scenario

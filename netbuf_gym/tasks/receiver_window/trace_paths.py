@@ -1,0 +1,227 @@
+"""Paths to a receiver over trace files of one's own: each seed another file, and another window of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym import traces
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError, TraceError, shown
+from netbuf_gym.scenarios.distributions import Distribution
+from netbuf_gym.scenarios.limits import MAX_DELAY_MS, MAX_DURATION_S, bdp_packets
+from netbuf_gym.scenarios.types import Scenario
+from netbuf_gym.tasks.receiver_window.random_paths import (
+    DRIVEN,
+    RECEIVER,
+    check_resolutions,
+    checked_senders,
+    receiver_world,
+    receivers_of,
+)
+from netbuf_gym.traces.calibration import PARTS, SPLIT
+from netbuf_gym.traces.types import Trace
+from netbuf_gym.traces.windows import cut, window_starts
+from netbuf_gym.utils import checks
+
+LEAST_PACKETS = 10
+"""No buffer that is given in bandwidth-delay products is smaller."""
+
+
+def trace_files(
+    path: str | os.PathLike[str] | Sequence[Any], network: str | None = None, part: str = "evaluation"
+) -> list[Path]:
+    """Trace files in the order of their names.
+
+    Args:
+        path: a file, a folder of trace files alone, or several of them. Of a folder all files are taken, hidden ones left out;
+            with `network` those below it that belong to the network's part.
+        network: `"4g"` or `"5g"`; None: whatever files there are.
+        part: `"calibration"`, `"validation"` or `"evaluation"`, as `netbuf_gym.traces.calibration.SPLIT` names their traces.
+
+    Raises:
+        TraceError: no such file, or a folder without traces.
+        ScenarioTypeError: no path.
+    """
+    several = [path] if isinstance(path, (str, os.PathLike)) else path
+    if not isinstance(several, Sequence) or not several or not all(isinstance(one, (str, os.PathLike)) for one in several):
+        raise ScenarioTypeError(f"path = {shown(path)}; valid: a trace file, a folder of them, or a list of these")
+    wanted = None
+    if network is not None:
+        names = SPLIT[checks.choice("network", network, SPLIT)]
+        wanted = names[checks.choice("part", part, PARTS)]
+    found: list[Path] = []
+    for one in map(Path, several):
+        if not one.is_dir():
+            found.append(one)
+        elif wanted is not None:
+            found += sorted(file for file in one.rglob("*") if file.is_file() and file.name in wanted)
+        else:
+            found += sorted(file for file in one.iterdir() if file.is_file() and not file.name.startswith("."))
+    if not found:
+        of = "" if wanted is None else f" of the {part} of {network}: {', '.join(wanted)}"
+        raise TraceError(f"holds no trace file{of}", str(several[0]))
+    return found
+
+
+@lru_cache(maxsize=64)
+def _read(path: str, changed_ns: int, duration_s: float) -> tuple[Trace, tuple[float, ...]]:
+    """A trace, and where its windows begin; `changed_ns`: of the file, so that one that is written anew is read anew."""
+    trace = traces.read(path)
+    return trace, tuple(window_starts(trace, duration_s))
+
+
+def read_windows(path: str | os.PathLike[str], duration_s: float) -> tuple[Trace, tuple[float, ...]]:
+    """A trace, and where its windows of `duration_s` seconds begin that are no outage throughout.
+
+    Raises:
+        TraceError: it cannot be read.
+    """
+    try:
+        changed_ns = os.stat(path).st_mtime_ns
+    except OSError:
+        changed_ns = 0  # reading says why
+    return _read(str(path), changed_ns, duration_s)
+
+
+def buffer_of(trace: Trace, rtt_ms: float, products: float) -> int:
+    """Packets in so many bandwidth-delay products of a trace's mean rate, 10 or more."""
+    return max(LEAST_PACKETS, round(products * bdp_packets(trace.mean_mbps(), rtt_ms)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TraceWindows(Distribution):
+    """Worlds over windows of trace files. All that is random is drawn evenly: a file, a window of it, a round trip, a buffer.
+
+    Windows follow each other from a file's start. One without a second of 0.3 Mbit/s or more, an outage throughout, is left
+    out, and a file that is shorter than a window starts again.
+
+    Args:
+        path, network, part: see `trace_files`.
+        rtt_ms: propagation there and back, above 0 to 1e5 ms; or several, each as likely.
+        buffer_bdp: the bottleneck's queue limit in bandwidth-delay products of the window's mean rate, 10 packets or more; or
+            several, each as likely.
+        buffer_packets: the limit instead, 1 or more.
+        senders: congestion controls of the flows.
+        receiver: receiver control of those that a receiver drives.
+        loss: random loss of data packets after the bottleneck, 0 to below 1.
+        on_outage: what becomes of the bottleneck's queue at outages, see `Link`.
+        clock_offset_ms, clock_drift_ppm: as in `ReceiverPaths`.
+        timestamp_us: resolutions of time stamps, 1 or 1000, each as likely.
+        duration_s: of a window, 1 to 1e4 s.
+        stagger_s, name: as in `receiver_world`.
+
+    Raises:
+        TraceError: a file that cannot be read, or none that carries anything.
+        ScenarioError: a value out of range.
+    """
+
+    path: Any
+    network: str | None = None
+    part: str = "evaluation"
+    rtt_ms: Any = 40.0
+    buffer_bdp: Any = (1.0, 4.0)
+    buffer_packets: Any = None
+    senders: Sequence[Any] = (DRIVEN,)
+    receiver: Any = RECEIVER
+    loss: float = 0.0
+    on_outage: str = "hold"
+    clock_offset_ms: float = 50.0
+    clock_drift_ppm: float = 50.0
+    timestamp_us: Any = (1000, 1)
+    duration_s: float = 60.0
+    stagger_s: float = 0.1
+    name: str = "nuwa/traces"
+    _windows: tuple[tuple[Path, tuple[float, ...]], ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "duration_s", checks.number("duration_s", self.duration_s, 1, min(1e4, MAX_DURATION_S)))
+        put(self, "rtt_ms", _several("rtt_ms", self.rtt_ms, MAX_DELAY_MS))
+        put(self, "buffer_bdp", _several("buffer_bdp", self.buffer_bdp, 1e4))
+        put(self, "timestamp_us", _several("timestamp_us", self.timestamp_us, 1000))
+        check_resolutions(self.timestamp_us)
+        put(self, "senders", checked_senders(self.senders))
+        for name, high in (("clock_offset_ms", 1e6), ("clock_drift_ppm", 1e3)):
+            put(self, name, checks.number(name, getattr(self, name), 0, high))
+        files = trace_files(self.path, self.network, self.part)
+        windows = {file: read_windows(file, self.duration_s)[1] for file in files}
+        if not any(windows.values()):
+            raise TraceError("has outages throughout, as has every other file; valid: a trace with 0.3 Mbit/s", files[0])
+        put(self, "_windows", tuple((file, starts_s) for file, starts_s in windows.items() if starts_s))
+        self.sample(np.random.default_rng(0))  # the remaining fields are checked where they are used
+
+    @property
+    def flows(self) -> int:
+        return len(self.senders)
+
+    def sample(self, rng: np.random.Generator) -> Scenario:
+        u = rng.random(7)
+        file, starts_s = _one(self._windows, u[0])
+        window = cut(read_windows(file, self.duration_s)[0], _one(starts_s, u[1]), self.duration_s)
+        if window is None:
+            raise ScenarioError(f"path: {file} was changed meanwhile; valid: files that stay as they are")
+        return trace_world(
+            window,
+            rtt_ms=_one(self.rtt_ms, u[2]),
+            buffer_bdp=_one(self.buffer_bdp, u[3]),
+            buffer_packets=self.buffer_packets,
+            senders=self.senders,
+            receiver=self.receiver,
+            loss=self.loss,
+            on_outage=self.on_outage,
+            clock_offset_ms=self.clock_offset_ms * (2 * u[4] - 1),
+            clock_drift_ppm=self.clock_drift_ppm * (2 * u[5] - 1),
+            timestamp_resolution_us=int(_one(self.timestamp_us, u[6])),
+            stagger_s=self.stagger_s,
+            name=self.name,
+        )
+
+
+def trace_world(
+    window: Trace,
+    *,
+    rtt_ms: float = 40.0,
+    buffer_bdp: float = 1.0,
+    buffer_packets: int | None = None,
+    senders: Sequence[Any] = (DRIVEN,),
+    receiver: Any = RECEIVER,
+    name: str = "nuwa/traces",
+    **more: Any,
+) -> Scenario:
+    """The world over one trace, as long as that is; `more`: further arguments of `receiver_world`.
+
+    Args:
+        buffer_bdp: of the bottleneck, in bandwidth-delay products of the trace's mean rate, 10 packets or more.
+        buffer_packets: its limit instead.
+
+    Raises:
+        ScenarioError: a value out of range.
+    """
+    senders = checked_senders(senders)
+    return receiver_world(
+        trace=window,
+        rtt_ms=rtt_ms,
+        buffer_packets=buffer_of(window, rtt_ms, buffer_bdp) if buffer_packets is None else buffer_packets,
+        senders=senders,
+        receivers=receivers_of(senders, receiver),
+        duration_s=window.duration_s,
+        name=name,
+        **more,
+    )
+
+
+def _one(several: Sequence[Any], u: float) -> Any:
+    return several[int(u * len(several))]
+
+
+def _several(field_name: str, value: Any, high: float) -> tuple[float, ...]:
+    values = (value,) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+    if isinstance(values, str) or not isinstance(values, Sequence) or not values:
+        raise ScenarioTypeError(f"{field_name} = {shown(value)}; valid: a number, or several")
+    return tuple(checks.number(f"{field_name}[{i}]", one, 0, high, low_open=True) for i, one in enumerate(values))

@@ -1,0 +1,1 @@
+"""Learning algorithms: PPO and recurrent PPO for batched environments, imitation, behaviour cloning."""

@@ -1,0 +1,136 @@
+"""Greedy decisions of stable-baselines3's policies by their networks alone.
+
+`predict` makes a distribution of every call, looks at the space of what it observes, and sets modes; of small networks and a
+few worlds that is four fifths of its time. Here the same operations are done on the same numbers, so that decisions are equal
+to the bit, and nothing else; nothing is kept between calls, so that threads may decide at once. Layers are called as functions,
+since a module's call and an LSTM's checks take longer than what they compute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import torch as th
+from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.distributions import CategoricalDistribution, DiagGaussianDistribution
+from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.torch_layers import FlattenExtractor
+from stable_baselines3.dqn.policies import DQNPolicy
+from torch import nn
+
+from netbuf_gym.controllers import Policy
+
+Output = Callable[[th.Tensor], np.ndarray]
+"""Actions of what a policy's actor comes to, `(rows, width)`."""
+Layer = Callable[[th.Tensor], th.Tensor]
+FUNCTIONS: dict[type[nn.Module], Layer] = {nn.Tanh: th.tanh, nn.ReLU: th.relu}
+"""What modules without parameters compute."""
+
+
+def greedy(model: BaseAlgorithm) -> Policy | None:
+    """What a trained model decides; None where its policy is of another kind, which its `predict` knows.
+
+    The model is not trained afterwards: its modules are set to evaluate.
+    """
+    policy: Any = model.policy
+    if not isinstance(model.observation_space, gym.spaces.Box) or len(model.observation_space.shape) != 1:
+        return None
+    policy.set_training_mode(False)
+    if isinstance(policy, DQNPolicy):
+        return _valued(policy)
+    if not isinstance(policy, ActorCriticPolicy) or (output := _output(policy)) is None:
+        return None
+    return _remembering(policy, output) if isinstance(policy, RecurrentActorCriticPolicy) else _acting(policy, output)
+
+
+def _valued(policy: Any) -> Policy:
+    device = policy.device
+    values = _called([policy.q_net.features_extractor, policy.q_net.q_net])
+
+    def decide(observations: np.ndarray, state: Any, starts: np.ndarray) -> tuple[np.ndarray, Any]:
+        with th.inference_mode():
+            return values(_tensor(observations, device)).argmax(dim=1).cpu().numpy(), None
+
+    return decide
+
+
+def _acting(policy: Any, output: Output) -> Policy:
+    device = policy.device
+    latent = _called([policy.pi_features_extractor, policy.mlp_extractor.policy_net])
+
+    def decide(observations: np.ndarray, state: Any, starts: np.ndarray) -> tuple[np.ndarray, Any]:
+        with th.inference_mode():
+            return output(latent(_tensor(observations, device))), None
+
+    return decide
+
+
+def _called(modules: Iterable[nn.Module]) -> Layer:
+    """What modules compute, one after the other."""
+    layers: list[Layer] = []
+    for module in modules:
+        for one in module if type(module) is nn.Sequential else (module,):
+            if type(one) is nn.Linear:
+                layers.append(partial(_linear, one.weight, one.bias))
+            elif type(one) is not FlattenExtractor:  # observations are flat
+                layers.append(FUNCTIONS.get(type(one), one))
+
+    def compute(values: th.Tensor) -> th.Tensor:
+        for layer in layers:
+            values = layer(values)
+        return values
+
+    return compute
+
+
+def _linear(weight: th.Tensor, bias: th.Tensor, values: th.Tensor) -> th.Tensor:
+    return nn.functional.linear(values, weight, bias)
+
+
+def _remembering(policy: Any, output: Output) -> Policy:
+    """With the hidden and the cell states of the actor's LSTM, `(layers, rows, width)`, cleared where episodes start."""
+    device, (layers, _, width) = policy.device, policy.lstm_hidden_state_shape
+    features, latent = _called([policy.pi_features_extractor]), _called([policy.mlp_extractor.policy_net])
+    weights = [weight for one in policy.lstm_actor.all_weights for weight in one]
+
+    def decide(observations: np.ndarray, state: Any, starts: np.ndarray) -> tuple[np.ndarray, Any]:
+        with th.inference_mode():
+            rows = len(observations)
+            if state is None:
+                before = [th.zeros(layers, rows, width, device=device)] * 2
+            else:
+                before = [_tensor(one, device) for one in state]
+            if starts.any():
+                keep = 1.0 - th.as_tensor(starts, dtype=th.float32, device=device).view(1, rows, 1)
+                before = [keep * one for one in before]
+            seen = features(_tensor(observations, device)).unsqueeze(0)
+            found, *after = th.lstm(seen, tuple(before), weights, True, layers, 0.0, False, False, False)
+            return output(latent(found[0])), tuple(one.cpu().numpy() for one in after)
+
+    return decide
+
+
+def _tensor(values: np.ndarray, device: th.device) -> th.Tensor:
+    own = th.from_numpy(np.ascontiguousarray(values, np.float32))
+    return own if device.type == "cpu" else own.to(device)
+
+
+def _output(policy: Any) -> Output | None:
+    """The mode of a policy's distribution; None of one that is not made here."""
+    space, head = policy.action_space, _called([policy.action_net])
+    if type(policy.action_dist) is CategoricalDistribution:
+
+        def likeliest(latent: th.Tensor) -> np.ndarray:
+            logits = head(latent)
+            logits = logits - logits.logsumexp(dim=-1, keepdim=True)
+            return th.softmax(logits, dim=-1).argmax(dim=1).cpu().numpy()  # of what is rounded, ties are others than of logits
+
+        return likeliest
+    if type(policy.action_dist) is DiagGaussianDistribution and not policy.squash_output:
+        return lambda latent: np.clip(head(latent).cpu().numpy(), space.low, space.high)
+    return None

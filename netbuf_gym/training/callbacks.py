@@ -1,0 +1,323 @@
+"""What happens during training beside learning: limits, logs, progress, episode statistics."""
+
+from __future__ import annotations
+
+import csv
+import io
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import KVWriter, TensorBoardOutputFormat
+
+from netbuf_gym.utils.files import naming, write_atomic
+from netbuf_gym.utils.progress import ProgressBar, duration, say
+
+
+class Interrupt:
+    """Context in which the first SIGINT or SIGTERM only sets `received`; a second one acts as it always does."""
+
+    def __init__(self) -> None:
+        self.received: int | None = None
+        self._previous: dict[int, Any] = {}
+
+    def __enter__(self) -> Interrupt:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._previous[number] = signal.signal(number, self._receive)
+        return self
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        self.received = number
+        self._restore()
+
+    def _restore(self) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+        self._previous.clear()
+
+    def __exit__(self, *exception: object) -> None:
+        self._restore()
+
+
+class Stop(BaseCallback):
+    """Ends training when interrupted, or when `max_seconds` are over (counting `seconds_before` of an earlier session).
+
+    The clock starts when this is made.
+
+    Attributes:
+        seconds: of training, earlier sessions included.
+        timed_out: whether the time limit ended it.
+        at_once: whether an interruption ends a rollout or an update under way, or is left to the moment after them.
+    """
+
+    def __init__(self, interrupt: Interrupt, max_seconds: float | None, seconds_before: float = 0.0):
+        super().__init__()
+        self.interrupt, self.max_seconds, self.seconds_before = interrupt, max_seconds, seconds_before
+        self.timed_out = self.at_once = False
+        self._started = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        return self.seconds_before + time.perf_counter() - self._started
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a signal came."""
+        return self.interrupt.received is not None
+
+    def time_used(self) -> float:
+        """The share of the time limit that is over; 0 without one."""
+        return 0.0 if self.max_seconds is None else min(1.0, self.seconds / self.max_seconds)
+
+    def now(self) -> bool:
+        """Whether to end, asked where the learner can be left as it is."""
+        self.timed_out = self.timed_out or self.time_used() >= 1.0
+        return self.timed_out or self.interrupted
+
+    def goes_on(self) -> bool:
+        """Whether not to end, asked in the middle of a rollout or an update."""
+        self.timed_out = self.timed_out or self.time_used() >= 1.0
+        return not self.timed_out and not (self.at_once and self.interrupted)
+
+    def _on_step(self) -> bool:
+        return self.goes_on()
+
+
+class Snapshots(BaseCallback):
+    """Calls `write` between an update and a rollout, `times` times evenly over the training.
+
+    Args:
+        total_timesteps: the whole job's.
+        stop: knows how much of a time limit is over, which counts where it is ahead of the steps.
+    """
+
+    def __init__(self, times: int, total_timesteps: int, stop: Stop, write: Callable[[], object]):
+        super().__init__()
+        self.times, self.total_timesteps, self.stop, self.write = times, total_timesteps, stop, write
+        self._taken = 0
+
+    def _due(self) -> int:
+        share = max(self.model.num_timesteps / self.total_timesteps, self.stop.time_used())
+        return int(share * (self.times + 1))  # the model at the end is one more
+
+    def _on_training_start(self) -> None:
+        self._taken = self._due()
+
+    def _on_rollout_start(self) -> None:
+        due = self._due()
+        if due > self._taken:
+            self.write()
+            self._taken = due
+
+    def _on_step(self) -> bool:
+        return True
+
+
+class Stages(BaseCallback):
+    """Tells between an update and a rollout how much of the training is over, 0 to 1; see `Snapshots`."""
+
+    def __init__(self, total_timesteps: int, stop: Stop, tell: Callable[[float], None]):
+        super().__init__()
+        self.total_timesteps, self.stop, self.tell = total_timesteps, stop, tell
+
+    def _on_rollout_start(self) -> None:
+        self.tell(max(self.model.num_timesteps / self.total_timesteps, self.stop.time_used()))
+
+    def _on_step(self) -> bool:
+        return True
+
+
+class ProgressCsv(KVWriter):
+    """Writes `progress.csv`: a row at a time, behind whole rows only; columns that come later are added to all rows.
+
+    Args:
+        path: of the file.
+        keep: how many rows of an earlier session stay; None: all that are whole.
+
+    Attributes:
+        rows: in the file.
+
+    Raises:
+        OSError: it cannot be written; names the file.
+    """
+
+    def __init__(self, path: Path, keep: int | None = 0):
+        self.path, self.columns = path, []
+        kept: list[list[str]] = []
+        if keep != 0 and path.is_file():
+            whole = path.read_text(encoding="utf-8", errors="replace").rpartition("\n")[0]
+            self.columns, *kept = [*csv.reader(whole.splitlines())] or [[]]
+            kept = [row for row in kept if len(row) == len(self.columns)][:keep]
+        self.rows = len(kept)
+        self._rewrite(kept)
+
+    def write(self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0) -> None:
+        """Appends a row."""
+        values = {key: value for key, value in key_values.items() if "csv" not in (key_excluded.get(key) or ())}
+        new = sorted(set(values) - set(self.columns))
+        with naming(self.path):
+            if new:
+                self._file.close()
+                with self.path.open(newline="", encoding="utf-8") as file:
+                    rows = list(csv.reader(file))[1:]
+                self.columns += new
+                self._rewrite([[*row, *[""] * len(new)] for row in rows])
+            self._file.write(_line(_text(values.get(key)) for key in self.columns))
+            self._file.flush()
+        self.rows += 1
+
+    def _rewrite(self, rows: Iterable[Iterable[str]]) -> None:
+        with naming(self.path):
+            head = _line(self.columns) if self.columns else ""
+            write_atomic(self.path, head + "".join(map(_line, rows)))
+            self._file = self.path.open("a", newline="", encoding="utf-8")
+
+    def close(self) -> None:
+        """Closes the file."""
+        with naming(self.path):
+            self._file.close()
+
+
+class TensorBoard(TensorBoardOutputFormat):
+    """TensorBoard's log of a folder; says which folder it is when the disk is full.
+
+    Args:
+        resumed_at: timesteps that a resumed run goes on from: TensorBoard then forgets what it had logged later.
+    """
+
+    def __init__(self, folder: Path, resumed_at: int | None = None):
+        from torch.utils.tensorboard import SummaryWriter
+
+        self.folder = folder
+        with naming(folder):
+            self.writer = SummaryWriter(str(folder), purge_step=None if resumed_at is None else resumed_at + 1)
+        self._is_closed = False
+
+    def write(self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0) -> None:
+        """Logs the values."""
+        with naming(self.folder):
+            super().write(key_values, key_excluded, step)
+
+    def close(self) -> None:
+        """Flushes and closes the log."""
+        with naming(self.folder):
+            super().close()
+
+
+def _line(fields: Iterable[str]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(fields)
+    return line.getvalue()
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    value = value.item() if hasattr(value, "item") else value
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+class EpisodeLog(BaseCallback):
+    """Logs the mean of each named statistic over the last finished episodes, as `rollout/<name>`."""
+
+    def __init__(self, names: tuple[str, ...]):
+        super().__init__()
+        self.names = names
+
+    def _on_rollout_end(self) -> None:
+        for name in self.names:
+            values = [episode[name] for episode in self.model.ep_info_buffer or () if name in episode]
+            if values and np.isfinite(values).any():
+                self.logger.record(f"rollout/{name}", float(np.nanmean(values)))
+
+    def _on_step(self) -> bool:
+        return True
+
+
+class Progress(BaseCallback):
+    """Progress on standard error, and once, on standard output, how long it will take.
+
+    The estimate goes by whole rounds of collecting and learning, of which it wants `estimate_seconds`; what comes before
+    learning starts (a replay buffer being filled) is faster and does not count.
+
+    Args:
+        total_timesteps: of the whole job.
+        stop: the time limit, if there is one: the bar then shows whichever is nearer to its end.
+        name: episode statistic shown beside the reward, where there is one.
+    """
+
+    def __init__(
+        self, total_timesteps: int, stop: Stop, name: str, line_seconds: float = 15.0, estimate_seconds: float = 3.0
+    ):
+        super().__init__()
+        self.total_timesteps, self.stop, self.name = total_timesteps, stop, name
+        self.estimate_seconds = estimate_seconds
+        self._bar = ProgressBar("training", line_seconds)
+        self._last = 0.0
+        self._measured_from: tuple[float, int] | None = None
+        self._estimated = False
+
+    def _share(self) -> float:
+        share = self.model.num_timesteps / self.total_timesteps
+        if self.stop.max_seconds is not None:
+            share = max(share, self.stop.seconds / self.stop.max_seconds)
+        return min(1.0, share)
+
+    def _text(self) -> str:
+        steps = self.model.num_timesteps - self.model._num_timesteps_at_start
+        rate = steps / max(self.stop.seconds - self.stop.seconds_before, 1e-9)
+        done = self.model.num_timesteps
+        text = f"{done:,} steps" if done < 1e6 else f"{done / 1e6:.2f} million steps"
+        text += f", {rate:,.0f}/s"
+        episodes = self.model.ep_info_buffer or ()
+        for name, label in (("r", "return"), (self.name, self.name)):
+            values = [episode[name] for episode in episodes if name in episode]
+            if values and np.isfinite(values).any():  # a sender without an answer has no utility
+                text += f", {label} {np.nanmean(values):.3f}"
+        return text
+
+    def _on_training_start(self) -> None:
+        self._last = time.perf_counter()
+        self._bar.__enter__()
+
+    def _on_rollout_start(self) -> None:
+        if self._estimated or self.model.num_timesteps < getattr(self.model, "learning_starts", 0):
+            return
+        now, steps = time.perf_counter(), self.model.num_timesteps
+        if self._measured_from is None:
+            self._measured_from = now, steps
+        elif now - self._measured_from[0] >= self.estimate_seconds and steps > self._measured_from[1]:
+            self._estimated = True
+            say(self._estimate((steps - self._measured_from[1]) / (now - self._measured_from[0])))
+
+    def _estimate(self, rate: float) -> str:
+        """What is left at this many steps a second, and whether steps or time end it."""
+        left = (self.total_timesteps - self.model.num_timesteps) / rate
+        text = f"{rate:,.0f} steps/s: "
+        if self.stop.max_seconds is not None and self.stop.max_seconds - self.stop.seconds < left:
+            seconds = max(0.0, self.stop.max_seconds - self.stop.seconds)
+            steps = self.model.num_timesteps + rate * seconds
+            return f"{text}about {duration(seconds)} left, by max_minutes, which comes to about {steps:,.0f} steps"
+        return f"{text}about {duration(left)} left, for {self.total_timesteps:,} steps"
+
+    def _on_step(self) -> bool:
+        now = time.perf_counter()
+        if now - self._last >= 0.5:
+            self._last = now
+            self._bar(self._share(), 1.0, self._text())
+        return True
+
+    def _on_training_end(self) -> None:
+        self._bar(self._share(), 1.0, self._text(), last=True)
+        self.close()
+
+    def close(self) -> None:
+        """Leaves the terminal to others, however training ended."""
+        self._bar.__exit__(None, None, None)

@@ -1,0 +1,149 @@
+"""Agents of a campaign on suites: which of them is kept, by one set of worlds, and what a card shows, by another.
+
+A task names both (`Measures.chosen_on`, `Measures.carded_on`). The first also says which constant action is the best, that
+the agents are shown beside.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym.controllers import Contender
+from netbuf_gym.envs.engine import MAX_THREADS
+from netbuf_gym.evaluation import rollout
+from netbuf_gym.evaluation.suites import report, runner, suite
+from netbuf_gym.evaluation.suites.suite import Suite
+from netbuf_gym.tasks.metrics import Measures
+from netbuf_gym.training.checkpoints import checkpoint
+from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
+from netbuf_gym.utils import statistics
+from netbuf_gym.utils.progress import ProgressBar
+from netbuf_gym.utils.tables import markdown_table
+
+
+def choose(measures: Measures, saved: Sequence[checkpoint.Saved]) -> dict[str, Any]:
+    """Each agent's score on the worlds that a task chooses by, and of each constant action, JSON-able.
+
+    Returns:
+        suite, version, digest; scores: of the agents, in order; constants: by their names; best_constant: a name, or None where
+        actions cannot be tried one by one.
+    """
+    own = suite(measures.chosen_on)
+    actions = saved[0].env["schema"]["actions"]
+    tried_one_by_one = range(len(actions) if isinstance(actions, list) else 0)
+    constants = [rollout.contender_of(f"{rollout.CONSTANT}{action}", own.task) for action in tried_one_by_one]
+    played = _played(own, [*map(SavedAgent, saved), *constants])
+    scores = [float(np.nanmean(one.of(own.score.key))) for one in played]
+    tried = {one.name: score for one, score in zip(constants, scores[len(saved) :], strict=True)}
+    return {
+        **_edition(own),
+        "scores": scores[: len(saved)],
+        "constants": tried,
+        "best_constant": max(tried, key=lambda name: tried[name]) if tried else None,
+    }
+
+
+def judge(measures: Measures, saved: Sequence[checkpoint.Saved], kept: int, chosen: dict[str, Any]) -> dict[str, Any]:
+    """What the agents come to on the worlds of cards, beside the task's baselines and the best constant action, JSON-able.
+
+    Returns:
+        suite, version, digest; families: by family a number of worlds, the agents' scores by training seed, and those of the
+        others by name; metrics: of the agent that is kept, by family; margins: over all worlds, of the kept agent's score over
+        each of the others', paired by world: mean, low, high.
+    """
+    own = suite(measures.carded_on)
+    others: list[Contender] = [rollout.contender_of(name, own.task) for name in measures.carded_beside]
+    if chosen["best_constant"]:
+        name = chosen["best_constant"]
+        others.append(rollout.contender_of(name, own.task))
+    played = _played(own, [*map(SavedAgent, saved), *others])
+    agents, beside = played[: len(saved)], played[len(saved) :]
+    edition, key = own.load(), own.score.key
+    families = {
+        family: {
+            "worlds": len(agents[0].of(key, _or_all(family))),
+            "agents": [_mean(one, key, family) for one in agents],
+            "others": {one.name: _mean(one, key, family) for one in beside},
+        }
+        for family in (*edition.families, report.ALL)
+    }
+    ours = np.array(agents[kept].of(key))
+    return {
+        **_edition(own),
+        "families": families,
+        "metrics": {
+            family: {metric.key: _mean(agents[kept], metric.key, family) for metric in own.metrics} for family in families
+        },
+        "margins": {one.name: list(statistics.mean_interval(ours - np.array(one.of(key)))) for one in beside},
+    }
+
+
+def card(found: dict[str, Any], kept_seed: int) -> list[str]:
+    """The lines of a card that say what `judge` has found."""
+    own = suite(found["suite"])
+    others = list(next(iter(found["families"].values()))["others"])
+    rows = []
+    for family, one in found["families"].items():
+        over = statistics.mean_interval(np.array(one["agents"]))
+        spread = f" ± {(over.high - over.low) / 2:.3f}" if np.isfinite(over.high) else ""
+        cells = [f"{one['others'][name]:.3f}" for name in others]
+        rows.append([family, str(one["worlds"]), f"{over.mean:.3f}{spread}", *cells])
+    margins = ["over all, paired", "", "", *(_signed(found["margins"][name]) for name in others)]
+    heads = [metric.label for metric in own.metrics]
+    measured = [
+        [family, *("-" if value is None else f"{value * metric.factor:.{metric.digits}f}"
+                   for metric, value in ((metric, values[metric.key]) for metric in own.metrics))]
+        for family, values in found["metrics"].items()
+    ]
+    return [
+        f"## Suite `{own.name}`, version {found['version']}",
+        "",
+        f"{own.score.label[0].upper()}{own.score.label[1:]} by family. Of the agents it is the mean over training seeds ± half "
+        "the 95 % t interval; the last row is what the agent that is kept has more than the column's, with the 95 % t interval "
+        "over worlds.",
+        "",
+        markdown_table(["family", "worlds", "agents", *others], [*rows, margins]),
+        "",
+        f"All measures of the agent that is kept, seed {kept_seed}",
+        "",
+        markdown_table(["family", *heads], measured),
+        "",
+        *(f"* {metric.label}: {metric.says}" for metric in own.metrics),
+        "",
+    ]
+
+
+def _played(own: Suite, contenders: Sequence[Contender]) -> list[runner.Played]:
+    cells, threads = own.load().cells, min(len(os.sched_getaffinity(0)), MAX_THREADS)
+    print(f"playing suite {own.name}", file=sys.stderr, flush=True)
+    played: list[runner.Played] = []
+    with ProgressBar(own.name) as bar:
+        for number, one in enumerate(contenders):
+            bar(number * len(cells), len(contenders) * len(cells), one.name)
+            played.append(runner.run(own, cells, one, threads=threads))
+        bar(len(contenders) * len(cells), len(contenders) * len(cells), "")
+    return played
+
+
+def _edition(own: Suite) -> dict[str, Any]:
+    edition = own.load()
+    return {"suite": own.name, "version": edition.version, "digest": edition.digest}
+
+
+def _or_all(family: str) -> str | None:
+    return None if family == report.ALL else family
+
+
+def _mean(played: runner.Played, key: str, family: str) -> float | None:
+    values = np.array(played.of(key, _or_all(family)))
+    return float(np.nanmean(values)) if np.isfinite(values).any() else None
+
+
+def _signed(interval: Sequence[float]) -> str:
+    mean, low, high = interval
+    return f"{mean:+.3f} [{low:+.3f}, {high:+.3f}]"

@@ -1,0 +1,236 @@
+"""What a learner's arguments may be: one table, read before anything heavy is imported and before anything is written.
+
+Configurations from the command line and from saved models are held to it alike, so that neither a slip nor a crafted
+file asks for layers, memories or rollouts beyond all measure. Tests hold the table against the learners' constructors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, MutableMapping
+from functools import partial
+from typing import Any
+
+from gymnasium.spaces import Discrete, Space
+from omegaconf import DictConfig
+
+from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.tasks.task import Task
+from netbuf_gym.training.config import plain
+from netbuf_gym.training.schema import ACTIVATIONS, NORMALIZE
+from netbuf_gym.utils.arguments import choice, real, truth, whole
+from netbuf_gym.utils.suggestions import instead
+from netbuf_gym.wrappers.normalize import CLIP
+
+Check = Callable[[str, Any], Any]
+MAX_WIDTH, MAX_LAYERS = 4096, 8
+MAX_ROLLOUT = 1 << 28
+"""Decisions of one rollout, over all worlds."""
+
+
+def _whole(low: int, high: int) -> Check:
+    return partial(whole, low=low, high=high)
+
+
+def _real(low: float, high: float, low_open: bool = False) -> Check:
+    return partial(real, low=low, high=high, low_open=low_open)
+
+
+def _optional(check: Check) -> Check:
+    def checked(field: str, value: Any) -> Any:
+        if value is None:
+            return None
+        try:
+            return check(field, value)
+        except ConfigError as error:
+            raise ConfigError(f"{error}, or null") from None
+
+    return checked
+
+
+_SHARE, _POSITIVE, _WEIGHT = _real(0.0, 1.0), _real(0.0, 1e9, low_open=True), _real(0.0, 1e6)
+_ON_POLICY: dict[str, Check] = {
+    "n_steps": _whole(1, 1 << 20),
+    "gamma": _SHARE,
+    "gae_lambda": _SHARE,
+    "ent_coef": _WEIGHT,
+    "vf_coef": _WEIGHT,
+    "max_grad_norm": _POSITIVE,
+    "normalize_advantage": truth,
+    "stats_window_size": _whole(1, 1 << 20),
+}
+_EXPLORING: dict[str, Check] = {"use_sde": truth, "sde_sample_freq": _whole(-1, 1 << 20)}
+_PPO: dict[str, Check] = _ON_POLICY | {
+    "batch_size": _whole(2, MAX_ROLLOUT),
+    "n_epochs": _whole(1, 10_000),
+    "clip_range": _real(0.0, 100.0, low_open=True),
+    "target_kl": _optional(_POSITIVE),
+}
+_BATCH_PPO: dict[str, Check] = _PPO | {"ent_coef_final": _optional(_WEIGHT), "std_final": _optional(_real(0.0, 100.0, True))}
+
+ARGUMENTS: dict[str, dict[str, Check]] = {
+    "ppo": _BATCH_PPO,
+    "ppo_kl": _BATCH_PPO | {"kl_coef": _real(0.0, 1e6, True), "kl_target": _optional(_real(0.0, 1e3, True))},
+    "a2c": _ON_POLICY | _EXPLORING | {"rms_prop_eps": _real(0.0, 1.0, True), "use_rms_prop": truth},
+    "dqn": {
+        "buffer_size": _whole(1, 10**8),
+        "learning_starts": _whole(0, 10**12),
+        "batch_size": _whole(1, 1 << 24),
+        "tau": _real(0.0, 1.0, True),
+        "gamma": _SHARE,
+        "train_freq": _whole(1, 1 << 20),
+        "gradient_steps": _whole(-1, 1 << 20),
+        "n_steps": _whole(1, 10_000),
+        "target_update_interval": _whole(1, 10**12),
+        "exploration_fraction": _SHARE,
+        "exploration_initial_eps": _SHARE,
+        "exploration_final_eps": _SHARE,
+        "max_grad_norm": _POSITIVE,
+        "stats_window_size": _whole(1, 1 << 20),
+    },
+    "ppo_lstm": _BATCH_PPO | {"sequence_steps": _optional(_whole(1, 1 << 20)), "guess_coef": _WEIGHT},
+}
+"""The arguments of each learner's constructor that a configuration may set, `algo.kwargs`."""
+
+_OPTIMIZER: dict[str, Check] = {"eps": _real(0.0, 1.0), "weight_decay": _real(0.0, 1.0)}
+
+
+def _optimizer(field: str, value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{field} = {shown(value)}; valid: {', '.join(_OPTIMIZER)}, each by its name")
+    _check_all(field, dict(value), _OPTIMIZER, "the optimiser")
+    return value
+
+
+_VALUES: dict[str, Check] = {"optimizer_kwargs": _optimizer}
+_GAUSSIAN: dict[str, Check] = _VALUES | {
+    "ortho_init": truth,
+    "log_std_init": _real(-20.0, 5.0),
+    "full_std": truth,
+    "use_expln": truth,
+}
+_LSTM: dict[str, Check] = {
+    "lstm_hidden_size": _whole(1, MAX_WIDTH),
+    "n_lstm_layers": _whole(1, MAX_LAYERS),
+    "shared_lstm": truth,
+    "enable_critic_lstm": truth,
+}
+POLICY_ARGUMENTS: dict[str, dict[str, Check]] = {
+    "ppo": _GAUSSIAN,
+    "ppo_kl": _GAUSSIAN,
+    "a2c": _GAUSSIAN,
+    "dqn": _VALUES,
+    "ppo_lstm": _GAUSSIAN | _LSTM,
+}
+"""Those of each learner's policy, `algo.policy_kwargs`."""
+POLICIES = {name: "MlpLstmPolicy" if name == "ppo_lstm" else "MlpPolicy" for name in ARGUMENTS}
+
+
+DISCRETE_ONLY = ("dqn",)
+"""Learners of the value of each action."""
+
+_ROLLOUTS: dict[str, dict[str, int | None]] = {
+    "ppo": {"n_steps": 2048, "batch_size": 64},
+    "ppo_kl": {"n_steps": 2048, "batch_size": 64},
+    "a2c": {"n_steps": 5, "batch_size": None},
+    "ppo_lstm": {"n_steps": 128, "batch_size": 128},
+}
+"""The learners that learn from rollouts, with the defaults that say how large they are."""
+
+
+def check_algo(algo: DictConfig) -> None:
+    """Raises ConfigError unless a learner's configuration is one that it could be made from."""
+    name = choice("algo.name", algo.name, ARGUMENTS)
+    choice("algo.policy", algo.policy, [POLICIES[name]])
+    choice("algo.activation", algo.activation, ACTIVATIONS)
+    choice("algo.normalize", algo.normalize, NORMALIZE)
+    real("algo.normalize_clip", algo.normalize_clip, *CLIP)
+    widths = plain(algo.net_arch)
+    if len(widths) > MAX_LAYERS or not all(isinstance(width, int) and 1 <= width <= MAX_WIDTH for width in widths):
+        valid = f"a list of at most {MAX_LAYERS} widths, 1 to {MAX_WIDTH}"
+        raise ConfigError(f"algo.net_arch = {shown(widths)}; valid: {valid}")
+    real("algo.learning_rate", algo.learning_rate, 0.0, 1e12, low_open=True)
+    _optional(_real(0.0, 1e12))("algo.learning_rate_final", algo.learning_rate_final)
+    _check_restarts(plain(algo.restarts))
+    _check_all("algo.kwargs", algo.kwargs, ARGUMENTS[name], name)
+    _check_all("algo.policy_kwargs", algo.policy_kwargs, POLICY_ARGUMENTS[name], f"{name}'s policy")
+
+
+def _check_restarts(restarts: list[Any]) -> None:
+    """Raises ConfigError for what is no restart, or stands no later than the one before."""
+    last = 0.0
+    for number, one in enumerate(restarts):
+        field = f"algo.restarts[{number}]"
+        if not isinstance(one, dict) or set(one) != {"at", "learning_rate"}:
+            raise ConfigError(f"{field} = {shown(one)}; valid: {{at: SHARE, learning_rate: RATE}}")
+        at = real(f"{field}.at", one["at"], 0.0, 1.0)
+        if not last < at < 1.0:
+            raise ConfigError(f"{field}.at = {at:g}; valid: above {last:g} and below 1")
+        real(f"{field}.learning_rate", one["learning_rate"], 0.0, 1e12, low_open=True)
+        last = at
+
+
+def check_actions(algo: DictConfig, space: Space[Any]) -> None:
+    """Raises ConfigError where a learner cannot choose among the actions of an environment."""
+    if algo.name in DISCRETE_ONLY and not isinstance(space, Discrete):
+        others = ", ".join(name for name in ARGUMENTS if name not in DISCRETE_ONLY)
+        raise ConfigError(
+            f"algo.name = {algo.name!r} chooses one of a number of actions, and those here are {space}; valid: {others}, "
+            "or arguments of the environment that make actions discrete (env.kwargs)"
+        )
+
+
+def check_guesses(algo: DictConfig, task: Task) -> None:
+    """Raises ConfigError where a memory is to guess what is hidden, and nothing is, or where it has too few units for it."""
+    weight, names = algo.kwargs.get("guess_coef", 0), task.hidden
+    if not weight:
+        return
+    if not names:
+        raise ConfigError(f"algo.kwargs.guess_coef = {weight:g}, but task {task.name!r} names nothing hidden; valid: 0")
+    width = algo.policy_kwargs.get("lstm_hidden_size", 256)
+    if width < len(names):
+        valid = f"{len(names)} or more, a unit for each of {', '.join(names)} (algo.kwargs.guess_coef)"
+        raise ConfigError(f"algo.policy_kwargs.lstm_hidden_size = {width}; valid: {valid}")
+
+
+def check_rollout(algo: DictConfig, num_envs: int) -> str | None:
+    """Holds rollout and minibatches against each other.
+
+    Returns:
+        One line of what may not have been meant, None if there is nothing.
+
+    Raises:
+        ConfigError: a rollout that no memory holds, or of less than two decisions where advantages are normalised.
+    """
+    if algo.name not in _ROLLOUTS:
+        return None
+    n_steps, batch_size = (algo.kwargs.get(key, own) for key, own in _ROLLOUTS[algo.name].items())
+    rollout = n_steps * num_envs
+    said = f"algo.kwargs.n_steps = {n_steps} of env.num_envs = {num_envs} worlds are {rollout} decisions a rollout"
+    if not 2 <= rollout <= MAX_ROLLOUT:
+        raise ConfigError(f"{said}; valid: 2 to {MAX_ROLLOUT}")
+    if algo.name == "ppo_lstm":
+        _check_sequences(algo.kwargs.get("sequence_steps"), n_steps, batch_size)
+    if batch_size is None or rollout % batch_size == 0:
+        return None
+    return f"{said}, no multiple of algo.kwargs.batch_size = {batch_size}: the last minibatch has {rollout % batch_size}"
+
+
+def _check_sequences(sequence_steps: int | None, n_steps: int, batch_size: int) -> None:
+    """Raises ConfigError unless rollouts are of whole sequences, and minibatches of one or more."""
+    steps = n_steps if sequence_steps is None else sequence_steps
+    if n_steps % steps:
+        valid = f"a divisor of algo.kwargs.n_steps = {n_steps}, or null"
+        raise ConfigError(f"algo.kwargs.sequence_steps = {steps}; valid: {valid}")
+    if batch_size < steps:
+        valid = f"{steps} or more, the decisions of a sequence (algo.kwargs.sequence_steps, or else algo.kwargs.n_steps)"
+        raise ConfigError(f"algo.kwargs.batch_size = {batch_size}; valid: {valid}")
+
+
+def _check_all(key: str, values: MutableMapping[str, Any], table: Mapping[str, Check], owner: str) -> None:
+    """Checks arguments; whole numbers that were written as 8.0 become 8."""
+    for name, value in list(values.items()):
+        if name not in table:
+            raise ConfigError(f"{key}.{name} is not an argument of {owner}; {instead(name, sorted(table))}")
+        checked = table[name](f"{key}.{name}", value)
+        if type(checked) is not type(value):
+            values[name] = checked

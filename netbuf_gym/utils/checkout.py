@@ -1,0 +1,114 @@
+"""The studies of a checkout of this project: found, and imported as `studies`; they are no part of the installed package."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pickle
+import sys
+from configparser import ConfigParser, Error
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, metadata
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.utils.data import PACKAGE
+from netbuf_gym.version import __version__
+
+PROJECT, STUDIES = "netbuf-gym", "studies"
+
+
+def is_checkout(folder: Path) -> bool:
+    """Whether a folder is a checkout of this project that holds studies."""
+    if not (folder / STUDIES / "__init__.py").is_file():
+        return False
+    config = ConfigParser(interpolation=None)
+    try:
+        config.read(folder / "setup.cfg", encoding="utf-8")
+    except (Error, OSError, UnicodeDecodeError):
+        return False
+    return config.get("metadata", "name", fallback="") == PROJECT
+
+
+def find_checkout() -> Path | None:
+    """The checkout of the current folder or of one above it, else the one that the package is imported from; None: neither."""
+    here = Path.cwd()
+    return next((folder for folder in (here, *here.parents, PACKAGE.parent) if is_checkout(folder)), None)
+
+
+def require_checkout(given: str | None = None, option: str = "--studies") -> Path:
+    """The checkout whose studies are to be run.
+
+    Args:
+        given: A checkout, or the folder of studies in it; None: see `find_checkout`.
+        option: Of the command line, that gives it.
+
+    Raises:
+        ConfigError: There is none; says how to get one.
+    """
+    if given is None:
+        found = find_checkout()
+        if found is None:
+            valid = f"a folder in a clone ({_git_clone()}), or {option} DIR of one"
+            raise ConfigError(f"{Path.cwd()} is in no checkout, and the installed package has no studies; valid: {valid}")
+        return found
+    folder = Path(given).absolute()
+    for one in (folder, folder.parent):
+        if is_checkout(one) and folder in (one, one / STUDIES):
+            return one
+    valid = f"a clone ({_git_clone()}), or its folder {STUDIES}"
+    raise ConfigError(f"{option} {shown(given)} is no checkout of this project with studies; valid: {valid}")
+
+
+def import_studies(checkout: Path, module: str = "") -> ModuleType:
+    """A module of a checkout's studies, e.g. `catalogue`; "": the package of studies itself. Those of another checkout go.
+
+    Raises:
+        ConfigError: They need another version of the package.
+    """
+    folder = checkout / STUDIES
+    loaded = sys.modules.get(STUDIES)
+    if loaded is None or str(folder) not in map(str, loaded.__path__):
+        for name in [name for name in sys.modules if name.partition(".")[0] == STUDIES]:
+            del sys.modules[name]
+        spec = importlib.util.spec_from_file_location(
+            STUDIES, folder / "__init__.py", submodule_search_locations=[str(folder)]
+        )
+        assert spec is not None and spec.loader is not None
+        sys.modules[STUDIES] = loaded = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(loaded)
+    try:
+        return importlib.import_module(f"{STUDIES}.{module}") if module else loaded
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in ("netbuf_gym", STUDIES):
+            raise
+        valid = f"those of netbuf-gym {__version__}, which is installed"
+        raise ConfigError(f"the studies of {checkout} need another version of the package ({error}); valid: {valid}") from None
+
+
+@dataclass(frozen=True)
+class PickledWork:
+    """A study's function of pickled tasks for another process, in which studies cannot be imported by name alone.
+
+    Args:
+        checkout: Where the studies are.
+        function: Pickled.
+    """
+
+    checkout: str
+    function: bytes
+
+    def __call__(self, task: bytes) -> Any:
+        import_studies(Path(self.checkout))
+        return pickle.loads(self.function)(pickle.loads(task))
+
+
+def _git_clone() -> str:
+    try:
+        found = metadata(PROJECT)
+    except PackageNotFoundError:
+        return "git clone of the project's repository"
+    links = dict(line.split(", ", 1) for line in found.get_all("Project-URL") or () if ", " in line)
+    return f"git clone {links.get('Source') or (found.get_all('Home-page') or ['of the repository'])[0]}"

@@ -1,0 +1,17 @@
+"""Locations of the data that stands beside the code: agents (`zoo`), configuration (`conf`), kept results (`results`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def find_data(name: str) -> Path:
+    """Return the folder of a kind of data: of the installed package, or at the top of the checkout.
+
+    Args:
+        name: `zoo`, `conf` or `results`.
+    """
+    installed = PACKAGE / "data" / name
+    return installed if installed.is_dir() else PACKAGE.parent / name

@@ -1,0 +1,243 @@
+"""Former names of modules, which import what stands under the present ones, with a DeprecationWarning.
+
+Users of version 0.1 wrote `netbuf_gym.stats` where it is `netbuf_gym.utils.statistics` now.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from types import CodeType, ModuleType
+from typing import Any, cast
+
+from netbuf_gym.utils.checkout import STUDIES, import_studies, require_checkout
+
+PACKAGE = "netbuf_gym"
+MOVED = {
+    "adding": "utils.sums",
+    "arguments": "utils.arguments",
+    "baselines": "evaluation.baselines",
+    "checkout": "utils.checkout",
+    "checks": "utils.checks",
+    "commands": "cli",
+    "contenders": "controllers",
+    "contenders.contender": "controllers.protocol",
+    "contenders.deciding": "controllers.policies",
+    "contenders.own": "controllers.user_code",
+    "contenders.words": "controllers.code_references",
+    "described": "utils.docstrings",
+    "engine": "envs.engine",
+    "env": "envs.env",
+    "exclusive": "utils.thread_guard",
+    "executors": "utils.executors",
+    "extensions": "utils.extensions",
+    "files": "utils.files",
+    "flow_results": "simulation.results.flows",
+    "isolated": "utils.sandbox",
+    "live": "host",
+    "live.deciding": "host.controller",
+    "live.fence": "host.rate_limits",
+    "live.host": "host.targets",
+    "live.known": "host.journal_paths",
+    "live.lock": "host.locks",
+    "live.machine": "host.capabilities",
+    "live.record": "host.log",
+    "multiagent": "envs.parallel_env",
+    "nearest": "utils.suggestions",
+    "overrides": "utils.overrides",
+    "page_blocks": "pages.blocks",
+    "plants.linux.wire": "plants.linux.messages",
+    "plants.sim": "plants.simulated",
+    "plots": "utils.plots",
+    "progress": "utils.progress",
+    "registration": "envs.registration",
+    "rendering": "envs.rendering",
+    "result_parts": "simulation.results.parts",
+    "result_plots": "simulation.results.plots",
+    "result_tables": "simulation.results.tables",
+    "reproduce": "studies",
+    "reproduce.auter.auter": "studies.auter.experiment",
+    "reproduce.nuwa.nuwa": "studies.nuwa.experiment",
+    "reproduce.page": "studies.pages",
+    "reproduce.ppcc.ppcc": "studies.ppcc.experiment",
+    "reproduce.rlbm.families": "studies.switch.families",
+    "results": "simulation.results.result",
+    "rewards.making": "rewards.specs",
+    "rewards.own": "rewards.custom",
+    "rewards.running": "rewards.episode_means",
+    "rollout": "evaluation.rollout",
+    "running": "simulation.monitor",
+    "scenarios.own_control": "scenarios.python_control",
+    "scenarios.wire": "scenarios.impairments",
+    "scripts": "utils.scripts",
+    "stats": "utils.statistics",
+    "suites": "evaluation.suites",
+    "suites.drawing": "evaluation.suites.sampling",
+    "suites.field.telling": "evaluation.suites.field.ranking",
+    "suites.figures": "evaluation.suites.plots",
+    "suites.of_tasks": "evaluation.suites.task_suites",
+    "suites.recording": "evaluation.suites.recorder",
+    "suites.running": "evaluation.suites.runner",
+    "suites.settings": "evaluation.suites.config",
+    "suites.telling": "evaluation.suites.report_files",
+    "tables": "utils.tables",
+    "tasks.congestion_window.company": "tasks.congestion_window.hidden_traffic",
+    "tasks.congestion_window.contenders": "tasks.congestion_window.baselines",
+    "tasks.congestion_window.features": "tasks.congestion_window.observations",
+    "tasks.congestion_window.measures": "tasks.congestion_window.metrics",
+    "tasks.congestion_window.rules": "tasks.congestion_window.task",
+    "tasks.host_buffers.contenders": "tasks.host_buffers.baselines",
+    "tasks.host_buffers.features": "tasks.host_buffers.observations",
+    "tasks.host_buffers.measures": "tasks.host_buffers.metrics",
+    "tasks.host_buffers.rules": "tasks.host_buffers.task",
+    "tasks.host_buffers.worlds": "tasks.host_buffers.random_paths",
+    "tasks.measures": "tasks.metrics",
+    "tasks.pages": "tasks.tables",
+    "tasks.queue_threshold.contenders": "tasks.queue_threshold.baselines",
+    "tasks.queue_threshold.features": "tasks.queue_threshold.observations",
+    "tasks.queue_threshold.measures": "tasks.queue_threshold.metrics",
+    "tasks.queue_threshold.rules": "tasks.queue_threshold.task",
+    "tasks.receiver_window.contenders": "tasks.receiver_window.baselines",
+    "tasks.receiver_window.features": "tasks.receiver_window.observations",
+    "tasks.receiver_window.measures": "tasks.receiver_window.metrics",
+    "tasks.receiver_window.rules": "tasks.receiver_window.task",
+    "tasks.receiver_window.trace_worlds": "tasks.receiver_window.trace_paths",
+    "tasks.receiver_window.worlds": "tasks.receiver_window.random_paths",
+    "traffic_results": "simulation.results.traffic",
+    "udp_results": "simulation.results.udp",
+    "validate": "validation",
+    "validate.reading": "validation.reference",
+    "validate.running": "validation.runner",
+    "validate.settings": "validation.host_settings",
+    "validate.worlds": "validation.runner",
+    "vector": "envs.vector_env",
+    "video_results": "simulation.results.video",
+    "worlds": "scenarios.sources",
+    "zoo.archive": "training.checkpoints.archive",
+    "zoo.beside_defaults": "training.tuning.compare_tuned",
+    "zoo.callbacks": "training.callbacks",
+    "zoo.campaign": "training.campaign",
+    "zoo.checkpoint": "training.checkpoints.checkpoint",
+    "zoo.cloning": "training.algorithms.cloning",
+    "zoo.config": "training.config",
+    "zoo.constants": "leaderboard.constants",
+    "zoo.contending": "zoo.resolve",
+    "zoo.curriculum": "training.curriculum",
+    "zoo.curves": "training.curves",
+    "zoo.demo": "training.demo",
+    "zoo.digest": "training.checkpoints.digest",
+    "zoo.evaluate": "training.evaluate",
+    "zoo.evaluation": "evaluation.summary",
+    "zoo.gate": "leaderboard.gate",
+    "zoo.greedy": "training.algorithms.greedy",
+    "zoo.guessing": "training.algorithms.ppo_lstm",
+    "zoo.hydra_views": "training.hydra_views",
+    "zoo.imitation": "training.algorithms.imitation",
+    "zoo.launching": "training.launching",
+    "zoo.leaderboard": "leaderboard.standings",
+    "zoo.leaderboard_page": "leaderboard.page",
+    "zoo.learning": "training.learning",
+    "zoo.lstm": "training.algorithms.lstm",
+    "zoo.mistakes": "training.config_errors",
+    "zoo.models": "training.models",
+    "zoo.moment": "training.checkpoints.learner_state",
+    "zoo.on_suites": "training.campaign_suites",
+    "zoo.packing": "training.checkpoints.packing",
+    "zoo.plain_yaml": "training.plain_yaml",
+    "zoo.playing": "zoo.suite_runs",
+    "zoo.ppo": "training.algorithms.ppo",
+    "zoo.ppo_lstm": "training.algorithms.ppo_lstm",
+    "zoo.processes": "training.tuning.processes",
+    "zoo.ranges": "training.ranges",
+    "zoo.recording": "zoo.datasets",
+    "zoo.reference": "training.config_reference",
+    "zoo.replay": "training.checkpoints.replay",
+    "zoo.results": "leaderboard.results",
+    "zoo.results.pages": "pages.result_tables",
+    "zoo.running": "evaluation.comparison",
+    "zoo.saved": "training.checkpoints.saved_agent",
+    "zoo.schema": "training.schema",
+    "zoo.scores": "leaderboard.scores",
+    "zoo.search": "training.tuning.search_space",
+    "zoo.selection": "training.selection",
+    "zoo.studies": "training.tuning.study",
+    "zoo.submission": "leaderboard.submission",
+    "zoo.tables": "leaderboard.tables",
+    "zoo.tracking": "leaderboard.tracking",
+    "zoo.train": "training.train",
+    "zoo.trials": "training.tuning.trials",
+    "zoo.tune": "training.tune",
+    "zoo.versions": "training.checkpoints.versions",
+    "zoo.wandb_log": "training.wandb_log",
+    "zoo.worlds": "training.environment",
+}
+"""Present names by former ones, below the package or of the checkout's studies; what stands below a former name stands below
+the present one."""
+
+
+def find_present_name(name: str) -> str | None:
+    """Return the present name of a module by a former one, both dotted and whole; None: it has not moved."""
+    package, _, rest = name.partition(".")
+    parts = rest.split(".")
+    if package != PACKAGE or parts[0] not in TOPS:
+        return None
+    for end in range(len(parts), 0, -1):
+        present = MOVED.get(".".join(parts[:end]))
+        if present is not None:
+            found = ".".join([present, *parts[end:]])
+            return found if found.partition(".")[0] == STUDIES else f"{PACKAGE}.{found}"
+    return None
+
+
+TOPS = frozenset(name.partition(".")[0] for name in MOVED)
+
+
+def warn(name: str, present: str) -> None:
+    """Warn the caller's caller that it uses a former name."""
+    warnings.warn(f"{name} is {present} now", DeprecationWarning, stacklevel=3)
+
+
+class MovedFinder:
+    """Finds modules by former names; the first of `sys.meta_path`, so that no module is loaded under two names."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """Return how a former name is loaded; None where it is none."""
+        present = find_present_name(name)
+        return None if present is None or present == name else ModuleSpec(name, cast(Any, MovedLoader(present)))
+
+
+class MovedLoader:
+    """Gives a former name the module of the present one."""
+
+    def __init__(self, present: str):
+        self.present = present
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Let the import system make the module, which is replaced when it is run."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Warn, and put the present module in the place of the former one."""
+        name = module.__name__
+        warn(name, self.present)
+        sys.modules[name] = self._load()
+
+    def _load(self) -> ModuleType:
+        top, _, rest = self.present.partition(".")
+        return import_studies(require_checkout(), rest) if top == STUDIES else importlib.import_module(self.present)
+
+    def get_code(self, name: str) -> CodeType | None:
+        """Return the present module's code, for `python -m` with a former name."""
+        print(f"{name} is {self.present} now", file=sys.stderr)
+        self._load()
+        spec = importlib.util.find_spec(self.present)
+        return None if spec is None or spec.loader is None else cast(Any, spec.loader).get_code(self.present)
+
+
+def install() -> None:
+    """Make former names known to Python's import system; doing it again changes nothing."""
+    if not any(isinstance(one, MovedFinder) for one in sys.meta_path):
+        sys.meta_path.insert(0, cast(Any, MovedFinder()))

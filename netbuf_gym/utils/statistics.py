@@ -1,0 +1,229 @@
+"""Statistics for a few runs: what to report when every number is noisy and every run is expensive.
+
+After Agarwal et al., "Deep Reinforcement Learning at the Edge of the Statistical Precipice" (NeurIPS 2021): interquartile
+means with stratified bootstrap intervals, performance profiles and probability of improvement, beside the plain mean
+with Student's t interval (SciPy's, loaded when it is asked for). Scores are arrays (runs, tasks), a lone axis is runs of one
+task; a run is one training seed (or one evaluation seed, for a controller that is not trained) and the unit of resampling.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.utils.arguments import real, whole
+
+MAX_FREEDOM = 1e300
+MAX_RESAMPLES = 10_000_000
+
+
+class Interval(NamedTuple):
+    """An estimate with its confidence interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+
+def mean_interval(values: np.ndarray, confidence: float = 0.95) -> Interval:
+    """Mean of independent values, (runs,), with Student's t interval; infinitely wide for one value.
+
+    Raises:
+        ConfigError: no values, NaN among them, or a confidence outside (0, 1).
+    """
+    values = _scores(values)[:, 0]
+    quantile = student_t_quantile(0.5 + _probability(confidence) / 2, len(values) - 1) if len(values) > 1 else math.inf
+    mean = float(values.mean())
+    if len(values) == 1:
+        return Interval(mean, -math.inf, math.inf)
+    half = quantile * float(values.std(ddof=1)) / math.sqrt(len(values))
+    return Interval(mean, mean - half, mean + half)
+
+
+def difference_interval(ours: np.ndarray, theirs: np.ndarray, confidence: float = 0.95) -> Interval:
+    """Mean of ours - theirs for two independent samples of any sizes, with Welch's t interval.
+
+    A sample of one value, or of equal ones, counts as known exactly; two of those give an interval of no width.
+    """
+    samples = [_scores(sample)[:, 0] for sample in (ours, theirs)]
+    mean = float(samples[0].mean() - samples[1].mean())
+    errors = [float(s.var(ddof=1)) / len(s) if len(s) > 1 else 0.0 for s in samples]
+    if sum(errors) == 0.0:
+        return Interval(mean, mean, mean)
+    freedom = sum(errors) ** 2 / sum(e**2 / (len(s) - 1) for e, s in zip(errors, samples, strict=True) if e > 0)
+    half = student_t_quantile(0.5 + _probability(confidence) / 2, freedom) * math.sqrt(sum(errors))
+    return Interval(mean, mean - half, mean + half)
+
+
+def interquartile_mean(scores: np.ndarray) -> float:
+    """Mean of the middle half of all scores, (runs, tasks) pooled: robust to outliers, less wasteful than the median.
+
+    A quarter of the scores is cut at each end; where that is no whole number, the two scores at the cuts count in part.
+    """
+    return float(_trimmed_means(np.sort(_scores(scores).reshape(1, -1), axis=1))[0])
+
+
+def bootstrap_interval(
+    scores: np.ndarray,
+    statistic: Callable[[np.ndarray], float] | None = None,
+    confidence: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> Interval:
+    """A statistic of the scores, (runs, tasks), with its percentile bootstrap interval, stratified by task.
+
+    Args:
+        statistic: function of an array (runs, tasks); None: the interquartile mean.
+        resamples: bootstrap samples, at least 100; each draws runs of every task separately, with replacement.
+    """
+    scores = _scores(scores)
+    resamples = whole("resamples", resamples, 100, MAX_RESAMPLES)
+    tail = (1 - _probability(confidence)) / 2
+    drawn = _resample(scores, resamples, np.random.default_rng(seed))
+    if statistic is None:
+        estimate = interquartile_mean(scores)
+        samples = _trimmed_means(np.sort(drawn.reshape(resamples, -1), axis=1))
+    else:
+        estimate = float(statistic(scores))
+        samples = np.array([statistic(sample) for sample in drawn])
+    low, high = np.quantile(samples, (tail, 1 - tail))
+    return Interval(estimate, float(low), float(high))
+
+
+def grouped_interval(
+    groups: Sequence[np.ndarray], middle: bool = True, confidence: float = 0.95, resamples: int = 2000, seed: int = 0
+) -> Interval:
+    """Mean of scores in groups that weigh alike however many they hold, with its bootstrap interval, stratified by group.
+
+    Args:
+        groups: of each a score a unit, (units,), or several that stay together when units are drawn, (units, scores).
+        middle: of the middle half of all scores alone, as `interquartile_mean`; else of all.
+    """
+    scores = [_scores(group) for group in groups]
+    if not scores:
+        raise ConfigError("groups is empty; valid: at least one")
+    resamples = whole("resamples", resamples, 100, MAX_RESAMPLES)
+    tail, generator = (1 - _probability(confidence)) / 2, np.random.default_rng(seed)
+    weights = np.concatenate([np.full(one.size, 1 / one.size) for one in scores]) / len(scores)
+
+    def means(values: np.ndarray) -> np.ndarray:  # (samples, scores)
+        if not middle:
+            return values @ weights
+        order = np.argsort(values, axis=1)
+        ordered, own = np.take_along_axis(values, order, axis=1), weights[order]
+        upto = np.cumsum(own, axis=1)
+        kept = np.clip(np.minimum(upto, 0.75) - np.maximum(upto - own, 0.25), 0, None)
+        return (ordered * kept).sum(axis=1) / kept.sum(axis=1)
+
+    drawn = [one[generator.integers(len(one), size=(resamples, len(one)))].reshape(resamples, -1) for one in scores]
+    low, high = np.quantile(means(np.concatenate(drawn, axis=1)), (tail, 1 - tail))
+    return Interval(float(means(np.concatenate([one.ravel() for one in scores])[None])[0]), float(low), float(high))
+
+
+def probability_of_improvement(
+    ours: np.ndarray, theirs: np.ndarray, confidence: float = 0.95, resamples: int = 2000, seed: int = 0
+) -> Interval:
+    """P(a run of ours beats a run of theirs), ties counting half, averaged over tasks, with its bootstrap interval.
+
+    Args:
+        ours, theirs: (runs, tasks); the numbers of runs may differ.
+    """
+    ours, theirs = _scores(ours), _scores(theirs)
+    if ours.shape[1] != theirs.shape[1]:
+        raise ConfigError(f"ours has {ours.shape[1]} tasks and theirs {theirs.shape[1]}; valid: the same tasks")
+    tail = (1 - _probability(confidence)) / 2
+    generator = np.random.default_rng(seed)
+
+    def win_rates(a: np.ndarray, b: np.ndarray) -> np.ndarray:  # (samples, runs, tasks) each
+        difference = a[:, :, None, :] - b[:, None, :, :]
+        return ((difference > 0) + 0.5 * (difference == 0)).mean(axis=(1, 2, 3))
+
+    samples = win_rates(_resample(ours, resamples, generator), _resample(theirs, resamples, generator))
+    low, high = np.quantile(samples, (tail, 1 - tail))
+    return Interval(float(win_rates(ours[None], theirs[None])[0]), float(low), float(high))
+
+
+def performance_profile(
+    scores: np.ndarray, thresholds: np.ndarray, confidence: float = 0.95, resamples: int = 2000, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Share of scores above each threshold, with pointwise bootstrap bands: (share, low, high), each (thresholds,)."""
+    scores, thresholds = _scores(scores), np.asarray(thresholds, dtype=float)
+    tail = (1 - _probability(confidence)) / 2
+    drawn = np.sort(_resample(scores, resamples, np.random.default_rng(seed)).reshape(resamples, -1), axis=1)
+    above = np.stack([1 - np.searchsorted(sample, thresholds, side="right") / scores.size for sample in drawn])
+    low, high = np.quantile(above, (tail, 1 - tail), axis=0)
+    return (scores.reshape(-1, 1) > thresholds).mean(axis=0), low, high
+
+
+def jain_index(shares: Sequence[float] | np.ndarray, of_nothing: float = math.nan) -> float:
+    """Jain's index of fairness, 1/n to 1: (sum of x)^2 / (n sum of x^2).
+
+    Args:
+        shares: what each has, (n,), none negative.
+        of_nothing: it where nobody has anything.
+    """
+    values = np.asarray(shares, np.float64)
+    squares = float((values**2).sum())
+    return float(values.sum() ** 2 / (len(values) * squares)) if squares > 0 else of_nothing
+
+
+def student_t_quantile(probability: float, freedom: float) -> float:
+    """Quantile of Student's t distribution with `freedom` > 0 degrees of freedom (not necessarily whole)."""
+    from scipy.special import stdtrit
+
+    p, freedom = _probability(probability), real("freedom", freedom, 0, MAX_FREEDOM, low_open=True)
+    return float(stdtrit(freedom, p)) if p != 0.5 else 0.0
+
+
+def _trimmed_means(ordered: np.ndarray) -> np.ndarray:
+    """Interquartile mean of each row of sorted values."""
+    n = ordered.shape[1]
+    positions = np.arange(n)
+    weights = np.clip(np.minimum(positions + 1, 0.75 * n) - np.maximum(positions, 0.25 * n), 0, 1)
+    return ordered @ (weights / weights.sum())
+
+
+def _resample(scores: np.ndarray, resamples: int, generator: np.random.Generator) -> np.ndarray:
+    """(resamples, runs, tasks): runs drawn with replacement, for each task separately."""
+    resamples = whole("resamples", resamples, 1, MAX_RESAMPLES)
+    picks = generator.integers(0, len(scores), size=(resamples, *scores.shape))
+    return scores[picks, np.arange(scores.shape[1])]
+
+
+def _scores(values: np.ndarray) -> np.ndarray:
+    try:
+        scores = np.asarray(values, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise ConfigError(f"scores = {shown(values)} are no numbers; valid: (runs,) or (runs, tasks)") from None
+    if scores.ndim == 1:
+        scores = scores[:, None]
+    if scores.ndim != 2 or scores.size == 0:
+        raise ConfigError(f"scores have shape {scores.shape}; valid: (runs,) or (runs, tasks), not empty")
+    if not np.isfinite(scores).all():
+        raise ConfigError("scores hold NaN or infinite values; valid: finite numbers")
+    return scores
+
+
+def _probability(value: float) -> float:
+    try:
+        within = 0 < value < 1
+    except (TypeError, ValueError):
+        within = False
+    if not within:
+        raise ConfigError(f"probability {value!r} is out of range; valid: between 0 and 1")
+    return float(value)
+
+
+def percentiles(values: np.ndarray, shares: tuple[float, ...]) -> list[float]:
+    """Nearest-rank percentiles, shares from 0 to 1; NaN of none."""
+    if not len(values):
+        return [math.nan] * len(shares)
+    ordered = np.sort(values)
+    return [float(ordered[max(math.ceil(share * len(ordered)) - 1, 0)]) for share in shares]

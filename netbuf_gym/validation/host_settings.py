@@ -1,0 +1,255 @@
+"""The simulator against a kernel: what the settings of a host's buffers make of a flow's throughput and round-trip time.
+
+One bulk flow from a host to another over 50 Mbit/s, in the simulator and on a live plant, for every latency, maximum of
+`tcp_rmem` and `tcp_wmem`, and congestion control. No constant of the simulator is fitted to what comes out.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import platform
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from netbuf_gym import plants
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.scenarios import Flow, Host, Link, Scenario
+from netbuf_gym.utils.tables import markdown_table, number, percent, text_table
+
+SCHEMA = "netbuf-gym/settings/1"
+RATE_MBPS = 50.0
+LATENCIES_MS = (0.0, 20.0, 40.0, 80.0, 100.0)
+MAXIMA_BYTES = (212992, 1 << 20, 4 << 20, 64 << 20)
+CONTROLS = ("cubic", "bbr")
+LEAST_QUEUE_PACKETS = 20
+DURATION_S, WARMUP_S = 20.0, 5.0
+"""Slow start and the growth of buffers are not measured."""
+THROUGHPUT = {"cubic": 0.10, "bbr": 0.20}
+"""How far the simulator's may be off, as a share."""
+RTT_SHARE, RTT_MS = 0.20, 5.0
+"""Likewise of the mean round-trip time; the larger of the two holds."""
+LIVE_JOBS = 2
+"""Live worlds at a time, unless more are asked for."""
+HEADER = ("control", "maximum", "latency", "live Mbit/s", "simulated", "error", "live RTT ms", "simulated", "verdict")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One setting. `latency_ms`: round-trip propagation; `maximum_bytes`: of `tcp_rmem` and `tcp_wmem`, at both ends."""
+
+    cc: str
+    maximum_bytes: int
+    latency_ms: float
+
+    @property
+    def id(self) -> str:
+        """What `--only` is compared with."""
+        return f"settings/{self.cc}/{_size(self.maximum_bytes)}/{self.latency_ms:g}"
+
+    def scenario(self) -> Scenario:
+        """The world: a queue of one bandwidth-delay product, at least 20 packets."""
+        queue = max(LEAST_QUEUE_PACKETS, round(RATE_MBPS * 1e3 * self.latency_ms / 8 / 1500))
+        sizes = {"tcp_rmem": (4096, 131072, self.maximum_bytes), "tcp_wmem": (4096, 16384, self.maximum_bytes)}
+        return Scenario(
+            name=self.id,
+            links=[
+                Link(name="bottleneck", rate_mbps=RATE_MBPS, delay_ms=self.latency_ms / 2, queue_packets=queue),
+                Link(name="back", delay_ms=self.latency_ms / 2),
+            ],
+            hosts=[Host(name="server", **sizes), Host(name="client", **sizes)],
+            flows=[Flow(cc=self.cc, path=[0], return_path=[1], sender_host="server", receiver_host="client")],
+            duration_s=DURATION_S,
+        )
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a flow came to: payload delivered, and the mean of its round-trip samples."""
+
+    throughput_mbps: float
+    rtt_ms: float
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A cell on both plants."""
+
+    cell: Cell
+    live: Measured
+    simulated: Measured
+
+    @property
+    def error(self) -> float:
+        """By what share the simulated throughput is off; NaN where nothing was delivered live."""
+        if not self.live.throughput_mbps:
+            return math.nan
+        return self.simulated.throughput_mbps / self.live.throughput_mbps - 1
+
+    @property
+    def within(self) -> bool:
+        """Whether throughput and round-trip time are within tolerance."""
+        allowed_ms = max(RTT_MS, RTT_SHARE * self.live.rtt_ms)
+        return abs(self.error) <= THROUGHPUT[self.cell.cc] and abs(self.simulated.rtt_ms - self.live.rtt_ms) <= allowed_ms
+
+
+@dataclass(frozen=True)
+class SettingsReport:
+    """All cells, and what they were compared with."""
+
+    cells: tuple[Compared, ...]
+    plant: str
+    kernel: str
+    date: str
+
+    @property
+    def within(self) -> bool:
+        """Whether every cell is within tolerance."""
+        return all(one.within for one in self.cells)
+
+    def rows(self) -> list[list[str]]:
+        """A row a cell, by `HEADER`."""
+        return [
+            [
+                one.cell.cc,
+                _size(one.cell.maximum_bytes),
+                f"{one.cell.latency_ms:g} ms",
+                number(one.live.throughput_mbps),
+                number(one.simulated.throughput_mbps),
+                percent(one.error),
+                number(one.live.rtt_ms),
+                number(one.simulated.rtt_ms),
+                "within" if one.within else "OUT",
+            ]
+            for one in self.cells
+        ]
+
+    def _summary(self) -> str:
+        within = sum(one.within for one in self.cells)
+        return f"{within} of {len(self.cells)} settings within tolerance; kernel {self.kernel}, {self.date}"
+
+    def text(self) -> str:
+        """For the terminal."""
+        return f"{text_table(HEADER, self.rows())}\n\n{self._summary()}"
+
+    def markdown(self) -> str:
+        """For a page."""
+        return f"{self._summary()}\n\n{markdown_table(HEADER, self.rows())}\n"
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able; `recorded` reads it back."""
+        return {
+            "schema": SCHEMA,
+            "plant": self.plant,
+            "kernel": self.kernel,
+            "date": self.date,
+            "within": self.within,
+            "cells": [
+                {**asdict(one.cell), "live": asdict(one.live), "simulated": asdict(one.simulated), "within": one.within}
+                for one in self.cells
+            ],
+        }
+
+
+def recorded(data: Mapping[str, Any]) -> list[tuple[Cell, Measured]]:
+    """Cells and what was measured live, from what `SettingsReport.to_dict` gave."""
+    if data.get("schema") != SCHEMA:
+        raise ConfigError(f"schema = {data.get('schema')!r}; valid: {SCHEMA!r}")
+    return [
+        (Cell(one["cc"], one["maximum_bytes"], one["latency_ms"]), Measured(**one["live"])) for one in data["cells"]
+    ]
+
+
+def measure(plant: str, cell: Cell, look: Callable[[], object] | None = None) -> Measured:
+    """Runs a cell on a plant; `look` is called now and then meanwhile, and may end it by raising.
+
+    Raises:
+        ConfigError, PlantFault: as `netbuf_gym.plants.lone`.
+    """
+    with closing(plants.lone(plant, cell.scenario(), 1)) as world:
+        if look is not None:
+            world.between = look
+        world.run(round(WARMUP_S * 1e9))
+        before, begun_ns = dict(world.flow_stats()[0]), world.now_ns
+        world.run(round(DURATION_S * 1e9))
+        after, ended_ns = world.flow_stats()[0], world.now_ns
+    gained = {key: after[key] - before[key] for key in ("delivered_bytes", "rtt_sum_s", "rtt_count")}
+    mean_s = gained["rtt_sum_s"] / gained["rtt_count"] if gained["rtt_count"] else float("nan")
+    return Measured(gained["delivered_bytes"] * 8e3 / (ended_ns - begun_ns), mean_s * 1e3)
+
+
+def cells(only: str | None = None) -> list[Cell]:
+    """All settings, or those whose id holds `only`, or matches it.
+
+    Raises:
+        ConfigError: none does.
+    """
+    every = [Cell(*one) for one in itertools.product(CONTROLS, MAXIMA_BYTES, LATENCIES_MS)]
+    chosen = [one for one in every if only is None or _matches(one.id, only)]
+    if not chosen:
+        raise ConfigError(f"only = {only!r} matches no setting; valid: part of an id, as {every[0].id}")
+    return chosen
+
+
+def compare(
+    against: str = "linux",
+    only: str | None = None,
+    jobs: int | None = None,
+    watch: Callable[[str], object] = lambda line: None,
+) -> SettingsReport:
+    """Runs settings on a live plant and then, so that live worlds are not disturbed, in the simulator.
+
+    Args:
+        against: the live plant.
+        only: which of them (`cells`).
+        jobs: live worlds at a time; None: 2. More than the machine carries disturb each other. Simulated, None: one a core.
+        watch: told of every cell that is done on a plant.
+
+    Raises:
+        ConfigError, PlantFault: as `measure`; what runs then is ended, as when this is interrupted.
+    """
+    chosen = cells(only)
+    live = _measured(against, chosen, jobs or LIVE_JOBS, watch)
+    simulated = _measured("sim", chosen, jobs or os.cpu_count() or 1, watch)
+    compared = tuple(map(Compared, chosen, live, simulated))
+    return SettingsReport(compared, against, platform.release(), time.strftime("%Y-%m-%d"))
+
+
+def _measured(plant: str, chosen: Sequence[Cell], jobs: int, watch: Callable[[str], object]) -> list[Measured]:
+    """All of these cells on a plant, `jobs` at a time."""
+    stop = threading.Event()
+
+    def look() -> None:
+        if stop.is_set():
+            raise CancelledError
+
+    def one(cell: Cell) -> Measured:
+        measured = measure(plant, cell, look)
+        watch(f"{cell.id} on {plant}: {measured.throughput_mbps:.2f} Mbit/s, {measured.rtt_ms:.1f} ms")
+        return measured
+
+    with ThreadPoolExecutor(jobs) as pool:
+        running = [pool.submit(one, cell) for cell in chosen]
+        try:
+            return [future.result() for future in running]
+        except BaseException:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _matches(name: str, pattern: str) -> bool:
+    name, pattern = name.lower(), pattern.lower()
+    return fnmatchcase(name, pattern) if set(pattern) & set("*?[") else pattern in name
+
+
+def _size(size_bytes: int) -> str:
+    mebibytes = size_bytes / (1 << 20)
+    return f"{mebibytes:g} MiB" if mebibytes >= 1 else f"{size_bytes / 1024:g} KiB"

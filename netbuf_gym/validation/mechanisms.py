@@ -1,0 +1,279 @@
+"""Cells of ns-3's dumbbell with what real paths do beside: delay that changes, jitter, datagrams, data on the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym.errors import ReferenceDataError, shown
+from netbuf_gym.scenarios import DelaySchedule, Flow, Jitter, Link, Scenario, UdpSource
+from netbuf_gym.simulation.results.result import Result
+from netbuf_gym.validation.cells import (
+    ALONE,
+    DROPS,
+    GOODPUT,
+    GROUPED,
+    ONE_PACKET,
+    QUEUE_DELAY,
+    Cell,
+    Family,
+    Setting,
+    Tolerance,
+    family,
+)
+from netbuf_gym.validation.dumbbells import NS3_SCHEMES, ns3_scheme_missing
+
+NS3_MECHANISMS = "ns3-mechanisms"
+ACCESS_DELAY_MS = 1.0
+UDP_HEADERS = 30  # PPP, IPv4 and UDP, in bytes
+
+GOODPUT_BACK, QUEUE_DELAY_BACK, DROPS_BACK = "goodput_back_mbps", "queue_delay_back_ms", "queue_drops_back"
+UDP_RECEIVED, UDP_LOST, UDP_DELAY = "udp_received_mbps", "udp_lost", "udp_delay_ms"
+COLUMNS = {
+    GOODPUT: "goodput_w_mbps",
+    QUEUE_DELAY: "sojourn_mean_w_ms",
+    DROPS: "queue_drops",
+    GOODPUT_BACK: "goodput_back_w_mbps",
+    QUEUE_DELAY_BACK: "sojourn_back_mean_w_ms",
+    DROPS_BACK: "queue_drops_back",
+    UDP_RECEIVED: "udp_received_w_mbps",
+    UDP_LOST: "udp_loss",
+    UDP_DELAY: "udp_delay_w_ms",
+}
+"""The quantities, and the reference's columns."""
+TITLES = {
+    GOODPUT_BACK: "goodput back",
+    QUEUE_DELAY_BACK: "delay back",
+    DROPS_BACK: "drops back",
+    UDP_RECEIVED: "datagrams",
+    UDP_LOST: "lost of them",
+    UDP_DELAY: "their delay",
+}
+"""As table columns: Mbit/s, ms, packets, Mbit/s, a share, ms one way."""
+
+RATE, DELAY, LOSSES = Tolerance(0.02), Tolerance(0.10, 0.05), Tolerance(0.20, ONE_PACKET)
+LOST = Tolerance(0.20, 1e-3)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mechanisms:
+    """What such a cell has beside its dumbbell, as the reference program's columns say it. Zeros are for what is not there.
+
+    Attributes:
+        back_flows, back_mbps, back_packets, back_start_s: Of the flows the other way, and of the way back's bottleneck.
+        rtt_steps: Pairs of a time in s and the propagation there and back in ms from then on.
+        jitter_ms, reorder: The most of a uniform delay of what goes the way there, and whether packets overtake each other.
+        udp_mbps, udp_bytes, udp_on_s, udp_off_s, udp_random, udp_start_s, udp_back: Of datagrams; sizes and rates are those on
+            the bottleneck.
+    """
+
+    back_flows: int = 0
+    back_mbps: float = 0.0
+    back_packets: int = 0
+    back_start_s: float = 0.0
+    rtt_steps: tuple[tuple[float, float], ...] = ()
+    jitter_ms: float = 0.0
+    reorder: bool = True
+    udp_mbps: float = 0.0
+    udp_bytes: int = 1502
+    udp_on_s: float = 0.0
+    udp_off_s: float = 0.0
+    udp_random: bool = False
+    udp_start_s: float = 0.0
+    udp_back: bool = False
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether lots are drawn."""
+        return self.jitter_ms > 0 or (self.udp_mbps > 0 and self.udp_random)
+
+    def said(self) -> list[str]:
+        """What there is, in a few words each."""
+        words = []
+        if self.rtt_steps:
+            words.append("rtt" + "-".join(f"{rtt_ms:g}@{time_s:g}s" for time_s, rtt_ms in self.rtt_steps))
+        if self.jitter_ms:
+            words.append(f"jitter{self.jitter_ms:g}ms{'' if self.reorder else '-in-order'}")
+        if self.udp_mbps:
+            periods = f"-{self.udp_on_s:g}s-{self.udp_off_s:g}s{'-random' if self.udp_random else ''}" if self.udp_on_s else ""
+            words.append(f"udp{'-back' if self.udp_back else ''}{self.udp_mbps:g}Mbps-{self.udp_bytes}B{periods}")
+        if self.back_flows or self.udp_back:
+            words.append(f"back{self.back_flows}-{self.back_mbps:g}Mbps-{self.back_packets}pkts")
+        return words
+
+
+def steps_of(text: str) -> tuple[tuple[float, float], ...]:
+    """The pairs of `t:rtt;t:rtt`.
+
+    Raises:
+        ValueError: The text is no such list.
+    """
+    pairs = [tuple(float(number) for number in step.split(":")) for step in text.split(";") if step]
+    if any(len(pair) != 2 for pair in pairs):
+        raise ValueError(text)
+    return tuple((time_s, rtt_ms) for time_s, rtt_ms in pairs)
+
+
+def setting_of(kind: str, row: Mapping[str, str], v: Mapping[str, float], file: Path, line: int) -> Setting:
+    """What a row's columns say was run; `v`: its numbers.
+
+    Raises:
+        ReferenceDataError: `rtt_steps` is no list of times and delays.
+    """
+    try:
+        steps = steps_of(row["rtt_steps"])
+    except ValueError:
+        valid = "nothing, or s:ms;s:ms"
+        raise ReferenceDataError(f"rtt_steps = {shown(row['rtt_steps'])}; valid: {valid}", file, line) from None
+    least_ms = 4 * ACCESS_DELAY_MS
+    for name, rtt_ms in (("rtt_prop_ms", v["rtt_prop_ms"]), *(("rtt_steps", step[1]) for step in steps)):
+        if not rtt_ms >= least_ms:
+            raise ReferenceDataError(f"{name} = {rtt_ms:g}; valid: at least the access links' {least_ms:g} ms", file, line)
+    mechanisms = Mechanisms(
+        back_flows=int(v["N_back"]),
+        back_mbps=v["B_back_mbps"],
+        back_packets=int(v["buffer_back_pkts"]),
+        back_start_s=v["back_start_s"],
+        rtt_steps=steps,
+        jitter_ms=v["jitter_ms"],
+        reorder=bool(v["reorder"]),
+        udp_mbps=v["udp_mbps"],
+        udp_bytes=int(v["udp_bytes"]),
+        udp_on_s=v["udp_on_s"],
+        udp_off_s=v["udp_off_s"],
+        udp_random=bool(v["udp_random"]),
+        udp_start_s=v["udp_start_s"],
+        udp_back=bool(v["udp_back"]),
+    )
+    return Setting(
+        kind=kind,
+        label=row["label"],
+        cc=row["cc"],
+        flows=int(v["N"]),
+        rate_mbps=v["B_mbps"],
+        rtt_ms=v["rtt_prop_ms"],
+        buffer_packets=int(v["buffer_pkts"]),
+        loss=0.0,
+        duration_s=v["T_s"],
+        warmup_s=v["warm_s"],
+        stagger_s=v["stagger_s"],
+        access_mbps=v["access_mbps"],
+        own=mechanisms,
+    )
+
+
+@family
+class Ns3Mechanisms(Family):
+    kind = NS3_MECHANISMS
+    least_rtt_ms = 4 * ACCESS_DELAY_MS
+    columns = ("flows", "buffer", "beside", "runs")
+
+    def id_parts(self, s: Setting) -> list[str]:
+        return [*super().id_parts(s), *s.own.said()]
+
+    def grouped_by(self, s: Setting) -> tuple[str, ...]:
+        return tuple(self.tolerances(s))
+
+    def why_not_judged(self, s: Setting) -> str:
+        return ns3_scheme_missing(s)
+
+    def seeded(self, s: Setting) -> bool:
+        return s.own.udp_mbps > 0 and s.own.udp_random
+
+    def how_judged(self, s: Setting) -> str:
+        return ALONE if s.flows + s.own.back_flows == 1 and not s.own.by_chance else GROUPED
+
+    def tolerances(self, s: Setting) -> Mapping[str, Tolerance]:
+        found = {GOODPUT: RATE, QUEUE_DELAY: DELAY, DROPS: LOSSES}
+        if s.own.back_flows:
+            found |= {GOODPUT_BACK: RATE}
+        if s.own.back_flows or s.own.udp_back:
+            found |= {QUEUE_DELAY_BACK: DELAY, DROPS_BACK: LOSSES}
+        if s.own.udp_mbps:
+            found |= {UDP_RECEIVED: RATE, UDP_LOST: LOST, UDP_DELAY: DELAY}
+        return found
+
+    def compared(self, result: Result) -> dict[str, float]:
+        """Goodput and delays are of the window after the warm-up; drops, and the share of datagrams, of the whole run."""
+        there, back = result.links["bottleneck"], result.links["return"]
+        flows = {name: [f for f in result.flows if f.name.startswith(name)] for name in ("there", "back")}
+        values = {
+            GOODPUT: sum(flow.goodput_mbps for flow in flows["there"]),
+            QUEUE_DELAY: there.queue_delay_mean_ms,
+            DROPS: float(there.queue_drops_total),
+            GOODPUT_BACK: sum(flow.goodput_mbps for flow in flows["back"]),
+            QUEUE_DELAY_BACK: back.queue_delay_mean_ms,
+            DROPS_BACK: float(back.queue_drops_total),
+        }
+        for udp in result.udp:
+            values |= {UDP_RECEIVED: udp.received_mbps, UDP_LOST: udp.lost_share_total, UDP_DELAY: udp.delay_mean_ms}
+        return values
+
+    def scenario(self, cell: Cell, seed: int | None) -> Scenario:
+        s, own = cell.setting, cell.setting.own
+        links = [
+            Link(
+                name="bottleneck",
+                rate_mbps=s.rate_mbps,
+                delay_ms=_delay(s),
+                queue_packets=s.buffer_packets,
+                jitter=Jitter(scale_ms=own.jitter_ms, reorder=own.reorder) if own.jitter_ms else None,
+            ),
+            Link(name="return", rate_mbps=own.back_mbps, delay_ms=_delay(s), queue_packets=own.back_packets or None),
+        ]
+
+        def ends(name: str, way: int) -> dict[str, Any]:
+            first = len(links)
+            for end in ("out", "in", "out-back", "in-back"):
+                links.append(Link(name=f"{name}-{end}", rate_mbps=s.access_mbps, delay_ms=ACCESS_DELAY_MS))
+            return {"path": (first, way, first + 1), "return_path": (first + 2, 1 - way, first + 3)}
+
+        flows = []
+        for name, count, way, start_s in (("there", s.flows, 0, 0.0), ("back", own.back_flows, 1, own.back_start_s)):
+            for i in range(count):
+                at_s = start_s + i * s.stagger_s
+                flows.append(Flow(cc=NS3_SCHEMES[s.cc], name=f"{name}-{i}", start_s=at_s, **ends(f"{name}-{i}", way)))
+        udp = _datagrams(s, seed, ends)
+        return Scenario(links=links, flows=flows, udp=udp, duration_s=s.duration_s, stack="ns3", hystart=s.hystart, name=s.id)
+
+    def row(self, s: Setting, runs: int) -> Sequence[str]:
+        return [str(s.flows), str(s.buffer_packets), ", ".join(s.own.said()), str(runs)]
+
+    def said(self, s: Setting) -> dict:
+        return super().said(s) | {"beside": s.own.said()}
+
+
+def _delay(s: Setting) -> float | DelaySchedule:
+    """Of the bottleneck either way: what the access links leave of the propagation. As on ns-3's channel, packets that set out
+    after a fall of the delay overtake."""
+    steps = ((0.0, s.rtt_ms), *s.own.rtt_steps)
+    delays_ms = [rtt_ms / 2 - 2 * ACCESS_DELAY_MS for _, rtt_ms in steps]
+    return DelaySchedule([time_s for time_s, _ in steps], delays_ms, reorder=True) if s.own.rtt_steps else delays_ms[0]
+
+
+def _on_off_mbps(own: Mechanisms) -> float:
+    """As the reference's program sets it up: ns-3's DataRate, of payload, is a whole number of bits a second."""
+    share = (own.udp_bytes - UDP_HEADERS) / own.udp_bytes
+    return max(1, round(own.udp_mbps * 1e6 * share)) / share * 1e-6 if share > 0 else own.udp_mbps
+
+
+def _rest_s(own: Mechanisms, seed: int | None) -> float:
+    """Of ns-3's sources with periods, before the first of them; without a seed the mean of such rests."""
+    if own.udp_on_s and own.udp_random and seed is not None:
+        return float(np.random.default_rng(seed).exponential(own.udp_off_s))
+    return own.udp_off_s if own.udp_on_s else 0.0
+
+
+def _datagrams(s: Setting, seed: int | None, ends: Callable[[str, int], dict[str, Any]]) -> list[UdpSource]:
+    own = s.own
+    if not own.udp_mbps:
+        return []
+    periods: dict[str, Any] = {"on_s": own.udp_on_s, "off_s": own.udp_off_s, "random": own.udp_random} if own.udp_on_s else {}
+    rate_mbps = _on_off_mbps(own) if periods else own.udp_mbps
+    begins_s = own.udp_start_s + _rest_s(own, seed)
+    path = ends("udp", int(own.udp_back))["path"]
+    return [UdpSource(path=path, rate_mbps=rate_mbps, packet_bytes=own.udp_bytes, start_s=begins_s, **periods)]

@@ -1,0 +1,114 @@
+"""Running the cells: every seed of every cell is a task of its own, spread over processor cores.
+
+The simulator leaves the interpreter while it runs, so that threads are enough; results do not depend on their number.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
+from dataclasses import replace
+
+import numpy as np
+
+from netbuf_gym.errors import ReferenceDataError, ScenarioError, TraceError
+from netbuf_gym.scenarios import Scenario
+from netbuf_gym.simulation.runner import simulate
+from netbuf_gym.validation.cells import DISTRIBUTION, Cell, Setting
+from netbuf_gym.validation.judging import how_judged
+
+START_SPREAD_S = 0.005
+"""How far the start of a process is from the time at which it was asked for, at most."""
+
+
+def scenario(cell: Cell, seed: int | None = None) -> Scenario:
+    """The world of a cell that is judged.
+
+    Args:
+        cell: The cell.
+        seed: The reference's, where it names a list of flows.
+
+    Raises:
+        ReferenceDataError: Its values, or the rate schedule or the list of flows it names, make no world; names the file and
+            the line.
+    """
+    try:
+        return cell.setting.family.scenario(cell, seed)
+    except (ScenarioError, TraceError) as error:
+        raise ReferenceDataError(str(error), cell.file, cell.line) from None
+
+
+def seeds_to_run(setting: Setting, seeds: int) -> list[int]:
+    """1 to `seeds` where chance decides (random loss, PIE, RED, jitter, random datagrams, BBR's probing phase, when the
+    processes of several senders really started); one run where it does not."""
+    random = setting.by_chance or setting.cc == "bbr" or setting.family.uncertain_starts(setting)
+    return list(range(1, seeds + 1)) if random else [1]
+
+
+def run(world: Scenario, setting: Setting, seed: int, look: Callable[[float], None] | None = None) -> dict[str, float]:
+    """The compared quantities of one run, during which `look` is called now and then and may end it by raising."""
+    if setting.family.uncertain_starts(setting):
+        late_s = np.random.default_rng(seed).uniform(0, START_SPREAD_S, len(world.flows))
+        world = replace(world, flows=tuple(replace(f, start_s=f.start_s + t) for f, t in zip(world.flows, late_s, strict=True)))
+    result = simulate(world, seed, sample_interval_s=None, warmup_s=setting.warmup_s, progress=look or False)
+    return setting.family.compared(result)
+
+
+DISTRIBUTION_RUNS = 250
+"""In a distribution test: beside a single seed of the reference the least possible p, 2/251, is then below 0.01."""
+
+
+def run_cells(cells: Sequence[Cell], seeds: int, jobs: int | None, progress: Callable[[int, int], None]) -> None:
+    """Fills `our_seeds` and `ours` of every cell that is judged.
+
+    Args:
+        cells: Of which those with a reason in `not_judged` are passed over.
+        seeds: How many seeds where chance decides, at least 2.
+        jobs: Threads; None: one for each processor core.
+        progress: Called with the number of runs done and their total.
+
+    Raises:
+        ReferenceDataError: A cell's values, or the rate schedule it names, make no world.
+        SimulatorFault: The simulator found its own state inconsistent.
+    """
+    judged = [cell for cell in cells if not cell.not_judged]
+    tasks = [(i, seed) for i, cell in enumerate(judged) for seed in _seeds(cell, seeds)]
+    worlds: dict[tuple[int, int], Scenario] = {}
+    for i, cell in enumerate(judged):
+        common = None if cell.flow_files or cell.setting.family.seeded(cell.setting) else scenario(cell)
+        worlds |= {(i, seed): common or scenario(cell, seed) for at, seed in tasks if at == i}
+    results: dict[tuple[int, int], dict[str, float]] = {}
+    stop = threading.Event()
+
+    def look(share: float) -> None:
+        if stop.is_set():
+            raise CancelledError
+
+    with ThreadPoolExecutor(max_workers=jobs or os.cpu_count() or 1) as pool:
+        futures = {pool.submit(run, worlds[i, seed], judged[i].setting, seed, look): (i, seed) for i, seed in tasks}
+        try:
+            for done, future in enumerate(as_completed(futures), 1):
+                results[futures[future]] = future.result()
+                progress(done, len(tasks))
+        except BaseException:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    for cell in judged:
+        cell.our_seeds, cell.ours = [], {}
+    for i, seed in tasks:
+        judged[i].our_seeds.append(seed)
+        for quantity, value in results[i, seed].items():
+            judged[i].ours.setdefault(quantity, []).append(value)
+
+
+def _seeds(cell: Cell, seeds: int) -> list[int]:
+    """The reference's own where they name lists of flows; otherwise as many as make a verdict possible: against one seed of
+    the reference a Kolmogorov-Smirnov test of 30 rejects nothing."""
+    if cell.flow_files:
+        return list(dict.fromkeys(cell.seeds))
+    if how_judged(cell) == DISTRIBUTION:
+        seeds = max(seeds, DISTRIBUTION_RUNS)
+    return seeds_to_run(cell.setting, seeds)

@@ -1,0 +1,217 @@
+"""Episodes of whoever decides as a Minari dataset, for learners that learn from data alone."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from netbuf_gym import tasks
+from netbuf_gym.controllers import Contender, Decider, InWorld
+from netbuf_gym.errors import ConfigError, needing, shown
+from netbuf_gym.evaluation import rollout
+from netbuf_gym.utils.files import make_folder
+from netbuf_gym.version import __version__
+from netbuf_gym.zoo import resolve
+
+FOLLOWED = (("goodput_mbps", "goodput"), ("mean_rtt_ms", "mean RTT"))
+"""Of reports, what says how near an agent has come to whom it follows."""
+WHERE = "MINARI_DATASETS_PATH"
+
+
+def record(
+    task: str,
+    controller: str,
+    folder: Path,
+    *,
+    scenario: str | None = None,
+    seeds: Sequence[int] = range(10),
+    name: str | None = None,
+    each: Callable[[int], None] = lambda done: None,
+    tell: Callable[[str], None] = lambda said: None,
+) -> str:
+    """Writes one episode for each seed, and plays the first one again from the file: it must see and earn the same.
+
+    In place of a congestion control an agent plays that follows its window (`InWorld.followed`); how near it comes is said, and
+    stands in the dataset's description.
+
+    Args:
+        controller: whoever decides: a contender by its name, `constant:ACTION`, an agent, or a model's file; or a congestion
+            control.
+        folder: of Minari's datasets.
+        scenario: by its name; None: the task's default.
+        seeds: of the episodes.
+        name: of the dataset; None: `netbuf/TASK/CONTROLLER-v0`.
+        each: is told how many episodes are done.
+        tell: is told how near the episodes are to those of a control that was followed.
+
+    Returns:
+        the dataset's name, for `minari.load_dataset`.
+
+    Raises:
+        ConfigError: there is no such contender, or it acts in the world, or changes it, as no agent can; a name that Minari
+            refuses, or of a dataset that is there already; the episode does not come to the same again.
+        MissingExtraError: Minari is not installed.
+    """
+    with needing("recording", "minari"):
+        import minari
+        from minari.data_collector.episode_buffer import EpisodeBuffer
+        from minari.dataset.minari_dataset import parse_dataset_id
+    contender = resolve.of_task(controller, task, f"env {tasks.get(task).ids[0]}")
+    scenario = scenario or tasks.get(task).rules.default_scenario
+    seeds = rollout.checked_seeds(seeds)
+    worlds = rollout.draw(task, scenario, seeds, **contender.env)
+    interval_s = _interval_s(task, scenario, contender.env)
+    players = [_player(contender, world, interval_s, task) for world in worlds]
+    plain = "".join(c if c.isalnum() or c in "-_" else "-" for c in controller.removeprefix(f"{task}/"))
+    name = name or f"netbuf/{task}/{plain}-v0"
+    try:
+        parse_dataset_id(name)
+    except (ValueError, TypeError):
+        raise ConfigError(f"name = {shown(name)}; valid: NAME-v0, or NAMESPACE/NAME-v0 with more of it between") from None
+    make_folder(folder, "folder")
+    env = gym.make(tasks.get(task).ids[0], scenario=scenario, **players[0].env)
+    try:
+        with datasets_in(folder):
+            if (folder / name).exists():
+                raise ConfigError(f"{folder / name}: is there already; valid: another name")
+            buffers, reports = [], []
+            for done, (seed, player) in enumerate(zip(seeds, players, strict=True), 1):
+                episode, report = _episode(env, player, seed)
+                buffers.append(EpisodeBuffer(id=done - 1, seed=seed, **episode))
+                reports.append(report)
+                each(done)
+            said = f"{len(seeds)} episodes of {controller} on {scenario}, from seed {seeds[0]} on, by netbuf-gym {__version__}"
+            if isinstance(contender, InWorld):
+                near = _nearness(contender, task, worlds, reports)
+                tell(near)
+                said += f"; {near}"
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # about an author's address and the like
+                minari.create_dataset_from_buffers(name, buffers, env=env, algorithm_name=controller, description=said)
+            try:
+                _require_same(minari.load_dataset(name)[0], env, seeds[0], folder / name)
+            except BaseException:
+                minari.delete_dataset(name)  # so that the name is free for another try
+                raise
+    finally:
+        env.close()
+    return name
+
+
+def _interval_s(task: str, scenario: str, env: dict[str, Any]) -> float:
+    with contextlib.closing(gym.make(tasks.get(task).ids[0], scenario=scenario, **env)) as made:
+        own: Any = made.unwrapped
+        return own.engine.interval_ns * 1e-9
+
+
+def _player(contender: Contender, world: rollout.World, interval_s: float, task: str) -> Decider:
+    """Who decides in a world in a contender's name; raises ConfigError where nobody can."""
+    if isinstance(contender, InWorld):
+        followed = contender.followed(world.scenario, world.seed, interval_s)
+    else:
+        followed = contender if isinstance(contender, Decider) and contender.place(world.scenario) is world.scenario else None
+    if followed is None:
+        said = f"controller = {shown(contender.name)} acts in the world, or changes it, as no agent can"
+        raise ConfigError(f"{said}; valid for {task}: {', '.join(_recorded(task))}, constant:ACTION, an agent, or its file")
+    return followed
+
+
+def _recorded(task: str) -> list[str]:
+    """The task's contenders that can be recorded."""
+    known = {name: resolve.of_task(name, task, task) for name in tasks.get(task).contenders}
+    return [
+        name
+        for name, one in known.items()
+        if (isinstance(one, Decider) and type(one).place is Contender.place)
+        or (isinstance(one, InWorld) and type(one).followed is not InWorld.followed)
+    ]
+
+
+def _nearness(
+    control: InWorld, task: str, worlds: Sequence[rollout.World], followed: Sequence[dict[str, Any]]
+) -> str:
+    """What the agent has come to that followed a control, over what the control itself came to in the same worlds."""
+    own: list[dict[str, Any]] = [{} for _ in worlds]
+    rollout.play(control, worlds, lambda view: own[view.index].update(view.whole_report()[0]), task=task)
+    shares = [
+        f"{label} {np.nanmean([one[key] for one in followed]) / np.nanmean([one[key] for one in own]):.3f}"
+        for key, label in FOLLOWED
+    ]
+    who = f"an agent that follows {control.name}, its window standing still between decisions"
+    return f"{who}: {', '.join(shares)} of its own"
+
+
+def _episode(env: gym.Env, contender: Decider, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What was seen, done and earned in an episode, and the report at its end."""
+    own: Any = env.unwrapped
+    policy = contender.start(own.engine.task, [seed])
+    observation, _ = env.reset(seed=seed)
+    observations, actions, rewards, ends = [observation], [], [], []
+    state, starts, over = None, np.ones(1, bool), False
+    info: dict[str, Any] = {}
+    while not over:
+        decided, state = policy(np.asarray(observation)[None], state, starts)
+        action = own.engine.task.check_actions(decided, 1)[0]
+        observation, reward, terminated, truncated, info = env.step(action)
+        observations.append(observation)
+        actions.append(action)
+        rewards.append(float(reward))
+        ends.append((terminated, truncated))
+        over, starts = terminated or truncated, np.zeros(1, bool)
+    found = {"observations": observations, "actions": actions, "rewards": rewards}
+    found |= {"terminations": [one for one, _ in ends], "truncations": [other for _, other in ends]}
+    return found, own.report() if "failure" not in info else info
+
+
+def _require_same(episode: Any, env: gym.Env, seed: int, path: Path) -> None:
+    """Raises ConfigError unless the actions of a written episode see and earn again what it says, to the bit."""
+    seen, rewards = [env.reset(seed=seed)[0]], []
+    for action in episode.actions:
+        observation, reward, *_ = env.step(action)
+        seen.append(observation)
+        rewards.append(float(reward))
+    for what, again, kept in (("earns", rewards, episode.rewards), ("sees", seen, episode.observations)):
+        differ = (np.array(again) != np.asarray(kept)).reshape(len(again), -1)
+        if differ.any():
+            at = tuple(np.argwhere(differ)[0])
+            now, then = (np.asarray(one).reshape(len(again), -1)[at] for one in (again, kept))
+            said = f"{path}: decision {at[0]} {what} {now:g} when it is played again, not {then:g}"
+            raise ConfigError(f"{said}; valid: an environment whose episodes are decided by their seeds")
+
+
+def loaded(name: str, folder: Path) -> Any:
+    """A dataset of Minari's.
+
+    Raises:
+        ConfigError: there is none of this name in the folder.
+        MissingExtraError: Minari is not installed.
+    """
+    with needing("a dataset", "minari"):
+        import minari
+    with datasets_in(folder):
+        try:
+            return minari.load_dataset(name)
+        except (OSError, ValueError, KeyError) as error:
+            said = " ".join(str(error).split())
+            raise ConfigError(f"dataset = {shown(name)} cannot be read from {folder} ({said}); valid: a recorded one") from None
+
+
+@contextlib.contextmanager
+def datasets_in(folder: Path) -> Iterator[None]:
+    """Lets Minari keep its datasets in a folder for a while."""
+    before = os.environ.get(WHERE)
+    os.environ[WHERE] = str(folder.absolute())
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[WHERE]
+        else:
+            os.environ[WHERE] = before
