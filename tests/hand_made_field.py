@@ -10,7 +10,7 @@ def cell(suite, name):
 
 
 def made(values, about=None):
-    """Results of hand-made metrics, by contender and world; the worlds are those of the first contender."""
+    """Results of hand-made metrics, by controller and world; the worlds are those of the first controller."""
     names = list(next(iter(values.values())))
     scenario = cell("ccbench/friendly", "12-5-B").scenario
     own = about or {name: {} for name in names}

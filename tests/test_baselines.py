@@ -21,11 +21,11 @@ def test_after_importing_the_package_its_modules_are_there():
 
 
 @pytest.mark.parametrize("record", tasks.records(), ids=lambda record: record.name)
-def test_names_are_those_of_contenders(record):
+def test_names_are_those_of_controllers(record):
     names = nb.baselines.names(record.name)
-    assert set(names) == set(record.contenders) and set(nb.baselines.usual(record.name)) <= set(names)
+    assert set(names) == set(record.controllers) and set(nb.baselines.usual(record.name)) <= set(names)
     assert nb.baselines.make(nb.baselines.usual(record.name)[0], record.name).name in names
-    with pytest.raises(ConfigError, match="contender = 'nobody' is unknown; valid: "):
+    with pytest.raises(ConfigError, match="controller = 'nobody' is unknown; valid: "):
         nb.baselines.make("nobody", record.name)
 
 
@@ -42,9 +42,9 @@ def test_they_play_the_same_worlds():
 
 
 class Trained:
-    """As `netbuf_gym.zoo.load` gives agents: something that has a contender, and can predict."""
+    """As `netbuf_gym.zoo.load` gives agents: something that has a controller, and can predict."""
 
-    contender = nb.controllers.ConstantAction(5, name="trained")
+    controller = nb.controllers.ConstantAction(5, name="trained")
 
     def predict(self, observations, state=None, episode_start=None, deterministic=True):
         return [5] * len(observations), state
@@ -63,11 +63,11 @@ def test_trained_agents_play_as_they_are():
         (type("Learner", (), {"predict": Trained.predict})(), r"controllers\.Model\(model, name=...\)"),
         (nb.controllers.RandomAction, r"an object of it, RandomAction\(...\)"),
         (lambda observations: [5] * len(observations), r"controllers\.Callback\(function\)"),
-        (7, r"contender = 7 is none; valid: a name"),
-        (type("Odd", (), {"contender": "cubic"})(), "valid: a name"),
+        (7, r"controller = 7 is none; valid: a name"),
+        (type("Odd", (), {"controller": "cubic"})(), "valid: a name"),
     ],
 )
-def test_what_is_no_contender_is_told_how_it_becomes_one(given, says):
+def test_what_is_no_controller_is_told_how_it_becomes_one(given, says):
     for play in (nb.baselines.evaluate, nb.rollout.evaluate):
         with pytest.raises(ConfigError, match=says):
             play(given, task="congestion_window", scenario=SHORT)

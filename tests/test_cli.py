@@ -291,12 +291,12 @@ class TestTrace:
         assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("topic", ["all", "scenarios", "congestion-controls", "environments", "contenders", "traces"])
+@pytest.mark.parametrize("topic", ["all", "scenarios", "congestion-controls", "environments", "controllers", "traces"])
 def test_list(command, topic):
     status, out, _ = command("list", topic)
     assert status == 0
     words = {"scenarios": "ppcc/random", "congestion-controls": "linux, ns3", "traces": "mmwave"}
-    words |= {"environments": "netbuf/CongestionWindow-v0", "contenders": "queue_target"}
+    words |= {"environments": "netbuf/CongestionWindow-v0", "controllers": "queue_target"}
     for name, word in words.items():
         assert (word in out) == (topic in ("all", name))
 

@@ -46,7 +46,7 @@ SMALLER, CHECKED, LEFT_OUT = "smaller", "checked", "left out"
 TREATED = {
     "netbuf-gym simulate": (SMALLER, "--duration 20"),
     "netbuf-gym simulate --app": (SMALLER, ""),
-    "netbuf-gym simulate --senders mine.cc": (LEFT_OUT, "supposes two files of one's own; tests/contenders/test_own.py"),
+    "netbuf-gym simulate --senders mine.cc": (LEFT_OUT, "supposes two files of one's own; tests/controllers/test_own.py"),
     "netbuf-gym evaluate": (SMALLER, "seeds=1 plots=false"),
     "netbuf-gym record": (SMALLER, "--episodes 1"),
     "netbuf-gym record queue_threshold brief_pulse --scenario": (SMALLER, "--episodes 2"),

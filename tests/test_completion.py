@@ -91,7 +91,7 @@ def test_what_is_offered(made, line, some, none):
 
 
 def test_nothing_that_there_is_lacks(made):
-    """Every command, option, group, choice and key; every scenario, contender and reward."""
+    """Every command, option, group, choice and key; every scenario, controller and reward."""
     assert offered(made, "").keys() >= {*program.COMMANDS, *program.JOBS}
     top = program.parser()
     for name in (*program.COMMANDS, *program.JOBS):
@@ -106,7 +106,7 @@ def test_nothing_that_there_is_lacks(made):
     assert offered(made, "train scenario=").keys() >= {f"scenario={name}" for name in scenarios.names()}
     for record in tasks.records():
         assert offered(made, "train reward.name=").keys() >= {f"reward.name={name}" for name in record.rewards}
-        assert offered(made, "evaluate baselines=").keys() >= {f"baselines=[{name}" for name in record.contenders}
+        assert offered(made, "evaluate baselines=").keys() >= {f"baselines=[{name}" for name in record.controllers}
 
 
 def test_paths(made, tmp_path, monkeypatch):

@@ -147,14 +147,14 @@ def test_agents_have_what_a_user_chooses_by(capsys):
     assert f"ppcc/4 {one['scores']['ppcc/4']:.4g}" in listed(capsys, "agents")
 
 
-def test_baselines_and_contenders(capsys):
+def test_baselines_and_controllers(capsys):
     baselines = json.loads(listed(capsys, "baselines", "--json"))
     for record in tasks.records():
         assert [one["name"] for one in baselines if one["task"] == record.name] == list(record.measures.baselines)
-    contenders = json.loads(listed(capsys, "contenders", "--json"))
-    rule = next(one for one in contenders if one["name"] == "queue_target")
+    controllers = json.loads(listed(capsys, "controllers", "--json"))
+    rule = next(one for one in controllers if one["name"] == "queue_target")
     assert rule["acts"] == "decides as an agent" and rule["recipes"] == ["default"] and rule["compared_with"]
-    assert not next(one for one in contenders if one["name"] == "prague")["compared_with"]
+    assert not next(one for one in controllers if one["name"] == "prague")["compared_with"]
 
 
 def test_congestion_controls_have_ranges_and_units(capsys):

@@ -165,16 +165,16 @@ def test_switches():
         gym.make("netbuf/QueueThreshold-v0", scenario=at_random)
 
 
-@pytest.mark.parametrize("contender", ["cubic", "keep"])
+@pytest.mark.parametrize("controller", ["cubic", "keep"])
 @pytest.mark.parametrize("form", ["scenario", "distribution", "function", "of dicts"])
-def test_contenders_play_them(form, contender):
+def test_controllers_play_them(form, controller):
     on = {"task": "congestion_window", "scenario": FORMS[form], "seeds": [1, 2]}
-    reports = rollout.evaluate(contender, **on)
-    assert reports == rollout.evaluate(contender, **on, threads=2) and len(reports) == 2
+    reports = rollout.evaluate(controller, **on)
+    assert reports == rollout.evaluate(controller, **on, threads=2) and len(reports) == 2
     drawn = rollout.draw("congestion_window", FORMS[form], [1])
     assert drawn[0].scenario == episode(gym.make(ID, scenario=FORMS[form]), 1)[2]
     seen = []
-    rollout.play(nb.baselines.make(contender), drawn, lambda view: seen.extend(view.report()), task="congestion_window")
+    rollout.play(nb.baselines.make(controller), drawn, lambda view: seen.extend(view.report()), task="congestion_window")
     assert seen == reports[:1]
 
 

@@ -34,7 +34,7 @@ def test_draws_every_picture(tmp_path, suffix, magic):
     assert len(list(tmp_path.iterdir())) == 3
 
 
-def test_fifteen_contenders_can_be_told_apart():
+def test_fifteen_controllers_can_be_told_apart():
     styles = [plots.style(k) for k in range(30)]
     assert len({colour for colour, *_ in styles[:15]}) == len({marker for _, marker, _ in styles[:15]}) == 15
     assert len({(colour, dashes) for colour, _, dashes in styles}) == 30
@@ -104,7 +104,7 @@ def test_limits_are_drawn_as_steps_behind_the_lines(tmp_path, monkeypatch):
     assert not any("capacity" in line.get_label() for line in made[1].axes[0].lines)
 
 
-def test_many_contenders_are_all_drawn_and_named(tmp_path, monkeypatch):
+def test_many_controllers_are_all_drawn_and_named(tmp_path, monkeypatch):
     made = figures(monkeypatch)
     many = {f"c{k}": SERIES["agent"] for k in range(14)}
     plots.time_series(many, tmp_path / "a.png", ROWS)

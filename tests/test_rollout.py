@@ -1,4 +1,4 @@
-"""The rollout: threads, giving up, faults, and a task that it knows nothing of (plants: `plants/test_contenders.py`)."""
+"""The rollout: threads, giving up, faults, and a task that it knows nothing of (plants: `plants/test_controllers.py`)."""
 
 import dataclasses
 import json
@@ -60,11 +60,11 @@ def test_more_threads_and_more_worlds_give_the_same(name):
     record = tasks.get(name)
     scenario = {"name": record.rules.default_scenario, "duration_s": 2.0}
     worlds = rollout.draw(name, scenario, [5, 6, 7])
-    for contender in record.measures.baselines:
+    for controller in record.measures.baselines:
         one, many = (
-            comparison.run_baselines(name, [contender], worlds, scenario=scenario, threads=threads)[0] for threads in (1, 3)
+            comparison.run_baselines(name, [controller], worlds, scenario=scenario, threads=threads)[0] for threads in (1, 3)
         )
-        alone = comparison.run_baselines(name, [contender], worlds[:1], scenario=scenario)[0]
+        alone = comparison.run_baselines(name, [controller], worlds[:1], scenario=scenario)[0]
         for metric in record.measures.metrics:
             np.testing.assert_array_equal(one.metrics[metric], many.metrics[metric])
             np.testing.assert_array_equal(one.metrics[metric][:1], alone.metrics[metric])
@@ -78,13 +78,13 @@ def test_what_is_compared_is_there(name):
     """Baselines, pictures, benchmark and columns of a task name what it has."""
     record = tasks.get(name)
     measures, report = record.measures, rollout.evaluate("random", name, seeds=[1], max_episode_steps=5)[0]
-    assert {*measures.baselines, *measures.shown} <= set(record.contenders)
+    assert {*measures.baselines, *measures.shown} <= set(record.controllers)
     assert {measures.score, *measures.logged, *measures.metrics} <= report.keys()
     assert {one.metric for one in (*measures.columns, *measures.details)} <= set(measures.metrics)
     assert {key for key, _ in measures.scatter or ()} <= set(measures.metrics)
     assert all(nb.scenarios.get(scenario) is not None for scenario in record.benchmark)
-    for contender in record.contenders:
-        assert record.contenders[contender]().name == contender
+    for controller in record.controllers:
+        assert record.controllers[controller]().name == controller
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -113,7 +113,7 @@ def test_a_fault_of_the_simulator_raises(threads, monkeypatch):
         rollout.evaluate("cubic", "congestion_window", SHORT, range(4), threads=threads)
 
 
-def test_what_a_contender_sees_is_what_the_environment_shows():
+def test_what_a_controller_sees_is_what_the_environment_shows():
     seen = []
 
     class Watching:
@@ -155,7 +155,7 @@ def test_what_acts_in_simulated_worlds_refuses_another_plant(slower, task, name)
     with pytest.raises(ConfigError, match=message):
         rollout.evaluate(name, task, plant="slower")
     with pytest.raises(ConfigError, match=message):
-        rollout.check(rollout.contender_of(name, task), None, task=task, plant="slower")
+        rollout.check(rollout.controller_of(name, task), None, task=task, plant="slower")
     worlds = rollout.draw(task, None, [1])
     with pytest.raises(ConfigError, match=message):
         comparison.run_baselines(task, [name], worlds, scenario=None, env={"plant": "slower"})
@@ -170,7 +170,7 @@ def test_a_rule_that_plays_its_own_recipe_does_so_on_the_plant_asked_for(slower)
     for number, name in enumerate(("queue_target", "random"), 1):
         comparison.run_baselines("congestion_window", [name], worlds, scenario=SHORT, env=env)
         assert slower.resets == number
-    assert rollout.contender_of("queue_target", "congestion_window").beside(env)["recipe"] != "ppcc"
+    assert rollout.controller_of("queue_target", "congestion_window").beside(env)["recipe"] != "ppcc"
 
 
 def test_no_worlds_are_refused():

@@ -167,7 +167,7 @@ normal.reset(seed=1)
 rules = baselines.usual()
 reports = baselines.evaluate(["cubic", baselines.make("newreno")], scenario=drawn, seeds=range(2))
 utility: float = reports["cubic"][0]["utility"]
-beside = baselines.evaluate([agent.contender], task="congestion_window", scenario="ppcc/4", seeds=[random.randrange(9)])
+beside = baselines.evaluate([agent.controller], task="congestion_window", scenario="ppcc/4", seeds=[random.randrange(9)])
 print(frame.shape, figure, by_flow.keys(), fair, named, state, actions.shape, rules, utility, list(beside), loaded.card[:9])
 '''
 MISUSES = '''

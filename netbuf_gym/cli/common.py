@@ -12,12 +12,16 @@ from pathlib import Path
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.utils.plots import FORMATS, require
 
+FORMER = {"contender": "controller"}
+"""Present names of settings by former ones."""
+
 
 def assignment(text: str) -> tuple[str, object]:
     """`name=value` of a --set option: the value as JSON if it is JSON, as a string otherwise."""
     name, equals, value = text.partition("=")
     if not equals or not name.isidentifier():
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    name = FORMER.get(name, name)
     try:
         return name, json.loads(value)
     except (ValueError, RecursionError):

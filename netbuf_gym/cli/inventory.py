@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym import plants, scenarios, tasks, traces
-from netbuf_gym.controllers import Contender, InWorld
+from netbuf_gym.controllers import Controller, InWorld
 from netbuf_gym.envs import registration
 from netbuf_gym.scenarios.catalogue import Record
 from netbuf_gym.tasks import TaskRecord
@@ -78,8 +78,7 @@ def receiver_control_entries() -> list[Entry]:
 
 def _catalogue(records: Collection[Record]) -> list[Entry]:
     return [
-        {"name": one.name, "stacks": list(one.stacks), "meaning": one.meaning, "parameters": _of_record(one)}
-        for one in records
+        {"name": one.name, "stacks": list(one.stacks), "meaning": one.meaning, "parameters": _of_record(one)} for one in records
     ]
 
 
@@ -138,28 +137,27 @@ def reward_entries() -> list[Entry]:
     return entries
 
 
-def contender_entries() -> list[Entry]:
+def controller_entries() -> list[Entry]:
     """What there is to set beside agents, by task."""
-    return [_contender(record, name, make()) for record in tasks.records() for name, make in record.contenders.items()]
+    return [_controller(record, name, make()) for record in tasks.records() for name, make in record.controllers.items()]
 
 
 def baseline_entries() -> list[Entry]:
     """What agents are compared with unless others are asked for, by task."""
-    return [
-        _contender(record, name, record.contenders[name]()) for record in tasks.records() for name in record.measures.baselines
-    ]
+    named = ((record, name) for record in tasks.records() for name in record.measures.baselines)
+    return [_controller(record, name, record.controllers[name]()) for record, name in named]
 
 
-def _contender(record: TaskRecord, name: str, contender: Contender) -> Entry:
-    in_world = isinstance(contender, InWorld)
+def _controller(record: TaskRecord, name: str, controller: Controller) -> Entry:
+    in_world = isinstance(controller, InWorld)
     own = {**scenarios.CONGESTION_CONTROLS, **scenarios.SCHEMES}.get(name) if in_world else None
-    meaning = getattr(own, "meaning", "") or getattr(own, "description", "") or headline(type(contender))
+    meaning = getattr(own, "meaning", "") or getattr(own, "description", "") or headline(type(controller))
     return {
         "task": record.name,
         "name": name,
         "meaning": meaning,
         "acts": "in the world" if in_world else "decides as an agent",
-        "recipes": None if contender.recipes is None else list(contender.recipes),
+        "recipes": None if controller.recipes is None else list(controller.recipes),
         "compared_with": name in record.measures.baselines,
     }
 
@@ -221,7 +219,7 @@ TOPICS: dict[str, Callable[[], list[Entry]]] = {
     "receiver-controls": receiver_control_entries,
     "environments": environment_entries,
     "rewards": reward_entries,
-    "contenders": contender_entries,
+    "controllers": controller_entries,
     "baselines": baseline_entries,
     "agents": agent_entries,
     "plants": plant_entries,

@@ -61,7 +61,7 @@ with the best settings is printed. Those that come with the package: netbuf-gym 
   netbuf-gym evaluate model=null env=queue_threshold scenario=rlbm/cubic-500-0.6 baselines=[naive,dt,abm,random]
   netbuf-gym evaluate model=null env=queue_threshold recipe=thesis-text baselines=[naive,random]
 
-The agent acts greedily. Seeds start at 1000000, where training seeds end; every contender meets the same worlds (under a
+The agent acts greedily. Seeds start at 1000000, where training seeds end; every controller meets the same worlds (under a
 distribution of scenarios, each seed draws its own), is run from its start to its end, and is measured alike. Prints a
 table of means with 95 % t intervals over the seeds, and under a distribution what becomes of the score by properties of
 the worlds, and writes them, result.json and plots into the run directory. Without a model the first baseline stands in

@@ -14,7 +14,7 @@ from netbuf_gym.utils.suggestions import instead
 from netbuf_gym.utils.tables import number, text_table
 
 HELP = f"list {', '.join(TOPICS)}"
-FORMER = {"disciplines": "queue-disciplines"}
+FORMER = {"contenders": "controllers", "disciplines": "queue-disciplines"}
 NOT_SHOWN = ("parameters", "scores", "lower_is_better", "environment", "compared_with")
 """What the table of a topic leaves to what stands below it, or to JSON."""
 

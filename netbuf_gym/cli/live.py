@@ -10,12 +10,12 @@ HELP = "tune this host's own buffers while it works, run agents on its kernel, a
 EPILOG = """examples:
   netbuf-gym live check
   netbuf-gym live tune
-  netbuf-gym live tune contender=bpftune --duration 600 --log tune.csv --plot tune.png
+  netbuf-gym live tune controller=bpftune --duration 600 --log tune.csv --plot tune.png
   netbuf-gym live tune model=runs/host/model.zip --apply --ring eth0
   netbuf-gym live tune tcp_wmem_max_bytes=16777216 --apply --range tcp_wmem_max_bytes=1048576:33554432
   netbuf-gym live restore
-  netbuf-gym live run contender=autotuning,max task=host_buffers scenario=auter/local --set duration_s=60 --plot run.png
-  netbuf-gym live run contender=tune-1 task=host_buffers scenario=auter/local --proxy shadowsocks --set traffic=mixed
+  netbuf-gym live run controller=autotuning,max task=host_buffers scenario=auter/local --set duration_s=60 --plot run.png
+  netbuf-gym live run controller=tune-1 task=host_buffers scenario=auter/local --proxy shadowsocks --set traffic=mixed
 """
 WORDS = True
 """Its verbs take KEY=VALUE."""

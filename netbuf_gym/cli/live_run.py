@@ -1,4 +1,4 @@
-"""`netbuf-gym live run`: an agent, or any contender, on a live topology, and a picture of what happened."""
+"""`netbuf-gym live run`: an agent, or any controller, on a live topology, and a picture of what happened."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from netbuf_gym import tasks
 from netbuf_gym.cli.common import assignment, assignments, check_outputs, check_plot, names, real, whole
-from netbuf_gym.controllers import Contender
+from netbuf_gym.controllers import Controller
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.plants.linux.relayed import PROXIES
@@ -21,24 +21,30 @@ from netbuf_gym.utils.arguments import choice
 from netbuf_gym.utils.files import write_json
 from netbuf_gym.utils.tables import number, text_table
 
-WORDS = ("model", "contender", "task", "scenario")
+WORDS = ("model", "controller", "task", "scenario")
 HOST_TASK, HOST_INTERVAL_S = "host_buffers", 5.0
 """A host is decided on every few seconds; agents bring their own intervals."""
 
 
 def add(verbs: argparse._SubParsersAction) -> None:
     """Describes the arguments."""
-    verb = verbs.add_parser("run", help="run an agent or contenders on a live topology of this kernel, and draw what happened")
+    verb = verbs.add_parser("run", help="run an agent or controllers on a live topology of this kernel, and draw what happened")
     verb.add_argument(
         "words",
         nargs="*",
         type=assignment,
         metavar="KEY=VALUE",
-        help="model=FILE of a trained agent (a name of the zoo's, or a run directory), contender=A,B,... one after the other "
+        help="model=FILE of a trained agent (a name of the zoo's, or a run directory), controller=A,B,... one after the other "
         "in the same world, task=NAME (default: the model's), scenario=NAME (default: the task's)",
     )
-    verb.add_argument("--set", action="append", type=assignment, default=[], metavar="NAME=VALUE",
-                      help="an argument of the scenario; may be repeated")
+    verb.add_argument(
+        "--set",
+        action="append",
+        type=assignment,
+        default=[],
+        metavar="NAME=VALUE",
+        help="an argument of the scenario; may be repeated",
+    )
     verb.add_argument("--seed", type=whole(0, 2**63 - 1), default=0, metavar="N", help="(default: 0)")
     verb.add_argument("--interval", type=real, metavar="S", help="between decisions (default: the model's; of hosts 5)")
     verb.add_argument("--proxy", choices=PROXIES, help="what a host's traffic goes through (default: plain sockets)")
@@ -55,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
         choice("setting", name, WORDS)
         if not isinstance(value, str):
             raise ConfigError(f"{name} = {shown(value)}; valid: a name")
-    task, contenders = _players(words)
+    task, controllers = _players(words)
     scenario: Any = words.get("scenario", tasks.get(task).rules.default_scenario)
     own = assignments(arguments.set)
     scenario = {"name": scenario, **own} if own else scenario
@@ -64,16 +70,16 @@ def run(arguments: argparse.Namespace) -> int:
     reports: dict[str, dict[str, Any]] = {}
     interrupted = ""
     try:
-        for contender in contenders:
-            env = contender.playing({"plant": plant})
+        for controller in controllers:
+            env = controller.playing({"plant": plant})
             if arguments.interval is not None:
                 env["interval_s"] = arguments.interval
             elif task == HOST_TASK:
                 env.setdefault("interval_s", HOST_INTERVAL_S)
-            series = found.setdefault(contender.name, {})
-            reports[contender.name] = _played(contender, task, scenario, arguments.seed, env, series)
+            series = found.setdefault(controller.name, {})
+            reports[controller.name] = _played(controller, task, scenario, arguments.seed, env, series)
     except KeyboardInterrupt:
-        interrupted = contender.name
+        interrupted = controller.name
     found = {name: series for name, series in found.items() if series}
     if reports:
         print(table(reports))
@@ -100,34 +106,34 @@ def run(arguments: argparse.Namespace) -> int:
     return 3 if failed else 0
 
 
-def _players(words: Mapping[str, Any]) -> tuple[str, list[Contender]]:
+def _players(words: Mapping[str, Any]) -> tuple[str, list[Controller]]:
     """The task, and who plays it; raises ConfigError."""
-    if "model" not in words and "contender" not in words:
-        raise ConfigError("nobody decides; valid: model=FILE, contender=NAME, or both")
-    contenders: list[Contender] = []
+    if "model" not in words and "controller" not in words:
+        raise ConfigError("nobody decides; valid: model=FILE, controller=NAME, or both")
+    controllers: list[Controller] = []
     task = None
     if "model" in words:
         from netbuf_gym import zoo
 
         agent = zoo.load(words["model"])
         task = tasks.task_of(agent.env_id)
-        contenders.append(agent.contender)
+        controllers.append(agent.controller)
     if "task" in words and task not in (None, words["task"]):
         raise ConfigError(f"task = {shown(words['task'])}; valid with this model: {task!r}")
     if task is None:
         if "task" not in words:
             raise ConfigError("task is missing; valid: task=NAME, or a model, which knows its own")
         task = tasks.get(words["task"]).name
-    if "contender" in words:
-        contenders += [rollout.contender_of(name, task) for name in names(words["contender"])]
-    repeated = len({one.name for one in contenders}) < len(contenders)
+    if "controller" in words:
+        controllers += [rollout.controller_of(name, task) for name in names(words["controller"])]
+    repeated = len({one.name for one in controllers}) < len(controllers)
     if repeated:
-        raise ConfigError("a contender is named twice; valid: each once")
-    return task, contenders
+        raise ConfigError("a controller is named twice; valid: each once")
+    return task, controllers
 
 
 def _played(
-    contender: Contender,
+    controller: Controller,
     task: str,
     scenario: Any,
     seed: int,
@@ -143,12 +149,12 @@ def _played(
         for key, value in state.items():
             series.setdefault(key, []).append(float(value))
         told = "   ".join(f"{key} {number(float(value))}" for key, value in state.items() if key != "time_s")
-        print(f"{contender.name:>12}  {state['time_s']:8.1f} s   {told}", flush=True)
+        print(f"{controller.name:>12}  {state['time_s']:8.1f} s   {told}", flush=True)
 
     def keep(view: rollout.View) -> None:
         report.extend(view.report())
 
-    rollout.play(contender, worlds, keep, task=task, scenario=scenario, watch={0: look}, **env)
+    rollout.play(controller, worlds, keep, task=task, scenario=scenario, watch={0: look}, **env)
     return report[0]
 
 

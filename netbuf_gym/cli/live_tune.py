@@ -12,12 +12,13 @@ from typing import Any
 from netbuf_gym import tasks
 from netbuf_gym.cli.common import assignment, assignments, check_outputs, check_plot
 from netbuf_gym.cli.common import real as number_of
-from netbuf_gym.controllers import Contender
+from netbuf_gym.controllers import Controller
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.evaluation import rollout
-from netbuf_gym.host import controller, locks, session
+from netbuf_gym.host import decider as deciders
+from netbuf_gym.host import locks, session
 from netbuf_gym.host import log as record
-from netbuf_gym.host.controller import TASK, Decider, Fixed
+from netbuf_gym.host.decider import TASK, Decider, Fixed
 from netbuf_gym.host.journal import Journal
 from netbuf_gym.host.rate_limits import Pace, Watchdog, factor_of, seconds_of
 from netbuf_gym.host.settings import KNOBS, Ring, Sysctl
@@ -43,26 +44,52 @@ def add(verbs: argparse._SubParsersAction) -> None:
         nargs="*",
         type=assignment,
         metavar="KEY=VALUE",
-        help=f"who decides: contender=NAME of task {TASK} (default: {USUAL}), model=FILE of a trained agent, recipe=NAME of "
+        help=f"who decides: controller=NAME of task {TASK} (default: {USUAL}), model=FILE of a trained agent, recipe=NAME of "
         f"its environment; or numbers that are to be reached: {', '.join(CONTROLS)}",
     )
     verb.add_argument("--apply", action="store_true", help="set what is decided; the original values are back at the end")
     verb.add_argument("--interval", type=number_of, metavar="S", help="between decisions, 3 to 10 (default: the model's, or 5)")
     verb.add_argument("--duration", type=number_of, metavar="S", help="seconds, an interval or more (default: until Ctrl-C)")
-    verb.add_argument("--settings", type=lambda text: text.split(","), metavar="A,B,...", help=f"of {', '.join(KINDS)}; "
-                      "each must be there (default: those that are, but for the defaults of net.core)")
+    verb.add_argument(
+        "--settings",
+        type=lambda text: text.split(","),
+        metavar="A,B,...",
+        help=f"of {', '.join(KINDS)}; each must be there (default: those that are, but for the defaults of net.core)",
+    )
     verb.add_argument("--ring", metavar="DEVICE", help="tune this network card's ring, too; each change interrupts traffic")
-    verb.add_argument("--range", action="append", default=[], type=_range, metavar="CONTROL=LOW:HIGH",
-                      help="what a control is kept in; may be repeated")
-    verb.add_argument("--most-factor", type=number_of, default=2.0, metavar="X",
-                      help="by which a setting changes at most within --per seconds (default: 2)")
+    verb.add_argument(
+        "--range",
+        action="append",
+        default=[],
+        type=_range,
+        metavar="CONTROL=LOW:HIGH",
+        help="what a control is kept in; may be repeated",
+    )
+    verb.add_argument(
+        "--most-factor",
+        type=number_of,
+        default=2.0,
+        metavar="X",
+        help="by which a setting changes at most within --per seconds (default: 2)",
+    )
     verb.add_argument("--per", type=number_of, default=10.0, metavar="S", help="(default: 10; 0: no limit)")
-    verb.add_argument("--worse-factor", type=number_of, default=2.0, metavar="X",
-                      help="throughput or latency is worse than usual by this factor ... (default: 2)")
-    verb.add_argument("--worse-for", type=number_of, default=15.0, metavar="S",
-                      help="... for so long: the last good settings are restored (default: 15)")
-    verb.add_argument("--pause", type=number_of, default=60.0, metavar="S",
-                      help="nothing is tuned for so long after that (default: 60)")
+    verb.add_argument(
+        "--worse-factor",
+        type=number_of,
+        default=2.0,
+        metavar="X",
+        help="throughput or latency is worse than usual by this factor ... (default: 2)",
+    )
+    verb.add_argument(
+        "--worse-for",
+        type=number_of,
+        default=15.0,
+        metavar="S",
+        help="... for so long: the last good settings are restored (default: 15)",
+    )
+    verb.add_argument(
+        "--pause", type=number_of, default=60.0, metavar="S", help="nothing is tuned for so long after that (default: 60)"
+    )
     verb.add_argument("--local", action="store_true", help="count connections over the loopback device as well")
     _journal(verb)
     verb.add_argument("--log", metavar="FILE", help="write a row of CSV after each interval, after those that are there")
@@ -72,8 +99,12 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 
 def _journal(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("--journal", metavar="FILE", help="where changes are written down before they are made "
-                      "(default: in /var/lib/netbuf-gym, or the user's state folder)")
+    verb.add_argument(
+        "--journal",
+        metavar="FILE",
+        help="where changes are written down before they are made "
+        "(default: in /var/lib/netbuf-gym, or the user's state folder)",
+    )
 
 
 def _range(text: str) -> tuple[str, tuple[int, int]]:
@@ -104,10 +135,10 @@ def run(arguments: argparse.Namespace) -> int:
         seconds_of("--pause", arguments.pause),
     )
     words = checked_words(assignments(arguments.words))
-    contender = contender_of(words)
-    interval_s = interval_of(arguments.interval, contender)
+    controller = controller_of(words)
+    interval_s = interval_of(arguments.interval, controller)
     duration_s = math.inf if arguments.duration is None else real("--duration", arguments.duration, interval_s, 1e9)
-    deciding_as = Deciding(words, contender, interval_s)
+    deciding_as = Deciding(words, controller, interval_s)
     with ending() as ended:
         if not arguments.apply:
             tuned = locks.busy(path)
@@ -206,37 +237,37 @@ def host_of(arguments: argparse.Namespace, write: bool) -> HostSettings:
 def checked_words(words: Mapping[str, Any]) -> dict[str, Any]:
     """Who decides, as the command line says it; raises ConfigError for what is not one of them."""
     for name, value in words.items():
-        choice("setting", name, ("contender", "model", "recipe", *CONTROLS))
+        choice("setting", name, ("controller", "model", "recipe", *CONTROLS))
         if name in CONTROLS:
             real(name, value, 1, 2.0**32)
         elif not isinstance(value, str):
             raise ConfigError(f"{name} = {shown(value)}; valid: a name, or the path of a model")
     numbers = any(name in CONTROLS for name in words)
-    if numbers + ("model" in words) + ("contender" in words) > 1:
-        raise ConfigError("several decide; valid: one of contender=NAME, model=FILE and numbers to be reached")
+    if numbers + ("model" in words) + ("controller" in words) > 1:
+        raise ConfigError("several decide; valid: one of controller=NAME, model=FILE and numbers to be reached")
     if numbers and "recipe" in words:
-        raise ConfigError(f"recipe = {shown(words['recipe'])} does nothing beside numbers; valid: with contender= or model=")
+        raise ConfigError(f"recipe = {shown(words['recipe'])} does nothing beside numbers; valid: with controller= or model=")
     return dict(words)
 
 
-def contender_of(words: Mapping[str, Any]) -> Contender | None:
-    """The contender that decides, a trained agent among them; None: numbers do. Raises ConfigError, CheckpointError."""
+def controller_of(words: Mapping[str, Any]) -> Controller | None:
+    """The controller that decides, a trained agent among them; None: numbers do. Raises ConfigError, CheckpointError."""
     if any(name in CONTROLS for name in words):
         return None
     if "model" not in words:
-        return rollout.contender_of(words.get("contender", USUAL), TASK)
+        return rollout.controller_of(words.get("controller", USUAL), TASK)
     from netbuf_gym import zoo
 
     agent = zoo.load(words["model"])
     task = tasks.task_of(agent.env_id)
     if task != TASK:
         raise ConfigError(f"model = {shown(words['model'])} is an agent of task {task!r}; valid here: one of task {TASK!r}")
-    return agent.contender
+    return agent.controller
 
 
-def interval_of(asked: float | None, contender: Contender | None) -> float:
+def interval_of(asked: float | None, controller: Controller | None) -> float:
     """Seconds between decisions: as asked for, else as a model was trained, else `USUAL_S`; raises ConfigError."""
-    own = None if contender is None else contender.env.get("interval_s")
+    own = None if controller is None else controller.env.get("interval_s")
     if asked is not None or own is None:
         return USUAL_S if asked is None else asked
     if not LEAST_S <= own <= MOST_S:
@@ -246,17 +277,17 @@ def interval_of(asked: float | None, contender: Contender | None) -> float:
 
 @dataclass(frozen=True)
 class Deciding:
-    """Who decides: as the command line has it, the contender of that (None: the numbers), and seconds between decisions."""
+    """Who decides: as the command line has it, the controller of that (None: the numbers), and seconds between decisions."""
 
     words: Mapping[str, Any]
-    contender: Contender | None
+    controller: Controller | None
     interval_s: float
 
     def on(self, host: HostSettings) -> Decider:
         """What decides on a host; raises ConfigError."""
-        if self.contender is not None:
+        if self.controller is not None:
             env = {"recipe": self.words["recipe"]} if "recipe" in self.words else {}
-            return controller.decider(self.contender, self.interval_s, host.telemetry(host.read()), **env)
+            return deciders.decider(self.controller, self.interval_s, host.telemetry(host.read()), **env)
         numbers = {name: float(value) for name, value in self.words.items() if name in CONTROLS}
         aims, notes = host.aims(numbers)
         for note in notes:

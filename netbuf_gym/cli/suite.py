@@ -1,4 +1,4 @@
-"""`netbuf-gym suite`: a contender over a fixed set of worlds."""
+"""`netbuf-gym suite`: a controller over a fixed set of worlds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Collection, Sequence
 
 from netbuf_gym import tasks
-from netbuf_gym.controllers import Contender
+from netbuf_gym.controllers import Controller
 from netbuf_gym.errors import ConfigError, ControlError, NetbufError, one_line, shown
 from netbuf_gym.evaluation.suites import SUITES, suite
 from netbuf_gym.evaluation.suites.config import KEYS, read
@@ -18,7 +18,7 @@ from netbuf_gym.utils.plots import require
 from netbuf_gym.utils.progress import ProgressBar
 from netbuf_gym.utils.tables import text_table
 
-HELP = "judge contenders on a fixed set of worlds, of the package's own or of the field: tables, ranks, plots, tidy results"
+HELP = "judge controllers on a fixed set of worlds, of the package's own or of the field: tables, ranks, plots, tidy results"
 
 INTERMIXED = True
 """Options may stand among the settings."""
@@ -83,27 +83,27 @@ def run(arguments: argparse.Namespace) -> int:
     teller = own.teller(own, edition, families, order)
     make_folder(order.output, "output")
     failed: dict[str, str] = {}
-    words, contenders = [], []
+    words, controllers = [], []
     for word in (*order.controllers, *teller.needs):
         try:
-            contenders.append(resolve.contender(word, own))
+            controllers.append(resolve.controller(word, own))
             words.append(word)
         except ControlError as error:
             failed[word] = one_line(error)
-    _require_names(contenders, {*tasks.get(own.task).contenders, *library.names()})
-    for one in contenders:
+    _require_names(controllers, {*tasks.get(own.task).controllers, *library.names()})
+    for one in controllers:
         resolve.require_fit(one, cells, own)
     print(f"{order.command}: version {edition.version}, digest {edition.digest}, {len(cells)} worlds", flush=True)
     played: list[runner.Played] = []
     play = suite_runs.Playing(own, edition, order.output, order.executor, order.jobs, order.threads).play
     with ProgressBar("suite", line_seconds=None) as bar:
-        for number, (word, one) in enumerate(zip(words, contenders, strict=True)):
-            counted = _Counted(bar, number * len(cells), len(cells) * len(contenders), one.name)
+        for number, (word, one) in enumerate(zip(words, controllers, strict=True)):
+            counted = _Counted(bar, number * len(cells), len(cells) * len(controllers), one.name)
             try:
                 played.append(play(word, one, cells, counted))
-            except Exception as error:  # of a contender's own code, whatever it raises
-                if one.own_code is None and (isinstance(error, OSError) or len(failed) + 1 == len(contenders)):
-                    raise  # no contender's fault, but a full disk's; or nobody has come to anything
+            except Exception as error:  # of a controller's own code, whatever it raises
+                if one.own_code is None and (isinstance(error, OSError) or len(failed) + 1 == len(controllers)):
+                    raise  # no controller's fault, but a full disk's; or nobody has come to anything
                 failed[one.name] = one_line(error if isinstance(error, NetbufError) else f"{type(error).__name__}: {error}")
                 print(f"netbuf-gym: {one.name} failed: {failed[one.name]}", file=sys.stderr, flush=True)
     text, behind = teller.tell(played, failed, {word: resolve.digest_of(word) for word in words})
@@ -122,10 +122,10 @@ def _families(own: Suite) -> str:
     return text_table(["family", "worlds", own.name], rows)
 
 
-def _require_names(contenders: Sequence[Contender], known: Collection[str]) -> None:
+def _require_names(controllers: Sequence[Controller], known: Collection[str]) -> None:
     """Refuses two of one name, and code of the user's under one of the package's, whose results it would take the place of."""
-    names = [one.name for one in contenders]
-    for one in contenders:
+    names = [one.name for one in controllers]
+    for one in controllers:
         if names.count(one.name) > 1:
             valid = "different names of files in C++, whatever their folders, and of NAMEs in Python, whatever their files"
             raise ConfigError(f"controller has two that are called {shown(one.name)}; valid: {valid}")

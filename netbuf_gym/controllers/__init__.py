@@ -1,4 +1,4 @@
-"""Contenders: whatever decides or acts in an episode, under one protocol. Tasks bring those that know their worlds.
+"""Controllers: whatever decides or acts in an episode, under one protocol. Tasks bring those that know their worlds.
 
 >>> import netbuf_gym as nb
 >>> reports = nb.rollout.evaluate("cubic", task="congestion_window", scenario="ppcc/2", seeds=range(5), threads=2)
@@ -6,13 +6,16 @@
 >>> reports = nb.rollout.evaluate(rule, task="congestion_window", scenario="ppcc/2", seeds=range(5))
 """
 
+from typing import Any
+
 from netbuf_gym.controllers.policies import Callback, ConstantAction, Model, RandomAction, lock_of
-from netbuf_gym.controllers.protocol import Contender, Decider, InWorld, Named, Policy, Rules
+from netbuf_gym.controllers.protocol import Controller, Decider, InWorld, Named, Policy, Rules
+from netbuf_gym.utils.moved import find_renamed
 
 __all__ = [
     "Callback",
     "ConstantAction",
-    "Contender",
+    "Controller",
     "Decider",
     "InWorld",
     "Model",
@@ -22,3 +25,8 @@ __all__ = [
     "Rules",
     "lock_of",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Find what has another name now."""
+    return find_renamed(__name__, name)

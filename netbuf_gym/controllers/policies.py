@@ -1,4 +1,4 @@
-"""Contenders that know nothing of what they decide: chance, one action for ever, a function, a trained model."""
+"""Controllers that know nothing of what they decide: chance, one action for ever, a function, a trained model."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RandomAction(Decider):
         self.seed = whole("seed", seed, 0, 2**63 - 1)
 
     def start(self, rules: Rules, seeds: Sequence[int]) -> Policy:
-        """See `Contender.start`."""
+        """See `Controller.start`."""
         draw = _drawing(rules.action_space)
         streams = [np.random.default_rng((self.seed, row)) for row in range(len(seeds) * rules.agents)]
 
@@ -67,7 +67,7 @@ class ConstantAction(Decider):
         self.action, self.name = action, name
 
     def start(self, rules: Rules, seeds: Sequence[int]) -> Policy:
-        """See `Contender.start`; ConfigError where the space has no such action."""
+        """See `Controller.start`; ConfigError where the space has no such action."""
         return constant(self.action, rules, len(seeds))
 
 
@@ -105,7 +105,7 @@ class Callback(Decider):
         self.recipes = None if recipes is None else tuple(recipes)
 
     def start(self, rules: Rules, seeds: Sequence[int]) -> Policy:
-        """See `Contender.start`."""
+        """See `Controller.start`."""
         self._require_recipe(rules)
         return lambda observations, state, starts: (np.asarray(self.function(observations)), None)
 
@@ -127,7 +127,7 @@ class Model(Decider):
         self.recipes = None if recipes is None else tuple(recipes)
 
     def start(self, rules: Rules, seeds: Sequence[int]) -> Policy:
-        """See `Contender.start`."""
+        """See `Controller.start`."""
         self._require_recipe(rules)
         lock = lock_of(self.model)
 

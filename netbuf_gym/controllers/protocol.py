@@ -1,4 +1,4 @@
-"""The protocol of contenders, below tasks, which bring contenders of their own; `netbuf_gym.evaluation.rollout` runs them."""
+"""The protocol of controllers, below tasks, which bring controllers of their own; `netbuf_gym.evaluation.rollout` runs them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SHARED = ("interval_s", "agents", "plant")
 
 
 class Rules(Protocol):
-    """What a contender may ask of the rules of an environment (`netbuf_gym.tasks.Task`)."""
+    """What a controller may ask of the rules of an environment (`netbuf_gym.tasks.Task`)."""
 
     @property
     def name(self) -> str: ...
@@ -45,7 +45,7 @@ class Rules(Protocol):
     def observation_space(self) -> gym.Space: ...
 
 
-class Contender(ABC):
+class Controller(ABC):
     """Something that can play an episode: it decides in the agents' place, or it acts in the world instead of them.
 
     Attributes:
@@ -98,12 +98,12 @@ class Contender(ABC):
         """
 
 
-class Decider(Contender):
-    """A contender that decides in the agents' place."""
+class Decider(Controller):
+    """A controller that decides in the agents' place."""
 
     @abstractmethod
     def start(self, rules: Rules, seeds: Sequence[int]) -> Policy:
-        """See `Contender.start`."""
+        """See `Controller.start`."""
 
     def _require_recipe(self, rules: Rules) -> None:
         if self.recipes is not None and rules.recipe not in self.recipes:
@@ -111,23 +111,23 @@ class Decider(Contender):
             raise ConfigError(f"{self.name} does not speak recipe {rules.recipe!r}; valid: {valid}")
 
 
-class InWorld(Contender):
-    """A contender that is part of the world, and acts on every packet or ACK without being asked.
+class InWorld(Controller):
+    """A controller that is part of the world, and acts on every packet or ACK without being asked.
 
     It says what its world has achieved, by the same functions and counters as the agents' plant.
     """
 
     def beside(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Contender.beside`: how many agents it replaces, how often it is looked at, and on which plant."""
+        """See `Controller.beside`: how many agents it replaces, how often it is looked at, and on which plant."""
         return {key: env[key] for key in SHARED if key in env}
 
     def start(self, rules: Rules, seeds: Sequence[int]) -> None:
-        """See `Contender.start`."""
+        """See `Controller.start`."""
         return None
 
     @abstractmethod
     def place(self, scenario: Scenario) -> Scenario:
-        """See `Contender.place`: the scenario with this contender wherever an agent was."""
+        """See `Controller.place`: the scenario with this controller wherever an agent was."""
 
     def followed(self, scenario: Scenario, seed: int, interval_s: float) -> Decider | None:
         """Who decides in the agents' place what this does in a world, which it plays for that; None: no agent can.
@@ -163,11 +163,11 @@ class InWorld(Contender):
         """
 
 
-class Named(Mapping[str, Callable[[], Contender]]):
-    """Contenders by name: all of a catalogue, as it is when it is asked, and others.
+class Named(Mapping[str, Callable[[], Controller]]):
+    """Controllers by name: all of a catalogue, as it is when it is asked, and others.
 
     Args:
-        catalogue: the names that there are; `make` makes the contender of one.
+        catalogue: the names that there are; `make` makes the controller of one.
         others: makers by name.
         numbered: makers of what has numbers or settings after its name and a colon, `limits:20`, by that name: they are given
             what stands after the colon, and raise ConfigError where it says nothing. Such names are known and not listed.
@@ -177,15 +177,15 @@ class Named(Mapping[str, Callable[[], Contender]]):
     def __init__(
         self,
         catalogue: Callable[[], Iterable[str]],
-        make: Callable[[str], Contender],
-        others: Mapping[str, Callable[[], Contender]],
-        numbered: Mapping[str, Callable[[str], Contender]] | None = None,
-        own: Callable[[str], Contender] | None = None,
+        make: Callable[[str], Controller],
+        others: Mapping[str, Callable[[], Controller]],
+        numbered: Mapping[str, Callable[[str], Controller]] | None = None,
+        own: Callable[[str], Controller] | None = None,
     ):
         self._catalogue, self._make, self._others, self._numbered = catalogue, make, others, numbered or {}
         self._own = own
 
-    def __getitem__(self, name: str) -> Callable[[], Contender]:
+    def __getitem__(self, name: str) -> Callable[[], Controller]:
         if name in self._others:
             return self._others[name]
         if name in self._catalogue():
@@ -204,7 +204,7 @@ class Named(Mapping[str, Callable[[], Contender]]):
         return len(list(iter(self)))
 
 
-def _of_word(make: Callable[[str], Contender], word: str) -> Contender:
-    contender = make(word)
-    contender.own_code = word
-    return contender
+def _of_word(make: Callable[[str], Controller], word: str) -> Controller:
+    controller = make(word)
+    controller.own_code = word
+    return controller

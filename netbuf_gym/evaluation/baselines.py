@@ -1,4 +1,4 @@
-"""What stands beside agents: the baselines of each task by name, made ready to play. A short way to contenders.
+"""What stands beside agents: the baselines of each task by name, made ready to play. A short way to controllers.
 
 >>> import netbuf_gym as nb
 >>> nb.baselines.names("congestion_window")[:3]
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from netbuf_gym import tasks
-from netbuf_gym.controllers import Contender
+from netbuf_gym.controllers import Controller
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.scenarios.sources import ScenarioLike
@@ -25,7 +25,7 @@ __all__ = ["evaluate", "make", "names", "usual"]
 
 def names(task: str | None = None) -> tuple[str, ...]:
     """All baselines of a task (None: of the first one), those of the catalogues of the simulator among them."""
-    return tuple(tasks.get(task).contenders)
+    return tuple(tasks.get(task).controllers)
 
 
 def usual(task: str | None = None) -> tuple[str, ...]:
@@ -33,13 +33,13 @@ def usual(task: str | None = None) -> tuple[str, ...]:
     return tasks.get(task).measures.baselines or names(task)
 
 
-def make(name: str, task: str | None = None) -> Contender:
+def make(name: str, task: str | None = None) -> Controller:
     """A baseline by its name, for `netbuf_gym.evaluation.rollout`; raises ConfigError, naming the valid ones, for another."""
-    return rollout.contender_of(name, tasks.get(task).name)
+    return rollout.controller_of(name, tasks.get(task).name)
 
 
 def evaluate(
-    baselines: Iterable[str | Contender | rollout.Playing] | None = None,
+    baselines: Iterable[str | Controller | rollout.Playing] | None = None,
     *,
     task: str | None = None,
     scenario: ScenarioLike | None = None,
@@ -50,7 +50,7 @@ def evaluate(
     """One episode for each baseline and seed, all in the same worlds.
 
     Args:
-        baselines: names, contenders or trained agents; None: the usual ones.
+        baselines: names, controllers or trained agents; None: the usual ones.
         task, scenario, seeds, threads, env: as for `netbuf_gym.evaluation.rollout.evaluate`; task None: the first one.
 
     Returns:

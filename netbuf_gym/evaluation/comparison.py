@@ -1,4 +1,4 @@
-"""Contenders run over the same worlds, and measured alike."""
+"""Controllers run over the same worlds, and measured alike."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, cast
 import numpy as np
 
 from netbuf_gym import tasks
-from netbuf_gym.controllers import Contender, InWorld
-from netbuf_gym.evaluation.rollout import View, World, contender_of, play
+from netbuf_gym.controllers import Controller, InWorld
+from netbuf_gym.evaluation.rollout import View, World, controller_of, play
 from netbuf_gym.evaluation.summary import Runs
 from netbuf_gym.tasks.metrics import Measures
 from netbuf_gym.utils import sandbox
@@ -19,7 +19,7 @@ from netbuf_gym.utils.progress import ProgressBar
 
 
 class Counted:
-    """Counts the worlds that contenders are done with, and shows it."""
+    """Counts the worlds that controllers are done with, and shows it."""
 
     def __init__(self, bar: ProgressBar, total: int):
         self.bar, self.total, self.done = bar, total, 0
@@ -30,7 +30,7 @@ class Counted:
 
 
 def run(
-    contender: Contender,
+    controller: Controller,
     worlds: Sequence[World],
     *,
     task: str,
@@ -41,21 +41,21 @@ def run(
     stop: sandbox.Stop | None = None,
     **env: Any,
 ) -> Runs:
-    """Runs a contender in the worlds that were drawn from a task's scenario.
+    """Runs a controller in the worlds that were drawn from a task's scenario.
 
     Args:
-        each: is told the contender's name for each world that is done.
+        each: is told the controller's name for each world that is done.
         stop: ends the work early, by `Stopped`, when it is set.
         env: arguments of its environment, beside its own.
 
     Raises:
         CheckpointError: a model that does not fit its environment as it is now.
-        ConfigError: a contender that has no place in a world.
+        ConfigError: a controller that has no place in a world.
         ControlError: code of the user's, which runs in a process beside, and does not do.
     """
-    name = name or contender.name
-    if contender.own_code is not None and not sandbox.here():
-        played = sandbox.run(name, _beside, contender.own_code, worlds, task, scenario, name, env, each=each)
+    name = name or controller.name
+    if controller.own_code is not None and not sandbox.here():
+        played = sandbox.run(name, _beside, controller.own_code, worlds, task, scenario, name, env, each=each)
         return cast(Runs, played)
     measures = tasks.get(task).measures
     found: list[list[dict[str, Any]]] = [[] for _ in worlds]
@@ -66,7 +66,7 @@ def run(
         each(name)
 
     watch = {0: lambda view: samples.append(view.show())}
-    play(contender, worlds, keep, task=task, scenario=scenario, threads=threads, watch=watch, stop=stop, **env)
+    play(controller, worlds, keep, task=task, scenario=scenario, threads=threads, watch=watch, stop=stop, **env)
     measures = measures.of(key for key, value in found[0][0].items() if isinstance(value, Real))
     columns = ("time_s", *dict(measures.series))
     series = {key: np.array([sample.get(key, math.nan) for sample in samples]) for key in columns}
@@ -83,7 +83,7 @@ def _beside(
     each: Callable[[str], None],
     stop: sandbox.Stop,
 ) -> Runs:
-    return run(contender_of(word, task), worlds, task=task, scenario=scenario, name=name, each=each, stop=stop, **env)
+    return run(controller_of(word, task), worlds, task=task, scenario=scenario, name=name, each=each, stop=stop, **env)
 
 
 def run_baselines(
@@ -96,7 +96,7 @@ def run_baselines(
     env: Mapping[str, Any] | None = None,
     each: Callable[[str], None] = lambda name: None,
 ) -> list[Runs]:
-    """Runs contenders of a task, by their names, in the worlds that another one met.
+    """Runs controllers of a task, by their names, in the worlds that another one met.
 
     Args:
         env: the other's arguments for its environment: what those that decide as it does play by. One that does not speak
@@ -104,17 +104,17 @@ def run_baselines(
         each: see `run`.
 
     Raises:
-        ConfigError: a contender that the task does not have.
+        ConfigError: a controller that the task does not have.
     """
     runs, default = [], tasks.get(task).rules.recipes[0]
     for name in names:
-        contender = contender_of(name, task)
-        own = contender.beside(env or {})
+        controller = controller_of(name, task)
+        own = controller.beside(env or {})
         recipe = own.get("recipe", default)
-        label = name if contender.own_code is None else contender.name
-        if recipe != default and not isinstance(contender, InWorld):
+        label = name if controller.own_code is None else controller.name
+        if recipe != default and not isinstance(controller, InWorld):
             label = f"{label} ({recipe})"
-        runs.append(run(contender, worlds, task=task, scenario=scenario, name=label, threads=threads, each=each, **own))
+        runs.append(run(controller, worlds, task=task, scenario=scenario, name=label, threads=threads, each=each, **own))
     return runs
 
 

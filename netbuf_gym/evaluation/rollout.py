@@ -1,9 +1,9 @@
-"""The one rollout: any contender over many worlds, each from its start to its end.
+"""The one rollout: any controller over many worlds, each from its start to its end.
 
 >>> from netbuf_gym import rollout
 >>> reports = rollout.evaluate("cubic", task="congestion_window", scenario="ppcc/2", seeds=range(5), threads=2)
 
-Every contender meets the same worlds under the same seeds, the ones that an environment draws, and is told what agents are
+Every controller meets the same worlds under the same seeds, the ones that an environment draws, and is told what agents are
 told. What comes out depends on neither `threads` nor on how many worlds are run together; of a trained network the last bits of
 its sums, and so in time its decisions, may depend on the latter.
 """
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Protocol, cast
 import numpy as np
 
 from netbuf_gym import plants, tasks
-from netbuf_gym.controllers import ConstantAction, Contender, InWorld, Policy
+from netbuf_gym.controllers import ConstantAction, Controller, InWorld, Policy
 from netbuf_gym.envs.engine import MAX_SEED, Engine, draw_episode, generator_of, take_agents
 from netbuf_gym.errors import ConfigError, PlantFault, called, shown
 from netbuf_gym.plants.simulator import World as Simulated
@@ -31,7 +31,7 @@ from netbuf_gym.utils.arguments import choice, whole
 from netbuf_gym.utils.sandbox import Stop
 
 CONSTANT = "constant:"
-"""What the name of a contender begins with that does the same always."""
+"""What the name of a controller begins with that does the same always."""
 
 
 class Stopped(Exception):
@@ -39,7 +39,7 @@ class Stopped(Exception):
 
 
 class World(NamedTuple):
-    """What a contender meets in an episode: the scenario with agents in their places, and the seed of its plant.
+    """What a controller meets in an episode: the scenario with agents in their places, and the seed of its plant.
 
     `episode` is the seed that both were drawn under.
     """
@@ -50,10 +50,10 @@ class World(NamedTuple):
 
 
 class Playing(Protocol):
-    """What has a contender, as trained agents (`netbuf_gym.zoo.load`) do."""
+    """What has a controller, as trained agents (`netbuf_gym.zoo.load`) do."""
 
     @property
-    def contender(self) -> Contender: ...
+    def controller(self) -> Controller: ...
 
 
 class View:
@@ -104,36 +104,36 @@ class View:
 Look = Callable[[View], None]
 
 
-def contender_of(name: str, task: str) -> Contender:
-    """A task's contender by its name, `constant:ACTION` being the same always, as JSON; raises `ConfigError` for another."""
-    known = tasks.get(task).contenders
+def controller_of(name: str, task: str) -> Controller:
+    """A task's controller by its name, `constant:ACTION` being the same always, as JSON; raises `ConfigError` for another."""
+    known = tasks.get(task).controllers
     if isinstance(name, str) and name.startswith(CONSTANT) and name not in known:
         try:
             return ConstantAction(json.loads(name.removeprefix(CONSTANT)), name)
         except ValueError:
-            raise ConfigError(f"contender = {shown(name)}; valid: {CONSTANT}ACTION, e.g. constant:5, constant:[0.2]") from None
-    return known[name if name in known else choice("contender", name, known)]()
+            raise ConfigError(f"controller = {shown(name)}; valid: {CONSTANT}ACTION, e.g. constant:5, constant:[0.2]") from None
+    return known[name if name in known else choice("controller", name, known)]()
 
 
-def player(one: str | Contender | Playing, task: str) -> Contender:
-    """What plays: a contender, one of the task's by its name, or that of a trained agent (`netbuf_gym.zoo.load`).
+def player(one: str | Controller | Playing, task: str) -> Controller:
+    """What plays: a controller, one of the task's by its name, or that of a trained agent (`netbuf_gym.zoo.load`).
 
     Raises:
         ConfigError: another name, or nothing of the kind.
     """
     if isinstance(one, str):
-        return contender_of(one, task)
-    made = one if isinstance(one, Contender) else getattr(one, "contender", None)
-    if isinstance(made, Contender):
+        return controller_of(one, task)
+    made = one if isinstance(one, Controller) else getattr(one, "controller", None)
+    if isinstance(made, Controller):
         return made
-    valid = "a name, a netbuf_gym.controllers.Contender, or what netbuf_gym.zoo.load gives"
-    if isinstance(one, type) and issubclass(one, Contender):
+    valid = "a name, a netbuf_gym.controllers.Controller, or what netbuf_gym.zoo.load gives"
+    if isinstance(one, type) and issubclass(one, Controller):
         valid = f"an object of it, {one.__name__}(...)"
     elif hasattr(one, "predict"):
         valid = "netbuf_gym.controllers.Model(model, name=...), which plays what has stable-baselines3's predict"
     elif callable(one):
         valid = "netbuf_gym.controllers.Callback(function), which plays observations in, actions out"
-    raise ConfigError(f"contender = {shown(one)} is none; valid: {valid}")
+    raise ConfigError(f"controller = {shown(one)} is none; valid: {valid}")
 
 
 def draw(task: str, scenario: ScenarioLike | None, seeds: Sequence[int], **env: Any) -> list[World]:
@@ -154,7 +154,7 @@ def draw(task: str, scenario: ScenarioLike | None, seeds: Sequence[int], **env: 
 
 
 def evaluate(
-    contender: str | Contender | Playing,
+    controller: str | Controller | Playing,
     task: str,
     scenario: ScenarioLike | None = None,
     seeds: Sequence[int] = (0,),
@@ -164,35 +164,35 @@ def evaluate(
     """One episode for each seed.
 
     Args:
-        contender: one; the name of one of the task's (`netbuf_gym.tasks.get(task).contenders`); a word of the user's code
+        controller: one; the name of one of the task's (`netbuf_gym.tasks.get(task).controllers`); a word of the user's code
             (`netbuf_gym.controllers.code_references`), which is run in a process beside; or a trained agent, as
             `netbuf_gym.zoo.load` gives it.
         task: its name.
         scenario: as for the environment; None: the task's default.
         seeds: of the episodes.
         threads: that run the worlds.
-        env: further arguments of the environment: what agents see and decide, and when. A contender that is part of the
+        env: further arguments of the environment: what agents see and decide, and when. A controller that is part of the
             world is bound by none of them, but for the number of agents that it replaces.
 
     Returns:
         the report of every agent, or of what is in its place, seed by seed.
 
     Raises:
-        ConfigError: no seeds, arguments that the environment refuses, or a contender that has no place in it.
+        ConfigError: no seeds, arguments that the environment refuses, or a controller that has no place in it.
         ControlError: code of the user's that does not compile, crashes, hangs, or sets no window.
         SimulatorFault: the simulator found its own state inconsistent.
     """
-    contender = player(contender, task)
-    env = contender.playing(env)
+    controller = player(controller, task)
+    env = controller.playing(env)
     scenario = tasks.get(task).rules.default_scenario if scenario is None else scenario
     worlds = draw(task, scenario, seeds, **env)
-    if contender.own_code is not None and not sandbox.here():
-        return sandbox.run(contender.name, _reports, contender.own_code, worlds, task, scenario, 1, env)
-    return _reports(contender, worlds, task, scenario, threads, env)
+    if controller.own_code is not None and not sandbox.here():
+        return sandbox.run(controller.name, _reports, controller.own_code, worlds, task, scenario, 1, env)
+    return _reports(controller, worlds, task, scenario, threads, env)
 
 
 def _reports(
-    contender: str | Contender,
+    controller: str | Controller,
     worlds: Sequence[World],
     task: str,
     scenario: ScenarioLike,
@@ -208,12 +208,12 @@ def _reports(
         found[view.index] = view.report()
         each(view.index)
 
-    play(player(contender, task), worlds, keep, task=task, scenario=scenario, threads=threads, stop=stop, **env)
+    play(player(controller, task), worlds, keep, task=task, scenario=scenario, threads=threads, stop=stop, **env)
     return [report for reports in found for report in reports]
 
 
 def play(
-    contender: Contender,
+    controller: Controller,
     worlds: Sequence[World],
     each: Look,
     *,
@@ -227,19 +227,19 @@ def play(
     """Runs worlds, each from its start to its end.
 
     Args:
-        contender: who plays.
+        controller: who plays.
         worlds: as `draw` gives them, or any others with a place for the task's agents.
         each: called at the end of each world, in whatever order they end.
         task: its name.
         scenario: what the worlds were drawn from, or one like them, as for the environment; None: the first of them.
         threads: that run the worlds.
-        watch: by the number of a world, what is called after each of its decisions; where the contender decides nothing,
+        watch: by the number of a world, what is called after each of its decisions; where the controller decides nothing,
             after each `interval_s`, and at the end.
         stop: ends the work early, by `Stopped`, when it is set.
-        env: further arguments of the environment, see `evaluate`; the contender's own are those that are not given.
+        env: further arguments of the environment, see `evaluate`; the controller's own are those that are not given.
 
     Raises:
-        ConfigError: no worlds, arguments that the environment refuses, or a contender that has no place in a world or on the
+        ConfigError: no worlds, arguments that the environment refuses, or a controller that has no place in a world or on the
             plant.
         CheckpointError: a trained model that does not fit.
         SimulatorFault: the simulator found its own state inconsistent.
@@ -248,30 +248,30 @@ def play(
         raise ConfigError("worlds is empty; valid: at least one, as netbuf_gym.evaluation.rollout.draw gives them")
     watch, stop = watch or {}, stop or threading.Event()
     like = worlds[0].scenario if scenario is None else scenario
-    together = 1 if isinstance(contender, InWorld) else len(worlds)
-    with closing(_engine(together, task, like, {**contender.playing(env), "threads": threads})) as engine:
-        _require_its_plant(contender, engine, env)
-        policy = contender.start(engine.task, [world.episode for world in worlds])
+    together = 1 if isinstance(controller, InWorld) else len(worlds)
+    with closing(_engine(together, task, like, {**controller.playing(env), "threads": threads})) as engine:
+        _require_its_plant(controller, engine, env)
+        policy = controller.start(engine.task, [world.episode for world in worlds])
         if policy is not None:
-            placed = [world._replace(scenario=contender.place(world.scenario)) for world in worlds]
+            placed = [world._replace(scenario=controller.place(world.scenario)) for world in worlds]
             _decisions(policy, engine, placed, each, watch, stop)
         else:
             alone = lambda scenario, seed: plants.lone(engine.plant_spec, scenario, seed)  # noqa: E731
-            _in_worlds(cast(InWorld, contender), worlds, each, engine.interval_ns, threads, watch, stop, alone)
+            _in_worlds(cast(InWorld, controller), worlds, each, engine.interval_ns, threads, watch, stop, alone)
 
 
-def check(contender: Contender, scenario: ScenarioLike | None, *, task: str, **env: Any) -> None:
-    """Raises what `play` would raise of a contender that does not fit such worlds, before anything is run."""
-    with closing(_engine(1, task, scenario, contender.playing(env))) as engine:
-        _require_its_plant(contender, engine, env)
-        contender.start(engine.task, [0])
+def check(controller: Controller, scenario: ScenarioLike | None, *, task: str, **env: Any) -> None:
+    """Raises what `play` would raise of a controller that does not fit such worlds, before anything is run."""
+    with closing(_engine(1, task, scenario, controller.playing(env))) as engine:
+        _require_its_plant(controller, engine, env)
+        controller.start(engine.task, [0])
 
 
-def _require_its_plant(contender: Contender, engine: Engine, env: Mapping[str, Any]) -> None:
-    """Raises ConfigError for a contender that acts in worlds, on a plant that has none for it."""
-    if isinstance(contender, InWorld) and not engine.plant.in_world:
+def _require_its_plant(controller: Controller, engine: Engine, env: Mapping[str, Any]) -> None:
+    """Raises ConfigError for a controller that acts in worlds, on a plant that has none for it."""
+    if isinstance(controller, InWorld) and not engine.plant.in_world:
         plant = shown(env.get("plant"))
-        raise ConfigError(f"{contender.name} acts in the world, where plant = {plant} lets nobody; valid: 'sim', 'linux'")
+        raise ConfigError(f"{controller.name} acts in the world, where plant = {plant} lets nobody; valid: 'sim', 'linux'")
 
 
 def _engine(worlds: int, task: str, scenario: ScenarioLike | None, env: Mapping[str, Any]) -> Engine:
@@ -326,7 +326,7 @@ def _report(engine: Engine, index: int) -> list[dict[str, Any]]:
 
 
 def _in_worlds(
-    contender: InWorld,
+    controller: InWorld,
     worlds: Sequence[World],
     each: Look,
     interval_ns: int,
@@ -345,15 +345,15 @@ def _in_worlds(
     def run(index: int) -> None:
         scenario = worlds[index].scenario
         sandbox.at(f"{f'world {scenario.name}' if scenario.name else 'the world'}, seed {worlds[index].seed}")
-        with closing(alone(contender.place(scenario), worlds[index].seed)) as world:
+        with closing(alone(controller.place(scenario), worlds[index].seed)) as world:
             run_one(index, scenario, world)
 
     def run_one(index: int, scenario: Scenario, world: Any) -> None:
         world.between = look_at_stop
         end_ns = round(scenario.duration_s * 1e9)
-        show, sample = contender.watcher(scenario, world), contender.sampler(scenario, world)
+        show, sample = controller.watcher(scenario, world), controller.sampler(scenario, world)
         timed = lambda: {"time_s": world.now_ns * 1e-9, **show()}  # noqa: E731
-        view = View(index, world.scenario, lambda: world, timed, lambda: contender.report(scenario, world))
+        view = View(index, world.scenario, lambda: world, timed, lambda: controller.report(scenario, world))
         while world.now_ns < end_ns:
             look_at_stop()
             step_by_step = sample is not None or index in watch

@@ -1,4 +1,4 @@
-"""Statistics and tables of what contenders achieved: means with intervals, margins paired by seed, breakdowns by world."""
+"""Statistics and tables of what controllers achieved: means with intervals, margins paired by seed, breakdowns by world."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from netbuf_gym.utils import statistics
 
 @dataclass(frozen=True)
 class Runs:
-    """One contender over several seeds.
+    """One controller over several seeds.
 
     Attributes:
-        name: of the contender.
+        name: of the controller.
         seeds: of the episodes.
         metrics: (seeds,) of each metric: of whole episodes, start-up included; mean over the world's agents.
         series: of the first seed: time_s and what the task's measures name, (samples,), of the first agent.
@@ -37,19 +37,19 @@ class Runs:
 
 
 def table(runs: Sequence[Runs], measures: Measures, confidence: float = 0.95, first: str = "the agent") -> str:
-    """Markdown table: a row a contender, means with the half-widths of their intervals, and margins to the first.
+    """Markdown table: a row a controller, means with the half-widths of their intervals, and margins to the first.
 
-    A margin is the first contender's measure minus the row's, paired by seed. Where a seed gave no value, the row says
+    A margin is the first controller's measure minus the row's, paired by seed. Where a seed gave no value, the row says
     from how many a mean is.
 
     Args:
-        first: how the heads of margins call the first contender.
+        first: how the heads of margins call the first controller.
     """
     return _table(runs, measures.columns, confidence, first)
 
 
 def details(runs: Sequence[Runs], measures: Measures, confidence: float = 0.95) -> str:
-    """Markdown table of the task's further measures, a row a contender; empty where there are none."""
+    """Markdown table of the task's further measures, a row a controller; empty where there are none."""
     return _table(runs, measures.details, confidence, "") if measures.details else ""
 
 
@@ -102,7 +102,7 @@ def margin(ours: Runs, theirs: Runs, metric: str, confidence: float = 0.95, rela
 def breakdown(runs: Sequence[Runs], worlds: Sequence[Scenario], measures: Measures) -> str:
     """Markdown tables of the mean score by properties of the worlds, empty if all are alike.
 
-    The best of a row is bold, and its last cell names those that are ahead of the first contender by more than 0.5 %.
+    The best of a row is bold, and its last cell names those that are ahead of the first controller by more than 0.5 %.
     """
     tables = [_by_group(runs, worlds, group, measures) for group in measures.groups]
     return "\n\n".join(one for one in tables if one)
@@ -148,7 +148,7 @@ def _parts(values: Sequence[float | str], group: Group) -> dict[str, np.ndarray]
 def to_dict(runs: Sequence[Runs], measures: Measures, confidence: float = 0.95, whose: str = "the_agent") -> dict[str, Any]:
     """JSON-able form: every episode, means with intervals, the number of seeds that gave a value.
 
-    Margins are the first contender's minus the row's, paired by seed; `first` names it. What has no value is None.
+    Margins are the first controller's minus the row's, paired by seed; `first` names it. What has no value is None.
     """
     margins = [column for column in measures.columns if isinstance(column, Margin)]
     return {

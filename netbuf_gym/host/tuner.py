@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Protocol
 
-from netbuf_gym.host.controller import Decider
+from netbuf_gym.host.decider import Decider
 from netbuf_gym.host.journal import Foreign, Journal
 from netbuf_gym.host.rate_limits import Pace, Watchdog
 from netbuf_gym.host.settings import Value, text_of

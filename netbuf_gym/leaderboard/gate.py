@@ -81,7 +81,7 @@ class _Course:
             rows.require_whole(found, self.own, self.edition)
         except ConfigError as error:
             raise ConfigError(f"{error}; `netbuf-gym results make {self.own.name} {name}` makes it") from None
-        one = resolve.contender(name, self.own)
+        one = resolve.controller(name, self.own)
         resolve.require_fit(one, cells, self.own)
         return found, runner.run(self.own, cells, one, threads=self.threads)
 

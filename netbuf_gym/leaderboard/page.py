@@ -109,7 +109,7 @@ def markdown(standings: dict[str, list[scoring.Standing]]) -> str:
 
 
 def on_the_field(task: str) -> list[str]:
-    """Where contenders of a task stand in suites of the field, as parts of a page; none of a task that these do not judge."""
+    """Where controllers of a task stand in suites of the field, as parts of a page; none of a task that these do not judge."""
     places = overview.places(task)
     if places is None:
         return []
@@ -222,7 +222,7 @@ def _ticks(low: float, high: float) -> list[float]:
 
 
 def intervals(standing: Sequence[scoring.Standing]) -> str:
-    """A line a contender: its score with its interval."""
+    """A line a controller: its score with its interval."""
     left, width, height = 172, 560, 20
     high = max(1.1, *(one.middle.high for one in standing)) + 0.05
     low = max(LOWEST, min(0.0, *(one.middle.low for one in standing))) - 0.05

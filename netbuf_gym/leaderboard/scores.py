@@ -31,7 +31,7 @@ from netbuf_gym.zoo import library, resolve
 
 
 def ranked_by(task: str) -> Suite:
-    """The suite that contenders of a task are ranked by."""
+    """The suite that controllers of a task are ranked by."""
     return suite(f"{V1}/{tasks.get(task).name}")
 
 
@@ -46,12 +46,12 @@ def words_of(task: str, *constants: str) -> list[str]:
 def play(
     word: str, own: Suite, edition: Edition, threads: int = 1, each: Callable[[Cell], None] = lambda cell: None
 ) -> dict[str, Any]:
-    """A contender on all worlds of a suite, JSON-able.
+    """A controller on all worlds of a suite, JSON-able.
 
     Raises:
-        ConfigError, CheckpointError: There is no such contender, or it does not fit a family.
+        ConfigError, CheckpointError: There is no such controller, or it does not fit a family.
     """
-    one = resolve.contender(word, own)
+    one = resolve.controller(word, own)
     resolve.require_fit(one, edition.cells, own)
     played = runner.run(own, edition.cells, one, threads=threads, each=each)
     found = {one.name: report.summary(played, own, edition.families)}
@@ -142,7 +142,7 @@ def result_of(found: rows.Rows, own: Suite, edition: Edition) -> Result:
 
 
 def played_of(result: dict[str, Any], own: Suite, edition: Edition, where: str) -> Played:
-    """What a contender measured, as if it had just played: of a result that holds all worlds of an edition.
+    """What a controller measured, as if it had just played: of a result that holds all worlds of an edition.
 
     Raises:
         ConfigError: A world lacks a metric, or holds what is no number.
@@ -167,8 +167,8 @@ def _value(values: Any, key: str, where: str) -> float:
 
 
 def is_free(task: str, name: str) -> bool:
-    """Whether an agent may have a name: whether it is that of no contender which there is without learning."""
-    return name not in tasks.get(task).contenders and name not in tasks.get(task).measures.constants
+    """Whether an agent may have a name: whether it is that of no controller which there is without learning."""
+    return name not in tasks.get(task).controllers and name not in tasks.get(task).measures.constants
 
 
 def require_seed(one: Result, others: Iterable[Result]) -> None:

@@ -1,4 +1,4 @@
-"""`netbuf-gym leaderboard`: who is ahead on the suites that contenders of all tasks are ranked by."""
+"""`netbuf-gym leaderboard`: who is ahead on the suites that controllers of all tasks are ranked by."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from netbuf_gym.utils.progress import say
 from netbuf_gym.utils.statistics import Interval
 from netbuf_gym.utils.tables import markdown_table, number
 
-HEADER = ("", "contender", "kind", "score", "P(> best rule)", "over best rule", "over best constant", "seeds", "CPU s", "us")
+HEADER = ("", "controller", "kind", "score", "P(> best rule)", "over best rule", "over best constant", "seeds", "CPU s", "us")
 """Of the table of a task, before the price of its score if it has one."""
 NOT_BETTER = "(not above the best constant)"
 STALE = "(stale)"
 """Of rows that `netbuf-gym results status` found not to be current."""
 READING = (
-    "score: of each world what a contender has more than chance there, over what the best control that was not learned has "
+    "score: of each world what a controller has more than chance there, over what the best control that was not learned has "
     "more in the mean of the family: chance 0, the best rule or constant of the family 1; the mean of the middle half of all "
     "worlds, families weighing alike, with its 95 % interval (bootstrap, stratified by family)",
     "P(> best rule): share of the worlds in which it is ahead of the best rule, ties half",
@@ -57,7 +57,7 @@ def standings(task: str, folder: Path | None = None, more: Sequence[Path] = ()) 
         try:
             given = scores.collect([path], own, edition)
             if any(not scores.is_free(task, str(one.about.get("group"))) for one in given):
-                raise ConfigError(f"{path}: has the name of a contender of {task}; valid: a name of its own")
+                raise ConfigError(f"{path}: has the name of a controller of {task}; valid: a name of its own")
             for one in given:
                 scores.require_seed(one, found)
             found = scores.distinct([*found, *given])
@@ -101,7 +101,7 @@ def short_table(standing: Sequence[scoring.Standing]) -> str:
         others[one.role] += one.role != scoring.AGENT
         if others[one.role] <= 2:
             made.append([str(place), _marked_name(one), one.role, str(one.middle), signed(one.over_heuristic)])
-    return markdown_table(["", "contender", "kind", "score", "over best rule"], made)
+    return markdown_table(["", "controller", "kind", "score", "over best rule"], made)
 
 
 def _marked_name(one: scoring.Standing) -> str:
@@ -111,7 +111,7 @@ def _marked_name(one: scoring.Standing) -> str:
 
 
 def is_stale(one: scoring.Standing) -> bool:
-    """Whether a row of a contender is marked as stale."""
+    """Whether a row of a controller is marked as stale."""
     return any(result.about.get(rows.STALE) for result in one.results)
 
 

@@ -162,7 +162,7 @@ def _require_name(name: str, task: str, saved: checkpoint.Saved) -> None:
     if not NAME.fullmatch(name):
         raise ConfigError(f"name = {shown(name)}; valid: letters, digits and any of ._+-, in parts with / between them")
     if not scores.is_free(task, name):
-        raise ConfigError(f"name = {shown(name)} is that of a contender of {task}; valid: a name of its own")
+        raise ConfigError(f"name = {shown(name)} is that of a controller of {task}; valid: a name of its own")
     if name in library.names() and resolve.digest_of(name) != resolve.digest_of(str(saved.path)):
         raise ConfigError(f"name = {shown(name)} is that of another agent, of the package; valid: a name of its own")
 
@@ -195,9 +195,9 @@ def sample(edition: Edition, rng: np.random.Generator) -> list[Cell]:
 def require_reproduced(one: Submission, cells: Sequence[Cell]) -> None:
     """Raises ConfigError unless the model has the figures again that it was handed in with: in nearly all of the worlds, and
     of its score in their mean no less."""
-    contender = SavedAgent(one.saved, one.name)
-    resolve.require_fit(contender, cells, one.suite)
-    played = runner.run(one.suite, cells, contender)
+    controller = SavedAgent(one.saved, one.name)
+    resolve.require_fit(controller, cells, one.suite)
+    played = runner.run(one.suite, cells, controller)
     for metric in one.suite.metrics:
         _require_same(one, cells, metric.key, np.array(played.of(metric.key)))
     key = one.suite.score.key

@@ -92,7 +92,7 @@ class Plant(Unique, ABC):
         virtual_time: whether an advance by an interval takes exactly that. Episodes of other plants end by the measured
             clock, so that their number of decisions is not known beforehand.
         in_world: whether its worlds have the methods of `netbuf_gym.plants.simulator.World`, and `lone` ones those of
-            `Simulator`, so that contenders may act in them (`netbuf_gym.controllers.InWorld`). Not inherited: a class derived
+            `Simulator`, so that controllers may act in them (`netbuf_gym.controllers.InWorld`). Not inherited: a class derived
             from such a plant may change its worlds.
         outlives_program: whether it may hold what the program's end leaves behind, processes for instance, so that it is closed
             then. Not inherited either. Memory goes by itself, and a thread at work is not told that its plant was closed.

@@ -1,4 +1,4 @@
-"""What contenders of a task are judged by: the measures of an episode, the columns of tables, and the baselines beside them."""
+"""Metrics of a task: the measures of an episode, the columns of tables, and the baselines that stand beside agents."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Margin:
-    """A column that sets the first contender beside each other one, paired by seed: the difference, or it in per cent."""
+    """A column that sets the first controller beside each other one, paired by seed: the difference, or it in per cent."""
 
     metric: str
     label: str
@@ -32,12 +32,12 @@ class Margin:
 
 @dataclass(frozen=True)
 class Price:
-    """What a score could be bought with, which leaderboards show beside it: in per cent of what a contender has who buys none.
+    """What a score could be bought with, which leaderboards show beside it: in per cent of what a controller has who buys none.
 
     Attributes:
         metric: above 0.
         label: of the column.
-        of: that contender.
+        of: that controller.
     """
 
     metric: str
@@ -76,12 +76,12 @@ class Group:
 
 @dataclass(frozen=True)
 class Measures:
-    """How a task's contenders are compared.
+    """How a task's controllers are compared.
 
     Attributes:
         metrics: what is kept of every episode's report; empty: all numbers in it.
         columns: of tables, margins among them.
-        score: the metric that ranks contenders; `lower_is_better` says how.
+        score: the metric that ranks controllers; `lower_is_better` says how.
         geometric: whether it is a ratio above 0, of whose logarithms the mean over worlds is taken where models are chosen.
         logged: metrics that training logs.
         series: what is kept of the first episode over time (`Task.show`), and drawn, with labels.
@@ -92,12 +92,12 @@ class Measures:
         benchmark: scenarios that agents are compared on.
         groups: how results under a distribution of scenarios are broken down.
         details: columns of a second table.
-        shown: contenders that pictures over time have lines for where there are many.
+        shown: controllers that pictures over time have lines for where there are many.
         chosen_on: the suite on whose worlds models and constant actions are chosen; "": none.
-        carded_on: the suite that cards show, beside the contenders `carded_beside`; only where there is one to choose on.
-        ranked_beside: further contenders that leaderboards hold beside `baselines` and `carded_beside`.
+        carded_on: the suite that cards show, beside the controllers `carded_beside`; only where there is one to choose on.
+        ranked_beside: further controllers that leaderboards hold beside `baselines` and `carded_beside`.
         price: what a leaderboard shows beside the score; None: nothing.
-        heuristics: contenders that act through the agents' own control without having learned: the best of them is what agents
+        heuristics: controllers that act through the agents' own control without having learned: the best of them is what agents
             are ranked against; all others are other controls, shown beside.
         constants: what never changes its mind, by that control, of which the best is chosen on worlds of its own.
         limit: what a world sets the vertical measure of the plot of trade-offs for a limit, drawn where all worlds agree.

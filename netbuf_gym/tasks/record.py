@@ -16,7 +16,7 @@ from typing import Any
 import gymnasium as gym
 
 from netbuf_gym import scenarios
-from netbuf_gym.controllers import Contender, RandomAction
+from netbuf_gym.controllers import Controller, RandomAction
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.rewards import defined_anew, make_reward, reward_of
 from netbuf_gym.scenarios import Pattern, Scheme, named, scheme_catalogue
@@ -34,8 +34,8 @@ class TaskRecord:
         ids: of its environments, the first being the one that the name stands for.
         summary: who decides what, a phrase.
         rewards: by name; `register_reward` adds one.
-        contenders: makers of what may be set beside agents, by name; chance unless there are others.
-        measures: how contenders are compared; by default every number of the report is one.
+        controllers: makers of what may be set beside agents, by name; chance unless there are others.
+        measures: how controllers are compared; by default every number of the report is one.
         scenarios: what makes the worlds that it brings, by name.
         patterns: of scenario names that it brings.
         schemes: of buffer management that it brings.
@@ -46,7 +46,7 @@ class TaskRecord:
     ids: tuple[str, ...]
     summary: str
     rewards: dict[str, type]
-    contenders: Mapping[str, Callable[[], Contender]] = field(default_factory=lambda: {"random": RandomAction})
+    controllers: Mapping[str, Callable[[], Controller]] = field(default_factory=lambda: {"random": RandomAction})
     measures: Measures = field(default_factory=Measures)
     scenarios: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     patterns: tuple[Pattern, ...] = ()

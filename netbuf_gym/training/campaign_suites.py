@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.controllers import Contender
+from netbuf_gym.controllers import Controller
 from netbuf_gym.envs.engine import MAX_THREADS
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.evaluation.suites import report, runner, suite
@@ -36,7 +36,7 @@ def choose(measures: Measures, saved: Sequence[checkpoint.Saved]) -> dict[str, A
     own = suite(measures.chosen_on)
     actions = saved[0].env["schema"]["actions"]
     tried_one_by_one = range(len(actions) if isinstance(actions, list) else 0)
-    constants = [rollout.contender_of(f"{rollout.CONSTANT}{action}", own.task) for action in tried_one_by_one]
+    constants = [rollout.controller_of(f"{rollout.CONSTANT}{action}", own.task) for action in tried_one_by_one]
     played = _played(own, [*map(SavedAgent, saved), *constants])
     scores = [float(np.nanmean(one.of(own.score.key))) for one in played]
     tried = {one.name: score for one, score in zip(constants, scores[len(saved) :], strict=True)}
@@ -57,10 +57,10 @@ def judge(measures: Measures, saved: Sequence[checkpoint.Saved], kept: int, chos
         each of the others', paired by world: mean, low, high.
     """
     own = suite(measures.carded_on)
-    others: list[Contender] = [rollout.contender_of(name, own.task) for name in measures.carded_beside]
+    others: list[Controller] = [rollout.controller_of(name, own.task) for name in measures.carded_beside]
     if chosen["best_constant"]:
         name = chosen["best_constant"]
-        others.append(rollout.contender_of(name, own.task))
+        others.append(rollout.controller_of(name, own.task))
     played = _played(own, [*map(SavedAgent, saved), *others])
     agents, beside = played[: len(saved)], played[len(saved) :]
     edition, key = own.load(), own.score.key
@@ -96,8 +96,13 @@ def card(found: dict[str, Any], kept_seed: int) -> list[str]:
     margins = ["over all, paired", "", "", *(_signed(found["margins"][name]) for name in others)]
     heads = [metric.label for metric in own.metrics]
     measured = [
-        [family, *("-" if value is None else f"{value * metric.factor:.{metric.digits}f}"
-                   for metric, value in ((metric, values[metric.key]) for metric in own.metrics))]
+        [
+            family,
+            *(
+                "-" if value is None else f"{value * metric.factor:.{metric.digits}f}"
+                for metric, value in ((metric, values[metric.key]) for metric in own.metrics)
+            ),
+        ]
         for family, values in found["metrics"].items()
     ]
     return [
@@ -118,15 +123,15 @@ def card(found: dict[str, Any], kept_seed: int) -> list[str]:
     ]
 
 
-def _played(own: Suite, contenders: Sequence[Contender]) -> list[runner.Played]:
+def _played(own: Suite, controllers: Sequence[Controller]) -> list[runner.Played]:
     cells, threads = own.load().cells, min(len(os.sched_getaffinity(0)), MAX_THREADS)
     print(f"playing suite {own.name}", file=sys.stderr, flush=True)
     played: list[runner.Played] = []
     with ProgressBar(own.name) as bar:
-        for number, one in enumerate(contenders):
-            bar(number * len(cells), len(contenders) * len(cells), one.name)
+        for number, one in enumerate(controllers):
+            bar(number * len(cells), len(controllers) * len(cells), one.name)
             played.append(runner.run(own, cells, one, threads=threads))
-        bar(len(contenders) * len(cells), len(contenders) * len(cells), "")
+        bar(len(controllers) * len(cells), len(controllers) * len(cells), "")
     return played
 
 

@@ -41,7 +41,7 @@ def main(argv: Sequence[str], source: Source | None = None) -> int:
 
 
 def outcome(run_dir: Path) -> tuple[str, str]:
-    """What a table of evaluations says of one, and its label: the first contender's mean score."""
+    """What a table of evaluations says of one, and its label: the first controller's mean score."""
     result = json.loads((run_dir / "result.json").read_text(encoding="utf-8"))
     score = tasks.get(result["task"]).measures.score
     first = result["controllers"][result["first"]]["intervals"]
@@ -82,9 +82,7 @@ def evaluate(config: DictConfig) -> Path:
         if agent is not None:
             told = {"scenario": scenario, "threads": config.threads, "each": counted}
             runs.append(comparison.run(agent, worlds, task=task, **told, **env))
-        runs += comparison.run_baselines(
-            task, names, worlds, scenario=scenario, threads=config.threads, env=env, each=counted
-        )
+        runs += comparison.run_baselines(task, names, worlds, scenario=scenario, threads=config.threads, env=env, each=counted)
     run_dir = _new_dir(Path("runs", "evaluate", task)) if config.run_dir is None else Path(config.run_dir)
     title = f"{scenario['name'] if isinstance(scenario, dict) else scenario}, {len(seeds)} seeds"
     first = "the agent" if saved is not None else runs[0].name
@@ -164,7 +162,7 @@ def _agents(config: DictConfig, task: str) -> int:
 def _check(config: DictConfig, task: str, names: Sequence[str]) -> None:
     for key, most in (("torch_threads", MAX_TORCH_THREADS), ("threads", MAX_THREADS)):
         whole(key, config[key], 1, most)
-    known = tasks.get(task).contenders
+    known = tasks.get(task).controllers
     for name in names:
         if name not in known:
             raise ConfigError(f"baselines holds {name!r}; valid: {', '.join(known)}")
@@ -198,7 +196,7 @@ def _draw(
     if not measures.series:
         return
     seed = runs[0].seeds[0]
-    numbers = {one.name: k for k, one in enumerate(runs)}  # a contender looks alike in all pictures
+    numbers = {one.name: k for k, one in enumerate(runs)}  # a controller looks alike in all pictures
     series = {one.name: one.series for one in (runs if most is None else readable(runs, measures, most))}
     name = title.partition(",")[0]
     plots.time_series(series, run_dir / "time_series.png", measures.series, f"{name}, seed {seed}", numbers, limits)
@@ -208,7 +206,7 @@ def _draw(
 
 
 def readable(runs: Sequence[summary.Runs], measures: Measures, most: int) -> list[summary.Runs]:
-    """As many contenders as lines in one panel can be told apart: the first, the best, those that show the range.
+    """As many controllers as lines in one panel can be told apart: the first, the best, those that show the range.
 
     Which the latter are is the task's (`Measures.shown`); where few were run, all of them.
     """

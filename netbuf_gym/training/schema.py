@@ -126,7 +126,7 @@ class ImitateConfig:
     """A rule that a training begins by imitating.
 
     Attributes:
-        rule: a contender of the task that decides as agents do (`netbuf-gym list contenders`); null: none.
+        rule: a controller of the task that decides as agents do (`netbuf-gym list controllers`); null: none.
         steps: decisions of every world in a round.
         rounds: the rule plays in the first one, what has been learned in all further ones.
         epochs: passes over the observations so far, after each round.
@@ -269,11 +269,11 @@ class EvaluateConfig:
         agents: how many each world has; what acts in their place is then as often there; null: one.
         senders: the same, by the name that tasks may have for it (`Task.agents_argument`).
         plant: that the worlds are of, a name or a mapping of `name` and its arguments; null: the default one, or the model's.
-        baselines: to set beside the agent, of the task's contenders; null: those that the task compares agents with.
+        baselines: to set beside the agent, of the task's controllers; null: those that the task compares agents with.
         run_dir: where table, result.json and plots are written; null: a new folder runs/evaluate/<task>/<time>.
         confidence: of the intervals.
         plots: whether to draw them (needs matplotlib).
-        lines: most contenders in pictures over time, the first and the best among them; null: all.
+        lines: most controllers in pictures over time, the first and the best among them; null: all.
         progress: whether to show progress, where standard error is a terminal.
         torch_threads: threads of the network.
         threads: threads of the simulator.

@@ -39,7 +39,7 @@ MOVED = {
     "flow_results": "simulation.results.flows",
     "isolated": "utils.sandbox",
     "live": "host",
-    "live.deciding": "host.controller",
+    "live.deciding": "host.decider",
     "live.fence": "host.rate_limits",
     "live.host": "host.targets",
     "live.known": "host.journal_paths",
@@ -193,12 +193,29 @@ def find_present_name(name: str) -> str | None:
     return None
 
 
+RENAMED: dict[str, dict[str, str]] = {
+    "controllers": {"Contender": "Controller"},
+}
+"""Present names of a module's attributes by former ones."""
 TOPS = frozenset(name.partition(".")[0] for name in MOVED)
 
 
 def warn(name: str, present: str) -> None:
     """Warn the caller's caller that it uses a former name."""
     warnings.warn(f"{name} is {present} now", DeprecationWarning, stacklevel=3)
+
+
+def find_renamed(module: str, name: str) -> Any:
+    """Return a module's attribute by its former name, with a DeprecationWarning; for the `__getattr__` of modules of `RENAMED`.
+
+    Raises:
+        AttributeError: It has none of this name.
+    """
+    present = RENAMED.get(module.partition(".")[2], {}).get(name)
+    if present is None:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    warn(f"{module}.{name}", f"{module}.{present}")
+    return getattr(sys.modules[module], present)
 
 
 class MovedFinder:

@@ -46,7 +46,7 @@ Steps = tuple[np.ndarray, np.ndarray]
 
 
 def style(index: int) -> tuple[str, str, str]:
-    """Colour, marker and line style of the contender of this number; after fifteen the next line style begins."""
+    """Colour, marker and line style of the controller of this number; after fifteen the next line style begins."""
     return COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)], DASHES[index // len(COLOURS) % len(DASHES)]
 
 
@@ -106,11 +106,11 @@ def throughput_delay(
 ) -> None:
     """Throughput against queueing delay, or against what else it is bought with.
 
-    One point a contender, an ellipse of one standard deviation, its runs faintly. The abscissa is logarithmic; where a value is
-    0 or below it is so on both sides of a linear stretch, and nothing is moved or left out.
+    One point a controller, an ellipse of one standard deviation, its runs faintly. The abscissa is logarithmic; where a value
+    is 0 or below it is so on both sides of a linear stretch, and nothing is moved or left out.
 
     Args:
-        points: for each contender (mean queueing delays in ms, throughputs in Mbit/s), one pair a run.
+        points: for each controller (mean queueing delays in ms, throughputs in Mbit/s), one pair a run.
         capacity_mbps: drawn as a line, called `capacity_label`.
         xlabel, ylabel: what the points are.
     """
@@ -145,12 +145,12 @@ def time_series(
     numbers: Mapping[str, int] | None = None,
     limits: Mapping[str, tuple[str, Steps]] | None = None,
 ) -> None:
-    """Quantities over time; one panel each, one line a contender, the first on top.
+    """Quantities over time; one panel each, one line a controller, the first on top.
 
     Args:
-        series: for each contender arrays `time_s` and those that `rows` names, (samples,).
+        series: for each controller arrays `time_s` and those that `rows` names, (samples,).
         rows: names and labels of the panels.
-        numbers: of the contenders, which decide how their lines look (`style`); None: as they come.
+        numbers: of the controllers, which decide how their lines look (`style`); None: as they come.
         limits: of quantities, with labels: a link's capacity over time.
     """
     many = len(series) > 8
@@ -256,9 +256,7 @@ def log_ticks(axis: Any) -> None:
     axis.set_minor_formatter("{x:g}")
 
 
-def legend_below(
-    figure: Any, panels: Iterable[Any], columns: int = 5, inches: float = 0.0, first: Sequence[str] = ()
-) -> None:
+def legend_below(figure: Any, panels: Iterable[Any], columns: int = 5, inches: float = 0.0, first: Sequence[str] = ()) -> None:
     """One legend below all panels, of whatever any of them shows.
 
     Args:

@@ -31,7 +31,7 @@ class Agent:
         card: its card, Markdown; "" likewise.
         versions: what it was made with (`netbuf_gym.training.checkpoints.versions.of`).
         observation_space, action_space: of a single agent.
-        contender: what `netbuf_gym.evaluation.rollout.evaluate` sets beside baselines, under its name in the zoo or else its
+        controller: what `netbuf_gym.evaluation.rollout.evaluate` sets beside baselines, under its name in the zoo or else its
             algorithm's.
 
     Args:
@@ -50,9 +50,9 @@ class Agent:
         self.config: dict[str, Any] = plain(self._saved.config)
         self.metrics, self.card = library.metrics_of(self.path.parent), library.card_of(self.path.parent)
         self.versions = versions.of(self.path, self._saved.versions, self._saved.config.seed)
-        self.contender = SavedAgent(self._saved, self.name if self.name in library.names() else None)
+        self.controller = SavedAgent(self._saved, self.name if self.name in library.names() else None)
         rules = rules_of(self._saved)
-        self._model = self.contender.model(rules)
+        self._model = self.controller.model(rules)
         self._greedy, self._lock = greedy(self._model), lock_of(self._model)
         self.observation_space, self.action_space = rules.observation_space, rules.action_space
 

@@ -13,7 +13,7 @@ import gymnasium as gym
 import numpy as np
 
 from netbuf_gym import tasks
-from netbuf_gym.controllers import Contender, Decider, InWorld
+from netbuf_gym.controllers import Controller, Decider, InWorld
 from netbuf_gym.errors import ConfigError, needing, shown
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.utils.files import make_folder
@@ -42,7 +42,7 @@ def record(
     stands in the dataset's description.
 
     Args:
-        controller: whoever decides: a contender by its name, `constant:ACTION`, an agent, or a model's file; or a congestion
+        controller: whoever decides: a controller by its name, `constant:ACTION`, an agent, or a model's file; or a congestion
             control.
         folder: of Minari's datasets.
         scenario: by its name; None: the task's default.
@@ -55,7 +55,7 @@ def record(
         the dataset's name, for `minari.load_dataset`.
 
     Raises:
-        ConfigError: there is no such contender, or it acts in the world, or changes it, as no agent can; a name that Minari
+        ConfigError: there is no such controller, or it acts in the world, or changes it, as no agent can; a name that Minari
             refuses, or of a dataset that is there already; the episode does not come to the same again.
         MissingExtraError: Minari is not installed.
     """
@@ -63,12 +63,12 @@ def record(
         import minari
         from minari.data_collector.episode_buffer import EpisodeBuffer
         from minari.dataset.minari_dataset import parse_dataset_id
-    contender = resolve.of_task(controller, task, f"env {tasks.get(task).ids[0]}")
+    playing = resolve.of_task(controller, task, f"env {tasks.get(task).ids[0]}")
     scenario = scenario or tasks.get(task).rules.default_scenario
     seeds = rollout.checked_seeds(seeds)
-    worlds = rollout.draw(task, scenario, seeds, **contender.env)
-    interval_s = _interval_s(task, scenario, contender.env)
-    players = [_player(contender, world, interval_s, task) for world in worlds]
+    worlds = rollout.draw(task, scenario, seeds, **playing.env)
+    interval_s = _interval_s(task, scenario, playing.env)
+    players = [_player(playing, world, interval_s, task) for world in worlds]
     plain = "".join(c if c.isalnum() or c in "-_" else "-" for c in controller.removeprefix(f"{task}/"))
     name = name or f"netbuf/{task}/{plain}-v0"
     try:
@@ -88,8 +88,8 @@ def record(
                 reports.append(report)
                 each(done)
             said = f"{len(seeds)} episodes of {controller} on {scenario}, from seed {seeds[0]} on, by netbuf-gym {__version__}"
-            if isinstance(contender, InWorld):
-                near = _nearness(contender, task, worlds, reports)
+            if isinstance(playing, InWorld):
+                near = _nearness(playing, task, worlds, reports)
                 tell(near)
                 said += f"; {near}"
             with warnings.catch_warnings():
@@ -111,32 +111,31 @@ def _interval_s(task: str, scenario: str, env: dict[str, Any]) -> float:
         return own.engine.interval_ns * 1e-9
 
 
-def _player(contender: Contender, world: rollout.World, interval_s: float, task: str) -> Decider:
-    """Who decides in a world in a contender's name; raises ConfigError where nobody can."""
-    if isinstance(contender, InWorld):
-        followed = contender.followed(world.scenario, world.seed, interval_s)
+def _player(controller: Controller, world: rollout.World, interval_s: float, task: str) -> Decider:
+    """Who decides in a world in a controller's name; raises ConfigError where nobody can."""
+    if isinstance(controller, InWorld):
+        followed: Decider | None = controller.followed(world.scenario, world.seed, interval_s)
     else:
-        followed = contender if isinstance(contender, Decider) and contender.place(world.scenario) is world.scenario else None
+        changed = controller.place(world.scenario) is not world.scenario
+        followed = controller if isinstance(controller, Decider) and not changed else None
     if followed is None:
-        said = f"controller = {shown(contender.name)} acts in the world, or changes it, as no agent can"
+        said = f"controller = {shown(controller.name)} acts in the world, or changes it, as no agent can"
         raise ConfigError(f"{said}; valid for {task}: {', '.join(_recorded(task))}, constant:ACTION, an agent, or its file")
     return followed
 
 
 def _recorded(task: str) -> list[str]:
-    """The task's contenders that can be recorded."""
-    known = {name: resolve.of_task(name, task, task) for name in tasks.get(task).contenders}
+    """The task's controllers that can be recorded."""
+    known = {name: resolve.of_task(name, task, task) for name in tasks.get(task).controllers}
     return [
         name
         for name, one in known.items()
-        if (isinstance(one, Decider) and type(one).place is Contender.place)
+        if (isinstance(one, Decider) and type(one).place is Controller.place)
         or (isinstance(one, InWorld) and type(one).followed is not InWorld.followed)
     ]
 
 
-def _nearness(
-    control: InWorld, task: str, worlds: Sequence[rollout.World], followed: Sequence[dict[str, Any]]
-) -> str:
+def _nearness(control: InWorld, task: str, worlds: Sequence[rollout.World], followed: Sequence[dict[str, Any]]) -> str:
     """What the agent has come to that followed a control, over what the control itself came to in the same worlds."""
     own: list[dict[str, Any]] = [{} for _ in worlds]
     rollout.play(control, worlds, lambda view: own[view.index].update(view.whole_report()[0]), task=task)
@@ -148,10 +147,10 @@ def _nearness(
     return f"{who}: {', '.join(shares)} of its own"
 
 
-def _episode(env: gym.Env, contender: Decider, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
+def _episode(env: gym.Env, controller: Decider, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """What was seen, done and earned in an episode, and the report at its end."""
     own: Any = env.unwrapped
-    policy = contender.start(own.engine.task, [seed])
+    policy = controller.start(own.engine.task, [seed])
     observation, _ = env.reset(seed=seed)
     observations, actions, rewards, ends = [observation], [], [], []
     state, starts, over = None, np.ones(1, bool), False

@@ -219,7 +219,7 @@ def to_onnx(agent: Agent, checked: int = CHECKED) -> bytes:
     with needing("ONNX", "onnx"):
         import onnx  # noqa: F401
         import onnxruntime
-    greedy = Greedy(agent.contender.model(rules_of(agent.contender.saved)).policy).eval()
+    greedy = Greedy(agent.controller.model(rules_of(agent.controller.saved)).policy).eval()
     width = int(np.prod(agent.observation_space.shape or (1,)))
     inputs: list[th.Tensor] = [th.zeros(2, width)]
     names, out = ["observation"], ["action"]
@@ -255,7 +255,7 @@ class _Beside(Decider):
     """An agent that plays while its network decides the same beside it."""
 
     def __init__(self, agent: Agent, network: Any, remembers: bool, checked: int):
-        self.name, self._own, self._network, self._remembers = "beside", agent.contender, network, remembers
+        self.name, self._own, self._network, self._remembers = "beside", agent.controller, network, remembers
         self.decisions, self.different, self._checked = 0, 0, checked
         self._memory: list[np.ndarray] = []
 

@@ -1,4 +1,4 @@
-"""Who is judged by a suite: a contender of its task by name, one action for ever, or a trained agent."""
+"""Who is judged by a suite: a controller of its task by name, one action for ever, or a trained agent."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from netbuf_gym import tasks
-from netbuf_gym.controllers import Contender, code_references
+from netbuf_gym.controllers import Controller, code_references
 from netbuf_gym.errors import CheckpointError, ConfigError, needing, shown
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.evaluation.suites.suite import Cell, Suite
@@ -15,17 +15,17 @@ from netbuf_gym.utils.suggestions import did_you_mean
 from netbuf_gym.zoo import library
 
 
-def contender(word: str, suite: Suite) -> Contender:
+def controller(word: str, suite: Suite) -> Controller:
     """What plays a suite; see `of_task`."""
     return of_task(word, suite.task, f"suite {suite.name}")
 
 
-def of_task(word: str, task: str, where: str) -> Contender:
+def of_task(word: str, task: str, where: str) -> Controller:
     """What plays a task.
 
     Args:
-        word: a contender's name (`netbuf-gym list contenders`); `constant:ACTION`, the action as JSON; the file or folder of a
-            model, or the name of an agent that comes with the package; code of the user's
+        word: a controller's name (`netbuf-gym list controllers`); `constant:ACTION`, the action as JSON; the file or folder of
+            a model, or the name of an agent that comes with the package; code of the user's
             (`netbuf_gym.controllers.code_references`).
         task: its name.
         where: what has the worlds that it is to meet, for messages.
@@ -36,20 +36,20 @@ def of_task(word: str, task: str, where: str) -> Contender:
         CheckpointError: a model that cannot be read.
         MissingExtraError: a model needs what is not installed.
     """
-    known = tasks.get(task).contenders
+    known = tasks.get(task).controllers
     code_references.require_file(word, "controller")
     if word in known or word.startswith(rollout.CONSTANT):
-        return rollout.contender_of(word, task)
+        return rollout.controller_of(word, task)
     try:
         path = library.path_of(word, "controller")
     except CheckpointError:
-        valid = f"a contender ({', '.join(known)}), constant:ACTION, a model's file or an agent's name, mine.cc, mine.py:NAME"
+        valid = f"a controller ({', '.join(known)}), constant:ACTION, a model's file or an agent's name, mine.cc, mine.py:NAME"
         hint = did_you_mean(word, [*known, *library.names()])
         raise ConfigError(f"controller = {shown(word)} is nothing that plays {task}; {hint}valid: {valid}") from None
     return _agent(path, word, task, where)
 
 
-def _agent(path: Path, word: str, task: str, where: str) -> Contender:
+def _agent(path: Path, word: str, task: str, where: str) -> Controller:
     with needing("a trained agent", "train"):
         import torch
 
@@ -63,7 +63,7 @@ def _agent(path: Path, word: str, task: str, where: str) -> Contender:
     return SavedAgent(saved, word)
 
 
-def require_fit(one: Contender, cells: Sequence[Cell], suite: Suite) -> None:
+def require_fit(one: Controller, cells: Sequence[Cell], suite: Suite) -> None:
     """Refuses what does not fit a family before any work is done.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Contenders on the worlds of a suite, spread over an engine; what is played is kept, and not played again.
+"""Controllers on the worlds of a suite, spread over an engine; what is played is kept, and not played again.
 
 Worlds that are played together, because that is cheaper, stay together wherever it is: what a network decides, and what chance
 does, may depend on the rows beside it. Such a group is played and kept as a whole, in a file of `parts/`, which is taken again
@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from netbuf_gym.controllers import Contender, InWorld
+from netbuf_gym.controllers import Controller, InWorld
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.evaluation.suites import Cell, Edition, Suite, runner, suite
 from netbuf_gym.training.checkpoints import versions
@@ -50,12 +50,12 @@ class Playing:
     threads: int
 
     def play(
-        self, word: str, contender: Contender, cells: Sequence[Cell], each: Callable[[Cell], None] = lambda cell: None
+        self, word: str, controller: Controller, cells: Sequence[Cell], each: Callable[[Cell], None] = lambda cell: None
     ) -> runner.Played:
         """As `running.run`, of which the same comes to the bit.
 
         Args:
-            word: What the contender was made of (`contending.contender`), in other processes once more.
+            word: What the controller was made of (`contending.controller`), in other processes once more.
             each: Is told every cell that is done, those that were kept first.
 
         Raises:
@@ -63,8 +63,8 @@ class Playing:
             WorkerError: A process was lost.
             OSError: A part cannot be written.
         """
-        keeps = contender.own_code is None  # what code of one's own rests on is not all known
-        groups = self._groups(contender, cells)
+        keeps = controller.own_code is None  # what code of one's own rests on is not all known
+        groups = self._groups(controller, cells)
         kept = {index: found for index, group in enumerate(groups) if keeps and (found := self._read(word, group)) is not None}
         for index in kept:
             for cell in groups[index]:
@@ -72,7 +72,7 @@ class Playing:
         todo = [index for index in range(len(groups)) if index not in kept]
         if self.executor.here:
             for index in todo:
-                kept[index] = _part(runner.run(self.suite, groups[index], contender, threads=self.threads, each=each))
+                kept[index] = _part(runner.run(self.suite, groups[index], controller, threads=self.threads, each=each))
                 if keeps:
                     self._write(word, groups[index], kept[index])
         elif todo:
@@ -87,17 +87,17 @@ class Playing:
                     each(cell)
         values = {name: own for part in kept.values() for name, own in part["worlds"].items()}
         spent = [sum(part[key] for part in kept.values()) for key in ("seconds", "cpu_seconds")]
-        return runner.Played(contender.name, cells, [values[cell.name] for cell in cells], *spent)
+        return runner.Played(controller.name, cells, [values[cell.name] for cell in cells], *spent)
 
-    def forget(self, word: str, contender: Contender, cells: Sequence[Cell]) -> None:
-        """Remove what is kept of a contender on these worlds."""
-        for group in self._groups(contender, cells):
+    def forget(self, word: str, controller: Controller, cells: Sequence[Cell]) -> None:
+        """Remove what is kept of a controller on these worlds."""
+        for group in self._groups(controller, cells):
             self._file(word, group).unlink(missing_ok=True)
 
-    def _groups(self, contender: Contender, cells: Sequence[Cell]) -> list[list[Cell]]:
+    def _groups(self, controller: Controller, cells: Sequence[Cell]) -> list[list[Cell]]:
         """Worlds that are played and kept as a whole; each group of code of one's own would start processes of its own."""
-        alone = len(cells) if contender.own_code is not None and self.executor.here else ALONE
-        return _groups(contender, cells, alone)
+        alone = len(cells) if controller.own_code is not None and self.executor.here else ALONE
+        return _groups(controller, cells, alone)
 
     def _file(self, word: str, group: Sequence[Cell]) -> Path:
         decides = [self.suite.name, self.edition.version, self.edition.digest, [(cell.name, cell.seed) for cell in group]]
@@ -120,12 +120,12 @@ class Playing:
         write_atomic(file, json.dumps(part))
 
 
-def _groups(contender: Contender, cells: Sequence[Cell], alone: int = ALONE) -> list[list[Cell]]:
+def _groups(controller: Controller, cells: Sequence[Cell], alone: int = ALONE) -> list[list[Cell]]:
     """Cells that are played together; of those that are each played alone up to `alone`."""
     together: dict[tuple[int, float], list[Cell]] = {}
     for cell in cells:
         together.setdefault((cell.agents, cell.scenario.duration_s), []).append(cell)
-    if not isinstance(contender, InWorld):
+    if not isinstance(controller, InWorld):
         return list(together.values())
     return [group[at : at + alone] for group in together.values() for at in range(0, len(group), alone)]
 
@@ -150,7 +150,7 @@ class _Elsewhere:
         own, edition = _loaded(self.suite)
         if edition.digest != self.digest:
             raise ConfigError(f"suite {self.suite} is of digest {edition.digest} there; valid: {self.digest}")
-        return _part(runner.run(own, edition.named(names), _contender(self.suite, self.word), threads=self.threads))
+        return _part(runner.run(own, edition.named(names), _controller(self.suite, self.word), threads=self.threads))
 
 
 @lru_cache(maxsize=1)
@@ -160,5 +160,5 @@ def _loaded(name: str) -> tuple[Suite, Edition]:
 
 
 @lru_cache(maxsize=1)
-def _contender(name: str, word: str) -> Contender:
-    return resolve.contender(word, suite(name))
+def _controller(name: str, word: str) -> Controller:
+    return resolve.controller(word, suite(name))

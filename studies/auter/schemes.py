@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from netbuf_gym.controllers import Contender
-from netbuf_gym.evaluation.rollout import contender_of as named
+from netbuf_gym.controllers import Controller
+from netbuf_gym.evaluation.rollout import controller_of as named
 from netbuf_gym.tasks.host_buffers.baselines import Setting, WithCongestionControl
 from netbuf_gym.tasks.host_buffers.task import HostBuffers
 from netbuf_gym.utils.plots import COLOURS
@@ -46,7 +46,7 @@ def agent_of(scheme: str) -> str | None:
     return next((key for key, own in (("agent", LEARNED), ("auter", RECIPE)) if scheme in (own, WITH_BBR[own])), None)
 
 
-def contender_of(scheme: str, study: str, cell: str, agent: Contender | None = None) -> Contender:
+def controller_of(scheme: str, study: str, cell: str, agent: Controller | None = None) -> Controller:
     """Who plays under a name in a cell of a study.
 
     Args:

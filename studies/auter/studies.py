@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from netbuf_gym.controllers import Contender
+from netbuf_gym.controllers import Controller
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.scenarios import Scenario
 from studies.auter import paper, worlds
@@ -78,7 +78,7 @@ class Study:
         return worlds.world(self.world(cell, seed, self.lasting_s(settings, cell), settings.live), seed)
 
     def play(
-        self, contender: Contender, settings: Settings, cell: str, seeds: Sequence[int], stop: Any = None
+        self, controller: Controller, settings: Settings, cell: str, seeds: Sequence[int], stop: Any = None
     ) -> list[dict[str, Any]]:
         """The measures of each world, in the order of the seeds; of each so many rows as there are steps."""
         steps, whole_s = self.steps(settings), self.lasting_s(settings, cell)
@@ -86,7 +86,7 @@ class Study:
         watches = [Watch(whole_s, len(steps) - 1) for _ in seeds]
         env = {} if settings.plant == SIM else {"plant": settings.plant}
         watch = {index: one.look for index, one in enumerate(watches)}
-        rollout.play(contender, made, lambda view: watches[view.index].end(view), task=TASK, watch=watch, stop=stop, **env)
+        rollout.play(controller, made, lambda view: watches[view.index].end(view), task=TASK, watch=watch, stop=stop, **env)
         return [row for one in watches for row in one.rows()]
 
 
@@ -140,4 +140,4 @@ ALL: dict[str, Study] = {
         LongRun(LONG_RUN, ("es-ea",), _always(0.0), worlds.hours, with_bbr=True),
     )
 }
-"""By name, but for training sessions, which are no runs of contenders."""
+"""By name, but for training sessions, which are no runs of controllers."""

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.controllers import Contender
+from netbuf_gym.controllers import Controller
 from netbuf_gym.errors import ConfigError, needing
 from netbuf_gym.utils import scripts
 from netbuf_gym.utils.arguments import whole
@@ -24,7 +24,7 @@ from netbuf_gym.utils.executors import LOCAL
 from netbuf_gym.utils.progress import ProgressBar
 from studies.auter import paper
 from studies.auter.long_paths import MEASURED, Means, seeds_table
-from studies.auter.schemes import CONSTANT, KERNEL, LEARNED, contender_of
+from studies.auter.schemes import CONSTANT, KERNEL, LEARNED, controller_of
 from studies.auter.settings import PATHS, Settings
 from studies.auter.studies import ALL
 from studies.common import agents, kept
@@ -53,7 +53,7 @@ def main(argv: Sequence[str]) -> int:
     seeds, jobs = (whole(key, scripts.number(given[key]), 1, 1000) for key in ("seeds", "jobs"))
     settings = Settings(studies=(PATHS,), seeds=seeds)
     models = models_in(Path(given["runs"]))
-    playing: dict[str, Contender | None] = {f"{AGENT}{seed}": _agent(path) for seed, path in models.items()}
+    playing: dict[str, Controller | None] = {f"{AGENT}{seed}": _agent(path) for seed, path in models.items()}
     with ProgressBar("trained") as bar:
         rows = play(playing | dict.fromkeys(RIVALS), settings, jobs, bar)
     command = "python -m studies.auter.trained" + (f" seeds={seeds}" if seeds != 3 else "")
@@ -75,19 +75,19 @@ def models_in(folder: Path) -> dict[int, Path]:
     return dict(sorted(found.items()))
 
 
-def _agent(path: Path) -> Contender:
+def _agent(path: Path) -> Controller:
     settings = Settings(studies=(PATHS,), schemes=(LEARNED,), agent=str(path))
     return agents.load(settings, ALL[PATHS].example(settings), "agent", LEARNED)
 
 
-def play(playing: dict[str, Contender | None], settings: Settings, jobs: int, progress: Any) -> list[dict[str, Any]]:
+def play(playing: dict[str, Controller | None], settings: Settings, jobs: int, progress: Any) -> list[dict[str, Any]]:
     """A row of means for each player in each cell; who is None plays as the scheme of the name."""
     tasks = [(who, cell) for who in playing for cell in ALL[PATHS].cells(settings)]
 
     def one(task: tuple[str, str]) -> list[float]:
         who, cell = task
-        contender = playing[who] or contender_of(who, PATHS, cell)
-        found = ALL[PATHS].play(contender, settings, cell, settings.seed_list())
+        controller = playing[who] or controller_of(who, PATHS, cell)
+        found = ALL[PATHS].play(controller, settings, cell, settings.seed_list())
         return [float(np.mean([row[name] for row in found])) for name in MEASURED]
 
     found: dict[tuple[str, str], list[float]] = {}

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from netbuf_gym.controllers import Contender
+from netbuf_gym.controllers import Controller
 from netbuf_gym.errors import ConfigError
 from studies.auter import training
 from studies.auter.measures import MEASURES
-from studies.auter.schemes import NAMES, RECIPE, agent_of, contender_of
+from studies.auter.schemes import NAMES, RECIPE, agent_of, controller_of
 from studies.auter.sections import KEYS
 from studies.auter.settings import AT_ONCE, LIVE_S, SIM, TRAINING, Settings
 from studies.auter.studies import ALL, Study
@@ -88,11 +88,11 @@ class Studies(Work[Settings]):
         self.settings = settings
         self.parts = parts_of(settings)
         self.identity = {f"{key}_sha256": agents.sha256(settings, key) for key in settings.agents}
-        self.agents: dict[str, Contender] = {}
+        self.agents: dict[str, Controller] = {}
         for study, cell, _, scheme, *_ in (part.runs[0] for part in self.parts if part.runs[0][0] != TRAINING):
             if (key := agent_of(scheme)) is not None and scheme not in self.agents:
                 self.agents[scheme] = agents.load(settings, ALL[study].example(settings), key, scheme)
-            contender_of(scheme, study, cell, self.agents.get(scheme))  # refuses what there is none of before any work is done
+            controller_of(scheme, study, cell, self.agents.get(scheme))  # refuses what there is none of before any work is done
 
     def chunks(self, parts: Sequence[Part]) -> Iterator[Chunk]:
         """A part at a time."""
@@ -105,7 +105,7 @@ class Studies(Work[Settings]):
         if study == TRAINING:
             found = training.session(self.settings, seeds[0], stop)
         else:
-            contender = contender_of(scheme, study, cell, self.agents.get(scheme))
-            found = ALL[study].play(contender, self.settings, cell, seeds, stop)
+            controller = controller_of(scheme, study, cell, self.agents.get(scheme))
+            found = ALL[study].play(controller, self.settings, cell, seeds, stop)
         nothing = dict.fromkeys(MEASURES, math.nan)
         return [dict(zip(KEYS, run, strict=True)) | nothing | row for run, row in zip(chunk.runs, found, strict=True)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from netbuf_gym.controllers import Contender
+from netbuf_gym.controllers import Controller
 from netbuf_gym.errors import ConfigError, needing
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.scenarios import Scenario
@@ -14,7 +14,7 @@ from studies.common.settings import Settings
 
 def load(
     settings: Settings, scenario: Scenario, key: str = "agent", name: str = "", task: str = "", recipe: str = ""
-) -> Contender:
+) -> Controller:
     """An agent of a campaign, checked against one of the worlds that it will meet.
 
     Args:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from netbuf_gym.controllers import Contender
+from netbuf_gym.controllers import Controller
 from netbuf_gym.errors import ConfigError
 from studies.common.experiment import Chunk, Key, Part, S, Work
 from studies.common.settings import Settings
@@ -37,7 +37,7 @@ class Study(Protocol):
         """The column `step` of the rows of a seed's run."""
 
     def play(
-        self, contender: Contender, settings: Any, cell: str, seeds: Sequence[int], stop: threading.Event | None = None
+        self, controller: Controller, settings: Any, cell: str, seeds: Sequence[int], stop: threading.Event | None = None
     ) -> list[dict[str, Any]]:
         """The measures of each world, in the order of the seeds; of each so many rows as there are steps."""
 
@@ -80,10 +80,10 @@ class Cells(Work[S]):
         studies: All there are, by name.
         measures: Columns of a row.
         identity: See `Work.identity`.
-        contender: Who plays under a scheme.
+        controller: Who plays under a scheme.
 
     Attributes:
-        contenders: By scheme.
+        controllers: By scheme.
     """
 
     def __init__(
@@ -93,13 +93,13 @@ class Cells(Work[S]):
         studies: Mapping[str, Study],
         measures: Mapping[str, str],
         identity: Mapping[str, str],
-        contender: Callable[[str], Contender],
+        controller: Callable[[str], Controller],
     ):
         self.settings, self.identity = settings, identity
         self.parts = parts_of(settings, asked, studies)
         self._studies, self._nothing = studies, dict.fromkeys(measures, math.nan)
         played = dict.fromkeys(part.runs[0][2] for part in self.parts)
-        self.contenders = {scheme: contender(scheme) for scheme in played}
+        self.controllers = {scheme: controller(scheme) for scheme in played}
 
     def chunks(self, parts: Sequence[Part]) -> Iterator[Chunk]:
         """A part at a time."""
@@ -109,5 +109,5 @@ class Cells(Work[S]):
         """See `Work.run`."""
         study, cell, scheme, *_ = chunk.runs[0]
         seeds = list(dict.fromkeys(run[-1] for run in chunk.runs))
-        found = self._studies[study].play(self.contenders[scheme], self.settings, cell, seeds, stop)
+        found = self._studies[study].play(self.controllers[scheme], self.settings, cell, seeds, stop)
         return [dict(zip(KEYS, run, strict=True)) | self._nothing | row for run, row in zip(chunk.runs, found, strict=True)]

@@ -18,10 +18,10 @@ from studies.live.worlds import SENDER, WORLDS
 
 
 class LiveExperiment(Experiment[Settings]):
-    """Contenders in the simulator and on the kernel, in the same worlds."""
+    """Controllers in the simulator and on the kernel, in the same worlds."""
 
     name = Settings.experiment
-    summary = "the same contenders in the simulator and on the kernel: how far apart they are"
+    summary = "the same controllers in the simulator and on the kernel: how far apart they are"
     settings = Settings
     keys = KEYS
     texts = TEXTS

@@ -44,7 +44,7 @@ class Cell:
 
     @property
     def worth(self) -> tuple[float, float]:
-        """What contenders are ordered by, simulated and live: more is better."""
+        """What controllers are ordered by, simulated and live: more is better."""
         if compared(self.task) == SLOWDOWN:
             return -math.log(self.simulated), -math.log(self.live)
         return self.simulated, self.live
@@ -136,12 +136,12 @@ def summary_table(cells: list[Cell]) -> str:
                     f"{np.mean(distances):.2f}" if distances else "-",
                 ]
             )
-    head = ["task", "contender", "within", "within, with noise", "median difference", "largest", "actions' distance"]
+    head = ["task", "controller", "within", "within, with noise", "median difference", "largest", "actions' distance"]
     return markdown_table(head, rows)
 
 
 def verdict_rows(runs: Runs) -> list[list[str]]:
-    """Rows of the table of verdicts: of each contender how many worlds agree, and how many pairs keep their order."""
+    """Rows of the table of verdicts: of each controller how many worlds agree, and how many pairs keep their order."""
     cells, rows = cells_of(runs), []
     for task in dict.fromkeys(cell.task for cell in cells):
         name = f"{task.replace('_', ' ')}s"
@@ -188,7 +188,7 @@ def outside_table(cells: list[Cell]) -> str:
         for cell in cells
         if not cell.within
     ]
-    return markdown_table(["world", "contender", "simulator", "with noise", "kernel", "kernel - simulator"], rows)
+    return markdown_table(["world", "controller", "simulator", "with noise", "kernel", "kernel - simulator"], rows)
 
 
 def order_said(cells: list[Cell]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from netbuf_gym.controllers import Contender, InWorld, Policy
+from netbuf_gym.controllers import Controller, InWorld, Policy
 from netbuf_gym.evaluation import rollout
 from studies.live.worlds import RECEIVER, SENDER, SWITCH
 
@@ -27,26 +27,26 @@ BINS = 12
 """Of the distribution of actions."""
 
 
-class Observed(Contender):
-    """A contender whose actions are counted.
+class Observed(Controller):
+    """A controller whose actions are counted.
 
     Attributes:
         shares: Of the actions, `(BINS,)`: of `Discrete` ones each action's, of a `Box` those of so many equal parts of its
             range; NaN before the first.
     """
 
-    def __init__(self, contender: Contender):
-        self._contender, self.name, self.recipes = contender, contender.name, contender.recipes
+    def __init__(self, controller: Controller):
+        self._controller, self.name, self.recipes = controller, controller.name, controller.recipes
         self._counts = np.zeros(BINS)
 
     @property
     def env(self) -> dict[str, Any]:
-        """The contender's own."""
-        return self._contender.env
+        """The controller's own."""
+        return self._controller.env
 
     def playing(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        """The contender's own."""
-        return self._contender.playing(env)
+        """The controller's own."""
+        return self._controller.playing(env)
 
     @property
     def shares(self) -> np.ndarray:
@@ -55,12 +55,12 @@ class Observed(Contender):
         return self._counts / total if total else np.full(BINS, np.nan)
 
     def place(self, scenario: Any) -> Any:
-        """The contender's own."""
-        return self._contender.place(scenario)
+        """The controller's own."""
+        return self._controller.place(scenario)
 
     def start(self, rules: Any, seeds: Any) -> Policy | None:
-        """The contender's, whose actions are counted from now on."""
-        policy = self._contender.start(rules, seeds)
+        """The controller's, whose actions are counted from now on."""
+        policy = self._controller.start(rules, seeds)
         if policy is None:
             return None
 
@@ -82,11 +82,11 @@ def binned(actions: np.ndarray, space: Any) -> np.ndarray:
     return np.bincount(places, minlength=BINS).astype(float)
 
 
-def observed(contender: Contender) -> Contender:
-    """The contender, its actions counted where it decides any."""
-    return contender if isinstance(contender, InWorld) else Observed(contender)
+def observed(controller: Controller) -> Controller:
+    """The controller, its actions counted where it decides any."""
+    return controller if isinstance(controller, InWorld) else Observed(controller)
 
 
-def contender_of(name: str, task: str) -> Contender:
+def controller_of(name: str, task: str) -> Controller:
     """One of a task's by its name."""
-    return rollout.contender_of(name, task)
+    return rollout.controller_of(name, task)

@@ -32,7 +32,7 @@ def policies(kept: Kept) -> str:
 
 
 def verdicts(sections: Mapping[str, Kept]) -> str:
-    """How many worlds of each contender agree, and how many pairs keep their order, by task."""
+    """How many worlds of each controller agree, and how many pairs keep their order, by task."""
     rows = [row for task, kept in sections.items() if task in WORLDS for row in judging.verdict_rows(runs_of(kept))]
     return verdicts_table(rows, ("claim", "target", "ours", "verdict"))
 
@@ -52,7 +52,7 @@ def tables_of(runs: Runs, noise_ms: float) -> list[str]:
     ]
     if not all(cell.within for cell in cells):
         parts += ["### Cells out of tolerance", judging.outside_table(cells)]
-    return [*parts, "### Order of the contenders", judging.order_said(cells), "### The emulator", _emulator(runs)]
+    return [*parts, "### Order of the controllers", judging.order_said(cells), "### The emulator", _emulator(runs)]
 
 
 def _with_noise(cells: list[judging.Cell], noise_ms: float) -> str:

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from netbuf_gym.controllers import Contender
+from netbuf_gym.controllers import Controller
 from netbuf_gym.evaluation import rollout
 from studies.common import agents
 from studies.common.experiment import Chunk, Part, Work
 from studies.live.measures import ACTIONS, MEASURES, measures_of, timing_of
-from studies.live.schemes import LEARNED, Observed, contender_of, observed
+from studies.live.schemes import LEARNED, Observed, controller_of, observed
 from studies.live.settings import KEYS_OF_AGENTS, Settings
 from studies.live.worlds import WORLDS, noisy
 
@@ -56,9 +56,9 @@ class Both(Work[Settings]):
         """A world by its task and name."""
         return WORLDS[task][name](self.settings.duration_s)
 
-    def contender(self, task: str, scheme: str) -> Contender:
+    def controller(self, task: str, scheme: str) -> Controller:
         """Who plays under a scheme."""
-        return self._learned[task] if scheme == LEARNED else contender_of(scheme, task)
+        return self._learned[task] if scheme == LEARNED else controller_of(scheme, task)
 
     def chunks(self, parts: Sequence[Part]) -> Iterator[Chunk]:
         """A run at a time."""
@@ -68,7 +68,7 @@ class Both(Work[Settings]):
         """See `Work.run`."""
         (key,) = chunk.runs
         task, world, scheme, plant, seed = key
-        contender = observed(self.contender(task, scheme))
+        controller = observed(self.controller(task, scheme))
         found: dict[str, float] = {}
 
         def keep(view: rollout.View) -> None:
@@ -78,7 +78,7 @@ class Both(Work[Settings]):
         if plant == NOISY:
             scenario = noisy(scenario, self.settings.noise_ms)
         own = {"plant": LIVE} if plant == LIVE else {}
-        rollout.play(contender, [rollout.World(scenario, seed, seed)], keep, task=task, stop=stop, **own)
-        if isinstance(contender, Observed):
-            found |= dict(zip(ACTIONS, contender.shares.tolist(), strict=True))
+        rollout.play(controller, [rollout.World(scenario, seed, seed)], keep, task=task, stop=stop, **own)
+        if isinstance(controller, Observed):
+            found |= dict(zip(ACTIONS, controller.shares.tolist(), strict=True))
         return [dict(zip(KEYS, key, strict=True)) | dict.fromkeys(MEASURES, math.nan) | found]

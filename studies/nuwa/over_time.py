@@ -44,7 +44,7 @@ def run_over_time(work: Studies, network: str, schemes: Sequence[str], rows: Seq
     """One world of the study of mobile networks: schemes over time, with the link's capacity."""
     settings = work.settings
     world = ALL[MOBILE].scenarios(settings, network, [settings.first_seed])[0]
-    found = {scheme: series.watch(work.contenders[scheme], world, TASK) for scheme in schemes}
+    found = {scheme: series.watch(work.controllers[scheme], world, TASK) for scheme in schemes}
     figure = figure_of(8.4, 1.75 * len(rows) + 0.8)
     panels = figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0]
     for axes, (key, said) in zip(panels, rows, strict=True):
@@ -73,7 +73,7 @@ def fairness(work: Studies) -> Iterator[tuple[str, Any]]:
         figure = figure_of(2.9 * max(2, len(schemes)) + 0.4, 4.2)
         panels = figure.subplots(2, len(schemes), sharex=True, sharey="row", squeeze=False)
         for column, scheme in enumerate(schemes):
-            shared = study.shares(work.contenders[scheme], settings, cell, [settings.first_seed])[0]
+            shared = study.shares(work.controllers[scheme], settings, cell, [settings.first_seed])[0]
             time_s, delivered = shared.series()
             rates, own = measures.rates_mbps(time_s, delivered, 1.0), study.agents(cell)
             for flow in range(worlds.FLOWS):
@@ -115,7 +115,7 @@ def video(work: Studies) -> Any:
         for scheme in schemes:
             found: list[Any] = []
             rollout.play(
-                work.contenders[scheme], [world], lambda view, found=found: found.append(measures.video_of(view)), task=TASK
+                work.controllers[scheme], [world], lambda view, found=found: found.append(measures.video_of(view)), task=TASK
             )
             chunks, (colour, _, name) = found[0].chunks, STYLES[scheme]
             for of, mark, said in (("estimate_mbps", "x", "chunk / time"), ("window_mbps", ".", "window / RTT")):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from netbuf_gym.controllers import Contender
-from netbuf_gym.evaluation.rollout import contender_of as named
+from netbuf_gym.controllers import Controller
+from netbuf_gym.evaluation.rollout import controller_of as named
 from netbuf_gym.tasks.receiver_window import ReceiverControl, ReceiverWindow
 from netbuf_gym.tasks.receiver_window.task import PAPERS_RULE
 from netbuf_gym.utils.plots import COLOURS
@@ -55,7 +55,7 @@ def label(scheme: str) -> str:
     return STYLES[scheme][2]
 
 
-def contender_of(scheme: str) -> Contender:
+def controller_of(scheme: str) -> Controller:
     """Who plays under a name, but for the trained agent; ConfigError for a congestion control that there is none of."""
     if scheme in BULK:
         return ReceiverControl("nuwa", k=7, target_ms=BULK_MS, **RULES[BULK[scheme]])

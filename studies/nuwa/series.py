@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from netbuf_gym.controllers import Contender
+from netbuf_gym.controllers import Controller
 from netbuf_gym.evaluation.rollout import View, World, play
 from netbuf_gym.plants.simulator import FLOW_SAMPLE
 
@@ -47,8 +47,8 @@ class Watched:
         }
 
 
-def watch(contender: Contender, world: World, task: str) -> dict[str, np.ndarray]:
-    """The series of a contender in one world."""
+def watch(controller: Controller, world: World, task: str) -> dict[str, np.ndarray]:
+    """The series of a controller in one world."""
     found = Watched()
-    play(contender, [world], lambda view: None, task=task, watch={0: found.look})
+    play(controller, [world], lambda view: None, task=task, watch={0: found.look})
     return found.series()

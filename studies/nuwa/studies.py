@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from netbuf_gym.controllers import Contender
+from netbuf_gym.controllers import Controller
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.scenarios import Scenario
 from studies.nuwa import measures, worlds
@@ -56,7 +56,7 @@ class Study:
         return 1
 
     def play(
-        self, contender: Contender, settings: Settings, cell: str, seeds: Sequence[int], stop: Any = None
+        self, controller: Controller, settings: Settings, cell: str, seeds: Sequence[int], stop: Any = None
     ) -> list[dict[str, Any]]:
         """The measures of each world, in the order of the seeds."""
         rows: list[dict[str, Any]] = [{} for _ in seeds]
@@ -64,7 +64,7 @@ class Study:
         def keep(view: rollout.View) -> None:
             rows[view.index] = self.measure(view)
 
-        rollout.play(contender, self.scenarios(settings, cell, seeds), keep, task=TASK, stop=stop)
+        rollout.play(controller, self.scenarios(settings, cell, seeds), keep, task=TASK, stop=stop)
         return rows
 
 
@@ -76,20 +76,20 @@ class Fairness(Study):
         return worlds.FLOWS if cell == worlds.OWN else worlds.FLOWS // 2
 
     def play(
-        self, contender: Contender, settings: Settings, cell: str, seeds: Sequence[int], stop: Any = None
+        self, controller: Controller, settings: Settings, cell: str, seeds: Sequence[int], stop: Any = None
     ) -> list[dict[str, Any]]:
         """See `Study.play`."""
-        found, own = self.shares(contender, settings, cell, seeds, stop), self.agents(cell)
+        found, own = self.shares(controller, settings, cell, seeds, stop), self.agents(cell)
         return [measures.of_flows(*one.series(), own, one.arrivals_s, worlds.SHARED_MBPS) for one in found]
 
     def shares(
-        self, contender: Contender, settings: Settings, cell: str, seeds: Sequence[int], stop: Any = None
+        self, controller: Controller, settings: Settings, cell: str, seeds: Sequence[int], stop: Any = None
     ) -> list[measures.Sharing]:
         """What each flow of each world had delivered over time."""
         agents, made = self.agents(cell), self.scenarios(settings, cell, seeds)
         found = [measures.Sharing([flow.start_s for flow in one.scenario.flows]) for one in made]
         watch = {index: one.look for index, one in enumerate(found)}
-        rollout.play(contender, made, lambda view: None, task=TASK, watch=watch, stop=stop, agents=agents)
+        rollout.play(controller, made, lambda view: None, task=TASK, watch=watch, stop=stop, agents=agents)
         return found
 
 

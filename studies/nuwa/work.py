@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from netbuf_gym.controllers import Contender
+from netbuf_gym.controllers import Controller
 from netbuf_gym.errors import ConfigError, shown
 from studies.common import agents
 from studies.common.experiment import Chunk, Key, Part, Work
 from studies.nuwa import learning, worlds
 from studies.nuwa.measures import MEASURES, OF_LEARNERS
-from studies.nuwa.schemes import LEARNED, NAMES, contender_of
+from studies.nuwa.schemes import LEARNED, NAMES, controller_of
 from studies.nuwa.settings import FOUR, LEARNING, Settings
 from studies.nuwa.studies import ALL
 
@@ -64,7 +64,7 @@ class Studies(Work[Settings]):
     """The runs, and who plays in them.
 
     Attributes:
-        contenders: By scheme.
+        controllers: By scheme.
     """
 
     def __init__(self, settings: Settings):
@@ -75,10 +75,10 @@ class Studies(Work[Settings]):
             "traces_sha256": worlds.traces_sha256(settings, measured_of(settings)),
         }
         played = list(dict.fromkeys(part.runs[0][2] for part in self.parts if part.runs[0][0] != LEARNING))
-        self.contenders: dict[str, Contender] = {
+        self.controllers: dict[str, Controller] = {
             scheme: agents.load(settings, worlds.joining(worlds.WITH_CUBIC, 0, 1.0))
             if scheme == LEARNED
-            else contender_of(scheme)
+            else controller_of(scheme)
             for scheme in played
         }
 
@@ -94,6 +94,6 @@ class Studies(Work[Settings]):
             found: list[dict[str, Any]] = [{name: float(value)} for value in curve for name in OF_LEARNERS]
         else:
             seeds = [run[-1] for run in chunk.runs]
-            found = ALL[study].play(self.contenders[scheme], self.settings, cell, seeds, stop)
+            found = ALL[study].play(self.controllers[scheme], self.settings, cell, seeds, stop)
         nothing = dict.fromkeys(MEASURES, math.nan)
         return [dict(zip(KEYS, run, strict=True)) | nothing | row for run, row in zip(chunk.runs, found, strict=True)]

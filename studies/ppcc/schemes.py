@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from netbuf_gym.controllers import Contender, RandomAction
-from netbuf_gym.evaluation.rollout import contender_of as named
+from netbuf_gym.controllers import Controller, RandomAction
+from netbuf_gym.evaluation.rollout import controller_of as named
 from netbuf_gym.leaderboard.constants import best_constant
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.scenarios.types import AGENT
@@ -60,7 +60,7 @@ class Chance(RandomAction):
 
     @property
     def env(self) -> dict[str, Any]:
-        """See `Contender.env`."""
+        """See `Controller.env`."""
         return {"recipe": RECIPE}
 
 
@@ -77,7 +77,7 @@ class ConstantWindow(CongestionControl):
         self.packets = packets
 
     def place(self, scenario: Scenario) -> Scenario:
-        """See `Contender.place`."""
+        """See `Controller.place`."""
         agents = [index for index, flow in enumerate(scenario.flows) if flow.cc == AGENT]
         flows = list(super().place(scenario).flows)
         for index in agents:
@@ -94,7 +94,7 @@ def fitting_packets(scenario: Scenario, flow: int, sharing: int = 1) -> int:
     return max(LEAST_WINDOW, round(product / sharing + DELAYED_ACK))
 
 
-def contender_of(scheme: str, packets: int | None = None) -> Contender:
+def controller_of(scheme: str, packets: int | None = None) -> Controller:
     """Who plays under a name, but for trained agents. packets: of a constant window; None: the fitting one."""
     if scheme == CONSTANT:
         return ConstantWindow(packets)

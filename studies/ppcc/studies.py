@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from netbuf_gym.controllers import Contender
+from netbuf_gym.controllers import Controller
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.scenarios import Scenario
 from studies.ppcc import measures, paper, worlds
-from studies.ppcc.schemes import CONSTANT, NOT_IN_NS3, TASK, contender_of
+from studies.ppcc.schemes import CONSTANT, NOT_IN_NS3, TASK, controller_of
 from studies.ppcc.settings import CONSTANTS, NS3, SENDERS, SERIES, TABLE, Settings
 
 WINDOWS = (10, 20, 30, 36, 38, 40, 41, 42, 43, 44, 46, 50, 60, 80, 120, 160)
@@ -49,7 +49,7 @@ class Study:
         return [worlds.world(one, seed, len(one.flows)) for one, seed in zip(drawn, seeds, strict=True)]
 
     def play(
-        self, contender: Contender, settings: Settings, cell: str, seeds: Sequence[int], stop: threading.Event | None = None
+        self, controller: Controller, settings: Settings, cell: str, seeds: Sequence[int], stop: threading.Event | None = None
     ) -> list[Row]:
         """The measures of each world, in the order of the seeds; of each so many rows as there are steps."""
         made = self.made(settings, cell, seeds)
@@ -58,7 +58,7 @@ class Study:
         def keep(view: rollout.View) -> None:
             rows[view.index] = measures.of_a_run(view)
 
-        rollout.play(contender, made, keep, task=TASK, stop=stop, agents=len(made[0].scenario.flows))
+        rollout.play(controller, made, keep, task=TASK, stop=stop, agents=len(made[0].scenario.flows))
         return rows
 
 
@@ -70,12 +70,12 @@ class OverTime(Study):
         return list(range(1, int(settings.lasting_s) + 1))
 
     def play(
-        self, contender: Contender, settings: Settings, cell: str, seeds: Sequence[int], stop: threading.Event | None = None
+        self, controller: Controller, settings: Settings, cell: str, seeds: Sequence[int], stop: threading.Event | None = None
     ) -> list[Row]:
         """See `Study.play`."""
         watched = [measures.Seconds() for _ in seeds]
         watch = {index: one.look for index, one in enumerate(watched)}
-        rollout.play(contender, self.made(settings, cell, seeds), lambda view: None, task=TASK, watch=watch, stop=stop)
+        rollout.play(controller, self.made(settings, cell, seeds), lambda view: None, task=TASK, watch=watch, stop=stop)
         return [row for one in watched for row in one.rows[: len(self.steps(settings, seeds[0]))]]
 
 
@@ -91,10 +91,10 @@ class Sweep(Study):
         return list(WINDOWS)
 
     def play(
-        self, contender: Contender, settings: Settings, cell: str, seeds: Sequence[int], stop: threading.Event | None = None
+        self, controller: Controller, settings: Settings, cell: str, seeds: Sequence[int], stop: threading.Event | None = None
     ) -> list[Row]:
         """See `Study.play`."""
-        found = [super(Sweep, self).play(contender_of(CONSTANT, size), settings, cell, seeds, stop) for size in WINDOWS]
+        found = [super(Sweep, self).play(controller_of(CONSTANT, size), settings, cell, seeds, stop) for size in WINDOWS]
         return [rows[at] for at in range(len(seeds)) for rows in found]
 
 

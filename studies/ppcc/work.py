@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from netbuf_gym.controllers import Contender
+from netbuf_gym.controllers import Controller
 from studies.common import agents
 from studies.common.cells import Cells
 from studies.ppcc import paper, worlds
 from studies.ppcc.measures import MEASURES
-from studies.ppcc.schemes import AGENTS, RECIPE, contender_of
+from studies.ppcc.schemes import AGENTS, RECIPE, controller_of
 from studies.ppcc.settings import Settings
 from studies.ppcc.studies import ALL
 
@@ -19,9 +19,9 @@ class Studies(Cells[Settings]):
         identity = {f"{key}_sha256": agents.sha256(settings, key) for key in settings.agents}
         example = worlds.scenario(paper.MAIN, settings.lasting_s)
 
-        def contender(scheme: str) -> Contender:
+        def controller(scheme: str) -> Controller:
             if scheme not in AGENTS:
-                return contender_of(scheme)
+                return controller_of(scheme)
             return agents.load(settings, example, scheme, scheme, recipe=RECIPE if scheme == RECIPE else "")
 
-        super().__init__(settings, settings.studies, ALL, MEASURES, identity, contender)
+        super().__init__(settings, settings.studies, ALL, MEASURES, identity, controller)

@@ -9,10 +9,10 @@ evaluate is the project's split (netbuf_gym/traces/calibration.py). Choose model
 Each trace is cut into windows of a minute, of which up to `--windows` are taken, evenly over its length; windows that are
 outages throughout (no second with 0.3 Mbit/s) are left out. A unit is a window and a seed, which decides clocks (offset up to
 50 ms, drift up to 50 ppm, stamps of 1 ms and 1 us in turn) and shifts the window by a part of its length. Each unit is met
-with every buffer and base RTT. All contenders meet the same worlds, and are measured by the task's meter in intervals of
+with every buffer and base RTT. All controllers meet the same worlds, and are measured by the task's meter in intervals of
 100 ms.
 
-Rows, one a world and contender, are kept as the study's sections `worlds` and `survival`, and their tables printed.
+Rows, one a world and controller, are kept as the study's sections `worlds` and `survival`, and their tables printed.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def places(
     return found
 
 
-def contenders(model: str, only: Sequence[str] | None, constants: bool) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+def controllers(model: str, only: Sequence[str] | None, constants: bool) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
     """The agent first, then all others by name; the arguments of its environment; which of them this build lacks.
 
     Raises:
@@ -133,7 +133,7 @@ def contenders(model: str, only: Sequence[str] | None, constants: bool) -> tuple
 
         agent = SavedAgent(checkpoint.read(library.path_of(model)), "agent")
         env = agent.env
-    known = tasks.get(TASK).contenders
+    known = tasks.get(TASK).controllers
     asked = (*CONTROLS, *RECEIVERS, *CHANCE) if only is None else only
     made = {"agent": agent, **{name: known[name]() for name in asked if name in known}}
     if constants:
@@ -145,7 +145,7 @@ def contenders(model: str, only: Sequence[str] | None, constants: bool) -> tuple
 
 
 def judge(found: Sequence[Place], players: dict[str, Any], env: dict[str, Any]) -> list[dict[str, Any]]:
-    """A row for each world and contender, what it achieved among it."""
+    """A row for each world and controller, what it achieved among it."""
     from netbuf_gym import tasks
     from netbuf_gym.evaluation import rollout
     from netbuf_gym.evaluation.rollout import World
@@ -153,17 +153,17 @@ def judge(found: Sequence[Place], players: dict[str, Any], env: dict[str, Any]) 
     rules = tasks.get(TASK).rules()
     worlds = [World(rules.control(one.scenario), one.seed, one.seed) for one in found]
     rows: list[dict[str, Any]] = []
-    for name, contender in players.items():
+    for name, controller in players.items():
         began = time.perf_counter()
         reports: dict[int, dict[str, Any]] = {}
 
         def keep(view: Any, reports: dict[int, dict[str, Any]] = reports) -> None:
             reports[view.index] = view.report()[0]
 
-        rollout.play(contender, worlds, keep, task=TASK, **survival.env_of(contender, name, env))
+        rollout.play(controller, worlds, keep, task=TASK, **survival.env_of(controller, name, env))
         for i, one in enumerate(found):
             where = {key: getattr(one, key) for key in ("network", "trace", "start_s", "seed", "rtt_ms", "buffer")}
-            rows.append({**where, "contender": name, **{metric: float(reports[i][metric]) for metric in METRICS}})
+            rows.append({**where, "controller": name, **{metric: float(reports[i][metric]) for metric in METRICS}})
         say(f"{found[0].network}: {name}, {len(found)} worlds, {time.perf_counter() - began:.0f} s")
     return rows
 
@@ -198,7 +198,7 @@ def keep(options: argparse.Namespace, command: str, root: Path) -> list[Path]:
     with needing("a receiver's agent", "train"):
         import torch
     torch.set_num_threads(1)
-    players, env, lacking = contenders(options.model, options.contenders, not options.no_constants)
+    players, env, lacking = controllers(options.model, options.controllers, not options.no_constants)
     header = {
         "command": of_any_machine(re.sub(r"--traces \S+", "--traces DIR", command)),
         "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
@@ -231,7 +231,7 @@ def arguments() -> argparse.ArgumentParser:
     made.add_argument("--seeds", type=int, default=2, help="of each window (%(default)s)")
     made.add_argument("--files", type=int, help="of each network, at most")
     made.add_argument("--rtts", type=float, nargs="+", default=[40.0], metavar="MS", help="base RTTs (40)")
-    made.add_argument("--contenders", nargs="*", metavar="NAME", help="besides the agent; all that are known")
+    made.add_argument("--controllers", nargs="*", metavar="NAME", help="besides the agent; all that are known")
     made.add_argument("--no-constants", action="store_true", help="leave out the agent's actions, each for ever")
     made.add_argument(
         "--survival", action="store_true", help="outages, steps of the delay, traffic on the way back, others beside it"

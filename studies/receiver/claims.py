@@ -1,6 +1,6 @@
 """What a receiver agent's rows say: paired intervals, the claims, tables. Knows nothing of how the rows came about.
 
-Everything is paired: a unit (a window of a trace, and a seed) is met by all contenders with every buffer and base RTT, and
+Everything is paired: a unit (a window of a trace, and a seed) is met by all controllers with every buffer and base RTT, and
 units are what bootstrap samples draw, with replacement. Units of one trace are alike, so that intervals which draw whole
 traces stand beside those; with five or six traces they say little.
 """
@@ -18,9 +18,9 @@ from studies.common.kept import Kept
 from studies.common.verdicts import verdicts_table
 
 RESAMPLES = 2000
-WHERE = ("network", "trace", "start_s", "seed", "rtt_ms", "buffer", "contender")
+WHERE = ("network", "trace", "start_s", "seed", "rtt_ms", "buffer", "controller")
 """What a row says of its world; all else of it are measures."""
-WORDS = ("network", "trace", "buffer", "contender", "test", "variant")
+WORDS = ("network", "trace", "buffer", "controller", "test", "variant")
 """Columns that are no numbers."""
 TARGETS = {
     "vegas": "10 % more data at no more queue, or 30 % less queue at no less data",
@@ -40,10 +40,10 @@ MORE_DATA_THAN_CUBIC, LEAST_DATA_OF_CUBIC, QUEUE_OF_CUBIC = 1.04, 0.95, 0.5
 
 
 class Table:
-    """The rows of a network: by metric and contender an array `(units, worlds of a unit)`; NaN where there is no row."""
+    """The rows of a network: by metric and controller an array `(units, worlds of a unit)`; NaN where there is no row."""
 
     def __init__(self, rows: Sequence[dict[str, Any]]):
-        self.names = list(dict.fromkeys(row["contender"] for row in rows))
+        self.names = list(dict.fromkeys(row["controller"] for row in rows))
         self.units = list(dict.fromkeys((row["trace"], row["start_s"], row["seed"]) for row in rows))
         self.parts = list(dict.fromkeys((row["rtt_ms"], row["buffer"]) for row in rows))
         self.buffers = list(dict.fromkeys(buffer for _, buffer in self.parts))
@@ -53,7 +53,7 @@ class Table:
             at = unit[row["trace"], row["start_s"], row["seed"]], part[row["rtt_ms"], row["buffer"]]
             for metric, value in row.items():
                 if metric not in WHERE:
-                    key = metric, row["contender"]
+                    key = metric, row["controller"]
                     self._values.setdefault(key, np.full((len(self.units), len(self.parts)), np.nan))[at] = value
 
     def of(self, metric: str, name: str, buffer: str | None = None) -> np.ndarray:
@@ -96,14 +96,14 @@ def ratio(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
 
 
 def without_constants(table: Table) -> list[str]:
-    """The contenders, of the constant actions the best alone: best in these very worlds, which favours it."""
+    """The controllers, of the constant actions the best alone: best in these very worlds, which favours it."""
     constants = [name for name in table.names if name.startswith("constant_")]
     best = sorted(constants, key=lambda name: -float(np.nanmean(table.of("utility", name))))[:1]
     return [name for name in table.names if name not in constants or name in best]
 
 
 def verdict(rows: Sequence[dict[str, Any]], broken: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
-    """By network what was measured of each contender and which claims hold; what survived."""
+    """By network what was measured of each controller and which claims hold; what survived."""
     networks = {}
     for network in dict.fromkeys(row["network"] for row in rows):
         table = Table([row for row in rows if row["network"] == network])
@@ -165,15 +165,15 @@ def _claims(table: Table, names: Sequence[str], buffer: str | None) -> dict[str,
 
 
 def _survived(broken: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A row for each test, variant and contender: how many worlds pass, and the worst and median value."""
+    """A row for each test, variant and controller: how many worlds pass, and the worst and median value."""
     found = []
-    for key in dict.fromkeys((row["test"], row["variant"], row["contender"]) for row in broken):
-        those = [row for row in broken if (row["test"], row["variant"], row["contender"]) == key]
+    for key in dict.fromkeys((row["test"], row["variant"], row["controller"]) for row in broken):
+        those = [row for row in broken if (row["test"], row["variant"], row["controller"]) == key]
         values = np.array([row["value"] for row in those])
         asked = [row["passes"] for row in those if row["passes"] is not None]
         found.append(
             {
-                **dict(zip(("test", "variant", "contender"), key, strict=True)),
+                **dict(zip(("test", "variant", "controller"), key, strict=True)),
                 "worlds": len(those),
                 "passed": sum(asked) if asked else None,
                 "median": float(np.median(values)),
@@ -234,7 +234,7 @@ def verdicts(sections: Mapping[str, Kept]) -> str:
                 said = f"data x {_interval(one['data'])}, queueing x {_interval(one['queueing'])}"
                 rows.append([f"{name}: against {other}", target, said, _holds(one)])
     for one in _survived(rows_of(sections["survival"])) if "survival" in sections else ():
-        if one["contender"] == "agent" and one["passed"] is not None:
+        if one["controller"] == "agent" and one["passed"] is not None:
             passed, worlds = one["passed"], one["worlds"]
             found = (
                 "holds" if passed == worlds else f"in all but {worlds - passed}" if passed > 0.75 * worlds else "does not hold"
@@ -250,7 +250,7 @@ def _holds(claim: Mapping[str, Any]) -> str:
 
 
 def _network_table(found: dict[str, Any]) -> str:
-    head = ["contender", "utility", "margin of the agent", "by whole traces", "share (%)", "data (MB)", "queueing (ms)"]
+    head = ["controller", "utility", "margin of the agent", "by whole traces", "share (%)", "data (MB)", "queueing (ms)"]
     head += ["95 % (ms)", "loss (%)"]
     means, margins = found["means"]["all"], found["margins"]["all"]
     rows = []
@@ -290,7 +290,7 @@ def _survival_table(found: Sequence[dict[str, Any]]) -> str:
     head = [
         "test",
         "variant",
-        "contender",
+        "controller",
         "passed",
         "median",
         "worst",
@@ -303,7 +303,7 @@ def _survival_table(found: Sequence[dict[str, Any]]) -> str:
         passed = "" if one["passed"] is None else f"{one['passed']} of {one['worlds']}"
         failed = "; ".join(one["failed"][:4]) + ("; ..." if len(one["failed"]) > 4 else "")
         figures = [f"{one['median']:.2f}", f"{one['worst']:.2f}", f"{100 * one['share']:.0f}", f"{one['queueing_ms']:.1f}"]
-        rows.append([one["test"], one["variant"], one["contender"], passed, *figures, failed])
+        rows.append([one["test"], one["variant"], one["controller"], passed, *figures, failed])
     return markdown_table(head, rows)
 
 

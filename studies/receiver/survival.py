@@ -7,9 +7,10 @@
   10 s before it; it passes from 0.9 on.
 * way back: a CUBIC flow on the way back, over a link of the same rate, or a third of it, whose buffer is like the bottleneck's.
   `value` is the goodput from 10 s on over that without the flow; it passes from 0.8 on.
-* fairness: flows of the contender, another one every 20 s. `value` is the least of Jain's indices of what the flows received in
-  the 10 s that begin 10 s after each arrival; it passes from 0.95 on.
-* beside: one other flow of CUBIC or BBR all the time. `value` is the contender's share of what both received; nothing is asked.
+* fairness: flows of the controller, another one every 20 s. `value` is the least of Jain's indices of what the flows received
+  in the 10 s that begin 10 s after each arrival; it passes from 0.95 on.
+* beside: one other flow of CUBIC or BBR all the time. `value` is the controller's share of what both received; no value is
+  asked for.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Trial:
     Attributes:
         test, variant: what it is about.
         rate_mbps, rtt_ms, buffer: of its bottleneck.
-        scenario: its flows of the contender come first.
+        scenario: its flows of the controller come first.
         agents: how many of those there are.
         record: a row each 100 ms: time in s, then bytes that arrived of each flow, then bytes delivered in order of each, then
             seconds and packets at the bottleneck.
@@ -230,20 +231,20 @@ _MEASURES: dict[str, Callable[[Trial], Measured]] = {
 }
 
 
-def env_of(contender: Any, name: str, env: dict[str, Any], agents: int = 1) -> dict[str, Any]:
-    """The arguments of the environment that a contender plays by, beside the agent that plays by `env`."""
-    own = dict(env) if name == "agent" else contender.beside(env)
+def env_of(controller: Any, name: str, env: dict[str, Any], agents: int = 1) -> dict[str, Any]:
+    """The arguments of the environment that a controller plays by, beside the agent that plays by `env`."""
+    own = dict(env) if name == "agent" else controller.beside(env)
     return {key: value for key, value in own.items() if key not in ("agents", "id")} | {"agents": agents}
 
 
 def run(players: dict[str, Any], env: dict[str, Any], size: str = "full") -> list[dict[str, Any]]:
-    """A row for each world and contender of `BESIDE` that is among the players."""
+    """A row for each world and controller of `BESIDE` that is among the players."""
     from netbuf_gym import tasks
     from netbuf_gym.evaluation import rollout
     from netbuf_gym.evaluation.rollout import World
 
     rows = []
-    for name, contender in ((name, players[name]) for name in BESIDE if name in players):
+    for name, controller in ((name, players[name]) for name in BESIDE if name in players):
         began, made = time.perf_counter(), trials(size)
         for agents in sorted({trial.agents for trial in made}):
             those = [trial for trial in made if trial.agents == agents]
@@ -252,11 +253,11 @@ def run(players: dict[str, Any], env: dict[str, Any], size: str = "full") -> lis
                 rules = tasks.get(TASK).rules(agents=agents)
                 worlds = [World(rules.control(trial.scenario), 1, 1) for trial in alike]
                 watch = {i: trial.look for i, trial in enumerate(alike)}
-                own = env_of(contender, name, env, agents)
-                rollout.play(contender, worlds, lambda view: None, task=TASK, watch=watch, **own)
+                own = env_of(controller, name, env, agents)
+                rollout.play(controller, worlds, lambda view: None, task=TASK, watch=watch, **own)
         for trial in made:
             if trial.test:
                 where = {key: getattr(trial, key) for key in ("test", "variant", "rate_mbps", "rtt_ms", "buffer")}
-                rows.append({**where, "contender": name, **measured(trial)})
+                rows.append({**where, "controller": name, **measured(trial)})
         print(f"survival: {name}, {len(made)} worlds, {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
     return rows

@@ -37,7 +37,7 @@ from netbuf_gym.utils.statistics import percentiles
 from netbuf_gym.version import __version__
 from studies.common import agents, kept
 from studies.rlbm.comparison import COLUMNS, comparison
-from studies.rlbm.contenders import contender_of, play
+from studies.rlbm.controllers import controller_of, play
 from studies.rlbm.experiment import RLBM
 from studies.rlbm.measures import flows_of
 from studies.rlbm.sections import COMPARE
@@ -94,7 +94,7 @@ def play_scheme(settings: Settings, scheme: str, jobs: int, progress: Callable[[
         CheckpointError: The agent cannot be read, or does not fit.
         SimulatorFault: The simulator found its own state inconsistent.
     """
-    contender, stop = contender_of(scheme, settings), threading.Event()
+    controller, stop = controller_of(scheme, settings), threading.Event()
 
     def work(task: tuple[str, int]) -> dict[Key, Outcome]:
         cc, size = task
@@ -107,7 +107,7 @@ def play_scheme(settings: Settings, scheme: str, jobs: int, progress: Callable[[
             own = flows["slowdown"][flows["priority"] == 0]
             found[cc, size, load, seed] = Outcome(own, view.simulated.traffic_stats()["delivered_bytes"])
 
-        play(contender, [cell[1:] for cell in cells], keep, settings.interval_s, stop)
+        play(controller, [cell[1:] for cell in cells], keep, settings.interval_s, stop)
         return found
 
     outcomes: dict[Key, Outcome] = {}

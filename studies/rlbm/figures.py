@@ -15,7 +15,7 @@ from netbuf_gym.utils import plots, statistics
 from netbuf_gym.utils.plots import COLOURS, TEXT, figure_of, write
 from studies.common.results import Runs
 from studies.rlbm.claims import at_interval
-from studies.rlbm.contenders import world_seed
+from studies.rlbm.controllers import world_seed
 from studies.rlbm.settings import (
     CONTROLLED,
     LEARNED,
@@ -195,8 +195,8 @@ def _series(work: Grid, scheme: str, scenario: Scenario) -> tuple[np.ndarray, np
 
     interval_s = settings.interval_s if scheme in CONTROLLED else QUEUE_SAMPLE_S
     worlds = [World(scenario, world_seed(scenario, settings.first_seed), settings.first_seed)]
-    contender, nothing = work.contenders[scheme], lambda view: None
-    play(contender, worlds, nothing, task=QueueThreshold.name, watch={0: sample}, interval_s=interval_s)
+    controller, nothing = work.controllers[scheme], lambda view: None
+    play(controller, worlds, nothing, task=QueueThreshold.name, watch={0: sample}, interval_s=interval_s)
     table = np.array(found)
     return table[:, 0], table[:, 1:]
 

@@ -12,7 +12,7 @@ import numpy as np
 from netbuf_gym.evaluation.rollout import View
 from studies.common import agents
 from studies.common.experiment import Chunk, Key, Part, Work
-from studies.rlbm.contenders import contender_of, play
+from studies.rlbm.controllers import controller_of, play
 from studies.rlbm.measures import measure
 from studies.rlbm.settings import CONTROLLED, SWEPT_SIZES, Settings
 
@@ -47,13 +47,13 @@ class Grid(Work[Settings]):
     """The runs, and who plays in them.
 
     Attributes:
-        contenders: By scheme.
+        controllers: By scheme.
     """
 
     def __init__(self, settings: Settings):
         self.settings = settings
         self.parts = parts_of(settings)
-        self.contenders = {scheme: contender_of(scheme, settings) for scheme in settings.schemes}
+        self.controllers = {scheme: controller_of(scheme, settings) for scheme in settings.schemes}
         self.identity = {"agent_sha256": agents.sha256(settings)}
 
     def chunks(self, parts: Sequence[Part]) -> Iterator[Chunk]:
@@ -76,5 +76,5 @@ class Grid(Work[Settings]):
             rows.append(dict(zip(KEYS, chunk.runs[view.index], strict=True)) | measure(view, occupancy))
 
         interval_s = self.settings.interval_s if interval_s is None else interval_s
-        play(self.contenders[scheme], [(worlds[run[LOAD]], run[-1]) for run in chunk.runs], keep, interval_s, stop)
+        play(self.controllers[scheme], [(worlds[run[LOAD]], run[-1]) for run in chunk.runs], keep, interval_s, stop)
         return rows

@@ -48,7 +48,7 @@ class Bound(CongestionControl):
         self.scale = scale
 
     def place(self, scenario: Scenario) -> Scenario:
-        """See `Contender.place`.
+        """See `Controller.place`.
 
         Raises:
             ConfigError: The bottleneck of an agent's has no trace.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from netbuf_gym.controllers import Contender
-from netbuf_gym.evaluation.rollout import contender_of as named
+from netbuf_gym.controllers import Controller
+from netbuf_gym.evaluation.rollout import controller_of as named
 from netbuf_gym.leaderboard.constants import best_constant
 from netbuf_gym.scenarios.catalogue import sender_controls
 from netbuf_gym.tasks.congestion_window import CongestionWindow
@@ -51,7 +51,7 @@ def label(scheme: str) -> str:
     return STYLES[scheme][2]
 
 
-def contender_of(scheme: str) -> Contender:
+def controller_of(scheme: str) -> Controller:
     """Who plays under a name, but for the trained agent."""
     if scheme in BOUNDS:
         return Bound(scheme)

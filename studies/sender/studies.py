@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from netbuf_gym.controllers import Contender
+from netbuf_gym.controllers import Controller
 from netbuf_gym.evaluation import rollout
 from studies.sender import measures, trace_cells, worlds
 from studies.sender.bounds import SCALES, Bound
@@ -67,18 +67,18 @@ class Study:
         return [self.world(cell, seed, settings.lasting_s(self.usual_s)) for seed in seeds]
 
     def play(
-        self, contender: Contender, settings: Settings, cell: str, seeds: Sequence[int], stop: threading.Event | None = None
+        self, controller: Controller, settings: Settings, cell: str, seeds: Sequence[int], stop: threading.Event | None = None
     ) -> list[Row]:
         """The measures of each world, in the order of the seeds; of each so many rows as there are steps."""
         made = self.made(settings, cell, seeds)
-        if isinstance(contender, Bound):
-            tried = [self._rows(Bound(contender.name, scale), made, seeds, stop) for scale in SCALES]
+        if isinstance(controller, Bound):
+            tried = [self._rows(Bound(controller.name, scale), made, seeds, stop) for scale in SCALES]
             return [
                 max((rows[at] | {"choice": scale} for scale, rows in zip(SCALES, tried, strict=True)), key=_utility)
                 for at in range(len(seeds))
             ]
         logs = [measures.Log(one) for one in made] if self.after is not None else []
-        rows = self._rows(contender, made, seeds, stop, logs)
+        rows = self._rows(controller, made, seeds, stop, logs)
         found = []
         for at, seed in enumerate(seeds):
             moments = logs[at].moments() if logs and len(self.steps(settings, seed)) > 1 else []
@@ -87,7 +87,7 @@ class Study:
 
     def _rows(
         self,
-        contender: Contender,
+        controller: Controller,
         made: Sequence[Made],
         seeds: Sequence[int],
         stop: threading.Event | None,
@@ -103,7 +103,7 @@ class Study:
 
         drawn = [worlds.world(one, seed) for one, seed in zip(made, seeds, strict=True)]
         watch = {index: log.look for index, log in enumerate(logs)}
-        rollout.play(contender, drawn, keep, task=TASK, watch=watch, stop=stop, agents=made[0].agents)
+        rollout.play(controller, drawn, keep, task=TASK, watch=watch, stop=stop, agents=made[0].agents)
         return rows
 
 
@@ -129,10 +129,10 @@ class OnOtherPaths(Study):
         return self._there(cell).made(settings, cell, seeds)
 
     def play(
-        self, contender: Contender, settings: Settings, cell: str, seeds: Sequence[int], stop: threading.Event | None = None
+        self, controller: Controller, settings: Settings, cell: str, seeds: Sequence[int], stop: threading.Event | None = None
     ) -> list[Row]:
         """See `Study.play`."""
-        return self._there(cell).play(contender, settings, cell, seeds, stop)
+        return self._there(cell).play(controller, settings, cell, seeds, stop)
 
     def _there(self, cell: str) -> Study:
         return replace(ALL[cell.partition(":")[0]], world=self.world, series=False)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from netbuf_gym.controllers import Contender
+from netbuf_gym.controllers import Controller
 from studies.common import agents
 from studies.common.cells import Cells
 from studies.sender import trace_cells, worlds
 from studies.sender.measures import MEASURES
-from studies.sender.schemes import LEARNED, contender_of
+from studies.sender.schemes import LEARNED, controller_of
 from studies.sender.settings import TRACES, Settings
 from studies.sender.studies import ALL
 
@@ -21,7 +21,7 @@ class Studies(Cells[Settings]):
         identity = {"agent_sha256": agents.sha256(settings), "traces_sha256": trace_cells.sha256(settings.traces)}
         example = worlds.ppcc(worlds.PPCC_CELLS[0], 0, 10.0).scenario
 
-        def contender(scheme: str) -> Contender:
-            return agents.load(settings, example) if scheme == LEARNED else contender_of(scheme)
+        def controller(scheme: str) -> Controller:
+            return agents.load(settings, example) if scheme == LEARNED else controller_of(scheme)
 
-        super().__init__(settings, settings.studies, ALL, MEASURES, identity, contender)
+        super().__init__(settings, settings.studies, ALL, MEASURES, identity, controller)

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym import tasks
-from netbuf_gym.controllers import Contender
+from netbuf_gym.controllers import Controller
 from netbuf_gym.errors import CheckpointError, ConfigError, ReferenceDataError, needing, shown
 from netbuf_gym.evaluation.rollout import evaluate
 from netbuf_gym.scenarios.switches import DROPS
@@ -44,13 +44,13 @@ from studies.switch import tables
 from studies.switch.sections import FAMILIES as EACH
 from studies.switch.sections import LONG, RANDOM
 from studies.switch.settings import BEST_LIMITS_MS, FAMILIES, RESTING, SEARCHED, SPARING
-from studies.switch.tables import AGENTS, CONSTANT, CONTENDERS, FAIR, FAST, NAIVE, SLOW, Measured
+from studies.switch.tables import AGENTS, CONSTANT, CONTROLLERS, FAIR, FAST, NAIVE, SLOW, Measured
 
 NAME = "switch"
 CHECKOUT = Path(__file__).resolve().parents[2]
 FIRST_SEED = 2_000_000
 SAMPLED = 60
-"""Contenders of a family and drop place that are played again, or hardly fewer."""
+"""Controllers of a family and drop place that are played again, or hardly fewer."""
 NO_AQM = {"target_ms": 10_000.0, "interval_ms": 100_000.0}
 
 
@@ -99,12 +99,12 @@ def main(argv: Sequence[str]) -> int:
 
 
 def keep(
-    section: str, part: Part, drops: Sequence[str], agents: dict[str, Contender], threads: int, root: Path, words: str
+    section: str, part: Part, drops: Sequence[str], agents: dict[str, Controller], threads: int, root: Path, words: str
 ) -> Path:
     """Plays what is not played yet and keeps all rows of a section; returns their file.
 
     Args:
-        agents: By who they are among the contenders.
+        agents: By who they are among the controllers.
         root: The checkout; rows of a command that was interrupted stand in its `runs/studies`.
         words: Of the command that this is.
     """
@@ -112,7 +112,7 @@ def keep(
     header["agents"] = {who: digest_of(one) for who, one in agents.items()}
     begun = root / kept.DRAWN / "begun"
     found = _begun(begun, section, header)
-    playing = [who for who in CONTENDERS if (who in agents if who in AGENTS else part.rules or who in (NAIVE, CONSTANT, FAIR))]
+    playing = [who for who in CONTROLLERS if (who in agents if who in AGENTS else part.rules or who in (NAIVE, CONSTANT, FAIR))]
     for drop, family, who in ((drop, family, who) for drop in drops for family in part.families for who in playing):
         if (drop, family, who) not in found:
             say(f"{drop} {family}: {who}")
@@ -130,7 +130,7 @@ def keep(
 
 
 def why_stale(found: kept.Kept) -> str:
-    """Reason why a section's rows are stale: a contender's first worlds of some families come out otherwise; "": none do."""
+    """Reason why a section's rows are stale: a controller's first worlds of some families come out otherwise; "": none do."""
     agents = {who: agent_of("agent", f"{QueueThreshold.name}/{name}") for who, name in ((SLOW, "ppo"), (FAST, "ppo-10ms"))}
     differing: dict[str, dict[str, tuple[float, str]]] = defaultdict(dict)
     played, measures = Counter[str](), ("slowdowns", "goodputs")
@@ -156,7 +156,7 @@ def _begun(root: Path, section: str, header: dict[str, Any]) -> tables.Found:
     return {}
 
 
-def agent_of(key: str, name: str) -> Contender:
+def agent_of(key: str, name: str) -> Controller:
     """An agent of the task by its name or file, as the argument `key` gives it.
 
     Raises:
@@ -184,12 +184,12 @@ def _constant(drop: str, family: str) -> Limits:
     return Limits(list(BEST_LIMITS_MS[drop][family]))
 
 
-def _always(made: Callable[[], str | Contender]) -> Callable[[str, str], str | Contender]:
+def _always(made: Callable[[], str | Controller]) -> Callable[[str, str], str | Controller]:
     return lambda drop, family: made()
 
 
 SLOW_S, FAST_S = 0.1, 0.01
-PLAYERS: dict[str, tuple[float, Callable[[str, str], str | Contender]]] = {
+PLAYERS: dict[str, tuple[float, Callable[[str, str], str | Controller]]] = {
     **{name: (SLOW_S, _always(partial(str, name))) for name in (NAIVE, "dt", "abm", "codel", FAIR)},
     CONSTANT: (SLOW_S, _constant),
     "best constant, 10 ms": (FAST_S, _constant),
@@ -206,14 +206,14 @@ PLAYERS: dict[str, tuple[float, Callable[[str, str], str | Contender]]] = {
 
 
 def _measure(
-    who: str, agents: dict[str, Contender], drop: str, family: str, spec: dict[str, Any], worlds: int, threads: int
+    who: str, agents: dict[str, Controller], drop: str, family: str, spec: dict[str, Any], worlds: int, threads: int
 ) -> Measured:
-    contender: str | Contender
+    controller: str | Controller
     if who in agents:
-        interval_s, contender = FAST_S if who == FAST else SLOW_S, agents[who]
+        interval_s, controller = FAST_S if who == FAST else SLOW_S, agents[who]
     else:
         interval_s, made = PLAYERS[who]
-        contender = made(drop, family)
+        controller = made(drop, family)
     seeds = range(FIRST_SEED, FIRST_SEED + worlds)
-    reports = evaluate(contender, QueueThreshold.name, spec, seeds, threads=threads, interval_s=interval_s)
+    reports = evaluate(controller, QueueThreshold.name, spec, seeds, threads=threads, interval_s=interval_s)
     return Measured(*(np.array([one[key] for one in reports], float) for key in ("slowdown_p99_p0", "goodput_mbps")))

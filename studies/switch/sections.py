@@ -13,7 +13,7 @@ RANDOM, FAMILIES, LONG, TOGETHER = "random", "families", "300 s", "together"
 
 
 def table(kept: Kept) -> str:
-    """A row a contender, family and drop place; puts the picture of the ratios that was drawn here into the documentation."""
+    """A row a controller, family and drop place; puts the picture of the ratios that was drawn here into the documentation."""
     if (drawn := kept.drawn) is not None and (name := tables.PICTURES.get(kept.section)):
         write_atomic(kept.root / FIGURES / "rlbm" / name, (drawn / name).read_bytes())
     return tables.table(tables.read(kept))

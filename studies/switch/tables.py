@@ -24,7 +24,7 @@ RIVALS = (NAIVE, CONSTANT, FAIR)
 BEGAN = {SLOW: "resting pulse, 100 ms", FAST: "sparing pulse, 10 ms"}
 """The rule that each agent begins with."""
 AGENTS = tuple(BEGAN)
-CONTENDERS = (
+CONTROLLERS = (
     *(NAIVE, CONSTANT, SLOW, FAST, "brief_pulse, 100 ms", "brief_pulse, 10 ms"),
     *(*BEGAN.values(), "searched pulse, 10 ms", "pulse, 10 ms", "pulse_burst, 10 ms", "best constant, 10 ms"),
     *("dt", "abm", "codel", FAIR, "fair queueing"),
@@ -32,19 +32,19 @@ CONTENDERS = (
 """In the order of tables."""
 PICTURES = {"random": "families_random.svg", "families": "families.svg"}
 """By section."""
-COLUMNS = ("drop", "family", "contender", "slowdowns", "goodputs")
+COLUMNS = ("drop", "family", "controller", "slowdowns", "goodputs")
 WORSE = 1.03
 """A ratio to the naive buffer above which an agent is worse."""
 TICKS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.2, 1.5, 2, 3)
 """Where the plot's axis has numbers."""
-HEADER = ("drop", "family", "contender", "slowdown", "over naive", "over constant", "over FQ-CoDel", "goodput over naive's")
+HEADER = ("drop", "family", "controller", "slowdown", "over naive", "over constant", "over FQ-CoDel", "goodput over naive's")
 Key = tuple[str, str, str]
-"""Drop place, family, contender."""
+"""Drop place, family, controller."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A contender in the worlds of a family, in the order of their seeds.
+    """A controller in the worlds of a family, in the order of their seeds.
 
     Attributes:
         slowdowns: 99th percentiles of the slowdown of priority 0; NaN where no such flow was completed.
@@ -91,9 +91,9 @@ def read(kept: Kept) -> Found:
     found: Found = {}
     worlds = kept.header["worlds"]
     for line, row in enumerate(kept.records, 3):
-        key = row["drop"], row["family"], row["contender"]
-        if any(word not in valid for word, valid in zip(key, (DROPS, FAMILIES, CONTENDERS), strict=True)):
-            raise ReferenceDataError(f"is of {shown(list(key))}; valid: a drop place, a family, a contender", kept.path, line)
+        key = row["drop"], row["family"], row["controller"]
+        if any(word not in valid for word, valid in zip(key, (DROPS, FAMILIES, CONTROLLERS), strict=True)):
+            raise ReferenceDataError(f"is of {shown(list(key))}; valid: a drop place, a family, a controller", kept.path, line)
         try:
             one = Measured(*(np.array(row[name].split(), float) for name in COLUMNS[3:]))
         except ValueError as error:
@@ -106,12 +106,12 @@ def read(kept: Kept) -> Found:
 
 def in_order(found: Iterable[Key]) -> list[Key]:
     """Keys as tables have them, whenever they were measured."""
-    order = (DROPS, tuple(FAMILIES), CONTENDERS)
+    order = (DROPS, tuple(FAMILIES), CONTROLLERS)
     return sorted(found, key=lambda key: [names.index(one) for names, one in zip(order, key, strict=True)])
 
 
 def table(found: Found) -> str:
-    """Markdown: a row a contender, family and drop place."""
+    """Markdown: a row a controller, family and drop place."""
     rows = []
     for drop, family, who in in_order(found):
         own, naive = found[drop, family, who], found[drop, family, NAIVE]
@@ -168,7 +168,7 @@ def draw(found: Found, path: Path) -> None:
     from netbuf_gym.utils.plots import COLOURS, figure_of, write
 
     drops, families = (list(dict.fromkeys(key[place] for key in in_order(found))) for place in (0, 1))
-    shown = [who for who in CONTENDERS if who != NAIVE and any(key[2] == who for key in found)]
+    shown = [who for who in CONTROLLERS if who != NAIVE and any(key[2] == who for key in found)]
     figure = figure_of(10, (4 if len(families) > 1 else 3) * len(drops))
     axes = figure.subplots(len(drops), 1, squeeze=False, sharex=True)
     for axis, drop in zip(axes[:, 0], drops, strict=True):

@@ -27,7 +27,7 @@ STARTING, ENDING, SLOW = 0.2, 0.25, 0.2
 """Shares of the kills that come while a tuner starts, and while it ends; share of the tuners that are the command itself."""
 STARTS_IN_S, RUNS_S, ENDS_IN_S = 2.0, 0.5, 0.1
 COMMAND = ("tune", "tcp_wmem_max_bytes=6000000", "tcp_rmem_max_bytes=7000000", "--apply", "--interval", "3")
-NEXT = (("restore",), ("tune", "contender=keep", "--apply", "--interval", "3", "--duration", "3"))
+NEXT = (("restore",), ("tune", "controller=keep", "--apply", "--interval", "3", "--duration", "3"))
 
 
 def values(namespace):

@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from netbuf_gym.cli.live_tune import contender_of, interval_of
+from netbuf_gym.cli.live_tune import controller_of, interval_of
 from netbuf_gym.controllers import Callback, RandomAction
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.evaluation import rollout
-from netbuf_gym.host.controller import TASK, decider
+from netbuf_gym.host.decider import TASK, decider
 from netbuf_gym.tasks.host_buffers.actions import FACTORS
 from netbuf_gym.tasks.host_buffers.settings import NAMED
 
@@ -24,7 +24,7 @@ HERE = {
 
 
 def made(name, **env):
-    return decider(rollout.contender_of(name, TASK), 5.0, HERE, **env)
+    return decider(rollout.controller_of(name, TASK), 5.0, HERE, **env)
 
 
 def told(**more):
@@ -75,12 +75,12 @@ def test_an_agents_steps_are_of_what_is_in_force():
 
 @pytest.mark.parametrize("name", ["bbr", "cubic", "max+bbr"])
 def test_a_congestion_control_is_not_tuned_here(name):
-    with pytest.raises(ConfigError, match=r"contender '.*' sets congestion control '(bbr|cubic)', which is not tuned here"):
+    with pytest.raises(ConfigError, match=r"controller '.*' sets congestion control '(bbr|cubic)', which is not tuned here"):
         made(name)
 
 
 def test_words_that_would_do_nothing_are_refused():
-    with pytest.raises(ConfigError, match="recipe = 'direct' does nothing with contender 'max'"):
+    with pytest.raises(ConfigError, match="recipe = 'direct' does nothing with controller 'max'"):
         made("max", recipe="direct")
 
 
@@ -106,7 +106,7 @@ def test_intervals():
 def test_a_model_of_another_task_is_refused_by_both_names(monkeypatch):
     from netbuf_gym import zoo
 
-    agent = type("Agent", (), {"env_id": "netbuf/CongestionWindow-v0", "contender": None})
+    agent = type("Agent", (), {"env_id": "netbuf/CongestionWindow-v0", "controller": None})
     monkeypatch.setattr(zoo, "load", lambda name: agent)
     with pytest.raises(ConfigError, match=r"model = 'x' is an agent of task 'congestion_window'; .* 'host_buffers'"):
-        contender_of({"model": "x"})
+        controller_of({"model": "x"})

@@ -23,8 +23,8 @@ class Shown:
 def test_what_was_measured_before_an_interruption_is_written(monkeypatch, tmp_path, capsys, intervals):
     played = []
 
-    def play(contender, worlds, each, *, watch, **_):
-        played.append(contender.name)
+    def play(controller, worlds, each, *, watch, **_):
+        played.append(controller.name)
         for step in range(3 if len(played) == 1 else intervals):
             watch[0](Shown(5.0 * (step + 1)))
         if len(played) == 2:
@@ -36,7 +36,7 @@ def test_what_was_measured_before_an_interruption_is_written(monkeypatch, tmp_pa
     drawn = []
     monkeypatch.setattr(live_run.plots, "time_series", lambda series, *_: drawn.append(set(series)))
     file, plot = tmp_path / "run.json", tmp_path / "run.png"
-    words = ["contender=autotuning,max,default", "task=host_buffers", "--json", str(file), "--plot", str(plot)]
+    words = ["controller=autotuning,max,default", "task=host_buffers", "--json", str(file), "--plot", str(plot)]
     assert program.main(["live", "run", *words]) == 130
     kept, said = json.loads(file.read_text()), capsys.readouterr()
     assert played == ["autotuning", "max"] and kept["interrupted"] == "max" and set(kept["reports"]) == {"autotuning"}

@@ -102,7 +102,7 @@ def test_a_journal_elsewhere_is_found_by_the_next_start(namespace, journal, then
     assert all_of(namespace) != original and in_default_place(namespace) != []
     dry = namespace.live("tune", WISH, "--interval", 3, "--duration", 3)
     assert "left changed by a former run: net.ipv4." in dry.stdout, dry.stderr
-    words = ["tune", "contender=keep", "--apply", "--interval", 3, "--duration", 3]
+    words = ["tune", "controller=keep", "--apply", "--interval", 3, "--duration", 3]
     if then == "another journal":
         words += ["--journal", journal.with_name("other.json")]
     done = namespace.live(*(["restore"] if then == "restore" else words))
@@ -128,7 +128,7 @@ def test_a_journal_in_the_default_place_is_found_by_a_start_with_another_one(nam
 def test_where_no_note_can_be_left_of_a_journal_elsewhere_that_is_said(namespace, journal):
     name = "/var/lib/netbuf-gym/live-$(stat -Lc %i /proc/self/ns/net).json.elsewhere"
     assert namespace.run("sh", "-c", f"mkdir -p {name}").returncode == 0  # a folder in its place
-    done = namespace.live("tune", "contender=keep", "--apply", "--interval", 3, "--duration", 3, "--journal", journal)
+    done = namespace.live("tune", "controller=keep", "--apply", "--interval", 3, "--duration", 3, "--journal", journal)
     assert done.returncode == 0, done.stderr
     assert f"a start that is not given --journal {journal} will not find it: /var/lib/netbuf-gym/live-" in done.stdout
 
@@ -293,7 +293,7 @@ def test_nothing_to_restore(namespace, journal):
         (["tune", "--settings", "net.ipv4.ip_forward", WISH], "'net.ipv4.ip_forward' is none that is tuned"),
         (["tune", "tcp_wmem_max=1"], "tcp_wmem_max_bytes"),
         (["tune", "tcp_wmem_max_bytes=x"], "tcp_wmem_max_bytes = 'x'"),
-        (["tune", "tcp_wmem_max_bytes=1", "--apply", "contender=bpftune"], "several decide"),
+        (["tune", "tcp_wmem_max_bytes=1", "--apply", "controller=bpftune"], "several decide"),
         (["tune", "--apply", "nothing"], "'nothing' is not NAME=VALUE"),
         (["tune", "--log", "/nowhere/x.csv"], "there is no folder /nowhere"),
         (["tune", "--plot", "x.gif"], "no known plot format"),
@@ -301,7 +301,7 @@ def test_nothing_to_restore(namespace, journal):
         (["tune", "--journal", ""], "--journal '' names no file"),
         (["restore", "--journal", "/"], "--journal '/' names no file"),
         (["tune", "tcp_wmem_max_bytes=1", "recipe=direct"], "recipe = 'direct' does nothing beside numbers"),
-        (["tune", "contender=nobody"], "'nobody'"),
+        (["tune", "controller=nobody"], "'nobody'"),
         (["nothing"], "invalid choice"),
     ],
 )
@@ -321,8 +321,8 @@ REFUSED = [
     ([WISH, "--range", "ring_packets=64:128"], "range of ring_packets = 64:128 would do nothing: no ring is tuned"),
     ([WISH, "--range", "tcp_wmem_max_bytes=1:2"], "range of tcp_wmem_max_bytes = 1:2 holds nothing that the max of net"),
     ([WISH, "tcp_wmem_default_bytes=7e6"], "tcp_wmem_default_bytes = 7000000 is above the maximum that is to be reached"),
-    (["contender=bbr"], "contender 'bbr' sets congestion control 'bbr', which is not tuned here"),
-    (["contender=max", "recipe=direct"], "recipe = 'direct' does nothing with contender 'max'"),
+    (["controller=bbr"], "controller 'bbr' sets congestion control 'bbr', which is not tuned here"),
+    (["controller=max", "recipe=direct"], "recipe = 'direct' does nothing with controller 'max'"),
     (["--settings", "net.core.rmem_max", WISH], "net.core.rmem_max cannot be set: it is the whole machine's"),
     (["--ring", "lo", WISH], "ring of lo cannot be used: "),
     (["--ring", "none0", WISH], "there is no such device"),

@@ -9,7 +9,7 @@ from netbuf_gym.errors import ConfigError
 from netbuf_gym.tasks.host_buffers.settings import DEFAULT, GRID, NAMED
 from studies.auter import constants, paper, trained, training, tune_constant, worlds
 from studies.auter.experiment import AUTER
-from studies.auter.schemes import LEARNED, NAMES, RECIPE, WITH_BBR, agent_of, contender_of
+from studies.auter.schemes import LEARNED, NAMES, RECIPE, WITH_BBR, agent_of, controller_of
 from studies.auter.settings import DEFAULT_STUDIES, STUDIES, Settings
 from studies.auter.studies import ALL, PIECES
 from studies.auter.work import Studies, parts_of
@@ -96,8 +96,8 @@ def test_agents_play_as_themselves_and_with_bbr():
     assert keys == ["agent", "agent", "auter", "auter"]
     assert all(agent_of(scheme) is None for scheme in Settings.by_default)
     agent = ConstantAction(0)
-    with_bbr = contender_of(WITH_BBR[LEARNED], "regions", "es-we-long", agent)
-    assert contender_of(LEARNED, "regions", "es-we-long", agent) is agent
+    with_bbr = controller_of(WITH_BBR[LEARNED], "regions", "es-we-long", agent)
+    assert controller_of(LEARNED, "regions", "es-we-long", agent) is agent
     scenario = ALL["regions"].made(Settings(), "es-we-long", 0).scenario
     relays = [one.traffic.senders[0].relay for one in (scenario, with_bbr.place(scenario))]
     assert "cubic" in str(relays[0].cc) and "bbr" in str(relays[1].cc)
@@ -173,8 +173,8 @@ def test_cells_are_the_papers_points():
 def test_a_run_is_the_same_whoever_plays_beside_it():
     settings = Settings(duration_s=9.0, seeds=2)
     study = ALL["regions"]
-    both = study.play(contender_of("max", "regions", "es-we-short"), settings, "es-we-short", [5, 6])
-    alone = study.play(contender_of("max", "regions", "es-we-short"), settings, "es-we-short", [6])
+    both = study.play(controller_of("max", "regions", "es-we-short"), settings, "es-we-short", [5, 6])
+    alone = study.play(controller_of("max", "regions", "es-we-short"), settings, "es-we-short", [6])
     assert both[1] == alone[0] and both[0] != both[1]
 
 

@@ -112,7 +112,7 @@ def test_noise_delays_every_packet_of_every_link():
     assert all(link.jitter.scale_ms == 1.0 for link in worlds.noisy(world, 1.0).links) and rtt[1] > rtt[0]
 
 
-def test_every_contender_may_be_asked_for():
+def test_every_controller_may_be_asked_for():
     settings = Settings.made({"schemes": ("all",)})
     assert settings.schemes == schemes.NAMES and "schemes" in settings.command()
 

@@ -77,7 +77,7 @@ def test_the_grid_has_two_queues(tmp_path):
     world = study.scenarios(settings, "far-20", [SEED])[0].scenario
     assert world.base_rtt_ms(0) == pytest.approx(worlds.DISTANCES_MS["far"] + worlds.RADIO_MS, abs=2)
     assert world.links[0].rate_mbps == 20
-    row = study.play(schemes.contender_of("cubic"), settings, "far-20", [SEED])[0]
+    row = study.play(schemes.controller_of("cubic"), settings, "far-20", [SEED])[0]
     assert row["rtt_mean_ms"] == pytest.approx(
         worlds.DISTANCES_MS["far"] + worlds.RADIO_MS + row["queue_delay_mean_ms"], rel=0.25
     )

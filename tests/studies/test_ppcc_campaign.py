@@ -15,7 +15,7 @@ from studies.common.results import Runs
 from studies.ppcc import claims, measures, paper, schemes, tables, worlds
 from studies.ppcc.experiment import PPCC
 from studies.ppcc.measures import MEASURES
-from studies.ppcc.schemes import NAMES, STYLES, contender_of, fitting_packets
+from studies.ppcc.schemes import NAMES, STYLES, controller_of, fitting_packets
 from studies.ppcc.settings import DEFAULT_SCHEMES, STUDIES, Settings
 from studies.ppcc.studies import ALL, WINDOWS
 
@@ -86,7 +86,7 @@ def test_further_learners_play_from_their_files():
     settings = PPCC.parse([f"dqn={file}", "studies=[table]", "schemes=[newreno,dqn]", "seeds=1", "duration_s=2"]).settings
     work = PPCC.work(settings)
     assert work.identity["dqn_sha256"] and not work.identity["agent_sha256"]
-    dqn = work.contenders["dqn"]
+    dqn = work.controllers["dqn"]
     assert dqn.name == "dqn" and dqn.env["recipe"] == "ppcc"
     rows = ALL["senders"].play(dqn, settings, "20-2", [SEED])
     assert len(rows) == 1 and 0 < rows[0]["goodput_mbps"] < 10 and rows[0]["jain"] <= 1
@@ -137,13 +137,13 @@ def test_several_senders_have_the_buffer_and_the_loss_of_scenario_2():
 def test_a_constant_window_is_what_is_in_flight():
     """A window of less than the path holds is acknowledged once a round trip, and nothing queues but a delayed ACK's two."""
     study, settings = ALL["table"], Settings(duration_s=10.0)
-    few = study.play(contender_of("constant", 20), settings, "1", [SEED])[0]
+    few = study.play(controller_of("constant", 20), settings, "1", [SEED])[0]
     assert few["goodput_mbps"] == pytest.approx(20 * 1448 * 8e-3 / few["rtt_ms"], rel=0.05) and few["delay_ms"] < 2.5
-    many = study.play(contender_of("constant", 82), settings, "1", [SEED])[0]
+    many = study.play(controller_of("constant", 82), settings, "1", [SEED])[0]
     assert many["rtt_ms"] == pytest.approx(82 * 1500 * 8 / 10e3, rel=0.05)
     scenario = worlds.scenario("1", 10.0)
     assert fitting_packets(scenario, 0) == 42 and fitting_packets(scenario, 0, 4) == 11
-    placed = contender_of("constant").place(study.made(settings, "1", [SEED])[0].scenario)
+    placed = controller_of("constant").place(study.made(settings, "1", [SEED])[0].scenario)
     assert dict(placed.flows[0].receiver.parameters)["window_bytes"] == 42 * 1448
 
 
@@ -153,7 +153,7 @@ def test_senders_that_hear_nothing_are_counted_and_left_out_of_delays():
     late = replace(made, flows=[made.flows[0], replace(made.flows[1], start_s=3.99)])
     found: list[dict] = []
     world = worlds.world(late, SEED, 2)
-    rollout.play(contender_of("bbr"), [world], lambda view: found.append(measures.of_a_run(view)), task=schemes.TASK, agents=2)
+    rollout.play(controller_of("bbr"), [world], lambda view: found.append(measures.of_a_run(view)), task=schemes.TASK, agents=2)
     assert found[0]["silent"] == 1 and found[0]["jain"] == 0.5
     assert 0 < found[0]["delay_ms"] < 100 and found[0]["rtt_ms"] > 49 and 4 < found[0]["goodput_mbps"] < 5
     rows = [row("bbr", 0, "senders", "10-2", silent=1.0), row("cubic", 0, "senders", "10-2", silent=0.0)]
@@ -162,8 +162,8 @@ def test_senders_that_hear_nothing_are_counted_and_left_out_of_delays():
 
 
 def test_chance_plays_the_papers_actions():
-    assert contender_of("random").env == {"recipe": "ppcc"}
-    rollout.check(contender_of("random"), worlds.scenario("1", 2.0).to_dict(), task=schemes.TASK)
+    assert controller_of("random").env == {"recipe": "ppcc"}
+    rollout.check(controller_of("random"), worlds.scenario("1", 2.0).to_dict(), task=schemes.TASK)
 
 
 def test_table_3_is_the_papers():

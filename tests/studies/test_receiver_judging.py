@@ -18,7 +18,7 @@ from studies.receiver.survival import measured as measure_trial
 
 
 def rows_of(figures, units=20):
-    """Rows of contenders whose utility, share and queueing are these, the unit's own part being common to all."""
+    """Rows of controllers whose utility, share and queueing are these, the unit's own part being common to all."""
     generator, rows = np.random.default_rng(1), []
     for unit in range(units):
         common = generator.normal()
@@ -27,7 +27,7 @@ def rows_of(figures, units=20):
                 noise = 0.01 * generator.normal()
                 rows.append(
                     {"network": "4g", "trace": f"t{unit % 5}", "start_s": 0.0, "seed": unit, "rtt_ms": 40.0, "buffer": buffer}
-                    | {"contender": name, "utility": utility + common + noise, "share": share + noise / 10, "data_mb": 5.0}
+                    | {"controller": name, "utility": utility + common + noise, "share": share + noise / 10, "data_mb": 5.0}
                     | {"queue_delay_mean_ms": queue, "queue_delay_p95_ms": queue, "loss_rate": 0.0}
                 )
     return rows
@@ -148,14 +148,14 @@ def test_the_command_keeps_rows_and_shows_their_tables(tmp_path, capsys):
     folder.mkdir()
     traces.write(RateTrace([0.0, 30.0], [4.0, 2.0], 60.0), folder / "a.csv")
     traces.write(traces.generate("4g", duration_s=60, seed=1, mean_mbps=3), folder / "b.down")
-    named = ["--contenders", "cubic", "nuwa_k2", "keep", "no_such_control", "--no-constants"]
+    named = ["--controllers", "cubic", "nuwa_k2", "keep", "no_such_control", "--no-constants"]
     status = agent.main(["constant:5", "--traces", str(folder), "--networks", "--seeds", "1", *named, "--out", str(out)])
     printed, found = capsys.readouterr().out, kept.read(out, "receiver", "worlds")
     assert status == 0 and printed == claims.worlds_text(found) + "\n"
     assert "This build lacks no_such_control." in printed and "2 traces, 2 units, 6 worlds" in printed
     assert found.header["command"].startswith("python -m studies.receiver agent constant:5 --traces DIR --networks")
     rows = claims.rows_of(found)
-    assert len(rows) == 2 * 3 * 4 and {row["contender"] for row in rows} == {"agent", "cubic", "nuwa_k2", "keep"}
+    assert len(rows) == 2 * 3 * 4 and {row["controller"] for row in rows} == {"agent", "cubic", "nuwa_k2", "keep"}
     means = claims.verdict(rows)["networks"]["traces"]["means"]["all"]
     assert means["agent"] == means["keep"] and means["agent"]["utility"] > means["cubic"]["utility"]
     with pytest.raises(NetbufError, match="nowhere"):
@@ -192,7 +192,7 @@ def test_measurements_of_receivers_are_kept_row_by_row():
 def test_what_breaks_paths_is_run():
     survival.SIZES["tiny"] = {"rate_mbps": (5,), "rtt_ms": (40,), "buffer": ("4 BDP",), "agents": (2,)}
     try:
-        players, env, _ = agent.contenders("constant:6", ["nuwa_k2"], constants=False)
+        players, env, _ = agent.controllers("constant:6", ["nuwa_k2"], constants=False)
         rows = survival.run(players, env, "tiny")
     finally:
         del survival.SIZES["tiny"]

@@ -19,7 +19,7 @@ from studies.common.results import Runs
 from studies.sender import bounds, claims, measures, schemes, sections, seeds, tables, trace_cells, worlds
 from studies.sender.experiment import SENDER
 from studies.sender.measures import MEASURES
-from studies.sender.schemes import CLASSIC, NAMES, PLACES, contender_of
+from studies.sender.schemes import CLASSIC, NAMES, PLACES, controller_of
 from studies.sender.settings import DEFAULT_SCHEMES, DEFAULT_STUDIES, STUDIES, TRACES, Settings
 from studies.sender.studies import ALL
 
@@ -85,7 +85,7 @@ def test_studies_run_and_go_on(tmp_path, capsys, section_of):
     constant = whole.where(study="rivals", scheme="constant", cell=worlds.RIVAL_CELLS[0], seed=SEED)
     settings = SENDER.parse(words).settings
     assert schemes.best_constant(schemes.TASK) == "constant:5"
-    ours = contender_of("constant:5")
+    ours = controller_of("constant:5")
     (again,) = ALL["rivals"].play(ours, settings, worlds.RIVAL_CELLS[0], [SEED])
     assert constant.columns["utility"][0] == pytest.approx(again["utility"], 1e-6)
 
@@ -112,7 +112,7 @@ def test_the_agent_plays_by_its_name():
     settings = SENDER.parse(["schemes=[agent]", "studies=[agents,rivals]", "seeds=1", "duration_s=3"]).settings
     work = SENDER.work(settings)
     assert work.identity["agent_sha256"] and not work.identity["traces_sha256"]
-    agent = work.contenders["agent"]
+    agent = work.controllers["agent"]
     (joining,) = ALL["agents"].play(agent, settings, "join-1", [SEED])
     (beside,) = ALL["rivals"].play(agent, settings, "cubic-1", [SEED])
     assert 0 < joining["converge_s"] <= 1.5 and 0 < joining["use"] < 1 and 0 < beside["share"] < 1
@@ -184,15 +184,15 @@ def test_bounds_know_a_capacity_that_changes(folder):
     found = {}
     for name in ("oracle", "causal", "cubic"):
         reports = []
-        play = contender_of(name)
+        play = controller_of(name)
         rollout.play(play, [worlds.world(made, SEED)], lambda view, to=reports: to.extend(view.report()), task=schemes.TASK)
         found[name] = reports[0]
     assert found["oracle"]["utility"] > found["causal"]["utility"] > found["cubic"]["utility"] + 0.1
     assert found["oracle"]["goodput_mbps"] > 7 and found["oracle"]["queue_delay_mean_ms"] < 12
     with pytest.raises(Exception, match="oracle has no trace in"):
-        contender_of("oracle").place(worlds.world(worlds.ppcc("1", SEED, 5.0), SEED).scenario)
+        controller_of("oracle").place(worlds.world(worlds.ppcc("1", SEED, 5.0), SEED).scenario)
     settings = SENDER.parse([f"traces={folder}", "studies=[traces]", "schemes=[causal]", "seeds=1", "duration_s=3"]).settings
-    rows = ALL[TRACES].play(contender_of("causal"), settings, trace_cells.cells_of("3g")[0], [SEED])
+    rows = ALL[TRACES].play(controller_of("causal"), settings, trace_cells.cells_of("3g")[0], [SEED])
     assert len(rows) == 1 and rows[0]["choice"] in bounds.SCALES and rows[0]["utility"] > -0.5
 
 

@@ -16,7 +16,7 @@ def test_rows_are_kept_and_playing_goes_on(tmp_path, capsys, monkeypatch):
     assert families.main([*QUICK, f"output={tmp_path / 'whole'}"]) == 0
     whole = kept.path_of(tmp_path / "whole", "switch", "families")
     found = tables.read(kept.read(tmp_path / "whole", "switch", "families"))
-    assert [who for _, _, who in found] == [who for who in tables.CONTENDERS if who not in (SLOW, FAST)]
+    assert [who for _, _, who in found] == [who for who in tables.CONTROLLERS if who not in (SLOW, FAST)]
     slowdowns = {who: one.slowdown.mean for (_, _, who), one in found.items()}
     assert slowdowns["searched pulse, 10 ms"] != slowdowns["brief_pulse, 10 ms"] != slowdowns["brief_pulse, 100 ms"]
     assert slowdowns["fair queueing"] != slowdowns[FAIR]
@@ -72,7 +72,7 @@ def test_ratios_are_paired_by_world():
 
 
 def measured(ratios, naive=None):
-    """Contenders in two families, whose ratios to the naive buffer are these, family by family."""
+    """Controllers in two families, whose ratios to the naive buffer are these, family by family."""
     found = {}
     for family, own in ratios.items():
         base = np.ones_like(own) if naive is None else naive
@@ -145,7 +145,7 @@ def test_agents_of_other_tasks_are_refused(tmp_path):
 
 
 def test_everybody_is_known_by_name():
-    assert set(families.PLAYERS) | set(tables.AGENTS) == set(tables.CONTENDERS)
+    assert set(families.PLAYERS) | set(tables.AGENTS) == set(tables.CONTROLLERS)
     assert {who for who, (interval_s, _) in families.PLAYERS.items() if interval_s < 0.1} == {
         who for who in families.PLAYERS if who.endswith(", 10 ms")
     }

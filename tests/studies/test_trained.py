@@ -70,13 +70,13 @@ def test_the_agent_decides_as_in_its_environment(trained):
     """The campaign's run and the environment's are one, to the last bit."""
     from netbuf_gym.training import models
     from netbuf_gym.training.checkpoints import checkpoint
-    from studies.rlbm.contenders import contender_of, play
+    from studies.rlbm.controllers import controller_of, play
     from studies.rlbm.settings import Settings
 
     path = trained["ppo"] / "model.zip"
     settings = Settings(traffic="default", schemes=("rlbm",), agent=str(path), duration_s=5.0)
     scenario, seen = settings.scenario("cubic", 100, 0.8), {}
-    agent = contender_of("rlbm", settings)
+    agent = controller_of("rlbm", settings)
     worlds = [(scenario, 7), (scenario, 8)]
     play(agent, worlds, lambda view, _: seen.update({view.index: view.simulated.switch_stats()}), 0.1)
 

@@ -108,7 +108,7 @@ def test_league_ranks_who_played_everything():
 def test_record_says_what_simulate_says():
     one = cell("ccbench/friendly", "12-20-B")
     suite = SUITES["ccbench/friendly"]
-    played = runner.run(suite, [one], resolve.contender("bbr", suite))
+    played = runner.run(suite, [one], resolve.controller("bbr", suite))
     result = simulate(one.scenario.with_senders(["cubic", "bbr"]), seed=one.seed, sample_interval_s=5.0)
     arrival = result.series["arrival_mbps"][:, 1] * 1500 / 1448
     assert played.values[0]["mbps_0"] == pytest.approx(arrival[1:7].mean(), rel=1e-9)
@@ -154,10 +154,10 @@ def test_command_ranks_among_the_kept(tmp_path, capsys):
 def test_one_that_fails_is_a_row_and_the_suite_goes_on(tmp_path, capsys, monkeypatch):
     real = runner.run
 
-    def failing(suite, cells, contender, **more):
-        if contender.name == "vegas":
+    def failing(suite, cells, controller, **more):
+        if controller.name == "vegas":
             raise ConfigError("its window is NaN; valid: a number")
-        return real(suite, cells, contender, **more)
+        return real(suite, cells, controller, **more)
 
     monkeypatch.setattr(runner, "run", failing)
     words = ["suite", "bbr3/conformance", "controller=[vegas,bbr3]", "families=[tiny]", "beside=[]", "figures=false"]
@@ -172,7 +172,7 @@ def test_one_that_fails_is_a_row_and_the_suite_goes_on(tmp_path, capsys, monkeyp
     ("words", "says"),
     [
         (["families=[none]"], "families holds 'none'; valid: startup-plateau"),
-        (["against=x.json"], "against = x.json: bbr3/conformance ranks its contenders; valid: beside="),
+        (["against=x.json"], "against = x.json: bbr3/conformance ranks its controllers; valid: beside="),
         (["beside=[missing.csv]"], "beside = missing.csv: cannot be read: No such file or directory; valid: a worlds.csv"),
     ],
 )
@@ -260,7 +260,7 @@ def test_places_are_of_whoever_took_part(monkeypatch):
     rankings = [(SUITES["pantheon"], ["cubic", "bbr", "vegas"]), (SUITES["sage"], ["bbr", "cubic"])]
     monkeypatch.setattr(overview, "ranked", lambda task: rankings if task == "congestion_window" else [])
     table = overview.places("congestion_window")
-    assert table.header == ["", "contender", "ahead of", "pantheon (3)", "sage (2)"]
+    assert table.header == ["", "controller", "ahead of", "pantheon (3)", "sage (2)"]
     assert table.rows == [["1", "bbr", "0.75", "2", "1"], ["2", "cubic", "0.50", "1", "2"], ["3", "vegas", "0.00", "3", "-"]]
     assert overview.places("queue_threshold") is None
     rankings.append((SUITES["bbr3/conformance"], ["vegas", "bbr", "cubic"]))  # who is like BBRv3 is not ahead of anybody

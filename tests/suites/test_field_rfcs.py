@@ -18,7 +18,7 @@ def played(suite, *names, controller="cubic"):
     """What some worlds have come to, by their names."""
     cells = [cell(suite, name) for name in names]
     own = SUITES[suite]
-    return dict(zip(names, runner.run(own, cells, resolve.contender(controller, own)).values, strict=True))
+    return dict(zip(names, runner.run(own, cells, resolve.controller(controller, own)).values, strict=True))
 
 
 def recorded(scenario, time_s, flow=(), link=()):

@@ -229,7 +229,7 @@ def test_sussex_families_measure_what_they_are_scored_by():
     names = ["intra-rtt", "friendly", "many-cubic", "cross-intra", "cross-inter", "handover", "inter-rtt", "jump"]
     shortest["jump"] = cell("testbed/2025", "jump-10ms-4-1")
     chosen = [shortest[name] for name in names]
-    values = dict(zip(names, runner.run(suite, chosen, resolve.contender("cubic", suite)).values, strict=True))
+    values = dict(zip(names, runner.run(suite, chosen, resolve.controller("cubic", suite)).values, strict=True))
     for name, found in values.items():
         score = sussex.families(2025)[name].score
         assert 0 < found["score"] <= 1 and found["score"] == pytest.approx(score.of(found)), name

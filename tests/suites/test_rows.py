@@ -92,7 +92,7 @@ def test_a_damaged_head_is_not_marked(tmp_path):
 
 def test_rows_are_stamped_with_program_machine_and_command():
     cells = EDITION.cells[:2]
-    played = runner.run(SUITE, cells, resolve.contender("cubic", SUITE))
+    played = runner.run(SUITE, cells, resolve.controller("cubic", SUITE))
     made = rows.of_played(played, SUITE, EDITION, "a command", model_sha256=None)
     assert made.about["machine"] == rows.machine() and made.about["command"] == "a command" and made.controller == "cubic"
     again = made.worlds[cells[1].name]

@@ -27,11 +27,11 @@ SUITE, CONSTANT_OF = suite("v1/queue_threshold"), "limits:20:20"
 WORLD = get("rlbm/default")
 EDITION = Edition(1, "abc", tuple(Cell(f"{f}-{k}", f, WORLD, k) for f, n in (("a", 30), ("b", 10)) for k in range(n)))
 LEVEL = {cell.name: 10.0 * cell.seed for cell in EDITION.cells}
-"""Worlds differ far more than contenders."""
+"""Worlds differ far more than controllers."""
 
 
 def result(name, gain, **about):
-    """What a contender has above chance: a number for all worlds, or one by family."""
+    """What a controller has above chance: a number for all worlds, or one by family."""
     of = gain if isinstance(gain, dict) else {"a": gain, "b": gain}
     return Result(name, {cell.name: LEVEL[cell.name] + of[cell.family] for cell in EDITION.cells}, about)
 
@@ -72,8 +72,8 @@ def test_an_agent_is_set_against_every_rule():
     assert found["pulse"].over_rules is None
 
 
-def test_a_price_is_over_that_of_the_contender_it_names_and_families_weigh_alike():
-    """Of everybody whose results say it in all worlds; worlds in which that contender has none do not count."""
+def test_a_price_is_over_that_of_the_controller_it_names_and_families_weigh_alike():
+    """Of everybody whose results say it in all worlds; worlds in which that controller has none do not count."""
 
     def paying(name, shares, gain=1.0):
         price = {cell.name: shares[cell.family] * (0.0 if cell.seed == 3 else 2.0 + cell.seed) for cell in EDITION.cells}

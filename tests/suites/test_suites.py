@@ -111,7 +111,7 @@ def test_worlds_of_other_tasks_are_measured_as_reports_say(task):
     own = suite(f"v1/{task}")
     first = {one.family: one for one in reversed(own.load().cells)}
     cells = [replace(one, scenario=replace(one.scenario, duration_s=30.0)) for one in list(first.values())[3:6]]
-    played = runner.run(own, cells, resolve.contender("random", own))
+    played = runner.run(own, cells, resolve.controller("random", own))
     (told,) = rollout.evaluate("random", task, cells[0].scenario, [cells[0].seed])
     measures = tasks.get(task).measures
     assert own.score.key == ("score" if measures.lower_is_better else measures.score)
@@ -130,7 +130,7 @@ def test_each_task_has_one_suite_to_rank_by_and_one_to_choose_on():
 
 
 def test_measures_are_those_of_the_report():
-    played = runner.run(GATE, SMALL.cells, resolve.contender("cubic", GATE))
+    played = runner.run(GATE, SMALL.cells, resolve.controller("cubic", GATE))
     one = SMALL.cells[0]
     (told,) = rollout.evaluate("cubic", GATE.task, one.scenario, [0])  # no loss: no seed decides anything
     assert played.values[0]["utility"] == told["utility"]
@@ -142,7 +142,7 @@ def test_measures_are_those_of_the_report():
 
 def test_who_delivers_nothing_is_worst_and_no_gap():
     silent = cell("late", "fixed", duration_s=1.0, rtt_ms=3000.0)
-    played = runner.run(GATE, [silent], resolve.contender("cubic", GATE))
+    played = runner.run(GATE, [silent], resolve.controller("cubic", GATE))
     value = played.values[0]["utility"]
     share = 1448 * 8e-6 / 5
     assert value == pytest.approx(0.5 * math.log(share)) and math.isnan(played.values[0]["inflation"])
@@ -152,19 +152,19 @@ def test_deciders_rules_and_constants_play_every_cell():
     names = ["queue_target", "constant:5", "keep", "random"]
     for name in names:
         seen = []
-        played = runner.run(GATE, SMALL.cells, resolve.contender(name, GATE), each=seen.append)
+        played = runner.run(GATE, SMALL.cells, resolve.controller(name, GATE), each=seen.append)
         assert played.name == name and sorted(one.name for one in seen) == sorted(one.name for one in SMALL.cells)
         assert np.isfinite(played.of("utility")).all() and len(played.of("utility", "fixed")) == 2
 
 
 def test_threads_change_nothing():
-    one = resolve.contender("bbr", GATE)
+    one = resolve.controller("bbr", GATE)
     first, second = (runner.run(GATE, SMALL.cells, one, threads=threads) for threads in (1, 2))
     for metric in GATE.metrics:
         np.testing.assert_array_equal(first.of(metric.key), second.of(metric.key))
 
 
-# ---- contenders and settings
+# ---- controllers and settings
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_threads_change_nothing():
 )
 def test_who_cannot_play_is_refused_by_name(word, error, message):
     with pytest.raises(error, match=message):
-        resolve.contender(word, GATE)
+        resolve.controller(word, GATE)
 
 
 def test_a_model_of_other_observations_is_refused_by_family(monkeypatch):
@@ -186,12 +186,12 @@ def test_a_model_of_other_observations_is_refused_by_family(monkeypatch):
 
     monkeypatch.setattr(rollout, "check", lacking)
     with pytest.raises(CheckpointError, match=r"keep cannot play the family 'fixed' of suite gate: .*'rtt_trend'"):
-        resolve.require_fit(resolve.contender("keep", GATE), SMALL.cells, GATE)
+        resolve.require_fit(resolve.controller("keep", GATE), SMALL.cells, GATE)
     monkeypatch.undo()
     with pytest.raises(ConfigError, match="constant:99 cannot play the family 'fixed' of suite gate: action = 99"):
-        resolve.require_fit(resolve.contender("constant:99", GATE), SMALL.cells, GATE)
+        resolve.require_fit(resolve.controller("constant:99", GATE), SMALL.cells, GATE)
     with pytest.raises(ConfigError, match="action = True"):
-        resolve.require_fit(resolve.contender("constant:true", GATE), SMALL.cells, GATE)
+        resolve.require_fit(resolve.controller("constant:true", GATE), SMALL.cells, GATE)
 
 
 @pytest.mark.parametrize(
@@ -331,7 +331,7 @@ def test_bad_input_is_one_line(words, capsys):
 
 
 def result(**families):
-    """A result of two contenders: by family a pair of scores."""
+    """A result of two controllers: by family a pair of scores."""
     held: dict = {"us": {"families": {}}, "them": {"families": {}}}
     for family, both in families.items():
         for one, score in zip(held.values(), both, strict=True):

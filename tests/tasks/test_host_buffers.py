@@ -399,6 +399,6 @@ def test_the_record():
     record = tasks.get("host_buffers")
     assert record.ids == ("netbuf/HostBuffers-v0",) and record.rules is HostBuffers and record.rules.kind is HOST
     assert HostBuffers.default_interval_s == 3.0
-    assert {"default", "tune-1", "tune-2", "max", "bbr", "bpftune", "autotuning", "random", "keep"} <= set(record.contenders)
+    assert {"default", "tune-1", "tune-2", "max", "bbr", "bpftune", "autotuning", "random", "keep"} <= set(record.controllers)
     saved = HostBuffers().to_dict()
     assert saved["factors"]["tcp"] == list(FACTORS["tcp"]) and saved["acts_on"] == ["tcp", "socket", "ring"]

@@ -199,5 +199,5 @@ def test_a_relay_has_two_legs():
     assert capacity == 5e6 and share == 2.5e6 and base == pytest.approx(0.042, rel=0.05)  # of its own leg
     report = rollout.evaluate("autotuning", task="host_buffers", scenario=world, seeds=[1])[0]
     assert 3.5 < report["throughput_mbps"] <= 5 and report["flows_completed"] > 0
-    placed = tasks.get("host_buffers").contenders["bbr"]().place(HostBuffers().control(world))
+    placed = tasks.get("host_buffers").controllers["bbr"]().place(HostBuffers().control(world))
     assert str(placed.traffic.senders[0].relay.cc) == "bbr" and str(placed.traffic.senders[0].cc) == "cubic"

@@ -99,7 +99,7 @@ def test_files_with_outages_throughout_are_refused(tmp_path):
         scenarios.get("nuwa/traces", path=str(tmp_path))
 
 
-def test_contenders_meet_the_same_worlds(folder):
+def test_controllers_meet_the_same_worlds(folder):
     scenario = {"name": "nuwa/traces", "path": str(folder), "duration_s": 10}
     for name in ("nuwa", "vegas", "keep"):
         reports = rollout.evaluate(name, task="receiver_window", scenario=scenario, seeds=range(3))

@@ -128,7 +128,7 @@ def test_rules_play_by_name_with_any_number_of_queues(name, below):
     world = {"name": "rlbm/default", "duration_s": 2.0, "priority_below": below, "load": 0.9}
     reports = [rollout.evaluate(name, TASK, world, [1, 2], interval_s=0.02, threads=threads) for threads in (1, 2)]
     assert repr(reports[0]) == repr(reports[1]) and 0 < reports[0][0]["goodput_mbps"] < 10
-    assert rollout.contender_of(name, TASK).name == name
+    assert rollout.controller_of(name, TASK).name == name
 
 
 def test_rules_play_a_scalar_environment_as_rollouts_do():
@@ -165,17 +165,17 @@ def test_rules_play_by_their_own_actions_beside_any_agent():
     assert Limits().beside({}) == Limits().env
 
 
-@pytest.mark.parametrize("name", tasks.get(TASK).contenders)
-def test_every_contender_plays_with_drops_at_the_tail_and_at_the_head(name):
+@pytest.mark.parametrize("name", tasks.get(TASK).controllers)
+def test_every_controller_plays_with_drops_at_the_tail_and_at_the_head(name):
     found = {}
     for drop in ("tail", "head"):
         world = {"name": "rlbm/cubic-100-0.9", "duration_s": 4.0, "drop": drop}
         drawn = rollout.draw(TASK, world, [5, 6])
         assert all(one.scenario.switches[0].drop == drop for one in drawn)
-        contender = rollout.contender_of(name, TASK)
-        placed = contender.place(drawn[0].scenario)
+        controller = rollout.controller_of(name, TASK)
+        placed = controller.place(drawn[0].scenario)
         assert all(switch.drop == drop for switch in placed.switches)
-        assert placed.switches or isinstance(contender, InWorld)  # an AQM has no such switch, and drops as it does
+        assert placed.switches or isinstance(controller, InWorld)  # an AQM has no such switch, and drops as it does
         found[drop] = rollout.evaluate(name, TASK, world, [5, 6])
         assert all(0 < one["goodput_mbps"] < 10 and one["drops"] >= 0 for one in found[drop])
     assert [one["flows_started"] for one in found["tail"]] == [one["flows_started"] for one in found["head"]]
@@ -194,8 +194,8 @@ def test_constant_thresholds_are_the_naive_buffer_with_drops_at_the_head_too():
 
 def test_rules_are_listed_and_stand_beside_agents():
     assert {"limits", "pulse", "pulse_burst"} <= set(baselines.names(TASK)) & set(baselines.usual(TASK))
-    assert "limits:20" in tasks.get(TASK).contenders and "limits:20" not in baselines.names(TASK)
-    assert "pulse:20" not in tasks.get(TASK).contenders and "keep:20" not in tasks.get("congestion_window").contenders
+    assert "limits:20" in tasks.get(TASK).controllers and "limits:20" not in baselines.names(TASK)
+    assert "pulse:20" not in tasks.get(TASK).controllers and "keep:20" not in tasks.get("congestion_window").controllers
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_rules_are_listed_and_stand_beside_agents():
         (lambda: rollout.evaluate("limits:1:2:3", TASK, SHORT), "limits_ms has 3 values for 2 queues; valid: at most"),
         (lambda: rollout.evaluate("pulse", TASK, SHORT, actions="grid"), "actions = 'grid'; valid: \"limits\""),
         (lambda: rollout.evaluate("pulse", TASK, SHORT, recipe="thesis-text", actions="continuous"), "does not speak recipe"),
-        (lambda: rollout.evaluate("pulse:20", TASK, SHORT), "contender = 'pulse:20' is unknown"),
+        (lambda: rollout.evaluate("pulse:20", TASK, SHORT), "controller = 'pulse:20' is unknown"),
     ],
 )
 def test_bad_arguments_are_refused(make, said):

@@ -137,7 +137,7 @@ def harms(trained, tmp_path):
 OPENS = {
     "load": lambda path: zoo.load(path),
     "evaluate": lambda path: evaluate.evaluate(config.load("evaluate", [f"model={path}"])),
-    "suite": lambda path: resolve.contender(str(path), suite("gate")),
+    "suite": lambda path: resolve.controller(str(path), suite("gate")),
     "submit": lambda path: submission.prepare(str(path)),
     "start_from": lambda path: train([*TINY, f"start_from={path}", f"run_dir={path.parent / 'new'}"]),
 }
@@ -205,7 +205,7 @@ def test_models_of_other_worlds_are_refused_before_their_networks_are_read(train
     monkeypatch.setattr(archive, "read_parameters", lambda *given: pytest.fail("opened"))
     path = trained / "model.zip"
     with pytest.raises(ConfigError, match="is an agent of task 'congestion_window'; suite v1/host_buffers is of"):
-        resolve.contender(str(path), suite("v1/host_buffers"))
+        resolve.controller(str(path), suite("v1/host_buffers"))
     with pytest.raises(CheckpointError, match="was trained on task 'congestion_window', not on 'host_buffers'"):
         evaluate.evaluate(config.load("evaluate", [f"model={path}", "env=host_buffers"]))
 
@@ -215,7 +215,7 @@ def test_models_of_other_worlds_are_refused_before_their_networks_are_read(train
     other = with_meta(path, tmp_path / "other.zip", older)
     own = suite("gate")
     with pytest.raises(CheckpointError, match=r"cannot play the family 'ppcc' of suite gate: .*77"):
-        resolve.require_fit(resolve.contender(str(other), own), own.load().cells[:1], own)
+        resolve.require_fit(resolve.controller(str(other), own), own.load().cells[:1], own)
     for use in ("load", "submit"):
         with pytest.raises(CheckpointError, match="77"):
             OPENS[use](other)

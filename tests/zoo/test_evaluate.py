@@ -88,7 +88,7 @@ def test_baselines_are_measured_as_agents_are():
     assert rollout.evaluate("cubic", "congestion_window", {"name": "ppcc/4", "duration_s": 5}, [FIRST]) == [report]
 
 
-def test_every_contender_meets_the_worlds_that_a_distribution_draws(trained):
+def test_every_controller_meets_the_worlds_that_a_distribution_draws(trained):
     random = {"name": "ppcc/random", "duration_s": 2}
     agent, worlds = run_agent(trained, random, [FIRST, FIRST + 1])
     assert worlds[0].scenario.capacity_mbps != worlds[1].scenario.capacity_mbps

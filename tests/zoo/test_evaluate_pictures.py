@@ -1,4 +1,4 @@
-"""What evaluations draw, and the words beside their tables: every contender, capacities, each measure explained."""
+"""What evaluations draw, and the words beside their tables: every controller, capacities, each measure explained."""
 
 import dataclasses
 
@@ -25,7 +25,7 @@ def drawn(monkeypatch):
     return calls
 
 
-def test_pictures_over_time_show_as_many_contenders_as_asked_for_and_the_capacity(tmp_path, monkeypatch):
+def test_pictures_over_time_show_as_many_controllers_as_asked_for_and_the_capacity(tmp_path, monkeypatch):
     calls = drawn(monkeypatch)
     base = ["model=null", "env=queue_threshold", "scenario=rlbm/default", "scenario.kwargs.duration_s=1", "seeds=1"]
     evaluate(load("evaluate", [*base, f"run_dir='{tmp_path / 'a'}'"]))
@@ -38,7 +38,7 @@ def test_pictures_over_time_show_as_many_contenders_as_asked_for_and_the_capacit
 
 
 @pytest.mark.slow
-def test_the_demo_shows_every_contender(tiny, monkeypatch, capsys):
+def test_the_demo_shows_every_controller(tiny, monkeypatch, capsys):
     calls = drawn(monkeypatch)
     monkeypatch.setattr(demo, "SEEDS", 1)
     own = tasks.get("congestion_window")

@@ -40,8 +40,8 @@ def same(one, other):
 @pytest.mark.parametrize("name", sample(zoo.names(), 8))
 def test_every_agent_of_the_package_decides_as_its_learner_predicts(name, rows):
     agent = zoo.load(name)
-    rules = rules_of(agent.contender.saved)
-    model = agent.contender.model(rules)
+    rules = rules_of(agent.controller.saved)
+    model = agent.controller.model(rules)
     mine, theirs = greedy(model), Model(model).start(rules, [0] * rows)
     assert mine is not None
     assert same(course(mine, agent.observation_space, rows), course(theirs, agent.observation_space, rows))
@@ -51,7 +51,7 @@ def test_every_agent_of_the_package_decides_as_its_learner_predicts(name, rows):
 def test_an_agent_s_predict_is_its_learner_s(name):
     """Of one observation and of several, with and without memory and starts; what is returned has the same form."""
     agent = zoo.load(name)
-    model = agent.contender.model(rules_of(agent.contender.saved))
+    model = agent.controller.model(rules_of(agent.controller.saved))
     rng, memory, own = np.random.default_rng(2), None, None
     for shape in ((), (1,), (3,)):
         for start in (None, np.ones(shape or 1, bool)):
@@ -96,7 +96,7 @@ def test_policies_of_other_kinds_are_left_to_their_predict():
 
 def test_threads_decide_at_once():
     agent = zoo.load("congestion_window/sender")
-    decide = greedy(agent.contender.model(rules_of(agent.contender.saved)))
+    decide = greedy(agent.controller.model(rules_of(agent.controller.saved)))
     alone, found = course(decide, agent.observation_space, 5), [None] * 4
 
     def work(index):

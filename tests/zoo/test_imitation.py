@@ -60,7 +60,7 @@ def test_a_training_that_imitates_is_the_same_twice(tmp_path):
 @pytest.mark.parametrize(
     ("overrides", "said"),
     [
-        (["imitate.rule=nobody"], "contender = 'nobody' is unknown"),
+        (["imitate.rule=nobody"], "controller = 'nobody' is unknown"),
         (["imitate.rule=naive"], "imitate.rule = 'naive' acts in the world"),
         (["imitate.rule=pulse"], "actions = 'pulse_grid'; valid: \"limits\""),
         (["imitate.spread=0.6"], "imitate.spread = 0.6 is out of range; valid: 0 to 0.5"),

@@ -46,7 +46,7 @@ def suites():
 
 @pytest.fixture
 def field(suites, measure, monkeypatch, tmp_path):
-    """Two suites of a few worlds, few contenders, and a working folder of its own."""
+    """Two suites of a few worlds, few controllers, and a working folder of its own."""
     for name, own in suites.items():
         monkeypatch.setitem(SUITES, name, own)
     measure(TASK, **MEASURES)
@@ -426,7 +426,7 @@ def test_a_time_that_was_made_up_is_taken_again(run):
 
 
 def test_nobody_takes_the_name_of_a_rule(run, controls, capsys, monkeypatch):
-    with pytest.raises(ConfigError, match="name = 'limits' is that of a contender of queue_threshold"):
+    with pytest.raises(ConfigError, match="name = 'limits' is that of a controller of queue_threshold"):
         submission.prepare(str(run), name="limits")
     monkeypatch.setattr(library, "names", list)
     before = standings.standings(TASK, controls)
@@ -437,7 +437,7 @@ def test_nobody_takes_the_name_of_a_rule(run, controls, capsys, monkeypatch):
     after = standings.standings(TASK, controls, [run / submission.EVALUATION, broken])
     assert [(one.name, one.middle, len(one.results)) for one in after] == [(one.name, one.middle, 1) for one in before]
     said = capsys.readouterr().out
-    assert "passed over" in said and "has the name of a contender" in said and "broken.json: is no result.json" in said
+    assert "passed over" in said and "has the name of a controller" in said and "broken.json: is no result.json" in said
     changed(run, lambda data, own: own.update(group="mine", seed=3))
     found = {one.name: one for one in standings.standings(TASK, controls, [run / submission.EVALUATION])}
     assert found["mine"].role == scoring.AGENT and len(found) == len(before) + 1

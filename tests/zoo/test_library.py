@@ -74,7 +74,7 @@ def test_threads_that_share_an_agent_get_their_own_decisions():
     observations = np.random.default_rng(1).uniform(-1, 1, (8, 3, *agent.observation_space.shape)).astype(np.float32)
     alone = [agent.predict(one)[0] for one in observations]
     rules = agent.make_env().unwrapped.engine.task
-    policies = [agent.contender.start(rules, [0]) for _ in observations]
+    policies = [agent.controller.start(rules, [0]) for _ in observations]
 
     def play(index):
         wrong = 0
@@ -102,7 +102,7 @@ def test_overrides_stand_in_the_place_of_what_it_was_trained_with():
 
 def test_agents_of_the_zoo_play_under_their_names_and_others_under_their_learners():
     agent = nb.zoo.load("congestion_window/ppo")
-    assert agent.contender.name == "congestion_window/ppo"
+    assert agent.controller.name == "congestion_window/ppo"
     scenario = {"name": "ppcc/4", "duration_s": 1}
     players = [agent, nb.zoo.load("congestion_window/a2c"), nb.zoo.load(agent.path)]
     reports = nb.baselines.evaluate(players, task="congestion_window", scenario=scenario, seeds=[1_000_000])
@@ -112,7 +112,7 @@ def test_agents_of_the_zoo_play_under_their_names_and_others_under_their_learner
 def test_a_loaded_agent_plays_as_evaluate_plays_it():
     agent = nb.zoo.load("congestion_window/ppo")
     scenario, seed = {"name": "ppcc/4", "duration_s": 5}, 1_000_000
-    (report,) = nb.rollout.evaluate(agent.contender, task="congestion_window", scenario=scenario, seeds=[seed])
+    (report,) = nb.rollout.evaluate(agent.controller, task="congestion_window", scenario=scenario, seeds=[seed])
     env = agent.make_env(scenario=scenario)
     observation, _ = env.reset(seed=seed)
     ended = False

@@ -9,7 +9,7 @@ from machines import needs_live_worlds
 from netbuf_gym import zoo
 from netbuf_gym.controllers import Decider
 from netbuf_gym.evaluation import rollout
-from netbuf_gym.host.controller import TASK, decider
+from netbuf_gym.host.decider import TASK, decider
 from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
 
 NAME, WORLD = "receiver_window/ppo_lstm", {"name": "nuwa/wired", "duration_s": 3.0}
@@ -41,7 +41,7 @@ def play(agent, plant):
 def test_the_state_is_kept_over_an_episode(plant):
     if plant == "linux":
         needs_live_worlds()
-    agent = Watched(zoo.load(NAME).contender.saved)
+    agent = Watched(zoo.load(NAME).controller.saved)
     seen = play(agent, plant)
     assert len(seen) > 20 and seen[0][0] is None and seen[0][1].all() and not any(starts.any() for _, starts, _, _ in seen[1:])
     for (_, _, _, left), (state, _, _, _) in pairwise(seen):
@@ -53,7 +53,7 @@ def test_the_state_is_kept_over_an_episode(plant):
 
 
 def test_an_agent_that_forgets_decides_otherwise():
-    agent = Watched(zoo.load(NAME).contender.saved)
+    agent = Watched(zoo.load(NAME).controller.saved)
     remembering = [int(actions[0]) for _, _, actions, _ in play(agent, "sim")]
     agent.forgets = True
     forgetting = [int(actions[0]) for _, _, actions, _ in play(agent, "sim")]

@@ -48,11 +48,11 @@ def test_a_suite_is_the_same_to_the_bit_on_every_engine(name, alone, tmp_path, m
 def test_what_was_played_before_an_interruption_is_not_played_again(alone, tmp_path, monkeypatch, capsys):
     own, played = runner.run, []
 
-    def counted(suite, cells, contender, **more):
+    def counted(suite, cells, controller, **more):
         if len(played) == 2:
             raise KeyboardInterrupt
-        played.append(contender.name)
-        return own(suite, cells, contender, **more)
+        played.append(controller.name)
+        return own(suite, cells, controller, **more)
 
     monkeypatch.setattr(runner, "run", counted)
     assert play(tmp_path / "out") == 130 and not (tmp_path / "out" / "result.json").exists()
@@ -63,7 +63,7 @@ def test_what_was_played_before_an_interruption_is_not_played_again(alone, tmp_p
     assert play(tmp_path / "out") == 0 and len(played) == 2, "nothing is played again"
 
 
-def test_a_full_disk_is_no_contenders_fault(tmp_path, monkeypatch, capsys):
+def test_a_full_disk_is_no_controllers_fault(tmp_path, monkeypatch, capsys):
     def full(path, text):
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
@@ -95,7 +95,7 @@ def test_other_programs_worlds_and_damaged_files_are_played(tmp_path, monkeypatc
 def test_worlds_that_are_each_alone_are_cut_into_more_groups():
     own = suite("v1/receiver_window")
     cells = own.load().cells
-    rule, control = (resolve.contender(word, own) for word in ("keep", "cubic"))
+    rule, control = (resolve.controller(word, own) for word in ("keep", "cubic"))
     assert len(suite_runs._groups(rule, cells)) == 1 and len(suite_runs._groups(control, cells)) == -(
         -len(cells) // suite_runs.ALONE
     )

@@ -51,7 +51,7 @@ def test_a_congestion_control_is_followed_window_by_window(control, delay, minar
     assert said in capsys.readouterr().out
     assert dataset.spec.env_spec.kwargs["actions"] == "continuous" and dataset[0].actions.shape == (1000, 1)
     (world,) = rollout.draw("congestion_window", "ppcc/4", [2])
-    windows = rollout.contender_of(control, "congestion_window").followed(world.scenario, world.seed, 0.1).windows
+    windows = rollout.controller_of(control, "congestion_window").followed(world.scenario, world.seed, 0.1).windows
     env, episode, held = dataset.recover_environment(), dataset[1], []
     env.reset(seed=2)
     for k, action in enumerate(episode.actions):
@@ -100,6 +100,6 @@ def test_names_that_minari_refuses_are_refused_before_anything_is_played(tmp_pat
 
 def test_an_episode_that_is_another_the_second_time_is_refused(monkeypatch, tmp_path):
     own = datasets._episode
-    monkeypatch.setattr(datasets, "_episode", lambda env, contender, seed: own(env, contender, seed + 1))
+    monkeypatch.setattr(datasets, "_episode", lambda env, controller, seed: own(env, controller, seed + 1))
     with pytest.raises(ConfigError, match=r"earns .* when it is played again, not"):
         datasets.record(TASK, "brief_pulse", tmp_path / "data", scenario="rlbm/default", seeds=[1])

@@ -17,7 +17,7 @@ from netbuf_gym.cli import program
 from netbuf_gym.errors import CheckpointError
 from netbuf_gym.evaluation import rollout, suites
 from netbuf_gym.evaluation.suites import runner
-from netbuf_gym.host.controller import decider
+from netbuf_gym.host.decider import decider
 from netbuf_gym.integrations.normalizing import extractors
 from netbuf_gym.training.algorithms import cloning
 from netbuf_gym.training.checkpoints import checkpoint
@@ -119,7 +119,7 @@ def test_commands_play_them(runs, tmp_path, capsys):
     words = ["seeds=1", "plots=false", "progress=false", "baselines=[random]", f"run_dir={tmp_path / 'out'}"]
     assert program.main(["evaluate", f"model={run}", *words, "scenario=ppcc/4", "scenario.kwargs.duration_s=3"]) == 0
     assert "a2c" in capsys.readouterr().out
-    played = runner.run(own, own.load().cells[:1], resolve.contender(str(run), own))
+    played = runner.run(own, own.load().cells[:1], resolve.controller(str(run), own))
     assert np.isfinite(played.of(own.score.key)).all() and (run / "model.zip").read_bytes() == data
 
 
@@ -129,9 +129,9 @@ def test_the_live_tuner_decides_by_them(runs):
     here = {"socket_bytes": 8e6, "tcp_rmem_default_bytes": 2e5, "tcp_rmem_max_bytes": 3e7, "tcp_wmem_default_bytes": 6e4}
     here |= {"tcp_wmem_max_bytes": 1e7}
     given = []
-    model = agent.contender.model(rules_of(agent.contender.saved))
+    model = agent.controller.model(rules_of(agent.controller.saved))
     hook = extractors(model.policy)[0].register_forward_hook(lambda *a: given.append(a[1:]))
-    decided = decider(agent.contender, 5.0, here).decide({**here, "elapsed_s": 5.0, "connections": 3.0, "latency_s": 0.05})
+    decided = decider(agent.controller, 5.0, here).decide({**here, "elapsed_s": 5.0, "connections": 3.0, "latency_s": 0.05})
     hook.remove()
     (raw,), normal = given[-1]
     np.testing.assert_array_equal(seen_by(agent, raw), normal)

@@ -51,7 +51,7 @@ VALUES: dict[str, dict[str, Any]] = {
         "env_id": "one:environments",
         "recipe": "one:recipes",
         "scenario.name": "named:scenarios",
-        "baselines": "list:contenders",
+        "baselines": "list:controllers",
         "plant": "one:plants",
         "run_dir": "dir",
     },
@@ -162,7 +162,7 @@ def _suite() -> dict[str, Any]:
     """Keys of all suites; who may be judged is of the first one's task."""
     own = list(SUITES.values())
     values = {
-        "controller": f"list:contenders of {own[0].task}",
+        "controller": f"list:controllers of {own[0].task}",
         "families": "list:families",
         "output": "dir",
         "against": "file",
@@ -184,10 +184,10 @@ def _names() -> dict[str, dict[str, str]]:
         "tasks": {record.name: record.summary for record in tasks.records()},
         "environments": {name: record.summary for name, record in registration.environments().items()},
         "rewards": {name: record.name for record in tasks.records() for name in record.rewards},
-        "contenders": {name: record.name for record in tasks.records() for name in record.contenders},
+        "controllers": {name: record.name for record in tasks.records() for name in record.controllers},
         **{
-            f"contenders of {record.name}": {
-                **dict.fromkeys(record.contenders, "contender"),
+            f"controllers of {record.name}": {
+                **dict.fromkeys(record.controllers, "controller"),
                 **{name: "comes with the package" for name in library.names() if name.startswith(f"{record.name}/")},
             }
             for record in tasks.records()

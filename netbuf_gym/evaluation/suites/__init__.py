@@ -1,4 +1,4 @@
-"""Suites: fixed sets of worlds, of a version, that any contender of a task is judged on by one command.
+"""Suites: fixed sets of worlds, of a version, that any controller of a task is judged on by one command.
 
 >>> from netbuf_gym.evaluation import suites
 >>> edition = suites.SUITES["gate"].load()

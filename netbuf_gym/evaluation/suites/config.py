@@ -18,7 +18,7 @@ from netbuf_gym.utils.executors import LOCAL, Executor, executor
 from netbuf_gym.utils.suggestions import did_you_mean
 
 KEYS = {
-    "controller": "one or a list: contenders (netbuf-gym list contenders), constant:ACTION, models, agents, or your own code: "
+    "controller": "one or a list: names (netbuf-gym list controllers), constant:ACTION, models, agents, or your own code: "
     "mine.cc, mine.py:NAME, package.module:NAME",
     "cc": "the same",
     "families": "a list of those to play in (--families lists them); default: all",

@@ -31,7 +31,7 @@ def draw(suite: Suite, played: Sequence[Played], families: Sequence[str], folder
 
 
 def by_family(suite: Suite, played: Sequence[Played], families: Sequence[str], path: Path, title: str) -> None:
-    """A row a family: every world faintly, the mean of each contender as its marker."""
+    """A row a family: every world faintly, the mean of each controller as its marker."""
     figure = plots.figure_of(7.2, 1.2 + 0.48 * len(families))
     axes, key = figure.add_subplot(), suite.score.key
     for number, one in enumerate(played):
@@ -55,7 +55,7 @@ def by_family(suite: Suite, played: Sequence[Played], families: Sequence[str], p
 
 
 def distribution(suite: Suite, played: Sequence[Played], path: Path, title: str) -> None:
-    """The share of the worlds in which each contender's score is below a value."""
+    """The share of the worlds in which each controller's score is below a value."""
     figure = plots.figure_of(6.4, 4.0)
     axes = figure.add_subplot()
     for number, one in enumerate(played):

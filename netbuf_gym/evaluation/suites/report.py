@@ -45,7 +45,7 @@ def summary(played: Played, suite: Suite, families: Sequence[str]) -> dict[str, 
 def tables(
     suite: Suite, summaries: Mapping[str, Mapping[str, Mapping[str, Any]]], failed: Mapping[str, str] | None = None
 ) -> str:
-    """Markdown: who failed and why, the score by family beside each other where there are several contenders, then each with
+    """Markdown: who failed and why, the score by family beside each other where there are several controllers, then each with
     all its metrics."""
     parts = []
     if failed:
@@ -79,13 +79,16 @@ def tables(
 def notes(suite: Suite, families: Sequence[str]) -> str:
     """How the tables are to be read: columns and families in words."""
     said = [f"* {metric.label}: {metric.says}" for metric in suite.metrics]
-    said.insert(1, f"* ±: half of the 95 % t interval over the worlds; worst tenth: what a tenth of the worlds is below in "
-                   f"{suite.score.label}")
+    said.insert(
+        1,
+        f"* ±: half of the 95 % t interval over the worlds; worst tenth: what a tenth of the worlds is below in "
+        f"{suite.score.label}",
+    )
     return "\n".join([*said, "", *(f"* {family}: {suite.families[family]}" for family in families)])
 
 
 def rows(played: Sequence[Played], suite: Suite, command: str) -> str:
-    """CSV: a row a contender and world; what has no value is empty."""
+    """CSV: a row a controller and world; what has no value is empty."""
     columns = ["controller", "family", "world", "agents", "seed", *(metric.key for metric in suite.metrics)]
     made = [
         {"controller": one.name, "family": cell.family, "world": cell.name, "agents": cell.agents, "seed": cell.seed}
@@ -105,7 +108,7 @@ def to_dict(
     command: str,
     failed: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """JSON-able: the edition, of each contender its summary and every world, and why some failed."""
+    """JSON-able: the edition, of each controller its summary and every world, and why some failed."""
     return {
         "schema": SCHEMA,
         "netbuf_gym": __version__,
@@ -174,8 +177,8 @@ def compared(
     before: Mapping[str, Any],
     tolerance: float,
 ) -> tuple[str, list[str]]:
-    """The first contender beside an earlier result: a table of the score by family, and the families in which it is behind by
-    more than `tolerance`. The earlier contender is the one of its name, or else the first one. `before` is of `earlier`.
+    """The first controller beside an earlier result: a table of the score by family, and the families in which it is behind by
+    more than `tolerance`. The earlier controller is the one of its name, or else the first one. `before` is of `earlier`.
     """
     name, score = next(iter(summaries)), suite.score
     then = name if name in before["controllers"] else next(iter(before["controllers"]))
@@ -194,10 +197,10 @@ def compared(
 
 
 def standing(data: Mapping[str, Any], metric: Metric) -> str:
-    """What a result says of its first contender: in how many families of its suite it is the best, where others are above it.
+    """What a result says of its first controller: in how many families of its suite it is the best, where others are above it.
 
     Args:
-        data: Of a result.json with several contenders.
+        data: Of a result.json with several controllers.
         metric: The score.
     """
     (first, ours), *others = ((name, one["families"]) for name, one in data["controllers"].items())

@@ -17,7 +17,7 @@ class Teller(Protocol):
     """Tells a run's results; raises ConfigError, when it is made, for an order that it cannot tell.
 
     Attributes:
-        needs: Contenders that it cannot do without, whom nobody has asked for and who are to be played too.
+        needs: Controllers that it cannot do without, whom nobody has asked for and who are to be played too.
     """
 
     needs: Sequence[str]
@@ -26,7 +26,7 @@ class Teller(Protocol):
         """Writes the results into the order's folder.
 
         Args:
-            played: Contenders over the worlds.
+            played: Controllers over the worlds.
             failed: Those that failed, and why.
             models: Digests of the files of models.
 

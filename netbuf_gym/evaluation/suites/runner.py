@@ -1,4 +1,4 @@
-"""Contenders over the worlds of a suite."""
+"""Controllers over the worlds of a suite."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.controllers import Contender, InWorld, Policy, Rules
-from netbuf_gym.evaluation.rollout import Stopped, View, World, contender_of, play
+from netbuf_gym.controllers import Controller, InWorld, Policy, Rules
+from netbuf_gym.evaluation.rollout import Stopped, View, World, controller_of, play
 from netbuf_gym.evaluation.suites.recorder import Recorder
 from netbuf_gym.evaluation.suites.suite import Cell, Suite
 from netbuf_gym.utils import sandbox
@@ -25,10 +25,10 @@ DECISIONS = 300
 
 @dataclass(frozen=True)
 class Played:
-    """One contender over a suite.
+    """One controller over a suite.
 
     Attributes:
-        name: Of the contender.
+        name: Of the controller.
         cells: The worlds that it has played.
         values: What was measured in each of them, by `Metric.key`.
         seconds: How long it took.
@@ -43,20 +43,18 @@ class Played:
 
     def of(self, key: str, family: str | None = None) -> list[float]:
         """One metric over the worlds of a family, or over all."""
-        return [
-            one[key] for cell, one in zip(self.cells, self.values, strict=True) if family is None or cell.family == family
-        ]
+        return [one[key] for cell, one in zip(self.cells, self.values, strict=True) if family is None or cell.family == family]
 
 
 def run(
     suite: Suite,
     cells: Sequence[Cell],
-    contender: Contender,
+    controller: Controller,
     *,
     threads: int = 1,
     each: Callable[[Cell], None] = lambda cell: None,
 ) -> Played:
-    """A contender in every cell, each from its start to its end.
+    """A controller in every cell, each from its start to its end.
 
     Cells of as many agents and of one duration are run together: no world goes on, unseen, after its end.
 
@@ -65,21 +63,21 @@ def run(
         each: Is told every cell that is done.
 
     Raises:
-        ConfigError, CheckpointError: A contender that has no place in a world.
+        ConfigError, CheckpointError: A controller that has no place in a world.
         PlantFault: A world has failed.
     """
     begun, cpu = time.perf_counter(), _processor_s()
-    if contender.own_code is not None and not sandbox.here():
-        found = _beside(suite, cells, contender, threads, each)
+    if controller.own_code is not None and not sandbox.here():
+        found = _beside(suite, cells, controller, threads, each)
     else:
-        found = _found(suite, cells, contender, threads, each, threading.Event())
-    return Played(contender.name, cells, found, time.perf_counter() - begun, _processor_s() - cpu)
+        found = _found(suite, cells, controller, threads, each, threading.Event())
+    return Played(controller.name, cells, found, time.perf_counter() - begun, _processor_s() - cpu)
 
 
 def _found(
     suite: Suite,
     cells: Sequence[Cell],
-    contender: Contender,
+    controller: Controller,
     threads: int,
     each: Callable[[Cell], None],
     stop: sandbox.Stop,
@@ -99,14 +97,14 @@ def _found(
             found[index] = suite.measure(cells[index], seen)
             each(cells[index])
 
-        often: dict[str, Any] = {"interval_s": suite.sample_s} if recorders and isinstance(contender, InWorld) else {}
+        often: dict[str, Any] = {"interval_s": suite.sample_s} if recorders and isinstance(controller, InWorld) else {}
         watch = dict(enumerate(recorders))
-        play(contender, worlds, keep, task=suite.task, threads=threads, agents=agents, watch=watch, stop=stop, **often)
+        play(controller, worlds, keep, task=suite.task, threads=threads, agents=agents, watch=watch, stop=stop, **often)
     return found
 
 
 def _beside(
-    suite: Suite, cells: Sequence[Cell], contender: Contender, threads: int, each: Callable[[Cell], None]
+    suite: Suite, cells: Sequence[Cell], controller: Controller, threads: int, each: Callable[[Cell], None]
 ) -> list[dict[str, float]]:
     """The same of code of the user's, in processes beside, each of which plays a share of the cells."""
     shares = [list(range(first, len(cells), threads)) for first in range(min(threads, len(cells)))]
@@ -118,8 +116,8 @@ def _beside(
 
     def played(share: list[int]) -> list[dict[str, float]]:
         own = [cells[index].name for index in share]
-        what = f"congestion control {contender.name}"
-        return sandbox.run(what, _share, suite, own, contender.own_code, each=lambda index: told(share[index]), stop=stop)
+        what = f"congestion control {controller.name}"
+        return sandbox.run(what, _share, suite, own, controller.own_code, each=lambda index: told(share[index]), stop=stop)
 
     found: list[dict[str, float]] = [{} for _ in cells]
     with ThreadPoolExecutor(len(shares)) as pool:
@@ -138,7 +136,7 @@ def _share(
     suite: Suite, names: Sequence[str], word: str, each: Callable[[int], None], stop: sandbox.Stop
 ) -> list[dict[str, float]]:
     cells, numbers = suite.load().named(names), {name: number for number, name in enumerate(names)}
-    return _found(suite, cells, contender_of(word, suite.task), 1, lambda cell: each(numbers[cell.name]), stop)
+    return _found(suite, cells, controller_of(word, suite.task), 1, lambda cell: each(numbers[cell.name]), stop)
 
 
 def _processor_s() -> float:
@@ -147,12 +145,12 @@ def _processor_s() -> float:
     return time.process_time() + beside.ru_utime + beside.ru_stime
 
 
-def decision_us(suite: Suite, cell: Cell, contender: Contender) -> float | None:
+def decision_us(suite: Suite, cell: Cell, controller: Controller) -> float | None:
     """Microseconds that a decision takes of whoever decides for one world alone: the median over the first 300, or as many as
     the world has. None of what acts in the world, and decides nothing."""
-    if isinstance(contender, InWorld):
+    if isinstance(controller, InWorld):
         return None
-    timed = _Timed(contender)
+    timed = _Timed(controller)
     try:
         world = World(cell.scenario, cell.seed, cell.seed)
         play(timed, [world], lambda view: None, task=suite.task, agents=cell.agents, stop=timed.enough)
@@ -161,29 +159,29 @@ def decision_us(suite: Suite, cell: Cell, contender: Contender) -> float | None:
     return 1e6 * median(timed.seconds)
 
 
-class _Timed(Contender):
-    """Another contender, whose decisions are timed."""
+class _Timed(Controller):
+    """Another controller, whose decisions are timed."""
 
-    def __init__(self, contender: Contender):
-        self.contender, self.name, self.recipes = contender, contender.name, contender.recipes
+    def __init__(self, controller: Controller):
+        self.controller, self.name, self.recipes = controller, controller.name, controller.recipes
         self.seconds: list[float] = []
         self.enough = threading.Event()
 
     @property
     def env(self) -> dict[str, Any]:
-        return self.contender.env
+        return self.controller.env
 
     def playing(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        return self.contender.playing(env)
+        return self.controller.playing(env)
 
     def beside(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        return self.contender.beside(env)
+        return self.controller.beside(env)
 
     def place(self, scenario: Any) -> Any:
-        return self.contender.place(scenario)
+        return self.controller.place(scenario)
 
     def start(self, rules: Rules, seeds: Sequence[int]) -> Policy:
-        policy: Any = self.contender.start(rules, seeds)
+        policy: Any = self.controller.start(rules, seeds)
 
         def timed(observations: np.ndarray, state: Any, starts: np.ndarray) -> tuple[np.ndarray, Any]:
             begun = time.perf_counter()

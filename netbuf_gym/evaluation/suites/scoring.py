@@ -1,8 +1,8 @@
-"""Scores that can be compared over families of worlds, and how surely one contender is ahead of another.
+"""Scores that can be compared over families of worlds, and how surely one controller is ahead of another.
 
-A score of a world is what a contender has more than chance has in that very world, over what the best control that was not
+A score of a world is what a controller has more than chance has in that very world, over what the best control that was not
 learned has more than chance in the mean of that world's family: chance is 0, the best of `Measures.heuristics` or the best
-constant 1, family by family. Families weigh alike, however many worlds they have. Differences between two contenders are of
+constant 1, family by family. Families weigh alike, however many worlds they have. Differences between two controllers are of
 scores as they are, world by world: no family's scale is in them.
 """
 
@@ -23,15 +23,15 @@ from netbuf_gym.utils.statistics import Interval
 
 CHANCE = "random"
 AGENT, HEURISTIC, CONSTANT, OTHER = "agent", "rule", "constant", "other control"
-"""What contenders are."""
+"""What controllers are."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a contender came to on a suite, one training seed of it.
+    """What a controller came to on a suite, one training seed of it.
 
     Attributes:
-        name: Of the contender.
+        name: Of the controller.
         worlds: Its score in each, by name, before it is normalised; NaN where there is none.
         price: Its `Measures.price` in each, where the task has one.
         about: What else is known: `seconds`, `cpu_seconds`, `decision_us`, `command`, `model_sha256`, `group`, `seed`, ...
@@ -45,7 +45,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a contender stands.
+    """Where a controller stands.
 
     Attributes:
         name, role: Who, and what it is.
@@ -57,8 +57,8 @@ class Standing:
             these two themselves.
         over_rules: Of an agent the lowest of such intervals over each of the heuristics: one may be behind the best heuristic
             in rank, and before it in this mean.
-        price: Its `Measures.price` over that of the contender it names, mean of the worlds, families weighing alike; None where
-            the task has none, or that contender is not there.
+        price: Its `Measures.price` over that of the controller it names, mean of the worlds, families weighing alike; None
+            where the task has none, or that controller is not there.
     """
 
     name: str
@@ -84,7 +84,7 @@ class Standing:
 
 
 def role_of(task: str, name: str) -> str:
-    """What a contender of a task is."""
+    """What a controller of a task is."""
     measures = tasks.get(task).measures
     if name == CHANCE:
         return CHANCE
@@ -92,14 +92,14 @@ def role_of(task: str, name: str) -> str:
         return HEURISTIC
     if name in measures.constants:
         return CONSTANT
-    return OTHER if name in tasks.get(task).contenders else AGENT
+    return OTHER if name in tasks.get(task).controllers else AGENT
 
 
 def standings(suite: Suite, edition: Edition, results: Sequence[Result], constant: str) -> list[Standing]:
     """Everybody, the best first.
 
     Args:
-        results: Over all worlds of the edition; those of one `group` are training seeds of one contender. Chance, the best
+        results: Over all worlds of the edition; those of one `group` are training seeds of one controller. Chance, the best
             constant and at least one heuristic are among them.
         constant: The name of the best constant.
 
@@ -158,15 +158,13 @@ def profile(standing: Standing, thresholds: np.ndarray) -> np.ndarray:
 def _families(edition: Edition, members: Sequence[Result]) -> dict[str, np.ndarray]:
     """By family, (worlds, training seeds)."""
     names = {family: [cell.name for cell in edition.of([family])] for family in edition.families}
-    return {
-        family: np.array([[one.worlds[name] for one in members] for name in own], float) for family, own in names.items()
-    }
+    return {family: np.array([[one.worlds[name] for one in members] for name in own], float) for family, own in names.items()}
 
 
 def _compared(
     edition: Edition, raw: Mapping[str, Mapping[str, np.ndarray]], references: Sequence[str]
 ) -> dict[str, dict[str, np.ndarray]]:
-    """Without the worlds in which a reference has no score; where another has none it has the lowest of all contenders."""
+    """Without the worlds in which a reference has no score; where another has none it has the lowest of all controllers."""
     found: dict[str, dict[str, np.ndarray]] = {name: {} for name in raw}
     for family in edition.families:
         there = np.all([np.isfinite(raw[name][family]).all(axis=1) for name in references], axis=0)

@@ -1,4 +1,4 @@
-"""What a suite is: its worlds, what is measured in each, and by what contenders are ranked."""
+"""What a suite is: its worlds, what is measured in each, and by what controllers are ranked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Cell:
     Attributes:
         name: Unique in its suite.
         family: The worlds that it is averaged with.
-        scenario: With agents in the places that a contender takes.
+        scenario: With agents in the places that a controller takes.
         seed: Of the plant, and of what else is random.
     """
 
@@ -28,7 +28,7 @@ class Cell:
 
     @property
     def agents(self) -> int:
-        """How many agents the contender plays: flows, or one where it is no sender."""
+        """How many agents the controller plays: flows, or one where it is no sender."""
         return self.scenario.agents or 1
 
 
@@ -94,7 +94,7 @@ class Suite:
     Attributes:
         name: On the command line.
         summary: One line.
-        task: Whose contenders it judges.
+        task: Whose controllers it judges.
         load: Its worlds, checked. Raises ConfigError where they are not what they were.
         measure: What a cell has come to, by `Metric.key`; NaN: it has none. Called with the world at its end.
         metrics: What `measure` gives, in the order of columns; the first one is the score, of which more is better.
@@ -119,7 +119,7 @@ class Suite:
 
     @property
     def score(self) -> Metric:
-        """What contenders are ranked by."""
+        """What controllers are ranked by."""
         return self.metrics[0]
 
     def metric(self, key: str) -> Metric:

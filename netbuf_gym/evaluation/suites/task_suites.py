@@ -1,6 +1,6 @@
 """The suites of switches, receivers and hosts: worlds of each family, measured as the task's record says.
 
-`v1/TASK` is what contenders are ranked by, and `validation/TASK` has further worlds, to choose settings on.
+`v1/TASK` is what controllers are ranked by, and `validation/TASK` has further worlds, to choose settings on.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Entry:
 
     Attributes:
         suite: The suite.
-        controller: What the controller is made of (`netbuf_gym.zoo.resolve.contender`), and its name.
+        controller: What the controller is made of (`netbuf_gym.zoo.resolve.controller`), and its name.
         folder: Of all rows.
     """
 

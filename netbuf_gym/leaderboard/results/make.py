@@ -48,7 +48,7 @@ class Maker:
         make_folder(entry.file.parent, "results")
         with ProgressBar(f"{own.name}: {word}") as bar:
             played = self._play(own, word, scores.Counted(bar, len(edition.cells)))
-        one = resolve.contender(word, own)
+        one = resolve.controller(word, own)
         about = scores.described(one.saved) if isinstance(one, SavedAgent) else {}
         about |= {"model_sha256": resolve.digest_of(word)}
         about |= {"decision_us": frozen.rounded(runner.decision_us(own, edition.cells[0], one))}
@@ -72,7 +72,7 @@ class Maker:
         return self.make(Entry(suite(f"{V1}/{task}"), str(found["best"]), folder))
 
     def _play(self, own: Suite, word: str, each: Callable[[Cell], None]) -> runner.Played:
-        edition, one = own.load(), resolve.contender(word, own)
+        edition, one = own.load(), resolve.controller(word, own)
         resolve.require_fit(one, edition.cells, own)
         return self._playing(own).play(word, one, edition.cells, each)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from netbuf_gym import tasks
-from netbuf_gym.controllers import Contender, InWorld
+from netbuf_gym.controllers import Controller, InWorld
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.evaluation.suites import Cell, Edition, Suite, rows, runner, suite
@@ -100,7 +100,7 @@ def _cost(cell: Cell, decides: bool) -> float:
 def decides(controller: str, own: Suite) -> bool:
     """Whether a controller computes decisions, whose last bits depend on the machine: an agent or a rule, and no constant."""
     constant = controller in tasks.get(own.task).measures.constants or controller.startswith(rollout.CONSTANT)
-    return not constant and not isinstance(resolve.contender(controller, own), InWorld)
+    return not constant and not isinstance(resolve.controller(controller, own), InWorld)
 
 
 def compare(found: rows.Rows, now: dict[str, dict[str, float]], own: Suite) -> list[Difference]:
@@ -178,7 +178,7 @@ def _play_groups(entry: Entry, names: set[str]) -> dict[str, dict[str, float]]:
     cells = _loaded(entry.suite.load).cells
     groups = {(cell.agents, cell.scenario.duration_s) for cell in cells if cell.name in names}
     together = [cell for cell in cells if (cell.agents, cell.scenario.duration_s) in groups]
-    played = runner.run(entry.suite, together, resolve.contender(entry.controller, entry.suite))
+    played = runner.run(entry.suite, together, resolve.controller(entry.controller, entry.suite))
     return {cell.name: dict(values) for cell, values in zip(together, played.values, strict=True)}
 
 
@@ -258,7 +258,7 @@ class _Played:
     def __call__(self, task: tuple[str, str]) -> tuple[dict[str, dict[str, float]], float, float]:
         own, began = suite(task[0]), time.thread_time()
         cells = _sample(own, task[1], task in self.whole)
-        one: Contender = resolve.contender(task[1], own)
+        one: Controller = resolve.controller(task[1], own)
         resolve.require_fit(one, cells, own)
         played = runner.run(own, cells, one)
         worlds = {cell.name: dict(values) for cell, values in zip(cells, played.values, strict=True)}

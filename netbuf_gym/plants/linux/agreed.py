@@ -1,4 +1,4 @@
-"""What the controller of a live world and the world's process both have to know. Needs the standard library only."""
+"""What the owner of a live world and the world's process both have to know. Needs the standard library only."""
 
 from __future__ import annotations
 

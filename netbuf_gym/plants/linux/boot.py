@@ -1,6 +1,6 @@
-"""The script that a world's process runs: `python -I -S boot.py SOCKET CONTROLLER`.
+"""The script that a world's process runs: `python -I -S boot.py SOCKET OWNER`.
 
-SOCKET is the descriptor of its end of a socket pair, CONTROLLER the process that it serves. The packages above this one are
+SOCKET is the descriptor of its end of a socket pair, OWNER the process that it serves. The packages above this one are
 made known without running them, so that what a world needs is all that is imported.
 """
 

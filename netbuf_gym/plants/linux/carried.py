@@ -1,4 +1,4 @@
-"""The kinds of agents that the live plant carries, on the controller's side: their places in a scenario, and their reports.
+"""The kinds of agents that the live plant carries, on the owner's side: their places in a scenario, and their reports.
 
 The other side, which measures and sets, is a module of `kinds`.
 """

@@ -1,8 +1,8 @@
-"""The first of a world's two processes: it makes the namespaces, and ends the second one when the controller is gone.
+"""The first of a world's two processes: it makes the namespaces, and ends the second one when the owner is gone.
 
 The second one is process 1 of its process namespace, so that with it everything ends that it has started, and namespaces,
-devices and sockets with the last of these. It ends when its socket closes; when the controller dies but some child of the
-controller's still holds the socket, by this guard; when the guard dies, by the kernel.
+devices and sockets with the last of these. It ends when its socket closes; when the owner dies but some child of the
+owner's still holds the socket, by this guard; when the guard dies, by the kernel.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from netbuf_gym.plants.linux import system
 from netbuf_gym.plants.linux.messages import Ended, Wire
 
 
-def main(descriptor: int, controller: int) -> None:
-    """Serves the controller at the other end of a socket until one of them is gone; does not return."""
+def main(descriptor: int, owner: int) -> None:
+    """Serves the owner at the other end of a socket until one of them is gone; does not return."""
     end = socket.socket(fileno=descriptor)
     end.set_inheritable(False)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the controller, which closes its worlds
-    watched = _watched(controller)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the owner, which closes its worlds
+    watched = _watched(owner)
     try:
         system.isolate()
         child = os.fork()
@@ -54,10 +54,10 @@ def _serve(end: socket.socket, watched: int) -> None:
         os._exit(status)
 
 
-def _watched(controller: int) -> int:
-    """A descriptor that tells of the controller's end; -1 on kernels without such."""
+def _watched(owner: int) -> int:
+    """A descriptor that tells of the owner's end; -1 on kernels without such."""
     try:
-        return system.pidfd_open(controller)
+        return system.pidfd_open(owner)
     except OSError as error:
         if error.errno == errno.ESRCH:
             os._exit(1)
@@ -65,7 +65,7 @@ def _watched(controller: int) -> int:
 
 
 def _wait(child: int, watched: int) -> int:
-    """Until the child has ended, which it does at the latest with the controller; its exit status."""
+    """Until the child has ended, which it does at the latest with the owner; its exit status."""
     poll = select.poll()
     with suppress(OSError):
         poll.register(system.pidfd_open(child), select.POLLIN)

@@ -1,4 +1,4 @@
-"""The second of a world's two processes: it runs worlds for its controller, one after the other, until that is gone.
+"""The second of a world's two processes: it runs worlds for its owner, one after the other, until that is gone.
 
 Messages are dicts. `{"do": "start", ...}` makes a world (`LiveWorld`), which begins with the first step; `{"do": "step",
 "interval_ns": ..., "until": ..., "most": ..., "control": rows}` runs it on and answers `elapsed_ns` and `telemetry`;
@@ -39,7 +39,7 @@ def check() -> bool:
 
 
 def serve(wire: Wire) -> int:
-    """Until the controller is gone; the exit status."""
+    """Until the owner is gone; the exit status."""
     from netbuf_gym.plants.linux.world import LiveWorld
 
     with suppress(ValueError, OSError):

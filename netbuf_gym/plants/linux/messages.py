@@ -1,4 +1,4 @@
-"""What a controller and a world's process tell each other: JSON objects over a socket pair, the length before each."""
+"""What a owner and a world's process tell each other: JSON objects over a socket pair, the length before each."""
 
 from __future__ import annotations
 

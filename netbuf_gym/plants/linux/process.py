@@ -1,4 +1,4 @@
-"""A world's process as its controller has it: started, told, asked and ended."""
+"""A world's process as its owner has it: started, told, asked and ended."""
 
 from __future__ import annotations
 

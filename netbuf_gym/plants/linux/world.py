@@ -70,7 +70,7 @@ class LiveWorld:
         self.flows.listen()
 
     def about(self) -> dict[str, Any]:
-        """What the controller is told of the world that was made."""
+        """What the owner is told of the world that was made."""
         told = {"kernel": os.uname().release, **self.steering.about()}
         if self.kind is not None:
             told |= self.kind.about()
@@ -114,7 +114,7 @@ class LiveWorld:
             self.kind.apply([row if at == agent else [math.nan] * len(row) for at, row in enumerate(control)])
 
     def sleep(self, until_ns: int, wire: Wire) -> None:
-        """Until this time of the world, or until the controller is gone (`wire.Ended`)."""
+        """Until this time of the world, or until the owner is gone (`wire.Ended`)."""
         look_s = math.inf if self.kind is None else self.kind.look_s
         while (left_ns := until_ns - self.emulator.now_ns) > 0:
             if wire.idle(min(left_ns * 1e-9, look_s)):

@@ -1,6 +1,6 @@
 """The congestion-window task: a TCP sender decides how much it may have in flight."""
 
-from netbuf_gym.tasks.congestion_window.baselines import CONTENDERS, CongestionControl, Keep, QueueTarget
+from netbuf_gym.tasks.congestion_window.baselines import CONTROLLERS, CongestionControl, Keep, QueueTarget
 from netbuf_gym.tasks.congestion_window.metrics import MEASURES
 from netbuf_gym.tasks.congestion_window.observations import DEFAULT_FEATURES, PPCC_FEATURES
 from netbuf_gym.tasks.congestion_window.report import episode_report
@@ -16,13 +16,13 @@ RECORD = TaskRecord(
     summary="a TCP sender: how many bytes it may have in flight, every 100 ms or on every ACK",
     page="congestion_window.md",
     rewards=REWARDS,
-    contenders=CONTENDERS,
+    controllers=CONTROLLERS,
     measures=MEASURES,
     scenarios=SCENARIOS,
 )
 
 __all__ = [
-    "CONTENDERS",
+    "CONTROLLERS",
     "DEFAULT_FEATURES",
     "FACTORS",
     "MEASURES",

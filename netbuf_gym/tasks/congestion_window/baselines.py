@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym import plants
-from netbuf_gym.controllers import Contender, Decider, InWorld, Named, Policy, RandomAction, code_references
+from netbuf_gym.controllers import Controller, Decider, InWorld, Named, Policy, RandomAction, code_references
 from netbuf_gym.controllers import user_code as own
 from netbuf_gym.controllers.policies import constant
 from netbuf_gym.errors import ControlError, ScenarioError, shown
@@ -116,9 +116,9 @@ NEVER_SENDS_S = 1.0
 """That a flow of the user's control has at least to get something across."""
 
 
-def own_code(word: str) -> Contender:
-    """The contender that a word of the user's code stands for: a congestion control in C++ or Python, or what decides as
-    agents do, where it is a `Contender`.
+def own_code(word: str) -> Controller:
+    """The controller that a word of the user's code stands for: a congestion control in C++ or Python, or what decides as
+    agents do, where it is a `Controller`.
 
     Raises:
         ControlError: it cannot be compiled or imported, or is no such thing.
@@ -126,11 +126,11 @@ def own_code(word: str) -> Contender:
     if code_references.is_compiled(word):
         return OwnCongestionControl(Path(word).name, compiled(word))
     found = code_references.python(word)
-    made = own.as_contender(found)
+    made = own.as_controller(found)
     if made is not None:
         return made
     if not callable(found):
-        valid = "a congestion control, or a netbuf_gym.controllers.Contender"
+        valid = "a congestion control, or a netbuf_gym.controllers.Controller"
         raise ControlError(f"{shown(word)} = {shown(found)}; valid: {valid}")
     try:
         return OwnCongestionControl(word.rpartition(":")[2], OwnControl(found))
@@ -161,12 +161,12 @@ class Followed(Decider):
 
     @property
     def env(self) -> dict[str, Any]:
-        """See `Contender.env`: continuous actions, and nothing that moves the window but they."""
+        """See `Controller.env`: continuous actions, and nothing that moves the window but they."""
         alone = {"clamp": NO_CLAMP, "drain": False, "paced": False, "slow_start": False}
         return {"recipe": "default", "actions": CONTINUOUS, **alone}
 
     def start(self, rules: CongestionWindow, seeds: Sequence[int]) -> Policy:
-        """See `Contender.start`."""
+        """See `Controller.start`."""
         self._require_recipe(rules)
         at = iter(self.windows.tolist())
         wanted = self.windows[-1]
@@ -199,15 +199,15 @@ class Keep(Decider):
         return {"actions": CONTINUOUS}
 
     def playing(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Contender.playing`."""
+        """See `Controller.playing`."""
         return {**env} if env.get("recipe") == "ppcc" else super().playing(env)
 
     def beside(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Contender.beside`: its own actions, whatever the other's are."""
+        """See `Controller.beside`: its own actions, whatever the other's are."""
         return self.playing({key: value for key, value in env.items() if key != "actions"})
 
     def start(self, rules: CongestionWindow, seeds: Sequence[int]) -> Policy:
-        """See `Contender.start`; ConfigError where no action keeps a window."""
+        """See `Controller.start`; ConfigError where no action keeps a window."""
         return constant(rules.keep_action, rules, len(seeds))
 
 
@@ -232,7 +232,7 @@ class QueueTarget(Decider):
         self.gain = real("gain", gain, 0.01, 2)
 
     def start(self, rules: CongestionWindow, seeds: Sequence[int]) -> Policy:
-        """See `Contender.start`."""
+        """See `Controller.start`."""
         self._require_recipe(rules)
         return lambda observations, state, starts: (rules.nearest(self.changes(observations)), None)
 
@@ -252,5 +252,5 @@ class QueueTarget(Decider):
 
 
 OTHERS = {"keep": Keep, "random": RandomAction, "queue_target": QueueTarget}
-CONTENDERS = Named(names, CongestionControl, OTHERS, own=own_code)
+CONTROLLERS = Named(names, CongestionControl, OTHERS, own=own_code)
 """Every congestion control of the simulator, what decides as agents do, and the user's own."""

@@ -1,4 +1,4 @@
-"""What contenders of the congestion-window task are judged by."""
+"""What controllers of the congestion-window task are judged by."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The host-buffers task: a host decides how large its ring, its socket buffers and its TCP buffers are."""
 
-from netbuf_gym.tasks.host_buffers.baselines import CONTENDERS, Bpftune, Keep, Setting, WithCongestionControl
+from netbuf_gym.tasks.host_buffers.baselines import CONTROLLERS, Bpftune, Keep, Setting, WithCongestionControl
 from netbuf_gym.tasks.host_buffers.meter import Meter
 from netbuf_gym.tasks.host_buffers.metrics import MEASURES
 from netbuf_gym.tasks.host_buffers.observations import AUTER_FEATURES, DEFAULT_FEATURES
@@ -18,7 +18,7 @@ RECORD = TaskRecord(
     ids=("netbuf/HostBuffers-v0",),
     summary="a host: the sizes of its ring, socket and TCP buffers, every 3 s",
     rewards=REWARDS,
-    contenders=CONTENDERS,
+    controllers=CONTROLLERS,
     measures=MEASURES,
     scenarios=SCENARIOS,
     page="host_buffers.md",
@@ -26,7 +26,7 @@ RECORD = TaskRecord(
 
 __all__ = [
     "AUTER_FEATURES",
-    "CONTENDERS",
+    "CONTROLLERS",
     "DEFAULT",
     "DEFAULT_FEATURES",
     "GRID",

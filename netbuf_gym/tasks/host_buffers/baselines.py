@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.controllers import Contender, Decider, Named, Policy, RandomAction
+from netbuf_gym.controllers import Controller, Decider, Named, Policy, RandomAction
 from netbuf_gym.controllers.policies import constant
 from netbuf_gym.controllers.user_code import decider
 from netbuf_gym.errors import ConfigError, shown
@@ -53,7 +53,7 @@ class Setting(Decider):
         return scenario if self.cc is None else with_congestion_control(scenario, which, self.cc)
 
     def start(self, rules: HostBuffers, seeds: Sequence[int]) -> Policy:
-        """See `Contender.start`."""
+        """See `Controller.start`."""
         self._require_recipe(rules)
         return constant(rules.keep_action, rules, len(seeds))
 
@@ -65,46 +65,46 @@ class Keep(Decider):
     recipes = ("default", "auter")
 
     def start(self, rules: HostBuffers, seeds: Sequence[int]) -> Policy:
-        """See `Contender.start`."""
+        """See `Controller.start`."""
         self._require_recipe(rules)
         return constant(rules.keep_action, rules, len(seeds))
 
 
 class WithCongestionControl(Decider):
-    """Another contender on a host whose connections have this congestion control.
+    """Another controller on a host whose connections have this congestion control.
 
     Args:
-        contender: that decides, a trained agent's for instance.
+        controller: that decides, a trained agent's for instance.
         cc: by name, e.g. `"bbr"`.
     """
 
-    def __init__(self, contender: Contender, cc: str = "bbr"):
+    def __init__(self, controller: Controller, cc: str = "bbr"):
         _control("cc", cc, CONGESTION_CONTROLS)
-        self.contender, self.cc = contender, cc
-        self.name, self.recipes = f"{contender.name}+{cc}", contender.recipes
+        self.controller, self.cc = controller, cc
+        self.name, self.recipes = f"{controller.name}+{cc}", controller.recipes
 
     @property
     def env(self) -> dict[str, Any]:
-        """As the contender has it."""
-        return self.contender.env
+        """As the controller has it."""
+        return self.controller.env
 
     def playing(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        """As the contender has it."""
-        return self.contender.playing(env)
+        """As the controller has it."""
+        return self.controller.playing(env)
 
     def beside(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        """As the contender has it."""
-        return self.contender.beside(env)
+        """As the controller has it."""
+        return self.controller.beside(env)
 
     def place(self, scenario: Scenario) -> Scenario:
-        """The world as the contender has it, with this congestion control of what the agents' hosts send."""
-        return with_congestion_control(self.contender.place(scenario), agent_hosts(scenario), self.cc)
+        """The world as the controller has it, with this congestion control of what the agents' hosts send."""
+        return with_congestion_control(self.controller.place(scenario), agent_hosts(scenario), self.cc)
 
     def start(self, rules: HostBuffers, seeds: Sequence[int]) -> Policy:
-        """See `Contender.start`; ConfigError where the contender decides nothing."""
-        policy = self.contender.start(rules, seeds)
+        """See `Controller.start`; ConfigError where the controller decides nothing."""
+        policy = self.controller.start(rules, seeds)
         if policy is None:
-            raise ConfigError(f"{self.contender.name} acts in the world and decides nothing; valid: one that decides")
+            raise ConfigError(f"{self.controller.name} acts in the world and decides nothing; valid: one that decides")
         return policy
 
 
@@ -149,7 +149,7 @@ class Bpftune(Decider):
         return changed(scenario, agent_hosts(scenario), lambda host: set_to(host, self.first))
 
     def start(self, rules: HostBuffers, seeds: Sequence[int]) -> Policy:
-        """See `Contender.start`."""
+        """See `Controller.start`."""
         self._require_recipe(rules)
         rows = len(seeds) * rules.agents
         own = self.first
@@ -193,8 +193,8 @@ def _correlation(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.where(size > 0, (da * db).sum(axis=0) / np.where(size > 0, size, 1), 0.0)
 
 
-def make(name: str) -> Contender:
-    """The contender of a name: settings as people recommend them, those with BBR, or a congestion control beside `default`."""
+def make(name: str) -> Controller:
+    """The controller of a name: settings as people recommend them, those with BBR, or a congestion control beside `default`."""
     if name in NAMED:
         return Setting(name)
     settings, plus, cc = name.rpartition("+")
@@ -208,6 +208,7 @@ def names() -> tuple[str, ...]:
 
 _CONTROLS = ("bbr", "cubic", "newreno", "vegas")
 
+
 def numbered(numbers: str) -> Setting:
     """The setting of `RING:TCP:SOCKET`: packets of the ring, TCP maxima and cap of explicit socket buffers in bytes.
 
@@ -217,12 +218,11 @@ def numbered(numbers: str) -> Setting:
     given = numbers.split(":")
     if len(given) != 3 or not all(one.isascii() and one.isdigit() and len(one) < 10 for one in given):
         valid = "setting:RING:TCP:SOCKET, packets and bytes, e.g. setting:256:6291456:212992"
-        raise ConfigError(f"contender = {shown(f'setting:{numbers}')}; valid: {valid}")
+        raise ConfigError(f"controller = {shown(f'setting:{numbers}')}; valid: {valid}")
     bounds = zip(("ring", "tcp", "socket"), given, (RING_RANGE, TCP_RANGE, SOCKET_RANGE), strict=True)
     sizes = [whole(f"{key} of setting:{numbers}", int(one), int(low), int(high)) for key, one, (low, high) in bounds]
     return Setting(constant_settings(*sizes), f"setting:{numbers}")
 
 
-CONTENDERS = Named(names, make, {"keep": Keep, "bpftune": Bpftune, "random": RandomAction}, {"setting": numbered}, own=decider)
+CONTROLLERS = Named(names, make, {"keep": Keep, "bpftune": Bpftune, "random": RandomAction}, {"setting": numbered}, own=decider)
 """Settings and congestion controls by name, what decides as agents do, and `setting:RING:TCP:SOCKET` (`numbered`)."""
-

@@ -1,4 +1,4 @@
-"""What contenders of the host-buffers task are judged by."""
+"""What controllers of the host-buffers task are judged by."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The queue-threshold task: a shared-buffer switch decides how long its queues may grow."""
 
 from netbuf_gym.tasks.queue_threshold.actions import GRIDS
-from netbuf_gym.tasks.queue_threshold.baselines import CONTENDERS, BufferScheme, FixedThresholds
+from netbuf_gym.tasks.queue_threshold.baselines import CONTROLLERS, BufferScheme, FixedThresholds
 from netbuf_gym.tasks.queue_threshold.brief_pulse import BriefPulse
 from netbuf_gym.tasks.queue_threshold.metrics import MEASURES
 from netbuf_gym.tasks.queue_threshold.report import switch_report
@@ -18,7 +18,7 @@ RECORD = TaskRecord(
     ids=("netbuf/QueueThreshold-v0",),
     summary="a shared-buffer switch: how long each of its queues may grow, every 100 or 10 ms",
     rewards=REWARDS,
-    contenders=CONTENDERS,
+    controllers=CONTROLLERS,
     measures=MEASURES,
     scenarios=SCENARIOS,
     patterns=(CELLS,),
@@ -27,7 +27,7 @@ RECORD = TaskRecord(
 )
 
 __all__ = [
-    "CONTENDERS",
+    "CONTROLLERS",
     "GRIDS",
     "MEASURES",
     "QUEUE_PACKETS",

@@ -99,7 +99,7 @@ class FixedThresholds(Decider):
         self.alphas = tuple(real(f"alphas[{q}]", alpha, 0, 1e6, low_open=True) for q, alpha in enumerate(given))
 
     def start(self, rules: QueueThreshold, seeds: Sequence[int]) -> Policy:
-        """See `Contender.start`.
+        """See `Controller.start`.
 
         Raises:
             ConfigError: alphas that no action stands for; the message names the nearest.
@@ -125,24 +125,24 @@ class Often(Decider):
         self.name, self.recipes = f"{rule.name}-{interval_s * 1e3:g}ms", rule.recipes
 
     def playing(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Contender.playing`."""
+        """See `Controller.playing`."""
         return {**self.rule.playing(env), "interval_s": self.interval_s}
 
     def beside(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Contender.beside`."""
+        """See `Controller.beside`."""
         return {**self.rule.beside(env), "interval_s": self.interval_s}
 
     @property
     def env(self) -> dict[str, Any]:
-        """See `Contender.env`."""
+        """See `Controller.env`."""
         return {**self.rule.env, "interval_s": self.interval_s}
 
     def start(self, rules: QueueThreshold, seeds: Sequence[int]) -> Policy:
-        """See `Contender.start`."""
+        """See `Controller.start`."""
         return self.rule.start(rules, seeds)
 
 
-CONTENDERS = Named(
+CONTROLLERS = Named(
     names,
     BufferScheme,
     {

@@ -103,7 +103,7 @@ class BriefPulse(Decider):
                 number = math.nan
             if key not in known or key in given or math.isnan(number):
                 wrong = "is unknown" if key not in known else "is there twice" if key in given else "is no number"
-                raise ConfigError(f"contender = {shown(f'{cls.name}:{settings}')}: {shown(setting)} {wrong}; valid: {valid}")
+                raise ConfigError(f"controller = {shown(f'{cls.name}:{settings}')}: {shown(setting)} {wrong}; valid: {valid}")
             given[key] = number
         rule = cls(**given)
         rule.name = f"{cls.name}:{settings}"
@@ -115,11 +115,11 @@ class BriefPulse(Decider):
         return {"recipe": "default", "actions": "pulse_grid"}
 
     def beside(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Contender.beside`: its own recipe and actions, at the other's intervals and on the same plant."""
+        """See `Controller.beside`: its own recipe and actions, at the other's intervals and on the same plant."""
         return {key: env[key] for key in SHARED if key in env} | self.env
 
     def start(self, rules: QueueThreshold, seeds: Sequence[int]) -> Policy:
-        """See `Contender.start`."""
+        """See `Controller.start`."""
         self._require_recipe(rules)
         if rules.actions != "pulse_grid":
             raise ConfigError(f'{self.name} names pulses; actions = {shown(rules.actions)}; valid: "pulse_grid"')

@@ -41,7 +41,7 @@ class LimitRule(Decider):
         return {"recipe": "default", "actions": "limits"}
 
     def beside(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Contender.beside`: its own recipe and actions, at the other's intervals and on the same plant."""
+        """See `Controller.beside`: its own recipe and actions, at the other's intervals and on the same plant."""
         return {key: env[key] for key in SHARED if key in env} | self.env
 
     def _require_limits(self, rules: QueueThreshold) -> None:
@@ -77,11 +77,11 @@ class Limits(LimitRule):
             limits = [float(number) for number in numbers.split(":")]
         except ValueError:
             valid = "limits:MS, or limits:MS:MS with one for each queue, e.g. limits:20, limits:20:50"
-            raise ConfigError(f"contender = {shown(f'limits:{numbers}')}; valid: {valid}") from None
+            raise ConfigError(f"controller = {shown(f'limits:{numbers}')}; valid: {valid}") from None
         return cls(limits)
 
     def start(self, rules: QueueThreshold, seeds: Sequence[int]) -> Policy:
-        """See `Contender.start`."""
+        """See `Controller.start`."""
         self._require_limits(rules)
         if len(self.limits_ms) > rules.queues:
             raise ConfigError(f"limits_ms has {len(self.limits_ms)} values for {rules.queues} queues; valid: at most as many")
@@ -116,7 +116,7 @@ class Pulse(LimitRule):
         self.name = self.rule + ("_shut" if self.shut else "")
 
     def start(self, rules: QueueThreshold, seeds: Sequence[int]) -> Policy:
-        """See `Contender.start`."""
+        """See `Controller.start`."""
         self._require_limits(rules)
         seen = [feature.name for feature in rules.features]
         backlog_column, started = seen.index("backlog_0"), seen.index("starts_0")

@@ -1,7 +1,7 @@
 """The receiver-window task: a TCP receiver decides how much the sender may have in flight."""
 
 from netbuf_gym.tasks.receiver_window.actions import FACTORS, NUWA_FACTORS
-from netbuf_gym.tasks.receiver_window.baselines import CONTENDERS, RECEIVERS, CongestionControl, Keep, ReceiverControl
+from netbuf_gym.tasks.receiver_window.baselines import CONTROLLERS, RECEIVERS, CongestionControl, Keep, ReceiverControl
 from netbuf_gym.tasks.receiver_window.meter import Meter, nuwa_utility
 from netbuf_gym.tasks.receiver_window.metrics import MEASURES
 from netbuf_gym.tasks.receiver_window.observations import DEFAULT_FEATURES, NUWA_FEATURES
@@ -18,14 +18,14 @@ RECORD = TaskRecord(
     ids=("netbuf/ReceiverWindow-v0",),
     summary="a TCP receiver: how many bytes it lets the sender have in flight, every 100 ms, Nuwa's rule beneath it or not",
     rewards=REWARDS,
-    contenders=CONTENDERS,
+    controllers=CONTROLLERS,
     measures=MEASURES,
     scenarios=SCENARIOS,
     page="receiver_window.md",
 )
 
 __all__ = [
-    "CONTENDERS",
+    "CONTROLLERS",
     "DEFAULT_FEATURES",
     "FACTORS",
     "MEASURES",

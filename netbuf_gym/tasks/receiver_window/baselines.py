@@ -169,9 +169,9 @@ class Keep(Decider):
     name = "keep"
 
     def start(self, rules: ReceiverWindow, seeds: Sequence[int]) -> Policy:
-        """See `Contender.start`."""
+        """See `Controller.start`."""
         return constant(rules.keep_action, rules, len(seeds))
 
 
-CONTENDERS = Named(names, make, {"keep": Keep, "random": RandomAction}, own=decider)
+CONTROLLERS = Named(names, make, {"keep": Keep, "random": RandomAction}, own=decider)
 """Every receiver and congestion control of the simulator, and what decides as agents do."""

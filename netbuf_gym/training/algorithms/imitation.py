@@ -20,7 +20,7 @@ from torch.nn import functional as F
 
 from netbuf_gym.controllers import Decider
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.evaluation.rollout import contender_of
+from netbuf_gym.evaluation.rollout import controller_of
 from netbuf_gym.integrations.normalizing import normalize_by
 from netbuf_gym.training.algorithms.ppo import BatchPPO, KLPenaltyPPO
 from netbuf_gym.training.models import worlds_of
@@ -29,15 +29,13 @@ BATCH = 2048
 LEARNING_RATE = 2e-3
 
 
-def imitate(
-    model: BaseAlgorithm, rule: str, steps: int, rounds: int, epochs: int, spread: float = 0.0
-) -> dict[str, float]:
+def imitate(model: BaseAlgorithm, rule: str, steps: int, rounds: int, epochs: int, spread: float = 0.0) -> dict[str, float]:
     """Makes an untrained learner decide as a rule does, in the worlds that it is to learn in.
 
     Their next `reset` begins new episodes; it is the learner's to seed them.
 
     Args:
-        rule: a contender of the task, which decides as agents do.
+        rule: a controller of the task, which decides as agents do.
         steps: decisions of every world in a round.
         rounds: the rule plays the first one.
         epochs: passes over all observations so far, after each round.
@@ -57,8 +55,8 @@ def imitate(
     worlds = worlds_of(model)
     native: Any = worlds.env.unwrapped
     rules = native.engine.task
-    contender = contender_of(rule, rules.name)
-    if not isinstance(contender, Decider):
+    controller = controller_of(rule, rules.name)
+    if not isinstance(controller, Decider):
         raise ConfigError(f"imitate.rule = {rule!r} acts in the world and decides nothing; valid: a rule that decides")
     width = math.prod(model.observation_space.shape or ())
     kept: list[tuple[th.Tensor, ...]] = []
@@ -66,7 +64,7 @@ def imitate(
     optimizer = th.optim.Adam(model.policy.parameters(), lr=LEARNING_RATE)
     found = {}
     for part in range(rounds):
-        pieces = _play(model, contender.start(rules, range(native.worlds)), steps, own=part > 0, width=width)
+        pieces = _play(model, controller.start(rules, range(native.worlds)), steps, own=part > 0, width=width)
         if twins > 1:
             pieces = (*pieces[:2], th.zeros_like(pieces[2]))  # what a learner is to get more than its like
         kept.append(pieces)

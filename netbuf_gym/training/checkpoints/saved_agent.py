@@ -1,4 +1,4 @@
-"""A saved agent as a contender: it plays by the arguments that it was trained with, and refuses rules that differ."""
+"""A saved agent as a controller: it plays by the arguments that it was trained with, and refuses rules that differ."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ class SavedAgent(Decider):
         return dict(self._env)
 
     def beside(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Contender.beside`: its own arguments always, in the other's worlds."""
+        """See `Controller.beside`: its own arguments always, in the other's worlds."""
         return self.env | {key: env[key] for key in ("agents", "plant") if key in env}
 
     def start(self, rules: Rules, seeds: Sequence[int]) -> Policy:
-        """See `Contender.start`."""
+        """See `Controller.start`."""
         task = cast(Task, rules)  # as those of all environments are
         checkpoint.require_same_rules(self.saved, task)
         model = self.model(task)

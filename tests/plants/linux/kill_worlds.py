@@ -1,6 +1,6 @@
-"""Kills controllers of live worlds at random moments and looks what is left: `python kill_worlds.py --kills 100 --seed 1`.
+"""Kills owners of live worlds at random moments and looks what is left: `python kill_worlds.py --kills 100 --seed 1`.
 
-Each controller resets, steps and closes environments with two live worlds over and over. It is killed (SIGKILL) at any moment
+Each owner resets, steps and closes environments with two live worlds over and over. It is killed (SIGKILL) at any moment
 from its first import on; soon after, nothing may be there that was not there before: processes, network namespaces, devices,
 congestion controls, changed sysctls. Exits with 1, and says what, where something is.
 """
@@ -21,7 +21,7 @@ LONGEST_S = 2.5
 STARTING = 0.2
 """Share of the kills that come at any moment from the start of the process on; the others once worlds are made."""
 SETTLED_S = 5.0
-CONTROLLER = """
+OWNER = """
 import gymnasium as gym
 import netbuf_gym as nb
 print("begun", flush=True)
@@ -46,22 +46,22 @@ def state(spaces=frozenset(), since=0):
 
 
 def kill_one(starting, after_s, before):
-    """Kills a controller so long after its start, or after it has begun; its processes, and what is left of it, by name."""
-    controller = subprocess.Popen([sys.executable, "-c", CONTROLLER], stdout=subprocess.PIPE)
+    """Kills a owner so long after its start, or after it has begun; its processes, and what is left of it, by name."""
+    owner = subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE)
     if not starting:
-        controller.stdout.readline()
+        owner.stdout.readline()
     time.sleep(after_s)
-    pids = live_worlds.processes(controller.pid)
+    pids = live_worlds.processes(owner.pid)
     spaces = live_worlds.namespaces(pids) - live_worlds.namespaces([os.getpid()])
-    controller.kill()
-    controller.communicate()
+    owner.kill()
+    owner.communicate()
     since = live_worlds.ticks()
     end = time.monotonic() + SETTLED_S
     while True:
         left = {name: (before[name], now) for name, now in state(spaces, since).items() if now != before[name]}
         if live_worlds.processes() - pids:  # other programs' worlds have congestion controls too
             left.pop(WATCHED[2], None)
-        alive = live_worlds.processes(controller.pid) | {pid for pid in pids if Path(f"/proc/{pid}").exists()}
+        alive = live_worlds.processes(owner.pid) | {pid for pid in pids if Path(f"/proc/{pid}").exists()}
         if alive:
             left["processes"] = sorted(alive)
         if not left or time.monotonic() > end:

@@ -37,7 +37,7 @@ def step(process, seconds):
 
 
 def processes(of=None):
-    """Processes of live worlds, by their number: all on this machine, or those that serve a controller, children included."""
+    """Processes of live worlds, by their number: all on this machine, or those that serve a owner, children included."""
     found = set()
     for path in Path("/proc").iterdir():
         if path.name.isdigit():

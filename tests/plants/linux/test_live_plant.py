@@ -229,7 +229,7 @@ def test_whoever_is_killed_the_other_goes_too(process, who):
         live_worlds.step(process, 0.1)
 
 
-CONTROLLER = """
+OWNER = """
 import os, sys, time
 sys.path.insert(0, {here!r})
 import live_worlds
@@ -248,33 +248,33 @@ while True:
 @pytest.mark.parametrize("forks", [True, *for_release(False)], ids=["with a child that holds its sockets", "alone"])
 def test_a_killed_controller_leaves_nothing(forks):
     needs_live_worlds()
-    code = CONTROLLER.format(here=str(Path(__file__).parent), forks=forks)
-    controller = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, start_new_session=True)
+    code = OWNER.format(here=str(Path(__file__).parent), forks=forks)
+    owner = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, start_new_session=True)
     try:
-        assert controller.stdout.readline() == b"ready\n"
+        assert owner.stdout.readline() == b"ready\n"
         time.sleep(random.Random(forks).uniform(0, 0.5))
-        pids = live_worlds.processes(controller.pid)
+        pids = live_worlds.processes(owner.pid)
         spaces = live_worlds.namespaces(pids) - live_worlds.namespaces([os.getpid()])
         assert len(pids) >= 4 and spaces
-        controller.kill()
-        controller.wait()
+        owner.kill()
+        owner.wait()
         assert gone(pids, spaces)
     finally:
-        os.killpg(controller.pid, signal.SIGKILL)
-        controller.wait()
+        os.killpg(owner.pid, signal.SIGKILL)
+        owner.wait()
 
 
 @pytest.mark.slow
 def test_a_controller_killed_while_it_starts_leaves_nothing():
     needs_live_worlds()
-    code = CONTROLLER.format(here=str(Path(__file__).parent), forks=False)
+    code = OWNER.format(here=str(Path(__file__).parent), forks=False)
     for after_s in (0.3, 0.6, 0.9):
-        controller = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL)
+        owner = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL)
         time.sleep(after_s)
-        pids = live_worlds.processes(controller.pid)
-        controller.kill()
-        controller.wait()
-        assert gone(pids | live_worlds.processes(controller.pid))
+        pids = live_worlds.processes(owner.pid)
+        owner.kill()
+        owner.wait()
+        assert gone(pids | live_worlds.processes(owner.pid))
 
 
 def test_nothing_of_the_machine_changes(process):

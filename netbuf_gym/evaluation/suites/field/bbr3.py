@@ -248,7 +248,7 @@ METRICS = (
 
 
 def judge(results: Results) -> Told:
-    """Contenders by the cases that they pass, and the value of each."""
+    """Controllers by the cases that they pass, and the value of each."""
     passed = {name: float(results.values(name, "passed").sum()) for name in results.names}
     order = sorted(results.names, key=lambda name: -passed[name])
     rows = [[name, f"{passed[name]:.0f}", str(len(results.values(name, "passed")))] for name in order]

@@ -98,7 +98,7 @@ def _won(league: str) -> Callable[..., Won]:
 
 
 def rates(results: Results, league: str) -> dict[str, float]:
-    """Winning rates, %, by contender, the highest first."""
+    """Winning rates, %, by controller, the highest first."""
     made = games.rates(_won(league)(results, results.cells, PARTS))
     return dict(sorted(made.items(), key=lambda item: -item[1]))
 
@@ -124,7 +124,7 @@ def _league(results: Results, league: str) -> Told:
         for k in order
     ]
     header = ["", "controller", "winning rate (%)", *groups, *(f"margin {m:.0%}" for m in wider)]
-    says = f"{won.shape[1]} games of {len(names)} contenders; who takes part decides the rates: {', '.join(sorted(names))}."
+    says = f"{won.shape[1]} games of {len(names)} controllers; who takes part decides the rates: {', '.join(sorted(names))}."
     first = [f"{names[order[0]]} wins most games of {league}: {rate[order[0]]:.2f} % of {won.shape[1]}."]
     spans = [f"{start} to {end} s" for start, end in (SEGMENTS if league == "solo" else WINDOWS)]
     by_part = [[names[k], *(f"{100 * won[k].reshape(-1, PARTS)[:, p].mean():.1f}" for p in range(PARTS))] for k in order]

@@ -20,7 +20,7 @@ RATES_MBPS, DELAYS_MS, BUFFERS = (12, 24, 48, 96, 192), (5, 10, 20, 40, 80), (1,
 """The grid: delays are one way; buffers are times what the path holds."""
 MARGIN = 0.1
 Won = tuple[list[str], list[FieldCell], np.ndarray]
-"""Who has played everything, the worlds, and who won which game: bool, `(contenders, games)`, world by world."""
+"""Who has played everything, the worlds, and who won which game: bool, `(controllers, games)`, world by world."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def solo_wins(scores: np.ndarray, margin: float = MARGIN) -> np.ndarray:
     """Who wins each game: whose score is within the margin of the best one's.
 
     Args:
-        scores: `(contenders, games)`.
+        scores: `(controllers, games)`.
 
     Returns:
         bool, of the same shape; nobody wins a game in which all scores are 0.
@@ -111,7 +111,7 @@ def friendly_wins(mbps: np.ndarray, fair: np.ndarray, margin: float = MARGIN) ->
     """Who wins each game: whose rounded throughput is about as near to the fair share as the nearest one's.
 
     Args:
-        mbps: `(contenders, games)`.
+        mbps: `(controllers, games)`.
         fair: Half of the link, `(games,)`.
     """
     rounded = np.round(mbps)
@@ -138,7 +138,7 @@ def won_beside(results: Results, cells: Sequence[FieldCell], windows: int, margi
 
 
 def rates(won: Won) -> dict[str, float]:
-    """Winning rates, %, by contender."""
+    """Winning rates, %, by controller."""
     return {name: float(100 * row.mean()) for name, row in zip(won[0], won[2], strict=True)}
 
 
@@ -152,6 +152,6 @@ def _present(results: Results, cells: Sequence[FieldCell]) -> tuple[list[str], l
 
 
 def _values(results: Results, names: Sequence[str], key: str, cells: Sequence[FieldCell], windows: int) -> np.ndarray:
-    """One metric of each contender in each game, world by world: `(contenders, windows * worlds)`."""
+    """One metric of each controller in each game, world by world: `(controllers, windows * worlds)`."""
     own = [[results.at(name, f"{key}_{k}", cells) for k in range(windows)] for name in names]
     return np.array([np.stack(one, axis=1).ravel() for one in own])

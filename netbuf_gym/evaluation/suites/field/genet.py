@@ -86,7 +86,7 @@ METRICS = (
 
 
 def judge(results: Results) -> Told:
-    """Contenders by the mean normalised reward, as the drawn worlds' mean reward is that of the fast ones alone."""
+    """Controllers by the mean normalised reward, as the drawn worlds' mean reward is that of the fast ones alone."""
 
     def mean(metric: Metric) -> Column:
         less = metric.key in ("rtt_ms", "lost", "inflation")

@@ -1,4 +1,4 @@
-"""Results that are kept: of whoever else is ranked beside a run's contenders."""
+"""Results that are kept: of whoever else is ranked beside a run's controllers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from netbuf_gym.evaluation.suites.field.suite import FieldSuite
 from netbuf_gym.evaluation.suites.suite import Edition
 
 Worlds = dict[str, dict[str, dict[str, float]]]
-"""By contender and world its metrics."""
+"""By controller and world its metrics."""
 ABOUT = ("controller", "family", "world", "agents", "seed")
 
 

@@ -89,13 +89,13 @@ def report_of(suite: FieldSuite) -> str:
 
 
 def ranked(task: str) -> list[tuple[FieldSuite, list[str]]]:
-    """Suites that judge contenders of a task, with whose results of two and more are kept of each, the best first."""
+    """Suites that judge controllers of a task, with whose results of two and more are kept of each, the best first."""
     own = [(suite, kept(suite)) for suite in SUITES if suite.task == task]
     return [(suite, list(suite.judge(results).ranking)) for suite, results in own if len(results.names) > 1]
 
 
 def places(task: str) -> Table | None:
-    """Where everybody stands in every suite of the field that judges contenders of a task; None: none does."""
+    """Where everybody stands in every suite of the field that judges controllers of a task; None: none does."""
     rankings = ranked(task)
     if not rankings:
         return None
@@ -109,11 +109,11 @@ def places(task: str) -> Table | None:
     for place, name in enumerate(sorted(ahead, key=lambda name: (-ahead[name], name)), 1):
         cells = [str(own.index(name) + 1) if name in own else "-" for _, own in rankings]
         rows.append([str(place), name, f"{ahead[name]:.2f}", *cells])
-    header = ["", "contender", "ahead of", *(f"{suite.name} ({len(own)})" for suite, own in rankings)]
+    header = ["", "controller", "ahead of", *(f"{suite.name} ({len(own)})" for suite, own in rankings)]
     alike = [suite.name for suite, _ in rankings if not suite.compares]
     says = (
         "Places in the suites' own rankings of the results that the package keeps (how many there are of each); ahead of: the "
-        "share of the others that a contender is ahead of, mean over the suites that it was in."
+        "share of the others that a controller is ahead of, mean over the suites that it was in."
         + "".join(f" {name}, which says who is like a control, is not in the mean." for name in alike)
     )
     return Table("Suites of the field", header, rows, says)

@@ -122,7 +122,7 @@ def _over_cubic(results: Results, name: str, jobs: Any) -> float:
 
 
 def judge(results: Results) -> Told:
-    """Contenders by log2(throughput / p95 delay) over CUBIC's, mean over jobs."""
+    """Controllers by log2(throughput / p95 delay) over CUBIC's, mean over jobs."""
 
     def over(jobs: Any) -> Column:
         return lambda name: _over_cubic(results, name, jobs), 3, False
@@ -134,7 +134,7 @@ def judge(results: Results) -> Told:
 
 
 def judge_reward(results: Results) -> Told:
-    """Contenders by mvfst-rl's reward."""
+    """Controllers by mvfst-rl's reward."""
 
     def mean(jobs: Any) -> Column:
         return lambda name: results.mean(name, "reward", job=list(jobs)), 3, False

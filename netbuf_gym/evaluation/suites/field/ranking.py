@@ -25,7 +25,7 @@ SENDER = "congestion_window/sender"
 """The package's, `netbuf_gym.zoo.library.SENDER`, which is told of without what learners need."""
 
 DRAWN, ALWAYS = 8, ("cubic", "bbr", SENDER)
-"""Contenders at most in a picture: those that were run if they are few, the first ones of the ranking, and these."""
+"""Controllers at most in a picture: those that were run if they are few, the first ones of the ranking, and these."""
 
 
 class Field:
@@ -33,7 +33,7 @@ class Field:
 
     def __init__(self, suite: FieldSuite, edition: Edition, families: Sequence[str], order: Order):
         if order.against is not None:
-            raise ConfigError(f"against = {order.against}: {suite.name} ranks its contenders; valid: beside=[.../worlds.csv]")
+            raise ConfigError(f"against = {order.against}: {suite.name} ranks its controllers; valid: beside=[.../worlds.csv]")
         self._suite, self._edition, self._families, self._order = suite, edition, families, order
         named = order.beside
         self._beside, self._says = league.kept(suite, edition) if named is None else (league.beside(suite, edition, named), [])
@@ -67,7 +67,7 @@ class Field:
     def report(
         self, folder: Path, results: Results, run: Sequence[str], failed: Mapping[str, str], command: str
     ) -> tuple[Told, list[Sign], list[document.Block]]:
-        """Writes report.md and its pictures, of everybody's results; the contenders of `run` were played by `command`."""
+        """Writes report.md and its pictures, of everybody's results; the controllers of `run` were played by `command`."""
         told, signs = _with_failed(self._told(results), failed), list(self._suite.signs(results))
         pictures = self._draw(folder / "figures", results, told, run) if self._order.figures else []
         blocks = self._blocks(results, told, signs, run, failed, pictures, command)

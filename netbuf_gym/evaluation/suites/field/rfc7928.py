@@ -230,7 +230,7 @@ METRICS = (
 
 
 def judge(results: Results) -> Told:
-    """Contenders by their distances behind each discipline; and the disciplines, sender by sender."""
+    """Controllers by their distances behind each discipline; and the disciplines, sender by sender."""
     groups = [*MANAGED, *(f"flent-{aqm}" for aqm in FLENT)]
 
     def near(group: str) -> Column:
@@ -296,8 +296,8 @@ SUITE = FieldSuite(
     rules=(
         "None is published. Ours: the distance of the centre of the ellipse (queue delay / 100 ms, goodput / "
         "capacity) from (0, 1); "
-        "contenders by the mean of their places over the disciplines, disciplines by the distance, ties by the ellipse's area.",
-        "Contenders send wherever the suite has NewReno; the aggressive sender of 5.2 is whoever is judged (scenario 5.1.1).",
+        "controllers by their mean place over the disciplines, disciplines by the distance, ties by the ellipse's area.",
+        "Controllers send wherever the suite has NewReno; the aggressive sender of 5.2 is whoever is judged (scenario 5.1.1).",
         "Segments of 698 bytes, initial windows of 3, queues of 45 packets, 500 where the rate changes; Linux's "
         "stack, not ns-3's. RED, CoDel and PIE have the source's parameters, the rest as ns-3.44 has it. The way "
         "back has no limit.",
@@ -307,7 +307,7 @@ SUITE = FieldSuite(
     judge=judge,
     signs=signs,
     not_run=(
-        NotRun("5.3.1, datagrams alone", "nothing: no contender plays in it"),
+        NotRun("5.3.1, datagrams alone", "nothing: no controller plays in it"),
         NotRun("RFC 7928's sections 7 (web, video, constant rate, bulk) and 9 to 12", "nothing: ns-3's suite lacks them"),
         NotRun("Adaptive RED, Feng's RED, nonlinear RED, COBALT: 27 worlds each", "these disciplines"),
         NotRun("flent behind FQ-PIE and CAKE: 144 worlds", "these disciplines"),

@@ -22,7 +22,7 @@ DRAFT = "ietf-wg-ccwg/rfc5033bis, draft-ietf-ccwg-rfc5033bis.md (edbe64b), the d
 
 @dataclass(frozen=True)
 class Found:
-    """A criterion of a contender: its value, CUBIC's, and whether it is flagged (None: a value is not known)."""
+    """A criterion of a controller: its value, CUBIC's, and whether it is flagged (None: a value is not known)."""
 
     criterion: Criterion
     value: float
@@ -36,7 +36,7 @@ class Found:
 
 
 def found(results: Results, name: str) -> list[Found]:
-    """Every criterion of one contender."""
+    """Every criterion of one controller."""
     return [Found(one, one.value(results, name), one.value(results, REFERENCE)) for one in CRITERIA]
 
 
@@ -51,7 +51,7 @@ def _page(results: Results, name: str) -> Table:
 
 
 def judge(results: Results) -> Told:
-    """Contenders by the number of MUST rows flagged, then of SHOULD rows; a page for each."""
+    """Controllers by the number of MUST rows flagged, then of SHOULD rows; a page for each."""
     flags: Mapping[str, list[Found]] = {name: found(results, name) for name in results.names}
 
     def count(name: str, level: str) -> int:
@@ -102,9 +102,9 @@ _FAMILIES = {
     "shallow": "2, 8, 32 flows, 50 Mbit/s, buffers of 0.1 to 4 BDP",
     "intra": "2, 4, 16 flows that join every 5 s",
     "rtt": "two flows of different round trips",
-    "short": "a long flow and web-search flows of loads 0.1 to 0.5, all of the contender's",
-    "short-cubic": "a long flow of the contender's and web-search flows of CUBIC",
-    "long-cubic": "a long flow of CUBIC and web-search flows of the contender's",
+    "short": "a long flow and web-search flows of loads 0.1 to 0.5, all of the controller's",
+    "short-cubic": "a long flow of the controller's and web-search flows of CUBIC",
+    "long-cubic": "a long flow of CUBIC and web-search flows of the controller's",
     "mixed": "beside CUBIC, NewReno and BBR, 1:1, 1:8, 8:1, buffers of 0.25 to 16 BDP",
     "realtime": "datagrams of 1 and 2.5 Mbit/s beside a bulk flow",
     "wireless": "20 Mbit/s in the mean: random loss, bursts of loss, generated 4G, 5G and Wi-Fi paths",
@@ -124,7 +124,7 @@ METRICS = (
     Metric("utilisation", "use of the link (%)", 1, "goodput of all flows over what the link can carry of it, after "
     "the warm-up", 100),
     Metric("queue_rtt", "queue / RTT", 2, "95th percentile of the time in the queue over the round trip"),
-    Metric("drops", "drops (%)", 2, "packets of the contender's flows dropped by the queue, of those sent", 100),
+    Metric("drops", "drops (%)", 2, "packets of the controller's flows dropped by the queue, of those sent", 100),
     Metric("queue_ms", "queue (ms)", 1, "95th percentile of the time in the queue, in intervals of 0.1 s weighted by packets"),
     Metric("loss_10s", "worst 10 s (%)", 1, "highest share of what was sent in 10 s that the queue dropped", 100),
     Metric("loss_1s", "worst second (%)", 1, "the same of a second", 100),
@@ -146,7 +146,7 @@ METRICS = (
             "reach_s": "longest time to 80 % (delay, satellite: to 90 %) in a phase",
             "queue_p50_ms": "median time in the queue, ms",
             "acks_per_kb": "ACKs a kilobyte", "timeouts": "time-outs",
-            "marked": "share of packets that the queue marked", "sent_mbps": "what the contender sends, Mbit/s",
+            "marked": "share of packets that the queue marked", "sent_mbps": "what the controller sends, Mbit/s",
         }.items()
     ),
 )  # fmt: skip
@@ -166,12 +166,12 @@ SUITE = FieldSuite(
     source=DRAFT,
     rules=(
         "The RFC asks to consider; it sets no thresholds and ranks nobody. Flags are ours: against CUBIC in the same worlds.",
-        "Contenders stand by their flagged MUST rows, then by their flagged SHOULD rows.",
+        "Controllers stand by their flagged MUST rows, then by their flagged SHOULD rows.",
         "Statistics leave out the first 10 s (of `dc`, which has 2 s, a tenth); each world is run with three seeds.",
         "The RFC's SHOULDs, and what it says in lower case that a control should or ought to do, are SHOULD rows.",
         "Bursts of loss go on from packet to packet, as netem's do: a sender that waits for a time-out is still in one, and "
         "some seeds leave little after it.",
-        "DCTCP and Prague always speak ECN, the other contenders in `ecn` and `l4s`; the queues of `aqm` mark nobody.",
+        "DCTCP and Prague always speak ECN, the other controllers in `ecn` and `l4s`; the queues of `aqm` mark nobody.",
         "Short flows that never end count with the time to the end of the world.",
         "Receivers that anticipate ACKs flag nobody: CUBIC's own sender, told of no loss, sends until its send buffer "
         f"({worlds.SEND_BUFFER_BYTES / 2**20:g} MiB) is full, so that nobody can be much worse.",
@@ -179,7 +179,7 @@ SUITE = FieldSuite(
     judge=judge,
     signs=signs,
     not_run=(
-        NotRun("7.6, misbehaving senders, routers, outside attackers", "none: the contender is the sender, the rest reasoning"),
+        NotRun("7.6, misbehaving senders, routers, outside attackers", "none: the sender is judged, the rest is reasoning"),
         NotRun("5.3.1, 5.3.2, 6.2, 7.10, 8", "none: to be explained on paper, tunnels, several paths, security"),
     ),
     reference=(REFERENCE,),

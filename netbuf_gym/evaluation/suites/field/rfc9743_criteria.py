@@ -59,7 +59,7 @@ class Criterion:
         sections: Of the RFC.
         level: MUST, SHOULD, or i: informative.
         says: What is measured, with the unit.
-        value: Of a contender, over its worlds; NaN: it has none.
+        value: Of a controller, over its worlds; NaN: it has none.
         flag: When it is flagged; None: never.
         digits: Behind the point.
     """
@@ -111,9 +111,7 @@ def _over_honest(key: str, receivers: Sequence[str]) -> Callable[[Results, str],
     """A mean over worlds with such receivers, over that with receivers that do not misbehave."""
 
     def value(results: Results, name: str) -> float:
-        own, honest = (
-            results.mean(name, key, family="misbehave", receiver=one) for one in (list(receivers), worlds.HONEST)
-        )
+        own, honest = (results.mean(name, key, family="misbehave", receiver=one) for one in (list(receivers), worlds.HONEST))
         return own / honest if honest else math.nan
 
     return value

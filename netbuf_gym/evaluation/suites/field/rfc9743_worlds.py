@@ -144,7 +144,7 @@ def _seconds(start: float, end: float, step: float = 1.0) -> np.ndarray:
 
 
 def basic(record: Record) -> dict[str, float]:
-    """What is measured everywhere: use of the link, the queue, losses of the contender's flows, the worst of these."""
+    """What is measured everywhere: use of the link, the queue, losses of the controller's flows, the worst of these."""
     scenario, warm = record.scenario, _warm(record)
     own, end = _agents(scenario), scenario.duration_s
     whole, fine = (warm, end), _seconds(warm, end, SAMPLE_S)
@@ -456,7 +456,7 @@ def _managed(record: Record) -> dict[str, float]:
 
 
 def _misled(record: Record) -> dict[str, float]:
-    """What the contender sends, Mbit/s, and what it leaves to others."""
+    """What the controller sends, Mbit/s, and what it leaves to others."""
     whole = (WARM_S, record.scenario.duration_s)
     sent = sum(float(record.of_flow(i, "packets_sent", whole)[0]) for i in _agents(record.scenario))
     return {**_beside(record), "sent_mbps": sent * PACKET_BITS * 1e-6 / (whole[1] - whole[0])}

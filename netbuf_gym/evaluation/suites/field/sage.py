@@ -72,7 +72,7 @@ def won(results: Results, number: int) -> dict[str, float]:
 
 
 def judge(results: Results) -> Told:
-    """Contenders by the sum of both winning rates; the sets apart beside it."""
+    """Controllers by the sum of both winning rates; the sets apart beside it."""
     one, two = won(results, 1), won(results, 2)
     names = [name for name in results.names if name in one or name in two]
     order = sorted(names, key=lambda name: -(one.get(name, 0) + two.get(name, 0)))
@@ -106,8 +106,7 @@ SUITE = FieldSuite(
     scatter=("inflation", "share"),
     families=FAMILIES,
     teller=Field,
-    source="Soheil-ab/sage; Aruuni/mininettestbed: tcpdatagen/sage_og (a re-creation of its grids); scores of "
-    + games.SOURCE,
+    source="Soheil-ab/sage; Aruuni/mininettestbed: tcpdatagen/sage_og (a re-creation of its grids); scores of " + games.SOURCE,
     rules=(
         "Scores and winners as in ccBench, in windows of 7 s (set I) and 30 s from when CUBIC is there (set II); the "
         "sum is ours.",

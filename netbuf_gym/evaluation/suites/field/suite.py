@@ -13,7 +13,7 @@ from netbuf_gym.evaluation.suites.recorder import Record
 from netbuf_gym.evaluation.suites.suite import Cell, Metric, Suite
 
 TASK = "congestion_window"
-"""Whose contenders these suites judge."""
+"""Whose controllers these suites judge."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +83,7 @@ class Told:
 
     Attributes:
         first: The lines that a report begins with.
-        ranking: Contenders, the best first.
+        ranking: Controllers, the best first.
         tables: The first of them is the ranking.
     """
 
@@ -93,11 +93,11 @@ class Told:
 
 
 class Results:
-    """What contenders have come to, world by world; what has no value is NaN.
+    """What controllers have come to, world by world; what has no value is NaN.
 
     Args:
         cells: The worlds.
-        worlds: By contender and the name of a world, its metrics.
+        worlds: By controller and the name of a world, its metrics.
     """
 
     def __init__(self, cells: Sequence[FieldCell], worlds: Mapping[str, Mapping[str, Mapping[str, float]]]):
@@ -120,12 +120,12 @@ class Results:
         return [cell for cell in self.cells if fits(cell)]
 
     def at(self, name: str, key: str, cells: Iterable[FieldCell]) -> np.ndarray:
-        """One metric of one contender in some worlds, `(worlds,)`."""
+        """One metric of one controller in some worlds, `(worlds,)`."""
         own = self._worlds.get(name, {})
         return np.array([own.get(cell.name, {}).get(key, math.nan) for cell in cells], float)
 
     def values(self, name: str, key: str, **about: Any) -> np.ndarray:
-        """One metric of one contender in the worlds of these parameters that have it."""
+        """One metric of one controller in the worlds of these parameters that have it."""
         found = self.at(name, key, self.chosen(**about))
         return found[np.isfinite(found)]
 
@@ -150,7 +150,7 @@ class FieldSuite(Suite):
         judge: The ranking over everybody's results.
         signs: What is published of it, held against the results.
         not_run: What of it is not played.
-        reference: Contenders that its report cannot do without.
+        reference: Controllers that its report cannot do without.
         compares: Whether its ranking says who is better, and not who is alike one of them.
     """
 
@@ -164,13 +164,13 @@ class FieldSuite(Suite):
 
 
 Column = tuple[Callable[[str], float], int, bool]
-"""Of a ranking: a contender's value, digits behind the point, and whether less is better."""
+"""Of a ranking: a controller's value, digits behind the point, and whether less is better."""
 
 
 def ranked(
     results: Results, columns: Mapping[str, Column], title: str, says: str = "", *, first_decides: bool = False
 ) -> tuple[list[str], Table]:
-    """Contenders, the best first, and the table of them.
+    """Controllers, the best first, and the table of them.
 
     Args:
         columns: By heading.

@@ -91,12 +91,12 @@ FAMILIES = (
     Family("inter-rtt", "two flows, one of 20 ms and one of 20 to 200 ms", worlds.inter_rtt, R1, "R1, several",
            BOTH),
     Family("rates", "two flows on 10 Mbit/s and more, 40 ms", worlds.rates, R1, "R1, rates", BOTH),
-    Family("friendly", "the contender joins a CUBIC flow", worlds.friendly, R2, "R2", (2024,)),
-    Family("friendly", "the contender joins a CUBIC flow", worlds.friendly, R3, "|ln R3|, R4"),
-    Family("inverse", "a CUBIC flow joins the contender", worlds.inverse, R1, None, BOTH),
-    Family("friendly-rates", "the contender joins a CUBIC flow, 10 to 100 Mbit/s, 40 ms", worlds.friendly_rates, R2,
+    Family("friendly", "the controller joins a CUBIC flow", worlds.friendly, R2, "R2", (2024,)),
+    Family("friendly", "the controller joins a CUBIC flow", worlds.friendly, R3, "|ln R3|, R4"),
+    Family("inverse", "a CUBIC flow joins the controller", worlds.inverse, R1, None, BOTH),
+    Family("friendly-rates", "the controller joins a CUBIC flow, 10 to 100 Mbit/s, 40 ms", worlds.friendly_rates, R2,
            "R2", (2024,)),
-    Family("many-cubic", "the contender and 2 to 20 CUBIC flows that come in 15 s", worlds.many_cubic, R4,
+    Family("many-cubic", "the controller and 2 to 20 CUBIC flows that come in 15 s", worlds.many_cubic, R4,
            "|ln R3|, R4"),
     Family("efficiency", "four flows that join every 25 s and leave so", worlds.efficient, E1, "E1", BOTH),
     Family("aqm", "five such flows behind CoDel and FQ-CoDel, q = 0.2, 1, 4", worlds.managed, E1),
@@ -161,7 +161,7 @@ def _columns(year: int, results: Results) -> dict[str, Column]:
 
 
 def judge(year: int, results: Results) -> Told:
-    """Contenders by the mean of their places in the columns; there is no published rule."""
+    """Controllers by the mean of their places in the columns; there is no published rule."""
     columns = _columns(year, results)
     order, table = ranked(results, columns, "Ranking")
     first = [f"{order[0]} stands first: mean place {table.rows[0][-1]} of {len(order)} over {len(columns)} columns."]
@@ -244,8 +244,7 @@ def signs(results: Results) -> list[Sign]:
             "expected",
             near > 0.7 if _known(near) else None,
             f"R1 {near:.2f}",
-            "R1 is of single seconds of the whole overlap: the second flow's rise counts, and windows cut at different "
-            "times",
+            "R1 is of single seconds of the whole overlap: the second flow's rise counts, and windows cut at different times",
         ),
         Sign(
             "CUBIC's R1 is lower at unequal round trips than at equal ones (ratios of 5 to 10; as long as the longer)",
@@ -359,7 +358,7 @@ def _suite(
         source=source,
         rules=(
             "The testbeds' authors rank nobody, and sum nothing over experiments. Ours: each column a mean over its "
-            "worlds and runs; contenders by the mean of their places.",
+            "worlds and runs; controllers by the mean of their places.",
             f"In no column, and so without a say in the places: {_outside(year)}.",
             "R1 is the smaller over the larger goodput of a second, R2 the same of both and 1 Mbit/s, R3 and R4 the "
             "scheme's over CUBIC's (in R3 both are at least 1 Mbit/s), of which 1 is friendly and |ln| is ranked, R5 "
@@ -386,9 +385,7 @@ SUITES = (
         "giacomoni/mininettestbed, commit 11d25e8",
         earlier_signs,
         (
-            NotRun(
-                "bursts in responsive, responsive-loss: 100 runs", "a token bucket whose rate changes; a plain rate"
-            ),
+            NotRun("bursts in responsive, responsive-loss: 100 runs", "a token bucket whose rate changes; a plain rate"),
             NotRun("the last 50 s in rates, friendly-rates: 300 runs", NOT_SCORED),
         ),
     ),

@@ -225,7 +225,7 @@ def alone(start: float = 0.0, base_ms: float | None = None) -> Measure:
 
 
 def common(record: Record) -> dict[str, float]:
-    """Of every world: how much of its bottleneck is used, how long packets wait there, the contender's round trip."""
+    """Of every world: how much of its bottleneck is used, how long packets wait there, the controller's round trip."""
     scenario = record.scenario
     times, link = (0.0, scenario.duration_s), scenario.bottleneck
     crossing = [i for i, flow in enumerate(scenario.flows) if link in flow.path]

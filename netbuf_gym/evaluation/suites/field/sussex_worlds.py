@@ -238,7 +238,7 @@ def cross_inter(testbed: Testbed, run: int) -> Worlds:
 
 
 def friendly(testbed: Testbed, run: int) -> Worlds:
-    """The contender joins a CUBIC flow."""
+    """The controller joins a CUBIC flow."""
     start, end = testbed.friendly
     for d, q in product(DELAYS_MS, QUEUES):
         name, link = f"{d}ms-{q}", bucket(RATE, buffer_bytes(RATE, 2 * d, q))
@@ -247,7 +247,7 @@ def friendly(testbed: Testbed, run: int) -> Worlds:
 
 
 def inverse(testbed: Testbed, run: int) -> Worlds:
-    """A CUBIC flow joins the contender."""
+    """A CUBIC flow joins the controller."""
     start, end = testbed.friendly
     for d, q in product(testbed.inverse_ms, QUEUES):
         name, link = f"{d}ms-{q}", bucket(RATE, buffer_bytes(RATE, 2 * d, q))
@@ -256,7 +256,7 @@ def inverse(testbed: Testbed, run: int) -> Worlds:
 
 
 def friendly_rates(testbed: Testbed, run: int) -> Worlds:
-    """The contender joins a CUBIC flow of 40 ms, over many rates."""
+    """The controller joins a CUBIC flow of 40 ms, over many rates."""
     for rate, q in product(testbed.rates, QUEUES):
         name, link = f"{rate}mbps-{q}", bucket(rate, buffer_bytes(rate, 40, q))
         scenario = dumbbell(link, [40], _two_over_rates("cubic"), RATES_S, name)
@@ -264,7 +264,7 @@ def friendly_rates(testbed: Testbed, run: int) -> Worlds:
 
 
 def many_cubic(testbed: Testbed, run: int) -> Worlds:
-    """The contender and CUBIC flows that come within 15 s; the seed of their starts is the run times all flows."""
+    """The controller and CUBIC flows that come within 15 s; the seed of their starts is the run times all flows."""
     for n, q in product(range(2, 21, 2), QUEUES):
         name, draw = f"{n}cubic-{q}", Random(run * (n + 1))
         places = [(AGENT, 0.0, 60.0), *(("cubic", float(draw.randint(1, 15)), 60.0) for _ in range(n))]

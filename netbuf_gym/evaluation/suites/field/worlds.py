@@ -34,7 +34,7 @@ def path(
 
     Args:
         rtt_ms: Of the whole path, a number; half of it lies behind the bottleneck and half on the way back.
-        flows: Of each its control ("agent": the contender's place), when it starts and when it stops, s.
+        flows: Of each its control ("agent": the controller's place), when it starts and when it stops, s.
         back: The way back; None: half of the round trip, and no limit.
         more: Further fields of the scenario.
         link: Further fields of the bottleneck.

@@ -16,13 +16,13 @@ SHORT = {"name": "nuwa/fairness", "n": 1, "duration_s": 8.0, "rtt_ms": 40, "buff
 KEYS = {"utility", "goodput_mbps", "share", "data_mb", "queue_delay_mean_ms", "queue_delay_p95_ms", "loss_rate", "jain"}
 
 
-def evaluate(contender, scenario=SHORT, seeds=(1, 2), **kwargs):
-    return rollout.evaluate(contender, TASK, scenario, seeds, **kwargs)
+def evaluate(controller, scenario=SHORT, seeds=(1, 2), **kwargs):
+    return rollout.evaluate(controller, TASK, scenario, seeds, **kwargs)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in tasks.get(TASK).contenders if name != "linuxreno"])
-def test_every_contender_reports_every_seed(name):
+@pytest.mark.parametrize("name", [name for name in tasks.get(TASK).controllers if name != "linuxreno"])
+def test_every_controller_reports_every_seed(name):
     reports = evaluate(name)
     assert len(reports) == 2
     for report in reports:
@@ -63,8 +63,8 @@ def test_a_report_follows_from_what_was_counted():
 
 def test_a_world_that_was_not_sampled_has_no_utility():
     worlds = rollout.draw(TASK, SHORT, [1])
-    contender, seen = CongestionControl("cubic"), []
-    rollout.play(contender, worlds, lambda view: seen.append((view.report(), view.simulated)), task=TASK)
+    controller, seen = CongestionControl("cubic"), []
+    rollout.play(controller, worlds, lambda view: seen.append((view.report(), view.simulated)), task=TASK)
     ((report,), world) = seen[0]
     assert np.isfinite(report["utility"])
     (other,) = CongestionControl("cubic").report(worlds[0].scenario, world)
@@ -89,8 +89,8 @@ def test_gains_and_targets_are_what_is_asked_for():
 
 def test_several_agents_and_fairness():
     two = {"name": "nuwa/fairness", "n": 2, "stagger_s": 1.0, "duration_s": 8}
-    for contender in ("cubic", "nuwa", "keep"):
-        reports = evaluate(contender, two, [1], agents=2)
+    for controller in ("cubic", "nuwa", "keep"):
+        reports = evaluate(controller, two, [1], agents=2)
         assert len(reports) == 2 and 0.5 <= reports[0]["jain"] <= 1 and reports[0]["jain"] == reports[1]["jain"]
         shares = [report["goodput_mbps"] for report in reports]
         assert reports[0]["jain"] == pytest.approx(sum(shares) ** 2 / 2 / sum(share**2 for share in shares))
@@ -101,7 +101,7 @@ def test_over_time():
     for name in ("cubic", "nuwa", "keep"):
         seen = []
         rollout.play(
-            rollout.contender_of(name, TASK),
+            rollout.controller_of(name, TASK),
             worlds,
             lambda view: None,
             task=TASK,
@@ -138,11 +138,11 @@ def test_bad_arguments_are_refused(make):
 
 
 def test_names():
-    contenders = tasks.get(TASK).contenders
-    assert {*RECEIVERS, "cubic", "bbr", "vegas", "keep", "random"} <= set(contenders)
-    assert "agent" not in contenders and "receiver_driven" not in contenders
+    controllers = tasks.get(TASK).controllers
+    assert {*RECEIVERS, "cubic", "bbr", "vegas", "keep", "random"} <= set(controllers)
+    assert "agent" not in controllers and "receiver_driven" not in controllers
     with pytest.raises(ConfigError, match="valid: "):
-        rollout.contender_of("nuwa_k3", TASK)
+        rollout.controller_of("nuwa_k3", TASK)
 
 
 def test_utilities_of_meters_are_within_bounds():

@@ -1,4 +1,4 @@
-"""Contenders that know no task: any action space, rows that do not depend on each other."""
+"""Controllers that know no task: any action space, rows that do not depend on each other."""
 
 from types import SimpleNamespace
 
@@ -24,8 +24,8 @@ def rules(space, agents=1, recipe="default"):
     return SimpleNamespace(name="x", recipe=recipe, agents=agents, action_space=space, observation_space=box)
 
 
-def played(contender, the_rules, worlds, steps=50):
-    policy, state, rows = contender.start(the_rules, list(range(worlds))), None, worlds * the_rules.agents
+def played(controller, the_rules, worlds, steps=50):
+    policy, state, rows = controller.start(the_rules, list(range(worlds))), None, worlds * the_rules.agents
     found = []
     for step in range(steps):
         actions, state = policy(np.zeros((rows, 3), np.float32), state, np.full(rows, step == 0))
@@ -101,11 +101,11 @@ def test_spaces_without_a_uniform_distribution_are_refused():
 
 def test_a_function_decides():
     seen = []
-    contender = Callback(lambda observations: seen.append(observations) or [7] * len(observations), "seven", ["default"])
-    assert played(contender, rules(SPACES[0]), 3, steps=2).tolist() == [[7, 7, 7]] * 2
-    assert contender.name == "seven" and seen[0].shape == (3, 3)
+    controller = Callback(lambda observations: seen.append(observations) or [7] * len(observations), "seven", ["default"])
+    assert played(controller, rules(SPACES[0]), 3, steps=2).tolist() == [[7, 7, 7]] * 2
+    assert controller.name == "seven" and seen[0].shape == (3, 3)
     with pytest.raises(ConfigError, match="seven does not speak recipe 'other'; valid: 'default'"):
-        contender.start(rules(SPACES[0], recipe="other"), [1])
+        controller.start(rules(SPACES[0], recipe="other"), [1])
 
 
 def test_a_model_is_asked_as_stable_baselines3_asks():
@@ -127,7 +127,7 @@ class Speaks(Decider):
         self._require_recipe(rules)
 
 
-def test_what_a_contender_plays_by():
+def test_what_a_controller_plays_by():
     env = {"recipe": "b", "interval_s": 0.2, "history": 3, "agents": 2}
     assert Speaks().env == {"recipe": "a"} and RandomAction().env == {}
     assert Speaks().beside(env) == env and RandomAction().beside(env) == env

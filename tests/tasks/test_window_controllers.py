@@ -13,17 +13,17 @@ SHORT = {"name": "ppcc/4", "duration_s": 10.0}
 TASK = "congestion_window"
 
 
-def evaluate(contender, scenario=SHORT, seeds=(1, 2, 3), **kwargs):
-    return rollout.evaluate(contender, TASK, scenario, seeds, **kwargs)
+def evaluate(controller, scenario=SHORT, seeds=(1, 2, 3), **kwargs):
+    return rollout.evaluate(controller, TASK, scenario, seeds, **kwargs)
 
 
 def spec_of(name):
-    """A world that the contender can play in: some congestion controls are of one stack."""
+    """A world that the controller can play in: some congestion controls are of one stack."""
     return {"name": "dumbbell", "rate_mbps": 10, "duration_s": 5, "stack": "ns3"} if name == "linuxreno" else SHORT
 
 
-@pytest.mark.parametrize("name", tasks.get(TASK).contenders)
-def test_every_contender_reports_every_seed(name):
+@pytest.mark.parametrize("name", tasks.get(TASK).controllers)
+def test_every_controller_reports_every_seed(name):
     reports = evaluate(name, spec_of(name))
     assert len(reports) == 3
     expected = {"goodput_mbps", "mean_rtt_ms", "base_rtt_ms", "queue_delay_mean_ms", "loss_rate", "utility", "Mt"}
@@ -35,15 +35,15 @@ def test_every_contender_reports_every_seed(name):
     assert evaluate(name, spec_of(name), [1]) == reports[:1]
 
 
-def test_contenders_meet_the_same_worlds():
+def test_controllers_meet_the_same_worlds():
     random = {"name": "ppcc/random", "duration_s": 1.0}
     ours, theirs = (evaluate(name, random, [4, 5]) for name in ("keep", "cubic"))
     assert [r["base_rtt_ms"] for r in ours] == [r["base_rtt_ms"] for r in theirs]
 
 
 def test_several_senders():
-    for contender in ("newreno", "queue_target"):
-        reports = evaluate(contender, seeds=[1, 2], senders=2)
+    for controller in ("newreno", "queue_target"):
+        reports = evaluate(controller, seeds=[1, 2], senders=2)
         assert len(reports) == 4 and sum(r["goodput_mbps"] for r in reports[:2]) < 9.7
 
 
@@ -63,7 +63,7 @@ def test_keeping_the_window_in_both_recipes():
     still = ConstantAction([0.0])
     assert evaluate("keep") == evaluate("keep", recipe="default") == evaluate(still, actions="continuous")
     assert evaluate("keep", recipe="ppcc") == evaluate(ConstantAction(4), recipe="ppcc")
-    keep = rollout.contender_of("keep", TASK)
+    keep = rollout.controller_of("keep", TASK)
     assert keep.beside({"actions": "discrete", "drain": False}) == {"actions": "continuous", "drain": False}
     assert keep.beside({"recipe": "ppcc", "interval_s": 0.2}) == {"recipe": "ppcc", "interval_s": 0.2}
     with pytest.raises(ConfigError, match="has none that keeps a window"):
@@ -84,9 +84,10 @@ def test_a_congestion_control_over_time():
     worlds = rollout.draw(TASK, SHORT, [1, 2])
     for name in ("cubic", "keep"):
         seen, ends = [], []
-        contender = rollout.contender_of(name, TASK)
+        controller = rollout.controller_of(name, TASK)
         watch = {1: lambda view, seen=seen: seen.append(view.show())}
-        rollout.play(contender, worlds, lambda view, ends=ends: ends.append(view.index), task=TASK, watch=watch, interval_s=0.5)
+        each = lambda view, ends=ends: ends.append(view.index)  # noqa: E731
+        rollout.play(controller, worlds, each, task=TASK, watch=watch, interval_s=0.5)
         assert sorted(ends) == [0, 1] and [one["time_s"] for one in seen] == pytest.approx(np.arange(1, 21) / 2)
         for one in seen:
             assert {"time_s", "cwnd_packets", "rtt_ms", "queue_packets"} <= one.keys()

@@ -1,4 +1,4 @@
-"""Contenders, the rollout and evaluation on a plant and a task that have nothing to do with networks (`heating.py`)."""
+"""Controllers, the rollout and evaluation on a plant and a task that have nothing to do with networks (`heating.py`)."""
 
 import dataclasses
 import json
@@ -38,9 +38,9 @@ ON = {"task": "heating", "plant": "rooms"}
 
 @pytest.fixture(autouse=True)
 def heating(monkeypatch):
-    """The task with contenders of its own; the record of the task, to be changed."""
+    """The task with controllers of its own; the record of the task, to be changed."""
     own = {"thermostat": Thermostat, "off": lambda: ConstantAction(0, "off"), "random": RandomAction}
-    made = dataclasses.replace(record(), contenders=own)
+    made = dataclasses.replace(record(), controllers=own)
     tasks.register(made)
     plants.register("rooms", Rooms)
     Rooms.made.clear()
@@ -50,7 +50,7 @@ def heating(monkeypatch):
     tasks.unregister("heating")
 
 
-def test_contenders_of_a_stranger_play_on_its_plant():
+def test_controllers_of_a_stranger_play_on_its_plant():
     hot, cold = (rollout.evaluate(name, seeds=[1, 2, 3], **ON) for name in ("thermostat", "off"))
     assert all(20 <= one["temperature_c"] < 30 and one["energy_j"] > 0 for one in hot)
     assert all(one["temperature_c"] < 10 and one["energy_j"] == 0 for one in cold)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.controllers import Contender, Decider, InWorld, Policy, Rules
+from netbuf_gym.controllers import Controller, Decider, InWorld, Policy, Rules
 from netbuf_gym.envs.engine import draw_episode, generator_of
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.plants.simulator import LINK_SAMPLE
@@ -38,16 +38,16 @@ class RandomThresholds(Decider):
 
     @property
     def env(self) -> dict[str, Any]:
-        """See `Contender.env`."""
+        """See `Controller.env`."""
         return dict(self._env)
 
     def start(self, rules: Rules, seeds: Sequence[int]) -> Policy:
-        """See `Contender.start`."""
+        """See `Controller.start`."""
         streams = [np.random.default_rng((seed, RANDOM_STREAM)) for seed in seeds]
         return lambda *_: (np.stack([stream.uniform(-1, 1, rules.action_space.shape) for stream in streams]), None)
 
 
-def contender_of(scheme: str, settings: Settings) -> Contender:
+def controller_of(scheme: str, settings: Settings) -> Controller:
     """Who plays under the name of a scheme of the campaign.
 
     Raises:
@@ -60,13 +60,13 @@ def contender_of(scheme: str, settings: Settings) -> Contender:
     if scheme == LEARNED:
         return agents.load(settings, settings.scenario(settings.ccs[0], settings.sizes[0], settings.loads[0]))
     if scheme in RULES:
-        return rollout.contender_of(scheme, QueueThreshold.name)
+        return rollout.controller_of(scheme, QueueThreshold.name)
     env: dict[str, Any] = {"recipe": settings.traffic}
     return RandomThresholds(scheme, env | {"betas": (1.0, 1.0)} if scheme == RANDOM_NO_BETA else env)
 
 
 def play(
-    contender: Contender,
+    controller: Controller,
     cells: Sequence[tuple[Scenario, int]],
     each: Callable[[rollout.View, np.ndarray | None], None],
     interval_s: float,
@@ -75,7 +75,7 @@ def play(
     """Runs worlds, each from its start to its end; raises as `netbuf_gym.evaluation.rollout.play`.
 
     Args:
-        contender: Who plays.
+        controller: Who plays.
         cells: The scenario, under any scheme, and the episode's seed of each world.
         each: Called with each world that has ended and, where an AQM stands in the place of the switch, with the length of
             its queue every 20 ms, packets: the core keeps no histogram of it.
@@ -84,9 +84,9 @@ def play(
     """
     worlds = [rollout.World(scenario, world_seed(scenario, seed), seed) for scenario, seed in cells]
     sampled: dict[int, list[float]] = {}
-    if isinstance(contender, InWorld):
+    if isinstance(controller, InWorld):
         interval_s = QUEUE_SAMPLE_NS * 1e-9
-        sampled = {k: [] for k, (scenario, *_) in enumerate(worlds) if not contender.place(scenario).switches}
+        sampled = {k: [] for k, (scenario, *_) in enumerate(worlds) if not controller.place(scenario).switches}
 
     def sample(view: rollout.View) -> None:
         if view.simulated.now_ns % QUEUE_SAMPLE_NS == 0:
@@ -96,7 +96,7 @@ def play(
         each(view, np.array(sampled.pop(view.index)) if view.index in sampled else None)
 
     watch = dict.fromkeys(sampled, sample)
-    rollout.play(contender, worlds, ended, task=QueueThreshold.name, watch=watch, stop=stop, interval_s=interval_s)
+    rollout.play(controller, worlds, ended, task=QueueThreshold.name, watch=watch, stop=stop, interval_s=interval_s)
 
 
 def world_seed(scenario: Scenario, seed: int) -> int:

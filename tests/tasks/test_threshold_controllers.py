@@ -20,16 +20,16 @@ SHORT = {"name": "rlbm/cubic-100-0.8", "duration_s": 20.0}
 RANDOM = {"name": "rlbm/random", "duration_s": 10.0, "load": [0.5, 2.0], "queue_packets": [20, 100]}
 
 
-def evaluate(contender, scenario=SHORT, seeds=(4, 5, 6), **kwargs):
-    return rollout.evaluate(contender, TASK, scenario, seeds, **kwargs)
+def evaluate(controller, scenario=SHORT, seeds=(4, 5, 6), **kwargs):
+    return rollout.evaluate(controller, TASK, scenario, seeds, **kwargs)
 
 
-def played(contender, world, interval_s=0.1):
+def played(controller, world, interval_s=0.1):
     """The report and the states over time of one world."""
-    contender = rollout.contender_of(contender, TASK) if isinstance(contender, str) else contender
+    controller = rollout.controller_of(controller, TASK) if isinstance(controller, str) else controller
     reports, seen = [], []
     watch = {0: lambda view: seen.append(view.show())}
-    rollout.play(contender, [world], lambda view: reports.extend(view.report()), task=TASK, watch=watch, interval_s=interval_s)
+    rollout.play(controller, [world], lambda view: reports.extend(view.report()), task=TASK, watch=watch, interval_s=interval_s)
     return reports[0], {key: np.array([one[key] for one in seen]) for key in seen[0]}
 
 
@@ -40,8 +40,8 @@ def same(a, b):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", tasks.get(TASK).contenders)
-def test_every_contender_reports_every_seed(name):
+@pytest.mark.parametrize("name", tasks.get(TASK).controllers)
+def test_every_controller_reports_every_seed(name):
     reports, again = (evaluate(name, threads=threads) for threads in (1, 2))
     assert len(reports) == 3 and all(same(a, b) for a, b in zip(reports, again, strict=True))
     assert same(evaluate(name, seeds=[4])[0], reports[0])
@@ -83,7 +83,7 @@ def test_reports_are_those_of_simulate():
         assert report["probe_delay_mean_ms"] == pytest.approx(result.probes[0].mean_ms)
 
 
-def test_contenders_meet_the_same_worlds_and_traffic():
+def test_controllers_meet_the_same_worlds_and_traffic():
     env = VectorEnv(3, task=TASK, scenario=RANDOM)
     env.reset(seed=[4, 5, 6])
     drawn = rollout.draw(TASK, RANDOM, [4, 5, 6])
@@ -98,7 +98,7 @@ def test_contenders_meet_the_same_worlds_and_traffic():
 
     for name in ("naive", "abm", "static_bdp", "fq_codel", "random"):
         started.add(tuple(report["flows_started"] for report in evaluate(name, RANDOM)))
-        rollout.play(rollout.contender_of(name, TASK), drawn, look, task=TASK)
+        rollout.play(rollout.controller_of(name, TASK), drawn, look, task=TASK)
     assert len(started) == 1 and len(opened) == 5
     assert len(opened[0]) > 3 and all(np.array_equal(one, opened[0]) for one in opened)
 

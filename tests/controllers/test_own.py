@@ -1,4 +1,4 @@
-"""Code of the user's as contenders: what words mean, C++ files, and what becomes of code that does not do."""
+"""Code of the user's as controllers: what words mean, C++ files, and what becomes of code that does not do."""
 
 import json
 import os
@@ -78,9 +78,9 @@ def test_words_name_files_and_modules():
     )
     assert reports("mine.py:Gentle")[0]["goodput_mbps"] > 1
     assert reports("mine:Gentle") == reports("mine.py:Gentle")
-    made = rollout.contender_of("mine.py:Constant", TASK)
+    made = rollout.controller_of("mine.py:Constant", TASK)
     assert made.name == "four" and made.own_code == "mine.py:Constant"
-    assert isinstance(rollout.contender_of("mine.py:keep", "queue_threshold"), controllers.Callback)
+    assert isinstance(rollout.controller_of("mine.py:keep", "queue_threshold"), controllers.Callback)
     for word, said in {
         "mine.py:number": "number' = 3; valid: a congestion control",
         "mine.py:nothing": "has no 'nothing'; valid: Gentle, keep, Constant",
@@ -88,11 +88,11 @@ def test_words_name_files_and_modules():
         "none.cc": "there is no such file",
     }.items():
         with pytest.raises((ConfigError, ControlError), match=said.replace("(", r"\(")):
-            rollout.contender_of(word, TASK)
+            rollout.controller_of(word, TASK)
     with pytest.raises(ConfigError, match=r"plays congestion_window alone"):
-        rollout.contender_of("own.cc", "queue_threshold")
-    with pytest.raises(ConfigError, match=r"contender = 'nomodule:Name'"):
-        rollout.contender_of("nomodule:Name", TASK)
+        rollout.controller_of("own.cc", "queue_threshold")
+    with pytest.raises(ConfigError, match=r"controller = 'nomodule:Name'"):
+        rollout.controller_of("nomodule:Name", TASK)
 
 
 @pytest.mark.slow
@@ -195,8 +195,11 @@ def test_a_constructor_that_does_not_return_is_told_as_soon(monkeypatch):
 
 @pytest.mark.slow
 def test_a_window_that_takes_all_memory_names_who_set_it():
-    word = written("ten_ = true;", members="bool ten_ = false;\n"
-                   "  void on_ack(Tcb& tcb, const AckEvent&) override { if (ten_) tcb.set_cwnd(int64_t{1} << 40); }")
+    word = written(
+        "ten_ = true;",
+        members="bool ten_ = false;\n"
+        "  void on_ack(Tcb& tcb, const AckEvent&) override { if (ten_) tcb.set_cwnd(int64_t{1} << 40); }",
+    )
     with pytest.raises(ControlError, match=f"own.cc.* needs more than 4 GiB of memory {WHERE}.*; valid: less"):
         rollout.evaluate(word, TASK, {"name": "ppcc/2", "duration_s": 600}, seeds=[1])
 
@@ -217,8 +220,12 @@ def test_what_does_not_compile_says_where():
     world = nb.scenarios.dumbbell(senders=[nb.scenarios.compiled("none.cc")], duration_s=1)
     with pytest.raises(ControlError, match=r"congestion control none.cc: has 0 records; valid: one"):
         nb.simulate(world)
-    Path("link.cc").write_text(PLAIN.replace("AT_40", "lacking();").replace("struct Own", "void lacking();\nstruct Own")
-                               .replace("MEMBERS", "").replace("PARAMETERS", ""))
+    Path("link.cc").write_text(
+        PLAIN.replace("AT_40", "lacking();")
+        .replace("struct Own", "void lacking();\nstruct Own")
+        .replace("MEMBERS", "")
+        .replace("PARAMETERS", "")
+    )
     with pytest.raises(ControlError, match=r"link.cc: cannot be loaded \(.*lacking"):
         nb.simulate(nb.scenarios.dumbbell(senders=[nb.scenarios.compiled("link.cc")], duration_s=1))
     with pytest.raises(ControlError, match=r"valid: a file that ends in .cc, .cpp, .cxx"):
@@ -226,8 +233,9 @@ def test_what_does_not_compile_says_where():
     without = re.sub(r"  int64_t ssthresh.*\n", "", PLAIN)
     for text, said in {
         without: r"abstract.cc:\d+:\d+: .*error: static assertion.* `int64_t ssthresh\(Tcb&\) override`",
-        without.replace("int acks_", "std::unique_ptr<std::istream> in_ = std::make_unique<std::istream>(3);\n  int acks_")
-        .replace("<cmath>", "<istream>"): r"abstract.cc:\d+:\d+: /.*unique_ptr.h:\d+:\d+: error: ",
+        without.replace(
+            "int acks_", "std::unique_ptr<std::istream> in_ = std::make_unique<std::istream>(3);\n  int acks_"
+        ).replace("<cmath>", "<istream>"): r"abstract.cc:\d+:\d+: /.*unique_ptr.h:\d+:\d+: error: ",
     }.items():
         lines = text.replace("AT_40", "").replace("MEMBERS", "").replace("PARAMETERS", "")
         Path("abstract.cc").write_text(lines)
@@ -309,7 +317,7 @@ def test_a_pipe_in_a_reason_is_escaped_once():
 
 
 @pytest.mark.slow
-def test_words_that_name_no_contender_say_what_would(capsys):
+def test_words_that_name_no_controller_say_what_would(capsys):
     written()
     Path("g.py").write_text("")
     for word, said in {
@@ -337,8 +345,8 @@ def test_a_worker_is_as_the_process_itself():
     cells = own.load().of(["steps"])[:6]
     word = written()
     told = []
-    played = runner.run(own, cells, rollout.contender_of(word, TASK), threads=2, each=told.append)
-    here = runner._found(own, cells, rollout.contender_of(word, TASK), 1, lambda cell: None, sandbox.threading.Event())
+    played = runner.run(own, cells, rollout.controller_of(word, TASK), threads=2, each=told.append)
+    here = runner._found(own, cells, rollout.controller_of(word, TASK), 1, lambda cell: None, sandbox.threading.Event())
     assert repr(played.values) == repr(here) and sorted(one.name for one in told) == sorted(one.name for one in cells)
 
 

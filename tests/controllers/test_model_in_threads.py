@@ -65,13 +65,13 @@ def test_a_learner_of_stable_baselines3():
     model = stable_baselines3.PPO("MlpPolicy", env, seed=1, n_steps=2, batch_size=2)
     env.close()
     rules = tasks.get("queue_threshold").rules
-    contender = Model(model)
+    controller = Model(model)
     observations = np.random.default_rng(1).uniform(-1, 1, (8, 3, *model.observation_space.shape)).astype(np.float32)
     alone = [model.predict(one, deterministic=True)[0] for one in observations]
     wrong = []
 
     def play(index):
-        policy = contender.start(rules, [index])
+        policy = controller.start(rules, [index])
         for _ in range(300):
             actions, _ = policy(observations[index], None, np.ones(3, bool))
             if not np.array_equal(actions, alone[index]):

@@ -1,4 +1,4 @@
-"""Who decides on a host: the contenders of a task, trained agents among them, without an environment around them."""
+"""Who decides on a host: the controllers of a task, trained agents among them, without an environment around them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from netbuf_gym import tasks
-from netbuf_gym.controllers import Contender
+from netbuf_gym.controllers import Controller
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.scenarios.hosts import Host
@@ -68,58 +68,59 @@ class FromHere:
         return {name: value for name, value in decided.items() if name in self._changed}
 
 
-def decider(contender: Contender, interval_s: float, in_force: Mapping[str, float], **env: Any) -> Decider:
-    """What decides on a host as a contender of the host-buffers task does in an environment.
+def decider(controller: Controller, interval_s: float, in_force: Mapping[str, float], **env: Any) -> Decider:
+    """What decides on a host as a controller of the host-buffers task does in an environment.
 
     One that is settings asks for these; all others begin with what is in force here.
 
     Args:
-        contender: one that decides; what acts in the simulated world itself has nothing to say here.
+        controller: one that decides; what acts in the simulated world itself has nothing to say here.
         interval_s: between decisions.
         in_force: settings of the host as they are now, by the names of controls.
-        env: arguments of the environment that are not the contender's own.
+        env: arguments of the environment that are not the controller's own.
 
     Raises:
-        ConfigError: the contender does not decide, or on more than buffers, or an argument is wrong, or would do nothing.
+        ConfigError: the controller does not decide, or on more than buffers, or an argument is wrong, or would do nothing.
         CheckpointError: the agent knows other rules.
     """
-    if isinstance(contender, (Setting, Keep)) and env:
+    if isinstance(controller, (Setting, Keep)) and env:
         name, value = next(iter(env.items()))
-        raise ConfigError(f"{name} = {shown(value)} does nothing with contender {contender.name!r}; valid: the contender alone")
-    if isinstance(contender, Setting):
-        if contender.cc is not None:
-            why = f"sets congestion control {contender.cc!r}, which is not tuned here"
-            raise ConfigError(f"contender {contender.name!r} {why}; valid: a contender of buffers alone")
-        return Fixed(contender.settings.controls, contender.name)
-    if isinstance(contender, Bpftune):
-        return FromHere(Contending(contender.on(contender.first.but(in_force)), interval_s, in_force, **env))
-    return Contending(contender, interval_s, in_force, **env)
+        said = f"{name} = {shown(value)} does nothing with controller {controller.name!r}"
+        raise ConfigError(f"{said}; valid: the controller alone")
+    if isinstance(controller, Setting):
+        if controller.cc is not None:
+            why = f"sets congestion control {controller.cc!r}, which is not tuned here"
+            raise ConfigError(f"controller {controller.name!r} {why}; valid: a controller of buffers alone")
+        return Fixed(controller.settings.controls, controller.name)
+    if isinstance(controller, Bpftune):
+        return FromHere(Contending(controller.on(controller.first.but(in_force)), interval_s, in_force, **env))
+    return Contending(controller, interval_s, in_force, **env)
 
 
 class Contending:
-    """A contender of the host-buffers task, or a trained agent, as it decides in an environment, from what is in force on.
+    """A controller of the host-buffers task, or a trained agent, as it decides in an environment, from what is in force on.
 
     Args:
-        contender: one that decides.
+        controller: one that decides.
         interval_s: between decisions.
         in_force: settings of the host as they are now, by the names of controls.
-        env: arguments of the environment that are not the contender's own.
+        env: arguments of the environment that are not the controller's own.
 
     Raises:
-        ConfigError: the contender does not decide, or an argument is wrong. CheckpointError: the agent knows other rules.
+        ConfigError: the controller does not decide, or an argument is wrong. CheckpointError: the agent knows other rules.
     """
 
-    def __init__(self, contender: Contender, interval_s: float, in_force: Mapping[str, float], **env: Any):
+    def __init__(self, controller: Controller, interval_s: float, in_force: Mapping[str, float], **env: Any):
         record = tasks.get(TASK)
-        own = {key: value for key, value in contender.playing(env).items() if key not in NOT_OF_RULES}
+        own = {key: value for key, value in controller.playing(env).items() if key not in NOT_OF_RULES}
         first = example(resolve(record.rules.default_scenario, 1))
         recipe, history = own.pop("recipe", "default"), own.pop("history", None)
-        self.name = contender.name
+        self.name = controller.name
         self._rules = rules = record.rules(recipe, history, 1, **record.rules.fitted(first), **own)
         there = _as_here(rules.control(first), in_force)
-        policy = contender.start(rules, [0])
+        policy = controller.start(rules, [0])
         if policy is None:
-            raise ConfigError(f"contender {contender.name!r} acts in the simulated world itself; valid: one that decides")
+            raise ConfigError(f"controller {controller.name!r} acts in the simulated world itself; valid: one that decides")
         self._policy, self._state, self._first = policy, None, True
         self._tracker = rules.make_tracker(1, interval_s)
         rules.start(self._tracker, slice(0, 1), there)

@@ -13,21 +13,21 @@ from netbuf_gym.tasks.host_buffers.observations import DEFAULT_FEATURES
 from netbuf_gym.tasks.host_buffers.settings import GRID, constant
 
 SMALL = {"name": "auter/local", "rate_mbps": 5, "duration_s": 9}
-CONTENDERS = tasks.get("host_buffers").contenders
+CONTROLLERS = tasks.get("host_buffers").controllers
 
 
-def placed(contender, **arguments):
-    return contender.place(HostBuffers().control(scenarios.get("auter/local", **arguments)))
+def placed(controller, **arguments):
+    return controller.place(HostBuffers().control(scenarios.get("auter/local", **arguments)))
 
 
-@pytest.mark.parametrize("name", list(CONTENDERS))
-def test_every_contender_plays(name):
+@pytest.mark.parametrize("name", list(CONTROLLERS))
+def test_every_controller_plays(name):
     report = rollout.evaluate(name, task="host_buffers", scenario=SMALL, seeds=[1])[0]
     assert 0 < report["throughput_mbps"] <= 5 and np.isfinite(report["utility"])
 
 
 def test_settings_are_in_force_from_the_start():
-    world = placed(CONTENDERS["tune-1"]())
+    world = placed(CONTROLLERS["tune-1"]())
     host = world.hosts[0]
     assert host.tcp_wmem == (4096, 1_048_576, 4_194_304) == host.tcp_rmem
     assert host.ring_packets == 512 and host.socket_bytes == 4_194_304 and host.agent
@@ -42,9 +42,9 @@ def test_settings_stay():
     def look(view):
         seen.append(view.show())
 
-    contender = Setting(constant(512, 300_000, 5120))
+    controller = Setting(constant(512, 300_000, 5120))
     worlds = rollout.draw("host_buffers", SMALL, [1])
-    rollout.play(contender, worlds, lambda view: None, task="host_buffers", scenario=SMALL, watch={0: look})
+    rollout.play(controller, worlds, lambda view: None, task="host_buffers", scenario=SMALL, watch={0: look})
     assert {(one["tcp_max_kib"], one["ring_packets"]) for one in seen} == {(300_000 / 1024, 512.0)} and len(seen) == 3
 
 
@@ -56,9 +56,9 @@ def test_settings_speak_both_recipes(recipe):
 
 def test_congestion_controls_of_what_the_host_sends():
     for name, cc in (("bbr", "bbr"), ("tune-2+bbr", "bbr"), ("vegas", "vegas")):
-        assert {str(flow.cc) for flow in placed(CONTENDERS[name](), connections=2).flows} == {cc}
-    assert placed(CONTENDERS["bbr"]()).hosts[0].tcp_wmem[2] == 212_992
-    short = placed(CONTENDERS["bbr"](), traffic="short")
+        assert {str(flow.cc) for flow in placed(CONTROLLERS[name](), connections=2).flows} == {cc}
+    assert placed(CONTROLLERS["bbr"]()).hosts[0].tcp_wmem[2] == 212_992
+    short = placed(CONTROLLERS["bbr"](), traffic="short")
     assert str(short.traffic.senders[0].cc) == "bbr"
 
 
@@ -71,7 +71,7 @@ def test_an_agent_with_bbr():
         WithCongestionControl(ConstantAction(0), "bbbr")
 
 
-def test_bad_contenders_are_named():
+def test_bad_controllers_are_named():
     with pytest.raises(ConfigError, match="settings = 'tune-9'"):
         Setting("tune-9")
     with pytest.raises(ConfigError, match="growth = -1"):
