@@ -38,7 +38,7 @@ def has_kernel_windows() -> bool:
     from netbuf_gym.plants.linux import system
     from netbuf_gym.plants.linux.bpf import struct_ops
 
-    return system.may_register_bpf() and not struct_ops.unavailable()
+    return system.may_register_bpf() and not struct_ops.explain_unavailable()
 
 
 def has_user_namespaces() -> bool:

@@ -23,8 +23,8 @@ from netbuf_gym import _core, plants, zoo
 from netbuf_gym.plants.linux import machine, system
 from netbuf_gym.plants.linux.host_meter import HostMeter
 from netbuf_gym.plants.linux.netlink import Routing
-from netbuf_gym.scenarios.native import world_config
-from netbuf_gym.tasks.host_buffers.random_paths import host_world
+from netbuf_gym.scenarios.native import build_world_config
+from netbuf_gym.tasks.host_buffers.random_paths import make_host_world
 from netbuf_gym.zoo import library
 
 from measure import Row, parser, repeat, report
@@ -39,6 +39,7 @@ PROXIED_S, SHARED_MBPS = 60.0, 100.0
 
 
 # ---- live
+
 
 def observe() -> None:
     """As a process of its own: seconds that a meter takes for a thousand connections, each time, as JSON."""
@@ -69,7 +70,7 @@ def observation() -> list[float]:
     return [1e3 * seconds for seconds in json.loads(done.stdout)]
 
 
-def path(rate_mbps: float, sender: str, duration_s: float) -> nb.Scenario:
+def path(rate_mbps: float, sender: str, duration_s: float) -> nb.scenarios.Scenario:
     """One sender, a queue of one product."""
     packets = max(20, round(rate_mbps * RTT_MS * 1e3 / 8 / 1500))
     return nb.scenarios.dumbbell(
@@ -168,9 +169,10 @@ LATE = {
 
 # ---- simulated
 
+
 def proxied() -> dict[str, float]:
     """A flow from a target through a proxy to a client: packets that left a link, of either connection, a second."""
-    scenario = host_world(rate_mbps=SHARED_MBPS, rtt_ms=RTT_MS, relay_bytes=1 << 20, duration_s=PROXIED_S)
+    scenario = make_host_world(rate_mbps=SHARED_MBPS, rtt_ms=RTT_MS, relay_bytes=1 << 20, duration_s=PROXIED_S)
     seconds, world = _run(scenario)
     return {"hops_per_s": sum(link["packets_out"] for link in world.link_stats()) / seconds}
 
@@ -178,11 +180,11 @@ def proxied() -> dict[str, float]:
 def shared(relay_bytes: int | None) -> dict[str, float]:
     """A thousand connections that always have data: simulated seconds in one of the processor."""
     many = {"connections": CONNECTIONS, "stagger_s": 0.01, "relay_bytes": relay_bytes}
-    return {"times": PROXIED_S / _run(host_world(rate_mbps=SHARED_MBPS, rtt_ms=RTT_MS, duration_s=PROXIED_S, **many))[0]}
+    return {"times": PROXIED_S / _run(make_host_world(rate_mbps=SHARED_MBPS, rtt_ms=RTT_MS, duration_s=PROXIED_S, **many))[0]}
 
 
-def _run(scenario: nb.Scenario) -> tuple[float, _core.World]:
-    world = _core.World(world_config(scenario), 1)
+def _run(scenario: nb.scenarios.Scenario) -> tuple[float, _core.World]:
+    world = _core.World(build_world_config(scenario), 1)
     began = time.thread_time()
     world.run(round(scenario.duration_s * 1e9))
     return time.thread_time() - began, world

@@ -33,7 +33,7 @@ import numpy as np
 
 import netbuf_gym as nb
 from netbuf_gym import _core
-from netbuf_gym.scenarios.native import world_config
+from netbuf_gym.scenarios.native import build_world_config
 
 from measure import Row, parser, repeat, report
 
@@ -57,7 +57,7 @@ def simulate_flows(flows: int, duration_s: float, stack: str = "linux") -> dict[
         stagger_s=0.01,
         stack=stack,
     )
-    world = _core.World(world_config(scenario), 1)
+    world = _core.World(build_world_config(scenario), 1)
     started = time.thread_time()
     world.run(round(duration_s * 1e9))
     spent = time.thread_time() - started
@@ -109,7 +109,7 @@ def simulate_switches(name: str) -> dict[str, float]:
     spent = flows = packets = 0.0
     loads = [k / 10 for k in range(1, 9)]
     for load in loads:
-        config = world_config(nb.scenarios.get(name, queue_packets=500, load=load))
+        config = build_world_config(nb.scenarios.get(name, queue_packets=500, load=load))
         started = time.thread_time()
         world = _core.World(config, 1)
         world.run(60 * 10**9)
@@ -129,7 +129,7 @@ def simulate_trace(network: str, form: str) -> dict[str, float]:
     options = {"wifi": {}, "5g": {"spread": 0}}[network]
     trace = nb.traces.generate(network, duration_s=120, seed=1, mean_mbps=TRACE_MBPS, outages=0, form=form, **options)
     world = nb.scenarios.dumbbell(trace=trace, rtt_ms=RTT_MS, buffer_packets=1200, senders=["cubic"], duration_s=120)
-    config = world_config(world)
+    config = build_world_config(world)
     started = time.thread_time()
     simulated = _core.World(config, 1)
     simulated.run(120 * 10**9)
@@ -188,7 +188,7 @@ def full_link_scenario() -> nb.scenarios.Scenario:
 def holding_actions(task, steps: int) -> list[int]:
     """Actions that double the initial window a few times and then hold it, by the two that change it least."""
     actions = [len(task.levels) - 1] * DOUBLINGS
-    nearest = int(task.nearest(np.zeros(1))[0])
+    nearest = int(task.nearest_actions(np.zeros(1))[0])
     window = 1.0
     while len(actions) < steps:
         actions.append(nearest - (window > 1))
@@ -234,7 +234,7 @@ def step_env(threads: list[int]) -> dict[str, float]:
 
 def step_core() -> dict[str, float]:
     """The same worlds stepped in the native core alone: world steps a second, packets a step, bytes a world."""
-    config = world_config(full_link_scenario().with_agents())
+    config = build_world_config(full_link_scenario().with_agents())
     batch = _core.Batch(WORLDS, 1, 1)
     for world in range(WORLDS):
         batch.reset(world, config, world)

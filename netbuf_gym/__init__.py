@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from netbuf_gym.utils import statistics as stats
 
 LATE = {"stats": "utils.statistics", "zoo": "zoo"}
-"""Modules that take long to load, by the names that the package offers them under."""
+"""Slow-loading modules, by the names under which the package offers them."""
 
 moved.install()
 register_environments()
 
 
 def __getattr__(name: str) -> Any:
-    """Load a module of `LATE`, or of a former name, when it is first asked for."""
+    """Import a module of `LATE` or of a former name on first access."""
     if name in LATE:
         return importlib.import_module(f"netbuf_gym.{LATE[name]}")
     if (present := moved.find_present_name(f"netbuf_gym.{name}")) is not None:
@@ -41,11 +41,11 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """List the modules of `LATE` too, loaded or not."""
+    """Return the package's names, with the modules of `LATE`, loaded or not."""
     return sorted({*globals(), *__all__, *LATE})
 
 
-extensions.load()  # last: they import this package, whole
+extensions.load()  # last: extensions import the complete package
 
 __all__ = [
     "FlowResult",

@@ -1,10 +1,10 @@
-"""`python -m netbuf_gym` is the command `netbuf-gym`."""
+"""Entry point of `python -m netbuf_gym`, the same as the command `netbuf-gym`."""
 
 import sys
 
 
 def main() -> int:
-    """Runs the command line; an interruption while its modules are read is a line too."""
+    """Run the command line and return its exit status; an interruption during the imports prints one line and returns 130."""
     try:
         from netbuf_gym.cli.program import main as run
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""What the package raises when it is given something that it cannot use.
+"""Exceptions and warnings of the package.
 
 Every message names the field, the value it had and what would be valid. All errors for bad input derive from
 `NetbufError`, so that the command line prints them as one line and a program can catch them in one place.
@@ -19,29 +19,29 @@ class NetbufError(Exception):
 
 
 class ScenarioError(NetbufError, ValueError):
-    """A scenario, or a field of one, that cannot be simulated."""
+    """A scenario, or a field of a scenario, that cannot be simulated."""
 
 
 class ScenarioTypeError(ScenarioError, TypeError):
-    """A field of a scenario whose value has the wrong type; a `ScenarioError` and a `TypeError`."""
+    """A scenario field whose value has the wrong type; a `ScenarioError` and a `TypeError`."""
 
 
 class TraceError(NetbufError, ValueError):
-    """A trace file that cannot be read or written. Names the file and, where there is one, the line."""
+    """A trace file that cannot be read or written; the message names the file and, where there is one, the line."""
 
     def __init__(self, message: str, path: str | os.PathLike[str] | None = None, line: int | None = None):
-        super().__init__(located(message, path, line))
+        super().__init__(prefix_location(message, path, line))
 
 
 class ReferenceDataError(NetbufError, ValueError):
-    """Reference measurements that cannot be read. Names the file and, where there is one, the line."""
+    """Reference measurements that cannot be read; the message names the file and, where there is one, the line."""
 
     def __init__(self, message: str, path: str | os.PathLike[str] | None = None, line: int | None = None):
-        super().__init__(located(message, path, line))
+        super().__init__(prefix_location(message, path, line))
 
 
 class ConfigError(NetbufError, ValueError):
-    """An argument of an environment, a wrapper, a training job or a command that cannot be used."""
+    """An invalid argument of an environment, a wrapper, a training job or a command."""
 
 
 class CheckpointError(NetbufError, ValueError):
@@ -49,35 +49,35 @@ class CheckpointError(NetbufError, ValueError):
 
 
 class SimulatorFault(NetbufError, RuntimeError):
-    """The simulator found its own state inconsistent. Never answered with made-up numbers."""
+    """An inconsistent simulator state, detected by the simulator; made-up numbers are never returned instead."""
 
 
 class PlantFault(NetbufError, RuntimeError):
-    """A plant that cannot go on: a world that does not start, or one that was closed."""
+    """A plant that cannot continue: a world that does not start, or one that was closed."""
 
 
 class WorkerError(NetbufError, RuntimeError):
-    """Work that was done in another process was lost: the process has died, or raised what is no error of ours."""
+    """Work lost in another process: the process died, or raised an exception that is not one of this package's."""
 
 
 class BusyError(NetbufError, RuntimeError):
-    """Something that one thread at a time may use, while another thread (or the same one, further up) is at it."""
+    """Concurrent or re-entrant use of an object that only one thread may use at a time."""
 
 
 class CopyError(NetbufError, TypeError):
-    """Something that cannot be copied or pickled, because it holds running worlds."""
+    """An attempt to copy or pickle an object that holds running worlds."""
 
 
 class ControlError(NetbufError, ValueError):
-    """A congestion control of the user's that is none, or that gave what is no window. Names it and the value."""
+    """A user's congestion control that is invalid or returned an invalid window; names the control and the value."""
 
 
 class SlowWorldWarning(UserWarning):
-    """A world that takes long to simulate for a reason that does not show in what was asked for; names the cause."""
+    """A world that takes long to simulate for a reason that its arguments do not show; the message names the cause."""
 
 
 class MissingExtraError(NetbufError, ImportError):
-    """An optional dependency is not installed."""
+    """A missing optional dependency."""
 
     def __init__(self, what: str, extra: str, package: str | None = None):
         needed = f" ({package} is not installed)" if package else ""
@@ -89,8 +89,8 @@ class MissingExtraError(NetbufError, ImportError):
 
 
 @contextmanager
-def needing(what: str, extra: str) -> Iterator[None]:
-    """Makes the lack of a module that is none of ours, in what is imported here, a `MissingExtraError`."""
+def require_extra(what: str, extra: str) -> Iterator[None]:
+    """Convert the ModuleNotFoundError of a third-party module in the `with` block into a `MissingExtraError`."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -99,15 +99,15 @@ def needing(what: str, extra: str) -> Iterator[None]:
         raise MissingExtraError(what, extra, error.name) from None
 
 
-def located(message: str, path: str | os.PathLike[str] | None, line: int | None) -> str:
-    """`message` with the file and the line in front, as compilers print them."""
+def prefix_location(message: str, path: str | os.PathLike[str] | None, line: int | None) -> str:
+    """Return `message` prefixed with the file and the line, as compilers print them."""
     if path is None:
         return message
     return f"{path}:{line}: {message}" if line is not None else f"{path}: {message}"
 
 
 def shown(value: object, limit: int = 60) -> str:
-    """`value` as it is shown in a message: its repr, shortened, numpy scalars as plain numbers."""
+    """Return the repr of `value` for a message: shortened to `limit` characters, numpy scalars as plain numbers."""
     if isinstance(value, np.generic):
         value = value.item()
     text = repr(value)
@@ -115,10 +115,10 @@ def shown(value: object, limit: int = 60) -> str:
 
 
 def one_line(text: object) -> str:
-    """A message, which may be of the user's code, as a line."""
+    """Return a message, possibly from the user's code, as one line."""
     return " ".join(str(text).split())
 
 
-def called(scenario: Any) -> str:
-    """How messages call a scenario: by its name, if it has one."""
+def describe_scenario(scenario: Any) -> str:
+    """Return how messages refer to a scenario: by its name, if it has one."""
     return f"scenario {scenario.name!r}" if scenario.name else "the scenario"

@@ -1,1 +1,1 @@
-"""The papers' own experiments and ours, run again: worlds, schemes, claims, figures. Run from a checkout, in no wheel."""
+"""Reproductions of papers' experiments and experiments of our own; run from a checkout, not part of the wheel."""

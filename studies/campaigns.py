@@ -1,4 +1,4 @@
-"""All campaigns whose rows stand in `results/studies`: the command of each, what it needs, and its running."""
+"""Catalogue of all campaigns whose rows are kept in `results/studies`: command, requirements and execution of each."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.utils.executors import LOCAL
-from netbuf_gym.utils.plots import require
-from netbuf_gym.utils.progress import ProgressBar, say
+from netbuf_gym.utils.plots import require_matplotlib
+from netbuf_gym.utils.progress import ProgressBar, print_line
 from netbuf_gym.zoo import resolve
 from studies.auter import trained, tune_constant
 from studies.catalogue import EXPERIMENTS
 from studies.common import kept
 from studies.common.campaign import RUNS, Campaign, OtherCampaignError, keep_rows
 from studies.common.experiment import Experiment
-from studies.common.replay import why_stale
+from studies.common.replay import find_stale_reason
 from studies.receiver import agent as receiver_agent
 from studies.receiver import measured
 from studies.rlbm import compare
@@ -29,22 +29,22 @@ from studies.switch import families
 from studies.validation import measured as validation
 
 CHECKOUT = Path(__file__).resolve().parents[1]
-MISSING, MEANS_ALONE = "missing", "keeps means over seeds, not runs"
+MISSING, MEANS_ONLY = "missing", "keeps means over seeds, not runs"
 """Reasons why a campaign has no rows that could be stale."""
 LIVE, TRAIN, TRACES = "live", "train", "traces"
-"""What a campaign may need: real time on this machine's kernel, agents that are trained first, measured traces."""
+"""Requirements of a campaign: real time on this machine's kernel, agents trained beforehand, measured traces."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StudyCampaign(ABC):
-    """A campaign, which makes the rows of a section.
+    """Campaign that produces the rows of a section.
 
     Attributes:
-        study, section: Of which.
-        words: Of its command, after the program's.
+        study, section: Study, and its section, whose rows the campaign produces.
+        words: Arguments of the command, after the program's name.
         needs: "", `LIVE`, `TRAIN` or `TRACES`.
-        minutes: How long it takes on two cores, about.
-        agents: Names of the package's agents that play: its rows follow from them.
+        minutes: Approximate duration on two cores.
+        agents: Names of the package's agents that play; the rows depend on them.
     """
 
     study: str
@@ -56,69 +56,69 @@ class StudyCampaign(ABC):
 
     @property
     def name(self) -> str:
-        """What `netbuf-gym results make` calls it."""
+        """Name for `netbuf-gym results make`."""
         return f"studies/{self.study}/{self.section.replace(' ', '_')}"
 
     @property
     @abstractmethod
     def command(self) -> str:
-        """As it is typed in the checkout."""
+        """Command line, as typed in the checkout."""
 
     @abstractmethod
     def run(self, *, jobs: int | None = None, executor: str = LOCAL.name, traces: str | None = None) -> Path:
-        """Runs what is not done yet below `runs/studies` and keeps the rows; an interrupted call goes on when it is repeated.
+        """Run what is not done yet below `runs/studies` and keep the rows; repeating an interrupted call continues it.
 
         Args:
-            jobs: At once; None: one for each core.
-            executor: Where the runs are made, for a campaign that can be spread.
-            traces: The folder with measured traces, for a campaign of these.
+            jobs: Number of simultaneous runs; None: one for each core.
+            executor: Executor of the runs, for a campaign that can be distributed.
+            traces: Folder with measured traces, for a campaign that needs these.
 
         Returns:
-            the file with the rows.
+            The file with the rows.
 
         Raises:
-            ConfigError: Something that it needs is not there; says what.
+            ConfigError: A requirement is not met; the message names it.
         """
 
     def find_stale(self) -> str:
-        """Reason why the rows are not what the campaign would make now; "": none is known.
+        """Return the reason why the rows are not what the campaign would produce now; "": none is known.
 
-        They are missing, or hold means alone, or another model played than the package's agent of that name is, or a sample
-        of their runs comes out otherwise.
+        Reasons: the rows are missing, hold means only, were played by another model than the package's agent of that name, or a
+        sample of their runs comes out differently.
         """
-        path = kept.path_of(CHECKOUT, self.study, self.section)
+        path = kept.build_path(CHECKOUT, self.study, self.section)
         if not path.is_file():
             return MISSING
         header = kept.read_header(path)
         if header.get("rows") == kept.MEANS:
-            return MEANS_ALONE
+            return MEANS_ONLY
         played = set(header.get("agents", {}).values())
-        others = [name for name in self.agents if played and resolve.digest_of(name) not in played]
+        others = [name for name in self.agents if played and resolve.compute_model_digest(name) not in played]
         if others:
             return f"played by another model than {', '.join(others)}"
-        found = None if self.needs else kept.read(CHECKOUT, self.study, self.section)
-        return self.replay(found) if found else ""
+        found = None if self.needs else kept.read_rows(CHECKOUT, self.study, self.section)
+        return self.replay_sample(found) if found else ""
 
     @staticmethod
     def is_stale(reason: str) -> bool:
-        """Whether a reason of `find_stale` is one of rows that are there."""
-        return reason not in ("", MISSING, MEANS_ALONE)
+        """Return whether a reason given by `find_stale` concerns rows that exist."""
+        return reason not in ("", MISSING, MEANS_ONLY)
 
-    def mark(self, reason: str) -> None:
-        """Marks the rows as stale, or takes their mark away, by a reason of `find_stale`."""
+    def update_stale_mark(self, reason: str) -> None:
+        """Mark the rows as stale, or remove the mark, according to a reason given by `find_stale`."""
         if reason == "" or self.is_stale(reason):
-            kept.mark(CHECKOUT, self.study, self.section, reason)
+            kept.mark_stale(CHECKOUT, self.study, self.section, reason)
 
     @property
     def has_sample(self) -> bool:
         """Whether a sample of the rows' runs can be played again."""
         return False
 
-    def replay(self, found: kept.Kept) -> str:
-        """Reason why rows are stale by some of their runs, which are played again; "": none, or there is no sample."""
+    def replay_sample(self, found: kept.KeptRows) -> str:
+        """Return why rows are stale, by playing some of their runs again; "": they are not, or there is no sample."""
         return ""
 
-    def _traces(self, traces: str | None) -> str:
+    def _require_traces(self, traces: str | None) -> str:
         if traces is None:
             raise ConfigError(f"{self.name} plays measured traces; valid: --traces DIR, a folder with them")
         return traces
@@ -126,7 +126,7 @@ class StudyCampaign(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class ExperimentCampaign(StudyCampaign):
-    """A campaign of `netbuf-gym reproduce`."""
+    """Campaign run by `netbuf-gym reproduce`."""
 
     @property
     def command(self) -> str:
@@ -134,33 +134,33 @@ class ExperimentCampaign(StudyCampaign):
         return " ".join(["netbuf-gym reproduce", self.study, *words])
 
     def run(self, *, jobs: int | None = None, executor: str = LOCAL.name, traces: str | None = None) -> Path:
-        words = [*self.words, f"traces={self._traces(traces)}"] if self.needs == TRACES else list(self.words)
+        words = [*self.words, f"traces={self._require_traces(traces)}"] if self.needs == TRACES else list(self.words)
         return run_experiment(EXPERIMENTS[self.study], self.section, words, jobs, executor, CHECKOUT)
 
     @property
     def has_sample(self) -> bool:
         return not self.needs
 
-    def replay(self, found: kept.Kept) -> str:
+    def replay_sample(self, found: kept.KeptRows) -> str:
         experiment = EXPERIMENTS[self.study]
-        return why_stale(experiment, experiment.parse(self.words).settings, found)
+        return find_stale_reason(experiment, experiment.parse(self.words).settings, found)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModuleCampaign(StudyCampaign):
-    """A campaign of a module of the studies, run as a program.
+    """Campaign run by a module of the studies as a program.
 
     Attributes:
-        module: Below `studies`.
-        main: Of it.
-        cores: How its words call the number of threads; "": it has none.
-        sample: Finds out why rows are stale by playing some of their runs again; None: by nothing.
+        module: Name of the module below `studies`.
+        main: Main function of the module.
+        cores: Key of the argument with the number of threads; "": there is none.
+        sample: Returns why rows are stale, by playing some of their runs again; None: no run is played again.
     """
 
     module: str
     main: Callable[[Sequence[str]], int]
     cores: str = ""
-    sample: Callable[[kept.Kept], str] | None = None
+    sample: Callable[[kept.KeptRows], str] | None = None
 
     @property
     def command(self) -> str:
@@ -168,26 +168,26 @@ class ModuleCampaign(StudyCampaign):
 
     def run(self, *, jobs: int | None = None, executor: str = LOCAL.name, traces: str | None = None) -> Path:
         if executor != LOCAL.name:
-            say(f"{self.name}: runs here and not by {executor}: it is one program")
-        words = [self._traces(traces) if word == "DIR" else word for word in self.words]
+            print_line(f"{self.name}: runs here and not by {executor}: it is one program")
+        words = [self._require_traces(traces) if word == "DIR" else word for word in self.words]
         cores = [f"{self.cores}={jobs or len(os.sched_getaffinity(0))}"] if self.cores else []
         self.main([*words, *cores])
-        return kept.path_of(CHECKOUT, self.study, self.section)
+        return kept.build_path(CHECKOUT, self.study, self.section)
 
     @property
     def has_sample(self) -> bool:
         return self.sample is not None and not self.needs
 
-    def replay(self, found: kept.Kept) -> str:
+    def replay_sample(self, found: kept.KeptRows) -> str:
         return self.sample(found) if self.sample else ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SeedCampaign(StudyCampaign):
-    """The sender's claims by training seed: what other seeds' agents do in the campaigns of links and of events.
+    """Sender's claims by training seed: agents of other seeds in the campaigns of links and of events.
 
     Attributes:
-        models: Run directories of a training campaign, one a seed.
+        models: Run directories of a training campaign, one for each seed.
     """
 
     models: str = "runs/campaign/congestion_window/sender"
@@ -205,11 +205,11 @@ class SeedCampaign(StudyCampaign):
         parts = {one.section: one for one in CAMPAIGNS if isinstance(one, ExperimentCampaign) and one.study == self.study}
         for seed, model in models.items():
             for part in seeds.PARTS:
-                more = [f"traces={self._traces(traces)}"] if parts[part].needs == TRACES else []
+                more = [f"traces={self._require_traces(traces)}"] if parts[part].needs == TRACES else []
                 words = [word for word in parts[part].words if word.partition("=")[0] not in ("schemes", "agent")]
                 words += ["schemes=[agent]", f"agent={model}", "figures=false", *more]
-                play(EXPERIMENTS[self.study], words, folder / seed / part, jobs, executor)
-        path = seeds.keep(folder, CHECKOUT)
+                run_campaign(EXPERIMENTS[self.study], words, folder / seed / part, jobs, executor)
+        path = seeds.keep_seeds(folder, CHECKOUT)
         shutil.rmtree(folder)
         return path
 
@@ -217,11 +217,11 @@ class SeedCampaign(StudyCampaign):
 def run_experiment(
     experiment: Experiment[Any], section: str, words: Sequence[str], jobs: int | None, executor: str, root: Path
 ) -> Path:
-    """Runs a campaign below `runs/studies`, draws its pictures there and keeps its rows; returns their file."""
-    require()  # refuses, before any work is done, where nothing can be drawn
-    drawn = kept.drawn_folder(root, experiment.name, section)
+    """Run a campaign below `runs/studies`, draw its figures there, keep its rows and return their file."""
+    require_matplotlib()  # fail before any work is done
+    drawn = kept.find_drawn_folder(root, experiment.name, section)
     folder = drawn.with_name("campaign")
-    campaign = play(experiment, words, folder, jobs, executor)
+    campaign = run_campaign(experiment, words, folder, jobs, executor)
     shutil.rmtree(drawn, ignore_errors=True)
     campaign.draw(drawn)
     path = keep_rows(experiment, section, folder, root)
@@ -230,8 +230,8 @@ def run_experiment(
     return path
 
 
-def play(experiment: Experiment[Any], words: Sequence[str], folder: Path, jobs: int | None, executor: str) -> Campaign:
-    """Runs what is not done yet of a campaign in its folder; what stands there of another version or agent is played anew."""
+def run_campaign(experiment: Experiment[Any], words: Sequence[str], folder: Path, jobs: int | None, executor: str) -> Campaign:
+    """Run what is not done yet of a campaign in its folder, and discard results there of another version or agent."""
     at_once = [] if jobs is None else [f"jobs={jobs}"]
     order = experiment.parse([*words, f"output={folder}", f"executor={executor}", *at_once])
 
@@ -249,16 +249,16 @@ def play(experiment: Experiment[Any], words: Sequence[str], folder: Path, jobs: 
     return campaign
 
 
-def _play_receiver(words: Sequence[str]) -> int:
+def _run_receiver_agent(words: Sequence[str]) -> int:
     return receiver_agent.main(words[1:])  # after "agent"
 
 
-QUEUES, HOSTS, RECEIVERS = ("queue_threshold/ppo",), ("host_buffers/dqn",), ("receiver_window/ppo_lstm",)
-SENDERS = ("congestion_window/sender",)
-EVENTS = "studies=[start,outage,delay_step,reverse,rivals,agents,elsewhere]"
-BESIDE = "schemes=[newreno,cubic,bbr,vegas,westwood,copa,queue_target,keep,constant,agent]"
-POLICIES = "schemes=[agent,cubic,bbr,newreno,queue_target,keep,random,nuwa,naive,dt]"
-PAPERS = "studies=[settings,regions,latency,bandwidth,loss,flow_size,memory,long_run]"
+QUEUE_AGENTS, HOST_AGENTS, RECEIVER_AGENTS = ("queue_threshold/ppo",), ("host_buffers/dqn",), ("receiver_window/ppo_lstm",)
+SENDER_AGENTS = ("congestion_window/sender",)
+EVENT_STUDIES = "studies=[start,outage,delay_step,reverse,rivals,agents,elsewhere]"
+EVENT_SCHEMES = "schemes=[newreno,cubic,bbr,vegas,westwood,copa,queue_target,keep,constant,agent]"
+LIVE_SCHEMES = "schemes=[agent,cubic,bbr,newreno,queue_target,keep,random,nuwa,naive,dt]"
+PAPER_STUDIES = "studies=[settings,regions,latency,bandwidth,loss,flow_size,memory,long_run]"
 LEARNERS = tuple(f"{name}=runs/ppcc/{name}/model.zip" for name in ("dqn", "a2c", "ppo", "ppo_lstm"))
 _NUWA = [*(f"nuwa_k{k}" for k in (1, 2, 3, 5, 7, 9)), "nuwa_k7_bulk"]
 _NUWA += [*(f"nuwa_paper_k{k}" for k in (1, 2, 3, 5, 7, 9)), "nuwa_paper_k7_bulk", "rledbat", "fixed", "autotuned", "cubic"]
@@ -266,7 +266,7 @@ _NUWA += ["newreno", "westwood", "vegas", "bbr", "bbrplus", "copa", "vivace", "i
 ALL_NUWA = f"schemes=[nuwa_rl,{','.join(_NUWA)}]"
 
 
-def _live(study: str, section: str, minutes: float, agents: tuple[str, ...], *words: str) -> ExperimentCampaign:
+def _make_live_campaign(study: str, section: str, minutes: float, agents: tuple[str, ...], *words: str) -> ExperimentCampaign:
     return ExperimentCampaign(study=study, section=section, words=words, needs=LIVE, minutes=minutes, agents=agents)
 
 
@@ -280,14 +280,14 @@ CAMPAIGNS: tuple[StudyCampaign, ...] = (
             "agent=queue_threshold/ppo",
         ),
         minutes=7,
-        agents=QUEUES,
+        agents=QUEUE_AGENTS,
     ),
     ExperimentCampaign(
         study="rlbm",
         section="thesis-code",
         words=("schemes=[naive,sophisticated,dt,abm,random,random_no_beta,rlbm]", "agent=queue_threshold/ppo"),
         minutes=28,
-        agents=QUEUES,
+        agents=QUEUE_AGENTS,
     ),
     ModuleCampaign(
         study="rlbm",
@@ -297,7 +297,7 @@ CAMPAIGNS: tuple[StudyCampaign, ...] = (
         words=("agent=queue_threshold/ppo",),
         cores="jobs",
         minutes=12,
-        agents=QUEUES,
+        agents=QUEUE_AGENTS,
     ),
     *(
         ModuleCampaign(
@@ -307,9 +307,9 @@ CAMPAIGNS: tuple[StudyCampaign, ...] = (
             main=families.main,
             words=(section.replace(" ", "_"),),
             cores="threads",
-            sample=families.why_stale,
+            sample=families.explain_staleness,
             minutes=minutes,
-            agents=(*QUEUES, "queue_threshold/ppo-10ms"),
+            agents=(*QUEUE_AGENTS, "queue_threshold/ppo-10ms"),
         )
         for section, minutes in (("random", 30), ("families", 70), ("300 s", 15))
     ),
@@ -319,14 +319,14 @@ CAMPAIGNS: tuple[StudyCampaign, ...] = (
         words=("studies=[ppcc,grid,traces]", "agent=congestion_window/sender"),
         needs=TRACES,
         minutes=9,
-        agents=SENDERS,
+        agents=SENDER_AGENTS,
     ),
     ExperimentCampaign(
         study="sender",
         section="events",
-        words=(EVENTS, BESIDE, "seeds=10", "agent=congestion_window/sender"),
+        words=(EVENT_STUDIES, EVENT_SCHEMES, "seeds=10", "agent=congestion_window/sender"),
         minutes=2,
-        agents=SENDERS,
+        agents=SENDER_AGENTS,
     ),
     SeedCampaign(study="sender", section=seeds.SECTION, needs=TRAIN, minutes=15),
     ExperimentCampaign(
@@ -341,14 +341,14 @@ CAMPAIGNS: tuple[StudyCampaign, ...] = (
         ),
         needs=TRAIN,
         minutes=1,
-        agents=(*SENDERS, "congestion_window/ppo_kl-ppcc"),
+        agents=(*SENDER_AGENTS, "congestion_window/ppo_kl-ppcc"),
     ),
     ExperimentCampaign(
         study="nuwa",
         section="generated",
         words=(ALL_NUWA, "agent=receiver_window/ppo_lstm"),
         minutes=37,
-        agents=RECEIVERS,
+        agents=RECEIVER_AGENTS,
     ),
     ExperimentCampaign(
         study="nuwa",
@@ -356,7 +356,7 @@ CAMPAIGNS: tuple[StudyCampaign, ...] = (
         words=("studies=[mobile,networks,grid,video]", ALL_NUWA, "networks=[4g,5g]", "agent=receiver_window/ppo_lstm"),
         needs=TRACES,
         minutes=8,
-        agents=RECEIVERS,
+        agents=RECEIVER_AGENTS,
     ),
     ExperimentCampaign(
         study="nuwa",
@@ -369,7 +369,7 @@ CAMPAIGNS: tuple[StudyCampaign, ...] = (
         study="auter",
         section="simulated",
         words=(
-            PAPERS,
+            PAPER_STUDIES,
             "schemes=[default,tune-1,tune-2,max,bbr,auter,auter_bbr,agent,agent_bbr,autotuning,bpftune,constant,random]",
             "duration_s=30",
             "hours=4",
@@ -377,7 +377,7 @@ CAMPAIGNS: tuple[StudyCampaign, ...] = (
             "auter=host_buffers/auter",
         ),
         minutes=12,
-        agents=(*HOSTS, "host_buffers/auter"),
+        agents=(*HOST_AGENTS, "host_buffers/auter"),
     ),
     ExperimentCampaign(study="auter", section="training", words=("studies=[training]",), needs=TRAIN, minutes=1),
     ModuleCampaign(
@@ -398,67 +398,67 @@ CAMPAIGNS: tuple[StudyCampaign, ...] = (
         cores="jobs",
         minutes=20,
     ),
-    _live(
+    _make_live_campaign(
         "auter",
         "live",
         38,
-        HOSTS,
+        HOST_AGENTS,
         *("studies=[paths]", "schemes=[default,max,agent,autotuning,constant]", "plant=linux", "seeds=3"),
         "agent=host_buffers/dqn",
     ),
-    _live(
+    _make_live_campaign(
         "auter",
         "live_tables",
         27,
-        HOSTS,
+        HOST_AGENTS,
         "studies=[settings,regions]",
         "schemes=[default,tune-1,tune-2,max,bbr,agent,agent_bbr,autotuning,bpftune,constant,random]",
         *("plant=linux", "seeds=3", "agent=host_buffers/dqn"),
     ),
-    _live(
+    _make_live_campaign(
         "auter",
         "live_sweeps",
         10,
-        HOSTS,
+        HOST_AGENTS,
         *("studies=[latency,bandwidth,loss]", "schemes=[default,max,bbr,agent,autotuning,bpftune,constant]", "plant=linux"),
         *("seeds=1", "duration_s=15", "agent=host_buffers/dqn"),
     ),
-    _live(
+    _make_live_campaign(
         "auter",
         "live_flows",
         10,
-        HOSTS,
+        HOST_AGENTS,
         *("studies=[flow_size,memory]", "schemes=[default,max,bbr,agent,autotuning,bpftune,constant]", "plant=linux"),
         *("seeds=1", "duration_s=20", "agent=host_buffers/dqn"),
     ),
-    _live(
+    _make_live_campaign(
         "auter",
         "live_long",
         20,
-        HOSTS,
+        HOST_AGENTS,
         *("studies=[long_run]", "schemes=[default,max,agent,autotuning]", "plant=linux", "seeds=1", "agent=host_buffers/dqn"),
     ),
-    _live("live", "congestion_window", 14, SENDERS, POLICIES),
-    _live("live", "receiver_window", 26, RECEIVERS, "tasks=[receiver_window]", POLICIES, "repeats=2"),
-    _live("live", "queue_threshold", 23, QUEUES, "tasks=[queue_threshold]", POLICIES, "duration_s=22"),
+    _make_live_campaign("live", "congestion_window", 14, SENDER_AGENTS, LIVE_SCHEMES),
+    _make_live_campaign("live", "receiver_window", 26, RECEIVER_AGENTS, "tasks=[receiver_window]", LIVE_SCHEMES, "repeats=2"),
+    _make_live_campaign("live", "queue_threshold", 23, QUEUE_AGENTS, "tasks=[queue_threshold]", LIVE_SCHEMES, "duration_s=22"),
     ModuleCampaign(
         study="receiver",
         section=receiver_agent.WORLDS,
         module="receiver",
-        main=_play_receiver,
-        words=("agent", *RECEIVERS, "--traces", "DIR", "--part", "evaluation", "--windows", "4", "--seeds", "2"),
+        main=_run_receiver_agent,
+        words=("agent", *RECEIVER_AGENTS, "--traces", "DIR", "--part", "evaluation", "--windows", "4", "--seeds", "2"),
         needs=TRACES,
         minutes=15,
-        agents=RECEIVERS,
+        agents=RECEIVER_AGENTS,
     ),
     ModuleCampaign(
         study="receiver",
         section=receiver_agent.SURVIVAL,
         module="receiver",
-        main=_play_receiver,
-        words=("agent", *RECEIVERS, "--survival"),
+        main=_run_receiver_agent,
+        words=("agent", *RECEIVER_AGENTS, "--survival"),
         minutes=10,
-        agents=RECEIVERS,
+        agents=RECEIVER_AGENTS,
     ),
     *(
         ModuleCampaign(
@@ -467,7 +467,7 @@ CAMPAIGNS: tuple[StudyCampaign, ...] = (
             module="receiver",
             main=measured.main,
             words=(section,),
-            sample=measured.why_stale,
+            sample=measured.find_stale_reason,
             minutes=0.1,
         )
         for section in measured.MEASUREMENTS
@@ -481,10 +481,10 @@ CAMPAIGNS: tuple[StudyCampaign, ...] = (
             words=(section,),
             cores="jobs",
             needs=LIVE if section == validation.LINUX else "",
-            sample=validation.why_stale,
+            sample=validation.find_stale_reason,
             minutes=minutes,
         )
         for section, minutes in (("reference", 1), ("mechanisms", 0.2), ("marks", 0.1), (validation.LINUX, 10))
     ),
 )
-"""Those that are simulated with the package's own agents need nothing and come by themselves; the others are asked for."""
+"""All campaigns. Simulated ones with the package's own agents have no requirements and run by default; others on request."""

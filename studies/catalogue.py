@@ -1,13 +1,13 @@
-"""All experiments by name."""
+"""Catalogue of all experiments by name."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from netbuf_gym.utils.arguments import choice
+from netbuf_gym.utils.arguments import check_choice
 from studies.auter.experiment import AUTER
 from studies.common.experiment import Experiment
-from studies.common.settings import OWN, kinds
+from studies.common.settings import COMMON_KEYS, find_key_kinds
 from studies.live.experiment import LIVE
 from studies.nuwa.experiment import NUWA
 from studies.ppcc.experiment import PPCC
@@ -17,20 +17,24 @@ from studies.sender.experiment import SENDER
 EXPERIMENTS: dict[str, Experiment[Any]] = {one.name: one for one in (RLBM, NUWA, PPCC, AUTER, SENDER, LIVE)}
 
 
-def experiment(name: str) -> Experiment[Any]:
-    """One by its name; raises ConfigError for another."""
-    return EXPERIMENTS[choice("experiment", name, EXPERIMENTS)]
+def get_experiment(name: str) -> Experiment[Any]:
+    """Return the experiment of a name.
+
+    Raises:
+        ConfigError: The name is unknown.
+    """
+    return EXPERIMENTS[check_choice("experiment", name, EXPERIMENTS)]
 
 
 def describe_settings() -> dict[str, dict[str, Any]]:
-    """Of each study, as plain data for the completion of command lines: its summary, its keys, what they take (`choices`), and
-    of those that take a list what it may hold (`lists`)."""
-    return {one.name: _describe(one) for one in EXPERIMENTS.values()}
+    """Return each study's settings as plain data for command-line completion: its summary, its keys, the values they take
+    (`choices`), and for keys that take a list the permitted items (`lists`)."""
+    return {one.name: _describe_experiment(one) for one in EXPERIMENTS.values()}
 
 
-def _describe(one: Experiment[Any]) -> dict[str, Any]:
-    own = kinds(one.settings)
+def _describe_experiment(one: Experiment[Any]) -> dict[str, Any]:
+    own = find_key_kinds(one.settings)
     lists = {
         key: dict(found) for key, found in one.choices.items() if key in own and own[key].many and not isinstance(found, str)
     }
-    return {"summary": one.summary, "keys": [*own, *OWN], "choices": dict(one.choices), "lists": lists}
+    return {"summary": one.summary, "keys": [*own, *COMMON_KEYS], "choices": dict(one.choices), "lists": lists}

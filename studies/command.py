@@ -1,4 +1,4 @@
-"""Studies on the command line: `netbuf-gym reproduce STUDY ...`, and the same as `python -m studies.STUDY ...`."""
+"""Command-line interface of studies: `netbuf-gym reproduce STUDY ...`, equivalent to `python -m studies.STUDY ...`."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from netbuf_gym.utils.plots import require
+from netbuf_gym.utils.plots import require_matplotlib
 from netbuf_gym.utils.progress import ProgressBar
-from studies.catalogue import EXPERIMENTS, experiment
+from studies.catalogue import EXPERIMENTS, get_experiment
 from studies.common.campaign import Campaign
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 
 
 def describe() -> str:
-    """All studies with their settings, for the command's help."""
+    """Return the help text that lists all studies with their settings."""
     own = list(EXPERIMENTS.values())
     width = max(len(one.name) for one in own)
     listed = "\n".join(f"  {one.name:{width}}  {one.summary}" for one in own)
@@ -34,21 +34,21 @@ examples:
 
 
 def run(name: str, words: Sequence[str], show: bool = False) -> int:
-    """Runs a study and returns the exit status.
+    """Run a study and return the exit status.
 
     Args:
-        name: Of the study.
-        words: Its settings, `key=value`.
-        show: Print the settings instead.
+        name: Name of the study.
+        words: Settings as `key=value`.
+        show: Print the settings instead of running.
     """
-    own = experiment(name)
+    own = get_experiment(name)
     order = own.parse(words)
     if show:
         apart = {"output": str(order.output), "jobs": order.jobs, "executor": order.executor.name, "figures": order.figures}
         print("\n".join(f"{key}: {json.dumps(value)}" for key, value in (order.settings.to_dict() | apart).items()))
         return 0
     if order.figures:
-        require()  # refuses, before any work is done, where there is none
+        require_matplotlib()  # fail before any work is done
     campaign = Campaign(own, order.settings, order.output, order.jobs, order.executor)
     print(f"{order.settings.command()}: {campaign.runs} runs into {order.output}", flush=True)
     try:
@@ -67,7 +67,7 @@ def run(name: str, words: Sequence[str], show: bool = False) -> int:
 
 
 def run_as_program(name: str) -> NoReturn:
-    """Leaves the interpreter with what `netbuf-gym reproduce NAME` returns for the words of the program's command line."""
+    """Exit the interpreter with the status of `netbuf-gym reproduce NAME` for the program's command-line arguments."""
     from netbuf_gym.cli.program import main
 
     sys.exit(main(["reproduce", name, f"--studies={CHECKOUT}", *sys.argv[1:]]))

@@ -1,4 +1,4 @@
-"""Sections of the studies' pages, as Markdown, from the rows that are kept of them."""
+"""Sections of the studies' pages, as Markdown, from kept rows."""
 
 from __future__ import annotations
 
@@ -14,37 +14,41 @@ from studies.switch import sections as switch
 from studies.validation import sections as validation
 
 VERDICTS = "verdicts"
-STUDIES: dict[str, tuple[Mapping[str, Section], Callable[[Mapping[str, kept.Kept]], str]]] = {
+STUDIES: dict[str, tuple[Mapping[str, Section], Callable[[Mapping[str, kept.KeptRows]], str]]] = {
     **{name: (one.sections, one.verdicts) for name, one in EXPERIMENTS.items()},
     "switch": (switch.SECTIONS, switch.verdicts),
     "receiver": (receiver.SECTIONS, receiver.verdicts),
     "validation": (validation.SECTIONS, validation.verdicts),
 }
-"""Of each study the sections that follow from rows of the same name, and the table of verdicts from all of them."""
-ALSO: dict[str, dict[str, tuple[str, Section]]] = {
-    "switch": {switch.TOGETHER: (switch.FAMILIES, switch.together)},
-    "validation": {validation.IN_SHORT: ("reference", validation.in_short)},
+"""For each study the sections made from rows of the same name, and the function for the table of verdicts from all of these."""
+DERIVED_SECTIONS: dict[str, dict[str, tuple[str, Section]]] = {
+    "switch": {switch.TOGETHER: (switch.FAMILIES, switch.format_ratios)},
+    "validation": {validation.IN_SHORT: ("reference", validation.format_short_table)},
 }
-"""Sections that follow from another's rows, whose name is first."""
+"""Sections made from another section's rows; the first item is that section's name."""
 NAMES = tuple(
-    f"{study} {section}" for study, (sections, _) in STUDIES.items() for section in (*sections, *ALSO.get(study, ()), VERDICTS)
+    f"{study} {section}"
+    for study, (sections, _) in STUDIES.items()
+    for section in (*sections, *DERIVED_SECTIONS.get(study, ()), VERDICTS)
 )
-"""What stands in the marks of pages."""
+"""Names of sections, as in the markers of pages."""
 
 
 def make_sections(root: Path) -> dict[str, str]:
-    """The Markdown of every section whose rows a checkout has, by its name; pictures that were drawn here go to docs/figures.
+    """Return the Markdown of every section whose rows a checkout has, by name; figures drawn here are moved to docs/figures.
 
     Raises:
         ReferenceDataError: Rows are damaged; names the file.
-        ConfigError: Rows that a section needs besides its own are not there.
+        ConfigError: Further rows that a section needs are missing.
     """
     made: dict[str, str] = {}
     for study, (sections, verdicts) in STUDIES.items():
-        found = {section: rows for section in sections if (rows := kept.read(root, study, section)) is not None}
+        found = {section: rows for section in sections if (rows := kept.read_rows(root, study, section)) is not None}
         try:
-            made |= {f"{study} {section}": sections[section](rows) + _stale(rows) for section, rows in found.items()}
-            for section, (source, make) in ALSO.get(study, {}).items():
+            made |= {
+                f"{study} {section}": sections[section](rows) + _format_stale_note(rows) for section, rows in found.items()
+            }
+            for section, (source, make) in DERIVED_SECTIONS.get(study, {}).items():
                 if source in found:
                     made[f"{study} {section}"] = make(found[source])
             if table := verdicts(found):
@@ -55,6 +59,6 @@ def make_sections(root: Path) -> dict[str, str]:
     return made
 
 
-def _stale(rows: kept.Kept) -> str:
-    """What a section says of rows that are marked as stale."""
+def _format_stale_note(rows: kept.KeptRows) -> str:
+    """Return the note that a section with rows marked as stale ends with; "" for current rows."""
     return f"\n\n*Stale: {rows.header[kept.STALE]}.*" if kept.STALE in rows.header else ""

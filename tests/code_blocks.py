@@ -68,7 +68,7 @@ def blocks(page: str, text: str) -> Iterator[Block]:
     """The blocks of a page in their order."""
     from netbuf_gym.pages import blocks as page_blocks  # not where a page's blocks run, which are to import what they need
 
-    for block in page_blocks.blocks(text):
+    for block in page_blocks.parse_blocks(text):
         yield Block(page, block.line, block.file, block.language, block.text)
 
 
@@ -92,9 +92,9 @@ BEGINNINGS = {
     "trace": "netbuf_gym.cli.trace.run",
     "live": "netbuf_gym.cli.live.run",
     "reproduce": "studies.command.Campaign",
-    "suite": "netbuf_gym.zoo.suite_runs.Playing.play",
-    "leaderboard": "netbuf_gym.leaderboard.submission.prepare",
-    "netbuf_gym.training.campaign": "netbuf_gym.training.campaign.trained_models",
+    "suite": "netbuf_gym.zoo.suite_runs.SuiteRunner.play",
+    "leaderboard": "netbuf_gym.leaderboard.submission.prepare_submission",
+    "netbuf_gym.training.campaign": "netbuf_gym.training.campaign.train_models",
 }
 """Where commands begin their work, once they have refused what they cannot do; of jobs see `needed`."""
 
@@ -131,8 +131,8 @@ def checked(words: list[str]) -> int:
         if name in BEGINNINGS:
             patches.enter_context(mock.patch(BEGINNINGS[name], side_effect=Checked))
         else:  # a job
-            patches.enter_context(mock.patch("netbuf_gym.cli.jobs.needed", needed))
-            patches.enter_context(mock.patch("netbuf_gym.training.launching.launch", launched))
+            patches.enter_context(mock.patch("netbuf_gym.cli.jobs.import_training_module", needed))
+            patches.enter_context(mock.patch("netbuf_gym.training.launching.launch_jobs", launched))
         try:
             return status_of(words)
         except Checked:

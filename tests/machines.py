@@ -31,7 +31,7 @@ def needs_bpf() -> None:
     needs_live_worlds()
     if not system.may_register_bpf():
         pytest.skip(f"no windows in the kernel: no privileges ({system.BPF_PRIVILEGES})")
-    if reason := struct_ops.unavailable():
+    if reason := struct_ops.explain_unavailable():
         pytest.skip(f"no windows in the kernel: {reason}")
 
 
@@ -52,7 +52,7 @@ def needs_shadowsocks() -> None:
     """Its server and its local end."""
     for name in ("ss-server", "ss-local"):
         try:
-            processes.program_of(name)
+            processes.find_program(name)
         except FileNotFoundError:
             pytest.skip(f"needs {name}")
 
@@ -66,5 +66,5 @@ def needs_user_namespaces() -> None:
 
 def needs_linux(*version: int) -> None:
     """A kernel of this version or newer."""
-    if struct_ops.release() < version:
+    if struct_ops.kernel_release() < version:
         pytest.skip(f"needs Linux {'.'.join(map(str, version))}")

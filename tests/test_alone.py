@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-TESTS = '''
+TESTS = """
 import time
 from pathlib import Path
 import pytest
@@ -27,7 +27,7 @@ def test_alone(number):
 @pytest.mark.parametrize("number", range(12))
 def test_beside(number):
     note("beside")
-'''
+"""
 
 
 @pytest.mark.release

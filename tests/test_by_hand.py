@@ -194,7 +194,7 @@ def test_both_kinds_of_loss_add_up():
 
 @pytest.mark.parametrize(
     ("duration_s", "interval_s", "steps"),
-    [(1.0, 0.1, 10), (1.05, 0.1, 11), (0.95, 0.1, 10), (0.3, 0.1, 3), (0.3, 0.2, 2), (0.05, 0.1, 1), (0.7, 0.07, 10)]
+    [(1.0, 0.1, 10), (1.05, 0.1, 11), (0.95, 0.1, 10), (0.3, 0.1, 3), (0.3, 0.2, 2), (0.05, 0.1, 1), (0.7, 0.07, 10)],
 )
 def test_the_last_interval_is_whole(duration_s, interval_s, steps):
     env = environment(world(duration_s=duration_s), interval_s=interval_s)

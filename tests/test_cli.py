@@ -356,12 +356,12 @@ def test_a_full_disk_without_a_name_says_what_was_written(command, monkeypatch, 
     def full(_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(cli, "_run", full)
+    monkeypatch.setattr(cli, "_run_command", full)
     assert refused(command(*words), f"{name}: No space left on device")
 
 
 def test_what_does_not_fit_into_memory_is_one_line(command, monkeypatch):
-    monkeypatch.setattr(cli, "_run", lambda _: bytearray(1 << 62))
+    monkeypatch.setattr(cli, "_run_command", lambda _: bytearray(1 << 62))
     assert refused(command("list"), "does not fit into memory")
 
 
@@ -374,11 +374,11 @@ def test_an_interruption_that_an_import_made_an_error_of_its_own_is_one(command,
 
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        monkeypatch.setattr(cli, "_run", importing)
+        monkeypatch.setattr(cli, "_run_command", importing)
         status, _, err = command("list")
         assert status == 130 and err == "netbuf-gym: error: interrupted\n"
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        monkeypatch.setattr(cli, "_run", lambda _: 1 / 0)
+        monkeypatch.setattr(cli, "_run_command", lambda _: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             command("list")
     finally:
@@ -399,7 +399,7 @@ def test_an_interruption_that_python_can_only_ignore_comes_again(command, monkey
 
     before, hook = signal.signal(signal.SIGINT, signal.default_int_handler), sys.unraisablehook
     try:
-        monkeypatch.setattr(cli, "_run", busy)
+        monkeypatch.setattr(cli, "_run_command", busy)
         status, _, err = command("list")
         assert status == 130 and err == "netbuf-gym: error: interrupted\n"
         assert sys.unraisablehook is hook

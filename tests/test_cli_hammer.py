@@ -10,7 +10,7 @@ from netbuf_gym import scenarios, traces
 from netbuf_gym.cli import program
 from netbuf_gym.errors import NetbufError
 from netbuf_gym.plants.simulator import Simulator
-from netbuf_gym.traces.generators import parameters_of
+from netbuf_gym.traces.generators import list_parameters
 from studies.common.campaign import Campaign
 
 CASES = 180
@@ -54,7 +54,7 @@ def simulate(rng: random.Random, files: dict[str, str]) -> list[str]:
 
 def generate(rng: random.Random, files: dict[str, str]) -> list[str]:
     kind = rng.choice(sorted(traces.GENERATORS))
-    words = ["trace", "generate", kind, "--out", files["out"], *settings(rng, list(parameters_of(kind)))]
+    words = ["trace", "generate", kind, "--out", files["out"], *settings(rng, list(list_parameters(kind)))]
     words += [] if rng.random() < 0.2 else ["--duration", "1"]
     return words + options(rng, ("--seed", "--format"))
 

@@ -6,7 +6,7 @@ import pytest
 from netbuf_gym import scenarios
 from netbuf_gym.cli import program
 from netbuf_gym.scenarios import FlowList, Scenario
-from netbuf_gym.utils.docstrings import unit_of
+from netbuf_gym.utils.docstrings import find_unit
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def test_list_prints_a_catalogue_with_parameters(command, topic, records):
         assert [record.name, *", ".join(record.stacks).split(), *record.meaning.split()] in lines
         for parameter in record.parameters:
             default = "auto" if parameter.default is None else str(parameter.default).lower()
-            unit = unit_of(parameter.name).split()
+            unit = find_unit(parameter.name).split()
             row = [record.name, parameter.name, default, *unit, *parameter.range.split(), *parameter.meaning.split()]
             (line,) = (line for line in lines if line[: len(row)] == row)
             assert ("only)" in line[-1]) == (not set(record.stacks) <= set(parameter.stacks))

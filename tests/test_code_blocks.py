@@ -20,15 +20,16 @@ import pytest
 import yaml
 from release_cases import for_release
 
-from netbuf_gym.cli.page import commands as commands_table
-from netbuf_gym.cli.program import parser
-from netbuf_gym.pages.code_tables import fill
+from netbuf_gym.cli.page import format_commands as commands_table
+from netbuf_gym.cli.program import build_parser
+from netbuf_gym.pages.code_tables import fill_tables
 
 ROOT = Path(__file__).parents[1]
 PATHS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "zoo/README.md", "notebooks/README.md")]
-COMMANDS = {"commands": lambda: commands_table(parser())}
+COMMANDS = {"commands": lambda: commands_table(build_parser())}
 PAGES = {
-    str(path.relative_to(ROOT)): fill(path.read_text(), COMMANDS) for path in [*PATHS, *sorted((ROOT / "docs").rglob("*.md"))]
+    str(path.relative_to(ROOT)): fill_tables(path.read_text(), COMMANDS)
+    for path in [*PATHS, *sorted((ROOT / "docs").rglob("*.md"))]
 }
 BLOCKS = {page: list(code_blocks.blocks(page, text)) for page, text in PAGES.items()}
 LIMIT_S = 900  # of a page, on a machine that is busy with others

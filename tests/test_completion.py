@@ -15,7 +15,7 @@ import pytest
 
 from netbuf_gym import scenarios, tasks
 from netbuf_gym.cli import completion, program
-from netbuf_gym.cli.completion import answer, script, table
+from netbuf_gym.cli.completion import answer, format_script, table
 from netbuf_gym.training import config_reference
 
 ANSWER = answer.__file__
@@ -23,11 +23,11 @@ ANSWER = answer.__file__
 
 @pytest.fixture(scope="module")
 def made():
-    return json.loads(json.dumps(table.make()))
+    return json.loads(json.dumps(table.make_table()))
 
 
 def offered(made, line):
-    return answer.candidates(made, answer.split(line))
+    return answer.find_candidates(made, answer.split_line(line))
 
 
 @pytest.mark.parametrize(
@@ -93,16 +93,16 @@ def test_what_is_offered(made, line, some, none):
 def test_nothing_that_there_is_lacks(made):
     """Every command, option, group, choice and key; every scenario, controller and reward."""
     assert offered(made, "").keys() >= {*program.COMMANDS, *program.JOBS}
-    top = program.parser()
+    top = program.build_parser()
     for name in (*program.COMMANDS, *program.JOBS):
-        for action in program._of(top, name)._actions:
+        for action in program._find_subparser(top, name)._actions:
             assert offered(made, f"{name} -").keys() >= set(action.option_strings)
     for job in ("train", "evaluate"):
-        for key in config_reference.keys(job):
+        for key in config_reference.list_keys(job):
             assert f"{key.name}=" in offered(made, f"{job} {key.name[:-1]}"), key
-        for group in config_reference.groups(job):
+        for group in config_reference.read_groups(job):
             found = offered(made, f"{job} {group}=")
-            assert found.keys() >= {f"{group}={choice}" for choice in config_reference.choices(group)}
+            assert found.keys() >= {f"{group}={choice}" for choice in config_reference.read_choices(group)}
     assert offered(made, "train scenario=").keys() >= {f"scenario={name}" for name in scenarios.names()}
     for record in tasks.records():
         assert offered(made, "train reward.name=").keys() >= {f"reward.name={name}" for name in record.rewards}
@@ -155,12 +155,12 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):
 
 
 def test_the_state_of_the_package_tells_changes():
-    assert answer._state() == answer._state()
+    assert answer._compute_package_digest() == answer._compute_package_digest()
     path = Path(table.__file__)
-    before, stat = answer._state(), path.stat()
+    before, stat = answer._compute_package_digest(), path.stat()
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns + 1000))
     try:
-        assert answer._state() != before
+        assert answer._compute_package_digest() != before
     finally:
         os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
 
@@ -174,8 +174,8 @@ START = {
 }
 SET_UP = {
     "bash": "bind 'set bell-style none'; netbuf-gym() { printf 'GOT<%s>\\n' \"$*\"; }; source ./script",
-    "zsh": "netbuf-gym() { print -r -- \"GOT<$*>\" }; source ./script",
-    "fish": "function netbuf-gym; echo \"GOT<$argv>\"; end; function fish_prompt; end; source ./script",
+    "zsh": 'netbuf-gym() { print -r -- "GOT<$*>" }; source ./script',
+    "fish": 'function netbuf-gym; echo "GOT<$argv>"; end; function fish_prompt; end; source ./script',
 }
 
 
@@ -185,7 +185,10 @@ class Terminal:
     def __init__(self, shell, folder):
         environment = {
             **{key: value for key, value in os.environ.items() if key in ("PATH", "LANG")},
-            "HOME": str(folder), "XDG_CACHE_HOME": str(folder), "TERM": "dumb" if shell != "fish" else "xterm", "PS1": "$ ",
+            "HOME": str(folder),
+            "XDG_CACHE_HOME": str(folder),
+            "TERM": "dumb" if shell != "fish" else "xterm",
+            "PS1": "$ ",
         }
         self.child, self.file = pty.fork()
         if self.child == 0:
@@ -230,7 +233,7 @@ class Terminal:
 def test_a_shell_puts_it_in(shell, tmp_path):
     if shutil.which(shell) is None:
         pytest.skip(f"needs {shell}")
-    (tmp_path / "script").write_text(script(shell))
+    (tmp_path / "script").write_text(format_script(shell))
     ask(tmp_path, "fish", "")  # the table
     terminal = Terminal(shell, tmp_path)
     try:
@@ -260,6 +263,6 @@ def test_a_shell_puts_it_in(shell, tmp_path):
 def test_the_scripts_are_printed(capsys):
     for shell in START:
         assert program.main(["completion", shell]) == 0
-        assert capsys.readouterr().out == script(shell)
+        assert capsys.readouterr().out == format_script(shell)
     assert program.main(["completion", "csh"]) == 2
     assert "choose from" in capsys.readouterr().err

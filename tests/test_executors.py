@@ -123,12 +123,12 @@ def test_a_campaign_is_the_same_to_the_bit_and_goes_on_elsewhere(engine, tmp_pat
     assert not (tmp_path / "there" / "runs.csv").exists()
     there = Campaign(RLBM, settings, tmp_path / "there", 2, engine)
     assert there.run(quiet).read_bytes() == here.read_bytes()
-    assert EXECUTORS[there._description("", 0.0)["executor"]] is engine
+    assert EXECUTORS[there._make_description("", 0.0)["executor"]] is engine
 
 
 def test_another_file_on_another_machine_is_refused(tmp_path):
     campaign = Campaign(RLBM, Settings(schemes=("naive",), seeds=1), tmp_path / "out", 1)
-    elsewhere = campaign._elsewhere()
+    elsewhere = campaign._make_remote_chunks()
     elsewhere.identity["agent_sha256"] = "another"
     with pytest.raises(ConfigError, match="agents are other files on"):
         elsewhere(next(campaign.work.chunks(campaign.parts)))
@@ -269,8 +269,8 @@ def test_what_an_interruption_finds_done_is_kept_and_the_rest_is_given_up(cluste
 @pytest.mark.slow
 def test_processes_share_jobs_as_well(monkeypatch):
     pytest.importorskip("joblib")
-    given, draw = [], executors.Groups.__next__
-    monkeypatch.setattr(executors.Groups, "__next__", lambda self: given.append(draw(self)) or given[-1])
+    given, draw = [], executors.TaskGroups.__next__
+    monkeypatch.setattr(executors.TaskGroups, "__next__", lambda self: given.append(draw(self)) or given[-1])
     found = dict(executor("joblib").run(lambda number: time.sleep(0.01) or number**2, iter(range(200)), 2))
     assert found == {number: number**2 for number in range(200)} and len(given) < 60
     assert sorted(itertools.chain(*given)) == list(range(200))

@@ -20,7 +20,7 @@ from netbuf_gym.pages import blocks
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "extending.md").read_text()
-BLOCKS = list(blocks.blocks(PAGE))
+BLOCKS = list(blocks.parse_blocks(PAGE))
 FILES = {block.file: block for block in BLOCKS if block.file}
 RUN = [block for block in BLOCKS if not block.file and block.language in ("python", "console")]
 BUILD = ROOT / "build" / "native"
@@ -181,7 +181,7 @@ def test_every_block_of_the_page_is_followed_but_the_first():
 def test_blocks_are_read_with_their_files_and_commands(capsys, tmp_path):
     page = "## One\n\n`a.py`:\n\n```python\nx = 1\n\ny = 2\n```\n\n```console\n$ ls\na.py\n$ true\n```\n"
     page += "## Two\n```sh\nls\n```\n"
-    one, two, three = blocks.blocks(page)
+    one, two, three = blocks.parse_blocks(page)
     assert (one.section, one.file, one.language, one.lines) == ("One", "a.py", "python", 2)
     assert two.file == "" and two.commands == [("ls", "a.py\n"), ("true", "")]
     assert three.section == "Two" and three.commands == []

@@ -13,7 +13,7 @@ from netbuf_gym.pages import blocks
 ROOT = Path(__file__).parent.parent
 
 PAGE = (ROOT / "docs" / "extending.md").read_text()
-BLOCKS = list(blocks.blocks(PAGE))
+BLOCKS = list(blocks.parse_blocks(PAGE))
 TASK = next(block for block in BLOCKS if block.file == "netbuf_gym/tasks/short_wait/__init__.py")
 ENTRY = re.sub(r"\[project\.entry-points\.(\w+)\]", r"[\1]", next(block.text for block in BLOCKS if block.language == "toml"))
 """As pip writes what the page has into `pyproject.toml`."""

@@ -34,10 +34,10 @@ def named(text):
 
 
 def raised(text):
-    """Those that a module's errors ask for, where they are written out: `needing(what, "train")`."""
+    """Those that a module's errors ask for, where they are written out: `require_extra(what, "train")`."""
     for node in ast.walk(ast.parse(text)):
         called = node.func if isinstance(node, ast.Call) else None
-        if isinstance(called, ast.Name) and called.id in ("needing", "MissingExtraError") and len(node.args) > 1:
+        if isinstance(called, ast.Name) and called.id in ("require_extra", "MissingExtraError") and len(node.args) > 1:
             yield from (part.value for part in ast.walk(node.args[1]) if isinstance(part, ast.Constant))
 
 
@@ -63,4 +63,4 @@ def test_extras_are_found_as_they_are_written():
     text = "pip install '.[a,b]'; pip install .[c]; netbuf-gym[d]; with netbuf-gym[{'e' if x else 'f'}]\n"
     text += "Extras `g`, `h` and `i`.\n"
     assert named(text) == set("abcdefghi")
-    assert set(raised("needing('x', 'a')\nMissingExtraError('x', 'b' if y else 'c', 'z')")) == set("abc")
+    assert set(raised("require_extra('x', 'a')\nMissingExtraError('x', 'b' if y else 'c', 'z')")) == set("abc")

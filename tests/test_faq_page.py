@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from netbuf_gym.cli.program import parser
+from netbuf_gym.cli.program import build_parser
 from netbuf_gym.pages import blocks
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "faq.md").read_text()
-BLOCKS = [block for block in blocks.blocks(PAGE) if block.language == "python"]
+BLOCKS = [block for block in blocks.parse_blocks(PAGE) if block.language == "python"]
 
 
 @pytest.mark.slow
@@ -24,6 +24,6 @@ def test_each_block_is_a_script(block, tmp_path):
 
 
 def test_its_commands_are_there():
-    (commands,) = (action.choices for action in parser()._actions if isinstance(action.choices, dict))
+    (commands,) = (action.choices for action in build_parser()._actions if isinstance(action.choices, dict))
     named = set(re.findall(r"netbuf-gym (\w+)", PAGE))
     assert len(named) > 5 and named <= set(commands)

@@ -10,7 +10,7 @@ import pytest
 from netbuf_gym import scenarios, traces
 from netbuf_gym.errors import ScenarioError, TraceError
 from netbuf_gym.utils import files
-from netbuf_gym.validation.reference import _rows
+from netbuf_gym.validation.reference import _read_rows
 
 
 def test_write_atomic_replaces_a_file_and_keeps_its_mode(tmp_path):
@@ -113,17 +113,17 @@ def test_a_closed_output_is_no_error():
 
 def test_records_of_csv_text():
     text = 'a,b\n\n1, 2\n  \n"x, y","2 ""q"""\n "line\n\nbreak",3\n4,5'
-    records = files.csv_records(text)
+    records = files.split_csv_rows(text)
     assert [line for line, _ in records] == [1, 3, 5, 6, 9]
-    fields = [files.csv_fields(record) for _, record in records]
+    fields = [files.split_csv_fields(record) for _, record in records]
     assert fields == [["a", "b"], ["1", "2"], ["x, y", '2 "q"'], ["line\n\nbreak", "3"], ["4", "5"]]
-    assert files.csv_records("a\n\n") == [(1, "a")] and files.csv_records("") == []
+    assert files.split_csv_rows("a\n\n") == [(1, "a")] and files.split_csv_rows("") == []
 
 
 @pytest.mark.parametrize(("text", "line"), [('a\n1,"2\n3\n', 2), ('a\n\n"1"x,2\n', 3)])
 def test_text_that_is_not_csv(text, line):
     with pytest.raises(files.CsvError, match="is not CSV") as caught:
-        files.csv_records(text)
+        files.split_csv_rows(text)
     assert caught.value.line == line
 
 
@@ -139,7 +139,7 @@ READERS = {
         json.dumps(scenarios.get("dumbbell").to_dict()).encode(),
         lambda path: scenarios.get(f"file:{path}"),
     ),
-    "reference.csv": (b"time_s,mbps\n0,1\n", lambda path: [row for _, row in _rows(path)[1]]),
+    "reference.csv": (b"time_s,mbps\n0,1\n", lambda path: [row for _, row in _read_rows(path)[1]]),
 }
 
 

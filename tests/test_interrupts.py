@@ -15,7 +15,7 @@ from release_cases import for_release
 import netbuf_gym as nb
 from netbuf_gym import _core
 from netbuf_gym.plants.simulator import Simulator
-from netbuf_gym.scenarios.native import world_config
+from netbuf_gym.scenarios.native import build_world_config
 
 ID = "netbuf/CongestionWindow-v0"
 SOON_S = 3.0  # the end of the interpreter included, on a machine that has other things to do
@@ -168,7 +168,7 @@ def test_an_interrupted_world_runs_on_as_if_nothing_had_been(interrupt_soon):
 @pytest.mark.parametrize("stack", ["linux", "ns3"])
 def test_slices_change_nothing(events, stack):
     scenario = nb.scenarios.dumbbell(rate_mbps=5, senders=["cubic", "newreno"], loss=1e-3, duration_s=5, stack=stack)
-    sliced, whole = (_core.World(world_config(scenario), 9) for _ in range(2))
+    sliced, whole = (_core.World(build_world_config(scenario), 9) for _ in range(2))
     slices = 1
     while not sliced.run(5 * 10**9, events):
         assert sliced.now_ns < 5 * 10**9

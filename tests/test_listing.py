@@ -11,11 +11,11 @@ from release_cases import for_release
 
 import netbuf_gym as nb
 from netbuf_gym import tasks, traces
-from netbuf_gym.cli.inventory import TOPICS, _plain
+from netbuf_gym.cli.inventory import TOPICS, _convert_to_json
 from netbuf_gym.cli.program import main
 from netbuf_gym.scenarios.glossary import GLOSSARY
 from netbuf_gym.traces import generators
-from netbuf_gym.utils.docstrings import arguments_of, headline, range_of, unit_of
+from netbuf_gym.utils.docstrings import extract_headline, find_range, find_unit, parse_arguments
 
 
 def listed(capsys, *arguments):
@@ -75,7 +75,7 @@ def test_the_glossary_has_what_there_is_and_no_more():
     taken = {key for name in nb.scenarios.names() for key in nb.scenarios.parameters_of(name)}
     taken |= set(nb.scenarios.parameters_of("trace:PATH"))
     assert set(GLOSSARY) == taken
-    taken = {key for kind in traces.GENERATORS for key in generators.parameters_of(kind)}
+    taken = {key for kind in traces.GENERATORS for key in generators.list_parameters(kind)}
     assert set(generators.GLOSSARY) == taken
 
 
@@ -210,13 +210,19 @@ def test_docstrings_are_read():
             d: not an argument.
         """
 
-    assert headline(documented) == "A thing, in two lines." and headline(3.0) is not None
+    assert extract_headline(documented) == "A thing, in two lines." and extract_headline(3.0) is not None
     both = "both, 0 to 2**40; or more."
-    assert arguments_of(documented) == {"a": both, "b_ms": both, "c": "3 or more."}
+    assert parse_arguments(documented) == {"a": both, "b_ms": both, "c": "3 or more."}
     said = {"0 to 2**40; or": "0 to 2**40", "c, 3 or more.": "3 or more", "at least 1, say": "at least 1", "none": ""}
     said |= {"1e-4 to 1.": "1e-4 to 1", "2 to 10 million.": "2 to 10 million"}
-    assert {text: range_of(text) for text in said} == said
-    assert [unit_of(name) for name in ("a_ms", "rate_mbps", "flows_per_s", "x_s", "alpha")] == ["ms", "Mbit/s", "1/s", "s", ""]
+    assert {text: find_range(text) for text in said} == said
+    assert [find_unit(name) for name in ("a_ms", "rate_mbps", "flows_per_s", "x_s", "alpha")] == [
+        "ms",
+        "Mbit/s",
+        "1/s",
+        "s",
+        "",
+    ]
 
 
 ENDS = re.compile(
@@ -250,7 +256,7 @@ def test_ranges_of_rewards_are_those_that_are_checked(record, capsys):
             continue
         kind = record.rewards[entry["name"]]
         for one in entry["parameters"]:
-            assert _plain(getattr(kind(), one["name"])) == one["default"]
+            assert _convert_to_json(getattr(kind(), one["name"])) == one["default"]
             for value, inside in ends_of(one):
                 try:
                     kind(**{one["name"]: value})

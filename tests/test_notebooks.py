@@ -97,4 +97,3 @@ def test_what_raises_is_said_and_left_as_it_was(tmp_path, monkeypatch, capsys):
     assert run.main(["wrong"]) == 1 and "NotJSONError" in capsys.readouterr().out
     with pytest.raises(ConfigError, match=r"NAME = 'god' is no notebook; did you mean 'good'\? valid: good, wrong"):
         run.main(["god"])
-

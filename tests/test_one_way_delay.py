@@ -8,7 +8,7 @@ import pytest
 import netbuf_gym as nb
 from netbuf_gym import _core
 from netbuf_gym.scenarios import route_change
-from netbuf_gym.scenarios.native import world_config
+from netbuf_gym.scenarios.native import build_world_config
 
 
 @pytest.mark.parametrize("change_ms", [0, 30, -30])
@@ -21,7 +21,7 @@ def test_the_queue_is_known_15_s_after_a_route_change(change_ms):
         world = nb.scenarios.dumbbell(rtt_ms=100, buffer_packets=500, duration_s=40, senders=["receiver_driven"], delays=delays)
         clock = {"clock_offset_ms": 50, "clock_drift_ppm": ppm, "timestamp_resolution_us": unit}
         flow = replace(world.flows[0], receiver="agent", **clock)
-        batch.reset(index, world_config(replace(world, flows=(flow,))), 1)
+        batch.reset(index, build_world_config(replace(world, flows=(flow,))), 1)
     columns = [batch.fields.index(name) for name in ("queue_delay_s", "true_queue_delay_mean_s")]
     rows = []
     for _ in range(3500):

@@ -8,7 +8,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.utils import overrides
-from netbuf_gym.utils.suggestions import did_you_mean, nearest
+from netbuf_gym.utils.suggestions import did_you_mean, find_nearest
 
 PARTS = (
     *("a", "b", "1", "0", "2", "_", ".", "-", "+", "e", "'", '"', "[", "]", "{", "}", ",", ":", " ", "\\", "/", "true", "null"),
@@ -27,7 +27,7 @@ def by_hydra(text):
 
 def by_us(text):
     try:
-        return overrides.read(f"k={text}")[1]
+        return overrides.read_override(f"k={text}")[1]
     except ConfigError as error:
         assert "\n" not in str(error)
         return "refused"
@@ -51,11 +51,11 @@ def test_texts_are_written_so_that_they_come_back():
         text = "".join(chance.choice((*PARTS, "é", "#", ";", "&", "`", "!", "~")) for _ in range(chance.randint(1, 9)))
         if "${" in text:
             continue  # which OmegaConf reads once more
-        (word,) = shlex.split(overrides.word("k", text))
-        assert HYDRA.parse_override(word).value() == text == overrides.read(word)[1], word
-        assert overrides.unquoted(overrides.quoted(text)) == text
-    assert overrides.word("model", "runs/a-b/2026") == "model=runs/a-b/2026"
-    assert overrides.word("model", "a b") == "\"model='a b'\""
+        (word,) = shlex.split(overrides.format_override("k", text))
+        assert HYDRA.parse_override(word).value() == text == overrides.read_override(word)[1], word
+        assert overrides.unquote_text(overrides.quote_text(text)) == text
+    assert overrides.format_override("model", "runs/a-b/2026") == "model=runs/a-b/2026"
+    assert overrides.format_override("model", "a b") == "\"model='a b'\""
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_texts_are_written_so_that_they_come_back():
 )
 def test_what_cannot_be_read_is_said_in_a_line(argument, message):
     with pytest.raises(ConfigError, match=message) as error:
-        overrides.read(argument)
+        overrides.read_override(argument)
     assert len(str(error.value)) < 300 and "\n" not in str(error.value)
 
 
@@ -90,6 +90,6 @@ def test_the_nearest_word():
         ("colour", None),
         ("", None),
     ):
-        assert nearest(word, valid) == meant
+        assert find_nearest(word, valid) == meant
     assert did_you_mean("alg", valid) == "did you mean 'algo'? " and did_you_mean("x" * 10_000, valid) == ""
     assert did_you_mean(3, valid) == ""

@@ -13,13 +13,13 @@ from netbuf_gym.pages import blocks
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "own_control.md").read_text()
-BLOCKS = list(blocks.blocks(PAGE))
+BLOCKS = list(blocks.parse_blocks(PAGE))
 
 
 def run(command, folder):
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
     environment = {**os.environ, "PYTHONPATH": path, "XDG_CACHE_HOME": str(folder / "cache")}
-    command = f"netbuf-gym() {{ {sys.executable} -m netbuf_gym \"$@\"; }}; {command}"
+    command = f'netbuf-gym() {{ {sys.executable} -m netbuf_gym "$@"; }}; {command}'
     return subprocess.run(["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True)
 
 

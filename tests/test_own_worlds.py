@@ -184,7 +184,7 @@ def test_simulate_takes_them(form):
     again = nb.simulate(result.scenario, seed=3, sample_interval_s=None)
     sent = [[(flow.packets_sent, flow.delivered_bytes) for flow in one.flows] for one in (result, again)]
     assert sent[0] == sent[1] and sent[0][0][1] > 0
-    assert result.scenario == sources.world_of(FORMS[form], 3)
+    assert result.scenario == sources.resolve_world(FORMS[form], 3)
 
 
 def test_simulate_takes_names_and_draws_by_the_seed():

@@ -14,11 +14,11 @@ from netbuf_gym.pages import code_tables
 
 def test_tables_of_pages_are_renewed():
     page = "text\n<!-- table: environments -->\nof before\n<!-- end of table -->\nmore\n"
-    new = code_tables.renew(page)
+    new = code_tables.renew_tables(page)
     assert new.startswith("text\n") and new.endswith("more\n")
     assert "netbuf/CongestionWindow-v0" in new and "of before" not in new
     with pytest.raises(ConfigError, match="no table 'features x'"):
-        code_tables.renew(page.replace("environments", "features x"))
+        code_tables.renew_tables(page.replace("environments", "features x"))
 
 
 @pytest.mark.parametrize("record", tasks.records(), ids=lambda record: record.name)

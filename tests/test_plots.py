@@ -26,28 +26,28 @@ ROWS = (("cwnd_packets", "cwnd (packets)"), ("rtt_ms", "RTT (ms)"), ("queue_pack
 @pytest.mark.slow
 @pytest.mark.parametrize(("suffix", "magic"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")])
 def test_draws_every_picture(tmp_path, suffix, magic):
-    plots.throughput_delay(POINTS, tmp_path / f"a.{suffix}", "title", capacity_mbps=10)
-    plots.time_series(SERIES, tmp_path / f"b.{suffix}", ROWS)
-    plots.learning_curves(CURVES, tmp_path / f"c.{suffix}", "utility")
+    plots.plot_throughput_delay(POINTS, tmp_path / f"a.{suffix}", "title", capacity_mbps=10)
+    plots.plot_time_series(SERIES, tmp_path / f"b.{suffix}", ROWS)
+    plots.plot_learning_curves(CURVES, tmp_path / f"c.{suffix}", "utility")
     for name in "abc":
         assert (tmp_path / f"{name}.{suffix}").read_bytes().startswith(magic)
     assert len(list(tmp_path.iterdir())) == 3
 
 
 def test_fifteen_controllers_can_be_told_apart():
-    styles = [plots.style(k) for k in range(30)]
+    styles = [plots.get_style(k) for k in range(30)]
     assert len({colour for colour, *_ in styles[:15]}) == len({marker for _, marker, _ in styles[:15]}) == 15
     assert len({(colour, dashes) for colour, _, dashes in styles}) == 30
 
 
 def test_runs_without_one_of_two_values_are_left_out(tmp_path):
-    plots.throughput_delay({"a": ([1.0, np.nan, 3.0, 4.0], [1.0, 2.0, np.nan, 3.0])}, tmp_path / "a.png")
+    plots.plot_throughput_delay({"a": ([1.0, np.nan, 3.0, 4.0], [1.0, 2.0, np.nan, 3.0])}, tmp_path / "a.png")
     assert (tmp_path / "a.png").exists()
 
 
 def test_another_kind_of_file_is_refused(tmp_path):
     with pytest.raises(ConfigError, match="valid: png, pdf, svg"):
-        plots.time_series(SERIES, tmp_path / "a.docx", ROWS)
+        plots.plot_time_series(SERIES, tmp_path / "a.docx", ROWS)
     assert not list(tmp_path.iterdir())
 
 
@@ -61,14 +61,14 @@ def test_says_what_to_install(tmp_path, monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", without_matplotlib)
     with pytest.raises(MissingExtraError, match=r"netbuf-gym\[plots\]"):
-        plots.throughput_delay(POINTS, tmp_path / "a.png")
+        plots.plot_throughput_delay(POINTS, tmp_path / "a.png")
 
 
 def figures(monkeypatch):
     """The figures that are written, as they are written."""
     made = []
-    write = plots.write
-    monkeypatch.setattr(plots, "write", lambda figure, path, *rest: (made.append(figure), write(figure, path, *rest)))
+    write = plots.write_figure
+    monkeypatch.setattr(plots, "write_figure", lambda figure, path, *rest: (made.append(figure), write(figure, path, *rest)))
     return made
 
 
@@ -78,7 +78,7 @@ def figures(monkeypatch):
 def test_values_of_zero_and_below_stay_where_they_are_on_log_axes(tmp_path, monkeypatch, delays):
     made = figures(monkeypatch)
     points = {f"one {k}": (values, [5.0, 6.0, 7.0]) for k, values in enumerate((*delays, [1.0, 10.0, 100.0]))}
-    plots.throughput_delay(points, tmp_path / "a.png")
+    plots.plot_throughput_delay(points, tmp_path / "a.png")
     axes = made[0].axes[0]
     drawn = [line.get_xdata() for line in axes.lines if len(line.get_xdata()) == 3]
     for values in delays:
@@ -95,29 +95,29 @@ def test_values_of_zero_and_below_stay_where_they_are_on_log_axes(tmp_path, monk
 def test_limits_are_drawn_as_steps_behind_the_lines(tmp_path, monkeypatch):
     made = figures(monkeypatch)
     steps = (np.array([0.0, 1.0, 3.0, 10.0]), np.array([4.0, np.inf, 8.0]))
-    plots.time_series(SERIES, tmp_path / "a.png", ROWS, limits={"cwnd_packets": ("capacity", steps)})
+    plots.plot_time_series(SERIES, tmp_path / "a.png", ROWS, limits={"cwnd_packets": ("capacity", steps)})
     line = next(line for line in made[0].axes[0].lines if line.get_label() == "capacity")
     assert line.get_xdata().tolist() == [0, 1, 1, 3, 3, 4] and line.get_zorder() < 2  # no longer than the series
     np.testing.assert_array_equal(line.get_ydata(), [4, 4, np.nan, np.nan, 8, 8])
     assert not any(line.get_label() == "capacity" for axes in made[0].axes[1:] for line in axes.lines)
-    plots.throughput_delay(POINTS, tmp_path / "b.png", capacity_mbps=float("inf"))
+    plots.plot_throughput_delay(POINTS, tmp_path / "b.png", capacity_mbps=float("inf"))
     assert not any("capacity" in line.get_label() for line in made[1].axes[0].lines)
 
 
 def test_many_controllers_are_all_drawn_and_named(tmp_path, monkeypatch):
     made = figures(monkeypatch)
     many = {f"c{k}": SERIES["agent"] for k in range(14)}
-    plots.time_series(many, tmp_path / "a.png", ROWS)
+    plots.plot_time_series(many, tmp_path / "a.png", ROWS)
     assert len(made[0].axes[0].lines) == 14
     assert [text.get_text() for text in made[0].legends[0].get_texts()] == list(many)
 
 
 def test_pictures_of_nothing_are_drawn(tmp_path):
     empty = {"a": {key: np.zeros(0) for key in ("time_s", *dict(ROWS))}}
-    plots.time_series(empty, tmp_path / "a.png", ROWS)
-    plots.time_series({}, tmp_path / "b.png", ROWS)
-    plots.throughput_delay({}, tmp_path / "c.png")
-    plots.learning_curves({"a": [([1.0, 2.0], [np.nan, 1.0])], "b": [([1.0], [np.nan])]}, tmp_path / "d.png", "y")
+    plots.plot_time_series(empty, tmp_path / "a.png", ROWS)
+    plots.plot_time_series({}, tmp_path / "b.png", ROWS)
+    plots.plot_throughput_delay({}, tmp_path / "c.png")
+    plots.plot_learning_curves({"a": [([1.0, 2.0], [np.nan, 1.0])], "b": [([1.0], [np.nan])]}, tmp_path / "d.png", "y")
     assert len(list(tmp_path.iterdir())) == 4
 
 
@@ -140,10 +140,10 @@ def test_there_is_one_style():
 
 def test_decades_without_values_take_no_room_and_legends_are_not_crossed_out(tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr(plots, "write", lambda figure, path: drawn.append(figure))
+    monkeypatch.setattr(plots, "write_figure", lambda figure, path: drawn.append(figure))
     time_s = np.arange(5.0)
     one = {"time_s": time_s, "rtt_ms": np.array([50.0, 90.0, 800.0, 1e4, 1e5]), "queue": np.array([0.0, 3.0, 800.0, 1.0, 0.0])}
-    plots.time_series({"a": one}, tmp_path / "t.png", (("rtt_ms", "RTT"), ("queue", "queue")))
+    plots.plot_time_series({"a": one}, tmp_path / "t.png", (("rtt_ms", "RTT"), ("queue", "queue")))
     rtt, queue = drawn[0].axes
     assert rtt.get_yscale() == "log" and 10 < rtt.get_ylim()[0] <= 50
     assert queue.get_yscale() == "symlog" and queue.get_ylim()[0] == 0
@@ -162,10 +162,10 @@ def test_what_others_draw_leaves_pyplot_as_it_was(tmp_path):
     before = plt.get_backend()
     plt.switch_backend("svg")
     try:
-        plots.write_drawn(lambda: plt.plot([1, 2]), tmp_path / "x.png")
+        plots.write_current_figure(lambda: plt.plot([1, 2]), tmp_path / "x.png")
         assert plt.get_backend() == "svg" and not plt.get_fignums() and (tmp_path / "x.png").read_bytes()[1:4] == b"PNG"
         with pytest.raises(ZeroDivisionError):
-            plots.write_drawn(lambda: plt.plot([1, 1 / 0]), tmp_path / "y.png")
+            plots.write_current_figure(lambda: plt.plot([1, 1 / 0]), tmp_path / "y.png")
         assert plt.get_backend() == "svg" and not plt.get_fignums() and not (tmp_path / "y.png").exists()
     finally:
         plt.switch_backend(before)

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from netbuf_gym.utils import progress
-from netbuf_gym.utils.progress import ProgressBar, duration
+from netbuf_gym.utils.progress import ProgressBar, format_duration
 
 
 class Terminal(io.StringIO):
@@ -47,14 +47,14 @@ def test_without_tqdm_there_are_lines_on_a_terminal_too(monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", without)
     assert "working  50%  2/4" in shown(monkeypatch, Terminal(), line_seconds=0.0)
-    assert progress._tqdm() is None
+    assert progress._import_tqdm() is None
 
 
 def test_what_is_said_meanwhile_is_a_line_of_its_own(monkeypatch, capsys):
     monkeypatch.setattr(sys, "stderr", Terminal())
     with ProgressBar("working") as bar:
         bar(1, 2)
-        progress.say("half of it")
+        progress.print_line("half of it")
     assert capsys.readouterr().out == "half of it\n"
 
 
@@ -68,7 +68,7 @@ def test_a_bar_is_closed_when_work_fails(monkeypatch):
 
 
 def test_times_as_people_say_them():
-    assert [duration(seconds) for seconds in (4.4, 89, 720, 36000)] == ["4 s", "89 s", "12 min", "10.0 h"]
+    assert [format_duration(seconds) for seconds in (4.4, 89, 720, 36000)] == ["4 s", "89 s", "12 min", "10.0 h"]
 
 
 @pytest.mark.slow

@@ -6,19 +6,19 @@ import sys
 import gymnasium as gym
 import pytest
 
-from netbuf_gym.envs.registration import environments, register_environments
+from netbuf_gym.envs.registration import environment_records, register_environments
 from netbuf_gym.errors import ConfigError
 
 pytestmark = pytest.mark.filterwarnings("error")
 
 
 def test_importing_registers_and_doing_it_again_is_silent():
-    before = {name: gym.spec(name) for name in environments()}
+    before = {name: gym.spec(name) for name in environment_records()}
     register_environments()
-    assert {name: gym.spec(name) for name in environments()} == before
+    assert {name: gym.spec(name) for name in environment_records()} == before
 
 
-@pytest.mark.parametrize("name", environments())
+@pytest.mark.parametrize("name", environment_records())
 def test_both_entry_points_are_registered(name):
     spec = gym.spec(name)
     assert spec.entry_point and spec.vector_entry_point and not spec.nondeterministic

@@ -11,7 +11,7 @@ from release_cases import for_release
 
 from netbuf_gym import tasks
 from netbuf_gym.envs import rendering
-from netbuf_gym.envs.rendering import CHART_PANEL, CHART_WIDTH, PANEL, WIDTH, Recorder, frames_per_second, strips
+from netbuf_gym.envs.rendering import CHART_PANEL, CHART_WIDTH, PANEL, WIDTH, Recorder, draw_strips, frames_per_second
 from netbuf_gym.tasks import Panel
 
 IDS = ["netbuf/CongestionWindow-v0", "netbuf/QueueThreshold-v0", "netbuf/ReceiverWindow-v0", "netbuf/HostBuffers-v0"]
@@ -83,7 +83,7 @@ def test_whatever_is_shown_is_drawn(states, monkeypatch):
     panels = (Panel("a", "A", (255, 0, 0), "b", "LIMIT"), Panel("b", "B", (0, 0, 255)))
     assert shown(panels, states).shape == (2 * CHART_PANEL, CHART_WIDTH, 3)
     with np.errstate(invalid="raise"):
-        assert strips(panels, states[-rendering.SHOWN :]).shape == (2 * PANEL, WIDTH, 3)
+        assert draw_strips(panels, states[-rendering.SHOWN_DECISIONS :]).shape == (2 * PANEL, WIDTH, 3)
 
 
 @pytest.mark.slow

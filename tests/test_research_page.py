@@ -14,7 +14,7 @@ from netbuf_gym.pages import blocks
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "research.md").read_text()
-BLOCKS = list(blocks.blocks(PAGE))
+BLOCKS = list(blocks.parse_blocks(PAGE))
 SCRIPT = "\n".join(block.text for block in BLOCKS if block.language == "python")
 
 

@@ -47,7 +47,7 @@ def test_a_strangers_task_is_trained_and_its_agent_evaluated(stranger, tmp_path)
     assert program.main([*command, "baselines=[cubic,random]", "plots=false", f"run_dir={tmp_path / 'out'}"]) == 0
     result = json.loads((tmp_path / "out" / "result.json").read_text())
     assert result["task"] == "stranger" and list(result["controllers"]) == ["ppo", "cubic", "random"]
-    agent = SavedAgent(checkpoint.read(tmp_path / "run"))
+    agent = SavedAgent(checkpoint.read_model(tmp_path / "run"))
     reports = rollout.evaluate(agent, "stranger", SHORT, result["controllers"]["ppo"]["seeds"])
     assert [report["utility"] for report in reports] == result["controllers"]["ppo"]["episodes"]["utility"]
     with pytest.raises(nb.errors.CheckpointError, match="task = 'stranger'"):
@@ -155,7 +155,7 @@ def test_what_acts_in_simulated_worlds_refuses_another_plant(slower, task, name)
     with pytest.raises(ConfigError, match=message):
         rollout.evaluate(name, task, plant="slower")
     with pytest.raises(ConfigError, match=message):
-        rollout.check(rollout.controller_of(name, task), None, task=task, plant="slower")
+        rollout.check(rollout.get_controller(name, task), None, task=task, plant="slower")
     worlds = rollout.draw(task, None, [1])
     with pytest.raises(ConfigError, match=message):
         comparison.run_baselines(task, [name], worlds, scenario=None, env={"plant": "slower"})
@@ -170,7 +170,7 @@ def test_a_rule_that_plays_its_own_recipe_does_so_on_the_plant_asked_for(slower)
     for number, name in enumerate(("queue_target", "random"), 1):
         comparison.run_baselines("congestion_window", [name], worlds, scenario=SHORT, env=env)
         assert slower.resets == number
-    assert rollout.controller_of("queue_target", "congestion_window").beside(env)["recipe"] != "ppcc"
+    assert rollout.get_controller("queue_target", "congestion_window").match_arguments(env)["recipe"] != "ppcc"
 
 
 def test_no_worlds_are_refused():

@@ -25,8 +25,12 @@ def nothing(*_, **__):
 LACKING = {
     "needs_live_worlds": [("missing", lambda: "no /dev/net/tun")],
     "needs_root": [("ROOT", False)],
-    "needs_shadowsocks": [("processes.program_of", nothing)],
-    "needs_bpf": [("missing", str), ("system.may_register_bpf", lambda: True), ("struct_ops.unavailable", lambda: "no BTF")],
+    "needs_shadowsocks": [("processes.find_program", nothing)],
+    "needs_bpf": [
+        ("missing", str),
+        ("system.may_register_bpf", lambda: True),
+        ("struct_ops.explain_unavailable", lambda: "no BTF"),
+    ],
 }
 PROBES = ("has_live_worlds", "has_kernel_windows", "has_user_namespaces", "has_program", "has_linux")
 

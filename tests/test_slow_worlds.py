@@ -95,10 +95,10 @@ BURSTS = Incast(interval_s=0.1, fan_in=2, size_bytes=10**8)
     ("arrivals", "who"), [(HUGE, "sender 1"), (OFTEN, "sender 0 and 1 more"), (BURSTS, "sender 0 and 1 more")]
 )
 def test_finite_flows_that_no_link_holds_back(arrivals, who):
-    [cause] = monitor.slow_causes(traffic(arrivals))
+    [cause] = monitor.find_slow_causes(traffic(arrivals))
     assert all(word in cause for word in (f"{who} (finite flows)", "'wire'", "packets)", "valid:"))
     for ordinary in (traffic(arrivals, rate_mbps=10), traffic(arrivals, loss=1e-3), traffic(arrivals, duration_s=0.02)):
-        assert not list(monitor.slow_causes(ordinary))
+        assert not list(monitor.find_slow_causes(ordinary))
 
 
 def test_a_run_warns_of_finite_flows():
@@ -111,14 +111,14 @@ def test_no_named_scenario_is_warned_of():
     for name in nb.scenarios.names():
         scenario = nb.scenarios.get(name)
         if isinstance(scenario, Scenario):
-            assert list(monitor.slow_causes(scenario)) == [], name
+            assert list(monitor.find_slow_causes(scenario)) == [], name
 
 
 def test_losses_of_gilbert_and_elliott_count():
     scenario = world(Sized(size_bytes=10**9))
     lossy = Link(name="wire", gilbert_elliott=GilbertElliott(p_good_to_bad=0.01, p_bad_to_good=0.3, loss_bad=0.5))
     links = (scenario.links[0], lossy, scenario.links[2])
-    assert list(monitor.slow_causes(Scenario(links=links, flows=scenario.flows, duration_s=1.0))) == []
+    assert list(monitor.find_slow_causes(Scenario(links=links, flows=scenario.flows, duration_s=1.0))) == []
 
 
 def test_queues_that_run_away(monkeypatch):

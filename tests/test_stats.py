@@ -37,8 +37,6 @@ def test_what_are_no_numbers_is_refused_by_name(odd):
         statistics.student_t_quantile(0.9, odd)
 
 
-
-
 def test_mean_interval_agrees_with_scipy():
     values = np.random.default_rng(0).normal(3, 2, size=12)
     interval = statistics.mean_interval(values, confidence=0.9)

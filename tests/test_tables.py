@@ -21,12 +21,12 @@ from netbuf_gym.utils import tables
     ],
 )
 def test_number(value, text):
-    assert tables.number(value) == text
+    assert tables.format_number(value) == text
 
 
 def test_percent():
-    assert tables.percent(-0.01234) == "-1.23 %"
-    assert tables.percent(float("nan")) == "-"
+    assert tables.format_percent(-0.01234) == "-1.23 %"
+    assert tables.format_percent(float("nan")) == "-"
 
 
 def test_text_table_sets_numbers_to_the_right_and_words_to_the_left():

@@ -13,7 +13,7 @@ import netbuf_gym as nb
 from netbuf_gym import _core
 from netbuf_gym.errors import BusyError
 from netbuf_gym.plants.simulator import Simulator
-from netbuf_gym.scenarios.native import world_config
+from netbuf_gym.scenarios.native import build_world_config
 
 ID = "netbuf/CongestionWindow-v0"
 SLOW = {"name": "dumbbell", "rate_mbps": 1000.0, "rtt_ms": 10, "senders": ["agent"], "duration_s": 1000.0}
@@ -216,7 +216,7 @@ def test_the_core_takes_turns():
     scenario = nb.scenarios.dumbbell(rate_mbps=100, senders=["agent"], duration_s=100)
     batch = _core.Batch(4, 1, 2)
     for world in range(4):
-        batch.reset(world, world_config(scenario), world)
+        batch.reset(world, build_world_config(scenario), world)
 
     def advance():
         for _ in range(30):
@@ -224,7 +224,7 @@ def test_the_core_takes_turns():
 
     def reset():
         for seed in range(200):
-            batch.reset(seed % 4, world_config(scenario), seed)
+            batch.reset(seed % 4, build_world_config(scenario), seed)
 
     def read():
         for turn in range(200):

@@ -307,7 +307,7 @@ def test_results_are_written_as_json_and_csv(tmp_path):
     assert Scenario.from_dict(data["scenario"]) == result.scenario
     assert data["completions"]["fct_s"] == result.completions["fct_s"].tolist()
     assert data["opened"]["size_bytes"] == result.opened["size_bytes"].tolist()
-    assert data["traffic"]["flows_started"] == len(result.opened) and data["traffic"]["by_priority"] == files.plain(
+    assert data["traffic"]["flows_started"] == len(result.opened) and data["traffic"]["by_priority"] == files.to_plain_values(
         result.by_priority()
     )
     assert data["switches"][0]["queues"][1]["arrivals"] == result.switches[0].queues[1].arrivals

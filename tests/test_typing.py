@@ -170,7 +170,7 @@ utility: float = reports["cubic"][0]["utility"]
 beside = baselines.evaluate([agent.controller], task="congestion_window", scenario="ppcc/4", seeds=[random.randrange(9)])
 print(frame.shape, figure, by_flow.keys(), fair, named, state, actions.shape, rules, utility, list(beside), loaded.card[:9])
 '''
-MISUSES = '''
+MISUSES = """
 import netbuf_gym as nb
 
 nb.simulate(nb.scenarios.dumbbell(), sede="x")
@@ -178,7 +178,7 @@ nb.simulate(nb.scenarios.dumbbell()).goodput
 nb.zoo.load(7)
 nb.zoo.load("congestion_window/ppo").predikt
 nb.scenarios.dumbbell(senders=["cubic", 8])
-'''
+"""
 PROGRAMS = {"program.py": PROGRAM, "everything.py": EVERYTHING, "misuses.py": MISUSES}
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import netbuf_gym as nb
-from netbuf_gym.cli.simulate import describe
+from netbuf_gym.cli.simulate import format_result
 from netbuf_gym.errors import ConfigError, ScenarioError, ScenarioTypeError
 from netbuf_gym.scenarios import Flow, Link, RateTrace, Scenario, Video
-from netbuf_gym.scenarios.codec import application_of
+from netbuf_gym.scenarios.codec import parse_application
 from netbuf_gym.simulation.results.video import CHUNK
 
 LADDER = (0.5, 1, 2, 4, 8)
@@ -104,9 +104,12 @@ def test_files():
     data = json.loads(json.dumps(made.to_dict()))
     assert data["flows"][0]["app"] == {"kind": "video", "bitrates_mbps": [1, 2], "abr": "buffer", "reservoir_s": 5}
     assert Scenario.from_dict(data) == made
-    assert application_of("--app", "video") == Video() and application_of("--app", {"kind": "video", "chunk_s": 2}).chunk_s == 2
+    assert (
+        parse_application("--app", "video") == Video()
+        and parse_application("--app", {"kind": "video", "chunk_s": 2}).chunk_s == 2
+    )
     with pytest.raises(ScenarioError, match=r"--app\.kind = .film. is unknown"):
-        application_of("--app", "film")
+        parse_application("--app", "film")
 
 
 def test_results(tmp_path):
@@ -118,7 +121,7 @@ def test_results(tmp_path):
     data = result.to_dict()["videos"][0]
     assert data["stalls"] == 0 and len(data["chunk_table"]["ended_s"]) == len(chunks)
     assert "chunk_table" not in result.to_dict(series=False)["videos"][0]
-    assert "flow-0 (video, rate)" in repr(result) and "bitrate Mbit/s" in describe(result)
+    assert "flow-0 (video, rate)" in repr(result) and "bitrate Mbit/s" in format_result(result)
     assert result.plot(tmp_path / "run.png") and (tmp_path / "run.png").stat().st_size > 10_000
     plain = nb.simulate(nb.scenarios.dumbbell(duration_s=1), seed=1, sample_interval_s=None)
     assert not plain.videos and "videos" not in plain.to_dict() and len(plain.to_dataframe("chunks")) == 0

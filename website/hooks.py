@@ -19,9 +19,9 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from netbuf_gym.cli.page import commands
-from netbuf_gym.cli.program import parser
-from netbuf_gym.pages.code_tables import fill
+from netbuf_gym.cli.page import format_commands
+from netbuf_gym.cli.program import build_parser
+from netbuf_gym.pages.code_tables import fill_tables
 
 ROOT = Path(__file__).parents[1]
 SETUP = runpy.run_path(str(ROOT / "setup.py"))
@@ -79,7 +79,7 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Fill the tables of a page that are made from the package, and follow its links; the appendix is not searched."""
     if page.file.src_uri.startswith("appendix/"):
         page.meta["search"] = {"exclude": True}
-    markdown = fill(markdown, {"commands": lambda: commands(parser())})
+    markdown = fill_tables(markdown, {"commands": lambda: format_commands(build_parser())})
     here, uri = posixpath.dirname(page.file.edit_uri or ""), page.file.src_uri
 
     def to(target: str, image: bool) -> str:

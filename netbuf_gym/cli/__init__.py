@@ -1,4 +1,4 @@
-"""The command `netbuf-gym`: a module a subcommand, whose `add` describes the arguments and whose `run` does the work."""
+"""Command line `netbuf-gym`: one module per subcommand, with `add` for its arguments and `run` for its work."""
 
 from netbuf_gym.cli.program import main
 

@@ -1,4 +1,4 @@
-"""What several subcommands share."""
+"""Argument types and checks shared by several subcommands."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from netbuf_gym.errors import ConfigError, shown
-from netbuf_gym.utils.plots import FORMATS, require
+from netbuf_gym.utils.plots import FORMATS, require_matplotlib
 
 FORMER = {"contender": "controller"}
-"""Present names of settings by former ones."""
+"""Present names of settings by their former names."""
 
 
-def assignment(text: str) -> tuple[str, object]:
-    """`name=value` of a --set option: the value as JSON if it is JSON, as a string otherwise."""
+def parse_assignment(text: str) -> tuple[str, object]:
+    """Parse `name=value` of a --set option: the value as JSON if it is JSON, as a string otherwise."""
     name, equals, value = text.partition("=")
     if not equals or not name.isidentifier():
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
@@ -28,24 +28,28 @@ def assignment(text: str) -> tuple[str, object]:
         return name, value
 
 
-def assignments(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
-    """The --set options as keyword arguments; each name once."""
+def collect_assignments(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
+    """Return the --set options as keyword arguments.
+
+    Raises:
+        ConfigError: A name that is given twice.
+    """
     values = dict(pairs)
     if len(values) < len(pairs):
         raise ConfigError("--set gives a name twice; valid: each name once")
     return values
 
 
-def names(text: str) -> list[str]:
-    """A list separated by commas, of at least one name."""
+def parse_names(text: str) -> list[str]:
+    """Parse a comma-separated list of at least one name."""
     items = [item.strip() for item in text.split(",")]
     if not all(items):
         raise argparse.ArgumentTypeError(f"{text!r} holds an empty name; valid: names separated by commas")
     return items
 
 
-def whole(low: int, high: int) -> Callable[[str], int]:
-    """An argument type: a whole number in [low, high]."""
+def make_whole_parser(low: int, high: int) -> Callable[[str], int]:
+    """Return an argument type for whole numbers in [low, high]."""
 
     def parse(text: str) -> int:
         try:
@@ -59,8 +63,8 @@ def whole(low: int, high: int) -> Callable[[str], int]:
     return parse
 
 
-def real(text: str) -> float:
-    """An argument type: a finite number (its range is checked where it is used)."""
+def parse_real(text: str) -> float:
+    """Parse a finite number; an argument type, whose range is checked where the number is used."""
     try:
         value = float(text)
     except ValueError:
@@ -71,7 +75,7 @@ def real(text: str) -> float:
 
 
 def check_outputs(*paths: str | None) -> None:
-    """Refuses files that could not be written, before any work is done for them.
+    """Check, before any work is done, that output files can be written; None stands for no file.
 
     Raises:
         ConfigError: No such folder, no permission, or one file named twice.
@@ -94,13 +98,14 @@ def check_outputs(*paths: str | None) -> None:
 
 
 def check_plot(path: str | None) -> None:
-    """Refuses a plot that could not be made: an unknown format, or matplotlib missing.
+    """Check that a plot can be written; None stands for no plot.
 
     Raises:
-        ConfigError, MissingExtraError: As said.
+        ConfigError: An unknown format.
+        MissingExtraError: matplotlib is not installed.
     """
     if path is None:
         return
     if Path(path).suffix.lower().lstrip(".") not in FORMATS:
         raise ConfigError(f"{shown(path)} has no known plot format; valid: a name that ends in .png, .pdf or .svg")
-    require()
+    require_matplotlib()

@@ -1,4 +1,4 @@
-"""What there is by name, as data: what `netbuf-gym list` prints, in text or as JSON. Entries and their parameters are dicts."""
+"""Data that `netbuf-gym list` prints as text or JSON: named things and their parameters, both as dicts."""
 
 from __future__ import annotations
 
@@ -12,43 +12,44 @@ import numpy as np
 from netbuf_gym import plants, scenarios, tasks, traces
 from netbuf_gym.controllers import Controller, InWorld
 from netbuf_gym.envs import registration
-from netbuf_gym.scenarios.catalogue import Record
+from netbuf_gym.scenarios.catalogue import CatalogueEntry
 from netbuf_gym.tasks import TaskRecord
-from netbuf_gym.traces.generators import glossary_of, parameters_of
-from netbuf_gym.utils.docstrings import arguments_of, headline, range_of, unit_of
+from netbuf_gym.traces.generators import describe_parameters, list_parameters
+from netbuf_gym.utils.docstrings import extract_headline, find_range, find_unit, parse_arguments
 from netbuf_gym.zoo import library
 
 Entry = dict[str, Any]
 
 
-def scenario_entries() -> list[Entry]:
-    """Scenarios and distributions by name, and the forms that names may have."""
+def list_scenarios() -> list[Entry]:
+    """Return entries of scenarios and distributions by name, and of the forms that names may have."""
     entries = [
-        {"name": name, "meaning": scenarios.describe(name), "parameters": _of_scenario(name)} for name in scenarios.names()
+        {"name": name, "meaning": scenarios.describe(name), "parameters": _list_scenario_parameters(name)}
+        for name in scenarios.names()
     ]
     for form, pattern in scenarios.PATTERNS.items():
-        own = _of_scenario(pattern.example) if pattern.example else []
+        own = _list_scenario_parameters(pattern.example) if pattern.example else []
         entries.append({"name": form, "meaning": pattern.description, "parameters": own})
     return entries
 
 
-def _of_scenario(name: str) -> list[Entry]:
+def _list_scenario_parameters(name: str) -> list[Entry]:
     glossary = scenarios.glossary_of(name)
     return [
-        _parameter(key, default, glossary[key].range, glossary[key].meaning)
+        _make_parameter(key, default, glossary[key].range, glossary[key].meaning)
         for key, default in scenarios.defaults_of(name).items()
     ]
 
 
-def scheme_entries() -> list[Entry]:
-    """Schemes of buffer management."""
+def list_schemes() -> list[Entry]:
+    """Return entries of buffer management schemes."""
     entries = []
     for scheme in scenarios.SCHEMES.values():
         if scheme.name in scenarios.DISCIPLINES:
-            own = _of_record(scenarios.QUEUE_DISCIPLINES[scheme.name])
+            own = _list_record_parameters(scenarios.QUEUE_DISCIPLINES[scheme.name])
         else:
             taken = inspect.signature(scheme.make).parameters
-            own = [_parameter(key, taken[key].default, *SCHEME_PARAMETERS.get(key, ("", ""))) for key in scheme.parameters]
+            own = [_make_parameter(key, taken[key].default, *SCHEME_PARAMETERS.get(key, ("", ""))) for key in scheme.parameters]
         entries.append({"name": scheme.name, "meaning": scheme.description, "parameters": own})
     return entries
 
@@ -58,38 +59,40 @@ SCHEME_PARAMETERS = {
     "betas": ("above 0 to 1", "constant factor of each queue's threshold beside the agent's; null: 1"),
     "n": ("1 to 1e+09; null: the world's", "number of senders"),
 }
-"""Ranges and meanings of the parameters of schemes that are no queue disciplines."""
+"""Ranges and meanings of parameters of schemes that are not queue disciplines."""
 
 
-def discipline_entries() -> list[Entry]:
-    """Queue disciplines of links."""
-    return _catalogue(scenarios.QUEUE_DISCIPLINES.values())
+def list_disciplines() -> list[Entry]:
+    """Return entries of the queue disciplines of links."""
+    return _list_records(scenarios.QUEUE_DISCIPLINES.values())
 
 
-def congestion_control_entries() -> list[Entry]:
-    """Congestion controls, and the stacks that have them."""
-    return _catalogue(scenarios.CONGESTION_CONTROLS.values())
+def list_congestion_controls() -> list[Entry]:
+    """Return entries of congestion controls, with the stacks that have them."""
+    return _list_records(scenarios.CONGESTION_CONTROLS.values())
 
 
-def receiver_control_entries() -> list[Entry]:
-    """Receiver controls: what limits the window that a receiver advertises."""
-    return _catalogue(scenarios.RECEIVER_CONTROLS.values())
+def list_receiver_controls() -> list[Entry]:
+    """Return entries of receiver controls, which limit the window that a receiver advertises."""
+    return _list_records(scenarios.RECEIVER_CONTROLS.values())
 
 
-def _catalogue(records: Collection[Record]) -> list[Entry]:
+def _list_records(records: Collection[CatalogueEntry]) -> list[Entry]:
     return [
-        {"name": one.name, "stacks": list(one.stacks), "meaning": one.meaning, "parameters": _of_record(one)} for one in records
+        {"name": one.name, "stacks": list(one.stacks), "meaning": one.meaning, "parameters": _list_record_parameters(one)}
+        for one in records
     ]
 
 
-def _of_record(record: Record) -> list[Entry]:
+def _list_record_parameters(record: CatalogueEntry) -> list[Entry]:
     return [
-        _parameter(one.name, one.default, one.range, one.meaning) | {"stacks": list(one.stacks)} for one in record.parameters
+        _make_parameter(one.name, one.default, one.range, one.meaning) | {"stacks": list(one.stacks)}
+        for one in record.parameters
     ]
 
 
-def size_entries() -> list[Entry]:
-    """Built-in distributions of flow sizes, in bytes."""
+def list_sizes() -> list[Entry]:
+    """Return entries of the built-in distributions of flow sizes, in bytes."""
     entries = []
     for one in scenarios.SIZES.values():
         median, p90, p99 = (round(float(x)) for x in one.quantile(np.array([0.5, 0.9, 0.99])))
@@ -99,9 +102,9 @@ def size_entries() -> list[Entry]:
     return entries
 
 
-def environment_entries() -> list[Entry]:
-    """Gymnasium ids, and who decides what in them."""
-    found = registration.environments()
+def list_environments() -> list[Entry]:
+    """Return entries of environments by Gymnasium id, with task, recipes and default scenario."""
+    found = registration.environment_records()
     return [
         {
             "name": name,
@@ -114,44 +117,48 @@ def environment_entries() -> list[Entry]:
     ]
 
 
-def reward_entries() -> list[Entry]:
-    """Rewards by task, and the recipes whose default they are."""
+def list_rewards() -> list[Entry]:
+    """Return entries of rewards by task, with the recipes whose default they are."""
     entries = []
     for record in tasks.records():
         chosen = {recipe: record.rules(recipe).default_reward for recipe in record.rules.recipes}
         for name, kind in record.rewards.items():
-            said = arguments_of(kind)
+            said = parse_arguments(kind)
             entries.append(
                 {
                     "task": record.name,
                     "name": name,
-                    "meaning": headline(kind),
+                    "meaning": extract_headline(kind),
                     "terms": list(terms) if isinstance(terms := getattr(kind, "terms", ()), tuple) else [],
                     "default_of": [recipe for recipe, reward in chosen.items() if reward == name],
                     "parameters": [
-                        _parameter(one.name, default, _range(default, said.get(one.name, "")), said.get(one.name, ""))
-                        for one, default in ((one, _default(one)) for one in fields(kind))
+                        _make_parameter(
+                            one.name, default, _derive_range(default, said.get(one.name, "")), said.get(one.name, "")
+                        )
+                        for one, default in ((one, _get_default(one)) for one in fields(kind))
                     ],
                 }
             )
     return entries
 
 
-def controller_entries() -> list[Entry]:
-    """What there is to set beside agents, by task."""
-    return [_controller(record, name, make()) for record in tasks.records() for name, make in record.controllers.items()]
+def list_controllers() -> list[Entry]:
+    """Return entries of the controllers that agents can be compared with, by task."""
+    return [
+        _make_controller_entry(record, name, make()) for record in tasks.records() for name, make in record.controllers.items()
+    ]
 
 
-def baseline_entries() -> list[Entry]:
-    """What agents are compared with unless others are asked for, by task."""
+def list_baselines() -> list[Entry]:
+    """Return entries of the controllers that agents are compared with by default, by task."""
     named = ((record, name) for record in tasks.records() for name in record.measures.baselines)
-    return [_controller(record, name, record.controllers[name]()) for record, name in named]
+    return [_make_controller_entry(record, name, record.controllers[name]()) for record, name in named]
 
 
-def _controller(record: TaskRecord, name: str, controller: Controller) -> Entry:
+def _make_controller_entry(record: TaskRecord, name: str, controller: Controller) -> Entry:
     in_world = isinstance(controller, InWorld)
     own = {**scenarios.CONGESTION_CONTROLS, **scenarios.SCHEMES}.get(name) if in_world else None
-    meaning = getattr(own, "meaning", "") or getattr(own, "description", "") or headline(type(controller))
+    meaning = getattr(own, "meaning", "") or getattr(own, "description", "") or extract_headline(type(controller))
     return {
         "task": record.name,
         "name": name,
@@ -162,67 +169,67 @@ def _controller(record: TaskRecord, name: str, controller: Controller) -> Entry:
     }
 
 
-def agent_entries() -> list[Entry]:
-    """Trained agents that come with the package."""
-    return [library.summary(name) for name in library.names()]
+def list_agents() -> list[Entry]:
+    """Return entries of the package's trained agents."""
+    return [library.summarise_agent(name) for name in library.names()]
 
 
-def plant_entries() -> list[Entry]:
-    """Plants, and the kinds of agents that they carry."""
+def list_plants() -> list[Entry]:
+    """Return entries of plants, with the kinds of agents that they carry."""
     return [{"name": name, "agents": list(plants.get(name).kinds)} for name in plants.names()]
 
 
-def trace_entries() -> list[Entry]:
-    """Trace generators."""
+def list_trace_generators() -> list[Entry]:
+    """Return entries of trace generators."""
     entries = []
     for name, generator in sorted(traces.GENERATORS.items()):
-        own = [_parameter(key, default, *glossary_of(name)[key]) for key, default in parameters_of(name).items()]
-        entries.append({"name": name, "meaning": headline(generator), "parameters": own})
+        own = [_make_parameter(key, default, *describe_parameters(name)[key]) for key, default in list_parameters(name).items()]
+        entries.append({"name": name, "meaning": extract_headline(generator), "parameters": own})
     return entries
 
 
-def _parameter(name: str, default: Any, range_: str, meaning: str) -> Entry:
-    """A parameter; without `default` where it must be given."""
-    given = {} if default is inspect.Parameter.empty else {"default": _plain(default)}
-    return {"name": name, **given, "unit": unit_of(name), "range": range_, "meaning": meaning}
+def _make_parameter(name: str, default: Any, range_: str, meaning: str) -> Entry:
+    """Return a parameter's entry; without `default` if the parameter is required."""
+    given = {} if default is inspect.Parameter.empty else {"default": _convert_to_json(default)}
+    return {"name": name, **given, "unit": find_unit(name), "range": range_, "meaning": meaning}
 
 
-def _range(default: Any, meaning: str) -> str:
-    """The values of a parameter by its default and its meaning."""
+def _derive_range(default: Any, meaning: str) -> str:
+    """Return the valid values of a parameter, derived from its default and meaning."""
     if isinstance(default, bool):
         return "true or false"
     each = "a list, each " if isinstance(default, (tuple, list)) else ""
-    return each + found if (found := range_of(meaning)) else ""
+    return each + found if (found := find_range(meaning)) else ""
 
 
-def _default(field: Field) -> Any:
+def _get_default(field: Field) -> Any:
     if field.default is not MISSING:
         return field.default
     return field.default_factory() if field.default_factory is not MISSING else inspect.Parameter.empty
 
 
-def _plain(value: Any) -> Any:
-    """A default as JSON has it: tuples as lists, what is no JSON as its text."""
+def _convert_to_json(value: Any) -> Any:
+    """Convert a default to JSON values: tuples to lists, values unknown to JSON to text."""
     if isinstance(value, (tuple, list)):
-        return [_plain(one) for one in value]
+        return [_convert_to_json(one) for one in value]
     if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {str(key): _convert_to_json(one) for key, one in value.items()}
     return value if value is None or isinstance(value, (str, bool, int, float)) else str(value)
 
 
 TOPICS: dict[str, Callable[[], list[Entry]]] = {
-    "scenarios": scenario_entries,
-    "schemes": scheme_entries,
-    "queue-disciplines": discipline_entries,
-    "sizes": size_entries,
-    "congestion-controls": congestion_control_entries,
-    "receiver-controls": receiver_control_entries,
-    "environments": environment_entries,
-    "rewards": reward_entries,
-    "controllers": controller_entries,
-    "baselines": baseline_entries,
-    "agents": agent_entries,
-    "plants": plant_entries,
-    "traces": trace_entries,
+    "scenarios": list_scenarios,
+    "schemes": list_schemes,
+    "queue-disciplines": list_disciplines,
+    "sizes": list_sizes,
+    "congestion-controls": list_congestion_controls,
+    "receiver-controls": list_receiver_controls,
+    "environments": list_environments,
+    "rewards": list_rewards,
+    "controllers": list_controllers,
+    "baselines": list_baselines,
+    "agents": list_agents,
+    "plants": list_plants,
+    "traces": list_trace_generators,
 }
-"""Everything that can be listed."""
+"""Functions that return the entries of each topic."""

@@ -1,6 +1,6 @@
-"""`netbuf-gym train`, `tune`, `evaluate` and `demo`: jobs that Hydra composes the configuration of, with Hydra's options.
+"""`netbuf-gym train`, `tune`, `evaluate` and `demo`: jobs configured by Hydra, with Hydra's options.
 
-Help is made without the extras that the jobs need, and their arguments are checked before the learners are loaded.
+Help needs none of the extras that the jobs need, and arguments are checked before the learners are loaded.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from netbuf_gym.cli import multirun
-from netbuf_gym.errors import ConfigError, needing
+from netbuf_gym.errors import ConfigError, require_extra
 from netbuf_gym.training import config_reference
 from netbuf_gym.version import __version__
 
@@ -23,9 +23,9 @@ JOBS = {
     "demo": "train for two minutes, evaluate, draw",
 }
 CONFIGURATION = {"train": "train", "tune": "tune", "evaluate": "evaluate", "demo": "train"}
-"""The configuration that each is told in."""
+"""Configuration that each job uses."""
 EXPERIMENT = {"demo": "demo"}
-"""The experiment that a command begins with."""
+"""Experiment that a job starts from."""
 INFORMATION = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 
 DESCRIPTION = {
@@ -82,9 +82,9 @@ scenario.kwargs.rate_mbps=20. To zsh brackets, parentheses and stars are pattern
 
 
 def add(parser: argparse.ArgumentParser, name: str) -> None:
-    """Describes the arguments of a job."""
+    """Add a job's arguments to its parser."""
     parser.description, parser.formatter_class = DESCRIPTION[name], argparse.RawDescriptionHelpFormatter
-    parser.epilog = lambda: f"{GRAMMAR}\n\n{config_reference.text(CONFIGURATION[name], EXPERIMENT.get(name))}"
+    parser.epilog = lambda: f"{GRAMMAR}\n\n{config_reference.format_reference(CONFIGURATION[name], EXPERIMENT.get(name))}"
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="what differs from the defaults, see below")
     parser.add_argument("--cfg", "-c", choices=["job", "hydra", "all"], help="print the composed configuration and exit")
     parser.add_argument("--resolve", action="store_true", help="with --cfg: fill in what refers to other keys")
@@ -114,7 +114,7 @@ def add(parser: argparse.ArgumentParser, name: str) -> None:
 
 
 def parse(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
-    """The arguments, options among the overrides wherever they stand."""
+    """Parse the arguments of a job; options may stand anywhere among the overrides."""
     words = list(argv)
     for at, word in enumerate(argv):
         if word in ("--info", "-i") and (at + 1 == len(argv) or argv[at + 1] not in INFORMATION):
@@ -123,7 +123,7 @@ def parse(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Name
 
 
 def run(name: str, options: argparse.Namespace) -> int:
-    """Does it."""
+    """Run the job and return its exit status."""
     if options.config_path is not None:
         raise ConfigError("--config-path is not taken; valid: --config-dir DIR, which adds to the configuration that there is")
     if options.shell_completion:
@@ -136,45 +136,47 @@ def run(name: str, options: argparse.Namespace) -> int:
         raise ConfigError("--package and --resolve say what --cfg prints; valid: with --cfg job|hydra|all")
     if any(views.values()) and options.run:
         raise ConfigError("--run and another command of Hydra's; valid: one of them")
-    config = needed(name, "config")
+    config = import_training_module(name, "config")
     source = config.Source(options.config_dir, options.config_name)
     job = CONFIGURATION[name]
     overrides = [one for one in options.overrides if one != "hydra.mode=RUN"]
     if name == "demo":
-        overrides = config.of_demo(overrides)
+        overrides = config.expand_demo_overrides(overrides)
     if several:
-        return multirun.run(name, overrides, source, needed, lambda words: _check(config, job, words, source))
+        return multirun.run_sweep(
+            name, overrides, source, import_training_module, lambda words: _check_job(config, job, words, source)
+        )
     if any(views.values()):
-        print(_view(options, job, overrides, source), end="")
+        print(_format_view(options, job, overrides, source), end="")
         return 0
-    _check(config, job, overrides, source)
-    return needed(name, name).main(list(options.overrides), source)
+    _check_job(config, job, overrides, source)
+    return import_training_module(name, name).main(list(options.overrides), source)
 
 
-def needed(name: str, module: str) -> ModuleType:
-    """A module of the zoo, imported when it is asked for.
+def import_training_module(name: str, module: str) -> ModuleType:
+    """Import a module of `netbuf_gym.training` for a command.
 
     Raises:
-        MissingExtraError: what it needs is not installed.
+        MissingExtraError: The extra that the module needs is not installed.
     """
-    with needing(f"netbuf-gym {name}", "tune" if name == "tune" else "train"):
+    with require_extra(f"netbuf-gym {name}", "tune" if name == "tune" else "train"):
         return importlib.import_module(f"netbuf_gym.training.{module}")
 
 
-def _view(options: argparse.Namespace, job: str, overrides: list[str], source: Any) -> str:
-    views = needed(job, "hydra_views")
+def _format_view(options: argparse.Namespace, job: str, overrides: list[str], source: Any) -> str:
+    views = import_training_module(job, "hydra_views")
     if options.hydra_help:
-        return views.hydra_help(job, source)
+        return views.render_hydra_help(job, source)
     if options.info is not None:
-        return views.information(job, overrides, source, options.info)
-    return views.configuration(job, overrides, source, options.cfg, options.package, options.resolve)
+        return views.render_info(job, overrides, source, options.info)
+    return views.render_config(job, overrides, source, options.cfg, options.package, options.resolve)
 
 
-def _check(config: ModuleType, job: str, overrides: Sequence[str], source: Any) -> None:
-    """Refuses what cannot be run, before the learners are loaded, which takes seconds."""
+def _check_job(config: ModuleType, job: str, overrides: Sequence[str], source: Any) -> None:
+    """Raise ConfigError for a job that cannot run, before the learners are loaded, which takes seconds."""
     resumed = [one for one in overrides if one.startswith("resume=") and one not in ("resume=", "resume=null")]
     if job == "train" and resumed:
-        return  # the run that goes on has its configuration
+        return  # the resumed run has its own configuration
     checks: dict[str, Callable[[Any], None]] = {
         "train": config.check_training,
         "tune": config.check_study,
@@ -184,6 +186,6 @@ def _check(config: ModuleType, job: str, overrides: Sequence[str], source: Any) 
     checks[job](found)
     config.check_scenario(found)
     if job in ("train", "tune"):
-        ranges = needed(job, "ranges")
+        ranges = import_training_module(job, "ranges")
         ranges.check_algo(found.algo)
         ranges.check_rollout(found.algo, found.env.num_envs)

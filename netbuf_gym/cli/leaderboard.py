@@ -1,4 +1,4 @@
-"""`netbuf-gym leaderboard`: agents handed in, ranked and shown."""
+"""`netbuf-gym leaderboard`: submits, ranks and checks agents."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 
 from netbuf_gym.controllers.code_references import is_compiled, is_python
 from netbuf_gym.envs.engine import MAX_THREADS
-from netbuf_gym.errors import ConfigError, needing, shown
-from netbuf_gym.evaluation.suites.config import word_of
+from netbuf_gym.errors import ConfigError, require_extra, shown
+from netbuf_gym.evaluation.suites.config import parse_word
 from netbuf_gym.utils import overrides
-from netbuf_gym.utils.arguments import choice, whole
-from netbuf_gym.utils.progress import say
+from netbuf_gym.utils.arguments import check_choice, check_integer
+from netbuf_gym.utils.progress import print_line
 from netbuf_gym.utils.suggestions import did_you_mean
 from netbuf_gym.utils.tables import markdown_table
 
@@ -64,7 +64,7 @@ examples:
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Describes the arguments."""
+    """Add the subcommand's arguments to its parser."""
     wide = max(map(len, KEYS))
     parser.epilog = EPILOG.format(keys="\n".join(f"  {key:{wide}}  {said}" for key, said in KEYS.items()))
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -73,8 +73,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Does it."""
-    verb = choice("verb", arguments.verb, VERBS)
+    """Run the subcommand and return its exit status."""
+    verb = check_choice("verb", arguments.verb, VERBS)
     words, given = [], {}
     for argument in arguments.settings:
         key = argument.partition("=")[0]
@@ -87,35 +87,35 @@ def run(arguments: argparse.Namespace) -> int:
         elif key in given:
             raise ConfigError(f"{key} is given twice; valid: once")
         else:
-            value = overrides.read(argument)[1]
-            given[key] = str(value).lower() if isinstance(value, bool) else word_of(key, value)
+            value = overrides.read_override(argument)[1]
+            given[key] = str(value).lower() if isinstance(value, bool) else parse_word(key, value)
     if words and verb != "submit":
         raise ConfigError(f"argument {shown(words[0])} is unknown to {verb}; valid: KEY=VALUE")
     threads = given.pop("threads", str(min(len(os.sched_getaffinity(0)), MAX_THREADS)))
     if not threads.isdigit():
         raise ConfigError(f"threads = {threads!r}; valid: a whole number from 1 to {MAX_THREADS}")
-    with needing("the leaderboard", "train"):
+    with require_extra("the leaderboard", "train"):
         from netbuf_gym.leaderboard import submission
-    tasks = submission.known_tasks(given.get("task"))
-    return VERBS[verb](words, tasks, given, whole("threads", int(threads), 1, MAX_THREADS))
+    tasks = submission.resolve_tasks(given.get("task"))
+    return VERBS[verb](words, tasks, given, check_integer("threads", int(threads), 1, MAX_THREADS))
 
 
-def _results(given: dict[str, str]) -> Path | None:
-    """Where kept rows are read; None: the package's."""
+def _get_results_folder(given: dict[str, str]) -> Path | None:
+    """Return the folder of kept rows; None: the package's."""
     return Path(given["results"]) if "results" in given else None
 
 
-def _handed_in(given: dict[str, str]) -> Path:
+def _get_handed_in_folder(given: dict[str, str]) -> Path:
     return Path(given.get("handed_in", "results/handed_in"))
 
 
-def _runs(given: dict[str, str]) -> Path:
+def _get_runs_folder(given: dict[str, str]) -> Path:
     return Path(given.get("runs", "runs/leaderboard"))
 
 
 def _submit(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], threads: int) -> int:
     from netbuf_gym.leaderboard import submission, tracking
-    from netbuf_gym.training.schema import LEAST_SEEDS
+    from netbuf_gym.training.schema import MIN_TRAINING_SEEDS
 
     if not words:
         raise ConfigError("missing: RUN, e.g. netbuf-gym leaderboard submit queue_threshold/ppo")
@@ -123,30 +123,37 @@ def _submit(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], t
         if is_compiled(word) or is_python(word) or word.endswith(".py"):
             valid = "a trained agent; netbuf-gym suite judges code beside everybody"
             raise ConfigError(f"RUN = {shown(word)} is code of one's own; valid: {valid}")
-    partial = choice("partial", given.get("partial", "false"), ("true", "false")) == "true"
-    mode, evaluation = tracking.mode_of(given.get("mode")), given.get("evaluation")
+    partial = check_choice("partial", given.get("partial", "false"), ("true", "false")) == "true"
+    mode, evaluation = tracking.resolve_mode(given.get("mode")), given.get("evaluation")
     entity, _, project = given.get("project", tracking.PROJECT).rpartition("/")
-    tracking.require()
+    tracking.require_wandb()
     own = None if evaluation is None else Path(evaluation)
-    handed = [submission.prepare(word, name=given.get("name"), evaluation=own, threads=threads) for word in words]
+    handed = [submission.prepare_submission(word, name=given.get("name"), evaluation=own, threads=threads) for word in words]
     suites = {one.suite.name: one.suite for one in handed}
     before = [
         one
         for own in suites.values()
-        for one in (*submission.handed_in(own, _handed_in(given)), *tracking.handed_in(_runs(given), own))
+        for one in (
+            *submission.read_handed_in(own, _get_handed_in_folder(given)),
+            *tracking.read_handed_in(_get_runs_folder(given), own),
+        )
     ]
     rows = submission.require_seeds(handed, before)
-    few = {name: f"{seeds} of at least {LEAST_SEEDS} training seeds" for name, seeds in rows.items() if seeds < LEAST_SEEDS}
+    few = {
+        name: f"{seeds} of at least {MIN_TRAINING_SEEDS} training seeds"
+        for name, seeds in rows.items()
+        if seeds < MIN_TRAINING_SEEDS
+    }
     if not partial:
         for name, lacking in few.items():
             said = f"{name} has {lacking}, and one alone may be luck"
             raise ConfigError(f"{said}; valid: RUN of the others, too, under name={name}, or partial=true, and its row says so")
     for one in handed:
-        submission.keep(one, _handed_in(given))
-        folder = tracking.log(one, _runs(given), project or tracking.PROJECT, entity or None, mode)
+        submission.keep_submission(one, _get_handed_in_folder(given))
+        folder = tracking.log_submission(one, _get_runs_folder(given), project or tracking.PROJECT, entity or None, mode)
         sent = f"send it with: wandb sync {folder}" if mode == "offline" else "sent"
         print(f"{one.name}: handed in to {one.suite.name}, group {one.group}, {folder}; {sent}")
-        if (packaged := submission.same_in_package(one)) is not None:
+        if (packaged := submission.find_packaged_twin(one)) is not None:
             print(f"{one.name}: the very model of {packaged}, of the package, which has the row of both")
     for name, lacking in few.items():
         print(f"{name}: has {lacking}, and its row says so; hand in the others by name={name}")
@@ -159,18 +166,20 @@ def _show(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], thr
     from netbuf_gym.leaderboard import scores, standings, tracking
 
     with tempfile.TemporaryDirectory() as fetched:
-        more = tracking.offline_results(_runs(given))
+        more = tracking.find_offline_results(_get_runs_folder(given))
         if "project" in given:
-            more += tracking.project_results(given["project"], Path(fetched))
-        held = [task for task in tasks if "task" in given or standings.held(task, _results(given))]
+            more += tracking.download_project_results(given["project"], Path(fetched))
+        held = [task for task in tasks if "task" in given or standings.has_results(task, _get_results_folder(given))]
         if not held:
-            raise ConfigError(f"results = {_results(given)} holds none; valid: a folder that `netbuf-gym results make` filled")
+            raise ConfigError(
+                f"results = {_get_results_folder(given)} holds none; valid: a folder that `netbuf-gym results make` filled"
+            )
         for task in held:
-            own = scores.ranked_by(task)
-            handed_in = sorted(rows.folder_of(own, _handed_in(given)).glob("*.csv"))
-            standing = standings.standings(task, _results(given), [*handed_in, *more])
-            print(f"{own.name}\n\n{standings.table(task, standing)}\n")
-            if places := overview.places(task):
+            own = scores.get_ranking_suite(task)
+            handed_in = sorted(rows.get_folder(own, _get_handed_in_folder(given)).glob("*.csv"))
+            standing = standings.compute_standings(task, _get_results_folder(given), [*handed_in, *more])
+            print(f"{own.name}\n\n{standings.format_table(task, standing)}\n")
+            if places := overview.tabulate_places(task):
                 print(f"{places.title.lower()}\n\n{markdown_table(places.header, places.rows)}\n\n* {places.says}\n")
     print("\n".join(f"* {line}" for line in standings.READING))
     return 0
@@ -181,9 +190,9 @@ def _check(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], th
     from netbuf_gym.zoo import library
 
     names = [name for name in library.names() if name.partition("/")[0] in tasks]
-    held = gate.check(names, _results(given), threads, lambda name: say(f"playing {name} again"))
-    print(gate.table(held))
-    return int(not all(one.holds for one in held))
+    held = gate.check_agents(names, _get_results_folder(given), threads, lambda name: print_line(f"playing {name} again"))
+    print(gate.format_table(held))
+    return int(not all(one.reproduces_rows for one in held))
 
 
 VERBS: dict[str, Callable[[Sequence[str], Sequence[str], dict[str, str], int], int]] = {

@@ -1,4 +1,4 @@
-"""`netbuf-gym list`: what there is by name, as tables or as JSON."""
+"""`netbuf-gym list`: named things as tables or JSON."""
 
 from __future__ import annotations
 
@@ -10,86 +10,90 @@ from typing import Any
 
 from netbuf_gym.cli.inventory import TOPICS, Entry
 from netbuf_gym.utils import files
-from netbuf_gym.utils.suggestions import instead
-from netbuf_gym.utils.tables import number, text_table
+from netbuf_gym.utils.suggestions import suggest_valid
+from netbuf_gym.utils.tables import format_number, text_table
 
 HELP = f"list {', '.join(TOPICS)}"
 FORMER = {"contenders": "controllers", "disciplines": "queue-disciplines"}
 NOT_SHOWN = ("parameters", "scores", "lower_is_better", "environment", "compared_with")
-"""What the table of a topic leaves to what stands below it, or to JSON."""
+"""Keys that are not columns of a topic's table, but shown below the table or in JSON only."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Describes the arguments."""
+    """Add the subcommand's arguments to its parser."""
     valid = f"{', '.join(TOPICS)} (default: all)"
-    parser.add_argument("what", nargs="?", type=topic, default="all", metavar="WHAT", help=valid)
+    parser.add_argument("what", nargs="?", type=parse_topic, default="all", metavar="WHAT", help=valid)
     parser.add_argument("--json", action="store_true", help="as JSON: a list of objects; of all topics an object of lists")
 
 
-def topic(text: str) -> str:
-    """The name of a list, `-` or `_` between its words."""
+def parse_topic(text: str) -> str:
+    """Parse the name of a topic, with `-` or `_` between words."""
     name = text.replace("_", "-").lower()
     name = FORMER.get(name, name)
     if name == "all" or name in TOPICS:
         return name
-    raise argparse.ArgumentTypeError(f"invalid choice: {text!r}; {instead(name, ['all', *TOPICS])}")
+    raise argparse.ArgumentTypeError(f"invalid choice: {text!r}; {suggest_valid(name, ['all', *TOPICS])}")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Does it."""
+    """Run the subcommand and return its exit status."""
     chosen = TOPICS if arguments.what == "all" else {arguments.what: TOPICS[arguments.what]}
     made = {name: make() for name, make in chosen.items()}
     if arguments.json:
-        print(json.dumps(files.plain(made if arguments.what == "all" else made[arguments.what]), indent=1, allow_nan=False))
+        print(
+            json.dumps(
+                files.to_plain_values(made if arguments.what == "all" else made[arguments.what]), indent=1, allow_nan=False
+            )
+        )
     else:
-        print("\n\n".join(text_of(name, entries) for name, entries in made.items()))
+        print("\n\n".join(format_topic(name, entries) for name, entries in made.items()))
     return 0
 
 
-def text_of(name: str, entries: Sequence[Entry]) -> str:
-    """A topic as tables: one of its entries, and where they take any one of their parameters."""
+def format_topic(name: str, entries: Sequence[Entry]) -> str:
+    """Format a topic as a table of its entries, and one of their parameters if there are any."""
     what = name.removesuffix("s").replace("-", " ")
     columns = list(dict.fromkeys(key for entry in entries for key in entry if key not in NOT_SHOWN))
     heads = {"name": what, "meaning": "", "task": "task", "trained_on": "trained on"}
-    rows = [[_cell(entry.get(key)) for key in columns] for entry in entries]
+    rows = [[_format_cell(entry.get(key)) for key in columns] for entry in entries]
     if "scores" in (entries[0] if entries else ()):
         columns.append("scores")
         for row, entry in zip(rows, entries, strict=True):
-            row.append("; ".join(f"{scenario} {number(score)}" for scenario, score in entry["scores"].items()))
+            row.append("; ".join(f"{scenario} {format_number(score)}" for scenario, score in entry["scores"].items()))
     parts = [text_table([heads.get(key, key.replace("_", " ")) for key in columns], rows)]
     taking = [entry for entry in entries if entry.get("parameters")]
     if name == "sizes":
         parts.append("or the path of a CSV file with rows of size_bytes,cumulative")
     if name == "scenarios":
-        parts += [_defaults(taking), _once(taking)]
+        parts += [_format_defaults(taking), _format_distinct_parameters(taking)]
     elif taking:
-        parts.append(_each(what, taking))
+        parts.append(_format_parameters(what, taking))
     return "\n\n".join(parts)
 
 
-def _each(what: str, entries: Sequence[Entry]) -> str:
-    """A row for each parameter of each entry."""
+def _format_parameters(what: str, entries: Sequence[Entry]) -> str:
+    """Format a table with one row per parameter of each entry."""
     rows = []
     for entry in entries:
         for one in entry["parameters"]:
             stacks = one.get("stacks", entry.get("stacks", []))
             only = "" if set(entry.get("stacks", [])) <= set(stacks) else f" ({', '.join(stacks)} only)"
-            rows.append([entry["name"], one["name"], _default(one), one["unit"], one["range"], one["meaning"] + only])
+            rows.append([entry["name"], one["name"], _format_default(one), one["unit"], one["range"], one["meaning"] + only])
     return text_table([what, "parameter", "default", "unit", "range", ""], rows)
 
 
-def _defaults(entries: Sequence[Entry]) -> str:
-    """For each entry its parameters as `name=default`."""
+def _format_defaults(entries: Sequence[Entry]) -> str:
+    """Format the parameters of each entry as `name=default`."""
     lines = ["arguments with their defaults", "-----------------------------"]
     for entry in entries:
-        words = " ".join(f"{one['name']}={_default(one, 'null')}".replace(" ", "") for one in entry["parameters"])
+        words = " ".join(f"{one['name']}={_format_default(one, 'null')}".replace(" ", "") for one in entry["parameters"])
         wrapped = textwrap.wrap(words, 112, break_long_words=False, break_on_hyphens=False)
         lines += [entry["name"], *(f"    {line}" for line in wrapped)]
     return "\n".join(lines)
 
 
-def _once(entries: Sequence[Entry]) -> str:
-    """A row for each parameter of all entries, those that mean the same to several once."""
+def _format_distinct_parameters(entries: Sequence[Entry]) -> str:
+    """Format a table with one row per parameter; parameters that several entries share appear once."""
     rows = {}
     for entry in entries:
         for one in entry["parameters"]:
@@ -99,15 +103,15 @@ def _once(entries: Sequence[Entry]) -> str:
     return f"{text_table(['argument', 'unit', 'range', ''], sorted(rows.values()))}\n{note}"
 
 
-def _default(parameter: Entry, none: str = "auto") -> str:
-    """A default as text; `none` where it follows from others, or from the world."""
+def _format_default(parameter: Entry, none: str = "auto") -> str:
+    """Format a default; `none` if the default is derived from other parameters, or from the world."""
     if "default" not in parameter:
         return "required"
     value = parameter["default"]
     return none if value is None else value if isinstance(value, str) else json.dumps(value)
 
 
-def _cell(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     if value is None:
         return "-"
     if isinstance(value, (list, tuple)):

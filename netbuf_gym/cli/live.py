@@ -1,4 +1,4 @@
-"""`netbuf-gym live`: the kernel of this machine: what it can do, and its settings tuned while it works."""
+"""`netbuf-gym live`: checks this machine's kernel, tunes its settings while it works, and runs agents on it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ EPILOG = """examples:
   netbuf-gym live run controller=tune-1 task=host_buffers scenario=auter/local --proxy shadowsocks --set traffic=mixed
 """
 WORDS = True
-"""Its verbs take KEY=VALUE."""
+"""Verbs take KEY=VALUE words."""
 VERBS = {"check": live_check, "tune": live_tune, "restore": live_tune, "run": live_run}
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Describes the arguments."""
+    """Add the subcommand's arguments to its parser."""
     parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
     verbs = parser.add_subparsers(dest="verb", required=True, metavar=" | ".join(VERBS))
     live_check.add(verbs)
@@ -32,5 +32,5 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Does it."""
+    """Run the subcommand and return its exit status."""
     return VERBS[arguments.verb].run(arguments)

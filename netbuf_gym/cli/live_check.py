@@ -1,4 +1,4 @@
-"""`netbuf-gym live check`: what this machine can do, and what to install."""
+"""`netbuf-gym live check`: reports what this machine can do, and what to install."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from netbuf_gym.utils.tables import text_table
 
 
 def add(verbs: argparse._SubParsersAction) -> None:
-    """Describes the arguments."""
+    """Add the verb's parser."""
     verb = verbs.add_parser("check", help="say what this machine can do, and what to install; exit status 1: no live plants")
     verb.add_argument("--json", action="store_true", help="as JSON: a list of objects")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Does it."""
-    found = capabilities.findings()
+    """Run the verb and return its exit status."""
+    found = capabilities.collect_findings()
     if arguments.json:
         print(json.dumps([one.to_dict() for one in found], indent=1))
     else:

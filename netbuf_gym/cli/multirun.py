@@ -1,4 +1,4 @@
-"""`--multirun`: a job for each combination of values, each in a folder of its own, in turn or by a launcher of Hydra's."""
+"""`--multirun`: one job per combination of values, each in its own folder, in sequence or by a Hydra launcher."""
 
 from __future__ import annotations
 
@@ -12,45 +12,47 @@ from typing import Any
 
 from netbuf_gym.errors import NetbufError, SimulatorFault, shown
 from netbuf_gym.utils.files import write_atomic
-from netbuf_gym.utils.tables import markdown_table, number, text_table
+from netbuf_gym.utils.tables import format_number, markdown_table, text_table
 
 INTERRUPTED = 130
 Ended = tuple[int, str, float]
-"""A job's exit status, what became of it in a few words, and the seconds that it took."""
+"""Exit status of a job, its outcome in a few words, and its duration in seconds."""
 
 
-def run(
+def run_sweep(
     name: str,
     overrides: Sequence[str],
     source: Any,
     needed: Callable[[str, str], Any],
     check: Callable[[Sequence[str]], None],
 ) -> int:
-    """Runs a sweep and returns the worst status of its jobs; 130 as soon as one is interrupted.
+    """Run a sweep and return the worst status of its jobs; 130 as soon as one is interrupted.
 
     Args:
-        source: where the configuration is composed from (`netbuf_gym.training.config.Source`).
-        needed: gives a module of the zoo to a command; it can be pickled.
-        check: refuses a job's overrides; all jobs are checked before the first one runs.
+        name: Name of the command.
+        overrides: Overrides that describe the sweep.
+        source: Source that the configuration is composed from (`netbuf_gym.training.config.Source`).
+        needed: Function that imports a module of `netbuf_gym.training` for a command; picklable.
+        check: Function that refuses a job's overrides; all jobs are checked before the first one runs.
 
     Raises:
-        ConfigError: overrides that cannot be used.
-        MissingExtraError: the launcher that they name is not installed.
+        ConfigError: Overrides that cannot be used.
+        MissingExtraError: The launcher that the overrides name is not installed.
     """
     launching = needed(name, "launching")
-    launcher, about, overrides = launching.split(overrides)
-    folder, jobs = needed(name, "hydra_views").jobs(name, overrides, source)
+    launcher, about, overrides = launching.split_launcher_overrides(overrides)
+    folder, jobs = needed(name, "hydra_views").expand_jobs(name, overrides, source)
     for job in jobs:
         check(job.overrides)
     module = needed(name, name)
     words = [job.overrides for job in jobs]
-    one = _Job(name, needed, source, words)
-    how = "one after another" if launcher == launching.IN_TURN else f"by the launcher {launcher}"
+    one = _JobRunner(name, needed, source, words)
+    how = "one after another" if launcher == launching.BASIC_LAUNCHER else f"by the launcher {launcher}"
     print(f"{len(jobs)} jobs{'' if folder is None else f' in {folder}'}, {how}", flush=True)
-    if launcher == launching.IN_TURN:
-        ended: Iterable[Ended] = _in_turn(one, [" ".join(job.chosen) for job in jobs])
+    if launcher == launching.BASIC_LAUNCHER:
+        ended: Iterable[Ended] = _run_in_sequence(one, [" ".join(job.chosen) for job in jobs])
     else:
-        ended = launching.launch(name, words, about, folder or Path("runs", "sweeps", name), source, one)
+        ended = launching.launch_jobs(name, words, about, folder or Path("runs", "sweeps", name), source, one)
     rows, outcomes, worst = [], [], 0
     for index, (job, (status, said, seconds)) in enumerate(zip(jobs, ended, strict=False)):
         outcome = ("", "-")
@@ -59,7 +61,7 @@ def run(
                 outcome = module.outcome(job.folder)
         outcomes.append(outcome)
         values = [one.partition("=")[2] for one in job.chosen]
-        rows.append([str(index), *values, said, number(seconds, 3), str(job.folder or "")])
+        rows.append([str(index), *values, said, format_number(seconds, 3), str(job.folder or "")])
         worst = max(worst, status)
     header = ["job", *(one.partition("=")[0] for one in jobs[0].chosen), "status", "seconds", "folder"]
     labels = {label for label, _ in outcomes if label}
@@ -76,8 +78,8 @@ def run(
     return worst
 
 
-def _in_turn(one: Callable[[int], Ended], chosen: Sequence[str]) -> Iterable[Ended]:
-    """Each job, until one is interrupted."""
+def _run_in_sequence(one: Callable[[int], Ended], chosen: Sequence[str]) -> Iterable[Ended]:
+    """Run the jobs in sequence until one is interrupted, and yield their outcomes."""
     for index, words in enumerate(chosen):
         print(f"\n[{index + 1}/{len(chosen)}] {words}", flush=True)
         yield (ended := one(index))
@@ -86,8 +88,8 @@ def _in_turn(one: Callable[[int], Ended], chosen: Sequence[str]) -> Iterable[End
 
 
 @dataclass(frozen=True)
-class _Job:
-    """Runs a job, by its number, wherever a launcher has brought it."""
+class _JobRunner:
+    """Callable that runs a job by its index, in any process of a launcher."""
 
     name: str
     needed: Callable[[str, str], Any]

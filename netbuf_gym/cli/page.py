@@ -1,4 +1,4 @@
-"""The page of `docs/` about the command line, made from the parsers and the configuration's types."""
+"""Page of `docs/` about the command line, made from the parsers and the configuration's types."""
 
 from __future__ import annotations
 
@@ -9,22 +9,24 @@ from netbuf_gym.training import config_reference
 from netbuf_gym.utils.tables import markdown_table
 
 
-def commands(parser: argparse.ArgumentParser) -> str:
-    """A section for each command: what it does, its arguments, examples; for jobs their groups and keys."""
+def format_commands(parser: argparse.ArgumentParser) -> str:
+    """Format a section per command: description, arguments and examples; for jobs also configuration groups and keys."""
     parts = []
-    for name, own in _subparsers(parser).items():
-        parts.append(_section(own, "##", name))
-        parts += [_section(verb, "###", f"{name} {word}") for word, verb in _subparsers(own).items()]
+    for name, own in _find_subparsers(parser).items():
+        parts.append(_format_section(own, "##", name))
+        parts += [_format_section(verb, "###", f"{name} {word}") for word, verb in _find_subparsers(own).items()]
     for job, configuration in jobs.CONFIGURATION.items():
         if job == configuration:
-            parts.append(_configuration(job))
+            parts.append(_format_configuration(job))
     return "\n\n".join(part for part in parts if part)
 
 
-def _section(parser: argparse.ArgumentParser, depth: str, name: str) -> str:
+def _format_section(parser: argparse.ArgumentParser, depth: str, name: str) -> str:
     described, _, rest = (parser.description or "").partition("\n\n")
     parts = [f"{depth} netbuf-gym {name}", f"{described[0].upper()}{described[1:].rstrip('.')}." if described else ""]
-    rows = [[_written(action), " ".join((action.help or "").split())] for action in parser._actions if _shown(action)]
+    rows = [
+        [_format_action(action), " ".join((action.help or "").split())] for action in parser._actions if _is_documented(action)
+    ]
     if rows:
         parts.append(markdown_table(["Argument", ""], rows))
     more = rest if callable(parser.epilog) else parser.epilog
@@ -33,18 +35,18 @@ def _section(parser: argparse.ArgumentParser, depth: str, name: str) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _configuration(job: str) -> str:
+def _format_configuration(job: str) -> str:
     groups = [
         [
             f"`{group}`",
             f"`{'null' if default is None else default}`",
-            ", ".join(f"`{one}`" for one in config_reference.choices(group)),
+            ", ".join(f"`{one}`" for one in config_reference.read_choices(group)),
         ]
-        for group, default in config_reference.groups(job).items()
+        for group, default in config_reference.read_groups(job).items()
     ]
     keys = [
-        [f"`{key.name}`", key.kind, f"`{config_reference.shown(key.default)}`", key.meaning]
-        for key in config_reference.keys(job)
+        [f"`{key.name}`", key.kind, f"`{config_reference.format_value(key.default)}`", key.meaning]
+        for key in config_reference.list_keys(job)
     ]
     return "\n\n".join(
         [
@@ -55,16 +57,16 @@ def _configuration(job: str) -> str:
     )
 
 
-def _subparsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+def _find_subparsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
     found = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
     return dict(found[0].choices) if found else {}
 
 
-def _shown(action: argparse.Action) -> bool:
+def _is_documented(action: argparse.Action) -> bool:
     return not isinstance(action, (argparse._SubParsersAction, argparse._HelpAction))
 
 
-def _written(action: argparse.Action) -> str:
+def _format_action(action: argparse.Action) -> str:
     value = ""
     if action.nargs != 0:
         value = action.metavar or ("|".join(map(str, action.choices)) if action.choices else action.dest)

@@ -1,7 +1,7 @@
-"""The command `netbuf-gym`.
+"""Program `netbuf-gym`.
 
 Exit status: 0 done, 1 a verdict (validate: out of tolerance), 2 bad input, 3 a fault of the simulator, 130 interrupted.
-Bad input is answered with one line on standard error.
+Bad input is reported in one line on standard error.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from netbuf_gym.cli import (
     trace,
     validate,
 )
-from netbuf_gym.cli.common import assignment
+from netbuf_gym.cli.common import parse_assignment
 from netbuf_gym.errors import NetbufError, SimulatorFault, one_line
 from netbuf_gym.utils.suggestions import did_you_mean
 from netbuf_gym.version import __version__
@@ -56,11 +56,11 @@ WHY_OPTIONS = """Options, not KEY=VALUE as train, tune, evaluate, reproduce, sui
 configuration of settings, this does one thing to the files and names that it is given."""
 
 WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-"""What goes wrong in writing; files are named by who writes them."""
+"""Errors of writing; messages name standard output, or a file of the run, if the error names no file."""
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line; an epilog may be a function, which is called when it is shown."""
+    """Argument parser that reports errors in one line; an epilog may be a function, called when help is shown."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{PROGRAM}: error: {message} (see {self.prog} --help)\n")
@@ -72,17 +72,17 @@ class Parser(argparse.ArgumentParser):
 
     def parse_args(self, args: Iterable[str] | None = None, namespace: Any = None) -> Any:
         found, left = self.parse_known_args(args, namespace)
-        if isinstance(getattr(found, "words", None), list):  # settings, which may stand among options
+        if isinstance(getattr(found, "words", None), list):  # settings may stand among options
             words = [word for word in left if "=" in word and not word.startswith("-")]
             left = [word for word in left if word not in words]
-            found.words = [*found.words, *map(self._assignment, words)]
+            found.words = [*found.words, *map(self._parse_assignment, words)]
         if left:
             self.error(f"unrecognized arguments: {' '.join(left)}{self._hint(left[0], getattr(found, 'command', None))}")
         return found
 
-    def _assignment(self, word: str) -> tuple[str, object]:
+    def _parse_assignment(self, word: str) -> tuple[str, object]:
         try:
-            return assignment(word)
+            return parse_assignment(word)
         except argparse.ArgumentTypeError as error:
             self.error(str(error))
 
@@ -94,39 +94,40 @@ class Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, f"{error.message}; {hint}".rstrip("; ")) from None
 
     def _hint(self, word: str, command: str | None) -> str:
-        """What was probably meant by a word that is left over."""
+        """Return a hint at the probable meaning of an unrecognised word; "" if there is none."""
         if "=" in word and not word.startswith("-"):
             return f"; {command} takes options, e.g. --set {word}" if command in ("simulate", "trace") else ""
-        own = self if command is None else _of(self, command)
+        own = self if command is None else _find_subparser(self, command)
         options = [one for action in own._actions for one in action.option_strings]
         return f"; {did_you_mean(word.partition('=')[0], options)}".rstrip("; ")
 
 
-class Interruption:
-    """Context that remembers whether SIGINT came, which is a KeyboardInterrupt as ever; modules that are being imported may
-    answer it with errors of their own. Where Python can only ignore it, as amid a weak reference's callback, it comes again.
+class InterruptGuard:
+    """Context that records whether SIGINT was received, since modules that are being imported may replace a KeyboardInterrupt
+    by errors of their own. Where Python must ignore the exception, as in a weak reference's callback, the signal is raised
+    again after `AGAIN_S` seconds.
     """
 
     AGAIN_S = 0.02
 
     def __init__(self) -> None:
-        self.came = False
+        self.received = False
         self._ours = False
         self._again: threading.Timer | None = None
 
-    def __enter__(self) -> Interruption:
+    def __enter__(self) -> InterruptGuard:
         main_thread = threading.current_thread() is threading.main_thread()
         self._ours = main_thread and signal.getsignal(signal.SIGINT) is signal.default_int_handler
         if self._ours:
-            self._unraisable, sys.unraisablehook = sys.unraisablehook, self._ignored
+            self._unraisable, sys.unraisablehook = sys.unraisablehook, self._handle_unraisable
             signal.signal(signal.SIGINT, self._receive)
         return self
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
-        self.came = True
+        self.received = True
         raise KeyboardInterrupt
 
-    def _ignored(self, error: sys.UnraisableHookArgs) -> None:
+    def _handle_unraisable(self, error: sys.UnraisableHookArgs) -> None:
         if not issubclass(error.exc_type, KeyboardInterrupt):
             self._unraisable(error)
             return
@@ -142,8 +143,8 @@ class Interruption:
             sys.unraisablehook = self._unraisable
 
 
-def parser() -> argparse.ArgumentParser:
-    """The parser of all commands."""
+def build_parser() -> argparse.ArgumentParser:
+    """Build the parser of all commands."""
     top = Parser(prog=PROGRAM, description="Reinforcement learning for network buffers and congestion windows.")
     top.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -157,61 +158,61 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def _of(parser: argparse.ArgumentParser, command: str) -> argparse.ArgumentParser:
-    """The parser of a command."""
+def _find_subparser(parser: argparse.ArgumentParser, command: str) -> argparse.ArgumentParser:
+    """Return the parser of a command."""
     return next(action.choices[command] for action in parser._actions if isinstance(action.choices, dict))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command line and returns the exit status."""
+    """Run the command line and return the exit status."""
     argv = list(sys.argv[1:] if argv is None else argv)
-    with Interruption() as interruption:
+    with InterruptGuard() as interruption:
         try:
-            return _answered(argv)
+            return _run_reporting_errors(argv)
         except Exception:
-            if interruption.came:  # amid an import, whose own error it became
-                return _complain("interrupted", 130)
+            if interruption.received:  # during an import, which turned the interrupt into an error of its own
+                return _print_error("interrupted", 130)
             raise
 
 
-def _answered(argv: list[str]) -> int:
-    """Runs a command line; what is wrong is said in a line."""
+def _run_reporting_errors(argv: list[str]) -> int:
+    """Run a command line, report errors in one line, and return the exit status."""
     try:
-        status = _run(argv)
-        if sys.stdout is not None:  # it is None where it was closed
+        status = _run_command(argv)
+        if sys.stdout is not None:  # None if it was closed
             sys.stdout.flush()
         return status
-    except SystemExit as end:  # argparse: --help, --version, or a mistake that it has reported
+    except SystemExit as end:  # argparse: --help, --version, or an error that is already reported
         return end.code if isinstance(end.code, int) else 0 if end.code is None else 2
     except SimulatorFault as error:
-        return _complain(f"fault of the simulator: {error}", 3)
+        return _print_error(f"fault of the simulator: {error}", 3)
     except NetbufError as error:
-        return _complain(str(error), 2)
-    except BrokenPipeError:  # the reader of our output has gone
+        return _print_error(str(error), 2)
+    except BrokenPipeError:  # the reader of standard output has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except OSError as error:
         unnamed = "a file of the run" if argv and argv[0] in JOBS else "standard output"
         name = error.filename or (unnamed if error.errno in WRITING else None)
-        return _complain(f"{name}: {error.strerror}" if name else str(error), 2)
+        return _print_error(f"{name}: {error.strerror}" if name else str(error), 2)
     except MemoryError:
-        return _complain("this does not fit into memory; valid: fewer flows, samples or worlds at a time", 2)
+        return _print_error("this does not fit into memory; valid: fewer flows, samples or worlds at a time", 2)
     except KeyboardInterrupt:
-        return _complain("interrupted", 130)
+        return _print_error("interrupted", 130)
 
 
-def _run(argv: list[str]) -> int:
-    top = parser()
+def _run_command(argv: list[str]) -> int:
+    top = build_parser()
     if argv and argv[0] in JOBS:
-        return jobs.run(argv[0], jobs.parse(_of(top, argv[0]), argv[1:]))
+        return jobs.run(argv[0], jobs.parse(_find_subparser(top, argv[0]), argv[1:]))
     if argv and getattr(COMMANDS.get(argv[0]), "INTERMIXED", False):
-        return COMMANDS[argv[0]].run(_of(top, argv[0]).parse_intermixed_args(argv[1:]))
+        return COMMANDS[argv[0]].run(_find_subparser(top, argv[0]).parse_intermixed_args(argv[1:]))
     arguments = top.parse_args(argv)
     return COMMANDS[arguments.command].run(arguments)
 
 
-def _complain(message: str, status: int) -> int:
-    line = one_line(message).encode(errors="backslashreplace").decode()  # what is no Unicode, as an escape
+def _print_error(message: str, status: int) -> int:
+    line = one_line(message).encode(errors="backslashreplace").decode()  # escapes lone surrogates
     print(f"{PROGRAM}: error: {line}", file=sys.stderr)
     return status
 

@@ -1,4 +1,4 @@
-"""`netbuf-gym record`: episodes as a Minari dataset."""
+"""`netbuf-gym record`: writes episodes as a Minari dataset."""
 
 from __future__ import annotations
 
@@ -7,37 +7,39 @@ from collections.abc import Callable
 from pathlib import Path
 
 from netbuf_gym import tasks
-from netbuf_gym.cli.common import whole
-from netbuf_gym.errors import needing
+from netbuf_gym.cli.common import make_whole_parser
+from netbuf_gym.errors import require_extra
 from netbuf_gym.utils.progress import ProgressBar
 
 HELP = "write episodes of whoever decides as a Minari dataset, to learn from"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Describes the arguments."""
+    """Add the subcommand's arguments to its parser."""
     valid = f"one of: {', '.join(tasks.names())}; env=TASK is the same"
-    parser.add_argument("task", metavar="TASK", type=_without("env="), choices=tasks.names(), help=valid)
+    parser.add_argument("task", metavar="TASK", type=_make_prefix_remover("env="), choices=tasks.names(), help=valid)
     whoever = "a rule, a congestion control, random, constant:ACTION, an agent or a model's file; controller=... is the same"
-    parser.add_argument("controller", metavar="CONTROLLER", type=_without("controller="), help=whoever)
+    parser.add_argument("controller", metavar="CONTROLLER", type=_make_prefix_remover("controller="), help=whoever)
     parser.add_argument("--scenario", metavar="NAME", help="(netbuf-gym list scenarios; default: the task's)")
-    parser.add_argument("--episodes", type=whole(1, 100_000), default=10, metavar="N", help="(default: 10)")
-    parser.add_argument("--seed", type=whole(0, 2**62), default=1, metavar="N", help="of the first episode (default: 1)")
+    parser.add_argument("--episodes", type=make_whole_parser(1, 100_000), default=10, metavar="N", help="(default: 10)")
+    parser.add_argument(
+        "--seed", type=make_whole_parser(0, 2**62), default=1, metavar="N", help="of the first episode (default: 1)"
+    )
     parser.add_argument("--folder", default="runs/datasets", metavar="DIR", help="of datasets (default: runs/datasets)")
     parser.add_argument("--name", metavar="NAME", help="of the dataset (default: netbuf/TASK/CONTROLLER-v0)")
 
 
-def _without(key: str) -> Callable[[str], str]:
+def _make_prefix_remover(key: str) -> Callable[[str], str]:
     return lambda word: word.removeprefix(key)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Does it."""
-    with needing("recording", "train"):
-        from netbuf_gym.zoo.datasets import WHERE, record
+    """Run the subcommand and return its exit status."""
+    with require_extra("recording", "train"):
+        from netbuf_gym.zoo.datasets import FOLDER_VARIABLE, record_dataset
     seeds = range(arguments.seed, arguments.seed + arguments.episodes)
     with ProgressBar("recording") as bar:
-        name = record(
+        name = record_dataset(
             arguments.task,
             arguments.controller,
             Path(arguments.folder),
@@ -47,5 +49,6 @@ def run(arguments: argparse.Namespace) -> int:
             each=lambda done: bar(done, arguments.episodes),
             tell=print,
         )
-    print(f'written to {arguments.folder}; {WHERE}={arguments.folder} python -c "import minari; minari.load_dataset({name!r})"')
+    folder = arguments.folder
+    print(f'written to {folder}; {FOLDER_VARIABLE}={folder} python -c "import minari; minari.load_dataset({name!r})"')
     return 0

@@ -1,4 +1,4 @@
-"""`netbuf-gym reproduce`: a study of the checkout, run again."""
+"""`netbuf-gym reproduce`: runs a study of the checkout again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ settings are KEY=VALUE in the grammar of `netbuf-gym train`, lists in brackets, 
   figures=true             whether to draw
 
 executors:
-{executors.listed()}
+{executors.list_executors()}
 
 DIR gets runs.csv (a row a run, its first line the command), campaign.json and figures/. An interrupted campaign goes on
 when the command is given again; a runs.csv whose end was cut is completed, one that is damaged otherwise is refused.
@@ -36,21 +36,21 @@ INTERMIXED = True
 """Options may stand among the settings."""
 
 
-def _studies(given: str | None = None) -> Any:
+def _import_studies(given: str | None = None) -> Any:
     return checkout.import_studies(checkout.require_checkout(given), "command")
 
 
-def _epilog() -> str:
+def _format_epilog() -> str:
     try:
-        return _studies().describe()
+        return _import_studies().describe()
     except ConfigError as error:
         return str(error)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Describes the arguments."""
+    """Add the subcommand's arguments to its parser."""
     parser.formatter_class, parser.description = argparse.RawDescriptionHelpFormatter, f"{HELP}\n\n{ABOUT}"
-    parser.epilog = _epilog
+    parser.epilog = _format_epilog
     parser.add_argument("experiment", metavar="STUDY", help="its name")
     parser.add_argument("settings", metavar="KEY=VALUE", nargs="*", help="what differs from the defaults, see below")
     parser.add_argument("--studies", metavar="DIR", help="a checkout; default: the one that this is called in")
@@ -58,5 +58,5 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Does it."""
-    return _studies(arguments.studies).run(arguments.experiment, arguments.settings, bool(arguments.cfg))
+    """Run the subcommand and return its exit status."""
+    return _import_studies(arguments.studies).run(arguments.experiment, arguments.settings, bool(arguments.cfg))

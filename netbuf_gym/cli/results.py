@@ -1,4 +1,4 @@
-"""`netbuf-gym results`: kept results checked by playing their worlds again, made again, and written into pages."""
+"""`netbuf-gym results`: checks kept results by playing their worlds again, remakes them, and writes them into pages."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from netbuf_gym.cli.common import whole
+from netbuf_gym.cli.common import make_whole_parser
 from netbuf_gym.envs.engine import MAX_THREADS
-from netbuf_gym.errors import ConfigError, needing
-from netbuf_gym.utils.executors import LOCAL, executor, listed
-from netbuf_gym.utils.progress import ProgressBar, say
+from netbuf_gym.errors import ConfigError, require_extra
+from netbuf_gym.utils.executors import LOCAL, executor, list_executors
+from netbuf_gym.utils.progress import ProgressBar, print_line
 from netbuf_gym.utils.suggestions import did_you_mean
 from netbuf_gym.utils.tables import text_table
 
@@ -24,7 +24,7 @@ NEEDS = {
     "train": "its agents are trained first; valid: --train",
     "traces": "it plays measured traces; valid: --traces DIR",
 }
-"""What a campaign needs, and how it is given."""
+"""Needs of a campaign, with the option that grants each."""
 FOLDERS = {"results": "rows, such as results/suites", "traces": "measured traces"}
 VERBS = {
     "status": "play a world of each family again for every controller, say what differs, and mark those rows as stale",
@@ -41,7 +41,7 @@ checkout also a study's campaign (studies/rlbm, studies/rlbm/default), whose sta
 again. Default: all that is simulated.
 
 executors:
-{listed()}
+{list_executors()}
 
 Exit status: 0 done, or all current; 1 stale rows, or a suite's that are missing (status; campaigns without rows are told of and
 do not count); 2 bad input; 3 a fault of the simulator; 130 interrupted, and the same command goes on.
@@ -57,7 +57,7 @@ examples:
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Describe the arguments."""
+    """Add the subcommand's arguments to its parser."""
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     for verb, says in VERBS.items():
         own = verbs.add_parser(verb, help=says, description=says, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -69,7 +69,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         own.add_argument("--all", action="store_true", help="play all worlds, not one of each family")
         own.add_argument("--results", metavar="DIR", type=Path, help="folder of rows; default: the package's")
         own.add_argument("--executor", default=LOCAL.name, help="where worlds are played; default: %(default)s")
-        own.add_argument("--jobs", metavar="N", type=whole(1, 1024), help="controllers at once; default: one for each core")
+        own.add_argument(
+            "--jobs", metavar="N", type=make_whole_parser(1, 1024), help="controllers at once; default: one for each core"
+        )
         if verb == "make":
             own.add_argument("--dry-run", action="store_true", help="say what would be played, and for how long")
             own.add_argument("--anew", action="store_true", help="play again what is current, too")
@@ -79,31 +81,31 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the verb that is given; returns the exit status."""
-    with needing("kept results", "train"):
+    """Run the verb and return its exit status."""
+    with require_extra("kept results", "train"):
         import torch  # noqa: F401
-    return {"status": _status, "make": _make, "pages": _pages}[arguments.verb](arguments)
+    return {"status": _print_status, "make": _make_results, "pages": _write_pages}[arguments.verb](arguments)
 
 
-def _status(arguments: argparse.Namespace) -> int:
+def _print_status(arguments: argparse.Namespace) -> int:
     from netbuf_gym.leaderboard.results import entries, replay
 
-    selected, campaigns, _ = _resolve(arguments)
-    orphans = [] if arguments.what else entries.find_orphans(_folder(arguments))
-    replays = _replay(arguments, selected)
+    selected, campaigns, _ = _resolve_selection(arguments)
+    orphans = [] if arguments.what else entries.find_orphans(_get_folder(arguments))
+    replays = _replay_entries(arguments, selected)
     stale = [one for one in replays if not one.is_current]
     if stale:
         rows = [[*one.entry.key, f"{len(one.differences)} of {one.worlds}", one.reason] for one in stale]
         print(text_table(["suite", "controller", "worlds", "why it is stale"], rows))
     for one in replays:
         if one.is_current and one.differences:
-            print(f"{' '.join(one.entry.key)}: current, and {replay.describe(one.differences, one.worlds)}")
+            print(f"{' '.join(one.entry.key)}: current, and {replay.describe_differences(one.differences, one.worlds)}")
     if replays:
         played = sum(one.worlds for one in replays)
         print(f"{len(replays) - len(stale)} of {len(replays)} results are current, by {played:,} worlds played again")
     found = [(campaign, campaign.find_stale()) for campaign in campaigns]
     for campaign, reason in found:
-        campaign.mark(reason)
+        campaign.update_stale_mark(reason)
         if reason:
             print(f"{campaign.name}: {reason}")
     if found:
@@ -116,41 +118,41 @@ def _status(arguments: argparse.Namespace) -> int:
     return int(bool(stale) or any(campaign.is_stale(reason) for campaign, reason in found))
 
 
-def _make(arguments: argparse.Namespace) -> int:
+def _make_results(arguments: argparse.Namespace) -> int:
     from netbuf_gym.evaluation.suites import rows
     from netbuf_gym.leaderboard.results import make
 
-    selected, campaigns, left_out = _resolve(arguments)
-    if selected and not arguments.dry_run and _folder(arguments) == rows.INSTALLED:
+    selected, campaigns, left_out = _resolve_selection(arguments)
+    if selected and not arguments.dry_run and _get_folder(arguments) == rows.INSTALLED:
         raise ConfigError(f"{rows.INSTALLED} is the installed package's; valid: --results DIR, or an editable install")
     for campaign in left_out:
-        say(f"{campaign.name}: left out; {NEEDS[campaign.needs]}")
-    jobs = _jobs(arguments)
-    maker = make.Maker(executor(arguments.executor), jobs, jobs if arguments.executor == LOCAL.name else 1)
-    replays = _replay(arguments, selected, timed=True)
+        print_line(f"{campaign.name}: left out; {NEEDS[campaign.needs]}")
+    jobs = _count_jobs(arguments)
+    maker = make.ResultMaker(executor(arguments.executor), jobs, jobs if arguments.executor == LOCAL.name else 1)
+    replays = _replay_entries(arguments, selected, timed=True)
     stale = [one for one in replays if arguments.anew or not one.is_current]
-    unchosen = _unchosen(selected, _folder(arguments))
-    make.tell_plan(stale, jobs, unchosen)
+    unchosen = _find_unchosen(selected, _get_folder(arguments))
+    make.print_plan(stale, jobs, unchosen)
     wanted = [
         (one, reason) for one in campaigns if (reason := one.find_stale() or ("asked for anew" if arguments.anew else ""))
     ]
     for campaign, reason in wanted:
-        say(f"{campaign.name}: about {campaign.minutes:g} min; {reason}")
+        print_line(f"{campaign.name}: about {campaign.minutes:g} min; {reason}")
     if arguments.dry_run:
         return 0
     for task in unchosen:
-        maker.make_constant(task, _folder(arguments))
+        maker.make_best_constant(task, _get_folder(arguments))
     for one in stale:
         maker.make(one.entry)
     for campaign, _ in wanted:
-        say(f"{campaign.name}: {campaign.command}")
+        print_line(f"{campaign.name}: {campaign.command}")
         campaign.run(jobs=jobs, executor=arguments.executor, traces=arguments.traces)
     current = len(replays) + len(campaigns) - len(stale) - len(wanted)
     print(f"{len(stale) + len(wanted) + len(unchosen)} results made, {current} were current")
     return 0
 
 
-def _pages(arguments: argparse.Namespace) -> int:
+def _write_pages(arguments: argparse.Namespace) -> int:
     from netbuf_gym.evaluation.suites import rows
     from netbuf_gym.pages.result_tables import Pages
     from netbuf_gym.utils import checkout
@@ -161,16 +163,16 @@ def _pages(arguments: argparse.Namespace) -> int:
     made = Pages(root, checkout.import_studies(root, "pages").make_sections(root))
     for path in made.write():
         print(f"written: {path.relative_to(root)}")
-    for name in made.unknown():
-        say(f"nothing is kept of {name}, which stays as it is")
+    for name in made.find_unknown():
+        print_line(f"nothing is kept of {name}, which stays as it is")
     return 0
 
 
-def _resolve(arguments: argparse.Namespace) -> tuple[list[Any], list[Any], list[Any]]:
-    """The entries and the campaigns of studies that are selected, and the campaigns that are left out for what they need.
+def _resolve_selection(arguments: argparse.Namespace) -> tuple[list[Any], list[Any], list[Any]]:
+    """Return the selected entries, the selected campaigns of studies, and the campaigns left out for lack of their needs.
 
     Raises:
-        ConfigError: A word that names nothing, a campaign named whole whose needs are not given, or a folder that is none.
+        ConfigError: A word that names nothing, a campaign named in full whose needs are not granted, or a missing folder.
     """
     from netbuf_gym.leaderboard.results import entries
 
@@ -180,10 +182,10 @@ def _resolve(arguments: argparse.Namespace) -> tuple[list[Any], list[Any], list[
             raise ConfigError(f"--{option} {given}: no such folder; valid: a folder of {FOLDERS[option]}")
     words = [word for word in arguments.what if word == STUDIES or word.startswith(f"{STUDIES}/")]
     others = [word for word in arguments.what if word not in words]
-    selected = [] if words and not others else entries.select(entries.entries(_folder(arguments)), others)
+    selected = [] if words and not others else entries.select_entries(entries.list_entries(_get_folder(arguments)), others)
     if others and not words:
         return selected, [], []
-    campaigns = _campaigns(words)
+    campaigns = _select_campaigns(words)
     if arguments.verb == "status":
         return selected, campaigns, []
     given = {"live": arguments.live, "train": arguments.train, "traces": arguments.traces is not None, "": True}
@@ -194,8 +196,12 @@ def _resolve(arguments: argparse.Namespace) -> tuple[list[Any], list[Any], list[
     return selected, [one for one in campaigns if given[one.needs]], left_out
 
 
-def _campaigns(words: Sequence[str]) -> list[Any]:
-    """Campaigns of the checkout's studies, all or those that words name; none where there is no checkout, without words."""
+def _select_campaigns(words: Sequence[str]) -> list[Any]:
+    """Return campaigns of the checkout's studies, all or those that words name; none without words and checkout.
+
+    Raises:
+        ConfigError: A word that names no campaign, or no checkout for words.
+    """
     from netbuf_gym.utils import checkout
 
     root = checkout.require_checkout() if words else checkout.find_checkout()
@@ -210,52 +216,52 @@ def _campaigns(words: Sequence[str]) -> list[Any]:
     return [one for one in known if not words or any(one in own for own in chosen.values())]
 
 
-def _replay(arguments: argparse.Namespace, selected: Sequence[Any], timed: bool = False) -> list[Any]:
-    """Play the selected rows' worlds again, and mark those that differ, those of an installed package excepted."""
+def _replay_entries(arguments: argparse.Namespace, selected: Sequence[Any], timed: bool = False) -> list[Any]:
+    """Play the selected rows' worlds again, and mark rows that differ, except those of an installed package."""
     from netbuf_gym.evaluation.suites import rows
     from netbuf_gym.leaderboard.results import replay
 
     found: list[Any] = []
-    marks = _folder(arguments) != rows.INSTALLED and not getattr(arguments, "dry_run", False)
+    marks = _get_folder(arguments) != rows.INSTALLED and not getattr(arguments, "dry_run", False)
     with ProgressBar("results") as bar:
 
         def tell(one: Any) -> None:
             found.append(one)
             bar(len(found), len(selected), " ".join(one.entry.key))
             if not one.is_current:
-                say(f"stale: {' '.join(one.entry.key)}: {one.reason}")
+                print_line(f"stale: {' '.join(one.entry.key)}: {one.reason}")
             if marks:
                 try:
-                    replay.mark(one)
+                    replay.mark_rows(one)
                 except OSError as error:
-                    say(f"{one.entry.file}: cannot be marked ({error.strerror})")
+                    print_line(f"{one.entry.file}: cannot be marked ({error.strerror})")
 
-        where: dict[str, Any] = {"executor": executor(arguments.executor), "jobs": _jobs(arguments)}
-        return replay.replay(selected, every=arguments.all, timed=timed, each=tell, **where)
+        where: dict[str, Any] = {"executor": executor(arguments.executor), "jobs": _count_jobs(arguments)}
+        return replay.replay_entries(selected, every=arguments.all, timed=timed, each=tell, **where)
 
 
-def _unchosen(selected: Sequence[Any], folder: Path) -> list[str]:
-    """Tasks whose best constant is not known, of leaderboards that are selected as a whole."""
+def _find_unchosen(selected: Sequence[Any], folder: Path) -> list[str]:
+    """Return tasks of unknown best constant whose leaderboards are selected as a whole."""
     from netbuf_gym.leaderboard import constants, scores
 
     tasks = []
     for task in dict.fromkeys(one.suite.task for one in selected):
-        own = scores.ranked_by(task)
-        if len(scores.words_of(task)) == sum(one.suite.name == own.name for one in selected):
+        own = scores.get_ranking_suite(task)
+        if len(scores.list_controllers(task)) == sum(one.suite.name == own.name for one in selected):
             try:
-                constants.constant_of(task, folder)
+                constants.read_best_constant(task, folder)
             except ConfigError:
                 tasks.append(task)
     return tasks
 
 
-def _folder(arguments: argparse.Namespace) -> Path:
+def _get_folder(arguments: argparse.Namespace) -> Path:
     from netbuf_gym.evaluation.suites import rows
 
     return arguments.results or rows.FOLDER
 
 
-def _jobs(arguments: argparse.Namespace) -> int:
+def _count_jobs(arguments: argparse.Namespace) -> int:
     if arguments.jobs is None:
         return min(len(os.sched_getaffinity(0)), MAX_THREADS)
     return int(arguments.jobs)

@@ -1,4 +1,4 @@
-"""`netbuf-gym simulate`: runs a scenario without an agent and prints what its flows and links did."""
+"""`netbuf-gym simulate`: runs a scenario without an agent and prints statistics of flows and links."""
 
 from __future__ import annotations
 
@@ -12,16 +12,24 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym import scenarios
-from netbuf_gym.cli.common import assignment, assignments, check_outputs, check_plot, names, real, whole
+from netbuf_gym.cli.common import (
+    check_outputs,
+    check_plot,
+    collect_assignments,
+    make_whole_parser,
+    parse_assignment,
+    parse_names,
+    parse_real,
+)
 from netbuf_gym.controllers import code_references
-from netbuf_gym.errors import ConfigError, called
+from netbuf_gym.errors import ConfigError, describe_scenario
 from netbuf_gym.scenarios import Distribution, Scenario
-from netbuf_gym.scenarios.codec import application_of
+from netbuf_gym.scenarios.codec import parse_application
 from netbuf_gym.simulation.results.result import Result
 from netbuf_gym.simulation.results.video import ESTIMATES
 from netbuf_gym.simulation.runner import SAMPLE_INTERVALS_S, simulate
 from netbuf_gym.utils import checks
-from netbuf_gym.utils.tables import number, text_table
+from netbuf_gym.utils.tables import format_number, text_table
 
 HELP = "run a scenario without an agent"
 EPILOG = """examples:
@@ -36,7 +44,7 @@ EPILOG = """examples:
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Describes the arguments."""
+    """Add the subcommand's arguments to its parser."""
     parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
     parser.add_argument(
         "--scenario",
@@ -47,43 +55,43 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set",
         action="append",
-        type=assignment,
+        type=parse_assignment,
         default=[],
         metavar="NAME=VALUE",
         help="an argument of the scenario; may be repeated",
     )
     parser.add_argument(
         "--senders",
-        type=names,
+        type=parse_names,
         metavar="CC,...",
         help="congestion control of each flow, e.g. cubic,bbr; also your own: mine.cc, mine.py:NAME",
     )
     parser.add_argument(
         "--scheme",
-        type=scheme,
+        type=parse_scheme,
         metavar="NAME",
         help="buffer management (netbuf-gym list schemes), or a JSON object of name and parameters",
     )
     parser.add_argument(
         "--app",
-        type=scheme,
+        type=parse_scheme,
         metavar="KIND",
         help="what every flow sends: bulk, video, or a JSON object of kind and fields (sized, on_off, video)",
     )
     parser.add_argument("--stack", choices=("linux", "ns3"), help="TCP stack (default: the scenario's, linux)")
-    parser.add_argument("--duration", type=real, metavar="S", help="seconds (default: the scenario's)")
+    parser.add_argument("--duration", type=parse_real, metavar="S", help="seconds (default: the scenario's)")
     parser.add_argument(
         "--seed",
-        type=whole(0, 2**63 - 1),
+        type=make_whole_parser(0, 2**63 - 1),
         default=1,
         metavar="N",
         help="decides losses, and the draw from a distribution (default: 1)",
     )
     parser.add_argument(
-        "--warmup", type=real, default=0.0, metavar="S", help="leave the first seconds out of the statistics (default: 0)"
+        "--warmup", type=parse_real, default=0.0, metavar="S", help="leave the first seconds out of the statistics (default: 0)"
     )
     parser.add_argument(
-        "--sample-interval", type=real, default=0.1, metavar="S", help="time between samples of the series (default: 0.1)"
+        "--sample-interval", type=parse_real, default=0.1, metavar="S", help="time between samples of the series (default: 0.1)"
     )
     parser.add_argument("--json", metavar="FILE", help="write statistics and series as JSON")
     parser.add_argument("--csv", metavar="FILE", help="write the series as CSV, a row for each sample and flow")
@@ -93,13 +101,13 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Does it."""
+    """Run the subcommand and return its exit status."""
     check_outputs(arguments.json, arguments.csv, arguments.flows, arguments.plot)
     check_plot(arguments.plot)
     interval_s = checks.number("sample_interval_s", arguments.sample_interval, *SAMPLE_INTERVALS_S)
-    scenario = scenario_of(arguments)
+    scenario = resolve_scenario(arguments)
     if arguments.flows and scenario.traffic is None:
-        raise ConfigError(f"--flows: {called(scenario)} has no finite flows")
+        raise ConfigError(f"--flows: {describe_scenario(scenario)} has no finite flows")
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         result = simulate(
@@ -117,17 +125,17 @@ def run(arguments: argparse.Namespace) -> int:
         result.write_flows_csv(arguments.flows)
     if arguments.plot:
         result.plot(arguments.plot)
-    print(describe(result, arguments.all_links))
+    print(format_result(result, arguments.all_links))
     return 0
 
 
 def _show_warning(message: Warning | str, *_: object) -> None:
-    """A line, as errors are shown."""
+    """Print a warning in one line, in the style of errors."""
     print(f"netbuf-gym: warning: {message}", file=sys.stderr, flush=True)
 
 
-def scheme(text: str) -> str | dict:
-    """The value of --scheme: a JSON object, or a name."""
+def parse_scheme(text: str) -> str | dict:
+    """Parse the value of --scheme or --app: a JSON object, or a name."""
     if not text.lstrip().startswith("{"):
         return text
     try:
@@ -136,10 +144,14 @@ def scheme(text: str) -> str | dict:
         raise argparse.ArgumentTypeError(f"{text!r} is not a JSON object") from None
 
 
-def scenario_of(arguments: argparse.Namespace) -> Scenario:
-    """The scenario that the options describe, drawn by the seed if it is a distribution's."""
-    kwargs = assignments(arguments.set)
-    senders = arguments.senders and [_control(word) for word in arguments.senders]
+def resolve_scenario(arguments: argparse.Namespace) -> Scenario:
+    """Return the scenario that the options describe; sampled with the seed if they name a distribution.
+
+    Raises:
+        ConfigError, ControlError, ScenarioError: Options that describe no scenario.
+    """
+    kwargs = collect_assignments(arguments.set)
+    senders = arguments.senders and [_resolve_control(word) for word in arguments.senders]
     given = {"senders": senders, "stack": arguments.stack, "duration_s": arguments.duration}
     for name, value in given.items():
         if value is None:
@@ -149,31 +161,32 @@ def scenario_of(arguments: argparse.Namespace) -> Scenario:
         kwargs[name] = value
     senders = None
     if "senders" in kwargs and "senders" not in scenarios.parameters_of(arguments.scenario):
-        senders = kwargs.pop("senders")  # a scenario file: the same flows with other congestion controls
+        senders = kwargs.pop("senders")  # scenario file: same flows, other congestion controls
     world = scenarios.get(arguments.scenario, **kwargs)
     if isinstance(world, Distribution):
         world = world.sample(np.random.default_rng(arguments.seed))
     if senders is not None:
         world = world.with_senders(senders[0] if isinstance(senders, list) and len(senders) == 1 else senders)
     if arguments.app is not None:
-        world = replace(world, flows=[replace(flow, app=application_of("--app", arguments.app)) for flow in world.flows])
+        world = replace(world, flows=[replace(flow, app=parse_application("--app", arguments.app)) for flow in world.flows])
     return world if arguments.scheme is None else world.with_scheme(arguments.scheme)
 
 
-def _control(word: str) -> Any:
-    """A congestion control's name as it is, or the user's own that a word names.
+def _resolve_control(word: str) -> Any:
+    """Return a congestion control's name unchanged, or the user's own control that a word names.
 
     Raises:
-        ConfigError, ControlError: a file that is not there; one that does not compile, cannot be imported, or has no such name.
+        ConfigError: A missing file.
+        ControlError: Code that does not compile, cannot be imported, or has no such name.
     """
     code_references.require_file(word, "--senders")
     if code_references.is_compiled(word):
         return scenarios.compiled(word)
-    return code_references.python(word) if code_references.is_python(word) else word
+    return code_references.load_object(word) if code_references.is_python(word) else word
 
 
-def describe(result: Result, all_links: bool = False) -> str:
-    """The tables for the terminal."""
+def format_result(result: Result, all_links: bool = False) -> str:
+    """Format a result as tables for the terminal."""
     scenario = result.scenario
     buffer = "no limit" if scenario.buffer_packets is None else f"{scenario.buffer_packets} packets"
     start_s, end_s = result.window_s
@@ -183,29 +196,29 @@ def describe(result: Result, all_links: bool = False) -> str:
     )
     parts = [head]
     if result.flows:
-        parts.append(_flows(result))
+        parts.append(_format_flows(result))
     if result.videos:
-        parts.append(_videos(result))
+        parts.append(_format_videos(result))
     if result.traffic is not None:
-        parts.append(_finite_flows(result))
+        parts.append(_format_finite_flows(result))
     if result.udp:
-        parts.append(_udp(result))
+        parts.append(_format_udp(result))
     if result.switches:
-        parts.append(_switches(result))
-    parts.append(_links(result, all_links))
-    total = f"together {number(result.goodput_mbps)} Mbit/s, lost {number(result.loss_rate * 100, 3)} %"
+        parts.append(_format_switches(result))
+    parts.append(_format_links(result, all_links))
+    total = f"together {format_number(result.goodput_mbps)} Mbit/s, lost {format_number(result.loss_rate * 100, 3)} %"
     if len(result.flows) > 1:
-        total += f", Jain's fairness {number(result.fairness)}"
+        total += f", Jain's fairness {format_number(result.fairness)}"
     if result.traffic is not None:
         t = result.traffic
         total += f"; {t.flows_completed} of {t.flows_started} finite flows completed, {t.timeouts} time-outs"
     for probe in result.probes:
-        total += f"; one-way delay of {probe.received} of {probe.sent} probes {number(probe.mean_ms)} ms"
-        total += f" (99 %: {number(probe.percentile_ms(99))}; whole run)"
+        total += f"; one-way delay of {probe.received} of {probe.sent} probes {format_number(probe.mean_ms)} ms"
+        total += f" (99 %: {format_number(probe.percentile_ms(99))}; whole run)"
     return "\n\n".join([*parts, total])
 
 
-def _flows(result: Result) -> str:
+def _format_flows(result: Result) -> str:
     return text_table(
         [
             "flow",
@@ -224,41 +237,41 @@ def _flows(result: Result) -> str:
             [
                 flow.name,
                 flow.cc,
-                number(flow.goodput_mbps),
-                number(flow.rtt_mean_ms),
-                number(flow.rtt_min_ms),
-                number(flow.cwnd_mean_packets),
+                format_number(flow.goodput_mbps),
+                format_number(flow.rtt_mean_ms),
+                format_number(flow.rtt_min_ms),
+                format_number(flow.cwnd_mean_packets),
                 str(flow.packets_sent),
                 str(flow.packets_retransmitted),
-                number(flow.loss_rate * 100, 3),
+                format_number(flow.loss_rate * 100, 3),
                 str(flow.timeouts),
-                number(flow.completion_s),
+                format_number(flow.completion_s),
             ]
             for flow in result.flows
         ],
     )
 
 
-def _udp(result: Result) -> str:
+def _format_udp(result: Result) -> str:
     header = ["udp", "sent Mbit/s", "received Mbit/s", "one way ms", "least ms", "longest ms", "sent", "received", "lost %"]
     rows = [
         [
             source.name,
-            number(source.sent_mbps),
-            number(source.received_mbps),
-            number(source.delay_mean_ms),
-            number(source.delay_min_ms_total),
-            number(source.delay_max_ms_total),
+            format_number(source.sent_mbps),
+            format_number(source.received_mbps),
+            format_number(source.delay_mean_ms),
+            format_number(source.delay_min_ms_total),
+            format_number(source.delay_max_ms_total),
             str(source.packets_sent),
             str(source.packets_received),
-            number(source.loss_rate * 100, 3),
+            format_number(source.loss_rate * 100, 3),
         ]
         for source in result.udp
     ]
     return text_table(header, rows)
 
 
-def _videos(result: Result) -> str:
+def _format_videos(result: Result) -> str:
     header = ["video", "abr", "bitrate Mbit/s", "switches", "chunks", "start s", "played s", "buffered s", "stalled s"]
     return text_table(
         [*header, "stalls", "estimate off %", "window off %"],
@@ -266,22 +279,22 @@ def _videos(result: Result) -> str:
             [
                 video.name,
                 video.abr,
-                number(video.bitrate_mean_mbps),
+                format_number(video.bitrate_mean_mbps),
                 str(video.switches),
                 str(len(video.chunks)),
-                number(video.startup_s),
-                number(video.played_s),
-                number(video.buffered_s),
-                number(video.stalled_s),
+                format_number(video.startup_s),
+                format_number(video.played_s),
+                format_number(video.buffered_s),
+                format_number(video.stalled_s),
                 str(video.stalls),
-                *(number(video.error_median(name) * 100) for name in ESTIMATES),
+                *(format_number(video.error_median(name) * 100) for name in ESTIMATES),
             ]
             for video in result.videos
         ],
     )
 
 
-def _finite_flows(result: Result) -> str:
+def _format_finite_flows(result: Result) -> str:
     return text_table(
         ["priority", "flows", "completed", "FCT s", "99 %", "slowdown", "99 %", "worst", "difference s, 99 %", "worst"],
         [
@@ -290,7 +303,7 @@ def _finite_flows(result: Result) -> str:
                 str(row["started"]),
                 str(row["completed"]),
                 *(
-                    number(row[name])
+                    format_number(row[name])
                     for name in (
                         "fct_mean_s",
                         "fct_p99_s",
@@ -307,11 +320,11 @@ def _finite_flows(result: Result) -> str:
     )
 
 
-def _switches(result: Result) -> str:
+def _format_switches(result: Result) -> str:
     parts = []
     for switch, given in zip(result.switches, result.scenario.switches, strict=True):
         full = " ".join(
-            f"{word} {number(share * 100)} %"
+            f"{word} {format_number(share * 100)} %"
             for word, share in (
                 ("mean", switch.occupancy_mean),
                 ("99 %:", switch.occupancy_p99),
@@ -325,10 +338,10 @@ def _switches(result: Result) -> str:
                 str(queue.queue),
                 str(queue.arrivals),
                 str(queue.drops),
-                number(queue.packets_mean),
-                number(queue.packets_p99),
-                number(queue.packets_max),
-                number(queue.delay_mean_ms),
+                format_number(queue.packets_mean),
+                format_number(queue.packets_p99),
+                format_number(queue.packets_max),
+                format_number(queue.delay_mean_ms),
             ]
             for queue in switch.queues
         ]
@@ -339,7 +352,7 @@ def _switches(result: Result) -> str:
     return "\n\n".join(parts)
 
 
-def _links(result: Result, all_links: bool) -> str:
+def _format_links(result: Result, all_links: bool) -> str:
     shown = [
         (link, outcome)
         for link, outcome in zip(result.scenario.links, result.links, strict=True)
@@ -355,11 +368,11 @@ def _links(result: Result, all_links: bool) -> str:
         [
             [
                 link.name,
-                number(outcome.throughput_mbps),
-                number(outcome.utilisation * 100),
-                number(outcome.queue_delay_mean_ms),
-                number(outcome.queue_delay_std_ms),
-                number(outcome.queue_mean_packets),
+                format_number(outcome.throughput_mbps),
+                format_number(outcome.utilisation * 100),
+                format_number(outcome.queue_delay_mean_ms),
+                format_number(outcome.queue_delay_std_ms),
+                format_number(outcome.queue_mean_packets),
                 str(outcome.queue_max_packets_total),
                 str(outcome.queue_drops),
                 str(outcome.random_losses),

@@ -1,4 +1,4 @@
-"""`netbuf-gym suite`: a controller over a fixed set of worlds."""
+"""`netbuf-gym suite`: judges controllers on a fixed set of worlds."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from collections.abc import Collection, Sequence
 from netbuf_gym import tasks
 from netbuf_gym.controllers import Controller
 from netbuf_gym.errors import ConfigError, ControlError, NetbufError, one_line, shown
-from netbuf_gym.evaluation.suites import SUITES, suite
-from netbuf_gym.evaluation.suites.config import KEYS, read
+from netbuf_gym.evaluation.suites import SUITES, get_suite
+from netbuf_gym.evaluation.suites.config import KEYS, parse_arguments
 from netbuf_gym.evaluation.suites.suite import Suite
 from netbuf_gym.utils.files import make_folder
-from netbuf_gym.utils.plots import require
+from netbuf_gym.utils.plots import require_matplotlib
 from netbuf_gym.utils.progress import ProgressBar
 from netbuf_gym.utils.tables import text_table
 
@@ -24,7 +24,7 @@ INTERMIXED = True
 """Options may stand among the settings."""
 
 
-def _epilog() -> str:
+def _format_epilog() -> str:
     width = max(map(len, SUITES))
     listed = "\n".join(f"  {one.name:{width}}  {one.task}: {one.summary}" for one in SUITES.values())
     wide = max(map(len, KEYS))
@@ -58,35 +58,35 @@ examples:
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Describes the arguments."""
-    parser.epilog, parser.formatter_class = _epilog(), argparse.RawDescriptionHelpFormatter
+    """Add the subcommand's arguments to its parser."""
+    parser.epilog, parser.formatter_class = _format_epilog(), argparse.RawDescriptionHelpFormatter
     parser.add_argument("suite", metavar="SUITE", help=f"one of: {', '.join(SUITES)}")
     parser.add_argument("settings", metavar="KEY=VALUE", nargs="*", help="what is to be done, see below")
     parser.add_argument("--families", action="store_true", help="list the suite's families, which families= takes, and end")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Does it."""
+    """Run the subcommand and return its exit status."""
     from netbuf_gym.evaluation.suites import runner
     from netbuf_gym.zoo import library, resolve, suite_runs
 
-    own = suite(arguments.suite)
+    own = get_suite(arguments.suite)
     if arguments.families:
-        print(_families(own))
+        print(_format_families(own))
         return 0
-    order = read(own, arguments.settings)
+    order = parse_arguments(own, arguments.settings)
     if order.figures:
-        require()  # refuses, before any work is done, where there is none
+        require_matplotlib()  # before any work is done
     edition = own.load()
     cells = edition.of(order.families)
     families = [family for family in edition.families if not order.families or family in order.families]
-    teller = own.teller(own, edition, families, order)
+    teller = own.report_writer(own, edition, families, order)
     make_folder(order.output, "output")
     failed: dict[str, str] = {}
     words, controllers = [], []
     for word in (*order.controllers, *teller.needs):
         try:
-            controllers.append(resolve.controller(word, own))
+            controllers.append(resolve.resolve_controller(word, own))
             words.append(word)
         except ControlError as error:
             failed[word] = one_line(error)
@@ -94,19 +94,19 @@ def run(arguments: argparse.Namespace) -> int:
     for one in controllers:
         resolve.require_fit(one, cells, own)
     print(f"{order.command}: version {edition.version}, digest {edition.digest}, {len(cells)} worlds", flush=True)
-    played: list[runner.Played] = []
-    play = suite_runs.Playing(own, edition, order.output, order.executor, order.jobs, order.threads).play
+    played: list[runner.SuiteRun] = []
+    play = suite_runs.SuiteRunner(own, edition, order.output, order.executor, order.jobs, order.threads).play
     with ProgressBar("suite", line_seconds=None) as bar:
         for number, (word, one) in enumerate(zip(words, controllers, strict=True)):
-            counted = _Counted(bar, number * len(cells), len(cells) * len(controllers), one.name)
+            counted = _WorldCounter(bar, number * len(cells), len(cells) * len(controllers), one.name)
             try:
                 played.append(play(word, one, cells, counted))
-            except Exception as error:  # of a controller's own code, whatever it raises
+            except Exception as error:  # the user's code may raise anything
                 if one.own_code is None and (isinstance(error, OSError) or len(failed) + 1 == len(controllers)):
-                    raise  # no controller's fault, but a full disk's; or nobody has come to anything
+                    raise  # a full disk rather than a controller, or all controllers have failed
                 failed[one.name] = one_line(error if isinstance(error, NetbufError) else f"{type(error).__name__}: {error}")
                 print(f"netbuf-gym: {one.name} failed: {failed[one.name]}", file=sys.stderr, flush=True)
-    text, behind = teller.tell(played, failed, {word: resolve.digest_of(word) for word in words})
+    text, behind = teller.write(played, failed, {word: resolve.compute_model_digest(word) for word in words})
     print(text)
     for done in played:
         print(f"\n{done.name}: {done.seconds:.1f} s, {done.cpu_seconds:.1f} s of processors")
@@ -116,14 +116,18 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if behind or failed else 0
 
 
-def _families(own: Suite) -> str:
+def _format_families(own: Suite) -> str:
     cells = own.load().cells
     rows = [[family, str(sum(cell.family == family for cell in cells)), said] for family, said in own.families.items()]
     return text_table(["family", "worlds", own.name], rows)
 
 
 def _require_names(controllers: Sequence[Controller], known: Collection[str]) -> None:
-    """Refuses two of one name, and code of the user's under one of the package's, whose results it would take the place of."""
+    """Check that names are unique, and that the user's code has no name of the package's, whose results it would replace.
+
+    Raises:
+        ConfigError: Two controllers of one name, or the user's code under a known name.
+    """
     names = [one.name for one in controllers]
     for one in controllers:
         if names.count(one.name) > 1:
@@ -134,8 +138,8 @@ def _require_names(controllers: Sequence[Controller], known: Collection[str]) ->
             raise ConfigError(f"{said}; valid: another name")
 
 
-class _Counted:
-    """Shows how many worlds are done."""
+class _WorldCounter:
+    """Callback that counts finished worlds on a progress bar."""
 
     def __init__(self, bar: ProgressBar, done: int, total: int, name: str):
         self._bar, self._done, self._total, self._name = bar, done, total, name

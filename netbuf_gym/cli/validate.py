@@ -1,4 +1,4 @@
-"""`netbuf-gym validate`: our simulator beside reference measurements, or beside the kernel."""
+"""`netbuf-gym validate`: compares the simulator with reference measurements, or with the kernel."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import sys
 from functools import partial
 
-from netbuf_gym.cli.common import check_outputs, whole
+from netbuf_gym.cli.common import check_outputs, make_whole_parser
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.utils.files import write_atomic, write_json
 from netbuf_gym.validation import Report, host_settings, validate
@@ -25,7 +25,7 @@ examples:
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Describes the arguments."""
+    """Add the subcommand's arguments to its parser."""
     parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
     parser.add_argument("folder", metavar="DIR", nargs="?", help="a folder with CSV files, read with its subfolders")
     parser.add_argument(
@@ -37,17 +37,17 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--markdown", metavar="FILE", help="write the tables as Markdown")
     parser.add_argument(
         "--seeds",
-        type=whole(2, 100_000),
+        type=make_whole_parser(2, 100_000),
         metavar="N",
         help=f"our runs of a cell in which chance decides (default: {SEEDS}); not with --against",
     )
     jobs = f"runs at a time (default: one for each core, or {host_settings.LIVE_JOBS} where they are live)"
-    parser.add_argument("--jobs", type=whole(1, 1024), metavar="N", help=jobs)
+    parser.add_argument("--jobs", type=make_whole_parser(1, 1024), metavar="N", help=jobs)
     parser.add_argument("--only", metavar="PATTERN", help="only cells whose id holds this, or matches it (with *, ?, [...])")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Does it."""
+    """Run the subcommand and return its exit status."""
     if (arguments.folder is None) == (arguments.against is None):
         found = "neither DIR nor --against" if arguments.folder is None else f"DIR = {arguments.folder!r} beside --against"
         raise ConfigError(f"{found}; valid: one of them")

@@ -1,4 +1,4 @@
-"""What `netbuf-gym trace` does with flow lists and distributions of flow sizes."""
+"""Flow lists and distributions of flow sizes for `netbuf-gym trace`: reading, generation and description."""
 
 from __future__ import annotations
 
@@ -7,25 +7,29 @@ import numpy as np
 from netbuf_gym import scenarios
 from netbuf_gym.errors import ConfigError, ScenarioError
 from netbuf_gym.scenarios import Distribution, FlowList, SizeDistribution
-from netbuf_gym.scenarios.sizes import records
+from netbuf_gym.scenarios.sizes import read_records
 from netbuf_gym.simulation.runner import simulate
-from netbuf_gym.utils.files import csv_fields, parsed
-from netbuf_gym.utils.tables import number, text_table
+from netbuf_gym.utils.files import parse_number, split_csv_fields
+from netbuf_gym.utils.tables import format_number, text_table
 
 
-def read(path: str) -> FlowList | SizeDistribution | None:
-    """A flow list or a size distribution, told by the header or by rows of two numbers with a comma between them; None
-    for what is neither.
+def read_workload(path: str) -> FlowList | SizeDistribution | None:
+    """Read a flow list or a size distribution, recognised by the header or by rows of two comma-separated numbers.
+
+    Returns:
+        The flow list or size distribution; None if the file is neither.
 
     Raises:
-        ScenarioError: It begins like one and cannot be read on; names the file and the line.
+        ScenarioError: A file that begins like one and cannot be read further; the message names file and line.
     """
     try:
-        header = [name.lower() for name in csv_fields(records(path)[0][1])]
+        header = [name.lower() for name in split_csv_fields(read_records(path)[0][1])]
     except ScenarioError:
-        return None  # whoever reads traces says what is wrong
+        return None  # reading it as a trace reports the error
     if len(header) == 2 and all(map(_is_number, header)):
-        return None if float(parsed(header[0])) == 0 else SizeDistribution.read_csv(path)  # a time begins at 0, no size does
+        return (
+            None if float(parse_number(header[0])) == 0 else SizeDistribution.read_csv(path)
+        )  # a time begins at 0, no size does
     if "size_bytes" not in header:
         return None
     return SizeDistribution.read_csv(path) if "cumulative" in header else FlowList.read_csv(path)
@@ -33,17 +37,18 @@ def read(path: str) -> FlowList | SizeDistribution | None:
 
 def _is_number(text: str) -> bool:
     try:
-        parsed(text)
+        parse_number(text)
     except ValueError:
         return False
     return True
 
 
-def generate(scenario: str, arguments: dict[str, object], seed: int) -> FlowList:
-    """The finite flows that a named scenario opens with a seed.
+def generate_flows(scenario: str, arguments: dict[str, object], seed: int) -> FlowList:
+    """Return the finite flows that a named scenario opens with a seed.
 
     Raises:
-        ConfigError: It has none. ScenarioError: An unknown name or argument, or a value out of range.
+        ConfigError: The scenario has no finite flows.
+        ScenarioError: An unknown name or argument, or a value out of range.
     """
     world = scenarios.get(scenario, **arguments)
     if isinstance(world, Distribution):
@@ -53,8 +58,8 @@ def generate(scenario: str, arguments: dict[str, object], seed: int) -> FlowList
     return simulate(world, seed, sample_interval_s=None).flow_list()
 
 
-def figures(workload: FlowList | SizeDistribution) -> dict[str, object]:
-    """What is said about it."""
+def compute_figures(workload: FlowList | SizeDistribution) -> dict[str, object]:
+    """Compute the figures that describe a flow list or size distribution."""
     if isinstance(workload, SizeDistribution):
         data = {
             "name": workload.name,
@@ -76,13 +81,15 @@ def figures(workload: FlowList | SizeDistribution) -> dict[str, object]:
     return data | {f"priority_{p}_flows": int((workload.priority == p).sum()) for p in np.unique(workload.priority).tolist()}
 
 
-def describe(workload: FlowList | SizeDistribution) -> str:
-    """The figures as a table."""
+def format_workload(workload: FlowList | SizeDistribution) -> str:
+    """Format the figures of a flow list or size distribution as a table."""
     units = {"_s": "s", "_bytes": "bytes", "_mbps": "Mbit/s"}
     lines = []
-    for name, value in figures(workload).items():
+    for name, value in compute_figures(workload).items():
         unit = next((unit for ending, unit in units.items() if name.endswith(ending)), "")
         word = name.removesuffix("_s").removesuffix("_mbps").replace("_bytes", " size").replace("_", " ")
-        text = str(round(value)) if unit == "bytes" else number(value, 5) if isinstance(value, (int, float)) else str(value)
+        text = (
+            str(round(value)) if unit == "bytes" else format_number(value, 5) if isinstance(value, (int, float)) else str(value)
+        )
         lines.append([word, f"{text} {unit}".rstrip()])
     return text_table(["", ""], lines).split("\n", 2)[2]

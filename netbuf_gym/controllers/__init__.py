@@ -1,4 +1,4 @@
-"""Controllers: whatever decides or acts in an episode, under one protocol. Tasks bring those that know their worlds.
+"""Controllers, which decide or act in an episode, under one protocol. Tasks add controllers specific to their worlds.
 
 >>> import netbuf_gym as nb
 >>> reports = nb.rollout.evaluate("cubic", task="congestion_window", scenario="ppcc/2", seeds=range(5), threads=2)
@@ -28,5 +28,5 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Find what has another name now."""
+    """Find the present name of a renamed member."""
     return find_renamed(__name__, name)

@@ -1,4 +1,4 @@
-"""Words of the command line that name code of the user's: `mine.py:Name`, `package.module:Name`, `mine.cc`."""
+"""References to user code on the command line: `mine.py:Name`, `package.module:Name`, `mine.cc`."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from typing import Any
 from netbuf_gym.errors import ConfigError, ControlError, shown
 from netbuf_gym.scenarios.compiled_control import SUFFIXES
 
-PYTHON = re.compile(r"(?P<where>[^:]+\.py|[A-Za-z_]\w*(\.[A-Za-z_]\w*)*):(?P<name>[A-Za-z_]\w*)")
+PYTHON_REFERENCE = re.compile(r"(?P<where>[^:]+\.py|[A-Za-z_]\w*(\.[A-Za-z_]\w*)*):(?P<name>[A-Za-z_]\w*)")
 
 
 def is_compiled(word: str) -> bool:
-    """Whether a word names a file in C++."""
+    """Return whether a word names a C++ file."""
     return Path(word).suffix in SUFFIXES
 
 
 def is_python(word: str) -> bool:
-    """Whether a word names something in a file or a module of Python that there is."""
-    match = PYTHON.fullmatch(word)
+    """Return whether a word names a member of a Python file or of an existing Python module."""
+    match = PYTHON_REFERENCE.fullmatch(word)
     if match is None:
         return False
     if match["where"].endswith(".py"):
         return True
-    with _BesideFolder():
+    with _ImportFromCurrentFolder():
         try:
             return importlib.util.find_spec(match["where"]) is not None
         except (ImportError, ValueError):
@@ -36,12 +36,12 @@ def is_python(word: str) -> bool:
 
 
 def require_file(word: str, field: str) -> None:
-    """Refuses a word that names a file which is not there, or one in Python and nothing in it.
+    """Raise ConfigError if a word names a missing file, or a Python file without a member.
 
     Raises:
-        ConfigError: it does; names the field.
+        ConfigError: The word does so; the message names the field.
     """
-    match = PYTHON.fullmatch(word)
+    match = PYTHON_REFERENCE.fullmatch(word)
     where = Path(match["where"] if match else word)
     if match is None and where.suffix == ".py":
         raise ConfigError(f"{field} = {shown(word)} names nothing in its file; valid: {where}:NAME, a class or function there")
@@ -49,18 +49,18 @@ def require_file(word: str, field: str) -> None:
         raise ConfigError(f"{field} = {shown(word)}: there is no file {where}; valid: one that is there")
 
 
-def python(word: str) -> Any:
-    """What a word names (`is_python`); its module is run.
+def load_object(word: str) -> Any:
+    """Return the object that a word names (`is_python`); its module is run.
 
     Raises:
-        ControlError: there is no such file or name, or the module raises.
+        ControlError: The file or name does not exist, or the module raises.
     """
-    match = PYTHON.fullmatch(word)
+    match = PYTHON_REFERENCE.fullmatch(word)
     assert match is not None, word
     where, name = match["where"], match["name"]
-    with _BesideFolder():
+    with _ImportFromCurrentFolder():
         try:
-            module = _of_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
+            module = _load_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
         except FileNotFoundError:
             raise ControlError(f"{shown(word)}: there is no file {where}; valid: FILE.py:NAME") from None
         except (Exception, SystemExit) as error:
@@ -72,7 +72,7 @@ def python(word: str) -> Any:
     return getattr(module, name)
 
 
-def _of_file(path: Path) -> ModuleType:
+def _load_file(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"netbuf_gym_own_{path.stem}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -81,8 +81,8 @@ def _of_file(path: Path) -> ModuleType:
     return module
 
 
-class _BesideFolder:
-    """A context in which modules of the current folder can be imported, as of `python -m`."""
+class _ImportFromCurrentFolder:
+    """A context in which modules of the current folder can be imported, as with `python -m`."""
 
     def __enter__(self) -> None:
         sys.path.insert(0, "")

@@ -1,4 +1,4 @@
-"""Controllers that know nothing of what they decide: chance, one action for ever, a function, a trained model."""
+"""Controllers independent of the task: random actions, a constant action, a function, a trained model."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ import numpy as np
 
 from netbuf_gym.controllers.protocol import Decider, Policy, Rules
 from netbuf_gym.errors import ConfigError, shown
-from netbuf_gym.utils.arguments import whole
+from netbuf_gym.utils.arguments import check_integer
 
 
 class RandomAction(Decider):
-    """Every action as likely, anew each time: what any learned policy must beat.
+    """Uniformly random actions, drawn anew each time: the least that any learned policy must beat.
 
-    Each row has a generator of its own, so that what it does does not depend on how many rows are played beside it.
+    Each row has a generator of its own, so that its actions do not depend on the number of rows played beside it.
 
     Args:
-        seed: of the generators, 0 to 2**63 - 1.
+        seed: Seed of the generators, 0 to 2**63 - 1.
     """
 
     name = "random"
 
     def __init__(self, seed: int = 0):
-        self.seed = whole("seed", seed, 0, 2**63 - 1)
+        self.seed = check_integer("seed", seed, 0, 2**63 - 1)
 
     def start(self, rules: Rules, seeds: Sequence[int]) -> Policy:
         """See `Controller.start`."""
-        draw = _drawing(rules.action_space)
+        draw = _make_sampler(rules.action_space)
         streams = [np.random.default_rng((self.seed, row)) for row in range(len(seeds) * rules.agents)]
 
         def policy(observations: np.ndarray, state: Any, starts: np.ndarray) -> tuple[np.ndarray, Any]:
@@ -41,8 +41,8 @@ class RandomAction(Decider):
         return policy
 
 
-def _drawing(space: gym.Space) -> Callable[[np.random.Generator], Any]:
-    """How a generator draws an action of a space."""
+def _make_sampler(space: gym.Space) -> Callable[[np.random.Generator], Any]:
+    """Return the function by which a generator draws an action of a space."""
     if isinstance(space, gym.spaces.Discrete):
         return lambda stream: space.start + stream.integers(space.n)
     if isinstance(space, gym.spaces.MultiDiscrete):
@@ -56,26 +56,30 @@ def _drawing(space: gym.Space) -> Callable[[np.random.Generator], Any]:
 
 
 class ConstantAction(Decider):
-    """The same action always.
+    """The same action at every decision.
 
     Args:
-        action: of the space that it is to play in.
-        name: how tables call it.
+        action: An action of the space of the environment.
+        name: Name in tables.
     """
 
     def __init__(self, action: Any, name: str = "constant"):
         self.action, self.name = action, name
 
     def start(self, rules: Rules, seeds: Sequence[int]) -> Policy:
-        """See `Controller.start`; ConfigError where the space has no such action."""
-        return constant(self.action, rules, len(seeds))
+        """See `Controller.start`.
+
+        Raises:
+            ConfigError: The space has no such action.
+        """
+        return constant_policy(self.action, rules, len(seeds))
 
 
-def constant(action: Any, rules: Rules, worlds: int) -> Policy:
-    """A policy that decides the same always.
+def constant_policy(action: Any, rules: Rules, worlds: int) -> Policy:
+    """Return a policy that always decides the same.
 
     Raises:
-        ConfigError: not an action of the rules' space.
+        ConfigError: The action is not in the rules' space.
     """
     space: Any = rules.action_space
     try:
@@ -95,9 +99,9 @@ class Callback(Decider):
     """A function of the user's that decides.
 
     Args:
-        function: actions `(rows, ...)` for observations `(rows, ...)`. One that remembers is better a `Decider`.
-        name: how tables call it.
-        recipes: those that it speaks; None: every one.
+        function: Maps observations `(rows, ...)` to actions `(rows, ...)`. A stateful one is better written as a `Decider`.
+        name: Name in tables.
+        recipes: Recipes that the function supports; None: every recipe.
     """
 
     def __init__(self, function: Callable[[np.ndarray], Any], name: str = "callback", recipes: Sequence[str] | None = None):
@@ -111,15 +115,16 @@ class Callback(Decider):
 
 
 class Model(Decider):
-    """A trained model, greedily: whatever has stable-baselines3's `predict(observations, state, episode_start, deterministic)`.
+    """A trained model, used greedily.
 
-    It may play in several threads: decisions are made one after the other.
+    The model is any object with stable-baselines3's `predict(observations, state, episode_start, deterministic)`. The
+    controller may be used in several threads: decisions are made one after the other.
 
     Args:
-        model: it; trained by the same rules, which nothing here can check
+        model: The model; it must be trained by the same rules, which is not checked here
             (`netbuf_gym.training.checkpoints.saved_agent.SavedAgent` does).
-        name: how tables call it.
-        recipes: those that it speaks; None: every one.
+        name: Name in tables.
+        recipes: Recipes that the model supports; None: every recipe.
     """
 
     def __init__(self, model: Any, name: str = "model", recipes: Sequence[str] | None = None):
@@ -144,8 +149,11 @@ _LOCK = threading.Lock()
 
 
 def lock_of(model: Any) -> threading.Lock:
-    """The lock of a model, whoever plays it: models keep what they are deciding in themselves (stable-baselines3's their
-    distributions of actions), so that two threads in one model get each other's decisions."""
+    """Return the lock of a model, shared by all of its users.
+
+    Models keep the decision in progress in themselves (stable-baselines3's keep their distributions of actions), so that two
+    threads in one model would get each other's decisions.
+    """
     with _LOCK:
         try:
             return _LOCKS.setdefault(model, threading.Lock())

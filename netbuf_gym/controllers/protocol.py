@@ -1,4 +1,4 @@
-"""The protocol of controllers, below tasks, which bring controllers of their own; `netbuf_gym.evaluation.rollout` runs them."""
+"""The protocol of controllers, below tasks, which add controllers of their own; `netbuf_gym.evaluation.rollout` runs them."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from netbuf_gym.errors import ConfigError
 from netbuf_gym.scenarios import Scenario
 
 Policy = Callable[[np.ndarray, Any, np.ndarray], tuple[np.ndarray, Any]]
-"""`(observations, state, starts) -> (actions, state)`: one decision of every row.
+"""`(observations, state, starts) -> (actions, state)`: one decision for every row.
 
-observations float32 `(rows, *observation_space.shape)`, a row being one agent, world by world; state None at the first call
-and then what the last one returned; starts bool `(rows,)`, whose episode has just begun; actions `(rows,
+observations: float32 `(rows, *observation_space.shape)`, a row being one agent, world by world. state: None at the first call
+and then the one that the last call returned. starts: bool `(rows,)`, True where an episode has just begun. actions: `(rows,
 *action_space.shape)`, in the type of the action space.
 """
 
-SHARED = ("interval_s", "agents", "plant")
+SHARED_ARGUMENTS = ("interval_s", "agents", "plant")
 """Arguments of environments that mean the same in every recipe."""
 
 
 class Rules(Protocol):
-    """What a controller may ask of the rules of an environment (`netbuf_gym.tasks.Task`)."""
+    """The properties of an environment's rules (`netbuf_gym.tasks.Task`) that controllers may use."""
 
     @property
     def name(self) -> str: ...
@@ -46,12 +46,12 @@ class Rules(Protocol):
 
 
 class Controller(ABC):
-    """Something that can play an episode: it decides in the agents' place, or it acts in the world instead of them.
+    """Base class of controllers: they decide in the agents' place, or act in the world instead of them.
 
     Attributes:
-        name: how tables call it.
-        recipes: those whose observations and actions it speaks, None: every one.
-        own_code: the word that names it where it is code of the user's, which is played in a process beside; None: it is not.
+        name: Name in tables.
+        recipes: Recipes whose observations and actions the controller supports; None: every recipe.
+        own_code: The word that names the controller if it is user code, which runs in a separate process; None: it is not.
     """
 
     name: str
@@ -60,41 +60,41 @@ class Controller(ABC):
 
     @property
     def env(self) -> dict[str, Any]:
-        """The arguments of the environment that it plays by, unless others are asked for."""
+        """The controller's default arguments of the environment."""
         return {} if self.recipes is None else {"recipe": self.recipes[0]}
 
-    def playing(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments that it plays by where these are asked for: its own are those that are not given."""
+    def merge_arguments(self, env: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the environment's arguments when `env` is requested: the controller's own, overridden by `env`."""
         return {**self.env, **env}
 
-    def beside(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments that it plays by where it is compared with what plays by `env`.
+    def match_arguments(self, env: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the environment's arguments when the controller is compared with one that uses `env`.
 
-        One that does not speak the recipe plays its own, at the same intervals and on the same plant.
+        A controller that does not support the recipe uses its own, at the same intervals and on the same plant.
         """
         if self.recipes is None or env.get("recipe", self.recipes[0]) in self.recipes:
-            return self.playing(env)
-        return {key: env[key] for key in SHARED if key in env} | self.env
+            return self.merge_arguments(env)
+        return {key: env[key] for key in SHARED_ARGUMENTS if key in env} | self.env
 
     def place(self, scenario: Any) -> Any:
-        """The world that it plays in, made from one with agents in it: that one, unless it changes the world.
+        """Return the world that the controller plays in, made from one with agents in it; by default the same world.
 
         Raises:
-            ConfigError, ScenarioError: it has no place there.
+            ConfigError, ScenarioError: The controller does not fit the world.
         """
         return scenario
 
     @abstractmethod
     def start(self, rules: Rules, seeds: Sequence[int]) -> Policy | None:
-        """What decides in worlds that are about to begin; None: it acts in the world (`InWorld`) and decides nothing.
+        """Return the policy for worlds that are about to begin; None for a controller that acts in the world (`InWorld`).
 
         Args:
-            rules: of their environment.
-            seeds: of the episodes, one for each world.
+            rules: Rules of their environment.
+            seeds: Seeds of the episodes, one for each world.
 
         Raises:
-            ConfigError: it does not speak the recipe, or does not fit the action space.
-            CheckpointError: a trained model that was trained by other rules.
+            ConfigError: The controller does not support the recipe, or does not fit the action space.
+            CheckpointError: A trained model was trained by other rules.
         """
 
 
@@ -112,14 +112,14 @@ class Decider(Controller):
 
 
 class InWorld(Controller):
-    """A controller that is part of the world, and acts on every packet or ACK without being asked.
+    """A controller that is part of the world, and acts on every packet or ACK without being queried.
 
-    It says what its world has achieved, by the same functions and counters as the agents' plant.
+    Its reports are made by the same functions, from the same counters, as those of the agents' plant.
     """
 
-    def beside(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Controller.beside`: how many agents it replaces, how often it is looked at, and on which plant."""
-        return {key: env[key] for key in SHARED if key in env}
+    def match_arguments(self, env: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Controller.match_arguments`: only the number of agents to replace, the measurement interval, and the plant."""
+        return {key: env[key] for key in SHARED_ARGUMENTS if key in env}
 
     def start(self, rules: Rules, seeds: Sequence[int]) -> None:
         """See `Controller.start`."""
@@ -127,51 +127,52 @@ class InWorld(Controller):
 
     @abstractmethod
     def place(self, scenario: Scenario) -> Scenario:
-        """See `Controller.place`: the scenario with this controller wherever an agent was."""
+        """See `Controller.place`: returns the scenario with this controller in place of each agent."""
 
-    def followed(self, scenario: Scenario, seed: int, interval_s: float) -> Decider | None:
-        """Who decides in the agents' place what this does in a world, which it plays for that; None: no agent can.
+    def make_follower(self, scenario: Scenario, seed: int, interval_s: float) -> Decider | None:
+        """Play a world, and return a decider that repeats this controller's behaviour in the agents' place; None: no agent can.
 
         Args:
-            scenario: the world with agents in it.
-            seed: of the world.
-            interval_s: between decisions.
+            scenario: The world with agents in it.
+            seed: Seed of the world.
+            interval_s: Time between decisions.
         """
         return None
 
     @abstractmethod
     def report(self, scenario: Scenario, world: Any) -> list[dict[str, Any]]:
-        """What agents in its place would be told at the end, one report for each.
+        """Return the reports that agents in the controller's place would get at the end, one for each.
 
         Args:
-            scenario: the world with agents in it, as it was before `place`.
-            world: the simulated world (`netbuf_gym.plants.simulator.Simulator`), as far as it has run.
+            scenario: The world with agents in it, as it was before `place`.
+            world: The simulated world (`netbuf_gym.plants.simulator.Simulator`), as far as it has run.
         """
 
-    def sampler(self, scenario: Scenario, world: Any) -> Callable[[], None] | None:
-        """What is called after each interval of a world, where reports need more than counters at the end; None: nothing.
+    def make_sampler(self, scenario: Scenario, world: Any) -> Callable[[], None] | None:
+        """Return a function to call after each interval of a world, if reports need more than final counters; None: no calls.
 
-        Arguments as for `report`, before the world runs.
+        Takes the arguments of `report`, before the world runs.
         """
         return None
 
     @abstractmethod
-    def watcher(self, scenario: Scenario, world: Any) -> Callable[[], dict[str, float]]:
-        """A function that shows the first agent's place, called after each interval; arguments as for `report`.
+    def make_watcher(self, scenario: Scenario, world: Any) -> Callable[[], dict[str, float]]:
+        """Return a function, to call after each interval, that shows the first agent's place; arguments as for `report`.
 
-        It gives what the task shows of agents (`Task.show`), by the same names; what cannot be known may be left out.
+        It returns the values that the task shows of agents (`Task.show`), by the same names; unknown ones may be left out.
         """
 
 
 class Named(Mapping[str, Callable[[], Controller]]):
-    """Controllers by name: all of a catalogue, as it is when it is asked, and others.
+    """Controllers by name: those of a catalogue, looked up at each access, and others.
 
     Args:
-        catalogue: the names that there are; `make` makes the controller of one.
-        others: makers by name.
-        numbered: makers of what has numbers or settings after its name and a colon, `limits:20`, by that name: they are given
-            what stands after the colon, and raise ConfigError where it says nothing. Such names are known and not listed.
-        own: what makes one of a word that names code of the user's; None: such words are not known.
+        catalogue: Returns the names in the catalogue; `make` makes the controller of one.
+        make: Makes the controller of a name in the catalogue.
+        others: Makers by name.
+        numbered: Makers by the name before a colon, as in `limits:20`: they are given the text after the colon, and raise
+            ConfigError where that is invalid. Such names are known and not listed.
+        own: Makes the controller of a word that names user code; None: such words are unknown.
     """
 
     def __init__(
@@ -194,7 +195,7 @@ class Named(Mapping[str, Callable[[], Controller]]):
         if colon and kind in self._numbered:
             return lambda: self._numbered[kind](numbers)
         if self._own is not None and (code_references.is_compiled(name) or code_references.is_python(name)):
-            return partial(_of_word, self._own, name)
+            return partial(_make_user_controller, self._own, name)
         raise KeyError(name)
 
     def __iter__(self) -> Iterator[str]:
@@ -204,7 +205,7 @@ class Named(Mapping[str, Callable[[], Controller]]):
         return len(list(iter(self)))
 
 
-def _of_word(make: Callable[[str], Controller], word: str) -> Controller:
+def _make_user_controller(make: Callable[[str], Controller], word: str) -> Controller:
     controller = make(word)
     controller.own_code = word
     return controller

@@ -1,51 +1,51 @@
-"""Controllers that are code of the user's, by the words that name it (`netbuf_gym.controllers.code_references`).
+"""Controllers that are user code, by the words that name them (`netbuf_gym.controllers.code_references`).
 
-What plays such a controller runs it in a process beside (`netbuf_gym.utils.sandbox`), where it finds the word again.
+Such a controller runs in a separate process (`netbuf_gym.utils.sandbox`), which resolves the word again.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from netbuf_gym.controllers.code_references import is_compiled, python
+from netbuf_gym.controllers.code_references import is_compiled, load_object
 from netbuf_gym.controllers.policies import Callback
 from netbuf_gym.controllers.protocol import Controller
 from netbuf_gym.errors import ConfigError, ControlError, shown
 
 
-def decider(word: str) -> Controller:
-    """What decides in a task's agents' place: a `Controller`, its class, or a function of observations.
+def make_controller(word: str) -> Controller:
+    """Return the controller for a word that names a `Controller`, a class of one, or a function of observations.
 
     Raises:
-        ConfigError: it is a congestion control in C++.
-        ControlError: it cannot be imported, or is no such thing.
+        ConfigError: The word names a congestion control in C++.
+        ControlError: The object cannot be imported, or is none of these.
     """
     if is_compiled(word):
         raise ConfigError(f"{shown(word)} plays congestion_window alone; valid: MODULE:NAME or FILE.py:NAME, in Python")
-    found = python(word)
+    found = load_object(word)
     made = as_controller(found)
     if made is not None:
         return made
     if not callable(found):
         raise ControlError(f"{shown(word)} = {shown(found)}; valid: a Controller, or a function of observations")
-    decides = _made(found) if isinstance(found, type) else found
+    decides = _instantiate(found) if isinstance(found, type) else found
     if not callable(decides):
         raise ControlError(f"{shown(word)} = {shown(found)}: its objects cannot be called; valid: __call__(self, observations)")
     return Callback(decides, word)
 
 
 def as_controller(found: Any) -> Controller | None:
-    """A controller, or one of a class of them; None of anything else.
+    """Return a controller, or an instance of a class of controllers; None for anything else.
 
     Raises:
-        ControlError: the class cannot be made without arguments, or raises.
+        ControlError: The class cannot be instantiated without arguments, or raises.
     """
     if isinstance(found, type) and issubclass(found, Controller):
-        return _made(found)
+        return _instantiate(found)
     return found if isinstance(found, Controller) else None
 
 
-def _made(kind: type) -> Any:
+def _instantiate(kind: type) -> Any:
     try:
         return kind()
     except Exception as error:

@@ -1,8 +1,8 @@
-"""What both Gymnasium classes share: worlds, one decision for all of their agents, and the ends of episodes.
+"""The common part of both Gymnasium classes: worlds, one decision for all of their agents, and the ends of episodes.
 
 The vector environment is a thin shell around an engine of many worlds, the scalar one around an engine of one world, so
-that no rule is written twice. Rows are agents, world by world: row = world * agents + agent. What is controlled is the
-plant's (`netbuf_gym.plants`), what of it is measured, observed and rewarded the task's (`netbuf_gym.tasks`).
+that no rule is written twice. Rows are agents, world by world: row = world * agents + agent. The plant
+(`netbuf_gym.plants`) is what is controlled; the task (`netbuf_gym.tasks`) measures, observes and rewards.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from gymnasium.utils import seeding
 
 from netbuf_gym import plants, tasks
 from netbuf_gym.errors import ConfigError, PlantFault, shown
-from netbuf_gym.plants.plant import EVENT, checked
-from netbuf_gym.rewards import Telemetry, fitted
-from netbuf_gym.scenarios.sources import ScenarioLike, WorldSource, example, resolve
+from netbuf_gym.plants.plant import EVENT, check_advance
+from netbuf_gym.rewards import Telemetry, bind_reward
+from netbuf_gym.scenarios.sources import ScenarioLike, WorldSource, resolve_scenario, sample_example
 from netbuf_gym.tasks.history import History
 from netbuf_gym.tasks.task import MAX_AGENTS
-from netbuf_gym.utils.arguments import choice, real, whole
-from netbuf_gym.utils.suggestions import instead
-from netbuf_gym.utils.thread_guard import Turn, Unique
+from netbuf_gym.utils.arguments import check_choice, check_integer, check_real
+from netbuf_gym.utils.suggestions import suggest_valid
+from netbuf_gym.utils.thread_guard import Turn, Uncopyable
 
 MAX_ROWS = 1 << 20
 MAX_SEED = 1 << 63
@@ -35,31 +35,32 @@ MAX_THREADS = 256
 FOREVER_NS = (1 << 63) - 1
 
 INFO = ("reward_terms", "telemetry")
-"""What environments put into `info` on request."""
+"""Entries that environments put into `info` on request."""
 
 
-class Engine(Unique):
-    """Steps `worlds` worlds of `agents` agents each; arguments as in the task's docstring, its own ones in `options`.
+class Engine(Uncopyable):
+    """Steps `worlds` worlds of `agents` agents each; arguments as in the task's docstring, the task's own ones in `options`.
 
     Args:
-        worlds: at least 1.
-        task: its name; None: the first that was registered.
-        scenario: see `netbuf_gym.scenarios.sources.resolve`; None: the task's default.
-        reward: a name, a dict of `name` and parameters, or a reward of one's own, see `netbuf_gym.rewards`; None: the recipe's.
-        agents: in each world; the task may have a name of its own for it (`Task.agents_argument`).
-        plant: a name of `netbuf_gym.plants`, or a dict of `name` and the plant's own arguments.
+        worlds: Number of worlds, at least 1.
+        task: Name of the task; None: the first that was registered.
+        scenario: See `netbuf_gym.scenarios.sources.resolve_scenario`; None: the task's default.
+        reward: A name, a dict of `name` and parameters, or a user-defined reward, see `netbuf_gym.rewards`; None: the recipe's.
+        agents: Agents in each world; the task may have a name of its own for this argument (`Task.agents_argument`).
+        plant: A name of `netbuf_gym.plants`, or a dict of `name` and the plant's own arguments.
 
     Attributes:
-        record: the task's; `task` are its rules as they are here.
+        record: Record of the task; `task`: its rules with these arguments.
         rows: worlds * agents.
-        rewards: float32 `(rows,)`, of the last decision; `terms` are its parts, `(number of terms, rows)`.
-        terminated: bool `(worlds,)`, whose task came to its end with the last decision.
-        truncated: bool `(worlds,)`, whose duration (or number of steps) the last decision used up, or which have failed.
+        rewards: float32 `(rows,)`, of the last decision; `terms` are the rewards' parts, `(number of terms, rows)`.
+        terminated: bool `(worlds,)`, True where the task came to its end with the last decision.
+        truncated: bool `(worlds,)`, True where the last decision used up the duration (or number of steps), or the world
+            failed.
         ended: bool `(worlds,)`, terminated or truncated.
-        failures: the reason of each world that has failed, by its number, until it is reset.
-        time_ns: int64 `(worlds,)`, the time since each world's reset, as its plant measured it.
-        scenarios: the scenario that each world runs; seeds: that of its plant, int64 `(worlds,)`.
-        turn: taken by whoever steps or resets (`netbuf_gym.utils.thread_guard.one_at_a_time`).
+        failures: Reason of each failed world, by the world's number, until it is reset.
+        time_ns: int64 `(worlds,)`, time since each world's reset, as measured by the plant.
+        scenarios: Scenario of each world; `seeds`: seed of each world's plant, int64 `(worlds,)`.
+        turn: Lock held by each step and reset (`netbuf_gym.utils.thread_guard.exclusive_method`).
     """
 
     def __init__(
@@ -82,25 +83,27 @@ class Engine(Unique):
         rules = self.record.rules
         if rules.agents_argument in options:
             agents = options.pop(rules.agents_argument)
-        check_names(self.record.name, options)
-        self.agents = whole(rules.agents_argument, agents, 1, MAX_AGENTS)
-        self.worlds = whole("worlds", worlds, 1, MAX_ROWS // self.agents)
+        check_arguments(self.record.name, options)
+        self.agents = check_integer(rules.agents_argument, agents, 1, MAX_AGENTS)
+        self.worlds = check_integer("worlds", worlds, 1, MAX_ROWS // self.agents)
         self.rows = self.worlds * self.agents
-        self.interval_s = real("interval_s", rules.default_interval_s if interval_s is None else interval_s, 0.001, 100.0)
+        self.interval_s = check_real("interval_s", rules.default_interval_s if interval_s is None else interval_s, 0.001, 100.0)
         self.interval_ns = round(self.interval_s * 1e9)
-        self.max_episode_steps = None if max_episode_steps is None else whole("max_episode_steps", max_episode_steps, 1, 2**62)
-        world = resolve(rules.default_scenario if scenario is None else scenario, self.agents)
-        first = example(world)
-        self._fitted = rules.fitted(first)
+        self.max_episode_steps = (
+            None if max_episode_steps is None else check_integer("max_episode_steps", max_episode_steps, 1, 2**62)
+        )
+        world = resolve_scenario(rules.default_scenario if scenario is None else scenario, self.agents)
+        first = sample_example(world)
+        self._fitted = rules.world_arguments(first)
         self.task = rules(recipe, history, self.agents, **self._fitted, **options)
         self.source = WorldSource(world, self.task.control)
         if first is not world:
-            self.task.control(first)  # a place for agents is missed now, not at the first reset
+            self.task.control(first)  # a world without a place for agents is rejected now, not at the first reset
         self.tracker = self.task.make_tracker(self.rows, self.interval_s)
         self.history = History(self.rows, self.task.history, self.task.width)
         self.scenarios: list[Any] = [None] * self.worlds
         self.failures: dict[int, str] = {}
-        self._unstarted: set[int] = set()  # failed, by a reset that raised: the plant knows nothing of them
+        self._unstarted: set[int] = set()  # worlds that failed by a reset that raised, unknown to the plant
         self.seeds = np.zeros(self.worlds, np.int64)
         self.rewards = np.zeros(self.rows, np.float32)
         self.terminated, self.truncated, self.ended = np.zeros((3, self.worlds), bool)
@@ -108,15 +111,15 @@ class Engine(Unique):
         self.time_ns = np.zeros(self.worlds, np.int64)
         self._end_ns = np.zeros(self.worlds, np.int64)
         self._features = np.zeros((self.task.width, self.rows), np.float32)
-        self._looks = 2
+        self._checks_left = 2
         self.set_reward(self.task.default_reward if reward is None else reward)
 
         self.turn = Turn()
-        self.plant_spec, self._threads = plant, whole("threads", threads, 1, MAX_THREADS)
-        self._open()
+        self.plant_spec, self._threads = plant, check_integer("threads", threads, 1, MAX_THREADS)
+        self._make_plant()
 
-    def _open(self) -> None:
-        """Makes the plant."""
+    def _make_plant(self) -> None:
+        """Make the plant."""
         self.plant = plants.make(self.plant_spec, self.worlds, self.agents, self.task.kind, self._threads)
         self._release = weakref.finalize(self, self.plant.close)
         self._release.atexit = self.plant.outlives_program
@@ -138,55 +141,55 @@ class Engine(Unique):
         return not self._release.alive
 
     def close(self) -> None:
-        """Closes the plant, once; dropping the engine does so too, and the end of the program where it has to be.
+        """Close the plant, once; dropping the engine also does, and so does the end of the program where necessary.
 
-        A step that another thread is in comes to its end before.
+        A step in progress in another thread is completed first.
         """
         self.turn.settle()
         self._release()
 
     def episode_steps(self) -> int | None:
-        """Decisions in every episode, or None when that is not fixed beforehand."""
+        """Return the number of decisions in every episode, or None when that is not fixed in advance."""
         duration_s = self.source.duration_s
         if duration_s is None or not (self.task.fixed_steps and self.plant.virtual_time and math.isfinite(duration_s)):
             return None
-        return steps_of(duration_s, self.interval_ns)
+        return count_steps(duration_s, self.interval_ns)
 
-    def source_of(self, scenario: ScenarioLike) -> WorldSource:
-        """Where worlds come from; as `source`, those of all episodes from then on.
+    def make_source(self, scenario: ScenarioLike) -> WorldSource:
+        """Return a source of worlds; assigned to `source`, it provides the worlds of all later episodes.
 
         Raises:
-            ConfigError: they have no place for the agents, or need other rules.
-            ScenarioError: there are none such.
+            ConfigError: The worlds have no place for the agents, or need other rules.
+            ScenarioError: The scenario is invalid.
         """
-        world = resolve(scenario, self.agents)
-        first = example(world)
-        fitted = self.record.rules.fitted(first)
+        world = resolve_scenario(scenario, self.agents)
+        first = sample_example(world)
+        fitted = self.record.rules.world_arguments(first)
         if fitted != self._fitted:
             raise ConfigError(f"scenario = {shown(scenario)} needs {fitted}; valid: worlds that need {self._fitted}")
         self.task.control(first)
         return WorldSource(world, self.task.control)
 
     def reset_world(self, world: int, rng: np.random.Generator) -> None:
-        """Starts a world anew; its scenario, if not fixed, and its seed are drawn from `rng`."""
+        """Start a world anew; its scenario, if not fixed, and its seed are drawn from `rng`."""
         self.start_world(world, *draw_episode(self.source, rng))
 
     def restart_world(self, world: int, rng: np.random.Generator) -> None:
-        """As `reset_world`, but a world that does not start has failed, so that the next decision truncates it."""
+        """Start a world anew, see `reset_world`; a world that does not start has failed, and the next decision truncates it."""
         with suppress(PlantFault):
             self.reset_world(world, rng)
 
     def start_world(self, world: int, scenario: Any, seed: int) -> None:
-        """Starts a world anew as this scenario, with agents in their places, under this seed of its plant.
+        """Start a world anew with this scenario, agents in their places, and this seed of its plant.
 
         After `close` the plant is made anew, and all worlds must be reset.
 
         Raises:
-            ConfigError: the plant has no such worlds.
-            PlantFault: the world does not start. It has failed, for this reason, until it does.
+            ConfigError: The plant does not support such worlds.
+            PlantFault: The world does not start. It counts as failed, for this reason, until it starts.
         """
         if self.closed:
-            self._open()
+            self._make_plant()
         try:
             self.plant.reset(world, scenario, seed)
         except PlantFault as error:
@@ -210,27 +213,27 @@ class Engine(Unique):
         self._unstarted.discard(world)
 
     def start_history(self, worlds: Sequence[int] | np.ndarray) -> None:
-        """Makes the observation of freshly reset worlds: their first feature vector, as often as the history is deep."""
-        first = self._observed()
+        """Fill the history of freshly reset worlds with their first feature vector."""
+        first = self._observe_checked()
         for world in worlds:
             rows = slice(world * self.agents, (world + 1) * self.agents)
             self.history.fill(rows, first[:, rows])
 
     def decide(self, actions: np.ndarray) -> None:
-        """Applies checked actions, `(rows, ...)`, runs all worlds to their next decision, and observes and rewards.
+        """Apply checked actions, `(rows, ...)`, run all worlds to their next decision, and observe and reward.
 
-        A world that fails is truncated: nothing was measured of it, its reward is 0 and its observation carries on.
+        A world that fails is truncated: it has no measurements, its reward is 0 and its observation carries on.
 
         Raises:
-            SimulatorFault, PlantFault: the plant cannot go on; it is closed.
-            gymnasium.error.ClosedEnvironmentError: it was closed before.
+            SimulatorFault, PlantFault: The plant cannot go on; it is closed.
+            gymnasium.error.ClosedEnvironmentError: The plant was closed before.
         """
         if self.closed:
             raise gym.error.ClosedEnvironmentError("the environment is closed; reset() opens it again")
         self.task.decode(actions, self.tracker, self._control)
         self._advance()
         self.tracker.update(self._telemetry)
-        self.history.push(self._observed())
+        self.history.push(self._observe_checked())
         self.reward(self.tracker, self.terms)
         if not np.minimum.reduce(self._alive):
             np.multiply(self.terms, self._alive != 0, out=self.terms)
@@ -240,21 +243,21 @@ class Engine(Unique):
         self.steps += 1
         self._end_episodes()
 
-    def _observed(self) -> np.ndarray:
-        """The features now; the first ones, after a reset and after a decision, are looked at."""
+    def _observe_checked(self) -> np.ndarray:
+        """Return the present features; the first two calls, after a reset and after a decision, check them."""
         found = self.task.observe(self.tracker, self._features)
-        if self._looks:
-            self._looks -= 1
-            self.task.require_observed(found, self._features)
+        if self._checks_left:
+            self._checks_left -= 1
+            self.task.require_valid_observation(found, self._features)
         return found
 
     def _advance(self) -> None:
-        """Runs the plant to the next decision; whatever it raises, it is of no further use."""
+        """Run the plant to the next decision; after any exception the plant is closed."""
         try:
             self.plant.apply(self.plant.control)
             left_ns = self._end_ns - self.time_ns if self.task.until == EVENT else None
             advance = self.plant.advance(self.interval_ns, self.task.until, left_ns)
-            elapsed_ns, failures = checked(advance, self.plant_spec, self.worlds, self.task.until, self.failures)
+            elapsed_ns, failures = check_advance(advance, self.plant_spec, self.worlds, self.task.until, self.failures)
         except BaseException:
             self.close()
             raise
@@ -278,92 +281,96 @@ class Engine(Unique):
         np.logical_or(self.truncated, self.terminated, out=self.ended)
 
     def set_reward(self, reward: Any) -> None:
-        """Rewards decisions from now on by another rule, of which the engine has a copy.
+        """Reward decisions from now on by another rule, which the engine copies.
 
         Args:
-            reward: as the argument of the same name.
+            reward: See the argument of the same name.
 
         Raises:
-            ConfigError: it is no reward, or needs telemetry that the task does not have. The reward is as it was.
+            ConfigError: The value is no reward, or needs telemetry that the task does not have; the previous reward stays.
         """
         telemetry = Telemetry(self.tracker, self.task.name, self.agents, lambda: np.repeat(self.steps == 0, self.agents))
-        made = fitted(tasks.reward_for(self.task.name, reward), telemetry)
+        made = bind_reward(tasks.make_task_reward(self.task.name, reward), telemetry)
         self.reward, self.terms = made, np.zeros((len(made.terms), self.rows), np.float32)
 
-    def told(self, name: str) -> dict[str, np.ndarray]:
-        """What `INFO` names of the last decision: the terms of its rewards, or what its interval measured (NaN: nothing).
+    def step_info(self, name: str) -> dict[str, np.ndarray]:
+        """Return an entry of `INFO` for the last decision: its reward terms, or the measurements of its interval (NaN: none).
 
-        By name, each `(rows,)`, copies. To be asked for before a world starts anew.
+        The result is a dict of copies `(rows,)` by name. Call this before a world starts anew.
         """
         if name == "telemetry":
             return dict(zip(self.task.telemetry.names, self.tracker.now.copy(), strict=True))
         return dict(zip(self.reward.terms, self.terms.copy(), strict=True))
 
     def report(self, world: int) -> list[dict[str, Any]]:
-        """What each agent of a world achieved in its episode so far, by the task; nothing, if it did not start."""
+        """Return the task's report of each agent's episode so far in a world; empty dicts if the world did not start."""
         if world in self._unstarted:
             return [{} for _ in range(self.agents)]
         rows = slice(world * self.agents, (world + 1) * self.agents)
-        counted = self.task.measured(self.tracker, rows, self.plant.report(world))
+        counted = self.task.report_input(self.tracker, rows, self.plant.report(world))
         return self.task.report(self.scenarios[world], counted)
 
     def show(self, row: int) -> dict[str, float]:
-        """One agent's state for pictures and series: time in s, and what the task shows."""
+        """Return one agent's state for pictures and series: time in s, and the values that the task shows."""
         return {"time_s": float(self.time_ns[row // self.agents]) * 1e-9, **self.task.show(self.tracker, row)}
 
     def schema(self) -> dict[str, Any]:
-        """Everything a saved model must agree with, JSON-able: compare with `netbuf_gym.tasks.require_schema`."""
+        """Return everything that a saved model must agree with, JSON-able: compare with `netbuf_gym.tasks.require_schema`."""
         return {"telemetry": self.task.telemetry.to_dict(), **self.task.to_dict(), "interval_s": self.interval_s}
 
 
-def take_agents(kwargs: dict[str, Any], default: int = 1) -> int:
-    """Takes the number of agents in a world out of an environment's arguments, under either of its names.
+def pop_agents(kwargs: dict[str, Any], default: int = 1) -> int:
+    """Remove the number of agents in a world, under either of its names, from an environment's arguments and return it.
 
     Raises:
-        ConfigError: it is given twice, or out of range.
+        ConfigError: The number is given twice, or out of range.
     """
-    own, name = tasks.get(kwargs.get("task")).rules.agents_argument, agents_name(kwargs)
+    own, name = tasks.get(kwargs.get("task")).rules.agents_argument, find_agents_argument(kwargs)
     given = {name: kwargs.pop(name) for name in ("agents", own) if name in kwargs}
     if len(given) > 1:
         raise ConfigError(f"agents and {own} are given; they say the same, valid: one of them")
-    return whole(name, given.get(name, default), 1, MAX_AGENTS)
+    return check_integer(name, given.get(name, default), 1, MAX_AGENTS)
 
 
-def agents_name(kwargs: Mapping[str, Any]) -> str:
-    """What an environment's arguments call the number of agents; the task's own name where they do not say it."""
+def find_agents_argument(kwargs: Mapping[str, Any]) -> str:
+    """Return the name of the number of agents in an environment's arguments; without it the task's own name."""
     own = tasks.get(kwargs.get("task")).rules.agents_argument
     return "agents" if "agents" in kwargs else own
 
 
-def info_names(value: Any) -> tuple[str, ...]:
-    """What an `info` argument asks for, one of `INFO` or several; raises ConfigError for anything else."""
+def check_info(value: Any) -> tuple[str, ...]:
+    """Return the entries requested by an `info` argument, one of `INFO` or several.
+
+    Raises:
+        ConfigError: The value is anything else.
+    """
     names = (value,) if isinstance(value, str) else value
     if names is None or isinstance(names, (list, tuple)):
-        return tuple(dict.fromkeys(choice("info", name, INFO) for name in names or ()))
+        return tuple(dict.fromkeys(check_choice("info", name, INFO) for name in names or ()))
     raise ConfigError(f"info = {shown(value)}; valid: names of {', '.join(INFO)}")
 
 
-def check_names(task: str, options: Iterable[str]) -> None:
-    """Raises ConfigError for a name that is no argument of a task's environments."""
+def check_arguments(task: str, options: Iterable[str]) -> None:
+    """Raise ConfigError for a name that is no argument of a task's environments."""
     own = [name for name, is_a in inspect.signature(Engine).parameters.items() if is_a.kind is is_a.KEYWORD_ONLY]
     rules = tasks.get(task).rules
     valid = list(dict.fromkeys([*own, rules.agents_argument, *rules.options]))
     for name in options:
         if name not in valid:
-            raise ConfigError(f"there is no argument {name!r}; {instead(name, valid)}")
+            raise ConfigError(f"there is no argument {name!r}; {suggest_valid(name, valid)}")
 
 
-def generator_of(seed: int | None) -> np.random.Generator:
-    """The generator that a single world draws its episodes from when it is seeded by itself (None: at random)."""
+def make_generator(seed: int | None) -> np.random.Generator:
+    """Return the generator that a separately seeded single world draws its episodes from (None: random seed)."""
     return seeding.np_random(seed)[0].spawn(1)[0]
 
 
 def draw_episode(source: WorldSource, rng: np.random.Generator) -> tuple[Any, int]:
-    """The next episode of a world: its scenario, and the seed of its plant."""
+    """Return the next episode of a world: its scenario, and the seed of its plant."""
     scenario = source.draw(rng)
     return scenario, int(rng.integers(MAX_SEED))
 
 
-def steps_of(duration_s: float, interval_ns: int) -> int:
-    """Decisions until `duration_s` is reached: the last interval is a whole one."""
+def count_steps(duration_s: float, interval_ns: int) -> int:
+    """Return the number of decisions until `duration_s` is reached: the last interval is a whole one."""
     return max(1, -(-round(duration_s * 1e9) // interval_ns))

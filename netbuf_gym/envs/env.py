@@ -9,49 +9,49 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from netbuf_gym.envs.engine import Engine, agents_name, info_names, take_agents
-from netbuf_gym.envs.registration import OfItsTask, environment_table
+from netbuf_gym.envs.engine import Engine, check_info, find_agents_argument, pop_agents
+from netbuf_gym.envs.registration import TaskIdCheck, environment_table
 from netbuf_gym.envs.rendering import Recorder, frames_per_second
 from netbuf_gym.errors import ConfigError, shown
-from netbuf_gym.utils.arguments import choice
-from netbuf_gym.utils.thread_guard import Unique, one_at_a_time
+from netbuf_gym.utils.arguments import check_choice
+from netbuf_gym.utils.thread_guard import Uncopyable, exclusive_method
 from netbuf_gym.wrappers.duration import DurationLimit
 
 
-class Env(Unique, OfItsTask, gym.Env):
+class Env(Uncopyable, TaskIdCheck, gym.Env):
     """One world of any task.
 
-    What is controlled, observed and rewarded is the task's, and so are most arguments: the class docstrings of tasks are the
+    The task defines control, observations, rewards and most arguments: the class docstrings of tasks are the
     reference pages of the environments.
 
     {environments}
 
     Args:
-        task: name of the task; None: the first that was registered.
-        max_episode_steps: truncate after so many decisions, with the report, as the vector environment does; None: never.
-            `gym.make` keeps an argument of this name to itself: it truncates all the same, and `env.unwrapped.report()`
-            has the report.
+        task: Name of the task; None: the first that was registered.
+        max_episode_steps: Truncate after this many decisions, with the report, as the vector environment does; None: never.
+            `gym.make` does not pass on an argument of this name: it truncates all the same, and `env.unwrapped.report()`
+            returns the report.
         render_mode: `"ansi"` or `"rgb_array"`, or None.
-        info: what else every step's `info` holds: `"telemetry"`, what `telemetry` gives here. The terms of the reward,
-            `info["reward_terms"]`, are there anyway.
-        kwargs: the task's.
+        info: Further entries of every step's `info`: `"telemetry"`, the values of the property `telemetry`. The terms of the
+            reward, `info["reward_terms"]`, are always there.
+        kwargs: The task's arguments.
 
     Raises:
-        ConfigError: an argument out of range; the message names it, its value and what would be valid.
+        ConfigError: An argument is out of range; the message names the argument, its value and the valid ones.
     """
 
     metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 10}
 
     def __init__(self, *, render_mode: str | None = None, info: str | Sequence[str] = (), **kwargs: Any):
         if render_mode is not None:
-            choice("render_mode", render_mode, self.metadata["render_modes"])
-        name, agents = agents_name(kwargs), take_agents(kwargs)
+            check_choice("render_mode", render_mode, self.metadata["render_modes"])
+        name, agents = find_agents_argument(kwargs), pop_agents(kwargs)
         if agents != 1:
             raise ConfigError(
                 f"{name} = {shown(agents)}; valid here: 1 (for more: gym.make_vec, or netbuf_gym.envs.parallel_env)"
             )
         self.render_mode = render_mode
-        self._tell_telemetry = "telemetry" in info_names(info)
+        self._reports_telemetry = "telemetry" in check_info(info)
         self.engine = Engine(1, **kwargs)
         self.observation_space = self.engine.task.observation_space
         self.action_space = self.engine.task.action_space
@@ -67,22 +67,22 @@ class Env(Unique, OfItsTask, gym.Env):
 
     @property
     def telemetry(self) -> dict[str, float]:
-        """What the last interval measured, by name and in SI units; NaN where it measured nothing."""
+        """Measurements of the last interval, by name and in SI units; NaN where nothing was measured."""
         return dict(zip(self.engine.task.telemetry.names, self.engine.tracker.now[:, 0].tolist(), strict=True))
 
     def schema(self) -> dict[str, Any]:
-        """What a saved model must agree with; compare with `netbuf_gym.tasks.require_schema`."""
+        """Return the settings that a saved model must agree with; compare with `netbuf_gym.tasks.require_schema`."""
         return self.engine.schema()
 
     def report(self) -> dict[str, Any]:
-        """The episode so far, as the last step's `info` gives it."""
+        """Return the report on the episode so far, as in the last step's `info`."""
         return self.engine.report(0)[0]
 
-    @one_at_a_time
+    @exclusive_method
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
-        """Starts a new episode; see Gymnasium. There are no options.
+        """Start a new episode; see Gymnasium. There are no options.
 
-        `info["scenario"]` names the world drawn, and `info["plant"]` says what a live one runs on.
+        `info["scenario"]` names the world drawn, and `info["plant"]` describes the platform of a live one.
         """
         super().reset(seed=seed)
         if options:
@@ -95,26 +95,26 @@ class Env(Unique, OfItsTask, gym.Env):
         about = self.engine.plant.about(0)
         return self._observation(), {"scenario": self.engine.scenarios[0].name, **({"plant": dict(about)} if about else {})}
 
-    @one_at_a_time
+    @exclusive_method
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """One decision; see Gymnasium. A world that fails is truncated, with the reason in `info["failure"]`.
+        """Make one decision; see Gymnasium. A world that fails is truncated, with the reason in `info["failure"]`.
 
         Raises:
-            ConfigError: an action of wrong shape or type, NaN, or (a discrete one) out of range.
-            SimulatorFault, PlantFault: the plant cannot go on; it is closed.
-            gymnasium.error.ResetNeeded: before the first reset, or after the world has failed.
-            BusyError: another thread is in `step` or `reset`.
+            ConfigError: The action has a wrong shape or type, is NaN, or (a discrete one) is out of range.
+            SimulatorFault, PlantFault: The plant cannot go on; it is closed.
+            gymnasium.error.ResetNeeded: The call comes before the first reset, or after the world has failed.
+            BusyError: Another thread is in `step` or `reset`.
         """
         if self._generator is None:
             raise gym.error.ResetNeeded("reset() must come before step()")
         engine = self.engine
         if engine.failures:
             raise gym.error.ResetNeeded(f"the world has failed ({engine.failures[0]}): reset() must come before step()")
-        engine.decide(engine.task.check_actions(engine.task.single_action(action), 1))
+        engine.decide(engine.task.check_actions(engine.task.check_single_action(action), 1))
         if self.render_mode is not None:
             self._recorder.add(engine.show(0))
         info: dict[str, Any] = {"reward_terms": dict(zip(engine.reward.terms, engine.terms[:, 0].tolist(), strict=True))}
-        if self._tell_telemetry:
+        if self._reports_telemetry:
             info["telemetry"] = self.telemetry
         if engine.ended[0]:
             info.update(self.report())
@@ -124,10 +124,10 @@ class Env(Unique, OfItsTask, gym.Env):
         return self._observation(), float(engine.rewards[0]), bool(engine.terminated[0]), truncated, info
 
     def render(self) -> str | np.ndarray | None:
-        """The episode so far: a line of text, or charts of what the task shows over the last decisions.
+        """Draw the episode so far: a line of text, or charts of the task's panels over the last decisions.
 
-        Charts are drawn by Matplotlib where it is installed, else by numpy, and all have one shape.
-        `metadata["render_fps"]` is the rate at which a video of them runs as fast as the world did.
+        Charts are drawn by Matplotlib where it is installed, else by numpy, and all have one shape. A video of them at
+        `metadata["render_fps"]` runs as fast as the world did.
         """
         if self.render_mode is None:
             gym.logger.warn("render() was called without a render_mode; valid: ansi, rgb_array")
@@ -135,7 +135,7 @@ class Env(Unique, OfItsTask, gym.Env):
         return self._recorder.ansi() if self.render_mode == "ansi" else self._recorder.rgb_array()
 
     def close(self) -> None:
-        """Closes the plant; again, or after an error, it does nothing more."""
+        """Close the plant; calling this again, or after an error, has no effect."""
         self.engine.close()
 
     def _observation(self) -> np.ndarray:
@@ -143,12 +143,12 @@ class Env(Unique, OfItsTask, gym.Env):
 
 
 def make(**kwargs: Any) -> gym.Env:
-    """The entry point of the registry: an `Env` within the time limit that its scenario sets."""
+    """Return an `Env` within the time limit that its scenario sets: the entry point of the registry."""
     env = Env(**kwargs)
     steps = env.engine.episode_steps()
     return DurationLimit(env) if steps is None else gym.wrappers.TimeLimit(env, steps)
 
 
 make.metadata = Env.metadata  # type: ignore[attr-defined]
-if Env.__doc__ is not None:  # it is with python -OO
+if Env.__doc__ is not None:  # None with python -OO
     Env.__doc__ = inspect.cleandoc(Env.__doc__).replace("{environments}", environment_table())

@@ -14,11 +14,11 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from netbuf_gym.envs.engine import Engine, generator_of, info_names, take_agents
+from netbuf_gym.envs.engine import Engine, check_info, make_generator, pop_agents
 from netbuf_gym.envs.rendering import Recorder
 from netbuf_gym.errors import ConfigError, MissingExtraError
-from netbuf_gym.utils.arguments import choice
-from netbuf_gym.utils.thread_guard import Unique, one_at_a_time
+from netbuf_gym.utils.arguments import check_choice
+from netbuf_gym.utils.thread_guard import Uncopyable, exclusive_method
 
 try:
     from pettingzoo import ParallelEnv as _ParallelEnv
@@ -26,22 +26,22 @@ except ImportError:
     raise MissingExtraError("netbuf_gym.envs.parallel_env", "multiagent", "pettingzoo") from None
 
 
-class ParallelEnv(Unique, _ParallelEnv):  # type: ignore[misc]  # PettingZoo has no types
-    """Agents of one task that decide at the same times, named by what they are: `sender_0`, `sender_1`, ...
+class ParallelEnv(Uncopyable, _ParallelEnv):  # type: ignore[misc]  # PettingZoo has no types
+    """Agents of one task that decide at the same times, named by their kind: `sender_0`, `sender_1`, ...
 
     Observations, actions and rewards are those of the task, each agent's own. All agents end together, by truncation when
-    the scenario's duration is over or the world has failed (`infos[agent]["failure"]`), by termination when the task says so;
+    the scenario's duration is over or the world has failed (`infos[agent]["failure"]`), by termination when the task ends;
     the last `infos` hold each agent's report.
 
     Args:
-        agents: their number, 1 to 1024, 2 unless said otherwise; tasks may have a name of their own for it, as `senders`.
+        agents: Number of agents, 1 to 1024, default 2; tasks may have a name of their own for this argument, e.g. `senders`.
         render_mode: `"ansi"` (a line for each agent) or None.
-        info: what `infos` hold of each step, `"reward_terms"`, `"telemetry"` or both in a list: dicts of numbers by term or
+        info: Entries of every step's `infos`, `"reward_terms"`, `"telemetry"` or both in a list: dicts of numbers by term or
             field, each agent's own, NaN where nothing was measured.
-        kwargs: the task's, and `task`, the name of one; None: the first that was registered.
+        kwargs: The task's arguments, and `task`, its name; None: the first that was registered.
 
     Raises:
-        ConfigError: an argument out of range.
+        ConfigError: An argument is out of range.
     """
 
     metadata: dict[str, Any] = {"name": "netbuf_v0", "render_modes": ["ansi"], "is_parallelizable": True}
@@ -55,11 +55,11 @@ class ParallelEnv(Unique, _ParallelEnv):  # type: ignore[misc]  # PettingZoo has
         **kwargs: Any,
     ):
         if render_mode is not None:
-            choice("render_mode", render_mode, self.metadata["render_modes"])
-        self.render_mode, self._told = render_mode, info_names(info)
+            check_choice("render_mode", render_mode, self.metadata["render_modes"])
+        self.render_mode, self._info_names = render_mode, check_info(info)
         if agents is not None:
             kwargs["agents"] = agents
-        self.engine = Engine(1, agents=take_agents(kwargs, 2), **kwargs)
+        self.engine = Engine(1, agents=pop_agents(kwargs, 2), **kwargs)
         task = self.engine.task
         self.metadata = {**self.metadata, "name": f"netbuf_{task.name}_v0"}
         self.possible_agents = [f"{task.kind.name}_{i}" for i in range(self.engine.agents)]
@@ -69,43 +69,45 @@ class ParallelEnv(Unique, _ParallelEnv):  # type: ignore[misc]  # PettingZoo has
         self._np_random: np.random.Generator | None = None
 
     def observation_space(self, agent: str) -> gym.Space:
-        """The space of any agent's observations: the same object each time, for each agent."""
+        """Return the space of any agent's observations: the same object each time, for each agent."""
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> gym.Space:
-        """The space of any agent's actions."""
+        """Return the space of any agent's actions."""
         return self.action_spaces[agent]
 
     def schema(self) -> dict[str, Any]:
-        """What a saved model must agree with; compare with `netbuf_gym.tasks.require_schema`."""
+        """Return the settings that a saved model must agree with; compare with `netbuf_gym.tasks.require_schema`."""
         return self.engine.schema()
 
-    @one_at_a_time
+    @exclusive_method
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, np.ndarray], dict[str, dict[str, Any]]]:
-        """Starts a new episode; without a seed the last generator goes on. PettingZoo's checker hands over options of its
-        own, so that they are ignored."""
+        """Start a new episode; without a seed the last generator continues.
+
+        Options are ignored, since PettingZoo's checker passes its own.
+        """
         if seed is not None or self._np_random is None:
-            self._np_random = generator_of(seed)
+            self._np_random = make_generator(seed)
         self.engine.reset_world(0, self._np_random)
         self.engine.start_history([0])
         self.agents = list(self.possible_agents)
         return self._observations(), {agent: {} for agent in self.agents}
 
-    @one_at_a_time
+    @exclusive_method
     def step(self, actions: dict[str, Any]) -> tuple[dict, dict, dict, dict, dict]:
-        """One decision of every agent.
+        """Make one decision for every agent.
 
         Args:
-            actions: an action for each of `agents`.
+            actions: An action for each of `agents`.
 
         Returns:
             observations, rewards, terminations, truncations, infos: dicts by agent.
 
         Raises:
-            ConfigError: an action that is missing, of an unknown agent, or out of range.
-            SimulatorFault, PlantFault: the plant cannot go on; it is closed.
+            ConfigError: An action is missing, of an unknown agent, or out of range.
+            SimulatorFault, PlantFault: The plant cannot go on; it is closed.
         """
         if not self.agents:
             raise gym.error.ResetNeeded("reset() must come before step()")
@@ -117,8 +119,8 @@ class ParallelEnv(Unique, _ParallelEnv):  # type: ignore[misc]  # PettingZoo has
         agents, over = self.agents, bool(engine.ended[0])
         terminated, truncated = bool(engine.terminated[0]), bool(engine.truncated[0])
         infos: dict[str, dict[str, Any]] = {agent: {} for agent in agents}
-        for name in self._told:
-            values = engine.told(name)
+        for name in self._info_names:
+            values = engine.step_info(name)
             for row, agent in enumerate(agents):
                 infos[agent][name] = {key: float(column[row]) for key, column in values.items()}
         if over:
@@ -132,7 +134,7 @@ class ParallelEnv(Unique, _ParallelEnv):  # type: ignore[misc]  # PettingZoo has
         return observations, rewards, dict.fromkeys(agents, terminated), dict.fromkeys(agents, truncated), infos
 
     def render(self) -> str | None:
-        """A line of text for each agent."""
+        """Return a line of text for each agent."""
         if self.render_mode is None:
             gym.logger.warn("render() was called without a render_mode; valid: ansi")
             return None
@@ -144,7 +146,7 @@ class ParallelEnv(Unique, _ParallelEnv):  # type: ignore[misc]  # PettingZoo has
         return "".join(lines)
 
     def close(self) -> None:
-        """Closes the plant; again, or after an error, it does nothing more."""
+        """Close the plant; calling this again, or after an error, has no effect."""
         self.engine.close()
 
     def _observations(self) -> dict[str, np.ndarray]:
@@ -152,5 +154,5 @@ class ParallelEnv(Unique, _ParallelEnv):  # type: ignore[misc]  # PettingZoo has
 
 
 def parallel_env(**kwargs: Any) -> ParallelEnv:
-    """PettingZoo's usual name for the constructor."""
+    """Return a `ParallelEnv`, under PettingZoo's usual name for the constructor."""
     return ParallelEnv(**kwargs)

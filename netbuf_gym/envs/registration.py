@@ -1,4 +1,4 @@
-"""Makes the environments known to Gymnasium. Importing `netbuf_gym` does it; doing it again changes nothing."""
+"""Registration of the environments with Gymnasium: done on import of `netbuf_gym`; repeating it changes nothing."""
 
 from __future__ import annotations
 
@@ -12,51 +12,51 @@ from netbuf_gym.rewards import reward_spec
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.tasks.record import register_ids
 from netbuf_gym.tasks.tables import markdown_table
-from netbuf_gym.utils.thread_guard import refuse_copies_of_wrapped
+from netbuf_gym.utils.thread_guard import forbid_wrapper_copies
 
 
-class OfItsTask:
-    """An environment that an id of another task cannot be given to, as `gym.make(id, task=...)` would."""
+class TaskIdCheck:
+    """Mixin of environments that rejects an id of another task, as in `gym.make(id, task=...)`."""
 
     engine: Any
     _spec: EnvSpec | None = None
 
     @property
     def spec(self) -> EnvSpec | None:
-        """How Gymnasium's registry made it, None when it was made without."""
+        """The specification in Gymnasium's registry; None for an environment made without it."""
         return self._spec
 
     @spec.setter
     def spec(self, spec: EnvSpec | None) -> None:
-        task, own = self.engine.task.name, None if spec is None else tasks.task_of(spec.id)
+        task, own = self.engine.task.name, None if spec is None else tasks.find_task(spec.id)
         if spec is not None and own not in (None, task):
             self.engine.close()
             raise ConfigError(f"task = {task!r} is not that of {spec.id}; valid: {own!r}, which need not be said")
         if spec is not None:
-            spec.kwargs = _as_json(spec.kwargs, self.engine.record)
+            spec.kwargs = _convert_to_json(spec.kwargs, self.engine.record)
         self._spec = spec
-        refuse_copies_of_wrapped()
+        forbid_wrapper_copies()
 
 
-def _as_json(kwargs: dict[str, Any], record: tasks.TaskRecord) -> dict[str, Any]:
-    """The same arguments, a scenario and a reward of the task's as the dicts that stand for them, for `spec.to_json()`."""
+def _convert_to_json(kwargs: dict[str, Any], record: tasks.TaskRecord) -> dict[str, Any]:
+    """Return the same arguments with scenario and reward of the task as dicts, for `spec.to_json()`."""
     plain = dict(kwargs)
-    if isinstance(plain.get("scenario"), Scenario) and not plain["scenario"].own_controls:  # Python code stays an object
+    if isinstance(plain.get("scenario"), Scenario) and not plain["scenario"].has_own_controls:  # Python code stays an object
         plain["scenario"] = plain["scenario"].to_dict()
     if type(plain.get("reward")) in record.rewards.values():
         plain["reward"] = reward_spec(plain["reward"])
     return plain
 
 
-def environments() -> dict[str, tasks.TaskRecord]:
-    """Every environment's id, and the record of its task."""
+def environment_records() -> dict[str, tasks.TaskRecord]:
+    """Return the record of the task of every environment id."""
     return {name: record for record in tasks.records() for name in record.ids}
 
 
 def environment_table(linked: bool = False) -> str:
-    """A Markdown table of the environments and of where their reference pages are; `linked`: with pages of `docs/`."""
+    """Return a Markdown table of the environments and their reference pages; `linked`: with links to pages of `docs/`."""
     rows = []
-    for name, record in environments().items():
+    for name, record in environment_records().items():
         reference = f"`{record.rules.__module__.removesuffix('.task')}.{record.rules.__name__}`"
         page = f", [page]({record.page})" if linked and record.page else ""
         rows.append([f"`{name}`", record.summary, reference + page])
@@ -64,6 +64,6 @@ def environment_table(linked: bool = False) -> str:
 
 
 def register_environments() -> None:
-    """Registers every id of every task that Gymnasium does not know yet."""
+    """Register every id of every task that Gymnasium does not know yet."""
     for record in tasks.records():
         register_ids(record)

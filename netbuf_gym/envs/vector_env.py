@@ -10,46 +10,46 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from netbuf_gym.envs.engine import MAX_SEED, Engine, agents_name, generator_of, info_names, take_agents
-from netbuf_gym.envs.registration import OfItsTask
+from netbuf_gym.envs.engine import MAX_SEED, Engine, check_info, find_agents_argument, make_generator, pop_agents
+from netbuf_gym.envs.registration import TaskIdCheck
 from netbuf_gym.envs.rendering import Recorder, frames_per_second
 from netbuf_gym.errors import ConfigError, shown
-from netbuf_gym.utils.arguments import choice, truth, whole
-from netbuf_gym.utils.thread_guard import Unique, one_at_a_time
+from netbuf_gym.utils.arguments import check_boolean, check_choice, check_integer
+from netbuf_gym.utils.thread_guard import Uncopyable, exclusive_method
 
 
-class VectorEnv(Unique, OfItsTask, gym.vector.VectorEnv):
-    """Many agents as the rows of one vector environment, all tasks alike.
+class VectorEnv(Uncopyable, TaskIdCheck, gym.vector.VectorEnv):
+    """Many agents as the rows of one vector environment, for all tasks.
 
     `gym.make_vec(id, num_envs=1024, threads=1, ...)` makes one. With `agents = N` every world has N controlled agents, and
     the rows are these agents, world by world (row = world * N + agent): one policy shared by all. A world resets as a unit.
 
     Worlds end by truncation when their scenario's duration is over (the last interval is a whole one), after
-    `max_episode_steps` decisions, or when they fail, where a plant's worlds can: the reason is then
-    `info["final_info"]["failure"]`, under a mask of its own. They terminate when their task says that it is over for good.
+    `max_episode_steps` decisions, or when they fail, which is possible with some plants: the reason is then
+    `info["final_info"]["failure"]`, under a mask of its own. Worlds terminate when their task ends for good.
     Ended worlds are reset in the same step (`AutoresetMode.SAME_STEP`): the observation returned is the new episode's first,
-    `info["final_obs"]` holds the old one's last and `info["final_info"]` its report, both with a mask under `_` and their
-    name. `info` is empty as long as no episode ends, unless more is asked for. A world that does not start again has failed:
-    the next step truncates it with the reason, and no report, and tries again. `reset()` itself raises.
+    `info["final_obs"]` holds the old episode's last and `info["final_info"]` its report, both with a mask under `_` and the
+    entry's name. `info` is empty as long as no episode ends, unless more is requested. A world that does not start again has
+    failed: the next step truncates it with the reason, and no report, and tries again. `reset()` itself raises.
 
     Every world draws its scenarios and seeds from a generator of its own, spawned from `np_random`; the results depend
-    on the seed alone, not on `threads`. `reset()` without a seed goes on with these generators.
+    on the seed alone, not on `threads`. `reset()` without a seed continues with these generators.
 
     Args:
-        num_envs: rows; a multiple of `agents`.
-        agents: in each world; tasks may have a name of their own for it, as `senders`.
-        threads: threads that step the worlds.
-        copy: hand out new arrays each step. If False, observations alternate between two buffers, and one stays valid
+        num_envs: Number of rows; a multiple of `agents`.
+        agents: Agents in each world; tasks may have a name of their own for this argument, e.g. `senders`.
+        threads: Threads that step the worlds.
+        copy: Return new arrays each step. If False, observations alternate between two buffers, and one stays valid
             until the step after the next.
-        max_episode_steps: end episodes after so many decisions, if the scenario has not ended before.
-        render_mode: `"ansi"` or `"rgb_array"`: `render()` then gives one picture a row; or None.
-        info: what else every step's `info` holds, `"reward_terms"`, `"telemetry"` or both in a list: dicts of arrays
-            `(num_envs,)` by term or field, with masks under `_` and their names. They are of the decision just made, also in
-            rows whose episode it ended; of these, `final_info` has them, too. Telemetry is NaN where nothing was measured.
-        kwargs: as for the scalar environment, see `netbuf_gym.tasks`.
+        max_episode_steps: End episodes after this many decisions, if the scenario has not ended before.
+        render_mode: `"ansi"` or `"rgb_array"`: `render()` then returns one picture for each row; or None.
+        info: Further entries of every step's `info`, `"reward_terms"`, `"telemetry"` or both in a list: dicts of arrays
+            `(num_envs,)` by term or field, with masks under `_` and their names. They describe the decision just made, even in
+            rows whose episode it ended; for these rows `final_info` also has them. Telemetry is NaN where nothing was measured.
+        kwargs: Arguments as for the scalar environment, see `netbuf_gym.tasks`.
 
     Raises:
-        ConfigError: an argument out of range; the message names it, its value and what would be valid.
+        ConfigError: An argument is out of range; the message names the argument, its value and the valid ones.
     """
 
     metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 10, "autoreset_mode": AutoresetMode.SAME_STEP}
@@ -66,13 +66,13 @@ class VectorEnv(Unique, OfItsTask, gym.vector.VectorEnv):
         **kwargs: Any,
     ):
         if render_mode is not None:
-            choice("render_mode", render_mode, self.metadata["render_modes"])
-        name, agents = agents_name(kwargs), take_agents(kwargs)
-        num_envs = whole("num_envs", num_envs, 1, 1 << 20)
+            check_choice("render_mode", render_mode, self.metadata["render_modes"])
+        name, agents = find_agents_argument(kwargs), pop_agents(kwargs)
+        num_envs = check_integer("num_envs", num_envs, 1, 1 << 20)
         if num_envs % agents:
             raise ConfigError(f"num_envs = {num_envs} is no multiple of {name} = {agents}, and a world has that many rows")
-        self.copy = truth("copy", copy)
-        self._told = info_names(info)
+        self.copy = check_boolean("copy", copy)
+        self._info_names = check_info(info)
         self.engine = Engine(num_envs // agents, agents=agents, threads=threads, max_episode_steps=max_episode_steps, **kwargs)
         self.num_envs = num_envs
         self.single_observation_space = self.engine.task.observation_space
@@ -94,56 +94,57 @@ class VectorEnv(Unique, OfItsTask, gym.vector.VectorEnv):
         return self.engine.worlds
 
     def schema(self) -> dict[str, Any]:
-        """What a saved model must agree with; compare with `netbuf_gym.tasks.require_schema`."""
+        """Return the settings that a saved model must agree with; compare with `netbuf_gym.tasks.require_schema`."""
         return self.engine.schema()
 
     def generators(self, seed: int | Sequence[int] | None = None) -> list[np.random.Generator]:
-        """The generator that each world draws its episodes from: as `reset(seed=seed)` would seed them, or as they are."""
-        self._seed(seed, np.arange(self.worlds))
+        """Return the generators of the worlds' episodes: seeded as by `reset(seed=seed)`, or as they are."""
+        self._seed_generators(seed, np.arange(self.worlds))
         return self._generators
 
-    @one_at_a_time
+    @exclusive_method
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Starts new episodes.
+        """Start new episodes.
 
         Args:
-            seed: an int seeds all worlds; a sequence of ints, one for each world, gives world i the episodes of the
-                scalar environment reset with `seed[i]`; None goes on with the generators as they are.
+            seed: An int seeds all worlds; a sequence of ints, one for each world, gives world i the episodes of the
+                scalar environment reset with `seed[i]`; None continues with the generators as they are.
             options: `{"reset_mask": bool array (num_envs,)}` resets (and seeds) the worlds of the marked rows only.
 
         Returns:
-            observations `(num_envs, ...)`, and a dict: empty, or of live worlds `plant`, what each runs on.
+            observations `(num_envs, ...)`, and a dict: empty, or for live worlds `plant`, a description of each world's
+            platform.
 
         Raises:
-            ConfigError: an unknown option, a mask of wrong shape or type, empty, or splitting a world.
-            PlantFault: a world does not start.
+            ConfigError: An option is unknown, or a mask has a wrong shape or type, is empty, or splits a world.
+            PlantFault: A world does not start.
         """
         worlds = self._masked_worlds(options)
-        self._seed(seed, worlds)
+        self._seed_generators(seed, worlds)
         for world in worlds.tolist():
             self.engine.reset_world(world, self._generators[world])
         self._start_recorders(worlds)
         self.engine.start_history(worlds)
         self._started, self.closed = True, False
-        return self.engine.history.read(self._next_buffer()), self._about(worlds)
+        return self.engine.history.read(self._next_buffer()), self._describe_platforms(worlds)
 
-    @one_at_a_time
+    @exclusive_method
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """One decision of every agent.
+        """Make one decision for every agent.
 
         Args:
-            actions: `(num_envs, ...)` as the action space says.
+            actions: Actions `(num_envs, ...)` of the action space.
 
         Returns:
             observations `(num_envs, ...)` float32, rewards float32, terminated bool, truncated bool, info.
 
         Raises:
-            ConfigError: actions of wrong shape or type, NaN, or (discrete ones) out of range.
-            SimulatorFault, PlantFault: the plant cannot go on; it is closed.
-            gymnasium.error.ResetNeeded: before the first reset of all worlds.
-            BusyError: another thread is in `step` or `reset`.
+            ConfigError: Actions have a wrong shape or type, are NaN, or (discrete ones) are out of range.
+            SimulatorFault, PlantFault: The plant cannot go on; it is closed.
+            gymnasium.error.ResetNeeded: The call comes before the first reset of all worlds.
+            BusyError: Another thread is in `step` or `reset`.
         """
         if not self._started:
             raise gym.error.ResetNeeded("reset() must come before step()")
@@ -153,7 +154,7 @@ class VectorEnv(Unique, OfItsTask, gym.vector.VectorEnv):
             recorder.add(engine.show(row))
         rewards = engine.rewards.copy()
         terminated, truncated = engine.terminated.repeat(engine.agents), engine.truncated.repeat(engine.agents)
-        info = self._tell(np.ones(self.num_envs, bool)) if self._told else {}
+        info = self._requested_info(np.ones(self.num_envs, bool)) if self._info_names else {}
         if np.count_nonzero(engine.ended):
             worlds = np.flatnonzero(engine.ended)
             info |= self._final_info(worlds, engine.ended.repeat(engine.agents))
@@ -164,18 +165,18 @@ class VectorEnv(Unique, OfItsTask, gym.vector.VectorEnv):
         return engine.history.read(self._next_buffer()), rewards, terminated, truncated, info
 
     def render(self) -> tuple[str | np.ndarray, ...] | None:
-        """For each row a picture of its episode so far, as the scalar environment draws it."""
+        """Return a picture of each row's episode so far, drawn as by the scalar environment."""
         if self.render_mode is None:
             gym.logger.warn("render() was called without a render_mode; valid: ansi, rgb_array")
             return None
         return tuple(one.ansi() if self.render_mode == "ansi" else one.rgb_array() for one in self._recorders)
 
     def close_extras(self, **kwargs: Any) -> None:
-        """Closes the plant; `close` calls it, once."""
+        """Close the plant; called once, by `close`."""
         self.engine.close()
 
     def _start_recorders(self, worlds: np.ndarray) -> None:
-        """The pictures of worlds that begin anew show nothing of what was before."""
+        """Clear the pictures of worlds that begin anew."""
         agents = self.engine.agents
         for recorder in (one for world in worlds.tolist() for one in self._recorders[world * agents : (world + 1) * agents]):
             recorder.start()
@@ -186,16 +187,16 @@ class VectorEnv(Unique, OfItsTask, gym.vector.VectorEnv):
         self._buffer ^= 1
         return self._buffers[self._buffer]
 
-    def _tell(self, rows: np.ndarray) -> dict[str, Any]:
-        """What was asked for of the last decision, in these rows, with masks, as Gymnasium's vector environments give it."""
+    def _requested_info(self, rows: np.ndarray) -> dict[str, Any]:
+        """Return the requested entries of the last decision in these rows with masks as in Gymnasium's vector environments."""
         told: dict[str, Any] = {}
-        for name in self._told:
-            values = self.engine.told(name)
+        for name in self._info_names:
+            values = self.engine.step_info(name)
             told[name], told[f"_{name}"] = values | {f"_{key}": rows.copy() for key in values}, rows.copy()
         return told
 
-    def _about(self, worlds: np.ndarray) -> dict[str, Any]:
-        """What the worlds that have just been reset run on, where there is something to say."""
+    def _describe_platforms(self, worlds: np.ndarray) -> dict[str, Any]:
+        """Return descriptions of the platforms of worlds just reset, with a mask; empty if there are none."""
         told = {world: about for world in worlds.tolist() if (about := self.engine.plant.about(world))}
         if not told:
             return {}
@@ -204,7 +205,7 @@ class VectorEnv(Unique, OfItsTask, gym.vector.VectorEnv):
         return {"plant": np.array([dict(told.get(row, {})) for row in rows.tolist()], object), "_plant": known}
 
     def _final_info(self, worlds: np.ndarray, rows: np.ndarray) -> dict[str, Any]:
-        """Last observations and reports of ended worlds, with masks, as Gymnasium's vector environments give them."""
+        """Return last observations and reports of ended worlds, with masks as in Gymnasium's vector environments."""
         indices = np.flatnonzero(rows)
         final_obs = np.full(self.num_envs, None, dtype=object)
         for row, observation in zip(indices, self.engine.history.read_rows(indices), strict=True):
@@ -214,7 +215,7 @@ class VectorEnv(Unique, OfItsTask, gym.vector.VectorEnv):
         for world in worlds.tolist():
             why = {"failure": failures[world]} if world in failures else {}
             reports += [{**report, **why} for report in self.engine.report(world)]
-        final_info: dict[str, Any] = self._tell(rows)
+        final_info: dict[str, Any] = self._requested_info(rows)
         for key in dict.fromkeys(key for report in reports for key in report):
             has = [key in report for report in reports]
             at = indices if all(has) else indices[has]
@@ -252,7 +253,7 @@ class VectorEnv(Unique, OfItsTask, gym.vector.VectorEnv):
             raise gym.error.ResetNeeded("the first reset() must be of all worlds")
         return np.flatnonzero(by_world[:, 0])
 
-    def _seed(self, seed: int | Sequence[int] | None, worlds: np.ndarray) -> None:
+    def _seed_generators(self, seed: int | Sequence[int] | None, worlds: np.ndarray) -> None:
         if seed is None and self._generators is not None:
             return
         if seed is None or isinstance(seed, (int, np.integer)):
@@ -263,7 +264,7 @@ class VectorEnv(Unique, OfItsTask, gym.vector.VectorEnv):
                 raise ConfigError(f"seed = {shown(seed)}; valid: a whole number, or one for each of {self.worlds} worlds")
             if len(seed) != self.worlds:
                 raise ConfigError(f"seed has {len(seed)} values; valid: one, or one for each of {self.worlds} worlds")
-            streams = [generator_of(whole(f"seed[{k}]", one, 0, MAX_SEED - 1)) for k, one in enumerate(seed)]
+            streams = [make_generator(check_integer(f"seed[{k}]", one, 0, MAX_SEED - 1)) for k, one in enumerate(seed)]
         if self._generators is None:
             self._generators = streams
         for world in worlds:

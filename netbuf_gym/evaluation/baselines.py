@@ -1,4 +1,4 @@
-"""What stands beside agents: the baselines of each task by name, made ready to play. A short way to controllers.
+"""Baselines of each task by name, ready to run.
 
 >>> import netbuf_gym as nb
 >>> nb.baselines.names("congestion_window")[:3]
@@ -6,7 +6,7 @@
 >>> reports = nb.baselines.evaluate(["cubic", "random"], task="congestion_window", scenario="ppcc/2", seeds=range(3))
 >>> reports["cubic"][0]["goodput_mbps"]
 
-`netbuf_gym.controllers` has the protocol, `netbuf_gym.evaluation.rollout` plays.
+`netbuf_gym.controllers` has the controllers' protocol, `netbuf_gym.evaluation.rollout` runs them.
 """
 
 from __future__ import annotations
@@ -24,22 +24,30 @@ __all__ = ["evaluate", "make", "names", "usual"]
 
 
 def names(task: str | None = None) -> tuple[str, ...]:
-    """All baselines of a task (None: of the first one), those of the catalogues of the simulator among them."""
+    """Return the names of all baselines of a task, the simulator's catalogues included.
+
+    Args:
+        task: Name of the task; None: the first one.
+    """
     return tuple(tasks.get(task).controllers)
 
 
 def usual(task: str | None = None) -> tuple[str, ...]:
-    """Those that evaluations set beside an agent unless others are asked for; all, where the task says nothing."""
+    """Return the baselines that evaluations run beside an agent by default; all of them if the task names none."""
     return tasks.get(task).measures.baselines or names(task)
 
 
 def make(name: str, task: str | None = None) -> Controller:
-    """A baseline by its name, for `netbuf_gym.evaluation.rollout`; raises ConfigError, naming the valid ones, for another."""
-    return rollout.controller_of(name, tasks.get(task).name)
+    """Return a baseline by name, for `netbuf_gym.evaluation.rollout`.
+
+    Raises:
+        ConfigError: For an unknown name; lists the valid ones.
+    """
+    return rollout.get_controller(name, tasks.get(task).name)
 
 
 def evaluate(
-    baselines: Iterable[str | Controller | rollout.Playing] | None = None,
+    baselines: Iterable[str | Controller | rollout.HasController] | None = None,
     *,
     task: str | None = None,
     scenario: ScenarioLike | None = None,
@@ -47,17 +55,17 @@ def evaluate(
     threads: int = 1,
     **env: Any,
 ) -> dict[str, list[dict[str, Any]]]:
-    """One episode for each baseline and seed, all in the same worlds.
+    """Run one episode per baseline and seed, all baselines in the same worlds.
 
     Args:
-        baselines: names, controllers or trained agents; None: the usual ones.
-        task, scenario, seeds, threads, env: as for `netbuf_gym.evaluation.rollout.evaluate`; task None: the first one.
+        baselines: Names, controllers or trained agents; None: the usual ones.
+        task, scenario, seeds, threads, env: As for `netbuf_gym.evaluation.rollout.evaluate`; task None: the first one.
 
     Returns:
-        by the baseline's name the reports of its episodes, seed by seed.
+        The reports of the episodes, seed by seed, by the baseline's name.
 
     Raises:
-        ConfigError: an unknown baseline, the same one twice, or an argument that the environment refuses.
+        ConfigError: For an unknown baseline, two of one name, or an argument that the environment refuses.
     """
     if isinstance(baselines, str) or not isinstance(baselines, Iterable | None):
         baselines = (baselines,)

@@ -1,4 +1,4 @@
-"""Controllers run over the same worlds, and measured alike."""
+"""Comparison of controllers over the same worlds, with the same metrics."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import numpy as np
 
 from netbuf_gym import tasks
 from netbuf_gym.controllers import Controller, InWorld
-from netbuf_gym.evaluation.rollout import View, World, controller_of, play
+from netbuf_gym.evaluation.rollout import View, World, get_controller, play
 from netbuf_gym.evaluation.summary import Runs
 from netbuf_gym.tasks.metrics import Measures
 from netbuf_gym.utils import sandbox
 from netbuf_gym.utils.progress import ProgressBar
 
 
-class Counted:
-    """Counts the worlds that controllers are done with, and shows it."""
+class WorldProgress:
+    """Progress over the worlds that controllers have finished, shown on a bar."""
 
     def __init__(self, bar: ProgressBar, total: int):
         self.bar, self.total, self.done = bar, total, 0
@@ -38,24 +38,24 @@ def run(
     name: str | None = None,
     threads: int = 1,
     each: Callable[[str], None] = lambda name: None,
-    stop: sandbox.Stop | None = None,
+    stop: sandbox.StopSignal | None = None,
     **env: Any,
 ) -> Runs:
-    """Runs a controller in the worlds that were drawn from a task's scenario.
+    """Run a controller in worlds drawn from a task's scenario.
 
     Args:
-        each: is told the controller's name for each world that is done.
-        stop: ends the work early, by `Stopped`, when it is set.
-        env: arguments of its environment, beside its own.
+        each: Called with the controller's name after each finished world.
+        stop: Ends the work early, by `Stopped`, once set.
+        env: Further arguments of the environment, which override the controller's own.
 
     Raises:
-        CheckpointError: a model that does not fit its environment as it is now.
-        ConfigError: a controller that has no place in a world.
-        ControlError: code of the user's, which runs in a process beside, and does not do.
+        CheckpointError: If a model does not fit the present environment.
+        ConfigError: If the controller has no place in a world.
+        ControlError: If user code, which runs in a separate process, fails.
     """
     name = name or controller.name
-    if controller.own_code is not None and not sandbox.here():
-        played = sandbox.run(name, _beside, controller.own_code, worlds, task, scenario, name, env, each=each)
+    if controller.own_code is not None and not sandbox.is_worker():
+        played = sandbox.run(name, _run_user_code, controller.own_code, worlds, task, scenario, name, env, each=each)
         return cast(Runs, played)
     measures = tasks.get(task).measures
     found: list[list[dict[str, Any]]] = [[] for _ in worlds]
@@ -70,10 +70,10 @@ def run(
     measures = measures.of(key for key, value in found[0][0].items() if isinstance(value, Real))
     columns = ("time_s", *dict(measures.series))
     series = {key: np.array([sample.get(key, math.nan) for sample in samples]) for key in columns}
-    return Runs(name, [world.episode for world in worlds], _metrics(measures, found), series)
+    return Runs(name, [world.episode for world in worlds], _collect_metrics(measures, found), series)
 
 
-def _beside(
+def _run_user_code(
     word: str,
     worlds: Sequence[World],
     task: str,
@@ -81,9 +81,9 @@ def _beside(
     name: str,
     env: Mapping[str, Any],
     each: Callable[[str], None],
-    stop: sandbox.Stop,
+    stop: sandbox.StopSignal,
 ) -> Runs:
-    return run(controller_of(word, task), worlds, task=task, scenario=scenario, name=name, each=each, stop=stop, **env)
+    return run(get_controller(word, task), worlds, task=task, scenario=scenario, name=name, each=each, stop=stop, **env)
 
 
 def run_baselines(
@@ -96,20 +96,20 @@ def run_baselines(
     env: Mapping[str, Any] | None = None,
     each: Callable[[str], None] = lambda name: None,
 ) -> list[Runs]:
-    """Runs controllers of a task, by their names, in the worlds that another one met.
+    """Run controllers of a task, by name, in the worlds that another controller was run in.
 
     Args:
-        env: the other's arguments for its environment: what those that decide as it does play by. One that does not speak
-            its recipe plays by its own; rows of another recipe than the default one say so.
-        each: see `run`.
+        env: Arguments of the other controller's environment; controllers that decide as it does use the same ones. A controller
+            that does not support its recipe uses its own; rows of another recipe than the default one are labelled with it.
+        each: As for `run`.
 
     Raises:
-        ConfigError: a controller that the task does not have.
+        ConfigError: For a controller that the task does not have.
     """
     runs, default = [], tasks.get(task).rules.recipes[0]
     for name in names:
-        controller = controller_of(name, task)
-        own = controller.beside(env or {})
+        controller = get_controller(name, task)
+        own = controller.match_arguments(env or {})
         recipe = own.get("recipe", default)
         label = name if controller.own_code is None else controller.name
         if recipe != default and not isinstance(controller, InWorld):
@@ -118,8 +118,8 @@ def run_baselines(
     return runs
 
 
-def _metrics(measures: Measures, reports: Sequence[Sequence[dict[str, Any]]]) -> dict[str, np.ndarray]:
-    """(worlds,) of each metric, mean over a world's agents; NaN where a report lacks it."""
+def _collect_metrics(measures: Measures, reports: Sequence[Sequence[dict[str, Any]]]) -> dict[str, np.ndarray]:
+    """Return each metric as an array (worlds,), mean over a world's agents; NaN where a report lacks it."""
     columns = {}
     for metric in measures.metrics:
         values = np.array([[float(report.get(metric, math.nan)) for report in world] for world in reports])

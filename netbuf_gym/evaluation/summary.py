@@ -1,4 +1,4 @@
-"""Statistics and tables of what controllers achieved: means with intervals, margins paired by seed, breakdowns by world."""
+"""Statistics and tables of controllers' results: means with intervals, margins paired by seed, breakdowns by world."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from netbuf_gym.utils import statistics
 
 @dataclass(frozen=True)
 class Runs:
-    """One controller over several seeds.
+    """Results of one controller over several seeds.
 
     Attributes:
-        name: of the controller.
-        seeds: of the episodes.
-        metrics: (seeds,) of each metric: of whole episodes, start-up included; mean over the world's agents.
-        series: of the first seed: time_s and what the task's measures name, (samples,), of the first agent.
+        name: Name of the controller.
+        seeds: Seeds of the episodes.
+        metrics: Each metric as an array (seeds,): of whole episodes, start-up included; mean over the world's agents.
+        series: Time series of the first seed's first agent: time_s and those that the task's measures name, (samples,).
     """
 
     name: str
@@ -31,39 +31,39 @@ class Runs:
     series: dict[str, np.ndarray]
 
     def interval(self, metric: str, confidence: float = 0.95) -> statistics.Interval:
-        """Mean over the seeds of the episodes in which the metric was measured, with its t interval."""
+        """Return the mean with its t interval, over the seeds of the episodes in which the metric was measured."""
         values = self.metrics[metric][np.isfinite(self.metrics[metric])]
         return statistics.mean_interval(values, confidence) if len(values) else statistics.Interval(*[math.nan] * 3)
 
 
-def table(runs: Sequence[Runs], measures: Measures, confidence: float = 0.95, first: str = "the agent") -> str:
-    """Markdown table: a row a controller, means with the half-widths of their intervals, and margins to the first.
+def format_table(runs: Sequence[Runs], measures: Measures, confidence: float = 0.95, first: str = "the agent") -> str:
+    """Return a Markdown table: a row per controller, means with the half-widths of their intervals, and margins to the first.
 
-    A margin is the first controller's measure minus the row's, paired by seed. Where a seed gave no value, the row says
-    from how many a mean is.
+    A margin is the first controller's measure minus the row's, paired by seed. If a seed has no value, the row gives the number
+    of seeds that a mean is over.
 
     Args:
-        first: how the heads of margins call the first controller.
+        first: Name of the first controller in the headings of margins.
     """
-    return _table(runs, measures.columns, confidence, first)
+    return _format_columns(runs, measures.columns, confidence, first)
 
 
-def details(runs: Sequence[Runs], measures: Measures, confidence: float = 0.95) -> str:
-    """Markdown table of the task's further measures, a row a controller; empty where there are none."""
-    return _table(runs, measures.details, confidence, "") if measures.details else ""
+def format_details(runs: Sequence[Runs], measures: Measures, confidence: float = 0.95) -> str:
+    """Return a Markdown table of the task's further measures, a row per controller; empty if there are none."""
+    return _format_columns(runs, measures.details, confidence, "") if measures.details else ""
 
 
-def _table(runs: Sequence[Runs], columns: Sequence[Column | Margin], confidence: float, first: str) -> str:
+def _format_columns(runs: Sequence[Runs], columns: Sequence[Column | Margin], confidence: float, first: str) -> str:
     heads = [f"{one.label} of {first}" if isinstance(one, Margin) else one.label for one in columns]
     lines = [f"| controller | {' | '.join(heads)} |", f"|:--|{'--:|' * len(heads)}"]
     for one in runs:
-        cells = [_entry(column, runs[0], one, confidence) for column in columns]
+        cells = [_format_entry(column, runs[0], one, confidence) for column in columns]
         lines.append(f"| {one.name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def notes(measures: Measures, first: str) -> str:
-    """How the tables are to be read: what margins and means are, and each column in words."""
+def format_notes(measures: Measures, first: str) -> str:
+    """Return the notes on the tables: what margins and means are, and each column in words."""
     metrics = [one.metric for one in measures.columns if isinstance(one, Margin)]
     some = "Means are over the seeds that gave a value; (n of N) says how many where some gave none."
     if metrics:
@@ -73,21 +73,23 @@ def notes(measures: Measures, first: str) -> str:
             f"A margin is the value of {first} minus the row's, paired by seed: one in {measures.score} {better} 0 says that "
             f"{first} is better{others}. {some}"
         )
-    said = "\n".join(f"* {line}" for line in measures.said())
+    said = "\n".join(f"* {line}" for line in measures.describe_columns())
     return f"{some}\n\n{said}" if said else some
 
 
-def _entry(column: Column | Margin, first: Runs, one: Runs, confidence: float) -> str:
+def _format_entry(column: Column | Margin, first: Runs, one: Runs, confidence: float) -> str:
     if isinstance(column, Margin):
-        return "" if one is first else margin_cell(margin(first, one, column.metric, confidence, column.relative))
+        return "" if one is first else format_margin(compute_margin(first, one, column.metric, confidence, column.relative))
     interval = statistics.Interval(*(column.factor * x for x in one.interval(column.metric, confidence)))
     measured, seeds = int(np.isfinite(one.metrics[column.metric]).sum()), len(one.seeds)
     some = f" ({measured} of {seeds})" if 0 < measured < seeds else ""
-    return _cell(interval, column.digits) + some
+    return _format_cell(interval, column.digits) + some
 
 
-def margin(ours: Runs, theirs: Runs, metric: str, confidence: float = 0.95, relative: bool = False) -> statistics.Interval:
-    """Mean of our metric minus theirs, paired by seed, over the seeds where both have one; with its t interval.
+def compute_margin(
+    ours: Runs, theirs: Runs, metric: str, confidence: float = 0.95, relative: bool = False
+) -> statistics.Interval:
+    """Return the mean of our metric minus theirs, paired by seed, over the seeds where both have one; with its t interval.
 
     `relative`: in per cent of the mean of theirs.
     """
@@ -99,17 +101,17 @@ def margin(ours: Runs, theirs: Runs, metric: str, confidence: float = 0.95, rela
     return statistics.mean_interval(factor * difference[both], confidence)
 
 
-def breakdown(runs: Sequence[Runs], worlds: Sequence[Scenario], measures: Measures) -> str:
-    """Markdown tables of the mean score by properties of the worlds, empty if all are alike.
+def format_breakdown(runs: Sequence[Runs], worlds: Sequence[Scenario], measures: Measures) -> str:
+    """Return Markdown tables of the mean score by properties of the worlds; empty if all worlds are alike.
 
-    The best of a row is bold, and its last cell names those that are ahead of the first controller by more than 0.5 %.
+    The best of a row is bold; the last cell names those that are ahead of the first controller by more than 0.5 %.
     """
-    tables = [_by_group(runs, worlds, group, measures) for group in measures.groups]
+    tables = [_format_group(runs, worlds, group, measures) for group in measures.groups]
     return "\n\n".join(one for one in tables if one)
 
 
-def _by_group(runs: Sequence[Runs], worlds: Sequence[Scenario], group: Group, measures: Measures) -> str:
-    parts = _parts([group.of(world) for world in worlds], group)
+def _format_group(runs: Sequence[Runs], worlds: Sequence[Scenario], group: Group, measures: Measures) -> str:
+    parts = _split_worlds([group.of(world) for world in worlds], group)
     if len(parts) < 2:
         return ""
     names = [one.name for one in runs]
@@ -132,8 +134,8 @@ def _by_group(runs: Sequence[Runs], worlds: Sequence[Scenario], group: Group, me
     return "\n".join(lines)
 
 
-def _parts(values: Sequence[float | str], group: Group) -> dict[str, np.ndarray]:
-    """Which worlds belong together: those of one value, or quarters where there are many values."""
+def _split_worlds(values: Sequence[float | str], group: Group) -> dict[str, np.ndarray]:
+    """Return boolean masks of worlds by label: worlds of one value, or quarters if there are many values."""
     array = np.array(values)
     distinct = np.unique(array)
     if array.dtype.kind != "f":
@@ -146,9 +148,9 @@ def _parts(values: Sequence[float | str], group: Group) -> dict[str, np.ndarray]
 
 
 def to_dict(runs: Sequence[Runs], measures: Measures, confidence: float = 0.95, whose: str = "the_agent") -> dict[str, Any]:
-    """JSON-able form: every episode, means with intervals, the number of seeds that gave a value.
+    """Return a JSON-able form: every episode, means with intervals, the number of seeds that gave a value.
 
-    Margins are the first controller's minus the row's, paired by seed; `first` names it. What has no value is None.
+    Margins are the first controller's minus the row's, paired by seed; `first` names that controller. Missing values are None.
     """
     margins = [column for column in measures.columns if isinstance(column, Margin)]
     return {
@@ -163,7 +165,7 @@ def to_dict(runs: Sequence[Runs], measures: Measures, confidence: float = 0.95, 
                 **{
                     f"{column.metric}_margin_of_{whose}{'_percent' if column.relative else ''}": None
                     if one is runs[0]
-                    else list(margin(runs[0], one, column.metric, confidence, column.relative))
+                    else list(compute_margin(runs[0], one, column.metric, confidence, column.relative))
                     for column in margins
                 },
             }
@@ -172,8 +174,8 @@ def to_dict(runs: Sequence[Runs], measures: Measures, confidence: float = 0.95, 
     }
 
 
-def margin_cell(interval: statistics.Interval) -> str:
-    """A margin with its interval, the mean alone where one seed gives none, `-` where nothing was measured."""
+def format_margin(interval: statistics.Interval) -> str:
+    """Return the text of a margin with its interval: the mean alone if there is no interval (one seed), `-` without values."""
     if not math.isfinite(interval.mean):
         return "-"
     if not math.isfinite(interval.low):
@@ -181,7 +183,7 @@ def margin_cell(interval: statistics.Interval) -> str:
     return str(interval)
 
 
-def _cell(interval: statistics.Interval, digits: int) -> str:
+def _format_cell(interval: statistics.Interval, digits: int) -> str:
     half = (interval.high - interval.low) / 2
     if not math.isfinite(interval.mean):
         return "-"

@@ -1,4 +1,4 @@
-"""What this machine can do of all that is live, and what is to be installed for the rest."""
+"""Capabilities of this machine for live plants and host tuning, and what to install for those that are missing."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from netbuf_gym.host.settings import Ring, SettingError, Sysctl
-from netbuf_gym.plants.linux.bpf.struct_ops import PREFIX, unavailable
+from netbuf_gym.plants.linux.bpf.struct_ops import PREFIX, explain_unavailable
 from netbuf_gym.plants.linux.diag import TcpSockets
 from netbuf_gym.plants.linux.machine import Machine, look
 from netbuf_gym.plants.linux.netlink import Generic
-from netbuf_gym.plants.linux.proxy.processes import program_of
+from netbuf_gym.plants.linux.proxy.processes import find_program
 from netbuf_gym.plants.linux.setup import available_controls
 from netbuf_gym.plants.linux.sysctls import KINDS
 from netbuf_gym.plants.linux.system import BPF_PRIVILEGES, may_register_bpf
@@ -25,11 +25,11 @@ PROGRAMS = ("ss-server", "ss-local")
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is needed for something.
+    """One requirement of live plants or host tuning, and whether it is met.
 
     Attributes:
-        name: what it is.
-        ok: whether it is there.
+        name: name of the requirement.
+        ok: whether it is met.
         found: what was found, or what is wrong.
         needed_for: what does not work without it.
         remedy: what to do or install, where it is missing.
@@ -44,34 +44,34 @@ class Finding:
     required: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the finding as a JSON-able dict."""
         return asdict(self)
 
 
-def findings() -> list[Finding]:
-    """All of them; nothing is changed. What live plants need is tried as they try it."""
+def collect_findings() -> list[Finding]:
+    """Return all findings; nothing is changed. The requirements of live plants are tried in the way that plants use them."""
     tried = look()
     shadowsocks = "live hosts behind a Shadowsocks proxy; the plain relay does without"
     return [
-        _system(),
-        _worlds(tried),
-        _diag(),
-        _struct_ops(),
-        _congestion(),
-        *(_program(name, shadowsocks) for name in PROGRAMS),
-        _sysctls(),
-        _rings(),
+        _check_system(),
+        _check_worlds(tried),
+        _check_diag(),
+        _check_struct_ops(),
+        _check_congestion_controls(),
+        *(_check_program(name, shadowsocks) for name in PROGRAMS),
+        _check_sysctls(),
+        _check_rings(),
     ]
 
 
-def _system() -> Finding:
+def _check_system() -> Finding:
     ok = sys.platform == "linux" and sys.byteorder == "little"
     found = f"{platform.system()} {platform.release()} {platform.machine()}"
     remedy = "" if ok else "a little-endian machine with Linux"
     return Finding("Linux", ok, found, "everything live", remedy, required=True)
 
 
-def _worlds(tried: Machine) -> Finding:
+def _check_worlds(tried: Machine) -> Finding:
     how = "as root" if os.geteuid() == 0 else "in a user namespace"
     how += ", links with a real-time priority" if tried.realtime else ", links without a real-time priority"
     found = "cannot be made" if tried.missing else f"can be made, {how}"
@@ -79,7 +79,7 @@ def _worlds(tried: Machine) -> Finding:
     return Finding("live worlds", not tried.missing, found, what, tried.missing, required=True)
 
 
-def _diag() -> Finding:
+def _check_diag() -> Finding:
     try:
         with TcpSockets() as sockets:
             count = len(sockets.list())
@@ -89,9 +89,9 @@ def _diag() -> Finding:
     return Finding("INET_DIAG", True, f"tells of {count} connections", "observation of connections", required=True)
 
 
-def _struct_ops() -> Finding:
+def _check_struct_ops() -> Finding:
     what = "congestion windows of agents in the kernel; without it a sender is limited from user space"
-    reason = unavailable()
+    reason = explain_unavailable()
     if reason:
         return Finding("BPF struct_ops", False, "not on this kernel", what, reason)
     able = may_register_bpf()
@@ -99,25 +99,25 @@ def _struct_ops() -> Finding:
     return Finding("BPF struct_ops", able, found, what, "" if able else BPF_PRIVILEGES)
 
 
-def _congestion() -> Finding:
+def _check_congestion_controls() -> Finding:
     have = available_controls()
     missing = [name for name in CONTROLS if name not in have]
     remedy = "" if not missing else " ".join(f"modprobe tcp_{name};" for name in missing).rstrip(";")
-    have = frozenset(name for name in have if not name.startswith(f"{PREFIX}_"))  # not those of worlds that run just now
+    have = frozenset(name for name in have if not name.startswith(f"{PREFIX}_"))  # without those of running worlds
     found = " ".join(sorted(have)) or "the kernel does not say"
     return Finding("congestion controls", not missing, found, "baselines, and their comparison with agents", remedy)
 
 
-def _program(name: str, what: str) -> Finding:
+def _check_program(name: str, what: str) -> Finding:
     try:
-        path = program_of(name)
+        path = find_program(name)
     except FileNotFoundError as error:
         return Finding(name, False, "not installed", what, error.strerror or str(error))
-    return Finding(name, True, _version(path) or path, what)
+    return Finding(name, True, _describe_program(path) or path, what)
 
 
-def _version(path: str) -> str:
-    """What a program of shadowsocks-libev says of itself."""
+def _describe_program(path: str) -> str:
+    """Return the path of a program of shadowsocks-libev, with the version that the program reports."""
     try:
         done = subprocess.run([path, "-h"], capture_output=True, text=True, timeout=5, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -126,7 +126,7 @@ def _version(path: str) -> str:
     return f"{path} ({words[0]})" if words else path
 
 
-def _sysctls() -> Finding:
+def _check_sysctls() -> Finding:
     refused: dict[str, SettingError] = {}
     for name in KINDS:
         try:
@@ -143,7 +143,7 @@ def _sysctls() -> Finding:
     return Finding("sysctls", not refused, found, "netbuf-gym live tune --apply", remedy)
 
 
-def _rings() -> Finding:
+def _check_rings() -> Finding:
     found = []
     try:
         with Generic() as netlink:

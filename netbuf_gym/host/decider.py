@@ -1,4 +1,4 @@
-"""Who decides on a host: the controllers of a task, trained agents among them, without an environment around them."""
+"""Deciders for a host: the controllers of a task, trained agents among them, without an environment around them."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from netbuf_gym.controllers import Controller
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.scenarios.hosts import Host
-from netbuf_gym.scenarios.sources import example, resolve
+from netbuf_gym.scenarios.sources import resolve_scenario, sample_example
 from netbuf_gym.tasks.history import History
-from netbuf_gym.tasks.host_buffers.baselines import Bpftune, Keep, Setting
-from netbuf_gym.tasks.host_buffers.hosts import changed
+from netbuf_gym.tasks.host_buffers.baselines import Bpftune, KeepSettings, Setting
+from netbuf_gym.tasks.host_buffers.hosts import change_hosts
 
 TASK = "host_buffers"
-NOT_OF_RULES = ("plant", "interval_s", "threads", "max_episode_steps", "scenario", "reward", "agents", "task")
-"""Arguments of environments that say nothing of what is observed and decided."""
+NON_RULE_ARGUMENTS = ("plant", "interval_s", "threads", "max_episode_steps", "scenario", "reward", "agents", "task")
+"""Arguments of environments that have no influence on observations and decisions."""
 
 
 class Decider(Protocol):
-    """What decides."""
+    """Protocol of deciders."""
 
     name: str
 
     def decide(self, telemetry: Mapping[str, float]) -> dict[str, float]:
-        """Controls by their names, of which those that are NaN or missing stay, for what was measured, by name."""
+        """Return controls by name for the measurements, by name; controls that are NaN or missing stay."""
 
 
-class Fixed:
-    """The same controls always.
+class FixedControls:
+    """A decider that always returns the same controls.
 
     Args:
-        controls: by name.
+        controls: values by name of the control.
     """
 
     def __init__(self, controls: Mapping[str, float], name: str = "fixed"):
@@ -48,11 +48,11 @@ class Fixed:
         return dict(self.controls)
 
 
-class FromHere:
-    """What a rule decides that says of every control what it is to be: each stays as it is here until the rule has changed it.
+class ChangedControlsDecider:
+    """Decider for a rule that sets every control: each control keeps its present value until the rule has changed its decision.
 
     Args:
-        rule: whose first decision is what it begins with.
+        rule: the rule, whose first decision is the one that later decisions are compared with.
     """
 
     def __init__(self, rule: Decider):
@@ -68,14 +68,14 @@ class FromHere:
         return {name: value for name, value in decided.items() if name in self._changed}
 
 
-def decider(controller: Controller, interval_s: float, in_force: Mapping[str, float], **env: Any) -> Decider:
-    """What decides on a host as a controller of the host-buffers task does in an environment.
+def make_decider(controller: Controller, interval_s: float, in_force: Mapping[str, float], **env: Any) -> Decider:
+    """Create the decider on a host for a controller of the host-buffers task, which decides as in an environment.
 
-    One that is settings asks for these; all others begin with what is in force here.
+    A controller that consists of settings asks for these; all others begin with the settings in force.
 
     Args:
-        controller: one that decides; what acts in the simulated world itself has nothing to say here.
-        interval_s: between decisions.
+        controller: a controller that decides; one that acts in the simulated world itself is refused.
+        interval_s: time between decisions.
         in_force: settings of the host as they are now, by the names of controls.
         env: arguments of the environment that are not the controller's own.
 
@@ -83,7 +83,7 @@ def decider(controller: Controller, interval_s: float, in_force: Mapping[str, fl
         ConfigError: the controller does not decide, or on more than buffers, or an argument is wrong, or would do nothing.
         CheckpointError: the agent knows other rules.
     """
-    if isinstance(controller, (Setting, Keep)) and env:
+    if isinstance(controller, (Setting, KeepSettings)) and env:
         name, value = next(iter(env.items()))
         said = f"{name} = {shown(value)} does nothing with controller {controller.name!r}"
         raise ConfigError(f"{said}; valid: the controller alone")
@@ -91,18 +91,20 @@ def decider(controller: Controller, interval_s: float, in_force: Mapping[str, fl
         if controller.cc is not None:
             why = f"sets congestion control {controller.cc!r}, which is not tuned here"
             raise ConfigError(f"controller {controller.name!r} {why}; valid: a controller of buffers alone")
-        return Fixed(controller.settings.controls, controller.name)
+        return FixedControls(controller.settings.controls, controller.name)
     if isinstance(controller, Bpftune):
-        return FromHere(Contending(controller.on(controller.first.but(in_force)), interval_s, in_force, **env))
-    return Contending(controller, interval_s, in_force, **env)
+        return ChangedControlsDecider(
+            ControllerDecider(controller.starting_with(controller.first.with_controls(in_force)), interval_s, in_force, **env)
+        )
+    return ControllerDecider(controller, interval_s, in_force, **env)
 
 
-class Contending:
-    """A controller of the host-buffers task, or a trained agent, as it decides in an environment, from what is in force on.
+class ControllerDecider:
+    """A controller of the host-buffers task, or a trained agent, deciding as in an environment, from the settings in force on.
 
     Args:
-        controller: one that decides.
-        interval_s: between decisions.
+        controller: a controller that decides.
+        interval_s: time between decisions.
         in_force: settings of the host as they are now, by the names of controls.
         env: arguments of the environment that are not the controller's own.
 
@@ -112,12 +114,12 @@ class Contending:
 
     def __init__(self, controller: Controller, interval_s: float, in_force: Mapping[str, float], **env: Any):
         record = tasks.get(TASK)
-        own = {key: value for key, value in controller.playing(env).items() if key not in NOT_OF_RULES}
-        first = example(resolve(record.rules.default_scenario, 1))
+        own = {key: value for key, value in controller.merge_arguments(env).items() if key not in NON_RULE_ARGUMENTS}
+        first = sample_example(resolve_scenario(record.rules.default_scenario, 1))
         recipe, history = own.pop("recipe", "default"), own.pop("history", None)
         self.name = controller.name
-        self._rules = rules = record.rules(recipe, history, 1, **record.rules.fitted(first), **own)
-        there = _as_here(rules.control(first), in_force)
+        self._rules = rules = record.rules(recipe, history, 1, **record.rules.world_arguments(first), **own)
+        there = _with_host_settings(rules.control(first), in_force)
         policy = controller.start(rules, [0])
         if policy is None:
             raise ConfigError(f"controller {controller.name!r} acts in the simulated world itself; valid: one that decides")
@@ -146,8 +148,8 @@ class Contending:
         return {name: value for name, value in decided.items() if not math.isnan(value)}
 
 
-def _as_here(world: Scenario, in_force: Mapping[str, float]) -> Scenario:
-    """The world, with its host's settings those of this host."""
+def _with_host_settings(world: Scenario, in_force: Mapping[str, float]) -> Scenario:
+    """Return the world with the settings of its host replaced by those of this host."""
 
     def own(host: Host) -> Host:
         found: dict[str, Any] = {}
@@ -161,4 +163,4 @@ def _as_here(world: Scenario, in_force: Mapping[str, float]) -> Scenario:
                 found[field] = int(in_force[field])
         return replace(host, **found)
 
-    return changed(world, world.agent_hosts, own)
+    return change_hosts(world, world.agent_hosts, own)

@@ -1,8 +1,8 @@
-"""What a tuner has changed on a host, and what it was before: written before each change, so that nothing that ends the tuner
-leaves the host changed for good.
+"""Journal of a tuner's changes to a host, with the original values, written before each change, so that nothing that ends
+the tuner leaves the host changed for good.
 
-The journal is a small file that is there while something is changed. Each write of it is whole and on the disk before the
-change that it tells of is made; of two values that a setting may then have, the one before and the one meant, both are ours.
+The journal is a small file that exists while something is changed. Each write of the file is complete and on the disk before
+the change that it records is made; of two values that a setting may then have, the one before and the one meant, both are ours.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from netbuf_gym.errors import ConfigError, located
-from netbuf_gym.host.settings import Setting, SettingError, Value, text_of
-from netbuf_gym.utils.files import naming, replacing, sync_folder
+from netbuf_gym.errors import ConfigError, prefix_location
+from netbuf_gym.host.settings import Setting, SettingError, Value, format_value
+from netbuf_gym.utils.files import name_in_errors, replace_file, sync_folder
 
 VERSION = 1
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -28,15 +28,15 @@ SYSTEM_FOLDER = Path("/var/lib/netbuf-gym")
 
 @dataclass(frozen=True)
 class Place:
-    """Where settings are: which start of the machine, and which network namespace, by inode and (from Linux 5.14) cookie."""
+    """Location of settings: the boot of the machine, and the network namespace, by inode and (from Linux 5.14) cookie."""
 
     boot_id: str
     namespace: int
     cookie: int
 
     @classmethod
-    def here(cls) -> Place:
-        """Of this process."""
+    def current(cls) -> Place:
+        """Return the place of this process."""
         with socket.socket(socket.AF_UNIX) as probe:
             try:
                 cookie = int.from_bytes(probe.getsockopt(socket.SOL_SOCKET, SO_NETNS_COOKIE, 8), "little")
@@ -44,8 +44,8 @@ class Place:
                 cookie = 0
         return cls(BOOT_ID.read_text().strip(), os.stat("/proc/self/ns/net").st_ino, cookie)
 
-    def gone(self, here: Place) -> str:
-        """Why settings of this place are no more, as far as can be told from another; "": they may be there.
+    def explain_gone(self, here: Place) -> str:
+        """Return why settings of this place no longer exist, as far as can be told from another; "": they may exist.
 
         The kernel gives the inode of a namespace that has ended to a new one, and never a cookie.
         """
@@ -61,10 +61,11 @@ class Entry:
     """One setting that was changed.
 
     Attributes:
-        original: its value before.
-        ours: the values that it may have through us; the last one is meant. Two of a setting that is not exact: it may have any
-            value through us, for what was made of the last one was not read back, or not seen to be in force yet.
-        foreign: what somebody else made of it; None: nobody did.
+        original: the value before the first change.
+        ours: the values that the setting may have through us; the last one is meant. Two values of a setting that is not exact:
+            the setting may have any value through us, for what was made of the last one was not read back, or not seen to be in
+            force yet.
+        foreign: the value that somebody else has set; None: nobody did.
     """
 
     original: Value
@@ -73,7 +74,7 @@ class Entry:
 
 
 def default_path(place: Place) -> Path:
-    """Where the journal of a place is: below /var/lib for root, else in the user's state folder; a file a namespace."""
+    """Return the path of a place's journal: below /var/lib for root, else in the user's state folder; one file a namespace."""
     if os.geteuid() == 0 and _can_hold(SYSTEM_FOLDER):
         folder = SYSTEM_FOLDER
     else:
@@ -89,13 +90,13 @@ def _can_hold(folder: Path) -> bool:
 
 @dataclass
 class Journal:
-    """A journal, its file kept as it is; `open` reads one or begins one.
+    """A journal and its file, which is kept up to date; `read` loads an existing file.
 
     Attributes:
-        path: its file.
-        place: whose settings it tells of.
-        entries: by the settings' names.
-        pid: of the process that writes it.
+        path: the journal's file.
+        place: the place whose settings are recorded.
+        entries: entries by the settings' names.
+        pid: the process that writes the journal.
     """
 
     path: Path
@@ -105,10 +106,10 @@ class Journal:
 
     @classmethod
     def read(cls, path: Path) -> Journal | None:
-        """The journal of a file; None where there is none. Raises ConfigError for what is no journal."""
+        """Load the journal of a file; None where there is no file. Raises ConfigError for what is no journal."""
         try:
             if path.exists() and not stat.S_ISREG(path.stat().st_mode):
-                raise ConfigError(located("is no journal of netbuf-gym live: not a regular file", path, None))
+                raise ConfigError(prefix_location("is no journal of netbuf-gym live: not a regular file", path, None))
             text = path.read_text(encoding="utf-8")
         except FileNotFoundError:
             return None
@@ -117,20 +118,22 @@ class Journal:
         try:
             data = json.loads(text)
             if data["version"] != VERSION:
-                raise ConfigError(located(f"version = {data['version']!r}; valid: {VERSION}", path, None))
-            entries = {str(name): _entry(one) for name, one in data["settings"].items()}
+                raise ConfigError(prefix_location(f"version = {data['version']!r}; valid: {VERSION}", path, None))
+            entries = {str(name): _parse_entry(one) for name, one in data["settings"].items()}
             place = Place(str(data["boot_id"]), int(data["namespace"]), int(data["cookie"]))
             return cls(path, place, entries, int(data["pid"]))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             if isinstance(error, ConfigError):
                 raise
             what = "is no journal of netbuf-gym live, or a damaged one"
-            raise ConfigError(located(f"{what}; valid: one that was not touched, or no file there", path, None)) from None
+            raise ConfigError(
+                prefix_location(f"{what}; valid: one that was not touched, or no file there", path, None)
+            ) from None
 
     def write(self) -> None:
-        """Puts it on the disk as it is; takes the file away where nothing is changed any more. Raises OSError."""
+        """Write the journal to the disk; removes the file where nothing is changed any more. Raises OSError."""
         if not self.entries:
-            with naming(self.path):
+            with name_in_errors(self.path):
                 self.path.unlink(missing_ok=True)
                 sync_folder(self.path.parent)
             return
@@ -146,16 +149,17 @@ class Journal:
             "cookie": self.place.cookie,
             "settings": settings,
         }
-        with naming(self.path):
+        with name_in_errors(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with replacing(self.path, synced=True) as file:
+            with replace_file(self.path, synced=True) as file:
                 file.write(json.dumps(data, indent=1).encode())
 
     def set(self, setting: Setting, value: Value) -> Value:
-        """Sets a setting, written down before, and gives what it is then.
+        """Set a setting, recorded beforehand, and return its resulting value.
 
         Raises:
-            SettingError: it cannot be read or set, or somebody else has changed it (`Foreign`). OSError: no journal, no change.
+            SettingError: the setting cannot be read or set, or somebody else has changed it (`ForeignChangeError`).
+            OSError: the journal cannot be written; nothing is changed.
         """
         now = setting.read()
         before = self.entries.get(setting.name)
@@ -163,14 +167,14 @@ class Journal:
         if entry.foreign is not None or now not in entry.ours:
             self.entries[setting.name] = replace(entry, foreign=now)
             self.write()
-            raise Foreign(setting.name, entry.ours[-1], now)
+            raise ForeignChangeError(setting.name, entry.ours[-1], now)
         self.entries[setting.name] = replace(entry, ours=(now, value))
         self.write()
         try:
             setting.write(value)
             became = setting.read()
         except SettingError:
-            self._take_back(setting, now, before)
+            self._undo_record(setting, now, before)
             raise
         if not setting.exact or became != value:  # where drivers round, two values say that it was not read back yet
             old = became == now != value
@@ -178,8 +182,8 @@ class Journal:
             self.write()
         return became
 
-    def _take_back(self, setting: Setting, was: Value, before: Entry | None) -> None:
-        """What was written down of a change that failed, unless that is seen to have acted all the same, or nothing is seen."""
+    def _undo_record(self, setting: Setting, was: Value, before: Entry | None) -> None:
+        """Undo the record of a failed change, unless the setting is seen to have changed all the same, or cannot be read."""
         try:
             if setting.read() != was:
                 return
@@ -192,7 +196,7 @@ class Journal:
         self.write()
 
     def changed_by_others(self, setting: Setting) -> bool:
-        """Whether somebody else has changed a setting that this journal tells of; it is marked then."""
+        """Return whether somebody else has changed a recorded setting, whose entry is then marked."""
         entry = self.entries.get(setting.name)
         if entry is None or entry.foreign is not None:
             return entry is not None
@@ -204,39 +208,41 @@ class Journal:
         return True
 
 
-class Foreign(SettingError):
-    """A setting that somebody else has changed since we set it."""
+class ForeignChangeError(SettingError):
+    """Error for a setting that somebody else has changed since we set it."""
 
     def __init__(self, name: str, ours: Value, now: Value):
         super().__init__(
-            f"{name} is {text_of(now)}, where we had set {text_of(ours)}: somebody else has changed it; it is left alone"
+            f"{name} is {format_value(now)}, where we had set {format_value(ours)}: "
+            "somebody else has changed it; it is left alone"
         )
 
 
 @dataclass(frozen=True)
-class Restored:
-    """What became of a setting: `"restored"`, `"as it was"`, `"left"` (by somebody else) or `"failed"`, and in words."""
+class RestoreOutcome:
+    """Outcome for one setting: `"restored"`, `"as it was"`, `"left"` (set by somebody else) or `"failed"`, and in words."""
 
     name: str
     outcome: str
     words: str
 
 
-def restore(journal: Journal, make: Callable[[str], Setting]) -> list[Restored]:
-    """Brings back every setting that a journal tells of, last changed first, and takes the journal away.
+def restore_settings(journal: Journal, make: Callable[[str], Setting]) -> list[RestoreOutcome]:
+    """Restore every setting that a journal records, last changed first, and remove the journal.
 
     What cannot be set stays in the journal. The caller holds the lock (`netbuf_gym.host.locks`).
 
     Args:
-        make: the setting of a name.
+        make: creates the setting of a name.
 
     Raises:
-        ConfigError: the journal is of another network namespace that may still be there. OSError: it cannot be written.
+        ConfigError: the journal is of another network namespace that may still be there. OSError: the journal cannot be
+            written.
     """
-    here = Place.here()
-    gone = journal.place.gone(here)
+    here = Place.current()
+    gone = journal.place.explain_gone(here)
     if gone:
-        found = [Restored(name, "as it was", f"{name}: {gone}") for name in journal.entries]
+        found = [RestoreOutcome(name, "as it was", f"{name}: {gone}") for name in journal.entries]
         journal.entries.clear()
         journal.write()
         return found
@@ -255,32 +261,32 @@ def restore(journal: Journal, make: Callable[[str], Setting]) -> list[Restored]:
     return found
 
 
-def _restore_one(name: str, entry: Entry, make: Callable[[str], Setting]) -> Restored:
-    original = text_of(entry.original)
+def _restore_one(name: str, entry: Entry, make: Callable[[str], Setting]) -> RestoreOutcome:
+    original = format_value(entry.original)
     try:
         setting = make(name)
         now = setting.read()
         if now == entry.original:
-            return Restored(name, "as it was", f"{name} is {original}, as it was")
+            return RestoreOutcome(name, "as it was", f"{name} is {original}, as it was")
         rounding = not setting.exact and len(entry.ours) > 1
         if entry.foreign is not None or not (now in entry.ours or rounding):
-            words = f"{name} is {text_of(now)}, which somebody else has set (it was {original}); it is left alone"
-            return Restored(name, "left", words)
+            words = f"{name} is {format_value(now)}, which somebody else has set (it was {original}); it is left alone"
+            return RestoreOutcome(name, "left", words)
         setting.write(entry.original)
-        return Restored(name, "restored", f"{name} is {text_of(setting.read())} again, after {text_of(now)}")
+        return RestoreOutcome(name, "restored", f"{name} is {format_value(setting.read())} again, after {format_value(now)}")
     except ConfigError as error:
-        return Restored(name, "failed", f"{name} is not {original} again: {error}")
+        return RestoreOutcome(name, "failed", f"{name} is not {original} again: {error}")
 
 
-def _entry(data: Mapping[str, Any]) -> Entry:
+def _parse_entry(data: Mapping[str, Any]) -> Entry:
     foreign = data["foreign"]
-    ours = tuple(_value(one) for one in data["ours"])
+    ours = tuple(_parse_value(one) for one in data["ours"])
     if not ours:
         raise ValueError("a setting without a value of ours")
-    return Entry(_value(data["original"]), ours, None if foreign is None else _value(foreign))
+    return Entry(_parse_value(data["original"]), ours, None if foreign is None else _parse_value(foreign))
 
 
-def _value(data: Sequence[int]) -> Value:
+def _parse_value(data: Sequence[int]) -> Value:
     if not isinstance(data, list) or not data or not all(type(one) is int for one in data):
         raise ValueError("a value that is none")
     return tuple(data)

@@ -1,7 +1,7 @@
-"""Where journals of a network namespace are: in its default place, where a start asks for it, and where a former one did.
+"""Paths of the journals of a network namespace: the default path, the requested one, and that of a former run.
 
-A start whose journal is elsewhere leaves a note of it beside the default place for as long as that journal may tell of
-something, so that the next start, whatever journal it asks for, finds what is left changed.
+A run whose journal is elsewhere leaves a note of its path beside the default path for as long as that journal may record
+something, so that the next run, whatever journal it asks for, finds what is left changed.
 """
 
 from __future__ import annotations
@@ -10,33 +10,33 @@ import os
 from pathlib import Path
 
 from netbuf_gym.host.journal import Place, default_path
-from netbuf_gym.utils.files import replacing
+from netbuf_gym.utils.files import replace_file
 
 SUFFIX = ".elsewhere"
 
 
 def note_path() -> Path:
-    """Of the note, which is there while a journal is, or was left, in another place than the default one."""
-    path = default_path(Place.here())
+    """Return the path of the note, a file that exists while a journal is, or was left, elsewhere than at the default path."""
+    path = default_path(Place.current())
     return path.with_name(path.name + SUFFIX)
 
 
-def note(journal: Path) -> str:
-    """Says where the journal is, where that is not the default place; why it cannot, else "". The caller holds the lock."""
-    if journal == default_path(Place.here()):
+def write_note(journal: Path) -> str:
+    """Write a note of a journal that is not at the default path; return why that fails, else "". The caller holds the lock."""
+    if journal == default_path(Place.current()):
         return ""
     path = note_path()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path, synced=True) as file:
+        with replace_file(path, synced=True) as file:
             file.write(os.fsencode(journal))
     except OSError as error:
         return error.strerror or str(error)
     return ""
 
 
-def noted() -> Path | None:
-    """The journal that a note tells of; None: there is no note."""
+def read_note() -> Path | None:
+    """Return the journal path in the note; None: there is no note."""
     try:
         text = os.fsdecode(note_path().read_bytes())
     except OSError:
@@ -44,9 +44,9 @@ def noted() -> Path | None:
     return Path(text) if text and "\0" not in text else None
 
 
-def forget() -> None:
-    """Takes the note away, unless its journal is there still."""
-    path, journal = note_path(), noted()
+def remove_note() -> None:
+    """Remove the note, unless its journal still exists."""
+    path, journal = note_path(), read_note()
     if journal is None or not os.path.exists(journal):
         try:
             path.unlink(missing_ok=True)
@@ -54,8 +54,8 @@ def forget() -> None:
             return
 
 
-def journals(asked: Path) -> list[Path]:
-    """The journals that may tell of what is left changed here, the one that is asked for first."""
-    found = [asked, default_path(Place.here())]
-    other = noted()
+def list_journals(asked: Path) -> list[Path]:
+    """Return the paths of journals that may record settings left changed here, beginning with the requested one."""
+    found = [asked, default_path(Place.current())]
+    other = read_note()
     return list(dict.fromkeys(found if other is None else [*found, other]))

@@ -1,4 +1,4 @@
-"""What keeps tuning harmless: allowed ranges, how fast a setting may change, and the watchdog."""
+"""Safeguards of tuning: allowed ranges, how fast a setting may change, and the watchdog."""
 
 from __future__ import annotations
 
@@ -8,42 +8,42 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from netbuf_gym.utils.arguments import real
+from netbuf_gym.utils.arguments import check_real
 
 LEAST_SAMPLES = 3
-"""Of usual throughput and latency, before anything is called worse than usual."""
+"""Intervals that usual throughput and latency need before anything is called worse than usual."""
 BUSY_SHARE = 0.1
-"""Of an interval that connections must have been busy for, in sum, for it to tell anything of the network."""
+"""Share of an interval that connections must have been busy for, in sum, for the interval to tell anything of the network."""
 
 
-def factor_of(name: str, value: float) -> float:
-    """A factor above 1, at most 1000; raises ConfigError, which calls it so."""
-    return real(name, value, 1.0, 1000.0, low_open=True)
+def check_factor(name: str, value: float) -> float:
+    """Return a factor above 1, at most 1000; raises ConfigError, with the value's name."""
+    return check_real(name, value, 1.0, 1000.0, low_open=True)
 
 
-def seconds_of(name: str, value: float) -> float:
-    """Seconds, 0 to 86400; raises ConfigError, which calls it so."""
-    return real(name, value, 0.0, 86400.0)
+def check_seconds(name: str, value: float) -> float:
+    """Return seconds, 0 to 86400; raises ConfigError, with the value's name."""
+    return check_real(name, value, 0.0, 86400.0)
 
 
-class Pace:
-    """How fast settings may change: within any `per_s` seconds the greatest value over the least is at most `factor`.
+class ChangeRateLimit:
+    """Limit on how fast settings may change: within any `per_s` seconds the greatest value over the least is at most `factor`.
 
     Args:
         factor: above 1 to 1000.
-        per_s: 0 to 86400; 0: as fast as it likes.
+        per_s: 0 to 86400; 0: no limit.
 
     Raises:
         ConfigError: out of range.
     """
 
     def __init__(self, factor: float = 2.0, per_s: float = 10.0):
-        self.factor = factor_of("factor", factor)
-        self.per_s = seconds_of("per_s", per_s)
+        self.factor = check_factor("factor", factor)
+        self.per_s = check_seconds("per_s", per_s)
         self._past: dict[Hashable, deque[tuple[float, int]]] = {}
 
-    def clipped(self, place: Hashable, now: int, wanted: int, time_s: float) -> int:
-        """The value nearest to `wanted` that a place may take at a time, `now` being what it has."""
+    def clip(self, place: Hashable, now: int, wanted: int, time_s: float) -> int:
+        """Return the value nearest to `wanted` that a place may take at a time, `now` being its present value."""
         if self.per_s == 0:
             return wanted
         past = self._past.setdefault(place, deque())
@@ -53,18 +53,18 @@ class Pace:
         low, high = math.ceil(max(held) / self.factor), math.floor(min(held) * self.factor)
         return min(max(wanted, low), high) if low <= high else now
 
-    def took(self, place: Hashable, before: int, time_s: float) -> None:
-        """Says that a place had this value until now."""
+    def record_value(self, place: Hashable, before: int, time_s: float) -> None:
+        """Record that a place had this value until now."""
         self._past.setdefault(place, deque()).append((time_s, before))
 
 
 @dataclass
-class Usual:
-    """What throughput and latency usually are: means that forget with time.
+class UsualPerformance:
+    """Usual throughput and latency: running means that forget with time.
 
     Attributes:
-        memory_s: in which an old value fades to a third.
-        count: of intervals that tell.
+        memory_s: time in which an old value fades to a third.
+        count: number of intervals taken.
     """
 
     memory_s: float
@@ -72,8 +72,8 @@ class Usual:
     rate_bps: float = math.nan
     latency_s: float = math.nan
 
-    def take(self, rate_bps: float, latency_s: float, elapsed_s: float) -> None:
-        """One more interval."""
+    def update(self, rate_bps: float, latency_s: float, elapsed_s: float) -> None:
+        """Add an interval to the means."""
         self.count += 1
         share = max(1 / self.count, min(elapsed_s / self.memory_s, 1.0))
         self.rate_bps = _blend(self.rate_bps, rate_bps, share)
@@ -86,7 +86,7 @@ def _blend(old: float, new: float, share: float) -> float:
 
 @dataclass
 class Watchdog:
-    """Sees throughput or latency become worse than usual and says when the last good settings are to be restored.
+    """Watchdog that detects when throughput or latency becomes worse than usual and asks for the last good settings.
 
     Throughput is that of busy connections, so that users who want less are no reason: only intervals that tell something add up
     to anything. Settings are good once nothing was worse for as long as it takes to call something worse. If it is worse
@@ -94,9 +94,10 @@ class Watchdog:
 
     Args:
         factor: by which throughput is less, or latency more, than usual, above 1 to 1000.
-        hold_s: for how long, in intervals that tell something, none of them better, before it acts, 0 to 86400.
-        pause_s: for which nothing is tuned after that, 0 to 86400.
-        memory_s: of what is usual, 1 to 86400.
+        hold_s: time worse than usual, in intervals that tell something, none of them better, before the watchdog acts, 0 to
+            86400.
+        pause_s: time for which nothing is tuned after that, 0 to 86400.
+        memory_s: memory of the usual values, 1 to 86400.
 
     Raises:
         ConfigError: out of range.
@@ -110,30 +111,31 @@ class Watchdog:
     why: str = field(default="", init=False)
 
     def __post_init__(self) -> None:
-        factor_of("factor", self.factor)
-        seconds_of("hold_s", self.hold_s)
-        seconds_of("pause_s", self.pause_s)
-        real("memory_s", self.memory_s, 1.0, 86400.0)
-        self._usual = Usual(self.memory_s)
+        check_factor("factor", self.factor)
+        check_seconds("hold_s", self.hold_s)
+        check_seconds("pause_s", self.pause_s)
+        check_real("memory_s", self.memory_s, 1.0, 86400.0)
+        self._usual = UsualPerformance(self.memory_s)
         self._worse_s = self._well_s = 0.0
         self._paused_until = math.nan
         self._settings: Mapping[str, Any] = {}
 
     def start(self, settings: Mapping[str, Any]) -> None:
-        """Begins with the settings that are in force, by name."""
+        """Start with the settings that are in force, by name."""
         self.good = self._settings = dict(settings)
 
-    def paused(self, time_s: float) -> bool:
-        """Whether nothing is to be tuned now."""
+    def is_paused(self, time_s: float) -> bool:
+        """Return whether tuning is paused at this time."""
         return time_s < self._paused_until
 
     def judge(self, telemetry: Mapping[str, float], settings: Mapping[str, Any], time_s: float) -> Mapping[str, Any]:
-        """The settings to restore, of those that are not as they were when all was well; none: all is well.
+        """Return the settings to restore, of those that are not as they were when all was well; empty: all is well.
 
         Args:
-            telemetry: of an interval.
-            settings: in force during it, those that are tuned: what others have taken over is left out from then on.
-            time_s: when it ended.
+            telemetry: telemetry of an interval.
+            settings: settings in force during the interval, those that are tuned: what others have taken over is left out from
+                then on.
+            time_s: end of the interval.
         """
         elapsed_s = telemetry["elapsed_s"]
         if settings != self._settings:
@@ -145,7 +147,7 @@ class Watchdog:
         worse = self._worse(rate_bps, latency_s)
         if not worse:
             self._worse_s = 0.0
-            self._usual.take(rate_bps, latency_s, elapsed_s)
+            self._usual.update(rate_bps, latency_s, elapsed_s)
             self._well_s += elapsed_s
             if self._well_s >= self.hold_s:
                 self.good = self._settings
@@ -157,7 +159,7 @@ class Watchdog:
         self._worse_s = 0.0
         restored = {name: good for name, good in self.good.items() if settings.get(name, good) != good}
         if not restored:
-            self._usual = Usual(self.memory_s)
+            self._usual = UsualPerformance(self.memory_s)
             self.why = f"{worse} with settings that were good: the network has changed, what is usual is learnt anew"
             return {}
         self._paused_until = time_s + self.pause_s
@@ -165,7 +167,7 @@ class Watchdog:
         return restored
 
     def _worse(self, rate_bps: float, latency_s: float) -> str:
-        """What is worse than usual, in words."""
+        """Return what is worse than usual, in words; empty: nothing."""
         if self._usual.count < LEAST_SAMPLES:
             return ""
         if rate_bps * self.factor < self._usual.rate_bps:

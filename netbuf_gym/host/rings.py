@@ -1,4 +1,4 @@
-"""Rings of network devices, by ethtool's messages over netlink."""
+"""Rings of network devices, read and set by ethtool's messages over netlink."""
 
 from __future__ import annotations
 
@@ -14,38 +14,40 @@ DEVICE_NAME = 2
 
 
 @dataclass(frozen=True)
-class Rings:
-    """What a device says of the ring that it sends from, in packets: how long it is, and may be."""
+class RingSizes:
+    """Transmit ring of a device: its length and greatest length, in packets."""
 
     tx: int
     tx_max: int
 
 
-class Access(Protocol):
-    """Reads and writes rings; OSError where that is refused."""
+class RingAccess(Protocol):
+    """Protocol for reading and writing rings; OSError where that is refused."""
 
-    def get(self, device: str) -> Rings: ...
+    def get(self, device: str) -> RingSizes: ...
 
-    def set(self, device: str, tx: int) -> Rings: ...
+    def set(self, device: str, tx: int) -> RingSizes: ...
 
 
-class Kernel:
-    """The kernel's, of the network namespace that it is used in."""
+class KernelRings:
+    """Access to rings through the kernel, in the network namespace of the caller."""
 
-    def get(self, device: str) -> Rings:
-        """Asks the kernel; raises OSError (EOPNOTSUPP: the device has none)."""
+    def get(self, device: str) -> RingSizes:
+        """Read the ring of a device; raises OSError (EOPNOTSUPP: the device has none)."""
         with Generic() as netlink:
-            return _get(netlink, netlink.family("ethtool"), device)
+            return _read_ring(netlink, netlink.family("ethtool"), device)
 
-    def set(self, device: str, tx: int) -> Rings:
-        """Sets the ring, and says what the driver made of it; raises OSError."""
+    def set(self, device: str, tx: int) -> RingSizes:
+        """Set the ring of a device, and return the result as read back from the driver; raises OSError."""
         with Generic() as netlink:
             family = netlink.family("ethtool")
             netlink.ask(family, RINGS_SET, attribute(HEADER, {DEVICE_NAME: device}) + attribute(TX, tx))
-            return _get(netlink, family, device)
+            return _read_ring(netlink, family, device)
 
 
-def _get(netlink: Generic, family: int, device: str) -> Rings:
+def _read_ring(netlink: Generic, family: int, device: str) -> RingSizes:
     answer = netlink.ask(family, RINGS_GET, attribute(HEADER, {DEVICE_NAME: device}))
     number = struct.Struct("=I").unpack
-    return Rings(tx=number(answer[TX])[0] if TX in answer else 0, tx_max=number(answer[TX_MAX])[0] if TX_MAX in answer else 0)
+    return RingSizes(
+        tx=number(answer[TX])[0] if TX in answer else 0, tx_max=number(answer[TX_MAX])[0] if TX_MAX in answer else 0
+    )

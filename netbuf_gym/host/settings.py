@@ -1,7 +1,7 @@
 """Settings of a host that can be read and changed: sysctls, and the rings of its network devices.
 
-A setting has a value of one or more whole numbers. What is tuned is a knob: one control of the agents, and the places in
-settings that it is written to.
+A setting has a value of one or more whole numbers. A knob is what is tuned: one control of the agents, and the numbers of
+settings that the control is written to.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from netbuf_gym.plants.linux import netlink
 from netbuf_gym.plants.linux.sysctls import KINDS, PLACES
 from netbuf_gym.plants.linux.system import MAKE_WRITABLE, READ_ONLY
 from netbuf_gym.tasks.host_buffers.actions import RANGES
-from netbuf_gym.utils.suggestions import instead
+from netbuf_gym.utils.suggestions import suggest_valid
 
 Value = tuple[int, ...]
 
 SYSCTLS = Path("/proc/sys")
 LEAST_BYTES = 4096
-"""Of any buffer on a host that is in use, unless another range is given; agents' ranges are those of the task else."""
+"""Least size of any buffer on a host that is in use, unless another range is given; otherwise the task's ranges apply."""
 
 
 class SettingError(ConfigError):
-    """A setting that is not there, cannot be read or cannot be written, and why.
+    """Error for a setting that does not exist, or cannot be read or written, with the reason.
 
     Attributes:
-        cause, remedy: why it cannot be written, and what to do, where that is known; else "".
+        cause, remedy: why the setting cannot be written, and what to do, where that is known; else "".
     """
 
     def __init__(self, message: str, cause: str = "", remedy: str = ""):
@@ -41,12 +41,12 @@ class SettingError(ConfigError):
 
 
 class Setting(ABC):
-    """One thing that can be set.
+    """Base class of settings.
 
     Attributes:
-        name: as users know it.
-        labels: of the numbers of its value, in their order; one, "", where there is one.
-        exact: whether it is read back as it was written.
+        name: name shown to users.
+        labels: labels of the numbers of the value, in their order; one, "", where there is one.
+        exact: whether the value is read back as it was written.
     """
 
     name: str
@@ -55,22 +55,22 @@ class Setting(ABC):
 
     @abstractmethod
     def read(self) -> Value:
-        """Its value; raises SettingError."""
+        """Read the value; raises SettingError."""
 
     @abstractmethod
     def write(self, value: Value) -> None:
-        """Sets it; raises SettingError. What the kernel made of it, `read` says."""
+        """Set the value; raises SettingError. `read` returns what the kernel made of it."""
 
     @abstractmethod
     def require_writable(self) -> None:
-        """Raises SettingError where it could not be set, without setting anything."""
+        """Raise SettingError where the setting cannot be set, without setting anything."""
 
     @abstractmethod
     def limits(self, index: int) -> tuple[int, int]:
-        """The least and the greatest that the number at `index` of its value may be."""
+        """Return the least and the greatest value of the number at `index`."""
 
-    def checked(self, value: Sequence[int]) -> Value:
-        """`value`, if it can be this setting's; raises SettingError."""
+    def check_value(self, value: Sequence[int]) -> Value:
+        """Return `value`, if the setting can have it; raises SettingError."""
         if len(value) != len(self.labels) or not all(isinstance(one, int) and not isinstance(one, bool) for one in value):
             raise SettingError(f"{self.name} = {shown(list(value))}; valid: {len(self.labels)} whole numbers")
         for index, one in enumerate(value):
@@ -85,7 +85,7 @@ class Sysctl(Setting):
     """A sysctl of `KINDS`.
 
     Args:
-        name: with dots.
+        name: the sysctl's name, with dots.
         root: the folder that stands for /proc/sys.
 
     Raises:
@@ -94,7 +94,7 @@ class Sysctl(Setting):
 
     def __init__(self, name: str, root: Path = SYSCTLS):
         if name not in KINDS:
-            raise ConfigError(f"setting {shown(name)} is none that is tuned; {instead(name, KINDS)}")
+            raise ConfigError(f"setting {shown(name)} is none that is tuned; {suggest_valid(name, KINDS)}")
         self.name, self._kind = name, KINDS[name]
         self.labels = self._kind.labels
         self.path = root.joinpath(*name.split("."))
@@ -104,7 +104,7 @@ class Sysctl(Setting):
         try:
             value = tuple(int(word) for word in self.path.read_text().split())
         except OSError as error:
-            raise SettingError(f"{self.name} cannot be read: {_said(error)} ({self.path})") from None
+            raise SettingError(f"{self.name} cannot be read: {_error_text(error)} ({self.path})") from None
         if len(value) != len(self.labels):
             raise SettingError(f"{self.name} holds {len(value)} numbers; valid: {len(self.labels)}")
         return value
@@ -118,27 +118,27 @@ class Sysctl(Setting):
             finally:
                 os.close(handle)
         except OSError as error:
-            raise self._refused(error) from None
+            raise self._refusal(error) from None
 
     def require_writable(self) -> None:
-        """See `Setting.require_writable`: opening asks the kernel, root or not."""
+        """Raise SettingError where the sysctl cannot be opened for writing: opening asks the kernel, root or not."""
         try:
             os.close(os.open(self.path, os.O_WRONLY | os.O_CLOEXEC))
         except OSError as error:
-            raise self._refused(error) from None
+            raise self._refusal(error) from None
 
     def limits(self, index: int) -> tuple[int, int]:
         """See `Setting.limits`."""
         return self._kind.low, self._kind.high
 
-    def checked(self, value: Sequence[int]) -> Value:
-        """See `Setting.checked`; of three numbers none is less than the one before it."""
-        value = super().checked(value)
+    def check_value(self, value: Sequence[int]) -> Value:
+        """Return `value`, if the sysctl can have it (`Setting.checked`); of three numbers none is less than its predecessor."""
+        value = super().check_value(value)
         if list(value) != sorted(value):
             raise SettingError(f"{self.name} = {' '.join(map(str, value))}; valid: min <= default <= max")
         return value
 
-    def _refused(self, error: OSError) -> SettingError:
+    def _refusal(self, error: OSError) -> SettingError:
         denied = error.errno in (errno.EACCES, errno.EPERM)
         if error.errno == errno.EROFS:
             why, remedy = READ_ONLY, MAKE_WRITABLE
@@ -147,47 +147,47 @@ class Sysctl(Setting):
         elif denied:
             why, remedy = "no privileges", "root, or CAP_NET_ADMIN in this network namespace"
         else:
-            return SettingError(f"{self.name} cannot be set: {_said(error)}", _said(error))
+            return SettingError(f"{self.name} cannot be set: {_error_text(error)}", _error_text(error))
         return SettingError(f"{self.name} cannot be set: {why}; valid: {remedy}", why, remedy)
 
 
 class Ring(Setting):
-    """The ring of a network device, in packets: what it sends from.
+    """The transmit ring of a network device, in packets.
 
     Args:
-        device: its name.
-        access: what reads and writes rings; the kernel, through its netlink, unless a test gives another.
+        device: the device's name.
+        access: reads and writes rings; the kernel's netlink, unless a test gives another.
     """
 
-    exact = False  # drivers round to what they have
+    exact = False  # drivers round to the sizes that they support
 
-    def __init__(self, device: str, access: rings.Access | None = None):
+    def __init__(self, device: str, access: rings.RingAccess | None = None):
         self.device, self.name = device, f"ring of {device}"
-        self._access = access if access is not None else rings.Kernel()
+        self._access = access if access is not None else rings.KernelRings()
         self._most: int | None = None
 
     def read(self) -> Value:
         """See `Setting.read`."""
-        return (self._asked().tx,)
+        return (self._read_sizes().tx,)
 
     def write(self, value: Value) -> None:
         """See `Setting.write`."""
-        self._do(lambda: self._access.set(self.device, value[0]))
+        self._try_access(lambda: self._access.set(self.device, value[0]))
 
     def require_writable(self) -> None:
-        """See `Setting.require_writable`: setting what it is already tells, and no driver stops for it."""
+        """Raise SettingError where the ring cannot be set: the present value is written again, for which no driver stops."""
         self.write(self.read())
 
     def limits(self, index: int) -> tuple[int, int]:
-        """See `Setting.limits`; the greatest is the device's."""
+        """See `Setting.limits`; the greatest value is the device's."""
         if self._most is None:
-            self._most = self._asked().tx_max
+            self._most = self._read_sizes().tx_max
         return min(64, self._most), self._most
 
-    def _asked(self) -> rings.Rings:
-        return self._do(lambda: self._access.get(self.device))
+    def _read_sizes(self) -> rings.RingSizes:
+        return self._try_access(lambda: self._access.get(self.device))
 
-    def _do(self, what: Callable[[], rings.Rings]) -> rings.Rings:
+    def _try_access(self, what: Callable[[], rings.RingSizes]) -> rings.RingSizes:
         try:
             return what()
         except OSError as error:
@@ -202,11 +202,11 @@ class Ring(Setting):
             elif isinstance(error, TimeoutError) and error.errno is None:
                 why = f"the kernel has not answered for {netlink.TIMEOUT_S:g} s; its driver may be changing it still"
             else:
-                why = _said(error)
+                why = _error_text(error)
             raise SettingError(f"{self.name} cannot be used: {why}") from None
 
 
-def _said(error: OSError) -> str:
+def _error_text(error: OSError) -> str:
     return error.strerror or str(error) or type(error).__name__
 
 
@@ -215,9 +215,9 @@ class Knob:
     """One control of the agents on this host.
 
     Attributes:
-        control: its name, as `netbuf_gym.tasks.host_buffers` has it.
+        control: name of the control in `netbuf_gym.tasks.host_buffers`.
         places: names of settings, and which number of each.
-        low, high: the range that it is kept in, unless another is given.
+        low, high: the range that the control is kept in, unless another is given.
     """
 
     control: str
@@ -226,24 +226,24 @@ class Knob:
     high: int
 
 
-def _knob(control: str, places: tuple[tuple[str, int], ...]) -> Knob:
+def _make_knob(control: str, places: tuple[tuple[str, int], ...]) -> Knob:
     low, high = RANGES[control]
     return Knob(control, places, max(int(low), LEAST_BYTES if control.endswith("_bytes") else 1), int(high))
 
 
-KNOBS = {control: _knob(control, places) for control, places in PLACES.items()}
+KNOBS = {control: _make_knob(control, places) for control, places in PLACES.items()}
 
 
-def ring_knob(ring: Setting) -> Knob:
-    """The control `ring_packets`, of a device's ring."""
-    return _knob("ring_packets", ((ring.name, 0),))
+def make_ring_knob(ring: Setting) -> Knob:
+    """Return the knob of the control `ring_packets`, for a device's ring."""
+    return _make_knob("ring_packets", ((ring.name, 0),))
 
 
-def changed(value: Value, parts: Mapping[int, int]) -> Value:
-    """A value with some of its numbers replaced."""
+def replace_numbers(value: Value, parts: Mapping[int, int]) -> Value:
+    """Return a value with some of its numbers replaced."""
     return tuple(parts.get(index, one) for index, one in enumerate(value))
 
 
-def text_of(value: Value) -> str:
-    """A value as sysctl shows it."""
+def format_value(value: Value) -> str:
+    """Format a value as sysctl shows it."""
     return " ".join(map(str, value))

@@ -1,4 +1,4 @@
-"""The settings of a host that are tuned together: read, wished for, and kept within what is allowed."""
+"""The settings of a host that are tuned together: reading, targets, and limits."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.host.rate_limits import Pace
-from netbuf_gym.host.settings import KNOBS, Knob, Ring, Setting, SettingError, Sysctl, Value, changed, ring_knob
+from netbuf_gym.host.rate_limits import ChangeRateLimit
+from netbuf_gym.host.settings import KNOBS, Knob, Ring, Setting, SettingError, Sysctl, Value, make_ring_knob, replace_numbers
 from netbuf_gym.plants.linux.sysctls import KINDS, TRIPLE
-from netbuf_gym.utils.suggestions import instead
+from netbuf_gym.utils.suggestions import suggest_valid
 
 Values = dict[str, Value]
-"""Of settings, by name."""
+"""Values of settings, by name."""
 
 RISING = frozenset(name for name, kind in KINDS.items() if kind.labels == TRIPLE)
 """Settings of which each number is at most the next."""
 
 
-def setting_of(name: str) -> Setting:
-    """The setting of a name, as journals have it."""
+def make_setting(name: str) -> Setting:
+    """Create the setting of a name, as journals have it."""
     ring = name.removeprefix("ring of ")
     return Ring(ring) if ring != name else Sysctl(name)
 
@@ -29,11 +29,11 @@ class HostSettings:
     """Settings, and the knobs that turn them.
 
     Args:
-        settings: all of them; those that no knob turns are left out.
-        ranges: by control, where another than the knob's own is allowed.
+        settings: all settings; those that no knob turns are left out.
+        ranges: ranges by control, where another than the knob's own is allowed.
 
     Raises:
-        ConfigError: a range of a control that there is not, or is not among these, or one that is empty or that holds nothing
+        ConfigError: a range of a control that does not exist, or is not among these, or one that is empty or that holds nothing
             that a setting takes. SettingError: a setting that cannot be read.
     """
 
@@ -42,10 +42,10 @@ class HostSettings:
         knobs = dict(KNOBS)
         for setting in given.values():
             if isinstance(setting, Ring):
-                knobs["ring_packets"] = ring_knob(setting)
+                knobs["ring_packets"] = make_ring_knob(setting)
         for control, (low, high) in (ranges or {}).items():
             if control not in knobs and control != "ring_packets":
-                raise ConfigError(f"range of {control!r}: there is no such control here; {instead(control, knobs)}")
+                raise ConfigError(f"range of {control!r}: there is no such control here; {suggest_valid(control, knobs)}")
             if not 1 <= low <= high <= 2**32 - 1:
                 raise ConfigError(f"range of {control} = {low}:{high}; valid: LOW:HIGH with 1 <= LOW <= HIGH <= {2**32 - 1}")
             if control in knobs:
@@ -57,13 +57,13 @@ class HostSettings:
             for place, index in self.knobs[control].places:
                 least, most = self._bounds(given[place], index, given[place].read())
                 if high < least or low > most:
-                    why = f"holds nothing that {_number_of(given[place], index)} takes"
+                    why = f"holds nothing that {_name_number(given[place], index)} takes"
                     raise ConfigError(f"range of {control} = {low}:{high} {why}; valid: within {least}:{most}")
         used = {place for knob in self.knobs.values() for place, _ in knob.places}
         self.settings = {name: setting for name, setting in given.items() if name in used}
 
     def require(self, control: str, what: str) -> None:
-        """Raises ConfigError, which begins so, where nothing is tuned that a control turns."""
+        """Raise ConfigError, which begins with `what`, unless a control turns one of the settings."""
         if control in self.knobs:
             return
         if control not in self._places:
@@ -72,15 +72,15 @@ class HostSettings:
         valid = ", ".join(self.knobs) or "none of these settings has one"
         raise ConfigError(f"{what}: {needed} {'are' if ' and ' in needed else 'is'} not tuned here; valid controls: {valid}")
 
-    def aims(self, numbers: Mapping[str, float]) -> tuple[dict[str, float], list[str]]:
-        """What numbers that are to be reached come to here, and where that is not what was asked for, in words.
+    def resolve_targets(self, numbers: Mapping[str, float]) -> tuple[dict[str, float], list[str]]:
+        """Resolve targets of controls to the values aimed at here, with notes where these differ from what was asked for.
 
         Args:
-            numbers: by control.
+            numbers: targets by control.
 
         Raises:
             ConfigError: a control that turns nothing here, or a default that is to be above its maximum. SettingError: a
-            setting that cannot be read.
+                setting that cannot be read.
         """
         found, notes = {}, []
         values = self.read()
@@ -95,18 +95,18 @@ class HostSettings:
                 least, most = self._bounds(self.settings[name], index, values[name])
                 if not least <= found[control] <= most:
                     aim = least if found[control] < least else most
-                    which = f"the {'least' if aim == least else 'most'} that {_number_of(self.settings[name], index)} takes"
+                    which = f"the {'least' if aim == least else 'most'} that {_name_number(self.settings[name], index)} takes"
                     notes.append(f"{control} = {found[control]:.0f}: {aim} is aimed at, {which}")
         for name, value in values.items():
             if name in RISING:
-                notes += self._in_order(name, value, found, numbers)
+                notes += self._check_order(name, value, found, numbers)
         return found, notes
 
-    def _in_order(self, name: str, value: Value, aims: Mapping[str, float], asked: Mapping[str, float]) -> list[str]:
-        """What aims at a default and a maximum mean for each other; raises ConfigError where both cannot be.
+    def _check_order(self, name: str, value: Value, aims: Mapping[str, float], asked: Mapping[str, float]) -> list[str]:
+        """Return notes on how targets of a default and a maximum limit each other; raises ConfigError where both cannot be met.
 
         Args:
-            asked: the numbers that became aims, for messages.
+            asked: the requested numbers, for messages.
         """
         default, most = (next((one for one in aims if self.knobs[one].places == ((name, index),)), None) for index in (1, 2))
         if default is not None and most is not None and aims[default] > aims[most]:
@@ -120,11 +120,11 @@ class HostSettings:
         return []
 
     def read(self) -> Values:
-        """What is in force; raises SettingError."""
+        """Read the settings in force; raises SettingError."""
         return {name: setting.read() for name, setting in self.settings.items()}
 
     def telemetry(self, values: Values) -> dict[str, float]:
-        """What is in force, by the names that agents know it by; of two places the lesser one."""
+        """Return the settings in force by the names of agents' telemetry; of two places the lesser one."""
         found = {}
         for control, knob in self.knobs.items():
             present = [values[name][index] for name, index in knob.places if name in values]
@@ -132,8 +132,10 @@ class HostSettings:
                 found[control] = float(min(present))
         return found
 
-    def wished(self, values: Values, controls: Mapping[str, float], pace: Pace, time_s: float, kept: Sequence[str]) -> Values:
-        """The settings that controls ask for and that are allowed, of those that would change.
+    def plan_changes(
+        self, values: Values, controls: Mapping[str, float], pace: ChangeRateLimit, time_s: float, kept: Sequence[str]
+    ) -> Values:
+        """Return the settings that controls ask for, within what is allowed, of those that would change.
 
         Args:
             kept: names of settings that are not to be changed.
@@ -145,44 +147,46 @@ class HostSettings:
                 continue
             for name, index in knob.places:
                 if name in values and name not in kept:
-                    parts.setdefault(name, {})[index] = self._allowed(knob, name, index, values[name], wanted, pace, time_s)
+                    parts.setdefault(name, {})[index] = self._limit_value(knob, name, index, values[name], wanted, pace, time_s)
         found = {}
         for name, wishes in parts.items():
-            value = _ordered(name, changed(values[name], wishes))
+            value = _order_triple(name, replace_numbers(values[name], wishes))
             if value != values[name]:
                 found[name] = value
         return found
 
-    def _allowed(self, knob: Knob, name: str, index: int, now: Value, wanted: float, pace: Pace, time_s: float) -> int:
+    def _limit_value(
+        self, knob: Knob, name: str, index: int, now: Value, wanted: float, pace: ChangeRateLimit, time_s: float
+    ) -> int:
         low, high = self._bounds(self.settings[name], index, now)
         low, high = max(low, knob.low), min(high, knob.high)
         aim = round(min(max(wanted, low), max(low, high)))
-        if (wanted - now[index]) * (aim - now[index]) <= 0:  # what is out of range and to go further stays
+        if (wanted - now[index]) * (aim - now[index]) <= 0:  # a value out of range does not go further out
             return now[index]
-        return pace.clipped((name, index), now[index], aim, time_s)
+        return pace.clip((name, index), now[index], aim, time_s)
 
     @staticmethod
     def _bounds(setting: Setting, index: int, now: Value) -> tuple[int, int]:
-        """The least and the greatest that a number of a setting may be, `now` being its value."""
+        """Return the least and the greatest value of a number of a setting, `now` being the setting's value."""
         low, high = setting.limits(index)
         return (max(low, now[0]), high) if setting.name in RISING else (low, high)
 
 
-def _number_of(setting: Setting, index: int) -> str:
-    """How messages call a number of a setting."""
+def _name_number(setting: Setting, index: int) -> str:
+    """Name a number of a setting, for messages."""
     return f"the {setting.labels[index]} of {setting.name}" if setting.labels[index] else setting.name
 
 
-def _ordered(name: str, value: Value) -> Value:
-    """A value whose default is at most its maximum: the default gives way."""
+def _order_triple(name: str, value: Value) -> Value:
+    """Return a value whose default is at most its maximum, lowering the default if need be."""
     if name not in RISING:
         return value
     least, default, most = value
     return least, min(max(default, least), most), most
 
 
-def usable(settings: Iterable[Setting], write: bool) -> tuple[list[Setting], list[str]]:
-    """Of settings those that can be read (and written, where they are to be), and why the others cannot."""
+def select_usable(settings: Iterable[Setting], write: bool) -> tuple[list[Setting], list[str]]:
+    """Select the settings that can be read (and, with `write`, written), and list why the others cannot."""
     good, why = [], []
     for setting in settings:
         try:

@@ -1,8 +1,8 @@
 """Gymnasium vector environments for stable-baselines3.
 
 Stable-baselines3 has a vector interface of its own (`VecEnv`: lists of dictionaries, `terminal_observation`) and does not
-take a Gymnasium `VectorEnv`. `VectorEnvAdapter` is the bridge: it passes the arrays on without copying them and adds
-what stable-baselines3 expects, episode statistics (as `VecMonitor`) included.
+accept a Gymnasium `VectorEnv`. `VectorEnvAdapter` passes the arrays on without copying them and adds the
+entries that stable-baselines3 expects, episode statistics (as `VecMonitor`) included.
 
     env = VectorEnvAdapter(gym.make_vec("netbuf/CongestionWindow-v0", num_envs=64, scenario="ppcc/4"))
     model = stable_baselines3.PPO("MlpPolicy", env)
@@ -25,11 +25,11 @@ from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 
 from netbuf_gym.errors import BusyError, ConfigError
-from netbuf_gym.utils.thread_guard import Turn, Unique
+from netbuf_gym.utils.thread_guard import Turn, Uncopyable
 
 ONE_THREAD = "valid: one thread at a time, so an environment for each thread, or a threading.Lock around its calls"
 FIRST_EVALUATION_SEED = 1_000_000
-"""Seeds of evaluations begin here; those of training, which lie below, are drawn for twins."""
+"""First seed of evaluations; the training seeds of twins are drawn below it."""
 
 
 class BatchStep(NamedTuple):
@@ -39,12 +39,12 @@ class BatchStep(NamedTuple):
         observations: (worlds, ...) after the step; of the next episode's start where one ended.
         rewards: (worlds,).
         dones: (worlds,) bool, terminated or truncated.
-        truncated_worlds: indices of the worlds that were truncated and not terminated.
-        truncated_observations: (len(truncated_worlds), ...) their last observations.
+        truncated_worlds: Indices of the worlds that were truncated and not terminated.
+        truncated_observations: (len(truncated_worlds), ...) last observations of these worlds.
         episodes: `{"r": return, "l": steps, "t": seconds since the adapter was made}` and the `info_keywords` of each
             episode that ended.
         terminated, truncated: (worlds,) bool.
-        info: the vector environment's own.
+        info: The vector environment's own info.
     """
 
     observations: np.ndarray
@@ -58,32 +58,32 @@ class BatchStep(NamedTuple):
     info: dict[str, Any]
 
 
-class VectorEnvAdapter(Unique, VecEnv):
+class VectorEnvAdapter(Uncopyable, VecEnv):
     """A Gymnasium `VectorEnv` as a stable-baselines3 `VecEnv`.
 
-    Observations are the environment's own arrays; they are copied only where the environment hands out the same memory
-    each step, which would rewrite what the learner still holds. An ended episode's info carries `terminal_observation`,
-    `TimeLimit.truncated` (truncated and not terminated), `episode` (`r`, `l`, `t` as `VecMonitor`'s) and the
-    environment's `final_info`. Statistics cover whole episodes: those running when the adapter is reset are dropped.
+    Observations are the environment's own arrays; they are copied only where the environment reuses the same memory
+    each step, which would overwrite arrays that the learner still holds. An ended episode's info carries
+    `terminal_observation`, `TimeLimit.truncated` (truncated and not terminated), `episode` (`r`, `l`, `t` as `VecMonitor`'s)
+    and the environment's `final_info`. Statistics cover whole episodes: those running when the adapter is reset are dropped.
 
     Args:
-        env: autoreset mode SAME_STEP.
-        step_infos: also hand out the info of worlds whose episode goes on, one dictionary a world. Costs Python time
+        env: Vector environment with autoreset mode SAME_STEP.
+        step_infos: Also return the info of worlds whose episode goes on, one dictionary per world. Costs Python time
             in proportion to the worlds, so off by default.
-        info_keywords: entries of `final_info` to copy into an episode's statistics, where they are there.
-        stagger_steps: spread the worlds' episode starts evenly over so many steps, so that a learner's short rollouts
+        info_keywords: Entries of `final_info` to copy into an episode's statistics, where present.
+        stagger_steps: Spread the worlds' episode starts evenly over this many steps, so that a learner's short rollouts
             do not all show the same part of an episode. `reset` then makes that many steps with random actions, and
             resets the worlds one group after the other (option `reset_mask`). 0: all start together.
-        twins: so many worlds side by side have the same episodes, and what the learner is rewarded with is what a world got
-            more than they did in the mean, interval by interval; statistics keep the rewards as they were. What paths
-            and traffic do is most of a reward's variance where they vary much, and none of it an agent's doing: an
+        twins: Number of adjacent worlds with the same episodes. The learner's reward is then a world's reward less the mean
+            over its twins, interval by interval; statistics keep the original rewards. Where paths and traffic vary much,
+            they cause most of a reward's variance, independently of the agent: an
             input-dependent baseline (Mao et al., "Variance reduction for reinforcement learning in input-driven
-            environments", ICLR 2019). Episodes must be of equal length: a step raises ConfigError where they are not. 1: every
-            world for itself.
+            environments", ICLR 2019). Episodes must be of equal length: a step raises ConfigError where they are not. 1: no
+            twins.
 
     Raises:
         TypeError: `env` is not a vector environment.
-        ValueError: its autoreset mode is not SAME_STEP, `stagger_steps` is negative, or the worlds are not divisible into
+        ValueError: The autoreset mode is not SAME_STEP, `stagger_steps` is negative, or the worlds are not divisible into
             `twins`.
     """
 
@@ -113,22 +113,22 @@ class VectorEnvAdapter(Unique, VecEnv):
         self.stagger_steps = stagger_steps
         self._seed: int | None = None
         self._actions: Any = None
-        self._sender = 0  # the thread that the actions are of
+        self._sender = 0  # the thread that sent the actions
         self._turn = Turn()
-        self._latest = np.empty(0)  # the environment's latest observations, kept so that their memory stays taken
+        self._latest = np.empty(0)  # the environment's latest observations, kept so that their memory is not reused
         self._returns = np.zeros(env.num_envs)
         self._lengths = np.zeros(env.num_envs, dtype=np.int64)
         self._started = time.time()
         super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
-        """Seeds the next `reset`; None draws one. The vector environment derives each world's from this one."""
+        """Seed the next `reset`; None draws a seed. The vector environment derives each world's seed from this one."""
         seeds = super().seed(seed)
         self._seed = seeds[0]
         return seeds
 
     def reset(self) -> np.ndarray:
-        """(worlds, ...) first observations. Reseeds only after `seed`."""
+        """Return the first observations, (worlds, ...). Reseeds only after `seed`."""
         with self._turn:
             return self._reset()
 
@@ -146,19 +146,19 @@ class VectorEnvAdapter(Unique, VecEnv):
         self._lengths[:] = 0
         self.reset_infos = [{} for _ in range(self.num_envs)]
         if self.stagger_steps:
-            observations = self._stagger(observations)
-        return self._own(observations)
+            observations = self._stagger_starts(observations)
+        return self._copy_if_reused(observations)
 
     def _world_seeds(self) -> Any:
-        """What `seed` means for the vector environment: one seed for each world where worlds have twins."""
+        """Return the seed, or seeds, for the vector environment: one for each world where worlds have twins."""
         if self.twins == 1 or (self._seed is None and len(self._latest)):
             return self._seed
         groups = self.num_envs // self._agents // self.twins
         seeds = np.random.default_rng(self._seed).integers(FIRST_EVALUATION_SEED, size=groups)
         return np.repeat(seeds, self.twins).tolist()
 
-    def _stagger(self, observations: np.ndarray) -> np.ndarray:
-        """Random steps, after each of which the next group of worlds starts anew."""
+    def _stagger_starts(self, observations: np.ndarray) -> np.ndarray:
+        """Take random steps, after each of which the next group of worlds starts anew."""
         together = self._agents * self.twins
         start_after = np.arange(self.num_envs) // together * together * self.stagger_steps // self.num_envs
         for step in range(self.stagger_steps):
@@ -173,7 +173,7 @@ class VectorEnvAdapter(Unique, VecEnv):
         return observations
 
     def step_batch(self, actions: np.ndarray) -> BatchStep:
-        """One step in arrays, without a list over worlds: what a batched learner uses in place of `step`."""
+        """Step in arrays, without a list over worlds: used by batched learners in place of `step`."""
         with self._turn:
             return self._step_batch(actions)
 
@@ -183,7 +183,7 @@ class VectorEnvAdapter(Unique, VecEnv):
         self._lengths += 1
         dones = terminated | truncated
         if self.twins > 1:
-            self._require_together(dones)
+            self._require_equal_lengths(dones)
         done_worlds = np.flatnonzero(dones)
         episodes: list[dict[str, Any]] = []
         cut_short = np.empty(0, dtype=np.intp)
@@ -202,45 +202,45 @@ class VectorEnvAdapter(Unique, VecEnv):
             self._lengths[done_worlds] = 0
             cut_short = np.flatnonzero(truncated & ~terminated)
             if len(cut_short):
-                final = _rows(info["final_obs"], cut_short)
+                final = _stack_rows(info["final_obs"], cut_short)
         if self.twins > 1:
-            rewards = self._beside_twins(rewards)
+            rewards = self._subtract_twin_mean(rewards)
         return BatchStep(
-            self._own(observations), rewards, dones, cut_short, final, episodes, terminated, truncated, info
+            self._copy_if_reused(observations), rewards, dones, cut_short, final, episodes, terminated, truncated, info
         )
 
-    def _require_together(self, dones: np.ndarray) -> None:
-        """Twins that end apart would be compared on different paths from then on."""
+    def _require_equal_lengths(self, dones: np.ndarray) -> None:
+        """Raise ConfigError where twins end apart, since they would then be compared on different paths."""
         groups = dones.reshape(-1, self.twins * self._agents)
         if (groups != groups[:, :1]).any():
             valid = "1, or episodes of one length"
             raise ConfigError(f"twins = {self.twins}: episodes of the same paths end apart; valid: {valid}")
 
-    def _beside_twins(self, rewards: np.ndarray) -> np.ndarray:
-        """(worlds,) what each got more than its twins did in the mean, itself among them."""
+    def _subtract_twin_mean(self, rewards: np.ndarray) -> np.ndarray:
+        """Return each world's reward less the mean over its twins, itself included, (worlds,)."""
         groups = rewards.reshape(-1, self.twins, self._agents)
         return (groups - groups.mean(axis=1, keepdims=True)).reshape(-1)
 
     def statistics(self) -> dict[str, np.ndarray]:
-        """What is counted of the episodes that are under way: returns and lengths, (worlds,) each."""
+        """Return the returns and lengths so far of the episodes in progress, (worlds,) each."""
         return {"returns": self._returns.copy(), "lengths": self._lengths.copy()}
 
     def set_statistics(self, statistics: dict[str, np.ndarray]) -> None:
-        """Goes on counting from what `statistics` gave."""
+        """Restore counts that `statistics` returned."""
         self._returns[:], self._lengths[:] = statistics["returns"], statistics["lengths"]
 
     def step_async(self, actions: np.ndarray) -> None:
-        """Stores the actions, (worlds, ...).
+        """Store the actions, (worlds, ...).
 
         Raises:
-            BusyError: Those of another thread wait for its `step_wait`.
+            BusyError: Another thread's actions wait for its `step_wait`.
         """
         if self._actions is not None and self._sender != get_ident():
             raise BusyError(f"a step of another thread has not come to its end; {ONE_THREAD}")
         self._actions, self._sender = actions, get_ident()
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
-        """(observations, rewards float32, dones, infos) of the step."""
+        """Return (observations, rewards float32, dones, infos) of the step."""
         if self._sender != get_ident():
             raise BusyError(f"the actions are another thread's; {ONE_THREAD}")
         try:
@@ -259,49 +259,47 @@ class VectorEnvAdapter(Unique, VecEnv):
             infos[world]["episode"] = episode
         return batch.observations, batch.rewards.astype(np.float32), batch.dones, infos
 
-    def _own(self, observations: np.ndarray) -> np.ndarray:
-        """The observations, copied if they lie where the last ones did."""
+    def _copy_if_reused(self, observations: np.ndarray) -> np.ndarray:
+        """Return the observations, copied if they share memory with the previous ones."""
         reused = observations.__array_interface__["data"] == self._latest.__array_interface__["data"]
         self._latest = observations
         return observations.copy() if reused else observations
 
     def close(self) -> None:
-        """Closes the environment."""
+        """Close the environment."""
         self.env.close()
 
     @property
-    def _worlds(self) -> Any:
-        """Gymnasium's own vector environments, which hold an object a world."""
+    def _gymnasium_env(self) -> Any:
+        """Gymnasium's own vector environment, which holds an object for each world."""
         return self.env.unwrapped
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        """The attribute, once for each index: the worlds of a native batch share one object."""
-        if hasattr(self.env.unwrapped, "envs"):  # gymnasium's SyncVectorEnv: an object a world
-            values = self._worlds.get_attr(attr_name)
+        """Return the attribute, once for each index: the worlds of a native batch share one object."""
+        if hasattr(self.env.unwrapped, "envs"):  # gymnasium's SyncVectorEnv: an object per world
+            values = self._gymnasium_env.get_attr(attr_name)
             return [values[index] for index in self._get_indices(indices)]
-        return [_find(self.env, attr_name)] * len(list(self._get_indices(indices)))
+        return [_find_attribute(self.env, attr_name)] * len(list(self._get_indices(indices)))
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
-        """Sets the attribute; for all worlds, since those of a native batch share one object."""
+        """Set the attribute; for all worlds, since those of a native batch share one object."""
         if indices is not None and len(set(self._get_indices(indices))) != self.num_envs:
             raise ValueError("indices must be None: the worlds of a batch share their attributes")
         if hasattr(self.env.unwrapped, "envs"):
-            self._worlds.set_attr(attr_name, value)
+            self._gymnasium_env.set_attr(attr_name, value)
         else:
             setattr(self.env.unwrapped, attr_name, value)
 
-    def env_method(
-        self, method_name: str, *method_args: Any, indices: VecEnvIndices = None, **method_kwargs: Any
-    ) -> list[Any]:
-        """Calls the method: of each world where the environment has an object a world, else once, of the batch."""
+    def env_method(self, method_name: str, *method_args: Any, indices: VecEnvIndices = None, **method_kwargs: Any) -> list[Any]:
+        """Call the method: of each world where the environment has an object per world, else once, of the batch."""
         wanted = list(self._get_indices(indices))
         if hasattr(self.env.unwrapped, "envs"):
-            results = self._worlds.call(method_name, *method_args, **method_kwargs)
+            results = self._gymnasium_env.call(method_name, *method_args, **method_kwargs)
             return [results[index] for index in wanted]
-        return [_find(self.env, method_name)(*method_args, **method_kwargs)] * len(wanted)
+        return [_find_attribute(self.env, method_name)(*method_args, **method_kwargs)] * len(wanted)
 
     def env_is_wrapped(self, wrapper_class: type[gym.Wrapper], indices: VecEnvIndices = None) -> list[bool]:
-        """True for `Monitor`, whose part the adapter plays; else whether each world is wrapped in the class."""
+        """Return True for `Monitor`, whose part the adapter plays; else whether each world is wrapped in the class."""
         if issubclass(wrapper_class, Monitor):
             return [True for _ in self._get_indices(indices)]
         worlds = getattr(self.env.unwrapped, "envs", None)
@@ -310,19 +308,19 @@ class VectorEnvAdapter(Unique, VecEnv):
         return [_is_wrapped(worlds[index], wrapper_class) for index in self._get_indices(indices)]
 
     def get_images(self) -> Sequence[np.ndarray | None]:
-        """The environment's frames, one a world that it renders."""
+        """Return the environment's frames, one for each world that it renders."""
         frames = self.env.render()
         return [] if frames is None else list(cast(Any, frames))
 
 
-def _rows(values: Any, worlds: np.ndarray) -> np.ndarray:
-    """Rows of an array over worlds, which may be one of objects (Gymnasium's own vector environments)."""
+def _stack_rows(values: Any, worlds: np.ndarray) -> np.ndarray:
+    """Return rows of an array over worlds, which may be one of objects (Gymnasium's own vector environments)."""
     picked = values[worlds]
     return np.stack(picked) if picked.dtype == object else picked
 
 
 def _world_info(info: dict[str, Any], world: int) -> dict[str, Any]:
-    """One world's part of a vector info: entries whose mask `_key` is absent or true."""
+    """Return one world's part of a vector info: entries whose mask `_key` is absent or true."""
     picked = {}
     for key, value in info.items():
         if key.startswith("_") or key in ("final_obs", "final_info"):
@@ -338,8 +336,8 @@ def _world_info(info: dict[str, Any], world: int) -> dict[str, Any]:
     return picked
 
 
-def _find(env: Any, name: str) -> Any:
-    """An attribute of the outermost layer that has it."""
+def _find_attribute(env: Any, name: str) -> Any:
+    """Return an attribute of the outermost layer that has it."""
     layer = env
     while not hasattr(layer, name):
         inner = getattr(layer, "env", None)

@@ -1,1 +1,1 @@
-"""Standings of controllers on suites: kept results, hand-ins, the gate of the package's agents, and pages."""
+"""Leaderboard of controllers on suites: kept results, submissions, the gate of the package's agents, standings and pages."""

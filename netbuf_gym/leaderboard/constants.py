@@ -1,4 +1,4 @@
-"""The best constant action of a task: as `netbuf-gym results make` found it, on worlds that are there for that."""
+"""Best constant action of a task, as chosen by `netbuf-gym results make` on worlds reserved for that choice."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from pathlib import Path
 
 from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError, shown
-from netbuf_gym.evaluation.suites import rows, suite
+from netbuf_gym.evaluation.suites import get_suite, rows
 from netbuf_gym.evaluation.suites.catalogue import CHOOSE_ON, V1
 from netbuf_gym.utils.files import read_text
 
 CONSTANTS = "constants.json"
-"""Beside the rows of the suite that controllers are ranked by."""
+"""File beside the rows of the ranking suite."""
 
 
-def file_of(task: str, folder: Path | None = None) -> Path:
-    """File that says which constant of a task is the best, below a folder of results."""
-    return rows.folder_of(f"{V1}/{task}", folder) / CONSTANTS
+def get_constants_file(task: str, folder: Path | None = None) -> Path:
+    """Return the file that states the best constant of a task, below a folder of results."""
+    return rows.get_folder(f"{V1}/{task}", folder) / CONSTANTS
 
 
-def constant_of(task: str, folder: Path | None = None) -> str:
-    """The best constant of a task, as a folder of results has it.
+def read_best_constant(task: str, folder: Path | None = None) -> str:
+    """Read the best constant of a task from a folder of results.
 
     Raises:
-        ConfigError: It does not say so, or of other worlds.
+        ConfigError: No readable file, or one for other worlds.
     """
-    path, again = file_of(task, folder), f"valid: the file that `netbuf-gym results make {V1}/{task}` writes"
+    path, again = get_constants_file(task, folder), f"valid: the file that `netbuf-gym results make {V1}/{task}` writes"
     try:
         data = json.loads(read_text(path))
-        edition = suite(CHOOSE_ON[task]).load()
+        edition = get_suite(CHOOSE_ON[task]).load()
         if data["digest"] != edition.digest or data["best"] not in tasks.get(task).measures.constants:
             raise ConfigError(f"{path}: is of other worlds, digest {shown(data['digest'])}; {again}")
         return str(data["best"])
@@ -40,5 +40,5 @@ def constant_of(task: str, folder: Path | None = None) -> str:
 
 
 def best_constant(task: str) -> str:
-    """The action that, always taken, is best on the worlds of validation, as the package's results have it."""
-    return constant_of(task)
+    """Return the constant action that is best on the validation worlds, according to the package's results."""
+    return read_best_constant(task)

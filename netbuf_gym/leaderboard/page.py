@@ -1,4 +1,4 @@
-"""The leaderboard as pages: Markdown, and HTML that needs nothing but itself."""
+"""Leaderboard pages: Markdown, and self-contained HTML."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from netbuf_gym.leaderboard import scores
 from netbuf_gym.leaderboard import standings as leaderboard
 from netbuf_gym.utils import plots, statistics
 from netbuf_gym.utils.files import make_folder, write_atomic
-from netbuf_gym.utils.tables import markdown_table, number
+from netbuf_gym.utils.tables import format_number, markdown_table
 from netbuf_gym.version import __version__
 
 TEMPLATE = Path(__file__).with_name("page_template.html")
 COLOURS = {"agent": "#0072b2", "rule": "#009e73", "constant": "#e69f00", "other control": "#767676", "random": "#a33"}
 LOWEST = -1.0
-"""Where the pictures end; of what is below the table says more."""
+"""Lower end of the pictures' score axes; scores below are in the table only."""
 LINES = 6
-"""Lines of a profile that can be told apart."""
+"""Number of lines of a profile that can be told apart."""
 DASHES = ("", "7 3", "2 3", "9 3 2 3", "12 4", "4 2")
 MADE_BY = "netbuf-gym results pages"
 PICTURE = "leaderboard.png"
@@ -33,8 +33,8 @@ KINDS = (scoring.AGENT, scoring.HEURISTIC, scoring.CONSTANT, scoring.OTHER)
 """Kinds of controllers whose best the picture shows, in this order."""
 
 
-def write(standings: dict[str, list[scoring.Standing]], output: Path, figures: Path) -> list[Path]:
-    """Write leaderboard.md and leaderboard.html into a folder, and leaderboard.png into another; returns them.
+def write_pages(standings: dict[str, list[scoring.Standing]], output: Path, figures: Path) -> list[Path]:
+    """Write leaderboard.md and leaderboard.html into a folder, leaderboard.png into another; return their paths.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
@@ -42,27 +42,27 @@ def write(standings: dict[str, list[scoring.Standing]], output: Path, figures: P
     """
     for folder in (output, figures):
         make_folder(folder, "docs")
-    pages = {output / "leaderboard.md": markdown(standings), output / "leaderboard.html": page(standings)}
+    pages = {output / "leaderboard.md": format_markdown(standings), output / "leaderboard.html": format_html(standings)}
     for path, text in pages.items():
         write_atomic(path, text)
-    plots.write(picture(standings), figures / PICTURE)
+    plots.write_figure(draw_standings(standings), figures / PICTURE)
     return [*pages, figures / PICTURE]
 
 
-def firsts(standing: Sequence[scoring.Standing]) -> dict[str, scoring.Standing]:
-    """Of each kind but chance the one that stands first."""
+def select_firsts(standing: Sequence[scoring.Standing]) -> dict[str, scoring.Standing]:
+    """Return the first of each kind except chance."""
     ranked = {one.role: one for one in reversed(standing)}
     return {role: ranked[role] for role in KINDS if role in ranked}
 
 
-def picture(standings: dict[str, list[scoring.Standing]]) -> Any:
-    """Scores with their intervals of the best of each kind, and of other agents: axes a task."""
+def draw_standings(standings: dict[str, list[scoring.Standing]]) -> Any:
+    """Draw scores with intervals, of the best of each kind and of further agents above chance; one axes per task."""
     columns = min(2, len(standings))
     rows = -(-len(standings) // columns)
-    figure = plots.figure_of(4.6 * columns, 0.7 + 1.6 * rows)
+    figure = plots.make_figure(4.6 * columns, 0.7 + 1.6 * rows)
     for at, (task, standing) in enumerate(standings.items()):
         axes = figure.add_subplot(rows, columns, at + 1)
-        best = [*firsts(standing).values()]
+        best = [*select_firsts(standing).values()]
         shown = [one for one in standing if one in best or (one.role == scoring.AGENT and one.middle.mean > 0)]
         for place, one in enumerate(shown):
             score = one.middle
@@ -77,13 +77,13 @@ def picture(standings: dict[str, list[scoring.Standing]]) -> Any:
         axes.set_xlim(0, max(1.2, *(one.middle.high for one in shown)) + 0.05)
         axes.axvline(1.0, **plots.LIMIT)
         below = "score (chance 0, best rule or constant of each family 1)" if at >= len(standings) - columns else ""
-        plots.dress(axes, below, title=tasks.get(task).ids[0].partition("/")[2], grid="x")
-    plots.legend_below(figure, figure.axes, len(KINDS))
+        plots.format_axes(axes, below, title=tasks.get(task).ids[0].partition("/")[2], grid="x")
+    plots.add_legend_below(figure, figure.axes, len(KINDS))
     return figure
 
 
-def markdown(standings: dict[str, list[scoring.Standing]]) -> str:
-    """The page of text."""
+def format_markdown(standings: dict[str, list[scoring.Standing]]) -> str:
+    """Return the leaderboard as Markdown."""
     parts = [
         "# Leaderboard",
         f"Written by `{MADE_BY}` (netbuf-gym {__version__}) from the rows in `results/suites`, which "
@@ -92,28 +92,28 @@ def markdown(standings: dict[str, list[scoring.Standing]]) -> str:
         "\n".join(f"* {line}" for line in leaderboard.READING),
     ]
     for task, standing in standings.items():
-        own = scores.ranked_by(task)
+        own = scores.get_ranking_suite(task)
         edition, best = own.load(), scoring.best_heuristic(standing)
         parts += [
             f"## {tasks.get(task).ids[0].partition('/')[2]}",
             f"`{own.name}`, version {edition.version}, digest {edition.digest}: {len(edition.cells)} worlds of "
-            f"{len(edition.families)} families. {' '.join(claims(standing))} The best rule is {best}.",
-            leaderboard.table(task, standing),
+            f"{len(edition.families)} families. {' '.join(list_claims(standing))} The best rule is {best}.",
+            leaderboard.format_table(task, standing),
             "Mean score by family, the best in bold:",
-            leaderboard.families(standing),
-            *on_the_field(task),
+            leaderboard.format_families(standing),
+            *format_field_places(task),
             "Each row again:",
-            "\n".join(f"* {one.name}: `{leaderboard.command_of(one)}`" for one in standing),
+            "\n".join(f"* {one.name}: `{leaderboard.get_command(one)}`" for one in standing),
         ]
     return "\n\n".join(parts) + "\n"
 
 
-def on_the_field(task: str) -> list[str]:
-    """Where controllers of a task stand in suites of the field, as parts of a page; none of a task that these do not judge."""
-    places = overview.places(task)
+def format_field_places(task: str) -> list[str]:
+    """Return places of a task's controllers in suites of the field, as parts of a page; [] if there are none."""
+    places = overview.tabulate_places(task)
     if places is None:
         return []
-    reports = ", ".join(f"[{suite.name}]({overview.report_of(suite)})" for suite, _ in overview.ranked(task))
+    reports = ", ".join(f"[{suite.name}]({overview.get_report_path(suite)})" for suite, _ in overview.collect_rankings(task))
     return [
         f"### {places.title}",
         f"{places.says} Their reports: {reports}; made again by `netbuf-gym results make SUITE`.",
@@ -121,8 +121,8 @@ def on_the_field(task: str) -> list[str]:
     ]
 
 
-def claims(standing: Sequence[scoring.Standing]) -> list[str]:
-    """What can be said of the agents, a sentence each."""
+def list_claims(standing: Sequence[scoring.Standing]) -> list[str]:
+    """Return sentences about agents that are ahead of every rule, not ahead of the best constant, or worse than chance."""
     said = []
     agents = [one for one in standing if one.role == scoring.AGENT]
     ahead = [one.name for one in agents if one.over_rules is not None and one.over_rules.low > 0]
@@ -134,12 +134,12 @@ def claims(standing: Sequence[scoring.Standing]) -> list[str]:
     return said
 
 
-def page(standings: dict[str, list[scoring.Standing]]) -> str:
-    """The page of HTML."""
-    rows = "\n".join(_row(task, place, one) for task, own in standings.items() for place, one in enumerate(own, 1))
-    filters = "".join(f'<option value="{task}">{_title(task)}</option>' for task in standings)
+def format_html(standings: dict[str, list[scoring.Standing]]) -> str:
+    """Return the leaderboard as HTML."""
+    rows = "\n".join(_format_row(task, place, one) for task, own in standings.items() for place, one in enumerate(own, 1))
+    filters = "".join(f'<option value="{task}">{_format_title(task)}</option>' for task in standings)
     reading = "".join(f"<li>{html.escape(line)}</li>" for line in leaderboard.READING)
-    sections = "\n".join(_section(task, own) for task, own in standings.items())
+    sections = "\n".join(_format_section(task, own) for task, own in standings.items())
     prices = [tasks.get(task).measures.price for task in standings]
     labels = sorted({price.label for price in prices if price is not None})
     price = html.escape(", ".join(labels) or "price (%)")
@@ -147,17 +147,17 @@ def page(standings: dict[str, list[scoring.Standing]]) -> str:
     return text.substitute(price=price, rows=rows, filters=filters, reading=reading, sections=sections, made_by=MADE_BY)
 
 
-def _title(task: str) -> str:
+def _format_title(task: str) -> str:
     return html.escape(task.replace("_", " "))
 
 
-def _short(name: str) -> str:
-    """Of an agent without its task."""
+def _format_short_name(name: str) -> str:
+    """Return an agent's name without its task."""
     return html.escape(name.rpartition("/")[2])
 
 
-def _row(task: str, place: int, one: scoring.Standing) -> str:
-    """A row of the table; what it is sorted by stands in `data-v`."""
+def _format_row(task: str, place: int, one: scoring.Standing) -> str:
+    """Return a row of the table; `data-v` holds sort keys."""
 
     def cell(value: float | None, text: str, kind: str = "n") -> str:
         return f'<td class="{kind}" data-v="{"" if value is None else f"{value:.6g}"}">{text}</td>'
@@ -170,11 +170,11 @@ def _row(task: str, place: int, one: scoring.Standing) -> str:
         return cell(interval.mean, text, "n" + sure)
 
     mark = ' <span class="mark" title="not surely above the best constant">≤ constant</span>' if one.behind_constant else ""
-    cpu, took = one.mean_of("cpu_seconds"), one.mean_of("decision_us")
+    cpu, took = one.average_entry("cpu_seconds"), one.average_entry("decision_us")
     mark += " (stale)" if leaderboard.is_stale(one) else ""
-    name, command = _short(one.name), html.escape(leaderboard.command_of(one))
+    name, command = _format_short_name(one.name), html.escape(leaderboard.get_command(one))
     cells = [
-        f"<td>{_title(task)}</td>",
+        f"<td>{_format_title(task)}</td>",
         cell(place, str(place)),
         f'<td class="name"><details><summary>{name}{mark}</summary><code>{command}</code></details></td>',
         f'<td><span class="dot" style="background:{COLOURS[one.role]}"></span>{one.role}</td>',
@@ -182,28 +182,29 @@ def _row(task: str, place: int, one: scoring.Standing) -> str:
         spread(one.improvement) if one.over_heuristic else cell(None, "–"),
         spread(one.over_heuristic, "+"),
         spread(one.over_constant, "+"),
-        cell(len(one.results), leaderboard.seeds(one)) if one.role == scoring.AGENT else cell(None, ""),
-        cell(cpu, number(cpu, 2)),
-        cell(took, number(took, 3)),
-        cell(one.price, leaderboard.per_cent(one.price)),
+        cell(len(one.results), leaderboard.format_seeds(one)) if one.role == scoring.AGENT else cell(None, ""),
+        cell(cpu, format_number(cpu, 2)),
+        cell(took, format_number(took, 3)),
+        cell(one.price, leaderboard.format_price(one.price)),
     ]
     return f'<tr data-task="{task}" data-kind="{one.role}">{"".join(cells)}</tr>'
 
 
-def _section(task: str, standing: Sequence[scoring.Standing]) -> str:
-    own = scores.ranked_by(task)
+def _format_section(task: str, standing: Sequence[scoring.Standing]) -> str:
+    own = scores.get_ranking_suite(task)
     edition = own.load()
     said = f"{own.name}, version {edition.version}, digest {edition.digest}: {len(edition.cells)} worlds"
-    said = f"{said}. {' '.join(claims(standing))} The best rule is {scoring.best_heuristic(standing)}."
-    return f"""<section data-task="{task}"><h2>{_title(task)}</h2>
+    said = f"{said}. {' '.join(list_claims(standing))} The best rule is {scoring.best_heuristic(standing)}."
+    scores_plot, profiles_plot, field = draw_intervals(standing), draw_profiles(standing), _format_field(task)
+    return f"""<section data-task="{task}"><h2>{_format_title(task)}</h2>
 <p>{html.escape(said)}</p>
-<div class="plots"><figure>{intervals(standing)}<figcaption>Score: mean of the middle half, 95 % interval</figcaption></figure>
-<figure>{profiles(standing)}<figcaption>Share of the worlds above a score</figcaption></figure></div>{_field(task)}</section>"""
+<div class="plots"><figure>{scores_plot}<figcaption>Score: mean of the middle half, 95 % interval</figcaption></figure>
+<figure>{profiles_plot}<figcaption>Share of the worlds above a score</figcaption></figure></div>{field}</section>"""
 
 
-def _field(task: str) -> str:
-    """Places in suites of the field."""
-    places = overview.places(task)
+def _format_field(task: str) -> str:
+    """Return HTML of a task's places in suites of the field; "" if there are none."""
+    places = overview.tabulate_places(task)
     if places is None:
         return ""
     head = "".join(f"<th>{html.escape(one)}</th>" for one in places.header)
@@ -212,69 +213,69 @@ def _field(task: str) -> str:
     return f"<h3>{html.escape(places.title)}</h3><p>{html.escape(places.says)}</p>{table}"
 
 
-def _scale(low: float, high: float, start: float, end: float, value: float) -> float:
+def _scale_value(low: float, high: float, start: float, end: float, value: float) -> float:
     return start + (end - start) * (min(max(value, low), high) - low) / (high - low)
 
 
-def _ticks(low: float, high: float) -> list[float]:
+def _list_ticks(low: float, high: float) -> list[float]:
     step = 0.5 if high - low > 1.2 else 0.25
     return [k * step for k in range(int(np.ceil(low / step)), int(np.floor(high / step)) + 1)]
 
 
-def intervals(standing: Sequence[scoring.Standing]) -> str:
-    """A line a controller: its score with its interval."""
+def draw_intervals(standing: Sequence[scoring.Standing]) -> str:
+    """Draw scores with their intervals as SVG, one line per controller."""
     left, width, height = 172, 560, 20
     high = max(1.1, *(one.middle.high for one in standing)) + 0.05
     low = max(LOWEST, min(0.0, *(one.middle.low for one in standing))) - 0.05
     bottom = 10 + height * len(standing)
 
     def x(value: float) -> float:
-        return round(_scale(low, high, left, width - 12, value), 1)
+        return round(_scale_value(low, high, left, width - 12, value), 1)
 
-    parts = [_axis(x, low, high, 6, bottom)]
+    parts = [_draw_axis(x, low, high, 6, bottom)]
     for k, one in enumerate(standing):
         y, colour = 10 + height * k + height / 2, COLOURS[one.role]
         bold = ' font-weight="600"' if one.role == scoring.AGENT else ""
-        parts.append(f'<text x="{left - 8}" y="{y + 4}" text-anchor="end"{bold}>{_short(one.name)}</text>')
-        if one.middle.mean < low:  # off the picture
+        parts.append(f'<text x="{left - 8}" y="{y + 4}" text-anchor="end"{bold}>{_format_short_name(one.name)}</text>')
+        if one.middle.mean < low:  # outside the picture
             parts.append(f'<text x="{left + 2}" y="{y + 4}" fill="{colour}">◂ {one.middle.mean:.2f}</text>')
             continue
         parts.append(f'<path d="M{x(one.middle.low)} {y}H{x(one.middle.high)}" stroke="{colour}" stroke-width="2.5"/>')
         said = html.escape(f"{one.name}: {one.middle}")
         parts.append(f'<circle cx="{x(one.middle.mean)}" cy="{y}" r="4.5" fill="{colour}"><title>{said}</title></circle>')
-    return _svg(width, bottom + 24, "scores with intervals", parts)
+    return _wrap_svg(width, bottom + 24, "scores with intervals", parts)
 
 
-def profiles(standing: Sequence[scoring.Standing]) -> str:
-    """Performance profiles of the agents, the best rule and constant, and chance."""
+def draw_profiles(standing: Sequence[scoring.Standing]) -> str:
+    """Draw performance profiles of agents, the best rule and constant, and chance as SVG."""
     chosen = [one for one in standing if one.role == scoring.AGENT][: LINES - 3]
     chosen += [one for one in standing if one.over_heuristic is None or one.over_constant is None or one.role == scoring.CHANCE]
     left, width, top, bottom = 42, 560, 10, 250
     thresholds = np.linspace(LOWEST, 2.0, 121)
 
     def x(value: float) -> float:
-        return round(_scale(LOWEST, 2.0, left, width - 12, value), 1)
+        return round(_scale_value(LOWEST, 2.0, left, width - 12, value), 1)
 
-    parts = [_axis(x, LOWEST, 2.0, top, bottom)]
+    parts = [_draw_axis(x, LOWEST, 2.0, top, bottom)]
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
-        y = _scale(0, 1, bottom, top, share)
+        y = _scale_value(0, 1, bottom, top, share)
         parts.append(f'<path d="M{left} {y}H{width - 12}" class="grid"/>')
         parts.append(f'<text x="{left - 6}" y="{y + 4}" text-anchor="end">{share:g}</text>')
     for k, one in enumerate(chosen):
         shares = scoring.profile(one, thresholds)
         pairs = zip(thresholds.tolist(), shares.tolist(), strict=True)
-        points = " ".join(f"{x(at)},{_scale(0, 1, bottom, top, share):.1f}" for at, share in pairs)
+        points = " ".join(f"{x(at)},{_scale_value(0, 1, bottom, top, share):.1f}" for at, share in pairs)
         look = f'stroke="{COLOURS[one.role]}" stroke-dasharray="{DASHES[k % len(DASHES)]}"'
         parts.append(f'<polyline points="{points}" fill="none" stroke-width="2" {look}/>')
         y = bottom + 42 + 17 * k
         parts.append(f'<path d="M{left} {y - 4}h34" fill="none" stroke-width="2" {look}/>')
-        parts.append(f'<text x="{left + 42}" y="{y}">{_short(one.name)} ({one.role})</text>')
-    return _svg(width, bottom + 42 + 17 * len(chosen), "performance profiles", parts)
+        parts.append(f'<text x="{left + 42}" y="{y}">{_format_short_name(one.name)} ({one.role})</text>')
+    return _wrap_svg(width, bottom + 42 + 17 * len(chosen), "performance profiles", parts)
 
 
-def _axis(x: Callable[[float], float], low: float, high: float, top: float, bottom: float) -> str:
+def _draw_axis(x: Callable[[float], float], low: float, high: float, top: float, bottom: float) -> str:
     parts = []
-    for tick in _ticks(low, high):
+    for tick in _list_ticks(low, high):
         at = x(tick)
         strong = " strong" if tick in (0.0, 1.0) else ""
         parts.append(f'<path d="M{at} {top}V{bottom}" class="grid{strong}"/>')
@@ -282,5 +283,5 @@ def _axis(x: Callable[[float], float], low: float, high: float, top: float, bott
     return "".join(parts)
 
 
-def _svg(width: float, height: float, label: str, parts: Sequence[str]) -> str:
+def _wrap_svg(width: float, height: float, label: str, parts: Sequence[str]) -> str:
     return f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{label}">{"".join(parts)}</svg>'

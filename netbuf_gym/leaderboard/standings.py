@@ -1,4 +1,4 @@
-"""`netbuf-gym leaderboard`: who is ahead on the suites that controllers of all tasks are ranked by."""
+"""Standings of `netbuf-gym leaderboard`: the order of controllers on the ranking suites of all tasks, and their tables."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from netbuf_gym.errors import ConfigError
 from netbuf_gym.evaluation.suites import rows, scoring
 from netbuf_gym.leaderboard import constants, scores
 from netbuf_gym.tasks import get
-from netbuf_gym.training.schema import LEAST_SEEDS
-from netbuf_gym.utils.progress import say
+from netbuf_gym.training.schema import MIN_TRAINING_SEEDS
+from netbuf_gym.utils.progress import print_line
 from netbuf_gym.utils.statistics import Interval
-from netbuf_gym.utils.tables import markdown_table, number
+from netbuf_gym.utils.tables import format_number, markdown_table
 
 HEADER = ("", "controller", "kind", "score", "P(> best rule)", "over best rule", "over best constant", "seeds", "CPU s", "us")
-"""Of the table of a task, before the price of its score if it has one."""
+"""Columns of a task's table, before the price of the score if there is one."""
 NOT_BETTER = "(not above the best constant)"
 STALE = "(stale)"
-"""Of rows that `netbuf-gym results status` found not to be current."""
+"""Mark of rows that `netbuf-gym results status` found not to be current."""
 READING = (
     "score: of each world what a controller has more than chance there, over what the best control that was not learned has "
     "more in the mean of the family: chance 0, the best rule or constant of the family 1; the mean of the middle half of all "
@@ -31,48 +31,49 @@ READING = (
     "(chance), other control (another congestion control, AQM or the like, beside)",
     "rules and constants decide at the task's usual intervals (switches: 100 ms), an agent at the one that it was trained for; "
     "intervals are over worlds, of the model that ships, and not over training seeds, which the cards have",
-    f"seeds: of training; '1 of {LEAST_SEEDS}': of at least {LEAST_SEEDS} that it takes to tell what was learned from what one "
-    "training happened upon; CPU s: of the evaluation; us: microseconds that a decision takes alone, on one core",
+    f"seeds: of training; '1 of {MIN_TRAINING_SEEDS}': of at least {MIN_TRAINING_SEEDS} that it takes to tell what was learned "
+    "from what one training happened upon; CPU s: of the evaluation; us: microseconds that a decision takes alone, on one core",
     "goodput (the price of a score): of switches, whose slowdowns can be bought with it, in per cent of naive's, mean of the "
     "same worlds, families weighing alike",
 )
 
 
-def standings(task: str, folder: Path | None = None, more: Sequence[Path] = ()) -> list[scoring.Standing]:
-    """Everybody of a task, the best first.
+def compute_standings(task: str, folder: Path | None = None, more: Sequence[Path] = ()) -> list[scoring.Standing]:
+    """Return the standings of all controllers of a task, the best first.
 
     Args:
-        folder: Of kept results; None: the package's.
-        more: Files of agents that were handed in; those of other suites, what is none, lacks its training seed or has the seed
-            of another model under its name are passed over, all but the first said.
+        task: Name of the task.
+        folder: Folder of kept results; None: the package's.
+        more: Files of submitted agents. Results of other suites are passed over in silence; invalid files, and agents without a
+            training seed or with the seed of another model under their name, with a message.
 
     Raises:
-        ConfigError: As `scoring.standings` and `scores.collect` do.
+        ConfigError: See `scoring.compute_standings` and `scores.collect_results`.
     """
-    own = scores.ranked_by(task)
-    edition, constant = own.load(), constants.constant_of(task, folder)
-    files = sorted(rows.file_of(own, name, folder) for name in scores.words_of(task, constant))
-    found = scores.collect([path for path in files if path.is_file()], own, edition)
+    own = scores.get_ranking_suite(task)
+    edition, constant = own.load(), constants.read_best_constant(task, folder)
+    files = sorted(rows.get_file(own, name, folder) for name in scores.list_controllers(task, constant))
+    found = scores.collect_results([path for path in files if path.is_file()], own, edition)
     for path in more:
         try:
-            given = scores.collect([path], own, edition)
-            if any(not scores.is_free(task, str(one.about.get("group"))) for one in given):
+            given = scores.collect_results([path], own, edition)
+            if any(not scores.is_free_name(task, str(one.about.get("group"))) for one in given):
                 raise ConfigError(f"{path}: has the name of a controller of {task}; valid: a name of its own")
             for one in given:
                 scores.require_seed(one, found)
-            found = scores.distinct([*found, *given])
+            found = scores.drop_duplicates([*found, *given])
         except ConfigError as error:
-            say(f"passed over: {error}")
-    return scoring.standings(own, edition, found, constant)
+            print_line(f"passed over: {error}")
+    return scoring.compute_standings(own, edition, found, constant)
 
 
-def held(task: str, folder: Path | None = None) -> bool:
-    """Whether a folder of results holds those of a task."""
-    return constants.file_of(task, folder).is_file()
+def has_results(task: str, folder: Path | None = None) -> bool:
+    """Return whether a folder of results holds those of a task."""
+    return constants.get_constants_file(task, folder).is_file()
 
 
-def table(task: str, standing: Sequence[scoring.Standing]) -> str:
-    """Everybody of a task in a Markdown table; agents that do not surely beat the best constant are marked so."""
+def format_table(task: str, standing: Sequence[scoring.Standing]) -> str:
+    """Format a task's standings as a Markdown table; agents that do not surely beat the best constant are marked."""
     made, price = [], get(task).measures.price
     for place, one in enumerate(standing, 1):
         improvement = f"{one.improvement.mean:.2f} [{one.improvement.low:.2f}, {one.improvement.high:.2f}]"
@@ -83,24 +84,24 @@ def table(task: str, standing: Sequence[scoring.Standing]) -> str:
                 one.role,
                 str(one.middle),
                 improvement if one.over_heuristic else "the best rule",
-                signed(one.over_heuristic),
-                signed(one.over_constant),
-                seeds(one),
-                number(one.mean_of("cpu_seconds"), 2),
-                number(one.mean_of("decision_us"), 3),
-                *([] if price is None else [per_cent(one.price)]),
+                format_difference(one.over_heuristic),
+                format_difference(one.over_constant),
+                format_seeds(one),
+                format_number(one.average_entry("cpu_seconds"), 2),
+                format_number(one.average_entry("decision_us"), 3),
+                *([] if price is None else [format_price(one.price)]),
             ]
         )
     return markdown_table([*HEADER, *([] if price is None else [price.label])], made)
 
 
-def short_table(standing: Sequence[scoring.Standing]) -> str:
-    """Agents of a task and the first two of every other kind in a Markdown table: place, score, difference to the best rule."""
+def format_short_table(standing: Sequence[scoring.Standing]) -> str:
+    """Format agents and the first two of every other kind as a Markdown table: place, score, difference to the best rule."""
     made, others = [], Counter[str]()
     for place, one in enumerate(standing, 1):
         others[one.role] += one.role != scoring.AGENT
         if others[one.role] <= 2:
-            made.append([str(place), _marked_name(one), one.role, str(one.middle), signed(one.over_heuristic)])
+            made.append([str(place), _marked_name(one), one.role, str(one.middle), format_difference(one.over_heuristic)])
     return markdown_table(["", "controller", "kind", "score", "over best rule"], made)
 
 
@@ -111,34 +112,35 @@ def _marked_name(one: scoring.Standing) -> str:
 
 
 def is_stale(one: scoring.Standing) -> bool:
-    """Whether a row of a controller is marked as stale."""
+    """Return whether a row of a controller is marked as stale."""
     return any(result.about.get(rows.STALE) for result in one.results)
 
 
-def per_cent(share: float | None) -> str:
-    """A price; nothing where it is not known."""
+def format_price(share: float | None) -> str:
+    """Format a price in per cent; "" if unknown."""
     return "" if share is None else f"{100 * share:.1f}"
 
 
-def seeds(one: scoring.Standing) -> str:
-    """An agent's training seeds, `1 of 3` where they are fewer than it takes; nothing of others, who do not learn."""
+def format_seeds(one: scoring.Standing) -> str:
+    """Format an agent's number of training seeds, `1 of 3` if fewer than required; "" for controllers that do not learn."""
     if one.role != scoring.AGENT:
         return ""
     number = len(one.results)
-    return str(number) if number >= LEAST_SEEDS else f"{number} of {LEAST_SEEDS}"
+    return str(number) if number >= MIN_TRAINING_SEEDS else f"{number} of {MIN_TRAINING_SEEDS}"
 
 
-def signed(interval: Interval | None) -> str:
-    """A difference with its interval; nothing of what is compared with itself."""
+def format_difference(interval: Interval | None) -> str:
+    """Format a difference with its interval; "" for None, where a controller would be compared with itself."""
     return "" if interval is None else f"{interval.mean:+.3f} [{interval.low:+.3f}, {interval.high:+.3f}]"
 
 
-def families(standing: Sequence[scoring.Standing], agent: str | None = None) -> str:
-    """Mean scores by family in a Markdown table: agents, the best rule, the best constant and the best other control.
+def format_families(standing: Sequence[scoring.Standing], agent: str | None = None) -> str:
+    """Format mean scores by family as a Markdown table: agents, the best rule, the best constant, the best other control.
 
-    The last column is of whoever else has most in a family.
+    The last column names the best of the remaining controllers in each family.
 
     Args:
+        standing: Standings of the task, the best first.
         agent: The only agent to have a column; None: all have one.
     """
     shown = [one for one in standing if (one.role == scoring.AGENT if agent is None else one.name == agent)]
@@ -158,6 +160,6 @@ def families(standing: Sequence[scoring.Standing], agent: str | None = None) -> 
     return markdown_table(["family", "worlds", *(one.name for one in shown), *(["best of the others"] if rest else [])], made)
 
 
-def command_of(one: scoring.Standing) -> str:
-    """Command that makes a row again."""
+def get_command(one: scoring.Standing) -> str:
+    """Return the command that makes a row again."""
     return str(one.results[0].about["command"])

@@ -15,15 +15,16 @@ from netbuf_gym.utils.tables import markdown_table
 from netbuf_gym.zoo import library
 
 TRAINING = ("algorithm", "recipe", "trained on", "seeds", "steps", "minutes")
-"""Columns of `training_facts`."""
+"""Columns of `format_training_facts`."""
 HEADER = ("agent", *TRAINING, "score", "over best rule", "over best constant")
 
 
-def agents_table(task: str, standing: Sequence[scoring.Standing], page: Path) -> str:
-    """A Markdown table of a task's agents that come with the package, the best first.
+def format_agents_table(task: str, standing: Sequence[scoring.Standing], page: Path) -> str:
+    """Format a Markdown table of the package's agents of a task, the best first.
 
     Args:
-        standing: Everybody of the task, the best first.
+        task: Name of the task.
+        standing: Standings of the task, the best first.
         page: Folder that links to the agents' cards start from, below the root of the checkout.
 
     Raises:
@@ -36,13 +37,13 @@ def agents_table(task: str, standing: Sequence[scoring.Standing], page: Path) ->
             link = os.path.relpath(card, library.FOLDER.parents[1] / page)
             agent = f"[{one.name.removeprefix(f'{task}/')}]({link})"
             agent += f" {standings.STALE}" if standings.is_stale(one) else ""
-            over = (standings.signed(one.over_heuristic), standings.signed(one.over_constant))
-            made.append([agent, *training_facts(library.metrics_of(card.parent)), str(one.middle), *over])
+            over = (standings.format_difference(one.over_heuristic), standings.format_difference(one.over_constant))
+            made.append([agent, *format_training_facts(library.read_metrics(card.parent)), str(one.middle), *over])
     return markdown_table(HEADER, made) if made else "No agent yet."
 
 
-def training_facts(metrics: dict[str, Any]) -> list[str]:
-    """Cells of the columns `TRAINING`: steps and minutes are of one seed, with those of what it began with."""
+def format_training_facts(metrics: dict[str, Any]) -> list[str]:
+    """Return the cells of columns `TRAINING`; steps and minutes are means per seed, including the agents it began with."""
     trained_on = metrics["training_scenario"]
     before = [one or {} for one in metrics.get("begun_with", [])]
     steps, seconds = (

@@ -1,7 +1,7 @@
-"""What is handed in, on Weights & Biases: one run a training seed, with its config, measures, table and model.
+"""Submissions on Weights & Biases: one run per training seed, with its config, measures, table and model.
 
-Without an account the runs are written below a folder, and `wandb sync` sends them later. Each holds its result as a file,
-`result.json`, from which leaderboards are made, of runs on this machine and of a project's alike.
+Without an account the runs are written below a folder, and `wandb sync` sends them later. Each run holds its result as a file,
+`result.json`, from which leaderboards are made, for runs of this machine and of a project alike.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from netbuf_gym.errors import ConfigError, needing
+from netbuf_gym.errors import ConfigError, require_extra
 from netbuf_gym.evaluation.suites import Suite
 from netbuf_gym.evaluation.suites.scoring import Result
 from netbuf_gym.leaderboard import scores, submission
-from netbuf_gym.training.config import plain
+from netbuf_gym.training.config import to_plain
 from netbuf_gym.version import __version__
 from netbuf_gym.zoo import library
 
@@ -26,11 +26,11 @@ PROJECT = "netbuf-gym"
 MODES = ("offline", "online")
 
 
-def mode_of(asked: str | None) -> str:
-    """How runs are logged: as is asked, as WANDB_MODE says, online where WANDB_API_KEY names an account, else offline.
+def resolve_mode(asked: str | None) -> str:
+    """Return how runs are logged: as asked, else by WANDB_MODE, else online if WANDB_API_KEY is set, else offline.
 
     Raises:
-        ConfigError: Neither.
+        ConfigError: A mode that is neither offline nor online.
     """
     mode = asked or os.environ.get("WANDB_MODE") or ("online" if os.environ.get("WANDB_API_KEY") else "offline")
     if mode not in MODES:
@@ -38,28 +38,28 @@ def mode_of(asked: str | None) -> str:
     return mode
 
 
-def require() -> None:
-    """Raises MissingExtraError where wandb is not installed.
+def require_wandb() -> None:
+    """Raise MissingExtraError unless wandb is installed.
 
-    A WANDB_MODE that is empty is as none, for us (`mode_of`); wandb would refuse it, so that it is taken away.
+    An empty WANDB_MODE counts as unset (`resolve_mode`); since wandb would refuse it, the variable is removed.
     """
     if not os.environ.get("WANDB_MODE", "none"):
         del os.environ["WANDB_MODE"]
-    with needing("handing in to the leaderboard", "leaderboard"):
+    with require_extra("handing in to the leaderboard", "leaderboard"):
         import wandb  # noqa: F401
 
 
-def log(
+def log_submission(
     one: submission.Submission, folder: Path, project: str = PROJECT, entity: str | None = None, mode: str = "offline"
 ) -> Path:
-    """Logs an agent as a run; returns the folder that the run was written to.
+    """Log an agent as a run, and return the folder that the run was written to.
 
     Raises:
         MissingExtraError: wandb is not installed.
-        ConfigError: There is no account, or the project cannot be written to.
+        ConfigError: No account, or a project that cannot be written to.
         OSError: The folder cannot be written.
     """
-    require()
+    require_wandb()
     import wandb
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -74,7 +74,7 @@ def log(
             job_type="leaderboard",
             name=f"{one.name}, seed {seed}",
             tags=[one.task, str(saved.config.algo.name), one.suite.name],
-            config=plain(saved.config),
+            config=to_plain(saved.config),
             settings=wandb.Settings(console="off", silent=True, disable_git=True, save_code=False, x_disable_stats=True),
         )
     except wandb.Error as error:
@@ -84,25 +84,25 @@ def log(
         about |= {"netbuf_gym": __version__}
         config: Any = run.config
         config.update({"leaderboard": {**about, **{k: v for k, v in one.result.items() if not isinstance(v, dict)}}})
-        run.log({"families": _table(wandb, one), **submission.measures_of(one)})
-        run.summary.update(submission.measures_of(one))
-        run.log_artifact(_artifact(wandb, one, seed, about))
+        run.log({"families": _make_table(wandb, one), **submission.list_measures(one)})
+        run.summary.update(submission.list_measures(one))
+        run.log_artifact(_make_artifact(wandb, one, seed, about))
         written = Path(run.dir) / RESULT
-        scores.write(written, one.data)
+        scores.write_result(written, one.data)
         run.save(str(written), base_path=run.dir, policy="now")
         return Path(run.dir).parent
 
 
-def _table(wandb: Any, one: submission.Submission) -> Any:
-    columns, rows = submission.table(one)
+def _make_table(wandb: Any, one: submission.Submission) -> Any:
+    columns, rows = submission.tabulate_families(one)
     return wandb.Table(columns=columns, data=rows)
 
 
-def _artifact(wandb: Any, one: submission.Submission, seed: int, about: dict[str, Any]) -> Any:
-    """The model with all that is needed to use it, under a name of its task, algorithm and seed."""
+def _make_artifact(wandb: Any, one: submission.Submission, seed: int, about: dict[str, Any]) -> Any:
+    """Return an artifact of the model and all files needed to use it, named by task, algorithm and seed."""
     saved = one.saved
     name = f"{one.task}-{saved.config.algo.name}-seed{seed}"
-    known = scores.described(saved) | about | {"env": saved.env["id"], "model_sha256": one.result["model_sha256"]}
+    known = scores.describe_agent(saved) | about | {"env": saved.env["id"], "model_sha256": one.result["model_sha256"]}
     artifact = wandb.Artifact(name, type="model", metadata=known)
     artifact.add_file(str(saved.path), name=library.MODEL)
     for beside in ("config.yaml", "metrics.json", "card.md"):
@@ -113,32 +113,36 @@ def _artifact(wandb: Any, one: submission.Submission, seed: int, about: dict[str
     return artifact
 
 
-def offline_results(folder: Path) -> list[Path]:
-    """The results of runs that were written below a folder, the newest first."""
+def find_offline_results(folder: Path) -> list[Path]:
+    """Return the result files of runs that were written below a folder, the newest first."""
     return sorted(folder.glob(f"wandb/*run-*/files/{RESULT}"), reverse=True)
 
 
-def handed_in(folder: Path, own: Suite) -> list[Result]:
-    """What was handed in on a suite as it is now, of the runs below a folder."""
+def read_handed_in(folder: Path, own: Suite) -> list[Result]:
+    """Return results submitted to the suite's present edition, from the runs below a folder."""
     found: list[Result] = []
-    for path in offline_results(folder):
+    for path in find_offline_results(folder):
         with suppress(ConfigError):  # of another edition, or damaged: `show` says so
-            found += scores.collect([path], own, own.load())
-    return scores.distinct(found)
+            found += scores.collect_results([path], own, own.load())
+    return scores.drop_duplicates(found)
 
 
-def project_results(path: str, folder: Path, api: Any = None) -> Iterator[Path]:
-    """The results of a project's runs, each fetched into a folder.
+def download_project_results(path: str, folder: Path, api: Any = None) -> Iterator[Path]:
+    """Download the result of each run of a project.
 
     Args:
         path: ENTITY/PROJECT.
-        api: `wandb.Api()` unless another is given.
+        folder: Folder that results are downloaded into.
+        api: API object to use; None: `wandb.Api()`.
+
+    Yields:
+        Downloaded result files.
 
     Raises:
         MissingExtraError: wandb is not installed.
-        ConfigError: There is no account, or no such project.
+        ConfigError: No account, or no such project.
     """
-    with needing("a project's leaderboard", "leaderboard"):
+    with require_extra("a project's leaderboard", "leaderboard"):
         import wandb
     try:
         runs = list((wandb.Api() if api is None else api).runs(path, filters={"jobType": "leaderboard"}))

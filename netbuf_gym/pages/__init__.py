@@ -1,1 +1,1 @@
-"""Tables and figures of the documentation's pages, made from the code and from kept results."""
+"""Tables and figures of the documentation's pages, made from the code and from stored results."""

@@ -1,10 +1,10 @@
-"""Pages that can be followed to the letter: their files, scripts and commands, and how many there are to write.
+"""Code blocks of tutorial pages: their files, scripts and commands, and the number of lines to write.
 
     python -m netbuf_gym.pages.blocks docs/extending.md
 
-prints a table of the files that each section has its reader write, and their lines. In such a page a block of code belongs
-to the file that the line before it names, `` `path/to/file.py`: ``; a `python` block without one is a script, and a `console`
-block holds commands after `$ ` with what they print, `...` standing for anything.
+prints a table of the files that the reader writes in each section, with their lines. In such a page a block of code belongs
+to the file named in the line before it, `` `path/to/file.py`: ``; a `python` block without one is a script, and a `console`
+block holds commands after `$ ` with their output, in which `...` stands for anything.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Block:
     """A block of code.
 
     Attributes:
-        section: heading of level 2 that it stands under; "": none.
-        line: of the page, its first one.
-        file: that it is the text of; "": of none.
-        language: as marked.
-        text: without the page's indentation, with its last line break.
+        section: Heading of level 2 above the block; "": none.
+        line: Number of the block's first line in the page.
+        file: File whose text the block is; "": none.
+        language: Language of the fence.
+        text: Text without the page's indentation, with the last line break.
     """
 
     section: str
@@ -44,18 +44,18 @@ class Block:
 
     @property
     def lines(self) -> int:
-        """That are not empty."""
+        """Number of non-empty lines."""
         return sum(bool(line.strip()) for line in self.text.splitlines())
 
     @property
     def commands(self) -> list[tuple[str, str]]:
-        """Of a `console` block: each command, and what it is to print."""
+        """Commands of a `console` block, each with its expected output."""
         parts = re.split(r"^\$ (.*)\n", self.text, flags=re.M)[1:]
         return list(zip(parts[::2], parts[1::2], strict=True))
 
 
-def blocks(page: str) -> Iterator[Block]:
-    """The blocks of a page in their order."""
+def parse_blocks(page: str) -> Iterator[Block]:
+    """Yield the blocks of a page in order."""
     section = ""
     for part in PARTS.finditer(page):
         if part["section"] is not None:
@@ -67,9 +67,9 @@ def blocks(page: str) -> Iterator[Block]:
 
 
 def files_table(page: str) -> str:
-    """A Markdown table: for each section with files to write these, their number, and their lines that are not empty."""
+    """Return a Markdown table of the files to write in each section, with their number and their non-empty lines."""
     found: dict[str, list[Block]] = {}
-    for block in blocks(page):
+    for block in parse_blocks(page):
         if block.file:
             found.setdefault(block.section, []).append(block)
     rows = []
@@ -80,7 +80,7 @@ def files_table(page: str) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Prints the table of a page."""
+    """Print the table of a page and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m netbuf_gym.pages.blocks", description=__doc__.split("\n")[0])
     parser.add_argument("page", type=Path)
     page = parser.parse_args(argv).page

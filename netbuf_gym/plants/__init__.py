@@ -1,10 +1,10 @@
-"""Plants: what is being controlled, behind one protocol (`netbuf_gym.plants.plant.Plant`), and looked up by name.
+"""Plants: the systems that are controlled, behind one protocol (`netbuf_gym.plants.plant.Plant`), looked up by name.
 
 >>> import netbuf_gym.plants
 >>> netbuf_gym.plants.names()
 ['linux', 'sim']
 
-`register(name, plant)` adds one; environments then take `plant=name`, or a dict of `name` and the plant's own arguments.
+`register(name, plant)` adds a plant; environments then take `plant=name`, or a dict of `name` and the plant's own arguments.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.plants.kinds import AgentKind, Control
 from netbuf_gym.plants.plant import Advance, Plant
 from netbuf_gym.plants.telemetry import Field, TelemetrySchema
-from netbuf_gym.utils.arguments import choice
-from netbuf_gym.utils.suggestions import instead
+from netbuf_gym.utils.arguments import check_choice
+from netbuf_gym.utils.suggestions import suggest_valid
 
 _REGISTRY: dict[str, type[Plant] | str] = {}
 _PLANTS = 'a class derived from netbuf_gym.plants.Plant, or "module:Class"'
 
 
 def register(name: str, plant: type[Plant] | str) -> None:
-    """Makes a plant known under a name.
+    """Register a plant under a name.
 
     Args:
-        name: what environments call it by.
+        name: the name by which environments ask for the plant.
         plant: a class derived from `Plant`, or where to import it from when it is first needed: `"module:Class"`.
 
     Raises:
-        ConfigError: the name is no string, empty or that of another plant, or `plant` is nothing of the kind, or abstract.
+        ConfigError: the name is no string, empty or that of another plant, or `plant` is not such a class, or abstract.
     """
     if not isinstance(name, str) or not name:
         raise ConfigError(f"plant name = {shown(name)}; valid: a string, not empty")
@@ -49,7 +49,7 @@ def register(name: str, plant: type[Plant] | str) -> None:
 
 
 def _require_plant(cls: Any, what: str) -> None:
-    """Raises ConfigError, calling it `what`, for anything but a class of plants that can be made."""
+    """Raise ConfigError, which calls the value `what`, unless `cls` is a concrete class of plants."""
     if not (isinstance(cls, type) and issubclass(cls, Plant)):
         raise ConfigError(f"{what}; valid: {_PLANTS}")
     if inspect.isabstract(cls):
@@ -58,22 +58,22 @@ def _require_plant(cls: Any, what: str) -> None:
 
 
 def unregister(name: str) -> None:
-    """Forgets a plant, if there is one of this name."""
+    """Remove the plant of this name from the registry, if there is one."""
     _REGISTRY.pop(name, None)
 
 
 def names() -> list[str]:
-    """The names of all plants, sorted."""
+    """Return the names of all plants, sorted."""
     return sorted(_REGISTRY)
 
 
 def get(name: str) -> type[Plant]:
-    """The plant of a name.
+    """Return the plant class of a name.
 
     Raises:
-        ConfigError: there is none of this name, or none where it was said to be.
+        ConfigError: no plant has this name, or the class cannot be imported from where it was said to be.
     """
-    found = _REGISTRY[choice("plant", name, names())]
+    found = _REGISTRY[check_choice("plant", name, names())]
     if isinstance(found, str):
         module, _, attribute = found.partition(":")
         what = f"plant {name!r} = {shown(found)}"
@@ -87,7 +87,7 @@ def get(name: str) -> type[Plant]:
 
 
 def make(spec: str | dict[str, Any], worlds: int, agents: int, kind: AgentKind, threads: int = 1) -> Plant:
-    """A plant of worlds with agents of a kind.
+    """Create a plant of worlds with agents of a kind.
 
     Args:
         spec: a name, or a dict of `name` and the plant's own arguments.
@@ -95,7 +95,7 @@ def make(spec: str | dict[str, Any], worlds: int, agents: int, kind: AgentKind, 
     Raises:
         ConfigError: an unknown name or argument, one that is missing, or a plant that does not carry agents of this kind.
     """
-    name, cls, own = _asked(spec, kind)
+    name, cls, own = _resolve_spec(spec, kind)
     plant = cls(worlds, agents, kind, threads, **own)
     for what, array, columns in (
         ("telemetry", plant.telemetry, len(kind.telemetry.fields)),
@@ -109,12 +109,12 @@ def make(spec: str | dict[str, Any], worlds: int, agents: int, kind: AgentKind, 
 
 
 @lru_cache
-def _parameters(cls: type[Plant]) -> Mapping[str, inspect.Parameter]:
+def _constructor_parameters(cls: type[Plant]) -> Mapping[str, inspect.Parameter]:
     return inspect.signature(cls).parameters
 
 
-def _asked(spec: Any, kind: AgentKind | None) -> tuple[str, type[Plant], dict[str, Any]]:
-    """The name, the class and the own arguments of a plant that is asked for, for agents of a kind (None: for none)."""
+def _resolve_spec(spec: Any, kind: AgentKind | None) -> tuple[str, type[Plant], dict[str, Any]]:
+    """Return the name, the class and the own arguments of a requested plant for agents of a kind (None: without agents)."""
     if isinstance(spec, str):
         spec = {"name": spec}
     if not isinstance(spec, dict) or "name" not in spec:
@@ -124,11 +124,11 @@ def _asked(spec: Any, kind: AgentKind | None) -> tuple[str, type[Plant], dict[st
         carried = ", ".join(cls.kinds) or "none"
         raise ConfigError(f"plant {name!r} carries no agents of kind {kind.name!r}; those that it carries: {carried}")
     own = {key: value for key, value in spec.items() if key != "name"}
-    parameters = _parameters(cls)
-    valid = [key for key in parameters if key not in _parameters(Plant)]
+    parameters = _constructor_parameters(cls)
+    valid = [key for key in parameters if key not in _constructor_parameters(Plant)]
     for key in own:
         if key not in valid:
-            raise ConfigError(f"plant {name!r} has no argument {key!r}; {instead(key, valid)}")
+            raise ConfigError(f"plant {name!r} has no argument {key!r}; {suggest_valid(key, valid)}")
     named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     for key in valid:
         if key not in own and parameters[key].default is inspect.Parameter.empty and parameters[key].kind in named:
@@ -137,7 +137,7 @@ def _asked(spec: Any, kind: AgentKind | None) -> tuple[str, type[Plant], dict[st
 
 
 def lone(spec: str | dict[str, Any], scenario: Any, seed: int) -> Any:
-    """A world without agents on a plant; see `Plant.lone`.
+    """Create a world without agents on a plant; see `Plant.lone`.
 
     Args:
         spec: as for `make`.
@@ -146,7 +146,7 @@ def lone(spec: str | dict[str, Any], scenario: Any, seed: int) -> Any:
         ConfigError: an unknown name or argument, or one that is missing; or as `Plant.lone`.
         PlantFault: as `Plant.lone`.
     """
-    _, cls, own = _asked(spec, None)
+    _, cls, own = _resolve_spec(spec, None)
     return cls.lone(scenario, seed, **own)
 
 

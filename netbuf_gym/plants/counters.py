@@ -1,4 +1,4 @@
-"""What the simulator counts for the reports of each kind of agent, from a world's start."""
+"""Counters of a simulated world since its start, for the reports of each kind of agent."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from netbuf_gym.scenarios.types import Scenario
 
 
 def sender_counters(world: World, scenario: Scenario, flows: Iterable[int]) -> list[dict[str, Any]]:
-    """Of some flows: each one's own counters, and of the queue of the slowest link on its path.
+    """Return each flow's own counters and those of the queue of the slowest link on its path.
 
     Returns:
-        a dict for each flow: the core's cumulative counters of it (`Simulator.flow_stats`), `now_s`, and of that link
+        A dict for each flow: the core's cumulative counters of the flow (`Simulator.flow_stats`), `now_s`, and of that link
         `sojourn_sum_s` and `sojourn_count`.
     """
     stats, links, now_s = world.flow_stats(), world.link_stats(), world.now_ns * 1e-9
@@ -29,14 +29,14 @@ def sender_counters(world: World, scenario: Scenario, flows: Iterable[int]) -> l
 
 @dataclass(frozen=True)
 class Counters:
-    """Of a world with switches, or with whatever queue discipline stands in their place.
+    """Counters of a world with switches, or with another queue discipline in their place.
 
     Attributes:
         now_s: virtual time of the counters.
         completions: float64 (flows, 7): flow id, start_s, fct_s, size_bytes, sender, priority, ideal_s.
         switches, links, flows: one dict each; flows are those that live as long as the world.
-        traffic: of all finite flows together.
-        probe_delays: seconds, an array for each probe.
+        traffic: counters of all finite flows together.
+        probe_delays: delays in seconds, an array for each probe.
     """
 
     now_s: float
@@ -48,8 +48,8 @@ class Counters:
     probe_delays: list[np.ndarray]
 
 
-def counters_of(world: World) -> Counters:
-    """The counters of a world as they are now."""
+def read_counters(world: World) -> Counters:
+    """Return the present counters of a world."""
     return Counters(
         world.now_ns / 1e9,
         np.asarray(world.completions()),

@@ -1,4 +1,4 @@
-"""A kind of agent, as plants and tasks agree on it: what is measured in its place, and what it can be told."""
+"""Kinds of agents, on which plants and tasks agree: what is measured for an agent, and which controls it sets."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from netbuf_gym.plants.telemetry import TelemetrySchema
 
 @dataclass(frozen=True)
 class Control:
-    """One number that an agent of a kind is told for the next interval. NaN leaves things as they are.
+    """One number that an agent of a kind sets for the next interval. NaN leaves the present value unchanged.
 
     Attributes:
         name: identifier, ending in its unit where it has one.
         unit: SI unit, `"1"` for ratios and counts.
         meaning: one sentence.
-        low, high: what the plant takes; tasks keep to it.
+        low, high: the range that the plant accepts; tasks keep within it.
     """
 
     name: str
@@ -29,10 +29,10 @@ class Control:
 
 @dataclass(frozen=True)
 class AgentKind:
-    """What any plant with agents of this kind measures and can be told.
+    """Telemetry and controls that every plant with agents of this kind provides.
 
     Attributes:
-        name: what messages and PettingZoo call one of them: `"sender"`, `"switch"`; plants say by it which kinds they carry.
+        name: name of one agent in messages and PettingZoo: `"sender"`, `"switch"`; plants list the kinds that they carry by it.
         telemetry: the columns of `Plant.telemetry`. One of them is `elapsed_s`, the measured length of the interval.
         controls: the columns of `Plant.control`.
         event: what `Plant.advance(..., until="event")` waits for; `""`: nothing, decisions come at intervals.

@@ -9,70 +9,70 @@ from typing import Any, ClassVar
 import numpy as np
 
 from netbuf_gym import _core
-from netbuf_gym.errors import ConfigError, NetbufError, PlantFault, SimulatorFault, called
-from netbuf_gym.plants.counters import counters_of, sender_counters
+from netbuf_gym.errors import ConfigError, NetbufError, PlantFault, SimulatorFault, describe_scenario
+from netbuf_gym.plants.counters import read_counters, sender_counters
 from netbuf_gym.plants.kinds import AgentKind
 from netbuf_gym.plants.plant import EVENT, INTERVAL, Advance, Plant
 from netbuf_gym.plants.simulator import Simulator, World
-from netbuf_gym.scenarios.native import world_config
+from netbuf_gym.scenarios.native import build_world_config
 from netbuf_gym.scenarios.types import AGENT, Scenario
 
 
 @dataclass(frozen=True)
-class Simulated:
-    """What the plant must know of a kind of agents that the core has.
+class CoreKind:
+    """The core's functions for one kind of agents.
 
     Attributes:
         to_event: (batch, interval in ns, time left in ns) runs every world to the kind's event.
-        counters: (world, scenario) -> what `report` gives for each agent.
+        counters: (world, scenario) -> the report of each agent.
     """
 
     to_event: Callable[[_core.Batch, int, np.ndarray], None]
     counters: Callable[[World, Scenario], list[Any]]
 
 
-def _to_next(batch: _core.Batch, interval_ns: int, left_ns: np.ndarray) -> None:
+def _advance_to_next_event(batch: _core.Batch, interval_ns: int, left_ns: np.ndarray) -> None:
     batch.advance_to_event(interval_ns)
 
 
-def _to_change(batch: _core.Batch, interval_ns: int, left_ns: np.ndarray) -> None:
-    """Whole intervals further, at most to the end of the scenario, but one at least."""
+def _advance_to_change(batch: _core.Batch, interval_ns: int, left_ns: np.ndarray) -> None:
+    """Advance by whole intervals, at most to the end of the scenario, but at least one."""
     intervals = np.maximum(-(-left_ns // interval_ns), 1)
     for most in np.unique(intervals).tolist():
         batch.advance_to_event(interval_ns, most, (intervals == most).astype(np.uint8))
 
 
-def _of_senders(world: World, scenario: Scenario) -> list[Any]:
+def _report_senders(world: World, scenario: Scenario) -> list[Any]:
     return sender_counters(world, scenario, [i for i, flow in enumerate(scenario.flows) if flow.cc == AGENT])
 
 
-def _of_receivers(world: World, scenario: Scenario) -> list[Any]:
+def _report_receivers(world: World, scenario: Scenario) -> list[Any]:
     return sender_counters(world, scenario, scenario.agent_receivers)
 
 
-def _of_switches(world: World, scenario: Scenario) -> list[Any]:
-    return [counters_of(world)] * len(scenario.agent_switches)
+def _report_switches(world: World, scenario: Scenario) -> list[Any]:
+    return [read_counters(world)] * len(scenario.agent_switches)
 
 
-def _of_hosts(world: World, scenario: Scenario) -> list[Any]:
+def _report_hosts(world: World, scenario: Scenario) -> list[Any]:
     stats = world.host_stats()
     return [stats[host] for host in scenario.agent_hosts]
 
 
 KINDS = {
-    "sender": Simulated(_to_next, _of_senders),
-    "receiver": Simulated(_to_next, _of_receivers),
-    "switch": Simulated(_to_change, _of_switches),
-    "host": Simulated(_to_next, _of_hosts),
+    "sender": CoreKind(_advance_to_next_event, _report_senders),
+    "receiver": CoreKind(_advance_to_next_event, _report_receivers),
+    "switch": CoreKind(_advance_to_change, _report_switches),
+    "host": CoreKind(_advance_to_next_event, _report_hosts),
 }
-"""By the name of the kind, which is the core's too."""
+"""Kinds of agents by name; the core uses the same names."""
 
 
 class SimPlant(Plant):
     """`worlds` simulated worlds with `agents` controlled senders, receivers, switches or hosts each.
 
     Worlds are reset one by one and advance together. Times are integer nanoseconds, so that a thousand intervals of
-    0.1 s are exactly 100 s. No world fails by itself: what the simulator finds inconsistent raises `SimulatorFault`.
+    0.1 s are exactly 100 s. No world fails by itself: an inconsistency that the simulator finds raises `SimulatorFault`.
     """
 
     kinds: ClassVar[tuple[str, ...]] = tuple(KINDS)
@@ -82,7 +82,7 @@ class SimPlant(Plant):
     outlives_program: ClassVar[bool] = False
 
     def __init__(self, worlds: int, agents: int, kind: AgentKind, threads: int = 1):
-        self._of_kind = KINDS[kind.name]
+        self._core_kind = KINDS[kind.name]
         self._batch: _core.Batch | None = _core.Batch(worlds, agents, threads, kind=kind.name, **kind.parameters)
         reported = tuple(self._batch.fields)
         if reported != kind.telemetry.names:
@@ -102,22 +102,24 @@ class SimPlant(Plant):
         return Simulator(scenario, seed)
 
     def buffers(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The core's own, which it writes and reads in place."""
-        batch = self._open()
+        """Return the core's own arrays, which it writes and reads in place."""
+        batch = self._require_batch()
         return batch.telemetry, batch.control.reshape(self.worlds, self.agents, -1), batch.agent_mask
 
     def reset(self, world: int, scenario: Scenario, seed: int) -> None:
-        """Starts a world anew at time 0; as many senders, receivers, switches or hosts are agents' as the plant has agents.
+        """Restart a world at time 0; as many senders, receivers, switches or hosts are agents' as the plant has agents.
 
         Raises:
             ConfigError: the core refuses the scenario.
         """
         if self._prepared is None or self._prepared[0] is not scenario:
             if not isinstance(scenario, Scenario):
-                raise ConfigError(f"{called(scenario)} is no netbuf_gym.scenarios.Scenario; valid for plant 'sim': one")
-            self._prepared = (scenario, world_config(scenario))
+                raise ConfigError(
+                    f"{describe_scenario(scenario)} is no netbuf_gym.scenarios.Scenario; valid for plant 'sim': one"
+                )
+            self._prepared = (scenario, build_world_config(scenario))
         try:
-            self._open().reset(world, self._prepared[1], seed)
+            self._require_batch().reset(world, self._prepared[1], seed)
         except ValueError as error:
             raise ConfigError(str(error)) from None
         self._scenarios[world] = scenario
@@ -129,45 +131,45 @@ class SimPlant(Plant):
             self.control[...] = control
 
     def advance(self, interval_ns: int, until: str = INTERVAL, left_ns: np.ndarray | None = None) -> Advance:
-        """See `Plant.advance`. Elapsed times are exact, and no world fails.
+        """Advance every world, see `Plant.advance`. Elapsed times are exact, and no world fails.
 
         Raises:
             SimulatorFault: the simulator found its own state inconsistent; the plant is of no further use.
         """
-        batch, elapsed = self._open(), self._elapsed_ns
+        batch, elapsed = self._require_batch(), self._elapsed_ns
         try:
             if until == EVENT:
                 left_ns = np.full(self.worlds, interval_ns) if left_ns is None else left_ns
-                self._of_kind.to_event(batch, interval_ns, left_ns)
+                self._core_kind.to_event(batch, interval_ns, left_ns)
                 elapsed[:] = np.rint(self.telemetry[:, 0, self._elapsed_column] * 1e9)
             else:
                 batch.advance(interval_ns)
                 elapsed.fill(interval_ns)
         except RuntimeError as error:
-            if isinstance(error, NetbufError) or any(scenario.own_controls for scenario in self._scenarios):
-                raise  # as the user's own code did
+            if isinstance(error, NetbufError) or any(scenario.has_own_controls for scenario in self._scenarios):
+                raise  # raised by the user's own code
             raise SimulatorFault(str(error)) from error
         return Advance(elapsed, {})
 
     def report(self, world: int) -> list[Any]:
-        """Of senders and hosts a dict each (`sender_counters`, `World.host_stats`), of a switch `Counters`."""
-        return self._of_kind.counters(self.world(world), self._scenarios[world])
+        """Return a dict for each sender or host (`sender_counters`, `World.host_stats`), or `Counters` for each switch."""
+        return self._core_kind.counters(self.world(world), self._scenarios[world])
 
     def world(self, world: int) -> World:
-        """What a world has counted, and what is going on in it: more than agents are told.
+        """Return a world's counters and present state: more than agents are told.
 
         Raises:
-            PlantFault: it was never reset, or the plant is closed.
+            PlantFault: the world was never reset, or the plant is closed.
         """
         if self._scenarios[world] is None:
             raise PlantFault(f"world {world} was never reset")
-        return World(self._open(), world)
+        return World(self._require_batch(), world)
 
     def close(self) -> None:
-        """Lets the worlds go."""
+        """Release the worlds."""
         self._batch = None
 
-    def _open(self) -> _core.Batch:
+    def _require_batch(self) -> _core.Batch:
         if self._batch is None:
             raise PlantFault("the plant is closed")
         return self._batch

@@ -1,4 +1,4 @@
-"""Worlds of the native core: the only place that makes a single one, and that translates what the core raises."""
+"""Single worlds of the native core, made here only, and the translation of the core's exceptions."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from netbuf_gym import _core
 from netbuf_gym.errors import ConfigError, NetbufError
-from netbuf_gym.scenarios.native import world_config
+from netbuf_gym.scenarios.native import build_world_config
 from netbuf_gym.scenarios.types import Scenario
-from netbuf_gym.utils.thread_guard import Unique
+from netbuf_gym.utils.thread_guard import Uncopyable
 
 FLOW_SAMPLE: tuple[str, ...] = tuple(_core.flow_sample_fields())
 """Columns of `Simulator.flow_sample`."""
@@ -23,11 +23,11 @@ LINK_SAMPLE: tuple[str, ...] = tuple(_core.link_sample_fields())
 SLICE_EVENTS = 1 << 15
 
 
-class World(Unique):
-    """What a simulated world has counted, and what is going on in it now.
+class World(Uncopyable):
+    """Counters and present state of a simulated world.
 
     Args:
-        source: a world of the core, or a batch of them.
+        source: a world of the core, or a batch of worlds.
         at: the world's number in the batch.
     """
 
@@ -36,78 +36,78 @@ class World(Unique):
 
     @property
     def now_ns(self) -> int:
-        """The virtual time."""
+        """Virtual time in nanoseconds."""
         return self._source.now_ns(*self._at)
 
     def close(self) -> None:
-        """Gives back what the world holds besides memory: nothing, of simulated ones."""
+        """Release what the world holds besides memory: nothing for a simulated world."""
 
     def flow_stats(self) -> list[dict[str, Any]]:
-        """Cumulative counters, one dict a flow."""
+        """Return cumulative counters, one dict a flow."""
         return self._source.flow_stats(*self._at)
 
     def link_stats(self) -> list[dict[str, Any]]:
-        """Cumulative counters, one dict a link."""
+        """Return cumulative counters, one dict a link."""
         return self._source.link_stats(*self._at)
 
     def switch_stats(self) -> list[dict[str, Any]]:
-        """Occupancy (shares of the capacity, over time) and counters of each queue, one dict a switch."""
+        """Return occupancy (shares of the capacity, over time) and counters of each queue, one dict a switch."""
         return self._source.switch_stats(*self._at)
 
     def traffic_stats(self) -> dict[str, Any]:
-        """Cumulative counters over the finite flows of the traffic."""
+        """Return cumulative counters over the finite flows of the traffic."""
         return self._source.traffic_stats(*self._at)
 
     def completions(self) -> np.ndarray:
-        """Finished flows of the traffic, `(flows, 7)`: flow, start_s, fct_s, size_bytes, sender, priority, ideal_s."""
+        """Return finished flows of the traffic, `(flows, 7)`: flow, start_s, fct_s, size_bytes, sender, priority, ideal_s."""
         return self._source.completions(*self._at)
 
     def flows_opened(self) -> np.ndarray:
-        """All flows of the traffic, `(flows, 5)`: start_s, sender, size_bytes, priority, received_bytes."""
+        """Return all flows of the traffic, `(flows, 5)`: start_s, sender, size_bytes, priority, received_bytes."""
         return self._source.flows_opened(*self._at)
 
     def ideal_s(self, sender: int, size_bytes: int, start_ns: int) -> float:
-        """The ideal completion time of a sender's flow that starts then (`Scenario.ideal_s`)."""
+        """Return the ideal completion time of a sender's flow that starts at `start_ns` (`Scenario.ideal_s`)."""
         return self._source.ideal_s(*self._at, sender, size_bytes, start_ns)
 
     def flow_sample(self) -> np.ndarray:
-        """Current values and counters of flows, `(flows, len(FLOW_SAMPLE))`."""
+        """Return current values and counters of flows, `(flows, len(FLOW_SAMPLE))`."""
         return self._source.flow_sample(*self._at)
 
     def flow_arrivals(self) -> list[int]:
-        """Data bytes that arrived at each flow's receiver so far, in whatever order, duplicates included."""
+        """Return the data bytes that have arrived at each flow's receiver, in any order, duplicates included."""
         return self._source.flow_arrivals(*self._at)
 
     def link_sample(self) -> np.ndarray:
-        """Current values and counters of links, `(links, len(LINK_SAMPLE))`."""
+        """Return current values and counters of links, `(links, len(LINK_SAMPLE))`."""
         return self._source.link_sample(*self._at)
 
     def switch_sample(self) -> np.ndarray:
-        """Current values of switches' queues, `(switches, queues, 4)`: packets, bytes, threshold, drops."""
+        """Return current values of switches' queues, `(switches, queues, 4)`: packets, bytes, threshold, drops."""
         return self._source.switch_sample(*self._at)
 
     def host_stats(self) -> list[dict[str, Any]]:
-        """Cumulative counters, one dict a host."""
+        """Return cumulative counters, one dict a host."""
         return self._source.host_stats(*self._at)
 
     def socket_stats(self) -> list[dict[str, Any]]:
-        """Of each flow what its sockets at hosts have and hold: a dict, empty for a flow without hosts."""
+        """Return the limits and contents of each flow's sockets at hosts: a dict, empty for a flow without hosts."""
         return self._source.socket_stats(*self._at)
 
     def video_stats(self) -> list[dict | None]:
-        """What each flow's video client has played so far, and its chunks; None for flows without one."""
+        """Return what each flow's video client has played so far, and its chunks; None for flows without one."""
         return self._source.video_stats(*self._at)
 
     def probe_delays(self) -> list[np.ndarray]:
-        """Delays in seconds of the probes' packets that arrived, an array a probe."""
+        """Return delays in seconds of the probes' packets that arrived, an array a probe."""
         return self._source.probe_delays(*self._at)
 
     def probe_sent(self) -> list[int]:
-        """Packets sent, a number a probe."""
+        """Return the number of packets sent, one for each probe."""
         return self._source.probe_sent(*self._at)
 
     def udp_stats(self) -> list[dict[str, Any]]:
-        """Cumulative counters, one dict a source of datagrams."""
+        """Return cumulative counters, one dict a source of datagrams."""
         return self._source.udp_stats(*self._at)
 
 
@@ -115,11 +115,11 @@ class Simulator(World):
     """A simulated world from its start, in virtual time.
 
     Args:
-        scenario: what is simulated.
+        scenario: the scenario to simulate.
         seed: 0 to 2**64 - 1; the same scenario and seed give the same numbers to the last bit.
 
     Attributes:
-        between: what `run` calls every few milliseconds, between two events: to look at how far it is, or to raise.
+        between: a function that `run` calls every few milliseconds, between two events: to look at the progress, or to raise.
 
     Raises:
         ConfigError: the core refuses the scenario.
@@ -129,27 +129,27 @@ class Simulator(World):
         self.scenario = scenario
         self.between: Callable[[], None] | None = None
         try:
-            super().__init__(_core.World(world_config(scenario), seed))
+            super().__init__(_core.World(build_world_config(scenario), seed))
         except ValueError as error:
             trace = error.__traceback__
             if isinstance(error, NetbufError) or (trace is not None and trace.tb_next is not None):
-                raise  # of a congestion control's making, which is the user's
+                raise  # raised while making a congestion control, which is the user's code
             raise ConfigError(str(error)) from None
 
     @property
     def now_ns(self) -> int:
-        """The virtual time."""
+        """Virtual time in nanoseconds."""
         return self._source.now_ns
 
     @property
     def memory_bytes(self) -> int:
-        """What the world holds of memory."""
+        """Memory that the world holds."""
         return self._source.memory_bytes
 
     def run(self, until_ns: int) -> None:
-        """Runs the world until this virtual time, a few milliseconds at a time, between which Python handles signals.
+        """Run the world until this virtual time, a few milliseconds at a time, between which Python handles signals.
 
-        What is raised between leaves the world between two events, from where it can be run on.
+        An exception raised between two slices leaves the world between two events, from where it can be run on.
 
         Raises:
             SimulatorFault: the simulator found its own state inconsistent; the world is of no further use.

@@ -21,7 +21,7 @@ class Field:
         name: identifier, ending in its unit where it has one.
         unit: SI unit, ``"1"`` for counts.
         meaning: one sentence.
-        privileged: True when a real agent in its place could not know it; reports and rewards may use it, observations may not.
+        privileged: True when a real agent could not know it; reports and rewards may use it, observations may not.
     """
 
     name: str
@@ -43,30 +43,28 @@ class TelemetrySchema:
         return tuple(field.name for field in self.fields)
 
     def index(self, name: str) -> int:
-        """Column of a field; raises :class:`KeyError` naming the valid ones."""
+        """Return the column of a field; raises :class:`KeyError` naming the valid ones."""
         try:
             return self.names.index(name)
         except ValueError:
             raise KeyError(f"telemetry has no field {name!r}; it has {', '.join(self.names)}") from None
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able form, the inverse of :meth:`from_dict`."""
+        """Return the schema as a JSON-able dict, the inverse of :meth:`from_dict`."""
         return {"version": self.version, "fields": [asdict(field) for field in self.fields]}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> TelemetrySchema:
-        """Rebuilds a schema; raises :class:`CheckpointError` for anything that is not one."""
+        """Rebuild a schema; raises :class:`CheckpointError` for anything that is not one."""
         try:
             return cls(int(data["version"]), tuple(Field(**field) for field in data["fields"]))
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"not a telemetry schema: {error}") from error
 
     def require(self, other: TelemetrySchema, owner: str = "the saved model") -> None:
-        """Raises :class:`CheckpointError` unless ``other`` has this version and these names and units in order."""
+        """Raise :class:`CheckpointError` unless ``other`` has this version and these names and units in order."""
         if other.version != self.version:
-            raise CheckpointError(
-                f"{owner} uses telemetry version {other.version}, this package has version {self.version}"
-            )
+            raise CheckpointError(f"{owner} uses telemetry version {other.version}, this package has version {self.version}")
         ours = [(field.name, field.unit) for field in self.fields]
         theirs = [(field.name, field.unit) for field in other.fields]
         if ours != theirs:

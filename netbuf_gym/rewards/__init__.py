@@ -1,6 +1,6 @@
-"""Rewards, as sums of named terms over one decision interval: what all tasks have in common, and how yours are made.
+"""Rewards as sums of named terms over one decision interval: the parts common to all tasks, and custom rewards.
 
-A reward of your own is a function, or an object that can be called, telemetry in and terms out, batch first:
+A custom reward is a function or a callable object that takes telemetry and returns terms, batch first:
 
     def frugal(telemetry, price=0.1):
         mbit = telemetry["throughput_bps"] * telemetry["elapsed_s"] * 1e-6
@@ -8,23 +8,23 @@ A reward of your own is a function, or an object that can be called, telemetry i
 
     env = gym.make("netbuf/CongestionWindow-v0", reward=frugal)
 
-`telemetry` (`Telemetry`) has arrays `(rows,)` by name, a number for each agent. The terms are a dict of such arrays, which the
-environment adds up, or one array. They must be finite, and of the same names each time. Further parameters have defaults.
+`telemetry` (`Telemetry`) holds arrays `(rows,)` by name, one number per agent. The terms are a dict of such arrays, which the
+environment sums, or one array. They must be finite and have the same names in every call. Further parameters need defaults.
 
 An object may declare `name`, a string; `terms`, the names of its terms; and `requires`, the names of the telemetry that it
-needs. Each environment has a copy of its own (`copy.deepcopy`), so that whatever an object remembers is one environment's;
-`telemetry.first` says whose episode has just begun. Unless both `terms` and `requires` are declared, a copy is called once when
-the environment is made, with made-up telemetry (1 everywhere), and then thrown away: what lacks or has a wrong shape is refused
-there. Functions have no copies, so that one that remembers something must expect this call.
+needs. Each environment has its own copy (`copy.deepcopy`), so that an object's state belongs to one environment;
+`telemetry.first` marks the agents whose episode has just begun. Unless both `terms` and `requires` are declared, a copy is
+called once with made-up telemetry (1 everywhere) when the environment is made, and then discarded: missing telemetry and wrong
+shapes are refused at that point. Functions are not copied, so a function with state must expect this call.
 
-`netbuf_gym.tasks.register_reward` gives a reward a name; `netbuf_gym.wrappers.exchange_reward` takes one for an environment
-that is made already.
+`netbuf_gym.tasks.register_reward` gives a reward a name; `netbuf_gym.wrappers.exchange_reward` sets the reward of an existing
+environment.
 """
 
-from netbuf_gym.rewards.custom import OwnReward, fitted
+from netbuf_gym.rewards.custom import OwnReward, bind_reward
 from netbuf_gym.rewards.episode_means import RunningUtility
 from netbuf_gym.rewards.ranges import ThreeSigmaRange, in_range
-from netbuf_gym.rewards.specs import defined_anew, make_reward, reward_of, reward_spec
+from netbuf_gym.rewards.specs import is_redefinition, make_reward, reward_of, reward_spec
 from netbuf_gym.rewards.telemetry import Telemetry
 from netbuf_gym.rewards.utility import UTILITIES, AlphaFair, LinearUtility, LogUtility, Power, RangeNormalized, alpha_fair
 
@@ -40,9 +40,9 @@ __all__ = [
     "Telemetry",
     "ThreeSigmaRange",
     "alpha_fair",
-    "defined_anew",
-    "fitted",
+    "bind_reward",
     "in_range",
+    "is_redefinition",
     "make_reward",
     "reward_of",
     "reward_spec",

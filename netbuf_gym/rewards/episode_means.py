@@ -1,4 +1,4 @@
-"""A utility that follows an episode's means, for tasks whose tracker keeps them."""
+"""Utility based on an episode's running means, for tasks whose tracker keeps them."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from netbuf_gym.rewards.utility import Path
-from netbuf_gym.utils.arguments import real, truth
+from netbuf_gym.utils.arguments import check_boolean, check_real
 
-YOUNG_S = 0.5
-"""A world is taken for so old at least, in seconds: what its first packets do shall not count for all that follow."""
+LEAST_AGE_S = 0.5
+"""Least age of a world in seconds that the reward uses, so that its first packets do not count for all that follow."""
 
 
 class RunningPath(Path, Protocol):
-    """A path of which means are kept.
+    """Path with running means.
 
     Attributes:
-        capacity_bps, share_bps: mean rate of its bottleneck, and the fair share of it, float32 `(rows,)`.
-        first_beside: the row of the first agent that shares the bottleneck, int64 `(rows,)`.
+        capacity_bps, share_bps: Mean rate of its bottleneck, and the fair share of it, float32 `(rows,)`.
+        first_beside: Row of the first agent that shares the bottleneck, int64 `(rows,)`.
         means: `netbuf_gym.tasks.tracking.RunningMeans`.
     """
 
@@ -34,25 +34,25 @@ class RunningUtility:
     """Log-utility of an episode's means, linearised at the means so far.
 
     With x = throughput / fair share, y = RTT / base RTT, X and Y their means over the world's life so far, l = lost / sent, per
-    second: a x/X - b x/X (y/Y - 1) - c l - d y. What is delivered counts more in a world that gives little, and delay by how
-    much data waits; the last term is delay as such.
+    second: a x/X - b x/X (y/Y - 1) - c l - d y. Delivered data counts more in a world that has delivered little, and delay in
+    proportion to the data that waits; the last term is delay as such.
 
-    By this alone a slow start pays, since x/X is above 1 while the mean lags behind. What adds up to the utility of the whole
-    is its slope: d(t ln X)/dt = x/X - 1 + ln X. To a learner who discounts what is h seconds away by exp(-h/H) the level
-    ln X is worth as much as its changes times H, and these are x/X - 1 over the world's age t. So with a horizon H, a and b
-    are multiplied by 1 + H/t, and x/X is counted from 1 on.
+    With these terms alone a slow start pays, since x/X is above 1 while the mean lags behind. The quantity that sums up to the
+    utility of the whole is its slope: d(t ln X)/dt = x/X - 1 + ln X. For a learner that discounts rewards h seconds ahead by
+    exp(-h/H), the level ln X is worth as much as its changes times H, which are x/X - 1 over the world's age t. With a horizon
+    H, a and b are therefore multiplied by 1 + H/t, and x/X is counted from 1 on.
 
-    Who shares a full queue lessens the share that it drops by nothing where it sends less; reckoned in fair shares, l
-    is what is lost over what the fair share carries, x l / (1 - l), and sending less lessens it. Where others cross the path,
-    what x exceeds 1 by can be made to count less, and agents that share a bottleneck can be rewarded together, each by the
-    mean of them: else whoever shares a queue with its like gains by pushing them.
+    A sender that shares a full queue does not reduce its loss ratio by sending less; reckoned in fair shares, l is the loss
+    over what the fair share carries, x l / (1 - l), and sending less reduces it. Where other traffic crosses the path, the part
+    of x beyond 1 can be given less weight, and agents that share a bottleneck can be rewarded together, each by their mean:
+    otherwise an agent that shares a queue with other agents gains by pushing them aside.
 
     Args:
         loss_in_shares: whether l is reckoned in fair shares.
-        surplus_weight: what counts of x beyond 1 on a path that is shared, 0 to 1.
-        team_weight: how much of a reward is the mean of all agents that share the bottleneck, 0 to 1.
+        surplus_weight: weight of the part of x beyond 1 on a shared path, 0 to 1.
+        team_weight: part of a reward that is the mean of all agents sharing the bottleneck, 0 to 1.
         throughput_weight, delay_weight, loss_weight, standing_weight: weights a, b, c, d, 0 to 100.
-        horizon_s: H, 0 to 1000 seconds; of a discount of g an interval of T seconds it is T / (1 - g). 0: none.
+        horizon_s: H, 0 to 1000 seconds; for a discount of g and an interval of T seconds it is T / (1 - g). 0: none.
         floor: least X, 1e-3 to 1.
         cap: largest x/X and y/Y that count, 1 to 100.
     """
@@ -76,16 +76,16 @@ class RunningUtility:
 
     def __post_init__(self) -> None:
         for name in ("throughput_weight", "delay_weight", "loss_weight", "standing_weight"):
-            real(name, getattr(self, name), 0, 100)
-        truth("loss_in_shares", self.loss_in_shares)
+            check_real(name, getattr(self, name), 0, 100)
+        check_boolean("loss_in_shares", self.loss_in_shares)
         for name in ("surplus_weight", "team_weight"):
-            real(name, getattr(self, name), 0, 1)
-        real("horizon_s", self.horizon_s, 0, 1000)
-        real("floor", self.floor, 1e-3, 1)
-        real("cap", self.cap, 1, 100)
+            check_real(name, getattr(self, name), 0, 1)
+        check_real("horizon_s", self.horizon_s, 0, 1000)
+        check_real("floor", self.floor, 1e-3, 1)
+        check_real("cap", self.cap, 1, 100)
 
     def __call__(self, tracker: RunningPath, out: np.ndarray) -> None:
-        """Writes the terms, `(4, rows)`."""
+        """Write the terms, `(4, rows)`, into `out`."""
         cap, rtt_ratio = np.float32(self.cap), tracker.rtt_ratio()
         share = tracker.throughput_ratio()
         if self.surplus_weight < 1:
@@ -99,7 +99,7 @@ class RunningUtility:
         if self.horizon_s:
             age = tracker.means.age_s
             out[0] -= np.float32(self.throughput_weight) * (age > 0)
-            out[:2] *= 1 + np.float32(self.horizon_s) / np.maximum(age, np.float32(YOUNG_S))
+            out[:2] *= 1 + np.float32(self.horizon_s) / np.maximum(age, np.float32(LEAST_AGE_S))
         lost = tracker.loss_ratio()
         if self.loss_in_shares:
             lost = np.minimum(tracker.throughput_ratio() * lost / np.maximum(1 - lost, np.float32(1e-3)), cap)
@@ -107,10 +107,10 @@ class RunningUtility:
         np.multiply(rtt_ratio, np.float32(-self.standing_weight), out=out[3])
         out *= tracker["elapsed_s"]
         if self.team_weight:
-            self._share_out(tracker.first_beside, out)
+            self._mix_team_mean(tracker.first_beside, out)
 
-    def _share_out(self, first_beside: np.ndarray, out: np.ndarray) -> None:
-        """Puts part of the mean of all that share a bottleneck in place of as much of each one's own."""
+    def _mix_team_mean(self, first_beside: np.ndarray, out: np.ndarray) -> None:
+        """Replace a part of each agent's terms, `team_weight`, by the mean over all agents that share its bottleneck."""
         beside = np.bincount(first_beside, minlength=len(first_beside))
         for term in out:
             mean = np.bincount(first_beside, term, len(first_beside))[first_beside] / beside[first_beside]

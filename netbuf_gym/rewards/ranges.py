@@ -1,4 +1,4 @@
-"""Normalisation of measured values by a range: a fixed one, or that of the samples so far without outliers."""
+"""Normalisation of measured values by a fixed range, or by the range of the samples so far without outliers."""
 
 from __future__ import annotations
 
@@ -7,71 +7,71 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym.errors import CheckpointError, ConfigError, shown
-from netbuf_gym.utils.arguments import real, whole
+from netbuf_gym.utils.arguments import check_integer, check_real
 
-FARTHEST = 1e6
-"""What normalised values are at most, and minus it at least, where they are not clipped to [0, 1]."""
+MAX_UNCLIPPED = 1e6
+"""Bound on the absolute value of normalised values that are not clipped to [0, 1]."""
 
 
 def in_range(values: Any, low: float, high: float, clip: bool = True) -> np.ndarray:
-    """(values - low) / (high - low), as TCP-PPCC's Eq. 8 and Auter's Eq. 3 have it, float64.
+    """Return (values - low) / (high - low), as in TCP-PPCC's Eq. 8 and Auter's Eq. 3, float64.
 
     Args:
-        values: numbers of any shape.
-        low, high: the range, `low` at most `high`; one without extent makes all values 0.
-        clip: to [0, 1]; else values outside the range are below 0 or above 1, by at most `FARTHEST`.
+        values: Numbers of any shape.
+        low, high: Range, `low` at most `high`; where both are equal all values become 0.
+        clip: Clip to [0, 1]; otherwise values outside the range are below 0 or above 1, by at most `MAX_UNCLIPPED`.
 
     Raises:
-        ConfigError: the range is none.
+        ConfigError: `low` is above `high`, or a bound is not a number in range.
     """
-    low, high = real("low", low, -1e300, 1e300), real("high", high, -1e300, 1e300)
+    low, high = check_real("low", low, -1e300, 1e300), check_real("high", high, -1e300, 1e300)
     if low > high:
         raise ConfigError(f"low = {shown(low)} is above high = {shown(high)}; valid: at most as high")
     values = np.asarray(values, np.float64)
     if low == high:
         return np.zeros(values.shape)
     with np.errstate(over="ignore"):
-        scaled = (values / 2 - low / 2) / (high / 2 - low / 2)  # halves: no difference is beyond any float
-    return np.clip(scaled, *((0, 1) if clip else (-FARTHEST, FARTHEST)))
+        scaled = (values / 2 - low / 2) / (high / 2 - low / 2)  # halves keep differences from overflowing
+    return np.clip(scaled, *((0, 1) if clip else (-MAX_UNCLIPPED, MAX_UNCLIPPED)))
 
 
 class ThreeSigmaRange:
-    """The least and the greatest sample so far that is no outlier: none farther than three deviations from the mean.
+    """Range of the samples so far without outliers, which are farther than three standard deviations from the mean.
 
     Mean and deviation (the square root of the mean squared distance) are those of all samples, outliers included, and are
-    computed anew with each sample: what was an outlier may count later, and the other way round. This is how Auter
-    normalises throughput, latency and loss in its reward.
+    recomputed with each sample: an outlier may count later, and the other way round. Auter normalises throughput, latency and
+    loss in this way in its reward.
 
     Args:
-        memory: how many samples are remembered, the latest ones, 2 to 10 million. Time goes with it: some 40 microseconds for
+        memory: Number of latest samples that are remembered, 2 to 10 million. Time grows with it: some 40 microseconds for
             10,000.
-        sigmas: how many deviations, above 0 to 100.
+        sigmas: Number of deviations, above 0 to 100.
     """
 
     def __init__(self, memory: int = 10_000, sigmas: float = 3.0):
-        self.memory = whole("memory", memory, 2, 10_000_000)
-        self.sigmas = real("sigmas", sigmas, 0, 100, low_open=True)
+        self.memory = check_integer("memory", memory, 2, 10_000_000)
+        self.sigmas = check_real("sigmas", sigmas, 0, 100, low_open=True)
         self._samples = np.empty(0)
-        self._next = 0  # where the oldest one lies, once there are as many as are remembered
+        self._next = 0  # index of the oldest sample, once the memory is full
         self._range: tuple[float, float] | None = None
 
     @property
     def count(self) -> int:
-        """How many samples are remembered."""
+        """Number of remembered samples."""
         return len(self._samples)
 
     @property
     def low(self) -> float:
-        """The least sample that is no outlier; NaN without samples."""
+        """Least sample that is not an outlier; NaN without samples."""
         return self._bounds()[0]
 
     @property
     def high(self) -> float:
-        """The greatest sample that is no outlier; NaN without samples."""
+        """Greatest sample that is not an outlier; NaN without samples."""
         return self._bounds()[1]
 
     def update(self, values: Any) -> None:
-        """Takes in samples, an array of any shape; those that are not finite were not measured, and are left out."""
+        """Add samples, an array of any shape; values that are not finite were not measured and are left out."""
         values = np.asarray(values, np.float64).ravel()
         values = values[np.isfinite(values)][-self.memory :]
         if not len(values):
@@ -85,20 +85,20 @@ class ThreeSigmaRange:
         self._next = (self._next + len(late)) % self.memory
 
     def normalize(self, values: Any, clip: bool = True) -> np.ndarray:
-        """(values - low) / (high - low), float64; see `in_range`. 0 as long as all samples are alike, or there are none."""
+        """Return (values - low) / (high - low), float64; see `in_range`. 0 while all samples are equal, or there are none."""
         low, high = self._bounds()
         return in_range(values, low, high, clip) if self.count else np.zeros(np.shape(values))
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able state."""
+        """Return the JSON-able state."""
         samples = np.roll(self._samples, -self._next)
         return {"memory": self.memory, "sigmas": self.sigmas, "samples": samples.tolist()}
 
     def load(self, state: dict[str, Any]) -> None:
-        """Goes on from what `to_dict` gave.
+        """Restore the state returned by `to_dict`.
 
         Raises:
-            CheckpointError: it is damaged, or of another memory.
+            CheckpointError: The state is damaged, or of another memory or number of deviations.
         """
         try:
             own = ThreeSigmaRange(state["memory"], state["sigmas"])
@@ -119,6 +119,6 @@ class ThreeSigmaRange:
             mean = self._samples.mean()
             far = np.abs(self._samples - mean)
             kept = self._samples[far <= self.sigmas * np.sqrt(np.mean(far**2))]
-            kept = kept if len(kept) else self._samples  # fewer than one deviation may leave none
+            kept = kept if len(kept) else self._samples  # with `sigmas` below 1 none may be left
             self._range = float(kept.min()), float(kept.max())
         return self._range or (np.nan, np.nan)

@@ -1,4 +1,4 @@
-"""From specifications, functions and objects to rewards, and back."""
+"""Conversion of specifications, functions and objects to rewards, and back."""
 
 from __future__ import annotations
 
@@ -9,35 +9,44 @@ from dataclasses import MISSING, asdict, field, fields, is_dataclass, make_datac
 from typing import Any
 
 from netbuf_gym.errors import ConfigError, shown
-from netbuf_gym.rewards.custom import SIGNATURE, copied, declared, innermost, name_of, nameless, parameters_of, writes
-from netbuf_gym.utils.arguments import choice
-from netbuf_gym.utils.suggestions import instead
+from netbuf_gym.rewards.custom import (
+    SIGNATURE,
+    copy_rule,
+    get_declared_names,
+    get_parameters,
+    get_reward_name,
+    is_lambda,
+    unwrap_partial,
+    writes_in_place,
+)
+from netbuf_gym.utils.arguments import check_choice
+from netbuf_gym.utils.suggestions import suggest_valid
 
 
 def make_reward(spec: Any, rewards: Mapping[str, type], elsewhere: Mapping[str, type] | None = None) -> Any:
-    """The reward that a `reward` argument stands for.
+    """Return the reward for a `reward` argument.
 
     Args:
-        spec: a name; a dict of `name` and parameters; a function or an object that can be called with telemetry; or a class
-            of such objects.
-        rewards: by name, a task's.
-        elsewhere: others, that are known by name too.
+        spec: A name; a dict of `name` and parameters; a function or callable object that takes telemetry; or a class of such
+            objects.
+        rewards: Rewards of the task, by name.
+        elsewhere: Rewards of other tasks that are accepted by name too.
 
     Raises:
-        ConfigError: unknown name or parameter, a parameter out of range, or nothing of that kind.
+        ConfigError: The name or a parameter is unknown, a parameter is out of range, or `spec` has none of these forms.
     """
     if isinstance(spec, str):
         spec = {"name": spec}
     if isinstance(spec, type) and not _makes_rewards(spec):
         raise ConfigError(f"reward = {shown(spec)}; objects of this class cannot be called; valid: {SIGNATURE}")
     if isinstance(spec, type):
-        return _made(spec, spec.__name__, {})
+        return _make_instance(spec, spec.__name__, {})
     if isinstance(spec, Mapping) and "name" in spec:
         known = {**(elsewhere or {}), **rewards}
         name = spec["name"]
         if not isinstance(name, str) or name not in known:
-            choice("reward", name, rewards)
-        return _made(known[name], name, {key: value for key, value in spec.items() if key != "name"})
+            check_choice("reward", name, rewards)
+        return _make_instance(known[name], name, {key: value for key, value in spec.items() if key != "name"})
     if isinstance(spec, Mapping) or not callable(spec):
         what = f"reward = {shown(spec)} is neither a name nor a dict with a name, and cannot be called"
         raise ConfigError(f"{what}; valid: {', '.join(rewards)}, a function or object {SIGNATURE}")
@@ -45,37 +54,37 @@ def make_reward(spec: Any, rewards: Mapping[str, type], elsewhere: Mapping[str, 
 
 
 def reward_spec(reward: Any) -> dict[str, Any]:
-    """The JSON-able dict that `make_reward` turns into an equal reward."""
+    """Return the JSON-able dict that `make_reward` turns into an equal reward."""
     return {"name": reward.name, **asdict(reward)}
 
 
 def reward_of(reward: Any, name: str | None = None) -> Any:
-    """A class of rewards, as tasks register them: a dataclass whose fields are the parameters.
+    """Return a class of rewards, as tasks register them: a dataclass whose fields are the parameters.
 
     Args:
-        reward: whatever a `reward` argument may be but a name: a function `(telemetry, **parameters)`, an object that can be
-            called so, or a class of such objects. Parameters have defaults, which a `reward` dict may change.
-        name: of the reward; None: its own.
+        reward: A `reward` argument other than a name: a function `(telemetry, **parameters)`, an object callable in that way,
+            or a class of such objects. Parameters have defaults, which a `reward` dict may change.
+        name: Name of the reward; None: its own.
 
     Raises:
-        ConfigError: it is nothing of that kind, or has no name.
+        ConfigError: The reward has none of these forms, or has no name.
     """
     if isinstance(reward, type):
-        return _class(reward, name)
+        return _reward_class(reward, name)
     if not callable(reward):
         raise ConfigError(f"reward = {shown(reward)} cannot be called; valid: a function or object {SIGNATURE}")
-    called = name_of(reward) if name is None else name
+    called = get_reward_name(reward) if name is None else name
     if not isinstance(called, str) or not called:
         raise ConfigError(f"name of reward = {shown(called)}; valid: a string, not empty")
-    in_place = writes(reward)
-    parameters = [] if in_place else _checked(parameters_of(reward, called), called)
-    if name is None and getattr(reward, "name", None) is None and nameless(reward):
+    in_place = writes_in_place(reward)
+    parameters = [] if in_place else _check_parameters(get_parameters(reward, called), called)
+    if name is None and getattr(reward, "name", None) is None and is_lambda(reward):
         raise ConfigError(f"reward = {shown(reward)} has no name of its own; valid: name=...")
-    return _wrapper(called, parameters, lambda: copied(reward, called), reward, in_place=in_place)
+    return _make_wrapper(called, parameters, lambda: copy_rule(reward, called), reward, in_place=in_place)
 
 
-def _class(cls: Any, name: str | None) -> type:
-    """A class of rewards as tasks register them: itself, if it is a dataclass that says its name and its terms."""
+def _reward_class(cls: Any, name: str | None) -> type:
+    """Return a class of rewards as tasks register them: `cls` itself if it is a dataclass that declares its name."""
     if not _makes_rewards(cls):
         raise ConfigError(f"reward = {shown(cls)}; valid: a function, or a class of objects that can be called, {SIGNATURE}")
     typed = is_dataclass(cls)
@@ -85,13 +94,13 @@ def _class(cls: Any, name: str | None) -> type:
     name = name or (own if isinstance(own, str) else cls.__name__)
     if typed:
         return type(cls.__name__, (cls,), {"name": name, "_of": cls, "__doc__": cls.__doc__, "__module__": cls.__module__})
-    parameters = _checked(parameters_of(cls, name, 0), name)
+    parameters = _check_parameters(get_parameters(cls, name, 0), name)
     in_place = "out" in inspect.signature(cls.__call__).parameters
-    return _wrapper(name, parameters, cls, cls, in_place=in_place, to_make=True)
+    return _make_wrapper(name, parameters, cls, cls, in_place=in_place, to_make=True)
 
 
-def _wrapper(name: str, parameters: list, make: Any, of: Any, *, in_place: bool = False, to_make: bool = False) -> type:
-    """A dataclass of these parameters, which go to the rule's call, or with `to_make` to what makes it."""
+def _make_wrapper(name: str, parameters: list, make: Any, of: Any, *, in_place: bool = False, to_make: bool = False) -> type:
+    """Return a dataclass of these parameters, which are passed to the rule's call, or with `to_make` to its constructor."""
 
     def start(self: Any) -> None:
         given = {one.name: getattr(self, one.name) for one in parameters}
@@ -104,34 +113,34 @@ def _wrapper(name: str, parameters: list, make: Any, of: Any, *, in_place: bool 
     def write(self: Any, tracker: Any, out: Any) -> None:
         self._rule(tracker, out)
 
-    members = [(one.name, Any, field(default_factory=functools.partial(_same, one.default))) for one in parameters]
+    members = [(one.name, Any, field(default_factory=functools.partial(_return_value, one.default))) for one in parameters]
     body = {
         "name": name,
-        "terms": declared(of, "terms", name),
-        "requires": declared(of, "requires", name),
+        "terms": get_declared_names(of, "terms", name),
+        "requires": get_declared_names(of, "requires", name),
         "_of": staticmethod(of),
         "__post_init__": start,
         "__call__": write if in_place else call,
-        "__doc__": getattr(innermost(of), "__doc__", None),
-        "__module__": getattr(innermost(of), "__module__", __name__),
+        "__doc__": getattr(unwrap_partial(of), "__doc__", None),
+        "__module__": getattr(unwrap_partial(of), "__module__", __name__),
     }
     return make_dataclass(name if name.isidentifier() else "Reward", members, namespace=body, frozen=True)
 
 
-def defined_anew(reward: Any, known: type) -> bool:
-    """Whether a reward is what a class was made of by `reward_of`, or a later definition of it in the same place."""
+def is_redefinition(reward: Any, known: type) -> bool:
+    """Return whether `reward` is the source of a class made by `reward_of`, or a redefinition of that source in its place."""
     before = getattr(known, "_of", known)
     places = [(getattr(one, "__module__", None), getattr(one, "__qualname__", None)) for one in (before, reward)]
-    named = places[0][1] is not None and not nameless(reward)
+    named = places[0][1] is not None and not is_lambda(reward)
     return before is reward or (named and places[0] == places[1])
 
 
-def _same(value: Any) -> Any:
+def _return_value(value: Any) -> Any:
     return value
 
 
-def _checked(parameters: list[inspect.Parameter], name: str) -> list[inspect.Parameter]:
-    """Parameters that can be written into a `reward` dict; raises ConfigError for those that cannot."""
+def _check_parameters(parameters: list[inspect.Parameter], name: str) -> list[inspect.Parameter]:
+    """Return the parameters if all can be written into a `reward` dict; raise ConfigError otherwise."""
     for one in parameters:
         if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
             raise ConfigError(f"reward {name!r}: parameter {str(one)!r} has no name of its own; valid: name=default")
@@ -142,13 +151,13 @@ def _checked(parameters: list[inspect.Parameter], name: str) -> list[inspect.Par
     return parameters
 
 
-def _made(kind: type, name: str, parameters: dict[str, Any]) -> Any:
-    """A reward of a class."""
+def _make_instance(kind: type, name: str, parameters: dict[str, Any]) -> Any:
+    """Return a reward of a class with these parameters; raise ConfigError for unknown or missing ones."""
     if is_dataclass(kind):
         valid = {one.name: one for one in fields(kind) if one.init}
         for key in parameters:
             if key not in valid:
-                raise ConfigError(f"reward {name!r} has no parameter {key!r}; {instead(key, valid)}")
+                raise ConfigError(f"reward {name!r} has no parameter {key!r}; {suggest_valid(key, valid)}")
         for key, one in valid.items():
             if key not in parameters and one.default is MISSING and one.default_factory is MISSING:
                 raise ConfigError(f"reward {name!r} needs its parameter {key!r}; valid: {key}=...")
@@ -159,5 +168,5 @@ def _made(kind: type, name: str, parameters: dict[str, Any]) -> Any:
 
 
 def _makes_rewards(cls: type) -> bool:
-    """Whether what a class makes can be called."""
+    """Return whether instances of a class are callable."""
     return any("__call__" in base.__dict__ for base in cls.__mro__)

@@ -1,10 +1,10 @@
-"""Utilities of whoever sends through a network, as sums of named terms over one decision interval.
+"""Utilities of senders in a network, as sums of named terms over one decision interval.
 
-They read a tracker (`Path`) and are finite for every interval. All but one are integrals over time: what the table gives, times
-the measured length of the interval in seconds. An episode's sum over its duration is thus a mean over time, however often is
-decided. `range_normalized` is a value, as its paper (Auter) has it: a R(x) - b R(queueing delay) - c R(l) with
-R(v) = (v - least) / (greatest - least) over the samples so far without outliers. `requires` says what each needs; what of it
-a task has, and what it is there, are its tracker's `quantities`.
+They read a tracker (`Path`) and are finite for every interval. All but one are integrals over time: the value in the table
+times the measured length of the interval in seconds. An episode's sum over its duration is thus a mean over time, independent
+of the decision interval. `range_normalized` is a value, as in its paper (Auter): a R(x) - b R(queueing delay) - c R(l) with
+R(v) = (v - least) / (greatest - least) over the samples so far without outliers. `requires` lists the telemetry that each
+needs; the `quantities` of a task's tracker say which of these a task has, and what they mean there.
 
 | name              | terms                    | per second                                                             |
 |-------------------|--------------------------|------------------------------------------------------------------------|
@@ -28,40 +28,40 @@ import numpy as np
 
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.rewards.ranges import ThreeSigmaRange
-from netbuf_gym.utils.arguments import real, truth
+from netbuf_gym.utils.arguments import check_boolean, check_real
 
 NEAR_ONE = 1e-6
-"""An alpha this close to 1 is the logarithm: the formula's 1 / (1 - alpha) would leave nothing of it in float32."""
+"""Distance from 1 within which alpha counts as 1, the logarithm: the formula's 1 / (1 - alpha) would swamp float32."""
 
 MAX_ALPHA = float(np.finfo(np.float64).max)
-"""Every number is an alpha."""
+"""Upper limit of alpha: any finite number is accepted."""
 
 LARGEST = 1e30
-"""Alpha-fair utilities lie in [-1e30, 1e30], which float32 holds with all weights and intervals."""
+"""Alpha-fair utilities lie in [-1e30, 1e30], within the range of float32 for all weights and intervals."""
 
 
 class Path(Protocol):
-    """What a tracker knows of the path that is sent through; each returns float32 `(rows,)`, finite."""
+    """Path as known to a tracker; each method returns float32 `(rows,)`, finite."""
 
     def __getitem__(self, field: str) -> np.ndarray:
-        """The last measured values of a field of telemetry: `elapsed_s`, the measured length of the interval."""
+        """Return the last measured values of a field of telemetry: `elapsed_s`, the measured length of the interval."""
 
     def throughput_ratio(self) -> np.ndarray:
-        """Throughput over the fair share."""
+        """Return throughput over the fair share."""
 
     def rtt_ratio(self) -> np.ndarray:
-        """RTT over base RTT, at least 1; 1 before the first round trip."""
+        """Return RTT over base RTT, at least 1; 1 before the first round trip."""
 
     def queueing_s(self) -> np.ndarray:
-        """RTT less base RTT in seconds, at least 0."""
+        """Return RTT less base RTT in seconds, at least 0."""
 
     def loss_ratio(self) -> np.ndarray:
-        """Packets marked lost over packets marked lost or acknowledged, 0 when there were none."""
+        """Return packets marked lost over packets marked lost or acknowledged, 0 when there were none."""
 
 
 @dataclass(frozen=True)
 class LogUtility:
-    """Log-utility: its sum over an episode, divided by the duration, tracks the utility that controllers are compared by.
+    """Log-utility, whose episode sum over the duration tracks the utility that controllers are compared by.
 
     Args:
         throughput_weight, delay_weight, loss_weight: weights a, b, c, 0 to 100.
@@ -78,19 +78,19 @@ class LogUtility:
 
     def __post_init__(self) -> None:
         _check_weights(self)
-        real("floor", self.floor, 1e-4, 1)
+        check_real("floor", self.floor, 1e-4, 1)
 
     def __call__(self, tracker: Path, out: np.ndarray) -> None:
-        """Writes the terms, `(3, rows)`."""
+        """Write the terms, `(3, rows)`, into `out`."""
         np.log(np.maximum(tracker.throughput_ratio(), np.float32(self.floor)), out=out[0])
         np.log(tracker.rtt_ratio(), out=out[1])
         out[2] = tracker.loss_ratio() if self.loss_weight else 0
-        out *= _factors(self) * tracker["elapsed_s"]
+        out *= _signed_weights(self) * tracker["elapsed_s"]
 
 
 @dataclass(frozen=True)
 class LinearUtility:
-    """The tangent of log-utility at full throughput and an empty queue.
+    """Tangent of log-utility at full throughput and an empty queue.
 
     A whole-episode utility is a logarithm of *means*, so that near the optimum every interval counts linearly.
 
@@ -109,14 +109,14 @@ class LinearUtility:
 
     def __post_init__(self) -> None:
         _check_weights(self)
-        real("cap", self.cap, 1, 1000)
+        check_real("cap", self.cap, 1, 1000)
 
     def __call__(self, tracker: Path, out: np.ndarray) -> None:
-        """Writes the terms, `(3, rows)`."""
+        """Write the terms, `(3, rows)`, into `out`."""
         np.subtract(tracker.throughput_ratio(), np.float32(1), out=out[0])
         np.subtract(np.minimum(tracker.rtt_ratio(), np.float32(self.cap)), np.float32(1), out=out[1])
         out[2] = tracker.loss_ratio() if self.loss_weight else 0
-        out *= _factors(self) * tracker["elapsed_s"]
+        out *= _signed_weights(self) * tracker["elapsed_s"]
 
 
 @dataclass(frozen=True)
@@ -127,8 +127,8 @@ class AlphaFair:
         alpha: fairness, 0 or more; see `alpha_fair`. 0 is linear, 1 the logarithm.
         throughput_weight, delay_weight, loss_weight: weights a, b, c, 0 to 100.
         delay_scale_s: queueing delay that counts as 1, in seconds, 1e-4 to 100.
-        floor: from alpha = 1 on, where utilities are unbounded at 0, the least argument that they see, 1e-6 to 1. Of delay and
-            loss, too: less than `floor` is no better.
+        floor: least argument from alpha = 1 on, where utilities are unbounded at 0, 1e-6 to 1. This includes delay and loss:
+            less than `floor` is no better.
     """
 
     alpha: float = 0.6
@@ -143,42 +143,42 @@ class AlphaFair:
 
     def __post_init__(self) -> None:
         _check_weights(self)
-        real("alpha", self.alpha, 0, MAX_ALPHA)
-        real("delay_scale_s", self.delay_scale_s, 1e-4, 100)
-        real("floor", self.floor, 1e-6, 1)
+        check_real("alpha", self.alpha, 0, MAX_ALPHA)
+        check_real("delay_scale_s", self.delay_scale_s, 1e-4, 100)
+        check_real("floor", self.floor, 1e-6, 1)
 
     def __call__(self, tracker: Path, out: np.ndarray) -> None:
-        """Writes the terms, `(3, rows)`."""
+        """Write the terms, `(3, rows)`, into `out`."""
         queueing = tracker.queueing_s()
         np.minimum(tracker.throughput_ratio(), np.float32(1), out=out[0])
         np.minimum(queueing * np.float32(1 / self.delay_scale_s), np.float32(1), out=out[1])
         out[2] = tracker.loss_ratio()
-        if self.alpha <= 0.99:  # in float32, which holds it
+        if self.alpha <= 0.99:  # float32 is precise enough
             np.power(out, np.float32(1 - self.alpha), out=out)
-            out *= _factors(self) * np.float32(1 / (1 - self.alpha))
+            out *= _signed_weights(self) * np.float32(1 / (1 - self.alpha))
         else:
-            out[...] = _factors(self) * _alpha_fair(np.asarray(out, np.float64), self.alpha, self.floor)
+            out[...] = _signed_weights(self) * _alpha_fair(np.asarray(out, np.float64), self.alpha, self.floor)
         out *= tracker["elapsed_s"]
 
 
 def alpha_fair(values: Any, alpha: float, floor: float = 0.01) -> np.ndarray:
-    """U(z) = z^(1 - alpha) / (1 - alpha), and ln z for alpha = 1, float64.
+    """Return U(z) = z^(1 - alpha) / (1 - alpha), and ln z for alpha = 1, float64.
 
-    The formula's limit at alpha = 1 is infinite; there, and for an alpha closer to 1 than `NEAR_ONE`, it is the logarithm.
+    The formula's limit at alpha = 1 is infinite; the logarithm replaces it for an alpha closer to 1 than `NEAR_ONE`.
 
     Args:
-        values: z, numbers of any shape, 0 or more; NaN, as of what was not measured, stays NaN.
-        alpha: 0 or more.
-        floor: for alpha >= 1 the least z that is seen, above 0.
+        values: z, numbers of any shape, 0 or more; NaN, as for unmeasured values, stays NaN.
+        alpha: Fairness, 0 or more.
+        floor: Least z that counts, for alpha >= 1, above 0.
 
     Returns:
-        numbers, at most `LARGEST` in size.
+        Utilities, at most `LARGEST` in size.
 
     Raises:
-        ConfigError: a value, `alpha` or `floor` out of range, or no number.
+        ConfigError: A value, `alpha` or `floor` is out of range or not a number.
     """
-    alpha = real("alpha", alpha, 0, MAX_ALPHA)
-    floor = real("floor", floor, 0, MAX_ALPHA, low_open=True)
+    alpha = check_real("alpha", alpha, 0, MAX_ALPHA)
+    floor = check_real("floor", floor, 0, MAX_ALPHA, low_open=True)
     try:
         values = np.asarray(values, np.float64)
     except (TypeError, ValueError):
@@ -203,13 +203,13 @@ class RangeNormalized:
     """Throughput, delay and loss, each normalised by the range of its samples so far, as in Auter's Eqs. 2 and 3.
 
     R(v) = (v - least) / (greatest - least), over the samples of all agents and episodes so far, this interval's included, that
-    are no outliers by the three-sigma rule (`ThreeSigmaRange`). It is 0 as long as all samples are alike. What an interval did
-    not measure counts with its last value. The sum over a decision is the paper's reward; it is no integral over time.
+    are no outliers by the three-sigma rule (`ThreeSigmaRange`). It is 0 as long as all samples are equal. Values not measured
+    in an interval count with the last measurement. The sum over a decision is the paper's reward; it is no integral over time.
 
     Args:
         throughput_weight, delay_weight, loss_weight: weights a, b, c, 0 to 100; in the paper a is above both others.
-        memory: how many samples are remembered, 2 to 10 million.
-        clip: R to [0, 1]; else the R of an outlier is below 0 or above 1, as the equation has it, by at most 1e6.
+        memory: number of remembered samples, 2 to 10 million.
+        clip: clip R to [0, 1]; otherwise the R of an outlier is below 0 or above 1, as in the equation, by at most 1e6.
     """
 
     throughput_weight: float = 1.0
@@ -223,16 +223,16 @@ class RangeNormalized:
 
     def __post_init__(self) -> None:
         _check_weights(self)
-        truth("clip", self.clip)
+        check_boolean("clip", self.clip)
         self.__dict__["_ranges"] = tuple(ThreeSigmaRange(self.memory) for _ in self.terms)
 
     def __call__(self, tracker: Path, out: np.ndarray) -> None:
-        """Writes the terms, `(3, rows)`."""
+        """Write the terms, `(3, rows)`, into `out`."""
         values = (tracker.throughput_ratio(), tracker.queueing_s(), tracker.loss_ratio())
         for row, own, samples in zip(out, values, self.__dict__["_ranges"], strict=True):
             samples.update(own)
             row[...] = samples.normalize(own, self.clip)
-        out *= _factors(self)
+        out *= _signed_weights(self)
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ class Power:
     """Kleinrock's power, throughput over delay, normalised: 1 at full throughput without queueing.
 
     Args:
-        exponent: of the throughput ratio, 0.1 to 10.
+        exponent: exponent of the throughput ratio, 0.1 to 10.
     """
 
     exponent: float = 1.0
@@ -249,25 +249,25 @@ class Power:
     requires: ClassVar[tuple[str, ...]] = ("elapsed_s", "throughput_ratio", "rtt_ratio")
 
     def __post_init__(self) -> None:
-        real("exponent", self.exponent, 0.1, 10)
+        check_real("exponent", self.exponent, 0.1, 10)
 
     def __call__(self, tracker: Path, out: np.ndarray) -> None:
-        """Writes the term, `(1, rows)`."""
+        """Write the term, `(1, rows)`, into `out`."""
         np.power(tracker.throughput_ratio(), np.float32(self.exponent), out=out[0])
         out[0] /= tracker.rtt_ratio()
         out[0] *= tracker["elapsed_s"]
 
 
 UTILITIES: tuple[type, ...] = (LogUtility, LinearUtility, AlphaFair, Power, RangeNormalized)
-"""What a task whose tracker is a `Path` may bring among its rewards."""
+"""Rewards available to a task whose tracker is a `Path`."""
 
 
 def _check_weights(reward: Any) -> None:
     for name in ("throughput_weight", "delay_weight", "loss_weight"):
-        real(name, getattr(reward, name), 0, 100)
+        check_real(name, getattr(reward, name), 0, 100)
 
 
 @lru_cache(maxsize=64)
-def _factors(reward: Any) -> np.ndarray:
-    """Of the terms throughput, delay and loss, `(3, 1)`; not to be written to."""
+def _signed_weights(reward: Any) -> np.ndarray:
+    """Return the signed weights of the terms throughput, delay and loss, `(3, 1)`; a cached array, not to be written to."""
     return np.array([[reward.throughput_weight], [-reward.delay_weight], [-reward.loss_weight]], np.float32)

@@ -1,6 +1,6 @@
-"""Scenarios: typed descriptions of worlds, named ones, and distributions over them.
+"""Scenarios: typed descriptions of worlds, named scenarios, and distributions over scenarios.
 
-Tasks bring most of the names; `register` adds one of your own, `register_scheme` a way of managing a switch's buffer.
+Tasks register most of the names; `register` adds a scenario, `register_scheme` a buffer management scheme for switches.
 
 >>> world = netbuf_gym.scenarios.dumbbell(rate_mbps=10, rtt_ms=48, buffer_packets=150, senders=["cubic", "bbr"])
 >>> world = netbuf_gym.scenarios.get("ppcc/2", n=4)

@@ -1,4 +1,4 @@
-"""What the native core has by name: congestion controls and queue disciplines, with the parameters that they take."""
+"""Catalogue of the native core: congestion controls, receiver controls and queue disciplines, with their parameters."""
 
 from __future__ import annotations
 
@@ -11,38 +11,44 @@ from netbuf_gym import _core
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.scenarios.python_control import OwnControl, is_own_control
 from netbuf_gym.utils import checks
-from netbuf_gym.utils.suggestions import instead
+from netbuf_gym.utils.suggestions import suggest_valid
 
 
 @dataclass(frozen=True)
-class Values:
-    """What the parameters of one kind take: their type, its range in words (of `low` and `high`), and how one is checked."""
+class ParameterKind:
+    """Values of one kind of parameter.
+
+    Attributes:
+        type: Python type of a value.
+        range: Text of the valid range, a format string with `low` and `high`.
+        check: (field, value, low, high) -> the value in its type; raises ScenarioError if invalid.
+    """
 
     type: type
     range: str
-    checked: Callable[[str, object, float, float], bool | int | float]
+    check: Callable[[str, object, float, float], bool | int | float]
 
 
 _NUMBERS = "{low:.10g} to {high:.10g}"
 KINDS = {
-    "real": Values(float, _NUMBERS, checks.number),
-    "whole": Values(int, _NUMBERS, lambda field, value, low, high: checks.integer(field, value, int(low), int(high))),
-    "truth": Values(bool, "true or false", lambda field, value, low, high: checks.boolean(field, value)),
+    "real": ParameterKind(float, _NUMBERS, checks.number),
+    "whole": ParameterKind(int, _NUMBERS, lambda field, value, low, high: checks.integer(field, value, int(low), int(high))),
+    "truth": ParameterKind(bool, "true or false", lambda field, value, low, high: checks.boolean(field, value)),
 }
-"""By the core's name of the kind."""
+"""Kinds of parameters by the core's names."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number or truth value that something of a catalogue is made with.
+    """Numeric or boolean parameter of a catalogue entry.
 
     Attributes:
-        name, meaning: As said, with the unit.
-        kind: Of its values, one of `KINDS`.
-        default: In its type; None: it follows from others or from the world.
-        low, high: Its range, inclusive.
-        stacks: Where it is.
-        segments: It is bytes, and as many full segments of the world's at least.
+        name, meaning: Name, and meaning with the unit.
+        kind: Kind of the values, a key of `KINDS`.
+        default: Default value; None: derived from other parameters or from the world.
+        low, high: Range, inclusive.
+        stacks: Stacks that have the parameter.
+        segments: Least value in full segments of the world, for a parameter in bytes; 0: no such minimum.
     """
 
     name: str
@@ -55,34 +61,34 @@ class Parameter:
     segments: int
 
     @staticmethod
-    def of(data: dict[str, Any]) -> Parameter:
-        """From what the core says."""
+    def from_core(data: dict[str, Any]) -> Parameter:
+        """Build a parameter from the core's description."""
         default = None if data["default"] is None else KINDS[data["kind"]].type(data["default"])
         return Parameter(**data | {"default": default, "stacks": tuple(data["stacks"])})
 
     @property
     def range(self) -> str:
-        """The values that it may have, for people."""
+        """Valid range as readable text."""
         return KINDS[self.kind].range.format(low=self.low, high=self.high)
 
-    def checked(self, field: str, value: object) -> bool | int | float:
-        """A value in its type.
+    def check(self, field: str, value: object) -> bool | int | float:
+        """Return a valid value converted to the parameter's type.
 
         Raises:
-            ScenarioError: It is out of range, or of another type.
+            ScenarioError: A value out of range, or of another type.
         """
-        return KINDS[self.kind].checked(field, value, self.low, self.high)
+        return KINDS[self.kind].check(field, value, self.low, self.high)
 
 
 @dataclass(frozen=True)
-class Record:
-    """Something of a catalogue.
+class CatalogueEntry:
+    """Catalogue entry: a congestion control, receiver control or queue discipline.
 
     Attributes:
-        name, meaning: As said.
-        stacks: Where it is.
-        parameters: What may stand beside its name.
-        agent: A congestion or receiver control that an agent steers.
+        name, meaning: Name, and meaning in one line.
+        stacks: Stacks that have the entry.
+        parameters: Parameters of the entry.
+        agent: Whether the entry is a congestion or receiver control that an agent steers.
     """
 
     name: str
@@ -92,42 +98,53 @@ class Record:
     agent: bool = False
 
     @staticmethod
-    def of(data: dict[str, Any]) -> Record:
-        """From what the core says."""
-        parameters = tuple(Parameter.of(parameter) for parameter in data["parameters"])
-        return Record(**data | {"stacks": tuple(data["stacks"]), "parameters": parameters})
+    def from_core(data: dict[str, Any]) -> CatalogueEntry:
+        """Build an entry from the core's description."""
+        parameters = tuple(Parameter.from_core(parameter) for parameter in data["parameters"])
+        return CatalogueEntry(**data | {"stacks": tuple(data["stacks"]), "parameters": parameters})
 
 
-CONGESTION_CONTROLS: dict[str, Record] = {data["name"]: Record.of(data) for data in _core.congestion_controls()}
-"""Every congestion control by its name."""
+CONGESTION_CONTROLS: dict[str, CatalogueEntry] = {
+    data["name"]: CatalogueEntry.from_core(data) for data in _core.congestion_controls()
+}
+"""Congestion controls by name."""
 WITHOUT_AGENT = tuple(name for name, record in CONGESTION_CONTROLS.items() if not record.agent)
-"""The congestion controls of all stacks that need no agent."""
-RECEIVER_CONTROLS: dict[str, Record] = {data["name"]: Record.of(data) for data in _core.receiver_controls()}
-"""Every receiver control by its name."""
+"""Names of the congestion controls of all stacks that need no agent."""
+RECEIVER_CONTROLS: dict[str, CatalogueEntry] = {
+    data["name"]: CatalogueEntry.from_core(data) for data in _core.receiver_controls()
+}
+"""Receiver controls by name."""
 TARGET_DELAYS_MS = {"interactive": 25.0, "video": 75.0, "bulk": 150.0}
-"""One-way queueing delay to keep, by class of application: a receiver control's `target_ms` may be one instead of a number."""
-QUEUE_DISCIPLINES: dict[str, Record] = {data["name"]: Record.of(data) for data in _core.queue_disciplines()}
-"""Every queue discipline by its name."""
+"""Target one-way queueing delays in ms by class of application; a class is valid as a receiver control's `target_ms`."""
+QUEUE_DISCIPLINES: dict[str, CatalogueEntry] = {
+    data["name"]: CatalogueEntry.from_core(data) for data in _core.queue_disciplines()
+}
+"""Queue disciplines by name."""
 
 
 @lru_cache
 def congestion_controls(stack: str) -> tuple[str, ...]:
-    """The names that `Flow.cc` may have in a stack."""
+    """Return the valid names of `Flow.cc` in a stack: those without an agent first, then those that an agent steers."""
     agents = (record.name for record in CONGESTION_CONTROLS.values() if record.agent and stack in record.stacks)
     return (*sender_controls(stack), *agents)
 
 
 @lru_cache
 def sender_controls(stack: str) -> tuple[str, ...]:
-    """The names that `Sender.cc` may have in a stack: those that need no agent."""
+    """Return the valid names of `Sender.cc` in a stack: those that need no agent."""
     return tuple(record.name for record in CONGESTION_CONTROLS.values() if not record.agent and stack in record.stacks)
 
 
-def named(field: str, value: object, kinds: str) -> tuple[str, dict[str, Any]]:
-    """The name and the parameters of what is given by a name or by a dict of `name` and parameters.
+def split_name_and_parameters(field: str, value: object, kinds: str) -> tuple[str, dict[str, Any]]:
+    """Split a name, or a dict of `name` and parameters, into the name and the parameters.
+
+    Args:
+        field: Field name for error messages.
+        value: Name, or dict of `name` and parameters.
+        kinds: Description of the valid values for error messages.
 
     Raises:
-        ScenarioTypeError: It is neither.
+        ScenarioTypeError: Neither a name nor such a dict.
     """
     if isinstance(value, str):
         return value, {}
@@ -137,12 +154,12 @@ def named(field: str, value: object, kinds: str) -> tuple[str, dict[str, Any]]:
 
 
 @dataclass(frozen=True)
-class _WithParameters:
-    """A name, and what stands beside it.
+class _ParameterisedControl:
+    """Name of a catalogue entry, with values of its parameters.
 
     Args:
-        name: As in `netbuf-gym list`, where its parameters are too.
-        parameters: Pairs of name and value, in the order of the names.
+        name: Name as in `netbuf-gym list`, which also lists the parameters.
+        parameters: Pairs of name and value, sorted by name.
     """
 
     name: str
@@ -152,30 +169,30 @@ class _WithParameters:
         return f"{self.name}({', '.join(f'{name}={value:g}' for name, value in self.parameters)})"
 
     def to_dict(self) -> dict[str, Any]:
-        """The dict that it was given as."""
+        """Return a dict of `name` and parameters."""
         return {"name": self.name, **dict(self.parameters)}
 
 
-class CongestionControl(_WithParameters):
-    """A congestion control with parameters of its own: what `Flow.cc` and `Sender.cc` make of a dict like
-    `{"name": "cubic", "beta": 0.8}`. Without parameters they keep the name alone."""
+class CongestionControl(_ParameterisedControl):
+    """Congestion control with parameters: `Flow.cc` and `Sender.cc` convert a dict like `{"name": "cubic", "beta": 0.8}` to
+    this type. A congestion control without parameters stays a plain name."""
 
 
-class ReceiverControl(_WithParameters):
-    """A receiver control with parameters of its own, as `Flow.receiver` makes of a dict like `{"name": "nuwa", "k": 7}`."""
+class ReceiverControl(_ParameterisedControl):
+    """Receiver control with parameters: `Flow.receiver` converts a dict like `{"name": "nuwa", "k": 7}` to this type."""
 
 
-def congestion_control(
+def parse_congestion_control(
     field: str, value: object, names: Iterable[str], stack: str | None = None
 ) -> str | CongestionControl | OwnControl:
-    """What `Flow.cc` and `Sender.cc` may be.
+    """Check and normalise a value of `Flow.cc` or `Sender.cc`.
 
     Args:
-        field: What it is called in messages.
-        value: A name, a dict of `name` and parameters, a class or function of the user's (`own_control`), or what this
-            function gave before.
-        names: The valid names.
-        stack: The one whose parameters are valid; None: those of any, for the world knows its stack.
+        field: Field name for error messages.
+        value: Name, dict of `name` and parameters, class or function of the user's (`python_control`), or a former result of
+            this function.
+        names: Valid names.
+        stack: Stack whose parameters are valid; None: those of any stack (`Scenario` checks them against its own).
 
     Raises:
         ScenarioError: An unknown name or parameter, or a value out of range.
@@ -184,31 +201,34 @@ def congestion_control(
         value = value.to_dict()
     elif is_own_control(value):
         return value if isinstance(value, OwnControl) else OwnControl(value)
-    name, given = named(field, value, "a congestion control")
+    name, given = split_name_and_parameters(field, value, "a congestion control")
     name = checks.choice(field, name, names)
     if not given:
         return name
-    return CongestionControl(name, _values(field, CONGESTION_CONTROLS[name], given, stack))
+    return CongestionControl(name, _check_parameters(field, CONGESTION_CONTROLS[name], given, stack))
 
 
-def receiver_control(field: str, value: object) -> str | ReceiverControl:
-    """What `Flow.receiver` may be beside None: a name, or a dict of `name` and parameters, among them `target_ms` as a class
-    of `TARGET_DELAYS_MS`.
+def parse_receiver_control(field: str, value: object) -> str | ReceiverControl:
+    """Check and normalise a value of `Flow.receiver` other than None.
+
+    Args:
+        field: Field name for error messages.
+        value: Name, or dict of `name` and parameters, of which `target_ms` may be a key of `TARGET_DELAYS_MS`.
 
     Raises:
         ScenarioError: An unknown name or parameter, or a value out of range.
     """
     if isinstance(value, ReceiverControl):
         value = value.to_dict()
-    name, given = named(field, value, "a receiver control")
+    name, given = split_name_and_parameters(field, value, "a receiver control")
     name = checks.choice(field, name, RECEIVER_CONTROLS)
     if "target_ms" in given:
-        given["target_ms"] = target_ms(f"{field}.target_ms", given["target_ms"])
-    return ReceiverControl(name, _values(field, RECEIVER_CONTROLS[name], given, None)) if given else name
+        given["target_ms"] = resolve_target_ms(f"{field}.target_ms", given["target_ms"])
+    return ReceiverControl(name, _check_parameters(field, RECEIVER_CONTROLS[name], given, None)) if given else name
 
 
-def target_ms(field: str, value: Any) -> Any:
-    """A target delay, which may be given as a class of `TARGET_DELAYS_MS`; what is no string is left as it is.
+def resolve_target_ms(field: str, value: Any) -> Any:
+    """Return the target delay in ms of a class of `TARGET_DELAYS_MS`; return a value that is no string unchanged.
 
     Raises:
         ScenarioError: An unknown class.
@@ -217,7 +237,7 @@ def target_ms(field: str, value: Any) -> Any:
 
 
 def check_segments(field: str, receiver: str | ReceiverControl | None, mss_bytes: int) -> None:
-    """ScenarioError, where a receiver control's parameter holds fewer full segments than it has to."""
+    """Raise ScenarioError if a receiver control's parameter is below its minimum of full segments."""
     if not isinstance(receiver, ReceiverControl):
         return
     for parameter in RECEIVER_CONTROLS[receiver.name].parameters:
@@ -228,10 +248,10 @@ def check_segments(field: str, receiver: str | ReceiverControl | None, mss_bytes
             raise ScenarioError(f"{name} = {value:g} is less than a full segment; valid: {least} to {parameter.high:.10g}")
 
 
-def _values(
-    field: str, record: Record, given: Mapping[str, object], stack: str | None
+def _check_parameters(
+    field: str, record: CatalogueEntry, given: Mapping[str, object], stack: str | None
 ) -> tuple[tuple[str, bool | int | float], ...]:
-    """Those given, checked, in the order of their names."""
+    """Check the given parameters of a catalogue entry and return them as pairs, sorted by name."""
     known = [p for p in record.parameters if stack is None or stack in p.stacks]
     values = {}
     for key, item in given.items():
@@ -239,10 +259,10 @@ def _values(
         if not of_name:
             where = "" if stack is None else f" in the {stack} stack"
             valid = dict.fromkeys(parameter.name for parameter in known)
-            raise ScenarioError(f"{field}: {record.name} has no parameter {key!r}{where}; {instead(key, valid)}")
-        for parameter in of_name:  # one for each stack, where they differ
+            raise ScenarioError(f"{field}: {record.name} has no parameter {key!r}{where}; {suggest_valid(key, valid)}")
+        for parameter in of_name:  # one for each stack, if the stacks' ranges differ
             try:
-                values[key] = parameter.checked(f"{field}.{key}", item)
+                values[key] = parameter.check(f"{field}.{key}", item)
                 break
             except ScenarioError:
                 if parameter is of_name[-1]:
@@ -250,23 +270,22 @@ def _values(
     return tuple(sorted(values.items()))
 
 
-def cc_name(cc: Any) -> str:
-    """The name alone of a congestion control, as flows have it (a name, a `CongestionControl` or an `OwnControl`), or of a
-    receiver control."""
+def get_control_name(cc: Any) -> str:
+    """Return the plain name of a congestion control (a name, `CongestionControl` or `OwnControl`) or of a receiver control."""
     return cc if isinstance(cc, str) else cc.name
 
 
-def several(senders: object, field: str = "senders") -> tuple | None:
-    """The congestion controls in a list of them; None for a single one, by its name or with its parameters."""
+def parse_sender_list(senders: object, field: str = "senders") -> tuple | None:
+    """Return a list of congestion controls as a tuple; None for a single congestion control."""
     if isinstance(senders, (str, Mapping, CongestionControl)) or is_own_control(senders):
         return None
     return tuple(
-        congestion_control(field, one, CONGESTION_CONTROLS) if isinstance(one, Mapping) else one
+        parse_congestion_control(field, one, CONGESTION_CONTROLS) if isinstance(one, Mapping) else one
         for one in checks.sequence(field, senders, "senders")
     )
 
 
-def names_of(senders: object, field: str = "senders") -> tuple:
-    """The senders' congestion controls as a tuple; a single one stands for one sender."""
-    listed = several(senders, field)
-    return (several([senders], field) or ()) if listed is None else listed
+def parse_senders(senders: object, field: str = "senders") -> tuple:
+    """Return the senders' congestion controls as a tuple; a single congestion control stands for one sender."""
+    listed = parse_sender_list(senders, field)
+    return (parse_sender_list([senders], field) or ()) if listed is None else listed

@@ -1,4 +1,4 @@
-"""Scenarios to and from plain dictionaries, for JSON files and saved configurations."""
+"""Conversion of scenarios to and from plain dictionaries, for JSON files and saved configurations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.scenarios.catalogue import CongestionControl, ReceiverControl
-from netbuf_gym.scenarios.disciplines import discipline_of
+from netbuf_gym.scenarios.disciplines import parse_discipline
 from netbuf_gym.scenarios.flows import Bulk, Flow, OnOff, Paused, Route, Sized
 from netbuf_gym.scenarios.hosts import Host
 from netbuf_gym.scenarios.impairments import DelaySchedule, Jitter, LossSchedule
@@ -19,43 +19,43 @@ from netbuf_gym.scenarios.traffic import ARRIVALS, Arrivals, Probe, Traffic
 from netbuf_gym.scenarios.udp import UdpSource
 from netbuf_gym.scenarios.video import Video
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace
-from netbuf_gym.utils.suggestions import instead
+from netbuf_gym.utils.suggestions import suggest_valid
 
 SCHEMA = "netbuf-gym/scenario/1"
 APPLICATIONS = {"bulk": Bulk, "sized": Sized, "on_off": OnOff, "paused": Paused, "video": Video}
 SCHEDULES = {"delay_ms": DelaySchedule, "loss": LossSchedule}
-"""Fields of a link that are a number or a schedule."""
+"""Schedule types of the link fields that are a number or a schedule."""
 TRACES = {"rates": RateTrace, "deliveries": DeliveryTrace}
 
 
 def to_dict(scenario: Any) -> dict:
-    """A JSON-able dictionary of a `Scenario`; fields at their default are left out."""
+    """Return a JSON-serialisable dictionary of a `Scenario`, without fields at their default."""
     data = {
         "schema": SCHEMA,
-        **_plain(scenario, skip=("links", "flows", "switches", "traffic", "probes", "udp", "hosts")),
-        "links": [_link(link) for link in scenario.links],
-        "flows": [_flow(flow) for flow in scenario.flows],
+        **_encode_fields(scenario, skip=("links", "flows", "switches", "traffic", "probes", "udp", "hosts")),
+        "links": [_encode_link(link) for link in scenario.links],
+        "flows": [_encode_flow(flow) for flow in scenario.flows],
     }
     if scenario.switches:
-        data["switches"] = [_switch(switch) for switch in scenario.switches]
+        data["switches"] = [_encode_switch(switch) for switch in scenario.switches]
     if scenario.traffic is not None:
-        data["traffic"] = _traffic(scenario.traffic)
+        data["traffic"] = _encode_traffic(scenario.traffic)
     if scenario.probes:
-        data["probes"] = [_plain(probe) for probe in scenario.probes]
+        data["probes"] = [_encode_fields(probe) for probe in scenario.probes]
     if scenario.udp:
-        data["udp"] = [_plain(source) for source in scenario.udp]
+        data["udp"] = [_encode_fields(source) for source in scenario.udp]
     if scenario.hosts:
-        data["hosts"] = [_plain(host) for host in scenario.hosts]
+        data["hosts"] = [_encode_fields(host) for host in scenario.hosts]
     return data
 
 
 def from_dict(kind: type, data: object) -> Any:
-    """The scenario, of the class `kind`, that `to_dict` described.
+    """Build a scenario of the class `kind` from a dictionary that `to_dict` returned.
 
     Raises:
         ScenarioError: Another schema; a field that is missing, unknown or out of range.
     """
-    data = dict(mapping("scenario", data))
+    data = dict(require_mapping("scenario", data))
     schema = data.pop("schema", None)
     if schema != SCHEMA:
         raise ScenarioError(f"schema = {shown(schema)}; valid: {SCHEMA!r}")
@@ -69,145 +69,149 @@ def from_dict(kind: type, data: object) -> Any:
     if data.get("traffic") is not None:
         data["traffic"] = _read_traffic("traffic", data["traffic"])
     if "probes" in data:
-        data["probes"] = [made(f"probes[{i}]", Probe, probe) for i, probe in enumerate(data["probes"])]
+        data["probes"] = [build_dataclass(f"probes[{i}]", Probe, probe) for i, probe in enumerate(data["probes"])]
     if "udp" in data:
-        data["udp"] = [made(f"udp[{i}]", UdpSource, source) for i, source in enumerate(data["udp"])]
+        data["udp"] = [build_dataclass(f"udp[{i}]", UdpSource, source) for i, source in enumerate(data["udp"])]
     if "hosts" in data:
-        data["hosts"] = [made(f"hosts[{i}]", Host, host) for i, host in enumerate(data["hosts"])]
-    return made("scenario", kind, data)
+        data["hosts"] = [build_dataclass(f"hosts[{i}]", Host, host) for i, host in enumerate(data["hosts"])]
+    return build_dataclass("scenario", kind, data)
 
 
-def _link(link: Link) -> dict:
-    data = _plain(link, skip=("gilbert_elliott", "trace", "discipline", *SCHEDULES, "jitter"))
+def _encode_link(link: Link) -> dict:
+    data = _encode_fields(link, skip=("gilbert_elliott", "trace", "discipline", *SCHEDULES, "jitter"))
     for name in SCHEDULES:
         value = getattr(link, name)
         if value != 0 or isinstance(value, tuple(SCHEDULES.values())):
-            data[name] = _plain(value) if is_dataclass(value) else value
+            data[name] = _encode_fields(value) if is_dataclass(value) else value
     if link.jitter is not None:
-        data["jitter"] = _plain(link.jitter)
+        data["jitter"] = _encode_fields(link.jitter)
     if link.gilbert_elliott is not None:
-        data["gilbert_elliott"] = _plain(link.gilbert_elliott)
+        data["gilbert_elliott"] = _encode_fields(link.gilbert_elliott)
     if isinstance(link.trace, RateTrace):
-        data["trace"] = {"kind": "rates", **_plain(link.trace)}
+        data["trace"] = {"kind": "rates", **_encode_fields(link.trace)}
     elif link.trace is not None:
-        data["trace"] = {"kind": "deliveries", **_plain(link.trace)}
+        data["trace"] = {"kind": "deliveries", **_encode_fields(link.trace)}
     if link.discipline is not None:
-        data["discipline"] = _kinded(link.discipline)
+        data["discipline"] = _encode_variant(link.discipline)
     return data
 
 
-def _flow(flow: Flow) -> dict:
+def _encode_flow(flow: Flow) -> dict:
     kind = next(name for name, cls in APPLICATIONS.items() if isinstance(flow.app, cls))
-    routes = {"routes": [_plain(route) for route in flow.routes]} if flow.routes else {}
-    return {**_plain(flow, skip=("app", "routes")), **routes, "app": {"kind": kind, **_plain(flow.app)}}
+    routes = {"routes": [_encode_fields(route) for route in flow.routes]} if flow.routes else {}
+    return {**_encode_fields(flow, skip=("app", "routes")), **routes, "app": {"kind": kind, **_encode_fields(flow.app)}}
 
 
-def application_of(field: str, data: object) -> Any:
-    """An application by its kind, or from a mapping of its kind and fields.
+def parse_application(field: str, data: object) -> Any:
+    """Build an application from its kind, or from a mapping of kind and fields.
 
     Raises:
-        ScenarioError: Another kind; a field that is missing, unknown or out of range.
+        ScenarioError: An unknown kind; a field that is missing, unknown or out of range.
     """
-    return _variant(field, {"kind": data} if isinstance(data, str) else data, APPLICATIONS)
+    return _build_variant(field, {"kind": data} if isinstance(data, str) else data, APPLICATIONS)
 
 
-def _switch(switch: Switch) -> dict:
-    data = _plain(switch, skip=("admission", "scheduler"))
-    return {**data, "admission": _kinded(switch.admission), "scheduler": _kinded(switch.scheduler)}
+def _encode_switch(switch: Switch) -> dict:
+    data = _encode_fields(switch, skip=("admission", "scheduler"))
+    return {**data, "admission": _encode_variant(switch.admission), "scheduler": _encode_variant(switch.scheduler)}
 
 
-def _traffic(traffic: Traffic) -> dict:
+def _encode_traffic(traffic: Traffic) -> dict:
     return {
-        **_plain(traffic, skip=("senders", "arrivals")),
-        "senders": [_sender(sender) for sender in traffic.senders],
-        "arrivals": [_arrivals(arrivals) for arrivals in traffic.arrivals],
+        **_encode_fields(traffic, skip=("senders", "arrivals")),
+        "senders": [_encode_sender(sender) for sender in traffic.senders],
+        "arrivals": [_encode_arrivals(arrivals) for arrivals in traffic.arrivals],
     }
 
 
-def _sender(sender: Sender) -> dict:
-    data = _plain(sender, skip=("relay",))
-    return data if sender.relay is None else {**data, "relay": _plain(sender.relay)}
+def _encode_sender(sender: Sender) -> dict:
+    data = _encode_fields(sender, skip=("relay",))
+    return data if sender.relay is None else {**data, "relay": _encode_fields(sender.relay)}
 
 
 def _read_sender(field: str, data: object) -> Sender:
-    data = dict(mapping(field, data))
+    data = dict(require_mapping(field, data))
     if data.get("relay") is not None:
-        data["relay"] = made(f"{field}.relay", Relay, data["relay"])
-    return made(field, Sender, data)
+        data["relay"] = build_dataclass(f"{field}.relay", Relay, data["relay"])
+    return build_dataclass(field, Sender, data)
 
 
-def _arrivals(arrivals: Arrivals) -> dict:
+def _encode_arrivals(arrivals: Arrivals) -> dict:
     parts = arrivals.parts
-    return {"kind": arrivals.kind, **_plain(arrivals, skip=tuple(parts)), **{p: _plain(getattr(arrivals, p)) for p in parts}}
+    return {
+        "kind": arrivals.kind,
+        **_encode_fields(arrivals, skip=tuple(parts)),
+        **{p: _encode_fields(getattr(arrivals, p)) for p in parts},
+    }
 
 
 def _read_link(field: str, data: object) -> Link:
-    data = dict(mapping(field, data))
+    data = dict(require_mapping(field, data))
     if data.get("gilbert_elliott") is not None:
-        data["gilbert_elliott"] = made(f"{field}.gilbert_elliott", GilbertElliott, data["gilbert_elliott"])
+        data["gilbert_elliott"] = build_dataclass(f"{field}.gilbert_elliott", GilbertElliott, data["gilbert_elliott"])
     if data.get("trace") is not None:
-        data["trace"] = _variant(f"{field}.trace", data["trace"], TRACES)
+        data["trace"] = _build_variant(f"{field}.trace", data["trace"], TRACES)
     for name, schedule in SCHEDULES.items():
         if isinstance(data.get(name), dict):
-            data[name] = made(f"{field}.{name}", schedule, data[name])
+            data[name] = build_dataclass(f"{field}.{name}", schedule, data[name])
     if data.get("jitter") is not None:
-        data["jitter"] = made(f"{field}.jitter", Jitter, data["jitter"])
+        data["jitter"] = build_dataclass(f"{field}.jitter", Jitter, data["jitter"])
     if data.get("discipline") is not None:
-        data["discipline"] = discipline_of(f"{field}.discipline", data["discipline"])
-    return made(field, Link, data)
+        data["discipline"] = parse_discipline(f"{field}.discipline", data["discipline"])
+    return build_dataclass(field, Link, data)
 
 
 def _read_flow(field: str, data: object) -> Flow:
-    data = dict(mapping(field, data))
+    data = dict(require_mapping(field, data))
     if "app" in data:
-        data["app"] = _variant(f"{field}.app", data["app"], APPLICATIONS)
+        data["app"] = _build_variant(f"{field}.app", data["app"], APPLICATIONS)
     if "routes" in data:
         if not isinstance(data["routes"], list):
             raise ScenarioTypeError(f"{field}.routes = {shown(data['routes'])} is not a list")
-        data["routes"] = [made(f"{field}.routes[{i}]", Route, route) for i, route in enumerate(data["routes"])]
-    return made(field, Flow, data)
+        data["routes"] = [build_dataclass(f"{field}.routes[{i}]", Route, route) for i, route in enumerate(data["routes"])]
+    return build_dataclass(field, Flow, data)
 
 
 def _read_switch(field: str, data: object) -> Switch:
-    data = dict(mapping(field, data))
+    data = dict(require_mapping(field, data))
     for name, kinds in (("admission", ADMISSIONS), ("scheduler", SCHEDULERS)):
         if name in data:
-            data[name] = _variant(f"{field}.{name}", data[name], kinds)
-    return made(field, Switch, data)
+            data[name] = _build_variant(f"{field}.{name}", data[name], kinds)
+    return build_dataclass(field, Switch, data)
 
 
 def _read_traffic(field: str, data: object) -> Traffic:
-    data = dict(mapping(field, data))
+    data = dict(require_mapping(field, data))
     for name in ("senders", "arrivals"):
         if not isinstance(data.get(name), list):
             raise ScenarioTypeError(f"{field}.{name} = {shown(data.get(name))} is not a list")
     data["senders"] = [_read_sender(f"{field}.senders[{i}]", sender) for i, sender in enumerate(data["senders"])]
     data["arrivals"] = [_read_arrivals(f"{field}.arrivals[{i}]", a) for i, a in enumerate(data["arrivals"])]
-    return made(field, Traffic, data)
+    return build_dataclass(field, Traffic, data)
 
 
 def _read_arrivals(field: str, data: object) -> Arrivals:
-    data = dict(mapping(field, data))
+    data = dict(require_mapping(field, data))
     cls = ARRIVALS.get(data["kind"]) if isinstance(data.get("kind"), str) else None
     for name, part in cls.parts.items() if cls else ():
         if name in data:
-            data[name] = made(f"{field}.{name}", part, data[name])
-    return _variant(field, data, ARRIVALS)
+            data[name] = build_dataclass(f"{field}.{name}", part, data[name])
+    return _build_variant(field, data, ARRIVALS)
 
 
-def _kinded(value: object) -> dict:
-    return {"kind": value.kind, **_plain(value)}
+def _encode_variant(value: object) -> dict:
+    return {"kind": value.kind, **_encode_fields(value)}
 
 
-def _variant(field: str, data: object, kinds: dict[str, type]) -> object:
-    data = dict(mapping(field, data))
+def _build_variant(field: str, data: object, kinds: dict[str, type]) -> object:
+    data = dict(require_mapping(field, data))
     kind = data.pop("kind", None)
     if not isinstance(kind, str) or kind not in kinds:
-        raise ScenarioError(f"{field}.kind = {shown(kind)} is unknown; {instead(kind, kinds)}")
-    return made(field, kinds[kind], data)
+        raise ScenarioError(f"{field}.kind = {shown(kind)} is unknown; {suggest_valid(kind, kinds)}")
+    return build_dataclass(field, kinds[kind], data)
 
 
-def _plain(value: object, skip: tuple[str, ...] = ()) -> dict:
+def _encode_fields(value: object, skip: tuple[str, ...] = ()) -> dict:
     result = {}
     for field in fields(value):
         item = getattr(value, field.name)
@@ -224,16 +228,18 @@ def _plain(value: object, skip: tuple[str, ...] = ()) -> dict:
     return result
 
 
-def made(field: str, cls: type, data: object) -> Any:
-    """A dataclass from a mapping of its fields.
+def build_dataclass(field: str, cls: type, data: object) -> Any:
+    """Build a dataclass from a mapping of its fields.
 
     Args:
-        field: How messages call it.
+        field: Field name for error messages.
+        cls: Dataclass to build.
+        data: Mapping of fields to values.
 
     Raises:
         ScenarioError: No mapping; a field that is missing, unknown or out of range.
     """
-    data = mapping(field, data)
+    data = require_mapping(field, data)
     known = {f.name: f for f in fields(cls) if f.init}
     for name in data:
         if name not in known:
@@ -249,8 +255,8 @@ def made(field: str, cls: type, data: object) -> Any:
         raise type(error)(f"{field}: {error}") from None
 
 
-def mapping(field: str, data: object) -> dict:
-    """What is one; ScenarioTypeError otherwise."""
+def require_mapping(field: str, data: object) -> dict:
+    """Return `data` if it is a dict; raise ScenarioTypeError otherwise."""
     if not isinstance(data, dict):
         raise ScenarioTypeError(f"{field} = {shown(data)} is not a mapping of fields to values")
     return data

@@ -1,15 +1,15 @@
-"""Congestion controls of one's own in C++: one file, compiled on the spot, as fast as the core's.
+"""User-defined congestion controls in C++: one file, compiled on demand, as fast as the core's own.
 
     world = nb.scenarios.dumbbell(rate_mbps=10, senders=["cubic", nb.scenarios.compiled("mine.cc", gain=2)])
 
-The file is what a congestion control's is in the core (`cpp/src/cc`): a class that derives from `CongestionControl`, and one
-`Entry<CongestionControlRecord>`; it includes `netbuf/tcp.h`. docs/own_control.md writes one step by step.
+The file has the form of a congestion control in the core (`cpp/src/cc`): a class that derives from `CongestionControl`, and one
+`Entry<CongestionControlRecord>`; it includes `netbuf/tcp.h`. docs/own_control.md is a step-by-step guide.
 
-Shared objects are kept in `~/.cache/netbuf-gym/controls` by what they were made of: the preprocessed file, compiler and flags.
-The compiler is `$CXX`, or the first of c++, g++ and clang++ that there is; `$CXXFLAGS` follow the package's own.
+Shared objects are cached in `~/.cache/netbuf-gym/controls`, keyed by the preprocessed file, compiler and flags.
+The compiler is `$CXX`, or the first of c++, g++ and clang++ that is installed; `$CXXFLAGS` follow the package's own flags.
 
-A file's code runs in this very process, and what it does wrong it does to the process; `netbuf-gym suite`, `evaluate` and
-whatever else is given the file's name run it in a process beside (`netbuf_gym.utils.sandbox`).
+The compiled code runs in the calling process, which its faults can crash; `netbuf-gym suite`, `evaluate` and other commands
+that take the file's name run it in a separate process (`netbuf_gym.utils.sandbox`).
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from netbuf_gym.errors import ControlError, shown
 from netbuf_gym.scenarios.python_control import OwnControl
 
 SUFFIXES = (".cc", ".cpp", ".cxx")
-"""Of files in C++."""
+"""Suffixes of C++ files."""
 
 COMPILERS = ("c++", "g++", "clang++")
 LIMIT_S = 120.0
-"""That a compiler may take."""
+"""Time limit of a compiler run, seconds."""
 
 _PACKAGE = Path(__file__).parents[1]
 HEADERS = ("catalogue", "own_control", "parameter", "rng", "tcp", "types")
-"""What a file is compiled against, of `netbuf/`; CMakeLists.txt has the same list."""
+"""Headers of `netbuf/` that a file is compiled against; CMakeLists.txt has the same list."""
 
 
 @dataclass(frozen=True)
 class CompiledControl(OwnControl):
-    """What `compiled` makes, for `Flow.cc` and `Sender.cc`.
+    """Congestion control compiled from a C++ file, for `Flow.cc` and `Sender.cc`; see `compiled`.
 
     Attributes:
-        control: The file, as it was given.
-        library: The shared object.
-        parameters: Pairs of name and value, in the order of the names.
+        control: Path of the file, as it was given.
+        library: Path of the shared object.
+        parameters: Pairs of name and value, sorted by name.
     """
 
     control: str
@@ -55,35 +55,37 @@ class CompiledControl(OwnControl):
     parameters: tuple[tuple[str, float], ...] = ()
 
     def __post_init__(self) -> None:
-        pass  # nothing of it can be seen before it is loaded
+        pass  # a shared object cannot be checked before it is loaded
 
     @property
     def name(self) -> str:
-        """Of the file, and the parameters."""
+        """Name of the file, with the parameters."""
         own = Path(self.control).name
         return f"{own}({', '.join(f'{key}={value:g}' for key, value in self.parameters)})" if self.parameters else own
 
     def __str__(self) -> str:
         return self.name
 
-    def set_in(self, config: _core.FlowConfig) -> None:
-        """See `OwnControl.set_in`. A world refuses one that is not for its stack, or has no such parameter.
+    def configure_flow(self, config: _core.FlowConfig) -> None:
+        """Set the control as the congestion control of a flow; see `OwnControl.configure_flow`.
+
+        The world refuses a control for another stack, and parameters that the control does not have.
 
         Raises:
-            ControlError: It cannot be loaded.
+            ControlError: The shared object cannot be loaded.
         """
         config.set_compiled_control(self.library, self.name, dict(self.parameters))
 
 
 def compiled(file: str | os.PathLike[str], **parameters: float) -> CompiledControl:
-    """A congestion control from a file in C++, compiled unless it was before.
+    """Compile a congestion control from a C++ file, unless the cache has it.
 
     Args:
-        file: Its path; ends in .cc, .cpp or .cxx.
-        parameters: Of its record; checked when the first world is made with it.
+        file: Path that ends in .cc, .cpp or .cxx.
+        parameters: Parameters of the control's record; checked when the first world is made with the control.
 
     Raises:
-        ControlError: There is no such file, no compiler, or it does not compile: says where, and the compiler's first error.
+        ControlError: No such file, no compiler, or a compile error; the message has the compiler's first error and its place.
     """
     path = Path(file)
     if path.suffix not in SUFFIXES:
@@ -96,14 +98,14 @@ def compiled(file: str | os.PathLike[str], **parameters: float) -> CompiledContr
             values.append((key, float(value)))
         except (TypeError, ValueError):
             raise ControlError(f"congestion control {path.name}: {key} = {shown(value)}; valid: a number") from None
-    return CompiledControl(str(file), str(_library(path)), tuple(values))
+    return CompiledControl(str(file), str(_compile_library(path)), tuple(values))
 
 
-def headers() -> Path:
-    """The folder that `#include "netbuf/tcp.h"` is found in: a checkout's, or the installed one.
+def find_headers() -> Path:
+    """Return the include folder with `netbuf/tcp.h`: the checkout's, or the installed one.
 
     Raises:
-        ControlError: There is none, or it is not of the core's build.
+        ControlError: No such folder, or headers other than those that the core was built with.
     """
     for folder in (_PACKAGE.parent / "cpp" / "include", _PACKAGE / "include"):
         if (folder / "netbuf" / "own_control.h").is_file():
@@ -119,7 +121,7 @@ def headers() -> Path:
     return folder
 
 
-def _compiler() -> list[str]:
+def _find_compiler() -> list[str]:
     asked = shlex.split(os.environ.get("CXX", ""))
     for command in [asked] if asked else [[name] for name in COMPILERS]:
         if shutil.which(command[0]):
@@ -128,17 +130,17 @@ def _compiler() -> list[str]:
     raise ControlError(f"no C++ compiler: {tried}; valid: one of C++20, e.g. g++ 10 (Debian: apt install g++)")
 
 
-def _library(path: Path) -> Path:
-    """The shared object of a file, made unless it is there."""
-    include = headers()
+def _compile_library(path: Path) -> Path:
+    """Return the path of a file's shared object, compiling the file unless the cache has it."""
+    include = find_headers()
     command = [
-        *_compiler(),
+        *_find_compiler(),
         *("-std=c++20", "-O2", "-g1", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", f"-I{include}"),
         *("-DNETBUF_OWN_CONTROL", f'-DNETBUF_HEADERS="{_core.OWN_CONTROL_HEADERS}"'),
         *(f"-D_GLIBCXX_USE_CXX11_ABI={_core.OWN_CONTROL_STRINGS}", "-include", "netbuf/own_control.h"),
         *shlex.split(os.environ.get("CXXFLAGS", "")),
     ]
-    source = _run([*command, "-E", "-P", str(path)], path)
+    source = _run_compiler([*command, "-E", "-P", str(path)], path)
     key = hashlib.sha256("\0".join([source, *command]).encode()).hexdigest()[:32]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "netbuf-gym", "controls")
     library = cache / f"{key}.so"
@@ -151,24 +153,24 @@ def _library(path: Path) -> Path:
         said = f"compiled congestion controls cannot be kept in {cache}: {error.strerror or error}"
         raise ControlError(f"{said}; valid: XDG_CACHE_HOME = a folder that can be written") from None
     with folder as made:
-        _run([*command, "-shared", str(path), "-o", f"{made}/own.so"], path)
+        _run_compiler([*command, "-shared", str(path), "-o", f"{made}/own.so"], path)
         os.replace(f"{made}/own.so", library)
     return library
 
 
-def _run(command: list[str], path: Path) -> str:
-    """What a compiler prints; raises ControlError with its first error."""
+def _run_compiler(command: list[str], path: Path) -> str:
+    """Run a compiler and return its standard output; raise ControlError with the first error."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=LIMIT_S)
     except subprocess.TimeoutExpired:
         raise ControlError(f"congestion control {path.name}: {command[0]} took more than {LIMIT_S:g} s; valid: less") from None
     if done.returncode == 0:
         return done.stdout
-    raise ControlError(f"congestion control {path.name} does not compile: {_first_error(done.stderr, str(path))}")
+    raise ControlError(f"congestion control {path.name} does not compile: {_find_first_error(done.stderr, str(path))}")
 
 
-def _first_error(said: str, file: str) -> str:
-    """A compiler's first error; of one in a header also the line of the file that it comes from, in front."""
+def _find_first_error(said: str, file: str) -> str:
+    """Return a compiler's first error; for an error in a header, prefixed with the line of `file` that caused it."""
     lines = said.splitlines()
     errors = [index for index, line in enumerate(lines) if re.search(r"\berror\b|undefined reference", line)]
     if not errors:
@@ -176,7 +178,7 @@ def _first_error(said: str, file: str) -> str:
     first, own = lines[errors[0]].strip(), re.compile(rf"{re.escape(file)}(:\d+)+")
     if own.match(first):
         return first
-    # GCC says before an error where what is in the header is asked for, Clang behind it.
+    # GCC prints the line that instantiates the header's code before the error, Clang after it.
     around = [line for line in lines[: (errors[1:] or [len(lines)])[0]] if re.search("required (from|by)|requested here", line)]
     asked = next((found for line in around if (found := own.match(line))), None)
     return f"{asked[0]}: {first}" if asked else first

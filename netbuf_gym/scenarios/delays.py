@@ -1,4 +1,4 @@
-"""Schedules of changing paths: a route change, handovers between cells, satellites that take over from each other."""
+"""Delay and loss schedules of changing paths: route changes, handovers between cells, satellite reassignments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from netbuf_gym.traces.types import MAX_TIME_S
 from netbuf_gym.utils import checks
 
 LEO_INTERVAL_S = 15.0
-"""How often Starlink reassigns satellites (Mohan et al., "A Multifaceted Look at Starlink Performance", WWW 2024)."""
+"""Interval of Starlink's satellite reassignments (Mohan et al., "A Multifaceted Look at Starlink Performance", WWW 2024)."""
 MAX_CHANGES = 1_000_000
 MAX_SEED = 2**63 - 1
 
@@ -19,13 +19,13 @@ MAX_SEED = 2**63 - 1
 def route_change(
     *, delay_ms: float, change_ms: float = 50.0, at_s: float, until_s: float | None = None, reorder: bool = False
 ) -> DelaySchedule:
-    """A path that becomes longer (or shorter, below 0) at one moment, and perhaps as it was at a later one.
+    """Return the delays of a path that becomes longer or shorter at one moment, and may change back later.
 
     Args:
-        delay_ms: One way, before, 0 to 1e5 ms.
-        change_ms: What the new route adds; together 0 to 1e5 ms.
-        at_s: When, above 0 to 1e6 s.
-        until_s: When the old route comes back, after `at_s`; None: never.
+        delay_ms: One-way delay before the change, 0 to 1e5 ms.
+        change_ms: Delay that the new route adds (negative: a shorter route); the sum is 0 to 1e5 ms.
+        at_s: Time of the change, above 0 to 1e6 s.
+        until_s: Time of the return to the old route, after `at_s`; None: never.
         reorder: As in `DelaySchedule`.
 
     Raises:
@@ -50,22 +50,22 @@ def handovers(
     seed: int = 0,
     reorder: bool = False,
 ) -> DelaySchedule:
-    """A mobile host that changes cells at random moments: each cell has a delay of its own.
+    """Return the delays of a mobile host that changes cells at random moments, each cell with its own delay.
 
-    Delays are uniform, the times between changes exponential. What is in flight when a cell is left still arrives; where it
-    should not, `interruptions(schedule, length_ms=...)` is the link's `loss`.
+    Delays are uniform, the times between changes exponential. Packets in flight at a change still arrive; to lose them, set the
+    link's `loss` to `interruptions(schedule, length_ms=...)`.
 
     Args:
-        low_ms, high_ms: One way, 0 to 1e5 ms.
+        low_ms, high_ms: Range of the one-way delay, 0 to 1e5 ms.
         interval_s: Mean time between two changes, 0.001 to 1e6 s.
-        duration_s: Until when there are changes, above 0 to 1e6 s.
-        seed: 0 to 2**63 - 1; the same schedule for the same seed.
+        duration_s: Time of the last possible change, above 0 to 1e6 s.
+        seed: 0 to 2**63 - 1; the same seed gives the same schedule.
         reorder: As in `DelaySchedule`.
 
     Raises:
         ScenarioError: A value out of range, or more than 1e6 changes.
     """
-    rng, low_ms, high_ms = _drawing(seed, low_ms, high_ms)
+    rng, low_ms, high_ms = _prepare_sampling(seed, low_ms, high_ms)
     interval_s = checks.number("interval_s", interval_s, 1e-3, MAX_TIME_S)
     duration_s = checks.number("duration_s", duration_s, 0, MAX_TIME_S, low_open=True)
     _check_changes(duration_s, interval_s)
@@ -87,25 +87,25 @@ def leo_delays(
     seed: int = 0,
     reorder: bool = False,
 ) -> DelaySchedule:
-    """A path over satellites in low orbit, reassigned every `interval_s` seconds whether it serves or not.
+    """Return the delays of a path over satellites in low orbit, reassigned every `interval_s` seconds.
 
-    Each assignment has a delay of its own, uniform between the bounds, and moves by up to `drift_ms` until the next one, as
-    the satellite comes nearer or goes; it stays within the bounds.
+    Each assignment has its own delay, uniform between the bounds, which drifts by up to `drift_ms` until the next assignment,
+    as the satellite approaches or recedes; the delay stays within the bounds.
 
     Args:
-        low_ms, high_ms: One way, 0 to 1e5 ms.
-        drift_ms: Largest change within one assignment, in steps of `step_s`, 0 to 1e5 ms.
-        interval_s: Between two assignments, 0.001 to 1e6 s.
-        first_s: When the first of them is, above 0 to `interval_s`: where in its interval the world begins.
-        step_s: 0.001 to 1e6 s; no more than one step an assignment from `interval_s` on.
-        duration_s: Until when there are assignments, above 0 to 1e6 s.
-        seed: 0 to 2**63 - 1; the same schedule for the same seed.
+        low_ms, high_ms: Range of the one-way delay, 0 to 1e5 ms.
+        drift_ms: Largest drift within one assignment, in steps of `step_s`, 0 to 1e5 ms.
+        interval_s: Time between two assignments, 0.001 to 1e6 s.
+        first_s: Time of the first reassignment, above 0 to `interval_s`.
+        step_s: Length of a step, 0.001 to 1e6 s; from `interval_s` on, one step an assignment.
+        duration_s: Time of the last possible assignment, above 0 to 1e6 s.
+        seed: 0 to 2**63 - 1; the same seed gives the same schedule.
         reorder: As in `DelaySchedule`.
 
     Raises:
         ScenarioError: A value out of range, or more than 1e6 steps.
     """
-    rng, low_ms, high_ms = _drawing(seed, low_ms, high_ms)
+    rng, low_ms, high_ms = _prepare_sampling(seed, low_ms, high_ms)
     drift_ms = checks.number("drift_ms", drift_ms, 0, MAX_DELAY_MS)
     interval_s = checks.number("interval_s", interval_s, 1e-3, MAX_TIME_S)
     first_s = checks.number("first_s", first_s, 0, interval_s, low_open=True)
@@ -124,12 +124,12 @@ def leo_delays(
 
 
 def interruptions(delays: DelaySchedule, *, length_ms: float, least_change_ms: float = 0.0) -> LossSchedule:
-    """A loss of everything for a while after each change of a schedule of delays: the gap of a handover.
+    """Return a loss schedule with an outage after each change of a delay schedule: the gap of a handover.
 
     Args:
-        delays: Whose changes are meant.
-        length_ms: 1e-6 to 1e5 ms.
-        least_change_ms: Smaller changes (the drift of a satellite) do not interrupt, 0 to 1e5 ms.
+        delays: Delay schedule with the changes.
+        length_ms: Length of an outage, 1e-6 to 1e5 ms.
+        least_change_ms: Least change that interrupts, 0 to 1e5 ms; smaller ones (a satellite's drift) do not.
 
     Raises:
         ScenarioError: A value out of range, or interruptions that last from change to change to the end of a period.
@@ -145,7 +145,7 @@ def interruptions(delays: DelaySchedule, *, length_ms: float, least_change_ms: f
         for moment, value in ((float(start), 1.0), (float(start) + length_s, 0.0)):
             if delays.period_s is not None and moment >= delays.period_s:
                 continue
-            while times and moment <= times[-1]:  # one begins while another lasts
+            while times and moment <= times[-1]:  # overlaps the outage before
                 times.pop()
                 values.pop()
             times.append(moment)
@@ -153,7 +153,7 @@ def interruptions(delays: DelaySchedule, *, length_ms: float, least_change_ms: f
     return LossSchedule(times, values, period_s=delays.period_s)
 
 
-def _drawing(seed: int, low_ms: float, high_ms: float) -> tuple[np.random.Generator, float, float]:
+def _prepare_sampling(seed: int, low_ms: float, high_ms: float) -> tuple[np.random.Generator, float, float]:
     low_ms = checks.number("low_ms", low_ms, 0, MAX_DELAY_MS)
     high_ms = checks.number("high_ms", high_ms, low_ms, MAX_DELAY_MS)
     return np.random.default_rng(checks.integer("seed", seed, 0, MAX_SEED)), low_ms, high_ms

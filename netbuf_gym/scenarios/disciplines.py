@@ -1,8 +1,8 @@
-"""Queue disciplines: what a link keeps its waiting packets in, and which of them it drops.
+"""Queue disciplines of links: order of waiting packets, and which packets are dropped or marked.
 
-The limit is the link's (`queue_packets`, `queue_bytes`). Each discipline of the native core has a class here, made from its
-record: the parameters carry the RFCs' names, the defaults are their recommendations, and the few beyond them repeat what
-ns-3.44 does otherwise. `netbuf-gym list queue-disciplines` prints them.
+The queue limit is the link's (`queue_packets`, `queue_bytes`). Each discipline of the native core has a class here, generated
+from its record: parameters have the names of the RFCs, defaults are the RFCs' recommendations, and a few further parameters
+reproduce deviations of ns-3.44. `netbuf-gym list queue-disciplines` prints all of them.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from typing import ClassVar
 
 from netbuf_gym import _core
 from netbuf_gym.errors import ScenarioError
-from netbuf_gym.scenarios.catalogue import KINDS, QUEUE_DISCIPLINES, Record, named
+from netbuf_gym.scenarios.catalogue import KINDS, QUEUE_DISCIPLINES, CatalogueEntry, split_name_and_parameters
 from netbuf_gym.utils.checks import choice
-from netbuf_gym.utils.suggestions import instead
+from netbuf_gym.utils.suggestions import suggest_valid
 
 
 @dataclass(frozen=True, kw_only=True)
 class Discipline:
-    """What the disciplines have in common: fields that are numbers or truth values, with defaults and ranges.
+    """Base of the queue disciplines: numeric and boolean fields with defaults and ranges.
 
     Attributes:
-        kind: Its name in JSON and in the core.
-        record: What the core says of it.
+        kind: Name in JSON and in the core.
+        record: The core's description.
     """
 
     kind: ClassVar[str] = ""
-    record: ClassVar[Record]
+    record: ClassVar[CatalogueEntry]
 
     def __post_init__(self) -> None:
         for parameter in self.record.parameters:
             value = getattr(self, parameter.name)
             if value is not None or parameter.default is not None:
-                value = parameter.checked(f"{self.kind}.{parameter.name}", value)
+                value = parameter.check(f"{self.kind}.{parameter.name}", value)
             object.__setattr__(self, parameter.name, value)
         try:
             _core.check_discipline(self.kind, self.parameters())
@@ -43,18 +43,18 @@ class Discipline:
             raise ScenarioError(f"{self.kind}.{error}") from None
 
     @property
-    def passes_mbps(self) -> float:
-        """What it lets through in the long run, Mbit/s: the rate of its tokens; infinity where it has none."""
+    def throughput_limit_mbps(self) -> float:
+        """Long-run throughput limit, Mbit/s: the token rate; infinity for disciplines without tokens."""
         return float(getattr(self, "rate_mbps", math.inf))
 
     def parameters(self) -> dict[str, float]:
-        """The core's parameters; those that are None are left to it."""
+        """Return the core's parameters, without those that are None (the core chooses their values)."""
         values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         return {name: float(value) for name, value in values.items() if value is not None}
 
 
-def _class_of(record: Record, name: str) -> type[Discipline]:
-    """A frozen dataclass with the record's parameters for its fields, all by keyword."""
+def _build_class(record: CatalogueEntry, name: str) -> type[Discipline]:
+    """Build a frozen dataclass whose keyword-only fields are the record's parameters."""
     entries, lines = [], []
     for parameter in record.parameters:
         kind = KINDS[parameter.kind].type.__name__ + (" | None" if parameter.default is None else "")
@@ -78,19 +78,19 @@ _NAMES = {
     "policer": "Policer",
     "tbf": "TBF",
 }
-"""What classes are called where the RFC writes the name otherwise than CamelCase would."""
+"""Class names of the disciplines, spelled as in their RFCs."""
 
 DISCIPLINES: dict[str, type[Discipline]] = {
-    name: _class_of(record, _NAMES.get(name, name.title().replace("_", ""))) for name, record in QUEUE_DISCIPLINES.items()
+    name: _build_class(record, _NAMES.get(name, name.title().replace("_", ""))) for name, record in QUEUE_DISCIPLINES.items()
 }
-"""Every discipline by its name in JSON and in the core."""
+"""Discipline classes by name in JSON and in the core."""
 
 globals().update({cls.__name__: cls for cls in DISCIPLINES.values()})  # where pickle looks for them
 DropTail, RED, CoDel, FqCoDel, PIE, DualPI2, Policer, TBF = (DISCIPLINES[name] for name in _NAMES)
 
 
-def discipline_of(label: str, value: object) -> Discipline:
-    """What `Link.discipline` may be: a discipline, a name, or a dict of `name` and parameters.
+def parse_discipline(label: str, value: object) -> Discipline:
+    """Build a discipline from a value of `Link.discipline`: a discipline, a name, or a dict of `name` and parameters.
 
     Raises:
         ScenarioError: An unknown name or parameter, or a value out of range.
@@ -99,12 +99,12 @@ def discipline_of(label: str, value: object) -> Discipline:
         return value
     if isinstance(value, Mapping) and "kind" in value and "name" not in value:  # as in JSON
         value = {"name" if key == "kind" else key: item for key, item in value.items()}
-    name, given = named(label, value, "a queue discipline")
+    name, given = split_name_and_parameters(label, value, "a queue discipline")
     cls = DISCIPLINES[choice(label, name, DISCIPLINES)]
     known = [entry.name for entry in fields(cls)]
     for key in given:
         if key not in known:
-            raise ScenarioError(f"{label}: {name} has no parameter {key!r}; {instead(key, known)}")
+            raise ScenarioError(f"{label}: {name} has no parameter {key!r}; {suggest_valid(key, known)}")
     try:
         return cls(**given)
     except ScenarioError as error:

@@ -1,4 +1,4 @@
-"""Distributions over scenarios: what training draws its worlds from."""
+"""Distributions over scenarios, from which training samples its worlds."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
-from netbuf_gym.scenarios.catalogue import CongestionControl, names_of
-from netbuf_gym.scenarios.limits import bdp_packets
+from netbuf_gym.scenarios.catalogue import CongestionControl, parse_senders
+from netbuf_gym.scenarios.limits import compute_bdp_packets
 from netbuf_gym.scenarios.topologies import dumbbell
 from netbuf_gym.scenarios.types import MAX_DELAY_MS, MAX_DURATION_S, MAX_RATE_MBPS, STACKS, Scenario
 from netbuf_gym.traces.types import MIN_RATE_MBPS, RateTrace
@@ -19,9 +19,9 @@ from netbuf_gym.utils import checks
 
 
 class Distribution(ABC):
-    """Something to draw scenarios from.
+    """Base of distributions over scenarios.
 
-    `flows` is the number of flows, the same in every scenario drawn; `name` is for people.
+    All sampled scenarios have the same number of flows, `flows`. `name` is a label.
     """
 
     name: str = ""
@@ -29,11 +29,11 @@ class Distribution(ABC):
     @property
     @abstractmethod
     def flows(self) -> int:
-        """How many flows every scenario drawn has."""
+        """Number of flows of every sampled scenario."""
 
     @abstractmethod
     def sample(self, rng: np.random.Generator) -> Scenario:
-        """Draws one scenario; the same generator state gives the same scenario."""
+        """Sample one scenario; the same generator state gives the same scenario."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,19 +41,19 @@ class RandomDumbbell(Distribution):
     """Dumbbells of random rate, RTT, buffer and loss.
 
     Args:
-        rate_mbps: Range of the bottleneck's rate, drawn log-uniformly, within [1e-6, 1e6].
+        rate_mbps: Range of the bottleneck's rate, log-uniform, within [1e-6, 1e6].
         rtt_ms: Range of the propagation RTT, log-uniform, within (0, 1e5].
         buffer_bdp: Range of the buffer in bandwidth-delay products, log-uniform, within (0, 1e4]; never less than
             `min_buffer_packets`.
-        loss_probability: Share of the worlds that lose packets at random, 0 to 1; the others have none.
-        loss: Range of their loss rate, log-uniform, within (0, 1).
+        loss_probability: Share of the worlds with random packet loss, 0 to 1.
+        loss: Range of the loss rate of these worlds, log-uniform, within (0, 1).
         change_probability: Share of the worlds whose rate changes at random moments, 0 to 1.
         change_interval_s: Range of the time between two changes, log-uniform, within [0.01, 1e6].
-        change_factor: Each change multiplies the rate by up to this or its inverse, log-uniform, 1 to 1e6, but keeps
-            it within `rate_mbps`.
+        change_factor: Largest factor by which a change multiplies or divides the rate, log-uniform, 1 to 1e6; the rate
+            stays within `rate_mbps`.
         senders: One congestion control for each flow, as in `Flow`.
         duration_s, stagger_s, stack: As in `dumbbell`.
-        min_buffer_packets: 1 or more.
+        min_buffer_packets: Least buffer, 1 or more.
     """
 
     rate_mbps: tuple[float, float] = (1.0, 100.0)
@@ -73,21 +73,21 @@ class RandomDumbbell(Distribution):
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        put(self, "rate_mbps", interval("rate_mbps", self.rate_mbps, MAX_RATE_MBPS))
+        put(self, "rate_mbps", check_interval("rate_mbps", self.rate_mbps, MAX_RATE_MBPS))
         checks.number("rate_mbps[0]", self.rate_mbps[0], MIN_RATE_MBPS, MAX_RATE_MBPS)
-        put(self, "rtt_ms", interval("rtt_ms", self.rtt_ms, MAX_DELAY_MS))
-        put(self, "buffer_bdp", interval("buffer_bdp", self.buffer_bdp, 1e4))
-        put(self, "loss", interval("loss", self.loss, 0.999))
+        put(self, "rtt_ms", check_interval("rtt_ms", self.rtt_ms, MAX_DELAY_MS))
+        put(self, "buffer_bdp", check_interval("buffer_bdp", self.buffer_bdp, 1e4))
+        put(self, "loss", check_interval("loss", self.loss, 0.999))
         put(self, "loss_probability", checks.number("loss_probability", self.loss_probability, 0, 1))
         put(self, "change_probability", checks.number("change_probability", self.change_probability, 0, 1))
-        put(self, "change_interval_s", interval("change_interval_s", self.change_interval_s, MAX_DURATION_S))
+        put(self, "change_interval_s", check_interval("change_interval_s", self.change_interval_s, MAX_DURATION_S))
         checks.number("change_interval_s[0]", self.change_interval_s[0], 0.01, MAX_DURATION_S)
         put(self, "change_factor", checks.number("change_factor", self.change_factor, 1, 1e6))
         put(self, "min_buffer_packets", checks.integer("min_buffer_packets", self.min_buffer_packets, 1, 2**40))
-        put(self, "senders", names_of(self.senders))
+        put(self, "senders", parse_senders(self.senders))
         checks.choice("stack", self.stack, STACKS)
         checks.text("name", self.name)
-        self.sample(np.random.default_rng(0))  # the remaining fields are checked where they are used
+        self.sample(np.random.default_rng(0))  # `dumbbell` checks the remaining fields
 
     @property
     def flows(self) -> int:
@@ -97,12 +97,12 @@ class RandomDumbbell(Distribution):
         u = rng.random(5)
         rate = log_uniform(u[0], self.rate_mbps)
         rtt = log_uniform(u[1], self.rtt_ms)
-        bdp = bdp_packets(rate, rtt, self.stack)
+        bdp = compute_bdp_packets(rate, rtt, self.stack)
         buffer = max(self.min_buffer_packets, round(log_uniform(u[2], self.buffer_bdp) * bdp))
         changes = self.change_probability > 0 and rng.random() < self.change_probability
         return dumbbell(
             rate_mbps=None if changes else rate,
-            trace=self._changing(rate, rng) if changes else None,
+            trace=self._sample_rate_trace(rate, rng) if changes else None,
             rtt_ms=rtt,
             buffer_packets=buffer,
             loss=log_uniform(u[4], self.loss) if u[3] < self.loss_probability else 0.0,
@@ -113,8 +113,8 @@ class RandomDumbbell(Distribution):
             name=self.name,
         )
 
-    def _changing(self, rate: float, rng: np.random.Generator) -> RateTrace:
-        """A rate that starts at `rate` and changes until the world ends."""
+    def _sample_rate_trace(self, rate: float, rng: np.random.Generator) -> RateTrace:
+        """Return a trace that starts at `rate` and changes until the world ends."""
         time_s, rate_mbps = [0.0], [rate]
         while True:
             u = rng.random(2)
@@ -128,7 +128,7 @@ class RandomDumbbell(Distribution):
 
 @dataclass(frozen=True, kw_only=True)
 class Mixture(Distribution):
-    """Draws one of several scenarios or distributions.
+    """Weighted mixture of scenarios and distributions.
 
     Args:
         parts: At least one `Scenario` or `Distribution`, all with the same number of flows.
@@ -170,21 +170,26 @@ class Mixture(Distribution):
 
 
 def flows_of(world: Scenario | Distribution) -> int:
-    """How many flows a scenario, or every scenario of a distribution, has.
+    """Return the number of flows of a scenario, or of every scenario of a distribution.
 
     Raises:
-        ScenarioTypeError: It is neither.
+        ScenarioTypeError: Neither a scenario nor a distribution.
     """
     if not isinstance(world, (Scenario, Distribution)):
         raise ScenarioTypeError(f"world = {shown(world)} is not a Scenario or Distribution")
     return len(world.flows) if isinstance(world, Scenario) else world.flows
 
 
-def interval(field: str, value: object, high: float) -> tuple[float, float]:
-    """A range to draw from: a number, or two, above 0 to `high`, the first one not above the second.
+def check_interval(field: str, value: object, high: float) -> tuple[float, float]:
+    """Check a range to sample from and return its ends.
+
+    Args:
+        field: Field name for error messages.
+        value: A number, or two numbers in ascending order, above 0 to `high`.
+        high: Largest valid number.
 
     Raises:
-        ScenarioError: It is none; names the field.
+        ScenarioError: No such range; names the field.
     """
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         value = (value, value)
@@ -195,6 +200,6 @@ def interval(field: str, value: object, high: float) -> tuple[float, float]:
 
 
 def log_uniform(u: float, interval: tuple[float, float]) -> float:
-    """The value of a range at the share `u`, 0 to 1, of its logarithm."""
+    """Interpolate a range logarithmically: the low end at u = 0, the high end at u = 1."""
     low, high = interval
     return low if low == high else low * (high / low) ** float(u)

@@ -1,4 +1,4 @@
-"""TCP connections that a scenario names one by one, and what their applications send."""
+"""Individual TCP connections of a scenario, and their applications."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from netbuf_gym.scenarios.catalogue import (
     CONGESTION_CONTROLS,
     CongestionControl,
     ReceiverControl,
-    congestion_control,
-    receiver_control,
+    parse_congestion_control,
+    parse_receiver_control,
 )
 from netbuf_gym.scenarios.hosts import check_sockets
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DURATION_S, MAX_QUEUES
@@ -24,12 +24,12 @@ from netbuf_gym.utils import checks
 
 @dataclass(frozen=True, kw_only=True)
 class Bulk:
-    """Sends for as long as the flow lives."""
+    """Application that always has data to send."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sized:
-    """Sends `size_bytes` (1 to 2**40) and is done."""
+    """Application that sends `size_bytes` (1 to 2**40) and ends."""
 
     size_bytes: int
 
@@ -39,12 +39,12 @@ class Sized:
 
 @dataclass(frozen=True, kw_only=True)
 class OnOff:
-    """Sends during on periods and rests during off periods, on first.
+    """Application that alternates between sending (on, first) and silence (off).
 
     Args:
-        on_s, off_s: Length of the periods, 1e-6 to 1e6 seconds; their mean when `random`.
-        rate_mbps: While on, 1e-6 to 1e6 Mbit/s; None: as fast as TCP takes it.
-        random: Exponentially distributed periods instead of fixed ones.
+        on_s, off_s: Length of the periods, 1e-6 to 1e6 seconds; the mean length when `random`.
+        rate_mbps: Rate during on periods, 1e-6 to 1e6 Mbit/s; None: as fast as TCP accepts data.
+        random: Whether the periods are exponentially distributed instead of fixed.
     """
 
     on_s: float
@@ -63,11 +63,11 @@ class OnOff:
 
 @dataclass(frozen=True, kw_only=True)
 class Paused:
-    """Sends for as long as the flow lives, but for rests at given times.
+    """Application that always has data to send, except during given pauses.
 
     Args:
-        rests_s: When it rests, `((from, to), ...)` in seconds of the world, each after the one before, 0 to 1e6.
-        rate_mbps: Meanwhile, 1e-6 to 1e6 Mbit/s; None: as fast as TCP takes it.
+        rests_s: Pauses `((from, to), ...)` in seconds of the world, in order and without overlap, 0 to 1e6.
+        rate_mbps: Rate between pauses, 1e-6 to 1e6 Mbit/s; None: as fast as TCP accepts data.
     """
 
     rests_s: Sequence[Sequence[float]]
@@ -93,18 +93,18 @@ class Paused:
 Application = Bulk | Sized | OnOff | Paused | Video
 
 ACCURATE = "accurate"
-"""What `Flow.ecn` is where the receiver tells how many packets were marked."""
+"""Value of `Flow.ecn` for accurate ECN, where the receiver reports the number of marked packets."""
 
 MISBEHAVIOURS = ("optimistic", "split", "spoofed")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
-    """Where a running flow's packets and ACKs go from a time on; what is on its way goes on where it is.
+    """New path of a running flow's packets and ACKs from a time on; packets in flight stay on the old path.
 
     Args:
-        at_s: Above 0 to 1e6 seconds.
-        path, return_path: As of a `Flow`.
+        at_s: Time of the change, above 0 to 1e6 seconds.
+        path, return_path: As in `Flow`.
     """
 
     at_s: float
@@ -120,43 +120,45 @@ class Route:
 
 @dataclass(frozen=True, kw_only=True)
 class Flow:
-    """A TCP connection with its sender, application and path.
+    """TCP connection with its sender, application and path.
 
     Args:
         cc: Congestion control, by name or as a dict of `name` and parameters: `{"name": "cubic", "beta": 0.8}`
-            (`netbuf-gym list congestion-controls`); "agent": an environment sets the window; or a class or function
-            of your own (`netbuf_gym.scenarios.python_control`).
-        path, return_path: The links that data and ACKs take, as indices into `Scenario.links` or link names.
-        start_s: 0 to 1e6 seconds.
-        stop_s: After `start_s`, at most 1e6; None: never.
+            (`netbuf-gym list congestion-controls`); "agent": an environment sets the window; or a user-defined class or
+            function (`netbuf_gym.scenarios.python_control`).
+        path, return_path: Links of data and ACKs, as indices into `Scenario.links` or link names.
+        start_s: Start of the flow, 0 to 1e6 seconds.
+        stop_s: End of the flow, after `start_s`, at most 1e6; None: never.
         app: `Bulk()`, `Sized(...)`, `OnOff(...)`, `Paused(...)` or `Video(...)`.
-        send_buffer_bytes, receive_buffer_bytes: 4096 to 2**40; None: never limits.
-        receiver: What the receiver limits the advertised window by: a receiver control, by name or as a dict of `name` and
-            parameters: `{"name": "nuwa", "k": 7, "target_ms": "video"}` (`netbuf-gym list receiver-controls`); "agent": an
-            environment steers it; None: its buffer alone. The congestion control `receiver_driven` leaves it the last word.
-        clock_offset_ms: What the receiver's clock is ahead of the sender's at the start, -1e9 to 1e9.
-        clock_drift_ppm: What it gains, -1e5 to 1e5 parts in a million.
+        send_buffer_bytes, receive_buffer_bytes: Buffer sizes, 4096 to 2**40; None: unlimited.
+        receiver: Receiver control that limits the advertised window, by name or as a dict of `name` and parameters:
+            `{"name": "nuwa", "k": 7, "target_ms": "video"}` (`netbuf-gym list receiver-controls`); "agent": an environment
+            steers the window; None: only the receive buffer limits it. Under the congestion control `receiver_driven` the
+            receiver alone determines the window.
+        clock_offset_ms: Lead of the receiver's clock over the sender's at the start, -1e9 to 1e9.
+        clock_drift_ppm: Drift of the receiver's clock (positive: fast), -1e5 to 1e5 parts in a million.
         timestamp_resolution_us: Unit of the time stamps in packets, 1000 (Linux) or 1 (Linux with `tcp_usec_ts`).
-        clamp_interval_ms: How often what the receiver control says is set by TCP_WINDOW_CLAMP, 0 to 10000; 0: with every
-            packet. Linux then offers more by two segments for each that arrives, and acknowledges that one at once. None: the
-            control is code in the kernel, whose word is the window; on plant "linux" it is 0 all the same.
-        read_mbps: What the receiving application reads at most, 1e-6 to 1e6 Mbit/s, with `receive_buffer_bytes`, which
-            holds the rest; None: everything at once.
-        initial_cwnd_packets: 1 to 1000.
-        ecn: Both ends speak ECN (RFC 3168): queues that mark do so instead of dropping its packets, and it gives way once a
-            window. `dctcp` does in any case, its receiver echoing every mark (RFC 8257), and `prague`, as "accurate":
-            the receiver tells how many packets were marked, with every ACK (RFC 9768). Linux stack only.
-        routes: `Route`s that replace `path` and `return_path` at times, each after the one before; not at hosts.
-        misbehaviour: How its receiver tries to get more than its share (RFC 5681, section 5): "optimistic" acknowledges what
-            has not come yet, holes included, which are never filled; "split" sends each ACK in four parts; "spoofed" sends
-            three duplicates with each. None: it does not. Bulk flows that never stop, without receive buffer or
-            control; with "optimistic" `send_buffer_bytes` limits the sender, which knows no losses.
-        name: For people.
-        priority: Its queue at switches, 0 to 63.
-        sender_host, receiver_host: Names of the `Host`s of `Scenario.hosts` whose sockets its ends are; None: ends whose
-            buffers are what `send_buffer_bytes` and `receive_buffer_bytes` say.
-        sndbuf_bytes, rcvbuf_bytes: What the applications ask for at these hosts (SO_SNDBUF, SO_RCVBUF), 1 to 2**40; the
-            kernel caps it by `Host.socket_bytes`, doubles it, and leaves it so. None: autotuning.
+        clamp_interval_ms: Interval at which the receiver control's window is set by TCP_WINDOW_CLAMP, 0 to 10000; 0: with every
+            packet. Linux then raises the offered window by two segments for each segment that arrives, and acknowledges that
+            segment at once. None: the control is code in the kernel and sets the window itself; on plant "linux" None means 0.
+        read_mbps: Highest reading rate of the receiving application, 1e-6 to 1e6 Mbit/s; unread data fill
+            `receive_buffer_bytes`, which must be set. None: data are read at once.
+        initial_cwnd_packets: Initial window, 1 to 1000.
+        ecn: Whether both ends use ECN (RFC 3168): queues that mark do so instead of dropping the flow's packets, and the sender
+            reduces its window at most once per window of data. `dctcp` always does, with a receiver that echoes every mark
+            (RFC 8257); `prague` always uses "accurate": every ACK reports the number of marked packets (RFC 9768). Linux stack
+            only.
+        routes: `Route`s that replace `path` and `return_path` at rising times; not for flows that end at hosts.
+        misbehaviour: Attack of the receiver to get more than its share (RFC 5681, section 5): "optimistic" acknowledges data
+            before they arrive, holes included, which are never filled; "split" sends each ACK in four parts; "spoofed" sends
+            three duplicates with each ACK. None: no attack. Only for bulk flows that never stop, without receive buffer or
+            receiver control; with "optimistic" `send_buffer_bytes` limits the sender, which notices no losses.
+        name: Label.
+        priority: Queue at switches, 0 to 63.
+        sender_host, receiver_host: Names of the `Host`s of `Scenario.hosts` whose sockets the flow uses; None: an end whose
+            buffer is `send_buffer_bytes` or `receive_buffer_bytes`.
+        sndbuf_bytes, rcvbuf_bytes: Buffer sizes that the applications request at these hosts (SO_SNDBUF, SO_RCVBUF), 1 to
+            2**40; the kernel caps them at `Host.socket_bytes` and doubles them, without autotuning. None: autotuning.
     """
 
     cc: str | Mapping[str, Any] | CongestionControl | OwnControl | Callable[..., Any] = "cubic"
@@ -186,7 +188,7 @@ class Flow:
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        put(self, "cc", congestion_control("flow.cc", self.cc, CONGESTION_CONTROLS))
+        put(self, "cc", parse_congestion_control("flow.cc", self.cc, CONGESTION_CONTROLS))
         put(self, "path", checks.sequence("flow.path", self.path, "links"))
         put(self, "return_path", checks.sequence("flow.return_path", self.return_path, "links"))
         put(self, "start_s", checks.number("flow.start_s", self.start_s, 0, MAX_DURATION_S))
@@ -201,7 +203,7 @@ class Flow:
             if getattr(self, field) is not None:
                 put(self, field, checks.integer(f"flow.{field}", getattr(self, field), 4096, MAX_COUNT))
         if self.receiver is not None:
-            put(self, "receiver", receiver_control("flow.receiver", self.receiver))
+            put(self, "receiver", parse_receiver_control("flow.receiver", self.receiver))
         put(self, "clock_offset_ms", checks.number("flow.clock_offset_ms", self.clock_offset_ms, -1e9, 1e9))
         put(self, "clock_drift_ppm", checks.number("flow.clock_drift_ppm", self.clock_drift_ppm, -1e5, 1e5))
         unit = checks.integer("flow.timestamp_resolution_us", self.timestamp_resolution_us, 1, 1000)

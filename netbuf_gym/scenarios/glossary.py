@@ -1,4 +1,4 @@
-"""What the arguments of named scenarios mean, and which values they take: one entry for all scenarios that have it."""
+"""Meanings and valid values of the arguments of named scenarios, one entry for all scenarios that have the argument."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Entry(NamedTuple):
-    """The values that an argument takes, and its meaning; where worlds are drawn at random, a range of such values."""
+    """Valid values and meaning of an argument; random worlds take a range of such values."""
 
     range: str
     meaning: str

@@ -1,4 +1,4 @@
-"""Hosts: what the settings of a kernel give the sockets of the flows that end at them."""
+"""Hosts: kernel settings that determine the socket buffers of the flows that end there."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ from netbuf_gym.scenarios.limits import HAS_HOSTS, MAX_COUNT
 from netbuf_gym.utils import checks
 
 PAGE_BYTES = 4096
-"""Of simulated hosts, whatever machine simulates them."""
+"""Page size of simulated hosts, independent of the machine that runs the simulation."""
 _KERNEL = re.compile(r"([1-9]\d?)\.(\d{1,3})")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Host:
-    """A Linux host: the buffers of its sockets, the memory that these may take, and its ring.
+    """Linux host: socket buffers, their memory limits, and the device's ring.
 
-    A flow that ends at a host (`Flow.sender_host`, `Flow.receiver_host`) has there the buffer that Linux' rules give it: the
-    default when the connection is opened, from where autotuning lets it grow to the maximum. A changed default acts on
-    connections that are opened from then on; a maximum on what autotuning does from then on, so that a larger one lets
-    established connections grow and a smaller one takes no receive buffer back. Explicit buffers (`Flow.sndbuf_bytes`,
-    `Flow.rcvbuf_bytes`) are not tuned.
+    A flow that ends at a host (`Flow.sender_host`, `Flow.receiver_host`) has its buffer there sized by Linux's rules: the
+    default when the connection is opened, then autotuning up to the maximum. A changed default affects connections opened
+    later; a changed maximum affects autotuning from then on, so that a larger one lets established connections grow and a
+    smaller one shrinks no receive buffer. Explicit buffers (`Flow.sndbuf_bytes`, `Flow.rcvbuf_bytes`) are not tuned.
 
     Args:
-        name: unique in the scenario.
-        tcp_rmem, tcp_wmem: least, default and largest size of receive and send buffers, 1 to 2**40 bytes
-            (`net.ipv4.tcp_rmem`, `tcp_wmem`), in any order, as Linux takes them. Buffers hold packets with their overhead, not
-            payload alone.
-        socket_bytes: cap of explicit buffers, 1 to 2**40 bytes (`net.core.rmem_max` and `wmem_max`).
-        tcp_mem: low, pressure and high mark of what all sockets together hold, bytes (`net.ipv4.tcp_mem`, which counts pages);
-            None: memory never limits.
-        ring_packets: size of the ring of `device`, 1 to 2**20 packets; None: the queue limit of that link.
-        device: the link whose queue is the host's ring, or several: names or indices. Packets leave the host over it.
-        ring_stall_s: for how long a resize of the ring lets nothing leave, 0 to 3600 seconds.
-        notsent_lowat_bytes: unsent data from which on a socket takes no more, 1 to 2**32 bytes (`tcp_notsent_lowat`).
-        limit_output_bytes: what a socket may have in the host's queues below TCP, 1 to 2**40 bytes
-            (`tcp_limit_output_bytes`); None: no limit, as of devices that let go of a packet's owner at once.
-        moderate_rcvbuf: whether receive buffers are tuned (`tcp_moderate_rcvbuf`).
-        polls: whether its programs ask for room between writes (poll), as event loops do, or write until none is left.
-            Linux counts a connection as limited by its send buffer where data leave after somebody found no room; of a program
-            that only writes none is left to leave then, unless the device or pacing holds it up.
-        kernel: version whose autotuning it is, as "6.18". It changed with 6.6, 6.16 and 6.18.
-        agent: whether an agent of kind "host" sets what can be set.
+        name: Name, unique in the scenario.
+        tcp_rmem, tcp_wmem: Least, default and largest size of receive and send buffers, 1 to 2**40 bytes
+            (`net.ipv4.tcp_rmem`, `tcp_wmem`); as in Linux, the three need not ascend. Buffers hold packets with their overhead,
+            not payload alone.
+        socket_bytes: Cap of explicit buffers, 1 to 2**40 bytes (`net.core.rmem_max` and `wmem_max`).
+        tcp_mem: Low, pressure and high mark of the memory of all sockets together, bytes (`net.ipv4.tcp_mem`, which counts
+            pages); None: no limit.
+        ring_packets: Size of the ring of `device`, 1 to 2**20 packets; None: the queue limit of that link.
+        device: Link, or links, by name or index, over which packets leave the host; the queue is the host's ring.
+        ring_stall_s: Time for which a resize of the ring stops transmission, 0 to 3600 seconds.
+        notsent_lowat_bytes: Amount of unsent data from which on a socket accepts no more, 1 to 2**32 bytes
+            (`tcp_notsent_lowat`).
+        limit_output_bytes: Limit of a socket's data in the host's queues below TCP, 1 to 2**40 bytes
+            (`tcp_limit_output_bytes`); None: no limit, as with devices that orphan packets at once.
+        moderate_rcvbuf: Whether receive buffers are tuned (`tcp_moderate_rcvbuf`).
+        polls: Whether the host's programs poll for room between writes, as event loops do, or write until the buffer is full.
+            Linux counts a connection as limited by its send buffer if data leave after a program found no room; a program that
+            only writes has no data left to leave then, unless the device or pacing delays them.
+        kernel: Kernel version of the autotuning, as "6.18". Autotuning changed with 6.6, 6.16 and 6.18.
+        agent: Whether an agent of kind "host" controls the settings.
 
     Raises:
-        ScenarioError: a field out of range, a mark of `tcp_mem` above the next, a ring without a device.
+        ScenarioError: A field out of range, a mark of `tcp_mem` above the next, a ring without a device.
     """
 
     name: str
@@ -70,11 +70,11 @@ class Host:
         put = object.__setattr__
         if not checks.text("host.name", self.name):
             raise ScenarioError("host.name is empty; valid: a name")
-        put(self, "tcp_rmem", _three("host.tcp_rmem", self.tcp_rmem, 1))
-        put(self, "tcp_wmem", _three("host.tcp_wmem", self.tcp_wmem, 1))
+        put(self, "tcp_rmem", _check_three_sizes("host.tcp_rmem", self.tcp_rmem, 1))
+        put(self, "tcp_wmem", _check_three_sizes("host.tcp_wmem", self.tcp_wmem, 1))
         put(self, "socket_bytes", checks.integer("host.socket_bytes", self.socket_bytes, 1, MAX_COUNT))
         if self.tcp_mem is not None:
-            put(self, "tcp_mem", _three("host.tcp_mem", self.tcp_mem, PAGE_BYTES))
+            put(self, "tcp_mem", _check_three_sizes("host.tcp_mem", self.tcp_mem, PAGE_BYTES))
             if not self.tcp_mem[0] <= self.tcp_mem[1] <= self.tcp_mem[2]:
                 raise ScenarioError(f"host.tcp_mem = {self.tcp_mem} does not rise; valid: low, pressure, high")
         if self.device is not None and not isinstance(self.device, (str, int)):
@@ -90,26 +90,26 @@ class Host:
         put(self, "moderate_rcvbuf", checks.boolean("host.moderate_rcvbuf", self.moderate_rcvbuf))
         put(self, "polls", checks.boolean("host.polls", self.polls))
         put(self, "agent", checks.boolean("host.agent", self.agent))
-        self.kernel_number  # noqa: B018  # refuses what is no version
+        self.kernel_number  # noqa: B018  # raises for an invalid version
 
     @property
     def devices(self) -> tuple[str | int, ...]:
-        """The links whose queue is its ring."""
+        """Links whose queue is the host's ring."""
         if self.device is None:
             return ()
         return (self.device,) if isinstance(self.device, (str, int)) else tuple(self.device)
 
     @property
     def kernel_number(self) -> int:
-        """The version as the core takes it: 1000 times the major number, and the minor."""
+        """Kernel version for the core: 1000 times the major number, plus the minor."""
         found = _KERNEL.fullmatch(self.kernel) if isinstance(self.kernel, str) else None
         if found is None:
             raise ScenarioError(f'host.kernel = {shown(self.kernel)} is no version; valid: "6.18", as `uname -r` begins')
         return int(found[1]) * 1000 + int(found[2])
 
 
-def _three(field: str, value: object, least: int) -> tuple[int, int, int]:
-    """Three sizes in bytes."""
+def _check_three_sizes(field: str, value: object, least: int) -> tuple[int, int, int]:
+    """Check three sizes in bytes, each at least `least`."""
     if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 3:
         raise ScenarioTypeError(f"{field} = {shown(value)}; valid: three numbers of bytes")
     first, second, third = (checks.integer(f"{field}[{i}]", number, least, MAX_COUNT) for i, number in enumerate(value))
@@ -117,7 +117,11 @@ def _three(field: str, value: object, least: int) -> tuple[int, int, int]:
 
 
 def check_sockets(end: object, what: str) -> None:
-    """What a flow or a sender says of its sockets at hosts: names, and buffers where there are hosts."""
+    """Check the socket fields of a flow, sender or relay: host names, and explicit buffers, which need a host.
+
+    Raises:
+        ScenarioError: An empty name, a buffer out of range, or a buffer without a host.
+    """
     for host_field, field in (("sender_host", "sndbuf_bytes"), ("receiver_host", "rcvbuf_bytes")):
         host, size = getattr(end, host_field), getattr(end, field)
         if host is not None and not checks.text(f"{what}.{host_field}", host):
@@ -129,12 +133,17 @@ def check_sockets(end: object, what: str) -> None:
             raise ScenarioError(f"{what}.{field} = {size} without {host_field}; valid: both, or None")
 
 
-def placed_hosts(hosts: tuple, indices: Callable[[str, tuple], tuple], ports: Container[int], stack: str) -> tuple:
-    """The hosts of a scenario, with their devices as indices; the same tuple when they had them so.
+def resolve_hosts(hosts: tuple, indices: Callable[[str, tuple], tuple], ports: Container[int], stack: str) -> tuple:
+    """Return the hosts of a scenario with their devices as indices; the same tuple if they are indices already.
 
     Args:
-        indices: the indices of links, from what the scenario calls them by and the field that does.
-        ports: links that are ports of switches.
+        hosts: Hosts of the scenario.
+        indices: (field, links) -> indices of links given by name or index.
+        ports: Links that are ports of switches.
+        stack: Stack of the scenario.
+
+    Raises:
+        ScenarioError: A name used twice, a device that is a switch's port, or a stack without hosts.
     """
     names: dict[str, int] = {}
     placed = []
@@ -154,8 +163,8 @@ def placed_hosts(hosts: tuple, indices: Callable[[str, tuple], tuple], ports: Co
     return hosts if all(a is b for a, b in zip(hosts, placed, strict=True)) else tuple(placed)
 
 
-def check_ends(field: str, ends: Sequence[Any], hosts: tuple) -> None:
-    """Refuses flows, or the legs of a sender, that end at a host which is not there."""
+def check_host_names(field: str, ends: Sequence[Any], hosts: tuple) -> None:
+    """Raise ScenarioError unless all flows, or legs of a sender, end at existing hosts."""
     names = [host.name for host in hosts]
     for i, end in enumerate(ends):
         for end_field in ("sender_host", "receiver_host"):

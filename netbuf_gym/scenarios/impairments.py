@@ -1,9 +1,9 @@
-"""What happens to a packet between two ends of a link: propagation that changes, jitter, loss that changes.
+"""Impairments of a link: changing propagation delay, jitter, changing loss.
 
-All three take effect on a packet at the moment when its transmission begins, as in ns-3.44, whose point-to-point channel
-reads its delay then: what is in flight keeps the delay that it set out with. There a fall of the delay therefore lets later
-packets overtake earlier ones; here that is `reorder=True`. Otherwise a link delivers in order: a packet that would overtake
-arrives together with the last one before it.
+All three are evaluated when a packet's transmission begins, as in ns-3.44, whose point-to-point channel reads its delay then:
+packets in flight keep their delay. In ns-3 a fall of the delay therefore lets later packets overtake earlier ones; here
+`reorder=True` does that. Otherwise a link delivers in order: a packet that would overtake arrives together with its
+predecessor.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ MAX_CORRELATION = 0.9999
 
 
 @dataclass(frozen=True, eq=False)
-class _Steps:
-    """Values that hold from one moment to the next, compared by what they hold."""
+class _StepSchedule:
+    """Step function of time, compared by value."""
 
     time_s: np.ndarray
 
     values_field: ClassVar[str]
 
-    def _check(self, low: float, high: float, period_s: float | None) -> None:
+    def _check_steps(self, low: float, high: float, period_s: float | None) -> None:
         field, put = self.values_field, object.__setattr__
-        time_s = _numbers("time_s", self.time_s, 0, MAX_TIME_S)
-        values = _numbers(field, getattr(self, field), low, high)
+        time_s = _check_numbers("time_s", self.time_s, 0, MAX_TIME_S)
+        values = _check_numbers(field, getattr(self, field), low, high)
         if len(time_s) != len(values):
             raise ScenarioError(f"{field} has {len(values)} values for {len(time_s)} in time_s; valid: as many")
         if time_s[0] != 0:
@@ -55,36 +55,36 @@ class _Steps:
         put(self, "time_s", time_s)
         put(self, field, values)
 
-    def _at(self, time_s: np.ndarray | float) -> np.ndarray:
+    def _values_at(self, time_s: np.ndarray | float) -> np.ndarray:
         t = np.asarray(time_s, np.float64)
         period_s = getattr(self, "period_s", None)
         if period_s is not None:
             t = np.mod(t, period_s)
         return getattr(self, self.values_field)[np.searchsorted(self.time_s, t, side="right") - 1]
 
-    def _key(self) -> tuple:
+    def _comparison_key(self) -> tuple:
         return tuple(v.tobytes() if isinstance(v, np.ndarray) else v for v in vars(self).values())
 
     def __eq__(self, other: object) -> bool:
-        return self._key() == other._key() if isinstance(other, type(self)) else NotImplemented
+        return self._comparison_key() == other._comparison_key() if isinstance(other, type(self)) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        return hash(self._comparison_key())
 
 
 @dataclass(frozen=True, eq=False)
-class DelaySchedule(_Steps):
-    """Propagation delay that changes in steps: route changes, handovers, satellites that take over from each other.
+class DelaySchedule(_StepSchedule):
+    """Propagation delay that changes in steps: route changes, handovers, satellite reassignments.
 
-    A packet takes the delay that holds when its transmission begins. `netbuf_gym.scenarios.route_change`, `handovers` and
-    `leo_delays` make such schedules.
+    A packet's delay is the value at the start of its transmission. `netbuf_gym.scenarios.route_change`, `handovers` and
+    `leo_delays` return such schedules.
 
     Args:
-        time_s: When each step begins, seconds, rising from 0, at most 1e6. Shape (steps,).
-        delay_ms: Milliseconds from then on, 0 to 1e5. Shape (steps,).
-        period_s: The schedule starts again every `period_s` seconds (above the last time); None: the last delay holds.
-        reorder: Whether a packet may overtake those that set out before a fall of the delay, as in ns-3; else it arrives
-            no earlier than they do.
+        time_s: Start of each step, seconds, rising from 0, at most 1e6. Shape (steps,).
+        delay_ms: Delay of each step, milliseconds, 0 to 1e5. Shape (steps,).
+        period_s: Time after which the schedule repeats, seconds, above the last time; None: the last delay holds.
+        reorder: Whether a packet may overtake packets sent before a fall of the delay, as in ns-3; otherwise it arrives no
+            earlier than they do.
 
     Raises:
         ScenarioError: A value that is not finite or out of range, times not rising, lengths that differ.
@@ -103,28 +103,28 @@ class DelaySchedule(_Steps):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        self._check(0, MAX_DELAY_MS, self.period_s)
+        self._check_steps(0, MAX_DELAY_MS, self.period_s)
         object.__setattr__(self, "reorder", checks.boolean("reorder", self.reorder))
 
     @property
     def least_ms(self) -> float:
-        """The smallest delay, ms."""
+        """Smallest delay, ms."""
         return float(self.delay_ms.min())
 
     def delay_at_ms(self, time_s: np.ndarray | float) -> np.ndarray:
-        """The delay of what sets out at each moment, ms. Same shape as `time_s`."""
-        return self._at(time_s)
+        """Return the delay of packets sent at each time, ms. Same shape as `time_s`."""
+        return self._values_at(time_s)
 
 
 @dataclass(frozen=True, eq=False)
-class LossSchedule(_Steps):
-    """Loss probability that changes in steps; 1 is an outage in which everything that is sent is lost.
+class LossSchedule(_StepSchedule):
+    """Loss probability that changes in steps; 1 is an outage in which all packets are lost.
 
     Args:
-        time_s: When each step begins, seconds, rising from 0, at most 1e6. Shape (steps,).
-        loss: Probability from then on that a packet whose transmission begins is lost, 0 to 1. Shape (steps,).
-        period_s: The schedule starts again every `period_s` seconds (above the last time); None: the last value holds,
-            which must be below 1.
+        time_s: Start of each step, seconds, rising from 0, at most 1e6. Shape (steps,).
+        loss: Loss probability of packets whose transmission begins in the step, 0 to 1. Shape (steps,).
+        period_s: Time after which the schedule repeats, seconds, above the last time; None: the last value holds, which must
+            be below 1.
 
     Raises:
         ScenarioError: A value that is not finite or out of range, times not rising, lengths that differ, nothing ever passes.
@@ -140,20 +140,20 @@ class LossSchedule(_Steps):
         def __init__(self, time_s: ArrayLike, loss: ArrayLike, period_s: float | None = None) -> None: ...
 
     def __post_init__(self) -> None:
-        self._check(0, 1, self.period_s)
+        self._check_steps(0, 1, self.period_s)
         if (self.loss[-1] if self.period_s is None else self.loss.min()) == 1:
             raise ScenarioError("loss is 1 for ever, which lets nothing pass; valid: a last value, or one of a period, below 1")
 
     def loss_at(self, time_s: np.ndarray | float) -> np.ndarray:
-        """The probability at each moment. Same shape as `time_s`."""
-        return self._at(time_s)
+        """Return the loss probability at each time. Same shape as `time_s`."""
+        return self._values_at(time_s)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Jitter:
-    """Random delay of each packet, ACKs included, on top of propagation. Never negative.
+    """Random delay of each packet, ACKs included, in addition to propagation. Never negative.
 
-    With u uniform in (0, 1), milliseconds:
+    With u uniform in (0, 1), in milliseconds:
 
     * `uniform`: `scale_ms` u
     * `exponential`: -`scale_ms` ln(1 - u)
@@ -162,14 +162,14 @@ class Jitter:
       counts as 1e5
 
     Args:
-        distribution: One of these.
-        scale_ms: 0 to 1e5 ms.
-        mean_ms: Of `normal`, 0 to 1e5 ms.
-        shape: Of `pareto`, 0.1 to 100; the mean, `scale_ms` / (shape - 1), is finite above 1.
-        correlation: Of each packet's jitter with the one before, 0 to 0.9999: u is the normal distribution function of a
-            first-order autoregressive sequence, so that the distribution stays as it is.
-        reorder: Whether a packet may overtake another (ns-3's and tc-netem's jitter does that); else it arrives no earlier
-            than those that were sent before it.
+        distribution: One of the names above.
+        scale_ms: Scale, 0 to 1e5 ms.
+        mean_ms: Mean for `normal`, 0 to 1e5 ms.
+        shape: Shape for `pareto`, 0.1 to 100; the mean, `scale_ms` / (shape - 1), is finite above 1.
+        correlation: Correlation of successive packets' jitter, 0 to 0.9999: u is the normal distribution function of a
+            first-order autoregressive sequence, which leaves the distribution unchanged.
+        reorder: Whether packets may overtake each other (as with the jitter of ns-3 and tc-netem); otherwise a packet arrives
+            no earlier than those sent before it.
     """
 
     distribution: str = "uniform"
@@ -194,13 +194,13 @@ class Jitter:
         put(self, "reorder", checks.boolean("jitter.reorder", self.reorder))
 
 
-def delay_of(field: str, value: object) -> float | DelaySchedule:
-    """A propagation delay: a number of ms or a schedule."""
+def check_delay(field: str, value: object) -> float | DelaySchedule:
+    """Check a propagation delay: a number of ms or a schedule."""
     return value if isinstance(value, DelaySchedule) else checks.number(field, value, 0, MAX_DELAY_MS)
 
 
-def loss_of(field: str, value: object) -> float | LossSchedule:
-    """A loss probability: a number below 1 or a schedule."""
+def check_loss(field: str, value: object) -> float | LossSchedule:
+    """Check a loss probability: a number below 1 or a schedule."""
     if isinstance(value, LossSchedule):
         return value
     loss = checks.number(field, value, 0, 1)
@@ -209,7 +209,7 @@ def loss_of(field: str, value: object) -> float | LossSchedule:
     return loss
 
 
-def _numbers(field: str, values: object, low: float, high: float) -> np.ndarray:
+def _check_numbers(field: str, values: object, low: float, high: float) -> np.ndarray:
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise ScenarioTypeError(f"{field} = {shown(values)} is not a list; valid: a list of numbers")
     try:

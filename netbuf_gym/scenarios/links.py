@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
-from netbuf_gym.scenarios.disciplines import Discipline, discipline_of
-from netbuf_gym.scenarios.impairments import DelaySchedule, Jitter, LossSchedule, delay_of, loss_of
+from netbuf_gym.scenarios.disciplines import Discipline, parse_discipline
+from netbuf_gym.scenarios.impairments import DelaySchedule, Jitter, LossSchedule, check_delay, check_loss
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DELAY_MS
 from netbuf_gym.traces.capacity import capacity_steps
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS, DeliveryTrace, RateTrace, Trace
@@ -20,11 +20,11 @@ OUTAGE_MS = 100.0
 
 @dataclass(frozen=True, kw_only=True)
 class GilbertElliott:
-    """Bursty loss: a two-state chain that moves with each packet, and a loss probability in each state.
+    """Bursty loss: a two-state Markov chain that advances with each packet, and a loss probability for each state.
 
     Args:
-        p_good_to_bad, p_bad_to_good: Transition probabilities a packet, 0 to 1.
-        loss_good, loss_bad: Probability that a packet is lost, 0 to 1.
+        p_good_to_bad, p_bad_to_good: Transition probabilities per packet, 0 to 1.
+        loss_good, loss_bad: Probability that a packet is lost in the state, 0 to 1.
     """
 
     p_good_to_bad: float
@@ -38,7 +38,7 @@ class GilbertElliott:
 
     @property
     def mean_loss(self) -> float:
-        """The long-run share of packets lost."""
+        """Long-run share of packets lost."""
         total = self.p_good_to_bad + self.p_bad_to_good
         bad = self.p_good_to_bad / total if total else 0.0
         return bad * self.loss_bad + (1 - bad) * self.loss_good
@@ -46,27 +46,27 @@ class GilbertElliott:
 
 @dataclass(frozen=True, kw_only=True)
 class Link:
-    """A queue (drop-tail unless it has a discipline), transmission, random loss, then propagation delay.
+    """Link: a queue (drop-tail unless it has a discipline), transmission, random loss, then propagation delay.
 
     Args:
-        name: Unique in its scenario.
-        rate_mbps: 1e-6 to 1e6 Mbit/s; None: infinitely fast, or given by `trace`.
-        delay_ms: Propagation, 0 to 1e5 ms, or a `DelaySchedule` of delays that change.
-        queue_packets, queue_bytes: The queue's limit, 1 to 2**40; None: no limit. The packet in service does not count.
+        name: Name, unique in the scenario.
+        rate_mbps: Rate, 1e-6 to 1e6 Mbit/s; None: infinitely fast, or given by `trace`.
+        delay_ms: Propagation delay, 0 to 1e5 ms, or a `DelaySchedule`.
+        queue_packets, queue_bytes: Queue limit, 1 to 2**40, without the packet in service; None: no limit.
         loss: Probability that a packet is lost after its transmission, 0 to below 1, or a `LossSchedule`.
         gilbert_elliott: Bursty loss instead of `loss`.
-        loss_on_acks: Random loss hits ACKs too, not data packets only.
-        trace: A `RateTrace` or `DeliveryTrace` instead of `rate_mbps`.
-        discipline: What manages the queue: a name, a dict of `name` and parameters, or an object: `"codel"`,
+        loss_on_acks: Whether random loss affects ACKs as well as data packets.
+        trace: `RateTrace` or `DeliveryTrace` instead of `rate_mbps`.
+        discipline: Queue discipline: a name, a dict of `name` and parameters, or an object: `"codel"`,
             `{"name": "codel", "target_ms": 10}`, `CoDel(target_ms=10)` (`netbuf-gym list queue-disciplines`); None:
-            first in, first out, in the simulator's fast way. On an infinitely fast link there is nothing to manage.
+            first in, first out, by the simulator's fast path. No effect on an infinitely fast link, which has no queue.
         device_packets: Packets that the device holds behind a discipline or a switch, besides the one in service, 0 to
             1000; ns-3's devices hold 1.
-        jitter: A `Jitter`: a random delay of each packet on top of `delay_ms`; None: none.
-        on_outage: What happens to the queue where the trace serves nothing for `outage_ms` or longer: `"hold"`: it waits
-            until the link is back; `"drop"`: what waits or is being sent when the outage begins is dropped, and so is
-            whatever arrives before it ends. Such packets count as queue drops.
-        outage_ms: How long a gap without service must be to be such an outage, 1 to 1e5 ms (of `"drop"` only).
+        jitter: `Jitter`, a random delay of each packet in addition to `delay_ms`; None: no jitter.
+        on_outage: Treatment of the queue when the trace serves nothing for `outage_ms` or longer: `"hold"`: packets wait until
+            the link is back; `"drop"`: packets that wait or are in transmission when the outage begins are dropped, and so are
+            packets that arrive before it ends. Such packets count as queue drops.
+        outage_ms: Shortest gap without service that is such an outage, 1 to 1e5 ms (for `"drop"` only).
     """
 
     name: str
@@ -91,11 +91,11 @@ class Link:
         at = f"link {self.name!r}: "
         if self.rate_mbps is not None:
             put(self, "rate_mbps", checks.number(f"{at}rate_mbps", self.rate_mbps, MIN_RATE_MBPS, MAX_RATE_MBPS))
-        put(self, "delay_ms", delay_of(f"{at}delay_ms", self.delay_ms))
+        put(self, "delay_ms", check_delay(f"{at}delay_ms", self.delay_ms))
         for field in ("queue_packets", "queue_bytes"):
             if getattr(self, field) is not None:
                 put(self, field, checks.integer(at + field, getattr(self, field), 1, MAX_COUNT))
-        put(self, "loss", loss_of(f"{at}loss", self.loss))
+        put(self, "loss", check_loss(f"{at}loss", self.loss))
         put(self, "loss_on_acks", checks.boolean(f"{at}loss_on_acks", self.loss_on_acks))
         if self.gilbert_elliott is not None:
             if not isinstance(self.gilbert_elliott, GilbertElliott):
@@ -109,7 +109,7 @@ class Link:
                 raise ScenarioError(f"{at}rate_mbps = {self.rate_mbps:g} beside a trace; valid: one of them")
         put(self, "device_packets", checks.integer(f"{at}device_packets", self.device_packets, 0, 1000))
         if self.discipline is not None:
-            put(self, "discipline", discipline_of(f"{at}discipline", self.discipline))
+            put(self, "discipline", parse_discipline(f"{at}discipline", self.discipline))
         self._check_wire(at)
 
     def _check_wire(self, at: str) -> None:
@@ -125,54 +125,54 @@ class Link:
 
     @property
     def least_delay_ms(self) -> float:
-        """The propagation delay, or the smallest of its schedule, ms; without jitter."""
+        """Propagation delay, or the smallest delay of the schedule, ms; without jitter."""
         return self.delay_ms.least_ms if isinstance(self.delay_ms, DelaySchedule) else self.delay_ms
 
     @property
-    def reorders(self) -> bool:
+    def may_reorder(self) -> bool:
         """Whether packets may overtake each other."""
         scheduled = isinstance(self.delay_ms, DelaySchedule) and self.delay_ms.reorder
         return scheduled or (self.jitter is not None and self.jitter.reorder)
 
     @property
-    def finite(self) -> bool:
-        """Whether packets take time to pass (there can be a queue)."""
+    def has_finite_rate(self) -> bool:
+        """Whether transmission takes time, so that a queue can form."""
         return self.rate_mbps is not None or self.trace is not None
 
     @property
-    def passes_mbps(self) -> float:
-        """What the discipline's tokens let through in the long run, Mbit/s; infinity where it has none."""
-        return self.discipline.passes_mbps if isinstance(self.discipline, Discipline) else float("inf")
+    def throughput_limit_mbps(self) -> float:
+        """Long-run throughput limit of the discipline's tokens, Mbit/s; infinity without tokens."""
+        return self.discipline.throughput_limit_mbps if isinstance(self.discipline, Discipline) else float("inf")
 
     def mean_mbps(self, duration_s: float | None = None) -> float:
-        """Mean capacity over `duration_s` seconds (a trace's own length when None); infinity when unlimited.
+        """Return the mean capacity over `duration_s` seconds (None: over the trace's own length); infinity if unlimited.
 
-        Behind a token bucket no more than its rate.
+        A token bucket caps the capacity at its rate.
         """
         own = self.trace.mean_mbps(duration_s) if self.trace is not None else self.rate_mbps
-        return min(float("inf") if own is None else own, self.passes_mbps)
+        return min(float("inf") if own is None else own, self.throughput_limit_mbps)
 
-    def carrying_s(self, size_bytes: float, start_s: float = 0.0) -> float:
-        """How long the link, alone, would take from `start_s` on to carry so many bytes, seconds; 0 when unlimited."""
+    def compute_carrying_s(self, size_bytes: float, start_s: float = 0.0) -> float:
+        """Return the time in seconds that the idle link takes to carry `size_bytes` from `start_s` on; 0 if unlimited."""
         if self.trace is not None:
-            return self.trace.carrying_s(size_bytes, start_s)
+            return self.trace.compute_carrying_s(size_bytes, start_s)
         return size_bytes * 8e-6 / self.rate_mbps if self.rate_mbps is not None else 0.0
 
     def capacity_steps(self, duration_s: float) -> tuple[np.ndarray, np.ndarray]:
-        """The capacity over `duration_s` seconds, constant between edges; infinity when unlimited.
+        """Return the capacity over `duration_s` seconds as a step function; infinity if unlimited.
 
-        Behind a token bucket no more than its rate.
+        A token bucket caps the capacity at its rate.
 
         Returns:
-            edges in seconds, (steps + 1,), and Mbit/s, (steps,); see `netbuf_gym.traces.capacity_steps`.
+            Edges in seconds, (steps + 1,), and Mbit/s, (steps,); see `netbuf_gym.traces.capacity_steps`.
         """
         if self.trace is not None:
             edges, mbps = capacity_steps(self.trace, duration_s)
-            return edges, np.minimum(mbps, self.passes_mbps)
+            return edges, np.minimum(mbps, self.throughput_limit_mbps)
         return np.array([0.0, duration_s]), np.array([self.mean_mbps()])
 
     def service_ms(self, wire_bytes: int) -> float:
-        """The least time that a packet of `wire_bytes` spends in transmission, ms (0 on a delivery trace)."""
+        """Return the least transmission time of a packet of `wire_bytes`, ms (0 on a delivery trace)."""
         if isinstance(self.trace, DeliveryTrace):
             return 0.0
         rate = self.trace.peak_mbps if self.trace is not None else self.rate_mbps

@@ -1,6 +1,6 @@
-"""Scenarios by name: Pantheon's paths, trace files, scenario files, and what tasks bring.
+"""Registry of named scenarios: Pantheon's paths, trace files, scenario files, and scenarios that tasks register.
 
-A name and keyword arguments are JSON, so an environment that is described by them can be saved.
+A name and its keyword arguments are JSON, so an environment described by them can be saved.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any
 
 from netbuf_gym import traces
 from netbuf_gym.errors import ConfigError, ScenarioError, ScenarioTypeError, TraceError, shown
-from netbuf_gym.scenarios.catalogue import names_of, several
+from netbuf_gym.scenarios.catalogue import parse_sender_list, parse_senders
 from netbuf_gym.scenarios.distributions import Distribution
 from netbuf_gym.scenarios.glossary import GLOSSARY, Entry
 from netbuf_gym.scenarios.topologies import dumbbell
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.utils import checks
-from netbuf_gym.utils.docstrings import arguments_of, range_of
+from netbuf_gym.utils.docstrings import find_range, parse_arguments
 from netbuf_gym.utils.files import read_text
 from netbuf_gym.utils.suggestions import did_you_mean
 
@@ -30,13 +30,13 @@ MAX_FLOWS = 10_000
 
 @dataclass(frozen=True)
 class Pattern:
-    """Names that follow a pattern.
+    """Pattern of scenario names.
 
     Attributes:
-        form: how it is written, e.g. `"trace:PATH"`.
-        description: one line.
-        maker: the function that makes the worlds of a name, or None where the name is not of this form.
-        example: a name of this form whose arguments stand for all; None: there are none to speak of.
+        form: The pattern as text, e.g. `"trace:PATH"`.
+        description: Description in one line.
+        maker: (name) -> function that makes the name's worlds, or None if the name does not match the pattern.
+        example: Name of this form with typical arguments; None: names of this form have no arguments.
     """
 
     form: str
@@ -46,7 +46,7 @@ class Pattern:
 
 
 PATTERNS: dict[str, Pattern] = {}
-"""What `get` takes besides names."""
+"""Patterns that `get` accepts besides registered names, by form."""
 
 PANTHEON = {
     1: (0.57, True, 28, 14, 0.0477),
@@ -56,13 +56,14 @@ PANTHEON = {
     5: (77.72, False, 51, 94, 0.0006),
     6: (114.68, False, 45, 450, 0.0),
 }
-"""Pantheon's calibrated paths: Mbit/s, Poisson deliveries or constant rate, one-way ms, queue in packets, loss."""
+"""Pantheon's calibrated paths: Mbit/s, whether deliveries are Poisson, one-way delay in ms, queue in packets, loss."""
+
 
 def register(name: str, maker: Callable[..., Any]) -> None:
-    """Makes `get(name, **kwargs)` call `maker(**kwargs)`. The first line of its docstring describes it.
+    """Register a scenario: `get(name, **kwargs)` calls `maker(**kwargs)`.
 
-    What it makes is a `Scenario`, a `Distribution`, or for a plant of another kind any immutable object with a `name` and a
-    `duration_s`.
+    The first line of the maker's docstring is the scenario's description. The maker returns a `Scenario`, a `Distribution`, or
+    for a plant of another kind any immutable object with a `name` and a `duration_s`.
 
     Raises:
         ConfigError: The name is taken.
@@ -72,7 +73,7 @@ def register(name: str, maker: Callable[..., Any]) -> None:
 
 
 def register_pattern(pattern: Pattern) -> None:
-    """Makes `get` take names of a pattern.
+    """Register a pattern of names for `get`.
 
     Raises:
         ConfigError: The pattern is taken.
@@ -82,55 +83,55 @@ def register_pattern(pattern: Pattern) -> None:
 
 
 def unregister(name: str) -> None:
-    """Forgets a name or a pattern, if it is known."""
+    """Remove a name or a pattern from the registry, if registered."""
     _REGISTRY.pop(name, None)
     PATTERNS.pop(name, None)
 
 
 def names() -> list[str]:
-    """The registered names; `get` also takes what `PATTERNS` lists."""
+    """Return the registered names, sorted; `get` also accepts the forms of `PATTERNS`."""
     return sorted(_REGISTRY)
 
 
 def describe(name: str) -> str:
-    """One line about a registered scenario.
+    """Return the description of a registered scenario, one line.
 
     Raises:
         ScenarioError: An unknown name.
     """
-    return (inspect.getdoc(_maker(name)) or "").split("\n")[0]
+    return (inspect.getdoc(_find_maker(name)) or "").split("\n")[0]
 
 
 def parameters_of(name: str) -> list[str]:
-    """The keyword arguments that `get(name, ...)` takes."""
-    return list(_by_name(inspect.signature(_maker(name))))
+    """Return the names of the keyword arguments of `get(name, ...)`."""
+    return list(_select_named_parameters(inspect.signature(_find_maker(name))))
 
 
 def defaults_of(name: str) -> dict[str, Any]:
-    """The keyword arguments that `get(name, ...)` takes, with their defaults; `inspect.Parameter.empty` where there is none."""
-    return {key: one.default for key, one in inspect.signature(_maker(name)).parameters.items()}
+    """Return the keyword arguments of `get(name, ...)` with their defaults (`inspect.Parameter.empty`: no default)."""
+    return {key: one.default for key, one in inspect.signature(_find_maker(name)).parameters.items()}
 
 
 def glossary_of(name: str) -> dict[str, Entry]:
-    """What the arguments of a scenario mean, as its maker documents them, or else as most scenarios have them."""
-    maker = _maker(name)
-    documented = {key: Entry(range_of(text), text) for key, text in arguments_of(maker).items()}
+    """Return the meanings of a scenario's arguments, from its maker's docstring or else from `GLOSSARY`."""
+    maker = _find_maker(name)
+    documented = {key: Entry(find_range(text), text) for key, text in parse_arguments(maker).items()}
     return {key: documented.get(key) or GLOSSARY.get(key) or Entry("", "") for key in parameters_of(name)}
 
 
 def takes_number(name: str, given: Iterable[str]) -> bool:
-    """Whether a named scenario takes the number `n` of its flows, and the arguments `given` leave that open."""
+    """Return whether a named scenario has an argument `n` (number of flows) that the arguments `given` leave open."""
     return "n" in parameters_of(name) and not {"n", "senders"} & set(given)
 
 
 def get(name: str | World, /, **kwargs: Any) -> World:
-    """A scenario or a distribution over scenarios by name.
+    """Return a scenario, or a distribution over scenarios, by name.
 
     Args:
-        name: One of `names()`, or of a form that `PATTERNS` lists: `trace:PATH` for a dumbbell over a trace file (Mahimahi or
-            CSV), `file:PATH` for a JSON file written from `Scenario.to_dict`. A `Scenario` or `Distribution` is returned as
-            it is.
-        kwargs: What the scenario lets vary; see `parameters_of(name)`.
+        name: One of `names()`, or a name of a form in `PATTERNS`: `trace:PATH` for a dumbbell over a trace file (Mahimahi or
+            CSV), `file:PATH` for a JSON file written from `Scenario.to_dict`. A `Scenario` or `Distribution` is returned
+            unchanged.
+        kwargs: Arguments of the scenario; see `parameters_of(name)`.
 
     Raises:
         ScenarioError: An unknown name or argument, or a value out of range.
@@ -140,19 +141,19 @@ def get(name: str | World, /, **kwargs: Any) -> World:
         if kwargs:
             raise ScenarioError(f"a ready-made {type(name).__name__} takes no arguments, got {', '.join(kwargs)}")
         return name
-    maker = _maker(name)
+    maker = _find_maker(name)
     check_arguments(name, inspect.signature(maker), kwargs)
     world = maker(**kwargs)
-    return world if world.name else replace(world, name=name)  # type: ignore[type-var]  # all of them are dataclasses
+    return world if world.name else replace(world, name=name)  # type: ignore[type-var]  # all worlds are dataclasses
 
 
 def check_arguments(name: str, signature: inspect.Signature, given: Mapping[str, object]) -> None:
-    """Refuses arguments that a function of this signature does not take by name, and a lack of those that it needs.
+    """Raise ScenarioError unless the arguments given by name match a function's signature.
 
     Raises:
-        ScenarioError: As said; names the argument.
+        ScenarioError: An unknown argument, or a required one that is missing; names the argument.
     """
-    by_name = _by_name(signature)
+    by_name = _select_named_parameters(signature)
     takes_all = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
     for argument in given:
         if argument not in by_name and not takes_all:
@@ -163,12 +164,12 @@ def check_arguments(name: str, signature: inspect.Signature, given: Mapping[str,
             raise ScenarioError(f"{name} needs the argument {argument!r}; valid: {argument}=...")
 
 
-def _by_name(signature: inspect.Signature) -> dict[str, inspect.Parameter]:
+def _select_named_parameters(signature: inspect.Signature) -> dict[str, inspect.Parameter]:
     kinds = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
     return {name: parameter for name, parameter in signature.parameters.items() if parameter.kind in kinds}
 
 
-def _maker(name: object) -> Callable[..., World]:
+def _find_maker(name: object) -> Callable[..., World]:
     if not isinstance(name, str):
         raise ScenarioTypeError(f"scenario = {shown(name)} is not a name; valid: {', '.join((*names(), *PATTERNS))}")
     for pattern in PATTERNS.values():
@@ -181,15 +182,19 @@ def _maker(name: object) -> Callable[..., World]:
     return _REGISTRY[name]
 
 
-def senders_of(n: int | None, senders: str | dict | Iterable[str | dict] | None) -> tuple:
-    """Senders from their number (all CUBIC), their congestion controls, or both when they agree."""
+def resolve_senders(n: int | None, senders: str | dict | Iterable[str | dict] | None) -> tuple:
+    """Return the congestion controls of senders given by number (all CUBIC), by congestion controls, or by both.
+
+    Raises:
+        ScenarioError: A number out of range, or one that differs from the number of congestion controls.
+    """
     if senders is None:
         return ("cubic",) * checks.integer("n", 1 if n is None else n, 1, MAX_FLOWS)
-    named = names_of(senders)
+    named = parse_senders(senders)
     if n is None:
         return named
     n = checks.integer("n", n, 1, MAX_FLOWS)
-    if several(senders) is None:
+    if parse_sender_list(senders) is None:
         return named * n
     if n != len(named):
         raise ScenarioError(f"n = {n} with {len(named)} senders; valid: as many, or one of the two")
@@ -216,13 +221,13 @@ def plain_dumbbell(
     discipline: Any = None,
     ecn: Any = False,
 ) -> Scenario:
-    """A dumbbell of your own: 10 Mbit/s, 48 ms, 150 packets of buffer, no loss, 100 s unless said otherwise."""
+    """A configurable dumbbell; by default 10 Mbit/s, 48 ms, a buffer of 150 packets, no loss, 100 s."""
     return dumbbell(
         rate_mbps=rate_mbps,
         rtt_ms=rtt_ms,
         buffer_packets=buffer_packets,
         loss=loss,
-        senders=senders_of(n, senders),
+        senders=resolve_senders(n, senders),
         duration_s=duration_s,
         stagger_s=stagger_s,
         stack=stack,
@@ -238,7 +243,7 @@ def plain_dumbbell(
     )
 
 
-def _pantheon(number: int) -> Callable[..., World]:
+def _create_pantheon_maker(number: int) -> Callable[..., World]:
     rate, random, one_way_ms, queue, loss = PANTHEON[number]
 
     def maker(
@@ -251,7 +256,7 @@ def _pantheon(number: int) -> Callable[..., World]:
             rtt_ms=2 * one_way_ms,
             buffer_packets=queue,
             loss=loss,
-            senders=senders_of(n, senders),
+            senders=resolve_senders(n, senders),
             duration_s=duration_s,
             stagger_s=stagger_s,
             name=f"pantheon/{number}",
@@ -283,7 +288,7 @@ def _trace_world(
         rtt_ms=rtt_ms,
         buffer_packets=buffer_packets,
         loss=loss,
-        senders=senders_of(n, senders),
+        senders=resolve_senders(n, senders),
         duration_s=duration_s,
         stagger_s=stagger_s,
         stack=stack,
@@ -304,7 +309,7 @@ def _read_scenario(path: str) -> Scenario:
         raise type(error)(f"{path}: {error}") from None
 
 
-def _traces(name: str) -> Callable[..., World] | None:
+def _match_trace_name(name: str) -> Callable[..., World] | None:
     prefix, _, path = name.partition(":")
     if prefix != "trace" or not path:
         return None
@@ -316,11 +321,11 @@ def _traces(name: str) -> Callable[..., World] | None:
             valid = "trace:PATH, a trace in Mahimahi's form or CSV"
             raise TraceError(f"scenario = {shown(name)}: {error}; valid: {valid}") from None
 
-    from_trace.__signature__ = signature_without(_trace_world, "path")  # type: ignore[attr-defined]
+    from_trace.__signature__ = remove_parameters(_trace_world, "path")  # type: ignore[attr-defined]
     return from_trace
 
 
-def _files(name: str) -> Callable[..., World] | None:
+def _match_file_name(name: str) -> Callable[..., World] | None:
     prefix, _, path = name.partition(":")
     if prefix != "file" or not path:
         return None
@@ -331,21 +336,21 @@ def _files(name: str) -> Callable[..., World] | None:
     return from_file
 
 
-def interval_of(value: object) -> object:
-    """A fixed number as the interval of that number; JSON lists as tuples."""
+def normalise_interval(value: object) -> object:
+    """Return a number as the interval that holds only that number, and a list (from JSON) as a tuple."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return value, value
     return tuple(value) if isinstance(value, list) else value
 
 
-def signature_without(function: Callable, *names: str) -> inspect.Signature:
-    """The signature of a function without the parameters of these names."""
+def remove_parameters(function: Callable, *names: str) -> inspect.Signature:
+    """Return a function's signature without the parameters of these names."""
     signature = inspect.signature(function)
     return signature.replace(parameters=[p for p in signature.parameters.values() if p.name not in names])
 
 
 register("dumbbell", plain_dumbbell)
 for _number in PANTHEON:
-    register(f"pantheon/{_number}", _pantheon(_number))
-register_pattern(Pattern("trace:PATH", "A dumbbell whose bottleneck follows a trace file.", _traces, "trace:PATH"))
-register_pattern(Pattern("file:PATH", "A scenario file, written from Scenario.to_dict().", _files))
+    register(f"pantheon/{_number}", _create_pantheon_maker(_number))
+register_pattern(Pattern("trace:PATH", "A dumbbell whose bottleneck follows a trace file.", _match_trace_name, "trace:PATH"))
+register_pattern(Pattern("file:PATH", "A scenario file, written from Scenario.to_dict().", _match_file_name))

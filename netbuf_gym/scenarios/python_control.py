@@ -1,29 +1,30 @@
-"""Congestion controls of one's own, in Python: slow beside the core's, and quickly written.
+"""User-defined congestion controls in Python: slower than the core's, but quick to write.
 
     class Gentle:
-        def __call__(self, ack):                 # the window in bytes, or None to leave it as it is
+        def __call__(self, ack):                 # the window in bytes, or None to leave it unchanged
             return ack.cwnd_bytes + ack.mss_bytes * ack.acked_bytes // ack.cwnd_bytes
 
-        def on_loss(self, ack):                  # what to fall back to, bytes (ssthresh)
+        def on_loss(self, ack):                  # slow start threshold in bytes (ssthresh)
             return max(ack.mss_bytes, ack.in_flight_bytes * 7 // 8)
 
     result = nb.simulate(nb.scenarios.dumbbell(rate_mbps=10, senders=["cubic", Gentle]))
 
-A control is called with an `AckEvent`: what the sender knows at that moment, and nothing else. Finding losses, retransmitting
-and time-outs stay the stack's. There are two kinds:
+A control is called with an `AckEvent`: the sender's knowledge at that moment, and nothing else. Loss detection, retransmission
+and time-outs remain the stack's. There are two kinds of control:
 
-* With a method `on_loss` it is like the kernel's and ns-3's own: called for every ACK that may change the window, which are
-  those that the window (not the application) was the limit for, outside of fast recovery; there the stack brings the window
-  down to what `on_loss` gave (proportional rate reduction in the linux stack). None: half of what is in flight.
-* Without it owns its window: it is called for every ACK that delivers something, also in recovery, and only a time-out (to
-  one segment) moves the window beside it. `owns_window = True` or `False` says so whatever methods there are.
+* A control with a method `on_loss` works like the kernel's and ns-3's own: it is called for every ACK that may change the
+  window (the window, not the application, was the limit), outside fast recovery. In recovery the stack reduces the window to
+  the result of `on_loss` (by proportional rate reduction in the linux stack); None: half of the data in flight.
+* A control without `on_loss` owns its window: it is called for every ACK that delivers data, in recovery too, and otherwise
+  only a time-out changes the window (to one segment). `owns_window = True` or `False` selects the kind regardless of methods.
 
-Further methods, all with an `AckEvent`: `start`, when the connection stands; `on_timeout`, after a retransmission time-out.
-`wants_rate = True` asks for `delivery_rate_bps`. In the linux stack `(window, rate)` may be given in place of the window, and
-sets the pacing rate, bit/s; None for either leaves it. A window is of a segment at least: of less nothing would be sent.
+Further methods, all with an `AckEvent`: `start`, when the connection is established; `on_timeout`, after a retransmission
+time-out. `wants_rate = True` requests `delivery_rate_bps`. In the linux stack a control may return `(window, rate)` instead of
+the window, to set the pacing rate in bit/s; None for either leaves it unchanged. A window is at least one segment, since
+nothing could be sent with less.
 
-State belongs into a class, of which every connection of every run gets an object of its own (`functools.partial(Class, ...)`
-with arguments); an object is copied for each. A function is shared by all: what it remembers outlives the run.
+Keep state in a class: every connection of every run gets its own object (`functools.partial(Class, ...)` with arguments); an
+object is copied for each connection. A function is shared by all connections, so its state outlives the run.
 """
 
 from __future__ import annotations
@@ -41,61 +42,61 @@ from netbuf_gym.errors import ControlError, ScenarioTypeError, shown
 AckEvent = _core.AckEvent
 
 HOOKS = ("start", "on_loss", "on_timeout")
-"""Methods that a control may have beside its call."""
+"""Optional methods of a control besides `__call__`."""
 
 Control = Callable[[AckEvent], float | tuple[float | None, float | None] | None]
-"""What decides on a connection's window."""
+"""Control of one connection: (ack) -> window in bytes, (window, pacing rate in bit/s), or None for no change."""
 
 
 @dataclass(frozen=True)
 class OwnControl:
-    """What `Flow.cc` and `Sender.cc` make of a congestion control in Python.
+    """User-defined congestion control, as `Flow.cc` and `Sender.cc` store it.
 
     Args:
         control: A class, a function or an object; see `netbuf_gym.scenarios.python_control`.
 
     Raises:
-        ScenarioTypeError: It cannot be called with an ACK.
+        ScenarioTypeError: A class whose objects cannot be called.
     """
 
     control: Any
 
     def __post_init__(self) -> None:
-        made = self._class()
+        made = self._find_class()
         if made is not None and not any("__call__" in vars(one) for one in made.__mro__):
             valid = "a class with __call__(self, ack)"
             raise ScenarioTypeError(f"cc = {shown(self.control)}: its objects cannot be called; valid: {valid}")
 
-    def _class(self) -> type | None:
+    def _find_class(self) -> type | None:
         made = self.control.func if isinstance(self.control, functools.partial) else self.control
         return made if isinstance(made, type) else None
 
     @property
     def name(self) -> str:
-        """Of the class or function."""
+        """Name of the class or function."""
         control = self.control.func if isinstance(self.control, functools.partial) else self.control
         return getattr(control, "__name__", type(control).__name__)
 
     def __str__(self) -> str:
         return self.name
 
-    def set_in(self, config: _core.FlowConfig) -> None:
-        """Makes it the congestion control of a flow in the core's terms."""
+    def configure_flow(self, config: _core.FlowConfig) -> None:
+        """Set the control as the congestion control of a flow's configuration."""
         config.set_own_control(self.make, self.name)
 
     def make(self) -> Control:
-        """The control of one connection in one run.
+        """Return the control of one connection in one run.
 
         Raises:
-            ControlError: It is an object that cannot be copied, or what it has cannot be called with an ACK.
+            ControlError: An object that cannot be copied, or a method that cannot be called with an ACK.
         """
-        made = self._made()
+        made = self._create_control()
         for name in ("__call__", *HOOKS):
             self._require_takes_ack(name, made if name == "__call__" else getattr(made, name, None))
         return made
 
-    def _made(self) -> Control:
-        if self._class() is not None:
+    def _create_control(self) -> Control:
+        if self._find_class() is not None:
             return self.control()
         if inspect.isroutine(self.control) or isinstance(self.control, functools.partial):
             return self.control
@@ -107,11 +108,11 @@ class OwnControl:
 
     def _require_takes_ack(self, name: str, hook: Any) -> None:
         if not callable(hook):
-            return  # none, or what the core refuses
+            return  # absent, or refused by the core
         try:
             signature = inspect.signature(hook, follow_wrapped=False)
         except (TypeError, ValueError):
-            return  # not of Python's
+            return  # not a Python function
         try:
             signature.bind(None)
         except TypeError as error:
@@ -124,5 +125,5 @@ class OwnControl:
 
 
 def is_own_control(value: object) -> bool:
-    """Whether `value` is one, or stands for one."""
+    """Return whether `value` is an `OwnControl` or can be the `control` of one."""
     return isinstance(value, OwnControl) or (callable(value) and not isinstance(value, (str, Mapping)))

@@ -1,4 +1,4 @@
-"""The schemes of buffer management by name. What they do stands in `netbuf_gym.scenarios.schemes`, and in tasks."""
+"""Registry of buffer management schemes by name; `netbuf_gym.scenarios.schemes` and tasks implement them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 
 from netbuf_gym.errors import ConfigError, ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.utils import checks
-from netbuf_gym.utils.suggestions import instead
+from netbuf_gym.utils.suggestions import suggest_valid
 
 
 @dataclass(frozen=True)
 class Scheme:
-    """A way of managing the buffer.
+    """Buffer management scheme.
 
     Attributes:
-        name: What `Scenario.with_scheme` knows it by.
-        description: One line.
+        name: Name for `Scenario.with_scheme`.
+        description: Description in one line.
         make: (scenario, **parameters) -> scenario.
     """
 
@@ -28,31 +28,35 @@ class Scheme:
 
     @property
     def parameters(self) -> list[str]:
-        """The parameters that may stand beside its name."""
+        """Names of the scheme's parameters."""
         return list(inspect.signature(self.make).parameters)[1:]
 
 
 SCHEMES: dict[str, Scheme] = {}
-"""Every scheme by its name; `register` adds one."""
+"""Schemes by name; `register` adds one."""
 
 
 def register(scheme: Scheme) -> None:
-    """Makes `Scenario.with_scheme` know a scheme.
+    """Register a scheme for `Scenario.with_scheme`.
 
     Raises:
-        ConfigError: Another one has its name.
+        ConfigError: Another scheme has the name.
     """
     if SCHEMES.setdefault(scheme.name, scheme) != scheme:
         raise ConfigError(f"scheme {scheme.name!r} is registered already")
 
 
 def unregister(name: str) -> None:
-    """Forgets a scheme, if there is one of this name."""
+    """Remove a scheme from the registry, if registered."""
     SCHEMES.pop(name, None)
 
 
-def apply(scenario: Any, scheme: str | dict) -> Any:
-    """The scenario under a scheme given by name, or by a dict of name and parameters; see `Scenario.with_scheme`."""
+def apply_scheme(scenario: Any, scheme: str | dict) -> Any:
+    """Return the scenario under a scheme, a name or a dict of name and parameters; see `Scenario.with_scheme`.
+
+    Raises:
+        ScenarioError: An unknown name or parameter.
+    """
     if isinstance(scheme, str):
         scheme = {"name": scheme}
     if not isinstance(scheme, dict) or not isinstance(scheme.get("name"), str):
@@ -63,5 +67,5 @@ def apply(scenario: Any, scheme: str | dict) -> Any:
     known = SCHEMES[name].parameters
     for parameter in parameters:
         if parameter not in known:
-            raise ScenarioError(f"scheme {name} has no parameter {parameter!r}; {instead(parameter, known)}")
+            raise ScenarioError(f"scheme {name} has no parameter {parameter!r}; {suggest_valid(parameter, known)}")
     return SCHEMES[name].make(scenario, **parameters)

@@ -1,4 +1,4 @@
-"""Schemes of buffer management: what a scenario's switches do, or what stands in their place."""
+"""Buffer management schemes: admission rules for a scenario's switches, or queue disciplines instead of switches."""
 
 from __future__ import annotations
 
@@ -8,71 +8,72 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from netbuf_gym.errors import ScenarioError, called
+from netbuf_gym.errors import ScenarioError, describe_scenario
 from netbuf_gym.scenarios.disciplines import DISCIPLINES, Discipline
 from netbuf_gym.scenarios.scheme_catalogue import Scheme, register
 from netbuf_gym.scenarios.switches import ABM, Admission, DynamicThresholds, StaticThresholds, Switch
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.utils import checks
-from netbuf_gym.utils.sums import added
+from netbuf_gym.utils.sums import sequential_sum
 
 DT_ALPHAS = (0.03125, 0.015625)
-"""Dynamic Thresholds' alphas when none are given: the best of 144 pairs in 1000 worlds of `rlbm/random`, seeds of training."""
+"""Default alphas of Dynamic Thresholds: the best of 144 pairs in 1000 worlds of `rlbm/random`, training seeds."""
 
 FAVOURED = 8.0
-"""The factor of queue 0 in the sophisticated static buffer and in ABM; all others have 1."""
+"""Alpha of queue 0 in the sophisticated static buffer and in ABM; the other queues have 1."""
 
 
-def for_queues(alphas: object, queues: int) -> tuple[float, ...]:
-    """Given alphas for a number of queues: the last one goes for all further queues."""
+def extend_alphas(alphas: object, queues: int) -> tuple[float, ...]:
+    """Extend alphas to a number of queues by repeating the last one."""
     alphas = checks.sequence("alphas", alphas, "numbers") if isinstance(alphas, Iterable) else (alphas,)
     return (*alphas, *(alphas[-1],) * (queues - len(alphas)))
 
 
-def _thresholds(cls: Any, alphas: object, default: tuple[float, ...]) -> Callable[[Switch], Admission]:
+def _make_admission_rule(cls: Any, alphas: object, default: tuple[float, ...]) -> Callable[[Switch], Admission]:
     def admission(switch: Switch) -> Admission:
         n = switch.queues
-        return cls(alphas=for_queues(default, n)[:n] if alphas is None else for_queues(alphas, n))
+        return cls(alphas=extend_alphas(default, n)[:n] if alphas is None else extend_alphas(alphas, n))
 
     return admission
 
 
-def _naive(scenario: Scenario) -> Scenario:
-    return scenario.with_admission(_thresholds(DynamicThresholds, None, (1.0,)))
+def _apply_naive(scenario: Scenario) -> Scenario:
+    return scenario.with_admission(_make_admission_rule(DynamicThresholds, None, (1.0,)))
 
 
-def _sophisticated(scenario: Scenario) -> Scenario:
-    return scenario.with_admission(_thresholds(DynamicThresholds, None, (FAVOURED, 1.0)))
+def _apply_sophisticated(scenario: Scenario) -> Scenario:
+    return scenario.with_admission(_make_admission_rule(DynamicThresholds, None, (FAVOURED, 1.0)))
 
 
-def _dt(scenario: Scenario, alphas: object = None) -> Scenario:
-    return scenario.with_admission(_thresholds(DynamicThresholds, alphas, DT_ALPHAS))
+def _apply_dt(scenario: Scenario, alphas: object = None) -> Scenario:
+    return scenario.with_admission(_make_admission_rule(DynamicThresholds, alphas, DT_ALPHAS))
 
 
-def _abm(scenario: Scenario, alphas: object = None) -> Scenario:
-    return scenario.with_admission(_thresholds(ABM, alphas, (FAVOURED, 1.0)))
+def _apply_abm(scenario: Scenario, alphas: object = None) -> Scenario:
+    return scenario.with_admission(_make_admission_rule(ABM, alphas, (FAVOURED, 1.0)))
 
 
-def _static_bdp(scenario: Scenario) -> Scenario:
-    return _static(scenario, 1)
+def _apply_static_bdp(scenario: Scenario) -> Scenario:
+    return _limit_buffers(scenario, 1)
 
 
-def _static_bdp_sqrt_n(scenario: Scenario, n: int | None = None) -> Scenario:
+def _apply_static_bdp_sqrt_n(scenario: Scenario, n: int | None = None) -> Scenario:
     if n is None:
         n = len(scenario.flows) + (len(scenario.traffic.senders) if scenario.traffic is not None else 0)
-    return _static(scenario, checks.integer("n", n, 1, 10**9))
+    return _limit_buffers(scenario, checks.integer("n", n, 1, 10**9))
 
 
-def _static(scenario: Scenario, n: int) -> Scenario:
-    """RTT * C / sqrt(n) of the switch's buffer, split evenly between the queues of all ports; never more than there is.
+def _limit_buffers(scenario: Scenario, n: int) -> Scenario:
+    """Limit each switch's buffer to RTT * C / sqrt(n), split evenly between the queues of all ports.
 
-    RTT is the first flow's propagation delay there and back, C the rate of the switch's ports together.
+    RTT is the first flow's round-trip propagation delay, C the total rate of the switch's ports. The limit never exceeds the
+    switch's buffer.
     """
     if not scenario.switches:
-        raise ScenarioError(f"{called(scenario)} has no switch; valid: a scenario with one")
+        raise ScenarioError(f"{describe_scenario(scenario)} has no switch; valid: a scenario with one")
     switches = []
     for switch in scenario.switches:
-        rate_mbps = added(scenario.links[port].mean_mbps(scenario.duration_s) for port in switch.ports)
+        rate_mbps = sequential_sum(scenario.links[port].mean_mbps(scenario.duration_s) for port in switch.ports)
         needed = rate_mbps * scenario.propagation_rtt_ms() * 1e3 / 8 / math.sqrt(n)
         capacity = int(needed if switch.in_bytes else needed / scenario.data_bytes)
         queues = switch.queues * len(switch.ports)
@@ -86,7 +87,7 @@ def _static(scenario: Scenario, n: int) -> Scenario:
     return replace(scenario, switches=tuple(switches))
 
 
-def _discipline(cls: type[Discipline]) -> Callable[..., Scenario]:
+def _make_discipline_scheme(cls: type[Discipline]) -> Callable[..., Scenario]:
     def make(scenario: Scenario, **parameters: Any) -> Scenario:
         return scenario.with_discipline(cls(**parameters))
 
@@ -97,16 +98,16 @@ def _discipline(cls: type[Discipline]) -> Callable[..., Scenario]:
 
 
 for _scheme in (
-    Scheme("naive", "limits of 1 times the free buffer for every queue (Dynamic Thresholds, alphas 1)", _naive),
-    Scheme("sophisticated", "8 times the free buffer for queue 0, 1 times for the others", _sophisticated),
-    Scheme("dt", "Dynamic Thresholds with tuned alphas, or alphas of your own", _dt),
-    Scheme("abm", "active buffer management, alphas 8 for queue 0, 1 for the others", _abm),
-    Scheme("static_bdp", "a buffer of RTT * C, split evenly between the queues", _static_bdp),
-    Scheme("static_bdp_sqrt_n", "a buffer of RTT * C / sqrt(n), n senders, split evenly", _static_bdp_sqrt_n),
+    Scheme("naive", "limits of 1 times the free buffer for every queue (Dynamic Thresholds, alphas 1)", _apply_naive),
+    Scheme("sophisticated", "8 times the free buffer for queue 0, 1 times for the others", _apply_sophisticated),
+    Scheme("dt", "Dynamic Thresholds with tuned alphas, or alphas of your own", _apply_dt),
+    Scheme("abm", "active buffer management, alphas 8 for queue 0, 1 for the others", _apply_abm),
+    Scheme("static_bdp", "a buffer of RTT * C, split evenly between the queues", _apply_static_bdp),
+    Scheme("static_bdp_sqrt_n", "a buffer of RTT * C / sqrt(n), n senders, split evenly", _apply_static_bdp_sqrt_n),
     *(
-        Scheme(cls.kind, f"one queue, the same buffer: {cls.record.meaning}", _discipline(cls))
+        Scheme(cls.kind, f"one queue, the same buffer: {cls.record.meaning}", _make_discipline_scheme(cls))
         for cls in DISCIPLINES.values()
-        if not hasattr(cls, "rate_mbps")  # which has a rate of its own: it shapes what is sent, and manages no buffer
+        if not hasattr(cls, "rate_mbps")  # shapers and policers, with a rate of their own, manage no buffer
     ),
 ):
     register(_scheme)

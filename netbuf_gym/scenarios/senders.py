@@ -1,4 +1,4 @@
-"""Senders of traffic, and the relays that their flows pass."""
+"""Senders of traffic, and relays between senders and clients."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
-from netbuf_gym.scenarios.catalogue import WITHOUT_AGENT, CongestionControl, congestion_control
+from netbuf_gym.scenarios.catalogue import WITHOUT_AGENT, CongestionControl, parse_congestion_control
 from netbuf_gym.scenarios.hosts import check_sockets
 from netbuf_gym.scenarios.limits import MAX_COUNT
 from netbuf_gym.scenarios.python_control import OwnControl
@@ -16,21 +16,21 @@ from netbuf_gym.utils import checks
 
 @dataclass(frozen=True, kw_only=True)
 class Relay:
-    """A proxy on the way of a sender's flows: each is two connections, to the proxy and from there to the client.
+    """Proxy between a sender and its clients: each flow is two connections, sender to proxy and proxy to client.
 
-    The proxy sends on what it has read, through a buffer of its own. A flow begins with the client's SYN to the proxy: when
-    that, its request and the proxy's own handshake and request can have arrived, the sender's connection begins. It is
-    complete when the client has all of it.
+    The proxy forwards the data that it has read, through its own buffer. A flow begins with the client's SYN to the proxy; the
+    sender's connection begins when that SYN, the client's request, and the proxy's own handshake and request can have arrived.
+    The flow is complete when the client has all data.
 
     Args:
-        host: The `Host` that the proxy is, by name; the sender's connections end there.
-        path, return_path: The links that data and ACKs take between proxy and client, as in `Sender`.
-        buffer_bytes: What the proxy holds between its two sockets at most, 1 to 2**40.
+        host: Name of the proxy's `Host`, where the sender's connections end.
+        path, return_path: Links of data and ACKs between proxy and client, as in `Sender`.
+        buffer_bytes: Largest amount of data that the proxy holds between its two sockets, 1 to 2**40.
         cc: Congestion control of the proxy's connection to the client; None: the sender's.
-        receiver_host: The `Host` that the client is; None: one whose buffers never limit.
+        receiver_host: Name of the client's `Host`; None: a client with unlimited buffers.
         sndbuf_bytes, rcvbuf_bytes: Explicit buffers of the proxy's sending and the client's receiving socket, as in `Flow`.
-        initial_cwnd_packets: 1 to 1000.
-        ecn: As in `Flow`, of the connection to the client.
+        initial_cwnd_packets: Initial window, 1 to 1000.
+        ecn: ECN of the connection to the client, as in `Flow`.
     """
 
     host: str
@@ -50,7 +50,7 @@ class Relay:
         put(self, "return_path", checks.sequence("relay.return_path", self.return_path, "links"))
         put(self, "buffer_bytes", checks.integer("relay.buffer_bytes", self.buffer_bytes, 1, MAX_COUNT))
         if self.cc is not None:
-            put(self, "cc", congestion_control("relay.cc", self.cc, WITHOUT_AGENT))
+            put(self, "cc", parse_congestion_control("relay.cc", self.cc, WITHOUT_AGENT))
         cwnd = checks.integer("relay.initial_cwnd_packets", self.initial_cwnd_packets, 1, 1000)
         put(self, "initial_cwnd_packets", cwnd)
         put(self, "ecn", checks.boolean("relay.ecn", self.ecn))
@@ -58,22 +58,22 @@ class Relay:
 
     @property
     def sender_host(self) -> str:
-        """The host that sends on this leg."""
+        """Name of the host that sends on this leg."""
         return self.host
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sender:
-    """A host that opens flows.
+    """Endpoint that opens flows.
 
     Args:
-        cc: Congestion control of its flows, as in `Flow`; not "agent".
-        path, return_path: The links that data and ACKs take, as indices into `Scenario.links` or link names.
-        initial_cwnd_packets: 1 to 1000.
-        name: For people.
+        cc: Congestion control of the flows, as in `Flow`; not "agent".
+        path, return_path: Links of data and ACKs, as indices into `Scenario.links` or link names.
+        initial_cwnd_packets: Initial window, 1 to 1000.
+        name: Label.
         sender_host, receiver_host, sndbuf_bytes, rcvbuf_bytes: As in `Flow`.
-        ecn: As in `Flow`, of all its flows.
-        relay: The proxy that its flows pass; `path` and `receiver_host` are those to the proxy then. None: none.
+        ecn: ECN of all flows, as in `Flow`.
+        relay: Proxy of the flows; `path` and `receiver_host` then lead to the proxy. None: no proxy.
     """
 
     cc: str | Mapping[str, Any] | CongestionControl | OwnControl | Callable[..., Any] = "cubic"
@@ -90,7 +90,7 @@ class Sender:
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        put(self, "cc", congestion_control("sender.cc", self.cc, WITHOUT_AGENT))
+        put(self, "cc", parse_congestion_control("sender.cc", self.cc, WITHOUT_AGENT))
         put(self, "path", checks.sequence("sender.path", self.path, "links"))
         put(self, "return_path", checks.sequence("sender.return_path", self.return_path, "links"))
         cwnd = checks.integer("sender.initial_cwnd_packets", self.initial_cwnd_packets, 1, 1000)
@@ -108,5 +108,5 @@ class Sender:
 
     @property
     def legs(self) -> tuple[Sender | Relay, ...]:
-        """Its connections, in the order in which bytes pass them."""
+        """Connections of a flow, in the order in which data pass them."""
         return (self,) if self.relay is None else (self, self.relay)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields
 
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
-from netbuf_gym.scenarios.catalogue import several
-from netbuf_gym.scenarios.limits import HOSTS_OF, STACKS
+from netbuf_gym.scenarios.catalogue import parse_sender_list
+from netbuf_gym.scenarios.limits import HOST_DEFAULTS, STACKS
 from netbuf_gym.scenarios.links import Link
 from netbuf_gym.scenarios.switches import SCHEDULERS, Admission, Scheduler, Switch
 from netbuf_gym.scenarios.traffic import Arrivals, Probe, Sender, Traffic
@@ -16,7 +16,7 @@ from netbuf_gym.utils import checks
 
 HOSTS = 10
 SMALL_BYTES = 2000 * 1000
-"""Flows below this have priority 0, the others 1: 2000 packets of 1000 bytes."""
+"""Size below which flows have priority 0 (larger ones 1): 2000 packets of 1000 bytes."""
 
 
 def shared_buffer(
@@ -49,36 +49,36 @@ def shared_buffer(
     hystart: bool = True,
     name: str = "",
 ) -> Scenario:
-    """Senders with an access link each, a shared-buffer switch, and one bottleneck from there to one sink.
+    """Build a world of senders with an access link each, a shared-buffer switch, and one bottleneck to a sink.
 
-    The way back has the same links: the bottleneck's rate and delay without a queue limit, then each sender's access
+    The return path has the same links: the bottleneck's rate and delay without a queue limit, then each sender's access
     link.
 
     Args:
         senders: Congestion controls as in `Flow`, one for each sender, or a single one for all of `hosts`.
-        hosts: Senders when a single one is given, 1 to 10000.
-        arrivals: When they open flows, and how large: `PoissonArrivals`, `Incast`, `FlowList`, or several of these.
-        rate_mbps, delay_ms: Of the bottleneck.
-        access_mbps, access_delay_ms: Of each access link.
-        buffer_packets, buffer_bytes: The switch's shared buffer; 1000 packets when neither is given.
-        queue_cap: No queue grows beyond this, in the buffer's unit; None: no such limit.
+        hosts: Number of senders for a single congestion control, 1 to 10000.
+        arrivals: Times and sizes of the flows: `PoissonArrivals`, `Incast`, `FlowList`, or several of these.
+        rate_mbps, delay_ms: Rate and delay of the bottleneck.
+        access_mbps, access_delay_ms: Rate and delay of each access link.
+        buffer_packets, buffer_bytes: Shared buffer of the switch; default 1000 packets.
+        queue_cap: Largest length of a queue, in the buffer's unit; None: no such limit.
         drop, protect_syn, congested: As in `Switch`.
-        ecn: Whether senders and receivers speak ECN.
-        scheme: Who is admitted to the buffer; see `Scenario.with_scheme`.
+        ecn: Whether senders and receivers use ECN.
+        scheme: Buffer management scheme; see `Scenario.with_scheme`.
         scheduler: "round_robin" (by packet), "drr" (quanta of 1500 bytes), "strict_priority", or a dict of `kind` and
             the scheduler's fields.
         priority_below: As in `Traffic`.
-        queues: Priority queues; None: as many as `priority_below` makes priorities.
+        queues: Number of priority queues; None: the number of priorities that `priority_below` defines.
         duration_s, stack, hystart, mss_bytes, min_rto_ms, delayed_ack, name: As in `Scenario`.
-        device_packets: As in `Link`, of the bottleneck; None: 1 in the ns3 stack, 0 in the linux stack.
-        ping: A datagram of 64 bytes a second from sender 0 at priority 0, the first at 0.5 s.
+        device_packets: As in `Link`, for the bottleneck; None: 1 in the ns3 stack, 0 in the linux stack.
+        ping: Whether sender 0 sends a datagram of 64 bytes a second at priority 0, the first at 0.5 s.
 
     Raises:
         ScenarioError: A value out of range.
     """
     checks.choice("stack", stack, STACKS)
     hosts = checks.integer("hosts", hosts, 1, 10_000)
-    names = several(senders)
+    names = parse_sender_list(senders)
     if names is None:
         names = (senders,) * hosts
     if isinstance(arrivals, Arrivals):
@@ -94,7 +94,7 @@ def shared_buffer(
             name="bottleneck",
             rate_mbps=rate_mbps,
             delay_ms=delay_ms,
-            device_packets=HOSTS_OF[stack].device_packets if device_packets is None else device_packets,
+            device_packets=HOST_DEFAULTS[stack].device_packets if device_packets is None else device_packets,
         ),
         Link(name="return", rate_mbps=rate_mbps, delay_ms=delay_ms),
     ]
@@ -117,7 +117,7 @@ def shared_buffer(
                 queues=queues,
                 buffer_packets=buffer_packets,
                 buffer_bytes=buffer_bytes,
-                scheduler=_scheduler(scheduler, queues),
+                scheduler=_parse_scheduler(scheduler, queues),
                 queue_cap=queue_cap,
                 drop=drop,
                 congested=congested,
@@ -125,7 +125,7 @@ def shared_buffer(
             ),
         ),
         traffic=Traffic(senders=hosts_made, arrivals=tuple(arrivals), priority_below=priority_below),
-        probes=(Probe(path=(2, 0), start_s=0.5, bytes=HOSTS_OF[stack].ping_bytes),) if ping else (),
+        probes=(Probe(path=(2, 0), start_s=0.5, bytes=HOST_DEFAULTS[stack].ping_bytes),) if ping else (),
         mss_bytes=mss_bytes,
         min_rto_ms=min_rto_ms,
         delayed_ack=delayed_ack,
@@ -133,7 +133,7 @@ def shared_buffer(
     return world.with_scheme(scheme)
 
 
-def _scheduler(scheduler: object, queues: int) -> Scheduler:
+def _parse_scheduler(scheduler: object, queues: int) -> Scheduler:
     if isinstance(scheduler, Scheduler):
         return scheduler
     if isinstance(scheduler, str):
@@ -142,11 +142,11 @@ def _scheduler(scheduler: object, queues: int) -> Scheduler:
         raise ScenarioTypeError(f"scheduler = {shown(scheduler)}; valid: {', '.join(SCHEDULERS)}, or a dict of kind and fields")
     kind = checks.choice("scheduler", scheduler.get("kind"), SCHEDULERS)
     values = {key: value for key, value in scheduler.items() if key != "kind"}
-    return made_of("scheduler", SCHEDULERS[kind], values) if values else SCHEDULERS[kind].usual(queues)
+    return build_from_fields("scheduler", SCHEDULERS[kind], values) if values else SCHEDULERS[kind].make_default(queues)
 
 
-def made_of(field: str, cls: type, values: dict) -> object:
-    """An object of a class with these fields; raises ScenarioError for one that it does not have, or that is missing."""
+def build_from_fields(field: str, cls: type, values: dict) -> object:
+    """Build an object of a dataclass from field values; raise ScenarioError for an unknown or missing field."""
     known = [f.name for f in fields(cls)]
     for name in values:
         if name not in known:

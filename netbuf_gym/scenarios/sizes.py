@@ -1,4 +1,4 @@
-"""Flow sizes: distributions by their points, two of them built in, others from CSV files."""
+"""Flow size distributions given by points: two built-in ones, others from CSV files."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from netbuf_gym.errors import ScenarioError, located, shown
+from netbuf_gym.errors import ScenarioError, prefix_location, shown
 from netbuf_gym.utils import checks
-from netbuf_gym.utils.files import CsvError, csv_fields, csv_records, parsed, read_text
-from netbuf_gym.utils.suggestions import instead
+from netbuf_gym.utils.files import CsvError, parse_number, read_text, split_csv_fields, split_csv_rows
+from netbuf_gym.utils.suggestions import suggest_valid
 
 MAX_SIZE_BYTES = 2.0**40
 HEADER = ["size_bytes", "cumulative"]
@@ -21,12 +21,12 @@ HEADER = ["size_bytes", "cumulative"]
 
 @dataclass(frozen=True, kw_only=True)
 class SizeDistribution:
-    """Flow sizes by points of their cumulative distribution, linear between the points.
+    """Flow size distribution, given by points of the cumulative distribution, linear between the points.
 
     Args:
-        name: For people.
+        name: Label.
         size_bytes: Sizes of the points, 1 to 2**40 bytes, not falling; two equal ones are a step.
-        cumulative: The share of flows of at most that size, 0 to 1, not falling, the last one 1. A first one above 0 is
+        cumulative: Share of flows of at most the point's size, 0 to 1, not falling, the last one 1. A first one above 0 is
             the share of flows of exactly the first size.
 
     Raises:
@@ -43,18 +43,18 @@ class SizeDistribution:
         shares = checks.sequence("sizes.cumulative", self.cumulative, "shares")
         if len(sizes) != len(shares):
             raise ScenarioError(f"sizes.cumulative has {len(shares)} values for {len(sizes)} sizes; valid: as many")
-        sizes, shares = _points(sizes, shares, lambda i, field: f"sizes.{field}[{i}]")
+        sizes, shares = _check_points(sizes, shares, lambda i, field: f"sizes.{field}[{i}]")
         object.__setattr__(self, "size_bytes", sizes)
         object.__setattr__(self, "cumulative", shares)
 
     @property
     def mean_bytes(self) -> float:
-        """The mean size."""
+        """Mean size, bytes."""
         size, share = np.array(self.size_bytes), np.array(self.cumulative)
         return float(share[0] * size[0] + np.diff(share) @ (size[1:] + size[:-1]) / 2)
 
     def quantile(self, share: np.ndarray | float) -> np.ndarray:
-        """The size that a given share of flows (0 to 1) does not exceed, bytes. Same shape as `share`."""
+        """Return the size in bytes that a share of flows (0 to 1) does not exceed. Same shape as `share`."""
         points, sizes = np.array(self.cumulative), np.array(self.size_bytes)
         share = np.asarray(share, np.float64)
         right = np.minimum(np.searchsorted(points, share, side="left"), len(points) - 1)
@@ -64,37 +64,41 @@ class SizeDistribution:
         return sizes[left] + np.clip(part, 0, 1) * (sizes[right] - sizes[left])
 
     def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
-        """Draws `n` sizes in whole bytes. Shape (n,)."""
+        """Sample `n` sizes in whole bytes. Shape (n,)."""
         return np.maximum(self.quantile(rng.random(n)).round().astype(np.int64), 1)
 
     @staticmethod
     def read_csv(path: str | os.PathLike[str]) -> SizeDistribution:
-        """Reads `size_bytes,cumulative` rows, with that header or without one; named after the file.
+        """Read a distribution from a CSV file of `size_bytes,cumulative` rows, with that header or none.
+
+        The distribution is named after the file.
 
         Raises:
-            ScenarioError: No such file, no points, or a point that cannot be; names the file and the line.
+            ScenarioError: No such file, no points, or an invalid point; names the file and the line.
         """
         sizes: list[float] = []
         shares: list[float] = []
         lines: list[int] = []
-        for line, fields in rows(path):
+        for line, fields in read_rows(path):
             if not lines and [field.lower() for field in fields] == HEADER:
                 continue
             if len(fields) != 2:
                 raise ScenarioError(
-                    located(f"{shown(','.join(fields))} has {len(fields)} fields; valid: 2, {','.join(HEADER)}", path, line)
+                    prefix_location(
+                        f"{shown(','.join(fields))} has {len(fields)} fields; valid: 2, {','.join(HEADER)}", path, line
+                    )
                 )
-            sizes.append(_number(fields[0], HEADER[0], path, line))
-            shares.append(_number(fields[1], HEADER[1], path, line))
+            sizes.append(_parse_number(fields[0], HEADER[0], path, line))
+            shares.append(_parse_number(fields[1], HEADER[1], path, line))
             lines.append(line)
         if not lines:
-            raise ScenarioError(located(f"holds no points; valid: rows of {','.join(HEADER)}", path, 1))
-        points = _points(sizes, shares, lambda i, field: located(field, path, lines[i]))
+            raise ScenarioError(prefix_location(f"holds no points; valid: rows of {','.join(HEADER)}", path, 1))
+        points = _check_points(sizes, shares, lambda i, field: prefix_location(field, path, lines[i]))
         return SizeDistribution(name=Path(path).name, size_bytes=points[0], cumulative=points[1])
 
 
 def sizes_of(sizes: SizeDistribution | str | os.PathLike[str]) -> SizeDistribution:
-    """A distribution from its name or a CSV file's path; one that is ready-made is returned as it is.
+    """Return a size distribution by name or from a CSV file's path; return a `SizeDistribution` unchanged.
 
     Raises:
         ScenarioError: Neither a known name nor a readable file.
@@ -104,49 +108,49 @@ def sizes_of(sizes: SizeDistribution | str | os.PathLike[str]) -> SizeDistributi
     if isinstance(sizes, str) and sizes in SIZES:
         return SIZES[sizes]
     if not isinstance(sizes, (str, os.PathLike)) or (isinstance(sizes, str) and not ("." in sizes or os.sep in sizes)):
-        raise ScenarioError(f"sizes = {shown(sizes)} is unknown; {instead(sizes, SIZES)}, or a CSV file's path")
+        raise ScenarioError(f"sizes = {shown(sizes)} is unknown; {suggest_valid(sizes, SIZES)}, or a CSV file's path")
     return SizeDistribution.read_csv(sizes)
 
 
-def rows(path: str | os.PathLike[str]) -> list[tuple[int, list[str]]]:
-    """The rows of a CSV file that are not blank, their fields unquoted and stripped, with their line numbers from 1.
+def read_rows(path: str | os.PathLike[str]) -> list[tuple[int, list[str]]]:
+    """Read the non-blank rows of a CSV file: pairs of line number, from 1, and unquoted, stripped fields.
 
     Raises:
         ScenarioError: The file cannot be read, is empty, or is not CSV.
     """
-    return [(number, csv_fields(record)) for number, record in records(path)]
+    return [(number, split_csv_fields(record)) for number, record in read_records(path)]
 
 
-def records(path: str | os.PathLike[str]) -> list[tuple[int, str]]:
-    """The rows of a CSV file that are not blank, as they stand, with their line numbers from 1.
+def read_records(path: str | os.PathLike[str]) -> list[tuple[int, str]]:
+    """Read the non-blank rows of a CSV file: pairs of line number, from 1, and raw text.
 
     Raises:
         ScenarioError: The file cannot be read, is empty, or is not CSV.
     """
     try:
-        found = csv_records(read_text(path))
+        found = split_csv_rows(read_text(path))
     except OSError as error:
-        raise ScenarioError(located(f"cannot be read: {error.strerror or error}", path, None)) from None
+        raise ScenarioError(prefix_location(f"cannot be read: {error.strerror or error}", path, None)) from None
     except UnicodeDecodeError:
-        raise ScenarioError(located("is not text", path, None)) from None
+        raise ScenarioError(prefix_location("is not text", path, None)) from None
     except CsvError as error:
-        raise ScenarioError(located(str(error), path, error.line)) from None
+        raise ScenarioError(prefix_location(str(error), path, error.line)) from None
     if not found:
-        raise ScenarioError(located("is empty", path, 1))
+        raise ScenarioError(prefix_location("is empty", path, 1))
     return found
 
 
-def _number(text: str, field: str, path: str | os.PathLike[str], line: int) -> float:
+def _parse_number(text: str, field: str, path: str | os.PathLike[str], line: int) -> float:
     try:
-        return float(parsed(text))
+        return float(parse_number(text))
     except (ValueError, OverflowError):
-        raise ScenarioError(located(f"{field} = {shown(text)} is not a number", path, line)) from None
+        raise ScenarioError(prefix_location(f"{field} = {shown(text)} is not a number", path, line)) from None
 
 
-def _points(
+def _check_points(
     sizes: Sequence, shares: Sequence, where: Callable[[int, str], str]
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """The points, checked; `where` names one of them for a message."""
+    """Check points and return their sizes and shares; `where(i, field)` names a value for error messages."""
     size, share = [], []
     for i in range(len(sizes)):
         size.append(checks.number(where(i, "size_bytes"), sizes[i], 1, MAX_SIZE_BYTES))
@@ -170,7 +174,7 @@ WEB_SEARCH = SizeDistribution(
     size_bytes=(2000, 2100, 2500, 6000, 10e3, 20e3, 30e3, 50e3, 80e3, 200e3, 1e6, 2e6, 5e6, 10e6, 30e6),
     cumulative=(0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.53, 0.6, 0.7, 0.8, 0.9, 0.97, 1),
 )
-"""Web search (Alizadeh et al., Data Center TCP, 2010), with the points that the thesis on learned thresholds uses; mean
+"""Web search workload (Alizadeh et al., Data Center TCP, 2010), with the points of the thesis on learned thresholds; mean
 1.711 MB."""
 
 DATA_MINING = SizeDistribution(
@@ -178,9 +182,9 @@ DATA_MINING = SizeDistribution(
     size_bytes=(1, 180, 216, 560, 900, 1100, 1870, 3160, 10e3, 400e3, 3.16e6, 100e6, 1e9),
     cumulative=(0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 1),
 )
-"""Data mining (Greenberg et al., VL2, 2009, Fig. 2), with the points that the literature reads off that figure: those of
-HKUST's TrafficGenerator (`conf/VL2_CDF.txt`); it begins at 0 bytes, ours at 1. Mean 12.66 MB, most of it in the largest 2 %
-of the flows."""
+"""Data mining workload (Greenberg et al., VL2, 2009, Fig. 2), with the points that the literature reads off that figure: those
+of HKUST's TrafficGenerator (`conf/VL2_CDF.txt`), but with a first point of 1 byte instead of 0. Mean 12.66 MB, most of it in
+the largest 2 % of the flows."""
 
 SIZES: dict[str, SizeDistribution] = {d.name: d for d in (WEB_SEARCH, DATA_MINING)}
-"""The built-in distributions by name."""
+"""Built-in distributions by name."""

@@ -1,4 +1,4 @@
-"""What the scenario arguments of environments mean: a source of worlds, one for each episode."""
+"""Resolution of the scenario arguments of environments to a source of worlds, one for each episode."""
 
 from __future__ import annotations
 
@@ -13,18 +13,21 @@ from netbuf_gym.errors import ConfigError, ScenarioTypeError, shown
 from netbuf_gym.scenarios import Distribution, Scenario
 
 ScenarioLike = Union[str, Mapping[str, Any], Scenario, Distribution, Callable[[np.random.Generator], Any]]  # noqa: UP007
-"""What a `scenario` argument may be."""
+"""Types of a `scenario` argument."""
 
 VALID = "a name, a dict of name and arguments, Scenario.to_dict(), a Scenario, a Distribution, or a function (rng) -> Scenario"
 
 
-class Drawn(Distribution):
-    """Worlds that a function makes, one for each episode.
+class SampledScenario(Distribution):
+    """Distribution over the worlds that a function returns, one for each episode.
 
     Args:
-        make: `(rng) -> world`, a numpy Generator in, which is to decide all that is random in it; out comes a `Scenario`, or
-            what stands for one: a name, a dict, or a distribution, which is drawn from.
-        agents: in each world, see `resolve`.
+        make: `(rng) -> world`, with all randomness from the numpy Generator `rng`; returns a `Scenario`, a name, a dict, or a
+            distribution to sample from.
+        agents: Number of agents in each world; see `resolve_scenario`.
+
+    Raises:
+        ConfigError: A function that cannot be called with a generator alone.
     """
 
     def __init__(self, make: Callable[[np.random.Generator], Any], agents: int = 1):
@@ -34,65 +37,65 @@ class Drawn(Distribution):
         except TypeError:
             what = f"scenario = {shown(make)} cannot be called with a generator alone"
             raise ConfigError(f"{what}; valid: (rng) -> Scenario") from None
-        except ValueError:  # built in, without a signature
+        except ValueError:  # built-in function without a signature
             pass
         self._make, self._agents = make, agents
 
     @property
     def flows(self) -> int:
-        """How many flows a scenario drawn has; that all have as many nobody knows."""
+        """Number of flows of one sampled scenario; other samples may differ."""
         return len(self.sample(np.random.default_rng(0)).flows)
 
     def sample(self, rng: np.random.Generator) -> Any:
-        """The world of one episode.
+        """Sample the world of one episode.
 
         Raises:
-            ConfigError: the function gives nothing of the kind.
+            ConfigError: The function returned no valid scenario.
         """
         made = self._make(rng)
         if callable(made) and not isinstance(made, (Scenario, Distribution)):
             raise ConfigError(f"scenario {self.name} gave {shown(made)}; valid: a Scenario, a dict or a name")
         try:
-            world = resolve(made, self._agents)
+            world = resolve_scenario(made, self._agents)
         except ConfigError as error:
             raise ConfigError(f"what scenario {self.name} gave: {error}") from None
         return world.sample(rng) if isinstance(world, Distribution) else world
 
 
-def resolve(spec: ScenarioLike, agents: int = 1) -> Any:
-    """The world, or distribution over worlds, that a `scenario` argument stands for.
+def resolve_scenario(spec: ScenarioLike, agents: int = 1) -> Any:
+    """Resolve a `scenario` argument to a world or a distribution over worlds.
 
     Args:
-        spec: a name for `scenarios.get`; a dict of `name` and arguments for it; a dict from `Scenario.to_dict`; a `Scenario` or
-            a `Distribution` itself; or a function `(rng) -> Scenario`, which is called with a numpy Generator at the start of
-            each episode (and once more, when an environment is made, for an example), and may give any of the others.
-        agents: in each world. A named scenario that takes a number `n` of those that agents may be gets this many, unless the
-            spec says otherwise; what further ones do is the scenario's.
+        spec: A name for `scenarios.get`; a dict of `name` and arguments for `get`; a dict from `Scenario.to_dict`; a `Scenario`
+            or a `Distribution`; or a function `(rng) -> Scenario`, which is called with a numpy Generator at the start of each
+            episode (and once more when an environment is made, for an example), and may return any of the other forms.
+        agents: Number of agents in each world. A named scenario with an argument `n` gets `n=agents`, unless `spec` sets `n` or
+            `senders`.
 
     Returns:
-        A `Scenario`, a `Distribution`, or what else was registered under the name.
+        A `Scenario`, a `Distribution`, or another object registered under the name.
 
     Raises:
-        ConfigError: the spec is of no such form.
-        ScenarioError: an unknown name, or a field out of range.
+        ConfigError: A spec of another form.
+        ScenarioError: An unknown name, or a field out of range.
     """
-    if isinstance(spec, (Scenario, Distribution)) or _is_world(spec):
+    if isinstance(spec, (Scenario, Distribution)) or _is_foreign_world(spec):
         return spec
     if isinstance(spec, str):
         spec = {"name": spec}
     if isinstance(spec, Mapping):
-        return _named(dict(spec), agents)
+        return _resolve_mapping(dict(spec), agents)
     if callable(spec) and not isinstance(spec, type):
-        return Drawn(spec, agents)
+        return SampledScenario(spec, agents)
     raise ConfigError(f"scenario = {shown(spec)}; valid: {VALID}")
 
 
-def _is_world(spec: Any) -> bool:
-    """Whether it is the world of a plant of another kind (`scenarios.register`)."""
+def _is_foreign_world(spec: Any) -> bool:
+    """Return whether `spec` is a world for a plant of another kind (`scenarios.register`)."""
     return hasattr(spec, "duration_s") and isinstance(getattr(spec, "name", None), str) and not callable(spec)
 
 
-def _named(spec: dict[str, Any], agents: int) -> Any:
+def _resolve_mapping(spec: dict[str, Any], agents: int) -> Any:
     if "links" in spec:
         return Scenario.from_dict(spec)
     if "name" not in spec:
@@ -104,20 +107,20 @@ def _named(spec: dict[str, Any], agents: int) -> Any:
     return scenarios.get(spec["name"], **arguments)
 
 
-def example(world: Any) -> Any:
-    """The scenario, or one that the distribution draws."""
+def sample_example(world: Any) -> Any:
+    """Return the scenario, or a sample of the distribution."""
     return world.sample(np.random.default_rng(0)) if isinstance(world, Distribution) else world
 
 
-def world_of(spec: ScenarioLike, seed: int) -> Scenario:
-    """The one scenario that a spec stands for, drawn by the seed where it is one of many.
+def resolve_world(spec: ScenarioLike, seed: int) -> Scenario:
+    """Resolve a spec to one scenario, sampled with the seed if the spec is a distribution.
 
     Raises:
-        ScenarioTypeError: it stands for none.
-        ScenarioError: an unknown name, or a field out of range.
+        ScenarioTypeError: A spec that gives no `Scenario`.
+        ScenarioError: An unknown name, or a field out of range.
     """
     try:
-        world = resolve(spec)
+        world = resolve_scenario(spec)
         world = world.sample(np.random.default_rng(seed)) if isinstance(world, Distribution) else world
     except ConfigError as error:
         raise ScenarioTypeError(f"scenario = {shown(spec)} is not a Scenario, nor stands for one: {error}") from None
@@ -127,14 +130,14 @@ def world_of(spec: ScenarioLike, seed: int) -> Scenario:
 
 
 class WorldSource:
-    """Draws the scenario of each episode, with agents in their places.
+    """Source of each episode's scenario, with the agents put into it.
 
     Args:
-        world: a scenario, or a distribution over them.
-        control: puts the agents into a scenario (`Task.control`).
+        world: A scenario, or a distribution over scenarios.
+        control: Function that puts the agents into a scenario (`Task.control`).
 
     Raises:
-        ConfigError: the scenario has no place for the agents.
+        ConfigError: A scenario without a place for the agents.
     """
 
     def __init__(self, world: Any, control: Callable[[Any], Any]):
@@ -143,12 +146,12 @@ class WorldSource:
         self._fixed = None if isinstance(world, Distribution) else control(world)
 
     def draw(self, rng: np.random.Generator) -> Any:
-        """The scenario of the next episode; a fixed one is the same object each time."""
+        """Return the scenario of the next episode; a fixed one is the same object each time."""
         return self._fixed if self._fixed is not None else self._control(self.world.sample(rng))
 
     @property
     def duration_s(self) -> float | None:
-        """The length of every episode in seconds, or None when it varies or is not known beforehand."""
+        """Length of every episode in seconds; None if it varies or is not known beforehand."""
         if self._fixed is not None:
             return self._fixed.duration_s
         return getattr(self.world, "duration_s", None)

@@ -1,4 +1,4 @@
-"""Shared-buffer switches: priority queues at one or more ports that share one buffer, and who is admitted to it."""
+"""Shared-buffer switches: priority queues at one or more ports that share one buffer, and rules of admission to the buffer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from netbuf_gym.utils import checks
 
 @dataclass(frozen=True, kw_only=True)
 class StaticThresholds:
-    """Fixed limits: a packet of queue q is admitted while the queue holds less than `limits[q]`.
+    """Fixed limits: a packet of queue q is admitted while the queue is below `limits[q]`.
 
     Args:
         limits: For each queue of a port, 0 to 2**40, in the switch's unit (packets or bytes).
@@ -31,7 +31,7 @@ class StaticThresholds:
 
     @property
     def queues(self) -> int:
-        """For how many queues it is."""
+        """Number of queues."""
         return len(self.limits)
 
 
@@ -47,11 +47,11 @@ class DynamicThresholds:
     kind: ClassVar[str] = "dynamic"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "alphas", _factors("dynamic.alphas", self.alphas))
+        object.__setattr__(self, "alphas", _check_factors("dynamic.alphas", self.alphas))
 
     @property
     def queues(self) -> int:
-        """For how many queues it is."""
+        """Number of queues."""
         return len(self.alphas)
 
 
@@ -70,21 +70,21 @@ class ABM:
     kind: ClassVar[str] = "abm"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "alphas", _factors("abm.alphas", self.alphas))
+        object.__setattr__(self, "alphas", _check_factors("abm.alphas", self.alphas))
 
     @property
     def queues(self) -> int:
-        """For how many queues it is."""
+        """Number of queues."""
         return len(self.alphas)
 
 
 @dataclass(frozen=True, kw_only=True)
 class AgentThresholds:
-    """Limits that an environment sets: alpha_q * beta_q times the free buffer, alpha_q by the agent, beta_q fixed.
+    """Limits that an agent sets: alpha_q * beta_q times the free buffer, with alpha_q from the agent and fixed beta_q.
 
     Args:
         betas: For each queue, 0 to 1e6.
-        alphas: Until the agent's first action, for each queue, 0 to 1e6; None: all 1.
+        alphas: For each queue until the agent's first action, 0 to 1e6; None: all 1.
     """
 
     betas: Sequence[float] = (1.0, 1.0)
@@ -92,8 +92,8 @@ class AgentThresholds:
     kind: ClassVar[str] = "agent"
 
     def __post_init__(self) -> None:
-        betas = _factors("agent.betas", self.betas)
-        alphas = (1.0,) * len(betas) if self.alphas is None else _factors("agent.alphas", self.alphas)
+        betas = _check_factors("agent.betas", self.betas)
+        alphas = (1.0,) * len(betas) if self.alphas is None else _check_factors("agent.alphas", self.alphas)
         if len(alphas) != len(betas):
             raise ScenarioError(f"agent.alphas has {len(alphas)} values for {len(betas)} betas; valid: as many")
         object.__setattr__(self, "betas", betas)
@@ -101,14 +101,14 @@ class AgentThresholds:
 
     @property
     def queues(self) -> int:
-        """For how many queues it is."""
+        """Number of queues."""
         return len(self.betas)
 
 
-def limit_of(alpha: Any, beta: Any, free: Any, *caps: Any) -> Any:
-    """The rule of Dynamic Thresholds: a queue may grow to alpha * beta * free buffer, and not beyond any of `caps`.
+def compute_limit(alpha: Any, beta: Any, free: Any, *caps: Any) -> Any:
+    """Compute a queue's limit by Dynamic Thresholds: alpha * beta * free buffer, at most the least of `caps`.
 
-    Numbers or arrays, all lengths in one unit.
+    Arguments are numbers or arrays, all lengths in one unit.
     """
     limit = alpha * beta * free
     for cap in caps:
@@ -116,8 +116,8 @@ def limit_of(alpha: Any, beta: Any, free: Any, *caps: Any) -> Any:
     return limit
 
 
-def alpha_of(limit: Any, beta: Any, free: Any, least: Any) -> Any:
-    """The alpha under which `limit_of` is `limit`, without caps; beta * free buffer counts as at least `least`."""
+def compute_alpha(limit: Any, beta: Any, free: Any, least: Any) -> Any:
+    """Compute the alpha for which `compute_limit` is `limit`, without caps; beta * free buffer counts as at least `least`."""
     return limit / np.maximum(beta * free, least)
 
 
@@ -126,23 +126,23 @@ ADMISSIONS: dict[str, type] = {cls.kind: cls for cls in (StaticThresholds, Dynam
 
 
 DROPS = ("tail", "head")
-"""Which packet goes when a queue may not grow: the one that arrives, or the oldest of its queue."""
+"""Packets dropped when a queue may not grow: the arriving one, or the oldest of its queue."""
 
 CONGESTED = ("drop", "mark")
-"""What becomes of packets of flows that speak ECN where the admission alone keeps their queue from growing."""
+"""Treatment of packets of ECN flows when only the admission rule keeps their queue from growing."""
 
 DRR_QUANTUM_BYTES = 1500
 
 
 @dataclass(frozen=True, kw_only=True)
 class RoundRobin:
-    """A packet from each backlogged queue in turn."""
+    """Round robin by packet: one packet from each backlogged queue in turn."""
 
     kind: ClassVar[str] = "round_robin"
 
     @classmethod
-    def usual(cls, queues: int) -> RoundRobin:
-        """It, for so many queues."""
+    def make_default(cls, queues: int) -> RoundRobin:
+        """Return the default scheduler for a number of queues."""
         return cls()
 
 
@@ -151,7 +151,7 @@ class DRR:
     """Deficit round robin (Shreedhar and Varghese 1995).
 
     Args:
-        quanta_bytes: What each queue may send in a turn, 1 to 1e9 bytes.
+        quanta_bytes: Quantum of each queue per turn, 1 to 1e9 bytes.
     """
 
     quanta_bytes: Sequence[int]
@@ -163,20 +163,20 @@ class DRR:
         object.__setattr__(self, "quanta_bytes", quanta)
 
     @classmethod
-    def usual(cls, queues: int) -> DRR:
-        """Quanta of 1500 bytes for so many queues."""
+    def make_default(cls, queues: int) -> DRR:
+        """Return the default scheduler for a number of queues: quanta of 1500 bytes."""
         return cls(quanta_bytes=(DRR_QUANTUM_BYTES,) * queues)
 
 
 @dataclass(frozen=True, kw_only=True)
 class StrictPriority:
-    """The backlogged queue of the lowest number first."""
+    """Strict priority: the backlogged queue of the lowest number first."""
 
     kind: ClassVar[str] = "strict_priority"
 
     @classmethod
-    def usual(cls, queues: int) -> StrictPriority:
-        """It, for so many queues."""
+    def make_default(cls, queues: int) -> StrictPriority:
+        """Return the default scheduler for a number of queues."""
         return cls()
 
 
@@ -186,31 +186,31 @@ SCHEDULERS: dict[str, type] = {cls.kind: cls for cls in (RoundRobin, DRR, Strict
 
 @dataclass(frozen=True, kw_only=True)
 class Switch:
-    """A switch whose ports keep their packets in one shared buffer, in `queues` priority queues each.
+    """Switch whose ports keep their packets in one shared buffer, in `queues` priority queues each.
 
-    A packet of queue q is admitted when its queue is below the limit that `admission` sets and the buffer has room for
-    it. The packet in transmission at a port is not in the buffer.
+    A packet of queue q is admitted if its queue is below the limit that `admission` sets and the buffer has room for it. The
+    packet in transmission at a port is not in the buffer.
 
     Args:
-        name: Unique among the switches of a scenario.
-        ports: The links that packets leave by, as names or indices into `Scenario.links`; each belongs to one switch,
-            and has no queue limit or discipline of its own.
-        queues: At each port, 1 to 64; a flow's or probe's priority is its queue.
-        buffer_packets, buffer_bytes: The shared buffer, 1 to 2**40; one of the two, which is the switch's unit.
+        name: Name, unique among the switches of a scenario.
+        ports: Output links, as names or indices into `Scenario.links`; each belongs to one switch, and has no queue limit or
+            discipline of its own.
+        queues: Number of queues at each port, 1 to 64; a flow's or probe's priority is its queue.
+        buffer_packets, buffer_bytes: Shared buffer, 1 to 2**40; exactly one of the two, which sets the switch's unit.
         admission: `StaticThresholds`, `DynamicThresholds`, `ABM` or `AgentThresholds`, for as many queues; None:
             `DynamicThresholds` with all alphas 1.
         scheduler: `RoundRobin()`, `DRR(...)` or `StrictPriority()`, between the queues of a port.
-        queue_cap: No queue grows beyond this, in the switch's unit, 1 to 2**40; None: no such limit.
-        mark: Packets of flows that speak ECN are marked where they find more than this in their queue, in the switch's unit,
-            1 to 2**40 (RFC 8257, 3.1); None: never.
-        drop: Which packet goes when a queue may not grow: "tail", the one that arrives; "head", the oldest ones of its
-            queue, as many as give up the room that it takes (Lakshman, Neidhardt and Ott 1996; Linux's pfifo_head_drop).
-            A queue whose limit has fallen is not cut at once: it no longer grows. Where a queue has too little to give
-            up, and is closed or the buffer is full, what arrives goes. A packet in transmission never does.
-        congested: What becomes of packets of flows that speak ECN where the admission alone keeps their queue from growing:
-            "drop", as of others, or "mark": they are stored and marked, up to `queue_cap` and the buffer's end.
-        protect_syn: Packets that open connections (SYN, SYN-ACK) meet neither limits nor `queue_cap`, only a full buffer,
-            and are not dropped from the head: what arrives goes in their place.
+        queue_cap: Largest length of a queue, in the switch's unit, 1 to 2**40; None: no such limit.
+        mark: Queue length above which arriving packets of ECN flows are marked, in the switch's unit, 1 to 2**40 (RFC 8257,
+            3.1); None: never.
+        drop: Packets dropped when a queue may not grow: "tail": the arriving one; "head": the oldest ones of its queue, as many
+            as make room for the arriving one (Lakshman, Neidhardt and Ott 1996; Linux's pfifo_head_drop). A queue whose limit
+            has fallen is not cut at once, but no longer grows. If a queue has too little to drop, and is closed or the buffer
+            is full, the arriving packet is dropped. A packet in transmission is never dropped.
+        congested: Treatment of packets of ECN flows when only the admission rule keeps their queue from growing: "drop", as
+            for other packets, or "mark": they are stored and marked, up to `queue_cap` and the buffer's size.
+        protect_syn: Whether packets that open connections (SYN, SYN-ACK) are exempt from limits and `queue_cap`, though not
+            from a full buffer, and from head drops: the arriving packet is dropped in their place.
 
     Raises:
         ScenarioError: A field out of range, or an admission or scheduler for another number of queues.
@@ -261,19 +261,19 @@ class Switch:
 
     @property
     def in_bytes(self) -> bool:
-        """Whether buffer and limits are counted in bytes (in packets otherwise)."""
+        """Whether the switch's unit is bytes (otherwise packets)."""
         return self.buffer_bytes is not None
 
     @property
     def capacity(self) -> int:
-        """The shared buffer, in the switch's unit."""
-        return self.buffer_packets or self.buffer_bytes or 0  # one of them is given, and not 0
+        """Size of the shared buffer, in the switch's unit."""
+        return self.buffer_packets or self.buffer_bytes or 0  # exactly one is set, and not 0
 
     def with_capacity(self, capacity: int) -> Switch:
-        """The same switch with another buffer, in its unit."""
+        """Return the switch with another buffer size, in the switch's unit."""
         return replace(self, buffer_bytes=capacity) if self.in_bytes else replace(self, buffer_packets=capacity)
 
 
-def _factors(field: str, values: object) -> tuple[float, ...]:
+def _check_factors(field: str, values: object) -> tuple[float, ...]:
     values = checks.sequence(field, values, "numbers")
     return tuple(checks.number(f"{field}[{q}]", value, 0, MAX_ALPHA) for q, value in enumerate(values))

@@ -1,4 +1,4 @@
-"""Ready-made worlds: the dumbbell, and a last hop of varying rate."""
+"""Ready-made topologies: the dumbbell, and a last hop of varying rate."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from netbuf_gym.errors import ScenarioError
-from netbuf_gym.scenarios.catalogue import CongestionControl, names_of
+from netbuf_gym.scenarios.catalogue import CongestionControl, parse_senders
 from netbuf_gym.scenarios.disciplines import Discipline
 from netbuf_gym.scenarios.impairments import DelaySchedule, Jitter, LossSchedule
-from netbuf_gym.scenarios.limits import HOSTS_OF
+from netbuf_gym.scenarios.limits import HOST_DEFAULTS
 from netbuf_gym.scenarios.python_control import OwnControl
 from netbuf_gym.scenarios.types import (
     MAX_COUNT,
@@ -29,14 +29,14 @@ from netbuf_gym.utils import checks
 
 Controls = str | Mapping[str, Any] | CongestionControl | OwnControl | Callable[..., Any]
 Senders = Controls | Iterable[Controls]
-"""Congestion controls by their names, or by dicts of `name` and parameters; one alone stands for one sender."""
+"""Congestion controls, as names or dicts of `name` and parameters; a single one stands for one sender."""
 
 
-class _Unless(float):
-    """A default that gives way to another argument: told from the same number when that is given."""
+class _OverridableDefault(float):
+    """Default value that another argument overrides; a separate object distinguishes it from the same number passed in."""
 
 
-_RATE_MBPS = _Unless(10.0)
+_RATE_MBPS = _OverridableDefault(10.0)
 
 
 def dumbbell(
@@ -66,42 +66,42 @@ def dumbbell(
     ecn: bool = False,
     name: str = "",
 ) -> Scenario:
-    """Senders that share one bottleneck.
+    """Build a world of senders that share one bottleneck.
 
-    In the linux stack the path is one link, "bottleneck" (half the propagation RTT), and the way back, "return", a
-    pure delay of the other half. With access links, which the ns3 stack always has, each flow gets its own at both
-    ends and in both directions; their delays are part of `rtt_ms`. The ns3 stack's way back has the bottleneck's rate
-    and no limit. Senders in `reverse` send over the way back, which then is a drop-tail queue of finite rate that their data
-    share with the ACKs of the others; their own ACKs share the bottleneck.
+    In the linux stack the forward path is one link, "bottleneck", with half of the propagation RTT, and the return path,
+    "return", a pure delay of the other half. With access links, which the ns3 stack always has, each flow has its own at both
+    ends and in both directions; `rtt_ms` includes their delays. The ns3 stack's return path has the bottleneck's rate and no
+    limit. Senders in `reverse` send over the return path, which then is a drop-tail queue of finite rate shared by their data
+    and the ACKs of the others; their own ACKs share the bottleneck.
 
     Args:
-        rate_mbps: Bottleneck, 1e-6 to 1e6 Mbit/s; None: infinitely fast, or given by `trace`. 10 when it is not given
-            and there is no `trace`.
-        rtt_ms: Propagation there and back, 0 to 1e5 ms, at least four access delays.
-        buffer_packets: The bottleneck's queue limit, at least 1; None: no limit.
+        rate_mbps: Rate of the bottleneck, 1e-6 to 1e6 Mbit/s; None: infinitely fast, or given by `trace`. Default 10 without
+            a `trace`.
+        rtt_ms: Round-trip propagation delay, 0 to 1e5 ms, at least four access delays.
+        buffer_packets: Queue limit of the bottleneck, at least 1; None: no limit.
         loss: Random loss of data packets after the bottleneck, 0 to below 1, or a `LossSchedule`.
         senders: One congestion control for each flow, as in `Flow`.
-        duration_s: 1e-9 to 1e6 seconds.
-        stagger_s: Flow i starts at i * stagger_s.
+        duration_s: Length of the world, 1e-9 to 1e6 seconds.
+        stagger_s: Time between flow starts: flow i starts at i * stagger_s.
         stack: "linux" or "ns3".
-        access_mbps: Rate of the access links; None: none in the linux stack, 1000 in the ns3 stack.
+        access_mbps: Rate of the access links; None: infinitely fast in the linux stack, 1000 in the ns3 stack.
         access_delay_ms: Delay of each access link; None: 0 in the linux stack, 1 in the ns3 stack.
-        trace: A varying rate of the bottleneck instead of `rate_mbps`.
+        trace: Varying rate of the bottleneck instead of `rate_mbps`.
         gilbert_elliott: Bursty loss instead of `loss`.
-        app: What every sender sends; None: `Bulk()`.
+        app: Application of every sender; None: `Bulk()`.
         hystart: Whether CUBIC leaves slow start by HyStart.
         pacing: Linux stack: whether senders that do not pace themselves are paced too; see `Scenario`.
-        reverse: Senders the other way, counted after `senders`.
-        return_rate_mbps: Rate of the way back, 1e-6 to 1e6 Mbit/s; None: the bottleneck's (a trace's highest) where the stack
-            is ns3 or there are reverse senders or a limit, else none.
-        return_buffer_packets: The way back's queue limit, at least 1; None: the bottleneck's where there are reverse senders,
+        reverse: Senders in the reverse direction, numbered after `senders`.
+        return_rate_mbps: Rate of the return path, 1e-6 to 1e6 Mbit/s; None: the bottleneck's (a trace's highest) if the stack
+            is ns3 or there are reverse senders or a limit, else infinitely fast.
+        return_buffer_packets: Queue limit of the return path, at least 1; None: the bottleneck's if there are reverse senders,
             else no limit.
-        delays: Propagation of the bottleneck that changes, instead of its half of `rtt_ms`.
+        delays: Changing propagation delay of the bottleneck, instead of its half of `rtt_ms`.
         jitter: `Jitter` at the bottleneck.
-        on_outage: Whether the bottleneck's queue outlasts outages of its `trace`, as in `Link`.
-        discipline: What manages the bottleneck's queue, as in `Link`.
-        ecn: Whether the flows speak ECN, as in `Flow`.
-        name: The scenario's name.
+        on_outage: Treatment of the bottleneck's queue during outages of `trace`, as in `Link`.
+        discipline: Queue discipline of the bottleneck, as in `Link`.
+        ecn: Whether the flows use ECN, as in `Flow`.
+        name: Name of the scenario.
 
     Raises:
         ScenarioError: A value out of range.
@@ -110,12 +110,12 @@ def dumbbell(
     if rate_mbps is _RATE_MBPS:
         rate_mbps = float(_RATE_MBPS) if trace is None else None
     rtt_ms = checks.number("rtt_ms", rtt_ms, 0, MAX_DELAY_MS)
-    buffer_packets = buffer_limit(buffer_packets)
-    return_buffer_packets = buffer_limit(return_buffer_packets, "return_buffer_packets")
-    senders = names_of(senders)
-    backward = () if isinstance(reverse, (tuple, list)) and not reverse else names_of(reverse, "reverse")
+    buffer_packets = check_buffer_limit(buffer_packets)
+    return_buffer_packets = check_buffer_limit(return_buffer_packets, "return_buffer_packets")
+    senders = parse_senders(senders)
+    backward = () if isinstance(reverse, (tuple, list)) and not reverse else parse_senders(reverse, "reverse")
     stagger_s = checks.number("stagger_s", stagger_s, 0, MAX_DURATION_S)
-    hosts = HOSTS_OF[stack]
+    hosts = HOST_DEFAULTS[stack]
     if access_mbps is None:
         access_mbps = hosts.access_mbps
     if access_delay_ms is None:
@@ -140,7 +140,7 @@ def dumbbell(
         discipline=discipline,
     )
     if return_rate_mbps is None and (hosts.rate_back or backward or return_buffer_packets is not None):
-        return_rate_mbps = return_mbps(rate_mbps, trace)
+        return_rate_mbps = choose_return_mbps(rate_mbps, trace)
     if return_buffer_packets is None and backward:
         return_buffer_packets = buffer_packets
     back = Link(name="return", rate_mbps=return_rate_mbps, delay_ms=one_way_ms, queue_packets=return_buffer_packets)
@@ -176,10 +176,10 @@ def last_hop(
     hystart: bool = True,
     name: str = "",
 ) -> Scenario:
-    """Access link, base station, then a last hop ("bottleneck") whose rate varies; the way back has a fixed rate.
+    """Build a world with an access link, a base station, and a last hop ("bottleneck") of varying rate.
 
-    The far end hangs on the last hop by an ideal link (100 Gbit/s, no delay). Arguments as in `dumbbell`;
-    `return_rate_mbps` is the rate of the last hop's way back.
+    The receiver is attached to the last hop by an ideal link (100 Gbit/s, no delay). Arguments are as in `dumbbell`;
+    `return_rate_mbps` is the fixed rate of the last hop's return direction.
 
     Raises:
         ScenarioError: A value out of range.
@@ -187,7 +187,7 @@ def last_hop(
     rtt_ms = checks.number("rtt_ms", rtt_ms, 0, MAX_DELAY_MS)
     access_delay_ms = checks.number("access_delay_ms", access_delay_ms, 0, MAX_DELAY_MS)
     stagger_s = checks.number("stagger_s", stagger_s, 0, MAX_DURATION_S)
-    buffer_packets = buffer_limit(buffer_packets)
+    buffer_packets = check_buffer_limit(buffer_packets)
     one_way_ms = rtt_ms / 2 - access_delay_ms
     if one_way_ms < 0:
         raise ScenarioError(f"rtt_ms = {rtt_ms:g} is less than two access delays; valid: {2 * access_delay_ms:g} or more")
@@ -196,7 +196,7 @@ def last_hop(
         Link(name="return", rate_mbps=return_rate_mbps, delay_ms=one_way_ms),
     ]
     flows = []
-    for i, cc in enumerate(names_of(senders)):
+    for i, cc in enumerate(parse_senders(senders)):
         first = len(links)
         links += [
             Link(name=f"sender-{i}", rate_mbps=access_mbps, delay_ms=access_delay_ms),
@@ -208,11 +208,11 @@ def last_hop(
     return Scenario(links=links, flows=flows, duration_s=duration_s, stack=stack, name=name, hystart=hystart)
 
 
-def buffer_limit(buffer_packets: int | None, field: str = "buffer_packets") -> int | None:
-    """The queue limit, checked under the name that the caller knows it by."""
+def check_buffer_limit(buffer_packets: int | None, field: str = "buffer_packets") -> int | None:
+    """Check a queue limit, called `field` in error messages; None: no limit."""
     return None if buffer_packets is None else checks.integer(field, buffer_packets, 1, MAX_COUNT)
 
 
-def return_mbps(rate_mbps: float | None, trace: Trace | None) -> float | None:
-    """The way back's rate: the bottleneck's own, or the highest rate of its trace; None: infinitely fast."""
+def choose_return_mbps(rate_mbps: float | None, trace: Trace | None) -> float | None:
+    """Return the rate of the return path: the bottleneck's, or the highest of its trace; None: infinitely fast."""
     return trace.peak_mbps if trace is not None else rate_mbps

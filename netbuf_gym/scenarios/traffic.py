@@ -1,4 +1,4 @@
-"""Traffic of finite flows: who sends, when flows arrive and how large they are; and probes."""
+"""Traffic of finite flows (senders, arrival times, sizes), and probes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from netbuf_gym.errors import ScenarioError, ScenarioTypeError, located, shown
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError, prefix_location, shown
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DURATION_S, MAX_QUEUES
 from netbuf_gym.scenarios.senders import Sender
-from netbuf_gym.scenarios.sizes import SizeDistribution, records, sizes_of
+from netbuf_gym.scenarios.sizes import SizeDistribution, read_records, sizes_of
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS
 from netbuf_gym.utils import checks
-from netbuf_gym.utils.files import csv_fields, parsed, write_atomic
-from netbuf_gym.utils.sums import added
+from netbuf_gym.utils.files import parse_number, split_csv_fields, write_atomic
+from netbuf_gym.utils.sums import sequential_sum
 
 MIN_RATE_PER_S = 1e-9
 MAX_RATE_PER_S = 1e6
@@ -27,14 +27,13 @@ COLUMNS = ("flow_id", "start_s", "sender", "size_bytes", "priority")
 
 @dataclass(frozen=True, kw_only=True)
 class PoissonArrivals:
-    """Flows that arrive independently of each other, each at a sender drawn uniformly.
+    """Poisson arrivals of flows, each at a sender drawn uniformly.
 
     Args:
-        flows_per_s: Mean rate of all senders together, 1e-9 to 1e6; over a world's duration it makes at most 5 million
-            flows.
-        sizes: Their sizes are drawn from this.
-        start_s: When arrivals begin, 0 to 1e6 seconds.
-        stop_s: When they end, above `start_s`; None: never.
+        flows_per_s: Mean rate of all senders together, 1e-9 to 1e6; at most 5 million flows over a world's duration.
+        sizes: Distribution of the flow sizes.
+        start_s: Start of the arrivals, 0 to 1e6 seconds.
+        stop_s: End of the arrivals, above `start_s`; None: never.
     """
 
     flows_per_s: float
@@ -42,7 +41,7 @@ class PoissonArrivals:
     start_s: float = 0.0
     stop_s: float | None = None
     kind: ClassVar[str] = "poisson"
-    parts: ClassVar[dict[str, type]] = {"sizes": SizeDistribution}  # fields that are records of their own
+    parts: ClassVar[dict[str, type]] = {"sizes": SizeDistribution}  # fields that are dataclasses
 
     def __post_init__(self) -> None:
         rate = checks.number("poisson.flows_per_s", self.flows_per_s, MIN_RATE_PER_S, MAX_RATE_PER_S)
@@ -59,10 +58,11 @@ class PoissonArrivals:
         start_s: float = 0.0,
         stop_s: float | None = None,
     ) -> PoissonArrivals:
-        """Arrivals whose data is the share `load` (above 0 to 1e3) of `rate_mbps` (1e-6 to 1e6) in the mean.
+        """Return arrivals whose mean data rate is the share `load` of `rate_mbps`.
 
         Args:
-            load, rate_mbps: As said.
+            load: Share of the rate, above 0 to 1e3.
+            rate_mbps: Rate, 1e-6 to 1e6 Mbit/s.
             sizes: A distribution, the name of a built-in one, or the path of a CSV file.
             start_s, stop_s: As in `PoissonArrivals`.
 
@@ -83,27 +83,27 @@ class PoissonArrivals:
 
     @property
     def offered_mbps(self) -> float:
-        """The mean rate of the data that arrives, Mbit/s."""
+        """Mean rate of the arriving data, Mbit/s."""
         return self.flows_per_s * self.sizes.mean_bytes * 8e-6
 
-    def flows_within(self, duration_s: float) -> float:
-        """How many flows start in the first `duration_s` seconds, in the mean."""
-        return self.flows_per_s * _span_s(self, duration_s)
+    def count_expected_flows(self, duration_s: float) -> float:
+        """Return the expected number of flows that start in the first `duration_s` seconds."""
+        return self.flows_per_s * _compute_span_s(self, duration_s)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Incast:
-    """Bursts: several senders, drawn anew each time, start a flow each at the same moment.
+    """Incast bursts: several senders, drawn anew for each burst, start a flow each at the same time.
 
-    Over a world's duration at most 5 million flows.
+    At most 5 million flows over a world's duration.
 
     Args:
-        interval_s: Time between bursts, 1e-6 to 1e6 seconds; its mean when `random`.
-        fan_in: How many senders, 1 to as many as there are, all different.
-        size_bytes: Of each flow, 1 to 2**40.
-        random: Exponentially distributed intervals instead of fixed ones.
-        start_s: When the first interval begins, 0 to 1e6 seconds.
-        stop_s: When bursts end, above `start_s`; None: never.
+        interval_s: Time between bursts, 1e-6 to 1e6 seconds; the mean time when `random`.
+        fan_in: Number of different senders in a burst, 1 to the number of senders.
+        size_bytes: Size of each flow, 1 to 2**40.
+        random: Whether the intervals are exponentially distributed instead of fixed.
+        start_s: Start of the first interval, 0 to 1e6 seconds.
+        stop_s: End of the bursts, above `start_s`; None: never.
     """
 
     interval_s: float
@@ -125,27 +125,27 @@ class Incast:
 
     @property
     def offered_mbps(self) -> float:
-        """The mean rate of the data that arrives, Mbit/s."""
+        """Mean rate of the arriving data, Mbit/s."""
         return self.fan_in * self.size_bytes * 8e-6 / self.interval_s
 
-    def flows_within(self, duration_s: float) -> float:
-        """How many flows start in the first `duration_s` seconds, in the mean, to within one burst."""
-        return self.fan_in * _span_s(self, duration_s) / self.interval_s
+    def count_expected_flows(self, duration_s: float) -> float:
+        """Return the expected number of flows that start in the first `duration_s` seconds, to within one burst."""
+        return self.fan_in * _compute_span_s(self, duration_s) / self.interval_s
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FlowList:
-    """Flows one by one. They are put in order of their starts, equal ones as they were given.
+    """Explicit list of flows, sorted by start time (stable: equal starts keep their order).
 
     The simulator numbers flows from 0 in order of their starts: flow k of a world whose only arrivals are this list is
-    entry k, which was called `flow_id[k]`.
+    entry k, with the id `flow_id[k]`.
 
     Args:
-        start_s: 0 to 1e6 seconds. Shape (flows,), as are all of them.
+        start_s: Start of each flow, 0 to 1e6 seconds. Shape (flows,), as for all arguments.
         sender: Index into `Traffic.senders`.
-        size_bytes: 1 to 2**40.
-        priority: The flow's queue at switches, 0 to 63.
-        flow_id: What the flows are called, all different, 0 to 2**53; None: 0, 1, ... as given.
+        size_bytes: Size of each flow, 1 to 2**40.
+        priority: Queue of each flow at switches, 0 to 63.
+        flow_id: Ids of the flows, all different, 0 to 2**53; None: 0, 1, ... in the given order.
 
     Raises:
         ScenarioError: A value out of range, a name given twice, or lengths that differ.
@@ -173,14 +173,14 @@ class FlowList:
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        start = _column("flows.start_s", self.start_s, np.float64, 0, MAX_DURATION_S)
+        start = _check_column("flows.start_s", self.start_s, np.float64, 0, MAX_DURATION_S)
         columns = {
-            "sender": _column("flows.sender", self.sender, np.int64, 0, 2**20),
-            "size_bytes": _column("flows.size_bytes", self.size_bytes, np.int64, 1, MAX_COUNT),
-            "priority": _column("flows.priority", self.priority, np.int64, 0, MAX_QUEUES - 1),
+            "sender": _check_column("flows.sender", self.sender, np.int64, 0, 2**20),
+            "size_bytes": _check_column("flows.size_bytes", self.size_bytes, np.int64, 1, MAX_COUNT),
+            "priority": _check_column("flows.priority", self.priority, np.int64, 0, MAX_QUEUES - 1),
             "flow_id": np.arange(len(start))
             if self.flow_id is None
-            else _column("flows.flow_id", self.flow_id, np.int64, 0, 2**53),
+            else _check_column("flows.flow_id", self.flow_id, np.int64, 0, 2**53),
         }
         for name, column in columns.items():
             if len(column) != len(start):
@@ -205,35 +205,34 @@ class FlowList:
     def __hash__(self) -> int:
         return hash(tuple(getattr(self, name).tobytes() for name in COLUMNS))
 
-    def where(self, i: int) -> str:
-        """What entry `i` is called in a message: its file and line, or its id."""
+    def describe_entry(self, i: int) -> str:
+        """Return the name of entry `i` for error messages: file and line, or the flow's id."""
         if self._source is not None:
-            return located("", self._source[0], int(self._source[1][i])).rstrip()
+            return prefix_location("", self._source[0], int(self._source[1][i])).rstrip()
         return f"flow {self.flow_id[i]}:"
 
     @staticmethod
     def read_csv(path: str | os.PathLike[str], *, senders: int | None = None, queues: int | None = None) -> FlowList:
-        """Reads a file with the header `flow_id,start_s,sender,size_bytes,priority`.
+        """Read a CSV file with the header `flow_id,start_s,sender,size_bytes,priority`.
 
-        The columns may stand in any order, `flow_id` may be missing, other columns are passed over.
+        The columns may be in any order, `flow_id` may be missing, other columns are ignored.
 
         Args:
-            path: The file.
-            senders, queues: How many there are, when that is known; a world checks it in any case.
+            path: Path of the file.
+            senders, queues: Number of senders and queues, if known; `Scenario` checks them in any case.
 
         Raises:
-            ScenarioError: No such file, a column that is missing, no flows, or a value that cannot be; names the file
-                and the line.
+            ScenarioError: No such file, a missing column, no flows, or an invalid value; names the file and the line.
         """
-        (first, line), *entries = records(path)
-        header = [name.lower() for name in csv_fields(line)]
+        (first, line), *entries = read_records(path)
+        header = [name.lower() for name in split_csv_fields(line)]
         valid = f"valid: {','.join(COLUMNS)} (flow_id may be missing)"
         for name in COLUMNS:
             if header.count(name) != 1 and (name != "flow_id" or header.count(name)):
                 what = "twice" if header.count(name) else "not"
-                raise ScenarioError(located(f"column {name} is {what} in the header; {valid}", path, first))
+                raise ScenarioError(prefix_location(f"column {name} is {what} in the header; {valid}", path, first))
         if not entries:
-            raise ScenarioError(located("has a header but no flows; valid: at least one", path, first))
+            raise ScenarioError(prefix_location("has a header but no flows; valid: at least one", path, first))
         ranges = {
             "flow_id": (0, 2**53),
             "start_s": (0, MAX_DURATION_S),
@@ -242,16 +241,16 @@ class FlowList:
             "priority": (0, MAX_QUEUES - 1 if queues is None else queues - 1),
         }
         columns = {name: (header.index(name), *ranges[name]) for name in COLUMNS if name in header}
-        values = _at_once(entries, len(header), columns)
+        values = _parse_all_rows(entries, len(header), columns)
         if values is None:
-            values = _row_by_row(entries, len(header), columns, path)
+            values = _parse_row_by_row(entries, len(header), columns, path)
         made = FlowList(**values)
         where = np.array([number for number, _ in entries])[np.argsort(values["start_s"], kind="stable")]
         object.__setattr__(made, "_source", (str(path), where))
         return made
 
     def write_csv(self, path: str | os.PathLike[str]) -> None:
-        """Writes the list with its header, starts to the nanosecond; the whole file or none.
+        """Write the list to a CSV file with a header, starts rounded to the nanosecond; atomically.
 
         Raises:
             OSError: The file cannot be written.
@@ -267,19 +266,19 @@ ARRIVALS: dict[str, type] = {cls.kind: cls for cls in (PoissonArrivals, Incast, 
 
 @dataclass(frozen=True, kw_only=True)
 class Traffic:
-    """Finite flows that senders open as time goes on.
+    """Finite flows that senders open over time.
 
-    All of it is drawn from a random stream of its own: one seed gives the same flows in every world with the same
-    traffic, whatever its switches and links do.
+    Traffic has its own random stream: one seed gives the same flows in every world with the same traffic, independent of
+    switches and links.
 
     Args:
         senders: At least one `Sender`.
         arrivals: At least one of `PoissonArrivals`, `Incast` and `FlowList`.
-        priority_below: Sizes in bytes, rising. A drawn flow's priority is 0 below the first, 1 from there to below the
-            second, and so on; empty: all flows have priority 0. Flow lists bring their own priorities.
+        priority_below: Sizes in bytes, rising. A random flow's priority is 0 below the first size, 1 from there to below the
+            second, and so on; empty: all flows have priority 0. Flow lists have their own priorities.
 
     Raises:
-        ScenarioError: A field out of range, a flow list with a sender that is not there (names its file and line).
+        ScenarioError: A field out of range, a flow list with an unknown sender (names the file and the line).
     """
 
     senders: Sequence[Sender]
@@ -302,7 +301,9 @@ class Traffic:
                 raise ScenarioError(f"traffic.arrivals[{i}]: fan_in = {arrivals.fan_in} of {n} senders; valid: 1..{n}")
             if isinstance(arrivals, FlowList) and arrivals.sender.max() >= n:
                 k = int(np.argmax(arrivals.sender >= n))
-                raise ScenarioError(f"{arrivals.where(k)} sender = {arrivals.sender[k]} is not there; valid: 0..{n - 1}")
+                raise ScenarioError(
+                    f"{arrivals.describe_entry(k)} sender = {arrivals.sender[k]} is not there; valid: 0..{n - 1}"
+                )
         if isinstance(self.priority_below, (str, bytes)) or not isinstance(self.priority_below, Iterable):
             raise ScenarioTypeError(f"traffic.priority_below = {shown(self.priority_below)} is not a list of sizes")
         sizes = tuple(
@@ -314,8 +315,8 @@ class Traffic:
             raise ScenarioError(f"traffic.priority_below has {len(sizes)} sizes; valid: at most {MAX_QUEUES - 1}")
         put(self, "priority_below", sizes)
 
-    def given(self, duration_s: float) -> np.ndarray:
-        """What each sender is given in the first `duration_s` seconds, in the mean: flows, and bytes. Shape (2, senders)."""
+    def compute_expected_load(self, duration_s: float) -> np.ndarray:
+        """Return the expected flows and bytes of each sender in the first `duration_s` seconds. Shape (2, senders)."""
         n = len(self.senders)
         total = np.zeros((2, n))
         for a in self.arrivals:
@@ -323,19 +324,22 @@ class Traffic:
                 who, sizes = a.sender[a.start_s < duration_s], a.size_bytes[a.start_s < duration_s]
                 total += np.bincount(who, minlength=n), np.bincount(who, sizes, minlength=n)
             else:
-                total += np.array([[a.flows_within(duration_s)], [a.offered_mbps * _span_s(a, duration_s) / 8e-6]]) / n
+                total += (
+                    np.array([[a.count_expected_flows(duration_s)], [a.offered_mbps * _compute_span_s(a, duration_s) / 8e-6]])
+                    / n
+                )
         return total
 
     @property
     def offered_mbps(self) -> float:
-        """The mean rate of the data that random arrivals bring, Mbit/s; flow lists are left out."""
-        return added(a.offered_mbps for a in self.arrivals if not isinstance(a, FlowList))
+        """Mean data rate of the random arrivals, Mbit/s, without flow lists."""
+        return sequential_sum(a.offered_mbps for a in self.arrivals if not isinstance(a, FlowList))
 
     def check_queues(self, queues: int, switch: str) -> None:
-        """Refuses traffic with priorities that a switch has no queue for.
+        """Raise ScenarioError unless a switch has a queue for every priority of the traffic.
 
         Raises:
-            ScenarioError: As said; names the file and the line of a flow list.
+            ScenarioError: A priority without a queue; names the file and the line of a flow list.
         """
         drawn = any(not isinstance(arrivals, FlowList) for arrivals in self.arrivals)
         if drawn and len(self.priority_below) >= queues:
@@ -347,25 +351,25 @@ class Traffic:
             if isinstance(arrivals, FlowList) and arrivals.priority.max() >= queues:
                 k = int(np.argmax(arrivals.priority >= queues))
                 raise ScenarioError(
-                    f"{arrivals.where(k)} priority = {arrivals.priority[k]} is beyond the {queues} queues of switch "
+                    f"{arrivals.describe_entry(k)} priority = {arrivals.priority[k]} is beyond the {queues} queues of switch "
                     f"{switch!r}; valid: 0..{queues - 1}"
                 )
 
     def with_senders(self, names: Iterable[str]) -> Traffic:
-        """The same traffic with other congestion controls, one for each sender."""
+        """Return the traffic with other congestion controls, one for each sender."""
         return replace(self, senders=tuple(replace(s, cc=cc) for s, cc in zip(self.senders, names, strict=True)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Probe:
-    """A small packet sent now and then, one way, to see how long it takes.
+    """Periodic small packet that measures the one-way delay of a path.
 
     Args:
-        path: The links that it takes, as indices into `Scenario.links` or link names.
-        priority: Its queue at switches, 0 to 63.
-        interval_s: 1e-6 to 1e6 seconds.
-        start_s: When the first one is sent, 0 to 1e6 seconds.
-        bytes: On the wire, 1 to 65535.
+        path: Links of the path, as indices into `Scenario.links` or link names.
+        priority: Queue at switches, 0 to 63.
+        interval_s: Time between packets, 1e-6 to 1e6 seconds.
+        start_s: Time of the first packet, 0 to 1e6 seconds.
+        bytes: Size of a packet on the wire, 1 to 65535.
     """
 
     path: Sequence[int | str]
@@ -392,13 +396,13 @@ def _check_span(arrivals: PoissonArrivals | Incast) -> None:
             raise ScenarioError(f"{kind}.stop_s = {arrivals.stop_s:g} is not after start_s = {arrivals.start_s:g}")
 
 
-def _column(name: str, values: object, dtype: type, low: float, high: float) -> np.ndarray:
-    """A checked one-dimensional array of numbers in [low, high], at least one."""
+def _check_column(name: str, values: object, dtype: type, low: float, high: float) -> np.ndarray:
+    """Check a non-empty one-dimensional array of numbers in [low, high] and convert it to `dtype`."""
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise ScenarioTypeError(f"{name} = {shown(values)} is not a list of numbers")
     try:
         array = np.asarray(values if isinstance(values, np.ndarray) else list(values))
-    except ValueError:  # lists in it, of different lengths
+    except ValueError:  # nested lists of different lengths
         array = np.zeros((0, 0))
     if array.ndim != 1 or (array.size and array.dtype.kind not in "fiu"):
         raise ScenarioTypeError(f"{name} = {shown(values)} is not a list of numbers")
@@ -412,12 +416,18 @@ def _column(name: str, values: object, dtype: type, low: float, high: float) -> 
     return array.astype(dtype)
 
 
-def _at_once(
+def _parse_all_rows(
     entries: list[tuple[int, str]], fields: int, columns: Mapping[str, tuple[int, float, float]]
 ) -> dict[str, np.ndarray] | None:
-    """The columns (where they are and their ranges) of lines with so many fields, parsed all at once.
+    """Parse all lines of a flow list together.
 
-    None when there is anything unusual: row by row it can be read, or it can be said what is wrong with which line.
+    Args:
+        entries: Pairs of line number and text.
+        fields: Number of fields of a line.
+        columns: Index and range of each column.
+
+    Returns:
+        Values of each column; None if a line is unusual or invalid, so that `_parse_row_by_row` must parse the lines.
     """
     if any("_" in line or '"' in line or not line.isascii() or line.count(",") != fields - 1 for _, line in entries):
         return None
@@ -430,7 +440,7 @@ def _at_once(
     values = dict(zip(columns, table, strict=True))
     for name, (_, low, high) in columns.items():
         column = values[name]
-        if not ((column >= low) & (column <= high) & (column < 2**53)).all():  # beyond it a float may be another number
+        if not ((column >= low) & (column <= high) & (column < 2**53)).all():  # larger integers are not exact as floats
             return None
         if name != "start_s":
             values[name] = column.astype(np.int64)
@@ -441,20 +451,24 @@ def _at_once(
     return values
 
 
-def _row_by_row(
+def _parse_row_by_row(
     entries: list[tuple[int, str]], fields: int, columns: Mapping[str, tuple[int, float, float]], path: str | os.PathLike[str]
 ) -> dict[str, np.ndarray]:
-    """As `_at_once`; names the first bad line."""
+    """Parse the lines of a flow list one by one, with the arguments of `_parse_all_rows`.
+
+    Raises:
+        ScenarioError: An invalid line; names the first.
+    """
     values: dict[str, list] = {name: [] for name in columns}
     seen: dict[int, int] = {}
     for number, line in entries:
-        found = csv_fields(line)
+        found = split_csv_fields(line)
         if len(found) != fields:
-            raise ScenarioError(located(f"has {len(found)} fields; valid: {fields}, as the header", path, number))
+            raise ScenarioError(prefix_location(f"has {len(found)} fields; valid: {fields}, as the header", path, number))
         for name, (place, low, high) in columns.items():
-            label = located(name, path, number)
+            label = prefix_location(name, path, number)
             try:
-                value = parsed(found[place])
+                value = parse_number(found[place])
             except ValueError:
                 raise ScenarioError(f"{label} = {shown(found[place])} is not a number") from None
             check: Callable[..., float] = checks.number if name == "start_s" else checks.integer
@@ -462,12 +476,12 @@ def _row_by_row(
         if "flow_id" in values:
             flow_id = values["flow_id"][-1]
             if flow_id in seen:
-                raise ScenarioError(located(f"flow_id = {flow_id} is on line {seen[flow_id]} too", path, number))
+                raise ScenarioError(prefix_location(f"flow_id = {flow_id} is on line {seen[flow_id]} too", path, number))
             seen[flow_id] = number
     return {name: np.array(column) for name, column in values.items()}
 
 
-def _span_s(arrivals: PoissonArrivals | Incast, duration_s: float) -> float:
-    """For how long there are arrivals in the first `duration_s` seconds."""
+def _compute_span_s(arrivals: PoissonArrivals | Incast, duration_s: float) -> float:
+    """Return the length of the arrivals' time span within the first `duration_s` seconds."""
     stop_s = duration_s if arrivals.stop_s is None else min(arrivals.stop_s, duration_s)
     return max(stop_s - arrivals.start_s, 0.0)

@@ -1,6 +1,6 @@
-"""The scenario: a world of links, flows, switches and traffic.
+"""Scenario: a world of links, flows, switches and traffic.
 
-All types are immutable, check their fields when they are made, and go to and from JSON.
+All types are immutable, check their fields on construction, and convert to and from JSON.
 """
 
 from __future__ import annotations
@@ -9,22 +9,22 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from netbuf_gym.errors import ScenarioError, ScenarioTypeError, called, shown
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError, describe_scenario, shown
 from netbuf_gym.scenarios import codec, scheme_catalogue
 from netbuf_gym.scenarios.catalogue import (
     RECEIVER_CONTROLS,
     CongestionControl,
     ReceiverControl,
-    cc_name,
     check_segments,
-    congestion_control,
     congestion_controls,
+    get_control_name,
+    parse_congestion_control,
+    parse_sender_list,
     sender_controls,
-    several,
 )
 from netbuf_gym.scenarios.disciplines import Discipline
 from netbuf_gym.scenarios.flows import Application, Bulk, Flow, OnOff, Paused, Route, Sized
-from netbuf_gym.scenarios.hosts import Host, check_ends, placed_hosts
+from netbuf_gym.scenarios.hosts import Host, check_host_names, resolve_hosts
 from netbuf_gym.scenarios.limits import (
     ACK_BYTES,
     AGENT,
@@ -44,10 +44,10 @@ from netbuf_gym.scenarios.python_control import OwnControl
 from netbuf_gym.scenarios.senders import Relay, Sender
 from netbuf_gym.scenarios.switches import Admission, AgentThresholds, Switch
 from netbuf_gym.scenarios.traffic import FlowList, PoissonArrivals, Probe, Traffic
-from netbuf_gym.scenarios.udp import UdpSource, udp_names
+from netbuf_gym.scenarios.udp import UdpSource, list_source_names
 from netbuf_gym.traces.types import MAX_RATE_MBPS
 from netbuf_gym.utils import checks
-from netbuf_gym.utils.sums import added
+from netbuf_gym.utils.sums import sequential_sum
 
 __all__ = [
     "ACK_BYTES",
@@ -73,29 +73,29 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """A world: links, flows over them, and for how long.
+    """World of links, flows, switches and traffic, with a duration.
 
     Args:
-        links: At least one `Link`, names unique. The one named "bottleneck" is the one that results speak of.
-        flows: `Flow`s; at least one when there is no traffic.
-        duration_s: 1e-9 to 1e6 seconds.
-        stack: "linux" (kernel TCP, the default) or "ns3" (ns-3.44's TCP, to compare with it).
-        name: For people; `scenarios.get` sets the name it was called with.
+        links: At least one `Link`, names unique. Results report on the link named "bottleneck".
+        flows: `Flow`s; at least one if there is no traffic.
+        duration_s: Length of the world, 1e-9 to 1e6 seconds.
+        stack: "linux" (kernel TCP, the default) or "ns3" (TCP of ns-3.44, for comparison with ns-3).
+        name: Label; `scenarios.get` sets the registered name.
         hystart: Whether CUBIC leaves slow start by HyStart.
         pacing: Linux stack: whether senders that do not pace themselves are paced too, at 2 windows a round trip in slow
-            start and 1.2 after it. Linux does so under the fq queue discipline, and for sockets that were once BBR's.
+            start and 1.2 after it. Linux does so under the fq queue discipline, and for sockets that have used BBR.
         switches: Shared-buffer switches, names unique, each link a port of at most one.
-        traffic: Finite flows that are opened as time goes on; random arrivals may make at most 5 million in the mean.
+        traffic: Finite flows that are opened over time; random arrivals may open at most 5 million flows in the mean.
         probes: `Probe`s.
-        udp: `UdpSource`s: datagrams that nothing answers, names unique.
-        hosts: `Host`s that flows end at, names unique; Linux stack. What is no end at a host has the buffers that it says.
+        udp: `UdpSource`s: sources of unanswered datagrams, names unique.
+        hosts: `Host`s where flows end, names unique; Linux stack. An end at no host has the buffer that its flow sets.
         mss_bytes: Largest segment, 100 to 9000; None: the stack's, 1448.
         min_rto_ms: Least retransmission time-out, 1 to 60000; None: the stack's, 200 (linux) or 1000 (ns3).
-        delayed_ack: An ACK at the latest after this many segments, 1 to 1000; None: the stack's, 2.
+        delayed_ack: Largest number of segments per ACK, 1 to 1000; None: the stack's, 2.
 
     Raises:
-        ScenarioError: A field out of range, two links of one name, a path over a link that is not there, a priority
-            that a switch has no queue for.
+        ScenarioError: A field out of range, two links of one name, a path over an unknown link, a priority without a queue at
+            a switch.
     """
 
     links: Sequence[Link]
@@ -138,66 +138,72 @@ class Scenario:
                 raise ScenarioError(
                     f"links[{i}].name = {link.name!r} is taken by links[{index[link.name]}]; valid: unique names"
                 )
-        flows = _items("flows", self.flows)
+        flows = _convert_to_tuple("flows", self.flows)
         if not flows and self.traffic is None:
             beside = " beside udp, which is no flow" if self.udp else ""
             raise ScenarioError(f"flows is empty{beside}; valid: at least one flow, or a traffic")
-        put(self, "flows", self._placed("flows", flows, Flow, index))
+        put(self, "flows", self._resolve_links("flows", flows, Flow, index))
         for i, flow in enumerate(self.flows):
             check_segments(f"flows[{i}].receiver", flow.receiver, self.mss)
         if self.traffic is not None:
             if not isinstance(self.traffic, Traffic):
                 raise ScenarioTypeError(f"traffic = {shown(self.traffic)} is not a Traffic")
-            senders = self._placed("traffic.senders", self.traffic.senders, Sender, index)
+            senders = self._resolve_links("traffic.senders", self.traffic.senders, Sender, index)
             if senders is not self.traffic.senders:
                 put(self, "traffic", replace(self.traffic, senders=senders))
             self._check_arrivals()
-        put(self, "probes", self._placed("probes", _items("probes", self.probes), Probe, index))
-        put(self, "udp", self._placed("udp", _items("udp", self.udp), UdpSource, index))
+        put(self, "probes", self._resolve_links("probes", _convert_to_tuple("probes", self.probes), Probe, index))
+        put(self, "udp", self._resolve_links("udp", _convert_to_tuple("udp", self.udp), UdpSource, index))
         source: dict[str, int] = {}
-        for i, name in enumerate(udp_names(self.udp)):
+        for i, name in enumerate(list_source_names(self.udp)):
             if source.setdefault(name, i) != i:
                 raise ScenarioError(f"udp[{i}].name = {name!r} is taken by udp[{source[name]}]; valid: unique names")
-        put(self, "switches", self._placed("switches", _items("switches", self.switches), Switch, index))
+        put(self, "switches", self._resolve_links("switches", _convert_to_tuple("switches", self.switches), Switch, index))
         self._check_switches()
         ports = {port for switch in self.switches for port in switch.ports}
-        put(self, "hosts", placed_hosts(_items("hosts", self.hosts), partial(self._indices, index=index), ports, self.stack))
-        check_ends("flows", self.flows, self.hosts)
+        put(
+            self,
+            "hosts",
+            resolve_hosts(
+                _convert_to_tuple("hosts", self.hosts), partial(self._resolve_indices, index=index), ports, self.stack
+            ),
+        )
+        check_host_names("flows", self.flows, self.hosts)
         for sender in self.traffic.senders if self.traffic is not None else ():
-            check_ends("traffic.senders", sender.legs, self.hosts)
+            check_host_names("traffic.senders", sender.legs, self.hosts)
 
-    def _placed(self, field: str, items: tuple, cls: type, index: dict[str, int]) -> tuple:
-        """Whatever crosses links, with its links as indices; the same tuple when it had them so."""
+    def _resolve_links(self, field: str, items: tuple, cls: type, index: dict[str, int]) -> tuple:
+        """Check items that cross links and return them with links as indices; the same tuple if all are indices already."""
         valid = congestion_controls(self.stack) if cls is Flow else sender_controls(self.stack)
         placed = []
         for i, item in enumerate(items):
             if not isinstance(item, cls):
                 raise ScenarioTypeError(f"{field}[{i}] = {shown(item)} is not a {cls.__name__}")
             if cls in (Flow, Sender, Relay) and item.cc is not None and not isinstance(item.cc, OwnControl):
-                if cc_name(item.cc) not in valid:
+                if (name := get_control_name(item.cc)) not in valid:
                     raise ScenarioError(
-                        f"{field}[{i}].cc = {cc_name(item.cc)!r} is not in the {self.stack} stack; valid: {', '.join(valid)}"
+                        f"{field}[{i}].cc = {name!r} is not in the {self.stack} stack; valid: {', '.join(valid)}"
                     )
                 if isinstance(item.cc, CongestionControl):
-                    congestion_control(f"{field}[{i}].cc", item.cc, valid, self.stack)
+                    parse_congestion_control(f"{field}[{i}].cc", item.cc, valid, self.stack)
             if getattr(item, "ecn", False) and not SPEAKS_ECN[self.stack]:
                 raise ScenarioError(f"{field}[{i}].ecn = True is not in the {self.stack} stack; valid: False")
             changes = {}
             if cls is Sender and item.relay is not None:
-                (relay,) = self._placed(f"{field}[{i}].relay", (item.relay,), Relay, index)
+                (relay,) = self._resolve_links(f"{field}[{i}].relay", (item.relay,), Relay, index)
                 changes = {} if relay is item.relay else {"relay": relay}
             if cls is Flow and item.routes:
-                routes = self._placed(f"{field}[{i}].routes", item.routes, Route, index)
+                routes = self._resolve_links(f"{field}[{i}].routes", item.routes, Route, index)
                 changes = {} if routes is item.routes else {"routes": routes}
             for name in _LINK_FIELDS[cls]:
                 given = getattr(item, name)
-                links = self._indices(f"{field}[{i}].{name}", given, index)
-                if links != given or any(type(link) is not int for link in given):  # 2.0 == 2, but is no index
+                links = self._resolve_indices(f"{field}[{i}].{name}", given, index)
+                if links != given or any(type(link) is not int for link in given):  # 2.0 == 2, but is not an index
                     changes[name] = links
             placed.append(replace(item, **changes) if changes else item)
         return items if all(a is b for a, b in zip(items, placed, strict=True)) else tuple(placed)
 
-    def _indices(self, field: str, path: tuple, index: dict[str, int]) -> tuple[int, ...]:
+    def _resolve_indices(self, field: str, path: tuple, index: dict[str, int]) -> tuple[int, ...]:
         result = []
         for link in path:
             if isinstance(link, str):
@@ -208,18 +214,18 @@ class Scenario:
         return tuple(result)
 
     def _check_arrivals(self) -> None:
-        """Refuses random arrivals that would make more flows than can be remembered."""
+        """Raise ScenarioError if random arrivals would open more than `MAX_FLOWS` flows."""
         left = float(MAX_FLOWS)
         for i, arrivals in enumerate(self.traffic.arrivals):
             if isinstance(arrivals, FlowList):
                 continue
-            flows = arrivals.flows_within(self.duration_s)
+            flows = arrivals.count_expected_flows(self.duration_s)
             if flows > left:
                 if isinstance(arrivals, PoissonArrivals):
                     field, value, valid = "flows_per_s", arrivals.flows_per_s, arrivals.flows_per_s * left / flows
                 else:
                     field, value = "interval_s", arrivals.interval_s
-                    valid = value * flows / left if left else float("inf")  # others may have used up all there may be
+                    valid = value * flows / left if left else float("inf")  # earlier arrivals may have used up the limit
                 raise ScenarioError(
                     f"traffic.arrivals[{i}].{field} = {value:g} makes {flows:.4g} flows in duration_s = {self.duration_s:g};"
                     f" valid: {valid:.4g} or {'less' if valid < value else 'more'}, for {MAX_FLOWS} flows of all arrivals"
@@ -239,7 +245,7 @@ class Scenario:
                 if port in owner:
                     raise ScenarioError(f"{at} is a port of {owner[port]!r} already; valid: a port of one switch, once")
                 owner[port] = switch.name
-                if not link.finite:
+                if not link.has_finite_rate:
                     raise ScenarioError(f"{at} has no rate; valid: rate_mbps or a trace")
                 if link.discipline is not None or link.queue_packets is not None or link.queue_bytes is not None:
                     raise ScenarioError(f"{at} has a queue of its own; valid: neither queue limit nor discipline")
@@ -269,37 +275,37 @@ class Scenario:
         return self.tightest_link(0)
 
     def bottleneck_of(self, flow: int) -> int:
-        """Index of the tightest link on the path of a flow's data, by mean rate over the scenario; the traffic's senders are
-        counted after the flows. Of equally tight ones the scenario's `bottleneck`, or else the first."""
-        rates = {i: self.links[i].mean_mbps(self.duration_s) for i in self._end(flow).path}
+        """Return the index of the slowest link on a flow's data path, by mean rate over the scenario; the traffic's senders are
+        numbered after the flows. Among equally slow links, the scenario's `bottleneck`, or else the first."""
+        rates = {i: self.links[i].mean_mbps(self.duration_s) for i in self._get_endpoint(flow).path}
         tightest = [i for i, rate in rates.items() if rate == min(rates.values())]
         return self.bottleneck if self.bottleneck in tightest else tightest[0]
 
     @property
     def capacity_mbps(self) -> float:
-        """The bottleneck's mean rate over the scenario, Mbit/s on the wire."""
+        """Mean rate of the bottleneck over the scenario, Mbit/s on the wire."""
         return self.links[self.bottleneck].mean_mbps(self.duration_s)
 
     def links_of(self, flow: int) -> list[Link]:
-        """The links on the path of a flow's data, in order; the traffic's senders are counted after the flows."""
-        return [self.links[i] for i in self._end(flow).path]
+        """Return the links on a flow's data path, in order; the traffic's senders are numbered after the flows."""
+        return [self.links[i] for i in self._get_endpoint(flow).path]
 
     def tightest_link(self, flow: int) -> int:
-        """Index of the slowest link, in the mean over the scenario, on a flow's path."""
-        return min(self._end(flow).path, key=lambda i: self.links[i].mean_mbps(self.duration_s))
+        """Return the index of the first slowest link on a flow's data path, by mean rate over the scenario."""
+        return min(self._get_endpoint(flow).path, key=lambda i: self.links[i].mean_mbps(self.duration_s))
 
     def fair_share_mbps(self, flow: int) -> float:
-        """The most that a flow could have if each link shared its mean rate evenly between the flows whose data cross it,
-        Mbit/s: the least of these shares along its path. Flows of the traffic do not count."""
+        """Return the fair share of a flow, Mbit/s: the least share along its path if each link split its mean rate evenly
+        between the flows whose data cross it. Flows of the traffic do not count."""
         shares = []
-        for i in set(self._end(flow).path):
+        for i in set(self._get_endpoint(flow).path):
             users = sum(i in other.path for other in self.flows)
             shares.append(self.links[i].mean_mbps(self.duration_s) / max(users, 1))
         return min(shares)
 
     @property
     def buffer_packets(self) -> int | None:
-        """The bottleneck's queue limit, or its switch's buffer, in full packets; None: no limit."""
+        """Queue limit of the bottleneck, or its switch's buffer, in full packets; None: no limit."""
         at = self.bottleneck
         for switch in self.switches:
             if at in switch.ports:
@@ -308,13 +314,13 @@ class Scenario:
 
     @property
     def agents(self) -> int:
-        """How many flows an agent controls."""
+        """Number of flows that agents control."""
         return sum(flow.cc == AGENT for flow in self.flows)
 
     @property
     def agent_receivers(self) -> tuple[int, ...]:
         """Indices of the flows whose receiver an agent steers."""
-        return tuple(i for i, flow in enumerate(self.flows) if flow.receiver is not None and _steered(flow.receiver))
+        return tuple(i for i, flow in enumerate(self.flows) if flow.receiver is not None and _is_agent_driven(flow.receiver))
 
     @property
     def agent_switches(self) -> tuple[int, ...]:
@@ -328,60 +334,62 @@ class Scenario:
 
     @property
     def mss(self) -> int:
-        """The largest segment, bytes."""
+        """Largest segment, bytes."""
         return MSS_BYTES if self.mss_bytes is None else self.mss_bytes
 
     @property
     def data_bytes(self) -> int:
-        """A full data packet on the wire, bytes."""
+        """Size of a full data packet on the wire, bytes."""
         return DATA_BYTES[self.stack] - MSS_BYTES + self.mss
 
-    def _end(self, flow: int) -> Flow | Sender:
-        """A flow by its index, or after the flows a sender of the traffic."""
+    def _get_endpoint(self, flow: int) -> Flow | Sender:
+        """Return a flow by index; indices after the flows are the traffic's senders."""
         senders = self.traffic.senders if self.traffic is not None else ()
         flow = checks.integer("flow", flow, 0, len(self.flows) + len(senders) - 1)
         return self.flows[flow] if flow < len(self.flows) else senders[flow - len(self.flows)]
 
     def propagation_rtt_ms(self, flow: int = 0) -> float:
-        """The delays of a flow's links there and back, ms; of those that change, the least, and no jitter. The traffic's
-        senders are counted after the flows."""
-        f = self._end(flow)
-        return added(self.links[i].least_delay_ms for i in (*f.path, *f.return_path))
+        """Return the round-trip propagation delay of a flow, ms: changing delays at their least, without jitter. The traffic's
+        senders are numbered after the flows."""
+        f = self._get_endpoint(flow)
+        return sequential_sum(self.links[i].least_delay_ms for i in (*f.path, *f.return_path))
 
     def base_rtt_ms(self, flow: int = 0) -> float:
-        """The least round-trip time of a flow, ms: propagation and transmission of one full packet and one ACK."""
+        """Return the least round-trip time of a flow, ms: propagation and transmission of one full packet and one ACK."""
         rtt = self.propagation_rtt_ms(flow)
-        f = self._end(flow)
-        rtt += added(self.links[i].service_ms(self.data_bytes) for i in f.path)
-        return rtt + added(self.links[i].service_ms(ACK_BYTES[self.stack]) for i in f.return_path)
+        f = self._get_endpoint(flow)
+        rtt += sequential_sum(self.links[i].service_ms(self.data_bytes) for i in f.path)
+        return rtt + sequential_sum(self.links[i].service_ms(ACK_BYTES[self.stack]) for i in f.return_path)
 
     def ideal_s(self, sender: int, size_bytes: float, start_s: float = 0.0) -> float:
-        """The ideal completion time of a flow of the traffic that starts at `start_s`, seconds: propagation there and
-        back, and its bytes (without headers) at the slowest link of its path. A link of varying rate takes as long as its
-        trace says from when the handshake can be over, a propagation there and back after the start: no byte sets out
-        before, and so no flow is faster than that. Over a relay it is twice there and back on either leg, from the client's
-        SYN on."""
+        """Return the ideal completion time of a flow of the traffic that starts at `start_s`, seconds.
+
+        The time is the round-trip propagation delay, plus the transmission time of the flow's bytes (without headers) at the
+        slowest link of its path. For a link of varying rate, transmission follows the trace from the earliest end of the
+        handshake, one round trip of propagation after the start: no byte is sent earlier, so no flow is faster. With a relay,
+        the delay is two round trips on both legs, from the client's SYN on.
+        """
         rtt_s = self.propagation_rtt_ms(len(self.flows) + sender) * 1e-3
         legs = self.traffic.senders[sender].legs
         if len(legs) > 1:
-            rtt_s = 2e-3 * added(self.links[i].least_delay_ms for leg in legs for i in (*leg.path, *leg.return_path))
+            rtt_s = 2e-3 * sequential_sum(self.links[i].least_delay_ms for leg in legs for i in (*leg.path, *leg.return_path))
         links = [self.links[i] for leg in legs for i in leg.path]
-        return rtt_s + max(link.carrying_s(size_bytes, start_s + rtt_s) for link in links)
+        return rtt_s + max(link.compute_carrying_s(size_bytes, start_s + rtt_s) for link in links)
 
     @property
     def bdp_packets(self) -> float:
-        """Capacity times the first flow's propagation RTT, in full packets on the wire."""
+        """Bandwidth-delay product: capacity times the first flow's propagation RTT, in full packets on the wire."""
         return self.capacity_mbps * 1e3 * self.propagation_rtt_ms() / 8 / self.data_bytes
 
     def with_senders(self, senders: str | dict | CongestionControl | Iterable[str | dict | CongestionControl]) -> Scenario:
-        """The same world with other congestion controls: one for each flow and then for each sender of the traffic, or
-        one for all of them. Each is a name, a dict of `name` and parameters, or Python code (`own_control`).
+        """Return the world with other congestion controls: one for each flow and then each sender of the traffic, or one for
+        all. Each is a name, a dict of `name` and parameters, or Python code (`python_control`).
 
         Raises:
-            ScenarioError: An unknown name, or not as many names as flows and senders.
+            ScenarioError: An unknown name, or a number of names other than that of flows and senders.
         """
         n, hosts = len(self.flows), len(self.traffic.senders) if self.traffic is not None else 0
-        names = several(senders)
+        names = parse_sender_list(senders)
         if names is None:
             names = (senders,) * (n + hosts)
         if len(names) != n + hosts:
@@ -391,49 +399,52 @@ class Scenario:
         return replace(self, flows=flows, traffic=traffic)
 
     @property
-    def own_controls(self) -> bool:
-        """Whether a congestion control is Python code of the user's."""
+    def has_own_controls(self) -> bool:
+        """Whether a congestion control is the user's own code (`OwnControl`)."""
         ends = (*self.flows, *(self.traffic.senders if self.traffic is not None else ()))
         return any(isinstance(end.cc, OwnControl) for end in ends)
 
     def with_agents(self, n: int | None = None) -> Scenario:
-        """The same world with its first `n` flows (all of them when None) controlled by agents.
+        """Return the world with its first `n` flows (None: all) controlled by agents.
 
         Raises:
-            ScenarioError: `n` is not between 1 and the number of flows.
+            ScenarioError: An `n` that is not between 1 and the number of flows.
         """
         n = len(self.flows) if n is None else checks.integer("agents", n, 1, len(self.flows))
         return replace(self, flows=tuple(replace(f, cc=AGENT) if i < n else f for i, f in enumerate(self.flows)))
 
     def with_scheme(self, scheme: str | dict | Admission | Discipline) -> Scenario:
-        """The same world with another buffer management; see `netbuf_gym.scenarios.SCHEMES`.
+        """Return the world with another buffer management scheme; see `netbuf_gym.scenarios.SCHEMES`.
 
         Args:
             scheme: A name; a dict of `name` and the scheme's parameters, e.g. `{"name": "dt", "alphas": [2, 0.5]}`; an
-                admission for every switch; or a queue discipline in the place of every switch.
+                admission rule for every switch; or a queue discipline that replaces every switch.
 
         Raises:
-            ScenarioError: An unknown name or parameter, or a scheme that needs a switch where there is none.
+            ScenarioError: An unknown name or parameter, or a scheme that needs a switch in a world without one.
         """
         if isinstance(scheme, Admission):
             return self.with_admission(lambda switch: scheme)
         if isinstance(scheme, Discipline):
             return self.with_discipline(scheme)
-        return scheme_catalogue.apply(self, scheme)
+        return scheme_catalogue.apply_scheme(self, scheme)
 
     def with_admission(self, admission: Callable[[Switch], Admission]) -> Scenario:
-        """The same world with what `admission` says of each switch deciding who is admitted to it.
+        """Return the world with another admission rule for each switch.
+
+        Args:
+            admission: (switch) -> admission rule of the switch.
 
         Raises:
-            ScenarioError: There is no switch.
+            ScenarioError: A world without a switch.
         """
         if not self.switches:
-            raise ScenarioError(f"{called(self)} has no switch; valid: a scenario with one, or a queue discipline")
+            raise ScenarioError(f"{describe_scenario(self)} has no switch; valid: a scenario with one, or a queue discipline")
         return replace(self, switches=tuple(replace(switch, admission=admission(switch)) for switch in self.switches))
 
     def with_discipline(self, discipline: Discipline) -> Scenario:
-        """The same world with one queue under a discipline at each port of its switches, the buffer split between a
-        switch's ports; at the bottleneck where there is no switch."""
+        """Return the world with one queue under a discipline at each port of its switches, whose buffers are split between
+        their ports; without switches, the discipline is set at the bottleneck."""
         links = list(self.links)
         if not self.switches:
             at = self.bottleneck
@@ -446,12 +457,12 @@ class Scenario:
         return replace(self, links=tuple(links), switches=())
 
     def to_dict(self) -> dict:
-        """A JSON-able form that `from_dict` reads back."""
+        """Return a JSON-serialisable dict for `from_dict`."""
         return codec.to_dict(self)
 
     @classmethod
     def from_dict(cls, data: dict) -> Scenario:
-        """Makes a scenario from what `to_dict` gave.
+        """Build a scenario from a dict that `to_dict` returned.
 
         Raises:
             ScenarioError: A field that is missing, unknown or out of range.
@@ -459,8 +470,8 @@ class Scenario:
         return codec.from_dict(cls, data)
 
 
-def _steered(receiver: str | ReceiverControl) -> bool:
-    return RECEIVER_CONTROLS[cc_name(receiver)].agent
+def _is_agent_driven(receiver: str | ReceiverControl) -> bool:
+    return RECEIVER_CONTROLS[get_control_name(receiver)].agent
 
 
 _LINK_FIELDS = {
@@ -475,12 +486,16 @@ _LINK_FIELDS = {
 
 
 def _crosses(item: Flow | Sender | Relay | Probe | UdpSource, switch: Switch) -> bool:
-    """Whether packets of it, data or ACKs, pass a port of the switch."""
+    """Return whether packets of the item, data or ACKs, pass a port of the switch."""
     return any(not set(getattr(item, name)).isdisjoint(switch.ports) for name in _LINK_FIELDS[type(item)])
 
 
-def _items(field: str, value: object) -> tuple:
-    """A tuple, possibly empty."""
+def _convert_to_tuple(field: str, value: object) -> tuple:
+    """Convert an iterable to a tuple, possibly empty.
+
+    Raises:
+        ScenarioTypeError: A string, or no iterable.
+    """
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         raise ScenarioTypeError(f"{field} = {shown(value)} is not a list")
     return value if type(value) is tuple else tuple(value)

@@ -1,4 +1,4 @@
-"""Sources of datagrams that nothing answers: constant rate, or on and off."""
+"""Sources of unanswered datagrams: constant rate, or on and off."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ MOST_PACKETS_PER_S = 1e9
 
 @dataclass(frozen=True, kw_only=True)
 class UdpSource:
-    """Sends packets of one size at a constant rate, all the time or during on periods, whatever becomes of them.
+    """Source that sends packets of one size at a constant rate, always or during on periods, without congestion control.
 
     The gap between packets is packet_bytes / rate, to the nearest nanosecond. A source that is always on sends its first packet
-    when it starts; one with periods sends a packet when it has been on for as long as its bits take, and what is left of an on
-    period that ends before that counts in the next one. ns-3's UdpClient and OnOffApplication do the same.
+    at its start; a source with periods sends a packet after being on for the packet's transmission time, and the remainder of
+    an on period that ends earlier counts in the next one. ns-3's UdpClient and OnOffApplication do the same.
 
     Args:
-        path: The links that it takes, of anybody's way there or back, as indices into `Scenario.links` or link names.
-        rate_mbps: On the wire, while on, 1e-6 to 1e6 Mbit/s, at most 1e9 packets a second.
-        packet_bytes: Of a packet on the wire, headers included, 1 to 65535.
-        on_s, off_s: Length of the periods, 1e-6 to 1e6 seconds, on first; their mean when `random`. None (both): always on.
-        random: Exponentially distributed periods instead of fixed ones, drawn from a random stream of the source's own.
-        start_s: 0 to 1e6 seconds.
-        stop_s: After `start_s`, at most 1e6; None: never.
-        name: In results, no other source's.
-        priority: Its queue at switches, 0 to 63.
+        path: Links of the path, in either direction, as indices into `Scenario.links` or link names.
+        rate_mbps: Rate on the wire while on, 1e-6 to 1e6 Mbit/s, at most 1e9 packets a second.
+        packet_bytes: Size of a packet on the wire, headers included, 1 to 65535.
+        on_s, off_s: Length of the periods, 1e-6 to 1e6 seconds, on first; the mean length when `random`. None (both): always
+            on.
+        random: Whether the periods are exponentially distributed instead of fixed, from the source's own random stream.
+        start_s: Start of the source, 0 to 1e6 seconds.
+        stop_s: End of the source, after `start_s`, at most 1e6; None: never.
+        name: Name in results, unique among the sources.
+        priority: Queue at switches, 0 to 63.
 
     Raises:
         ScenarioError: A value out of range.
@@ -75,12 +76,12 @@ class UdpSource:
 
     @property
     def mean_mbps(self) -> float:
-        """On the wire, off periods included, while it lives."""
+        """Mean rate on the wire between start and stop, off periods included, Mbit/s."""
         if self.on_s is None or self.off_s is None:
             return self.rate_mbps
         return self.rate_mbps * self.on_s / (self.on_s + self.off_s)
 
 
-def udp_names(sources: Sequence[UdpSource]) -> list[str]:
-    """What results call the sources of datagrams of a scenario: `udp-N`, where they have no name."""
+def list_source_names(sources: Sequence[UdpSource]) -> list[str]:
+    """Return the names of the sources in results; `udp-N` for a source without a name."""
     return [source.name or f"udp-{i}" for i, source in enumerate(sources)]

@@ -11,32 +11,32 @@ from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS
 from netbuf_gym.utils import checks
 
 BITRATE_RULES: dict[str, str] = _core.bitrate_rules()
-"""How clients choose bitrates: names with what they mean."""
+"""Bitrate selection rules of clients: meanings by name."""
 MAX_CHUNK_S, MAX_BUFFER_S, MAX_CHUNKS, MAX_SAFETY = 1000.0, 3600.0, 1000, 10.0
 MAX_LADDER = 100
 RESERVOIR, CUSHION = 90 / 240, 126 / 240
-"""BBA-0's, as shares of the buffer."""
+"""Reservoir and cushion of BBA-0, as shares of the buffer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Video:
-    """A video client asks for chunks over one connection that stays open; the flow's sender is its server.
+    """Video client that requests chunks over one persistent connection; the flow's sender is the server.
 
-    The next chunk is asked for when the one before is there and the buffer has room for it. The request takes the return path,
-    as long as an ACK on the wire, and is repeated where nothing comes of it. Between chunks nothing is sent. What is played,
-    and what the client takes the path for, is in `Result.videos`.
+    The client requests a chunk when the previous one has arrived and the buffer has room. The request takes the return path,
+    has the size of an ACK on the wire, and is repeated if unanswered. Between chunks nothing is sent. `Result.videos` has the
+    playback and the client's estimates of the path.
 
     Args:
-        bitrates_mbps: The ladder, rising, each 1e-6 to 1e6 Mbit/s, at most 100 (default: 300 kbit/s to 4.3 Mbit/s, those of
+        bitrates_mbps: Bitrate ladder, rising, each 1e-6 to 1e6 Mbit/s, at most 100 (default: 300 kbit/s to 4.3 Mbit/s, those of
             Mao et al., "Neural adaptive video streaming with Pensieve", SIGCOMM 2017, section 5.1).
-        chunk_s: Of video in a chunk, 0.1 to 1000 s.
-        buffer_s: Of video that the client holds at most, `chunk_s` to 3600 s.
-        startup_s: Of video that there must be for it to play, after a stall too, 0 to `buffer_s`.
-        abr: "rate": what the last chunks' throughputs say; "buffer": what the buffer holds (BBA-0).
-        window_chunks: rate: chunks whose harmonic mean it takes, 1 to 1000.
-        safety: rate: share of that mean that a bitrate may be, above 0 to 10.
-        reservoir_s, cushion_s: buffer: up to where the bitrate is the lowest, and how much later it is the highest, 0 to
-            3600 s; None: 37.5 and 52.5 % of the buffer, as BBA-0 has them of its 240 s.
+        chunk_s: Length of a chunk, 0.1 to 1000 s of video.
+        buffer_s: Size of the client's buffer, `chunk_s` to 3600 s of video.
+        startup_s: Buffered video required to start playing, and to resume after a stall, 0 to `buffer_s`.
+        abr: Bitrate selection: "rate": from the throughputs of the last chunks; "buffer": from the buffer level (BBA-0).
+        window_chunks: For "rate": number of chunks in the harmonic mean of the throughput, 1 to 1000.
+        safety: For "rate": largest bitrate as a share of that mean, above 0 to 10.
+        reservoir_s, cushion_s: For "buffer": buffer level up to which the bitrate is the lowest, and further level at which it
+            is the highest, 0 to 3600 s; None: 37.5 and 52.5 % of the buffer, as in BBA-0 with its 240 s.
     """
 
     bitrates_mbps: Sequence[float] = (0.3, 0.75, 1.2, 1.85, 2.85, 4.3)
@@ -72,6 +72,6 @@ class Video:
 
     @property
     def buffer_rule_s(self) -> tuple[float, float]:
-        """The reservoir and the cushion, seconds."""
+        """Reservoir and cushion, seconds."""
         reservoir_s = RESERVOIR * self.buffer_s if self.reservoir_s is None else self.reservoir_s
         return reservoir_s, CUSHION * self.buffer_s if self.cushion_s is None else self.cushion_s

@@ -1,4 +1,4 @@
-"""The simulator without an agent: a scenario and a seed in, statistics and time series out."""
+"""Simulation without an agent: statistics and time series from a scenario and a seed."""
 
 from netbuf_gym.simulation.runner import simulate
 

@@ -1,4 +1,4 @@
-"""What is looked at while a simulation runs: how far it is, and why it is slow where nobody would guess."""
+"""Monitoring of running simulations: progress, and warnings about unexpected causes of slowness."""
 
 from __future__ import annotations
 
@@ -18,51 +18,51 @@ from netbuf_gym.scenarios.video import Video
 from netbuf_gym.utils.progress import ProgressBar
 
 MANY_PACKETS = 500_000
-"""That a flow can send with nothing in its way, for a warning beforehand."""
+"""Packets that a flow can send with nothing in its way, from which on a warning is given beforehand."""
 QUEUED_PACKETS = 1_000_000
-"""In one queue, or one window, for a warning meanwhile."""
+"""Packets in one queue, or in one window, above which a warning is given during the run."""
 LOOK_EVERY = 16
-"""Slices of the simulation between two looks at its queues."""
+"""Slices of the simulation between two checks of its queues."""
 REPORT_EVERY_S = 0.05
 
 Progress = Callable[[float], Any]
-"""Called with the share of the virtual time that is over, 0 to 1."""
+"""Callback that receives the elapsed share of the virtual time, 0 to 1."""
 
 
-def slow_causes(scenario: Scenario) -> Iterator[str]:
-    """Why a world will take long, as far as its description tells: flows that no link holds back."""
+def find_slow_causes(scenario: Scenario) -> Iterator[str]:
+    """Yield the reasons, as far as the description tells, for which a world will take long: flows that no link limits."""
     for index, flow in enumerate(scenario.flows):
         links = scenario.links_of(index)
-        if any(link.finite for link in links):
+        if any(link.has_finite_rate for link in links):
             continue
-        packets = _most_packets(scenario, index, flow)
+        packets = _estimate_max_packets(scenario, index, flow)
         if packets < MANY_PACKETS:
             continue
-        named = _names(links)
-        window = _window_bytes(flow)
+        named = _join_names(links)
+        window = _max_window_bytes(flow)
         grows = "its window grows without bound" if math.isinf(window) else f"only its buffer of {window:.4g} bytes limits it"
         many = "" if math.isinf(packets) else f" (up to {packets:.2g} packets)"
         yield (
-            f"flow {index} ({_what(flow)}) has no link of finite rate on its path ({named}): {grows}, which takes long to "
-            f"simulate{many}; valid: rate_mbps of a link, or a small receive_buffer_bytes"
+            f"flow {index} ({_describe_flow(flow)}) has no link of finite rate on its path ({named}): {grows}, which takes "
+            f"long to simulate{many}; valid: rate_mbps of a link, or a small receive_buffer_bytes"
         )
-    yield from _slow_traffic(scenario)
+    yield from _find_slow_traffic(scenario)
 
 
-def _slow_traffic(scenario: Scenario) -> Iterator[str]:
-    """Senders whose finite flows no link holds back, one cause for all senders of a path."""
+def _find_slow_traffic(scenario: Scenario) -> Iterator[str]:
+    """Yield one reason per path for the senders whose finite flows no link limits."""
     if scenario.traffic is None:
         return
     paths: dict[str, list[tuple[int, float]]] = {}
     for index, (sender, flows, size) in enumerate(
-        zip(scenario.traffic.senders, *scenario.traffic.given(scenario.duration_s), strict=True)
+        zip(scenario.traffic.senders, *scenario.traffic.compute_expected_load(scenario.duration_s), strict=True)
     ):
         links = scenario.links_of(len(scenario.flows) + index)
-        if flows and not any(link.finite or link.loss or link.gilbert_elliott for link in links):
+        if flows and not any(link.has_finite_rate or link.loss or link.gilbert_elliott for link in links):
             rtt_s = scenario.base_rtt_ms(len(scenario.flows) + index) * 1e-3
             rounds = min(scenario.duration_s / rtt_s, 1000) if rtt_s > 0 else 1000
             packets = min(size / scenario.mss, flows * sender.initial_cwnd_packets * 2.0**rounds)
-            paths.setdefault(_names(links), []).append((index, packets))
+            paths.setdefault(_join_names(links), []).append((index, packets))
     for named, senders in paths.items():
         packets = sum(most for _, most in senders)
         if packets >= MANY_PACKETS:
@@ -75,11 +75,11 @@ def _slow_traffic(scenario: Scenario) -> Iterator[str]:
             )
 
 
-def _names(links: Sequence[Link]) -> str:
+def _join_names(links: Sequence[Link]) -> str:
     return ", ".join(dict.fromkeys(repr(link.name) for link in links))
 
 
-def _what(flow: Flow) -> str:
+def _describe_flow(flow: Flow) -> str:
     if isinstance(flow.app, Sized):
         return f"finite, {flow.app.size_bytes} bytes"
     if isinstance(flow.app, Video):
@@ -87,13 +87,13 @@ def _what(flow: Flow) -> str:
     return "on and off" if isinstance(flow.app, OnOff) else "endless"
 
 
-def _window_bytes(flow: Flow) -> float:
-    """What the flow may have on its way at most."""
+def _max_window_bytes(flow: Flow) -> float:
+    """Return the most bytes that the flow can have in flight."""
     return min(size for size in (flow.send_buffer_bytes, flow.receive_buffer_bytes, math.inf) if size is not None)
 
 
-def _most_packets(scenario: Scenario, index: int, flow: Flow) -> float:
-    """What it sends at most where no link holds it back; less where packets are lost, of which nothing is said here."""
+def _estimate_max_packets(scenario: Scenario, index: int, flow: Flow) -> float:
+    """Return the most packets that a flow can send if no link limits it; 0 if links lose packets at random (no warning)."""
     if any(link.loss or link.gilbert_elliott for link in scenario.links_of(index)):
         return 0.0
     seconds = min(flow.stop_s or math.inf, scenario.duration_s) - flow.start_s
@@ -101,7 +101,7 @@ def _most_packets(scenario: Scenario, index: int, flow: Flow) -> float:
         return 0.0
     rtt_s = scenario.base_rtt_ms(index) * 1e-3
     rounds = seconds / rtt_s if rtt_s > 0 else math.inf
-    most = [_window_bytes(flow) / scenario.mss * rounds, flow.initial_cwnd_packets * 2.0 ** min(rounds, 1000)]
+    most = [_max_window_bytes(flow) / scenario.mss * rounds, flow.initial_cwnd_packets * 2.0 ** min(rounds, 1000)]
     if isinstance(flow.app, Sized):
         most.append(flow.app.size_bytes / scenario.mss)
     if isinstance(flow.app, OnOff) and flow.app.rate_mbps is not None:
@@ -111,14 +111,14 @@ def _most_packets(scenario: Scenario, index: int, flow: Flow) -> float:
     return min(most)
 
 
-class Watch:
-    """Called between two slices of a simulation: tells how far it is, and warns of queues and windows that have run away.
+class SimulationMonitor:
+    """Monitor called between two slices of a simulation: reports progress, and warns of runaway queues and windows.
 
     Args:
-        world: That runs.
-        end_ns: When it ends.
-        progress: Whether to draw a bar on standard error; or what is told the share that is over, 20 times a second at
-            most, at the start and at the end.
+        world: The running world.
+        end_ns: Virtual time at which it ends.
+        progress: Whether to draw a bar on standard error; or a function called with the elapsed share, at most 20 times a
+            second, at the start and at the end.
 
     Raises:
         ScenarioTypeError: `progress` is neither.
@@ -134,9 +134,9 @@ class Watch:
         self._told, self._slices = -math.inf, 0
         self._warned: set[str] = set()
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> SimulationMonitor:
         if isinstance(self._world, Simulator):
-            for cause in slow_causes(self._world.scenario):
+            for cause in find_slow_causes(self._world.scenario):
                 self._warn(cause.partition(" (")[0], cause)
         self._bar.__enter__()
         if self._tell is not None:
@@ -151,14 +151,14 @@ class Watch:
             self._bar.__exit__(kind, error, trace)
 
     def __call__(self) -> None:
-        """Between two slices."""
+        """Check queues and windows on every `LOOK_EVERY`-th slice, and report the progress."""
         self._slices += 1
         if self._slices % LOOK_EVERY == 0:
-            self._look()
+            self._check_queues()
         self.report()
 
     def report(self) -> None:
-        """Tells how far it is, if that was not told just now."""
+        """Report the progress unless that was done less than `REPORT_EVERY_S` ago."""
         if self._tell is None or (now := time.monotonic()) - self._told < REPORT_EVERY_S:
             return
         self._told = now
@@ -168,7 +168,7 @@ class Watch:
         end_s = self._end_ns * 1e-9
         self._bar(share, 1.0, f"{share * end_s:.4g} of {end_s:g} s", last=share >= 1.0)
 
-    def _look(self) -> None:
+    def _check_queues(self) -> None:
         scenario, time_s = self._world.scenario, self._world.now_ns * 1e-9
         queues = self._world.link_sample()[:, LINK_SAMPLE.index("queue_packets")]
         for link, queue in zip(scenario.links, queues, strict=True):
@@ -183,19 +183,19 @@ class Watch:
             if window > QUEUED_PACKETS:
                 self._warn(
                     f"flow {index}",
-                    f"flow {index} ({_what(scenario.flows[index])}) has a window of {window:.2g} packets after {time_s:g} s, "
-                    "which takes long to simulate; valid: a queue limit (buffer_packets) or rate_mbps on its path, or a small "
-                    "receive_buffer_bytes",
+                    f"flow {index} ({_describe_flow(scenario.flows[index])}) has a window of {window:.2g} packets after "
+                    f"{time_s:g} s, which takes long to simulate; valid: a queue limit (buffer_packets) or "
+                    "rate_mbps on its path, or a small receive_buffer_bytes",
                 )
 
     def _warn(self, subject: str, text: str) -> None:
         if subject not in self._warned:
             self._warned.add(subject)
-            warnings.warn(text, SlowWorldWarning, stacklevel=_level_of_caller())
+            warnings.warn(text, SlowWorldWarning, stacklevel=_find_stacklevel())
 
 
-def _level_of_caller() -> int:
-    """Of the frames here and below, the first outside of this package: whose line a warning names."""
+def _find_stacklevel() -> int:
+    """Return the `stacklevel` of the first frame outside this package, whose line a warning names."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("netbuf_gym"):
         frame, level = frame.f_back, level + 1

@@ -1,4 +1,4 @@
-"""The simulator without an agent: a scenario and a seed in, statistics and time series out."""
+"""Simulation without an agent: statistics and time series from a scenario and a seed."""
 
 from __future__ import annotations
 
@@ -11,22 +11,29 @@ from netbuf_gym import plants
 from netbuf_gym.errors import ScenarioError
 from netbuf_gym.plants.simulator import FLOW_SAMPLE, LINK_SAMPLE, Simulator
 from netbuf_gym.scenarios.catalogue import sender_controls
-from netbuf_gym.scenarios.sources import ScenarioLike, world_of
+from netbuf_gym.scenarios.sources import ScenarioLike, resolve_world
 from netbuf_gym.scenarios.types import AGENT, Link, Scenario
-from netbuf_gym.scenarios.udp import udp_names
+from netbuf_gym.scenarios.udp import list_source_names
 from netbuf_gym.scenarios.video import Video
-from netbuf_gym.simulation.monitor import Progress, Watch
+from netbuf_gym.simulation.monitor import Progress, SimulationMonitor
 from netbuf_gym.simulation.results.flows import NAN, FlowResult, Flows, LinkResult, Links
 from netbuf_gym.simulation.results.result import Result
 from netbuf_gym.simulation.results.tables import FLOW_SERIES, SWITCH_SERIES
-from netbuf_gym.simulation.results.traffic import ProbeResult, Switches, TrafficResult, completed, opened, switch_result
-from netbuf_gym.simulation.results.udp import UdpResults, udp_result
-from netbuf_gym.simulation.results.video import video_results
+from netbuf_gym.simulation.results.traffic import (
+    ProbeResult,
+    Switches,
+    TrafficResult,
+    build_completions,
+    build_opened,
+    build_switch_result,
+)
+from netbuf_gym.simulation.results.udp import UdpResults, build_udp_result
+from netbuf_gym.simulation.results.video import build_video_results
 from netbuf_gym.utils import checks
 
 MAX_SAMPLES = 5_000_000
 SAMPLE_INTERVALS_S = (1e-6, 1e6)
-"""The least and the longest time between samples."""
+"""Shortest and longest time between samples."""
 
 
 def simulate(
@@ -38,37 +45,38 @@ def simulate(
     progress: bool | Progress = False,
     plant: str | dict[str, Any] = "sim",
 ) -> Result:
-    """Runs a scenario from start to end.
+    """Run a scenario from start to end.
 
     Args:
-        scenario: The world: a `Scenario`, or what stands for one as in environments (`netbuf_gym.scenarios.sources.resolve`): a
-            name, a dict of name and arguments or from `Scenario.to_dict`, a distribution or a function `(rng) -> Scenario`,
-            which are drawn from with `numpy.random.default_rng(seed)`. None of its flows may be an agent's: nothing would set
-            its window. A switch whose thresholds are an agent's keeps its first ones.
+        scenario: The world: a `Scenario`, or whatever environments accept as one
+            (`netbuf_gym.scenarios.sources.resolve_scenario`): a name, a dict of name and arguments or from `Scenario.to_dict`,
+            a distribution or a function `(rng) -> Scenario`, which are sampled with `numpy.random.default_rng(seed)`. None of
+            the flows may be an agent's: nothing would set its window. A switch whose thresholds are an agent's keeps its first
+            ones.
         seed: 0 to 2**63 - 1; decides random losses, random application periods and the traffic. The same scenario and
             seed give the same result to the last bit; the same traffic and seed the same flows in every scenario.
         sample_interval_s: Time between samples of the series, at least 1e-6 s and at most 5 million samples (counted
             over all flows, links and queues of switches); None: no series.
-        warmup_s: The statistics cover the time from here to the end, 0 to below the duration.
-        progress: Whether to draw a bar on standard error; or a function that is called with the share of the virtual
-            time that is over, 0 to 1. What it raises ends the run.
-        plant: Where it runs: `"sim"`; or `"linux"`, on the kernel of this machine, in real time. There times and rates are as
-            measured, and what the kernel does not tell is NaN.
+        warmup_s: Start of the time that the statistics cover, up to the end; 0 to below the duration.
+        progress: Whether to draw a bar on standard error; or a function that is called with the elapsed share of the virtual
+            time, 0 to 1. Its exceptions end the run.
+        plant: Plant to run on: `"sim"`; or `"linux"`, on the kernel of this machine, in real time. There times and rates are as
+            measured, and values that the kernel does not report are NaN.
 
     Warns:
-        SlowWorldWarning: A world that takes long for a reason that does not show, as flows that no link holds back.
+        SlowWorldWarning: A world that takes long for a reason that does not show, as flows that no link limits.
 
     Returns:
         A `Result`.
 
     Raises:
         ScenarioError: An argument out of range, or an agent among the flows.
-        ControlError: A congestion control in Python gave what is no window; what such code raises comes out as it is.
+        ControlError: A congestion control in Python returned an invalid window; exceptions raised by its code are passed on.
         SimulatorFault: The simulator found its own state inconsistent.
-        ConfigError, PlantFault: The plant has no such worlds, or the world has failed.
+        ConfigError, PlantFault: The plant does not support such a world, or the world has failed.
     """
     seed = checks.integer("seed", seed, 0, 2**63 - 1)
-    scenario = world_of(scenario, seed)
+    scenario = resolve_world(scenario, seed)
     for i, flow in enumerate(scenario.flows):
         if flow.cc == AGENT:
             valid = ", ".join(sender_controls(scenario.stack))
@@ -77,64 +85,63 @@ def simulate(
     end_ns, warm_ns = round(scenario.duration_s * 1e9), round(warmup_s * 1e9)
     if warm_ns >= end_ns:
         raise ScenarioError(f"warmup_s = {warmup_s:g} leaves nothing of duration_s = {scenario.duration_s:g} to measure")
-    stops = _sample_times(scenario, sample_interval_s, end_ns)
+    stops = _compute_sample_times(scenario, sample_interval_s, end_ns)
 
     with closing(plants.lone(plant, scenario, seed)) as world:
-        return _run(scenario, seed, world, stops, warmup_s, progress)
+        return _run_world(scenario, seed, world, stops, warmup_s, progress)
 
 
-def _run(
+def _run_world(
     scenario: Scenario, seed: int, world: Any, stops: list[int], warmup_s: float, progress: bool | Progress
 ) -> Result:
     end_ns, warm_ns = round(scenario.duration_s * 1e9), round(warmup_s * 1e9)
     samples: list[_Sample] = []
-    before = None if warm_ns else _snapshot(scenario, world)
-    with Watch(world, end_ns, progress) as watch:
+    before = None if warm_ns else _read_counters(scenario, world)
+    with SimulationMonitor(world, end_ns, progress) as watch:
         world.between = watch if isinstance(world, Simulator) else watch.report
         for stop in stops:
             if before is None and stop >= warm_ns:
                 world.run(warm_ns)
-                before = _snapshot(scenario, world)
+                before = _read_counters(scenario, world)
             world.run(stop)
-            samples.append(_sample(scenario, world))
+            samples.append(_take_sample(scenario, world))
             watch.report()
         if before is None:
             world.run(warm_ns)
-            before = _snapshot(scenario, world)
+            before = _read_counters(scenario, world)
         world.run(end_ns)
-    after = _snapshot(scenario, world)
+    after = _read_counters(scenario, world)
     span_s = (after[4] - before[4]) * 1e-9
     series = {}
     if stops:
-        series = _series(np.array(stops) * 1e-9, samples)
+        series = _build_series(np.array(stops) * 1e-9, samples)
     finite: dict[str, Any] = {}
     if scenario.traffic is not None:
-        finite["traffic"] = _traffic_result(before[2], after[2], span_s)
-        finite["completions"] = completed(scenario, np.array(world.completions()))
-        finite["opened"] = opened(np.array(world.flows_opened()))
+        finite["traffic"] = _build_traffic_result(before[2], after[2], span_s)
+        finite["completions"] = build_completions(scenario, np.array(world.completions()))
+        finite["opened"] = build_opened(np.array(world.flows_opened()))
     if scenario.switches:
-        finite["switches"] = Switches(switch_result(scenario, i, stats) for i, stats in enumerate(world.switch_stats()))
+        finite["switches"] = Switches(build_switch_result(scenario, i, stats) for i, stats in enumerate(world.switch_stats()))
     if scenario.probes:
         delays = [np.array(d) for d in world.probe_delays()]
         finite["probes"] = tuple(ProbeResult(sent=n, delays_s=d) for n, d in zip(world.probe_sent(), delays, strict=True))
     if scenario.udp:
         finite["udp"] = UdpResults(
-            udp_result(name, source.packet_bytes, a, b, span_s)
-            for name, source, a, b in zip(udp_names(scenario.udp), scenario.udp, before[3], after[3], strict=True)
+            build_udp_result(name, source.packet_bytes, a, b, span_s)
+            for name, source, a, b in zip(list_source_names(scenario.udp), scenario.udp, before[3], after[3], strict=True)
         )
     if any(isinstance(flow.app, Video) for flow in scenario.flows):
-        finite["videos"] = video_results(scenario, world.video_stats())
+        finite["videos"] = build_video_results(scenario, world.video_stats())
     return Result(
         scenario=scenario,
         seed=seed,
         window_s=(warmup_s, scenario.duration_s),
         flows=Flows(
-            _flow_result(f.name or f"flow-{i}", str(f.cc), a, b, span_s, scenario.mss)
+            _build_flow_result(f.name or f"flow-{i}", str(f.cc), a, b, span_s, scenario.mss)
             for i, (f, a, b) in enumerate(zip(scenario.flows, before[0], after[0], strict=True))
         ),
         links=Links(
-            _link_result(link, a, b, span_s)
-            for link, a, b in zip(scenario.links, before[1], after[1], strict=True)
+            _build_link_result(link, a, b, span_s) for link, a, b in zip(scenario.links, before[1], after[1], strict=True)
         ),
         bottleneck=scenario.links[scenario.bottleneck].name,
         series=series,
@@ -142,8 +149,8 @@ def _run(
     )
 
 
-def _sample_times(scenario: Scenario, interval_s: float | None, end_ns: int) -> list[int]:
-    """When to sample, nanoseconds: every interval, and at the end."""
+def _compute_sample_times(scenario: Scenario, interval_s: float | None, end_ns: int) -> list[int]:
+    """Return the sampling times in nanoseconds: every interval, and at the end."""
     if interval_s is None:
         return []
     interval_ns = round(checks.number("sample_interval_s", interval_s, *SAMPLE_INTERVALS_S) * 1e9)
@@ -157,8 +164,8 @@ def _sample_times(scenario: Scenario, interval_s: float | None, end_ns: int) -> 
     return [min((i + 1) * interval_ns, end_ns) for i in range(count)]
 
 
-def _snapshot(scenario: Scenario, world: Simulator) -> tuple[list[dict], list[dict], dict, list[dict], int]:
-    """Counters, and the time of the world at which they were so."""
+def _read_counters(scenario: Scenario, world: Simulator) -> tuple[list[dict], list[dict], dict, list[dict], int]:
+    """Return the counters of flows, links, traffic and datagram sources, and the world's time at which they were read."""
     traffic = world.traffic_stats() if scenario.traffic is not None else {}
     return world.flow_stats(), world.link_stats(), traffic, world.udp_stats() if scenario.udp else [], world.now_ns
 
@@ -170,10 +177,10 @@ class _Sample(NamedTuple):
     arrived: list[int]  # bytes, at each flow's receiver
     links: np.ndarray
     switches: np.ndarray | None
-    traffic: tuple[float, float, float] | None  # bytes arrived, and delivered in order; flows alive
+    traffic: tuple[float, float, float] | None  # bytes arrived, bytes delivered in order, flows alive
 
 
-def _sample(scenario: Scenario, world: Simulator) -> _Sample:
+def _take_sample(scenario: Scenario, world: Simulator) -> _Sample:
     traffic = None
     if scenario.traffic is not None:
         t = world.traffic_stats()
@@ -182,7 +189,7 @@ def _sample(scenario: Scenario, world: Simulator) -> _Sample:
     return _Sample(np.array(world.flow_sample()), world.flow_arrivals(), np.array(world.link_sample()), switches, traffic)
 
 
-def _flow_result(name: str, cc: str, a: dict, b: dict, span_s: float, mss: int) -> FlowResult:
+def _build_flow_result(name: str, cc: str, a: dict, b: dict, span_s: float, mss: int) -> FlowResult:
     d = {key: b[key] - a[key] for key in b if key not in ("start_s", "completion_s", "rtt_min_s")}
     lost = d["queue_drops"] + d["random_losses"]
     return FlowResult(
@@ -196,8 +203,8 @@ def _flow_result(name: str, cc: str, a: dict, b: dict, span_s: float, mss: int) 
         packets_retransmitted=d["packets_retransmitted"],
         queue_drops=d["queue_drops"],
         random_losses=d["random_losses"],
-        loss_rate=_ratio(lost, d["packets_sent"]),
-        rtt_mean_ms=_ratio(d["rtt_sum_s"] * 1e3, d["rtt_count"]),
+        loss_rate=_divide_or_nan(lost, d["packets_sent"]),
+        rtt_mean_ms=_divide_or_nan(d["rtt_sum_s"] * 1e3, d["rtt_count"]),
         rtt_min_ms=b["rtt_min_s"] * 1e3 if b["rtt_count"] else NAN,
         cwnd_mean_packets=d["cwnd_integral_byte_s"] / (mss * span_s),
         acks_received=d["acks_received"],
@@ -210,16 +217,16 @@ def _flow_result(name: str, cc: str, a: dict, b: dict, span_s: float, mss: int) 
     )
 
 
-def _link_result(link: Link, a: dict, b: dict, span_s: float) -> LinkResult:
+def _build_link_result(link: Link, a: dict, b: dict, span_s: float) -> LinkResult:
     d = {key: b[key] - a[key] for key in b if key not in ("name", "queue_max_packets")}
-    mean_s = _ratio(d["sojourn_sum_s"], d["sojourn_count"])
-    variance = max(_ratio(d["sojourn_sum2"], d["sojourn_count"]) - mean_s**2, 0.0) if d["sojourn_count"] else NAN
+    mean_s = _divide_or_nan(d["sojourn_sum_s"], d["sojourn_count"])
+    variance = max(_divide_or_nan(d["sojourn_sum2"], d["sojourn_count"]) - mean_s**2, 0.0) if d["sojourn_count"] else NAN
     return LinkResult(
         name=b["name"],
         packets_in=d["packets_in"],
         packets_out=d["packets_out"],
         throughput_mbps=d["bytes_sent"] * 8e-6 / span_s,
-        utilisation=_share(d["used_bits"], d["offered_bits"]) if link.finite else NAN,
+        utilisation=_clip_share(d["used_bits"], d["offered_bits"]) if link.has_finite_rate else NAN,
         queue_delay_mean_ms=mean_s * 1e3,
         queue_delay_std_ms=variance**0.5 * 1e3,
         queue_mean_packets=d["queue_integral_packet_s"] / span_s,
@@ -231,49 +238,49 @@ def _link_result(link: Link, a: dict, b: dict, span_s: float) -> LinkResult:
     )
 
 
-def _traffic_result(a: dict, b: dict, span_s: float) -> TrafficResult:
+def _build_traffic_result(a: dict, b: dict, span_s: float) -> TrafficResult:
     names = [name for name in TrafficResult.__dataclass_fields__ if name != "goodput_mbps"]
     d = {name: b[name] - a[name] for name in names}
     return TrafficResult(**d, goodput_mbps=d["delivered_bytes"] * 8e-6 / span_s)
 
 
-def _series(time_s: np.ndarray, samples: list[_Sample]) -> dict[str, np.ndarray]:
-    """Columns by name; cumulative counters become what happened in each interval."""
+def _build_series(time_s: np.ndarray, samples: list[_Sample]) -> dict[str, np.ndarray]:
+    """Return the series by name; cumulative counters become increments per interval."""
     flows, links = np.stack([s.flows for s in samples]), np.stack([s.links for s in samples])
     flow = {name: flows[:, :, i] for i, name in enumerate(FLOW_SAMPLE)}
     link = {name: links[:, :, i] for i, name in enumerate(LINK_SAMPLE)}
     span_s = np.diff(time_s, prepend=0.0)[:, None]
     series = {"time_s": time_s, **{name: flow[name] for name in FLOW_SERIES if name in flow}}
-    series["goodput_mbps"] = _gain(flow["delivered_bytes"]) * 8e-6 / span_s
+    series["goodput_mbps"] = _compute_increments(flow["delivered_bytes"]) * 8e-6 / span_s
     arrived = np.array([s.arrived for s in samples], np.float64).reshape(len(samples), -1)
-    series["arrival_mbps"] = _gain(arrived) * 8e-6 / span_s
+    series["arrival_mbps"] = _compute_increments(arrived) * 8e-6 / span_s
     series["queue_packets"] = link["queue_packets"]
-    count = _gain(link["sojourn_count"])
+    count = _compute_increments(link["sojourn_count"])
     with np.errstate(divide="ignore", invalid="ignore"):
-        series["queue_delay_ms"] = np.where(count > 0, _gain(link["sojourn_sum_s"]) * 1e3 / count, np.nan)
-    series["queue_drops"] = _gain(link["queue_drops"])
-    series["random_losses"] = _gain(link["random_losses"])
-    series["throughput_mbps"] = _gain(link["bytes_sent"]) * 8e-6 / span_s
+        series["queue_delay_ms"] = np.where(count > 0, _compute_increments(link["sojourn_sum_s"]) * 1e3 / count, np.nan)
+    series["queue_drops"] = _compute_increments(link["queue_drops"])
+    series["random_losses"] = _compute_increments(link["random_losses"])
+    series["throughput_mbps"] = _compute_increments(link["bytes_sent"]) * 8e-6 / span_s
     if samples[0].switches is not None:
         switches = np.stack([s.switches for s in samples if s.switches is not None])
         series |= {name: switches[..., i] for i, name in enumerate(SWITCH_SERIES)}
-        series["switch_drops"] = _gain(series["switch_drops"])
+        series["switch_drops"] = _compute_increments(series["switch_drops"])
     if samples[0].traffic is not None:
         arrived, delivered, alive = np.array([s.traffic for s in samples]).T
-        series["traffic_arrival_mbps"] = _gain(arrived) * 8e-6 / span_s[:, 0]
-        series["traffic_goodput_mbps"] = _gain(delivered) * 8e-6 / span_s[:, 0]
+        series["traffic_arrival_mbps"] = _compute_increments(arrived) * 8e-6 / span_s[:, 0]
+        series["traffic_goodput_mbps"] = _compute_increments(delivered) * 8e-6 / span_s[:, 0]
         series["flows_alive"] = alive
     return series
 
 
-def _gain(cumulative: np.ndarray) -> np.ndarray:
+def _compute_increments(cumulative: np.ndarray) -> np.ndarray:
     return np.diff(cumulative, axis=0, prepend=0.0)
 
 
-def _ratio(part: float, whole: float) -> float:
+def _divide_or_nan(part: float, whole: float) -> float:
     return part / whole if whole else NAN
 
 
-def _share(part: float, whole: float) -> float:
-    """Differences of large sums may exceed each other by a rounding error; a share is never above 1."""
+def _clip_share(part: float, whole: float) -> float:
+    """Return part / whole clipped to 0..1, which rounding errors in differences of large sums exceed; NaN for a whole of 0."""
     return min(max(part / whole, 0.0), 1.0) if whole else NAN

@@ -1,7 +1,7 @@
-"""Tasks: one folder and one record each, of pure, batch-first rules, and whatever else is known of a task.
+"""Tasks: one folder and one record each, with pure, batch-first rules and everything else that belongs to a task.
 
-Every folder here is a task, its `RECORD` the record. `names()` are those registered, `get(name)` a task's record, and
-`register(record)` adds one that lives elsewhere.
+Every folder here is a task, with its `TaskRecord` as `RECORD`. `names()` lists the registered tasks, `get(name)` returns the
+record of one, and `register(record)` adds a task defined elsewhere.
 """
 
 import importlib
@@ -11,13 +11,23 @@ from netbuf_gym.tasks.congestion_window.task import CongestionWindow
 from netbuf_gym.tasks.host_buffers.task import HostBuffers
 from netbuf_gym.tasks.queue_threshold.task import QueueThreshold
 from netbuf_gym.tasks.receiver_window.task import ReceiverWindow
-from netbuf_gym.tasks.record import TaskRecord, get, names, records, register, register_reward, reward_for, task_of, unregister
+from netbuf_gym.tasks.record import (
+    TaskRecord,
+    find_task,
+    get,
+    make_task_reward,
+    names,
+    records,
+    register,
+    register_reward,
+    unregister,
+)
 from netbuf_gym.tasks.schema import require_schema
 from netbuf_gym.tasks.tables import documented, feature_table, spaces_table, telemetry_table
 from netbuf_gym.tasks.task import Feature, Panel, Task
 
 FIRST = "congestion_window"
-"""What environments are of that are not told their task."""
+"""Task of environments created without a task."""
 
 _folders = {module.name for module in pkgutil.iter_modules(__path__) if module.ispkg}
 for _name in (FIRST, *sorted(_folders - {FIRST})):
@@ -35,15 +45,15 @@ __all__ = [
     "TaskRecord",
     "documented",
     "feature_table",
+    "find_task",
     "get",
+    "make_task_reward",
     "names",
     "records",
     "register",
     "register_reward",
     "require_schema",
-    "reward_for",
     "spaces_table",
-    "task_of",
     "telemetry_table",
     "unregister",
 ]

@@ -1,4 +1,4 @@
-"""Checks of what agents decided, for any of the spaces that a task's actions may have."""
+"""Validation of agents' actions for any action space of a task."""
 
 from __future__ import annotations
 
@@ -11,49 +11,49 @@ import numpy as np
 from netbuf_gym.errors import ConfigError, shown
 
 
-def in_words(space: gym.Space) -> str:
-    """One agent's action, for messages."""
+def describe_action(space: gym.Space) -> str:
+    """Return a phrase describing one agent's action, for messages."""
     if space.shape == ():
         return "a single integer" if space.dtype.kind in "iu" else "a single number"
     return f"{'integers' if space.dtype.kind in 'iu' else 'numbers'} of shape {space.shape}"
 
 
-def array_of(action: Any) -> np.ndarray:
-    """An array of whatever an agent decided; ConfigError for ragged nests."""
+def to_array(action: Any) -> np.ndarray:
+    """Return an action as an array; raise ConfigError for ragged nests."""
     try:
         return np.asarray(action)
     except ValueError as error:
         raise ConfigError(f"actions are no array: {error}") from None
 
 
-def single(action: Any, space: gym.Space, words: str) -> np.ndarray:
-    """One agent's action as a batch of one; ConfigError where it has not the space's shape."""
-    array = array_of(action)
+def check_single_action(action: Any, space: gym.Space, words: str) -> np.ndarray:
+    """Return one agent's action as a batch of one; raise ConfigError unless its shape is that of the space."""
+    array = to_array(action)
     if array.shape != space.shape:
         raise ConfigError(f"action has shape {array.shape}; valid: {space.shape}, {words}")
     return array[None]
 
 
-def checked(action: Any, space: gym.Space, rows: int, words: Callable[[], str]) -> np.ndarray:
-    """The actions of all agents: integers, or of a `Box` float64 clipped to it.
+def check_actions(action: Any, space: gym.Space, rows: int, words: Callable[[], str]) -> np.ndarray:
+    """Return the validated actions of all agents: integers, or float64 clipped to the space of a `Box`.
 
     Args:
-        action: of all agents, `(rows, ...)`.
-        space: of one agent's actions.
-        rows: number of agents.
-        words: one agent's action in words, when they are needed.
+        action: Actions of all agents, `(rows, ...)`.
+        space: Action space of one agent.
+        rows: Number of agents.
+        words: Returns the phrase for one agent's action; called only for a message.
 
     Raises:
-        ConfigError: wrong shape or type, NaN, or not in a space of integers.
+        ConfigError: The shape or type is wrong, or an action is NaN or outside a space of integers.
     """
-    array = array_of(action)
+    array = to_array(action)
     if array.shape != (rows, *space.shape):
         raise ConfigError(f"actions have shape {array.shape}; valid: {(rows, *space.shape)}, for each agent {words()}")
     if isinstance(space, gym.spaces.Box):
-        return _clipped(array, space)
+        return _clip_to_box(array, space)
     if array.dtype.kind not in "iu":
         raise ConfigError(f"actions have type {array.dtype} ({shown(array.ravel()[0])}); valid: integers")
-    low, high = _bounds(space)
+    low, high = _integer_bounds(space)
     if isinstance(space, gym.spaces.Discrete):
         if low <= np.minimum.reduce(array) and np.maximum.reduce(array) <= high:
             return array
@@ -64,7 +64,7 @@ def checked(action: Any, space: gym.Space, rows: int, words: Callable[[], str]) 
     raise ConfigError(f"action = {shown(array[at])} is out of range; valid: {low} to {high}")
 
 
-def _clipped(array: np.ndarray, space: gym.spaces.Box) -> np.ndarray:
+def _clip_to_box(array: np.ndarray, space: gym.spaces.Box) -> np.ndarray:
     if array.dtype.kind not in "fiu":
         raise ConfigError(f"actions have type {array.dtype} ({shown(array.ravel()[0])}); valid: numbers")
     if np.isnan(array).any():
@@ -74,8 +74,8 @@ def _clipped(array: np.ndarray, space: gym.spaces.Box) -> np.ndarray:
     return np.clip(numbers, space.low, space.high, out=numbers)
 
 
-def _bounds(space: gym.Space) -> tuple[Any, Any]:
-    """The least and the greatest integers of a space, to be broadcast over rows."""
+def _integer_bounds(space: gym.Space) -> tuple[Any, Any]:
+    """Return the least and the greatest integers of a space, broadcastable over rows."""
     if isinstance(space, gym.spaces.Discrete):
         return int(space.start), int(space.start + space.n) - 1
     if isinstance(space, gym.spaces.MultiDiscrete):

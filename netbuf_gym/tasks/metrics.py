@@ -1,4 +1,4 @@
-"""Metrics of a task: the measures of an episode, the columns of tables, and the baselines that stand beside agents."""
+"""Metrics of a task: the measures of an episode, the columns of tables, and the baselines compared with agents."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from netbuf_gym.scenarios.types import Scenario
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: a measure, what stands above it, its digits, what it is multiplied by, and what it is in words."""
+    """Column of a table: a metric, its label, its digits, the factor that it is multiplied by, and its meaning in words."""
 
     metric: str
     label: str
@@ -23,7 +23,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Margin:
-    """A column that sets the first controller beside each other one, paired by seed: the difference, or it in per cent."""
+    """Column comparing the first controller with each other one, paired by seed: the difference, absolute or in per cent."""
 
     metric: str
     label: str
@@ -32,12 +32,12 @@ class Margin:
 
 @dataclass(frozen=True)
 class Price:
-    """What a score could be bought with, which leaderboards show beside it: in per cent of what a controller has who buys none.
+    """Metric that a score may be traded against, shown beside it by leaderboards in per cent of a reference controller's value.
 
     Attributes:
-        metric: above 0.
-        label: of the column.
-        of: that controller.
+        metric: Name of the metric, whose values are above 0.
+        label: Label of the column.
+        of: Reference controller, which pays no price.
     """
 
     metric: str
@@ -47,12 +47,13 @@ class Price:
 
 @dataclass(frozen=True)
 class Limit:
-    """What a world sets a quantity over time for a limit: a link's capacity, say, drawn behind that quantity.
+    """Limit that a world sets on a quantity over time, such as a link's capacity, drawn behind that quantity.
 
     Attributes:
-        key: of the series.
-        label: what the limit is called.
-        of: its value between edges: edges (steps + 1,) in seconds, values (steps,); infinity where there is none.
+        key: Key of the series.
+        label: Label of the limit.
+        of: Returns the limit of a scenario as edges (steps + 1,) in seconds and the values between them (steps,); infinity
+            where there is none.
     """
 
     key: str
@@ -61,13 +62,13 @@ class Limit:
 
 
 def bottleneck_capacity(world: Scenario) -> tuple[np.ndarray, np.ndarray]:
-    """The capacity of a world's bottleneck over time, for a `Limit`."""
+    """Return the capacity of a world's bottleneck over time as edges and values, for a `Limit`."""
     return world.links[world.bottleneck].capacity_steps(world.duration_s)
 
 
 @dataclass(frozen=True)
 class Group:
-    """A property of worlds by which results are broken down."""
+    """Property of worlds by which results are broken down."""
 
     label: str
     of: Callable[[Scenario], float | str]
@@ -76,31 +77,31 @@ class Group:
 
 @dataclass(frozen=True)
 class Measures:
-    """How a task's controllers are compared.
+    """Measures by which the controllers of a task are compared.
 
     Attributes:
-        metrics: what is kept of every episode's report; empty: all numbers in it.
-        columns: of tables, margins among them.
-        score: the metric that ranks controllers; `lower_is_better` says how.
-        geometric: whether it is a ratio above 0, of whose logarithms the mean over worlds is taken where models are chosen.
-        logged: metrics that training logs.
-        series: what is kept of the first episode over time (`Task.show`), and drawn, with labels.
-        series_limits: drawn behind them.
-        scatter: metrics of the plot of trade-offs, horizontal and vertical, with labels; None: there is no such plot.
-        score_says: what the score is, a sentence for pages.
-        baselines: set beside an agent unless others are asked for.
-        benchmark: scenarios that agents are compared on.
-        groups: how results under a distribution of scenarios are broken down.
-        details: columns of a second table.
-        shown: controllers that pictures over time have lines for where there are many.
-        chosen_on: the suite on whose worlds models and constant actions are chosen; "": none.
-        carded_on: the suite that cards show, beside the controllers `carded_beside`; only where there is one to choose on.
-        ranked_beside: further controllers that leaderboards hold beside `baselines` and `carded_beside`.
-        price: what a leaderboard shows beside the score; None: nothing.
-        heuristics: controllers that act through the agents' own control without having learned: the best of them is what agents
-            are ranked against; all others are other controls, shown beside.
-        constants: what never changes its mind, by that control, of which the best is chosen on worlds of its own.
-        limit: what a world sets the vertical measure of the plot of trade-offs for a limit, drawn where all worlds agree.
+        metrics: Metrics kept of every episode's report; empty: all numbers in it.
+        columns: Columns of tables, margins among them.
+        score: Metric that ranks controllers, in the direction given by `lower_is_better`.
+        geometric: Whether the score is a ratio above 0, averaged over worlds by its logarithm where models are chosen.
+        logged: Metrics that training logs.
+        series: Series of the first episode that are kept (`Task.show`) and drawn, with labels.
+        series_limits: Limits drawn behind the series.
+        scatter: Metrics of the trade-off plot, horizontal and vertical, with labels; None: no such plot.
+        score_says: Meaning of the score, a sentence for pages.
+        baselines: Controllers compared with an agent by default.
+        benchmark: Scenarios that agents are compared on.
+        groups: Properties by which results under a distribution of scenarios are broken down.
+        details: Columns of a second table.
+        shown: Controllers drawn in plots over time where there are many.
+        chosen_on: Suite on whose worlds models and constant actions are chosen; "": none.
+        carded_on: Suite that cards show, with the controllers `carded_beside`; only where there is one to choose on.
+        ranked_beside: Further controllers on leaderboards, in addition to `baselines` and `carded_beside`.
+        price: Metric that leaderboards show beside the score; None: none.
+        heuristics: Controllers that act through the agents' own control without having learned: agents are ranked against the
+            best of them; all others are other controls, shown beside.
+        constants: Constant controllers acting through that same control, the best of which is chosen on separate worlds.
+        limit: Limit that a world sets on the vertical metric of the trade-off plot, drawn where all worlds agree.
     """
 
     metrics: tuple[str, ...] = ()
@@ -128,16 +129,19 @@ class Measures:
     constants: tuple[str, ...] = ()
 
     def of(self, metrics: Iterable[str]) -> Measures:
-        """These, with a plain column for each metric where they name no columns, the first being the score unless they say;
-        `metrics` are taken where they name none."""
+        """Return a copy with the missing parts filled in.
+
+        `metrics` are used where none are set; without columns, each metric gets a plain one; the score defaults to the first
+        metric.
+        """
         if self.metrics and self.columns:
             return self
         metrics = self.metrics or tuple(metrics)
         columns = self.columns or tuple(Column(metric, metric, 3) for metric in metrics)
         return replace(self, metrics=metrics, columns=columns, score=self.score or next(iter(metrics), ""))
 
-    def said(self, columns: Sequence[Column | Margin] | None = None) -> list[str]:
-        """What the columns of tables mean, `label: words` each; of `columns`, or of all tables (None)."""
+    def describe_columns(self, columns: Sequence[Column | Margin] | None = None) -> list[str]:
+        """Return the meanings of table columns, `label: words` each; for `columns`, or for all tables (None)."""
         columns = (*self.columns, *self.details) if columns is None else columns
         lines = [f"{one.label}: {one.says}" for one in columns if isinstance(one, Column) and one.says]
         return list(dict.fromkeys(lines))

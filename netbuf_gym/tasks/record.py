@@ -1,7 +1,7 @@
-"""The record of a task: all that the rest of the package knows of it, and the registry of records.
+"""Record of a task, with everything that the rest of the package knows about it, and the registry of records.
 
-A task of your own is registered with one call, and is then known to `gym.make`, `gym.make_vec`, `netbuf_gym.envs.parallel_env`,
-the listings, training and evaluation in the same process:
+A custom task is registered with one call. In the same process it is then known to `gym.make`, `gym.make_vec`,
+`netbuf_gym.envs.parallel_env`, the listings, training and evaluation:
 
     tasks.register(TaskRecord(rules=Kettle, ids=("mine/Kettle-v0",), summary="a kettle: its heat", rewards={...}))
     env = gym.make("mine/Kettle-v0")
@@ -18,28 +18,28 @@ import gymnasium as gym
 from netbuf_gym import scenarios
 from netbuf_gym.controllers import Controller, RandomAction
 from netbuf_gym.errors import ConfigError, shown
-from netbuf_gym.rewards import defined_anew, make_reward, reward_of
+from netbuf_gym.rewards import is_redefinition, make_reward, reward_of
 from netbuf_gym.scenarios import Pattern, Scheme, named, scheme_catalogue
 from netbuf_gym.tasks.metrics import Measures
 from netbuf_gym.tasks.task import Task
-from netbuf_gym.utils.arguments import choice
+from netbuf_gym.utils.arguments import check_choice
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TaskRecord:
-    """One task.
+    """Record of one task.
 
     Attributes:
-        rules: its class: spaces, and the rules between telemetry, observation and action.
-        ids: of its environments, the first being the one that the name stands for.
-        summary: who decides what, a phrase.
-        rewards: by name; `register_reward` adds one.
-        controllers: makers of what may be set beside agents, by name; chance unless there are others.
-        measures: how controllers are compared; by default every number of the report is one.
-        scenarios: what makes the worlds that it brings, by name.
-        patterns: of scenario names that it brings.
-        schemes: of buffer management that it brings.
-        page: the page of `docs/` about it; "": none of its own.
+        rules: Class of the task: spaces, and the rules between telemetry, observation and action.
+        ids: Ids of its environments; the task's name stands for the first one.
+        summary: Phrase saying who decides what.
+        rewards: Rewards by name; `register_reward` adds one.
+        controllers: Factories of the controllers that agents are compared with, by name; by default only the random one.
+        measures: Measures by which controllers are compared; by default every number of the report.
+        scenarios: Factories of the task's own worlds, by name.
+        patterns: Patterns of the task's own scenario names.
+        schemes: The task's own buffer management schemes.
+        page: Page of `docs/` about the task; "": none.
     """
 
     rules: type[Task]
@@ -55,12 +55,12 @@ class TaskRecord:
 
     @property
     def name(self) -> str:
-        """Of the task."""
+        """Name of the task."""
         return self.rules.name
 
     @property
     def benchmark(self) -> tuple[str, ...]:
-        """The scenarios that its agents are compared on."""
+        """Scenarios that agents of the task are compared on."""
         return self.measures.benchmark or (self.rules.default_scenario,)
 
 
@@ -68,10 +68,10 @@ _REGISTRY: dict[str, TaskRecord] = {}
 
 
 def register(record: TaskRecord) -> None:
-    """Makes a task known, with its environments, scenarios and schemes; doing it again changes nothing.
+    """Register a task with its environments, scenarios and schemes; registering it again changes nothing.
 
     Raises:
-        ConfigError: the name is no string, or empty; it, or something that the task brings, is that of another.
+        ConfigError: The name is not a string, or is empty; or the name, or something that the task brings, is already taken.
     """
     name = getattr(record.rules, "name", None)
     if not isinstance(name, str) or not name:
@@ -79,7 +79,7 @@ def register(record: TaskRecord) -> None:
     if _REGISTRY.get(record.name, record) is not record:
         raise ConfigError(f"task {record.name!r} is registered already")
     for name in record.ids:
-        owner = task_of(name)
+        owner = find_task(name)
         if owner not in (None, record.name):
             raise ConfigError(f"environment {name!r} is registered already, of task {owner!r}")
     for name, maker in record.scenarios.items():
@@ -93,7 +93,7 @@ def register(record: TaskRecord) -> None:
 
 
 def register_ids(record: TaskRecord) -> None:
-    """Makes Gymnasium know a task's environments, those that it does not know yet."""
+    """Register a task's environments with Gymnasium unless they are registered already."""
     for name in record.ids:
         if name not in gym.registry:
             makers = {"entry_point": "netbuf_gym.envs.env:make", "vector_entry_point": "netbuf_gym.envs.vector_env:VectorEnv"}
@@ -101,7 +101,7 @@ def register_ids(record: TaskRecord) -> None:
 
 
 def unregister(name: str) -> None:
-    """Forgets a task and all that it brought; nothing happens where there is none of this name."""
+    """Remove a task and all that it brought from the registries; do nothing if there is none of this name."""
     record = _REGISTRY.pop(name, None)
     if record is None:
         return
@@ -114,52 +114,52 @@ def unregister(name: str) -> None:
 
 
 def names() -> list[str]:
-    """The names of all tasks, in the order in which they were registered."""
+    """Return the names of all tasks in order of registration."""
     return list(_REGISTRY)
 
 
 def records() -> list[TaskRecord]:
-    """All records, in the order in which they were registered."""
+    """Return all records in order of registration."""
     return list(_REGISTRY.values())
 
 
 def get(name: str | None = None) -> TaskRecord:
-    """The record of a task; None: of the first one. Raises ConfigError, naming the valid ones, for an unknown name."""
-    return _REGISTRY[names()[0] if name is None else choice("task", name, _REGISTRY)]
+    """Return the record of a task, by default the first one; raise ConfigError with the valid names for an unknown one."""
+    return _REGISTRY[names()[0] if name is None else check_choice("task", name, _REGISTRY)]
 
 
-def task_of(environment: str) -> str | None:
-    """The task that an environment's id stands for; None: that is none of ours."""
+def find_task(environment: str) -> str | None:
+    """Return the task that an environment id belongs to, or None if it is not one of this package."""
     return next((record.name for record in _REGISTRY.values() if environment in record.ids), None)
 
 
 def register_reward(task: str, reward: Any, name: str | None = None) -> None:
-    """Gives a reward a name: environments then take `reward=name`, or a dict of `name` and parameters, which are JSON.
+    """Register a reward under a name: environments then accept `reward=name`, or a dict of `name` and JSON parameters.
 
     Args:
-        task: whose it is; other tasks' environments take the name, too, if they have the telemetry that it needs.
-        reward: what `reward` may be itself, see `netbuf_gym.rewards`: a function `(telemetry, **parameters)`, an object that
-            can be called so, or a class of such objects, whose parameters are those of its constructor.
-        name: None: the reward's own.
+        task: Task that the reward belongs to; environments of other tasks accept the name if they have the telemetry it needs.
+        reward: Anything that `netbuf_gym.rewards` accepts: a function `(telemetry, **parameters)`, an object callable in that
+            way, or a class of such objects, whose parameters are those of its constructor.
+        name: Name of the reward; None: the reward's own.
 
-    The same one may be registered again, and a function or class that was defined anew, as when a notebook's cell is run again,
-    takes the place of the one before.
+    The same reward may be registered again. A function or class that was redefined, as when a notebook cell is run again,
+    replaces the earlier one.
 
     Raises:
-        ConfigError: the task is unknown, or has another reward of this name; or `reward` is none.
+        ConfigError: The task is unknown or has another reward of this name, or `reward` is not a reward.
     """
     rewards = get(task).rewards
     kind = reward_of(reward, name)
-    if kind.name in rewards and not defined_anew(reward, rewards[kind.name]):
+    if kind.name in rewards and not is_redefinition(reward, rewards[kind.name]):
         raise ConfigError(f"reward {kind.name!r} of task {task!r} is registered already; valid: another name (name=...)")
     rewards[kind.name] = kind
 
 
-def reward_for(task: str, spec: Any) -> Any:
-    """What a `reward` argument of a task's environment stands for; names are the task's, or else any other's.
+def make_task_reward(task: str, spec: Any) -> Any:
+    """Return the reward for the `reward` argument of a task's environment; names are looked up in the task, then in others.
 
     Raises:
-        ConfigError: an unknown name or parameter, a parameter out of range, or nothing that can be called.
+        ConfigError: The name or a parameter is unknown, a parameter is out of range, or the reward is not callable.
     """
     own = get(task).rewards
     name = spec.get("name") if isinstance(spec, Mapping) else spec

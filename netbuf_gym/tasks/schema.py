@@ -1,4 +1,4 @@
-"""The comparison of what a model was trained on with what an environment offers."""
+"""Compatibility check between the schema that a model was trained with and that of an environment."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from netbuf_gym.errors import CheckpointError, shown
 from netbuf_gym.plants.telemetry import TelemetrySchema
 
 SHARED = ("task", "recipe", "history", "features", "actions", "interval_s")
-"""What the schema of every task holds beside the telemetry; each task adds what else its networks depend on, and may leave out
-what is as usual: what only one of two schemas holds is another in the other."""
+"""Keys of every task's schema beside the telemetry. A task adds further keys that its networks depend on, and may leave out
+keys with default values: a key that only one of two schemas has makes them differ."""
 
 
 def require_schema(saved: Any, current: dict[str, Any], owner: str = "the saved model") -> None:
-    """Refuses a model whose environment differs in anything that its network depends on.
+    """Raise CheckpointError if a model's environment differs in anything that its network depends on.
 
     Args:
-        saved: what `env.unwrapped.schema()` gave when the model was trained (JSON in between does no harm).
-        current: what it gives now.
-        owner: how messages call the model.
+        saved: Result of `env.unwrapped.schema()` when the model was trained, possibly after a JSON round trip.
+        current: Present result.
+        owner: Name of the model in messages.
 
     Raises:
-        CheckpointError: names the first difference, with both values.
+        CheckpointError: Names the first difference, with both values.
     """
     if not isinstance(saved, dict):
         raise CheckpointError(f"{owner} carries no environment schema but {shown(saved)}")
-    own = [key for key in current if key not in ("telemetry", *SHARED)]  # a task's own decide the columns: named before these
+    own = [key for key in current if key not in ("telemetry", *SHARED)]  # reported first, since they determine the columns
     missing = [key for key in ("telemetry", *SHARED) if key not in saved]
     if missing and saved.get("task") in (None, current["task"]):
         raise CheckpointError(f"{owner} carries an environment schema without {', '.join(missing)}")

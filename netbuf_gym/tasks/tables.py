@@ -1,4 +1,4 @@
-"""Tables of features for the reference pages, which are the docstrings of tasks: made from the features."""
+"""Markdown tables of features for the reference pages, which are built from the docstrings of tasks."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ T = TypeVar("T", bound=type[Task])
 
 
 def feature_table(features: Sequence[Feature], each: Sequence[Feature] = (), times: int = 1) -> str:
-    """A Markdown table of the components of a feature vector.
+    """Return a Markdown table of the components of a feature vector.
 
     Args:
-        features: those that there are once.
-        each: those that come after them, each of them `times` times side by side.
-        times: see `each`.
+        features: Features that occur once.
+        each: Features after these, each occurring `times` times side by side.
+        times: Number of occurrences of each of `each`.
     """
-    rows = [[str(num), *_told(feature)] for num, feature in enumerate(features)]
+    rows = [[str(num), *_feature_row(feature)] for num, feature in enumerate(features)]
     for k, feature in enumerate(each):
         first = len(features) + k * times
-        rows.append([f"{first}-{first + times - 1}" if times > 1 else str(first), *_told(feature)])
+        rows.append([f"{first}-{first + times - 1}" if times > 1 else str(first), *_feature_row(feature)])
     return markdown_table(["Num", "Feature", "Meaning", "Low", "High"], rows)
 
 
 def spaces_table(task: type[Task]) -> str:
-    """A Markdown table of what agents of each recipe see and decide, where nothing else is asked for."""
+    """Return a Markdown table of the default observation and action spaces of each recipe."""
     made = {recipe: task(recipe) for recipe in task.recipes}
     observed = [f"{one.width} features, the last {one.history} vectors of them" for one in made.values()]
     rows = [["Observation", *observed], ["Action", *(f"`{one.action_space}`" for one in made.values())]]
@@ -35,27 +35,27 @@ def spaces_table(task: type[Task]) -> str:
 
 
 def telemetry_table(task: type[Task] | Task) -> str:
-    """A Markdown table of what rewards of a task can ask telemetry for: the fields, then the quantities."""
+    """Return a Markdown table of the telemetry available to a task's rewards: the fields, then the quantities."""
     rules = task() if isinstance(task, type) else task
     rows = [[f"`{one.name}`", one.unit, one.meaning] for one in rules.telemetry.fields]
     rows += [[f"`{one.name}`", one.unit, f"{one.meaning} (quantity)"] for one in rules.make_tracker(1, 1.0).quantities]
     return markdown_table(["Name", "Unit", "Meaning"], rows)
 
 
-def _told(feature: Feature) -> list[str]:
+def _feature_row(feature: Feature) -> list[str]:
     return [feature.name, feature.meaning.replace("|", r"\|"), f"{feature.floor:g}: {feature.low:g}", f"1: {feature.high:g}"]
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table with columns of even width."""
+    """Return a Markdown table with columns of even width."""
     widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
     lines = [header, ["-" * width for width in widths], *rows]
     return "\n".join(f"| {' | '.join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))} |" for line in lines)
 
 
 def documented(cls: T) -> T:
-    """A class decorator: `{features of RECIPE}` in the docstring becomes the table that `cls.feature_tables()` has for it."""
-    if cls.__doc__ is not None:  # it is with python -OO
+    """Replace `{features of RECIPE}` in a class docstring by the table from `cls.feature_tables()` (class decorator)."""
+    if cls.__doc__ is not None:  # None under python -OO
         page = inspect.cleandoc(cls.__doc__)
         for recipe, table in cls.feature_tables().items():
             page = page.replace(f"{{features of {recipe}}}", table)

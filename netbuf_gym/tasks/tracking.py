@@ -1,4 +1,4 @@
-"""What an environment remembers of each agent's telemetry, row by row: what all tasks' trackers have in common.
+"""Per-row memory of each agent's telemetry, the common part of all tasks' trackers.
 
 Arrays are stored field-major (`(fields, rows)`, so that every field is one contiguous vector).
 """
@@ -17,11 +17,11 @@ from netbuf_gym.plants.telemetry import TelemetrySchema
 
 @dataclass(frozen=True)
 class Quantity:
-    """What rewards can ask a tracker for beside the fields of telemetry: what follows from these, and from its world.
+    """Value derived from the fields of telemetry and from the world, available to rewards beside the fields.
 
     Attributes:
-        name, unit, meaning: as a field's (`netbuf_gym.plants.Field`).
-        of: from the tracker, `(rows,)`, finite.
+        name, unit, meaning: Like those of a field (`netbuf_gym.plants.Field`).
+        of: Computes the values from the tracker, `(rows,)`, finite.
     """
 
     name: str
@@ -30,8 +30,8 @@ class Quantity:
     of: Callable[[Any], np.ndarray]
 
 
-def first_beside(places: Sequence[Any], rows: slice) -> list[int]:
-    """Of each agent of a world the row of the first one that is at the same place, by where each is; `rows` are the world's."""
+def find_first_rows(places: Sequence[Any], rows: slice) -> list[int]:
+    """Return, for each agent of a world, the row of the first agent at the same place; `rows` are the world's."""
     return [rows.start + places.index(place) for place in places]
 
 
@@ -39,7 +39,7 @@ class RunningMeans:
     """Means of the throughput and RTT ratios of rewards (`netbuf_gym.rewards.utility.Path`) over each row's life.
 
     Args:
-        rows: number of agents, over all worlds.
+        rows: Number of agents, over all worlds.
     """
 
     def __init__(self, rows: int):
@@ -48,12 +48,12 @@ class RunningMeans:
         self._started = np.zeros(rows, bool)
 
     def forget(self, rows: slice) -> None:
-        """Makes these rows as at the start."""
+        """Reset these rows to the start."""
         self._sums[:, rows] = 0
         self._started[rows] = False
 
     def add(self, arrived: np.ndarray, elapsed_s: np.ndarray, share: np.ndarray, rtt_ratio: np.ndarray) -> None:
-        """Takes in an interval; a row's life begins with the first one in which something `arrived`, bool `(rows,)`."""
+        """Add an interval; a row's life begins with the first interval in which something `arrived`, bool `(rows,)`."""
         self._started |= arrived
         time = elapsed_s * self._started
         self._time += time
@@ -62,15 +62,15 @@ class RunningMeans:
 
     @property
     def age_s(self) -> np.ndarray:
-        """How long each row's life is by now, seconds, float32 `(rows,)`."""
+        """Length of each row's life so far in seconds, float32 `(rows,)`."""
         return self._time
 
     def share(self) -> np.ndarray:
-        """Mean of the throughput ratio, float32 `(rows,)`; 1 before something arrived."""
+        """Return the mean of the throughput ratio, float32 `(rows,)`; 1 before something arrived."""
         return self._mean(self._share)
 
     def rtt_ratio(self) -> np.ndarray:
-        """Likewise of the RTT ratio."""
+        """Return the mean of the RTT ratio, float32 `(rows,)`; 1 before something arrived."""
         return self._mean(self._rtt_ratio)
 
     def _mean(self, total: np.ndarray) -> np.ndarray:
@@ -78,16 +78,16 @@ class RunningMeans:
 
 
 class LastMeasured:
-    """The last measured value of every telemetry field.
+    """Tracker of the last measured value of every telemetry field.
 
     Args:
-        telemetry: the schema of what is measured.
-        rows: number of agents, over all worlds.
+        telemetry: Schema of the measured telemetry.
+        rows: Number of agents, over all worlds.
 
     Attributes:
-        last: float32 `(fields, rows)`, the last measured value of each field, before the first one 0. Holds no NaN.
-        names: of the fields, in their order.
-        quantities: what rewards can ask for beside them, by task.
+        last: Last measured value of each field, float32 `(fields, rows)`, 0 before the first one. Holds no NaN.
+        names: Names of the fields, in their order.
+        quantities: Further values available to rewards, by task.
     """
 
     quantities: ClassVar[tuple[Quantity, ...]] = ()
@@ -103,9 +103,9 @@ class LastMeasured:
 
     @property
     def now(self) -> np.ndarray:
-        """float32 `(fields, rows)`, the telemetry of the interval just ended, NaN where nothing was measured.
+        """Telemetry of the last interval, float32 `(fields, rows)`, NaN where nothing was measured.
 
-        Made when it is first asked for; to be asked for before the plant goes on and writes the next interval's.
+        Computed on first access, which must precede the plant's writing of the next interval.
         """
         if self._now is None:
             self._now = self._telemetry.T.astype(np.float32, order="C")
@@ -113,17 +113,17 @@ class LastMeasured:
         return self._now
 
     def __getitem__(self, field: str) -> np.ndarray:
-        """The last measured values of a field, `(rows,)`, a view; KeyError for a field that there is not."""
+        """Return a view of the last measured values of a field, `(rows,)`; raise KeyError for an unknown field."""
         return self.last[self._column[field]]
 
     def forget(self, rows: slice) -> None:
-        """Makes these rows as at the start: nothing was measured."""
+        """Reset these rows to the start, with nothing measured."""
         self._fresh[rows] = True
         self._now = None
         self.last[:, rows] = 0
 
     def update(self, telemetry: np.ndarray) -> None:
-        """Takes in the telemetry of one interval, `(rows, fields)` in float64, as the plant wrote it."""
+        """Take in the telemetry of one interval, `(rows, fields)` in float64, as the plant wrote it."""
         self._telemetry, self._now = telemetry, None
         self._fresh.fill(False)
         _core.take_in(telemetry, self.last)

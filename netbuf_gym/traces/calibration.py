@@ -1,9 +1,9 @@
 """Calibration of the networks' populations on measured traces: traits of each trace by moments, then their mean and spread.
 
-Which traces calibrate, which validate choices and which evaluate is fixed here by name: the traces themselves are not part of
+The split of the traces into calibration, validation and evaluation is fixed here by name; the traces themselves are not part of
 the project. 4G: Mahimahi's LTE recordings (Winstein, Sivaraman and Balakrishnan, 2013; Netravali et al., 2015) and DeepCC's in
-New York (Abbasloo, Yen and Chao, 2019), whole milliseconds. 5G: downloads in University College Cork's data set (Raca et al.,
-2020), a second each. Both ways of one recording, and recordings of one day, stay together.
+New York (Abbasloo, Yen and Chao, 2019), at a resolution of 1 ms. 5G: downloads in University College Cork's data set (Raca et
+al., 2020), at a resolution of 1 s. Both directions of one recording, and recordings of one day, are in the same part.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym.errors import TraceError
-from netbuf_gym.traces.likeness import averages_mbps, summarise
+from netbuf_gym.traces.likeness import compute_averages_mbps, summarise
 from netbuf_gym.traces.networks import (
     LONGEST_OUTAGE_S,
     PACKETS_PER_MBPS_MS,
     POPULATIONS,
     TRAITS,
     Population,
-    deliveries,
+    generate_deliveries,
+    generate_rates,
     modulate,
-    rates,
 )
 from netbuf_gym.traces.reading import read
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace, Trace
@@ -83,31 +83,31 @@ SPLIT: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
 }
-"""Names of the traces of each network, by what they are for."""
+"""Names of the traces by network and part."""
 
 FINEST_S = {"4g": 0.01, "5g": 1.0}
-"""From what time on the traces of each network say something."""
+"""Time resolution of each network's traces, seconds."""
 GAP_S = 0.1
-"""Deliveries that are further apart have an outage between them."""
+"""Gap between deliveries, in seconds, above which it is an outage."""
 OUTAGE_MBPS = 0.3
-"""A second with less is an outage: what a download's last packets and measurements of nothing leave."""
+"""Rate below which a second is an outage: the remains of a download's last packets and of idle measurements."""
 DELIVERY_BIN_S, RATE_BIN_S = 0.01, 1.0
-"""What the rate is correlated over."""
+"""Bins of the rate for autocovariances, of delivery and rate traces, seconds."""
 SHRINK = 0.5
-"""Share that is left of correlations between traits, which few traces tell."""
+"""Shrinkage factor of the correlations between traits, which few traces estimate poorly."""
 RIDGE = 0.15
-"""How far the variances at the time scales are drawn towards equal ones."""
+"""Ridge penalty that draws the variances at the time scales towards equal ones."""
 ROUNDS, SAMPLE = 5, 80
-"""Rounds of indirect inference, and traces generated in each."""
+"""Rounds of indirect inference, and traces generated per round."""
 WIDEN = 1.1
-"""Standard deviations of the traits are of few traces, and the paths to come are others."""
+"""Factor on the standard deviations of the traits, which come from few traces, to cover unseen paths."""
 
 
-def load(folder: str | os.PathLike[str], network: str, part: str) -> list[Trace]:
-    """The traces of a network's part, found by name anywhere below `folder`.
+def read_part(folder: str | os.PathLike[str], network: str, part: str) -> list[Trace]:
+    """Read the traces of a network's part, found by name anywhere below `folder`.
 
     Raises:
-        TraceError: One is missing, or is malformed.
+        TraceError: A missing or malformed trace.
     """
     found = {path.name: path for path in sorted(Path(folder).rglob("*")) if path.is_file()}
     missing = [name for name in SPLIT[network][part] if name not in found]
@@ -116,19 +116,19 @@ def load(folder: str | os.PathLike[str], network: str, part: str) -> list[Trace]
     return [read(found[name]) for name in SPLIT[network][part]]
 
 
-def traits_of(trace: Trace, paths: Population) -> dict[str, float]:
-    """The traits of a measured trace, on the scales of `TRAITS`.
+def estimate_traits(trace: Trace, paths: Population) -> dict[str, float]:
+    """Estimate the traits of a measured trace, on the scales of `TRAITS`.
 
-    The variances at the time scales are found by least squares, not below 0, from the autocovariance c of the rate outside
-    outages: log(1 + c / mean**2), which is the level's own where the rate is lognormal.
+    The variances at the time scales are fitted by non-negative least squares to log(1 + c / mean**2), where c is the
+    autocovariance of the rate outside outages; for a lognormal rate this is the autocovariance of the level.
     """
     from scipy.optimize import nnls  # takes long to import
 
-    bins = _delivery_bins(trace) if isinstance(trace, DeliveryTrace) else _rate_bins(trace)
+    bins = _bin_deliveries(trace) if isinstance(trace, DeliveryTrace) else _bin_rates(trace)
     rate, on, step_s = bins.rate, bins.on, bins.step_s
     mean, shortest_outage_s = rate[on].mean(), paths.shortest_outage_s
     lags = np.unique(np.round(np.geomspace(1, min(60 / step_s, len(rate) / 3), 16)).astype(int))
-    covariance = np.array([_covariance(rate, on, lag, mean) for lag in lags])
+    covariance = np.array([_compute_covariance(rate, on, lag, mean) for lag in lags])
     logs = np.log1p(np.maximum(covariance / mean**2, -0.5))
     ages = np.outer(lags * step_s, 1 / paths.scales_s)
     shapes = np.exp(-ages)
@@ -140,7 +140,7 @@ def traits_of(trace: Trace, paths: Population) -> dict[str, float]:
     total = max(variances.sum(), 1e-3)
     variances = np.maximum(variances / total, 0.03)
 
-    coarse, coarse_on = _means(rate, on, max(1, round(0.2 / step_s)))
+    coarse, coarse_on = _average_bins(rate, on, max(1, round(0.2 / step_s)))
     logs_on = np.log(np.maximum(coarse[coarse_on], 0.02 * mean))
     low, middle, high = np.quantile(logs_on, (0.1, 0.5, 0.9))
     skew = float(np.log(max(high - middle, 1e-3) / max(middle - low, 1e-3)) / 1.2816)
@@ -165,8 +165,8 @@ def traits_of(trace: Trace, paths: Population) -> dict[str, float]:
     }
 
 
-class _Bins:
-    """A trace in steps: Mbit/s, which are no part of outages, outages' lengths, the rate before each, traits of bursts."""
+class _BinnedTrace:
+    """Binned trace: rate in Mbit/s, bins outside outages, lengths of outages, rate before each outage, traits of bursts."""
 
     def __init__(
         self,
@@ -181,7 +181,7 @@ class _Bins:
         self.outages_s, self.before_outages, self.bursts = outages_s, before_outages, bursts
 
 
-def _delivery_bins(trace: DeliveryTrace) -> _Bins:
+def _bin_deliveries(trace: DeliveryTrace) -> _BinnedTrace:
     time_ms = trace.time_ms - trace.time_ms[0]
     each_ms = DELIVERY_BIN_S * 1e3
     count = int(time_ms[-1] // each_ms)
@@ -195,11 +195,11 @@ def _delivery_bins(trace: DeliveryTrace) -> _Bins:
     on = np.cumsum(edges[:-1]) == 0
     coarse = np.bincount((time_ms // 500).astype(int), minlength=1) / 500 / PACKETS_PER_MBPS_MS
     before = coarse[np.maximum((busy[long] // 500).astype(int) - 1, 0)]
-    return _Bins(rate, on, DELIVERY_BIN_S, gaps_ms[long] / 1e3, before, _bursts(busy, packets))
+    return _BinnedTrace(rate, on, DELIVERY_BIN_S, gaps_ms[long] / 1e3, before, _estimate_bursts(busy, packets))
 
 
-def _bursts(busy_ms: np.ndarray, packets: np.ndarray) -> dict[str, float]:
-    """How many packets a millisecond has that has any, and how that grows with the rate of its 100 ms."""
+def _estimate_bursts(busy_ms: np.ndarray, packets: np.ndarray) -> dict[str, float]:
+    """Estimate the burst traits: packets per busy millisecond, and their growth with the rate of the surrounding 100 ms."""
     window = (busy_ms // 100).astype(int)
     all_packets = np.bincount(window, packets)
     busy = np.bincount(window)
@@ -208,7 +208,7 @@ def _bursts(busy_ms: np.ndarray, packets: np.ndarray) -> dict[str, float]:
     power = np.polyfit(np.log(all_packets[some]), np.log(more), 1)[0] if some.sum() > 10 else 0.5
     beyond = packets - 1.0
     mean = max(beyond.mean(), 0.02)
-    # stochastic rounding adds up to 1/4 of variance; the rate's own changes add theirs
+    # stochastic rounding adds up to 1/4 to the variance; changes of the rate add to it too
     usual = more[np.searchsorted(np.flatnonzero(some), window).clip(0, len(more) - 1)]
     spread = np.mean((beyond - usual) ** 2) / max(np.mean(usual**2), 1e-4)
     uncertain = np.mean(np.minimum(usual, 0.25)) / max(np.mean(usual**2), 1e-4)
@@ -219,59 +219,58 @@ def _bursts(busy_ms: np.ndarray, packets: np.ndarray) -> dict[str, float]:
     }
 
 
-def _rate_bins(trace: RateTrace) -> _Bins:
-    rate = averages_mbps(trace, RATE_BIN_S)
+def _bin_rates(trace: RateTrace) -> _BinnedTrace:
+    rate = compute_averages_mbps(trace, RATE_BIN_S)
     on = rate >= OUTAGE_MBPS
     turns = np.flatnonzero(np.diff(np.concatenate([[1], on, [1]])))
     begins, ends = turns[::2], turns[1::2]
-    return _Bins(rate, on, RATE_BIN_S, (ends - begins) * RATE_BIN_S, rate[np.maximum(begins - 1, 0)], {})
+    return _BinnedTrace(rate, on, RATE_BIN_S, (ends - begins) * RATE_BIN_S, rate[np.maximum(begins - 1, 0)], {})
 
 
-def _covariance(rate: np.ndarray, on: np.ndarray, lag: int, mean: float) -> float:
+def _compute_covariance(rate: np.ndarray, on: np.ndarray, lag: int, mean: float) -> float:
     both = on[:-lag] & on[lag:]
     return float(((rate[:-lag] - mean) * (rate[lag:] - mean))[both].mean()) if both.sum() > 20 else 0.0
 
 
-def _means(rate: np.ndarray, on: np.ndarray, each: int) -> tuple[np.ndarray, np.ndarray]:
+def _average_bins(rate: np.ndarray, on: np.ndarray, each: int) -> tuple[np.ndarray, np.ndarray]:
     count = len(rate) // each
     used = count * each
     return rate[:used].reshape(count, each).mean(axis=1), np.logical_and.reduce(on[:used].reshape(count, each), axis=1)
 
 
 def calibrate(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """All networks' records, those of `SPLIT` fitted anew on their calibration traces, with summaries of each part's traces.
+    """Return the records of all networks, those of `SPLIT` refitted on their calibration traces, with summaries of each part.
 
     Raises:
-        TraceError: A trace is missing below `folder`, or is malformed.
+        TraceError: A missing or malformed trace below `folder`.
     """
     records = json.loads(POPULATIONS.read_text())
     for network in SPLIT:
-        parts = {part: load(folder, network, part) for part in PARTS}
-        records[network] = fit(network, parts["calibration"], records[network])
+        parts = {part: read_part(folder, network, part) for part in PARTS}
+        records[network] = fit_population(network, parts["calibration"], records[network])
         records[network]["measured"] = {part: summarise(given, FINEST_S[network]) for part, given in parts.items()}
     return records
 
 
-def text_of(records: dict[str, Any]) -> str:
-    """The records as they are written: a list a line."""
+def format_records(records: dict[str, Any]) -> str:
+    """Return the records as JSON text, each list on one line."""
     text = json.dumps(records, indent=1)
     return re.sub(r"\[[^\[\]{}]*\]", lambda found: re.sub(r"\s+", " ", found[0]), text) + "\n"
 
 
-def fit(network: str, given: list[Trace], settled: dict[str, Any], rounds: int = ROUNDS) -> dict[str, Any]:
-    """The population of which these traces are a sample, in the form of `networks.json`.
+def fit_population(network: str, given: list[Trace], settled: dict[str, Any], rounds: int = ROUNDS) -> dict[str, Any]:
+    """Fit the population of which the given traces are a sample, in the form of `networks.json`.
 
-    By indirect inference: traits are estimated of the given traces, and of traces generated from the population as fitted so
-    far, in the same way; what the latter are off by is what the estimate is off by, and is taken from the population's means
-    and variances.
+    Indirect inference: traits are estimated in the same way from the given traces and from traces generated from the current
+    population; the bias of the latter estimates is subtracted from the population's means and variances.
 
     Args:
-        network: Its name.
+        network: Name of the network.
         given: Traces to calibrate on.
-        settled: The network's record so far: what is not fitted stays.
-        rounds: How often traces are generated.
+        settled: Current record of the network; fields that are not fitted stay.
+        rounds: Number of rounds in which traces are generated.
     """
-    names, measured = _table(given, Population.from_dict(settled))
+    names, measured = _estimate_trait_table(given, Population.from_dict(settled))
     wanted, spread = measured.mean(0), measured.std(0, ddof=1)
     mean, deviation = wanted.copy(), spread.copy()
     standard = (measured - wanted) / np.maximum(spread, 1e-9)
@@ -290,8 +289,8 @@ def fit(network: str, given: list[Trace], settled: dict[str, Any], rounds: int =
         if round_ == rounds:
             break
         paths = Population.from_dict(record)
-        made = [draw(network, paths, lengths_s[i % len(lengths_s)], seed=i) for i in range(SAMPLE)]
-        _, again = _table(made, paths)
+        made = [generate_trace(network, paths, lengths_s[i % len(lengths_s)], seed=i) for i in range(SAMPLE)]
+        _, again = _estimate_trait_table(made, paths)
         step = 1.0 if round_ == 0 else 0.5
         mean += step * (wanted - again.mean(0))
         variance = deviation**2 + step * (spread**2 - again.var(0, ddof=1))
@@ -301,15 +300,15 @@ def fit(network: str, given: list[Trace], settled: dict[str, Any], rounds: int =
     return {**settled, "traits": {**settled["traits"], **traits}, "correlations": correlations}
 
 
-def draw(network: str, paths: Population, duration_s: float, seed: int) -> Trace:
-    """A trace of a population, in the form in which the network's traces are measured."""
+def generate_trace(network: str, paths: Population, duration_s: float, seed: int) -> Trace:
+    """Generate a trace of a population, in the form of the network's measured traces."""
     rng = np.random.default_rng(seed)
     traits = paths.draw(rng)
     path = modulate(rng, paths, traits, duration_s, paths.step_s)
-    return deliveries(rng, path, traits) if network == "4g" else rates(rng, path, traits)
+    return generate_deliveries(rng, path, traits) if network == "4g" else generate_rates(rng, path, traits)
 
 
-def _table(given: list[Trace], paths: Population) -> tuple[list[str], np.ndarray]:
-    rows = [traits_of(trace, paths) for trace in given]
+def _estimate_trait_table(given: list[Trace], paths: Population) -> tuple[list[str], np.ndarray]:
+    rows = [estimate_traits(trace, paths) for trace in given]
     names = [name for name in TRAITS if name in rows[0]]
     return names, np.array([[row[name] for name in names] for row in rows])

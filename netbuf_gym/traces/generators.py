@@ -1,6 +1,6 @@
-"""Our own traces: seeded generators of time-varying capacity, for training, tests and examples.
+"""Seeded generators of time-varying capacity, for training, tests and examples.
 
-Simple ones, whose arguments are what they look like, stand here; `networks` has those of whole networks (wired, wifi, 4g, 5g).
+This module has simple generators; `networks` has those of whole networks (wired, wifi, 4g, 5g).
 
 Each generator is a function of keyword arguments with defaults; `generate(name, ...)` calls one by name.
 """
@@ -27,13 +27,13 @@ from netbuf_gym.traces.types import (
     Trace,
 )
 from netbuf_gym.utils import checks
-from netbuf_gym.utils.docstrings import arguments_of, range_of
-from netbuf_gym.utils.suggestions import instead
+from netbuf_gym.utils.docstrings import find_range, parse_arguments
+from netbuf_gym.utils.suggestions import suggest_valid
 
 
 def constant(rng: np.random.Generator, duration_s: float, *, rate_mbps: float = 12.0) -> RateTrace:
-    """One rate throughout."""
-    return RateTrace([0.0], [_rate("rate_mbps", rate_mbps)], duration_s)
+    """Constant rate."""
+    return RateTrace([0.0], [_check_rate("rate_mbps", rate_mbps)], duration_s)
 
 
 def square(
@@ -44,10 +44,10 @@ def square(
     high_mbps: float = 20.0,
     half_period_s: float = 10.0,
 ) -> RateTrace:
-    """Alternates between two rates, the low one first, each for `half_period_s`."""
+    """Square wave between two rates, the low one first, each for `half_period_s`."""
     half_period_s = checks.number("half_period_s", half_period_s, 0.001, 1e6)
-    time_s = _steps(duration_s, half_period_s)
-    rates = np.array([checks.number("low_mbps", low_mbps, 0, MAX_RATE_MBPS), _rate("high_mbps", high_mbps)])
+    time_s = _make_step_times(duration_s, half_period_s)
+    rates = np.array([checks.number("low_mbps", low_mbps, 0, MAX_RATE_MBPS), _check_rate("high_mbps", high_mbps)])
     return RateTrace(time_s, rates[np.arange(len(time_s)) % 2], duration_s)
 
 
@@ -61,9 +61,9 @@ def walk(
     sigma: float = 0.1,
     step_s: float = 0.1,
 ) -> RateTrace:
-    """A random walk of log(rate), reflected at both ends: a slowly varying cellular link."""
-    time_s = _steps(duration_s, step_s)
-    return RateTrace(time_s, _walk(rng, len(time_s), start_mbps, low_mbps, high_mbps, sigma), duration_s)
+    """Random walk of log(rate), reflected at both ends: a slowly varying cellular link."""
+    time_s = _make_step_times(duration_s, step_s)
+    return RateTrace(time_s, _generate_walk(rng, len(time_s), start_mbps, low_mbps, high_mbps, sigma), duration_s)
 
 
 def lte(
@@ -79,11 +79,11 @@ def lte(
     outage_max_s: float = 0.8,
     step_s: float = 0.05,
 ) -> RateTrace:
-    """A random walk with outages: gaps of `outage_min_s` to `outage_max_s` without a delivery; `4g` is measured."""
-    time_s = _steps(duration_s, step_s)
-    rate = _walk(rng, len(time_s), start_mbps, low_mbps, high_mbps, sigma)
+    """Random walk with outages: gaps of `outage_min_s` to `outage_max_s` without a delivery; `4g` is calibrated."""
+    time_s = _make_step_times(duration_s, step_s)
+    rate = _generate_walk(rng, len(time_s), start_mbps, low_mbps, high_mbps, sigma)
     per_step = checks.number("outages_per_minute", outages_per_minute, 0, 600) * step_s / 60
-    return RateTrace(time_s, _with_dips(rng, rate, per_step, outage_min_s, outage_max_s, step_s, 0.0, 0.0), duration_s)
+    return RateTrace(time_s, _add_dips(rng, rate, per_step, outage_min_s, outage_max_s, step_s, 0.0, 0.0), duration_s)
 
 
 def mmwave(
@@ -101,17 +101,17 @@ def mmwave(
     blocked_high_mbps: float = 40.0,
     step_s: float = 0.1,
 ) -> RateTrace:
-    """A fast random walk with abrupt blockages to a tenth of the rate, as millimetre waves have; `5g` is measured."""
-    time_s = _steps(duration_s, step_s)
-    rate = _walk(rng, len(time_s), start_mbps, low_mbps, high_mbps, sigma)
-    low, high = _rate("blocked_low_mbps", blocked_low_mbps), _rate("blocked_high_mbps", blocked_high_mbps)
+    """Fast random walk with abrupt blockages to a tenth of the rate, as in millimetre-wave links; `5g` is calibrated."""
+    time_s = _make_step_times(duration_s, step_s)
+    rate = _generate_walk(rng, len(time_s), start_mbps, low_mbps, high_mbps, sigma)
+    low, high = _check_rate("blocked_low_mbps", blocked_low_mbps), _check_rate("blocked_high_mbps", blocked_high_mbps)
     per_step = checks.number("blockages_per_minute", blockages_per_minute, 0, 600) * step_s / 60
-    return RateTrace(time_s, _with_dips(rng, rate, per_step, blockage_min_s, blockage_max_s, step_s, low, high), duration_s)
+    return RateTrace(time_s, _add_dips(rng, rate, per_step, blockage_min_s, blockage_max_s, step_s, low, high), duration_s)
 
 
 def poisson(rng: np.random.Generator, duration_s: float, *, rate_mbps: float = 2.64) -> DeliveryTrace:
-    """Delivery opportunities as a Poisson process of the given mean rate, to the millisecond (as Pantheon's paths)."""
-    per_ms = _rate("rate_mbps", rate_mbps) * 1e3 / (OPPORTUNITY_BYTES * 8)
+    """Poisson process of delivery opportunities with a given mean rate, to the millisecond (as on Pantheon's paths)."""
+    per_ms = _check_rate("rate_mbps", rate_mbps) * 1e3 / (OPPORTUNITY_BYTES * 8)
     slots = max(1, round(duration_s * 1e3))
     if per_ms * slots > MAX_OPPORTUNITIES:
         raise ScenarioError(
@@ -136,10 +136,10 @@ def jittered(
     off_ms: float = 10.0,
     off_share: float = 0.1,
 ) -> DeliveryTrace:
-    """Service that jitters within a round trip: Poisson deliveries of a rate that walks, on and off in turn.
+    """Service that jitters within a round trip: Poisson deliveries at a randomly walking rate, alternately on and off.
 
-    The logarithm of the rate is a reflected random walk in steps of 10 ms; it is switched by a Markov process that is on for
-    `on_ms` and off for `off_ms` in the mean, both exponential, and what it then is delivered as is Poisson, to the
+    The logarithm of the rate is a reflected random walk in steps of 10 ms. A Markov process switches the rate between on (mean
+    `on_ms`) and off (mean `off_ms`, with the share `off_share` of the rate), both exponential. Deliveries are Poisson, to the
     millisecond. The rate is scaled so that the expected mean over the trace is `mean_mbps`.
 
     Args:
@@ -153,7 +153,7 @@ def jittered(
     expected = mean_mbps * 1e3 / (OPPORTUNITY_BYTES * 8) * slots
     if expected > MAX_OPPORTUNITIES:
         raise ScenarioError(f"mean_mbps = {mean_mbps:g} makes {expected:.4g} opportunities; valid: at most {MAX_OPPORTUNITIES}")
-    level = np.repeat(_walk(rng, -(-slots // 10), 1.0, 1 / factor, factor, sigma), 10)[:slots]
+    level = np.repeat(_generate_walk(rng, -(-slots // 10), 1.0, 1 / factor, factor, sigma), 10)[:slots]
     if off_ms:
         cycles = max(4, math.ceil(2 * slots / (on_ms + off_ms)))
         starts_off = rng.random() < off_ms / (on_ms + off_ms)
@@ -161,7 +161,7 @@ def jittered(
         periods = np.searchsorted(np.cumsum(lengths), np.arange(slots), side="right")
         level *= np.where((periods + starts_off) % 2, off_share, 1.0)
     count = rng.poisson(level * (expected / level.sum()) if level.any() else level)
-    count[-1] = max(count[-1], 1)  # with an opportunity, after which a Mahimahi file repeats
+    count[-1] = max(count[-1], 1)  # a Mahimahi file repeats after its last opportunity
     return DeliveryTrace(np.repeat(np.arange(1, slots + 1), count))
 
 
@@ -175,13 +175,13 @@ GENERATORS: dict[str, Callable[..., Trace]] = {
 
 
 def generate(kind: str, /, *, duration_s: float = 60.0, seed: int = 1, **parameters: Any) -> Trace:
-    """Makes a trace by the name of its generator; the same arguments give the same trace.
+    """Generate a trace by the name of its generator; the same arguments give the same trace.
 
     Args:
-        kind: A key of `GENERATORS`.
-        duration_s: Length, 0.001 to 1e5 seconds; the trace repeats after it.
-        seed: 0 or more.
-        parameters: The generator's own keyword arguments.
+        kind: Key of `GENERATORS`.
+        duration_s: Length, 0.001 to 1e5 seconds, after which the trace repeats.
+        seed: Seed, 0 or more.
+        parameters: Keyword arguments of the generator.
 
     Raises:
         ScenarioError: An unknown kind or parameter, or a value out of range.
@@ -191,28 +191,28 @@ def generate(kind: str, /, *, duration_s: float = 60.0, seed: int = 1, **paramet
     duration_s = checks.number("duration_s", duration_s, 0.001, 1e5)
     rng = np.random.default_rng(checks.integer("seed", seed, 0, 2**63 - 1))
     trace = generator(rng, duration_s, **parameters)
-    object.__setattr__(trace, "name", f"{kind}-{seed}")  # nobody else has it yet
+    object.__setattr__(trace, "name", f"{kind}-{seed}")  # not shared yet
     return trace
 
 
 def check_parameters(kind: str, names: Iterable[object]) -> None:
-    """ScenarioError, unless all are parameters of a generator."""
-    known = parameters_of(kind)
+    """Raise ScenarioError unless all names are parameters of a generator."""
+    known = list_parameters(kind)
     for name in names:
         if name not in known:
-            raise ScenarioError(f"{kind} has no parameter {shown(name)}; {instead(str(name), known)}")
+            raise ScenarioError(f"{kind} has no parameter {shown(name)}; {suggest_valid(str(name), known)}")
 
 
-def parameters_of(kind: str) -> dict[str, object]:
-    """The keyword arguments of a generator with their defaults."""
+def list_parameters(kind: str) -> dict[str, object]:
+    """Return the keyword arguments of a generator with their defaults."""
     signature = inspect.signature(GENERATORS[kind])
     return {p.name: p.default for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY}
 
 
-def glossary_of(kind: str) -> dict[str, tuple[str, str]]:
-    """Range and meaning of a generator's arguments, as it documents them, or else as most generators have them."""
-    said = {key: (range_of(text), text) for key, text in arguments_of(GENERATORS[kind]).items()}
-    return {key: said.get(key) or GLOSSARY.get(key) or ("", "") for key in parameters_of(kind)}
+def describe_parameters(kind: str) -> dict[str, tuple[str, str]]:
+    """Return range and meaning of a generator's arguments, from its docstring or else from `GLOSSARY`."""
+    said = {key: (find_range(text), text) for key, text in parse_arguments(GENERATORS[kind]).items()}
+    return {key: said.get(key) or GLOSSARY.get(key) or ("", "") for key in list_parameters(kind)}
 
 
 _RATES, _DIP = f"{MIN_RATE_MBPS:g} to {MAX_RATE_MBPS:g}", "0.001 to 1e+04"
@@ -241,14 +241,14 @@ GLOSSARY = {
     "blocked_low_mbps": (_RATES, "the lowest rate during a blockage"),
     "blocked_high_mbps": (_RATES, "the highest rate during a blockage"),
 }
-"""Range and meaning of arguments by name."""
+"""Range and meaning of generators' arguments by name."""
 
 
-def _rate(field: str, value: float) -> float:
+def _check_rate(field: str, value: float) -> float:
     return checks.number(field, value, MIN_RATE_MBPS, MAX_RATE_MBPS)
 
 
-def _steps(duration_s: float, step_s: float) -> np.ndarray:
+def _make_step_times(duration_s: float, step_s: float) -> np.ndarray:
     step_s = checks.number("step_s", step_s, 0.001, 1e5)
     count = max(1, math.ceil(duration_s / step_s - 1e-9))
     if count > MAX_STEPS:
@@ -256,10 +256,10 @@ def _steps(duration_s: float, step_s: float) -> np.ndarray:
     return np.round(np.arange(count) * step_s, 9)
 
 
-def _walk(
+def _generate_walk(
     rng: np.random.Generator, count: int, start_mbps: float, low_mbps: float, high_mbps: float, sigma: float
 ) -> np.ndarray:
-    low, high = _rate("low_mbps", low_mbps), _rate("high_mbps", high_mbps)
+    low, high = _check_rate("low_mbps", low_mbps), _check_rate("high_mbps", high_mbps)
     if low >= high:
         raise ScenarioError(f"low_mbps = {low:g} is not below high_mbps = {high:g}")
     start = checks.number("start_mbps", start_mbps, low, high)
@@ -270,7 +270,7 @@ def _walk(
     return low * np.exp(folded)
 
 
-def _with_dips(
+def _add_dips(
     rng: np.random.Generator,
     rate: np.ndarray,
     per_step: float,
@@ -280,7 +280,7 @@ def _with_dips(
     low: float,
     high: float,
 ) -> np.ndarray:
-    """`rate` with stretches of `min_s` to `max_s` seconds at a rate drawn from low..high; `per_step`: how often."""
+    """Return `rate` with dips of `min_s` to `max_s` seconds to a rate drawn from low..high, with probability `per_step`."""
     min_s = checks.number("shortest dip", min_s, 0.001, 1e4)
     max_s = checks.number("longest dip", max_s, min_s, 1e4)
     rate = rate.copy()

@@ -1,15 +1,15 @@
-"""Generators of whole networks: wired, Wi-Fi, 4G and 5G, each trace of a path of its own.
+"""Trace generators of whole networks: wired, Wi-Fi, 4G and 5G, with a separate path for each trace.
 
-A seed draws a path (mean rate, variability, time scales, bursts, outages) from a population, then what happens on it:
+A seed draws a path (mean rate, variability, time scales, bursts, outages) from a population, then the events on the path:
 
 * The logarithm of the rate is modulated by Gauss-Markov processes of several time scales, the slowest of which jumps at
-  handovers (a Markov jump process), and is bent by Tukey's g: skewed to one side as that path's is.
-* Outages begin at a rate that depends on the level (links fail where they fade), and last a time from a bounded Pareto
+  handovers (a Markov jump process), and is skewed by Tukey's g with the path's own parameter.
+* Outages begin at a rate that depends on the level (links fail where they fade), with lengths from a bounded Pareto
   distribution of 0.1 to 10 s; a handover interrupts service for tens of milliseconds.
-* Within an RTT, delivery opportunities come in bursts: in a millisecond there are none or several, as schedulers grant them.
+* Within an RTT, delivery opportunities come in bursts: a millisecond has none or several, as schedulers grant them.
 
-The populations stand in `networks.json`: 4G and 5G as `netbuf_gym.traces.calibration` fits them, wired and Wi-Fi from
-literature (docs/networks.md).
+`networks.json` has the populations: 4G and 5G as `netbuf_gym.traces.calibration` fits them, wired and Wi-Fi from literature
+(docs/networks.md).
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from netbuf_gym.utils import checks
 
 POPULATIONS = Path(__file__).with_name("networks.json")
 PACKETS_PER_MBPS_MS = 1e3 / (OPPORTUNITY_BYTES * 8)
-"""Opportunities in a millisecond of 1 Mbit/s."""
+"""Delivery opportunities per millisecond at 1 Mbit/s."""
 LONGEST_OUTAGE_S = 10.0
 MOST_SD = 2.5
-"""How far from its population's mean a trait may be, in standard deviations (times `spread`)."""
+"""Largest deviation of a trait from its population's mean, in standard deviations (times `spread`)."""
 FLOOR = 1e-9
 LEAST_MBPS = 1e-3
-"""A step with less has nothing."""
+"""Rate below which a step has no capacity."""
 BUSIEST = 0.95
-"""The highest probability that a millisecond has any packet: beyond, bursts grow."""
+"""Highest probability that a millisecond has any packet; beyond this, bursts grow."""
 HIGHEST_LOG = 3.5
-"""Of the rate over its median: 33 times."""
+"""Highest logarithm of the rate over its median: 33 times."""
 FORMS = ("deliveries", "rates")
 
 TRAITS = (
@@ -57,31 +57,32 @@ TRAITS = (
     "fade",
     "log_jitter",
 )
-"""What differs between paths of a network, each on a scale on which it may be any number.
+"""Traits in which the paths of a network differ, each on an unbounded scale; a `log_` trait is a natural logarithm.
 
 log_mean: of the mean rate outside outages, Mbit/s. log_sigma: of the standard deviation of the logarithm of the rate. skew:
 Tukey's g. log_fast, log_mid, log_slow: of the variances at the first three time scales, relative to that of the handovers.
-log_burst: of the mean number of packets beyond one in a millisecond that has any. burst_sigma: standard deviation of the
-logarithm of that number. burst_power: how it grows with the rate. log_outages: of the outages a minute. log_outage_shape: of
-the Pareto distribution's index. fade: how the logarithm of the outages' rate falls with the standardised level. log_jitter:
-of the variance of a step's rate, where a path is given by rates, over that of the bursts.
+log_burst: of the mean number of packets beyond one in a busy millisecond. burst_sigma: standard deviation of the logarithm of
+that number. burst_power: exponent of that number's growth with the rate. log_outages: of the outages a minute.
+log_outage_shape: of the Pareto distribution's index. fade: decrease of the logarithm of the outages' rate with the standardised
+level. log_jitter: of the variance of a step's rate, for a path given by rates, over that of the bursts.
 """
 
 
 @dataclass(frozen=True)
 class Population:
-    """The paths of a network: a normal distribution over `TRAITS`, and what all paths share.
+    """Population of a network's paths: a normal distribution over `TRAITS`, and constants that all paths share.
 
     Args:
-        mean, sd: Of each trait. Shape (traits,).
-        correlation: Shape (traits, traits).
+        mean, sd: Mean and standard deviation of each trait. Shape (traits,).
+        correlation: Correlations of the traits. Shape (traits, traits).
         scales_s: Time scales of the modulation, the last one the mean time between handovers. Shape (4,).
         smooth: Whether the fastest modulation is smooth (a Gauss-Markov process of the second order).
-        shortest_outage_s: Where the distribution of outages begins.
-        most_mbps: The highest rate of the network.
+        shortest_outage_s: Lower end of the distribution of outage lengths.
+        most_mbps: Highest rate of the network.
         handover_s: Range of a handover's interruption.
         step_s: Length of the steps of a trace.
-        hold_s: How long a level holds: what it does within was not measured, and is left to bursts, outages and handovers.
+        hold_s: Time for which a level holds: shorter variations were not measured, and are left to bursts, outages and
+            handovers.
     """
 
     mean: np.ndarray
@@ -97,7 +98,7 @@ class Population:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Population:
-        """Of the JSON file's form; traits that it leaves out are 0 throughout."""
+        """Build a population from a record of `networks.json`; missing traits have mean and deviation 0."""
         traits = data["traits"]
         mean, sd = (np.array([traits.get(name, {}).get(key, 0.0) for name in TRAITS]) for key in ("mean", "sd"))
         correlation = np.eye(len(TRAITS))
@@ -118,26 +119,29 @@ class Population:
         )
 
     @cached_property
-    def _root(self) -> np.ndarray:
+    def _correlation_root(self) -> np.ndarray:
         return np.linalg.cholesky(self.correlation + 1e-9 * np.eye(len(TRAITS)))
 
     def draw(self, rng: np.random.Generator, spread: float = 1.0) -> np.ndarray:
-        """The traits of one path, `spread` times as far from the mean as the population's."""
-        normal = self._root @ rng.standard_normal(len(TRAITS))
+        """Draw the traits of one path, with `spread` times the population's standard deviation."""
+        normal = self._correlation_root @ rng.standard_normal(len(TRAITS))
         return self.mean + spread * self.sd * np.clip(normal, -MOST_SD, MOST_SD)
 
 
 @cache
-def population(network: str) -> Population:
-    """The population of a network's paths, from `networks.json`."""
+def load_population(network: str) -> Population:
+    """Return the population of a network's paths, from `networks.json`."""
     return Population.from_dict(json.loads(POPULATIONS.read_text())[network])
 
 
 @dataclass(frozen=True)
 class Modulation:
-    """A path's rate in steps: Mbit/s outside outages, and which steps are outages or handovers' interruptions.
+    """Rate of a path in steps.
 
-    rate_mbps, off: shape (steps,). step_s: their length.
+    Attributes:
+        rate_mbps: Mbit/s outside outages. Shape (steps,).
+        off: Whether a step is in an outage or a handover's interruption. Shape (steps,).
+        step_s: Length of a step, seconds.
     """
 
     rate_mbps: np.ndarray
@@ -148,7 +152,8 @@ class Modulation:
 def modulate(
     rng: np.random.Generator, paths: Population, traits: np.ndarray, duration_s: float, step_s: float, outages: float = 1.0
 ) -> Modulation:
-    """What the rate of a path with these traits does; `outages` scales how often there is none."""
+    """Generate the rate of a path with these traits; `outages` scales the frequency of outages, and 0 removes handovers' gaps
+    too."""
     path = dict(zip(TRAITS, traits.tolist(), strict=True))
     count = max(1, round(duration_s / step_s))
     each = max(1, round(paths.hold_s / step_s))
@@ -157,7 +162,7 @@ def modulate(
     variances /= variances.sum()
     level = np.zeros(levels)
     for i, (share, scale_s) in enumerate(zip(variances[:3].tolist(), paths.scales_s[:3].tolist(), strict=True)):
-        level += np.sqrt(share) * _gauss_markov(rng, levels, hold_s / scale_s, smooth=paths.smooth and i == 0)
+        level += np.sqrt(share) * _generate_gauss_markov(rng, levels, hold_s / scale_s, smooth=paths.smooth and i == 0)
     handovers = rng.random(levels) < -np.expm1(-hold_s / paths.scales_s[3])
     handovers[0] = False
     visit = np.cumsum(handovers)
@@ -165,8 +170,8 @@ def modulate(
     np.clip(level, -3.0, 3.0, out=level)
 
     sigma, skew = min(np.exp(path["log_sigma"]), 2.0), float(np.clip(path["skew"], -0.8, 0.8))
-    rate = np.exp(_bent(level, sigma, skew))
-    rate *= np.exp(path["log_mean"]) / _mean_of(sigma, skew)
+    rate = np.exp(_bend_level(level, sigma, skew))
+    rate *= np.exp(path["log_mean"]) / _compute_mean(sigma, skew)
     np.clip(rate, FLOOR, paths.most_mbps, out=rate)
 
     fade = path["fade"]
@@ -174,21 +179,21 @@ def modulate(
     if each > 1:
         rate, chance = np.repeat(rate, each)[:count], np.repeat(chance, each)[:count]
     begins = np.flatnonzero(rng.random(count) < np.minimum(chance, 0.5))
-    lengths_s = _bounded_pareto(rng, len(begins), paths.shortest_outage_s, max(0.2, np.exp(path["log_outage_shape"])))
+    lengths_s = _draw_bounded_pareto(rng, len(begins), paths.shortest_outage_s, max(0.2, np.exp(path["log_outage_shape"])))
     jumps = np.flatnonzero(handovers) * each if outages else np.zeros(0, np.int64)
     begins = np.concatenate([begins, jumps])
     lengths_s = np.concatenate([lengths_s, rng.uniform(*paths.handover_s, len(jumps))])
-    return Modulation(rate, _covered(rng, begins, lengths_s / step_s, count), step_s)
+    return Modulation(rate, _mark_covered_steps(rng, begins, lengths_s / step_s, count), step_s)
 
 
-def deliveries(rng: np.random.Generator, path: Modulation, traits: np.ndarray) -> DeliveryTrace:
-    """The opportunities of a path, in bursts, to the millisecond.
+def generate_deliveries(rng: np.random.Generator, path: Modulation, traits: np.ndarray) -> DeliveryTrace:
+    """Generate the delivery opportunities of a path, in bursts, to the millisecond.
 
     Raises:
-        ScenarioError: More than can be held.
+        ScenarioError: More than `MAX_OPPORTUNITIES` opportunities.
     """
     each = round(path.step_s * 1e3)
-    busy, more, sigma = _bursts(path, traits)
+    busy, more, sigma = _compute_bursts(path, traits)
     expected = float(np.sum(busy * (1 + more))) * each
     if expected > MAX_OPPORTUNITIES:
         raise ScenarioError(f"mean_mbps makes {expected:.4g} opportunities; valid: at most {MAX_OPPORTUNITIES}")
@@ -197,18 +202,18 @@ def deliveries(rng: np.random.Generator, path: Modulation, traits: np.ndarray) -
     sizes *= np.exp(np.float32(sigma) * rng.standard_normal(len(at), dtype=np.float32) - np.float32(sigma**2 / 2))
     sizes += rng.random(len(at), dtype=np.float32)
     packets = sizes.astype(np.int32) + 1
-    end_ms = len(busy) * each  # with an opportunity, after which a Mahimahi file repeats
+    end_ms = len(busy) * each  # a Mahimahi file repeats after its last opportunity
     return DeliveryTrace(np.repeat(np.append(at + 1.0, end_ms), np.append(packets, 1)))
 
 
-def rates(rng: np.random.Generator, path: Modulation, traits: np.ndarray) -> RateTrace:
-    """The steps of a path, each with the mean and the variance of what bursts deliver in it; 0 in outages.
+def generate_rates(rng: np.random.Generator, path: Modulation, traits: np.ndarray) -> RateTrace:
+    """Generate the rate steps of a path, with the mean and variance of the bursts' deliveries in a step; 0 in outages.
 
     Raises:
-        ScenarioError: An outage throughout.
+        ScenarioError: A trace that is a single outage.
     """
-    busy, more, sigma = _bursts(path, traits)
-    squares = (1 + more) ** 2 + more**2 * np.expm1(sigma**2) + 0.15  # of a burst, its rounding included
+    busy, more, sigma = _compute_bursts(path, traits)
+    squares = (1 + more) ** 2 + more**2 * np.expm1(sigma**2) + 0.15  # mean square of a burst, rounding included
     mean = busy * (1 + more)
     jitter = float(np.exp(traits[TRAITS.index("log_jitter")]))
     variance = jitter * (busy * squares - mean**2)
@@ -220,9 +225,9 @@ def rates(rng: np.random.Generator, path: Modulation, traits: np.ndarray) -> Rat
     return RateTrace(np.arange(len(rate)) * path.step_s, rate, len(rate) * path.step_s)
 
 
-def _bursts(path: Modulation, traits: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """How likely a millisecond of each step has a burst, how many packets it has in the mean beyond the first, and the standard
-    deviation of the logarithm of that number."""
+def _compute_bursts(path: Modulation, traits: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return for each step the probability that a millisecond has a burst and the mean number of packets beyond the first, and
+    the standard deviation of the logarithm of that number."""
     own = dict(zip(TRAITS, traits.tolist(), strict=True))
     per_ms = path.rate_mbps * PACKETS_PER_MBPS_MS
     usual = np.exp(own["log_mean"]) * PACKETS_PER_MBPS_MS
@@ -241,13 +246,13 @@ def wired(
     form: str = "rates",
     step_s: float | None = None,
 ) -> Trace:
-    """A path over fixed access lines: nearly constant, with other subscribers' load and rare losses of the line.
+    """Path over fixed access lines: nearly constant, with other subscribers' load and rare losses of the line.
 
     Args:
         mean_mbps: 0.01 to 2000, mean rate outside outages; None: drawn from the network's paths
         step_s: 0.001 to 1, length of a step; None: the network's own
     """
-    return _network("wired", rng, duration_s, mean_mbps, spread, outages, form, step_s)
+    return _generate_network_trace("wired", rng, duration_s, mean_mbps, spread, outages, form, step_s)
 
 
 def wifi(
@@ -260,13 +265,13 @@ def wifi(
     form: str = "deliveries",
     step_s: float | None = None,
 ) -> Trace:
-    """A path over 802.11: rate adaptation and contention, frames aggregated into bursts, interference and roaming.
+    """Path over 802.11: rate adaptation and contention, frames aggregated into bursts, interference and roaming.
 
     Args:
         mean_mbps: 0.01 to 600, mean rate outside outages; None: drawn from the network's paths
         step_s: 0.001 to 1, length of a step; None: the network's own
     """
-    return _network("wifi", rng, duration_s, mean_mbps, spread, outages, form, step_s)
+    return _generate_network_trace("wifi", rng, duration_s, mean_mbps, spread, outages, form, step_s)
 
 
 def cellular_4g(
@@ -279,13 +284,13 @@ def cellular_4g(
     form: str = "deliveries",
     step_s: float | None = None,
 ) -> Trace:
-    """A path over LTE: calibrated from 10 ms on, with bursts of delivery opportunities, outages and handovers.
+    """Path over LTE: calibrated from 10 ms on, with bursts of delivery opportunities, outages and handovers.
 
     Args:
         mean_mbps: 0.01 to 150, mean rate outside outages; None: drawn from the network's paths
         step_s: 0.001 to 1, length of a step; None: the network's own
     """
-    return _network("4g", rng, duration_s, mean_mbps, spread, outages, form, step_s)
+    return _generate_network_trace("4g", rng, duration_s, mean_mbps, spread, outages, form, step_s)
 
 
 def cellular_5g(
@@ -298,21 +303,21 @@ def cellular_5g(
     form: str = "rates",
     step_s: float | None = None,
 ) -> Trace:
-    """A path over 5G with fallback to LTE: calibrated from 1 s on, below it jitter of the scheduler, outages and handovers.
+    """Path over 5G with fallback to LTE: calibrated from 1 s on, below 1 s scheduler jitter, outages and handovers.
 
-    `mean_mbps` is the mean of the process that the rate follows, before outages, handovers' gaps and the 600 Mbit/s at which
-    the rate stops. Levels last for a minute, and no trace is scaled to it: of 20 traces of 5000 s at 20 Mbit/s the mean is 1.02
-    times that without outages (0.82 to 1.42 times) and 0.79 times with them; at 300 Mbit/s, where peaks are cut, 0.79 and 0.62
-    times. A trace of 80 s has anything from a seventh of it to two and a half times as much.
+    `mean_mbps` is the mean of the rate's process, before outages, handovers' gaps and the cap at 600 Mbit/s. Levels last for a
+    minute, and traces are not scaled to the mean: over 20 traces of 5000 s at 20 Mbit/s the mean is 1.02 times `mean_mbps`
+    without outages (0.82 to 1.42 times) and 0.79 times with outages; at 300 Mbit/s, where peaks are cut, 0.79 and 0.62 times. A
+    trace of 80 s has between a seventh and two and a half times of `mean_mbps`.
 
     Args:
         mean_mbps: 0.01 to 600, mean of the rate's process, before outages; None: drawn from the network's paths
         step_s: 0.001 to 1, length of a step; None: the network's own
     """
-    return _network("5g", rng, duration_s, mean_mbps, spread, outages, form, step_s)
+    return _generate_network_trace("5g", rng, duration_s, mean_mbps, spread, outages, form, step_s)
 
 
-def _network(
+def _generate_network_trace(
     network: str,
     rng: np.random.Generator,
     duration_s: float,
@@ -322,7 +327,7 @@ def _network(
     form: str,
     step_s: float | None,
 ) -> Trace:
-    paths = population(network)
+    paths = load_population(network)
     checks.choice("form", form, FORMS)
     traits = paths.draw(rng, checks.number("spread", spread, 0, 3))
     if mean_mbps is not None:
@@ -333,34 +338,35 @@ def _network(
     if form == "deliveries" and abs(step_s * 1e3 - round(step_s * 1e3)) > 1e-9:
         raise ScenarioError(f"step_s = {step_s:g}; valid for deliveries: whole milliseconds")
     path = modulate(rng, paths, traits, duration_s, step_s, checks.number("outages", outages, 0, 100))
-    return deliveries(rng, path, traits) if form == "deliveries" else rates(rng, path, traits)
+    return generate_deliveries(rng, path, traits) if form == "deliveries" else generate_rates(rng, path, traits)
 
 
-def _bent(level: np.ndarray, sigma: float, skew: float) -> np.ndarray:
-    """The logarithm of the rate, relative to its median, at these standardised levels: Tukey's g, bounded above."""
+def _bend_level(level: np.ndarray, sigma: float, skew: float) -> np.ndarray:
+    """Compute the logarithm of the rate relative to its median at standardised levels: Tukey's g, bounded above."""
     bent = level if abs(skew) < 1e-3 else np.expm1(skew * level) / skew
     return np.minimum(sigma * bent, HIGHEST_LOG)
 
 
 @cache
-def _nodes() -> tuple[np.ndarray, np.ndarray]:
+def _compute_nodes() -> tuple[np.ndarray, np.ndarray]:
     nodes, weights = np.polynomial.hermite_e.hermegauss(41)
     return np.clip(nodes, -3, 3), weights / weights.sum()
 
 
-def _mean_of(sigma: float, skew: float) -> float:
-    """The mean of the rate relative to its median, for a standard normal level."""
-    nodes, weights = _nodes()
-    return float(weights @ np.exp(_bent(nodes, sigma, skew)))
+def _compute_mean(sigma: float, skew: float) -> float:
+    """Compute the mean of the rate relative to its median, for a standard normal level."""
+    nodes, weights = _compute_nodes()
+    return float(weights @ np.exp(_bend_level(nodes, sigma, skew)))
 
 
-def _gauss_markov(rng: np.random.Generator, count: int, steps: float, smooth: bool = False) -> np.ndarray:
-    """A stationary Gauss-Markov process of variance 1; its scale is `1 / steps` values. Smooth: one drives another like it."""
+def _generate_gauss_markov(rng: np.random.Generator, count: int, steps: float, smooth: bool = False) -> np.ndarray:
+    """Generate a stationary Gauss-Markov process of variance 1 with a time scale of `1 / steps` values; `smooth`: of the second
+    order, one such process driving another."""
     from scipy.signal import lfilter  # takes long to import
 
     keep = np.exp(-steps)
     if smooth:
-        early = math.ceil(8 / steps)  # values until it has forgotten its start
+        early = math.ceil(8 / steps)  # values until the initial state has decayed
         noise = rng.standard_normal(early + count) * np.sqrt((1 - keep**2) ** 3 / (1 + keep**2))
         return lfilter([1.0], [1.0, -2 * keep, keep**2], noise)[early:]
     noise = rng.standard_normal(count)
@@ -368,14 +374,14 @@ def _gauss_markov(rng: np.random.Generator, count: int, steps: float, smooth: bo
     return lfilter([1.0], [1.0, -keep], noise)
 
 
-def _bounded_pareto(rng: np.random.Generator, count: int, low: float, shape: float) -> np.ndarray:
-    """Seconds from `low` to `LONGEST_OUTAGE_S`."""
+def _draw_bounded_pareto(rng: np.random.Generator, count: int, low: float, shape: float) -> np.ndarray:
+    """Draw outage lengths from a Pareto distribution bounded to `low` to `LONGEST_OUTAGE_S`, seconds."""
     tail = (low / LONGEST_OUTAGE_S) ** shape
     return low * (1 - rng.random(count) * (1 - tail)) ** (-1 / shape)
 
 
-def _covered(rng: np.random.Generator, begins: np.ndarray, lengths: np.ndarray, count: int) -> np.ndarray:
-    """Which steps lie in stretches that begin at `begins` and last `lengths` steps, rounded up or down at random."""
+def _mark_covered_steps(rng: np.random.Generator, begins: np.ndarray, lengths: np.ndarray, count: int) -> np.ndarray:
+    """Return a mask of the steps in intervals that begin at `begins` and last `lengths` steps, randomly rounded."""
     edges = np.zeros(count + 1, np.int64)
     whole = (lengths + rng.random(len(lengths))).astype(np.int64)
     np.add.at(edges, begins, 1)

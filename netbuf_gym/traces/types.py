@@ -1,4 +1,4 @@
-"""Time-varying capacity: a rate that changes in steps, or the moments at which packets may leave."""
+"""Time-varying capacity: a rate that changes in steps, or the times at which packets may leave."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.utils import checks
 
 OPPORTUNITY_BYTES = 1504
-"""What one delivery opportunity carries: Mahimahi's packet, 1500 bytes and the 4 bytes of its TUN header."""
+"""Size of one delivery opportunity: Mahimahi's packet, 1500 bytes and the 4 bytes of its TUN header."""
 
 MIN_RATE_MBPS = 1e-6
-"""The lowest rate above 0: 1 bit/s."""
+"""Lowest rate above 0: 1 bit/s."""
 MAX_RATE_MBPS = 1e6
 MAX_TIME_S = 1e6
 MAX_STEPS = 10_000_000
-"""Steps of a rate that is made here."""
+"""Largest number of steps of a generated rate."""
 MAX_SPLIT = 30_000_000
-"""Milliseconds, and steps, of a rate that becomes deliveries."""
+"""Largest number of milliseconds, and of steps, of a rate that is converted to deliveries."""
 MAX_OPPORTUNITIES = 100_000_000
-"""Deliveries that are made here."""
+"""Largest number of generated deliveries."""
 
 
 @dataclass(frozen=True, eq=False)
 class RateTrace:
-    """A stepped rate: `rate_mbps[i]` holds from `time_s[i]` to the next time, for the packet in service too.
+    """Stepped rate: `rate_mbps[i]` holds from `time_s[i]` to the next time, for the packet in service too.
 
     Args:
-        time_s: When each step begins, seconds, strictly rising from 0, at most 1e6. Shape (steps,).
-        rate_mbps: Mbit/s from then on, 0 (an outage) or 1e-6 to 1e6, at least one above 0. Shape (steps,).
-        period_s: The trace starts again every `period_s` seconds (above the last time); None: the last rate holds.
-        name: For people, e.g. the file it came from.
+        time_s: Start of each step, seconds, strictly rising from 0, at most 1e6. Shape (steps,).
+        rate_mbps: Rate of each step, Mbit/s, 0 (an outage) or 1e-6 to 1e6, at least one above 0. Shape (steps,).
+        period_s: Time after which the trace repeats, seconds, above the last time; None: the last rate holds.
+        name: Label, e.g. the name of the trace's file.
 
     Raises:
         ScenarioError: A value that is not finite or out of range, times not rising, lengths that differ.
@@ -51,11 +51,11 @@ class RateTrace:
         def __init__(self, time_s: ArrayLike, rate_mbps: ArrayLike, period_s: float | None = None, name: str = "") -> None: ...
 
     def __post_init__(self) -> None:
-        time_s = _numbers("time_s", self.time_s, np.float64)
-        rate = _numbers("rate_mbps", self.rate_mbps, np.float64)
+        time_s = _check_numbers("time_s", self.time_s, np.float64)
+        rate = _check_numbers("rate_mbps", self.rate_mbps, np.float64)
         if len(time_s) != len(rate):
             raise ScenarioError(f"rate_mbps has {len(rate)} values for {len(time_s)} in time_s; valid: as many")
-        _within("time_s", time_s, 0, MAX_TIME_S)
+        _check_range("time_s", time_s, 0, MAX_TIME_S)
         bad = np.flatnonzero((rate != 0) & ~((rate >= MIN_RATE_MBPS) & (rate <= MAX_RATE_MBPS)))
         if len(bad):
             i, valid = int(bad[0]), f"0 (an outage), or {MIN_RATE_MBPS:g} to {MAX_RATE_MBPS:g}"
@@ -75,40 +75,40 @@ class RateTrace:
             object.__setattr__(self, "period_s", period)
         elif rate[-1] == 0:
             raise ScenarioError("rate_mbps ends in 0, which would hold for ever; valid: a last rate above 0, or period_s")
-        object.__setattr__(self, "time_s", _frozen(time_s))
-        object.__setattr__(self, "rate_mbps", _frozen(rate))
+        object.__setattr__(self, "time_s", _freeze(time_s))
+        object.__setattr__(self, "rate_mbps", _freeze(rate))
         checks.text("name", self.name)
 
     @property
     def duration_s(self) -> float:
-        """Seconds until the trace starts again, or until its last step begins."""
+        """Seconds until the trace repeats, or without a period until the last step begins."""
         return self.period_s if self.period_s is not None else float(self.time_s[-1])
 
     @property
     def peak_mbps(self) -> float:
-        """The highest rate, Mbit/s."""
+        """Highest rate, Mbit/s."""
         return float(self.rate_mbps.max())
 
     @property
     def longest_gap_s(self) -> float:
-        """The longest stretch at rate 0, seconds, repetitions included."""
-        held = self._held()
+        """Longest time at rate 0, seconds, repetitions included."""
+        held = self._compute_step_lengths()
         if self.period_s is None:
-            return _longest_run(self.rate_mbps == 0, held)
-        return min(_longest_run(np.tile(self.rate_mbps == 0, 2), np.tile(held, 2)), self.period_s)
+            return _find_longest_run(self.rate_mbps == 0, held)
+        return min(_find_longest_run(np.tile(self.rate_mbps == 0, 2), np.tile(held, 2)), self.period_s)
 
     def rate_at_mbps(self, time_s: np.ndarray | float) -> np.ndarray:
-        """The rate at each moment, Mbit/s. Same shape as `time_s`."""
+        """Return the rate at each time, Mbit/s. Same shape as `time_s`."""
         t = np.asarray(time_s, np.float64)
         if self.period_s is not None:
             t = np.mod(t, self.period_s)
         return self.rate_mbps[np.searchsorted(self.time_s, t, side="right") - 1]
 
     def mean_mbps(self, duration_s: float | None = None) -> float:
-        """The mean rate over the first `duration_s` seconds, Mbit/s.
+        """Return the mean rate over the first `duration_s` seconds, Mbit/s.
 
-        None: over one period; without a period until the last step begins, or that step's rate when all before it is an
-        outage.
+        None: over one period; without a period, until the last step begins, or the last step's rate if all earlier steps are
+        outages.
         """
         if duration_s is None:
             return self.mean_mbps(self.duration_s) or float(self.rate_mbps[-1])
@@ -123,8 +123,8 @@ class RateTrace:
         held = (ends - self.time_s) * whole + np.clip(np.minimum(ends, rest) - self.time_s, 0, None)
         return float(held @ self.rate_mbps / duration_s)
 
-    def carrying_s(self, size_bytes: float, start_s: float = 0.0) -> float:
-        """How long it takes from `start_s` on to carry so many bytes, seconds."""
+    def compute_carrying_s(self, size_bytes: float, start_s: float = 0.0) -> float:
+        """Return the time in seconds to carry `size_bytes` from `start_s` on."""
         if size_bytes <= 0:
             return 0.0
         held = np.diff(np.append(self.time_s, self.time_s[-1] if self.period_s is None else self.period_s))
@@ -142,10 +142,10 @@ class RateTrace:
         return float(end_s - phase) + repeats_s
 
     def to_deliveries(self, duration_s: float | None = None) -> DeliveryTrace:
-        """The delivery opportunities of this rate over `duration_s` seconds, to the millisecond, as Mahimahi has them.
+        """Convert the rate to delivery opportunities over `duration_s` seconds, to the millisecond, as in Mahimahi.
 
         Raises:
-            ScenarioError: Not one opportunity in that time, or more than can be held.
+            ScenarioError: No opportunity in that time, or too many.
         """
         if duration_s is None:
             duration_s = self.duration_s
@@ -154,7 +154,7 @@ class RateTrace:
         edges = np.arange(round(duration_s * 1000) + 1) / 1000
         if len(edges) < 2:
             raise ScenarioError(f"duration_s = {duration_s:g} is not one millisecond; valid: 0.001 or more")
-        fine = np.union1d(edges, self._breaks(duration_s))
+        fine = np.union1d(edges, self._find_step_starts(duration_s))
         carried = np.cumsum(np.diff(fine) * self.rate_at_mbps((fine[:-1] + fine[1:]) / 2)) * 1e6 / 8
         at_edge = np.interp(edges[1:], fine[1:], carried)
         count = np.floor(at_edge / OPPORTUNITY_BYTES + 1e-9).astype(np.int64)
@@ -164,7 +164,7 @@ class RateTrace:
         return DeliveryTrace(time_ms, period_ms=len(count), name=self.name)
 
     def _check_deliveries(self, duration_s: float) -> None:
-        """Refuses what would not fit into memory."""
+        """Raise ScenarioError if the conversion to deliveries would not fit into memory."""
         rounds = 1.0 if self.period_s is None else duration_s / self.period_s + 1
         packets = self.mean_mbps(duration_s) * duration_s * 1e6 / 8 / OPPORTUNITY_BYTES
         for count, most, what in (
@@ -175,11 +175,11 @@ class RateTrace:
             if count > most:
                 raise ScenarioError(f"duration_s = {duration_s:g} makes {count:.4g} {what}; valid: at most {most:.0e}")
 
-    def _held(self) -> np.ndarray:
+    def _compute_step_lengths(self) -> np.ndarray:
         end = self.period_s if self.period_s is not None else self.time_s[-1]
         return np.diff(np.append(self.time_s, end))
 
-    def _breaks(self, duration_s: float) -> np.ndarray:
+    def _find_step_starts(self, duration_s: float) -> np.ndarray:
         if self.period_s is None:
             return self.time_s[self.time_s < duration_s]
         rounds = np.arange(int(duration_s // self.period_s) + 1)[:, None] * self.period_s
@@ -199,20 +199,20 @@ class RateTrace:
 
 @dataclass(frozen=True, eq=False)
 class DeliveryTrace:
-    """Mahimahi's kind of trace: at each moment in `time_ms`, up to 1504 bytes may leave; unused ones are lost.
+    """Delivery opportunities, as in Mahimahi: at each time of `time_ms`, up to 1504 bytes may leave; unused ones are lost.
 
     Args:
-        time_ms: Milliseconds, rising, repeats allowed, 0 to 1e9. Shape (opportunities,).
-        period_ms: The trace starts again every `period_ms` (above 0, at least the last time); None: the last time,
+        time_ms: Times in milliseconds, rising, repeats allowed, 0 to 1e9. Shape (opportunities,).
+        period_ms: Time after which the trace repeats, milliseconds, above 0, at least the last time; None: the last time,
             as in Mahimahi.
-        name: For people, e.g. the file it came from.
+        name: Label, e.g. the name of the trace's file.
 
     Raises:
         ScenarioError: A value that is not finite or out of range, or times that fall.
     """
 
     time_ms: np.ndarray
-    period_ms: float = None  # type: ignore[assignment]  # it is the last time until it is known
+    period_ms: float = None  # type: ignore[assignment]  # None becomes the last time
     name: str = ""
 
     if TYPE_CHECKING:
@@ -220,8 +220,8 @@ class DeliveryTrace:
         def __init__(self, time_ms: ArrayLike, period_ms: float | None = None, name: str = "") -> None: ...
 
     def __post_init__(self) -> None:
-        time_ms = _numbers("time_ms", self.time_ms, np.float64)
-        _within("time_ms", time_ms, 0, MAX_TIME_S * 1e3)
+        time_ms = _check_numbers("time_ms", self.time_ms, np.float64)
+        _check_range("time_ms", time_ms, 0, MAX_TIME_S * 1e3)
         fall = np.flatnonzero(time_ms[1:] < time_ms[:-1])
         if len(fall):
             i = int(fall[0]) + 1
@@ -230,36 +230,36 @@ class DeliveryTrace:
         period = checks.number("period_ms", period, 0, MAX_TIME_S * 1e3, low_open=True)
         if period < time_ms[-1]:
             raise ScenarioError(f"period_ms = {period:g} is below the last time_ms, {time_ms[-1]:g}")
-        object.__setattr__(self, "time_ms", _frozen(time_ms))
+        object.__setattr__(self, "time_ms", _freeze(time_ms))
         object.__setattr__(self, "period_ms", period)
         checks.text("name", self.name)
 
     @property
     def duration_s(self) -> float:
-        """Seconds until the trace starts again."""
+        """Seconds until the trace repeats."""
         return self.period_ms / 1e3
 
     @property
     def peak_mbps(self) -> float:
-        """The highest mean rate over any whole 100 ms of the trace, Mbit/s; not below the mean, which shorter traces have."""
-        return max(float(self._counts(0.1).max()) * OPPORTUNITY_BYTES * 8 / 1e5, self.mean_mbps())
+        """Highest mean rate over an aligned span of 100 ms, Mbit/s; at least the mean, which applies to shorter traces."""
+        return max(float(self._count_opportunities(0.1).max()) * OPPORTUNITY_BYTES * 8 / 1e5, self.mean_mbps())
 
     @property
     def longest_gap_s(self) -> float:
-        """The longest stretch without an opportunity, seconds, across the restart too."""
+        """Longest time without an opportunity, seconds, across the repetition too."""
         around = self.time_ms[0] + self.period_ms - self.time_ms[-1]
         return float(max(np.diff(self.time_ms).max(initial=0), around)) / 1e3
 
     def mean_mbps(self, duration_s: float | None = None) -> float:
-        """The mean capacity over the first `duration_s` seconds, Mbit/s; over one period when None."""
+        """Return the mean capacity over the first `duration_s` seconds, Mbit/s; None: over one period."""
         if duration_s is None:
             return len(self.time_ms) * OPPORTUNITY_BYTES * 8 / (self.period_ms * 1e3)
         whole, rest = divmod(duration_s * 1e3, self.period_ms)
         count = whole * len(self.time_ms) + np.searchsorted(self.time_ms, rest, side="right")
         return float(count) * OPPORTUNITY_BYTES * 8 / (duration_s * 1e6)
 
-    def carrying_s(self, size_bytes: float, start_s: float = 0.0) -> float:
-        """How long it takes from `start_s` on, an opportunity at that moment included, to carry so many bytes, seconds."""
+    def compute_carrying_s(self, size_bytes: float, start_s: float = 0.0) -> float:
+        """Return the time in seconds to carry `size_bytes` from `start_s` on, an opportunity at that moment included."""
         if size_bytes <= 0:
             return 0.0
         start_ms, count = start_s * 1e3, len(self.time_ms)
@@ -269,20 +269,20 @@ class DeliveryTrace:
         return max(0.0, float(rounds * self.period_ms + self.time_ms[index] - start_ms) / 1e3)
 
     def to_rates(self, step_s: float = 0.1) -> RateTrace:
-        """The mean rate in each step of `step_s` seconds, for showing and for schedules; the period stays.
+        """Convert to the mean rate in each step of `step_s` seconds, for plots and schedules, with the same period.
 
-        The last step is what is left of the period; a step longer than it gives one step with the mean.
+        The last step is the remainder of the period; a step longer than the period gives one step with the mean.
         """
         step_s = checks.number("step_s", step_s, 0, MAX_TIME_S, low_open=True)
-        counts = self._counts(step_s)
+        counts = self._count_opportunities(step_s)
         time_s = np.arange(len(counts)) * step_s
         held = np.full(len(counts), step_s)
         held[-1] = self.duration_s - time_s[-1]
         rate = counts * OPPORTUNITY_BYTES * 8 / (held * 1e6)
         return RateTrace(time_s, rate, period_s=self.duration_s, name=self.name)
 
-    def _counts(self, step_s: float) -> np.ndarray:
-        """The opportunities in each step, the last one cut where the period ends."""
+    def _count_opportunities(self, step_s: float) -> np.ndarray:
+        """Count the opportunities in each step; the last step ends with the period."""
         count = np.ceil(self.duration_s / step_s - 1e-9)
         if not count <= MAX_STEPS:
             made = f"{count:.4g} steps of {self.duration_s:g} s"
@@ -304,7 +304,7 @@ class DeliveryTrace:
 Trace = RateTrace | DeliveryTrace
 
 
-def _numbers(field: str, values: Iterable, dtype: type) -> np.ndarray:
+def _check_numbers(field: str, values: Iterable, dtype: type) -> np.ndarray:
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise ScenarioTypeError(f"{field} = {shown(values)} is not a list; valid: a list of numbers")
     try:
@@ -321,20 +321,20 @@ def _numbers(field: str, values: Iterable, dtype: type) -> np.ndarray:
     return array
 
 
-def _within(field: str, values: np.ndarray, low: float, high: float) -> None:
+def _check_range(field: str, values: np.ndarray, low: float, high: float) -> None:
     if not (values.min() >= low and values.max() <= high):
         bad = np.flatnonzero(~((values >= low) & (values <= high)))
         i = int(bad[0])
         raise ScenarioError(f"{field}[{i}] = {values[i]:g} is out of range; valid: {low:g} to {high:g}")
 
 
-def _frozen(array: np.ndarray) -> np.ndarray:
-    """The array, which is nobody else's."""
+def _freeze(array: np.ndarray) -> np.ndarray:
+    """Make an array read-only and return it; the caller must own it."""
     array.setflags(write=False)
     return array
 
 
-def _longest_run(zero: np.ndarray, held_s: np.ndarray) -> float:
+def _find_longest_run(zero: np.ndarray, held_s: np.ndarray) -> float:
     longest = run = 0.0
     for is_zero, held in zip(zero, held_s, strict=True):
         run = run + float(held) if is_zero else 0.0

@@ -2,6 +2,6 @@
 
 import os
 
-# The learner's idle OpenMP threads would spin for a millisecond on the cores that the simulator's threads are to use. Read when
-# torch is loaded; a value that the user has set stays.
+# By default the learner's idle OpenMP threads spin for a millisecond on the cores that the simulator's threads need. Read when
+# torch is loaded; a value set by the user stays.
 os.environ.setdefault("GOMP_SPINCOUNT", "2000")

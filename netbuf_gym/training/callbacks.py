@@ -1,4 +1,4 @@
-"""What happens during training beside learning: limits, logs, progress, episode statistics."""
+"""Training callbacks: limits, snapshots, logs, progress, episode statistics."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import KVWriter, TensorBoardOutputFormat
 
-from netbuf_gym.utils.files import naming, write_atomic
-from netbuf_gym.utils.progress import ProgressBar, duration, say
+from netbuf_gym.utils.files import name_in_errors, write_atomic
+from netbuf_gym.utils.progress import ProgressBar, format_duration, print_line
 
 
 class Interrupt:
-    """Context in which the first SIGINT or SIGTERM only sets `received`; a second one acts as it always does."""
+    """Context in which the first SIGINT or SIGTERM only sets `received`; a second one has its usual effect."""
 
     def __init__(self) -> None:
         self.received: int | None = None
@@ -46,15 +46,15 @@ class Interrupt:
         self._restore()
 
 
-class Stop(BaseCallback):
-    """Ends training when interrupted, or when `max_seconds` are over (counting `seconds_before` of an earlier session).
+class StopCondition(BaseCallback):
+    """Ends training when interrupted, or after `max_seconds` (including `seconds_before` of an earlier session).
 
-    The clock starts when this is made.
+    The clock starts at construction.
 
     Attributes:
-        seconds: of training, earlier sessions included.
-        timed_out: whether the time limit ended it.
-        at_once: whether an interruption ends a rollout or an update under way, or is left to the moment after them.
+        seconds: Seconds of training, earlier sessions included.
+        timed_out: Whether the time limit ended the training.
+        at_once: Whether an interruption ends a rollout or an update under way, or waits for the moment after them.
     """
 
     def __init__(self, interrupt: Interrupt, max_seconds: float | None, seconds_before: float = 0.0):
@@ -69,43 +69,45 @@ class Stop(BaseCallback):
 
     @property
     def interrupted(self) -> bool:
-        """Whether a signal came."""
+        """True once a signal was received."""
         return self.interrupt.received is not None
 
     def time_used(self) -> float:
-        """The share of the time limit that is over; 0 without one."""
+        """Return the share of the time limit that is over, 0 to 1; 0 without a limit."""
         return 0.0 if self.max_seconds is None else min(1.0, self.seconds / self.max_seconds)
 
-    def now(self) -> bool:
-        """Whether to end, asked where the learner can be left as it is."""
+    def should_stop(self) -> bool:
+        """Return whether to end; for points between an update and a rollout."""
         self.timed_out = self.timed_out or self.time_used() >= 1.0
         return self.timed_out or self.interrupted
 
-    def goes_on(self) -> bool:
-        """Whether not to end, asked in the middle of a rollout or an update."""
+    def may_continue(self) -> bool:
+        """Return whether to continue; for points within a rollout or an update."""
         self.timed_out = self.timed_out or self.time_used() >= 1.0
         return not self.timed_out and not (self.at_once and self.interrupted)
 
     def _on_step(self) -> bool:
-        return self.goes_on()
+        return self.may_continue()
 
 
 class Snapshots(BaseCallback):
     """Calls `write` between an update and a rollout, `times` times evenly over the training.
 
     Args:
-        total_timesteps: the whole job's.
-        stop: knows how much of a time limit is over, which counts where it is ahead of the steps.
+        times: Number of snapshots.
+        total_timesteps: Timesteps of the whole job.
+        stop: Time limit, which counts where it is ahead of the steps.
+        write: Writer of a snapshot.
     """
 
-    def __init__(self, times: int, total_timesteps: int, stop: Stop, write: Callable[[], object]):
+    def __init__(self, times: int, total_timesteps: int, stop: StopCondition, write: Callable[[], object]):
         super().__init__()
         self.times, self.total_timesteps, self.stop, self.write = times, total_timesteps, stop, write
         self._taken = 0
 
     def _due(self) -> int:
         share = max(self.model.num_timesteps / self.total_timesteps, self.stop.time_used())
-        return int(share * (self.times + 1))  # the model at the end is one more
+        return int(share * (self.times + 1))  # plus the final model
 
     def _on_training_start(self) -> None:
         self._taken = self._due()
@@ -120,10 +122,10 @@ class Snapshots(BaseCallback):
         return True
 
 
-class Stages(BaseCallback):
-    """Tells between an update and a rollout how much of the training is over, 0 to 1; see `Snapshots`."""
+class StageUpdates(BaseCallback):
+    """Passes the share of the training that is over, 0 to 1, to `tell` between an update and a rollout; see `Snapshots`."""
 
-    def __init__(self, total_timesteps: int, stop: Stop, tell: Callable[[float], None]):
+    def __init__(self, total_timesteps: int, stop: StopCondition, tell: Callable[[float], None]):
         super().__init__()
         self.total_timesteps, self.stop, self.tell = total_timesteps, stop, tell
 
@@ -135,17 +137,17 @@ class Stages(BaseCallback):
 
 
 class ProgressCsv(KVWriter):
-    """Writes `progress.csv`: a row at a time, behind whole rows only; columns that come later are added to all rows.
+    """Writes `progress.csv` row by row, after whole rows only; a new column is added to all rows.
 
     Args:
-        path: of the file.
-        keep: how many rows of an earlier session stay; None: all that are whole.
+        path: Path of the file.
+        keep: Number of rows of an earlier session to keep; None: all whole ones.
 
     Attributes:
-        rows: in the file.
+        rows: Number of rows in the file.
 
     Raises:
-        OSError: it cannot be written; names the file.
+        OSError: The file cannot be written; names the file.
     """
 
     def __init__(self, path: Path, keep: int | None = 0):
@@ -159,65 +161,66 @@ class ProgressCsv(KVWriter):
         self._rewrite(kept)
 
     def write(self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0) -> None:
-        """Appends a row."""
+        """Append a row."""
         values = {key: value for key, value in key_values.items() if "csv" not in (key_excluded.get(key) or ())}
         new = sorted(set(values) - set(self.columns))
-        with naming(self.path):
+        with name_in_errors(self.path):
             if new:
                 self._file.close()
                 with self.path.open(newline="", encoding="utf-8") as file:
                     rows = list(csv.reader(file))[1:]
                 self.columns += new
                 self._rewrite([[*row, *[""] * len(new)] for row in rows])
-            self._file.write(_line(_text(values.get(key)) for key in self.columns))
+            self._file.write(_format_csv_line(_format_cell(values.get(key)) for key in self.columns))
             self._file.flush()
         self.rows += 1
 
     def _rewrite(self, rows: Iterable[Iterable[str]]) -> None:
-        with naming(self.path):
-            head = _line(self.columns) if self.columns else ""
-            write_atomic(self.path, head + "".join(map(_line, rows)))
+        with name_in_errors(self.path):
+            head = _format_csv_line(self.columns) if self.columns else ""
+            write_atomic(self.path, head + "".join(map(_format_csv_line, rows)))
             self._file = self.path.open("a", newline="", encoding="utf-8")
 
     def close(self) -> None:
-        """Closes the file."""
-        with naming(self.path):
+        """Close the file."""
+        with name_in_errors(self.path):
             self._file.close()
 
 
-class TensorBoard(TensorBoardOutputFormat):
-    """TensorBoard's log of a folder; says which folder it is when the disk is full.
+class TensorBoardLog(TensorBoardOutputFormat):
+    """TensorBoard's log in a folder; write errors name the folder.
 
     Args:
-        resumed_at: timesteps that a resumed run goes on from: TensorBoard then forgets what it had logged later.
+        folder: Folder of the log.
+        resumed_at: Timesteps at which a resumed run continues: TensorBoard drops what was logged later.
     """
 
     def __init__(self, folder: Path, resumed_at: int | None = None):
         from torch.utils.tensorboard import SummaryWriter
 
         self.folder = folder
-        with naming(folder):
+        with name_in_errors(folder):
             self.writer = SummaryWriter(str(folder), purge_step=None if resumed_at is None else resumed_at + 1)
         self._is_closed = False
 
     def write(self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0) -> None:
-        """Logs the values."""
-        with naming(self.folder):
+        """Log the values."""
+        with name_in_errors(self.folder):
             super().write(key_values, key_excluded, step)
 
     def close(self) -> None:
-        """Flushes and closes the log."""
-        with naming(self.folder):
+        """Flush and close the log."""
+        with name_in_errors(self.folder):
             super().close()
 
 
-def _line(fields: Iterable[str]) -> str:
+def _format_csv_line(fields: Iterable[str]) -> str:
     line = io.StringIO()
     csv.writer(line, lineterminator="\n").writerow(fields)
     return line.getvalue()
 
 
-def _text(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     if value is None:
         return ""
     value = value.item() if hasattr(value, "item") else value
@@ -241,20 +244,22 @@ class EpisodeLog(BaseCallback):
         return True
 
 
-class Progress(BaseCallback):
-    """Progress on standard error, and once, on standard output, how long it will take.
+class ProgressDisplay(BaseCallback):
+    """Progress on standard error, and once, on standard output, an estimate of the remaining time.
 
-    The estimate goes by whole rounds of collecting and learning, of which it wants `estimate_seconds`; what comes before
-    learning starts (a replay buffer being filled) is faster and does not count.
+    The estimate is based on whole rounds of collecting and learning, over at least `estimate_seconds`; steps before learning
+    starts (a replay buffer being filled) are faster and do not count.
 
     Args:
-        total_timesteps: of the whole job.
-        stop: the time limit, if there is one: the bar then shows whichever is nearer to its end.
-        name: episode statistic shown beside the reward, where there is one.
+        total_timesteps: Timesteps of the whole job.
+        stop: Time limit, if any: the bar then shows whichever limit is nearer.
+        name: Episode statistic shown beside the return, if present.
+        line_seconds: Seconds between lines where standard error is no terminal.
+        estimate_seconds: Minimum duration of the measurement for the estimate.
     """
 
     def __init__(
-        self, total_timesteps: int, stop: Stop, name: str, line_seconds: float = 15.0, estimate_seconds: float = 3.0
+        self, total_timesteps: int, stop: StopCondition, name: str, line_seconds: float = 15.0, estimate_seconds: float = 3.0
     ):
         super().__init__()
         self.total_timesteps, self.stop, self.name = total_timesteps, stop, name
@@ -279,7 +284,7 @@ class Progress(BaseCallback):
         episodes = self.model.ep_info_buffer or ()
         for name, label in (("r", "return"), (self.name, self.name)):
             values = [episode[name] for episode in episodes if name in episode]
-            if values and np.isfinite(values).any():  # a sender without an answer has no utility
+            if values and np.isfinite(values).any():  # NaN for a sender without an answer
                 text += f", {label} {np.nanmean(values):.3f}"
         return text
 
@@ -295,17 +300,17 @@ class Progress(BaseCallback):
             self._measured_from = now, steps
         elif now - self._measured_from[0] >= self.estimate_seconds and steps > self._measured_from[1]:
             self._estimated = True
-            say(self._estimate((steps - self._measured_from[1]) / (now - self._measured_from[0])))
+            print_line(self._estimate((steps - self._measured_from[1]) / (now - self._measured_from[0])))
 
     def _estimate(self, rate: float) -> str:
-        """What is left at this many steps a second, and whether steps or time end it."""
+        """Format the remaining time at a rate in steps/s, and whether steps or time end the training."""
         left = (self.total_timesteps - self.model.num_timesteps) / rate
         text = f"{rate:,.0f} steps/s: "
         if self.stop.max_seconds is not None and self.stop.max_seconds - self.stop.seconds < left:
             seconds = max(0.0, self.stop.max_seconds - self.stop.seconds)
             steps = self.model.num_timesteps + rate * seconds
-            return f"{text}about {duration(seconds)} left, by max_minutes, which comes to about {steps:,.0f} steps"
-        return f"{text}about {duration(left)} left, for {self.total_timesteps:,} steps"
+            return f"{text}about {format_duration(seconds)} left, by max_minutes, which comes to about {steps:,.0f} steps"
+        return f"{text}about {format_duration(left)} left, for {self.total_timesteps:,} steps"
 
     def _on_step(self) -> bool:
         now = time.perf_counter()
@@ -319,5 +324,5 @@ class Progress(BaseCallback):
         self.close()
 
     def close(self) -> None:
-        """Leaves the terminal to others, however training ended."""
+        """Leave the progress bar, however training ended."""
         self._bar.__exit__(None, None, None)

@@ -1,18 +1,18 @@
-"""Trains an experiment over several seeds, evaluates every agent, and keeps what a reader needs.
+"""Train an experiment over several seeds, evaluate every agent, and write its agent card.
 
     python -m netbuf_gym.training.campaign env.threads=2
     python -m netbuf_gym.training.campaign experiment=ppcc_recipe out=zoo/agents/congestion_window/ppo_kl-ppcc
     python -m netbuf_gym.training.campaign seeds=2 total_timesteps=1000000 out=/tmp/trial
 
-`seeds` (5) training seeds from `first_seed` (0) on, `evaluation_seeds` (20), `scenarios` (those that agents of the task are
-compared on), `out` (zoo/agents/<task>/<algo>) and `runs` (runs/campaign/<task>/<experiment or algo>) are the campaign's own;
-`suites=false` leaves out the task's suites, and does not choose by them; `executor=joblib|ray|slurm` trains `jobs` (1) seeds at
-once there, while `local` trains one after another; everything else goes to `netbuf-gym train`.
-Seeds that are trained are not trained again, an interrupted one is resumed: run the command again. A run of another
-configuration in the same place is refused.
+The campaign's own arguments are `seeds` (5) training seeds from `first_seed` (0) on, `evaluation_seeds` (20), `scenarios`
+(those that agents of the task are compared on), `out` (zoo/agents/<task>/<algo>) and `runs` (runs/campaign/<task>/<experiment
+or algo>). `suites=false` leaves out the task's suites, and the choice by them. `executor=joblib|ray|slurm` trains `jobs` (1)
+seeds at once there, while `local` trains one after another. All other arguments go to `netbuf-gym train`.
+Trained seeds are not trained again, and an interrupted one is resumed: run the command again. A run of another configuration
+in the same place is an error.
 
-Of a run with `snapshots` the one that does best in `validation_seeds` (48) worlds of the scenario `validation` (the one that it
-is trained on) is kept, as best.zip in the run's folder; of others the last model.
+Of a run with `snapshots` the model with the best score in `validation_seeds` (48) worlds of the scenario `validation` (the
+training scenario by default) is kept, as best.zip in the run's folder; of other runs the last model.
 
 Writes model.zip (the seed that does best on the suite that the task chooses on, or else in validation worlds), config.yaml,
 metrics.json and card.md into `out`; `netbuf-gym results make` then plays its rows, and `results pages` writes them into cards.
@@ -42,23 +42,23 @@ from netbuf_gym.tasks.metrics import Margin, Measures
 from netbuf_gym.training import campaign_suites, selection
 from netbuf_gym.training.checkpoints import checkpoint, packing, versions
 from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
-from netbuf_gym.training.config import check_validation, differences, evaluation_seeds, load
+from netbuf_gym.training.config import check_validation, find_differences, load, resolve_evaluation_seeds
 from netbuf_gym.training.schema import FIRST_VALIDATION_SEED
-from netbuf_gym.training.train import CHANGEABLE, train
+from netbuf_gym.training.train import CHANGEABLE_KEYS, train
 from netbuf_gym.utils import scripts, statistics
 from netbuf_gym.utils.executors import LOCAL, executor
 from netbuf_gym.utils.files import write_atomic, write_json
-from netbuf_gym.utils.progress import ProgressBar, say
+from netbuf_gym.utils.progress import ProgressBar, print_line
 from netbuf_gym.version import __version__
 from netbuf_gym.zoo import library
 
-FREE = ("run_dir", "resume", "snapshots")
-"""What a run's configuration says beside how it was trained."""
+FREE_KEYS = ("run_dir", "resume", "snapshots")
+"""Keys of a run's configuration that do not affect how it was trained."""
 
 
 @dataclass(frozen=True)
-class Plan:
-    """The campaign's own arguments, and the overrides for training."""
+class CampaignPlan:
+    """Arguments of the campaign, and the overrides for training."""
 
     seeds: range
     evaluation_seeds: int
@@ -76,60 +76,60 @@ class Plan:
 
     @property
     def measures(self) -> Measures:
-        """What the task's agents are judged by."""
+        """Metrics by which the task's agents are evaluated."""
         return tasks.get(self.task).measures
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs the campaign; returns 0, or 130 when interrupted. Raises as training and evaluation do."""
+    """Run the campaign and return 0, or 130 when interrupted. Raises as training and evaluation do."""
     if any(argument in ("-h", "--help") for argument in argv):
         print(__doc__)
         return 0
-    plan = planned(argv)
-    if (models := trained_models(plan)) is None:
+    plan = parse_plan(argv)
+    if (models := train_models(plan)) is None:
         print("interrupted; run the same command again to go on", file=sys.stderr)
         return 130
-    trained, saved = ([checkpoint.read(path) for path in each] for each in models)
-    metrics, kept = _metrics(plan, trained, saved)
+    trained, saved = ([checkpoint.read_model(path) for path in each] for each in models)
+    metrics, kept = _compute_metrics(plan, trained, saved)
     if plan.suites and plan.measures.carded_on:
-        metrics["cards"] = campaign_suites.judge(plan.measures, saved, kept, metrics["choice"])
+        metrics["cards"] = campaign_suites.evaluate_for_card(plan.measures, saved, kept, metrics["choice"])
     plan.out.mkdir(parents=True, exist_ok=True)
-    config = packing.pack(saved[kept], plan.out / "model.zip")
-    if (made := versions.beside(trained[kept].path)) is not None:
+    config = packing.pack_model(saved[kept], plan.out / "model.zip")
+    if (made := versions.read_versions_beside(trained[kept].path)) is not None:
         metrics[versions.KEY] = made
     write_atomic(plan.out / "config.yaml", OmegaConf.to_yaml(config))
     write_json(plan.out / "metrics.json", metrics)
-    card = _card(plan, saved[kept], metrics)
+    card = _format_card(plan, saved[kept], metrics)
     write_atomic(plan.out / "card.md", card)
     print(card)
     return 0
 
 
-def trained_models(plan: Plan) -> tuple[list[Path], list[Path]] | None:
-    """Trains what is not trained yet.
+def train_models(plan: CampaignPlan) -> tuple[list[Path], list[Path]] | None:
+    """Train the seeds that are not trained yet.
 
     Returns:
-        The models of all seeds at the ends of their trainings, and those of them that are kept; None when interrupted.
+        The models of all seeds at the ends of their trainings, and the chosen models of the same runs; None when interrupted.
 
     Raises:
-        ConfigError, ScenarioError, CheckpointError: as training and `selection.choose` do.
+        ConfigError, ScenarioError, CheckpointError: As training and `selection.choose_model` do.
     """
     last: list[Path] = []
-    for path in _trained(plan):
+    for path in _train_seeds(plan):
         if path is None:
             return None
         last.append(path)
     th.set_num_threads(1)
     if plan.validation is None:
         return last, last
-    return last, [selection.choose(path.parent, plan.task, plan.validation, plan.validation_seeds) for path in last]
+    return last, [selection.choose_model(path.parent, plan.task, plan.validation, plan.validation_seeds) for path in last]
 
 
-def planned(argv: Sequence[str]) -> Plan:
-    """The campaign that the command line asks for; raises ConfigError for what is none."""
+def parse_plan(argv: Sequence[str]) -> CampaignPlan:
+    """Parse the command line; raise ConfigError for invalid arguments."""
     own = {"seeds": "5", "first_seed": "0", "evaluation_seeds": "20", "scenarios": "", "runs": "", "out": ""}
     own |= {"validation_seeds": "48", "suites": "true", "executor": LOCAL.name, "jobs": "1"}
-    own, overrides = scripts.divided(argv, own)
+    own, overrides = scripts.split_arguments(argv, own)
     for argument in overrides:
         if (key := argument.partition("=")[0]) in ("seed", "run_dir", "resume"):
             raise ConfigError(f"{argument!r}: the campaign chooses {key} itself; valid: seeds=, runs=")
@@ -148,19 +148,19 @@ def planned(argv: Sequence[str]) -> Plan:
         raise ConfigError(f"task {record.name!r} has no score that agents are ranked by; valid: a record with measures")
     scenarios = own["scenarios"].split(",") if own["scenarios"] else list(record.benchmark)
     for name in scenarios:
-        draw(record.name, name, evaluation_seeds(1))  # refuses what there is not, or has no place for the task's agents
+        draw(record.name, name, resolve_evaluation_seeds(1))  # raises for an unknown scenario, or one without the task's agents
     experiment = next((o.partition("=")[2] for o in overrides if o.startswith("experiment=")), config.algo.name)
     by_suite = own["suites"] == "true" and record.measures.chosen_on
-    return Plan(
+    return CampaignPlan(
         range(int(own["first_seed"]), int(own["first_seed"]) + int(own["seeds"])),
         int(own["evaluation_seeds"]),
-        selection.scenario_of(config) if config.snapshots or not by_suite else None,
+        selection.resolve_validation_scenario(config) if config.snapshots or not by_suite else None,
         int(own["validation_seeds"]),
         scenarios,
         Path(own["runs"] or Path("runs", "campaign", config.env.name, experiment)),
         Path(own["out"] or Path("zoo", "agents", config.env.name, config.algo.name)),
         overrides,
-        shlex.join(["python", "-m", "netbuf_gym.training.campaign", *filter(_of_any_machine, argv)]),
+        shlex.join(["python", "-m", "netbuf_gym.training.campaign", *filter(_is_machine_independent, argv)]),
         config.env.name,
         own["suites"] == "true",
         executor(own["executor"]).name,
@@ -168,85 +168,90 @@ def planned(argv: Sequence[str]) -> Plan:
     )
 
 
-def _of_any_machine(argument: str) -> bool:
-    """Whether an argument belongs to the command that others are shown: where this machine keeps its files does not."""
+def _is_machine_independent(argument: str) -> bool:
+    """Return whether an argument belongs to the recorded command: absolute paths and executors of this machine do not."""
     key, _, value = argument.partition("=")
     return key not in ("executor", "jobs") and not (key in ("runs", "out") and Path(value).is_absolute())
 
 
-def _trained(plan: Plan) -> Iterable[Path | None]:
-    """The models of all seeds, in their order; None where one was interrupted."""
-    engine, one = executor(plan.executor), partial(_train_in, Path.cwd(), plan)
+def _train_seeds(plan: CampaignPlan) -> Iterable[Path | None]:
+    """Return the models of all seeds, in their order; None for an interrupted one."""
+    engine, one = executor(plan.executor), partial(_train_seed_in, Path.cwd(), plan)
     if engine.here:
         return map(one, plan.seeds)
     found = dict(engine.run(one, plan.seeds, plan.jobs))
     return [found[seed] for seed in plan.seeds]
 
 
-def _train_in(folder: Path, plan: Plan, seed: int) -> Path | None:
-    """`_train` in a folder, wherever an executor has brought it."""
+def _train_seed_in(folder: Path, plan: CampaignPlan, seed: int) -> Path | None:
+    """Change to a folder, wherever the executor started the process, and train one seed."""
     os.chdir(folder)
-    return _train(plan, seed)
+    return _train_seed(plan, seed)
 
 
-def _train(plan: Plan, seed: int) -> Path | None:
-    """The model of one seed, trained as far as it still has to be; None when interrupted."""
+def _train_seed(plan: CampaignPlan, seed: int) -> Path | None:
+    """Train one seed as far as it is still untrained, and return its model; None when interrupted."""
     run_dir = plan.runs / f"seed{seed}"
     if any((run_dir / name).exists() for name in ("model.zip", "checkpoint.zip")):
-        _require_same(run_dir, load("train", [*plan.overrides, f"seed={seed}"]))
+        _require_same_config(run_dir, load("train", [*plan.overrides, f"seed={seed}"]))
     if (run_dir / "model.zip").exists() and not (run_dir / "checkpoint.zip").exists():
         return run_dir / "model.zip"
     print(f"training seed {seed}: {run_dir}", file=sys.stderr, flush=True)
     if (run_dir / "checkpoint.zip").exists():
-        changeable = [override for override in plan.overrides if override.partition("=")[0] in CHANGEABLE]
+        changeable = [override for override in plan.overrides if override.partition("=")[0] in CHANGEABLE_KEYS]
         result = train([f"resume={run_dir}", *changeable])
     else:
-        result = train([*plan.overrides, f"seed={seed}", f"run_dir='{run_dir}'"], tell=say)
+        result = train([*plan.overrides, f"seed={seed}", f"run_dir='{run_dir}'"], tell=print_line)
     return None if result.interrupted else result.model_path
 
 
-def _require_same(run_dir: Path, config: DictConfig) -> None:
-    """Raises ConfigError unless the run in a folder has this configuration, but for what a resumed run may change."""
-    free = (*FREE, *CHANGEABLE)
-    for key, then, now in differences(checkpoint.read(run_dir).config, config):
+def _require_same_config(run_dir: Path, config: DictConfig) -> None:
+    """Raise ConfigError unless the run in a folder has this configuration, except for keys that a resumed run may change."""
+    free = (*FREE_KEYS, *CHANGEABLE_KEYS)
+    for key, then, now in find_differences(checkpoint.read_model(run_dir).config, config):
         if key not in free and not key.startswith("validation."):
             raise ConfigError(f"{run_dir} holds a run with {key} = {shown(then)}, not {shown(now)}; valid: another runs=...")
 
 
-def _metrics(plan: Plan, trained: Sequence[checkpoint.Saved], saved: Sequence[checkpoint.Saved]) -> tuple[dict[str, Any], int]:
-    """Everything that card and table say, JSON-able, and which of the models is kept.
+def _compute_metrics(
+    plan: CampaignPlan, trained: Sequence[checkpoint.SavedModel], saved: Sequence[checkpoint.SavedModel]
+) -> tuple[dict[str, Any], int]:
+    """Compute all values of card and table, JSON-able, and the index of the model that is kept.
 
-    Of the models at the ends of their trainings, and of those chosen. Of a margin, what is paired is that of the kept one.
+    Args:
+        plan: Campaign.
+        trained: Models at the ends of their trainings.
+        saved: Chosen models of the same runs; paired margins are those of the kept one.
     """
-    seeds, measures = evaluation_seeds(plan.evaluation_seeds), plan.measures
+    seeds, measures = resolve_evaluation_seeds(plan.evaluation_seeds), plan.measures
     players = [SavedAgent(one) for one in saved]
     played = {}
     for name in plan.scenarios:
         print(f"evaluating on {name}", file=sys.stderr, flush=True)
         worlds = draw(plan.task, name, seeds)
         with ProgressBar("evaluating") as bar:
-            each = comparison.Counted(bar, len(worlds) * (len(players) + len(measures.baselines)))
+            each = comparison.WorldProgress(bar, len(worlds) * (len(players) + len(measures.baselines)))
             agents = [comparison.run(one, worlds, task=plan.task, scenario=name, name="agent", each=each) for one in players]
             baselines = comparison.run_baselines(
                 plan.task, measures.baselines, worlds, scenario=name, env=players[0].env, each=each
             )
         played[name] = agents, baselines, [world.scenario for world in worlds]
-    scores = np.array([[_mean(runs.metrics[measures.score]) for runs in agents] for agents, _, _ in played.values()]).T
-    choice = campaign_suites.choose(measures, saved) if plan.suites and measures.chosen_on else None
-    validated = [] if plan.validation is None else [selection.score(one.path.parent) for one in saved]
+    scores = np.array([[_compute_mean(runs.metrics[measures.score]) for runs in agents] for agents, _, _ in played.values()]).T
+    choice = campaign_suites.score_for_choice(measures, saved) if plan.suites and measures.chosen_on else None
+    validated = [] if plan.validation is None else [selection.read_validation_score(one.path.parent) for one in saved]
     best = np.argmin if choice is None and measures.lower_is_better else np.argmax
     kept = int(best(validated if choice is None else choice["scores"]))
     scenarios: dict[str, Any] = {}
     for name, (agents, baselines, drawn) in played.items():
         scenarios[name] = {
-            "agent": {m: [_mean(runs.metrics[m]) for runs in agents] for m in measures.metrics},
-            "baselines": {runs.name: {m: _mean(runs.metrics[m]) for m in measures.metrics} for runs in baselines},
+            "agent": {m: [_compute_mean(runs.metrics[m]) for runs in agents] for m in measures.metrics},
+            "baselines": {runs.name: {m: _compute_mean(runs.metrics[m]) for m in measures.metrics} for runs in baselines},
         }
         for one in (column for column in measures.columns if isinstance(column, Margin)):
             named = "margins" if one.metric == measures.score else f"margins_{one.metric}"
-            margins = {runs.name: _margin(agents, agents[kept], runs, one.metric, one.relative) for runs in baselines}
+            margins = {runs.name: _compute_margin(agents, agents[kept], runs, one.metric, one.relative) for runs in baselines}
             scenarios[name][named] = margins
-        parts = summary.breakdown([agents[kept], *baselines], drawn, measures)
+        parts = summary.format_breakdown([agents[kept], *baselines], drawn, measures)
         if parts:
             scenarios[name]["breakdown"] = parts
     progress = [one.progress for one in trained]
@@ -267,7 +272,7 @@ def _metrics(plan: Plan, trained: Sequence[checkpoint.Saved], saved: Sequence[ch
         "choice": choice,
         "training_timesteps": [p["timesteps"] for p in progress],
         "training_seconds": [round(p["seconds"], 1) for p in progress],
-        "begun_with": [_begun(one) for one in trained],
+        "begun_with": [_read_prior_training(one) for one in trained],
         "validation": None if plan.validation is None else chosen,
         "evaluation_seeds": [seeds[0], seeds[-1]],
         f"{measures.score}_interquartile_mean": list(statistics.bootstrap_interval(scores)) if len(saved) > 1 else None,
@@ -276,55 +281,56 @@ def _metrics(plan: Plan, trained: Sequence[checkpoint.Saved], saved: Sequence[ch
     return metrics, kept
 
 
-def _begun(saved: checkpoint.Saved) -> dict[str, Any] | None:
-    """How far the agent was trained that training began with; None where it began anew, or with a file that has gone."""
+def _read_prior_training(saved: checkpoint.SavedModel) -> dict[str, Any] | None:
+    """Return the timesteps and seconds of the trainings that led to the starting agent; None without one or its file."""
     if saved.config.start_from is None:
         return None
     try:
-        first = checkpoint.read(library.path_of(saved.config.start_from))
+        first = checkpoint.read_model(library.find_agent_path(saved.config.start_from))
     except CheckpointError:
         return None
-    before = _begun(first) or {"timesteps": 0, "seconds": 0.0}
+    before = _read_prior_training(first) or {"timesteps": 0, "seconds": 0.0}
     seconds = round(before["seconds"] + first.progress["seconds"], 1)
     return {"timesteps": before["timesteps"] + first.progress["timesteps"], "seconds": seconds}
 
 
-def _mean(values: np.ndarray) -> float:
+def _compute_mean(values: np.ndarray) -> float:
     return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
 
 
-def _margin(
+def _compute_margin(
     agents: Sequence[summary.Runs],
     kept: summary.Runs,
     baseline: summary.Runs,
     metric: str,
     relative: bool = False,
 ) -> dict[str, Any]:
-    """The agents' metric minus the baseline's (in per cent): mean over evaluation seeds, its interval over training seeds.
+    """Compute the agents' metric minus the baseline's (in per cent): mean over evaluation seeds, interval over training seeds.
 
-    `paired`: of the agent that is kept alone, with its interval over evaluation seeds, paired by seed.
+    `paired` is the margin of the kept agent alone, with its interval over evaluation seeds, paired by seed.
     """
-    differences = [summary.margin(runs, baseline, metric, relative=relative).mean for runs in agents]
-    paired = summary.margin(kept, baseline, metric, relative=relative)
+    differences = [summary.compute_margin(runs, baseline, metric, relative=relative).mean for runs in agents]
+    paired = summary.compute_margin(kept, baseline, metric, relative=relative)
     known = [one for one in differences if np.isfinite(one)]
     mean, low, high = statistics.mean_interval(np.array(known)) if known else (math.nan,) * 3
     return {"mean": mean, "low": low, "high": high, "least": min(known, default=math.nan), "paired": list(paired)}
 
 
-def _card(plan: Plan, saved: checkpoint.Saved, metrics: dict[str, Any]) -> str:
+def _format_card(plan: CampaignPlan, saved: checkpoint.SavedModel, metrics: dict[str, Any]) -> str:
     seconds, steps = metrics["training_seconds"], metrics["training_timesteps"]
     lines = [
         f"# {metrics['algo']} on {metrics['env']} ({metrics['recipe']} recipe)",
         "",
         f"Made by `{metrics['command']}` (netbuf-gym {metrics['netbuf_gym']}).",
         "",
-        f"* Trained on `{_named(metrics['training_scenario'])}`: {len(steps)} seeds, {np.mean(steps):,.0f} steps each, "
+        f"* Trained on `{_format_scenario(metrics['training_scenario'])}`: {len(steps)} seeds, "
+        f"{np.mean(steps):,.0f} steps each, "
         f"{np.mean(seconds) / 60:.1f} minutes on average ({max(seconds) / 60:.1f} at most), "
         f"{saved.config.torch_threads} thread(s) for the learner and {saved.config.env.threads} for the simulator.",
-        *_before(metrics, saved),
-        f"* `model.zip` is seed {metrics['kept_seed']}, {_why(metrics)}; `config.yaml` its configuration; "
+        *_format_prior_training(metrics, saved),
+        f"* `model.zip` is seed {metrics['kept_seed']}, {_explain_choice(metrics)}; `config.yaml` its configuration; "
         "stable-baselines3 reads it, and `netbuf-gym evaluate model=...` runs it.",
-        *_chosen(metrics),
+        *_format_selection(metrics),
         f"* Evaluated greedily on {plan.evaluation_seeds} seeds from {metrics['evaluation_seeds'][0]} on, "
         "start-up included. Values are means over evaluation seeds; ± is half the 95 % t interval over training seeds.",
         "* A margin is the agent's value minus the row's, with its 95 % t interval over training seeds; after the semicolon "
@@ -333,19 +339,20 @@ def _card(plan: Plan, saved: checkpoint.Saved, metrics: dict[str, Any]) -> str:
         "",
         plan.measures.score_says,
         "",
-        *(f"* {line}" for line in plan.measures.said(plan.measures.columns)),
+        *(f"* {line}" for line in plan.measures.describe_columns(plan.measures.columns)),
         "",
     ]
     begin = f"<!-- results: card {plan.task}/{plan.out.name} -->"
     lines += [f"## Suite `v1/{plan.task}`", "", begin, "Not played yet.", "<!-- end of results -->", ""]
     if "cards" in metrics:
-        lines += campaign_suites.card(metrics["cards"], metrics["kept_seed"])
+        lines += campaign_suites.format_card(metrics["cards"], metrics["kept_seed"])
     columns = plan.measures.columns
     for name, part in metrics["scenarios"].items():
         heads = [f"{one.label} of the agent [95 %]" if isinstance(one, Margin) else one.label for one in columns]
         lines += [f"## {name}", "", f"| controller | {' | '.join(heads)} |", f"|:--|{'--:|' * len(heads)}"]
         cells = [
-            "" if isinstance(one, Margin) else _spread(part["agent"][one.metric], one.digits, one.factor) for one in columns
+            "" if isinstance(one, Margin) else _format_spread(part["agent"][one.metric], one.digits, one.factor)
+            for one in columns
         ]
         lines.append(f"| {metrics['algo']} | {' | '.join(cells)} |")
         for control, values in part["baselines"].items():
@@ -358,9 +365,9 @@ def _card(plan: Plan, saved: checkpoint.Saved, metrics: dict[str, Any]) -> str:
                         statistics.Interval(margin["mean"], margin["low"], margin["high"]),
                         statistics.Interval(*margin["paired"]),
                     )
-                    cells.append("; ".join(_signed(interval) for interval in over))
+                    cells.append("; ".join(_format_margin(interval) for interval in over))
                 else:
-                    cells.append(_number(values[one.metric] * one.factor, one.digits))
+                    cells.append(_format_number(values[one.metric] * one.factor, one.digits))
             lines.append(f"| {control} | {' | '.join(cells)} |")
         if "breakdown" in part:
             lines += ["", f"{plan.measures.score} by the worlds that the seeds drew, the best in bold", "", part["breakdown"]]
@@ -368,9 +375,9 @@ def _card(plan: Plan, saved: checkpoint.Saved, metrics: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _before(metrics: dict[str, Any], saved: checkpoint.Saved) -> list[str]:
-    """What training began with, as a line of the card."""
-    began = packing.began_with(saved)
+def _format_prior_training(metrics: dict[str, Any], saved: checkpoint.SavedModel) -> list[str]:
+    """Return the card's line about the agent that training started from."""
+    began = packing.get_start_agent(saved)
     if began is None:
         return []
     known = [one for one in metrics["begun_with"] if one is not None]
@@ -381,8 +388,8 @@ def _before(metrics: dict[str, Any], saved: checkpoint.Saved) -> list[str]:
     return [f"{said}: {steps:,.0f} steps each, {minutes / 60:.1f} minutes on average."]
 
 
-def _why(metrics: dict[str, Any]) -> str:
-    """Why a seed is the one that is kept."""
+def _explain_choice(metrics: dict[str, Any]) -> str:
+    """Explain the choice of the kept seed."""
     choice = metrics["choice"]
     scores = ", ".join(f"{score:.3f}" for score in (choice or metrics["validation"])["scores"])
     if choice is None:
@@ -390,27 +397,27 @@ def _why(metrics: dict[str, Any]) -> str:
     return f"the best on the suite `{choice['suite']}`, version {choice['version']} (all of them there: {scores})"
 
 
-def _chosen(metrics: dict[str, Any]) -> list[str]:
-    """What a card says of how each seed's model was chosen."""
+def _format_selection(metrics: dict[str, Any]) -> list[str]:
+    """Return the card's line about the choice of each seed's model."""
     validation = metrics["validation"]
     if validation is None:
         return []
-    worlds = f"{validation['seeds']} validation worlds of `{_named(validation['scenario'])}`"
+    worlds = f"{validation['seeds']} validation worlds of `{_format_scenario(validation['scenario'])}`"
     if validation["timesteps"] == metrics["training_timesteps"]:
         return [f"* Of each seed the model at the end of its training, in {worlds}."]
     after = ", ".join(f"{steps:,}" for steps in validation["timesteps"])
     return [f"* Of each seed the snapshot that did best in {worlds}: after {after} steps."]
 
 
-def _named(scenario: str | dict[str, Any]) -> str:
-    """A scenario as `name(key=value, ...)`."""
+def _format_scenario(scenario: str | dict[str, Any]) -> str:
+    """Format a scenario as `name(key=value, ...)`."""
     if isinstance(scenario, str):
         return scenario
     arguments = ", ".join(f"{key}={value}" for key, value in scenario.items() if key != "name")
     return f"{scenario['name']}({arguments})"
 
 
-def _spread(values: Sequence[float], digits: int, factor: float = 1.0) -> str:
+def _format_spread(values: Sequence[float], digits: int, factor: float = 1.0) -> str:
     known = factor * np.asarray(values, float)
     known = known[np.isfinite(known)]
     if not len(known):
@@ -420,12 +427,12 @@ def _spread(values: Sequence[float], digits: int, factor: float = 1.0) -> str:
     return f"{mean:.{digits}f}{half}"
 
 
-def _number(value: float, digits: int) -> str:
+def _format_number(value: float, digits: int) -> str:
     return f"{value:.{digits}f}" if np.isfinite(value) else "-"
 
 
-def _signed(interval: statistics.Interval) -> str:
-    """A margin with its interval; without one where there was one value, `-` where there was none."""
+def _format_margin(interval: statistics.Interval) -> str:
+    """Format a margin with its interval; without the interval if there is one value, as `-` if there is none."""
     if not np.isfinite(interval.mean):
         return "-"
     if not np.isfinite(interval.low):

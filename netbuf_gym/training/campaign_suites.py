@@ -1,7 +1,7 @@
-"""Agents of a campaign on suites: which of them is kept, by one set of worlds, and what a card shows, by another.
+"""Evaluation of a campaign's agents on suites: one suite to choose the kept agent, another for the card.
 
-A task names both (`Measures.chosen_on`, `Measures.carded_on`). The first also says which constant action is the best, that
-the agents are shown beside.
+A task names both (`Measures.chosen_on`, `Measures.carded_on`). The first also determines the best constant action, beside
+which the card shows the agents.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from netbuf_gym.controllers import Controller
 from netbuf_gym.envs.engine import MAX_THREADS
 from netbuf_gym.evaluation import rollout
-from netbuf_gym.evaluation.suites import report, runner, suite
+from netbuf_gym.evaluation.suites import get_suite, report, runner
 from netbuf_gym.evaluation.suites.suite import Suite
 from netbuf_gym.tasks.metrics import Measures
 from netbuf_gym.training.checkpoints import checkpoint
@@ -26,66 +26,69 @@ from netbuf_gym.utils.progress import ProgressBar
 from netbuf_gym.utils.tables import markdown_table
 
 
-def choose(measures: Measures, saved: Sequence[checkpoint.Saved]) -> dict[str, Any]:
-    """Each agent's score on the worlds that a task chooses by, and of each constant action, JSON-able.
+def score_for_choice(measures: Measures, saved: Sequence[checkpoint.SavedModel]) -> dict[str, Any]:
+    """Score each agent, and each constant action, on the worlds by which a task chooses, JSON-able.
 
     Returns:
-        suite, version, digest; scores: of the agents, in order; constants: by their names; best_constant: a name, or None where
-        actions cannot be tried one by one.
+        suite, version, digest; scores: of the agents, in order; constants: by their names; best_constant: a name, or None if
+        the actions are not a list.
     """
-    own = suite(measures.chosen_on)
+    own = get_suite(measures.chosen_on)
     actions = saved[0].env["schema"]["actions"]
     tried_one_by_one = range(len(actions) if isinstance(actions, list) else 0)
-    constants = [rollout.controller_of(f"{rollout.CONSTANT}{action}", own.task) for action in tried_one_by_one]
-    played = _played(own, [*map(SavedAgent, saved), *constants])
+    constants = [rollout.get_controller(f"{rollout.CONSTANT}{action}", own.task) for action in tried_one_by_one]
+    played = _play_suite(own, [*map(SavedAgent, saved), *constants])
     scores = [float(np.nanmean(one.of(own.score.key))) for one in played]
     tried = {one.name: score for one, score in zip(constants, scores[len(saved) :], strict=True)}
     return {
-        **_edition(own),
+        **_describe_edition(own),
         "scores": scores[: len(saved)],
         "constants": tried,
         "best_constant": max(tried, key=lambda name: tried[name]) if tried else None,
     }
 
 
-def judge(measures: Measures, saved: Sequence[checkpoint.Saved], kept: int, chosen: dict[str, Any]) -> dict[str, Any]:
-    """What the agents come to on the worlds of cards, beside the task's baselines and the best constant action, JSON-able.
+def evaluate_for_card(
+    measures: Measures, saved: Sequence[checkpoint.SavedModel], kept: int, chosen: dict[str, Any]
+) -> dict[str, Any]:
+    """Score the agents on the worlds of cards, beside the task's baselines and the best constant action, JSON-able.
 
     Returns:
         suite, version, digest; families: by family a number of worlds, the agents' scores by training seed, and those of the
-        others by name; metrics: of the agent that is kept, by family; margins: over all worlds, of the kept agent's score over
+        others by name; metrics: of the kept agent, by family; margins: over all worlds, of the kept agent's score over
         each of the others', paired by world: mean, low, high.
     """
-    own = suite(measures.carded_on)
-    others: list[Controller] = [rollout.controller_of(name, own.task) for name in measures.carded_beside]
+    own = get_suite(measures.carded_on)
+    others: list[Controller] = [rollout.get_controller(name, own.task) for name in measures.carded_beside]
     if chosen["best_constant"]:
         name = chosen["best_constant"]
-        others.append(rollout.controller_of(name, own.task))
-    played = _played(own, [*map(SavedAgent, saved), *others])
+        others.append(rollout.get_controller(name, own.task))
+    played = _play_suite(own, [*map(SavedAgent, saved), *others])
     agents, beside = played[: len(saved)], played[len(saved) :]
     edition, key = own.load(), own.score.key
     families = {
         family: {
-            "worlds": len(agents[0].of(key, _or_all(family))),
-            "agents": [_mean(one, key, family) for one in agents],
-            "others": {one.name: _mean(one, key, family) for one in beside},
+            "worlds": len(agents[0].of(key, _select_family(family))),
+            "agents": [_compute_mean(one, key, family) for one in agents],
+            "others": {one.name: _compute_mean(one, key, family) for one in beside},
         }
         for family in (*edition.families, report.ALL)
     }
     ours = np.array(agents[kept].of(key))
     return {
-        **_edition(own),
+        **_describe_edition(own),
         "families": families,
         "metrics": {
-            family: {metric.key: _mean(agents[kept], metric.key, family) for metric in own.metrics} for family in families
+            family: {metric.key: _compute_mean(agents[kept], metric.key, family) for metric in own.metrics}
+            for family in families
         },
         "margins": {one.name: list(statistics.mean_interval(ours - np.array(one.of(key)))) for one in beside},
     }
 
 
-def card(found: dict[str, Any], kept_seed: int) -> list[str]:
-    """The lines of a card that say what `judge` has found."""
-    own = suite(found["suite"])
+def format_card(found: dict[str, Any], kept_seed: int) -> list[str]:
+    """Format the result of `evaluate_for_card` as lines of a card."""
+    own = get_suite(found["suite"])
     others = list(next(iter(found["families"].values()))["others"])
     rows = []
     for family, one in found["families"].items():
@@ -93,7 +96,7 @@ def card(found: dict[str, Any], kept_seed: int) -> list[str]:
         spread = f" ± {(over.high - over.low) / 2:.3f}" if np.isfinite(over.high) else ""
         cells = [f"{one['others'][name]:.3f}" for name in others]
         rows.append([family, str(one["worlds"]), f"{over.mean:.3f}{spread}", *cells])
-    margins = ["over all, paired", "", "", *(_signed(found["margins"][name]) for name in others)]
+    margins = ["over all, paired", "", "", *(_format_margin(found["margins"][name]) for name in others)]
     heads = [metric.label for metric in own.metrics]
     measured = [
         [
@@ -123,10 +126,10 @@ def card(found: dict[str, Any], kept_seed: int) -> list[str]:
     ]
 
 
-def _played(own: Suite, controllers: Sequence[Controller]) -> list[runner.Played]:
+def _play_suite(own: Suite, controllers: Sequence[Controller]) -> list[runner.SuiteRun]:
     cells, threads = own.load().cells, min(len(os.sched_getaffinity(0)), MAX_THREADS)
     print(f"playing suite {own.name}", file=sys.stderr, flush=True)
-    played: list[runner.Played] = []
+    played: list[runner.SuiteRun] = []
     with ProgressBar(own.name) as bar:
         for number, one in enumerate(controllers):
             bar(number * len(cells), len(controllers) * len(cells), one.name)
@@ -135,20 +138,20 @@ def _played(own: Suite, controllers: Sequence[Controller]) -> list[runner.Played
     return played
 
 
-def _edition(own: Suite) -> dict[str, Any]:
+def _describe_edition(own: Suite) -> dict[str, Any]:
     edition = own.load()
     return {"suite": own.name, "version": edition.version, "digest": edition.digest}
 
 
-def _or_all(family: str) -> str | None:
+def _select_family(family: str) -> str | None:
     return None if family == report.ALL else family
 
 
-def _mean(played: runner.Played, key: str, family: str) -> float | None:
-    values = np.array(played.of(key, _or_all(family)))
+def _compute_mean(played: runner.SuiteRun, key: str, family: str) -> float | None:
+    values = np.array(played.of(key, _select_family(family)))
     return float(np.nanmean(values)) if np.isfinite(values).any() else None
 
 
-def _signed(interval: Sequence[float]) -> str:
+def _format_margin(interval: Sequence[float]) -> str:
     mean, low, high = interval
     return f"{mean:+.3f} [{low:+.3f}, {high:+.3f}]"

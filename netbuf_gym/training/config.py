@@ -1,8 +1,8 @@
-"""Configuration of training and evaluation: YAML files under `conf/`, composed by Hydra, checked against these types.
+"""Configuration of training and evaluation: YAML files under `conf/`, composed by Hydra, checked against the types of `schema`.
 
 A job's configuration is `train.yaml` or `evaluate.yaml` with one file of each group (env, algo, scenario, reward), an
-optional `experiment`, and the overrides of the command line in Hydra's grammar (`algo.gamma=0.98`). A key that the types
-do not have, or a value of another type, is an error.
+optional `experiment`, and the overrides of the command line in Hydra's grammar (`algo.gamma=0.98`). An unknown key, or a
+value of the wrong type, is an error.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ from netbuf_gym.training.schema import (
     FIRST_STUDY_SEED,
     FIRST_VALIDATION_SEED,
     JOBS,
-    LEAST_SEEDS,
+    MIN_TRAINING_SEEDS,
     PRUNERS,
     SAMPLERS,
     ScenarioConfig,
 )
 from netbuf_gym.training.schema import TrainConfig as TrainConfig
-from netbuf_gym.utils.arguments import choice
-from netbuf_gym.utils.overrides import unquoted
+from netbuf_gym.utils.arguments import check_choice
+from netbuf_gym.utils.overrides import unquote_text
 
 MAX_TORCH_THREADS = 1024
 DEVICE = re.compile(r"cpu|cuda(:(0|[1-9][0-9]{0,2}))?|auto")
-"""How a device is named; whether it is there is the learner's to ask (`models.device_of`)."""
+"""Syntax of device names; `models.resolve_device` checks that the device exists."""
 
 _store = ConfigStore.instance()
 for _name, _types in JOBS.items():
@@ -59,11 +59,11 @@ for _name, _types in JOBS.items():
 
 @dataclass(frozen=True)
 class Source:
-    """Where a configuration is composed from, beside `conf/`: Hydra's options of the same names.
+    """Sources of a configuration beside `conf/`: Hydra's options of the same names.
 
     Attributes:
-        config_dir: a folder with further groups and files; None: none.
-        config_name: of the first file; None: that of the job.
+        config_dir: Folder with further groups and files; None: none.
+        config_name: Name of the primary file; None: that of the job.
     """
 
     config_dir: str | None = None
@@ -71,11 +71,11 @@ class Source:
 
     @property
     def folders(self) -> list[Path]:
-        """Those beside `conf/`."""
+        """Folders of configuration files beside `conf/`."""
         return [] if self.config_dir is None else [Path(self.config_dir)]
 
-    def require(self) -> None:
-        """Raises ConfigError unless the folders are there and none of their files is hidden by one of ours."""
+    def check_folders(self) -> None:
+        """Raise ConfigError unless the folders exist and none of their files is hidden by a file of `conf/`."""
         for folder in self.folders:
             if not folder.is_dir():
                 raise ConfigError(f"--config-dir {folder}: no such folder")
@@ -84,54 +84,54 @@ class Source:
                     raise ConfigError(f"{file}: netbuf-gym has a file of this name, which is read instead; valid: another name")
 
 
-COMPOSING = threading.Lock()
-"""Hydra is one for the process."""
+COMPOSE_LOCK = threading.Lock()
+"""Lock around Hydra's composition, whose state is global to the process."""
 
 
 def load(job: str, overrides: Sequence[str], source: Source | None = None) -> DictConfig:
-    """The configuration of a job ("train" or "evaluate") with overrides, resolved and checked.
+    """Return the configuration of a job ("train", "tune" or "evaluate") with overrides, resolved and checked.
 
-    A scenario without a file of its own is taken by its name: `scenario=trace:path/to/file`. So is a task: its environment is
+    A scenario without a file is selected by its name: `scenario=trace:path/to/file`. So is a task: its environment is
     then trained on the task's own default scenario. Keys below `kwargs` may be new: `scenario.kwargs.rate_mbps=20`.
 
     Raises:
-        ConfigError: an unknown key, group choice or value; in one line, with what was probably meant.
+        ConfigError: An unknown key, group choice or value; the message is one line, with the likely intended name.
     """
-    config = require_known(job, list(overrides), source or Source())
+    config = compose_config(job, list(overrides), source or Source())
     try:
         OmegaConf.resolve(config)
     except OmegaConfBaseException as error:
-        raise config_errors.explained(error, overrides, job) from None
+        raise config_errors.explain_error(error, overrides, job) from None
     missing = sorted(OmegaConf.missing_keys(config))
     if missing:
         raise ConfigError(f"missing: {', '.join(f'{key}=...' for key in missing)}")
     return config
 
 
-def require_known(job: str, overrides: list[str], source: Source) -> DictConfig:
-    """The configuration as Hydra composes it, interpolations and `???` as they stand; raises as `load` does."""
-    source.require()
+def compose_config(job: str, overrides: list[str], source: Source) -> DictConfig:
+    """Return the configuration as composed by Hydra, with interpolations and `???` unresolved; raises as `load` does."""
+    source.check_folders()
     for override in overrides:
-        config_errors.check(override, job, source.folders)
+        config_errors.check_override(override, job, source.folders)
     try:
-        with COMPOSING, hydra_of(job, source):
-            config = compose(source.config_name or job, overrides=normalised(overrides, job, source))
+        with COMPOSE_LOCK, open_hydra(job, source):
+            config = compose(source.config_name or job, overrides=normalise_overrides(overrides, job, source))
         _require_keys(config, JOBS[job], job)
-        return merged(OmegaConf.structured(JOBS[job]), config)  # of its type, whatever file it began with
-    except Exception as error:  # Hydra lets through whatever its parts and the files in `config_dir` raise
-        raise config_errors.explained(error, overrides, job) from None
+        return merge_configs(OmegaConf.structured(JOBS[job]), config)  # typed, whatever the primary file
+    except Exception as error:  # any error of Hydra's parts or of files in `config_dir`
+        raise config_errors.explain_error(error, overrides, job) from None
 
 
 @contextmanager
-def hydra_of(job: str, source: Source) -> Iterator[Hydra]:
-    """Hydra on our files and those of the source, while another one that the process may have steps aside.
+def open_hydra(job: str, source: Source) -> Iterator[Hydra]:
+    """Yield a Hydra that reads `conf/` and the source's folders; any other Hydra of the process is restored afterwards.
 
     Raises:
-        ConfigError: the source's folder is none, or holds a file that one of ours hides.
+        ConfigError: The source's folder does not exist, or holds a file that one of `conf/` hides.
     """
-    _store_tasks()
+    _register_task_configs()
     path = create_config_search_path(str(CONF))
-    source.require()
+    source.check_folders()
     for folder in source.folders:
         path.append("command-line", f"file://{folder.absolute()}", anchor=SearchPathQuery(provider="main", path=None))
     before = get_gh_backup()
@@ -143,28 +143,28 @@ def hydra_of(job: str, source: Source) -> Iterator[Hydra]:
         restore_gh_from_backup(before)
 
 
-def of_demo(overrides: Sequence[str]) -> list[str]:
-    """The overrides of `netbuf-gym demo` as those of training; they and their experiments go before the demo's own."""
+def expand_demo_overrides(overrides: Sequence[str]) -> list[str]:
+    """Translate overrides of `netbuf-gym demo` to those of training; given ones take precedence over the demo's own."""
     own = [one.partition("=")[2].strip() for one in overrides if one.startswith("experiment=")][-1:]
-    names = own[0].strip("[]") if own and own[0] not in config_errors.NOBODY else ""
-    cores = min(2, len(os.sched_getaffinity(0)))  # a second thread for torch gains little, and costs much on a busy machine
+    names = own[0].strip("[]") if own and own[0] not in config_errors.EMPTY_CHOICES else ""
+    cores = min(2, len(os.sched_getaffinity(0)))  # a second torch thread gains little, and costs much on a busy machine
     others = [one for one in overrides if not one.startswith("experiment=")]
     return [f"experiment=[{','.join(['demo', *filter(None, names.split(','))])}]", f"env.threads={cores}", *others]
 
 
-def normalised(overrides: Sequence[str], job: str, source: Source) -> list[str]:
-    """Our short forms in Hydra's words, while Hydra is on our files (`hydra_of`)."""
-    words = [one for override in overrides for one in _normalised(override, job, source)]
+def normalise_overrides(overrides: Sequence[str], job: str, source: Source) -> list[str]:
+    """Translate the package's short forms of overrides into Hydra's grammar; call inside `open_hydra`."""
+    words = [one for override in overrides for one in _normalise_override(override, job, source)]
     for at, word in enumerate(words):
         if word.startswith("tuned="):
-            words[at] = f"tuned={_tuned(unquoted(word[6:]), [*words[:at], *words[at + 1 :]], job, source)}"
+            words[at] = f"tuned={_resolve_tuned_file(unquote_text(word[6:]), [*words[:at], *words[at + 1 :]], job, source)}"
     _require_own_experiment(words, source.config_name or job)
     return words
 
 
 def _require_own_experiment(words: Sequence[str], name: str) -> None:
-    """Refuses an experiment that chooses an environment beside another one, whose arguments are not its own."""
-    asked = [unquoted(one[4:]) for one in words if one.startswith("env=")]
+    """Raise ConfigError for an experiment of one environment combined with `env=` of another, whose arguments differ."""
+    asked = [unquote_text(one[4:]) for one in words if one.startswith("env=")]
     experiment = [one for one in words if one.startswith("experiment=")]
     if not asked or not experiment:
         return
@@ -174,38 +174,38 @@ def _require_own_experiment(words: Sequence[str], name: str) -> None:
         raise ConfigError(f"{said}; valid: env={own}, or another experiment")
 
 
-def _tuned(name: str, others: Sequence[str], job: str, source: Source) -> str:
-    """The file of tuned settings: the learner's own, where a folder of this name has one for each."""
+def _resolve_tuned_file(name: str, others: Sequence[str], job: str, source: Source) -> str:
+    """Return the name of the file of tuned settings: the learner's, if `tuned/NAME` is a folder with one file per learner."""
     folders = [path for one in (CONF, *source.folders) if (path := one / "tuned" / name).is_dir()]
     if not name or not folders:
         return name
-    asked = next((unquoted(one[4:]) for one in reversed(others) if one.startswith("env=")), name)
+    asked = next((unquote_text(one[4:]) for one in reversed(others) if one.startswith("env=")), name)
     if asked != name and name in tasks.names():
         valid = f"tuned={asked}, where there is one"
         raise ConfigError(f"tuned = {name!r} holds settings of {name}, not of env = {asked!r}; valid: {valid}")
     algo = compose(source.config_name or job, overrides=[*others]).algo.name
     known = sorted(path.stem for folder in folders for path in folder.glob("*.yaml"))
-    return f"{name}/{choice(f'tuned = {name!r} with algo.name', algo, known)}"
+    return f"{name}/{check_choice(f'tuned = {name!r} with algo.name', algo, known)}"
 
 
 def _require_keys(config: DictConfig, cls: type, job: str, prefix: str = "") -> None:
-    """Refuses keys that a `+` or a file has added."""
+    """Raise ConfigError for keys that a `+` override or a file has added to the types."""
     kinds = get_type_hints(cls)
     for key in map(str, config):
         if key not in kinds:
-            raise ConfigError(config_errors.unknown(f"{prefix}{key}", job))
+            raise ConfigError(config_errors.describe_unknown_key(f"{prefix}{key}", job))
         if is_dataclass(kinds[key]) and isinstance(part := config._get_node(key), DictConfig):
             _require_keys(part, kinds[key], job, f"{prefix}{key}.")
 
 
 def check_scenario(config: DictConfig) -> None:
-    """Raises ScenarioError for a name or arguments that make no scenario; before anything that takes long."""
+    """Raise ScenarioError for a name or arguments that make no scenario; called before anything slow."""
     if config.scenario.name is not None:
-        scenarios.get(config.scenario.name, **plain(config.scenario.kwargs))
+        scenarios.get(config.scenario.name, **to_plain(config.scenario.kwargs))
 
 
 def check_training(config: DictConfig) -> None:
-    """Raises ConfigError for numbers that no training can be run with."""
+    """Raise ConfigError for values that no training can run with."""
     for key, low, high in (
         ("seed", 0, FIRST_EVALUATION_SEED - 1),
         ("total_timesteps", 1, 10**12),
@@ -227,7 +227,7 @@ def check_training(config: DictConfig) -> None:
     if not DEVICE.fullmatch(config.device):
         raise ConfigError(f"device = {shown(config.device)} is none; valid: cpu, cuda, cuda:N, auto")
     if config.wandb.mode is not None:
-        choice("wandb.mode", config.wandb.mode, ("offline", "online"))
+        check_choice("wandb.mode", config.wandb.mode, ("offline", "online"))
     if config.env.num_envs % config.twins:
         worlds = config.env.num_envs
         raise ConfigError(f"twins = {config.twins} does not divide env.num_envs = {worlds}; valid: a divisor of it")
@@ -236,24 +236,24 @@ def check_training(config: DictConfig) -> None:
 
 
 def check_validation(config: DictConfig) -> None:
-    """Raises ConfigError for a scenario to choose models by that is none of the task's."""
+    """Raise ConfigError for a validation scenario that is not one of the task's."""
     one = config.validation
     if one.name is None and one.kwargs:
         raise ConfigError("validation.kwargs are given without validation.name; valid: both, or neither")
     if one.name is not None and config.env.name in tasks.names():
         try:
-            rollout.draw(config.env.name, scenario_spec(one), [FIRST_VALIDATION_SEED])
+            rollout.draw(config.env.name, build_scenario_spec(one), [FIRST_VALIDATION_SEED])
         except NetbufError as error:
             raise ConfigError(f"validation.name = {one.name!r} gives {config.env.name} no world: {error}") from None
 
 
 def check_study(config: DictConfig) -> None:
-    """Raises ConfigError for what no study can be made with."""
+    """Raise ConfigError for values that no study can run with."""
     check_training(config)
     check_validation(config)
     for key, low, high in (
         ("trials", 1, 100_000),
-        ("seeds", LEAST_SEEDS, 100),
+        ("seeds", MIN_TRAINING_SEEDS, 100),
         ("rungs", 1, 1000),
         ("worlds", 1, FIRST_EVALUATION_SEED - FIRST_STUDY_SEED),
         ("workers", 1, 1024),
@@ -266,26 +266,26 @@ def check_study(config: DictConfig) -> None:
     for key, low in (("hours", 0.0), ("slowest", 1.0)):
         if config[key] is not None and not low < config[key] < 1e6:
             raise ConfigError(f"{key} = {config[key]!r} is out of range; valid: above {low:g}, or null")
-    choice("pruner", config.pruner, PRUNERS)
-    choice("sampler", config.sampler, SAMPLERS)
+    check_choice("pruner", config.pruner, PRUNERS)
+    check_choice("sampler", config.sampler, SAMPLERS)
     if config.resume is not None:
         raise ConfigError("resume belongs to netbuf-gym train; valid: the study's own command once more, which goes on with it")
 
 
 def check_evaluation(config: DictConfig) -> None:
-    """Raises ConfigError for what no evaluation can be run with."""
-    evaluation_seeds(config.seeds)
+    """Raise ConfigError for values that no evaluation can run with."""
+    resolve_evaluation_seeds(config.seeds)
     if config.task is not None:
         tasks.get(config.task)
     if not 0 < config.confidence < 1:
         raise ConfigError(f"confidence = {config.confidence!r} is out of range; valid: between 0 and 1")
 
 
-def evaluation_seeds(seeds: Any) -> list[int]:
-    """Seeds from their number or a list of them.
+def resolve_evaluation_seeds(seeds: Any) -> list[int]:
+    """Return the evaluation seeds for a number of seeds or a list of them.
 
     Raises:
-        ConfigError: not a number or a list of whole numbers, too few, repeated, or seeds that training uses.
+        ConfigError: Not a number or a list of whole numbers, too few, repeated, or seeds that training uses.
     """
     if isinstance(seeds, int) and not isinstance(seeds, bool) and 1 <= seeds < FIRST_EVALUATION_SEED:
         return list(range(FIRST_EVALUATION_SEED, FIRST_EVALUATION_SEED + seeds))
@@ -302,40 +302,45 @@ def evaluation_seeds(seeds: Any) -> list[int]:
 
 
 @overload
-def scenario_spec(scenario: DictConfig | ScenarioConfig, default: str) -> str | dict[str, Any]: ...
+def build_scenario_spec(scenario: DictConfig | ScenarioConfig, default: str) -> str | dict[str, Any]: ...
 @overload
-def scenario_spec(scenario: DictConfig | ScenarioConfig, default: None = None) -> str | dict[str, Any] | None: ...
-def scenario_spec(scenario: DictConfig | ScenarioConfig, default: str | None = None) -> str | dict[str, Any] | None:
-    """The `scenario` argument of an environment; `default` is the name that null stands for, None the environment's own."""
-    kwargs, name = plain(scenario.kwargs), scenario.name or default
+def build_scenario_spec(scenario: DictConfig | ScenarioConfig, default: None = None) -> str | dict[str, Any] | None: ...
+def build_scenario_spec(scenario: DictConfig | ScenarioConfig, default: str | None = None) -> str | dict[str, Any] | None:
+    """Return the `scenario` argument of an environment.
+
+    Args:
+        scenario: Scenario, or validation scenario, of a configuration.
+        default: Name that null stands for; None: the environment's own default.
+    """
+    kwargs, name = to_plain(scenario.kwargs), scenario.name or default
     return {"name": name, **kwargs} if kwargs else name
 
 
-def merged(*configs: Any) -> DictConfig:
-    """Mappings of OmegaConf's, later ones over earlier ones."""
+def merge_configs(*configs: Any) -> DictConfig:
+    """Merge OmegaConf mappings, later ones over earlier ones."""
     return cast(DictConfig, OmegaConf.merge(*configs))
 
 
-def differences(one: DictConfig, other: DictConfig) -> list[tuple[str, Any, Any]]:
-    """The keys, dotted, in which two configurations differ, with the values of both."""
-    then, now = (leaves(plain(config)) for config in (one, other))
+def find_differences(one: DictConfig, other: DictConfig) -> list[tuple[str, Any, Any]]:
+    """Return the dotted keys in which two configurations differ, with the values of both."""
+    then, now = (flatten_leaves(to_plain(config)) for config in (one, other))
     return [(key, then.get(key), now.get(key)) for key in sorted(then.keys() | now.keys()) if then.get(key) != now.get(key)]
 
 
-def leaves(value: Any, key: str = "") -> dict[str, Any]:
-    """Nested dictionaries as one, by dotted keys."""
+def flatten_leaves(value: Any, key: str = "") -> dict[str, Any]:
+    """Flatten nested dictionaries into one with dotted keys."""
     if not isinstance(value, dict) or not value:
         return {key: value}
-    return {k: v for name, one in value.items() for k, v in leaves(one, f"{key}.{name}" if key else name).items()}
+    return {k: v for name, one in value.items() for k, v in flatten_leaves(one, f"{key}.{name}" if key else name).items()}
 
 
-def plain(config: Any) -> Any:
-    """Dictionaries and lists in place of OmegaConf's."""
+def to_plain(config: Any) -> Any:
+    """Convert OmegaConf containers to dictionaries and lists; return any other value unchanged."""
     return OmegaConf.to_container(config, resolve=True) if OmegaConf.is_config(config) else config
 
 
-def _store_tasks() -> None:
-    """Makes `env=NAME` known for tasks without a file in `conf/env`."""
+def _register_task_configs() -> None:
+    """Register `env=NAME` for tasks without a file in `conf/env`."""
     for record in tasks.records():
         if (CONF / "env" / f"{record.name}.yaml").is_file():
             continue
@@ -350,14 +355,14 @@ def _store_tasks() -> None:
         _store.store(group="env", name=record.name, node=node, package="_global_")
 
 
-def _normalised(override: str, job: str, source: Source) -> list[str]:
+def _normalise_override(override: str, job: str, source: Source) -> list[str]:
     key, _, value = override.partition("=")
-    if key == "+tuned":  # it is in the list of defaults, as nothing
+    if key == "+tuned":  # the defaults list has it, as null
         return [f"tuned={value}"]
-    if key == "env" and job == "evaluate":  # there the environment's arguments are the model's
+    if key == "env" and job == "evaluate":  # the environment's arguments are the model's
         return [f"task={value}"]
-    if key == "scenario" and value and not config_errors.several(value):
-        name = unquoted(value)
+    if key == "scenario" and value and not config_errors.is_sweep(value):
+        name = unquote_text(value)
         if not any((folder / "scenario" / f"{name}.yaml").is_file() for folder in (CONF, *source.folders)):
             return ["scenario=named", f"scenario.name={QuotedString(name, Quote.single).with_quotes()}"]
     if (".kwargs." in key or key.startswith("search.")) and not key.startswith(("+", "~")):

@@ -1,7 +1,7 @@
-"""What there is to be set in a job's configuration: groups with their choices, keys with types, defaults and meanings.
+"""Reference of a job's configuration: groups with their choices, keys with types, defaults and meanings.
 
-Read from `conf/` and `netbuf_gym.training.schema` without Hydra, for help, completion and messages. A test compares it with
-what Hydra composes.
+Read from `conf/` and `netbuf_gym.training.schema` without Hydra, for help, completion and error messages. A test compares
+the result with Hydra's composition.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from typing import Any, get_type_hints
 from netbuf_gym import tasks
 from netbuf_gym.training import plain_yaml
 from netbuf_gym.training.schema import CONF, JOBS
-from netbuf_gym.utils.docstrings import arguments_of
+from netbuf_gym.utils.docstrings import parse_arguments
 
-NAMED = "named"
-"""The scenario file for scenarios without a file of their own; nobody has to write it."""
-GLOBAL = "# @package _global_"
-"""How files begin that speak of the whole configuration."""
+NAMED_SCENARIO_FILE = "named"
+"""The scenario file for scenarios without a file of their own; not a choice for users."""
+GLOBAL_PACKAGE_HEADER = "# @package _global_"
+"""First line of files that set keys of the whole configuration."""
 ALIASES = {"evaluate": {"env": "task"}}
-"""Keys that stand for others on the command line."""
+"""Aliases of keys on the command line, by job."""
 
 
 @dataclass(frozen=True)
-class Key:
-    """A key of a configuration: its dotted name, what kind of value it takes, its default, what it means."""
+class ConfigKey:
+    """A key of a configuration: dotted name, type of value, default, and meaning."""
 
     name: str
     kind: str
@@ -39,86 +39,90 @@ class Key:
     meaning: str
 
 
-def groups(job: str, experiment: str | None = None) -> dict[str, str | None]:
-    """Groups of files that a job's configuration is composed of, each with the choice that is its default.
+def read_groups(job: str, experiment: str | None = None) -> dict[str, str | None]:
+    """Return the groups of files that a job's configuration is composed of, each with its default choice.
 
     Args:
-        experiment: that the command begins with.
+        job: Name of the job.
+        experiment: Experiment of the command; None: none.
     """
     found: dict[str, str | None] = {}
-    for entry in _read(CONF / f"{job}.yaml").get("defaults", []):
+    for entry in _read_yaml(CONF / f"{job}.yaml").get("defaults", []):
         if isinstance(entry, dict):
             found |= {name.removeprefix("override ").strip(): choice for name, choice in entry.items()}
         elif (CONF / f"{entry}.yaml").is_file():
-            found |= groups(entry)
+            found |= read_groups(entry)
     own: dict[str, str | None] = {} if experiment is None else {"experiment": experiment}
     own |= {name: found[choice[2:-1]] for name, choice in found.items() if choice is not None and choice.startswith("${")}
     return {name: choice for name, choice in found.items() if not name.startswith("hydra/")} | own
 
 
-def choices(group: str, *folders: Path) -> dict[str, str]:
-    """The choices of a group with what their files say of them, those of further folders behind ours."""
+def read_choices(group: str, *folders: Path) -> dict[str, str]:
+    """Return the choices of a group with the comments of their files; files of further folders come after those of `conf/`."""
     found: dict[str, str] = {}
     for folder in (CONF, *folders):
         for path in sorted((folder / group).rglob("*.yaml")):
             name = str(path.relative_to(folder / group).with_suffix(""))
-            if not (group == "scenario" and name == NAMED):
-                found.setdefault(name, plain_yaml.comment(path.read_text(encoding="utf-8", errors="replace")))
+            if not (group == "scenario" and name == NAMED_SCENARIO_FILE):
+                found.setdefault(name, plain_yaml.read_leading_comment(path.read_text(encoding="utf-8", errors="replace")))
     if group == "env":
         found |= {record.name: record.summary for record in tasks.records()}
     return found
 
 
-def defaults(job: str, experiment: str | None = None) -> dict[str, Any]:
-    """The configuration of a job that nothing is told, interpolations (`${...}`) as they stand.
+def compose_defaults(job: str, experiment: str | None = None) -> dict[str, Any]:
+    """Return the default configuration of a job, with interpolations (`${...}`) unresolved.
 
     Args:
-        experiment: that the command begins with; one without a defaults list.
+        job: Name of the job.
+        experiment: Experiment of the command, whose file has no defaults list; None: none.
     """
-    config = _of_type(JOBS[job])
-    for group, choice in groups(job).items():
+    config = _build_type_defaults(JOBS[job])
+    for group, choice in read_groups(job).items():
         if choice is not None:
             text = (CONF / group / f"{choice}.yaml").read_text(encoding="utf-8")
-            own = plain_yaml.read(text)
-            _merge(config, own if text.startswith(GLOBAL) else {group: own})
+            own = plain_yaml.parse_mapping(text)
+            _merge_into(config, own if text.startswith(GLOBAL_PACKAGE_HEADER) else {group: own})
     _merge_file(config, job)
     if experiment is not None:
-        _merge(config, _read(CONF / "experiment" / f"{experiment}.yaml"))
+        _merge_into(config, _read_yaml(CONF / "experiment" / f"{experiment}.yaml"))
     return config
 
 
-def keys(job: str, experiment: str | None = None) -> list[Key]:
-    """Every key of a job that is no mapping itself, and `kwargs` with what the defaults have there."""
-    return list(_keys(JOBS[job], defaults(job, experiment), ""))
+def list_keys(job: str, experiment: str | None = None) -> list[ConfigKey]:
+    """Return every key of a job whose type is not a dataclass, with its default."""
+    return list(_iterate_keys(JOBS[job], compose_defaults(job, experiment), ""))
 
 
-def kwargs_of(group: str, choice: str, *folders: Path) -> dict[str, Any]:
-    """What a choice's file has, by dotted names that begin with the group's; {} where it cannot be read."""
+def read_choice_kwargs(group: str, choice: str, *folders: Path) -> dict[str, Any]:
+    """Return the contents of a choice's file, by dotted names that begin with the group's; {} if the file cannot be read."""
     for folder in (CONF, *folders):
         path = folder / group / f"{choice}.yaml"
         if path.is_file():
             try:
-                return dict(_flat(_read(path), group))
+                return dict(_flatten(_read_yaml(path), group))
             except ValueError:
                 return {}
     return {}
 
 
-def text(job: str, experiment: str | None = None, width: int = 128) -> str:
-    """Groups and keys as help shows them, with the defaults of the experiment that the command begins with."""
+def format_reference(job: str, experiment: str | None = None, width: int = 128) -> str:
+    """Return the help text of groups and keys, with the defaults of the command's experiment."""
     lines = ["groups (GROUP=CHOICE), with their defaults:"]
-    for group, default in groups(job, experiment).items():
+    for group, default in read_groups(job, experiment).items():
         lines.append(f"  {group}={'null' if default is None else default}")
-        lines += _wrapped(", ".join(choices(group)) + ("; or any scenario by its name" if group == "scenario" else ""), width)
+        lines += _wrap_words(
+            ", ".join(read_choices(group)) + ("; or any scenario by its name" if group == "scenario" else ""), width
+        )
     lines += ["", "keys (KEY=VALUE), with their types and defaults:"]
-    for key in keys(job, experiment):
-        lines.append(f"  {key.name}={shown(key.default)}  ({key.kind})")
-        lines += _wrapped(key.meaning, width)
+    for key in list_keys(job, experiment):
+        lines.append(f"  {key.name}={format_value(key.default)}  ({key.kind})")
+        lines += _wrap_words(key.meaning, width)
     return "\n".join(lines)
 
 
-def shown(value: Any) -> str:
-    """A value as it is written on the command line."""
+def format_value(value: Any) -> str:
+    """Format a value as on the command line."""
     if isinstance(value, str):
         return value
     if isinstance(value, float):
@@ -126,31 +130,31 @@ def shown(value: Any) -> str:
     return re.sub(r'"|(?<=[,:]) ', "", json.dumps(value))
 
 
-def _keys(cls: type, config: Mapping[str, Any], prefix: str) -> Iterator[Key]:
+def _iterate_keys(cls: type, config: Mapping[str, Any], prefix: str) -> Iterator[ConfigKey]:
     hints = get_type_hints(cls)
     said: dict[str, str] = {}
     for base in reversed(cls.__mro__):
-        said |= arguments_of(base, "Attributes")
+        said |= parse_arguments(base, "Attributes")
     for one in fields(cls):
         kind, value, name = hints[one.name], config[one.name], prefix + one.name
         if isinstance(kind, type) and is_dataclass(kind):
-            yield from _keys(kind, value, f"{name}.")
+            yield from _iterate_keys(kind, value, f"{name}.")
         else:
-            yield Key(name, _kind(kind), value, said.get(one.name, ""))
+            yield ConfigKey(name, _describe_type(kind), value, said.get(one.name, ""))
 
 
-def _kind(kind: Any) -> str:
+def _describe_type(kind: Any) -> str:
     words = kind.__name__ if isinstance(kind, type) and not getattr(kind, "__args__", ()) else str(kind)
     words = words.replace("typing.", "").replace("None", "null").replace("dict[str, Any]", "mapping")
     return words.replace("Any", "any").replace("list[", "list of ").replace("]", "").replace(" | ", " or ")
 
 
-def _of_type(cls: type) -> dict[str, Any]:
+def _build_type_defaults(cls: type) -> dict[str, Any]:
     made: dict[str, Any] = {}
     hints = get_type_hints(cls)
     for one in fields(cls):
         if is_dataclass(hints[one.name]):
-            made[one.name] = _of_type(hints[one.name])
+            made[one.name] = _build_type_defaults(hints[one.name])
         elif one.default_factory is not NO_DEFAULT:
             made[one.name] = one.default_factory()
         else:
@@ -158,34 +162,34 @@ def _of_type(cls: type) -> dict[str, Any]:
     return made
 
 
-def _merge(config: dict[str, Any], more: Mapping[str, Any]) -> None:
+def _merge_into(config: dict[str, Any], more: Mapping[str, Any]) -> None:
     for key, value in more.items():
         if isinstance(value, dict) and isinstance(config.get(key), dict):
-            _merge(config[key], value)
+            _merge_into(config[key], value)
         else:
             config[key] = copy.deepcopy(value)
 
 
 def _merge_file(config: dict[str, Any], name: str) -> None:
-    """What a first file has beside groups, behind what those have that it is made from."""
-    own = _read(CONF / f"{name}.yaml")
+    """Merge the keys of a primary file, without its groups, over those of the primary files it is based on."""
+    own = _read_yaml(CONF / f"{name}.yaml")
     for entry in own.get("defaults", []):
         if isinstance(entry, str) and (CONF / f"{entry}.yaml").is_file():
             _merge_file(config, entry)
-    _merge(config, {key: value for key, value in own.items() if key not in ("defaults", "hydra")})
+    _merge_into(config, {key: value for key, value in own.items() if key not in ("defaults", "hydra")})
 
 
-def _flat(config: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+def _flatten(config: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
     for key, value in config.items():
         if isinstance(value, dict) and value:
-            yield from _flat(value, f"{prefix}.{key}")
+            yield from _flatten(value, f"{prefix}.{key}")
         elif key != "defaults":
             yield f"{prefix}.{key}", value
 
 
-def _read(path: Path) -> dict[str, Any]:
-    return plain_yaml.read(path.read_text(encoding="utf-8"))
+def _read_yaml(path: Path) -> dict[str, Any]:
+    return plain_yaml.parse_mapping(path.read_text(encoding="utf-8"))
 
 
-def _wrapped(words: str, width: int) -> list[str]:
+def _wrap_words(words: str, width: int) -> list[str]:
     return textwrap.wrap(words, width, initial_indent="      ", subsequent_indent="      ", break_on_hyphens=False)

@@ -1,4 +1,4 @@
-"""`netbuf-gym demo`: trains an agent for two minutes, evaluates it on unseen seeds, draws the result; see its `--help`."""
+"""`netbuf-gym demo`: train an agent for two minutes, evaluate it on unseen seeds, plot the result; see its `--help`."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from pathlib import Path
 
 from netbuf_gym import tasks
 from netbuf_gym.training import curves
-from netbuf_gym.training.config import Source, load, of_demo
+from netbuf_gym.training.config import Source, expand_demo_overrides, load
 from netbuf_gym.training.evaluate import evaluate
-from netbuf_gym.training.train import next_step, train
-from netbuf_gym.utils.overrides import quoted
-from netbuf_gym.utils.progress import say
+from netbuf_gym.training.train import format_next_step, train
+from netbuf_gym.utils.overrides import quote_text
+from netbuf_gym.utils.progress import print_line
 
 SEEDS = 20
 
 
 def main(argv: Sequence[str], source: Source | None = None) -> int:
-    """Runs the demonstration; returns its exit status, 0 or 130 when interrupted. Raises as training does."""
-    overrides = of_demo(argv)
+    """Run the demonstration and return its exit status, 0, or 130 when interrupted. Raises as training does."""
+    overrides = expand_demo_overrides(argv)
     config = load("train", overrides, source)
     if config.run_dir is None:
         run_dir = Path("runs", "demo", f"{time.strftime('%Y%m%d-%H%M%S')}-seed{config.seed}")
-        overrides.append(f"run_dir={quoted(str(run_dir))}")
+        overrides.append(f"run_dir={quote_text(str(run_dir))}")
     else:
         run_dir = Path(config.run_dir)
-    result = train(overrides, source, say)
+    result = train(overrides, source, print_line)
     share = "" if result.env_share != result.env_share else f", {result.env_share:.0%} of the time in the environment"
     print(f"{result.timesteps:,} steps in {result.seconds:.0f} s ({result.steps_per_second:,.0f} steps/s{share})")
-    print(curves.draw(run_dir, str(result.algo), str(run_dir), result.window), flush=True)
+    print(curves.draw_curve(run_dir, str(result.algo), str(run_dir), result.window), flush=True)
     if result.interrupted:
-        print(next_step(result))
+        print(format_next_step(result))
         return 130
     for scenario in tasks.get(config.env.name).benchmark:
         out = run_dir / "evaluation" / scenario.replace("/", "-")
-        words = [f"model={quoted(str(result.model_path))}", f"scenario={scenario}", f"seeds={SEEDS}"]
-        evaluate(load("evaluate", [*words, f"run_dir={quoted(str(out))}", f"progress={config.progress}", "lines=null"]))
+        words = [f"model={quote_text(str(result.model_path))}", f"scenario={scenario}", f"seeds={SEEDS}"]
+        evaluate(load("evaluate", [*words, f"run_dir={quote_text(str(out))}", f"progress={config.progress}", "lines=null"]))
         print(f"\n{(out / 'table.md').read_text()}", end="", flush=True)
-    print(f"\nmodel, tables, result.json and plots: {run_dir}\n{next_step(result)}")
+    print(f"\nmodel, tables, result.json and plots: {run_dir}\n{format_next_step(result)}")
     return 0

@@ -1,4 +1,4 @@
-"""From configuration to the environment of a job, which needs no learner's libraries: its mistakes show at once."""
+"""Environment of a training job from its configuration; needs none of the learner's libraries, so that errors show at once."""
 
 from __future__ import annotations
 
@@ -9,49 +9,51 @@ from omegaconf import DictConfig
 
 from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError, NetbufError, shown
-from netbuf_gym.scenarios.sources import example, resolve
-from netbuf_gym.training.config import plain, scenario_spec
+from netbuf_gym.scenarios.sources import resolve_scenario, sample_example
+from netbuf_gym.training.config import build_scenario_spec, to_plain
 from netbuf_gym.training.ranges import DISCRETE_ONLY
 
 
-def env_kwargs(config: DictConfig) -> dict[str, Any]:
-    """Keyword arguments of `gym.make_vec` beside `num_envs` and `threads`: JSON-able, and stored with the model.
+def build_env_kwargs(config: DictConfig) -> dict[str, Any]:
+    """Return the keyword arguments of `gym.make_vec` beside `num_envs` and `threads`: JSON-able, and stored with the model.
 
-    Parameters of a reward without its name are those of the recipe's own reward. Learners of the value of each action get the
-    actions that the task has for them (`Task.discrete`), unless others are asked for.
+    Parameters of a reward without a name are those of the recipe's own reward. Learners of action values get the task's
+    discrete actions (`Task.discrete`), unless the configuration asks for others.
     """
-    kwargs = plain(config.env.kwargs)
+    kwargs = to_plain(config.env.kwargs)
     rules = tasks.get(config.env.name).rules if config.env.name in tasks.names() else None
     if rules is not None and config.algo.name in DISCRETE_ONLY:
         kwargs = rules.discrete.get(kwargs.get("recipe", rules.recipes[0]), {}) | kwargs
     scenario = config.scenario
-    kwargs["scenario"] = scenario_spec(scenario) if rules is None else scenario_spec(scenario, rules.default_scenario)
-    parameters = plain(config.reward.kwargs)
+    kwargs["scenario"] = (
+        build_scenario_spec(scenario) if rules is None else build_scenario_spec(scenario, rules.default_scenario)
+    )
+    parameters = to_plain(config.reward.kwargs)
     if "name" in parameters:
         raise ConfigError(f"reward.kwargs.name = {shown(parameters['name'])}; valid: reward.name=...")
     if config.reward.name is not None:
         kwargs["reward"] = {"name": config.reward.name, **parameters}
     elif parameters:
-        kwargs["reward"] = {"name": default_reward(config.env.name, kwargs), **parameters}
+        kwargs["reward"] = {"name": find_default_reward(config.env.name, kwargs), **parameters}
     return kwargs
 
 
-def default_reward(task: str, kwargs: dict[str, Any]) -> str:
-    """The name of the reward that belongs to the recipe of an environment with these arguments."""
+def find_default_reward(task: str, kwargs: dict[str, Any]) -> str:
+    """Return the name of the reward of the recipe of an environment with these arguments."""
     rules = tasks.get(task).rules
     agents = kwargs.get("agents", kwargs.get(rules.agents_argument, 1))
-    fitted = rules.fitted(example(resolve(kwargs["scenario"], agents)))
+    fitted = rules.world_arguments(sample_example(resolve_scenario(kwargs["scenario"], agents)))
     options = {key: kwargs[key] for key in rules.options if key in kwargs}
     return rules(kwargs.get("recipe", rules.recipes[0]), kwargs.get("history"), agents, **(fitted | options)).default_reward
 
 
 def make_worlds(env_id: str, num_envs: int, threads: int, kwargs: dict[str, Any]) -> gym.vector.VectorEnv:
-    """A batch of worlds.
+    """Make a batch of worlds.
 
     Raises:
-        ConfigError: an environment that is not one of ours, or arguments that it does not take.
+        ConfigError: An environment of no registered task, or arguments that it does not take.
     """
-    if tasks.task_of(env_id) is None:  # Gymnasium's registry would import the module of a `module:Name-v0`
+    if tasks.find_task(env_id) is None:  # Gymnasium's registry would import the module of `module:Name-v0`
         ids = ", ".join(name for record in tasks.records() for name in record.ids)
         raise ConfigError(f"environment {shown(env_id)} is not registered by a task; valid: {ids}")
     try:

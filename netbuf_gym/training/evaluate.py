@@ -1,4 +1,4 @@
-"""`netbuf-gym evaluate`: a trained agent beside baselines, over worlds that it was not trained on; see its `--help`."""
+"""`netbuf-gym evaluate`: compare a trained agent with baselines, in worlds that it was not trained on; see its `--help`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import torch as th
 from omegaconf import DictConfig
 
 from netbuf_gym import tasks
-from netbuf_gym.envs.engine import MAX_THREADS, take_agents
+from netbuf_gym.envs.engine import MAX_THREADS, pop_agents
 from netbuf_gym.errors import CheckpointError, ConfigError
 from netbuf_gym.evaluation import comparison, summary
 from netbuf_gym.evaluation.rollout import draw
@@ -21,18 +21,26 @@ from netbuf_gym.scenarios import Scenario
 from netbuf_gym.tasks.metrics import Measures
 from netbuf_gym.training.checkpoints import checkpoint
 from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
-from netbuf_gym.training.config import MAX_TORCH_THREADS, Source, check_evaluation, evaluation_seeds, load, plain, scenario_spec
+from netbuf_gym.training.config import (
+    MAX_TORCH_THREADS,
+    Source,
+    build_scenario_spec,
+    check_evaluation,
+    load,
+    resolve_evaluation_seeds,
+    to_plain,
+)
 from netbuf_gym.utils import plots
-from netbuf_gym.utils.arguments import choice, whole
+from netbuf_gym.utils.arguments import check_choice, check_integer
 from netbuf_gym.utils.files import make_folder, write_atomic, write_json
 from netbuf_gym.utils.progress import ProgressBar
-from netbuf_gym.utils.tables import number
+from netbuf_gym.utils.tables import format_number
 from netbuf_gym.version import __version__
 from netbuf_gym.zoo import library
 
 
 def main(argv: Sequence[str], source: Source | None = None) -> int:
-    """Runs the command with overrides; returns its exit status, 0. Raises as `evaluate` does."""
+    """Run the command with overrides and return its exit status, 0. Raises as `evaluate` does."""
     config = load("evaluate", argv, source)
     run_dir = evaluate(config)
     print((run_dir / "table.md").read_text(), end="")
@@ -41,36 +49,36 @@ def main(argv: Sequence[str], source: Source | None = None) -> int:
 
 
 def outcome(run_dir: Path) -> tuple[str, str]:
-    """What a table of evaluations says of one, and its label: the first controller's mean score."""
+    """Return the label and value of an evaluation for a table of runs: the first controller's mean score."""
     result = json.loads((run_dir / "result.json").read_text(encoding="utf-8"))
     score = tasks.get(result["task"]).measures.score
     first = result["controllers"][result["first"]]["intervals"]
     score = score if score in first else next(iter(first))
-    return score, number(first[score][0])
+    return score, format_number(first[score][0])
 
 
 def evaluate(config: DictConfig) -> Path:
-    """Evaluates by a configuration and returns the run directory.
+    """Evaluate by a configuration and return the run directory.
 
     Raises:
-        CheckpointError: the model cannot be read, or does not fit.
-        ConfigError, ScenarioError: the configuration cannot be used.
-        OSError: the run directory cannot be written.
+        CheckpointError: The model cannot be read, or does not fit.
+        ConfigError, ScenarioError: The configuration cannot be used.
+        OSError: The run directory cannot be written.
     """
     check_evaluation(config)
-    seeds = evaluation_seeds(config.seeds)
-    saved = None if config.model is None else checkpoint.read(library.path_of(config.model))
+    seeds = resolve_evaluation_seeds(config.seeds)
+    saved = None if config.model is None else checkpoint.read_model(library.find_agent_path(config.model))
     if saved is not None and config.env_id is not None and saved.env.get("id") != config.env_id:
         raise CheckpointError(f"{saved.path}: was trained on {saved.env.get('id')!r}, not on {config.env_id!r}")
-    task = _task(config, saved)
+    task = _resolve_task(config, saved)
     rules, measures = tasks.get(task).rules, tasks.get(task).measures
     names = list(measures.baselines) if config.baselines is None else list(config.baselines)
-    _check(config, task, names)
+    _check_arguments(config, task, names)
     th.set_num_threads(config.torch_threads)
-    scenario = scenario_spec(config.scenario, rules.default_scenario)
+    scenario = build_scenario_spec(config.scenario, rules.default_scenario)
     agent = None if saved is None else SavedAgent(saved, config.model if config.model in library.names() else None)
     env = {"recipe": config.recipe or rules.recipes[0]} if agent is None else agent.env
-    where = {"agents": _agents(config, task)} | ({} if config.plant is None else {"plant": plain(config.plant)})
+    where = {"agents": _resolve_agents(config, task)} | ({} if config.plant is None else {"plant": to_plain(config.plant)})
     env |= where
     worlds = draw(task, scenario, seeds, **where)
     if config.run_dir is not None:
@@ -78,23 +86,24 @@ def evaluate(config: DictConfig) -> Path:
     runs = []
     total = len(worlds) * (len(names) + (agent is not None))
     with ProgressBar("evaluating", line_seconds=None, shown=config.progress) as bar:
-        counted = comparison.Counted(bar, total)
+        counted = comparison.WorldProgress(bar, total)
         if agent is not None:
             told = {"scenario": scenario, "threads": config.threads, "each": counted}
             runs.append(comparison.run(agent, worlds, task=task, **told, **env))
         runs += comparison.run_baselines(task, names, worlds, scenario=scenario, threads=config.threads, env=env, each=counted)
-    run_dir = _new_dir(Path("runs", "evaluate", task)) if config.run_dir is None else Path(config.run_dir)
+    run_dir = _make_timed_folder(Path("runs", "evaluate", task)) if config.run_dir is None else Path(config.run_dir)
     title = f"{scenario['name'] if isinstance(scenario, dict) else scenario}, {len(seeds)} seeds"
     first = "the agent" if saved is not None else runs[0].name
     measures = measures.of(runs[0].metrics)
-    text = f"{title}\n\n{summary.table(runs, measures, config.confidence, first)}\n\n{summary.notes(measures, first)}\n"
-    more = summary.details(runs, measures, config.confidence)
+    text = f"{title}\n\n{summary.format_table(runs, measures, config.confidence, first)}\n\n"
+    text += f"{summary.format_notes(measures, first)}\n"
+    more = summary.format_details(runs, measures, config.confidence)
     if more:
         text += f"\n{more}\n"
-    parts = summary.breakdown(runs, [world.scenario for world in worlds], measures)
+    parts = summary.format_breakdown(runs, [world.scenario for world in worlds], measures)
     if parts:
         text += f"\n{measures.score} by the worlds that the seeds drew, the best in bold\n\n{parts}\n"
-    # The result says that the folder is whole, and all of it of one evaluation: it goes first and comes last.
+    # result.json marks the folder as complete and of one evaluation: removed first, written last.
     (run_dir / "result.json").unlink(missing_ok=True)
     write_atomic(run_dir / "table.md", text)
     result = {
@@ -106,17 +115,17 @@ def evaluate(config: DictConfig) -> Path:
         "training": None if saved is None else saved.progress,
         "training_seed": None if saved is None else saved.config.seed,
         "scenario": scenario,
-        "config": plain(config),
+        "config": to_plain(config),
         **summary.to_dict(runs, measures, config.confidence, "the_agent" if saved is not None else "the_first"),
     }
     if config.plots:
-        _draw(runs, [world.scenario for world in worlds], run_dir, title, measures, config.lines)
+        _draw_pictures(runs, [world.scenario for world in worlds], run_dir, title, measures, config.lines)
     write_json(run_dir / "result.json", result)
     return run_dir
 
 
-def _new_dir(parent: Path) -> Path:
-    """Makes a folder named by the time; another one where that second has one already."""
+def _make_timed_folder(parent: Path) -> Path:
+    """Make a folder named by the time, with a suffix if that name is taken."""
     name = time.strftime("%Y%m%d-%H%M%S")
     for more in itertools.count():
         path = parent / (f"{name}-{more}" if more else name)
@@ -128,13 +137,13 @@ def _new_dir(parent: Path) -> Path:
     raise AssertionError
 
 
-def _task(config: DictConfig, saved: checkpoint.Saved | None) -> str:
-    """The task that is evaluated: the model's, or the one asked for."""
+def _resolve_task(config: DictConfig, saved: checkpoint.SavedModel | None) -> str:
+    """Return the name of the task: the model's, or the configured one."""
     if saved is None:
         if config.task is None:
             raise ConfigError("missing: model=..., or model=null env=... for baselines alone")
         task = tasks.get(config.task).name
-        if config.env_id is not None and tasks.task_of(config.env_id) != task:
+        if config.env_id is not None and tasks.find_task(config.env_id) != task:
             valid = tasks.get(task).ids[0]
             raise ConfigError(f"env_id = {config.env_id!r} is not of task {task!r}; valid: {valid}, or null")
         return task
@@ -150,18 +159,18 @@ def _task(config: DictConfig, saved: checkpoint.Saved | None) -> str:
     return str(own)
 
 
-def _agents(config: DictConfig, task: str) -> int:
-    """The number of agents in a world, by whichever of its names it is given."""
+def _resolve_agents(config: DictConfig, task: str) -> int:
+    """Return the number of agents in a world, given by either of its names."""
     given = {key: config[key] for key in ("agents", "senders") if config[key] is not None}
     for key, value in given.items():
         if key not in ("agents", tasks.get(task).rules.agents_argument):
             raise ConfigError(f"{key} = {value!r} is no argument of task {task!r}; valid: agents=...")
-    return take_agents({"task": task, **given})
+    return pop_agents({"task": task, **given})
 
 
-def _check(config: DictConfig, task: str, names: Sequence[str]) -> None:
+def _check_arguments(config: DictConfig, task: str, names: Sequence[str]) -> None:
     for key, most in (("torch_threads", MAX_TORCH_THREADS), ("threads", MAX_THREADS)):
-        whole(key, config[key], 1, most)
+        check_integer(key, config[key], 1, most)
     known = tasks.get(task).controllers
     for name in names:
         if name not in known:
@@ -169,14 +178,14 @@ def _check(config: DictConfig, task: str, names: Sequence[str]) -> None:
         if names.count(name) > 1:
             raise ConfigError(f"baselines holds {name!r} twice; valid: each once")
     if config.lines is not None:
-        whole("lines", config.lines, 1, 1000)
+        check_integer("lines", config.lines, 1, 1000)
     if config.recipe is not None:
-        choice("recipe", config.recipe, tasks.get(task).rules.recipes)
+        check_choice("recipe", config.recipe, tasks.get(task).rules.recipes)
     if config.model is None and not names:
         raise ConfigError("baselines is empty and model is null; valid: at least one of them")
 
 
-def _draw(
+def _draw_pictures(
     runs: list[summary.Runs],
     worlds: Sequence[Scenario],
     run_dir: Path,
@@ -192,23 +201,23 @@ def _draw(
         limit = values.pop() if len(values) == 1 else None
         varies = any(len(steps[1]) > 1 for _, steps in limits.values())
         what = "mean capacity" if varies else "capacity"
-        plots.throughput_delay(points, run_dir / "throughput_delay.png", title, limit, x_label, y_label, what)
+        plots.plot_throughput_delay(points, run_dir / "throughput_delay.png", title, limit, x_label, y_label, what)
     if not measures.series:
         return
     seed = runs[0].seeds[0]
-    numbers = {one.name: k for k, one in enumerate(runs)}  # a controller looks alike in all pictures
-    series = {one.name: one.series for one in (runs if most is None else readable(runs, measures, most))}
+    numbers = {one.name: k for k, one in enumerate(runs)}  # the same colour in all pictures
+    series = {one.name: one.series for one in (runs if most is None else choose_readable(runs, measures, most))}
     name = title.partition(",")[0]
-    plots.time_series(series, run_dir / "time_series.png", measures.series, f"{name}, seed {seed}", numbers, limits)
-    start = {n: {key: values[: _samples_until(s, 10.0)] for key, values in s.items()} for n, s in series.items()}
+    plots.plot_time_series(series, run_dir / "time_series.png", measures.series, f"{name}, seed {seed}", numbers, limits)
+    start = {n: {key: values[: _count_samples_until(s, 10.0)] for key, values in s.items()} for n, s in series.items()}
     title = f"{name}, seed {seed}, the first 10 s"
-    plots.time_series(start, run_dir / "start.png", measures.series, title, numbers, limits)
+    plots.plot_time_series(start, run_dir / "start.png", measures.series, title, numbers, limits)
 
 
-def readable(runs: Sequence[summary.Runs], measures: Measures, most: int) -> list[summary.Runs]:
-    """As many controllers as lines in one panel can be told apart: the first, the best, those that show the range.
+def choose_readable(runs: Sequence[summary.Runs], measures: Measures, most: int) -> list[summary.Runs]:
+    """Return as many controllers as lines in one panel can be told apart: the first, the best, and those that show the range.
 
-    Which the latter are is the task's (`Measures.shown`); where few were run, all of them.
+    The task names the latter (`Measures.shown`); all are returned where there are at most `most`.
     """
     if len(runs) <= most:
         return list(runs)
@@ -219,5 +228,5 @@ def readable(runs: Sequence[summary.Runs], measures: Measures, most: int) -> lis
     return [runs[k] for k in sorted(chosen)]
 
 
-def _samples_until(series: dict, seconds: float) -> int:
+def _count_samples_until(series: dict, seconds: float) -> int:
     return int((series["time_s"] <= seconds + 1e-9).sum())

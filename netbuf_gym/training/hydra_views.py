@@ -1,4 +1,4 @@
-"""What Hydra shows of a configuration (`--cfg`, `--info`, `--hydra-help`), and the jobs that a sweep comes to."""
+"""Hydra's views of a configuration (`--cfg`, `--info`, `--hydra-help`), and the expansion of a sweep into jobs."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.training import config_errors, config_reference
-from netbuf_gym.training.config import Source, hydra_of, normalised, require_known
-from netbuf_gym.utils.overrides import quoted
+from netbuf_gym.training.config import Source, compose_config, normalise_overrides, open_hydra
+from netbuf_gym.utils.overrides import quote_text
 
 SWEEP_DIR, SWEEP_SUBDIR, MODE = "hydra.sweep.dir", "hydra.sweep.subdir", "hydra.mode"
 
 
 @dataclass(frozen=True)
-class Job:
-    """One of a sweep.
+class SweepJob:
+    """One job of a sweep.
 
     Attributes:
-        overrides: all of its own, its folder among them.
-        chosen: those that differ between the jobs.
-        folder: where it writes; None: where its overrides say.
+        overrides: All overrides of the job, including its folder.
+        chosen: Overrides that differ between the jobs.
+        folder: Output folder; None: as the overrides say.
     """
 
     overrides: list[str]
@@ -43,99 +43,99 @@ class Job:
     folder: Path | None
 
 
-def configuration(job: str, overrides: Sequence[str], source: Source, kind: str, package: str | None, resolve: bool) -> str:
-    """The composed configuration as YAML, as Hydra's `--cfg` prints it.
+def render_config(job: str, overrides: Sequence[str], source: Source, kind: str, package: str | None, resolve: bool) -> str:
+    """Return the composed configuration as YAML, as Hydra's `--cfg` prints it.
 
     Raises:
-        ConfigError: as `load` does; or there is no such package.
+        ConfigError: As `load` does; or there is no such package.
     """
-    with _asked(job, overrides, source) as (hydra, words):
+    with _open_checked_hydra(job, overrides, source) as (hydra, words):
         try:
-            return _printed(lambda: hydra.show_cfg(source.config_name or job, words, kind, package, resolve))
-        except SystemExit:  # Hydra takes null for nothing
+            return _capture_stdout(lambda: hydra.show_cfg(source.config_name or job, words, kind, package, resolve))
+        except SystemExit:  # Hydra exits for a null package, too
             if _is_null(compose(source.config_name or job, overrides=words, return_hydra_config=True), package or ""):
                 return "null\n"
             raise ConfigError(f"--package {package}: there is none of this name in the configuration") from None
 
 
-def information(job: str, overrides: Sequence[str], source: Source, what: str) -> str:
-    """What Hydra's `--info` prints: defaults, search path, plugins."""
+def render_info(job: str, overrides: Sequence[str], source: Source, what: str) -> str:
+    """Return the output of Hydra's `--info`: defaults, search path, plugins."""
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
-    with _asked(job, overrides, source) as (hydra, words):
+    with _open_checked_hydra(job, overrides, source) as (hydra, words):
         try:
-            return _printed(lambda: hydra.show_info(what, source.config_name or job, words))
+            return _capture_stdout(lambda: hydra.show_info(what, source.config_name or job, words))
         finally:
             root.handlers[:], root.level = handlers, level
 
 
-def hydra_help(job: str, source: Source) -> str:
-    """Hydra's own help."""
-    with _asked(job, [], source) as (hydra, words):
-        return _printed(lambda: hydra.hydra_help(job, get_args_parser(), argparse.Namespace(overrides=words)))
+def render_hydra_help(job: str, source: Source) -> str:
+    """Return Hydra's own help text."""
+    with _open_checked_hydra(job, [], source) as (hydra, words):
+        return _capture_stdout(lambda: hydra.hydra_help(job, get_args_parser(), argparse.Namespace(overrides=words)))
 
 
-def jobs(job: str, overrides: Sequence[str], source: Source) -> tuple[Path | None, list[Job]]:
-    """The folder of a sweep (None: each job says its own) and its jobs, as Hydra's basic sweeper has them: the last key first.
+def expand_jobs(job: str, overrides: Sequence[str], source: Source) -> tuple[Path | None, list[SweepJob]]:
+    """Return a sweep's folder (None: set by each job) and its jobs, in the order of Hydra's basic sweeper: last key fastest.
 
-    Each writes into a folder of its own below one: `run_dir=DIR`, else Hydra's `hydra.sweep.dir=DIR`, else a new one.
+    Each job has a folder of its own below one: `run_dir=DIR`, else Hydra's `hydra.sweep.dir=DIR`, else a new one.
 
     Raises:
-        ConfigError: an override that cannot be read, or a sweep without end.
+        ConfigError: An override that cannot be parsed, or a sweep without end.
     """
     hydras = [one for one in overrides if one.startswith((SWEEP_DIR, SWEEP_SUBDIR))]
     own = [one for one in overrides if one not in hydras and not one.startswith(f"{MODE}=")]
-    run_dir = next((one for one in own if one.startswith("run_dir=") and not config_errors.several(one[8:])), None)
+    run_dir = next((one for one in own if one.startswith("run_dir=") and not config_errors.is_sweep(one[8:])), None)
     if run_dir is not None:
         own.remove(run_dir)
         hydras = [*(one for one in hydras if not one.startswith(SWEEP_DIR)), f"{SWEEP_DIR}={run_dir[8:]}"]
     placed = any(one.startswith(("run_dir=", "resume=")) for one in own)
-    made: list[Job] = []
+    made: list[SweepJob] = []
     try:
-        with hydra_of(job, source) as hydra:
+        with open_hydra(job, source) as hydra:
             parser = OverridesParser.create(config_loader=hydra.config_loader)
-            several = [_each(override, parser, source) for override in own]
-            folder = _sweep(job, hydras, source)
+            several = [_expand_sweep(override, parser, source) for override in own]
+            folder = _find_sweep_folder(job, hydras, source)
             for number, words in enumerate(itertools.product(*several)):
                 chosen = [word for word, others in zip(words, several, strict=True) if len(others) > 1]
                 for word in words:
-                    config_errors.check(word, job, source.folders)
+                    config_errors.check_override(word, job, source.folders)
                 if placed:
-                    made.append(Job(list(words), chosen, None))
+                    made.append(SweepJob(list(words), chosen, None))
                     continue
-                own_folder = folder / _subfolder(job, normalised(words, job, source), hydras, source, number)
-                made.append(Job([*words, f"run_dir={quoted(str(own_folder))}"], chosen, own_folder))
-    except Exception as error:  # Hydra's parts raise what they like
-        raise config_errors.explained(error, own, job) from None
+                own_folder = folder / _format_subfolder(job, normalise_overrides(words, job, source), hydras, source, number)
+                made.append(SweepJob([*words, f"run_dir={quote_text(str(own_folder))}"], chosen, own_folder))
+    except Exception as error:  # any error of Hydra's parts
+        raise config_errors.explain_error(error, own, job) from None
     if not made:
         raise ConfigError(f"{' '.join(own)}: comes to no job; valid: at least one value of each")
     return (None if placed else folder), made
 
 
-def _each(override: str, parser: OverridesParser, source: Source) -> list[str]:
-    """The overrides that one with several values stands for."""
-    if not config_errors.several(override.partition("=")[2]):
+def _expand_sweep(override: str, parser: OverridesParser, source: Source) -> list[str]:
+    """Expand an override with several values into one override for each."""
+    if not config_errors.is_sweep(override.partition("=")[2]):
         return [override]
     (parsed,) = parser.parse_overrides([override])
     if not parsed.is_sweep_override():
         return [override]
     if isinstance(glob := parsed.value(), Glob):
-        return _globbed(override, parsed.key_or_group, glob, source)
-    if parsed.key_or_group == "scenario":  # a name, which Hydra would write with escapes
+        return _expand_glob(override, parsed.key_or_group, glob, source)
+    if parsed.key_or_group == "scenario":  # Hydra would escape the name
         values = parsed.sweep_iterator(transformer=Transformer.identity)
         return [f"scenario={value.text if isinstance(value, QuotedString) else value}" for value in values]
     return [word for (word,) in BasicSweeper.split_arguments([parsed], None)[0]]
 
 
-def _globbed(override: str, key: str, glob: Glob, source: Source) -> list[str]:
-    found = glob.filter(list(config_reference.choices(key, *source.folders)))
+def _expand_glob(override: str, key: str, glob: Glob, source: Source) -> list[str]:
+    found = glob.filter(list(config_reference.read_choices(key, *source.folders)))
     if not found:
         raise ConfigError(f"{override}: matches no choice of {key}")
     return [f"{key}={choice}" for choice in found]
 
 
-def _sweep(job: str, hydras: Sequence[str], source: Source) -> Path:
-    """The folder that the jobs' are in; a new one where none is asked for."""
+def _find_sweep_folder(job: str, hydras: Sequence[str], source: Source) -> Path:
+    """Return the folder of a sweep; a new one unless the overrides set it."""
     settings = [one for one in hydras if one.startswith(SWEEP_DIR)]
     config = compose(source.config_name or job, overrides=settings, return_hydra_config=True)
     folder = Path(str(config.hydra.sweep.dir))
@@ -143,7 +143,7 @@ def _sweep(job: str, hydras: Sequence[str], source: Source) -> Path:
     return folder if settings or not folder.exists() else next(other for other in others if not other.exists())
 
 
-def _subfolder(job: str, words: Sequence[str], hydras: Sequence[str], source: Source, number: int) -> str:
+def _format_subfolder(job: str, words: Sequence[str], hydras: Sequence[str], source: Source, number: int) -> str:
     settings = [one for one in hydras if one.startswith(SWEEP_SUBDIR)]
     if not settings:
         return str(number)
@@ -159,17 +159,17 @@ def _subfolder(job: str, words: Sequence[str], hydras: Sequence[str], source: So
 
 
 @contextmanager
-def _asked(job: str, overrides: Sequence[str], source: Source) -> Iterator[tuple[Hydra, list[str]]]:
-    """Hydra and the overrides in its words, once they are known to make a configuration; settings of Hydra's pass."""
+def _open_checked_hydra(job: str, overrides: Sequence[str], source: Source) -> Iterator[tuple[Hydra, list[str]]]:
+    """Yield Hydra and the overrides in its grammar, checked first; settings of Hydra's own are passed through."""
     own = [one for one in overrides if not one.startswith(("hydra.", "hydra/", "+hydra", "~hydra"))]
-    require_known(job, own, source)
+    compose_config(job, own, source)
     try:
-        with hydra_of(job, source) as hydra:
-            yield hydra, [*normalised(own, job, source), *(one for one in overrides if one not in own)]
+        with open_hydra(job, source) as hydra:
+            yield hydra, [*normalise_overrides(own, job, source), *(one for one in overrides if one not in own)]
     except ConfigError:
         raise
     except Exception as error:
-        raise config_errors.explained(error, list(overrides), job) from None
+        raise config_errors.explain_error(error, list(overrides), job) from None
 
 
 def _is_null(config: DictConfig, name: str) -> bool:
@@ -178,8 +178,8 @@ def _is_null(config: DictConfig, name: str) -> bool:
     return OmegaConf.is_dict(part) and last in part and part[last] is None
 
 
-def _printed(show: Callable[[], object]) -> str:
+def _capture_stdout(show: Callable[[], object]) -> str:
     out = io.StringIO()
-    with redirect_stdout(out), redirect_stderr(io.StringIO()):  # what Hydra complains of there is raised here
+    with redirect_stdout(out), redirect_stderr(io.StringIO()):  # errors are raised here
         show()
     return out.getvalue()

@@ -1,4 +1,4 @@
-"""The jobs of a sweep by the launcher of Hydra's that `hydra/launcher=` names: joblib's, submitit's, Ray's, another."""
+"""Jobs of a sweep under the Hydra launcher that `hydra/launcher=` names: joblib's, submitit's, Ray's, or another."""
 
 from __future__ import annotations
 
@@ -18,40 +18,40 @@ from hydra.types import HydraContext, RunMode, TaskFunction
 from hydra.utils import instantiate
 from omegaconf import DictConfig, open_dict
 
-from netbuf_gym.errors import ConfigError, needing
+from netbuf_gym.errors import ConfigError, require_extra
 from netbuf_gym.training import config_errors
-from netbuf_gym.training.config import Source, hydra_of, normalised
+from netbuf_gym.training.config import Source, normalise_overrides, open_hydra
 from netbuf_gym.utils.executors import executor
-from netbuf_gym.utils.overrides import quoted
+from netbuf_gym.utils.overrides import quote_text
 
-IN_TURN = "basic"
-EXTRAS = {
+BASIC_LAUNCHER = "basic"
+LAUNCHER_EXTRAS = {
     "joblib": ("joblib", "hydra_plugins.hydra_joblib_launcher"),
     "submitit_local": ("slurm", "hydra_plugins.hydra_submitit_launcher"),
     "submitit_slurm": ("slurm", "hydra_plugins.hydra_submitit_launcher"),
     "ray": ("ray", "ray"),
 }
-"""By launcher the extra of the package that brings it, and the module that is then there."""
+"""Package extra and module of each optional launcher."""
 
 
-def split(overrides: Sequence[str]) -> tuple[str, list[str], list[str]]:
-    """The launcher's name, the overrides that speak of it, and all others.
+def split_launcher_overrides(overrides: Sequence[str]) -> tuple[str, list[str], list[str]]:
+    """Split the overrides into the launcher's name, the overrides about the launcher, and all others.
 
     Raises:
-        MissingExtraError: it is not installed.
+        MissingExtraError: The launcher is not installed.
     """
     about = [one for one in overrides if one.startswith(("hydra/launcher=", "hydra.launcher."))]
-    name = next((one.partition("=")[2] for one in reversed(about) if one.startswith("hydra/")), IN_TURN)
-    if name in EXTRAS:
-        extra, module = EXTRAS[name]
-        with needing(f"hydra/launcher={name}", extra):
+    name = next((one.partition("=")[2] for one in reversed(about) if one.startswith("hydra/")), BASIC_LAUNCHER)
+    if name in LAUNCHER_EXTRAS:
+        extra, module = LAUNCHER_EXTRAS[name]
+        with require_extra(f"hydra/launcher={name}", extra):
             importlib.import_module(module)
     return name, about, [one for one in overrides if one not in about]
 
 
 @dataclass(frozen=True)
-class Numbered:
-    """What a launcher runs in a process of its own: a job, by its number, in the folder that the sweep was started in."""
+class NumberedTask:
+    """Task function of a launcher's process: run a job, by its number, in the folder that the sweep was started in."""
 
     run: Callable[[int], Any]
     here: Path
@@ -61,23 +61,25 @@ class Numbered:
         return self.run(HydraConfig.get().job.num)
 
 
-def launch(
+def launch_jobs(
     command: str, jobs: Sequence[Sequence[str]], about: Sequence[str], folder: Path, source: Source, run: Callable[[int], Any]
 ) -> list[Any]:
-    """What `run` gives of each job, which is told its number; raises what it raises.
+    """Run each job by its number under the launcher, and return the results of `run`; raises as `run` does.
 
     Args:
-        jobs: their overrides.
-        about: overrides that say which launcher, and how.
-        folder: of the sweep, for files of the launcher's.
-        run: can be pickled.
+        command: Name of the job's configuration.
+        jobs: Overrides of each job.
+        about: Overrides of the launcher.
+        folder: Folder of the sweep, for the launcher's files.
+        source: Source of the configuration.
+        run: Picklable function of a job's number.
 
     Raises:
-        ConfigError: an override that cannot be used.
+        ConfigError: An override that cannot be used.
     """
-    own = [f"hydra.sweep.dir={quoted(str(folder))}", "hydra.sweep.subdir=.", "hydra.output_subdir=null"]
+    own = [f"hydra.sweep.dir={quote_text(str(folder))}", "hydra.sweep.subdir=.", "hydra.output_subdir=null"]
     quiet = ["hydra/job_logging=none", "hydra/hydra_logging=none"]
-    with hydra_of(command, source) as hydra:
+    with open_hydra(command, source) as hydra:
         try:
             config = hydra.compose_config(
                 config_name=source.config_name or command,
@@ -86,20 +88,20 @@ def launch(
                 with_log_configuration=False,
             )
             launcher = instantiate(config.hydra.launcher)
-            words = [normalised(one, command, source) for one in jobs]
-        except Exception as error:  # Hydra's parts raise what they like
-            raise ConfigError(f"{' '.join(about)}: {config_errors.one_line(error)}") from None
+            words = [normalise_overrides(one, command, source) for one in jobs]
+        except Exception as error:  # any error of Hydra's parts
+            raise ConfigError(f"{' '.join(about)}: {config_errors.format_one_line(error)}") from None
         context = HydraContext(config_loader=hydra.config_loader, callbacks=Callbacks())
-        launcher.setup(hydra_context=context, task_function=Numbered(run, Path.cwd()), config=config)
+        launcher.setup(hydra_context=context, task_function=NumberedTask(run, Path.cwd()), config=config)
         return [one.return_value for one in launcher.launch(words, initial_job_idx=0)]
 
 
 class ExecutorLauncher(Launcher):
-    """An engine of `netbuf_gym.utils.executors` as a launcher (Hydra's own for Ray asks for versions of years ago).
+    """Launcher around an executor of `netbuf_gym.utils.executors` (Hydra's own for Ray requires outdated versions).
 
     Args:
-        name: of the engine.
-        jobs: at once; None: one for each core.
+        name: Name of the executor.
+        jobs: Number of concurrent jobs; None: one for each core.
     """
 
     def __init__(self, name: str, jobs: int | None = None):
@@ -111,14 +113,14 @@ class ExecutorLauncher(Launcher):
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
         """See `Launcher.launch`."""
-        run = OneJob(self.context, self.task, self.config, Singleton.get_state())
+        run = SweepJobRunner(self.context, self.task, self.config, Singleton.get_state())
         jobs = [(number, tuple(words)) for number, words in enumerate(job_overrides, initial_job_idx)]
         found = dict(self.executor.run(run, jobs, self.jobs))
         return [found[job] for job in jobs]
 
 
 @dataclass(frozen=True)
-class OneJob:
+class SweepJobRunner:
     """Runs a job of a sweep in another process."""
 
     context: HydraContext

@@ -1,8 +1,8 @@
-"""The loop of learning: as each learner's own `learn`, but it can be left and gone on with between any two updates.
+"""Learning loop: that of each learner's own `learn`, but resumable between any two updates.
 
-Between an update and the next rollout a learner is a `Moment`, from which it goes on bit for bit. Checkpoints are of such
-moments. An interruption waits for the next one where that takes no time; where rollouts and updates are long, the last
-one is kept, and the learner is put back to it.
+Between an update and the next rollout the learner's state is a `Moment`, from which training resumes bit for bit; checkpoints
+hold such moments. An interruption waits for the next moment if that is near; if rollouts and updates are long, the last
+moment is kept, and the learner is reset to it.
 """
 
 from __future__ import annotations
@@ -22,37 +22,37 @@ from stable_baselines3.common.type_aliases import TrainFreq
 
 from netbuf_gym.integrations.normalizing import UpdateStatistics
 from netbuf_gym.training.algorithms.ppo import DivergedError
-from netbuf_gym.training.callbacks import ProgressCsv, Stop
+from netbuf_gym.training.callbacks import ProgressCsv, StopCondition
 from netbuf_gym.training.checkpoints import learner_state as moments
 from netbuf_gym.training.checkpoints.learner_state import Moment
-from netbuf_gym.training.checkpoints.replay import Recorder
-from netbuf_gym.training.models import worlds_of
+from netbuf_gym.training.checkpoints.replay import EpisodeRecorder
+from netbuf_gym.training.models import get_worlds
 
 LONG_SECONDS = 1.0
-"""An update and its rollout that take longer are not waited for when training is interrupted."""
-ROWS = 100
-"""What a run logs at least, where it has as many rollouts."""
-ROW_STEPS = 50_000
-"""The most that a row is for, unless one rollout is longer."""
+"""Duration of an update and its rollout above which an interruption does not wait for their end."""
+MIN_LOG_ROWS = 100
+"""Minimum number of rows in a run's log, where it has as many rollouts."""
+MAX_STEPS_PER_ROW = 50_000
+"""Maximum number of steps per row, unless one rollout is longer."""
 
 
 class HaltedError(Exception):
     """Training is to end, in the middle of an update."""
 
 
-class Boundaries(BaseCallback):
-    """Takes the learner's moments: calls `write` with one every `interval_seconds`, and keeps the last one if need be.
+class MomentKeeper(BaseCallback):
+    """Takes the learner's moments: writes one every `interval_seconds`, and keeps the last one where rollouts are long.
 
     Attributes:
-        kept: what an interruption goes back to; None: it waits for the next moment.
-        timesteps: at the last moment.
-        iterations: rollouts so far, earlier sessions included.
+        kept: Moment that an interruption returns to; None: the interruption waits for the next moment.
+        timesteps: Timesteps at the last moment.
+        iterations: Rollouts so far, earlier sessions included.
     """
 
     def __init__(
         self,
-        stop: Stop,
-        recorder: Recorder,
+        stop: StopCondition,
+        recorder: EpisodeRecorder,
         log: ProgressCsv,
         write: Callable[[Moment], object],
         interval_seconds: float,
@@ -64,11 +64,11 @@ class Boundaries(BaseCallback):
         self.kept: Moment | None = None
         self.timesteps = 0
         self._written = self._began = time.perf_counter()
-        self._long = True  # nothing is known of the first one
+        self._long = True  # assumed of the first one
 
-    def moment(self, networks: bool = False) -> Moment:
-        """The learner's, now."""
-        moment = moments.take(self.model, self.recorder, networks)
+    def take_moment(self, networks: bool = False) -> Moment:
+        """Take the learner's current moment."""
+        moment = moments.take_moment(self.model, self.recorder, networks)
         moment.numbers |= {"iterations": self.iterations, "rows": self.log.rows}
         return moment
 
@@ -82,7 +82,7 @@ class Boundaries(BaseCallback):
         self._began, self.timesteps = now, self.model.num_timesteps
         due = now - self._written >= self.interval_seconds
         keep = self._long and isinstance(self.model, OnPolicyAlgorithm)
-        moment = self.moment(keep) if due or keep else None
+        moment = self.take_moment(keep) if due or keep else None
         self.kept = moment if keep else None
         self.stop.at_once = keep
         if due and moment is not None:
@@ -96,36 +96,40 @@ class Boundaries(BaseCallback):
 def learn(
     model: BaseAlgorithm,
     total_timesteps: int,
-    boundaries: Boundaries,
+    boundaries: MomentKeeper,
     callbacks: Sequence[BaseCallback],
     fresh: bool,
 ) -> Moment | None:
-    """Trains to `total_timesteps`, the whole job's, or until `boundaries.stop` says so.
+    """Train to `total_timesteps` of the whole job, or until `boundaries.stop` ends it.
 
     Args:
-        fresh: nothing was learned before.
+        model: Learner.
+        total_timesteps: Timesteps of the whole job.
+        boundaries: Callback that takes the moments.
+        callbacks: Further callbacks.
+        fresh: Whether nothing was learned before.
 
     Returns:
-        The moment to go on from, if training was interrupted: the model is then as it was there.
+        The moment to resume from, if training was interrupted: the model is then as it was there.
 
     Raises:
-        DivergedError: parameters are no longer finite.
+        DivergedError: Parameters are no longer finite.
     """
     stop = boundaries.stop
-    # statistics go last, so that a model which is written at a boundary has those of its weights
+    # statistics last, so that a model written at a boundary has the statistics of its weights
     parts = CallbackList([stop, *callbacks, boundaries, UpdateStatistics()])
     if not fresh:
         total_timesteps -= model.num_timesteps
     total_timesteps, callback = model._setup_learn(total_timesteps, parts, fresh, "run", False)
-    _follow_time(model, stop)
+    _make_schedules_follow_time(model, stop)
     callback.on_training_start(locals(), globals())
-    hook = model.policy.optimizer.register_step_pre_hook(lambda *_: _halt(stop))
+    hook = model.policy.optimizer.register_step_pre_hook(lambda *_: _raise_if_halted(stop))
     between = True
     try:
         if isinstance(model, OnPolicyAlgorithm):
-            between = _rollouts(model, total_timesteps, callback, boundaries)
+            between = _learn_on_policy(model, total_timesteps, callback, boundaries)
         else:
-            between = _memories(cast(OffPolicyAlgorithm, model), total_timesteps, callback, boundaries)
+            between = _learn_off_policy(cast(OffPolicyAlgorithm, model), total_timesteps, callback, boundaries)
     except HaltedError:
         between = False
     finally:
@@ -134,22 +138,22 @@ def learn(
     callback.on_training_end()
     if stop.interrupted and not stop.timed_out and model.num_timesteps < total_timesteps:
         if between:
-            return boundaries.moment()
-        kept = cast(Moment, boundaries.kept)  # or nothing would have ended in the middle
-        moments.put_back(kept, model)
+            return boundaries.take_moment()
+        kept = cast(Moment, boundaries.kept)  # set whenever an update or rollout is cut short
+        moments.restore_learner(kept, model)
         return kept
     if not all(th.isfinite(one).all() for one in model.policy.parameters()):
         raise DivergedError("training diverged: a smaller learning rate may help")
     return None
 
 
-def _rollouts(model: OnPolicyAlgorithm, total: int, callback: BaseCallback, boundaries: Boundaries) -> bool:
-    """As `OnPolicyAlgorithm.learn`; returns whether it ended between an update and a rollout."""
-    interval = log_interval(model, total)
-    while model.num_timesteps < total and not boundaries.stop.now():
-        if not model.collect_rollouts(worlds_of(model), callback, model.rollout_buffer, n_rollout_steps=model.n_steps):
+def _learn_on_policy(model: OnPolicyAlgorithm, total: int, callback: BaseCallback, boundaries: MomentKeeper) -> bool:
+    """Run the loop of `OnPolicyAlgorithm.learn`; return whether it ended between an update and a rollout."""
+    interval = choose_log_interval(model, total)
+    while model.num_timesteps < total and not boundaries.stop.should_stop():
+        if not model.collect_rollouts(get_worlds(model), callback, model.rollout_buffer, n_rollout_steps=model.n_steps):
             if boundaries.stop.timed_out:
-                model.num_timesteps = boundaries.timesteps  # nothing was learned from the rest
+                model.num_timesteps = boundaries.timesteps  # the rest was not learned from
             return False
         boundaries.iterations += 1
         model._update_current_progress_remaining(model.num_timesteps, total)
@@ -159,12 +163,12 @@ def _rollouts(model: OnPolicyAlgorithm, total: int, callback: BaseCallback, boun
     return True
 
 
-def _memories(model: OffPolicyAlgorithm, total: int, callback: BaseCallback, boundaries: Boundaries) -> bool:
-    """As `OffPolicyAlgorithm.learn`; returns whether it ended between an update and a rollout."""
-    interval = _usual_log_interval(model)
-    while model.num_timesteps < total and not boundaries.stop.now():
+def _learn_off_policy(model: OffPolicyAlgorithm, total: int, callback: BaseCallback, boundaries: MomentKeeper) -> bool:
+    """Run the loop of `OffPolicyAlgorithm.learn`; return whether it ended between an update and a rollout."""
+    interval = _read_default_log_interval(model)
+    while model.num_timesteps < total and not boundaries.stop.should_stop():
         rollout = model.collect_rollouts(
-            worlds_of(model),
+            get_worlds(model),
             train_freq=cast(TrainFreq, model.train_freq),
             action_noise=model.action_noise,
             callback=callback,
@@ -182,27 +186,27 @@ def _memories(model: OffPolicyAlgorithm, total: int, callback: BaseCallback, bou
     return True
 
 
-def log_interval(model: OnPolicyAlgorithm, total: int) -> int:
-    """How many rollouts a row of the log is for: as many as is usual for the learner, unless a run had fewer than `ROWS` rows.
+def choose_log_interval(model: OnPolicyAlgorithm, total: int) -> int:
+    """Return the number of rollouts per row of the log: the learner's default, or fewer for at least `MIN_LOG_ROWS` rows.
 
-    What is usual is meant for few worlds: with 256 of them A2C's hundred rollouts are 200,000 steps. A row is for
-    `ROW_STEPS` at most: a run that ends by time has some, too.
+    Defaults are meant for few worlds: with 256 of them A2C's hundred rollouts are 200,000 steps. A row covers at most
+    `MAX_STEPS_PER_ROW`, so that runs which end by time have some rows, too.
     """
     steps = model.n_steps * model.n_envs
-    return max(1, min(_usual_log_interval(model), total // steps // ROWS, ROW_STEPS // steps))
+    return max(1, min(_read_default_log_interval(model), total // steps // MIN_LOG_ROWS, MAX_STEPS_PER_ROW // steps))
 
 
-def _usual_log_interval(model: BaseAlgorithm) -> int:
+def _read_default_log_interval(model: BaseAlgorithm) -> int:
     return inspect.signature(type(model).learn).parameters["log_interval"].default
 
 
-def _halt(stop: Stop) -> None:
-    if not stop.goes_on():
+def _raise_if_halted(stop: StopCondition) -> None:
+    if not stop.may_continue():
         raise HaltedError
 
 
-def _follow_time(model: BaseAlgorithm, stop: Stop) -> None:
-    """Makes schedules follow a time limit where it is ahead of the steps."""
+def _make_schedules_follow_time(model: BaseAlgorithm, stop: StopCondition) -> None:
+    """Make schedules follow a time limit where it is ahead of the steps."""
     by_steps = type(model)._update_current_progress_remaining
 
     def update(num_timesteps: int, total_timesteps: int) -> None:

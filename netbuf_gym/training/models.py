@@ -1,4 +1,4 @@
-"""From configuration to objects: the environment for a learner, and the learner on it."""
+"""Construction of environment and learner from a configuration."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from stable_baselines3.common.utils import LinearSchedule
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.integrations.normalizing import NormalizingExtractor
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
-from netbuf_gym.training.config import plain
-from netbuf_gym.training.environment import env_kwargs, make_worlds
+from netbuf_gym.training.config import to_plain
+from netbuf_gym.training.environment import build_env_kwargs, make_worlds
 from netbuf_gym.training.ranges import ARGUMENTS, check_algo
 from netbuf_gym.training.schema import ACTIVATIONS
 
-__all__ = ["ALGORITHMS", "device_of", "env_kwargs", "make_env", "make_model", "worlds_of"]
+__all__ = ["ALGORITHMS", "build_env_kwargs", "get_worlds", "make_env", "make_model", "resolve_device"]
 
 ALGORITHMS = {
     "ppo": "netbuf_gym.training.algorithms.ppo:BatchPPO",
@@ -35,15 +35,15 @@ ALGORITHMS = {
 
 
 def make_env(env_id: str, num_envs: int, threads: int, kwargs: dict[str, Any]) -> VectorEnvAdapter:
-    """A batch of worlds for stable-baselines3; raises as `worlds.make_worlds` does."""
+    """Make a batch of worlds for stable-baselines3; raises as `environment.make_worlds` does."""
     return VectorEnvAdapter(make_worlds(env_id, num_envs, threads, kwargs))
 
 
-def device_of(name: str) -> th.device:
-    """The device of a name, `cpu`, `cuda` or `cuda:N`; of `auto` the first GPU, or the CPU where there is none.
+def resolve_device(name: str) -> th.device:
+    """Return the device named `cpu`, `cuda` or `cuda:N`; for `auto` the first GPU, or the CPU if there is none.
 
     Raises:
-        ConfigError: it is not there.
+        ConfigError: The device does not exist.
     """
     found = th.cuda.device_count() if th.cuda.is_available() else 0
     if name == "auto":
@@ -56,36 +56,40 @@ def device_of(name: str) -> th.device:
 
 
 def make_model(algo: DictConfig, env: VectorEnvAdapter, seed: int, verbose: int = 0, device: str = "cpu") -> BaseAlgorithm:
-    """An untrained learner on an environment.
+    """Make an untrained learner on an environment.
 
     Args:
-        device: that its networks are on, see `device_of`.
+        algo: Configuration of the learner.
+        env: Environment.
+        seed: Seed of networks and exploration.
+        verbose: Verbosity of stable-baselines3.
+        device: Device of the networks, see `resolve_device`.
 
     Raises:
-        ConfigError: an unknown algorithm or argument, a value that the algorithm refuses, or a device that is not there.
+        ConfigError: An unknown algorithm or argument, a value that the algorithm refuses, or a missing device.
     """
     check_algo(algo)
-    own = device_of(device)
+    own = resolve_device(device)
     module, _, name = ALGORITHMS[algo.name].partition(":")
     algorithm = getattr(importlib.import_module(module), name)
-    kwargs = plain(algo.kwargs)
+    kwargs = to_plain(algo.kwargs)
     _require_memory(algo, env)
-    kwargs.setdefault("stats_window_size", max(100, env.num_envs))  # the worlds' last episodes
+    kwargs.setdefault("stats_window_size", max(100, env.num_envs))  # at least one episode per world
     policy_kwargs = {
-        "net_arch": plain(algo.net_arch),
+        "net_arch": to_plain(algo.net_arch),
         "activation_fn": getattr(th.nn, ACTIVATIONS[algo.activation]),
-        **plain(algo.policy_kwargs),
+        **to_plain(algo.policy_kwargs),
     }
     if algo.normalize == "running":
         policy_kwargs["features_extractor_class"] = NormalizingExtractor
         policy_kwargs["features_extractor_kwargs"] = {"clip": float(algo.normalize_clip)}
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about batch sizes, in four lines: see `ranges.check_rollout`
+            warnings.simplefilter("ignore")  # about batch sizes; see `ranges.check_rollout`
             return algorithm(
                 algo.policy,
                 env,
-                learning_rate=_learning_rate(algo),
+                learning_rate=_build_learning_rate(algo),
                 policy_kwargs=policy_kwargs,
                 seed=seed,
                 device=own,
@@ -96,11 +100,11 @@ def make_model(algo: DictConfig, env: VectorEnvAdapter, seed: int, verbose: int 
         raise ConfigError(f"{name} refuses its configuration: {error}") from None
 
 
-def _learning_rate(algo: DictConfig) -> float | Schedule:
-    """Constant, or falling linearly, and beginning again at each restart (as Loshchilov & Hutter's SGDR does)."""
+def _build_learning_rate(algo: DictConfig) -> float | Schedule:
+    """Return a constant, or a linear schedule that starts again at each restart (like Loshchilov & Hutter's SGDR)."""
     final = algo.learning_rate_final
-    begins = [0.0, *(one["at"] for one in plain(algo.restarts))]
-    rates = [float(algo.learning_rate), *(float(one["learning_rate"]) for one in plain(algo.restarts))]
+    begins = [0.0, *(one["at"] for one in to_plain(algo.restarts))]
+    rates = [float(algo.learning_rate), *(float(one["learning_rate"]) for one in to_plain(algo.restarts))]
     falls = [LinearSchedule(rate, rate if final is None else float(final), 1.0) for rate in rates]
 
     def by(remaining: float) -> float:
@@ -112,13 +116,13 @@ def _learning_rate(algo: DictConfig) -> float | Schedule:
     return by if algo.restarts else rates[0] if final is None else falls[0]
 
 
-def worlds_of(model: BaseAlgorithm) -> VectorEnvAdapter:
-    """What a learner that was made here learns in."""
+def get_worlds(model: BaseAlgorithm) -> VectorEnvAdapter:
+    """Return the environment of a learner made by `make_model`."""
     return cast(VectorEnvAdapter, model.get_env())
 
 
 def _require_memory(algo: DictConfig, env: VectorEnvAdapter) -> None:
-    """Raises ConfigError where rollouts or memories are larger than what the machine has."""
+    """Raise ConfigError if rollouts or replay memory are larger than the machine's memory."""
     width = math.prod(env.observation_space.shape or ()) + math.prod(env.action_space.shape or ())
     if "buffer_size" in ARGUMENTS[algo.name]:
         key, decisions = "buffer_size", algo.kwargs.get("buffer_size", 1_000_000)

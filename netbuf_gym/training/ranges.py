@@ -1,7 +1,7 @@
-"""What a learner's arguments may be: one table, read before anything heavy is imported and before anything is written.
+"""Valid ranges of the learners' arguments: one table, checked before any heavy import and before anything is written.
 
-Configurations from the command line and from saved models are held to it alike, so that neither a slip nor a crafted
-file asks for layers, memories or rollouts beyond all measure. Tests hold the table against the learners' constructors.
+Applied alike to configurations from the command line and from saved models, so that neither a mistake nor a crafted file
+can ask for layers, memories or rollouts of excessive size. Tests compare the table with the learners' constructors.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from omegaconf import DictConfig
 
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.tasks.task import Task
-from netbuf_gym.training.config import plain
+from netbuf_gym.training.config import to_plain
 from netbuf_gym.training.schema import ACTIVATIONS, NORMALIZE
-from netbuf_gym.utils.arguments import choice, real, truth, whole
-from netbuf_gym.utils.suggestions import instead
+from netbuf_gym.utils.arguments import check_boolean, check_choice, check_integer, check_real
+from netbuf_gym.utils.suggestions import suggest_valid
 from netbuf_gym.wrappers.normalize import CLIP
 
 Check = Callable[[str, Any], Any]
 MAX_WIDTH, MAX_LAYERS = 4096, 8
 MAX_ROLLOUT = 1 << 28
-"""Decisions of one rollout, over all worlds."""
+"""Maximum number of decisions of one rollout, over all worlds."""
 
 
-def _whole(low: int, high: int) -> Check:
-    return partial(whole, low=low, high=high)
+def _make_integer_check(low: int, high: int) -> Check:
+    return partial(check_integer, low=low, high=high)
 
 
-def _real(low: float, high: float, low_open: bool = False) -> Check:
-    return partial(real, low=low, high=high, low_open=low_open)
+def _make_real_check(low: float, high: float, low_open: bool = False) -> Check:
+    return partial(check_real, low=low, high=high, low_open=low_open)
 
 
-def _optional(check: Check) -> Check:
+def _make_optional_check(check: Check) -> Check:
     def checked(field: str, value: Any) -> Any:
         if value is None:
             return None
@@ -47,72 +47,76 @@ def _optional(check: Check) -> Check:
     return checked
 
 
-_SHARE, _POSITIVE, _WEIGHT = _real(0.0, 1.0), _real(0.0, 1e9, low_open=True), _real(0.0, 1e6)
+_SHARE, _POSITIVE, _WEIGHT = _make_real_check(0.0, 1.0), _make_real_check(0.0, 1e9, low_open=True), _make_real_check(0.0, 1e6)
 _ON_POLICY: dict[str, Check] = {
-    "n_steps": _whole(1, 1 << 20),
+    "n_steps": _make_integer_check(1, 1 << 20),
     "gamma": _SHARE,
     "gae_lambda": _SHARE,
     "ent_coef": _WEIGHT,
     "vf_coef": _WEIGHT,
     "max_grad_norm": _POSITIVE,
-    "normalize_advantage": truth,
-    "stats_window_size": _whole(1, 1 << 20),
+    "normalize_advantage": check_boolean,
+    "stats_window_size": _make_integer_check(1, 1 << 20),
 }
-_EXPLORING: dict[str, Check] = {"use_sde": truth, "sde_sample_freq": _whole(-1, 1 << 20)}
+_EXPLORING: dict[str, Check] = {"use_sde": check_boolean, "sde_sample_freq": _make_integer_check(-1, 1 << 20)}
 _PPO: dict[str, Check] = _ON_POLICY | {
-    "batch_size": _whole(2, MAX_ROLLOUT),
-    "n_epochs": _whole(1, 10_000),
-    "clip_range": _real(0.0, 100.0, low_open=True),
-    "target_kl": _optional(_POSITIVE),
+    "batch_size": _make_integer_check(2, MAX_ROLLOUT),
+    "n_epochs": _make_integer_check(1, 10_000),
+    "clip_range": _make_real_check(0.0, 100.0, low_open=True),
+    "target_kl": _make_optional_check(_POSITIVE),
 }
-_BATCH_PPO: dict[str, Check] = _PPO | {"ent_coef_final": _optional(_WEIGHT), "std_final": _optional(_real(0.0, 100.0, True))}
+_BATCH_PPO: dict[str, Check] = _PPO | {
+    "ent_coef_final": _make_optional_check(_WEIGHT),
+    "std_final": _make_optional_check(_make_real_check(0.0, 100.0, True)),
+}
 
 ARGUMENTS: dict[str, dict[str, Check]] = {
     "ppo": _BATCH_PPO,
-    "ppo_kl": _BATCH_PPO | {"kl_coef": _real(0.0, 1e6, True), "kl_target": _optional(_real(0.0, 1e3, True))},
-    "a2c": _ON_POLICY | _EXPLORING | {"rms_prop_eps": _real(0.0, 1.0, True), "use_rms_prop": truth},
+    "ppo_kl": _BATCH_PPO
+    | {"kl_coef": _make_real_check(0.0, 1e6, True), "kl_target": _make_optional_check(_make_real_check(0.0, 1e3, True))},
+    "a2c": _ON_POLICY | _EXPLORING | {"rms_prop_eps": _make_real_check(0.0, 1.0, True), "use_rms_prop": check_boolean},
     "dqn": {
-        "buffer_size": _whole(1, 10**8),
-        "learning_starts": _whole(0, 10**12),
-        "batch_size": _whole(1, 1 << 24),
-        "tau": _real(0.0, 1.0, True),
+        "buffer_size": _make_integer_check(1, 10**8),
+        "learning_starts": _make_integer_check(0, 10**12),
+        "batch_size": _make_integer_check(1, 1 << 24),
+        "tau": _make_real_check(0.0, 1.0, True),
         "gamma": _SHARE,
-        "train_freq": _whole(1, 1 << 20),
-        "gradient_steps": _whole(-1, 1 << 20),
-        "n_steps": _whole(1, 10_000),
-        "target_update_interval": _whole(1, 10**12),
+        "train_freq": _make_integer_check(1, 1 << 20),
+        "gradient_steps": _make_integer_check(-1, 1 << 20),
+        "n_steps": _make_integer_check(1, 10_000),
+        "target_update_interval": _make_integer_check(1, 10**12),
         "exploration_fraction": _SHARE,
         "exploration_initial_eps": _SHARE,
         "exploration_final_eps": _SHARE,
         "max_grad_norm": _POSITIVE,
-        "stats_window_size": _whole(1, 1 << 20),
+        "stats_window_size": _make_integer_check(1, 1 << 20),
     },
-    "ppo_lstm": _BATCH_PPO | {"sequence_steps": _optional(_whole(1, 1 << 20)), "guess_coef": _WEIGHT},
+    "ppo_lstm": _BATCH_PPO | {"sequence_steps": _make_optional_check(_make_integer_check(1, 1 << 20)), "guess_coef": _WEIGHT},
 }
-"""The arguments of each learner's constructor that a configuration may set, `algo.kwargs`."""
+"""Arguments of each learner's constructor that a configuration may set, `algo.kwargs`."""
 
-_OPTIMIZER: dict[str, Check] = {"eps": _real(0.0, 1.0), "weight_decay": _real(0.0, 1.0)}
+_OPTIMIZER: dict[str, Check] = {"eps": _make_real_check(0.0, 1.0), "weight_decay": _make_real_check(0.0, 1.0)}
 
 
-def _optimizer(field: str, value: Any) -> Any:
+def _check_optimizer(field: str, value: Any) -> Any:
     if not isinstance(value, Mapping):
         raise ConfigError(f"{field} = {shown(value)}; valid: {', '.join(_OPTIMIZER)}, each by its name")
     _check_all(field, dict(value), _OPTIMIZER, "the optimiser")
     return value
 
 
-_VALUES: dict[str, Check] = {"optimizer_kwargs": _optimizer}
+_VALUES: dict[str, Check] = {"optimizer_kwargs": _check_optimizer}
 _GAUSSIAN: dict[str, Check] = _VALUES | {
-    "ortho_init": truth,
-    "log_std_init": _real(-20.0, 5.0),
-    "full_std": truth,
-    "use_expln": truth,
+    "ortho_init": check_boolean,
+    "log_std_init": _make_real_check(-20.0, 5.0),
+    "full_std": check_boolean,
+    "use_expln": check_boolean,
 }
 _LSTM: dict[str, Check] = {
-    "lstm_hidden_size": _whole(1, MAX_WIDTH),
-    "n_lstm_layers": _whole(1, MAX_LAYERS),
-    "shared_lstm": truth,
-    "enable_critic_lstm": truth,
+    "lstm_hidden_size": _make_integer_check(1, MAX_WIDTH),
+    "n_lstm_layers": _make_integer_check(1, MAX_LAYERS),
+    "shared_lstm": check_boolean,
+    "enable_critic_lstm": check_boolean,
 }
 POLICY_ARGUMENTS: dict[str, dict[str, Check]] = {
     "ppo": _GAUSSIAN,
@@ -121,12 +125,12 @@ POLICY_ARGUMENTS: dict[str, dict[str, Check]] = {
     "dqn": _VALUES,
     "ppo_lstm": _GAUSSIAN | _LSTM,
 }
-"""Those of each learner's policy, `algo.policy_kwargs`."""
+"""Arguments of each learner's policy, `algo.policy_kwargs`."""
 POLICIES = {name: "MlpLstmPolicy" if name == "ppo_lstm" else "MlpPolicy" for name in ARGUMENTS}
 
 
 DISCRETE_ONLY = ("dqn",)
-"""Learners of the value of each action."""
+"""Learners of action values, which need discrete actions."""
 
 _ROLLOUTS: dict[str, dict[str, int | None]] = {
     "ppo": {"n_steps": 2048, "batch_size": 64},
@@ -134,43 +138,43 @@ _ROLLOUTS: dict[str, dict[str, int | None]] = {
     "a2c": {"n_steps": 5, "batch_size": None},
     "ppo_lstm": {"n_steps": 128, "batch_size": 128},
 }
-"""The learners that learn from rollouts, with the defaults that say how large they are."""
+"""Learners that learn from rollouts, with the defaults that set the rollout's size."""
 
 
 def check_algo(algo: DictConfig) -> None:
-    """Raises ConfigError unless a learner's configuration is one that it could be made from."""
-    name = choice("algo.name", algo.name, ARGUMENTS)
-    choice("algo.policy", algo.policy, [POLICIES[name]])
-    choice("algo.activation", algo.activation, ACTIVATIONS)
-    choice("algo.normalize", algo.normalize, NORMALIZE)
-    real("algo.normalize_clip", algo.normalize_clip, *CLIP)
-    widths = plain(algo.net_arch)
+    """Raise ConfigError unless a learner can be built from its configuration."""
+    name = check_choice("algo.name", algo.name, ARGUMENTS)
+    check_choice("algo.policy", algo.policy, [POLICIES[name]])
+    check_choice("algo.activation", algo.activation, ACTIVATIONS)
+    check_choice("algo.normalize", algo.normalize, NORMALIZE)
+    check_real("algo.normalize_clip", algo.normalize_clip, *CLIP)
+    widths = to_plain(algo.net_arch)
     if len(widths) > MAX_LAYERS or not all(isinstance(width, int) and 1 <= width <= MAX_WIDTH for width in widths):
         valid = f"a list of at most {MAX_LAYERS} widths, 1 to {MAX_WIDTH}"
         raise ConfigError(f"algo.net_arch = {shown(widths)}; valid: {valid}")
-    real("algo.learning_rate", algo.learning_rate, 0.0, 1e12, low_open=True)
-    _optional(_real(0.0, 1e12))("algo.learning_rate_final", algo.learning_rate_final)
-    _check_restarts(plain(algo.restarts))
+    check_real("algo.learning_rate", algo.learning_rate, 0.0, 1e12, low_open=True)
+    _make_optional_check(_make_real_check(0.0, 1e12))("algo.learning_rate_final", algo.learning_rate_final)
+    _check_restarts(to_plain(algo.restarts))
     _check_all("algo.kwargs", algo.kwargs, ARGUMENTS[name], name)
     _check_all("algo.policy_kwargs", algo.policy_kwargs, POLICY_ARGUMENTS[name], f"{name}'s policy")
 
 
 def _check_restarts(restarts: list[Any]) -> None:
-    """Raises ConfigError for what is no restart, or stands no later than the one before."""
+    """Raise ConfigError for an invalid restart, or one no later than the restart before."""
     last = 0.0
     for number, one in enumerate(restarts):
         field = f"algo.restarts[{number}]"
         if not isinstance(one, dict) or set(one) != {"at", "learning_rate"}:
             raise ConfigError(f"{field} = {shown(one)}; valid: {{at: SHARE, learning_rate: RATE}}")
-        at = real(f"{field}.at", one["at"], 0.0, 1.0)
+        at = check_real(f"{field}.at", one["at"], 0.0, 1.0)
         if not last < at < 1.0:
             raise ConfigError(f"{field}.at = {at:g}; valid: above {last:g} and below 1")
-        real(f"{field}.learning_rate", one["learning_rate"], 0.0, 1e12, low_open=True)
+        check_real(f"{field}.learning_rate", one["learning_rate"], 0.0, 1e12, low_open=True)
         last = at
 
 
 def check_actions(algo: DictConfig, space: Space[Any]) -> None:
-    """Raises ConfigError where a learner cannot choose among the actions of an environment."""
+    """Raise ConfigError if a learner cannot choose among the actions of an environment."""
     if algo.name in DISCRETE_ONLY and not isinstance(space, Discrete):
         others = ", ".join(name for name in ARGUMENTS if name not in DISCRETE_ONLY)
         raise ConfigError(
@@ -180,7 +184,7 @@ def check_actions(algo: DictConfig, space: Space[Any]) -> None:
 
 
 def check_guesses(algo: DictConfig, task: Task) -> None:
-    """Raises ConfigError where a memory is to guess what is hidden, and nothing is, or where it has too few units for it."""
+    """Raise ConfigError if `guess_coef` is set for a task that hides nothing, or an LSTM with fewer units than hidden names."""
     weight, names = algo.kwargs.get("guess_coef", 0), task.hidden
     if not weight:
         return
@@ -193,13 +197,13 @@ def check_guesses(algo: DictConfig, task: Task) -> None:
 
 
 def check_rollout(algo: DictConfig, num_envs: int) -> str | None:
-    """Holds rollout and minibatches against each other.
+    """Check the size of the rollout against the minibatches.
 
     Returns:
-        One line of what may not have been meant, None if there is nothing.
+        A one-line warning about an incomplete last minibatch, or None.
 
     Raises:
-        ConfigError: a rollout that no memory holds, or of less than two decisions where advantages are normalised.
+        ConfigError: A rollout of fewer than two decisions, or of more than `MAX_ROLLOUT`.
     """
     if algo.name not in _ROLLOUTS:
         return None
@@ -216,7 +220,7 @@ def check_rollout(algo: DictConfig, num_envs: int) -> str | None:
 
 
 def _check_sequences(sequence_steps: int | None, n_steps: int, batch_size: int) -> None:
-    """Raises ConfigError unless rollouts are of whole sequences, and minibatches of one or more."""
+    """Raise ConfigError unless rollouts consist of whole sequences, and minibatches of one sequence or more."""
     steps = n_steps if sequence_steps is None else sequence_steps
     if n_steps % steps:
         valid = f"a divisor of algo.kwargs.n_steps = {n_steps}, or null"
@@ -227,10 +231,10 @@ def _check_sequences(sequence_steps: int | None, n_steps: int, batch_size: int) 
 
 
 def _check_all(key: str, values: MutableMapping[str, Any], table: Mapping[str, Check], owner: str) -> None:
-    """Checks arguments; whole numbers that were written as 8.0 become 8."""
+    """Check arguments against a table; whole numbers that were written as 8.0 become 8."""
     for name, value in list(values.items()):
         if name not in table:
-            raise ConfigError(f"{key}.{name} is not an argument of {owner}; {instead(name, sorted(table))}")
+            raise ConfigError(f"{key}.{name} is not an argument of {owner}; {suggest_valid(name, sorted(table))}")
         checked = table[name](f"{key}.{name}", value)
         if type(checked) is not type(value):
             values[name] = checked

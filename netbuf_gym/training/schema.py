@@ -1,6 +1,6 @@
-"""The types of the configurations of training and evaluation, with what their keys mean; needs nothing but Python.
+"""Types of the configurations of training and evaluation, with the meanings of their keys; standard library only.
 
-What `Attributes` says is what `netbuf-gym train --help` shows; `netbuf_gym.training.config_reference` reads it.
+The `Attributes` sections are the text of `netbuf-gym train --help`, read by `netbuf_gym.training.config_reference`.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from netbuf_gym.utils.data import find_data
 
 CONF = find_data("conf")
 MISSING: Any = "???"
-"""Of a key that some file or the command line has to give; OmegaConf's own word for it."""
+"""Value of a key that a file or the command line must set; OmegaConf's own marker."""
 ACTIVATIONS = {"tanh": "Tanh", "relu": "ReLU", "elu": "ELU", "silu": "SiLU"}
-"""Of networks, with their names in `torch.nn`."""
+"""Activation functions of networks, with their names in `torch.nn`."""
 NORMALIZE = ("none", "running")
-"""How observations are normalised before the networks."""
+"""Ways to normalise observations before the networks."""
 FIRST_EVALUATION_SEED = 1_000_000
-"""Evaluation seeds start here; training seeds lie below, so that no agent is judged on a seed it was trained on."""
+"""First evaluation seed; training seeds lie below, so that no agent is evaluated on a seed it was trained on."""
 FIRST_VALIDATION_SEED = 900_000
-"""A campaign chooses among an agent's snapshots on seeds from here on; those that it trains with lie below."""
+"""First seed on which a campaign chooses among an agent's snapshots; its training seeds lie below."""
 FIRST_STUDY_SEED = 950_000
-"""Studies compare settings on seeds from here on, so that a campaign's choice between tuned ones and others is not theirs."""
-LEAST_SEEDS = 3
-"""Training seeds of a trial."""
+"""First seed on which studies compare settings; a campaign's choice between tuned and other settings uses other seeds."""
+MIN_TRAINING_SEEDS = 3
+"""Minimum number of training seeds of a trial."""
 PRUNERS, SAMPLERS = ("median", "halving", "none"), ("tpe", "random")
-"""Of studies."""
+"""Pruners and samplers of studies."""
 
 
 @dataclass
@@ -63,10 +63,10 @@ class ScenarioConfig:
 
 @dataclass
 class ValidationConfig:
-    """A scenario that snapshots are chosen by.
+    """The scenario by which snapshots are chosen.
 
     Attributes:
-        name: as of scenarios; null: the one that is trained on.
+        name: one of `netbuf-gym list scenarios`; null: the training scenario.
         kwargs: its arguments.
     """
 
@@ -79,7 +79,7 @@ class RewardConfig:
     """A reward.
 
     Attributes:
-        name: one of `netbuf-gym list rewards`; null: the one that belongs to the environment's recipe.
+        name: one of `netbuf-gym list rewards`; null: the one of the environment's recipe.
         kwargs: its parameters.
     """
 
@@ -96,13 +96,14 @@ class AlgoConfig:
         num_envs: agents that it is trained by at once: worlds, times the agents of each.
         policy: the learner's name for its kind of network.
         learning_rate, learning_rate_final: from the first to the last step, linearly; final null: constant.
-        restarts: where the learning rate begins again, each a mapping of `at`, the share of the training that is over (rising,
-            between 0 and 1), and `learning_rate`, from which it falls to the final one by the next restart, or the end.
+        restarts: points at which the learning rate starts again, each a mapping of `at`, the share of the training that is
+            over (rising, between 0 and 1), and `learning_rate`, from which it falls to the final one by the next restart, or
+            the end.
         net_arch: widths of the hidden layers, for the policy and for the value function each.
         activation: tanh, relu, elu or silu.
         normalize: none: networks get observations as they are, each in its fixed range; running: scaled to mean 0 and variance
-            1, by statistics of what training sees, which are saved with the networks and stand still afterwards.
-        normalize_clip: bound of what is scaled by running statistics, 0.1 to 1000.
+            1, by statistics of the observations seen in training, which are saved with the networks and fixed afterwards.
+        normalize_clip: bound of observations scaled by running statistics, 0.1 to 1000.
         policy_kwargs: further arguments of the policy.
         kwargs: further arguments of the algorithm's constructor.
     """
@@ -123,14 +124,14 @@ class AlgoConfig:
 
 @dataclass
 class ImitateConfig:
-    """A rule that a training begins by imitating.
+    """A rule that the learner imitates at the start of a training.
 
     Attributes:
         rule: a controller of the task that decides as agents do (`netbuf-gym list controllers`); null: none.
         steps: decisions of every world in a round.
-        rounds: the rule plays in the first one, what has been learned in all further ones.
+        rounds: number of rounds; the rule plays in the first, the learner in all further ones.
         epochs: passes over the observations so far, after each round.
-        spread: the probability that is shared out evenly among all discrete actions, 0 to 0.5: what the learner still tries.
+        spread: probability shared out evenly among all discrete actions, 0 to 0.5, so that the learner still explores.
     """
 
     rule: str | None = None
@@ -142,14 +143,14 @@ class ImitateConfig:
 
 @dataclass
 class WandbConfig:
-    """Where Weights & Biases is told of a training: one run for each, in a group for environment and algorithm.
+    """Logging to Weights & Biases: one run for each training, in a group for environment and algorithm.
 
     Attributes:
-        mode: offline (files below the run's folder, for `wandb sync`), online, or null: not at all.
-        project: its name there.
+        mode: offline (files below the run's folder, for `wandb sync`), online, or null: no logging.
+        project: name of the project.
         entity: user or team; null: the default one.
-        group: of runs; null: <task>-<algo>.
-        tags: of the run.
+        group: group of runs; null: <task>-<algo>.
+        tags: tags of the run.
     """
 
     mode: str | None = None
@@ -165,27 +166,27 @@ class TrainConfig:
 
     Attributes:
         env, scenario, reward, algo: each is a group of files.
-        seed: of networks, exploration and worlds, 0 to 999999 (evaluation seeds start at 1000000).
+        seed: seed of networks, exploration and worlds, 0 to 999999 (evaluation seeds start at 1000000).
         total_timesteps: environment steps, over all worlds.
         max_minutes: wall-clock limit; null: none. Schedules follow whichever limit is nearer.
-        device: that networks learn on: cpu, cuda, cuda:N, or auto, a GPU where there is one. What was trained on one is
-            read, and decides, on any machine.
+        device: device of the networks in training: cpu, cuda, cuda:N, or auto, a GPU where there is one. A model that was
+            trained on one device can be loaded and run on any machine.
         torch_threads: threads of the learner.
-        stagger_steps: spread the worlds' first episodes over so many steps (see `VectorEnvAdapter`).
-        twins: so many worlds meet the same paths, and each is rewarded with what it got more than they (see
+        stagger_steps: number of steps over which the worlds' first episodes are spread (see `VectorEnvAdapter`).
+        twins: number of worlds that meet the same paths, each rewarded with its advantage over the others (see
             `VectorEnvAdapter`); 1: every world for itself.
-        run_dir: where everything is written; null: runs/<task>/<algo>/<time>-seed<seed>.
+        run_dir: output folder; null: runs/<task>/<algo>/<time>-seed<seed>.
         resume: run directory to continue; its configuration stands, except for what the command line changes.
-        start_from: file or run directory of a model, or an agent's name, whose networks the training begins with, as the stages
-            of a curriculum do; it must have seen and decided the same, by networks of the same shape. null: with random ones.
-        curriculum: stages that come before the scenario as it stands, each a mapping of `until`, the share of the training that
-            is over at its end (rising, between 0 and 1), and `kwargs`, its arguments over the scenario's own.
+        start_from: file or run directory of a model, or an agent's name, whose networks the training starts with, as the stages
+            of a curriculum do; observations, actions and the shape of the networks must be the same. null: random networks.
+        curriculum: stages before the scenario itself, each a mapping of `until`, the share of the training that is over
+            at its end (rising, between 0 and 1), and `kwargs`, its arguments over the scenario's own.
         imitate: a rule that the learner imitates before it learns by itself.
         checkpoint_minutes: time between checkpoints.
-        snapshots: so many models are kept along the way, evenly over the training, for a campaign to choose among them; 0: the
-            last one alone.
-        validation: the scenario that a campaign chooses by; name null: the one that is trained on.
-        tensorboard: whether to write TensorBoard logs (`logger=csv` or `logger=tensorboard` say it, too).
+        snapshots: number of models kept along the way, evenly over the training, for a campaign to choose among them; 0: only
+            the last one.
+        validation: the scenario by which a campaign chooses; name null: the training scenario.
+        tensorboard: whether to write TensorBoard logs (also set by `logger=csv` and `logger=tensorboard`).
         wandb: Weights & Biases (`logger=wandb`).
         progress: whether to show progress, and an estimate of the time that is left.
     """
@@ -216,26 +217,26 @@ class TrainConfig:
 
 @dataclass
 class TuneConfig(TrainConfig):
-    """A study of a learner's settings; `seed`, `total_timesteps` and all else of training are those of its trials.
+    """A study of a learner's settings; `seed`, `total_timesteps` and all other keys of training are those of its trials.
 
     Attributes:
         search: the settings that are searched, by names of their own: `key`, and `low` and `high` (`whole: true`, `log: true`)
             or `choices`. Those that the command line sets are not searched.
         begin_with: settings that are tried after the learner's defaults, which come first; each a mapping of names in `search`.
-        name: of the study; null: <task>-<algo>.
-        run_dir: where plots, best settings and the journal are written; null: runs/tune/<name>.
-        trials: that the study is to have, pruned ones included.
+        name: name of the study; null: <task>-<algo>.
+        run_dir: folder of plots, best settings and the journal; null: runs/tune/<name>.
+        trials: number of trials of the study, pruned ones included.
         hours: core-hours after which no further trial begins; null: no limit.
-        slowest: a trial that takes more than so many times the core-seconds of the defaults' is given up; null: no limit.
+        slowest: maximum core-seconds of a trial, as a multiple of the defaults'; slower trials are pruned. null: no limit.
         seeds: trainings of each trial, with seeds from `seed` on; at least 3.
-        rungs: how often a trial's trainings are halted, evenly, to be compared with the other trials' and perhaps given up.
-        worlds: that they are compared in, drawn from the scenario `validation` under seeds of the study's own.
-        pruner: who gives trials up: median, halving or none.
-        sampler: who proposes settings: tpe or random.
+        rungs: number of evenly spaced points at which a trial is compared with the other trials and may be pruned.
+        worlds: worlds of the comparison, drawn from the scenario `validation` under seeds of the study's own.
+        pruner: rule that prunes trials: median, halving or none.
+        sampler: rule that proposes settings: tpe or random.
         storage: null: the file journal.log in `run_dir`; a URL of SQLAlchemy's (sqlite:///FILE, postgresql://...), or
             grpc://HOST:PORT of an Optuna proxy.
         workers: processes of this command; further ones may be started by the same command elsewhere.
-        stale_minutes: a trial that was not heard of for so long is taken for lost, and tried again.
+        stale_minutes: time without a sign of life after which a trial is taken for lost, and tried again.
     """
 
     search: dict[str, Any] = field(default_factory=dict)
@@ -244,7 +245,7 @@ class TuneConfig(TrainConfig):
     trials: int = 30
     hours: float | None = None
     slowest: float | None = None
-    seeds: int = LEAST_SEEDS
+    seeds: int = MIN_TRAINING_SEEDS
     rungs: int = 4
     worlds: int = 24
     pruner: str = "median"
@@ -261,19 +262,19 @@ class EvaluateConfig:
     Attributes:
         model: file that training wrote (`model.zip` or `checkpoint.zip`), its run directory, or an agent's name
             (`netbuf-gym list agents`); null: baselines alone.
-        task: whose baselines are run without a model (on the command line `env=...` says the same); null: the model's.
-        recipe: by which baselines that decide as agents do play without a model; null: the default one, or the model's.
+        task: task whose baselines are run without a model (on the command line `env=...` is the same); null: the model's.
+        recipe: recipe by which baselines that decide as agents do play without a model; null: the default one, or the model's.
         env_id: id that the model must have been trained for, or that belongs to the task; null: any.
-        scenario: one, or a distribution from which each seed draws its own; name null: the task's default.
+        scenario: a scenario, or a distribution from which each seed draws its own; name null: the task's default.
         seeds: number of seeds, counted from 1000000, or a list of them (each 1000000 or more).
-        agents: how many each world has; what acts in their place is then as often there; null: one.
+        agents: number of agents in each world, and of the controllers in their place; null: one.
         senders: the same, by the name that tasks may have for it (`Task.agents_argument`).
-        plant: that the worlds are of, a name or a mapping of `name` and its arguments; null: the default one, or the model's.
-        baselines: to set beside the agent, of the task's controllers; null: those that the task compares agents with.
-        run_dir: where table, result.json and plots are written; null: a new folder runs/evaluate/<task>/<time>.
-        confidence: of the intervals.
-        plots: whether to draw them (needs matplotlib).
-        lines: most controllers in pictures over time, the first and the best among them; null: all.
+        plant: plant of the worlds, a name or a mapping of `name` and its arguments; null: the default one, or the model's.
+        baselines: controllers of the task to compare with the agent; null: those that the task compares agents with.
+        run_dir: folder of the table, result.json and plots; null: a new folder runs/evaluate/<task>/<time>.
+        confidence: confidence level of the intervals.
+        plots: whether to draw plots (needs matplotlib).
+        lines: maximum number of controllers in plots over time, the first and the best among them; null: all.
         progress: whether to show progress, where standard error is a terminal.
         torch_threads: threads of the network.
         threads: threads of the simulator.
@@ -299,4 +300,4 @@ class EvaluateConfig:
 
 
 JOBS: dict[str, type] = {"train": TrainConfig, "tune": TuneConfig, "evaluate": EvaluateConfig}
-"""By the names of their configurations, `conf/<name>.yaml`."""
+"""Types of the jobs' configurations, by the names of the files `conf/<name>.yaml`."""

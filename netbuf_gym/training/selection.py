@@ -1,6 +1,6 @@
-"""Which of a run's models is kept: of its snapshots and its last one, the one that does best in validation worlds.
+"""Selection of a run's model: among its snapshots and its last model, the best in validation worlds.
 
-Validation seeds lie between those of training and those of evaluation, so that no agent is chosen on what it is judged by.
+Validation seeds lie between those of training and those of evaluation, so that no agent is chosen on its evaluation worlds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from netbuf_gym.evaluation import comparison
 from netbuf_gym.evaluation.rollout import draw
 from netbuf_gym.training.checkpoints import checkpoint
 from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
-from netbuf_gym.training.config import scenario_spec
+from netbuf_gym.training.config import build_scenario_spec
 from netbuf_gym.training.schema import FIRST_VALIDATION_SEED
 from netbuf_gym.utils.files import write_atomic, write_json
 from netbuf_gym.utils.progress import ProgressBar
@@ -28,47 +28,46 @@ from netbuf_gym.utils.progress import ProgressBar
 SNAPSHOTS, BEST, SCORES = "snapshots", "best.zip", "validation.json"
 
 
-def snapshot(timesteps: int) -> Path:
-    """Where in its run directory the model after so many steps lies."""
+def format_snapshot_path(timesteps: int) -> Path:
+    """Return the path of the model after so many steps, relative to its run directory."""
     return Path(SNAPSHOTS, f"{timesteps:012d}.zip")
 
 
-def forget(run_dir: Path) -> None:
-    """Removes what an earlier run left in a directory that is trained in from the beginning."""
+def remove_selection(run_dir: Path) -> None:
+    """Remove the snapshots and the selection of an earlier run from a run directory."""
     shutil.rmtree(run_dir / SNAPSHOTS, ignore_errors=True)
     for name in (BEST, SCORES):
         (run_dir / name).unlink(missing_ok=True)
 
 
-def kept(run_dir: Path) -> Path:
-    """The model of a trained run: the one that was chosen, or the last one where none was."""
+def find_kept_model(run_dir: Path) -> Path:
+    """Return the model of a trained run: the chosen one, or the last one if none was chosen."""
     return run_dir / (BEST if (run_dir / BEST).is_file() else "model.zip")
 
 
-def score(run_dir: Path) -> float:
-    """What the model that was kept of a run came to in validation worlds."""
+def read_validation_score(run_dir: Path) -> float:
+    """Return the score in validation worlds of a run's chosen model."""
     found = json.loads((run_dir / SCORES).read_text(encoding="utf-8"))
     return float(found["scores"][found["models"].index(found["kept"])])
 
 
-def choose(run_dir: Path, task: str, scenario: str | dict[str, Any], seeds: int) -> Path:
-    """Plays a run's snapshots and its last model in validation worlds, and keeps the best as `best.zip`.
+def choose_model(run_dir: Path, task: str, scenario: str | dict[str, Any], seeds: int) -> Path:
+    """Play a run's snapshots and last model in validation worlds, and keep the best as `best.zip`.
 
-    The scores are in `validation.json` beside it; where they are there already, of the same models and worlds, nothing is
-    played again.
+    The scores are written to `validation.json` beside the models; existing scores of the same models and worlds are reused.
 
     Args:
-        run_dir: of a run that has ended.
-        task: name of the agent's.
-        scenario: that the worlds are drawn from.
-        seeds: number of worlds.
+        run_dir: Folder of a finished run.
+        task: Name of the agent's task.
+        scenario: Scenario from which the worlds are drawn.
+        seeds: Number of worlds.
 
     Returns:
         The chosen model's file.
 
     Raises:
-        CheckpointError: a model that cannot be read, or has no score in any of the worlds.
-        OSError: it cannot be written.
+        CheckpointError: A model cannot be read, or none has a score in any of the worlds.
+        OSError: The result cannot be written.
     """
     models = [*sorted((run_dir / SNAPSHOTS).glob("*.zip")), run_dir / "model.zip"]
     asked = {
@@ -83,47 +82,51 @@ def choose(run_dir: Path, task: str, scenario: str | dict[str, Any], seeds: int)
             return run_dir / BEST
     with ProgressBar("validating") as bar:
         played = range(FIRST_VALIDATION_SEED, FIRST_VALIDATION_SEED + seeds)
-        found = scores(models, task, scenario, played, comparison.Counted(bar, seeds * len(models)))
+        found = score_models(models, task, scenario, played, comparison.WorldProgress(bar, seeds * len(models)))
     if not np.isfinite(found).any():
         raise CheckpointError(f"{run_dir}: none of its models has a {asked['score']} in the worlds of {scenario!r}")
     lower = tasks.get(task).measures.lower_is_better
     best = models[int((np.nanargmin if lower else np.nanargmax)(found))]
     write_atomic(run_dir / BEST, best.read_bytes())
     values = [float(score) if np.isfinite(score) else None for score in found]
-    chosen = {"kept": str(best.relative_to(run_dir)), "timesteps": checkpoint.read(best).progress["timesteps"]}
+    chosen = {"kept": str(best.relative_to(run_dir)), "timesteps": checkpoint.read_model(best).progress["timesteps"]}
     write_json(run_dir / SCORES, {**asked, "scores": values, **chosen})
     return run_dir / BEST
 
 
-def scenario_of(config: DictConfig) -> str | dict[str, Any]:
-    """The scenario that a training's models are compared in: `validation`, or the one that is trained on."""
+def resolve_validation_scenario(config: DictConfig) -> str | dict[str, Any]:
+    """Return the scenario in which a training's models are compared: `validation`, or the training scenario."""
     one = config.scenario if config.validation.name is None else config.validation
-    return scenario_spec(one, tasks.get(config.env.name).rules.default_scenario)
+    return build_scenario_spec(one, tasks.get(config.env.name).rules.default_scenario)
 
 
-def scores(
+def score_models(
     models: Sequence[Path],
     task: str,
     scenario: str | dict[str, Any],
     seeds: Sequence[int],
     each: Callable[[str], None] = lambda name: None,
 ) -> list[float]:
-    """The mean score of each model, geometric where scores are ratios; NaN where no world gave it one.
+    """Return the mean score of each model, geometric where scores are ratios; NaN if no world gave a score.
 
     Args:
-        each: is told a model's name for each world that is done.
+        models: Files of the models.
+        task: Name of the task.
+        scenario: Scenario from which the worlds are drawn.
+        seeds: Seeds of the worlds.
+        each: Called with a model's name after each world.
     """
     worlds, found = draw(task, scenario, seeds), []
     for path in models:
-        player = SavedAgent(checkpoint.read(path))
+        player = SavedAgent(checkpoint.read_model(path))
         runs = comparison.run(player, worlds, task=task, scenario=scenario, name=path.stem, each=each)
         values = runs.metrics[tasks.get(task).measures.score]
-        found.append(mean(values[np.isfinite(values)], tasks.get(task).measures.geometric))
+        found.append(compute_mean_score(values[np.isfinite(values)], tasks.get(task).measures.geometric))
     return found
 
 
-def mean(values: np.ndarray, geometric: bool) -> float:
-    """Of scores; NaN of none."""
+def compute_mean_score(values: np.ndarray, geometric: bool) -> float:
+    """Return the mean of scores; NaN for none."""
     if not len(values):
         return float("nan")
     return float(np.exp(np.log(values).mean()) if geometric else values.mean())

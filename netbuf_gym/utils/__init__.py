@@ -1,1 +1,1 @@
-"""Helpers that know nothing of networks or learning: files, checks of arguments, tables, plots, statistics, executors."""
+"""Helpers independent of networks and learning: files, argument checks, tables, plots, statistics, executors."""

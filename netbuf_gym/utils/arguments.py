@@ -1,4 +1,4 @@
-"""The checks of `netbuf_gym.utils.checks` for environment, reward and wrapper arguments: they raise `ConfigError`."""
+"""Checks of `netbuf_gym.utils.checks` for environment, reward and wrapper arguments, raising `ConfigError`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def for_arguments(check: Callable[P, T]) -> Callable[P, T]:
-    """A check that raises `ConfigError` where the one given raises `ScenarioError`."""
+def as_argument_check(check: Callable[P, T]) -> Callable[P, T]:
+    """Wrap a check so that its `ScenarioError` becomes a `ConfigError`."""
 
     @wraps(check)
     def checked(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -26,8 +26,8 @@ def for_arguments(check: Callable[P, T]) -> Callable[P, T]:
     return checked
 
 
-real = for_arguments(checks.number)
-whole = for_arguments(checks.integer)
-truth = for_arguments(checks.boolean)
-choice = for_arguments(checks.choice)
-sequence = for_arguments(checks.sequence)
+check_real = as_argument_check(checks.number)
+check_integer = as_argument_check(checks.integer)
+check_boolean = as_argument_check(checks.boolean)
+check_choice = as_argument_check(checks.choice)
+check_sequence = as_argument_check(checks.sequence)

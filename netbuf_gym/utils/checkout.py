@@ -1,4 +1,4 @@
-"""The studies of a checkout of this project: found, and imported as `studies`; they are no part of the installed package."""
+"""Location and import of a checkout's `studies`, which are not part of the installed package."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PROJECT, STUDIES = "netbuf-gym", "studies"
 
 
 def is_checkout(folder: Path) -> bool:
-    """Whether a folder is a checkout of this project that holds studies."""
+    """Return whether a folder is a checkout of this project with studies."""
     if not (folder / STUDIES / "__init__.py").is_file():
         return False
     config = ConfigParser(interpolation=None)
@@ -33,20 +33,20 @@ def is_checkout(folder: Path) -> bool:
 
 
 def find_checkout() -> Path | None:
-    """The checkout of the current folder or of one above it, else the one that the package is imported from; None: neither."""
+    """Return the checkout that contains the current folder, else the one that the package is imported from, else None."""
     here = Path.cwd()
     return next((folder for folder in (here, *here.parents, PACKAGE.parent) if is_checkout(folder)), None)
 
 
 def require_checkout(given: str | None = None, option: str = "--studies") -> Path:
-    """The checkout whose studies are to be run.
+    """Return the checkout whose studies are to be run.
 
     Args:
-        given: A checkout, or the folder of studies in it; None: see `find_checkout`.
-        option: Of the command line, that gives it.
+        given: A checkout or the studies folder in it; None: the result of `find_checkout`.
+        option: Command-line option that supplies `given`, for messages.
 
     Raises:
-        ConfigError: There is none; says how to get one.
+        ConfigError: No checkout was found; the message says how to get one.
     """
     if given is None:
         found = find_checkout()
@@ -63,19 +63,19 @@ def require_checkout(given: str | None = None, option: str = "--studies") -> Pat
 
 
 def import_studies(checkout: Path, module: str = "") -> ModuleType:
-    """A module of a checkout's studies, e.g. `catalogue`; "": the package of studies itself. Those of another checkout go.
+    """Import a module of a checkout's studies, e.g. `catalogue`, or the package `studies` itself for "".
+
+    Modules of another checkout's studies are unloaded first.
 
     Raises:
-        ConfigError: They need another version of the package.
+        ConfigError: The studies need another version of the package.
     """
     folder = checkout / STUDIES
     loaded = sys.modules.get(STUDIES)
     if loaded is None or str(folder) not in map(str, loaded.__path__):
         for name in [name for name in sys.modules if name.partition(".")[0] == STUDIES]:
             del sys.modules[name]
-        spec = importlib.util.spec_from_file_location(
-            STUDIES, folder / "__init__.py", submodule_search_locations=[str(folder)]
-        )
+        spec = importlib.util.spec_from_file_location(STUDIES, folder / "__init__.py", submodule_search_locations=[str(folder)])
         assert spec is not None and spec.loader is not None
         sys.modules[STUDIES] = loaded = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(loaded)
@@ -90,11 +90,11 @@ def import_studies(checkout: Path, module: str = "") -> ModuleType:
 
 @dataclass(frozen=True)
 class PickledWork:
-    """A study's function of pickled tasks for another process, in which studies cannot be imported by name alone.
+    """A study's function, for other processes, in which studies cannot be imported by name alone; called with a pickled task.
 
     Args:
-        checkout: Where the studies are.
-        function: Pickled.
+        checkout: Root of the checkout that holds the studies.
+        function: Pickled function.
     """
 
     checkout: str

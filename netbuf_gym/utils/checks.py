@@ -1,4 +1,4 @@
-"""Checks of single fields: each returns the value in its plain Python type, or raises naming field, value and range."""
+"""Checks of single fields: each returns the value as a plain Python type, or raises naming field, value and range."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from netbuf_gym.utils.suggestions import did_you_mean
 
 
 def number(field: str, value: Any, low: float, high: float, *, low_open: bool = False) -> float:
-    """A finite real number in [low, high], or (low, high] with `low_open`."""
+    """Return `value` as a finite float in [low, high], or (low, high] with `low_open`."""
     if type(value) is not float:
         if isinstance(value, bool) or not isinstance(value, numbers.Real):
             raise ScenarioTypeError(f"{field} = {shown(value)} is not a number; valid: {_range(low, high, low_open)}")
         try:
             value = float(value)
-        except OverflowError:  # an integer beyond any float
+        except OverflowError:  # an integer beyond the float range
             value = math.copysign(math.inf, 1 if value > 0 else -1)
     if not (low < value if low_open else low <= value) or not value <= high:
         raise ScenarioError(f"{field} = {shown(value)} is out of range; valid: {_range(low, high, low_open)}")
@@ -28,27 +28,27 @@ def number(field: str, value: Any, low: float, high: float, *, low_open: bool = 
 
 
 def integer(field: str, value: Any, low: int, high: int) -> int:
-    """A whole number in [low, high]; 3.0 counts as 3."""
+    """Return `value` as an integer in [low, high]; 3.0 counts as 3."""
     if type(value) is not int:
         if isinstance(value, bool) or not isinstance(value, numbers.Real):
             raise ScenarioTypeError(f"{field} = {shown(value)} is not a whole number; valid: {low}..{high}")
         if not math.isfinite(value) or value != int(value):  # type: ignore[call-overload]
             raise ScenarioError(f"{field} = {shown(value)} is not a whole number; valid: {low}..{high}")
-        value = int(value)  # type: ignore[call-overload]  # real numbers of any kind have whole parts
+        value = int(value)  # type: ignore[call-overload]  # every real number has an integer part
     if not low <= value <= high:
         raise ScenarioError(f"{field} = {shown(value)} is out of range; valid: {low}..{high}")
     return value
 
 
 def boolean(field: str, value: object) -> bool:
-    """True or False, numpy's included."""
+    """Return a truth value, numpy's included, as a Python bool."""
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
     raise ScenarioTypeError(f"{field} = {shown(value)} is not a truth value; valid: True or False")
 
 
 def text(field: str, value: object) -> str:
-    """A string without control characters."""
+    """Return `value` if it is a string without control characters."""
     if not isinstance(value, str):
         raise ScenarioTypeError(f"{field} = {shown(value)} is not a string")
     if value and min(value) < " ":
@@ -57,7 +57,7 @@ def text(field: str, value: object) -> str:
 
 
 def choice(field: str, value: object, valid: Iterable[str]) -> str:
-    """One of the strings in `valid`."""
+    """Return `value` if it is one of the strings in `valid`."""
     options = list(valid)
     if not isinstance(value, str):
         raise ScenarioTypeError(f"{field} = {shown(value)} is not a string; valid: {', '.join(options)}")
@@ -67,7 +67,7 @@ def choice(field: str, value: object, valid: Iterable[str]) -> str:
 
 
 def sequence(field: str, value: object, what: str) -> tuple:
-    """A tuple of at least one element from a list or tuple (a lone string or number, or a mapping, is an error)."""
+    """Return a non-empty iterable as a tuple; a single string or number, or a mapping, is an error."""
     lone = isinstance(value, (str, bytes, Mapping)) or (isinstance(value, np.ndarray) and not value.ndim)
     if lone or not isinstance(value, Iterable):
         raise ScenarioTypeError(f"{field} = {shown(value)} is not a list; valid: a list of {what}")

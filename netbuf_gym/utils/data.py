@@ -1,4 +1,4 @@
-"""Locations of the data that stands beside the code: agents (`zoo`), configuration (`conf`), kept results (`results`)."""
+"""Locations of the package's data: agents (`zoo`), configuration (`conf`), stored results (`results`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def find_data(name: str) -> Path:
-    """Return the folder of a kind of data: of the installed package, or at the top of the checkout.
+    """Return the folder of a kind of data, in the installed package or at the top of the checkout.
 
     Args:
         name: `zoo`, `conf` or `results`.

@@ -1,4 +1,4 @@
-"""What is said about arguments where they are documented: their meanings in docstrings, their units in their names."""
+"""Descriptions, ranges and units of arguments, read from docstrings and from argument names."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ UNITS = {
     "_bytes": "bytes",
     "_bdp": "bandwidth-delay products",
 }
-"""By the end of a name, the longer ones first."""
+"""Units by name suffix, longer suffixes first."""
 
 ENTRY = re.compile(r"    (\w+(?:, \w+)*): (.+)")
 NUMBER = r"-?\d+(?:\.\d+)?(?:e[-+]?\d+|\*\*\d+| million)?"
 RANGE = re.compile(rf"(?:above |below )?{NUMBER} to (?:below )?{NUMBER}|(?:at least|above) {NUMBER}|{NUMBER} or more")
 
 
-def unit_of(name: str) -> str:
-    """The unit that a name ends in; "" where it says none."""
+def find_unit(name: str) -> str:
+    """Return the unit given by a name's suffix, or "" without one."""
     return next((unit for end, unit in UNITS.items() if name.endswith(end)), "")
 
 
-def range_of(meaning: str) -> str:
-    """The range that a meaning speaks of, in its words; "" where it speaks of none."""
+def find_range(meaning: str) -> str:
+    """Return the range stated in an argument's description, verbatim, or "" without one."""
     found = RANGE.search(meaning)
     return found[0] if found else ""
 
 
-def headline(documented: object) -> str:
-    """The first paragraph of a docstring, in one line."""
+def extract_headline(documented: object) -> str:
+    """Return the first paragraph of a docstring as one line."""
     return " ".join((inspect.getdoc(documented) or "").split("\n\n")[0].split())
 
 
-def arguments_of(documented: object, section: str = "Args") -> dict[str, str]:
-    """The meanings of arguments, by name, from a section of a docstring; several names together have the same."""
+def parse_arguments(documented: object, section: str = "Args") -> dict[str, str]:
+    """Return the descriptions of arguments, by name, from a docstring section; names listed together share one."""
     found: dict[str, str] = {}
     names: list[str] = []
     inside = False

@@ -1,6 +1,6 @@
-"""Packages that add tasks, plants or whatever else is registered: imported with `netbuf_gym`, in each of its processes.
+"""Extension packages, which register tasks, plants and the like and are imported with `netbuf_gym` in each process.
 
-Such a package says so itself, by an entry point of the group `netbuf_gym` whose value is the module that registers. In its
+Such a package declares an entry point of the group `netbuf_gym` whose value is the module that registers. In its
 `pyproject.toml`:
 
     [project.entry-points.netbuf_gym]
@@ -16,7 +16,7 @@ GROUP = "netbuf_gym"
 
 
 def load() -> None:
-    """Imports the modules; one that fails is warned of, and left out."""
+    """Import the extension modules; a module that fails is skipped with a warning."""
     for entry in importlib.metadata.entry_points(group=GROUP):
         try:
             entry.load()

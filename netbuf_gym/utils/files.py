@@ -1,4 +1,4 @@
-"""Writing files so that a reader sees the whole new file or the old one, never a part; reading text and CSV."""
+"""Atomic file writing (a reader sees the whole new file or the old one, never a part), and reading of text and CSV."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from netbuf_gym.errors import ConfigError
 
 
 class CsvError(ValueError):
-    """Text that is not CSV; `line` is where the row begins that is not, from 1."""
+    """Text that is not CSV; `line` is the first line of the malformed row, from 1."""
 
     def __init__(self, message: str, line: int):
         super().__init__(message)
@@ -29,14 +29,14 @@ class CsvError(ValueError):
 
 
 def write_atomic(path: str | os.PathLike[str], data: str | bytes) -> None:
-    """Writes `data` to `path` through a temporary file beside it; on failure nothing is left behind.
+    """Write `data` to `path` through a temporary file in the same folder; on failure nothing is left behind.
 
     A path that is not a regular file (a terminal, a pipe, /dev/null) is written directly.
 
     Raises:
-        OSError: The file cannot be written; it is named as it was given.
+        OSError: The file cannot be written; the error names the path as given.
     """
-    with naming(path):
+    with name_in_errors(path):
         _write(Path(path), data.encode() if isinstance(data, str) else data)
 
 
@@ -44,26 +44,26 @@ def _write(path: Path, raw: bytes) -> None:
     if path.exists() and not path.is_file():
         path.write_bytes(raw)
         return
-    with replacing(path) as file:
+    with replace_file(path) as file:
         file.write(raw)
 
 
 @contextmanager
-def replacing(path: Path, synced: bool = False) -> Iterator[BinaryIO]:
-    """A new file that takes the place of `path` when it is whole; `write_atomic` for what is too large to hold twice.
+def replace_file(path: Path, synced: bool = False) -> Iterator[BinaryIO]:
+    """Yield a new file that replaces `path` when complete; `write_atomic` for data too large to hold in memory twice.
 
     Args:
-        synced: it is on the disk, too, when it takes the place, and that it did when this ends.
+        synced: Whether the file is flushed to disk before it replaces `path`, and the replacement itself before the return.
     """
     path = path.resolve()
-    handle, temporary = tempfile.mkstemp(prefix=_prefix(path), dir=path.parent)
+    handle, temporary = tempfile.mkstemp(prefix=_temporary_prefix(path), dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
             if synced:
                 file.flush()
                 os.fsync(file.fileno())
-        os.chmod(temporary, path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
+        os.chmod(temporary, path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_read_umask())
         os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
@@ -72,12 +72,12 @@ def replacing(path: Path, synced: bool = False) -> Iterator[BinaryIO]:
         sync_folder(path.parent)
 
 
-def _prefix(path: Path) -> str:
+def _temporary_prefix(path: Path) -> str:
     return f".{path.name[:50]}."
 
 
 def sync_folder(folder: Path) -> None:
-    """Has what was made, renamed and taken away in a folder on the disk; nothing where there is none."""
+    """Flush a folder's entries (creations, renames, removals) to disk; do nothing if there is no such folder."""
     if not folder.is_dir():
         return
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -87,15 +87,15 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def unfinished(path: Path) -> list[Path]:
-    """What killed processes have left of files that were to take the place of `path`; or living ones are still writing."""
+def find_unfinished(path: Path) -> list[Path]:
+    """Return the temporary files of `path`, left by killed processes or still being written by live ones."""
     path = path.resolve()
-    return sorted(one for one in path.parent.glob(f"{glob.escape(_prefix(path))}????????") if one.is_file())
+    return sorted(one for one in path.parent.glob(f"{glob.escape(_temporary_prefix(path))}????????") if one.is_file())
 
 
 @contextmanager
-def naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Makes an error of the system's (a full disk, no permission) name this file, whatever it named."""
+def name_in_errors(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Make system errors in the `with` block (a full disk, no permission) name this file, whatever file they named."""
     try:
         yield
     except OSError as error:
@@ -105,10 +105,10 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def make_folder(path: Path, field: str) -> None:
-    """Makes a folder for results, and writes in it, before any work is done; `field`: what it was given as.
+    """Create a folder for results and test that it is writable, before any work is done; `field` is the argument's name.
 
     Raises:
-        ConfigError: It is none, cannot become one, or cannot be written in.
+        ConfigError: The path is not a folder, cannot become one, or cannot be written in.
     """
     said = "is no folder and cannot become one"
     try:
@@ -122,20 +122,20 @@ def make_folder(path: Path, field: str) -> None:
 
 
 @contextmanager
-def alone(folder: Path, field: str) -> Iterator[None]:
-    """Holds a lock of a folder, a file `.lock` in it; `field`: what the folder was given as.
+def exclusive_lock(folder: Path, field: str) -> Iterator[None]:
+    """Hold an exclusive lock on a folder, the file `.lock` in it; `field` is the argument's name.
 
     Raises:
-        ConfigError: Another process holds it.
+        ConfigError: Another process holds the lock.
     """
     path = folder / ".lock"
-    with naming(path):
+    with name_in_errors(path):
         file = open(path, "w")
     with file:
         try:
-            with naming(path):
+            with name_in_errors(path):
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            held = path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat())  # not one that its holder took away
+            held = path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat())  # not removed by its holder
         except BlockingIOError:
             held = False
         if not held:
@@ -147,11 +147,11 @@ def alone(folder: Path, field: str) -> Iterator[None]:
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """The text of a regular file, its lines ended by a line feed whatever they were ended by, without a byte order mark.
+    """Return the text of a regular file, with every line ending as a line feed and without a byte order mark.
 
     Raises:
         OSError: The file cannot be read, or is a device or a pipe, which may never end.
-        UnicodeDecodeError: It is not text.
+        UnicodeDecodeError: The file is not UTF-8 text.
     """
     path = Path(path)
     if "\0" in str(path):
@@ -161,9 +161,10 @@ def read_text(path: str | os.PathLike[str]) -> str:
     return path.read_text(encoding="utf-8-sig")
 
 
-def csv_records(text: str) -> list[tuple[int, str]]:
-    """The rows of CSV text that are not blank, each with the number of its first line, from 1. A quoted field may hold
-    commas, and go on over several lines; `csv_fields` takes a row apart.
+def split_csv_rows(text: str) -> list[tuple[int, str]]:
+    """Return the non-blank rows of CSV text, each with the number of its first line, from 1.
+
+    A quoted field may hold commas and extend over several lines; `split_csv_fields` splits a row.
 
     Raises:
         CsvError: A quoted field does not end, or something follows its end.
@@ -171,7 +172,7 @@ def csv_records(text: str) -> list[tuple[int, str]]:
     lines = text.split("\n")
     if '"' not in text:
         return [(i, line) for i, line in enumerate(lines, 1) if line and not line.isspace()]
-    found, reader, begins = [], _reader([line + "\n" for line in lines]), 1
+    found, reader, begins = [], _csv_reader([line + "\n" for line in lines]), 1
     try:
         for _ in reader:
             record = "\n".join(lines[begins - 1 : reader.line_num])
@@ -183,22 +184,22 @@ def csv_records(text: str) -> list[tuple[int, str]]:
     return found
 
 
-def csv_fields(record: str) -> list[str]:
-    """The fields of a row that `csv_records` gave, unquoted and stripped."""
+def split_csv_fields(record: str) -> list[str]:
+    """Return the fields of a row from `split_csv_rows`, unquoted and stripped."""
     if '"' not in record:
         return [field.strip() for field in record.split(",")]
-    return [field.strip() for field in next(_reader([line + "\n" for line in record.split("\n")]))]
+    return [field.strip() for field in next(_csv_reader([line + "\n" for line in record.split("\n")]))]
 
 
-def _reader(lines: list[str]) -> Any:
+def _csv_reader(lines: list[str]) -> Any:
     return csv.reader(lines, skipinitialspace=True, strict=True)
 
 
-def parsed(text: str) -> float | int:
-    """The number that a field of a file holds, whole ones as int; digits are ASCII's and stand together.
+def parse_number(text: str) -> float | int:
+    """Return the number in a field of a file, as int if it is whole; digits must be ASCII, without separators.
 
     Raises:
-        ValueError: It holds none.
+        ValueError: The field holds no number.
     """
     if "_" in text or not text.isascii():
         raise ValueError(f"{text!r} is not a number")
@@ -209,18 +210,18 @@ def parsed(text: str) -> float | int:
 
 
 def write_json(path: str | os.PathLike[str], value: object) -> None:
-    """Writes `value` as JSON through `write_atomic`; numbers that JSON lacks (NaN, infinities) become null."""
-    write_atomic(path, json.dumps(plain(value), indent=1, allow_nan=False) + "\n")
+    """Write `value` as JSON through `write_atomic`; numbers that JSON lacks (NaN, infinities) become null."""
+    write_atomic(path, json.dumps(to_plain_values(value), indent=1, allow_nan=False) + "\n")
 
 
-def plain(value: object) -> object:
-    """`value` with numpy arrays as lists, numpy scalars as Python's, and numbers that are not finite as None."""
+def to_plain_values(value: object) -> object:
+    """Return `value` with numpy arrays as lists, numpy scalars as Python's, and non-finite numbers as None."""
     if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): to_plain_values(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
+        return [to_plain_values(item) for item in value]
     if isinstance(value, np.ndarray):
-        return plain(value.tolist())
+        return to_plain_values(value.tolist())
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
@@ -228,7 +229,7 @@ def plain(value: object) -> object:
     return value
 
 
-def _umask() -> int:
+def _read_umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask

@@ -1,6 +1,6 @@
-"""Former names of modules, which import what stands under the present ones, with a DeprecationWarning.
+"""Former module names, which import the present modules with a DeprecationWarning.
 
-Users of version 0.1 wrote `netbuf_gym.stats` where it is `netbuf_gym.utils.statistics` now.
+Version 0.1 had `netbuf_gym.stats`, for example, which is `netbuf_gym.utils.statistics` now.
 """
 
 from __future__ import annotations
@@ -175,12 +175,14 @@ MOVED = {
     "zoo.wandb_log": "training.wandb_log",
     "zoo.worlds": "training.environment",
 }
-"""Present names by former ones, below the package or of the checkout's studies; what stands below a former name stands below
-the present one."""
+"""Present module names by former ones, relative to the package or, for studies, to the checkout.
+
+Submodules of a former name are found below the present one.
+"""
 
 
 def find_present_name(name: str) -> str | None:
-    """Return the present name of a module by a former one, both dotted and whole; None: it has not moved."""
+    """Return the present name of a module by its former one, both fully qualified; None if it has not moved."""
     package, _, rest = name.partition(".")
     parts = rest.split(".")
     if package != PACKAGE or parts[0] not in TOPS:
@@ -206,10 +208,10 @@ def warn(name: str, present: str) -> None:
 
 
 def find_renamed(module: str, name: str) -> Any:
-    """Return a module's attribute by its former name, with a DeprecationWarning; for the `__getattr__` of modules of `RENAMED`.
+    """Return a module's attribute by its former name, with a DeprecationWarning; for the `__getattr__` of modules in `RENAMED`.
 
     Raises:
-        AttributeError: It has none of this name.
+        AttributeError: The module has no attribute of this name.
     """
     present = RENAMED.get(module.partition(".")[2], {}).get(name)
     if present is None:
@@ -219,22 +221,22 @@ def find_renamed(module: str, name: str) -> Any:
 
 
 class MovedFinder:
-    """Finds modules by former names; the first of `sys.meta_path`, so that no module is loaded under two names."""
+    """Finder of modules by former names; first in `sys.meta_path`, so that no module is loaded under two names."""
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Return how a former name is loaded; None where it is none."""
+        """Return the spec that loads a former name, or None if `name` is not one."""
         present = find_present_name(name)
         return None if present is None or present == name else ModuleSpec(name, cast(Any, MovedLoader(present)))
 
 
 class MovedLoader:
-    """Gives a former name the module of the present one."""
+    """Loader that binds a former name to the present module."""
 
     def __init__(self, present: str):
         self.present = present
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """Let the import system make the module, which is replaced when it is run."""
+        """Return None, so that the import system creates a module, which `exec_module` replaces."""
 
     def exec_module(self, module: ModuleType) -> None:
         """Warn, and put the present module in the place of the former one."""
@@ -255,6 +257,6 @@ class MovedLoader:
 
 
 def install() -> None:
-    """Make former names known to Python's import system; doing it again changes nothing."""
+    """Add the finder of former names to Python's import system; further calls change nothing."""
     if not any(isinstance(one, MovedFinder) for one in sys.meta_path):
         sys.meta_path.insert(0, cast(Any, MovedFinder()))

@@ -1,6 +1,6 @@
-"""KEY=VALUE in Hydra's grammar, for those who lack Hydra: writing values that are read back as they are, and reading them.
+"""KEY=VALUE in Hydra's grammar without Hydra: reading values, and writing values that are read back unchanged.
 
-A test sets the reader beside Hydra's own.
+A test compares the reader with Hydra's own.
 """
 
 from __future__ import annotations
@@ -21,39 +21,39 @@ FLOAT = re.compile(
 BARE = re.compile(r"(?:[\w/\-+.$%*@?|:]|[^\S\n]|\\[\\()\[\]{}:=, \t]|\\)+", re.ASCII)
 
 
-def quoted(text: str) -> str:
-    """A text in quotes, which Hydra reads as this text."""
+def quote_text(text: str) -> str:
+    """Return a text in quotes that Hydra reads as this text."""
     text = text.replace("${", "\\${")
     return "'" + re.sub(r"(\\*)('|\Z)", lambda found: found[1] * 2 + ("\\'" if found[2] else ""), text) + "'"
 
 
-def word(key: str, value: object) -> str:
-    """`key=value` as a word of a command line: in quotes for Hydra, and for the shell, where they are needed."""
+def format_override(key: str, value: object) -> str:
+    """Return `key=value` as a word of a command line, quoted for Hydra and for the shell where needed."""
     text = str(value)
-    if not PLAIN.fullmatch(text) or _bare(text) != text:
-        text = quoted(text)
+    if not PLAIN.fullmatch(text) or _parse_bare(text) != text:
+        text = quote_text(text)
     written = f"{key}={text}"
     if "'" in written and not re.search(r'["$`\\!]', written):
         return f'"{written}"'
     return shlex.quote(written)
 
 
-def unquoted(text: str) -> str:
-    """A text as it is meant: without the quotes that it may be in."""
+def unquote_text(text: str) -> str:
+    """Return a text without the quotes that may enclose it."""
     if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         try:
-            value = value_of(text)
+            value = parse_value(text)
         except ValueError:
             return text
         return value if isinstance(value, str) else text
     return text
 
 
-def read(argument: str) -> tuple[str, Any]:
-    """The key and the value of an argument: null, a truth value, a number, a text, a list or a mapping.
+def read_override(argument: str) -> tuple[str, Any]:
+    """Return the key and the value of an argument: null, a truth value, a number, a text, a list or a mapping.
 
     Raises:
-        ConfigError: it is no such thing; in one line.
+        ConfigError: The argument is malformed; the message is one line.
     """
     key, equals, text = argument.partition("=")
     if not equals:
@@ -61,16 +61,16 @@ def read(argument: str) -> tuple[str, Any]:
     if not key.strip():
         raise ConfigError(f"argument {shown(argument)} names no key; valid: key=value")
     try:
-        return key.strip(), value_of(text)
+        return key.strip(), parse_value(text)
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"argument {shown(argument)} cannot be read: {str(error) or 'nested too deeply'}") from None
 
 
-def value_of(text: str) -> Any:
-    """What a value's text says; raises ValueError, in one line, where it cannot be read."""
+def parse_value(text: str) -> Any:
+    """Return the value that a text stands for; raises ValueError, with a one-line message, if it cannot be read."""
     if not text.strip():
         return ""
-    value, rest = _element(text.lstrip())
+    value, rest = _parse_element(text.lstrip())
     if rest.lstrip().startswith(","):
         raise ValueError("it names several values; valid: one, or a list in brackets, e.g. [a,b]")
     if rest.strip():
@@ -79,28 +79,28 @@ def value_of(text: str) -> Any:
     return value
 
 
-def _element(text: str) -> tuple[Any, str]:
-    """The first value in a text without space in front, and the rest of it."""
+def _parse_element(text: str) -> tuple[Any, str]:
+    """Return the first value in a text without leading space, and the remaining text."""
     if text[:1] == "[":
-        return _list(text[1:].lstrip())
+        return _parse_list(text[1:].lstrip())
     if text[:1] == "{":
-        return _mapping(text[1:].lstrip())
+        return _parse_mapping(text[1:].lstrip())
     if text[:1] in ("'", '"'):
-        return _quoted(text)
+        return _parse_quoted(text)
     found = BARE.match(text)
     if found is None:
         what = f"{shown(text[:1])} is not expected here" if text else "it ends too early"
         raise ValueError(what)
     bare = found[0].rstrip()
     if found[0][len(bare) :] and (len(bare) - len(bare.rstrip("\\"))) % 2:
-        bare += found[0][len(bare)]  # an escaped space
-    return _bare(bare), text[found.end() :]
+        bare += found[0][len(bare)]  # escaped trailing space
+    return _parse_bare(bare), text[found.end() :]
 
 
-def _list(text: str) -> tuple[list[Any], str]:
+def _parse_list(text: str) -> tuple[list[Any], str]:
     items: list[Any] = []
     while text[:1] != "]":
-        value, text = _element(text)
+        value, text = _parse_element(text)
         items.append(value)
         text = text.lstrip()
         if text[:1] == ",":
@@ -115,13 +115,13 @@ def _list(text: str) -> tuple[list[Any], str]:
     return items, text[1:]
 
 
-def _mapping(text: str) -> tuple[dict[str, Any], str]:
+def _parse_mapping(text: str) -> tuple[dict[str, Any], str]:
     items: dict[str, Any] = {}
     while text[:1] != "}":
         found = re.match(r"\s*([\w/\-+.$%*@?|]+|'[^']*'|\"[^\"]*\")\s*:\s*", text)
         if found is None:
             raise ValueError("the mapping has no key or no end; valid: e.g. {a:1,b:2}")
-        value, text = _element(text[found.end() :])
+        value, text = _parse_element(text[found.end() :])
         items[found[1].strip("'\"")] = value
         text = text.lstrip()
         if text[:1] == ",":
@@ -131,7 +131,7 @@ def _mapping(text: str) -> tuple[dict[str, Any], str]:
     return items, text[1:]
 
 
-def _quoted(text: str) -> tuple[str, str]:
+def _parse_quoted(text: str) -> tuple[str, str]:
     quote, at = text[0], 1
     while at < len(text) and text[at] != quote:
         at += 2 if text[at] == "\\" else 1
@@ -142,7 +142,7 @@ def _quoted(text: str) -> tuple[str, str]:
     return inner, text[at + 1 :]
 
 
-def _bare(text: str) -> Any:
+def _parse_bare(text: str) -> Any:
     if text.lower() in ("null", "true", "false"):
         return json.loads(text.lower())
     if INT.fullmatch(text):

@@ -1,8 +1,8 @@
-"""Pictures: the one style of everything that the package draws, and the pictures that evaluations and learners are drawn in.
+"""Figures: the common style of everything that the package draws, and the figures of evaluations and learners.
 
-Needs matplotlib (`pip install netbuf-gym[plots]`), loaded when a picture is drawn. Whoever draws takes colours, markers and
-dashes from `style`, an empty figure from `figure_of`, finishes each axes with `dress`, and writes with `write`, atomically; the
-suffix of the file decides the format (png, pdf, svg).
+Needs matplotlib (`pip install netbuf-gym[plots]`), loaded when a figure is drawn. Drawing code takes colours, markers and
+dashes from `get_style`, an empty figure from `make_figure`, finishes each axes with `format_axes`, and writes with
+`write_figure`, atomically; the suffix of the file decides the format (png, pdf, svg).
 """
 
 from __future__ import annotations
@@ -30,32 +30,32 @@ COLOURS = (
 MARKERS = "*osD^vPXh<>pd8H"
 DASHES = ("-", "--", ":", "-.")
 LIMIT = {"color": "0.45", "linewidth": 1.0, "linestyle": "--", "zorder": 1.5}
-"""How capacities, means and other lines to compare with are drawn."""
+"""Line properties of capacities, means and other reference lines."""
 TEXT, SMALL = 9, 8
-"""Sizes of labels, and of ticks and legends, in points."""
+"""Font sizes of labels, and of ticks and legends, in points."""
 LEGEND = {"fontsize": SMALL, "frameon": True, "facecolor": "white", "framealpha": 0.75, "edgecolor": "none"}
-"""How legends inside of axes are drawn: what is behind them shows through, and does not cross them out."""
+"""Properties of legends inside axes: translucent, so that lines behind a legend show through without striking out its text."""
 WIDE, LINE, THIN = 1.6, 1.1, 0.7
-"""Widths of lines: of what a picture is about, of others, of what lies behind them."""
+"""Line widths: of the main subject, of other lines, of background lines."""
 DPI = 130
 SYMLOG_BELOW = 10.0
-"""Quantities that span decades are drawn linearly below this, and on logarithmic axes where none of their values is."""
+"""Limit below which quantities that span decades are drawn linearly; axes without smaller values are purely logarithmic."""
 
 Steps = tuple[np.ndarray, np.ndarray]
 """A quantity that is constant between edges: edges (steps + 1,), values (steps,)."""
 
 
-def style(index: int) -> tuple[str, str, str]:
-    """Colour, marker and line style of the controller of this number; after fifteen the next line style begins."""
+def get_style(index: int) -> tuple[str, str, str]:
+    """Return colour, marker and line style of the controller with this number; every fifteen, the next line style begins."""
     return COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)], DASHES[index // len(COLOURS) % len(DASHES)]
 
 
-def dress(axes: Any, xlabel: str = "", ylabel: str = "", title: str = "", legend: int = 0, grid: str = "both") -> None:
-    """What all axes have alike: labels, grid, sizes of text.
+def format_axes(axes: Any, xlabel: str = "", ylabel: str = "", title: str = "", legend: int = 0, grid: str = "both") -> None:
+    """Apply the common look of axes: labels, grid, font sizes.
 
     Args:
-        legend: its number of columns; 0: none. There is none either where nothing has a name.
-        grid: which axes have lines, "both", "x" or "y"; "": none.
+        legend: Number of the legend's columns; 0: no legend. There is none either if nothing has a label.
+        grid: Axes with grid lines, "both", "x" or "y"; "": none.
     """
     if grid:
         axes.grid(alpha=0.25, axis=grid)
@@ -70,8 +70,8 @@ def dress(axes: Any, xlabel: str = "", ylabel: str = "", title: str = "", legend
         axes.legend(ncols=legend, **LEGEND)
 
 
-def from_zero(axes: Any) -> None:
-    """Lets the ordinate begin at 0 where nothing that is drawn lies below it; leaves logarithmic ones alone."""
+def start_at_zero(axes: Any) -> None:
+    """Start the ordinate at 0 unless a drawn value lies below it; logarithmic axes are left unchanged."""
     if axes.get_yscale() != "linear":
         return
     drawn = np.concatenate([np.asarray(line.get_ydata(), float) for line in axes.lines] or [np.zeros(0)])
@@ -80,10 +80,10 @@ def from_zero(axes: Any) -> None:
         axes.set_ylim(0, 1.05 * float(drawn.max(initial=0.0)) or 1.0)
 
 
-def steps(axes: Any, limit: Steps, label: str | None = None, most_s: float | None = None) -> None:
-    """Draws what is constant between edges, a link's capacity for one, as a line behind the others.
+def plot_steps(axes: Any, limit: Steps, label: str | None = None, most_s: float | None = None) -> None:
+    """Draw a piecewise constant quantity, such as a link's capacity, as a line behind the others.
 
-    What is infinite or NaN is left out; so is what begins after `most_s`.
+    Infinite and NaN values are left out, and so are steps that begin after `most_s`.
     """
     edges, values = (np.asarray(part, float) for part in limit)
     if most_s is not None:
@@ -95,7 +95,7 @@ def steps(axes: Any, limit: Steps, label: str | None = None, most_s: float | Non
         axes.plot(x, y, label=label, **(LIMIT | ({} if len(values) == 1 else {"linestyle": "-", "linewidth": THIN})))
 
 
-def throughput_delay(
+def plot_throughput_delay(
     points: Mapping[str, tuple[ArrayLike, ArrayLike]],
     path: str | os.PathLike,
     title: str = "",
@@ -104,40 +104,40 @@ def throughput_delay(
     ylabel: str = "goodput (Mbit/s)",
     capacity_label: str = "capacity",
 ) -> None:
-    """Throughput against queueing delay, or against what else it is bought with.
+    """Plot throughput against queueing delay, or against another cost.
 
-    One point a controller, an ellipse of one standard deviation, its runs faintly. The abscissa is logarithmic; where a value
-    is 0 or below it is so on both sides of a linear stretch, and nothing is moved or left out.
+    One point per controller, an ellipse of one standard deviation, its runs faintly. The abscissa is logarithmic; if a value
+    is 0 or below it is logarithmic on both sides of a linear stretch, and nothing is moved or left out.
 
     Args:
-        points: for each controller (mean queueing delays in ms, throughputs in Mbit/s), one pair a run.
-        capacity_mbps: drawn as a line, called `capacity_label`.
-        xlabel, ylabel: what the points are.
+        points: Mean queueing delays in ms and throughputs in Mbit/s by controller, one pair per run.
+        capacity_mbps: Capacity drawn as a line, labelled `capacity_label`.
+        xlabel, ylabel: Labels of the axes.
     """
-    figure = figure_of(6.4, 4.4)
+    figure = make_figure(6.4, 4.4)
     axes = figure.add_subplot()
     if capacity_mbps is not None and np.isfinite(capacity_mbps):
         axes.axhline(capacity_mbps, label=f"{capacity_label} {capacity_mbps:.4g}", **LIMIT)
-    pairs = {name: _both_finite(*values) for name, values in points.items()}
-    width = logarithmic(axes, "x", np.concatenate([x for x, _ in pairs.values()] or [np.ones(0)]))
+    pairs = {name: _keep_finite_pairs(*values) for name, values in points.items()}
+    width = set_log_scale(axes, "x", np.concatenate([x for x, _ in pairs.values()] or [np.ones(0)]))
     for index, (name, (delay, throughput)) in enumerate(pairs.items()):
         if not len(delay):
             continue
-        colour, marker, dashes = style(index)
+        colour, marker, dashes = get_style(index)
         axes.plot(delay, throughput, ".", color=colour, alpha=0.25, markersize=4, zorder=1)
-        centre = delay.mean(), throughput.mean()  # as in the tables; the ellipse is that of the abscissa as it is drawn
+        centre = delay.mean(), throughput.mean()  # as in the tables; the ellipse is of the abscissa as drawn
         if len(delay) > 2:
             bent = np.log(delay) if width is None else np.arcsinh(delay / width)
-            x, y = _ellipse(bent, throughput)
+            x, y = _compute_ellipse(bent, throughput)
             x = np.exp(x) if width is None else np.sinh(x) * width
             axes.plot(x, y, color=colour, linewidth=1, linestyle=dashes, alpha=0.8, zorder=2)
         size = 14 if marker == "*" else 8
         axes.plot(*centre, marker, color=colour, markersize=size, markeredgecolor="white", label=name, zorder=3)
-    dress(axes, xlabel, ylabel, title, legend=1)
-    write(figure, path)
+    format_axes(axes, xlabel, ylabel, title, legend=1)
+    write_figure(figure, path)
 
 
-def time_series(
+def plot_time_series(
     series: Mapping[str, Mapping[str, Any]],
     path: str | os.PathLike,
     rows: Sequence[tuple[str, str]],
@@ -145,88 +145,88 @@ def time_series(
     numbers: Mapping[str, int] | None = None,
     limits: Mapping[str, tuple[str, Steps]] | None = None,
 ) -> None:
-    """Quantities over time; one panel each, one line a controller, the first on top.
+    """Plot quantities over time: one panel per quantity, one line per controller, the first on top.
 
     Args:
-        series: for each controller arrays `time_s` and those that `rows` names, (samples,).
-        rows: names and labels of the panels.
-        numbers: of the controllers, which decide how their lines look (`style`); None: as they come.
-        limits: of quantities, with labels: a link's capacity over time.
+        series: Arrays `time_s` and those named in `rows` by controller, (samples,) each.
+        rows: Names and labels of the panels.
+        numbers: Numbers of the controllers, which decide the look of their lines (`get_style`); None: in order.
+        limits: Limits of quantities, with labels, such as a link's capacity over time.
     """
     many = len(series) > 8
-    figure = figure_of(7.2, 0.6 + 1.95 * len(rows) + (0.2 * ((len(series) + 4) // 5) if many else 0))
+    figure = make_figure(7.2, 0.6 + 1.95 * len(rows) + (0.2 * ((len(series) + 4) // 5) if many else 0))
     panels = figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0]
     end_s = max((float(one["time_s"][-1]) for one in series.values() if len(one["time_s"])), default=None)
     for axes, (key, label) in zip(panels, rows, strict=True):
         drawn = []
         for index, (name, one) in enumerate(series.items()):
             values = np.asarray(one[key], dtype=float)
-            first = index == 0  # the agent: on top
-            colour, _, dashes = style(index if numbers is None else numbers[name])
+            first = index == 0  # the agent, drawn on top
+            colour, _, dashes = get_style(index if numbers is None else numbers[name])
             look = {"linewidth": WIDE, "zorder": 3} if first else {"linewidth": 0.9, "alpha": 0.75, "zorder": 2}
             axes.plot(one["time_s"], values, color=colour, linestyle=dashes, label=name, **look)
             drawn.append(values)
         if limits and key in limits:
-            steps(axes, limits[key][1], limits[key][0], end_s)
+            plot_steps(axes, limits[key][1], limits[key][0], end_s)
         everything = np.concatenate(drawn or [np.ones(0)])
         if np.isfinite(everything).any() and np.nanmax(np.abs(everything)) > 500:
             if np.nanmin(everything) >= SYMLOG_BELOW:
                 axes.set_yscale("log")
             else:
                 axes.set_yscale("symlog", linthresh=SYMLOG_BELOW)
-        from_zero(axes)
+        start_at_zero(axes)
         if axes.get_yscale() == "symlog" and np.nanmin(everything) >= 0:
             axes.set_ylim(bottom=0)
-        dress(axes, ylabel=label)
+        format_axes(axes, ylabel=label)
     if title:
         panels[0].set_title(title, fontsize=TEXT + 1)
-    legend_below(figure, panels) if many else dress(panels[0], legend=3)
+    add_legend_below(figure, panels) if many else format_axes(panels[0], legend=3)
     named = [axes for axes, (key, _) in zip(panels, rows, strict=True) if limits and key in limits]
     if not many and named and named[0] is not panels[0]:
         handles, labels = named[0].get_legend_handles_labels()
         if len(labels) > len(series):
             named[0].legend(handles[-1:], labels[-1:], **LEGEND)
     panels[-1].set_xlabel("time (s)", fontsize=TEXT)
-    write(figure, path)
+    write_figure(figure, path)
 
 
-def learning_curves(
+def plot_learning_curves(
     curves: Mapping[str, Sequence[tuple[Sequence[float], Sequence[float]]]],
     path: str | os.PathLike,
     ylabel: str,
     xlabel: str = "environment steps",
     title: str = "",
 ) -> None:
-    """Mean over runs with their range shaded, one line a learner.
+    """Plot the mean over runs with their range shaded, one line per learner.
 
     Args:
-        curves: for each learner its runs, each (x ascending, y).
+        curves: Runs by learner, each run (x ascending, y).
     """
-    figure = figure_of(6.4, 4.0)
+    figure = make_figure(6.4, 4.0)
     axes = figure.add_subplot()
     for index, (name, given) in enumerate(curves.items()):
-        runs = [(x, y) for x, y in (_both_finite(*run) for run in given) if len(x)]
+        runs = [(x, y) for x, y in (_keep_finite_pairs(*run) for run in given) if len(x)]
         if not runs:
             continue
         grid = np.linspace(max(x[0] for x, _ in runs), min(x[-1] for x, _ in runs), 200)
         values = np.stack([np.interp(grid, x, y) for x, y in runs])
-        colour, _, dashes = style(index)
+        colour, _, dashes = get_style(index)
         label = f"{name} ({len(runs)} seeds)" if len(runs) > 1 else name
         if len(runs) == 1:
             grid, values = runs[0][0], runs[0][1][None]
         dot = "." if len(grid) == 1 else ""
         axes.plot(grid, values.mean(axis=0), color=colour, linestyle=dashes, linewidth=WIDE, marker=dot, label=label)
         axes.fill_between(grid, values.min(axis=0), values.max(axis=0), color=colour, alpha=0.2, linewidth=0)
-    dress(axes, xlabel, ylabel, title, legend=1)
-    write(figure, path)
+    format_axes(axes, xlabel, ylabel, title, legend=1)
+    write_figure(figure, path)
 
 
-def logarithmic(axes: Any, which: str, values: np.ndarray) -> float | None:
-    """Makes an axis logarithmic, whatever is to be drawn on it.
+def set_log_scale(axes: Any, which: str, values: np.ndarray) -> float | None:
+    """Make an axis logarithmic for values of any sign.
 
     Returns:
-        None where it is; where a value is 0 or below, the half-width of the stretch around 0 in which it is linear (the inverse
-        hyperbolic sine of the values over it is what is drawn evenly).
+        None if the axis is purely logarithmic; if a value is 0 or below, the half-width of the linear stretch around 0 (the
+        inverse hyperbolic sine of values over this width is drawn evenly).
     """
     known = np.asarray(values, float)
     known = known[np.isfinite(known)]
@@ -248,7 +248,7 @@ def logarithmic(axes: Any, which: str, values: np.ndarray) -> float | None:
 
 
 def log_ticks(axis: Any) -> None:
-    """Plain numbers at 1, 2 and 5 of each decade of a logarithmic axis."""
+    """Put plain numbers at 1, 2 and 5 of each decade of a logarithmic axis."""
     from matplotlib.ticker import LogLocator
 
     axis.set_minor_locator(LogLocator(subs=(2, 5)))
@@ -256,12 +256,14 @@ def log_ticks(axis: Any) -> None:
     axis.set_minor_formatter("{x:g}")
 
 
-def legend_below(figure: Any, panels: Iterable[Any], columns: int = 5, inches: float = 0.0, first: Sequence[str] = ()) -> None:
-    """One legend below all panels, of whatever any of them shows.
+def add_legend_below(
+    figure: Any, panels: Iterable[Any], columns: int = 5, inches: float = 0.0, first: Sequence[str] = ()
+) -> None:
+    """Draw one legend below all panels, with the labels of all of them.
 
     Args:
-        columns: its columns; with `inches` instead one for so much of the figure's width, two at least.
-        first: labels in the order in which they come first, where there are such.
+        columns: Number of columns; with `inches` instead one per that much of the figure's width, at least two.
+        first: Labels that come first, in this order, if present.
     """
     named: dict[str, Any] = {}
     for axes in panels:
@@ -277,8 +279,8 @@ def legend_below(figure: Any, panels: Iterable[Any], columns: int = 5, inches: f
     figure.legend(handles, order, loc="outside lower center", ncols=columns, frameon=False, fontsize=SMALL)
 
 
-def figure_of(width: float, height: float) -> Any:
-    """An empty figure of this size in inches, which no window shows.
+def make_figure(width: float, height: float) -> Any:
+    """Return an empty figure of this size in inches, without a window.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
@@ -290,16 +292,16 @@ def figure_of(width: float, height: float) -> Any:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def require() -> None:
-    """Raises MissingExtraError where nothing can be drawn."""
-    figure_of(1, 1)
+def require_matplotlib() -> None:
+    """Raise MissingExtraError unless matplotlib is installed."""
+    make_figure(1, 1)
 
 
-def format_of(path: str | os.PathLike) -> str:
-    """The format that a file's suffix stands for.
+def get_format(path: str | os.PathLike) -> str:
+    """Return the format given by a file's suffix.
 
     Raises:
-        ConfigError: it is none of `FORMATS`.
+        ConfigError: The suffix is none of `FORMATS`.
     """
     kind = Path(path).suffix.lower().lstrip(".")
     if kind not in FORMATS:
@@ -307,22 +309,22 @@ def format_of(path: str | os.PathLike) -> str:
     return kind
 
 
-def write(figure: Any, path: str | os.PathLike, dpi: int = DPI) -> None:
-    """Writes a figure, atomically; its suffix decides the format.
+def write_figure(figure: Any, path: str | os.PathLike, dpi: int = DPI) -> None:
+    """Write a figure atomically; the file's suffix decides the format.
 
     Raises:
-        ConfigError: the suffix is none of `FORMATS`.
-        OSError: the file cannot be written.
+        ConfigError: The suffix is none of `FORMATS`.
+        OSError: The file cannot be written.
     """
-    kind, data = format_of(path), io.BytesIO()
+    kind, data = get_format(path), io.BytesIO()
     figure.savefig(data, format=kind, dpi=dpi)
     write_atomic(path, data.getvalue())
 
 
-def write_drawn(plot: Callable[[], object], path: str | os.PathLike) -> None:
-    """Writes the picture that another library draws as the current one of pyplot; its figures are closed.
+def write_current_figure(plot: Callable[[], object], path: str | os.PathLike) -> None:
+    """Write the figure that another library draws as pyplot's current one, and close the figures it opened.
 
-    Nothing is shown; the backend that pyplot had is set again afterwards (IPython wants `%matplotlib inline` besides).
+    Nothing is shown; pyplot's previous backend is restored afterwards (IPython also needs `%matplotlib inline`).
     """
     import matplotlib
 
@@ -333,10 +335,10 @@ def write_drawn(plot: Callable[[], object], path: str | os.PathLike) -> None:
     before = set(plt.get_fignums())
     try:
         with matplotlib.rc_context(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about settings that were all tried at one value, and layouts with colour bars
+            warnings.simplefilter("ignore")  # about hyperparameters with a single value, and layouts with colour bars
             plot()
             plt.gcf().tight_layout()
-            write(plt.gcf(), path)
+            write_figure(plt.gcf(), path)
     finally:
         for number in set(plt.get_fignums()) - before:
             plt.close(number)
@@ -344,8 +346,8 @@ def write_drawn(plot: Callable[[], object], path: str | os.PathLike) -> None:
             plt.switch_backend(others)
 
 
-def _ellipse(x: np.ndarray, y: np.ndarray) -> Steps:
-    """One standard deviation around the mean; (x, y) of its outline."""
+def _compute_ellipse(x: np.ndarray, y: np.ndarray) -> Steps:
+    """Return the outline (x, y) of one standard deviation around the mean."""
     values, vectors = np.linalg.eigh(np.cov(x, y))
     angle = np.linspace(0, 2 * np.pi, 100)
     circle = np.stack((np.cos(angle), np.sin(angle)))
@@ -353,8 +355,8 @@ def _ellipse(x: np.ndarray, y: np.ndarray) -> Steps:
     return outline[0] + x.mean(), outline[1] + y.mean()
 
 
-def _both_finite(x: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """The pairs without NaN."""
+def _keep_finite_pairs(x: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Return the pairs in which both values are finite."""
     pairs = np.array((x, y), dtype=float)
     kept = pairs[:, np.isfinite(pairs).all(axis=0)]
     return kept[0], kept[1]

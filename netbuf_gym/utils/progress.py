@@ -1,6 +1,6 @@
-"""Progress of what takes long, on standard error: a bar of tqdm on a terminal, a line now and then elsewhere.
+"""Progress of long work, on standard error: a tqdm bar on a terminal, occasional lines elsewhere.
 
-The light install lacks tqdm; there are lines on a terminal too then.
+The light install lacks tqdm and prints lines on a terminal too.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ FORM = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining} {postfix}"
 
 
 class ProgressBar:
-    """A context that shows how much is done; called with it: `bar(done, total)`.
+    """Context manager that shows progress; called as `bar(done, total)`.
 
-    A call with `last` writes a line whatever the time.
+    A call with `last` prints a line whatever the time since the previous one.
 
     Args:
-        what: is under way.
-        line_seconds: between lines where there is no bar; None: no lines.
-        shown: whether anything is.
-        leave: whether the bar stays when it is done.
+        what: Description of the work.
+        line_seconds: Seconds between lines if there is no bar; None: no lines.
+        shown: Whether anything is shown.
+        leave: Whether the bar stays on screen after the end.
     """
 
     def __init__(self, what: str, line_seconds: float | None = 15.0, shown: bool = True, leave: bool = True):
@@ -33,15 +33,13 @@ class ProgressBar:
     def __enter__(self) -> ProgressBar:
         self._started = self._last = time.monotonic()
         if self.shown and sys.stderr is not None and sys.stderr.isatty():
-            bar = _tqdm()
+            bar = _import_tqdm()
             if bar is not None:
                 look = {"bar_format": FORM, "file": sys.stderr, "dynamic_ncols": True, "leave": self.leave}
                 self._bar = bar(total=1.0, desc=self.what, **look)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self._bar is not None:
             self._bar.close()
             self._bar = None
@@ -60,9 +58,9 @@ class ProgressBar:
                 print(f"{self.what} {share:4.0%}  {said}  {now - self._started:.0f} s", file=sys.stderr, flush=True)
 
 
-def say(text: str) -> None:
-    """A line on standard output, above whatever bar there is."""
-    bar = _tqdm() if "tqdm" in sys.modules else None
+def print_line(text: str) -> None:
+    """Print a line on standard output, above any progress bar."""
+    bar = _import_tqdm() if "tqdm" in sys.modules else None
     if bar is None:
         print(text, flush=True)
     else:
@@ -70,8 +68,8 @@ def say(text: str) -> None:
         sys.stdout.flush()
 
 
-def duration(seconds: float) -> str:
-    """A time as people say it: 40 s, 12 min, 3.5 h."""
+def format_duration(seconds: float) -> str:
+    """Return a duration in readable units: 40 s, 12 min, 3.5 h."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 5400:
@@ -79,7 +77,7 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-def _tqdm() -> Any:
+def _import_tqdm() -> Any:
     try:
         from tqdm import tqdm
     except ImportError:

@@ -1,4 +1,4 @@
-"""What modules that are commands have in common: words `key=value` after `python -m MODULE`, and how such a command ends."""
+"""Common parts of modules that are commands: arguments `key=value` after `python -m MODULE`, and the exit status."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from pathlib import Path
 from netbuf_gym.errors import ConfigError, NetbufError, shown
 
 
-def given(argv: Sequence[str], known: Mapping[str, str]) -> dict[str, str]:
-    """What is known, with what words `key=value` say instead; of two words with one key the last one counts.
+def read_key_values(argv: Sequence[str], known: Mapping[str, str]) -> dict[str, str]:
+    """Return `known` updated by the arguments `key=value`; the last of several with the same key counts.
 
     Raises:
-        ConfigError: a word of another form, or an unknown key.
+        ConfigError: An argument of another form, or an unknown key.
     """
-    found, others = divided(argv, known)
+    found, others = split_arguments(argv, known)
     if others:
         raise ConfigError(f"argument {others[0]!r} is unknown; valid: {', '.join(f'{name}=' for name in known)}")
     return found
 
 
-def divided(argv: Sequence[str], known: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """What is known, as `given`, and the other words, which are somebody else's: overrides of a configuration."""
+def split_arguments(argv: Sequence[str], known: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """Return `known` updated as by `read_key_values`, and the other arguments, such as overrides of a configuration."""
     found, others = dict(known), []
     for argument in argv:
         key, equals, value = argument.partition("=")
@@ -34,19 +34,19 @@ def divided(argv: Sequence[str], known: Mapping[str, str]) -> tuple[dict[str, st
     return found, others
 
 
-def number(text: str) -> int | float | str:
-    """A number as it is given, or what is none as it stands, for a check to refuse."""
+def parse_number(text: str) -> int | float | str:
+    """Return the number in a text, or the text itself if there is none, for a check to refuse."""
     try:
         return int(text) if text.isdecimal() else float(text)
     except ValueError:
         return text
 
 
-def to_write(key: str, path: str) -> Path:
-    """The file that an argument names, before the work whose results go there.
+def check_output_path(key: str, path: str) -> Path:
+    """Return the output file that an argument names, checked before the work whose results go there.
 
     Raises:
-        ConfigError: its folder cannot be written, or it is a folder itself.
+        ConfigError: The file's folder is not writable, or the path is a folder.
     """
     found = Path(path)
     if found.is_dir() or not os.access(found.parent, os.W_OK):
@@ -56,9 +56,9 @@ def to_write(key: str, path: str) -> Path:
 
 
 def run(name: str, main: Callable[[Sequence[str]], int]) -> None:
-    """Leaves the interpreter with what a command returns for the words that it was given.
+    """Run a command with the process's arguments and exit with its return value.
 
-    What it refuses or cannot do is a line and status 2, an interruption a line and 130.
+    Errors of this package and of the system print one line and exit with status 2, an interruption with 130.
     """
     try:
         sys.exit(main(sys.argv[1:]))

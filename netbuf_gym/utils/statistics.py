@@ -2,8 +2,8 @@
 
 After Agarwal et al., "Deep Reinforcement Learning at the Edge of the Statistical Precipice" (NeurIPS 2021): interquartile
 means with stratified bootstrap intervals, performance profiles and probability of improvement, beside the plain mean
-with Student's t interval (SciPy's, loaded when it is asked for). Scores are arrays (runs, tasks), a lone axis is runs of one
-task; a run is one training seed (or one evaluation seed, for a controller that is not trained) and the unit of resampling.
+with Student's t interval (SciPy's, loaded on first use). Scores are arrays (runs, tasks); a one-dimensional array is runs of
+one task. A run is one training seed (or one evaluation seed, for a controller that is not trained) and the unit of resampling.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from netbuf_gym.errors import ConfigError, shown
-from netbuf_gym.utils.arguments import real, whole
+from netbuf_gym.utils.arguments import check_integer, check_real
 
 MAX_FREEDOM = 1e300
 MAX_RESAMPLES = 10_000_000
@@ -33,10 +33,10 @@ class Interval(NamedTuple):
 
 
 def mean_interval(values: np.ndarray, confidence: float = 0.95) -> Interval:
-    """Mean of independent values, (runs,), with Student's t interval; infinitely wide for one value.
+    """Return the mean of independent values, (runs,), with Student's t interval; infinitely wide for one value.
 
     Raises:
-        ConfigError: no values, NaN among them, or a confidence outside (0, 1).
+        ConfigError: No values, NaN among them, or a confidence outside (0, 1).
     """
     values = _scores(values)[:, 0]
     quantile = student_t_quantile(0.5 + _probability(confidence) / 2, len(values) - 1) if len(values) > 1 else math.inf
@@ -48,7 +48,7 @@ def mean_interval(values: np.ndarray, confidence: float = 0.95) -> Interval:
 
 
 def difference_interval(ours: np.ndarray, theirs: np.ndarray, confidence: float = 0.95) -> Interval:
-    """Mean of ours - theirs for two independent samples of any sizes, with Welch's t interval.
+    """Return the mean of ours - theirs for two independent samples of any sizes, with Welch's t interval.
 
     A sample of one value, or of equal ones, counts as known exactly; two of those give an interval of no width.
     """
@@ -63,7 +63,9 @@ def difference_interval(ours: np.ndarray, theirs: np.ndarray, confidence: float 
 
 
 def interquartile_mean(scores: np.ndarray) -> float:
-    """Mean of the middle half of all scores, (runs, tasks) pooled: robust to outliers, less wasteful than the median.
+    """Return the mean of the middle half of all scores, (runs, tasks) pooled.
+
+    More robust to outliers than the mean, less wasteful than the median.
 
     A quarter of the scores is cut at each end; where that is no whole number, the two scores at the cuts count in part.
     """
@@ -77,14 +79,14 @@ def bootstrap_interval(
     resamples: int = 2000,
     seed: int = 0,
 ) -> Interval:
-    """A statistic of the scores, (runs, tasks), with its percentile bootstrap interval, stratified by task.
+    """Return a statistic of the scores, (runs, tasks), with its percentile bootstrap interval, stratified by task.
 
     Args:
-        statistic: function of an array (runs, tasks); None: the interquartile mean.
-        resamples: bootstrap samples, at least 100; each draws runs of every task separately, with replacement.
+        statistic: Function of an array (runs, tasks); None: the interquartile mean.
+        resamples: Bootstrap samples, at least 100; each draws runs of every task separately, with replacement.
     """
     scores = _scores(scores)
-    resamples = whole("resamples", resamples, 100, MAX_RESAMPLES)
+    resamples = check_integer("resamples", resamples, 100, MAX_RESAMPLES)
     tail = (1 - _probability(confidence)) / 2
     drawn = _resample(scores, resamples, np.random.default_rng(seed))
     if statistic is None:
@@ -100,16 +102,16 @@ def bootstrap_interval(
 def grouped_interval(
     groups: Sequence[np.ndarray], middle: bool = True, confidence: float = 0.95, resamples: int = 2000, seed: int = 0
 ) -> Interval:
-    """Mean of scores in groups that weigh alike however many they hold, with its bootstrap interval, stratified by group.
+    """Return the mean of scores in equally weighted groups of any sizes, with its bootstrap interval, stratified by group.
 
     Args:
-        groups: of each a score a unit, (units,), or several that stay together when units are drawn, (units, scores).
-        middle: of the middle half of all scores alone, as `interquartile_mean`; else of all.
+        groups: One score per unit, (units,), or several that stay together when units are drawn, (units, scores), per group.
+        middle: Whether to average only the middle half of all scores, as `interquartile_mean` does.
     """
     scores = [_scores(group) for group in groups]
     if not scores:
         raise ConfigError("groups is empty; valid: at least one")
-    resamples = whole("resamples", resamples, 100, MAX_RESAMPLES)
+    resamples = check_integer("resamples", resamples, 100, MAX_RESAMPLES)
     tail, generator = (1 - _probability(confidence)) / 2, np.random.default_rng(seed)
     weights = np.concatenate([np.full(one.size, 1 / one.size) for one in scores]) / len(scores)
 
@@ -130,10 +132,10 @@ def grouped_interval(
 def probability_of_improvement(
     ours: np.ndarray, theirs: np.ndarray, confidence: float = 0.95, resamples: int = 2000, seed: int = 0
 ) -> Interval:
-    """P(a run of ours beats a run of theirs), ties counting half, averaged over tasks, with its bootstrap interval.
+    """Return P(a run of ours beats a run of theirs), ties counting half, averaged over tasks, with its bootstrap interval.
 
     Args:
-        ours, theirs: (runs, tasks); the numbers of runs may differ.
+        ours, theirs: Scores (runs, tasks); the numbers of runs may differ.
     """
     ours, theirs = _scores(ours), _scores(theirs)
     if ours.shape[1] != theirs.shape[1]:
@@ -153,7 +155,10 @@ def probability_of_improvement(
 def performance_profile(
     scores: np.ndarray, thresholds: np.ndarray, confidence: float = 0.95, resamples: int = 2000, seed: int = 0
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Share of scores above each threshold, with pointwise bootstrap bands: (share, low, high), each (thresholds,)."""
+    """Return the share of scores above each threshold with pointwise bootstrap bands: (share, low, high).
+
+    Each array has the shape (thresholds,).
+    """
     scores, thresholds = _scores(scores), np.asarray(thresholds, dtype=float)
     tail = (1 - _probability(confidence)) / 2
     drawn = np.sort(_resample(scores, resamples, np.random.default_rng(seed)).reshape(resamples, -1), axis=1)
@@ -163,11 +168,11 @@ def performance_profile(
 
 
 def jain_index(shares: Sequence[float] | np.ndarray, of_nothing: float = math.nan) -> float:
-    """Jain's index of fairness, 1/n to 1: (sum of x)^2 / (n sum of x^2).
+    """Return Jain's index of fairness, 1/n to 1: (sum of x)^2 / (n sum of x^2).
 
     Args:
-        shares: what each has, (n,), none negative.
-        of_nothing: it where nobody has anything.
+        shares: Non-negative shares, (n,).
+        of_nothing: Value returned if all shares are 0.
     """
     values = np.asarray(shares, np.float64)
     squares = float((values**2).sum())
@@ -175,15 +180,15 @@ def jain_index(shares: Sequence[float] | np.ndarray, of_nothing: float = math.na
 
 
 def student_t_quantile(probability: float, freedom: float) -> float:
-    """Quantile of Student's t distribution with `freedom` > 0 degrees of freedom (not necessarily whole)."""
+    """Return the quantile of Student's t distribution with `freedom` > 0 degrees of freedom (not necessarily whole)."""
     from scipy.special import stdtrit
 
-    p, freedom = _probability(probability), real("freedom", freedom, 0, MAX_FREEDOM, low_open=True)
+    p, freedom = _probability(probability), check_real("freedom", freedom, 0, MAX_FREEDOM, low_open=True)
     return float(stdtrit(freedom, p)) if p != 0.5 else 0.0
 
 
 def _trimmed_means(ordered: np.ndarray) -> np.ndarray:
-    """Interquartile mean of each row of sorted values."""
+    """Return the interquartile mean of each row of sorted values."""
     n = ordered.shape[1]
     positions = np.arange(n)
     weights = np.clip(np.minimum(positions + 1, 0.75 * n) - np.maximum(positions, 0.25 * n), 0, 1)
@@ -191,8 +196,8 @@ def _trimmed_means(ordered: np.ndarray) -> np.ndarray:
 
 
 def _resample(scores: np.ndarray, resamples: int, generator: np.random.Generator) -> np.ndarray:
-    """(resamples, runs, tasks): runs drawn with replacement, for each task separately."""
-    resamples = whole("resamples", resamples, 1, MAX_RESAMPLES)
+    """Return bootstrap samples (resamples, runs, tasks), with runs drawn with replacement for each task separately."""
+    resamples = check_integer("resamples", resamples, 1, MAX_RESAMPLES)
     picks = generator.integers(0, len(scores), size=(resamples, *scores.shape))
     return scores[picks, np.arange(scores.shape[1])]
 
@@ -222,7 +227,7 @@ def _probability(value: float) -> float:
 
 
 def percentiles(values: np.ndarray, shares: tuple[float, ...]) -> list[float]:
-    """Nearest-rank percentiles, shares from 0 to 1; NaN of none."""
+    """Return nearest-rank percentiles, shares from 0 to 1; NaN for no values."""
     if not len(values):
         return [math.nan] * len(shares)
     ordered = np.sort(values)

@@ -1,4 +1,4 @@
-"""Did you mean: the valid word that is most like one that is not."""
+"""Suggestions for misspelt names ("did you mean")."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from difflib import SequenceMatcher
 
 LIKE = 0.6
-"""From which similarity on, 0 to 1, a word is taken for a misspelling of another."""
+"""Similarity, 0 to 1, above which a word is taken for a misspelling of another."""
 
 
-def nearest(word: str, valid: Iterable[str]) -> str | None:
-    """The valid word most like `word`, of dotted ones also by their last part; None: none is like it."""
+def find_nearest(word: str, valid: Iterable[str]) -> str | None:
+    """Return the valid word most similar to `word`, comparing dotted ones also by their last part; None if none is similar."""
     best, found = LIKE, None
     for one in valid:
         similar = _similar(word, one)
@@ -24,13 +24,13 @@ def nearest(word: str, valid: Iterable[str]) -> str | None:
 
 
 def did_you_mean(word: object, valid: Iterable[str]) -> str:
-    """`did you mean 'x'?` with a space behind; "" where nothing is like it."""
-    found = nearest(word, valid) if isinstance(word, str) and len(word) < 200 else None
+    """Return `did you mean 'x'?` with a trailing space, or "" if no valid word is similar."""
+    found = find_nearest(word, valid) if isinstance(word, str) and len(word) < 200 else None
     return "" if found is None else f"did you mean {found!r}? "
 
 
-def instead(word: object, valid: Iterable[str]) -> str:
-    """What is said of a name that there is not: the one that was probably meant, and all that are valid."""
+def suggest_valid(word: object, valid: Iterable[str]) -> str:
+    """Return the rest of a message about an unknown name: the likely intended name, and all valid ones."""
     names = list(valid)
     return f"{did_you_mean(word, names)}valid: {', '.join(names) or 'none'}"
 

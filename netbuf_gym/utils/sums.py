@@ -1,13 +1,15 @@
-"""Sums that are the same on every Python."""
+"""Floating-point sums that are bit-identical across Python versions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 
-def added(values: Iterable[float]) -> float:
-    """The sum from left to right, rounded at each step; 0.0 of nothing. From Python 3.12 on, `sum` makes up for what rounding
-    loses, so that its last bit is another one than before."""
+def sequential_sum(values: Iterable[float]) -> float:
+    """Return the left-to-right float sum, rounded at each step; 0.0 for no values.
+
+    Python's `sum` compensates rounding errors from 3.12 on, so that its last bit differs from that of earlier versions.
+    """
     total = 0.0
     for value in values:
         total += float(value)

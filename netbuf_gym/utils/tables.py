@@ -1,4 +1,4 @@
-"""Tables of text: for the terminal, for Markdown, and as CSV, which is read again."""
+"""Text tables for the terminal and for Markdown, and CSV tables that can be read back."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from typing import Any
 from netbuf_gym.errors import ConfigError, shown
 
 NUMBER = re.compile(r"(p = )?[+-]?\d[\d.]*(e[+-]?\d+)?( %)?")
-"""What is set to the right: a number, a percentage, a probability."""
+"""Cells that are right-aligned: numbers, percentages, probabilities."""
 NUMBERS: dict[type, str] = {int: "a whole number", float: "a number"}
-"""Of tables that are read, by the type of their cells."""
+"""Names of the cell types of tables that are read."""
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns of equal width, numbers to the right, a rule below the header."""
-    right = [all(_numeric(row[i]) for row in rows) for i in range(len(header))]
+    """Return a table with aligned columns, numbers to the right, and a rule below the header."""
+    right = [all(_is_numeric(row[i]) for row in rows) for i in range(len(header))]
     widths = [max([len(header[i]), *(len(row[i]) for row in rows)]) for i in range(len(header))]
 
     def line(cells: Sequence[str]) -> str:
@@ -33,8 +33,8 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table, numbers to the right."""
-    right = [all(_numeric(row[i]) for row in rows) for i in range(len(header))]
+    """Return a Markdown table, numbers to the right."""
+    right = [all(_is_numeric(row[i]) for row in rows) for i in range(len(header))]
 
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
@@ -43,8 +43,8 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([line(header), rule, *map(line, rows)])
 
 
-def number(value: float | None, digits: int = 4) -> str:
-    """A number to `digits` significant digits, without an exponent where that is short; "-" for none and NaN."""
+def format_number(value: float | None, digits: int = 4) -> str:
+    """Return a number with `digits` significant digits, without an exponent where that is short; "-" for None and NaN."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "-"
     if isinstance(value, int) or value == 0:
@@ -55,19 +55,19 @@ def number(value: float | None, digits: int = 4) -> str:
     return f"{value:.{digits}g}"
 
 
-def percent(value: float | None) -> str:
-    """A share as a signed percentage; "-" for none and NaN."""
+def format_percent(value: float | None) -> str:
+    """Return a share as a signed percentage; "-" for None and NaN."""
     if value is None or math.isnan(value):
         return "-"
     return f"{value * 100:+.2f} %"
 
 
-def _numeric(cell: str) -> bool:
+def _is_numeric(cell: str) -> bool:
     return cell in ("", "-", "mean") or NUMBER.fullmatch(cell) is not None
 
 
 def csv_table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], comment: str) -> str:
-    """Rows as CSV, six significant digits, with a comment in the first line."""
+    """Return rows as CSV, with six significant digits, below a comment in the first line."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
@@ -77,13 +77,13 @@ def csv_table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], comment
 
 
 def read_table(path: Path, comment: str, columns: Mapping[str, type | Collection[str]]) -> list[dict[str, Any]]:
-    """The rows of a table that `csv_table` has written for an argument `output`; none where there is no file.
+    """Return the rows of a table written by `csv_table` for an argument `output`; none if there is no file.
 
     Args:
-        columns: of each what its cells are: `float`, `int`, or one of these words.
+        columns: Cell type by column: `float`, `int`, or the valid words.
 
     Raises:
-        ConfigError: the table has another comment or other columns, or a cell is not what its column has.
+        ConfigError: The table has another comment or other columns, or a cell does not fit its column.
     """
     if not path.exists():
         return []
@@ -102,14 +102,16 @@ def read_table(path: Path, comment: str, columns: Mapping[str, type | Collection
             if len(cells) > len(names):
                 raise ConfigError(f"{line}: has {len(cells)} cells; valid: {len(names)}, {', '.join(names)}")
             cells += [""] * (len(names) - len(cells))
-            rows.append({name: _read(cell, columns[name], f"{line}: {name}") for name, cell in zip(names, cells, strict=True)})
+            rows.append(
+                {name: _parse_cell(cell, columns[name], f"{line}: {name}") for name, cell in zip(names, cells, strict=True)}
+            )
     except csv.Error as error:
         raise ConfigError(f"{where} is no table ({error}); valid: {', '.join(names)}, or no such file") from None
     return rows
 
 
-def _read(cell: str, values: type | Collection[str], where: str) -> Any:
-    """A cell's value; ConfigError where it is none of its column."""
+def _parse_cell(cell: str, values: type | Collection[str], where: str) -> Any:
+    """Return a cell's value; raises ConfigError if it does not fit its column."""
     if isinstance(values, type):
         valid = NUMBERS[values]
         with suppress(ValueError):

@@ -1,4 +1,4 @@
-"""What one thread at a time may use, and nobody may copy: environments, plants, simulated worlds."""
+"""Guards of environments, plants and simulated worlds against concurrent use and copying."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class _HasEngine(Protocol):
 S = TypeVar("S", bound=_HasEngine)
 
 
-def one_at_a_time(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
-    """A method of an environment that raises `BusyError` while another thread is in one of them."""
+def exclusive_method(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """Wrap a method of an environment to raise `BusyError` while another thread is in a wrapped method."""
 
     def guarded(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
         with self.engine.turn:
@@ -35,11 +35,11 @@ def one_at_a_time(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenat
 
 
 Turn = _core.Turn
-"""`with turn:` takes it; `BusyError` where another thread has it. `settle()` waits until none has."""
+"""Lock taken by `with turn:`, which raises `BusyError` if another thread holds it; `settle()` waits until none does."""
 
 
-class Unique:
-    """Holds a world that runs, of which there is no copy: `copy.copy`, `copy.deepcopy` and `pickle` raise `CopyError`."""
+class Uncopyable:
+    """Holder of a running world, which cannot be copied: `copy.copy`, `copy.deepcopy` and `pickle` raise `CopyError`."""
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise CopyError(
@@ -48,19 +48,19 @@ class Unique:
         )
 
 
-def refuse_copies_of_wrapped() -> None:
-    """Makes wrappers, of whatever class there is by now, refuse to be copied around what is `Unique`: they would share it.
+def forbid_wrapper_copies() -> None:
+    """Make all wrapper classes defined so far refuse to be copied around a `Uncopyable` object, which copies would share.
 
-    Around anything else they are copied as ever.
+    Copies of wrappers around anything else work as before.
     """
     wrappers: list[type] = [gym.Wrapper, gym.vector.VectorWrapper]
     for wrapper in wrappers:
-        copyreg.dispatch_table.setdefault(wrapper, _reduced)
+        copyreg.dispatch_table.setdefault(wrapper, _reduce_wrapper)
         wrappers += wrapper.__subclasses__()
 
 
-def _reduced(wrapper: Any) -> Any:
+def _reduce_wrapper(wrapper: Any) -> Any:
     inner = vars(wrapper).get("env")
-    if inner is not None and isinstance(inner.unwrapped, Unique):
+    if inner is not None and isinstance(inner.unwrapped, Uncopyable):
         inner.unwrapped.__reduce_ex__(4)
     return wrapper.__reduce_ex__(4)

@@ -1,4 +1,4 @@
-"""Comparison with reference measurements: reruns their cells in our simulator and judges the difference."""
+"""Comparison with reference measurements: their cells are rerun in the simulator, and the differences judged."""
 
 from netbuf_gym.validation.cells import Cell, Reference, Setting, Skipped
 from netbuf_gym.validation.judging import CellVerdict, Comparison, GroupVerdict, judge_cell, judge_groups

@@ -1,4 +1,4 @@
-"""Cells: one setting of the reference measurements, with its seeds, and what is compared in it."""
+"""Cells of a validation: settings of the reference measurements, with their seeds and the quantities compared."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ QUEUE_DELAY = "queue_delay_ms"
 DROPS = "queue_drops"
 LOSS_RATE = "loss_rate"
 TITLES = {GOODPUT: "goodput", QUEUE_DELAY: "delay", DROPS: "drops", LOSS_RATE: "loss rate"}
-"""As table columns: Mbit/s, ms in the queue, packets, a share."""
+"""Column titles of the quantities: Mbit/s, ms in the queue, packets, a share."""
 
 ALONE, GROUPED, DISTRIBUTION = "alone", "in a group", "as a distribution"
 ONE_PACKET = 1.0
-"""The floor for counts of drops: they are whole, so that one more or less is the least difference there can be."""
+"""Absolute tolerance of drop counts: they are whole numbers, so that the least possible difference is one."""
 
 BOTTOMLESS_PACKETS = 10_000
-"""From this buffer on a queue never fills within a run (the reference programs, too, draw the line here)."""
+"""Buffer size from which a queue never fills within a run (the reference programs draw the line here too)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What was run: equal settings are one cell, whatever the seed. Units as the names say; `cc` as in the file."""
+    """Parameters of a reference run; equal ones form one cell, whatever the seed. Units as named; `cc` as in the file."""
 
     kind: str
     label: str
@@ -50,48 +50,50 @@ class Setting:
     min_rto_s: float = 1.0
     extra: str = ""
     own: Any = None
-    """What only its family knows of; hashable."""
+    """Hashable parameters particular to the family."""
 
     @property
     def by_chance(self) -> bool:
-        """Whether lots are drawn on the way: by random loss, by a discipline, or by what its family knows of."""
+        """True if a run depends on random draws: by random loss, by a queue discipline, or by the family's own parameters."""
         return bool(self.loss) or self.drops_at_random or (self.own is not None and self.own.by_chance)
 
     @property
     def disciplined(self) -> bool:
-        """Whether a queue discipline holds the packets, with a device of one packet behind it (the reference's AQM cells)."""
+        """True if a queue discipline holds the packets, with a device of one packet behind it (the reference's AQM cells)."""
         return self.qdisc != "DropTail"
 
     @property
     def drops_at_random(self) -> bool:
-        """Whether the queue discipline draws lots."""
+        """True if the queue discipline draws random numbers."""
         return self.qdisc in ("Pie", "Red")
 
     @property
     def family(self) -> Family:
-        """What is particular to cells of its kind."""
+        """Family of the setting's kind."""
         return FAMILIES[self.kind]
 
     @property
     def path(self) -> str:
-        """The path in words: what the cells of a group share."""
+        """Description of the path, which the cells of a group share."""
         return self.family.path(self)
 
     @property
     def group(self) -> tuple:
-        """One congestion control on one path, within one family of cells: the key of its group. Of shared-buffer cells, all
-        loads of one kind of flow list, congestion control, buffer size and scheme."""
-        own = self.family.grouped_by(self)
+        """Key of the cell's group: one congestion control on one path, within one family of cells.
+
+        For shared-buffer cells, all loads of one kind of flow list, congestion control, buffer size and scheme.
+        """
+        own = self.family.group_key(self)
         return (self.kind, self.label, self.cc, self.rate_mbps, self.rtt_ms, self.rate_trace, self.qdisc, own)
 
     @property
     def bottomless(self) -> bool:
-        """Whether the buffer never fills and random loss decides when slow start ends."""
+        """True if the buffer never fills and random loss decides when slow start ends."""
         return self.buffer_packets >= BOTTOMLESS_PACKETS and self.loss > 0
 
     @property
     def id(self) -> str:
-        """Names the cell in reports and to `--only`."""
+        """Name of the cell in reports and for `--only`."""
         parts = [self.kind, self.label, self.cc, *self.family.id_parts(self)]
         if self.loss:
             parts.append(f"loss{self.loss:g}")
@@ -107,15 +109,16 @@ class Cell:
     """A setting with the reference's measurements.
 
     Attributes:
-        setting: What was run.
-        file, line: Where its first row stands.
+        setting: Parameters of the runs.
+        file, line: Location of the cell's first row.
         seeds: The reference's seeds, in the order of the file.
-        reference: For each quantity compared, one value a seed.
-        rate_file: The file of `setting.rate_trace`, if it names one.
-        flow_files: For each seed, the list of flows that a shared-buffer cell replays.
-        late_us: For each seed, by how much the reference's link emulator delivered packets late, on average; empty: not said.
-        not_judged: Why it is not judged; empty when it is.
-        ours: For each quantity, one value for each of our seeds; filled by running it.
+        reference: Values of each quantity compared, one per seed.
+        rate_file: File of `setting.rate_trace`, if it names one.
+        flow_files: List of flows that a shared-buffer cell replays, by seed.
+        late_us: Mean lateness of the reference's link emulator per seed; empty: unknown.
+        not_judged: Reason why the cell is not judged; empty when it is.
+        our_seeds: Seeds of our runs; filled by running the cell.
+        ours: Values of each quantity, one per seed of ours; filled by running the cell.
     """
 
     setting: Setting
@@ -133,8 +136,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """`relative` of the reference or `absolute`, whichever is larger; for a single cell of a group twice that when
-    `doubled`."""
+    """Allowed difference: `relative` times the reference or `absolute`, whichever is larger.
+
+    A single cell of a group is allowed twice that when `doubled`.
+    """
 
     relative: float
     absolute: float = 0.0
@@ -145,15 +150,15 @@ class Tolerance:
 
 
 class Family(ABC):
-    """What is particular to one kind of cells: how they are named, run, judged and shown. `FAMILIES` has one of each.
+    """Naming, running, judging and presentation of one kind of cells. `FAMILIES` has one instance of each.
 
     Attributes:
-        kind: Its name, in settings, reports and ids.
-        least_rtt_ms: Of its access links.
-        follows_schedule: Whether its cells name a rate schedule.
-        contributes: Whether each cell of a group contributes to the group what it is allowed itself.
-        compact: Whether tables show ours and the error alone, since there are many quantities.
-        columns: Of its tables, before the quantities.
+        kind: Name of the kind in settings, reports and ids.
+        least_rtt_ms: Least RTT, that of the access links.
+        follows_schedule: Whether cells name a rate schedule.
+        contributes: Whether each cell of a group contributes its own tolerance to the group's.
+        compact: Whether tables show only our value and the error, for families with many quantities.
+        columns: Table columns before the quantities.
     """
 
     kind: str
@@ -164,54 +169,56 @@ class Family(ABC):
     columns: tuple[str, ...] = ("flows", "buffer", "loss", "runs")
 
     def path(self, s: Setting) -> str:
-        """The path in words."""
+        """Return a description of the path."""
         trace = f", {s.rate_trace}" if s.rate_trace else ""
         discipline = f", {s.qdisc}" if s.disciplined else ""
         return f"{s.rate_mbps:g} Mbit/s, {s.rtt_ms:g} ms{trace}{discipline}"
 
-    def grouped_by(self, s: Setting) -> Hashable:
-        """What else cells of one group have in common."""
+    def group_key(self, s: Setting) -> Hashable:
+        """Return a further key that cells of one group have in common."""
         return 0
 
     def id_parts(self, s: Setting) -> list[str]:
-        """What tells its cells apart."""
+        """Return the parts of an id that distinguish cells of the family."""
         return [f"N{s.flows}", f"{s.rate_mbps:g}Mbps", f"{s.rtt_ms:g}ms", s.rate_trace, f"{s.buffer_packets}pkts"]
 
     @abstractmethod
     def why_not_judged(self, s: Setting) -> str:
-        """Why a cell is not judged; empty when it is."""
+        """Return the reason why a cell is not judged; empty when it is."""
 
     @abstractmethod
     def scenario(self, cell: Cell, seed: int | None) -> Scenario:
-        """The world of a cell that is judged."""
+        """Return the world of a cell that is judged."""
 
-    def seeded(self, s: Setting) -> bool:
-        """Whether each seed has a world of its own: what the reference draws and our simulator does not."""
+    def has_seeded_worlds(self, s: Setting) -> bool:
+        """Return whether each seed has its own world, because the reference makes random draws that our simulator does not."""
         return False
 
-    def uncertain_starts(self, s: Setting) -> bool:
-        """Whether the senders are processes that compete from the first packet on: which of them loses when is chaotic, and
-        a single history says little. ns-3's senders start to the nanosecond."""
+    def has_uncertain_starts(self, s: Setting) -> bool:
+        """Return whether the senders are processes that compete from the first packet on.
+
+        Their losses are then chaotic, and a single history says little. ns-3's senders start to the nanosecond.
+        """
         return False
 
     @abstractmethod
-    def compared(self, result: Result) -> dict[str, float]:
-        """What is set beside the reference: its own definitions."""
+    def measure_quantities(self, result: Result) -> dict[str, float]:
+        """Return the quantities compared with the reference, by the reference's definitions."""
 
     @abstractmethod
-    def how_judged(self, s: Setting) -> str:
-        """Alone, as a member of its group, or as a distribution over seeds."""
+    def choose_judging(self, s: Setting) -> str:
+        """Return `ALONE`, `GROUPED` (as a member of a group) or `DISTRIBUTION` (over seeds)."""
 
     @abstractmethod
     def tolerances(self, s: Setting) -> Mapping[str, Tolerance]:
-        """Of a cell judged alone, or of its group."""
+        """Return the tolerances by quantity, of a cell judged alone or of its group."""
 
     def row(self, s: Setting, runs: int) -> Sequence[str]:
-        """A cell's `columns`."""
+        """Return a cell's `columns`."""
         return [str(s.flows), str(s.buffer_packets), f"{s.loss:g}" if s.loss else "0", str(runs)]
 
-    def said(self, s: Setting) -> dict:
-        """The columns that say what was run, beside those that all have."""
+    def report_fields(self, s: Setting) -> dict:
+        """Return the report's fields of a setting, beside those that all families have."""
         return {
             "path": s.path,
             "flows": s.flows,
@@ -226,18 +233,18 @@ class Family(ABC):
 
 
 FAMILIES: dict[str, Family] = {}
-"""By kind; each module of a family adds its own."""
+"""Families by kind; each family's module adds its own."""
 
 
-def family(cls: type[Family]) -> type[Family]:
-    """Adds a family: a class decorator."""
+def register_family(cls: type[Family]) -> type[Family]:
+    """Register a family (class decorator)."""
     FAMILIES[cls.kind] = cls()
     return cls
 
 
 @dataclass(frozen=True)
 class Skipped:
-    """A file that holds no cells, and why it was passed over."""
+    """A file without cells, and the reason why it was skipped."""
 
     file: Path
     reason: str
@@ -245,7 +252,7 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Reference:
-    """What a folder held."""
+    """Cells and skipped files of a folder of reference measurements."""
 
     folder: Path
     cells: tuple[Cell, ...]

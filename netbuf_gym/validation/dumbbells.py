@@ -1,4 +1,4 @@
-"""The cells with a few endless flows: ns-3's dumbbell and last hop, and Linux' dumbbell."""
+"""Families of cells with a few endless flows: ns-3's dumbbell and last hop, and Linux' dumbbell."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from netbuf_gym.validation.cells import (
     Family,
     Setting,
     Tolerance,
-    family,
+    register_family,
 )
 
 NS3_DUMBBELL = "ns3-dumbbell"
@@ -33,9 +33,12 @@ LINUX_DUMBBELL = "linux-dumbbell"
 NS3_SCHEMES = {"NewReno": "newreno", "LinuxReno": "linuxreno", "Cubic": "cubic", "WestwoodPlus": "westwood"}
 LINUX_SCHEMES = {"reno": "newreno", "cubic": "cubic", "bbr": "bbr", "vegas": "vegas", "westwood": "westwood"}
 LINUX_PACING = True
-"""The kernel paced the reference's Reno and CUBIC too: iperf3 chooses the congestion control after the connection is made,
-with the host's default, which was BBR, and that leaves pacing on. Seen in the retransmissions of slow start, which a kernel
-without pacing does not have."""
+"""True if senders pace.
+
+The kernel paced the reference's Reno and CUBIC too: iperf3 sets the congestion control after the connection is made with the
+host's default, which was BBR, and pacing stays on. It shows in the retransmissions of slow start, which a kernel without
+pacing does not have.
+"""
 NS3_ODD = {
     "Vegas": "ns-3's Vegas stays near half the rate with delayed ACKs, an oddity that is not copied",
     "Ledbat": "ns-3's LEDBAT stands still at 60 ms of queue, short of its target of 100: an oddity that is not copied",
@@ -51,10 +54,13 @@ NS3_DISCIPLINES: dict[str, Callable[[int], Discipline]] = {
     "Pie": lambda limit: PIE(burst_quiet_s=1.5),
     "Red": lambda limit: RED(min_packets=0.2 * limit, max_packets=0.6 * limit, wait=True),
 }
-"""ns-3.44's queue disciplines by the limit in packets: CoDel drops unless fewer than 1500 bytes would be left, a quantum is one
-packet, PIE's burst allowance begins with the first arrival, RED waits between drops and has the thresholds that the reference
-program gives it. With this perturbation no two of 64 flows share a queue of FQ-CoDel (ns-3's hash is of the addresses), and
-the queues of the first ten have their order, as in ns-3, where the first of the longest ones loses packets at the limit."""
+"""ns-3.44's queue disciplines by name, as functions of the limit in packets.
+
+CoDel drops unless fewer than 1500 bytes would be left, a quantum is one packet, PIE's burst allowance begins with the first
+arrival, RED waits between drops and has the thresholds of the reference program. With this perturbation no two of 64 flows
+share a queue of FQ-CoDel (ns-3's hash is of the addresses), and the queues of the first ten are ordered as in ns-3, where the
+first of the longest ones loses packets at the limit.
+"""
 
 NS3_ALONE = {GOODPUT: Tolerance(0.01), QUEUE_DELAY: Tolerance(0.05, 1.0), DROPS: Tolerance(0.10, ONE_PACKET)}
 NS3_GROUPED = {GOODPUT: Tolerance(0.02), QUEUE_DELAY: Tolerance(0.12, 1.0), DROPS: Tolerance(0.20, ONE_PACKET)}
@@ -64,10 +70,10 @@ LINUX_BBR = {GOODPUT: Tolerance(0.03), QUEUE_DELAY: Tolerance(0.25, 3.0), LOSS_R
 
 
 class Dumbbell(Family):
-    """What they have in common."""
+    """Common base of the families."""
 
-    def common(self, s: Setting) -> dict:
-        """Arguments of the topology."""
+    def common_arguments(self, s: Setting) -> dict:
+        """Return the arguments common to the topologies."""
         return {
             "rtt_ms": s.rtt_ms,
             "buffer_packets": s.buffer_packets,
@@ -77,32 +83,38 @@ class Dumbbell(Family):
             "name": s.id,
         }
 
-    def compared(self, result: Result) -> dict[str, float]:
-        """Goodput and queueing delay are of the window after the warm-up."""
+    def measure_quantities(self, result: Result) -> dict[str, float]:
+        """Return goodput and queueing delay of the window after the warm-up."""
         return {GOODPUT: result.goodput_mbps, QUEUE_DELAY: result.links[result.bottleneck].queue_delay_mean_ms}
 
 
 class Ns3(Dumbbell):
-    """Of ns-3's."""
+    """Common base of ns-3's families."""
 
     disciplines: Mapping[str, Callable[[int], Discipline]] = {}
 
     def why_not_judged(self, s: Setting) -> str:
-        if reason := ns3_scheme_missing(s):
+        if reason := explain_missing_scheme(s):
             return reason
         if s.disciplined and s.qdisc not in self.disciplines:
             return f"queue discipline {s.qdisc} is not built yet"
         return ""
 
-    def common(self, s: Setting) -> dict:
+    def common_arguments(self, s: Setting) -> dict:
         senders = (NS3_SCHEMES[s.cc],) * s.flows
-        return {"senders": senders, "stack": "ns3", "access_mbps": s.access_mbps, "hystart": s.hystart, **super().common(s)}
+        return {
+            "senders": senders,
+            "stack": "ns3",
+            "access_mbps": s.access_mbps,
+            "hystart": s.hystart,
+            **super().common_arguments(s),
+        }
 
-    def compared(self, result: Result) -> dict[str, float]:
-        """Drops count from the start."""
-        return {**super().compared(result), DROPS: float(result.links[result.bottleneck].queue_drops_total)}
+    def measure_quantities(self, result: Result) -> dict[str, float]:
+        """Return goodput and queueing delay of the window after the warm-up, and drops from the start."""
+        return {**super().measure_quantities(result), DROPS: float(result.links[result.bottleneck].queue_drops_total)}
 
-    def how_judged(self, s: Setting) -> str:
+    def choose_judging(self, s: Setting) -> str:
         if s.disciplined:
             return ALONE
         return DISTRIBUTION if s.bottomless else GROUPED
@@ -110,10 +122,10 @@ class Ns3(Dumbbell):
     def tolerances(self, s: Setting) -> Mapping[str, Tolerance]:
         if s.disciplined:
             return NS3_AQM
-        return NS3_ALONE if self.how_judged(s) == ALONE else NS3_GROUPED
+        return NS3_ALONE if self.choose_judging(s) == ALONE else NS3_GROUPED
 
 
-@family
+@register_family
 class Ns3Dumbbell(Ns3):
     kind = NS3_DUMBBELL
     least_rtt_ms = 4.0
@@ -121,25 +133,27 @@ class Ns3Dumbbell(Ns3):
 
     def scenario(self, cell: Cell, seed: int | None) -> Scenario:
         s = cell.setting
-        return with_stack_options(_with_discipline(dumbbell(rate_mbps=s.rate_mbps, **self.common(s)), s), s)
+        return apply_stack_options(_apply_discipline(dumbbell(rate_mbps=s.rate_mbps, **self.common_arguments(s)), s), s)
 
-    def how_judged(self, s: Setting) -> str:
-        how = super().how_judged(s)
+    def choose_judging(self, s: Setting) -> str:
+        how = super().choose_judging(s)
         determined = s.flows == 1 and not s.loss and s.cc in ("NewReno", "LinuxReno")
         return ALONE if how == GROUPED and determined else how
 
 
-@family
+@register_family
 class Ns3LastHop(Ns3):
     kind = NS3_LAST_HOP
     follows_schedule = True
 
     def scenario(self, cell: Cell, seed: int | None) -> Scenario:
         s = cell.setting
-        return with_stack_options(last_hop(trace=_schedule(cell), return_rate_mbps=s.rate_mbps, **self.common(s)), s)
+        return apply_stack_options(
+            last_hop(trace=_read_schedule(cell), return_rate_mbps=s.rate_mbps, **self.common_arguments(s)), s
+        )
 
 
-@family
+@register_family
 class LinuxDumbbell(Dumbbell):
     kind = LINUX_DUMBBELL
 
@@ -148,37 +162,40 @@ class LinuxDumbbell(Dumbbell):
 
     def scenario(self, cell: Cell, seed: int | None) -> Scenario:
         s = cell.setting
-        common = self.common(s)
+        common = self.common_arguments(s)
         late_ms = float(np.mean(cell.late_us)) / 1e3 if cell.late_us else 0.0
-        common["rtt_ms"] += 2 * late_ms  # the emulator's, there and back
+        common["rtt_ms"] += 2 * late_ms  # the emulator's lateness, in both directions
         senders = (LINUX_SCHEMES[s.cc],) * s.flows
         return dumbbell(rate_mbps=s.rate_mbps, senders=senders, stack="linux", pacing=LINUX_PACING, **common)
 
-    def uncertain_starts(self, s: Setting) -> bool:
+    def has_uncertain_starts(self, s: Setting) -> bool:
         return s.flows > 1
 
-    def compared(self, result: Result) -> dict[str, float]:
-        """The loss rate is what the window's packets lost at the full queue and at random, over what arrived at the queue."""
+    def measure_quantities(self, result: Result) -> dict[str, float]:
+        """Return goodput, queueing delay and loss rate of the window after the warm-up.
+
+        The loss rate is the packets lost at the full queue and at random over the packets that arrived at the queue.
+        """
         link = result.links[result.bottleneck]
         lost = link.queue_drops + link.random_losses
-        return {**super().compared(result), LOSS_RATE: lost / link.packets_in if link.packets_in else float("nan")}
+        return {**super().measure_quantities(result), LOSS_RATE: lost / link.packets_in if link.packets_in else float("nan")}
 
-    def how_judged(self, s: Setting) -> str:
+    def choose_judging(self, s: Setting) -> str:
         return GROUPED
 
     def tolerances(self, s: Setting) -> Mapping[str, Tolerance]:
         return LINUX_BBR if s.cc == "bbr" else LINUX
 
 
-def ns3_scheme_missing(s: Setting) -> str:
-    """Why a congestion control of ns-3's is not judged; empty when it is."""
+def explain_missing_scheme(s: Setting) -> str:
+    """Return the reason why a congestion control of ns-3's is not judged; empty when it is."""
     if s.cc in NS3_ODD:
         return NS3_ODD[s.cc]
     return "" if s.cc in NS3_SCHEMES else f"congestion control {s.cc} is not built yet"
 
 
-def with_stack_options(scenario: Scenario, setting: Setting) -> Scenario:
-    """With the least time-out, delayed ACKs and segment size of a cell, where they are not the stack's own.
+def apply_stack_options(scenario: Scenario, setting: Setting) -> Scenario:
+    """Return a scenario with a cell's minimum RTO, delayed ACKs and segment size, where they differ from the stack's.
 
     Raises:
         ScenarioError: A value out of range.
@@ -193,8 +210,8 @@ def with_stack_options(scenario: Scenario, setting: Setting) -> Scenario:
     return replace(scenario, **changes) if changes else scenario
 
 
-def _with_discipline(world: Scenario, setting: Setting) -> Scenario:
-    """The bottleneck's queue as the reference program sets it up, with the device's one packet behind it."""
+def _apply_discipline(world: Scenario, setting: Setting) -> Scenario:
+    """Return a world with the reference program's queue discipline at the bottleneck, and the device's one packet behind it."""
     if not setting.disciplined:
         return world
     discipline = NS3_DISCIPLINES[setting.qdisc](setting.buffer_packets)
@@ -202,8 +219,8 @@ def _with_discipline(world: Scenario, setting: Setting) -> Scenario:
     return replace(world, links=tuple(links))
 
 
-def _schedule(cell: Cell) -> RateTrace:
-    """The rate schedule as the reference program plays it: whole bit/s, the last rate holds, before it the rate B."""
+def _read_schedule(cell: Cell) -> RateTrace:
+    """Return the rate schedule as the reference program plays it: whole bit/s, first the rate B, the last rate to the end."""
     time_s, mbps = read_rate_steps(cell.rate_file)
     mbps = np.floor(mbps * 1e6 + 0.5) / 1e6
     if time_s[0] > 0:

@@ -1,7 +1,7 @@
-"""The simulator against a kernel: what the settings of a host's buffers make of a flow's throughput and round-trip time.
+"""Validation against a kernel: effects of host buffer settings on a flow's throughput and round-trip time.
 
-One bulk flow from a host to another over 50 Mbit/s, in the simulator and on a live plant, for every latency, maximum of
-`tcp_rmem` and `tcp_wmem`, and congestion control. No constant of the simulator is fitted to what comes out.
+One bulk flow from one host to another over 50 Mbit/s, in the simulator and on a live plant, for every latency, maximum of
+`tcp_rmem` and `tcp_wmem`, and congestion control. No constant of the simulator is fitted to the results.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 from netbuf_gym import plants
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.scenarios import Flow, Host, Link, Scenario
-from netbuf_gym.utils.tables import markdown_table, number, percent, text_table
+from netbuf_gym.utils.tables import format_number, format_percent, markdown_table, text_table
 
 SCHEMA = "netbuf-gym/settings/1"
 RATE_MBPS = 50.0
@@ -31,13 +31,13 @@ MAXIMA_BYTES = (212992, 1 << 20, 4 << 20, 64 << 20)
 CONTROLS = ("cubic", "bbr")
 LEAST_QUEUE_PACKETS = 20
 DURATION_S, WARMUP_S = 20.0, 5.0
-"""Slow start and the growth of buffers are not measured."""
+"""Duration, and the initial part that is not measured: slow start and the growth of buffers."""
 THROUGHPUT = {"cubic": 0.10, "bbr": 0.20}
-"""How far the simulator's may be off, as a share."""
+"""Relative tolerance of the simulated throughput by congestion control."""
 RTT_SHARE, RTT_MS = 0.20, 5.0
-"""Likewise of the mean round-trip time; the larger of the two holds."""
+"""Tolerances of the mean round-trip time, as a share and in ms; the larger of the two holds."""
 LIVE_JOBS = 2
-"""Live worlds at a time, unless more are asked for."""
+"""Number of concurrent live worlds by default."""
 HEADER = ("control", "maximum", "latency", "live Mbit/s", "simulated", "error", "live RTT ms", "simulated", "verdict")
 
 
@@ -51,11 +51,11 @@ class Cell:
 
     @property
     def id(self) -> str:
-        """What `--only` is compared with."""
-        return f"settings/{self.cc}/{_size(self.maximum_bytes)}/{self.latency_ms:g}"
+        """Name of the setting for `--only`."""
+        return f"settings/{self.cc}/{_format_size(self.maximum_bytes)}/{self.latency_ms:g}"
 
     def scenario(self) -> Scenario:
-        """The world: a queue of one bandwidth-delay product, at least 20 packets."""
+        """Return the world, with a queue of one bandwidth-delay product, at least 20 packets."""
         queue = max(LEAST_QUEUE_PACKETS, round(RATE_MBPS * 1e3 * self.latency_ms / 8 / 1500))
         sizes = {"tcp_rmem": (4096, 131072, self.maximum_bytes), "tcp_wmem": (4096, 16384, self.maximum_bytes)}
         return Scenario(
@@ -71,61 +71,61 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What a flow came to: payload delivered, and the mean of its round-trip samples."""
+class Measurement:
+    """Measurements of a flow: payload delivered, and the mean of the round-trip samples."""
 
     throughput_mbps: float
     rtt_ms: float
 
 
 @dataclass(frozen=True)
-class Compared:
-    """A cell on both plants."""
+class CellComparison:
+    """Measurements of a cell on both plants."""
 
     cell: Cell
-    live: Measured
-    simulated: Measured
+    live: Measurement
+    simulated: Measurement
 
     @property
     def error(self) -> float:
-        """By what share the simulated throughput is off; NaN where nothing was delivered live."""
+        """Relative error of the simulated throughput; NaN where nothing was delivered live."""
         if not self.live.throughput_mbps:
             return math.nan
         return self.simulated.throughput_mbps / self.live.throughput_mbps - 1
 
     @property
     def within(self) -> bool:
-        """Whether throughput and round-trip time are within tolerance."""
+        """True if throughput and round-trip time are within tolerance."""
         allowed_ms = max(RTT_MS, RTT_SHARE * self.live.rtt_ms)
         return abs(self.error) <= THROUGHPUT[self.cell.cc] and abs(self.simulated.rtt_ms - self.live.rtt_ms) <= allowed_ms
 
 
 @dataclass(frozen=True)
 class SettingsReport:
-    """All cells, and what they were compared with."""
+    """Measurements of all cells, with plant, kernel and date of the live ones."""
 
-    cells: tuple[Compared, ...]
+    cells: tuple[CellComparison, ...]
     plant: str
     kernel: str
     date: str
 
     @property
     def within(self) -> bool:
-        """Whether every cell is within tolerance."""
+        """True if every cell is within tolerance."""
         return all(one.within for one in self.cells)
 
     def rows(self) -> list[list[str]]:
-        """A row a cell, by `HEADER`."""
+        """Return one row per cell, with the columns of `HEADER`."""
         return [
             [
                 one.cell.cc,
-                _size(one.cell.maximum_bytes),
+                _format_size(one.cell.maximum_bytes),
                 f"{one.cell.latency_ms:g} ms",
-                number(one.live.throughput_mbps),
-                number(one.simulated.throughput_mbps),
-                percent(one.error),
-                number(one.live.rtt_ms),
-                number(one.simulated.rtt_ms),
+                format_number(one.live.throughput_mbps),
+                format_number(one.simulated.throughput_mbps),
+                format_percent(one.error),
+                format_number(one.live.rtt_ms),
+                format_number(one.simulated.rtt_ms),
                 "within" if one.within else "OUT",
             ]
             for one in self.cells
@@ -136,15 +136,15 @@ class SettingsReport:
         return f"{within} of {len(self.cells)} settings within tolerance; kernel {self.kernel}, {self.date}"
 
     def text(self) -> str:
-        """For the terminal."""
+        """Return the report for the terminal."""
         return f"{text_table(HEADER, self.rows())}\n\n{self._summary()}"
 
     def markdown(self) -> str:
-        """For a page."""
+        """Return the report as Markdown."""
         return f"{self._summary()}\n\n{markdown_table(HEADER, self.rows())}\n"
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able; `recorded` reads it back."""
+        """Return a JSON-able form, which `read_recorded` reads."""
         return {
             "schema": SCHEMA,
             "plant": self.plant,
@@ -158,20 +158,22 @@ class SettingsReport:
         }
 
 
-def recorded(data: Mapping[str, Any]) -> list[tuple[Cell, Measured]]:
-    """Cells and what was measured live, from what `SettingsReport.to_dict` gave."""
-    if data.get("schema") != SCHEMA:
-        raise ConfigError(f"schema = {data.get('schema')!r}; valid: {SCHEMA!r}")
-    return [
-        (Cell(one["cc"], one["maximum_bytes"], one["latency_ms"]), Measured(**one["live"])) for one in data["cells"]
-    ]
-
-
-def measure(plant: str, cell: Cell, look: Callable[[], object] | None = None) -> Measured:
-    """Runs a cell on a plant; `look` is called now and then meanwhile, and may end it by raising.
+def read_recorded(data: Mapping[str, Any]) -> list[tuple[Cell, Measurement]]:
+    """Return the cells and their live measurements from a report made by `SettingsReport.to_dict`.
 
     Raises:
-        ConfigError, PlantFault: as `netbuf_gym.plants.lone`.
+        ConfigError: The data has another schema.
+    """
+    if data.get("schema") != SCHEMA:
+        raise ConfigError(f"schema = {data.get('schema')!r}; valid: {SCHEMA!r}")
+    return [(Cell(one["cc"], one["maximum_bytes"], one["latency_ms"]), Measurement(**one["live"])) for one in data["cells"]]
+
+
+def measure(plant: str, cell: Cell, look: Callable[[], object] | None = None) -> Measurement:
+    """Run a cell on a plant; `look` is called regularly meanwhile, and may end the run by raising an exception.
+
+    Raises:
+        ConfigError, PlantFault: As in `netbuf_gym.plants.lone`.
     """
     with closing(plants.lone(plant, cell.scenario(), 1)) as world:
         if look is not None:
@@ -182,17 +184,17 @@ def measure(plant: str, cell: Cell, look: Callable[[], object] | None = None) ->
         after, ended_ns = world.flow_stats()[0], world.now_ns
     gained = {key: after[key] - before[key] for key in ("delivered_bytes", "rtt_sum_s", "rtt_count")}
     mean_s = gained["rtt_sum_s"] / gained["rtt_count"] if gained["rtt_count"] else float("nan")
-    return Measured(gained["delivered_bytes"] * 8e3 / (ended_ns - begun_ns), mean_s * 1e3)
+    return Measurement(gained["delivered_bytes"] * 8e3 / (ended_ns - begun_ns), mean_s * 1e3)
 
 
-def cells(only: str | None = None) -> list[Cell]:
-    """All settings, or those whose id holds `only`, or matches it.
+def select_cells(only: str | None = None) -> list[Cell]:
+    """Return all settings, or those whose id contains or matches `only`.
 
     Raises:
-        ConfigError: none does.
+        ConfigError: No setting matches.
     """
     every = [Cell(*one) for one in itertools.product(CONTROLS, MAXIMA_BYTES, LATENCIES_MS)]
-    chosen = [one for one in every if only is None or _matches(one.id, only)]
+    chosen = [one for one in every if only is None or _match_pattern(one.id, only)]
     if not chosen:
         raise ConfigError(f"only = {only!r} matches no setting; valid: part of an id, as {every[0].id}")
     return chosen
@@ -204,33 +206,34 @@ def compare(
     jobs: int | None = None,
     watch: Callable[[str], object] = lambda line: None,
 ) -> SettingsReport:
-    """Runs settings on a live plant and then, so that live worlds are not disturbed, in the simulator.
+    """Run settings on a live plant and then, so that live worlds are not disturbed, in the simulator.
 
     Args:
-        against: the live plant.
-        only: which of them (`cells`).
-        jobs: live worlds at a time; None: 2. More than the machine carries disturb each other. Simulated, None: one a core.
-        watch: told of every cell that is done on a plant.
+        against: Name of the live plant.
+        only: Pattern of the settings to run (`select_cells`).
+        jobs: Concurrent worlds; None: 2 live ones, and one simulated per core. More live worlds than the machine can carry
+            disturb each other.
+        watch: Callback with a line for every cell that is done on a plant.
 
     Raises:
-        ConfigError, PlantFault: as `measure`; what runs then is ended, as when this is interrupted.
+        ConfigError, PlantFault: As in `measure`; the remaining runs are then ended, as on an interruption.
     """
-    chosen = cells(only)
-    live = _measured(against, chosen, jobs or LIVE_JOBS, watch)
-    simulated = _measured("sim", chosen, jobs or os.cpu_count() or 1, watch)
-    compared = tuple(map(Compared, chosen, live, simulated))
+    chosen = select_cells(only)
+    live = _measure_all(against, chosen, jobs or LIVE_JOBS, watch)
+    simulated = _measure_all("sim", chosen, jobs or os.cpu_count() or 1, watch)
+    compared = tuple(map(CellComparison, chosen, live, simulated))
     return SettingsReport(compared, against, platform.release(), time.strftime("%Y-%m-%d"))
 
 
-def _measured(plant: str, chosen: Sequence[Cell], jobs: int, watch: Callable[[str], object]) -> list[Measured]:
-    """All of these cells on a plant, `jobs` at a time."""
+def _measure_all(plant: str, chosen: Sequence[Cell], jobs: int, watch: Callable[[str], object]) -> list[Measurement]:
+    """Return the measurements of cells on a plant, running `jobs` at a time."""
     stop = threading.Event()
 
     def look() -> None:
         if stop.is_set():
             raise CancelledError
 
-    def one(cell: Cell) -> Measured:
+    def one(cell: Cell) -> Measurement:
         measured = measure(plant, cell, look)
         watch(f"{cell.id} on {plant}: {measured.throughput_mbps:.2f} Mbit/s, {measured.rtt_ms:.1f} ms")
         return measured
@@ -245,11 +248,11 @@ def _measured(plant: str, chosen: Sequence[Cell], jobs: int, watch: Callable[[st
             raise
 
 
-def _matches(name: str, pattern: str) -> bool:
+def _match_pattern(name: str, pattern: str) -> bool:
     name, pattern = name.lower(), pattern.lower()
     return fnmatchcase(name, pattern) if set(pattern) & set("*?[") else pattern in name
 
 
-def _size(size_bytes: int) -> str:
+def _format_size(size_bytes: int) -> str:
     mebibytes = size_bytes / (1 << 20)
     return f"{mebibytes:g} MiB" if mebibytes >= 1 else f"{size_bytes / 1024:g} KiB"

@@ -1,4 +1,4 @@
-"""Verdicts: how far from the reference our cells and groups may be."""
+"""Verdicts on the distance of our cells and groups from the reference."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from netbuf_gym.validation.cells import DISTRIBUTION, GROUPED, Cell
 
 
 def ks_2samp(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray) -> tuple[float, float]:
-    """Whether two samples come from one distribution.
+    """Compute the two-sample Kolmogorov-Smirnov test of whether two samples come from one distribution.
 
     p is the probability, if they do, of a distance at least as large: exact for samples of up to 10,000 values, beyond
     them the limit. Ties make it conservative (too large), never too small.
@@ -39,17 +39,17 @@ def ks_2samp(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray) -
         found = stats.ks_2samp(x, y)
     distance, p = float(found.statistic), float(found.pvalue)
     if any("Exact calculation unsuccessful" in str(warning.message) for warning in gave_up):
-        p = 1.0  # the exact one, which rounding brought above 1; SciPy answers with the limit
+        p = 1.0  # the exact p, which rounding brought above 1; SciPy returns the asymptotic one instead
     return distance, min(max(p, 0.0), 1.0)
 
 
 WITHIN, OUT, NOT_JUDGED = "within", "out", "not judged"
 CELL_FACTOR = 2.0
-"""A single cell of a group may be off by this many times the group's tolerance."""
+"""Multiple of the group's tolerance allowed for a single cell."""
 STANDARD_ERRORS = 2.0
 LEAST_P = 0.01
 ENOUGH_SEEDS = 20
-"""From so many seeds of the reference on, their spread says whether their mean is known well enough to be compared."""
+"""Number of reference seeds from which their spread tells whether their mean is known well enough to be compared."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,13 +75,13 @@ class Comparison:
 
     @property
     def relative_error(self) -> float:
-        """The error as a share of the reference; NaN when that is 0."""
+        """Error as a share of the reference; NaN when the reference is 0."""
         return self.error / abs(self.reference) if self.reference else math.nan
 
 
 @dataclass(frozen=True, kw_only=True)
 class CellVerdict:
-    """What was found for one cell."""
+    """Verdict on one cell."""
 
     cell: Cell
     how: str
@@ -91,7 +91,7 @@ class CellVerdict:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupVerdict:
-    """What was found for the cells of one congestion control on one path, taken together."""
+    """Verdict on the cells of one congestion control on one path, taken together."""
 
     kind: str
     label: str
@@ -106,45 +106,48 @@ class GroupVerdict:
         return "/".join(part for part in (self.kind, self.label, self.cc, self.path) if part)
 
 
-def how_judged(cell: Cell) -> str:
-    """As its family says, but as a distribution where the reference's own seeds do not tell the mean: two standard errors of
-    it are more than the difference that would be allowed. The reference alone decides, whatever ours are."""
+def choose_judging(cell: Cell) -> str:
+    """Return how a cell is judged: as its family says, unless the reference's own seeds leave its mean too uncertain.
+
+    If two standard errors of the mean exceed the allowed difference, the cell is judged as a distribution. The reference alone
+    decides, whatever our values are.
+    """
     family = cell.setting.family
-    how = family.how_judged(cell.setting)
+    how = family.choose_judging(cell.setting)
     if how != GROUPED or not cell.setting.by_chance or len(cell.seeds) < ENOUGH_SEEDS:
         return how
     for quantity, tolerance in family.tolerances(cell.setting).items():
         values = cell.reference[quantity]
         error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
-        if STANDARD_ERRORS * error > tolerance.allowed(mean(values)):
+        if STANDARD_ERRORS * error > tolerance.allowed(exact_mean(values)):
             return DISTRIBUTION
     return how
 
 
 def judge_cell(cell: Cell) -> CellVerdict:
-    """The verdict on one cell that has been run, or that is not judged."""
+    """Return the verdict on one cell that has been run, or that is not judged."""
     if cell.not_judged:
         return CellVerdict(cell=cell, how="", comparisons=(), verdict=NOT_JUDGED)
     family = cell.setting.family
-    how = how_judged(cell)
+    how = choose_judging(cell)
     comparisons = []
     for quantity, tolerance in family.tolerances(cell.setting).items():
         reference, ours = cell.reference[quantity], cell.ours[quantity]
         factor = CELL_FACTOR if how == GROUPED and tolerance.doubled else 1.0
         if how == DISTRIBUTION:
-            comparisons.append(_distributions(quantity, reference, ours))
+            comparisons.append(_compare_distributions(quantity, reference, ours))
             continue
         error = standard_error(cell, quantity)
-        allowed = factor * tolerance.allowed(mean(reference)) + STANDARD_ERRORS * error
-        comparisons.append(_means(quantity, mean(reference), mean(ours), allowed, error))
-    return CellVerdict(cell=cell, how=how, comparisons=tuple(comparisons), verdict=_overall(comparisons))
+        allowed = factor * tolerance.allowed(exact_mean(reference)) + STANDARD_ERRORS * error
+        comparisons.append(_compare_means(quantity, exact_mean(reference), exact_mean(ours), allowed, error))
+    return CellVerdict(cell=cell, how=how, comparisons=tuple(comparisons), verdict=_combine_verdicts(comparisons))
 
 
 def judge_groups(cells: Sequence[Cell]) -> list[GroupVerdict]:
-    """The verdicts on the groups of those cells that are judged as members of one; in order of first appearance."""
+    """Return the verdicts on the groups of cells that are judged as members of one, in order of first appearance."""
     groups: dict[tuple, list[Cell]] = {}
     for cell in cells:
-        if not cell.not_judged and how_judged(cell) == GROUPED:
+        if not cell.not_judged and choose_judging(cell) == GROUPED:
             groups.setdefault(cell.setting.group, []).append(cell)
     return [_judge_group(members) for members in groups.values()]
 
@@ -154,14 +157,14 @@ def _judge_group(members: list[Cell]) -> GroupVerdict:
     comparisons = []
     for quantity, tolerance in setting.family.tolerances(setting).items():
         if setting.family.contributes:
-            comparisons.append(_contributed_means(quantity, members))
+            comparisons.append(_compare_contributed_means(quantity, members))
             continue
-        reference = mean([mean(cell.reference[quantity]) for cell in members])
-        ours = mean([mean(cell.ours[quantity]) for cell in members])
+        reference = exact_mean([exact_mean(cell.reference[quantity]) for cell in members])
+        ours = exact_mean([exact_mean(cell.ours[quantity]) for cell in members])
         squares = [standard_error(cell, quantity) ** 2 for cell in members]
         error = math.sqrt(math.fsum(squares)) / len(members)
         allowed = tolerance.allowed(reference) + STANDARD_ERRORS * error
-        comparisons.append(_means(quantity, reference, ours, allowed, error))
+        comparisons.append(_compare_means(quantity, reference, ours, allowed, error))
     return GroupVerdict(
         kind=setting.kind,
         label=setting.label,
@@ -169,27 +172,27 @@ def _judge_group(members: list[Cell]) -> GroupVerdict:
         path=setting.path,
         cells=tuple(members),
         comparisons=tuple(comparisons),
-        verdict=_overall(comparisons),
+        verdict=_combine_verdicts(comparisons),
     )
 
 
-def _contributed_means(quantity: str, members: list[Cell]) -> Comparison:
-    """Over those cells of which the reference measured anything; each contributes what it is allowed itself."""
-    measured = [cell for cell in members if not math.isnan(mean(cell.reference[quantity]))] or members[:1]
-    reference = mean([mean(cell.reference[quantity]) for cell in measured])
-    ours = mean([mean(cell.ours[quantity]) for cell in measured])
+def _compare_contributed_means(quantity: str, members: list[Cell]) -> Comparison:
+    """Compare means over the cells that the reference measured; each contributes its own tolerance."""
+    measured = [cell for cell in members if not math.isnan(exact_mean(cell.reference[quantity]))] or members[:1]
+    reference = exact_mean([exact_mean(cell.reference[quantity]) for cell in measured])
+    ours = exact_mean([exact_mean(cell.ours[quantity]) for cell in measured])
     allowed = []
     for cell in measured:
         tolerance = cell.setting.family.tolerances(cell.setting)[quantity]
         factor = CELL_FACTOR if len(members) == 1 and tolerance.doubled else 1.0
-        allowed.append(factor * tolerance.allowed(mean(cell.reference[quantity])))
-    return _means(quantity, reference, ours, mean(allowed), 0.0)
+        allowed.append(factor * tolerance.allowed(exact_mean(cell.reference[quantity])))
+    return _compare_means(quantity, reference, ours, exact_mean(allowed), 0.0)
 
 
 def standard_error(cell: Cell, quantity: str) -> float:
-    """Of the reference's mean over its seeds, from their spread, or from ours where it has one seed only.
+    """Return the standard error of the reference's mean over its seeds, from their spread, or from ours for a single seed.
 
-    0 for a cell in which no lots are drawn: the issue of its run is no matter of chance.
+    0 for a cell without random draws, whose outcome does not depend on chance.
     """
     if not cell.setting.by_chance:
         return 0.0
@@ -199,13 +202,13 @@ def standard_error(cell: Cell, quantity: str) -> float:
     return spread / math.sqrt(len(reference))
 
 
-def mean(values: Sequence[float]) -> float:
-    """The arithmetic mean, summed exactly."""
+def exact_mean(values: Sequence[float]) -> float:
+    """Return the arithmetic mean, summed exactly."""
     return math.fsum(values) / len(values)
 
 
-def _means(quantity: str, reference: float, ours: float, allowed: float, error: float) -> Comparison:
-    # Nothing measured on both sides is agreement, on one side it is not.
+def _compare_means(quantity: str, reference: float, ours: float, allowed: float, error: float) -> Comparison:
+    # NaN (nothing measured) on both sides is agreement, on one side it is not.
     within = abs(ours - reference) <= allowed * (1 + 1e-12) or (math.isnan(reference) and math.isnan(ours))
     return Comparison(
         quantity=quantity,
@@ -217,12 +220,12 @@ def _means(quantity: str, reference: float, ours: float, allowed: float, error: 
     )
 
 
-def _distributions(quantity: str, reference: Sequence[float], ours: Sequence[float]) -> Comparison:
-    distance, p = ks_2samp(_printed(reference), _printed(ours)) if np.isfinite(ours).all() else (math.nan, math.nan)
+def _compare_distributions(quantity: str, reference: Sequence[float], ours: Sequence[float]) -> Comparison:
+    distance, p = ks_2samp(_round_values(reference), _round_values(ours)) if np.isfinite(ours).all() else (math.nan, math.nan)
     return Comparison(
         quantity=quantity,
-        reference=mean(reference),
-        ours=mean(ours),
+        reference=exact_mean(reference),
+        ours=exact_mean(ours),
         allowed=math.nan,
         standard_error=math.nan,
         verdict=WITHIN if p > LEAST_P else OUT,
@@ -231,10 +234,10 @@ def _distributions(quantity: str, reference: Sequence[float], ours: Sequence[flo
     )
 
 
-def _printed(values: Sequence[float]) -> list[float]:
-    """To six digits: a reference prints no more than eight, and what it has rounded is neither above nor below ours."""
+def _round_values(values: Sequence[float]) -> list[float]:
+    """Round to six digits, since a reference prints at most eight and rounded values must tie with ours."""
     return [float(f"{value:.6g}") for value in values]
 
 
-def _overall(comparisons: Sequence[Comparison]) -> str:
+def _combine_verdicts(comparisons: Sequence[Comparison]) -> str:
     return WITHIN if all(c.verdict == WITHIN for c in comparisons) else OUT

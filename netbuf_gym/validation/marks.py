@@ -1,7 +1,7 @@
 """Cells of ns-3's dumbbell in which queues mark instead of dropping (ECN), and of LEDBAT.
 
-ns-3's congestion controls stand beside those of the `linux` stack, which alone speaks ECN here; lengths on the wire, least RTO
-and delayed ACKs are ns-3's. What else the stacks do differently is in the tolerances.
+ns-3's congestion controls are compared with those of the `linux` stack, the only one with ECN here; lengths on the wire, least
+RTO and delayed ACKs are ns-3's. The tolerances allow for the other differences between the stacks.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from netbuf_gym.scenarios import CoDel, Discipline, DropTail, Flow, Link, Scenario
 from netbuf_gym.simulation.results.result import Result
-from netbuf_gym.validation.cells import ALONE, DROPS, GOODPUT, QUEUE_DELAY, Cell, Family, Setting, Tolerance, family
+from netbuf_gym.validation.cells import ALONE, DROPS, GOODPUT, QUEUE_DELAY, Cell, Family, Setting, Tolerance, register_family
 from netbuf_gym.validation.dumbbells import NS3_ODD
 
 NS3_MARKS = "ns3-marks"
@@ -20,7 +20,7 @@ ACCESS_DELAY_MS = 1.0
 WIRE_BYTES = 1502
 MARKS = "queue_marks"
 COLUMNS = {GOODPUT: "goodput_w_mbps", QUEUE_DELAY: "sojourn_mean_w_ms", DROPS: "queue_drops", MARKS: "queue_marks_w"}
-"""The quantities, and the reference's columns."""
+"""Columns of the reference by quantity."""
 TITLES = {MARKS: "marks"}
 SCHEMES = {"LinuxReno": "newreno", "Cubic": "cubic", "Dctcp": "dctcp"}
 DCTCP = {GOODPUT: Tolerance(0.01), QUEUE_DELAY: Tolerance(0.15, 1.0), MARKS: Tolerance(0.50)}
@@ -30,12 +30,12 @@ CLASSIC = {GOODPUT: Tolerance(0.05), QUEUE_DELAY: Tolerance(0.25, 2.0)}
 
 @dataclass(frozen=True, kw_only=True)
 class Marking:
-    """What such a cell has beside its dumbbell.
+    """Parameters of a cell's marking, beside those of the dumbbell.
 
     Attributes:
-        how: "Fifo", "CoDel", or "Step": marks what finds so many packets waiting.
-        packets: Of Step.
-        ecn: Whether flows speak it.
+        how: "Fifo", "CoDel", or "Step", which marks packets that find `packets` waiting.
+        packets: Threshold of Step.
+        ecn: Whether flows use ECN.
     """
 
     how: str
@@ -44,8 +44,8 @@ class Marking:
     by_chance: bool = False
 
 
-def setting_of(kind: str, row: Mapping[str, str], v: Mapping[str, float]) -> Setting:
-    """What a row's columns say was run; `v`: its numbers."""
+def make_setting(kind: str, row: Mapping[str, str], v: Mapping[str, float]) -> Setting:
+    """Return the setting described by a row's columns; `v` holds the row's numbers."""
     return Setting(
         kind=kind,
         label=row["label"],
@@ -63,7 +63,7 @@ def setting_of(kind: str, row: Mapping[str, str], v: Mapping[str, float]) -> Set
     )
 
 
-@family
+@register_family
 class Ns3Marks(Family):
     kind = NS3_MARKS
     least_rtt_ms = 4 * ACCESS_DELAY_MS
@@ -81,14 +81,14 @@ class Ns3Marks(Family):
             return f"congestion control {s.cc} is not built yet"
         return "" if s.own.how in ("Fifo", "CoDel", "Step") else f"queue discipline {s.own.how} is not built yet"
 
-    def how_judged(self, s: Setting) -> str:
+    def choose_judging(self, s: Setting) -> str:
         return ALONE
 
     def tolerances(self, s: Setting) -> Mapping[str, Tolerance]:
         return DCTCP if s.cc == "Dctcp" else CLASSIC
 
-    def compared(self, result: Result) -> dict[str, float]:
-        """Goodput, delay and marks are of the window after the warm-up, drops of the whole run."""
+    def measure_quantities(self, result: Result) -> dict[str, float]:
+        """Return goodput, delay and marks of the window after the warm-up, and drops of the whole run."""
         link = result.links[result.bottleneck]
         return {
             GOODPUT: result.goodput_mbps,
@@ -129,5 +129,5 @@ class Ns3Marks(Family):
     def row(self, s: Setting, runs: int) -> Sequence[str]:
         return [str(s.flows), str(s.buffer_packets), f"{s.own.how} {s.own.packets or ''}".strip(), str(runs)]
 
-    def said(self, s: Setting) -> dict:
-        return super().said(s) | {"marking": s.own.how, "mark_packets": s.own.packets, "ecn": s.own.ecn}
+    def report_fields(self, s: Setting) -> dict:
+        return super().report_fields(s) | {"marking": s.own.how, "mark_packets": s.own.packets, "ecn": s.own.ecn}

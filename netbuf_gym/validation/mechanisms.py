@@ -1,4 +1,4 @@
-"""Cells of ns-3's dumbbell with what real paths do beside: delay that changes, jitter, datagrams, data on the way back."""
+"""Cells of ns-3's dumbbell with mechanisms of real paths: changing delay, jitter, datagrams, data on the way back."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from netbuf_gym.validation.cells import (
     Family,
     Setting,
     Tolerance,
-    family,
+    register_family,
 )
-from netbuf_gym.validation.dumbbells import NS3_SCHEMES, ns3_scheme_missing
+from netbuf_gym.validation.dumbbells import NS3_SCHEMES, explain_missing_scheme
 
 NS3_MECHANISMS = "ns3-mechanisms"
 ACCESS_DELAY_MS = 1.0
@@ -44,7 +44,7 @@ COLUMNS = {
     UDP_LOST: "udp_loss",
     UDP_DELAY: "udp_delay_w_ms",
 }
-"""The quantities, and the reference's columns."""
+"""Columns of the reference by quantity."""
 TITLES = {
     GOODPUT_BACK: "goodput back",
     QUEUE_DELAY_BACK: "delay back",
@@ -53,7 +53,7 @@ TITLES = {
     UDP_LOST: "lost of them",
     UDP_DELAY: "their delay",
 }
-"""As table columns: Mbit/s, ms, packets, Mbit/s, a share, ms one way."""
+"""Column titles of the quantities: Mbit/s, ms, packets, Mbit/s, a share, ms one way."""
 
 RATE, DELAY, LOSSES = Tolerance(0.02), Tolerance(0.10, 0.05), Tolerance(0.20, ONE_PACKET)
 LOST = Tolerance(0.20, 1e-3)
@@ -61,14 +61,15 @@ LOST = Tolerance(0.20, 1e-3)
 
 @dataclass(frozen=True, kw_only=True)
 class Mechanisms:
-    """What such a cell has beside its dumbbell, as the reference program's columns say it. Zeros are for what is not there.
+    """Parameters of a cell's mechanisms, beside those of the dumbbell, as in the reference program's columns; zero if absent.
 
     Attributes:
-        back_flows, back_mbps, back_packets, back_start_s: Of the flows the other way, and of the way back's bottleneck.
-        rtt_steps: Pairs of a time in s and the propagation there and back in ms from then on.
-        jitter_ms, reorder: The most of a uniform delay of what goes the way there, and whether packets overtake each other.
-        udp_mbps, udp_bytes, udp_on_s, udp_off_s, udp_random, udp_start_s, udp_back: Of datagrams; sizes and rates are those on
-            the bottleneck.
+        back_flows, back_mbps, back_packets, back_start_s: Number and start of the reverse flows; rate and buffer of the reverse
+            bottleneck.
+        rtt_steps: Pairs of a time in s and the round-trip propagation in ms from then on.
+        jitter_ms, reorder: Maximum of a uniform extra delay in the forward direction, and whether packets overtake each other.
+        udp_mbps, udp_bytes, udp_on_s, udp_off_s, udp_random, udp_start_s, udp_back: Parameters of the datagrams; sizes and
+            rates are those on the bottleneck.
     """
 
     back_flows: int = 0
@@ -88,11 +89,11 @@ class Mechanisms:
 
     @property
     def by_chance(self) -> bool:
-        """Whether lots are drawn."""
+        """True if a run depends on random draws."""
         return self.jitter_ms > 0 or (self.udp_mbps > 0 and self.udp_random)
 
-    def said(self) -> list[str]:
-        """What there is, in a few words each."""
+    def describe(self) -> list[str]:
+        """Return the mechanisms that are present, in a few words each."""
         words = []
         if self.rtt_steps:
             words.append("rtt" + "-".join(f"{rtt_ms:g}@{time_s:g}s" for time_s, rtt_ms in self.rtt_steps))
@@ -106,8 +107,8 @@ class Mechanisms:
         return words
 
 
-def steps_of(text: str) -> tuple[tuple[float, float], ...]:
-    """The pairs of `t:rtt;t:rtt`.
+def parse_steps(text: str) -> tuple[tuple[float, float], ...]:
+    """Return the pairs of a list `t:rtt;t:rtt`.
 
     Raises:
         ValueError: The text is no such list.
@@ -118,14 +119,14 @@ def steps_of(text: str) -> tuple[tuple[float, float], ...]:
     return tuple((time_s, rtt_ms) for time_s, rtt_ms in pairs)
 
 
-def setting_of(kind: str, row: Mapping[str, str], v: Mapping[str, float], file: Path, line: int) -> Setting:
-    """What a row's columns say was run; `v`: its numbers.
+def make_setting(kind: str, row: Mapping[str, str], v: Mapping[str, float], file: Path, line: int) -> Setting:
+    """Return the setting described by a row's columns; `v` holds the row's numbers.
 
     Raises:
-        ReferenceDataError: `rtt_steps` is no list of times and delays.
+        ReferenceDataError: `rtt_steps` is no list of times and delays, or an RTT is below that of the access links.
     """
     try:
-        steps = steps_of(row["rtt_steps"])
+        steps = parse_steps(row["rtt_steps"])
     except ValueError:
         valid = "nothing, or s:ms;s:ms"
         raise ReferenceDataError(f"rtt_steps = {shown(row['rtt_steps'])}; valid: {valid}", file, line) from None
@@ -166,25 +167,25 @@ def setting_of(kind: str, row: Mapping[str, str], v: Mapping[str, float], file: 
     )
 
 
-@family
+@register_family
 class Ns3Mechanisms(Family):
     kind = NS3_MECHANISMS
     least_rtt_ms = 4 * ACCESS_DELAY_MS
     columns = ("flows", "buffer", "beside", "runs")
 
     def id_parts(self, s: Setting) -> list[str]:
-        return [*super().id_parts(s), *s.own.said()]
+        return [*super().id_parts(s), *s.own.describe()]
 
-    def grouped_by(self, s: Setting) -> tuple[str, ...]:
+    def group_key(self, s: Setting) -> tuple[str, ...]:
         return tuple(self.tolerances(s))
 
     def why_not_judged(self, s: Setting) -> str:
-        return ns3_scheme_missing(s)
+        return explain_missing_scheme(s)
 
-    def seeded(self, s: Setting) -> bool:
+    def has_seeded_worlds(self, s: Setting) -> bool:
         return s.own.udp_mbps > 0 and s.own.udp_random
 
-    def how_judged(self, s: Setting) -> str:
+    def choose_judging(self, s: Setting) -> str:
         return ALONE if s.flows + s.own.back_flows == 1 and not s.own.by_chance else GROUPED
 
     def tolerances(self, s: Setting) -> Mapping[str, Tolerance]:
@@ -197,8 +198,8 @@ class Ns3Mechanisms(Family):
             found |= {UDP_RECEIVED: RATE, UDP_LOST: LOST, UDP_DELAY: DELAY}
         return found
 
-    def compared(self, result: Result) -> dict[str, float]:
-        """Goodput and delays are of the window after the warm-up; drops, and the share of datagrams, of the whole run."""
+    def measure_quantities(self, result: Result) -> dict[str, float]:
+        """Return goodput and delays of the window after the warm-up; drops and the lost share of datagrams of the whole run."""
         there, back = result.links["bottleneck"], result.links["return"]
         flows = {name: [f for f in result.flows if f.name.startswith(name)] for name in ("there", "back")}
         values = {
@@ -219,11 +220,11 @@ class Ns3Mechanisms(Family):
             Link(
                 name="bottleneck",
                 rate_mbps=s.rate_mbps,
-                delay_ms=_delay(s),
+                delay_ms=_make_delay(s),
                 queue_packets=s.buffer_packets,
                 jitter=Jitter(scale_ms=own.jitter_ms, reorder=own.reorder) if own.jitter_ms else None,
             ),
-            Link(name="return", rate_mbps=own.back_mbps, delay_ms=_delay(s), queue_packets=own.back_packets or None),
+            Link(name="return", rate_mbps=own.back_mbps, delay_ms=_make_delay(s), queue_packets=own.back_packets or None),
         ]
 
         def ends(name: str, way: int) -> dict[str, Any]:
@@ -237,43 +238,45 @@ class Ns3Mechanisms(Family):
             for i in range(count):
                 at_s = start_s + i * s.stagger_s
                 flows.append(Flow(cc=NS3_SCHEMES[s.cc], name=f"{name}-{i}", start_s=at_s, **ends(f"{name}-{i}", way)))
-        udp = _datagrams(s, seed, ends)
+        udp = _make_sources(s, seed, ends)
         return Scenario(links=links, flows=flows, udp=udp, duration_s=s.duration_s, stack="ns3", hystart=s.hystart, name=s.id)
 
     def row(self, s: Setting, runs: int) -> Sequence[str]:
-        return [str(s.flows), str(s.buffer_packets), ", ".join(s.own.said()), str(runs)]
+        return [str(s.flows), str(s.buffer_packets), ", ".join(s.own.describe()), str(runs)]
 
-    def said(self, s: Setting) -> dict:
-        return super().said(s) | {"beside": s.own.said()}
+    def report_fields(self, s: Setting) -> dict:
+        return super().report_fields(s) | {"beside": s.own.describe()}
 
 
-def _delay(s: Setting) -> float | DelaySchedule:
-    """Of the bottleneck either way: what the access links leave of the propagation. As on ns-3's channel, packets that set out
-    after a fall of the delay overtake."""
+def _make_delay(s: Setting) -> float | DelaySchedule:
+    """Return the bottleneck's one-way delay, the propagation less that of the access links.
+
+    As on ns-3's channel, packets sent after a fall of the delay overtake earlier ones.
+    """
     steps = ((0.0, s.rtt_ms), *s.own.rtt_steps)
     delays_ms = [rtt_ms / 2 - 2 * ACCESS_DELAY_MS for _, rtt_ms in steps]
     return DelaySchedule([time_s for time_s, _ in steps], delays_ms, reorder=True) if s.own.rtt_steps else delays_ms[0]
 
 
-def _on_off_mbps(own: Mechanisms) -> float:
-    """As the reference's program sets it up: ns-3's DataRate, of payload, is a whole number of bits a second."""
+def _compute_rate_mbps(own: Mechanisms) -> float:
+    """Return the rate of a source with periods as in the reference: ns-3's DataRate, of payload, is whole bit/s."""
     share = (own.udp_bytes - UDP_HEADERS) / own.udp_bytes
     return max(1, round(own.udp_mbps * 1e6 * share)) / share * 1e-6 if share > 0 else own.udp_mbps
 
 
-def _rest_s(own: Mechanisms, seed: int | None) -> float:
-    """Of ns-3's sources with periods, before the first of them; without a seed the mean of such rests."""
+def _sample_rest_s(own: Mechanisms, seed: int | None) -> float:
+    """Return the rest of ns-3's sources with periods before the first of them; without a seed, the mean of such rests."""
     if own.udp_on_s and own.udp_random and seed is not None:
         return float(np.random.default_rng(seed).exponential(own.udp_off_s))
     return own.udp_off_s if own.udp_on_s else 0.0
 
 
-def _datagrams(s: Setting, seed: int | None, ends: Callable[[str, int], dict[str, Any]]) -> list[UdpSource]:
+def _make_sources(s: Setting, seed: int | None, ends: Callable[[str, int], dict[str, Any]]) -> list[UdpSource]:
     own = s.own
     if not own.udp_mbps:
         return []
     periods: dict[str, Any] = {"on_s": own.udp_on_s, "off_s": own.udp_off_s, "random": own.udp_random} if own.udp_on_s else {}
-    rate_mbps = _on_off_mbps(own) if periods else own.udp_mbps
-    begins_s = own.udp_start_s + _rest_s(own, seed)
+    rate_mbps = _compute_rate_mbps(own) if periods else own.udp_mbps
+    begins_s = own.udp_start_s + _sample_rest_s(own, seed)
     path = ends("udp", int(own.udp_back))["path"]
     return [UdpSource(path=path, rate_mbps=rate_mbps, packet_bytes=own.udp_bytes, start_s=begins_s, **periods)]

@@ -1,4 +1,4 @@
-"""Generated traces against measured ones: distances, pictures, and whether congestion controls rank alike on both."""
+"""Comparison of generated with measured traces: distances, figures, and agreement in the ranking of congestion controls."""
 
 from __future__ import annotations
 
@@ -10,51 +10,56 @@ import numpy as np
 from netbuf_gym.scenarios import dumbbell
 from netbuf_gym.simulation.runner import simulate
 from netbuf_gym.traces import DeliveryTrace, RateTrace, Trace, generate
-from netbuf_gym.traces.calibration import FINEST_S, load
-from netbuf_gym.traces.likeness import LAGS, QUANTILES, Summary, distances, summarise
+from netbuf_gym.traces.calibration import FINEST_S, read_part
+from netbuf_gym.traces.likeness import LAGS, QUANTILES, Summary, compute_distances, summarise
 from netbuf_gym.utils import plots
 
 CONTROLS = ("newreno", "cubic", "bbr", "bbrplus", "vegas", "westwood", "copa", "vivace", "inigo")
-"""What is ranked."""
+"""Congestion controls that are ranked."""
 BUFFERS = {"1 BDP": 1.0, "4 BDP": 4.0, "250 packets": None}
 RTT_MS, PACKET_BYTES, LEAST_PACKETS = 40.0, 1500, 10
 INTERVAL_S, WINDOW_S = 0.1, 60.0
 LEAST_MBPS = 0.5
-"""Windows with less carry nothing to rank by."""
+"""Mean rate below which a window is left out, as too low to rank by."""
 MOST_DELAY_MS = 500.0
 GENERATED = {"4g": 170.0, "5g": 1200.0}
-"""How long the generated traces are that are compared: about as long as the measured ones."""
+"""Durations in s of the generated traces by network, about as long as the measured ones."""
 
 
 def compare(folder: str | os.PathLike[str], network: str, part: str, count: int = 100) -> dict[str, dict[str, float]]:
-    """Distances to the measured traces of a part: of `count` generated ones, and of the measured ones of the calibration, which
-    say how far sets of measured traces are from each other.
+    """Return the distances of generated and of other measured traces to the measured traces of a part.
+
+    There are `count` generated traces; the other measured ones are the calibration's, which show how far sets of measured
+    traces are from each other.
 
     Raises:
         TraceError: A trace is missing, or is malformed.
     """
-    measured = summarise(load(folder, network, part), FINEST_S[network])
-    other = summarise(load(folder, network, "calibration"), FINEST_S[network])
-    return {"generated": distances(generated(network, count), measured), "measured": distances(other, measured)}
+    measured = summarise(read_part(folder, network, part), FINEST_S[network])
+    other = summarise(read_part(folder, network, "calibration"), FINEST_S[network])
+    return {
+        "generated": compute_distances(summarise_generated(network, count), measured),
+        "measured": compute_distances(other, measured),
+    }
 
 
-def generated(network: str, count: int = 100) -> Summary:
-    """The summary of `count` generated traces, of seeds 0, 1, ..."""
+def summarise_generated(network: str, count: int = 100) -> Summary:
+    """Return the summary of `count` generated traces, of seeds 0, 1, ..."""
     made = (generate(network, duration_s=GENERATED[network], seed=seed) for seed in range(count))
     return summarise(made, FINEST_S[network])
 
 
-def utility(trace: Trace, control: str, buffer: str, seed: int = 1) -> float:
-    """What a congestion control makes of a trace, mean over intervals of 0.1 s: x**0.4 - d**0.4 - 0.5 * l**0.4.
+def compute_utility(trace: Trace, control: str, buffer: str, seed: int = 1) -> float:
+    """Return a congestion control's utility on a trace, mean over intervals of 0.1 s: x**0.4 - d**0.4 - 0.5 * l**0.4.
 
     x: goodput over the trace's mean capacity; d: queueing delay over 500 ms; l: lost packets over sent ones, each clipped to
     [0, 1] (alpha-fair with alpha 0.6, weights 0.4, 0.4 and 0.2). The base RTT is 40 ms.
 
     Args:
-        trace: The bottleneck's; its length is the world's.
-        control: A congestion control's name.
+        trace: Capacity of the bottleneck, which also sets the duration.
+        control: Name of the congestion control.
         buffer: A key of `BUFFERS`.
-        seed: The simulation's.
+        seed: Seed of the simulation.
     """
     mean_mbps = trace.mean_mbps()
     bdp = mean_mbps * 1e6 / 8 * RTT_MS * 1e-3 / PACKET_BYTES
@@ -71,23 +76,25 @@ def utility(trace: Trace, control: str, buffer: str, seed: int = 1) -> float:
     return float(np.mean(share**0.4 - delay**0.4 - 0.5 * np.clip(lost, 0, 1) ** 0.4))
 
 
-def ranking(given: Sequence[Trace], controls: Sequence[str]) -> np.ndarray:
-    """Mean utilities of each buffer and control over traces. Shape (buffers, controls)."""
-    return np.array([[np.mean([utility(trace, one, buffer) for trace in given]) for one in controls] for buffer in BUFFERS])
+def rank_controls(given: Sequence[Trace], controls: Sequence[str]) -> np.ndarray:
+    """Return mean utilities over traces by buffer and control. Shape (buffers, controls)."""
+    return np.array(
+        [[np.mean([compute_utility(trace, one, buffer) for trace in given]) for one in controls] for buffer in BUFFERS]
+    )
 
 
-def windows(given: Sequence[Trace], most: int = 4) -> list[Trace]:
-    """Up to `most` windows of 60 s from each trace, evenly over its length, each with at least 0.5 Mbit/s."""
-    return [window for trace in given for window in _windows_of(trace, most)]
+def cut_windows(given: Sequence[Trace], most: int = 4) -> list[Trace]:
+    """Return up to `most` windows of 60 s from each trace, evenly over its length, each with at least 0.5 Mbit/s."""
+    return [window for trace in given for window in _cut_windows(trace, most)]
 
 
 def rank_correlation(one: np.ndarray, other: np.ndarray) -> float:
-    """Spearman's, of values without ties. Shape (values,) each."""
+    """Return Spearman's rank correlation of values without ties, shape (values,) each."""
     ranks = [np.argsort(np.argsort(values)) for values in (one, other)]
     return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
 
 
-def _windows_of(trace: Trace, most: int) -> Iterator[Trace]:
+def _cut_windows(trace: Trace, most: int) -> Iterator[Trace]:
     whole = int(trace.duration_s // WINDOW_S)
     for i in np.unique(np.linspace(0, whole - 1, min(whole, most)).round().astype(int)):
         begin_s, end_s = i * WINDOW_S, (i + 1) * WINDOW_S
@@ -106,13 +113,13 @@ def _windows_of(trace: Trace, most: int) -> Iterator[Trace]:
 
 
 def plot_likeness(network: str, measured: Summary, made: Summary, path: str | os.PathLike[str]) -> None:
-    """Draws what two summaries say: distributions of the rate, autocorrelations, gaps, outages.
+    """Plot two summaries: distributions of the rate, autocorrelations, gaps, outages.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
         OSError: The file cannot be written.
     """
-    figure = plots.figure_of(9, 5)
+    figure = plots.make_figure(9, 5)
     panels = figure.subplots(2, 3).ravel()
     even = (np.arange(QUANTILES) + 0.5) / QUANTILES
     finest = "10ms" if "acf_10ms" in measured else "1s"
@@ -122,13 +129,13 @@ def plot_likeness(network: str, measured: Summary, made: Summary, path: str | os
         ("gap_ms", "gap between deliveries (ms)") if finest == "10ms" else ("outages_per_minute", "outages a minute"),
         ("outage_s", "outage (s)"),
     ]
-    sets = ((measured, "measured, held out", plots.style(0)[0]), (made, "generated", plots.style(1)[0]))
+    sets = ((measured, "measured, held out", plots.get_style(0)[0]), (made, "generated", plots.get_style(1)[0]))
     for axes, (name, label) in zip(panels, distributions, strict=False):
         for summary, legend, colour in sets:
             axes.plot(np.sort(summary[name]), even, label=legend, color=colour, linewidth=plots.LINE)
         if name in ("gap_ms", "outage_s", "mean_mbps"):
             axes.set_xscale("log")
-        plots.dress(axes, label, "share", "", legend=1 if axes is panels[0] else 0)
+        plots.format_axes(axes, label, "share", "", legend=1 if axes is panels[0] else 0)
     for axes, lags in zip(panels[4:], ("10ms", "1s"), strict=True):
         if f"acf_{lags}" not in measured:
             axes.set_visible(False)
@@ -139,6 +146,6 @@ def plot_likeness(network: str, measured: Summary, made: Summary, path: str | os
             axes.plot(np.array(LAGS[lags]) * unit, values, label=legend, color=colour, linewidth=plots.LINE, marker=".")
         axes.set_xscale("log")
         axes.set_ylim(0, 1)
-        plots.dress(axes, "lag (s)", f"autocorrelation, {lags}", "", legend=0)
+        plots.format_axes(axes, "lag (s)", f"autocorrelation, {lags}", "", legend=0)
     figure.suptitle(network.upper())
-    plots.write(figure, path)
+    plots.write_figure(figure, path)

@@ -1,4 +1,4 @@
-"""Reference measurements from CSV files. What a file holds is told from its columns, not from its name."""
+"""Reference measurements from CSV files, whose kind is recognised by their columns, not by their names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from netbuf_gym.errors import ReferenceDataError, shown
-from netbuf_gym.utils.files import CsvError, csv_fields, csv_records, read_text
+from netbuf_gym.utils.files import CsvError, read_text, split_csv_fields, split_csv_rows
 from netbuf_gym.validation import marks, mechanisms, shared_buffer
 from netbuf_gym.validation.cells import DROPS, FAMILIES, GOODPUT, LOSS_RATE, QUEUE_DELAY, Cell, Reference, Setting, Skipped
 from netbuf_gym.validation.dumbbells import LINUX_DUMBBELL, NS3_DUMBBELL, NS3_LAST_HOP
@@ -21,8 +21,10 @@ Row = dict[str, str]
 
 @dataclass(frozen=True)
 class Number:
-    """A column of finite numbers in [low, high], or (low, high] when `above`; whole ones when `whole`; also NaN, where
-    nothing was measured, when `optional`."""
+    """A column of finite numbers in [low, high], or (low, high] when `above`.
+
+    Whole ones when `whole`; when `optional` also NaN, where nothing was measured.
+    """
 
     low: float = 0.0
     high: float = 1e12
@@ -37,7 +39,7 @@ class Number:
         return f"{kind} {'above' if self.above else 'from'} {self.low:g} to {self.high:g}{nothing}"
 
     def parse(self, text: str) -> float | None:
-        """The number, or None when it is not a valid one."""
+        """Return the number, or None when it is not a valid one."""
         try:
             value = float(text)
         except ValueError:
@@ -125,7 +127,7 @@ AGGREGATE = "agg"
 
 
 def read_folder(folder: str | Path) -> Reference:
-    """Reads every CSV file in a folder and below, or one CSV file.
+    """Read every CSV file in a folder and below, or one CSV file.
 
     Raises:
         ReferenceDataError: No such folder, no cells in it, or a malformed file; names the file and the line.
@@ -147,8 +149,8 @@ def read_folder(folder: str | Path) -> Reference:
 
 
 def _read_file(file: Path, root: Path, cells: dict[Setting, Cell], skipped: list[Skipped]) -> None:
-    header, rows = _rows(file)
-    kind, reason = _kind(set(header))
+    header, rows = _read_rows(file)
+    kind, reason = _detect_kind(set(header))
     if kind is None:
         skipped.append(Skipped(file, reason))
         return
@@ -157,10 +159,13 @@ def _read_file(file: Path, root: Path, cells: dict[Setting, Cell], skipped: list
     _READERS[kind](file, root, kind, set(header), rows, cells)
 
 
-def _rows(file: Path) -> tuple[list[str], list[tuple[int, Row]]]:
-    """Header and rows with their line numbers; every row has as many fields as the header. Lines from # on are comments."""
+def _read_rows(file: Path) -> tuple[list[str], list[tuple[int, Row]]]:
+    """Return header and rows with their line numbers, skipping comment lines, from # on.
+
+    Every row has as many fields as the header.
+    """
     try:
-        records = [record for record in csv_records(read_text(file)) if not record[1].startswith("#")]
+        records = [record for record in split_csv_rows(read_text(file)) if not record[1].startswith("#")]
     except OSError as error:
         raise ReferenceDataError(f"cannot be read: {error.strerror or error}", file) from None
     except UnicodeDecodeError:
@@ -169,21 +174,21 @@ def _rows(file: Path) -> tuple[list[str], list[tuple[int, Row]]]:
         raise ReferenceDataError(str(error), file, error.line) from None
     if not records:
         raise ReferenceDataError("is empty; valid: a header and rows", file)
-    header = csv_fields(records[0][1])
+    header = split_csv_fields(records[0][1])
     repeated = {name for name in header if header.count(name) > 1}
     if repeated:
         raise ReferenceDataError(f"column {sorted(repeated)[0]!r} stands twice in the header", file, records[0][0])
     rows = []
     for line, record in records[1:]:
-        fields = csv_fields(record)
+        fields = split_csv_fields(record)
         if len(fields) != len(header):
             raise ReferenceDataError(f"{len(fields)} fields; valid: {len(header)}, as in the header", file, line)
         rows.append((line, dict(zip(header, fields, strict=True))))
     return header, rows
 
 
-def _kind(columns: set[str]) -> tuple[str | None, str]:
-    """The kind of cells that a file with these columns holds, or None and why it holds none."""
+def _detect_kind(columns: set[str]) -> tuple[str | None, str]:
+    """Return the kind of cells in a file with these columns, or None and the reason why it has none."""
     if columns == {"time_s", "mbps"}:
         return None, "a rate schedule: read where a cell names it"
     if {"variant", "policy", "perq_pkts"} <= columns:
@@ -203,13 +208,13 @@ def _kind(columns: set[str]) -> tuple[str | None, str]:
     return None, "its columns are of no known kind"
 
 
-def _need(file: Path, columns: set[str], needed: set[str], kind: str) -> None:
+def _require_columns(file: Path, columns: set[str], needed: set[str], kind: str) -> None:
     missing = sorted(needed - columns)
     if missing:
         raise ReferenceDataError(f"{kind} cells need the column {', '.join(missing)}, which the header lacks", file, 1)
 
 
-def _numbers(file: Path, line: int, row: Row, columns: dict[str, Number]) -> dict[str, float]:
+def _parse_numbers(file: Path, line: int, row: Row, columns: dict[str, Number]) -> dict[str, float]:
     values = {}
     for name, column in columns.items():
         value = column.parse(row[name])
@@ -222,7 +227,9 @@ def _numbers(file: Path, line: int, row: Row, columns: dict[str, Number]) -> dic
     return values
 
 
-def _add(cells: dict[Setting, Cell], setting: Setting, file: Path, line: int, seed: int, values: dict[str, float]) -> Cell:
+def _add_values(
+    cells: dict[Setting, Cell], setting: Setting, file: Path, line: int, seed: int, values: dict[str, float]
+) -> Cell:
     cell = cells.get(setting)
     if cell is None:
         cell = cells[setting] = Cell(setting=setting, file=file, line=line, not_judged=setting.family.why_not_judged(setting))
@@ -235,12 +242,12 @@ def _add(cells: dict[Setting, Cell], setting: Setting, file: Path, line: int, se
 def _read_ns3(file: Path, root: Path, kind: str, columns: set[str], rows: list[tuple[int, Row]], cells: dict) -> None:
     family = FAMILIES[kind]
     texts = {"cc", "flow", "qdisc"} | ({"rate_trace"} if family.follows_schedule else set())
-    _need(file, columns, texts | set(NS3), kind)
+    _require_columns(file, columns, texts | set(NS3), kind)
     optional = {name: number for name, number in NS3_OPTIONAL.items() if name in columns}
     aggregates = 0
     for line, row in rows:
-        v = _numbers(file, line, row, NS3 | optional)
-        _text(file, line, row, "cc")
+        v = _parse_numbers(file, line, row, NS3 | optional)
+        _require_text(file, line, row, "cc")
         if row["flow"] != AGGREGATE:
             if Number(0, v["N"] - 1, whole=True).parse(row["flow"]) is None:
                 valid = f"0 to {v['N'] - 1}, or {AGGREGATE} for the whole run"
@@ -260,8 +267,8 @@ def _read_ns3(file: Path, root: Path, kind: str, columns: set[str], rows: list[t
             warmup_s=v["warm_s"],
             stagger_s=v["stagger_s"],
             access_mbps=v["access_mbps"],
-            rate_trace=_text(file, line, row, "rate_trace") if family.follows_schedule else "",
-            qdisc=_text(file, line, row, "qdisc"),
+            rate_trace=_require_text(file, line, row, "rate_trace") if family.follows_schedule else "",
+            qdisc=_require_text(file, line, row, "qdisc"),
             hystart=bool(v.get("hystart", 1)),
             mss_bytes=v.get("mss", 1448),
             delayed_ack=v.get("delack", 2),
@@ -271,22 +278,22 @@ def _read_ns3(file: Path, root: Path, kind: str, columns: set[str], rows: list[t
             message = f"rtt_prop_ms = {setting.rtt_ms:g}; valid: at least the access links' {family.least_rtt_ms:g} ms"
             raise ReferenceDataError(message, file, line)
         values = {GOODPUT: v["goodput_w_mbps"], QUEUE_DELAY: v["sojourn_mean_w_ms"], DROPS: v["queue_drops"]}
-        cell = _add(cells, setting, file, line, v["seed"], values)
+        cell = _add_values(cells, setting, file, line, v["seed"], values)
         if family.follows_schedule and cell.rate_file is None:
-            cell.rate_file = _rate_file(file, line, root, setting.rate_trace)
+            cell.rate_file = _find_rate_file(file, line, root, setting.rate_trace)
     if not aggregates:
         raise ReferenceDataError(f"has no row with flow = {AGGREGATE}, which holds a cell's totals", file, rows[0][0])
 
 
 def _read_linux(file: Path, root: Path, kind: str, columns: set[str], rows: list[tuple[int, Row]], cells: dict) -> None:
-    _need(file, columns, {"cc"} | set(LINUX), kind)
+    _require_columns(file, columns, {"cc"} | set(LINUX), kind)
     optional = {name: number for name, number in LINUX_OPTIONAL.items() if name in columns}
     for line, row in rows:
-        v = _numbers(file, line, row, LINUX | optional)
+        v = _parse_numbers(file, line, row, LINUX | optional)
         setting = Setting(
             kind=kind,
             label=row.get("label", ""),
-            cc=_text(file, line, row, "cc"),
+            cc=_require_text(file, line, row, "cc"),
             flows=v["N"],
             rate_mbps=v["B_mbps"],
             rtt_ms=v["rtt_prop_ms"],
@@ -296,57 +303,59 @@ def _read_linux(file: Path, root: Path, kind: str, columns: set[str], rows: list
             warmup_s=v["warm_s"],
         )
         values = {GOODPUT: v["goodput_w_mbps"], QUEUE_DELAY: v["qdelay_mean_w_ms"], LOSS_RATE: v["loss_rate_w"]}
-        cell = _add(cells, setting, file, line, v["seed"], values)
+        cell = _add_values(cells, setting, file, line, v["seed"], values)
         if "late_mean_us" in v:
             cell.late_us.append(v["late_mean_us"])
 
 
 def _read_shared_buffer(file: Path, root: Path, kind: str, columns: set[str], rows: list, cells: dict) -> None:
-    _need(file, columns, {"variant", "policy", "cc"} | set(SHARED_BUFFER) | set(SHARED_BUFFER_RESULTS), kind)
+    _require_columns(file, columns, {"variant", "policy", "cc"} | set(SHARED_BUFFER) | set(SHARED_BUFFER_RESULTS), kind)
     optional = {name: number for name, number in NS3_OPTIONAL.items() if name in columns}
     for line, row in rows:
-        v = _numbers(file, line, row, SHARED_BUFFER | optional | SHARED_BUFFER_RESULTS)
+        v = _parse_numbers(file, line, row, SHARED_BUFFER | optional | SHARED_BUFFER_RESULTS)
         for name in ("variant", "policy"):
-            if "/" in _text(file, line, row, name):
+            if "/" in _require_text(file, line, row, name):
                 raise ReferenceDataError(f"{name} = {shown(row[name])}; valid: a name without a slash", file, line)
-        setting = shared_buffer.setting_of(kind, row, v, _text(file, line, row, "cc"))
+        setting = shared_buffer.make_setting(kind, row, v, _require_text(file, line, row, "cc"))
         values = {quantity: v[column] for quantity, column in shared_buffer.COLUMNS.items()}
         values[DROPS] = v["drops_q0"] + v["drops_q1"]
-        cell = _add(cells, setting, file, line, v["seed"], values)
+        cell = _add_values(cells, setting, file, line, v["seed"], values)
         if not cell.not_judged:
-            cell.flow_files[v["seed"]] = shared_buffer.flow_file(file, line, root, row)
+            cell.flow_files[v["seed"]] = shared_buffer.find_flow_file(file, line, root, row)
 
 
 def _read_mechanisms(file: Path, root: Path, kind: str, columns: set[str], rows: list, cells: dict) -> None:
-    _need(file, columns, {"label", "cc", "rtt_steps"} | set(MECHANISMS), kind)
+    _require_columns(file, columns, {"label", "cc", "rtt_steps"} | set(MECHANISMS), kind)
     for line, row in rows:
-        v = _numbers(file, line, row, MECHANISMS)
+        v = _parse_numbers(file, line, row, MECHANISMS)
         for name in ("label", "cc"):
-            _text(file, line, row, name)
+            _require_text(file, line, row, name)
         if v["N"] + v["N_back"] == 0:
             raise ReferenceDataError("N = 0 and N_back = 0; valid: at least one flow", file, line)
-        setting = mechanisms.setting_of(kind, row, v, file, line)
-        _add(cells, setting, file, line, v["seed"], {quantity: v[column] for quantity, column in mechanisms.COLUMNS.items()})
+        setting = mechanisms.make_setting(kind, row, v, file, line)
+        _add_values(
+            cells, setting, file, line, v["seed"], {quantity: v[column] for quantity, column in mechanisms.COLUMNS.items()}
+        )
 
 
 def _read_marks(file: Path, root: Path, kind: str, columns: set[str], rows: list, cells: dict) -> None:
-    _need(file, columns, {"label", "cc", "marking"} | set(MARKING), kind)
+    _require_columns(file, columns, {"label", "cc", "marking"} | set(MARKING), kind)
     for line, row in rows:
-        v = _numbers(file, line, row, MARKING)
+        v = _parse_numbers(file, line, row, MARKING)
         for name in ("label", "cc", "marking"):
-            _text(file, line, row, name)
-        setting = marks.setting_of(kind, row, v)
-        _add(cells, setting, file, line, v["seed"], {quantity: v[column] for quantity, column in marks.COLUMNS.items()})
+            _require_text(file, line, row, name)
+        setting = marks.make_setting(kind, row, v)
+        _add_values(cells, setting, file, line, v["seed"], {quantity: v[column] for quantity, column in marks.COLUMNS.items()})
 
 
-def _text(file: Path, line: int, row: Row, name: str) -> str:
+def _require_text(file: Path, line: int, row: Row, name: str) -> str:
     if not row[name]:
         raise ReferenceDataError(f"{name} is empty; valid: a name", file, line)
     return row[name]
 
 
-def _rate_file(file: Path, line: int, root: Path, name: str) -> Path:
-    """The rate schedule that a row names: beside its file or in a folder rates there, or at the root."""
+def _find_rate_file(file: Path, line: int, root: Path, name: str) -> Path:
+    """Return the rate schedule that a row names: beside the row's file or in a folder rates there, or likewise at the root."""
     if Path(name).name != name:
         raise ReferenceDataError(f"rate_trace = {shown(name)}; valid: a file name without folders", file, line)
     places = [file.parent / "rates", file.parent, root / "rates", root]

@@ -1,4 +1,4 @@
-"""The outcome of a validation: as text, as JSON, as Markdown."""
+"""Report of a validation, as text, JSON and Markdown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from netbuf_gym.errors import ConfigError, ScenarioError
 from netbuf_gym.utils import checks
 from netbuf_gym.utils.progress import ProgressBar
-from netbuf_gym.utils.tables import markdown_table, number, percent, text_table
+from netbuf_gym.utils.tables import format_number, format_percent, markdown_table, text_table
 from netbuf_gym.validation import marks, mechanisms, shared_buffer
 from netbuf_gym.validation.cells import DROPS, FAMILIES, GOODPUT, QUEUE_DELAY, TITLES, Cell, Reference, Setting, Skipped
 from netbuf_gym.validation.judging import (
@@ -36,10 +36,10 @@ TITLES = TITLES | shared_buffer.TITLES | mechanisms.TITLES | marks.TITLES
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """Verdicts on everything that a folder held.
+    """Verdicts on all cells and groups of a folder.
 
     Attributes:
-        folder, seeds: Of the reference, and how many of ours where chance decides.
+        folder, seeds: Folder of the reference, and number of our seeds where chance decides.
         cells, groups: Verdicts in the order of the files.
         skipped: Files without cells.
     """
@@ -52,16 +52,16 @@ class Report:
 
     @property
     def within(self) -> bool:
-        """Whether nothing that was judged is out of tolerance."""
+        """True if nothing that was judged is out of tolerance."""
         return not any(v.verdict == OUT for v in (*self.cells, *self.groups))
 
     def count(self, verdict: str) -> int:
-        """How many cells have a verdict."""
+        """Return the number of cells with a verdict."""
         return sum(v.verdict == verdict for v in self.cells)
 
     @property
     def summary(self) -> str:
-        """One line."""
+        """Summary in one line."""
         judged = self.count(WITHIN) + self.count(OUT)
         bad_groups = sum(g.verdict == OUT for g in self.groups)
         return (
@@ -71,7 +71,7 @@ class Report:
         )
 
     def to_dict(self) -> dict:
-        """A JSON-able form (but for NaN)."""
+        """Return a JSON-able form (but for NaN)."""
         return {
             "schema": SCHEMA,
             "version": __version__,
@@ -85,7 +85,7 @@ class Report:
         }
 
     def text(self) -> str:
-        """For the terminal: a table for each congestion control on each path, then what was not judged."""
+        """Return the report for the terminal: a table for each congestion control on each path, then the cells not judged."""
         parts = []
         for title, header, rows in self._tables():
             parts.append(f"{title}\n{text_table(header, rows)}\n")
@@ -98,7 +98,7 @@ class Report:
         return "\n".join(parts)
 
     def markdown(self) -> str:
-        """The tables as Markdown."""
+        """Return the tables as Markdown."""
         parts = [f"{self.seeds} seeds where chance decides: {self.summary}.", ""]
         shared = [group for group in self.groups if FAMILIES[group.kind].compact]
         others = [group for group in self.groups if not FAMILIES[group.kind].compact]
@@ -115,8 +115,8 @@ class Report:
             parts += ["## Files skipped", "", markdown_table(["file", "reason"], rows), ""]
         return "\n".join(parts)
 
-    def in_short(self) -> str:
-        """A table as Markdown: how many cells of each kind are out, and how far groups are off."""
+    def short_table(self) -> str:
+        """Return a Markdown table: how many cells of each kind are out, and how far groups are off."""
         header = ["cells", "judged", "out of tolerance", "groups", "error of goodput", "error of queueing delay"]
         rows = []
         judged: dict[str, list[str]] = {}
@@ -129,11 +129,13 @@ class Report:
         for kind, groups in of_kind.items():
             verdicts = judged.get(kind, [])
             counts = (len(verdicts), verdicts.count(OUT), len(groups))
-            rows.append([kind, *map(str, counts), *(group_errors(groups, quantity) for quantity in (GOODPUT, QUEUE_DELAY))])
+            rows.append(
+                [kind, *map(str, counts), *(format_group_errors(groups, quantity) for quantity in (GOODPUT, QUEUE_DELAY))]
+            )
         return f"{self.summary}.\n\n{markdown_table(header, rows)}\n"
 
     def _tables(self) -> Iterator[tuple[str, list[str], list[list[str]]]]:
-        """Title, header and rows for each congestion control on each path."""
+        """Yield title, header and rows for each congestion control on each path."""
         sections: dict[tuple, list[CellVerdict]] = {}
         for v in self.cells:
             if v.verdict != NOT_JUDGED:
@@ -146,14 +148,14 @@ class Report:
             header = list(family.columns)
             for quantity in family.tolerances(setting):
                 header += [TITLES[quantity]] if family.compact else [TITLES[quantity], "ref", "error"]
-            rows = [_cell_row(v) for v in members]
+            rows = [_format_cell_row(v) for v in members]
             if key in groups:
                 first = ["mean", *[""] * (len(family.columns) - 1)]
-                rows.append(_row(first, groups[key].comparisons, groups[key].verdict, family.compact))
+                rows.append(_format_row(first, groups[key].comparisons, groups[key].verdict, family.compact))
             yield title, [*header, "verdict"], rows
 
     def _not_judged(self) -> dict[str, list[Cell]]:
-        """The cells that are not judged, by reason."""
+        """Return the cells that are not judged, by reason."""
         reasons: dict[str, list[Cell]] = {}
         for v in self.cells:
             if v.verdict == NOT_JUDGED:
@@ -167,7 +169,7 @@ class Report:
             "kind": setting.kind,
             "file": self._name(cell.file),
             "line": cell.line,
-            "setting": _setting(setting),
+            "setting": _collect_setting(setting),
             "judged": v.how or None,
             "verdict": v.verdict,
             "reason": cell.not_judged or None,
@@ -175,7 +177,7 @@ class Report:
             "our_seeds": cell.our_seeds,
             "quantities": {
                 c.quantity: {
-                    **_comparison(c),
+                    **_collect_comparison(c),
                     "reference_values": cell.reference[c.quantity],
                     "our_values": cell.ours[c.quantity],
                 }
@@ -192,7 +194,7 @@ class Report:
             "path": group.path,
             "cells": [cell.setting.id for cell in group.cells],
             "verdict": group.verdict,
-            "quantities": {c.quantity: _comparison(c) for c in group.comparisons},
+            "quantities": {c.quantity: _collect_comparison(c) for c in group.comparisons},
         }
 
     def _name(self, file: Path) -> str:
@@ -207,15 +209,15 @@ def validate(
     only: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Report:
-    """Reruns the cells of the reference measurements in a folder and judges how far ours are from them.
+    """Rerun the cells of the reference measurements in a folder and judge how far our results are from them.
 
     Args:
-        folder: CSV files, recursively.
+        folder: Folder of CSV files, read recursively.
         seeds: Runs where chance decides, 2 to 100000.
         jobs: Threads, 1 to 1024; None: one for each processor core. The report does not depend on it.
-        only: Judge only the cells whose id matches this pattern (with *, ? or [...]) or contains it; groups then
+        only: Pattern: judge only the cells whose id matches it (with *, ? or [...]) or contains it; groups then
             consist of those cells.
-        progress: Called with the number of runs done and their total; None: a bar when standard error is a terminal.
+        progress: Callback with the number of runs done and their total; None: a bar when standard error is a terminal.
 
     Raises:
         ReferenceDataError: No such folder, or a malformed file; names the file and the line.
@@ -228,17 +230,17 @@ def validate(
     except ScenarioError as error:
         raise ConfigError(str(error)) from None
     reference = read_folder(folder)
-    cells = [cell for cell in reference.cells if only is None or matches(cell, only)]
+    cells = [cell for cell in reference.cells if only is None or match_cell(cell, only)]
     if not cells:
         example = reference.cells[0].setting.id
         raise ConfigError(f"only = {only!r} matches none of the {len(reference.cells)} cells; there is, e.g., {example}")
     with ProgressBar("validate") as bar:
         run_cells(cells, seeds, jobs, progress or bar)
-    return judge(reference, cells, seeds)
+    return judge_cells(reference, cells, seeds)
 
 
-def judge(reference: Reference, cells: Sequence[Cell], seeds: int) -> Report:
-    """The report on cells of a reference in which ours have been measured."""
+def judge_cells(reference: Reference, cells: Sequence[Cell], seeds: int) -> Report:
+    """Return the report on cells of a reference whose values have been measured."""
     return Report(
         folder=reference.folder,
         seeds=seeds,
@@ -248,51 +250,55 @@ def judge(reference: Reference, cells: Sequence[Cell], seeds: int) -> Report:
     )
 
 
-def matches(cell: Cell, pattern: str) -> bool:
-    """Whether a cell's id matches a pattern, or contains it when it has no wildcard; capitals do not matter."""
+def match_cell(cell: Cell, pattern: str) -> bool:
+    """Return whether a cell's id matches a pattern, or contains it when it has no wildcard; case-insensitive."""
     name, pattern = cell.setting.id.lower(), pattern.lower()
     return fnmatchcase(name, pattern) if set(pattern) & set("*?[") else pattern in name
 
 
-def _cell_row(v: CellVerdict) -> list[str]:
+def _format_cell_row(v: CellVerdict) -> list[str]:
     s = v.cell.setting
-    return _row(s.family.row(s, len(v.cell.our_seeds)), v.comparisons, v.verdict, s.family.compact)
+    return _format_row(s.family.row(s, len(v.cell.our_seeds)), v.comparisons, v.verdict, s.family.compact)
 
 
-def _row(first: Sequence[str], comparisons: Sequence[Comparison], verdict: str, compact: bool) -> list[str]:
+def _format_row(first: Sequence[str], comparisons: Sequence[Comparison], verdict: str, compact: bool) -> list[str]:
     cells = list(first)
     for c in comparisons:
         if compact:
-            cells.append(f"{_value(c.quantity, c.ours)} ({_error(c)})")
+            cells.append(f"{_format_value(c.quantity, c.ours)} ({_format_error(c)})")
             continue
-        cells += [_value(c.quantity, c.ours), _value(c.quantity, c.reference), _error(c)]
+        cells += [_format_value(c.quantity, c.ours), _format_value(c.quantity, c.reference), _format_error(c)]
     out = [TITLES[c.quantity] for c in comparisons if c.verdict == OUT]
     return [*cells, f"OUT: {', '.join(out)}" if out else verdict]
 
 
-def _value(quantity: str, value: float) -> str:
+def _format_value(quantity: str, value: float) -> str:
     whole = quantity in (DROPS, shared_buffer.COMPLETED) and value == round(value)
-    return f"{value:.0f}" if whole else number(value)
+    return f"{value:.0f}" if whole else format_number(value)
 
 
-def _setting(setting: Setting) -> dict:
-    """The columns that say what was run."""
+def _collect_setting(setting: Setting) -> dict:
+    """Return the report's fields of a setting."""
     data = {"label": setting.label, "cc": setting.cc, "rate_mbps": setting.rate_mbps}
     data["buffer_packets"] = setting.buffer_packets
-    return data | setting.family.said(setting)
+    return data | setting.family.report_fields(setting)
 
 
-def _error(c: Comparison) -> str:
+def _format_error(c: Comparison) -> str:
     if c.p == c.p:
         return f"p = {c.p:.3g}"
-    return percent(c.relative_error) if c.reference else f"{c.error:+.3g}"
+    return format_percent(c.relative_error) if c.reference else f"{c.error:+.3g}"
 
 
-def group_errors(groups: Sequence[GroupVerdict], quantity: str) -> str:
-    """How far groups are off in a quantity, where it is compared by its mean: the middle one and the farthest."""
+def format_group_errors(groups: Sequence[GroupVerdict], quantity: str) -> str:
+    """Return the median and the largest relative error of groups in a quantity, where it is compared by its mean."""
     found = [c for group in groups for c in group.comparisons if c.quantity == quantity and c.reference and math.isnan(c.p)]
     errors = sorted(abs(c.relative_error) for c in found)
-    return f"{number(100 * statistics.median(errors), 2)} %, at most {number(100 * errors[-1], 2)} %" if errors else ""
+    return (
+        f"{format_number(100 * statistics.median(errors), 2)} %, at most {format_number(100 * errors[-1], 2)} %"
+        if errors
+        else ""
+    )
 
 
 def _groups_table(groups: Sequence[GroupVerdict]) -> str:
@@ -301,7 +307,7 @@ def _groups_table(groups: Sequence[GroupVerdict]) -> str:
     rows = []
     for group in groups:
         first = [group.kind, group.label, group.cc, group.path, str(len(group.cells))]
-        rows.append(_row(first, group.comparisons, group.verdict, compact=False))
+        rows.append(_format_row(first, group.comparisons, group.verdict, compact=False))
     return markdown_table(header, rows)
 
 
@@ -309,7 +315,7 @@ def _shared_groups_table(groups: Sequence[GroupVerdict]) -> str:
     quantities = max((tuple(group.cells[0].setting.family.tolerances(group.cells[0].setting)) for group in groups), key=len)
     rows = []
     for group in groups:
-        errors = {c.quantity: _error(c) for c in group.comparisons}
+        errors = {c.quantity: _format_error(c) for c in group.comparisons}
         out = [TITLES[c.quantity] for c in group.comparisons if c.verdict == OUT]
         first = [group.label, group.cc, group.path, str(len(group.cells))]
         verdict = f"OUT: {', '.join(out)}" if out else group.verdict
@@ -318,7 +324,7 @@ def _shared_groups_table(groups: Sequence[GroupVerdict]) -> str:
     return markdown_table(header, rows)
 
 
-def _comparison(c: Comparison) -> dict:
+def _collect_comparison(c: Comparison) -> dict:
     return {
         "reference": c.reference,
         "ours": c.ours,

@@ -1,6 +1,6 @@
-"""Running the cells: every seed of every cell is a task of its own, spread over processor cores.
+"""Execution of the cells: every seed of every cell is a separate task, spread over processor cores.
 
-The simulator leaves the interpreter while it runs, so that threads are enough; results do not depend on their number.
+The simulator releases the interpreter lock while it runs, so that threads suffice; results do not depend on their number.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from netbuf_gym.errors import ReferenceDataError, ScenarioError, TraceError
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.simulation.runner import simulate
 from netbuf_gym.validation.cells import DISTRIBUTION, Cell, Setting
-from netbuf_gym.validation.judging import how_judged
+from netbuf_gym.validation.judging import choose_judging
 
 START_SPREAD_S = 0.005
-"""How far the start of a process is from the time at which it was asked for, at most."""
+"""Maximum lateness of a process's start."""
 
 
-def scenario(cell: Cell, seed: int | None = None) -> Scenario:
-    """The world of a cell that is judged.
+def build_world(cell: Cell, seed: int | None = None) -> Scenario:
+    """Return the world of a cell that is judged.
 
     Args:
         cell: The cell.
-        seed: The reference's, where it names a list of flows.
+        seed: The reference's, for cells that name a list of flows.
 
     Raises:
-        ReferenceDataError: Its values, or the rate schedule or the list of flows it names, make no world; names the file and
-            the line.
+        ReferenceDataError: The cell's values, or the rate schedule or list of flows it names, make no valid world; names the
+            file and the line.
     """
     try:
         return cell.setting.family.scenario(cell, seed)
@@ -40,45 +40,48 @@ def scenario(cell: Cell, seed: int | None = None) -> Scenario:
         raise ReferenceDataError(str(error), cell.file, cell.line) from None
 
 
-def seeds_to_run(setting: Setting, seeds: int) -> list[int]:
-    """1 to `seeds` where chance decides (random loss, PIE, RED, jitter, random datagrams, BBR's probing phase, when the
-    processes of several senders really started); one run where it does not."""
-    random = setting.by_chance or setting.cc == "bbr" or setting.family.uncertain_starts(setting)
+def list_seeds(setting: Setting, seeds: int) -> list[int]:
+    """Return 1 to `seeds` where chance decides, else a single seed.
+
+    Chance decides by random loss, PIE, RED, jitter, random datagrams, BBR's probing phase, and the true start times of several
+    senders' processes.
+    """
+    random = setting.by_chance or setting.cc == "bbr" or setting.family.has_uncertain_starts(setting)
     return list(range(1, seeds + 1)) if random else [1]
 
 
-def run(world: Scenario, setting: Setting, seed: int, look: Callable[[float], None] | None = None) -> dict[str, float]:
-    """The compared quantities of one run, during which `look` is called now and then and may end it by raising."""
-    if setting.family.uncertain_starts(setting):
+def run_seed(world: Scenario, setting: Setting, seed: int, look: Callable[[float], None] | None = None) -> dict[str, float]:
+    """Return the compared quantities of one run; `look` is called regularly meanwhile and may end the run by raising."""
+    if setting.family.has_uncertain_starts(setting):
         late_s = np.random.default_rng(seed).uniform(0, START_SPREAD_S, len(world.flows))
         world = replace(world, flows=tuple(replace(f, start_s=f.start_s + t) for f, t in zip(world.flows, late_s, strict=True)))
     result = simulate(world, seed, sample_interval_s=None, warmup_s=setting.warmup_s, progress=look or False)
-    return setting.family.compared(result)
+    return setting.family.measure_quantities(result)
 
 
 DISTRIBUTION_RUNS = 250
-"""In a distribution test: beside a single seed of the reference the least possible p, 2/251, is then below 0.01."""
+"""Runs for a distribution test: beside a single seed of the reference the least possible p, 2/251, is then below 0.01."""
 
 
 def run_cells(cells: Sequence[Cell], seeds: int, jobs: int | None, progress: Callable[[int, int], None]) -> None:
-    """Fills `our_seeds` and `ours` of every cell that is judged.
+    """Fill `our_seeds` and `ours` of every cell that is judged.
 
     Args:
-        cells: Of which those with a reason in `not_judged` are passed over.
-        seeds: How many seeds where chance decides, at least 2.
+        cells: Cells; those with a reason in `not_judged` are skipped.
+        seeds: Number of seeds where chance decides, at least 2.
         jobs: Threads; None: one for each processor core.
-        progress: Called with the number of runs done and their total.
+        progress: Callback with the number of runs done and their total.
 
     Raises:
-        ReferenceDataError: A cell's values, or the rate schedule it names, make no world.
+        ReferenceDataError: A cell's values, or the rate schedule it names, make no valid world.
         SimulatorFault: The simulator found its own state inconsistent.
     """
     judged = [cell for cell in cells if not cell.not_judged]
-    tasks = [(i, seed) for i, cell in enumerate(judged) for seed in _seeds(cell, seeds)]
+    tasks = [(i, seed) for i, cell in enumerate(judged) for seed in _choose_seeds(cell, seeds)]
     worlds: dict[tuple[int, int], Scenario] = {}
     for i, cell in enumerate(judged):
-        common = None if cell.flow_files or cell.setting.family.seeded(cell.setting) else scenario(cell)
-        worlds |= {(i, seed): common or scenario(cell, seed) for at, seed in tasks if at == i}
+        common = None if cell.flow_files or cell.setting.family.has_seeded_worlds(cell.setting) else build_world(cell)
+        worlds |= {(i, seed): common or build_world(cell, seed) for at, seed in tasks if at == i}
     results: dict[tuple[int, int], dict[str, float]] = {}
     stop = threading.Event()
 
@@ -87,7 +90,7 @@ def run_cells(cells: Sequence[Cell], seeds: int, jobs: int | None, progress: Cal
             raise CancelledError
 
     with ThreadPoolExecutor(max_workers=jobs or os.cpu_count() or 1) as pool:
-        futures = {pool.submit(run, worlds[i, seed], judged[i].setting, seed, look): (i, seed) for i, seed in tasks}
+        futures = {pool.submit(run_seed, worlds[i, seed], judged[i].setting, seed, look): (i, seed) for i, seed in tasks}
         try:
             for done, future in enumerate(as_completed(futures), 1):
                 results[futures[future]] = future.result()
@@ -104,11 +107,13 @@ def run_cells(cells: Sequence[Cell], seeds: int, jobs: int | None, progress: Cal
             judged[i].ours.setdefault(quantity, []).append(value)
 
 
-def _seeds(cell: Cell, seeds: int) -> list[int]:
-    """The reference's own where they name lists of flows; otherwise as many as make a verdict possible: against one seed of
-    the reference a Kolmogorov-Smirnov test of 30 rejects nothing."""
+def _choose_seeds(cell: Cell, seeds: int) -> list[int]:
+    """Return a cell's seeds: the reference's own if they name lists of flows, else as many as make a verdict possible.
+
+    Against one seed of the reference a Kolmogorov-Smirnov test of 30 rejects nothing.
+    """
     if cell.flow_files:
         return list(dict.fromkeys(cell.seeds))
-    if how_judged(cell) == DISTRIBUTION:
+    if choose_judging(cell) == DISTRIBUTION:
         seeds = max(seeds, DISTRIBUTION_RUNS)
-    return seeds_to_run(cell.setting, seeds)
+    return list_seeds(cell.setting, seeds)

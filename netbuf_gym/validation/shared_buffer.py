@@ -1,4 +1,4 @@
-"""The shared-buffer cells: lists of flows replayed through ns-3's switch with two queues, and through ours."""
+"""Shared-buffer cells: lists of flows replayed through ns-3's switch with two queues, and through ours."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 from netbuf_gym.errors import ReferenceDataError, shown
 from netbuf_gym.scenarios import FlowList, Scenario, shared_buffer
 from netbuf_gym.simulation.results.result import Result
-from netbuf_gym.validation.cells import DROPS, GOODPUT, GROUPED, ONE_PACKET, Cell, Family, Setting, Tolerance, family
-from netbuf_gym.validation.dumbbells import NS3_SCHEMES, ns3_scheme_missing, with_stack_options
+from netbuf_gym.validation.cells import DROPS, GOODPUT, GROUPED, ONE_PACKET, Cell, Family, Setting, Tolerance, register_family
+from netbuf_gym.validation.dumbbells import NS3_SCHEMES, apply_stack_options, explain_missing_scheme
 
 NS3_SHARED_BUFFER = "ns3-sharedbuffer"
 HOSTS, QUEUES = 10, 2
 DELAY_MS, ACCESS_DELAY_MS = 10.0, 0.1
 POLICIES = {"naive": "naive", "soph": "sophisticated", "abm": "abm"}
-"""The reference's names of buffer schemes, and ours: alphas 1 and 1; 8 and 1; 8 and 1 divided as ABM does."""
+"""Our names of the reference's buffer schemes: alphas 1 and 1; 8 and 1; 8 and 1 divided as ABM does."""
 
 COMPLETED, OCCUPANCY = "flows_completed", "occupancy_p99_pct"
 FCT, SLOWDOWN = ("fct_mean_s_p0", "fct_mean_s_p1"), ("slow_mean_p0", "slow_mean_p1")
@@ -23,10 +23,12 @@ FCT_P99, SLOWDOWN_P99 = ("fct_p99_s_p0", "fct_p99_s_p1"), ("slow_p99_p0", "slow_
 COLUMNS = {GOODPUT: "sink_goodput_mbps", COMPLETED: "done_all", OCCUPANCY: "occ_p99_pct"} | {
     name: name for pair in (FCT, SLOWDOWN, FCT_P99, SLOWDOWN_P99) for name in pair
 }
-"""The quantities compared, beside drops, and the reference's columns."""
+"""Columns of the reference by quantity, drops apart."""
 NOT_OVERLOADED = (COMPLETED, *FCT, *SLOWDOWN, *FCT_P99, *SLOWDOWN_P99)
-"""Which are not compared where far more is offered than the link carries (variant thesis): few flows complete, and which is
-decided by the order of single packets."""
+"""Quantities not compared where far more is offered than the link carries (variant thesis).
+
+Few flows complete there, and the order of single packets decides which.
+"""
 OVERLOADED = "thesis"
 HIGH_LOAD = 0.8
 TITLES = {
@@ -37,14 +39,14 @@ TITLES = {
     **{name: f"FCT p99 {p}" for p, name in enumerate(FCT_P99)},
     **{name: f"slowdown p99 {p}" for p, name in enumerate(SLOWDOWN_P99)},
 }
-"""As table columns: flows, per cent of the buffer, seconds and ratios of priority 0 and 1."""
+"""Column titles: flows, per cent of the buffer, seconds and ratios of priority 0 and 1."""
 
 
 ONE_FLOW = 1.0
 ONE_PACKET_PCT = 0.5
-"""The floors for counts of flows, and for an occupancy in per cent: one packet of the smallest buffer, 200 packets."""
+"""Absolute tolerances of flow counts, and of an occupancy in per cent: one packet of the smallest buffer, 200 packets."""
 FEW = Tolerance(0.30, doubled=False)
-"""For 99th percentiles of a few dozen flows, and the few long flows that compete at high load."""
+"""Tolerance of 99th percentiles of a few dozen flows, and of the few long flows that compete at high load."""
 NS3_SHARED = {
     GOODPUT: Tolerance(0.02),
     COMPLETED: Tolerance(0.02, ONE_FLOW),
@@ -55,8 +57,8 @@ NS3_SHARED = {
 }
 
 
-def setting_of(kind: str, row: dict[str, str], values: dict[str, float], cc: str) -> Setting:
-    """What a row's columns say was run; `values`: its numbers."""
+def make_setting(kind: str, row: dict[str, str], values: dict[str, float], cc: str) -> Setting:
+    """Return the setting described by a row's columns; `values` holds the row's numbers."""
     return Setting(
         kind=kind,
         label=f"{row['variant']}/{row['policy']}",
@@ -77,26 +79,26 @@ def setting_of(kind: str, row: dict[str, str], values: dict[str, float], cc: str
     )
 
 
-def variant(setting: Setting) -> str:
-    """How the flow lists were drawn: sane10, sane100, thesis."""
+def get_variant(setting: Setting) -> str:
+    """Return the variant of the flow lists: sane10, sane100, thesis."""
     return setting.label.split("/")[0]
 
 
-def policy(setting: Setting) -> str:
-    """The buffer scheme, as the reference names it."""
+def get_policy(setting: Setting) -> str:
+    """Return the buffer scheme, as the reference names it."""
     return setting.label.split("/")[1]
 
 
-def load(setting: Setting) -> float:
-    """The offered load, as a share of the bottleneck's rate."""
+def get_load(setting: Setting) -> float:
+    """Return the offered load, as a share of the bottleneck's rate."""
     return float(setting.extra.removeprefix("load"))
 
 
-def flow_file(file: Path, line: int, root: Path, row: dict[str, str]) -> Path:
-    """The flow list that a row was made with: beside its file or in a folder flows there, or at the root.
+def find_flow_file(file: Path, line: int, root: Path, row: dict[str, str]) -> Path:
+    """Return the flow list of a row: beside the row's file or in a folder flows there, or likewise at the root.
 
     Raises:
-        ReferenceDataError: It is nowhere; names the row's file and line.
+        ReferenceDataError: There is no such file; names the row's file and line.
     """
     name = f"flows_{row['variant']}_{row['load']}_{row['seed']}.csv"
     if Path(name).name != name:
@@ -109,7 +111,7 @@ def flow_file(file: Path, line: int, root: Path, row: dict[str, str]) -> Path:
     raise ReferenceDataError(f"the flow list {name} is in none of {looked}", file, line)
 
 
-@family
+@register_family
 class SharedBuffer(Family):
     kind = NS3_SHARED_BUFFER
     contributes = True
@@ -119,19 +121,19 @@ class SharedBuffer(Family):
     def path(self, s: Setting) -> str:
         return f"{s.rate_mbps:g} Mbit/s, {s.buffer_packets} packets a queue"
 
-    def grouped_by(self, s: Setting) -> int:
+    def group_key(self, s: Setting) -> int:
         return s.buffer_packets
 
     def id_parts(self, s: Setting) -> list[str]:
         return [f"{s.rate_mbps:g}Mbps", f"{s.buffer_packets}pkts"]
 
     def why_not_judged(self, s: Setting) -> str:
-        if policy(s) not in POLICIES:
-            return f"buffer scheme {policy(s)} is not built yet"
-        return ns3_scheme_missing(s)
+        if get_policy(s) not in POLICIES:
+            return f"buffer scheme {get_policy(s)} is not built yet"
+        return explain_missing_scheme(s)
 
     def scenario(self, cell: Cell, seed: int | None) -> Scenario:
-        """With the flow list of one of its seeds, the first unless it is said."""
+        """Return the world with the flow list of one of the cell's seeds, by default the first."""
         s = cell.setting
         flows = FlowList.read_csv(cell.flow_files[cell.seeds[0] if seed is None else seed], senders=HOSTS, queues=QUEUES)
         world = shared_buffer(
@@ -143,17 +145,17 @@ class SharedBuffer(Family):
             access_mbps=s.access_mbps,
             access_delay_ms=ACCESS_DELAY_MS,
             buffer_packets=2 * s.buffer_packets,
-            scheme=POLICIES[policy(s)],
+            scheme=POLICIES[get_policy(s)],
             queues=QUEUES,
             duration_s=s.duration_s,
             stack="ns3",
             hystart=s.hystart,
             name=s.id,
         )
-        return with_stack_options(world, s)
+        return apply_stack_options(world, s)
 
-    def compared(self, result: Result) -> dict[str, float]:
-        """What is set beside the reference: its own definitions, over the whole run."""
+    def measure_quantities(self, result: Result) -> dict[str, float]:
+        """Return the quantities compared with the reference, by the reference's definitions, over the whole run."""
         switch = result.switches[0]
         values = {
             GOODPUT: result.goodput_mbps,
@@ -168,21 +170,21 @@ class SharedBuffer(Family):
             values[SLOWDOWN_P99[p]] = result.slowdown(99, p)
         return values
 
-    def how_judged(self, s: Setting) -> str:
+    def choose_judging(self, s: Setting) -> str:
         return GROUPED
 
     def tolerances(self, s: Setting) -> Mapping[str, Tolerance]:
-        if variant(s) == OVERLOADED:
+        if get_variant(s) == OVERLOADED:
             return {name: tolerance for name, tolerance in NS3_SHARED.items() if name not in NOT_OVERLOADED}
-        return NS3_SHARED | {FCT[1]: FEW, SLOWDOWN[1]: FEW} if load(s) >= HIGH_LOAD else NS3_SHARED
+        return NS3_SHARED | {FCT[1]: FEW, SLOWDOWN[1]: FEW} if get_load(s) >= HIGH_LOAD else NS3_SHARED
 
     def row(self, s: Setting, runs: int) -> Sequence[str]:
-        return [f"{load(s):g}", str(runs)]
+        return [f"{get_load(s):g}", str(runs)]
 
-    def said(self, s: Setting) -> dict:
+    def report_fields(self, s: Setting) -> dict:
         return {
             "path": s.path,
-            "load": load(s),
+            "load": get_load(s),
             "access_mbps": s.access_mbps,
             "duration_s": s.duration_s,
             "min_rto_s": s.min_rto_s,

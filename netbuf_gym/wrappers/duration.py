@@ -8,14 +8,14 @@ import gymnasium as gym
 
 
 class DurationLimit(gym.Wrapper, gym.utils.RecordConstructorArgs):
-    """Truncates when the environment's world is out of time: decisions at events, random durations, measured clocks."""
+    """Truncation at the end of the world's duration, for decisions at events, random durations and measured clocks."""
 
     def __init__(self, env: gym.Env):
         gym.utils.RecordConstructorArgs.__init__(self)
         gym.Wrapper.__init__(self, env)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """As the wrapped environment's, with `truncated` set at the end of the world's duration."""
+        """Step the wrapped environment, with `truncated` set at the end of the world's duration."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         own: Any = self.env.unwrapped
         return observation, reward, terminated, truncated or own.out_of_time, info

@@ -1,6 +1,6 @@
 """Observations normalised by running statistics that can be frozen, saved and loaded, scalar and vector.
 
-Gymnasium's own wrappers can do neither partial resets nor finite bounds, and their statistics have no JSON form.
+Gymnasium's own wrappers support neither partial resets nor finite bounds, and their statistics have no JSON form.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import gymnasium as gym
 import numpy as np
 
 from netbuf_gym.errors import CheckpointError, ConfigError
-from netbuf_gym.utils.arguments import real
+from netbuf_gym.utils.arguments import check_real
 
 CLIP = (0.1, 1000.0)
-"""What `clip` may be."""
+"""Range of the argument `clip`."""
 LEAST_VARIANCE = 1e-8
-"""What is added to variances, so that a component that never changes is divided by something."""
+"""Term added to variances, so that a constant component is not divided by 0."""
 
 
 class RunningMoments:
@@ -28,7 +28,7 @@ class RunningMoments:
         self.variance = np.ones(width)
 
     def update(self, batch: np.ndarray) -> None:
-        """Takes in vectors, `(number, width)`."""
+        """Update the statistics with vectors, `(number, width)`."""
         number = len(batch)
         total = self.count + number
         shift = batch.mean(axis=0, dtype=np.float64) - self.mean
@@ -38,18 +38,18 @@ class RunningMoments:
         self.count = total
 
     def normalize(self, batch: np.ndarray, clip: float) -> np.ndarray:
-        """(x - mean) / deviation, clipped to [-clip, clip], float32."""
+        """Return (x - mean) / deviation, clipped to [-clip, clip], float32."""
         return np.clip((batch - self.mean) / np.sqrt(self.variance + LEAST_VARIANCE), -clip, clip).astype(np.float32)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able state."""
+        """Return the state, JSON-able."""
         return {"count": self.count, "mean": self.mean.tolist(), "variance": self.variance.tolist()}
 
     def load(self, state: dict[str, Any]) -> None:
-        """Continues from what `to_dict` gave.
+        """Restore a state that `to_dict` returned.
 
         Raises:
-            CheckpointError: it is damaged, or of another width.
+            CheckpointError: The state is damaged, or of another width.
         """
         try:
             count = float(state["count"])
@@ -65,13 +65,21 @@ class RunningMoments:
         self.count, self.mean, self.variance = count, mean, variance
 
 
-def clip_of(value: Any) -> float:
-    """The bound of normalised observations; raises ConfigError for what is none."""
-    return real("clip", value, *CLIP)
+def check_clip(value: Any) -> float:
+    """Return the checked bound of normalised observations.
+
+    Raises:
+        ConfigError: The value is not a number in range.
+    """
+    return check_real("clip", value, *CLIP)
 
 
-def box_within(space: gym.Space, clip: float) -> gym.spaces.Box:
-    """The space of normalised observations; raises ConfigError for observations that are no flat Box."""
+def make_clipped_box(space: gym.Space, clip: float) -> gym.spaces.Box:
+    """Return the space of normalised observations.
+
+    Raises:
+        ConfigError: The observations are not a flat Box.
+    """
     if not isinstance(space, gym.spaces.Box) or len(space.shape) != 1:
         raise ConfigError(f"observations are {space}; valid for normalisation: a flat Box")
     return gym.spaces.Box(-clip, clip, space.shape, np.float32)
@@ -81,24 +89,24 @@ class NormalizeObservation(gym.ObservationWrapper, gym.utils.RecordConstructorAr
     """Scales each component of the observation to mean 0 and variance 1, as seen so far.
 
     Args:
-        env: a scalar environment with a flat Box of observations.
-        clip: bound of the result, 0.1 to 1000.
+        env: A scalar environment with a flat Box of observations.
+        clip: Bound of the result, 0.1 to 1000.
 
     Attributes:
-        moments: the statistics; `moments.to_dict()` and `moments.load(...)` save and restore them.
-        update: set it to False to freeze them, for evaluation.
+        moments: The statistics; `moments.to_dict()` and `moments.load(...)` save and restore them.
+        update: Whether observations update the statistics; False freezes them, for evaluation.
     """
 
     def __init__(self, env: gym.Env, clip: float = 10.0):
         gym.utils.RecordConstructorArgs.__init__(self, clip=clip)
         gym.ObservationWrapper.__init__(self, env)
-        self.clip = clip_of(clip)
-        self.observation_space = box_within(env.observation_space, self.clip)
+        self.clip = check_clip(clip)
+        self.observation_space = make_clipped_box(env.observation_space, self.clip)
         self.moments = RunningMoments(self.observation_space.shape[0])
         self.update = True
 
     def observation(self, observation: np.ndarray) -> np.ndarray:
-        """The normalised observation."""
+        """Return the normalised observation."""
         if self.update:
             self.moments.update(observation[None])
         return self.moments.normalize(observation, self.clip)
@@ -107,19 +115,19 @@ class NormalizeObservation(gym.ObservationWrapper, gym.utils.RecordConstructorAr
 class VectorNormalizeObservation(gym.vector.VectorWrapper):
     """`NormalizeObservation` for vector environments; `info["final_obs"]` is normalised too.
 
-    A reset of some worlds only counts these worlds' observations.
+    After a reset of some worlds only those worlds' observations are counted.
     """
 
     def __init__(self, env: gym.vector.VectorEnv, clip: float = 10.0):
         super().__init__(env)
-        self.clip = clip_of(clip)
-        self.single_observation_space = box_within(env.single_observation_space, self.clip)
+        self.clip = check_clip(clip)
+        self.single_observation_space = make_clipped_box(env.single_observation_space, self.clip)
         self.observation_space = gym.vector.utils.batch_space(self.single_observation_space, env.num_envs)
         self.moments = RunningMoments(self.single_observation_space.shape[0])
         self.update = True
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
-        """As the wrapped environment's, normalised."""
+        """Reset the wrapped environment and normalise its observations."""
         mask = (options or {}).get("reset_mask", slice(None))
         observations, info = self.env.reset(seed=seed, options=options)
         if self.update:
@@ -127,7 +135,7 @@ class VectorNormalizeObservation(gym.vector.VectorWrapper):
         return self.moments.normalize(observations, self.clip), info
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, Any, Any, Any, dict[str, Any]]:
-        """As the wrapped environment's, normalised."""
+        """Step the wrapped environment and normalise its observations."""
         observations, rewards, terminated, truncated, info = self.env.step(actions)
         if self.update:
             self.moments.update(observations)

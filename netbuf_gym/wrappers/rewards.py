@@ -1,8 +1,8 @@
-"""Other rewards for environments that are made already, scalar and vector.
+"""Wrappers that exchange the reward of existing environments, scalar and vector.
 
-The environment itself computes the reward: a vector environment resets ended worlds within the step, and their last
-telemetry is gone when a wrapper could look at it. So these wrappers exchange the environment's reward and pass on what
-it returns; `info["reward_terms"]` of the scalar environment shows the new terms.
+The environment itself computes the reward: a vector environment resets ended worlds within the step, so that a wrapper would
+find their last telemetry gone. These wrappers therefore exchange the environment's reward and pass on what the environment
+returns; `info["reward_terms"]` of the scalar environment shows the new terms.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from netbuf_gym.rewards import AlphaFair, LogUtility, RangeNormalized, make_rewa
 
 
 def exchange_reward(env: Any, reward: Any) -> None:
-    """Makes an environment of this package, however wrapped, reward by another rule from now on.
+    """Make an environment of this package, however wrapped, reward by another rule from now on.
 
     Args:
-        env: scalar, vector or multi-agent, also as a `VecEnv` of stable-baselines3. Of Gymnasium's own vector environments
-            (`vectorization_mode="sync"`), and of `DummyVecEnv`, each part gets a copy of the reward.
-        reward: whatever the environments' argument of the same name takes: a name, a dict of `name` and parameters, a function
+        env: A scalar, vector or multi-agent environment, also as a `VecEnv` of stable-baselines3. For Gymnasium's own vector
+            environments (`vectorization_mode="sync"`), and `DummyVecEnv`, each part gets a copy of the reward.
+        reward: Any value of the environments' argument of the same name: a name, a dict of `name` and parameters, a function
             or an object, see `netbuf_gym.rewards`.
 
     Raises:
-        ConfigError: an environment of another package, or of another process; or what is no reward, or needs telemetry that the
-            environment does not have: the reward is as it was.
+        ConfigError: The environment is of another package or process, or the value is no reward or needs telemetry that the
+            environment does not have: the previous reward stays.
     """
     inner = getattr(env, "unwrapped", env)
     engine = getattr(inner, "engine", None)
@@ -41,7 +41,7 @@ def exchange_reward(env: Any, reward: Any) -> None:
 
 
 class ExchangeReward(gym.Wrapper, gym.utils.RecordConstructorArgs):
-    """Rewards a scalar environment by another rule, as `exchange_reward`."""
+    """A scalar environment with another reward, set by `exchange_reward`."""
 
     def __init__(self, env: gym.Env, reward: Any):
         gym.utils.RecordConstructorArgs.__init__(self, reward=reward)
@@ -57,62 +57,62 @@ class VectorExchangeReward(gym.vector.VectorWrapper):
         exchange_reward(env, reward)
 
 
-class _Utility(gym.Wrapper, gym.utils.RecordConstructorArgs):
-    """Rewards a scalar environment by one class of rewards, whose parameters it takes."""
+class _UtilityReward(gym.Wrapper, gym.utils.RecordConstructorArgs):
+    """Base class of scalar wrappers with one class of rewards, whose parameters they take."""
 
     utility: ClassVar[Any]
 
     def __init__(self, env: gym.Env, **parameters: Any):
         gym.utils.RecordConstructorArgs.__init__(self, **parameters)
         gym.Wrapper.__init__(self, env)
-        exchange_reward(env, _made(self.utility, parameters))
+        exchange_reward(env, _make_utility(self.utility, parameters))
 
 
-class _VectorUtility(gym.vector.VectorWrapper):
-    """Likewise a vector environment."""
+class _VectorUtilityReward(gym.vector.VectorWrapper):
+    """Base class of vector wrappers with one class of rewards, whose parameters they take."""
 
     utility: ClassVar[Any]
 
     def __init__(self, env: gym.vector.VectorEnv, **parameters: Any):
         super().__init__(env)
-        exchange_reward(env, _made(self.utility, parameters))
+        exchange_reward(env, _make_utility(self.utility, parameters))
 
 
-def _made(utility: Any, parameters: dict[str, Any]) -> Any:
+def _make_utility(utility: Any, parameters: dict[str, Any]) -> Any:
     return make_reward({**parameters, "name": utility.name}, {utility.name: utility})
 
 
-class LogUtilityReward(_Utility):
-    """Rewards a scalar environment by `netbuf_gym.rewards.LogUtility`, whose parameters it takes."""
+class LogUtilityReward(_UtilityReward):
+    """A scalar environment rewarded by `netbuf_gym.rewards.LogUtility`, whose parameters it takes."""
 
     utility = LogUtility
 
 
-class AlphaFairReward(_Utility):
-    """Rewards a scalar environment by `netbuf_gym.rewards.AlphaFair`, whose parameters it takes."""
+class AlphaFairReward(_UtilityReward):
+    """A scalar environment rewarded by `netbuf_gym.rewards.AlphaFair`, whose parameters it takes."""
 
     utility = AlphaFair
 
 
-class NormalizedReward(_Utility):
-    """Rewards a scalar environment by `netbuf_gym.rewards.RangeNormalized`, whose parameters it takes."""
+class NormalizedReward(_UtilityReward):
+    """A scalar environment rewarded by `netbuf_gym.rewards.RangeNormalized`, whose parameters it takes."""
 
     utility = RangeNormalized
 
 
-class VectorLogUtilityReward(_VectorUtility):
+class VectorLogUtilityReward(_VectorUtilityReward):
     """`LogUtilityReward` for vector environments."""
 
     utility = LogUtility
 
 
-class VectorAlphaFairReward(_VectorUtility):
+class VectorAlphaFairReward(_VectorUtilityReward):
     """`AlphaFairReward` for vector environments."""
 
     utility = AlphaFair
 
 
-class VectorNormalizedReward(_VectorUtility):
+class VectorNormalizedReward(_VectorUtilityReward):
     """`NormalizedReward` for vector environments; the samples are those of all rows."""
 
     utility = RangeNormalized

@@ -13,8 +13,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import netbuf_gym.training  # noqa: F401  # first: it tells OpenMP, before torch is loaded, not to spin
-from netbuf_gym.errors import needing
+import netbuf_gym.training  # noqa: F401  # first, so that OpenMP is told not to spin before torch is loaded
+from netbuf_gym.errors import require_extra
 from netbuf_gym.zoo.library import names
 
 if TYPE_CHECKING:
@@ -24,15 +24,15 @@ __all__ = ["load", "names"]
 
 
 def load(agent: str | Path) -> Agent:
-    """A trained agent: its decisions, and the environment that it was trained in.
+    """Load a trained agent: its decisions, and the environment that it was trained in.
 
     Args:
-        agent: one of `names()`, or the path of a model file or a run directory, which goes first where it exists.
+        agent: One of `names()`, or the path of a model file or a run directory; an existing path takes precedence.
 
     Raises:
-        CheckpointError: there is none (the message lists the names), it is damaged, or it does not fit.
-        MissingExtraError: what learned it is not installed.
+        CheckpointError: No such agent (the message lists the names), a damaged one, or one that does not fit.
+        MissingExtraError: The learner's library is not installed.
     """
-    with needing("a trained agent", "train"):
+    with require_extra("a trained agent", "train"):
         from netbuf_gym.zoo.agent import Agent
     return Agent(agent)

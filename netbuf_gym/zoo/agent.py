@@ -1,4 +1,4 @@
-"""A trained agent as an object: it decides, and makes the environment that it was trained in."""
+"""A trained agent as an object that decides and makes the environment of its training."""
 
 from __future__ import annotations
 
@@ -11,53 +11,53 @@ import numpy as np
 from netbuf_gym import tasks
 from netbuf_gym.controllers import lock_of
 from netbuf_gym.errors import CheckpointError, ConfigError, shown
-from netbuf_gym.integrations.normalizing import extractors
-from netbuf_gym.training.algorithms.greedy import greedy
+from netbuf_gym.integrations.normalizing import find_extractors
+from netbuf_gym.training.algorithms.greedy import make_greedy_policy
 from netbuf_gym.training.checkpoints import checkpoint, versions
-from netbuf_gym.training.checkpoints.saved_agent import SavedAgent, own_kwargs, rules_of
-from netbuf_gym.training.config import plain
-from netbuf_gym.utils.arguments import whole
+from netbuf_gym.training.checkpoints.saved_agent import SavedAgent, make_rules, select_own_kwargs
+from netbuf_gym.training.config import to_plain
+from netbuf_gym.utils.arguments import check_integer
 from netbuf_gym.zoo import library
 
 
 class Agent:
-    """A trained agent, as `netbuf_gym.zoo.load` gives it.
+    """A trained agent, as `netbuf_gym.zoo.load` returns it.
 
     Attributes:
-        name: as it was asked for.
-        path: its file.
-        config: the resolved configuration of its training.
-        metrics: what the zoo measured of it; empty for an agent that is not from the zoo.
-        card: its card, Markdown; "" likewise.
-        versions: what it was made with (`netbuf_gym.training.checkpoints.versions.of`).
-        observation_space, action_space: of a single agent.
-        controller: what `netbuf_gym.evaluation.rollout.evaluate` sets beside baselines, under its name in the zoo or else its
-            algorithm's.
+        name: Name or path that the agent was loaded by.
+        path: Model file.
+        config: Resolved configuration of the training.
+        metrics: Measurements of the zoo; empty for an agent that is not from the zoo.
+        card: Model card, Markdown; "" for an agent that is not from the zoo.
+        versions: Versions that the agent was made with (`netbuf_gym.training.checkpoints.versions.resolve_versions`).
+        observation_space, action_space: Spaces of a single agent.
+        controller: Controller that `netbuf_gym.evaluation.rollout.evaluate` compares with baselines, under the agent's name in
+            the zoo or else that of the algorithm.
 
     Args:
-        given: a name (`netbuf_gym.zoo.names()`), a model file, or a run directory.
+        given: Name (`netbuf_gym.zoo.names()`), model file, or run directory.
 
     Raises:
-        CheckpointError: there is none, it is damaged, or it does not fit the environment as it is now.
-        ConfigError, ScenarioError: its environment cannot be made.
+        CheckpointError: No such agent, a damaged one, or one that does not fit the environment as it is now.
+        ConfigError, ScenarioError: The environment cannot be made.
     """
 
     def __init__(self, given: str | Path):
-        self._saved = checkpoint.read(library.path_of(given))
+        self._saved = checkpoint.read_model(library.find_agent_path(given))
         self.name, self.path = str(given), self._saved.path
-        if tasks.task_of(self._saved.env["id"]) is None:
+        if tasks.find_task(self._saved.env["id"]) is None:
             raise CheckpointError(f"{self.path}: environment {self._saved.env['id']!r} is none of netbuf-gym's")
-        self.config: dict[str, Any] = plain(self._saved.config)
-        self.metrics, self.card = library.metrics_of(self.path.parent), library.card_of(self.path.parent)
-        self.versions = versions.of(self.path, self._saved.versions, self._saved.config.seed)
+        self.config: dict[str, Any] = to_plain(self._saved.config)
+        self.metrics, self.card = library.read_metrics(self.path.parent), library.read_card(self.path.parent)
+        self.versions = versions.resolve_versions(self.path, self._saved.versions, self._saved.config.seed)
         self.controller = SavedAgent(self._saved, self.name if self.name in library.names() else None)
-        rules = rules_of(self._saved)
+        rules = make_rules(self._saved)
         self._model = self.controller.model(rules)
-        self._greedy, self._lock = greedy(self._model), lock_of(self._model)
+        self._greedy, self._lock = make_greedy_policy(self._model), lock_of(self._model)
         self.observation_space, self.action_space = rules.observation_space, rules.action_space
 
     def __repr__(self) -> str:
-        """Its name, what it learned with and on, for how long."""
+        """Return name, algorithm, environment, recipe, training scenario and number of steps."""
         saved, schema = self._saved, self._saved.env.get("schema") or {}
         on = saved.env["kwargs"].get("scenario")
         on = on.get("name") if isinstance(on, dict) else on
@@ -67,48 +67,50 @@ class Agent:
 
     @property
     def env_id(self) -> str:
-        """Its environment's id."""
+        """Gymnasium id of the agent's environment."""
         return self._saved.env["id"]
 
     @property
     def env_kwargs(self) -> dict[str, Any]:
-        """The arguments that its environment was made with, scenario and reward among them."""
+        """Arguments that the environment was made with, scenario and reward among them."""
         return dict(self._saved.env["kwargs"])
 
     @property
     def normalization(self) -> dict[str, Any] | None:
-        """The statistics by which its networks normalise observations; None: they take them as they are.
+        """Statistics by which the agent's networks normalise observations; None if observations enter as they are.
 
-        JSON-able: `count` of what training saw until then, `mean` and `variance` of each component, and the `clip` that its
-        network has. `wrappers.NormalizeObservation` goes on from it, by `moments.load`.
+        JSON-able: `count` of observations seen in training, `mean` and `variance` of each component, and the network's `clip`.
+        `wrappers.NormalizeObservation` continues from these statistics by `moments.load`.
         """
-        found = extractors(self._model.policy)
+        found = find_extractors(self._model.policy)
         return {**found[0].moments().to_dict(), "clip": found[0].clip} if found else None
 
     def predict(
         self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
     ) -> tuple[np.ndarray, Any]:
-        """Decides, as stable-baselines3's `predict` does. Threads take turns.
+        """Return actions for observations, as stable-baselines3's `predict` does. Threads may call it at once.
 
         Args:
-            observation: one, of `observation_space`, or several, with one more axis in front.
-            state: what the last call returned; None at the first. Agents without memory return None.
-            episode_start: bool, one for each observation: whose episode has just begun, so that its memory is cleared.
-            deterministic: the likeliest action; else one drawn by torch's generator.
+            observation: One observation of `observation_space`, or several with one more axis in front.
+            state: State that the last call returned; None at the first call. Agents without memory return None.
+            episode_start: One bool per observation, true where an episode has just begun, so that its memory is cleared.
+            deterministic: Whether to take the likeliest action rather than one drawn by torch's generator.
 
         Returns:
-            the action, or one for each observation; and the state for the next call.
+            The action, or one for each observation; and the state for the next call.
 
         Raises:
-            ConfigError: observations of another shape, or not finite; a state, or an `episode_start`, of other observations.
+            ConfigError: Observations of another shape, or not finite; a state, or an `episode_start`, of other observations.
         """
         shape = self.observation_space.shape
         try:
             values = np.asarray(observation, np.float32)
         except (TypeError, ValueError):
-            raise ConfigError(f"observation is no array of numbers; valid: shape {shape}, or (n, {_inner(shape)})") from None
+            raise ConfigError(
+                f"observation is no array of numbers; valid: shape {shape}, or (n, {_format_shape(shape)})"
+            ) from None
         if values.shape != shape and values.shape[1:] != shape:
-            raise ConfigError(f"observation has shape {values.shape}; valid: {shape}, or (n, {_inner(shape)})")
+            raise ConfigError(f"observation has shape {values.shape}; valid: {shape}, or (n, {_format_shape(shape)})")
         if not np.isfinite(values).all():
             raise ConfigError("observation holds NaN or infinity; valid: finite numbers")
         count = 1 if values.shape == shape else len(values)
@@ -116,7 +118,7 @@ class Agent:
             episode_start = np.atleast_1d(np.asarray(episode_start, bool))
             if episode_start.shape != (count,):
                 raise ConfigError(f"episode_start has shape {episode_start.shape}; valid: ({count},), one for each observation")
-        state = self._memory(state, count)
+        state = self._check_state(state, count)
         if not count:
             return np.zeros((0, *(self.action_space.shape or ())), self.action_space.dtype), state
         if deterministic and self._greedy is not None:
@@ -126,8 +128,8 @@ class Agent:
         with self._lock:
             return self._model.predict(values, state=state, episode_start=episode_start, deterministic=deterministic)
 
-    def _memory(self, state: Any, count: int) -> Any:
-        """What an agent with memory is told to remember of so many observations; None for one without."""
+    def _check_state(self, state: Any, count: int) -> Any:
+        """Return the checked memory for `count` observations; None for an agent without memory, or at the first call."""
         one = getattr(self._model.policy, "lstm_hidden_state_shape", None)  # layers, 1, width
         if one is None or state is None:
             return None
@@ -137,23 +139,23 @@ class Agent:
         return tuple(state)
 
     def make_env(self, **overrides: Any) -> gym.Env:
-        """Its environment, of one world, with the arguments that it was trained with; its decisions take no time.
+        """Make the agent's environment of one world, with the arguments of its training; decisions take no time.
 
         Args:
-            overrides: arguments of `gym.make` in the place of those: `scenario`, `reward`, `render_mode`, ...
+            overrides: Arguments of `gym.make` that replace those of training: `scenario`, `reward`, `render_mode`, ...
 
         Raises:
-            CheckpointError: with these overrides the agent sees or decides something else.
-            ConfigError, ScenarioError: an override that the environment refuses.
+            CheckpointError: With these overrides the agent would observe or decide something else.
+            ConfigError, ScenarioError: An override that the environment refuses.
         """
-        return self._fitting(gym.make(self.env_id, **{**own_kwargs(self._saved), **overrides}))
+        return self._require_fit(gym.make(self.env_id, **{**select_own_kwargs(self._saved), **overrides}))
 
     def make_vec(self, n: int = 1, **overrides: Any) -> gym.vector.VectorEnv:
-        """Its vector environment of `n` rows, as `make_env`; a world each, unless `agents` says that worlds have several."""
-        n = whole("n", n, 1, 1 << 20)
-        return self._fitting(gym.make_vec(self.env_id, num_envs=n, **{**own_kwargs(self._saved), **overrides}))
+        """Make the agent's vector environment of `n` rows, as `make_env`; one world per row, unless `agents` sets several."""
+        n = check_integer("n", n, 1, 1 << 20)
+        return self._require_fit(gym.make_vec(self.env_id, num_envs=n, **{**select_own_kwargs(self._saved), **overrides}))
 
-    def _fitting(self, env: Any) -> Any:
+    def _require_fit(self, env: Any) -> Any:
         try:
             checkpoint.require_same_rules(self._saved, env.unwrapped.engine.task)
         except CheckpointError:
@@ -162,5 +164,5 @@ class Agent:
         return env
 
 
-def _inner(shape: tuple[int, ...]) -> str:
+def _format_shape(shape: tuple[int, ...]) -> str:
     return ", ".join(map(str, shape))

@@ -1,18 +1,18 @@
-"""Makes the zoo: for each task and learner a study of settings, then an agent trained with the best of them over several seeds.
+"""Builds the zoo: for each task and learner a study of settings, then an agent trained with the best ones over several seeds.
 
     python -m netbuf_gym.zoo.build
     python -m netbuf_gym.zoo.build size=small
     python -m netbuf_gym.zoo.build envs=[host_buffers] algos=[dqn,a2c] jobs=1 plan=true
     python -m netbuf_gym.zoo.build measure=true
 
-Keys and their values are in `conf/zoo.yaml`, their meanings in `ZooConfig`. Core-hours are divided among the pairs, and become
-steps by the rates that were measured. Run the command again to go on with what was interrupted; what is done is not done
-again. The trainings' folders and logs are below `runs`, in one of their own for each budget.
+Keys and their values are in `conf/zoo.yaml`, their meanings in `ZooConfig`. Core-hours are divided among the pairs and
+converted to steps by measured rates. Run the command again to continue an interrupted build; finished pairs are not repeated.
+Folders and logs of the trainings are below `runs`, in a subfolder for each budget.
 
-An agent goes into `out`/<task>/<learner> and its settings into `tuned`/<task>/<learner>.yaml, which `netbuf-gym train` takes by
-`+tuned=<task>`. Where there is an agent already, the better one in validation worlds stays. What the settings are worth beside
-the learner's own is in `compared`/<task>/<learner>.json (`netbuf_gym.training.tuning.compare_tuned`); both are kept whichever
-agent is.
+An agent is written to `out`/<task>/<learner> and its settings to `tuned`/<task>/<learner>.yaml, which `netbuf-gym train` takes
+by `+tuned=<task>`. Where an agent exists already, the better one in validation worlds stays. The comparison of the settings
+with the learner's defaults is in `compared`/<task>/<learner>.json (`netbuf_gym.training.tuning.compare_tuned`); settings and
+comparison are kept whichever agent stays.
 """
 
 from __future__ import annotations
@@ -40,51 +40,51 @@ from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError, NetbufError, shown
 from netbuf_gym.training import selection, tune
 from netbuf_gym.training.callbacks import Interrupt
-from netbuf_gym.training.config import leaves, load, merged, plain
+from netbuf_gym.training.config import flatten_leaves, load, merge_configs, to_plain
 from netbuf_gym.training.ranges import ARGUMENTS
 from netbuf_gym.training.schema import CONF, FIRST_VALIDATION_SEED
 from netbuf_gym.training.tuning import processes, search_space
-from netbuf_gym.training.tuning.trials import Training
+from netbuf_gym.training.tuning.trials import TrialTraining
 from netbuf_gym.utils import scripts
-from netbuf_gym.utils.arguments import choice, real, whole
-from netbuf_gym.utils.files import alone, write_atomic
+from netbuf_gym.utils.arguments import check_choice, check_integer, check_real
+from netbuf_gym.utils.files import exclusive_lock, write_atomic
 from netbuf_gym.utils.progress import ProgressBar
 from netbuf_gym.utils.tables import text_table
 from netbuf_gym.zoo import library
 
 TRAINED_SHARE, PRUNED_SHARE = 0.8, 0.7
-"""Of the time for training that is for steps, the rest being for worlds that models are judged in; of a trial's steps that are
-made where some trials are given up."""
+"""Share of training time spent on steps, the rest being for worlds that models are judged in; share of a trial's steps that
+are made on average, since some trials are pruned."""
 LEAST_TRIALS = 3
 SIZES = {"full": ["zoo.yaml"], "small": ["zoo.yaml", "zoo_small.yaml"]}
 DONE = "done.json"
-"""In a pair's folder of runs, when it is done: which agent stays, and why."""
+"""File in a pair's run folder, written at its end: which agent stays, and why."""
 
 
 @dataclass
 class ZooConfig:
-    """What the zoo is made by.
+    """Configuration of a zoo build.
 
     Attributes:
-        envs, algos: tasks and learners, each with each.
-        keep: agents that are taken over as they are.
-        size: full, or small, which stands for what is in `conf/zoo_small.yaml`.
-        jobs: processes at once.
-        hours_studies, hours_training: core-hours for all studies, and for all trainings.
-        seeds: trainings of an agent.
-        trial_seeds: trainings of a study's trial.
-        trial_share: steps of a trial's trainings, as a share of an agent's.
-        slowest: as of studies.
-        default_seeds: trainings with the learner's own settings, which tuned ones are compared with.
-        trials: at most, of a study.
-        rungs, worlds: as of studies (`netbuf-gym tune`).
-        snapshots, validation_seeds: as of campaigns; tuned settings and defaults are compared in as many held-out worlds.
-        evaluation_seeds: of each task's campaigns.
-        weights: of tasks, by which core-hours are divided; 1 unless said.
-        rates: steps a core-second of each task and learner in the worlds of the task's agents, as `measure=true` finds them.
-        runs, out, tuned, compared: folders of runs, of agents, of settings, of what these are worth beside defaults.
-        plan: say what would be done, and do nothing.
-        measure: measure the rates of the pairs, and do nothing else.
+        envs, algos: Tasks and learners; every combination is built.
+        keep: Agents that are kept as they are.
+        size: full, or small, which adds the values of `conf/zoo_small.yaml`.
+        jobs: Number of concurrent processes.
+        hours_studies, hours_training: Core-hours for all studies, and for all trainings.
+        seeds: Trainings per agent.
+        trial_seeds: Trainings per trial of a study.
+        trial_share: Steps of a trial's trainings as a share of an agent's.
+        slowest: Core-seconds of a trial, in multiples of those of the defaults, above which studies give it up.
+        default_seeds: Trainings with the learner's own settings, which tuned ones are compared with.
+        trials: Largest number of trials per study.
+        rungs, worlds: Settings of these names of studies (`netbuf-gym tune`).
+        snapshots, validation_seeds: Settings of campaigns; tuned settings and defaults are compared in as many held-out worlds.
+        evaluation_seeds: Evaluation seeds of each task's campaigns.
+        weights: Weights of tasks by which core-hours are divided; 1 by default.
+        rates: Steps per core-second of each task and learner in the worlds of the task's agents, as `measure=true` finds them.
+        runs, out, tuned, compared: Folders of runs, agents, settings, and comparisons of settings with defaults.
+        plan: Whether to print the plan only.
+        measure: Whether to measure the rates of the pairs only.
     """
 
     envs: list[str] = field(default_factory=list)
@@ -117,11 +117,11 @@ class ZooConfig:
 
 @dataclass(frozen=True)
 class Pair:
-    """A task and a learner, with what is spent on them.
+    """A task and a learner with their budget.
 
     Attributes:
-        steps, trial_steps: of each training of the agent, and of a trial.
-        trials, hours: of the study, at most.
+        steps, trial_steps: Steps of each training of the agent, and of a trial.
+        trials, hours: Largest number of trials of the study, and its core-hours.
     """
 
     task: str
@@ -133,36 +133,36 @@ class Pair:
 
     @property
     def name(self) -> str:
-        """Of the agent."""
+        """Name of the agent."""
         return f"{self.task}/{self.algo}"
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs the command; returns 0, 1 where a pair could not be done, or 130 when interrupted."""
+    """Run the command and return its exit status: 0, 1 if a pair could not be built, or 130 when interrupted."""
     if any(argument in ("-h", "--help") for argument in argv):
         print(__doc__)
         return 0
-    config = configured(argv)
+    config = read_config(argv)
     if config.measure:
         for task in config.envs:
-            rates = {algo: float(f"{rate(task, algo):.2g}") for algo in config.algos}
+            rates = {algo: float(f"{measure_rate(task, algo):.2g}") for algo in config.algos}
             print(f"  {task}: {{{', '.join(f'{algo}: {value:.0f}' for algo, value in rates.items())}}}", flush=True)
         return 0
-    pairs = planned(config)
-    print(said(pairs, config), flush=True)
-    return 0 if config.plan else build(pairs, config)
+    pairs = plan_pairs(config)
+    print(format_plan(pairs, config), flush=True)
+    return 0 if config.plan else build_pairs(pairs, config)
 
 
-def configured(argv: Sequence[str]) -> DictConfig:
-    """The configuration, checked.
+def read_config(argv: Sequence[str]) -> DictConfig:
+    """Return the checked configuration that KEY=VALUE arguments describe.
 
     Raises:
-        ConfigError: a key, a type, a task or a learner that there is not, or a number out of range.
+        ConfigError: An unknown key, task or learner, a wrong type, or a number out of range.
     """
     try:
         own = OmegaConf.from_dotlist([*argv])
-        size = choice("size", own.get("size", "full"), SIZES)
-        config = merged(OmegaConf.structured(ZooConfig), *(OmegaConf.load(CONF / name) for name in SIZES[size]), own)
+        size = check_choice("size", own.get("size", "full"), SIZES)
+        config = merge_configs(OmegaConf.structured(ZooConfig), *(OmegaConf.load(CONF / name) for name in SIZES[size]), own)
     except YAMLError:
         raise ConfigError(f"{' '.join(argv)}: cannot be read; valid: KEY=VALUE, with keys of conf/zoo.yaml") from None
     except OmegaConfBaseException as error:
@@ -170,23 +170,23 @@ def configured(argv: Sequence[str]) -> DictConfig:
         raise ConfigError(f"{what}: {why}; valid: as in conf/zoo.yaml") from None
     for key, valid in (("envs", tasks.names()), ("algos", [*ARGUMENTS])):
         for name in config[key]:
-            choice(key, name, valid)
+            check_choice(key, name, valid)
         if len(set(config[key])) < max(1, len(config[key])):
-            raise ConfigError(f"{key} = {shown(plain(config[key]))}; valid: each once, at least one")
+            raise ConfigError(f"{key} = {shown(to_plain(config[key]))}; valid: each once, at least one")
     for name in config.envs:
         rates = config.rates.get(name) or {}
         if not OmegaConf.is_dict(rates) and not isinstance(rates, dict):
             raise ConfigError(f"rates.{name} = {shown(rates)}; valid: a mapping of learners to steps a core-second")
         for algo, value in rates.items():
-            real(f"rates.{name}.{algo}", value, 0.0, 1e9, low_open=True)
+            check_real(f"rates.{name}.{algo}", value, 0.0, 1e9, low_open=True)
     pairs = [f"{env}/{algo}" for env in tasks.names() for algo in ARGUMENTS]
     for key, valid in (("keep", pairs), *((key, tasks.names()) for key in ("rates", "weights", "evaluation_seeds"))):
         for name in config[key]:
-            choice(key, name, valid)
+            check_choice(key, name, valid)
     for name, value in config.weights.items():
-        real(f"weights.{name}", value, 0.0, 1e6, low_open=True)
+        check_real(f"weights.{name}", value, 0.0, 1e6, low_open=True)
     for name, value in config.evaluation_seeds.items():
-        whole(f"evaluation_seeds.{name}", value, 1, 1000)
+        check_integer(f"evaluation_seeds.{name}", value, 1, 1000)
     for key, low in (("hours_studies", 0), ("hours_training", 0), ("trial_share", 0), ("slowest", 1)):
         if not low < config[key] < 1e6:
             raise ConfigError(f"{key} = {config[key]!r} is out of range; valid: above {low}")
@@ -197,8 +197,12 @@ def configured(argv: Sequence[str]) -> DictConfig:
     return config
 
 
-def planned(config: DictConfig) -> list[Pair]:
-    """The pairs that are to be made, with their shares of the budgets; raises ConfigError for one of unknown rate."""
+def plan_pairs(config: DictConfig) -> list[Pair]:
+    """Return the pairs to build with their shares of the budgets.
+
+    Raises:
+        ConfigError: A pair of unknown rate, or a budget that leaves no step.
+    """
     names = [pair for pair in itertools.product(config.envs, config.algos) if "/".join(pair) not in config.keep]
     pairs = []
     for task, algo in names:
@@ -213,12 +217,12 @@ def planned(config: DictConfig) -> list[Pair]:
         most = max(LEAST_TRIALS, min(config.trials, round(trials)))
         if trial < 1:
             raise ConfigError(f"hours_training = {config.hours_training:g} leaves no step for {task}/{algo}; valid: more")
-        pairs.append(Pair(task, algo, _rounded(steps), _rounded(trial), most, hours))
+        pairs.append(Pair(task, algo, _round_steps(steps), _round_steps(trial), most, hours))
     return pairs
 
 
-def said(pairs: Sequence[Pair], config: DictConfig) -> str:
-    """The plan as a table."""
+def format_plan(pairs: Sequence[Pair], config: DictConfig) -> str:
+    """Format the plan as a table."""
     rows = []
     for one in pairs:
         trial, steps = f"{config.trial_seeds} x {one.trial_steps:,}", f"{config.seeds} x {one.steps:,}"
@@ -227,19 +231,19 @@ def said(pairs: Sequence[Pair], config: DictConfig) -> str:
     return f"{total}\n{text_table(['agent', 'trials', 'steps of a trial', 'core-hours', 'steps'], rows)}"
 
 
-def build(pairs: Sequence[Pair], config: DictConfig) -> int:
-    """Makes what is not made yet, so many pairs at once; returns as `main` does."""
-    runs = _runs(config)
+def build_pairs(pairs: Sequence[Pair], config: DictConfig) -> int:
+    """Build the unfinished pairs, `jobs` at once, and return the exit status as `main` does."""
+    runs = _get_runs_folder(config)
     runs.mkdir(parents=True, exist_ok=True)
-    works = Works(config)
+    works = PairBuilder(config)
     bar = ProgressBar("zoo", line_seconds=300.0)
-    with alone(runs, "runs"), ThreadPoolExecutor(config.jobs) as pool, bar, Interrupt() as interrupt:
-        made = {pair.name: pool.submit(works.make, pair) for pair in pairs}
+    with exclusive_lock(runs, "runs"), ThreadPoolExecutor(config.jobs) as pool, bar, Interrupt() as interrupt:
+        made = {pair.name: pool.submit(works.build_pair, pair) for pair in pairs}
         while not all(one.done() for one in made.values()) and interrupt.received is None:
             time.sleep(0.5)
-            bar(sum(one.done() for one in made.values()), len(pairs), ", ".join(works.under_way))
+            bar(sum(one.done() for one in made.values()), len(pairs), ", ".join(works.running))
         if interrupt.received is not None:
-            works.stop(interrupt.received)
+            works.end_processes(interrupt.received)
             print("interrupted; run the same command again to go on", file=sys.stderr)
             return 130
     results = {name: one.result() for name, one in made.items()}
@@ -247,34 +251,34 @@ def build(pairs: Sequence[Pair], config: DictConfig) -> int:
     return 0 if all(whole for _, whole in results.values()) else 1
 
 
-class Works:
-    """Makes pairs, each by three processes, one after the other.
+class PairBuilder:
+    """Builder of pairs, each by three processes in sequence.
 
     Attributes:
-        under_way: what is being done.
+        running: Labels of the running processes.
     """
 
     def __init__(self, config: DictConfig):
-        self.config, self.under_way = config, cast(list[str], [])
+        self.config, self.running = config, cast(list[str], [])
         self._processes: list[subprocess.Popen[bytes]] = []
         self._stopped, self._lock = threading.Event(), threading.Lock()
 
-    def stop(self, received: int) -> None:
-        """Ends the processes after a signal came, and begins no others."""
+    def end_processes(self, received: int) -> None:
+        """End the processes after a signal, and start no others."""
         self._stopped.set()
         with self._lock:
             running = [*self._processes]
-        processes.end(running, received)
+        processes.end_processes(running, received)
 
-    def make(self, pair: Pair) -> tuple[str, bool]:
-        """Study, training, comparison, choice; returns what became of it in words, and whether it is done."""
+    def build_pair(self, pair: Pair) -> tuple[str, bool]:
+        """Run study, training, comparison and choice of a pair; return the outcome in words, and whether the pair is done."""
         try:
-            return self._make(pair)
-        except (NetbufError, OSError) as error:  # the others go on
+            return self._run_stages(pair)
+        except (NetbufError, OSError) as error:  # the other pairs continue
             return f"not done: {error}", False
 
-    def _make(self, pair: Pair) -> tuple[str, bool]:
-        folder = _runs(self.config) / pair.task / pair.algo
+    def _run_stages(self, pair: Pair) -> tuple[str, bool]:
+        folder = _get_runs_folder(self.config) / pair.task / pair.algo
         if (folder / DONE).is_file():
             return f"was done: {json.loads((folder / DONE).read_text())['said']}", True
         folder.mkdir(parents=True, exist_ok=True)
@@ -283,17 +287,20 @@ class Works:
         own = [f"total_timesteps={pair.trial_steps}", f"trials={pair.trials}", f"hours={pair.hours:.4g}", f"run_dir={study}"]
         own.append(f"slowest={self.config.slowest:g}")
         judged = [f"seeds={self.config.trial_seeds}", f"rungs={self.config.rungs}", f"worlds={self.config.worlds}"]
-        if beginning := of_experiment(pair.task, pair.algo):
-            judged.append(search_space.override("begin_with", [beginning]).replace('"', ""))
+        if beginning := read_experiment_settings(pair.task, pair.algo):
+            judged.append(search_space.format_override("begin_with", [beginning]).replace('"', ""))
         tuning = ["-m", "netbuf_gym", "tune", *worlds, *own, *judged]
         if not self._run(f"{pair.name}: study", tuning, folder / "study.log"):
             return f"no study; see {folder / 'study.log'}", False
-        settings = leaves(plain(OmegaConf.load(study / tune.BEST)))
+        settings = flatten_leaves(to_plain(OmegaConf.load(study / tune.BEST)))
         shared = [f"seeds={self.config.seeds}", f"validation_seeds={self.config.validation_seeds}", "suites=false"]
         seeds = self.config.evaluation_seeds.get(pair.task, 20)
         own = [f"evaluation_seeds={seeds}", f"runs={(folder / 'seeds').absolute()}", f"out={agent.absolute()}"]
-        chosen = [search_space.override(key, value) for key, value in settings.items()]
-        steps = [f"total_timesteps={_rounded(pair.steps / tune.cost(tuning[3:]))}", f"snapshots={self.config.snapshots}"]
+        chosen = [search_space.format_override(key, value) for key, value in settings.items()]
+        steps = [
+            f"total_timesteps={_round_steps(pair.steps / tune.compute_cost_ratio(tuning[3:]))}",
+            f"snapshots={self.config.snapshots}",
+        ]
         campaign = ["-m", "netbuf_gym.training.campaign", *worlds, *chosen, *steps, *shared, *own]
         if not self._run(f"{pair.name}: training", campaign, folder / "training.log"):
             return f"no agent; see {folder / 'training.log'}", False
@@ -304,23 +311,23 @@ class Works:
         compared = ["-m", "netbuf_gym.training.tuning.compare_tuned", *own, *worlds, *steps, *shared]
         if not self._run(f"{pair.name}: defaults", compared, folder / "defaults.log"):
             return f"not compared; see {folder / 'defaults.log'}", False
-        text = self._settle(pair, study, agent)
+        text = self._install_results(pair, study, agent)
         write_atomic(folder / DONE, json.dumps({"said": text}))
         return text, True
 
-    def _settle(self, pair: Pair, study: Path, agent: Path) -> str:
-        """Puts settings and agent where they belong; what stays, and why."""
+    def _install_results(self, pair: Pair, study: Path, agent: Path) -> str:
+        """Install settings and, if it is the better one, the new agent; return which agent stays, and why."""
         place = Path(self.config.tuned, pair.task, f"{pair.algo}.yaml")
         place.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(place, shipped((study / tune.BEST).read_text(encoding="utf-8"), pair.task))
+        write_atomic(place, format_packaged_settings((study / tune.BEST).read_text(encoding="utf-8"), pair.task))
         there = Path(self.config.out, pair.task, pair.algo)
         text = "a new agent"
         if (there / library.MODEL).is_file():
             config = OmegaConf.load(agent / "config.yaml")
             seeds = range(FIRST_VALIDATION_SEED, FIRST_VALIDATION_SEED + self.config.validation_seeds)
-            scenario = selection.scenario_of(cast(DictConfig, config))
+            scenario = selection.resolve_validation_scenario(cast(DictConfig, config))
             models = [agent / library.MODEL, there / library.MODEL]
-            ours, its = selection.scores(models, pair.task, scenario, seeds)
+            ours, its = selection.score_models(models, pair.task, scenario, seeds)
             better = ours < its if tasks.get(pair.task).measures.lower_is_better else ours > its
             text = f"{'the new agent' if better else 'the one that there was'} stays: {ours:.4f} of the new one, {its:.4f}"
             if not better:
@@ -329,7 +336,7 @@ class Works:
         return text
 
     def _run(self, what: str, argv: Sequence[str], log: Path) -> bool:
-        """Runs a process to its end, with a log; whether it did what it was to do."""
+        """Run a Python process to its end with a log; return whether it succeeded."""
         with self._lock:
             if self._stopped.is_set():
                 return False
@@ -338,16 +345,16 @@ class Works:
                 file.flush()
                 process = subprocess.Popen([sys.executable, *argv], stdout=file, stderr=file)
             self._processes.append(process)
-            self.under_way.append(what)
+            self.running.append(what)
         status = process.wait()
         with self._lock:
             self._processes.remove(process)
-            self.under_way.remove(what)
+            self.running.remove(what)
         return status == 0
 
 
 def replace_folder(source: Path, there: Path) -> None:
-    """Puts a copy of a folder where another one may be, which is whole until the copy is."""
+    """Replace `there`, if it exists, by a copy of a folder; the old one stays whole until the copy is complete."""
     new, old = (there.with_name(f".{there.name}.{what}") for what in ("new", "old"))
     for one in (new, old):
         shutil.rmtree(one, ignore_errors=True)
@@ -358,46 +365,46 @@ def replace_folder(source: Path, there: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def shipped(best: str, task: str) -> str:
-    """A study's best settings as a file of the package: in the worlds that they were found in."""
+def format_packaged_settings(best: str, task: str) -> str:
+    """Return a study's best settings as a file of the package, in the worlds of the study."""
     head, _, body = best.partition("\nalgo:")
     return f"{head}\ndefaults:\n  - /experiment/worlds/{task}\n  - _self_\n\nalgo:{body}"
 
 
-def of_experiment(task: str, algo: str) -> dict[str, Any]:
-    """What the experiment of a task's default agent sets of what a study searches; {} where its learner is another."""
+def read_experiment_settings(task: str, algo: str) -> dict[str, Any]:
+    """Return the searched settings that the experiment of a task's default agent sets; {} if its learner is another one."""
     if not (CONF / "experiment" / f"{task}.yaml").is_file():
         return {}
     theirs = load("train", [f"experiment={task}"])
     if theirs.algo.name != algo:
         return {}
     found = {}
-    for one in search_space.read(load("tune", [f"env={task}", f"algo={algo}"]).search):
-        value = plain(OmegaConf.select(theirs, one.key))
-        with suppress(ConfigError):  # beyond what is searched
-            one.checked(value)
+    for one in search_space.read_settings(load("tune", [f"env={task}", f"algo={algo}"]).search):
+        value = to_plain(OmegaConf.select(theirs, one.key))
+        with suppress(ConfigError):  # outside of the search space
+            one.encode_checked(value)
             found[one.name] = value
     return found
 
 
-def rate(task: str, algo: str, seconds: float = 3.0) -> float:
-    """Steps a core-second of a learner in the worlds of a task's agents, once it learns."""
+def measure_rate(task: str, algo: str, seconds: float = 3.0) -> float:
+    """Measure steps per core-second of a learner in the worlds of a task's agents, once it has begun to learn."""
     early = ["algo.kwargs.learning_starts=1000"] if "learning_starts" in ARGUMENTS[algo] else []
     config = load("train", [f"env={task}", f"algo={algo}", f"experiment=worlds/{task}", *early])
     part = config.env.num_envs * 32
-    with Interrupt() as interrupt, closing(Training(config, interrupt)) as training:
-        training.go_on(1000 + part)
+    with Interrupt() as interrupt, closing(TrialTraining(config, interrupt)) as training:
+        training.train_until(1000 + part)
         began, steps = time.process_time(), training.model.num_timesteps
         while (spent := time.process_time() - began) < seconds:
-            training.go_on(training.model.num_timesteps + part)
+            training.train_until(training.model.num_timesteps + part)
         return (training.model.num_timesteps - steps) / spent
 
 
-def _runs(config: Any) -> Path:
+def _get_runs_folder(config: Any) -> Path:
     return Path(config.runs, f"{config.hours_studies:g}+{config.hours_training:g}")
 
 
-def _rounded(steps: float) -> int:
+def _round_steps(steps: float) -> int:
     return int(float(f"{steps:.2g}"))
 
 

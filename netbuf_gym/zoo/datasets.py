@@ -1,4 +1,4 @@
-"""Episodes of whoever decides as a Minari dataset, for learners that learn from data alone."""
+"""Episodes of a controller as a Minari dataset, for learners that learn from data alone."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ import numpy as np
 
 from netbuf_gym import tasks
 from netbuf_gym.controllers import Controller, Decider, InWorld
-from netbuf_gym.errors import ConfigError, needing, shown
+from netbuf_gym.errors import ConfigError, require_extra, shown
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.utils.files import make_folder
 from netbuf_gym.version import __version__
 from netbuf_gym.zoo import resolve
 
-FOLLOWED = (("goodput_mbps", "goodput"), ("mean_rtt_ms", "mean RTT"))
-"""Of reports, what says how near an agent has come to whom it follows."""
-WHERE = "MINARI_DATASETS_PATH"
+FOLLOWING_METRICS = (("goodput_mbps", "goodput"), ("mean_rtt_ms", "mean RTT"))
+"""Report keys, with labels, that show how near an agent has come to the control that it follows."""
+FOLDER_VARIABLE = "MINARI_DATASETS_PATH"
 
 
-def record(
+def record_dataset(
     task: str,
     controller: str,
     folder: Path,
@@ -36,39 +36,39 @@ def record(
     each: Callable[[int], None] = lambda done: None,
     tell: Callable[[str], None] = lambda said: None,
 ) -> str:
-    """Writes one episode for each seed, and plays the first one again from the file: it must see and earn the same.
+    """Write one episode per seed, and replay the first one from the file: observations and rewards must be the same.
 
-    In place of a congestion control an agent plays that follows its window (`InWorld.followed`); how near it comes is said, and
-    stands in the dataset's description.
+    A congestion control is replaced by an agent that follows its window (`InWorld.make_follower`); its distance is told,
+    and part of the dataset's description.
 
     Args:
-        controller: whoever decides: a controller by its name, `constant:ACTION`, an agent, or a model's file; or a congestion
-            control.
-        folder: of Minari's datasets.
-        scenario: by its name; None: the task's default.
-        seeds: of the episodes.
-        name: of the dataset; None: `netbuf/TASK/CONTROLLER-v0`.
-        each: is told how many episodes are done.
-        tell: is told how near the episodes are to those of a control that was followed.
+        task: Name of the task.
+        controller: Controller by its name, `constant:ACTION`, agent, or model file; or a congestion control.
+        folder: Folder of Minari's datasets.
+        scenario: Scenario by its name; None: the task's default.
+        seeds: Seeds of the episodes.
+        name: Name of the dataset; None: `netbuf/TASK/CONTROLLER-v0`.
+        each: Called with the number of finished episodes.
+        tell: Called with how near the episodes are to those of a followed control, in words.
 
     Returns:
-        the dataset's name, for `minari.load_dataset`.
+        Name of the dataset, for `minari.load_dataset`.
 
     Raises:
-        ConfigError: there is no such controller, or it acts in the world, or changes it, as no agent can; a name that Minari
-            refuses, or of a dataset that is there already; the episode does not come to the same again.
+        ConfigError: An unknown controller, or one that acts in the world, or changes it, as no agent can; a name that Minari
+            refuses, or that of an existing dataset; a replayed episode that differs.
         MissingExtraError: Minari is not installed.
     """
-    with needing("recording", "minari"):
+    with require_extra("recording", "minari"):
         import minari
         from minari.data_collector.episode_buffer import EpisodeBuffer
         from minari.dataset.minari_dataset import parse_dataset_id
-    playing = resolve.of_task(controller, task, f"env {tasks.get(task).ids[0]}")
+    playing = resolve.resolve_task_controller(controller, task, f"env {tasks.get(task).ids[0]}")
     scenario = scenario or tasks.get(task).rules.default_scenario
-    seeds = rollout.checked_seeds(seeds)
+    seeds = rollout.check_seeds(seeds)
     worlds = rollout.draw(task, scenario, seeds, **playing.env)
-    interval_s = _interval_s(task, scenario, playing.env)
-    players = [_player(playing, world, interval_s, task) for world in worlds]
+    interval_s = _read_interval_s(task, scenario, playing.env)
+    players = [_resolve_decider(playing, world, interval_s, task) for world in worlds]
     plain = "".join(c if c.isalnum() or c in "-_" else "-" for c in controller.removeprefix(f"{task}/"))
     name = name or f"netbuf/{task}/{plain}-v0"
     try:
@@ -78,77 +78,83 @@ def record(
     make_folder(folder, "folder")
     env = gym.make(tasks.get(task).ids[0], scenario=scenario, **players[0].env)
     try:
-        with datasets_in(folder):
+        with use_datasets_folder(folder):
             if (folder / name).exists():
                 raise ConfigError(f"{folder / name}: is there already; valid: another name")
             buffers, reports = [], []
             for done, (seed, player) in enumerate(zip(seeds, players, strict=True), 1):
-                episode, report = _episode(env, player, seed)
+                episode, report = _play_episode(env, player, seed)
                 buffers.append(EpisodeBuffer(id=done - 1, seed=seed, **episode))
                 reports.append(report)
                 each(done)
             said = f"{len(seeds)} episodes of {controller} on {scenario}, from seed {seeds[0]} on, by netbuf-gym {__version__}"
             if isinstance(playing, InWorld):
-                near = _nearness(playing, task, worlds, reports)
+                near = _describe_nearness(playing, task, worlds, reports)
                 tell(near)
                 said += f"; {near}"
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # about an author's address and the like
+                warnings.simplefilter("ignore")  # missing author's address and the like
                 minari.create_dataset_from_buffers(name, buffers, env=env, algorithm_name=controller, description=said)
             try:
                 _require_same(minari.load_dataset(name)[0], env, seeds[0], folder / name)
             except BaseException:
-                minari.delete_dataset(name)  # so that the name is free for another try
+                minari.delete_dataset(name)  # frees the name for another try
                 raise
     finally:
         env.close()
     return name
 
 
-def _interval_s(task: str, scenario: str, env: dict[str, Any]) -> float:
+def _read_interval_s(task: str, scenario: str, env: dict[str, Any]) -> float:
     with contextlib.closing(gym.make(tasks.get(task).ids[0], scenario=scenario, **env)) as made:
         own: Any = made.unwrapped
         return own.engine.interval_ns * 1e-9
 
 
-def _player(controller: Controller, world: rollout.World, interval_s: float, task: str) -> Decider:
-    """Who decides in a world in a controller's name; raises ConfigError where nobody can."""
+def _resolve_decider(controller: Controller, world: rollout.World, interval_s: float, task: str) -> Decider:
+    """Return the decider that plays for a controller in a world.
+
+    Raises:
+        ConfigError: The controller acts in the world, or changes it, as no agent can.
+    """
     if isinstance(controller, InWorld):
-        followed: Decider | None = controller.followed(world.scenario, world.seed, interval_s)
+        followed: Decider | None = controller.make_follower(world.scenario, world.seed, interval_s)
     else:
         changed = controller.place(world.scenario) is not world.scenario
         followed = controller if isinstance(controller, Decider) and not changed else None
     if followed is None:
         said = f"controller = {shown(controller.name)} acts in the world, or changes it, as no agent can"
-        raise ConfigError(f"{said}; valid for {task}: {', '.join(_recorded(task))}, constant:ACTION, an agent, or its file")
+        raise ConfigError(
+            f"{said}; valid for {task}: {', '.join(_list_recordable(task))}, constant:ACTION, an agent, or its file"
+        )
     return followed
 
 
-def _recorded(task: str) -> list[str]:
-    """The task's controllers that can be recorded."""
-    known = {name: resolve.of_task(name, task, task) for name in tasks.get(task).controllers}
+def _list_recordable(task: str) -> list[str]:
+    """Return the names of the task's controllers that can be recorded."""
+    known = {name: resolve.resolve_task_controller(name, task, task) for name in tasks.get(task).controllers}
     return [
         name
         for name, one in known.items()
         if (isinstance(one, Decider) and type(one).place is Controller.place)
-        or (isinstance(one, InWorld) and type(one).followed is not InWorld.followed)
+        or (isinstance(one, InWorld) and type(one).make_follower is not InWorld.make_follower)
     ]
 
 
-def _nearness(control: InWorld, task: str, worlds: Sequence[rollout.World], followed: Sequence[dict[str, Any]]) -> str:
-    """What the agent has come to that followed a control, over what the control itself came to in the same worlds."""
+def _describe_nearness(control: InWorld, task: str, worlds: Sequence[rollout.World], followed: Sequence[dict[str, Any]]) -> str:
+    """Describe means of a following agent's reports over those of the followed control itself in the same worlds."""
     own: list[dict[str, Any]] = [{} for _ in worlds]
     rollout.play(control, worlds, lambda view: own[view.index].update(view.whole_report()[0]), task=task)
     shares = [
         f"{label} {np.nanmean([one[key] for one in followed]) / np.nanmean([one[key] for one in own]):.3f}"
-        for key, label in FOLLOWED
+        for key, label in FOLLOWING_METRICS
     ]
     who = f"an agent that follows {control.name}, its window standing still between decisions"
     return f"{who}: {', '.join(shares)} of its own"
 
 
-def _episode(env: gym.Env, controller: Decider, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What was seen, done and earned in an episode, and the report at its end."""
+def _play_episode(env: gym.Env, controller: Decider, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Play an episode; return its observations, actions, rewards and ends, and the report at its end."""
     own: Any = env.unwrapped
     policy = controller.start(own.engine.task, [seed])
     observation, _ = env.reset(seed=seed)
@@ -170,7 +176,7 @@ def _episode(env: gym.Env, controller: Decider, seed: int) -> tuple[dict[str, An
 
 
 def _require_same(episode: Any, env: gym.Env, seed: int, path: Path) -> None:
-    """Raises ConfigError unless the actions of a written episode see and earn again what it says, to the bit."""
+    """Raise ConfigError unless the actions of a written episode yield its observations and rewards again, to the bit."""
     seen, rewards = [env.reset(seed=seed)[0]], []
     for action in episode.actions:
         observation, reward, *_ = env.step(action)
@@ -185,16 +191,16 @@ def _require_same(episode: Any, env: gym.Env, seed: int, path: Path) -> None:
             raise ConfigError(f"{said}; valid: an environment whose episodes are decided by their seeds")
 
 
-def loaded(name: str, folder: Path) -> Any:
-    """A dataset of Minari's.
+def load_dataset(name: str, folder: Path) -> Any:
+    """Load a Minari dataset from a folder.
 
     Raises:
-        ConfigError: there is none of this name in the folder.
+        ConfigError: No readable dataset of this name in the folder.
         MissingExtraError: Minari is not installed.
     """
-    with needing("a dataset", "minari"):
+    with require_extra("a dataset", "minari"):
         import minari
-    with datasets_in(folder):
+    with use_datasets_folder(folder):
         try:
             return minari.load_dataset(name)
         except (OSError, ValueError, KeyError) as error:
@@ -203,14 +209,14 @@ def loaded(name: str, folder: Path) -> Any:
 
 
 @contextlib.contextmanager
-def datasets_in(folder: Path) -> Iterator[None]:
-    """Lets Minari keep its datasets in a folder for a while."""
-    before = os.environ.get(WHERE)
-    os.environ[WHERE] = str(folder.absolute())
+def use_datasets_folder(folder: Path) -> Iterator[None]:
+    """Set a folder as that of Minari's datasets within the context."""
+    before = os.environ.get(FOLDER_VARIABLE)
+    os.environ[FOLDER_VARIABLE] = str(folder.absolute())
     try:
         yield
     finally:
         if before is None:
-            del os.environ[WHERE]
+            del os.environ[FOLDER_VARIABLE]
         else:
-            os.environ[WHERE] = before
+            os.environ[FOLDER_VARIABLE] = before

@@ -1,4 +1,4 @@
-"""A trained agent for use elsewhere: a folder as model hubs have them, and its network as ONNX."""
+"""Export of trained agents: folders for model hubs or rl_zoo3, and networks as ONNX."""
 
 from __future__ import annotations
 
@@ -17,62 +17,63 @@ import yaml
 
 from netbuf_gym import tasks
 from netbuf_gym.controllers import Decider, Policy, Rules
-from netbuf_gym.errors import ConfigError, needing
+from netbuf_gym.errors import ConfigError, require_extra
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.leaderboard import scores, submission
 from netbuf_gym.training.checkpoints import checkpoint, packing, versions
-from netbuf_gym.training.checkpoints.saved_agent import SavedAgent, rules_of
-from netbuf_gym.training.config import plain
+from netbuf_gym.training.checkpoints.saved_agent import SavedAgent, make_rules
+from netbuf_gym.training.config import to_plain
 from netbuf_gym.utils.files import make_folder, write_atomic, write_json
 from netbuf_gym.zoo import library
 from netbuf_gym.zoo.agent import Agent
-from netbuf_gym.zoo.library import OF_ITS_MACHINE
+from netbuf_gym.zoo.library import TIMING_ARGUMENTS
 
 CARD, NETWORK = "README.md", "policy.onnx"
 OPSET = 18
 RL_ZOO3 = {"ppo_kl": "ppo"}
-"""What rl_zoo3 calls a learner, where that is another name."""
-CHECKED = 1000
-"""Decisions on which the network must agree with the model."""
-AGREE = 1e-4
-"""Of actions that are numbers: how far they may be apart."""
+"""Names of learners in rl_zoo3 where they differ."""
+CHECKED_DECISIONS = 1000
+"""Number of decisions on which the network must agree with the model."""
+ACTION_TOLERANCE = 1e-4
+"""Largest absolute difference of actions that are numbers."""
 
 
-def folder(agent: str, output: Path, onnx: bool = False) -> list[Path]:
-    """Writes an agent's folder: card, model, configuration, versions, what was measured of it, with `onnx` its network.
+def export_folder(agent: str, output: Path, onnx: bool = False) -> list[Path]:
+    """Write an agent's folder: card, model, configuration, versions and measurements, with `onnx` its network too.
 
     Args:
-        agent: one of the package by its name, a model's file, or a run's folder.
-        output: a new folder, or an empty one.
+        agent: Name of an agent of the package, model file, or run folder.
+        output: New or empty folder.
+        onnx: Whether to write the network as ONNX.
 
     Returns:
-        the files that were written.
+        Files that were written.
 
     Raises:
-        CheckpointError: there is no such agent, it is damaged, or it does not fit.
-        ConfigError: the folder holds something; the network decides otherwise than the model.
-        MissingExtraError: `onnx` needs what is not installed.
-        OSError: a file cannot be written.
+        CheckpointError: No such agent, a damaged one, or one that does not fit.
+        ConfigError: A folder that is not empty; a network that decides otherwise than the model.
+        MissingExtraError: ONNX is asked for and not installed.
+        OSError: A file cannot be written.
     """
     _require_new(output)
-    saved = checkpoint.read(library.path_of(agent))
-    network = to_onnx(Agent(agent)) if onnx else None
+    saved = checkpoint.read_model(library.find_agent_path(agent))
+    network = export_onnx(Agent(agent)) if onnx else None
     with _new_folder(output) as made:
-        config = packing.pack(saved, made / library.MODEL)
-        write_atomic(made / "config.yaml", yaml.safe_dump(plain(config), sort_keys=False))
+        config = packing.pack_model(saved, made / library.MODEL)
+        write_atomic(made / "config.yaml", yaml.safe_dump(to_plain(config), sort_keys=False))
         own = saved.path.parent
         for name in ("metrics.json", submission.EVALUATION):
             if (own / name).is_file():
                 shutil.copyfile(own / name, made / name)
         if network is not None:
             write_atomic(made / NETWORK, network)
-        write_json(made / versions.NAME, _versions(saved))
-        write_atomic(made / CARD, card(agent, saved))
+        write_json(made / versions.NAME, _collect_versions(saved))
+        write_atomic(made / CARD, format_card(agent, saved))
     return sorted(output.iterdir())
 
 
-def _versions(saved: checkpoint.Saved) -> dict[str, Any]:
-    return versions.of(saved.path, saved.versions, saved.config.seed)
+def _collect_versions(saved: checkpoint.SavedModel) -> dict[str, Any]:
+    return versions.resolve_versions(saved.path, saved.versions, saved.config.seed)
 
 
 def _require_new(output: Path) -> None:
@@ -82,7 +83,7 @@ def _require_new(output: Path) -> None:
 
 @contextlib.contextmanager
 def _new_folder(output: Path) -> Iterator[Path]:
-    """A folder to write into, which becomes `output` as a whole or is gone."""
+    """Yield a temporary folder, which is renamed to `output` at the end, or removed on an error."""
     make_folder(output.parent, "output")
     made = output.parent / f".{output.name}.{os.getpid()}"
     made.mkdir()
@@ -95,29 +96,29 @@ def _new_folder(output: Path) -> Iterator[Path]:
         shutil.rmtree(made, ignore_errors=True)
 
 
-def rl_zoo3(agent: str, output: Path) -> tuple[Path, str]:
-    """Writes an agent as rl_zoo3 keeps its own: ALGO/ENV_1/ENV.zip, and config.yml and args.yml in a folder of that name.
+def export_rl_zoo3(agent: str, output: Path) -> tuple[Path, str]:
+    """Write an agent in rl_zoo3's layout: ALGO/ENV_1/ENV.zip, and config.yml and args.yml in ALGO/ENV_1/ENV.
 
     Args:
-        agent, output: as of `folder`.
+        agent, output: See `export_folder`.
 
     Returns:
-        the model's file, and the command of rl_zoo3's that plays it.
+        The model file, and the rl_zoo3 command that plays it.
 
     Raises:
-        CheckpointError, ConfigError, OSError: as `folder`.
+        CheckpointError, ConfigError, OSError: See `export_folder`.
     """
     _require_new(output)
-    saved = checkpoint.read(library.path_of(agent))
+    saved = checkpoint.read_model(library.find_agent_path(agent))
     env, algo = saved.env["id"], RL_ZOO3.get(str(saved.config.algo.name), str(saved.config.algo.name))
     name = env.replace("/", "-")
     model = Path(algo, f"{name}_1", f"{name}.zip")
     with _new_folder(output) as made:
         about = made / model.with_suffix("")
         about.mkdir(parents=True)
-        config = packing.pack(saved, made / model)
+        config = packing.pack_model(saved, made / model)
         own = {"n_envs": config.algo.num_envs, "n_timesteps": saved.progress["timesteps"], "policy": config.algo.policy}
-        kwargs = {key: value for key, value in saved.env["kwargs"].items() if key not in OF_ITS_MACHINE}
+        kwargs = {key: value for key, value in saved.env["kwargs"].items() if key not in TIMING_ARGUMENTS}
         args = {"algo": algo, "env": env, "env_kwargs": kwargs, "seed": config.seed, "gym_packages": ["netbuf_gym"]}
         for file, told in {"config.yml": own, "args.yml": args}.items():
             write_atomic(about / file, yaml.safe_dump(told, sort_keys=False))
@@ -125,11 +126,11 @@ def rl_zoo3(agent: str, output: Path) -> tuple[Path, str]:
     return output / model, f"python -m rl_zoo3.enjoy {own_words} --exp-id 1 --no-render"
 
 
-def card(agent: str, saved: checkpoint.Saved) -> str:
-    """Its model card: what hubs read in front, and then what people do."""
+def format_card(agent: str, saved: checkpoint.SavedModel) -> str:
+    """Return an agent's model card: metadata for hubs as front matter, then Markdown text for readers."""
     env, algo = saved.env["id"], str(saved.config.algo.name)
     name = agent.strip("/") if agent.strip("/") in library.names() else saved.path.parent.resolve().name
-    measured = metrics(saved)
+    measured = list_metrics(saved)
     result = {
         "task": {"type": "reinforcement-learning", "name": "reinforcement-learning"},
         "dataset": {"name": env, "type": env},
@@ -140,7 +141,7 @@ def card(agent: str, saved: checkpoint.Saved) -> str:
         "tags": [env, algo, "reinforcement-learning", "deep-reinforcement-learning", "stable-baselines3", "netbuf-gym"],
         "model-index": [{"name": name, "results": [result] if measured else []}],
     }
-    text = library.card_of(saved.path.parent) or f"# {algo} on {env}\n\nTrained for {saved.progress['timesteps']:,} steps.\n"
+    text = library.read_card(saved.path.parent) or f"# {algo} on {env}\n\nTrained for {saved.progress['timesteps']:,} steps.\n"
     use = f"""## Use
 
 ```python
@@ -152,32 +153,32 @@ observation, info = env.reset(seed=1)
 action, _ = agent.predict(observation)
 ```
 """
-    made = versions.in_words(_versions(saved))
+    made = versions.format_versions(_collect_versions(saved))
     return f"---\n{yaml.safe_dump(front, sort_keys=False)}---\n\n{text}\n{made}\n\n{use}"
 
 
-def metrics(saved: checkpoint.Saved) -> list[tuple[str, str, float]]:
-    """What was measured of an agent on its benchmark, and on the suite that it is ranked by: kind, name and value of each."""
+def list_metrics(saved: checkpoint.SavedModel) -> list[tuple[str, str, float]]:
+    """Return kind, name and value of each measurement of an agent on its benchmark and on its ranking suite."""
     task = str(saved.env["schema"]["task"])
     key, found = tasks.get(task).measures.score, []
-    for scenario, part in library.metrics_of(saved.path.parent).get("scenarios", {}).items():
+    for scenario, part in library.read_metrics(saved.path.parent).get("scenarios", {}).items():
         values = [value for value in part.get("agent", {}).get(key, []) if value is not None]
         if values:
             said = f"{key} on {scenario}, mean of {len(values)} training seeds"
             found.append((key, said, round(float(np.mean(values)), 6)))
     file = saved.path.parent / submission.EVALUATION
     if file.is_file():
-        data = scores.read(file)
+        data = scores.read_result(file)
         for one in data["controllers"].values():
             value = one["families"]["all"][data["score"]]
             found.append((data["score"], f"{data['score']} on suite {data['suite']}", value))
     return found
 
 
-class Greedy(th.nn.Module):
-    """The likeliest action of a policy, of observations (n, width): what `predict` gives.
+class GreedyPolicy(th.nn.Module):
+    """Module that maps observations, (n, width), to a policy's likeliest actions, as `predict` returns them.
 
-    Of one that remembers, also its memory in and out, (layers, n, width) twice, and whose episode begins, (n,).
+    A recurrent policy also takes and returns its memory, (layers, n, width) twice, and takes episode starts, (n,).
     """
 
     def __init__(self, policy: Any):
@@ -206,20 +207,26 @@ class Greedy(th.nn.Module):
         return th.clamp(out, th.as_tensor(self.space.low), th.as_tensor(self.space.high))
 
 
-def to_onnx(agent: Agent, checked: int = CHECKED) -> bytes:
-    """An agent's network as ONNX: `observation` float32 (n, width) in, `action` out, of an agent with memory `hidden`, `cell`
-    (layers, n, width) and `starts` (n,) in and `next_hidden`, `next_cell` out. It is held against the model's decisions.
+def export_onnx(agent: Agent, checked: int = CHECKED_DECISIONS) -> bytes:
+    """Export an agent's network as ONNX, and check that it decides as the model does.
+
+    Inputs are `observation`, float32 (n, width), and for an agent with memory `hidden` and `cell`, (layers, n, width), and
+    `starts`, (n,); outputs are `action`, and with memory `next_hidden` and `next_cell`.
+
+    Args:
+        agent: The agent.
+        checked: Number of decisions that are compared.
 
     Raises:
-        ConfigError: it decides otherwise.
+        ConfigError: The network decides otherwise than the model.
         MissingExtraError: ONNX is not installed.
     """
     import io
 
-    with needing("ONNX", "onnx"):
+    with require_extra("ONNX", "onnx"):
         import onnx  # noqa: F401
         import onnxruntime
-    greedy = Greedy(agent.controller.model(rules_of(agent.controller.saved)).policy).eval()
+    greedy = GreedyPolicy(agent.controller.model(make_rules(agent.controller.saved)).policy).eval()
     width = int(np.prod(agent.observation_space.shape or (1,)))
     inputs: list[th.Tensor] = [th.zeros(2, width)]
     names, out = ["observation"], ["action"]
@@ -230,7 +237,7 @@ def to_onnx(agent: Agent, checked: int = CHECKED) -> bytes:
     axes = {name: {1 if name.endswith(("hidden", "cell")) else 0: "n"} for name in (*names, *out)}
     file = io.BytesIO()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the exporter, about itself
+        warnings.simplefilter("ignore")  # the exporter warns about itself
         kwargs = {"input_names": names, "output_names": out, "dynamic_axes": axes, "opset_version": OPSET}
         th.onnx.export(greedy, tuple(inputs), file, dynamo=False, **kwargs)  # type: ignore[arg-type]
     network = onnxruntime.InferenceSession(file.getvalue(), providers=["CPUExecutionProvider"])
@@ -239,9 +246,9 @@ def to_onnx(agent: Agent, checked: int = CHECKED) -> bytes:
 
 
 def _require_agreement(agent: Agent, network: Any, remembers: bool, checked: int) -> None:
-    """Raises ConfigError unless a network decides as an agent does, in episodes that the agent plays."""
-    task = str(tasks.task_of(agent.env_id))
-    beside = _Beside(agent, network, remembers, checked)
+    """Raise ConfigError unless a network decides as an agent does, in episodes that the agent plays."""
+    task = str(tasks.find_task(agent.env_id))
+    beside = _NetworkComparison(agent, network, remembers, checked)
     for seed in range(20):
         rollout.evaluate(beside, task, agent.env_kwargs.get("scenario"), [seed])
         if beside.decisions >= checked:
@@ -251,20 +258,20 @@ def _require_agreement(agent: Agent, network: Any, remembers: bool, checked: int
         raise ConfigError(f"{agent.name}: its network as ONNX decides otherwise in {counted}; valid: the same action in all")
 
 
-class _Beside(Decider):
-    """An agent that plays while its network decides the same beside it."""
+class _NetworkComparison(Decider):
+    """An agent that plays, with its network deciding on the same observations for comparison."""
 
     def __init__(self, agent: Agent, network: Any, remembers: bool, checked: int):
-        self.name, self._own, self._network, self._remembers = "beside", agent.controller, network, remembers
+        self.name, self._agent, self._network, self._remembers = "beside", agent.controller, network, remembers
         self.decisions, self.different, self._checked = 0, 0, checked
         self._memory: list[np.ndarray] = []
 
     @property
     def env(self) -> dict[str, Any]:
-        return self._own.env
+        return self._agent.env
 
     def start(self, rules: Rules, seeds: Any) -> Policy:
-        policy = SavedAgent.start(self._own, rules, seeds)
+        policy = SavedAgent.start(self._agent, rules, seeds)
         self._memory = []
 
         def both(observations: np.ndarray, state: Any, starts: np.ndarray) -> tuple[np.ndarray, Any]:
@@ -276,7 +283,7 @@ class _Beside(Decider):
                     memory = self._memory or shapes
                     given |= {"hidden": memory[0], "cell": memory[1], "starts": starts.astype(np.float32)}
                 found, *self._memory = self._network.run(None, given)
-                alike = np.isclose(found, actions, rtol=0, atol=AGREE).reshape(len(actions), -1).all(axis=1)
+                alike = np.isclose(found, actions, rtol=0, atol=ACTION_TOLERANCE).reshape(len(actions), -1).all(axis=1)
                 self.decisions += len(actions)
                 self.different += int((~alike).sum())
             return actions, after

@@ -1,1 +1,1 @@
-"""The paper on Auter, a tuner of a proxy's network buffers: its tables and figures as studies of one campaign."""
+"""Tables and figures of the paper on Auter, a tuner of a proxy's network buffers, as the studies of one campaign."""

@@ -1,4 +1,4 @@
-"""`python -m studies.auter ...` is `netbuf-gym reproduce auter ...`."""
+"""Entry point of `python -m studies.auter ...`, the same as `netbuf-gym reproduce auter ...`."""
 
 from studies.command import run_as_program
 

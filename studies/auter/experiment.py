@@ -1,4 +1,4 @@
-"""The experiment as an object."""
+"""Experiment object of the paper on Auter."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from studies.auter import paper
 from studies.auter.figures import draw_all
 from studies.auter.measures import MEASURES
 from studies.auter.schemes import NAMES, label
-from studies.auter.sections import KEYS, SECTIONS, TEXTS, verdicts
+from studies.auter.sections import KEYS, SECTIONS, TEXTS, build_verdicts
 from studies.auter.settings import (
     AGENTS,
     AT_ONCE,
@@ -22,13 +22,13 @@ from studies.auter.settings import (
     TRAINING,
     Settings,
 )
-from studies.auter.work import Studies
+from studies.auter.work import AuterWork
 from studies.common.experiment import Experiment, Work
 from studies.common.results import Runs
 
 
 class AuterExperiment(Experiment[Settings]):
-    """A proxy's buffers, set by hand, by rules and by agents, as the paper compares them."""
+    """The paper's comparison of a proxy's buffers set by hand, by rules and by agents."""
 
     name = Settings.experiment
     summary = "the paper on Auter: a proxy's buffers over long distances, hand-tuned, by rules and by agents"
@@ -44,7 +44,7 @@ class AuterExperiment(Experiment[Settings]):
         "step": "0 of a whole run; of a long one also the hour at whose end, of training the epoch",
     }
     sections = SECTIONS
-    verdicts = staticmethod(verdicts)
+    verdicts = staticmethod(build_verdicts)
     choices = {
         "studies": STUDIES,
         "schemes": {"all": ""} | {scheme: label(scheme) for scheme in NAMES},
@@ -60,9 +60,9 @@ class AuterExperiment(Experiment[Settings]):
     )
     help = ""
 
-    def work(self, settings: Settings) -> Studies:
+    def work(self, settings: Settings) -> AuterWork:
         """See `Experiment.work`."""
-        return Studies(settings)
+        return AuterWork(settings)
 
     def draw(self, work: Work[Any], runs: Runs, folder: Path) -> list[Path]:
         """See `Experiment.draw`."""

@@ -1,4 +1,4 @@
-"""Agents on long paths, beside settings and the kernel's autotuning: what the default agent is judged by."""
+"""Comparison of agents with settings and the kernel's autotuning on long paths, by which the default agent is judged."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from studies.auter.settings import PATHS
 from studies.common.results import Runs
 
 Means = Mapping[str, Mapping[str, float]]
-"""By cell, the means of measures over its runs."""
+"""Means of measures over the runs of each cell, by cell and measure."""
 
 D, MAX = paper.DEFAULT, paper.MAX
 MEASURED = (RATE, "rtt_ratio", "memory_mb")
 DEEP = frozenset(path.name for path in worlds.PATHS if path.buffer_bdp >= worlds.DEEP_BDP)
 
 
-def means_of(runs: Runs, scheme: str) -> dict[str, dict[str, float]]:
-    """Of a scheme in each cell of the study."""
+def compute_means(runs: Runs, scheme: str) -> dict[str, dict[str, float]]:
+    """Return a scheme's means of `MEASURED` in each cell of the study."""
     own = runs.where(study=PATHS, scheme=scheme)
     cells = {cell: own.where(cell=cell).columns for cell in own.values("cell")}
     return {cell: {name: float(np.mean(columns[name])) for name in MEASURED} for cell, columns in cells.items()}
 
 
 @dataclass(frozen=True)
-class Compared:
-    """An agent beside a rival, over the cells that both played.
+class Comparison:
+    """Ratios of an agent to a rival, over the cells that both played.
 
     Attributes:
-        mean, least: Throughput over the rival's, geometric mean and least.
-        worst: The cell of the least.
-        memory: Memory over the rival's, geometric mean.
+        mean, least: Geometric mean and minimum of the throughput ratio.
+        worst: Cell of the minimum.
+        memory: Geometric mean of the memory ratio.
     """
 
     mean: float
@@ -45,32 +45,32 @@ class Compared:
     memory: float
 
 
-def compared(agent: Means, rival: Means) -> Compared:
-    """The agent's means beside a rival's; at least one cell in common."""
+def compare_means(agent: Means, rival: Means) -> Comparison:
+    """Compare an agent's means with a rival's, which must share at least one cell."""
     cells = [cell for cell in agent if cell in rival]
     rates = {cell: agent[cell][RATE] / rival[cell][RATE] for cell in cells}
     memory = [agent[cell]["memory_mb"] / rival[cell]["memory_mb"] for cell in cells]
     worst = min(rates, key=lambda cell: rates[cell])
-    return Compared(_geometric(list(rates.values())), rates[worst], worst, _geometric(memory))
+    return Comparison(_compute_geometric_mean(list(rates.values())), rates[worst], worst, _compute_geometric_mean(memory))
 
 
-def deep_inflation(means: Means) -> float:
-    """Latency over the least possible where the queue is deep, mean over the cells; NaN without such a cell."""
+def compute_deep_inflation(means: Means) -> float:
+    """Return the mean ratio of latency to the least possible over cells with deep queues; NaN without such a cell."""
     found = [one["rtt_ratio"] for cell, one in means.items() if cell in DEEP]
     return float(np.mean(found)) if found else float("nan")
 
 
-def table(runs: Runs) -> str:
-    """Each scheme's means over the cells, and the agent's throughput and memory over the scheme's."""
+def build_schemes_table(runs: Runs) -> str:
+    """Return the table of each scheme's means over the cells, with the agent's throughput and memory over the scheme's."""
     present = [scheme for scheme in NAMES if scheme in runs.where(study=PATHS).values("scheme")]
-    agent = means_of(runs, LEARNED)
+    agent = compute_means(runs, LEARNED)
     rows = []
     for scheme in present:
-        own = means_of(runs, scheme)
+        own = compute_means(runs, scheme)
         row = [label(scheme), *(f"{np.mean([one[name] for one in own.values()]):.3g}" for name in MEASURED)]
-        row.append(f"{deep_inflation(own):.2f}")
+        row.append(f"{compute_deep_inflation(own):.2f}")
         if agent and scheme != LEARNED:
-            beside = compared(agent, own)
+            beside = compare_means(agent, own)
             row += [f"{beside.mean:.3f}", f"{beside.least:.3f} ({beside.worst})", f"{beside.memory:.3f}"]
         else:
             row += [""] * 3
@@ -79,11 +79,11 @@ def table(runs: Runs) -> str:
     return markdown_table([*head, "our agent's throughput over it, mean", "least", "its memory over it"], rows)
 
 
-def cells_table(runs: Runs) -> str:
-    """Throughput and latency of the agent and of who it is judged by, cell by cell."""
+def build_cells_table(runs: Runs) -> str:
+    """Return the table of throughput and latency of the agent and its rivals, cell by cell."""
     own = runs.where(study=PATHS)
     shown = [scheme for scheme in (LEARNED, D, KERNEL, CONSTANT, MAX) if scheme in own.values("scheme")]
-    means = {scheme: means_of(runs, scheme) for scheme in shown}
+    means = {scheme: compute_means(runs, scheme) for scheme in shown}
     rows = [
         [cell, *(f"{means[one][cell][RATE]:.2f} ({means[one][cell]['rtt_ratio']:.2f})" for one in shown)]
         for cell in own.values("cell")
@@ -91,20 +91,28 @@ def cells_table(runs: Runs) -> str:
     return markdown_table(["path", *map(label, shown)], rows)
 
 
-def seeds_table(agents: Mapping[int, Means], rivals: Mapping[str, Means]) -> str:
-    """Of agents by their training seeds: throughput over each rival's, mean and least; latency; memory over max's."""
+def build_seeds_table(agents: Mapping[int, Means], rivals: Mapping[str, Means]) -> str:
+    """Return the table of agents by training seed: throughput over rivals' (mean and least), latency, memory over max's."""
     rows = []
     for seed, means in agents.items():
-        cells = [f"{one.mean:.3f} ({one.least:.3f})" for one in (compared(means, rival) for rival in rivals.values())]
-        memory = compared(means, rivals[MAX]).memory
-        rows.append([str(seed), *cells, f"{_mean_inflation(means):.2f}", f"{deep_inflation(means):.2f}", f"{memory:.3f}"])
+        cells = [f"{one.mean:.3f} ({one.least:.3f})" for one in (compare_means(means, rival) for rival in rivals.values())]
+        memory = compare_means(means, rivals[MAX]).memory
+        rows.append(
+            [
+                str(seed),
+                *cells,
+                f"{_compute_mean_inflation(means):.2f}",
+                f"{compute_deep_inflation(means):.2f}",
+                f"{memory:.3f}",
+            ]
+        )
     head = [f"over {label(scheme)}'s (least)" for scheme in rivals]
     return markdown_table(["training seed", *head, "RTT / base", "where the queue is deep", "memory over max's"], rows)
 
 
-def _mean_inflation(means: Means) -> float:
+def _compute_mean_inflation(means: Means) -> float:
     return float(np.mean([one["rtt_ratio"] for one in means.values()]))
 
 
-def _geometric(values: Sequence[float]) -> float:
+def _compute_geometric_mean(values: Sequence[float]) -> float:
     return float(np.exp(np.mean(np.log(values))))

@@ -1,4 +1,4 @@
-"""What is kept of a run: what connections achieved, what it cost in memory, how buffers stood."""
+"""Measures of a run: performance of the connections, memory, and sizes of the buffers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym.evaluation.rollout import View
-from netbuf_gym.simulation.results.traffic import completed
+from netbuf_gym.simulation.results.traffic import build_completions
 
 OF_A_RUN = {
     "throughput_mbps": "of a flow: size over completion time, mean over flows; of flows that last payload acknowledged "
@@ -32,7 +32,7 @@ OF_TRAINING = {
     "reward": "the recipe's, mean over the epochs since the last row",
 }
 MEASURES = OF_A_RUN | OF_TRAINING
-"""The columns of the results that were measured. NaN (an empty field) where a study is about something else."""
+"""Measured columns of the results, with their descriptions. NaN (an empty field) where a study does not measure them."""
 
 REPORTED = {
     "throughput_mbps": "flow_mbps",
@@ -45,7 +45,7 @@ REPORTED = {
     "memory_max_mb": "peak_memory_mb",
     "interrupted_s": "interrupted_s",
 }
-"""Measures, with what the task's reports call them."""
+"""Names in the task's reports, by measure."""
 SHOWN = {
     "goodput_mbps": "throughput_mbps",
     "latency_ms": "latency_ms",
@@ -53,15 +53,15 @@ SHOWN = {
     "tcp_kb": "tcp_max_kib",
     "ring_packets": "ring_packets",
 }
-"""The same of what the task shows of each interval."""
+"""Names in what the task shows of each interval, by measure."""
 
 
-class Watch:
-    """Looks at a run after each decision.
+class RunRecorder:
+    """Recorder of a run's measures, sampled after each decision.
 
     Args:
-        whole_s: How long it takes.
-        pieces: Of how many equal pieces the means are kept, too.
+        whole_s: Duration of the run in s.
+        pieces: Number of equal pieces of which the means are kept as well.
     """
 
     def __init__(self, whole_s: float, pieces: int = 0):
@@ -70,42 +70,42 @@ class Watch:
         self._report: dict[str, Any] = {}
         self._flows: dict[str, float] = {}
 
-    def look(self, view: View) -> None:
-        """Takes what the task shows."""
+    def record(self, view: View) -> None:
+        """Record what the task shows of the last interval."""
         state = view.show()
         self._seen.append([state["time_s"], *(state[name] for name in SHOWN.values())])
 
-    def end(self, view: View) -> None:
-        """Takes what the run came to."""
+    def record_end(self, view: View) -> None:
+        """Record the final report and the completed flows of the run."""
         self._report = view.whole_report()[0]
-        self._flows = flows_of(view)
+        self._flows = summarise_flows(view)
 
     def rows(self) -> list[dict[str, float]]:
-        """The whole run, and then its pieces; of these the throughput is that of the host."""
+        """Return a row for the whole run, then one for each piece, whose throughput is the host's goodput."""
         table = np.array(self._seen)
-        whole = dict(zip(SHOWN, means(table[:, 1:]), strict=True))
+        whole = dict(zip(SHOWN, average_columns(table[:, 1:]), strict=True))
         whole |= {name: float(self._report[own]) for name, own in REPORTED.items()} | self._flows
         ends_s = self._whole_s * np.arange(1, self._pieces + 1) / max(self._pieces, 1)
         at = np.minimum(np.searchsorted(ends_s, table[:, 0] - 1e-6), max(self._pieces - 1, 0))
         found = [whole]
         for piece in range(self._pieces):
-            one = dict(zip(SHOWN, means(table[at == piece, 1:]), strict=True))
+            one = dict(zip(SHOWN, average_columns(table[at == piece, 1:]), strict=True))
             found.append(one | {"throughput_mbps": one["goodput_mbps"]})
         return found
 
 
-def flows_of(view: View) -> dict[str, float]:
-    """Of a world's finite flows those that completed, at the client's end; nothing where there are none."""
+def summarise_flows(view: View) -> dict[str, float]:
+    """Return count, mean completion time and throughput of completed flows at the client's end; {} without finite flows."""
     if view.scenario.traffic is None:
         return {}
-    found = completed(view.scenario, np.asarray(view.simulated.completions()))
+    found = build_completions(view.scenario, np.asarray(view.simulated.completions()))
     if not len(found):
         return {"flows": 0.0}
     rates = found["size_bytes"] * 8e-6 / found["fct_s"]
     return {"flows": float(len(found)), "completion_s": float(found["fct_s"].mean()), "throughput_mbps": float(rates.mean())}
 
 
-def means(columns: np.ndarray) -> Sequence[float]:
-    """Of each column the mean of what is a number; NaN without any."""
+def average_columns(columns: np.ndarray) -> Sequence[float]:
+    """Return the mean of the finite values of each column; NaN for a column without any."""
     finite = [column[np.isfinite(column)] for column in columns.T]
     return [float(column.mean()) if len(column) else math.nan for column in finite]

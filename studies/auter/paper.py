@@ -1,7 +1,7 @@
-"""What the paper on Auter reports, number by number, with the table, figure or section that each stands in.
+"""Numbers that the paper on Auter reports, each with its table, figure or section.
 
-Throughput in Mbit/s, latency in ms, gains as shares of the default's throughput (0.2 is 20 % more). The curves of its
-figures are published as pictures only: of those there is what its text says.
+Throughput in Mbit/s, latency in ms, gains as shares of the default's throughput (0.2 is 20 % more). The curves of the paper's
+figures are published as pictures only; for those, the numbers are the ones that the text states.
 """
 
 from __future__ import annotations
@@ -57,38 +57,38 @@ THROUGHPUT: dict[str, dict[str, float]] = {
 CELLS = tuple(THROUGHPUT)
 
 USED_BY_DEFAULT = {"es-ea": 0.1615, "es-we": 0.1012, "es-es": 0.9072}
-"""Section V-B: how much of the bandwidth the default uses."""
+"""Section V-B: share of the bandwidth that the default uses."""
 
 GAIN_SAID = {BBR: 0.1593, MAX: 0.0864, AUTER: 0.2033, AUTER_BBR: 0.28}
-"""Section V-B: what Table IV's gains are on average, as the text has them; `gain` computes them from the table."""
+"""Section V-B: mean gains in Table IV as the text states them; `compute_gain` computes them from the table."""
 BEST_GAIN, BEST_GAIN_BBR = 0.405, 0.639
-"""Table IV: Auter's largest, and with BBR; long traffic from ES to EA."""
+"""Table IV: largest gain of Auter, and of Auter with BBR; long traffic from ES to EA."""
 GAIN_SAID_OF = {"short": 0.1483, "long": 0.2486}
-"""Section V-B: Auter's by traffic, as the text has them."""
+"""Section V-B: gains of Auter by kind of traffic, as the text states them."""
 GAIN_SAID_IN = {"es-ea": 0.3036, "es-we": 0.2867, "es-es": 0.0207}
-"""Section V-B: Auter's by region, as the text has them."""
+"""Section V-B: gains of Auter by region, as the text states them."""
 
 SWEEPS = {"latency": 2.9677, "bandwidth": 0.1184, "loss": 0.1023, "flow_size": 0.1296}
-"""Section V-A: Auter's mean gain in each sweep (Fig. 4 to 7)."""
+"""Section V-A: mean gain of Auter in each sweep (Fig. 4 to 7)."""
 AT_40_MS = 4.67
 """Fig. 4: "a 4.67 times increase in throughput" at 40 ms of extra latency; read as 4.67 times the default's."""
 EXTRA_DELAY_MS = 0.8
-"""Section V-A: the most delay that Auter adds."""
+"""Section V-A: largest delay that Auter adds, in ms."""
 
 MEMORY_GAP, MEMORY_AT = 0.15, 1000
-"""Fig. 9: from so many connections on, Auter's memory is less than the maximum's by more than this share."""
+"""Fig. 9: least share by which Auter takes less memory than `max`, and the number of connections from which on."""
 HOURS = 31
-"""Fig. 8: how long the long run takes."""
+"""Fig. 8: duration of the long run in hours."""
 EPOCHS, RESET_EACH = 4500, 100
-"""Fig. 3: of a training session, and after how many the buffers begin anew."""
+"""Fig. 3: epochs of a training session, and epochs after which the buffers are reset."""
 
 
-def gain(scheme: str, cells: tuple[str, ...] = CELLS) -> float:
-    """A scheme's gain over the default, the mean over cells of Table IV, computed from its throughputs."""
+def compute_gain(scheme: str, cells: tuple[str, ...] = CELLS) -> float:
+    """Return a scheme's mean gain over the default in cells of Table IV, computed from the table's throughputs."""
     return fmean(THROUGHPUT[cell][scheme] / THROUGHPUT[cell][DEFAULT] - 1 for cell in cells)
 
 
-def cells_of(*, region: str | None = None, traffic: str | None = None) -> tuple[str, ...]:
-    """The cells of Table IV in a region, or with a kind of traffic."""
+def select_cells(*, region: str | None = None, traffic: str | None = None) -> tuple[str, ...]:
+    """Return the cells of Table IV in a region or with a kind of traffic; None selects all."""
     wanted = [(one, kind) for one in REGIONS for kind in TRAFFIC if region in (None, one) and traffic in (None, kind)]
     return tuple(f"{one}-{kind}" for one, kind in wanted)

@@ -1,9 +1,9 @@
-"""Who plays: settings, congestion controls, tuners, agents; with names and colours."""
+"""Schemes of the study: settings, congestion controls, tuners and agents, with labels and colours."""
 
 from __future__ import annotations
 
 from netbuf_gym.controllers import Controller
-from netbuf_gym.evaluation.rollout import controller_of as named
+from netbuf_gym.evaluation.rollout import get_controller as named
 from netbuf_gym.tasks.host_buffers.baselines import Setting, WithCongestionControl
 from netbuf_gym.tasks.host_buffers.task import HostBuffers
 from netbuf_gym.utils.plots import COLOURS
@@ -14,7 +14,7 @@ BBR = "bbr"
 LEARNED, RECIPE, RANDOM = "agent", "auter", "random"
 KERNEL, CONSTANT, BPFTUNE = "autotuning", "constant", "bpftune"
 WITH_BBR = {RECIPE: f"{RECIPE}_bbr", LEARNED: f"{LEARNED}_bbr"}
-"""The agents, and what they are called where the proxy sends by BBR."""
+"""Names of the schemes in which an agent plays and the proxy sends with BBR, by the agent's own name."""
 
 STYLES: dict[str, tuple[str, str, str]] = {
     "default": (COLOURS[5], "-", "default"),
@@ -31,32 +31,32 @@ STYLES: dict[str, tuple[str, str, str]] = {
     CONSTANT: (COLOURS[2], "-", "best constant"),
     RANDOM: (COLOURS[10], "-", "random actions"),
 }
-"""Colour, line and name of each scheme, the same in every figure."""
+"""Colour, line style and label of each scheme, the same in every figure."""
 
 NAMES = tuple(STYLES)
 
 
 def label(scheme: str) -> str:
-    """How figures and tables call it."""
+    """Return the label of a scheme in figures and tables."""
     return STYLES[scheme][2]
 
 
-def agent_of(scheme: str) -> str | None:
-    """The key of the settings whose file plays under a scheme's name; None: none does."""
+def find_agent_key(scheme: str) -> str | None:
+    """Return the settings key of the agent that plays as a scheme; None for schemes without a trained agent."""
     return next((key for key, own in (("agent", LEARNED), ("auter", RECIPE)) if scheme in (own, WITH_BBR[own])), None)
 
 
-def controller_of(scheme: str, study: str, cell: str, agent: Controller | None = None) -> Controller:
-    """Who plays under a name in a cell of a study.
+def make_controller(scheme: str, study: str, cell: str, agent: Controller | None = None) -> Controller:
+    """Return the controller of a scheme in a cell of a study.
 
     Args:
         scheme: One of `NAMES`.
-        study, cell: Which constant is best depends on them.
-        agent: Who plays as it, of schemes that are trained agents.
+        study, cell: Study and cell, which decide the best constant.
+        agent: Trained agent, for the schemes that need one.
 
     Raises:
-        ConfigError: It is not known which constant is best.
+        ConfigError: The rows that decide the best constant are missing.
     """
     if agent is not None:
         return WithCongestionControl(agent, BBR) if scheme in WITH_BBR.values() else agent
-    return Setting(constants.best(study, cell), CONSTANT) if scheme == CONSTANT else named(scheme, TASK)
+    return Setting(constants.get_best_setting(study, cell), CONSTANT) if scheme == CONSTANT else named(scheme, TASK)

@@ -1,4 +1,4 @@
-"""Sections of the study's appendix: simulated runs, a training session, live runs."""
+"""Sections of the study's appendix: simulated runs, training sessions, live runs."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from studies.auter.settings import (
     TRAINING,
 )
 from studies.common.experiment import Section
-from studies.common.kept import Kept
+from studies.common.kept import KeptRows
 from studies.common.results import Runs
-from studies.common.showing import pictures, ran, where_rows_are
+from studies.common.showing import describe_rows_file, describe_run, show_figures
 
 KEYS = ("study", "cell", "plant", "scheme", "step", "seed")
 TEXTS = ("study", "cell", "plant", "scheme")
 SIMULATED, TRAINED = "simulated", "trained"
 LIVES = ("live", "live_tables", "live_sweeps", "live_flows", "live_long")
-"""What a single live campaign has no time for stands in several: long paths, tables, sweeps, flows, and the long run."""
+"""Sections of live runs, which exceed the time of one campaign: long paths, tables, sweeps, flows and the long run."""
 TITLES = {
     SETTINGS: "Table I: hand-tuned settings",
     REGIONS: "Table IV: three regions",
@@ -36,70 +36,79 @@ TITLES = {
 }
 
 
-def runs_of(kept: Kept) -> Runs:
-    """The runs of a campaign."""
+def read_runs(kept: KeptRows) -> Runs:
+    """Return the runs of a campaign's kept rows."""
     return kept.runs(KEYS, TEXTS, MEASURES)
 
 
-def studies(kept: Kept) -> str:
-    """The Markdown of a campaign on a plant."""
-    runs = runs_of(kept)
-    runs = runs.kept(runs.columns["study"] != TRAINING)
+def build_campaign_section(kept: KeptRows) -> str:
+    """Return the Markdown of a campaign on one plant, without its training sessions."""
+    runs = read_runs(kept)
+    runs = runs.mask(runs.columns["study"] != TRAINING)
     present = runs.values("study")
     prefix = "" if kept.header["settings"]["plant"] == SIM else f"{kept.section}-"
-    lines = [ran(kept.header), "", where_rows_are(kept), ""]
+    lines = [describe_run(kept.header), "", describe_rows_file(kept), ""]
 
     def show(*names: str) -> None:
-        lines.extend(pictures(kept, names, prefix))
+        lines.extend(show_figures(kept, names, prefix))
 
     for said in (
-        claims.about_auter(runs),
-        claims.with_bbr(runs),
-        claims.about_others(runs),
-        claims.ours(runs),
+        claims.build_auter_claims_table(runs),
+        claims.build_bbr_claims_table(runs),
+        claims.build_other_claims_table(runs),
+        claims.build_own_claims_table(runs),
     ):
         lines += [said, ""] if said else []
     if SETTINGS in present:
-        lines += [f"### {TITLES[SETTINGS]}", "", tables.settings_table(runs), ""]
+        lines += [f"### {TITLES[SETTINGS]}", "", tables.build_settings_table(runs), ""]
         show("settings")
     if REGIONS in present:
-        lines += [f"### {TITLES[REGIONS]}", "", "Throughput over default's (the paper's, %):", "", tables.gains_table(runs), ""]
-        lines += ["Throughput, Mbit/s (the paper's):", "", tables.regions_table(runs), ""]
-        lines += ["Round-trip time, ms (the paper's):", "", tables.regions_table(runs, "latency_ms", 1), ""]
-        lines += ["Memory, MB:", "", tables.regions_table(runs, "memory_mb", 2), ""]
+        lines += [
+            f"### {TITLES[REGIONS]}",
+            "",
+            "Throughput over default's (the paper's, %):",
+            "",
+            tables.build_gains_table(runs),
+            "",
+        ]
+        lines += ["Throughput, Mbit/s (the paper's):", "", tables.build_regions_table(runs), ""]
+        lines += ["Round-trip time, ms (the paper's):", "", tables.build_regions_table(runs, "latency_ms", 1), ""]
+        lines += ["Memory, MB:", "", tables.build_regions_table(runs, "memory_mb", 2), ""]
         show("regions", "regions_scatter")
     if PATHS in present:
-        lines += [f"### {TITLES[PATHS]}", "", long_paths.table(runs), ""]
-        lines += ["Throughput, Mbit/s (RTT over the least possible):", "", long_paths.cells_table(runs), ""]
+        lines += [f"### {TITLES[PATHS]}", "", long_paths.build_schemes_table(runs), ""]
+        lines += ["Throughput, Mbit/s (RTT over the least possible):", "", long_paths.build_cells_table(runs), ""]
     if any(study in present for study in SWEEPS):
         lines += ["### Fig. 4 to 7: latency, bandwidth, loss, size of flows", "", "Throughput, Mbit/s:", ""]
-        for study, table in tables.all_sweeps(runs):
+        for study, table in tables.build_sweep_tables(runs):
             lines += [f"{STUDIES[study]}:", "", table, ""]
             show(f"sweep_{study}")
     if MEMORY in present:
-        lines += [f"### {TITLES[MEMORY]}", "", "MB, by the number of connections:", "", tables.memory_table(runs), ""]
+        lines += [f"### {TITLES[MEMORY]}", "", "MB, by the number of connections:", "", tables.build_memory_table(runs), ""]
         show("memory")
     if LONG_RUN in present:
-        lines += [f"### {TITLES[LONG_RUN]}", "", tables.long_table(runs), ""]
+        lines += [f"### {TITLES[LONG_RUN]}", "", tables.build_long_run_table(runs), ""]
         show("long_run")
     return "\n".join(lines)
 
 
-def training(kept: Kept) -> str:
-    """The Markdown of training sessions."""
-    runs = runs_of(kept).where(study=TRAINING)
-    shown = pictures(kept, ["training"])
-    return "\n".join([ran(kept.header), "", where_rows_are(kept), "", tables.training_table(runs), "", *shown])
+def build_training_section(kept: KeptRows) -> str:
+    """Return the Markdown of the training sessions."""
+    runs = read_runs(kept).where(study=TRAINING)
+    shown = show_figures(kept, ["training"])
+    return "\n".join(
+        [describe_run(kept.header), "", describe_rows_file(kept), "", tables.build_training_table(runs), "", *shown]
+    )
 
 
-def verdicts(sections: Mapping[str, Kept]) -> str:
-    """The paper's claims, by the simulated campaign, for its own recipe."""
-    return claims.verdicts_of(runs_of(sections[SIMULATED])) if SIMULATED in sections else ""
+def build_verdicts(sections: Mapping[str, KeptRows]) -> str:
+    """Return the verdicts on the paper's claims by the simulated campaign, for the paper's own recipe; "" without its rows."""
+    return claims.build_verdicts_table(read_runs(sections[SIMULATED])) if SIMULATED in sections else ""
 
 
 SECTIONS: dict[str, Section] = {
-    SIMULATED: studies,
-    TRAINING: training,
-    TRAINED: trained.shown,
-    **dict.fromkeys(LIVES, studies),
+    SIMULATED: build_campaign_section,
+    TRAINING: build_training_section,
+    TRAINED: trained.format_section,
+    **dict.fromkeys(LIVES, build_campaign_section),
 }

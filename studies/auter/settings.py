@@ -1,4 +1,4 @@
-"""What the campaign runs: studies, schemes, plant, seeds; from the command line, checked."""
+"""Settings of the campaign (studies, schemes, plant, seeds), read from the command line and checked."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from netbuf_gym.training.schema import FIRST_EVALUATION_SEED
-from netbuf_gym.utils.arguments import choice, real, whole
+from netbuf_gym.utils.arguments import check_choice, check_integer, check_real
 from studies.auter import paper
 from studies.auter.schemes import LEARNED, NAMES, RECIPE, TASK, WITH_BBR
 from studies.common.settings import Settings as Common
-from studies.common.settings import unique
+from studies.common.settings import check_unique
 
 SETTINGS, REGIONS, TRAINING = "settings", "regions", "training"
 LATENCY, BANDWIDTH, LOSS, FLOW_SIZE = "latency", "bandwidth", "loss", "flow_size"
@@ -34,30 +34,30 @@ AGENTS = {
     "agent": ((LEARNED, WITH_BBR[LEARNED]), f"{TASK}/dqn"),
     "auter": ((RECIPE, WITH_BBR[RECIPE]), f"{TASK}/auter"),
 }
-"""See `Settings.agents`."""
+"""Schemes of each agent key, and the agent shipped with the package for that key; see `Settings.agents`."""
 DEFAULT_SCHEMES = tuple(name for name in NAMES if not any(name in schemes for schemes, _ in AGENTS.values()))
 
 SIM, LINUX = "sim", "linux"
 PLANTS = {SIM: "the simulator", LINUX: "the kernel of this machine, live"}
 LIVE_S, AT_ONCE = 90 * 60.0, 2
-"""The most that the live runs of a campaign may take, so many worlds at once; with more `jobs` they take less."""
+"""Longest real time of a campaign's live runs in s, and the number of concurrent worlds assumed; more `jobs` take less."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Common):
-    """A campaign; see `netbuf-gym reproduce --help`.
+    """Settings of a campaign; see `netbuf-gym reproduce --help`.
 
     Attributes:
-        studies: Of `STUDIES`.
-        schemes: Of `schemes.NAMES`.
-        plant: Of `PLANTS`.
-        seeds, first_seed: How many worlds a cell has, and the first one's seed.
-        duration_s: Of every run but long ones; None: as `studies` has it.
-        hours: Of each run of the study `long_run`; None: the paper's 31, and live 20 minutes.
-        agent: File of our learned agent, or its run directory; "" without one.
-        auter: The same of an agent that was trained by the paper's recipe.
-        epochs: Of each training session of the study `training`.
-        training_seeds: How many of them there are.
+        studies: Names from `STUDIES`.
+        schemes: Names from `schemes.NAMES`.
+        plant: One of `PLANTS`.
+        seeds, first_seed: Number of worlds of each cell, and the seed of the first.
+        duration_s: Duration of every run but long ones in s; None: the duration in `studies`.
+        hours: Duration of each run of the study `long_run`; None: the paper's 31, and 20 minutes live.
+        agent: File or run directory of our learned agent; "" without one.
+        auter: File or run directory of an agent trained with the paper's recipe; "" without one.
+        epochs: Epochs of each training session of the study `training`.
+        training_seeds: Number of training sessions.
     """
 
     experiment: ClassVar[str] = "auter"
@@ -82,20 +82,20 @@ class Settings(Common):
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        put(self, "studies", unique("studies", [choice("studies", name, STUDIES) for name in self.studies]))
-        put(self, "schemes", unique("schemes", [choice("schemes", name, NAMES) for name in self.schemes]))
-        choice("plant", self.plant, PLANTS)
-        put(self, "seeds", whole("seeds", self.seeds, 1, 100_000))
-        put(self, "first_seed", whole("first_seed", self.first_seed, 0, 2**62))
+        put(self, "studies", check_unique("studies", [check_choice("studies", name, STUDIES) for name in self.studies]))
+        put(self, "schemes", check_unique("schemes", [check_choice("schemes", name, NAMES) for name in self.schemes]))
+        check_choice("plant", self.plant, PLANTS)
+        put(self, "seeds", check_integer("seeds", self.seeds, 1, 100_000))
+        put(self, "first_seed", check_integer("first_seed", self.first_seed, 0, 2**62))
         if self.duration_s is not None:
-            put(self, "duration_s", real("duration_s", self.duration_s, 5, 86_400))
+            put(self, "duration_s", check_real("duration_s", self.duration_s, 5, 86_400))
         if self.hours is not None:
-            put(self, "hours", real("hours", self.hours, 0.01, 240))
-        put(self, "epochs", whole("epochs", self.epochs, paper.RESET_EACH, 10**7))
-        put(self, "training_seeds", whole("training_seeds", self.training_seeds, 1, 100))
+            put(self, "hours", check_real("hours", self.hours, 0.01, 240))
+        put(self, "epochs", check_integer("epochs", self.epochs, paper.RESET_EACH, 10**7))
+        put(self, "training_seeds", check_integer("training_seeds", self.training_seeds, 1, 100))
         self.require_agent()
 
     @property
     def live(self) -> bool:
-        """Whether runs take real time."""
+        """True if the runs take real time."""
         return self.plant == LINUX

@@ -1,11 +1,11 @@
-"""Searches the best constant settings, so that agents are compared with good ones.
+"""Search the best constant settings, so that agents are compared with good ones.
 
     python -m studies.auter.tune_constant [seeds=5] [jobs=N]
 
 Every setting of the task's grid (ring x TCP maximum x cap of explicit buffers, 5 x 5 x 3) plays in every cell of the studies
-`regions`, `paths` and the four sweeps, under the training seeds 0, 1, ...; where connections ask for no buffers of their own
-the cap does nothing, so that its three values are one run. Keeps the rows of the search, from which `constants.best` takes the
-best of each cell, and prints that.
+`regions`, `paths` and the four sweeps, under the training seeds 0, 1, ...; where connections request no buffers of their own
+the cap has no effect, and its three values share one run. The rows of the search are kept, and the best setting of each cell,
+which `constants.get_best_setting` takes from them, is printed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from netbuf_gym.tasks.host_buffers.baselines import Setting
 from netbuf_gym.tasks.host_buffers.settings import GRID
 from netbuf_gym.utils import scripts
-from netbuf_gym.utils.arguments import whole
+from netbuf_gym.utils.arguments import check_integer
 from netbuf_gym.utils.executors import LOCAL
 from netbuf_gym.utils.progress import ProgressBar
 from netbuf_gym.utils.tables import text_table
@@ -34,46 +34,46 @@ MEASURED = constants.COLUMNS[-3:]
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs the command; returns 0.
+    """Run the command and return 0.
 
     Raises:
-        ConfigError: An argument that is unknown or out of range.
+        ConfigError: An argument is unknown or out of range.
         OSError: The rows cannot be written.
     """
     if any(argument in ("-h", "--help") for argument in argv):
         print(__doc__)
         return 0
     known = {"seeds": "5", "jobs": str(len(os.sched_getaffinity(0)))}
-    given = scripts.given(argv, known)
-    seeds, jobs = (whole(name, scripts.number(given[name]), 1, 100_000) for name in ("seeds", "jobs"))
+    given = scripts.read_key_values(argv, known)
+    seeds, jobs = (check_integer(name, scripts.parse_number(given[name]), 1, 100_000) for name in ("seeds", "jobs"))
     with ProgressBar("tune_constant") as bar:
-        rows = search(range(seeds), jobs, bar)
+        rows = search_constants(range(seeds), jobs, bar)
     command = f"python -m studies.auter.tune_constant seeds={seeds}"
     header = {"command": command, "seeds": f"0 to {seeds - 1}"}
-    path = kept.write(constants.CHECKOUT, "auter", constants.SECTION, header, kept.text_of(constants.COLUMNS, rows))
-    shown = [[study, cell, constants.best_of(rows, study, cell)] for study, cell in cells()]
-    print(text_table(("study", "cell", "best"), [*shown, ["all", "", constants.best_of(rows)]]))
+    path = kept.write_rows(constants.CHECKOUT, "auter", constants.SECTION, header, kept.format_rows(constants.COLUMNS, rows))
+    shown = [[study, cell, constants.find_best_name(rows, study, cell)] for study, cell in list_cells()]
+    print(text_table(("study", "cell", "best"), [*shown, ["all", "", constants.find_best_name(rows)]]))
     print(f"written to {path}")
     return 0
 
 
-def cells() -> list[tuple[str, str]]:
-    """Studies and their cells that are searched."""
+def list_cells() -> list[tuple[str, str]]:
+    """Return the searched cells as `(study, cell)`."""
     return [(study, cell) for study in STUDIES for cell in ALL[study].own_cells]
 
 
-def search(
+def search_constants(
     seeds: Sequence[int],
     jobs: int,
     progress: Callable[[int, int], None] = lambda done, total: None,
     where: Sequence[tuple[str, str]] | None = None,
 ) -> list[dict[str, Any]]:
-    """A row of `constants.COLUMNS` for each setting of the grid in each cell (`where`; None: all of `cells()`)."""
+    """Return a row of `constants.COLUMNS` for each setting of the grid in each cell of `where` (None: `list_cells()`)."""
     settings = Settings(seeds=len(seeds))
-    where = cells() if where is None else where
+    where = list_cells() if where is None else where
     tasks = []
     for study, cell in where:
-        capped = _asks(ALL[study].made(settings, cell, 0).scenario)
+        capped = _requests_buffers(ALL[study].make_world(settings, cell, 0).scenario)
         names = {one if capped else (one.ring_packets, one.rmem_max_bytes): one for one in GRID.values()}
         tasks += [(study, cell, capped, one) for one in names.values()]
     found: dict[tuple, list[float]] = {}
@@ -96,8 +96,8 @@ def search(
     return rows
 
 
-def _asks(scenario: Any) -> bool:
-    """Whether a connection asks for buffers of its own."""
+def _requests_buffers(scenario: Any) -> bool:
+    """Return whether any connection requests buffers of its own."""
     ends = (*scenario.flows, *(() if scenario.traffic is None else scenario.traffic.senders))
     return any(end.sndbuf_bytes is not None or end.rcvbuf_bytes is not None for end in ends)
 

@@ -1,4 +1,4 @@
-"""The runs of the campaign: a part for each study, cell and scheme; of long and live runs for each run."""
+"""Runs of the campaign: a part for each study, cell and scheme; for long and live runs, a part for each run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from netbuf_gym.controllers import Controller
 from netbuf_gym.errors import ConfigError
 from studies.auter import training
 from studies.auter.measures import MEASURES
-from studies.auter.schemes import NAMES, RECIPE, agent_of, controller_of
+from studies.auter.schemes import NAMES, RECIPE, find_agent_key, make_controller
 from studies.auter.sections import KEYS
 from studies.auter.settings import AT_ONCE, LIVE_S, SIM, TRAINING, Settings
 from studies.auter.studies import ALL, Study
@@ -22,11 +22,11 @@ from studies.common.experiment import Chunk, Key, Part, Work
 SCHEME, SEED = KEYS.index("scheme"), KEYS.index("seed")
 
 
-def parts_of(settings: Settings) -> list[Part]:
-    """All parts; training last, since it takes longest.
+def build_parts(settings: Settings) -> list[Part]:
+    """Return all parts of the campaign; training last, since it takes longest.
 
     Raises:
-        ConfigError: A study in which none of the schemes plays, or that is none of live runs; live runs that take too long.
+        ConfigError: A study has no scheme to play, training is asked for on a live plant, or live runs take too long.
     """
     parts = []
     for name in settings.studies:
@@ -41,17 +41,17 @@ def parts_of(settings: Settings) -> list[Part]:
             raise ConfigError(f"studies holds {name!r}, in which none of the schemes plays; valid there: {playing}")
         for cell in study.cells(settings):
             for scheme in schemes:
-                parts += _parts(settings, study, cell, scheme)
+                parts += _build_study_parts(settings, study, cell, scheme)
     if settings.live:
         _require_time(settings)
     if TRAINING in settings.studies:
         for seed in range(settings.training_seeds):
-            runs = [(TRAINING, training.CELL, settings.plant, RECIPE, step, seed) for step in training.steps_of(settings)]
+            runs = [(TRAINING, training.CELL, settings.plant, RECIPE, step, seed) for step in training.list_steps(settings)]
             parts.append(Part(f"{TRAINING}-{seed}", tuple(runs)))
     return parts
 
 
-def _parts(settings: Settings, study: Study, cell: str, scheme: str) -> list[Part]:
+def _build_study_parts(settings: Settings, study: Study, cell: str, scheme: str) -> list[Part]:
     steps = study.steps(settings)
     name = f"{study.name}-{cell}-{scheme}"
 
@@ -59,16 +59,16 @@ def _parts(settings: Settings, study: Study, cell: str, scheme: str) -> list[Par
         return tuple((study.name, cell, settings.plant, scheme, step, seed) for seed in seeds for step in steps)
 
     if settings.live or len(steps) > 1:
-        return [Part(f"{name}-{seed}", runs([seed])) for seed in settings.seed_list()]
-    return [Part(name, runs(settings.seed_list()))]
+        return [Part(f"{name}-{seed}", runs([seed])) for seed in settings.list_seeds()]
+    return [Part(name, runs(settings.list_seeds()))]
 
 
 def _require_time(settings: Settings) -> None:
-    """Raises ConfigError for live runs that take longer than a campaign of them may."""
+    """Raise ConfigError if the live runs take longer than `LIVE_S`."""
     runs_s = 0.0
     for study in (ALL[name] for name in settings.studies if name != TRAINING):
         playing = sum(study.plays(scheme) for scheme in settings.schemes)
-        runs_s += playing * settings.seeds * sum(study.lasting_s(settings, cell) for cell in study.cells(settings))
+        runs_s += playing * settings.seeds * sum(study.resolve_duration_s(settings, cell) for cell in study.cells(settings))
     minutes = runs_s / AT_ONCE / 60
     if minutes > LIVE_S / 60:
         raise ConfigError(
@@ -77,25 +77,25 @@ def _require_time(settings: Settings) -> None:
         )
 
 
-class Studies(Work[Settings]):
-    """The runs, and who plays in them.
+class AuterWork(Work[Settings]):
+    """Runs of the campaign and the agents that play in them.
 
     Attributes:
-        agents: The trained ones, by scheme.
+        agents: Trained agents by scheme.
     """
 
     def __init__(self, settings: Settings):
         self.settings = settings
-        self.parts = parts_of(settings)
-        self.identity = {f"{key}_sha256": agents.sha256(settings, key) for key in settings.agents}
+        self.parts = build_parts(settings)
+        self.identity = {f"{key}_sha256": agents.compute_agent_digest(settings, key) for key in settings.agents}
         self.agents: dict[str, Controller] = {}
         for study, cell, _, scheme, *_ in (part.runs[0] for part in self.parts if part.runs[0][0] != TRAINING):
-            if (key := agent_of(scheme)) is not None and scheme not in self.agents:
-                self.agents[scheme] = agents.load(settings, ALL[study].example(settings), key, scheme)
-            controller_of(scheme, study, cell, self.agents.get(scheme))  # refuses what there is none of before any work is done
+            if (key := find_agent_key(scheme)) is not None and scheme not in self.agents:
+                self.agents[scheme] = agents.load_agent(settings, ALL[study].make_example(settings), key, scheme)
+            make_controller(scheme, study, cell, self.agents.get(scheme))  # raises before any work is done
 
     def chunks(self, parts: Sequence[Part]) -> Iterator[Chunk]:
-        """A part at a time."""
+        """Yield one chunk per part."""
         return (Chunk(part, part.runs) for part in parts)
 
     def run(self, chunk: Chunk, folder: Path, stop: threading.Event) -> list[dict[str, Any]]:
@@ -103,9 +103,9 @@ class Studies(Work[Settings]):
         study, cell, _, scheme, *_ = chunk.runs[0]
         seeds = list(dict.fromkeys(run[SEED] for run in chunk.runs))
         if study == TRAINING:
-            found = training.session(self.settings, seeds[0], stop)
+            found = training.run_session(self.settings, seeds[0], stop)
         else:
-            controller = controller_of(scheme, study, cell, self.agents.get(scheme))
+            controller = make_controller(scheme, study, cell, self.agents.get(scheme))
             found = ALL[study].play(controller, self.settings, cell, seeds, stop)
         nothing = dict.fromkeys(MEASURES, math.nan)
         return [dict(zip(KEYS, run, strict=True)) | nothing | row for run, row in zip(chunk.runs, found, strict=True)]

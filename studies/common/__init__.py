@@ -1,1 +1,1 @@
-"""What all studies share: settings, resumable campaigns, tidy results, judging, tables and pictures."""
+"""Common parts of all studies: settings, resumable campaigns, tidy results, judging, tables and figures."""

@@ -1,4 +1,4 @@
-"""Campaigns of studies that have cells, in each of which schemes play: a part for each study, cell and scheme."""
+"""Campaigns of studies with cells in which schemes play: one part for each study, cell and scheme."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Study(Protocol):
     """Runs of the same kind in several cells.
 
     Attributes:
-        name: It.
-        cells: What differs between its worlds, besides the seed.
+        name: Name of the study.
+        cells: Names of the cells, which say how worlds differ apart from the seed.
     """
 
     @property
@@ -31,22 +31,27 @@ class Study(Protocol):
     def cells(self) -> Sequence[str]: ...
 
     def plays(self, scheme: str) -> bool:
-        """Whether a scheme is in it."""
+        """Return whether a scheme plays in the study."""
 
     def steps(self, settings: Any, seed: int) -> Sequence[float]:
-        """The column `step` of the rows of a seed's run."""
+        """Return the values of the column `step` in the rows of a seed's run."""
 
     def play(
         self, controller: Controller, settings: Any, cell: str, seeds: Sequence[int], stop: threading.Event | None = None
     ) -> list[dict[str, Any]]:
-        """The measures of each world, in the order of the seeds; of each so many rows as there are steps."""
+        """Return the measures of each world, in the order of the seeds, one row for each step."""
 
 
-def parts_of(settings: Settings, asked: Sequence[str], known: Mapping[str, Study]) -> list[Part]:
-    """All parts of the studies that are asked for.
+def make_parts(settings: Settings, asked: Sequence[str], known: Mapping[str, Study]) -> list[Part]:
+    """Return all parts of the requested studies.
+
+    Args:
+        settings: Settings of the campaign.
+        asked: Names of the requested studies.
+        known: All studies, by name.
 
     Raises:
-        ConfigError: A study in which none of the schemes plays, or a scheme that was asked for and plays in none of them.
+        ConfigError: None of the schemes plays in a study, or a requested scheme plays in none of the studies.
     """
     studies = [known[name] for name in asked]
     parts: list[Part] = []
@@ -59,7 +64,7 @@ def parts_of(settings: Settings, asked: Sequence[str], known: Mapping[str, Study
             for scheme in schemes:
                 runs: tuple[Key, ...] = tuple(
                     (study.name, cell, scheme, step, seed)
-                    for seed in settings.seed_list()
+                    for seed in settings.list_seeds()
                     for step in study.steps(settings, seed)
                 )
                 parts.append(Part(f"{study.name}-{cell}-{scheme}", runs))
@@ -71,19 +76,19 @@ def parts_of(settings: Settings, asked: Sequence[str], known: Mapping[str, Study
     return parts
 
 
-class Cells(Work[S]):
-    """The runs, and who plays in them.
+class CellWork(Work[S]):
+    """Runs of a campaign with cells, and the controllers that play in them.
 
     Args:
-        settings: What is run.
-        asked: Names of the studies.
-        studies: All there are, by name.
-        measures: Columns of a row.
+        settings: Settings of the campaign.
+        asked: Names of the requested studies.
+        studies: All studies, by name.
+        measures: Measured columns of a row.
         identity: See `Work.identity`.
-        controller: Who plays under a scheme.
+        controller: Returns the controller of a scheme.
 
     Attributes:
-        controllers: By scheme.
+        controllers: Controllers by scheme.
     """
 
     def __init__(
@@ -96,17 +101,17 @@ class Cells(Work[S]):
         controller: Callable[[str], Controller],
     ):
         self.settings, self.identity = settings, identity
-        self.parts = parts_of(settings, asked, studies)
+        self.parts = make_parts(settings, asked, studies)
         self._studies, self._nothing = studies, dict.fromkeys(measures, math.nan)
         played = dict.fromkeys(part.runs[0][2] for part in self.parts)
         self.controllers = {scheme: controller(scheme) for scheme in played}
 
     def chunks(self, parts: Sequence[Part]) -> Iterator[Chunk]:
-        """A part at a time."""
+        """Yield one chunk for each part."""
         return (Chunk(part, part.runs) for part in parts)
 
     def run(self, chunk: Chunk, folder: Path, stop: threading.Event) -> list[dict[str, Any]]:
-        """See `Work.run`."""
+        """Run a chunk; see `Work.run`."""
         study, cell, scheme, *_ = chunk.runs[0]
         seeds = list(dict.fromkeys(run[-1] for run in chunk.runs))
         found = self._studies[study].play(self.controllers[scheme], self.settings, cell, seeds, stop)

@@ -1,4 +1,4 @@
-"""What figures of experiments draw alike: bars of a scheme, and means with their intervals."""
+"""Common parts of experiments' figures: bars of a scheme, and means with their intervals."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 from netbuf_gym.utils import statistics
 
 
-def bar(colour: str, line: str) -> dict[str, Any]:
-    """How the bars of a scheme look, by its colour and the style of its lines: hatched where these are dashed."""
+def make_bar_style(colour: str, line: str) -> dict[str, Any]:
+    """Return the bar style of a scheme from its line colour and line style; dashed lines give hatched bars."""
     return {"color": colour} if line == "-" else {"facecolor": colour, "edgecolor": "white", "hatch": "////", "linewidth": 0}
 
 
-def mean_and_half(values: np.ndarray) -> tuple[float, float]:
-    """Mean and half of the 95 % interval; 0 for the half of one value, NaN for both of none."""
+def compute_mean_and_half(values: np.ndarray) -> tuple[float, float]:
+    """Return the mean and half the width of the 95 % interval; the half is 0 for one value, both are NaN for none."""
     finite = values[np.isfinite(values)]
     if not len(finite):
         return np.nan, np.nan

@@ -1,4 +1,4 @@
-"""Play some runs of a campaign again, and compare them with the rows that are kept of it."""
+"""Replays of some runs of a campaign, compared with its kept rows."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from typing import Any
 
 from netbuf_gym.version import __version__
 from studies.common.experiment import Chunk, Experiment, Work
-from studies.common.kept import DIGITS, Kept
+from studies.common.kept import DIGITS, KeptRows
 
 SAME, MOST_DIFFERING = 0.02, 0.1
-"""Relative difference that is none, and the share of runs that may have a larger one: agents decide otherwise now and then
-on another machine, where sums differ in the last bit (`netbuf_gym.leaderboard.results.replay`)."""
+"""Relative difference that counts as none, and the tolerated share of runs with a larger one: agents now and then decide
+differently on another machine, where sums differ in the last bit (`netbuf_gym.leaderboard.results.replay`)."""
 
 
-def why_stale(experiment: Experiment[Any], settings: Any, kept: Kept) -> str:
-    """Reason why a section's rows are stale: runs of a scheme, some of each study, come out otherwise now; "": none do."""
-    before = {_key(row, experiment.keys): row for row in kept.records}
+def find_stale_reason(experiment: Experiment[Any], settings: Any, kept: KeptRows) -> str:
+    """Return why a section's rows are stale: runs of a scheme, some of each study, come out differently now; "": none do."""
+    before = {_make_key(row, experiment.keys): row for row in kept.records}
     work = experiment.work(settings)
     differing: dict[str, dict[str, tuple[float, str]]] = defaultdict(dict)
     played = Counter[str]()
     with tempfile.TemporaryDirectory() as folder:
-        for chunk in sample(work, experiment.keys):
+        for chunk in choose_sample(work, experiment.keys):
             for row in work.run(chunk, Path(folder), threading.Event()):
-                was = before.get(_key(row, experiment.keys))
+                was = before.get(_make_key(row, experiment.keys))
                 if was is None:
                     continue
                 scheme = str(row.get("scheme", ""))
                 played[scheme] += 1
-                if found := largest_difference(was, row, experiment.measures):
-                    differing[scheme][" ".join(_key(row, experiment.keys))] = found
+                if found := find_largest_difference(was, row, experiment.measures):
+                    differing[scheme][" ".join(_make_key(row, experiment.keys))] = found
     if not played:
         return f"has no row of the runs that netbuf-gym {__version__} plays again"
-    return "; ".join(said for scheme in played if (said := describe(differing[scheme], played[scheme])))
+    return "; ".join(said for scheme in played if (said := describe_differences(differing[scheme], played[scheme])))
 
 
-def sample(work: Work[Any], keys: tuple[str, ...]) -> Iterable[Chunk]:
-    """The first chunk of each scheme in each study of a campaign."""
+def choose_sample(work: Work[Any], keys: tuple[str, ...]) -> Iterable[Chunk]:
+    """Return the first chunk of each scheme in each study of a campaign."""
     columns = [keys.index(name) for name in ("study", "scheme") if name in keys]
     chosen: dict[tuple[Any, ...], Chunk] = {}
     for chunk in work.chunks(work.parts):
@@ -49,10 +49,10 @@ def sample(work: Work[Any], keys: tuple[str, ...]) -> Iterable[Chunk]:
     return chosen.values()
 
 
-def largest_difference(
+def find_largest_difference(
     was: Mapping[str, str], now: Mapping[str, Any], measures: Iterable[str], same: float = SAME
 ) -> tuple[float, str] | None:
-    """The largest relative difference of a run's kept measures, with its description; None: none is beyond `same`."""
+    """Return the largest relative difference among a run's kept measures, with its description; None: none exceeds `same`."""
     found = []
     for name in measures:
         if name not in was:
@@ -66,8 +66,8 @@ def largest_difference(
     return max(found, default=None)
 
 
-def describe(differing: Mapping[str, tuple[float, str]], played: int, most: float = MOST_DIFFERING) -> str:
-    """The runs that differ in words; "" where their share is at most `most`."""
+def describe_differences(differing: Mapping[str, tuple[float, str]], played: int, most: float = MOST_DIFFERING) -> str:
+    """Describe the differing runs in words; "" if their share is at most `most`."""
     if len(differing) <= most * played:
         return ""
     worst = max(differing, key=lambda run: differing[run][0])
@@ -75,12 +75,12 @@ def describe(differing: Mapping[str, tuple[float, str]], played: int, most: floa
     return f"{said}, most in {worst}: {differing[worst][1]}"
 
 
-def _key(row: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[str, ...]:
+def _make_key(row: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[str, ...]:
     values = (row.get(name) for name in keys)
-    return tuple("" if value is None or value != value else _number(value) for value in values)
+    return tuple("" if value is None or value != value else _normalise_number(value) for value in values)
 
 
-def _number(value: Any) -> str:
+def _normalise_number(value: Any) -> str:
     try:
         return f"{float(value):.12g}"
     except ValueError:

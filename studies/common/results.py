@@ -1,4 +1,4 @@
-"""Reading the tidy file of a campaign, and its means with their intervals."""
+"""Reader of a campaign's tidy file, and means with their intervals."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from studies.common import table
 
 @dataclass(frozen=True)
 class Runs:
-    """A campaign's rows, by column.
+    """Rows of a campaign, by column.
 
     Attributes:
-        comment: Of the file's first line: version and command.
+        comment: Version and command, from the file's first line.
         columns: Arrays of equal length by name.
-        keys: The columns that tell a run from every other, the seed last.
-        measures: The others.
+        keys: Columns that identify a run, the seed last.
+        measures: The other columns.
     """
 
     comment: str
@@ -33,22 +33,22 @@ class Runs:
 
     @classmethod
     def read(cls, path: str | Path, keys: tuple[str, ...], texts: tuple[str, ...], measures: tuple[str, ...]) -> Runs:
-        """Reads `runs.csv`.
+        """Read `runs.csv`.
 
         Args:
             path: The file.
-            keys, measures: Its columns.
-            texts: Those of the keys that are no numbers.
+            keys, measures: Columns of the file.
+            texts: Key columns that are not numbers.
 
         Raises:
-            ReferenceDataError: It is not such a file, or not a whole one; names it and the line.
-            OSError: It cannot be read.
+            ReferenceDataError: The file is malformed or incomplete; names the file and the line.
+            OSError: The file cannot be read.
         """
-        found = table.read(path, (*keys, *measures), keys).whole(path)
-        return cls.of_records(found.comment, found.rows, keys, texts, measures)
+        found = table.read_table(path, (*keys, *measures), keys).require_complete(path)
+        return cls.from_records(found.comment, found.rows, keys, texts, measures)
 
     @classmethod
-    def of_records(
+    def from_records(
         cls,
         comment: str,
         rows: Sequence[Mapping[str, str]],
@@ -56,7 +56,7 @@ class Runs:
         texts: tuple[str, ...],
         measures: tuple[str, ...],
     ) -> Runs:
-        """Runs of rows as text, by column; other arguments as for `read`."""
+        """Return the runs of rows that are text by column; for the other arguments see `read`."""
         columns = {}
         for name in (*keys, *measures):
             values = [row.get(name, "") for row in rows]
@@ -67,36 +67,36 @@ class Runs:
         return len(self.columns["scheme"])
 
     def where(self, **wanted: object) -> Runs:
-        """The rows whose columns have these values; a tuple: one of them."""
+        """Return the rows whose columns have the given values; a tuple stands for any one of its items."""
         keep = np.ones(len(self), bool)
         for name, value in wanted.items():
             keep &= np.isin(self.columns[name], value if isinstance(value, tuple) else (value,))
-        return self.kept(keep)
+        return self.mask(keep)
 
-    def kept(self, keep: np.ndarray) -> Runs:
-        """Some of the rows. keep: bool `(rows,)`."""
+    def mask(self, keep: np.ndarray) -> Runs:
+        """Return the rows that a mask selects. keep: bool `(rows,)`."""
         return replace(self, columns={name: column[keep] for name, column in self.columns.items()})
 
     def values(self, name: str) -> list:
-        """The different values of a column, in order of appearance."""
+        """Return the distinct values of a column, in order of appearance."""
         return list(dict.fromkeys(self.columns[name].tolist()))
 
-    def bands(
+    def compute_bands(
         self, measure: str, column: str, values: Sequence, cells: Sequence[str]
     ) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """For each scheme the means over all rows of each value of a column, and 95 % intervals for comparing schemes.
+        """Return, for each scheme, means over all rows of each value of a column, and 95 % intervals for comparing schemes.
 
-        What a run's world does to all schemes alike says nothing about them: each value is taken relative to the mean
+        Effects of a run's world that all schemes share say nothing about these: each value is taken relative to the mean
         of the schemes in the same cell under the same seed, and the variance scaled to the number of schemes (Morey's
-        correction). Of one scheme alone the intervals are the usual ones. NaN where nothing was measured.
+        correction). For a single scheme the intervals are the usual ones. NaN where nothing was measured.
 
         Args:
-            measure: What of.
-            column, values: The abscissa.
-            cells: Further columns that tell cells apart.
+            measure: Column to average.
+            column, values: Column of the abscissa, and its values.
+            cells: Further columns that identify a cell.
 
         Returns:
-            mean, low and high, `(values,)` each, by scheme.
+            Mean, low and high, `(values,)` each, by scheme.
         """
         schemes = self.values("scheme")
         found = {scheme: np.full((3, len(values)), np.nan) for scheme in schemes}
@@ -120,18 +120,19 @@ class Runs:
                     found[scheme][:, i] = mean, mean - half, mean + half
         return {scheme: tuple(columns) for scheme, columns in found.items()}
 
-    def by_seed(self, measure: str) -> dict[int, float]:
-        """The mean over each seed's rows in which it was measured."""
+    def compute_seed_means(self, measure: str) -> dict[int, float]:
+        """Return the mean of a measure over each seed's rows that have a value."""
         seeds = self.columns["seed"]
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # a seed without any
+            warnings.simplefilter("ignore", RuntimeWarning)  # a seed without any value
             return {int(seed): float(np.nanmean(self.columns[measure][seeds == seed])) for seed in np.unique(seeds)}
 
-    def rows_csv(self, digits: int, measures: Sequence[str] = ()) -> str:
-        """A table for readers who reckon for themselves: every run, measured values of so many significant digits.
+    def to_csv(self, digits: int, measures: Sequence[str] = ()) -> str:
+        """Return a CSV table of every run, for readers' own calculations, with measures of `digits` significant digits.
 
         Args:
-            measures: Which; none: all. Those that no run has are left out.
+            digits: Number of significant digits.
+            measures: Columns to include; empty: all. Columns without any value are left out.
         """
         shown = [name for name in measures or self.measures if not np.isnan(self.columns[name]).all()]
         out = io.StringIO()
@@ -139,12 +140,12 @@ class Runs:
         writer.writerow([*self.keys, *shown])
         for values in zip(*(self.columns[name].tolist() for name in (*self.keys, *shown)), strict=True):
             keys, measured = values[: len(self.keys)], values[len(self.keys) :]
-            writer.writerow([*map(_key, keys), *("" if value != value else f"{value:.{digits}g}" for value in measured)])
+            writer.writerow([*map(_format_key, keys), *("" if value != value else f"{value:.{digits}g}" for value in measured)])
         return out.getvalue()
 
 
-def _key(value: object) -> object:
-    """As it is written: whole numbers without a point, nothing where there is none."""
+def _format_key(value: object) -> object:
+    """Return a key's value as written to the table: whole numbers without a point, NaN as ""."""
     if not isinstance(value, float):
         return value
     return "" if value != value else f"{value:.12g}"

@@ -1,4 +1,4 @@
-"""What settings of all experiments have in common: their words on the command line, their digest, what is read of them."""
+"""Common parts of all experiments' settings: command-line arguments, digest, and parsing."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ COMMAND = "netbuf-gym reproduce"
 
 
 class Settings:
-    """What an experiment runs; a frozen dataclass for each, whose fields are its keys on the command line.
+    """Settings of an experiment: a frozen dataclass for each, whose fields are the keys on the command line.
 
     A field is a str, int or float, one of these or None, or a tuple of one of them: a list on the command line.
 
     Attributes:
-        experiment: Its name.
-        learned: The scheme that is a trained agent.
-        task: The task that such an agent was trained for.
-        shipped: The name of the one that comes with the package.
-        agents: Of each key that names the file of an agent, the schemes that play with it and the name of the one that comes
-            with the package; where there is nothing else than `learned` and `shipped`, it follows of them.
+        experiment: Name of the experiment.
+        learned: Scheme that is a trained agent.
+        task: Task that such an agent was trained for.
+        shipped: Name of the agent of this scheme that comes with the package.
+        agents: For each key that names an agent's file, the schemes that play with the agent and the name of the one that
+            comes with the package; derived from `learned` and `shipped` if not given.
         names: All schemes.
-        by_default: Those of them that need no agent and are run where none are named.
-        schemes: Those that are run.
-        seeds, first_seed: How many runs a cell has, and the first one's seed.
+        by_default: Schemes that need no agent and run if none are named.
+        schemes: Schemes to run.
+        seeds, first_seed: Number of runs in a cell, and the first one's seed.
         agent: File of the learned agent, or its run directory; "" without one.
     """
 
@@ -58,40 +58,40 @@ class Settings:
 
     @property
     def label(self) -> str:
-        """What a folder of it is called, before the digest."""
+        """Name of a campaign's folder, before the digest."""
         return self.experiment
 
-    def seed_list(self) -> list[int]:
-        """The seeds of every cell."""
+    def list_seeds(self) -> list[int]:
+        """Return the seeds of every cell."""
         return list(range(self.first_seed, self.first_seed + self.seeds))
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able; equal for campaigns that give equal results, but for the version."""
+        """Return the settings as JSON-compatible data, equal for campaigns that give equal results, apart from the version."""
         return json.loads(json.dumps(asdict(typing.cast(Any, self))))
 
     def digest(self) -> str:
-        """Eight characters that tell campaigns apart."""
+        """Return eight characters that identify the campaign."""
         return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()[:8]
 
     def command(self) -> str:
-        """The shortest command line that means this."""
-        files = self.files()
+        """Return the shortest command line that gives these settings."""
+        files = self.find_agent_files()
         made: Any = type(self)
         played = dict.fromkeys(scheme for key in files for scheme in self.agents[key][0])
         normal = made(schemes=(*self.by_default, *played), **files).to_dict() | dict.fromkeys(self.agents, "")
         words = [f"{COMMAND} {self.experiment}"]
         for key, value in self.to_dict().items():
             if value != normal[key]:
-                text = f"[{','.join(map(shortest, value))}]" if isinstance(value, list) else shortest(value)
+                text = f"[{','.join(map(format_value, value))}]" if isinstance(value, list) else format_value(value)
                 words.append(shlex.quote(f"{key}={text}") if not text.startswith("[") else f"{key}={text}")
         return " ".join(words)
 
-    def files(self) -> dict[str, str]:
-        """The files of agents that were given, by their keys."""
+    def find_agent_files(self) -> dict[str, str]:
+        """Return the agents' files that were given, by key."""
         return {key: file for key in self.agents if (file := getattr(self, key))}
 
     def require_agent(self) -> None:
-        """Raises ConfigError where there is an agent without its schemes, or one of these without an agent."""
+        """Raise ConfigError if an agent is given without its schemes, or one of these without an agent."""
         for key, (schemes, _) in self.agents.items():
             file = getattr(self, key)
             playing = [scheme for scheme in schemes if scheme in self.schemes]
@@ -105,13 +105,13 @@ class Settings:
 
     @classmethod
     def bundled(cls, key: str = "agent") -> str:
-        """The trained agent of a key that comes with the package; "" where there is none."""
+        """Return the path of a key's trained agent that comes with the package; "" if there is none."""
         shipped = cls.agents[key][1]
-        return from_here(library.path_of(shipped)) if shipped in library.names() else ""
+        return shorten_path(library.find_agent_path(shipped)) if shipped in library.names() else ""
 
     @classmethod
-    def made(cls, given: Mapping[str, Any]) -> Settings:
-        """The settings that were given, with what follows of them: `schemes=all`, and agents together with their schemes.
+    def from_values(cls, given: Mapping[str, Any]) -> Settings:
+        """Return the settings of the given values, completed by their consequences: `schemes=all`, agents and their schemes.
 
         Raises:
             ConfigError: A value out of range.
@@ -128,27 +128,27 @@ class Settings:
         for key, (schemes, _) in cls.agents.items():
             if set(schemes).intersection(given.get("schemes", ())) and not given.get(key) and (found := cls.bundled(key)):
                 given[key] = found
-            if given.get(key) and (path := library.path_of(given[key], key)) != Path(given[key]):
-                given[key] = from_here(path)
+            if given.get(key) and (path := library.find_agent_path(given[key], key)) != Path(given[key]):
+                given[key] = shorten_path(path)
         return cls(**given)
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """What a key takes."""
+    """Kind of values that a key takes."""
 
     many: bool
     of: type
     optional: bool
 
 
-def kinds(settings: type[Settings]) -> dict[str, _Kind]:
-    """What each key of an experiment takes."""
+def find_key_kinds(settings: type[Settings]) -> dict[str, _Kind]:
+    """Return the kind of values that each key of an experiment takes."""
     hints = typing.get_type_hints(settings)
-    return {one.name: _kind(hints[one.name]) for one in fields(typing.cast(Any, settings))}
+    return {one.name: _parse_hint(hints[one.name]) for one in fields(typing.cast(Any, settings))}
 
 
-def _kind(hint: Any) -> _Kind:
+def _parse_hint(hint: Any) -> _Kind:
     many = typing.get_origin(hint) is tuple
     if many:
         hint = typing.get_args(hint)[0]
@@ -156,7 +156,7 @@ def _kind(hint: Any) -> _Kind:
     return _Kind(many, typing.get_args(hint)[0] if optional else hint, optional)
 
 
-OWN = {
+COMMON_KEYS = {
     "output": _Kind(False, str, False),
     "jobs": _Kind(False, int, True),
     "executor": _Kind(False, str, False),
@@ -165,13 +165,13 @@ OWN = {
 """Keys of every experiment that do not change its results."""
 
 
-def read(settings: type[Settings], arguments: Sequence[str]) -> dict[str, Any]:
-    """The values of `key=value` arguments, in Hydra's grammar (`netbuf_gym.utils.overrides`).
+def read_arguments(settings: type[Settings], arguments: Sequence[str]) -> dict[str, Any]:
+    """Return the values of `key=value` arguments, in Hydra's grammar (`netbuf_gym.utils.overrides`).
 
     Raises:
-        ConfigError: An unknown key, a key given twice, a value that is no such thing.
+        ConfigError: An unknown key, a key given twice, a malformed value.
     """
-    known = kinds(settings) | OWN
+    known = find_key_kinds(settings) | COMMON_KEYS
     given: dict[str, Any] = {}
     for argument in arguments:
         key = argument.partition("=")[0].strip()
@@ -181,24 +181,24 @@ def read(settings: type[Settings], arguments: Sequence[str]) -> dict[str, Any]:
             raise ConfigError(f"argument {shown(argument)} is unknown; {hint}valid: {', '.join(valid)}")
         if key in given:
             raise ConfigError(f"{key} is given twice; valid: once")
-        value = overrides.read(argument)[1]
+        value = overrides.read_override(argument)[1]
         if isinstance(value, str) and "\0" in value:
             raise ConfigError(f"{key} = {shown(value)} holds a null character; valid: text without one")
-        given[key] = _list(key, known[key], value) if known[key].many else _value(known[key], value)
+        given[key] = _convert_list(key, known[key], value) if known[key].many else _convert_value(known[key], value)
     return given
 
 
-def from_here(path: Path) -> str:
-    """A path as it is written in this folder."""
+def shorten_path(path: Path) -> str:
+    """Return a path relative to the current folder if it lies below, else as it is."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
-def unique(key: str, values: Sequence, least: int = 1) -> tuple:
-    """A list's values, each there once.
+def check_unique(key: str, values: Sequence, least: int = 1) -> tuple:
+    """Return a list's values after checking that each occurs once.
 
     Raises:
-        ConfigError: Fewer than the least number, or one twice.
+        ConfigError: Fewer values than `least`, or a value that occurs twice.
     """
     values = tuple(values)
     if len(values) < least:
@@ -209,24 +209,26 @@ def unique(key: str, values: Sequence, least: int = 1) -> tuple:
     return values
 
 
-def shortest(value: Any) -> str:
-    """A value as it is typed."""
+def format_value(value: Any) -> str:
+    """Return a value as typed on the command line."""
     return "null" if value is None else f"{value:.10g}" if isinstance(value, float) else str(value)
 
 
-def _list(key: str, kind: _Kind, value: Any) -> tuple:
-    """A list's values; one alone counts as a list of it."""
+def _convert_list(key: str, kind: _Kind, value: Any) -> tuple:
+    """Return the values of a list; a single value counts as a list of one."""
     items = value if isinstance(value, list) else [value]
     if "" in items or None in items:
         raise ConfigError(f"{key} = {shown(value)} holds an empty value; valid: e.g. {key}=[a,b]")
-    return tuple(_value(kind, item) for item in items)
+    return tuple(_convert_value(kind, item) for item in items)
 
 
-def _value(kind: _Kind, value: Any) -> Any:
-    """A whole number as a real one where that is wanted, a number as the text that a path may be; else the value, which the
-    checks refuse by name."""
+def _convert_value(kind: _Kind, value: Any) -> Any:
+    """Convert an integer to a float if the key takes floats, and a number to text if the key takes text (such as a path).
+
+    Other values are returned unchanged; the checks refuse them by name.
+    """
     if kind.of is float and type(value) is int and abs(value) < 2**53:
         return float(value)
     if kind.of is str:
-        return "" if value is None else value if isinstance(value, str) else shortest(value)
+        return "" if value is None else value if isinstance(value, str) else format_value(value)
     return value

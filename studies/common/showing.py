@@ -1,4 +1,4 @@
-"""Lines of studies' pages: how a campaign ran, where its rows are, its pictures with fewer colours."""
+"""Lines of studies' pages: how a campaign was run, the location of its rows, and its figures with fewer colours."""
 
 from __future__ import annotations
 
@@ -8,63 +8,64 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from netbuf_gym.errors import needing
+from netbuf_gym.errors import require_extra
 from netbuf_gym.utils.files import write_atomic
-from studies.common.kept import Kept
+from studies.common.kept import KeptRows
 
 COLOURS = 256
 
 
-def of_any_machine(command: str) -> str:
-    """A command without where one machine keeps its files: agents of the package by their names, traces in DIR."""
+def remove_local_paths(command: str) -> str:
+    """Return a command without machine-specific paths: the package's agents by name, traces in DIR."""
     command = re.sub(r"=(?:[\w./-]*/)?zoo/agents/([\w-]+/[\w-]+)/model\.zip", r"=\1", command)
     return re.sub(r"\btraces=\S+", "traces=DIR", command)
 
 
-def ran(header: Mapping[str, Any]) -> str:
-    """The command, and how long it took where."""
+def describe_run(header: Mapping[str, Any]) -> str:
+    """Return a line with the command, its duration and the machine."""
     return (
         f"`{header['command']}` (netbuf-gym {header['version']}): {header['runs']:,} runs in "
         f"{header['seconds'] / 60:.1f} minutes with {header['jobs']} threads on {header['machine']}."
     )
 
 
-def where_rows_are(kept: Kept) -> str:
-    """A line that says where a section's rows are."""
+def describe_rows_file(kept: KeptRows) -> str:
+    """Return a line with the location of a section's rows."""
     path = kept.path.relative_to(kept.root)
     return f"Every run, with all that was measured, to reckon with: `{path}`; what follows is of these."
 
 
-def pictures(kept: Kept, names: Iterable[str], prefix: str = "", suffix: str = "") -> list[str]:
-    """The lines that show pictures; those that were drawn here are put beside the page before, those that are nowhere left out.
+def show_figures(kept: KeptRows, names: Iterable[str], prefix: str = "", suffix: str = "") -> list[str]:
+    """Return the lines that show figures; those drawn here are first copied beside the page, missing ones left out.
 
     Args:
-        names: As they are drawn, without their ending.
-        prefix: Of their names beside the page.
-        suffix: Of their descriptions.
+        kept: Rows of the section.
+        names: Names of the figures as drawn, without extension.
+        prefix: Prefix of the file names beside the page.
+        suffix: Suffix of the descriptions.
     """
     lines: list[str] = []
-    drawn = kept.drawn
+    drawn = kept.drawn_folder
     for name in names:
         shown = kept.figures / f"{prefix}{name}.png"
         if drawn is not None and (drawn / f"{name}.png").is_file():
             shown.parent.mkdir(parents=True, exist_ok=True)
-            write_atomic(shown, smaller(drawn / f"{name}.png"))
+            write_atomic(shown, shrink_image(drawn / f"{name}.png"))
         if shown.is_file():
             lines += [f"![{name.replace('_', ' ')}{suffix}](../figures/{kept.study}/{shown.name})", ""]
     return lines
 
 
-def names_drawn(kept: Kept, pattern: str, prefix: str = "") -> list[str]:
-    """The names of the pictures that were drawn here, else of those beside the page, without prefix and ending, in order."""
-    if kept.drawn is not None:
-        return sorted(path.stem for path in kept.drawn.glob(pattern))
+def find_figure_names(kept: KeptRows, pattern: str, prefix: str = "") -> list[str]:
+    """Return the sorted names, without prefix and extension, of the figures drawn here, or else of those beside the page."""
+    if kept.drawn_folder is not None:
+        return sorted(path.stem for path in kept.drawn_folder.glob(pattern))
     return sorted(path.stem.removeprefix(prefix) for path in kept.figures.glob(f"{prefix}{pattern}"))
 
 
-def smaller(path: Path) -> bytes:
-    """A picture with few colours, a fraction of the size."""
-    with needing("a page's pictures", "train"):
+def shrink_image(path: Path) -> bytes:
+    """Return a figure as a PNG with few colours, a fraction of the size."""
+    with require_extra("a page's pictures", "train"):
         from PIL import Image
     out = io.BytesIO()
     with Image.open(path) as image:

@@ -1,8 +1,8 @@
-"""The form of a campaign's tidy file, in which every row can be told from a damaged one.
+"""Format of a campaign's tidy file, in which damaged rows are detected.
 
-The first line is a comment: version, command, number of rows. Then a header and a row a run, each ending in the column
-`check`: the CRC-32 of the comment and of the row before it. So rows that were cut, changed, or taken from another campaign's
-file are found, and the line named.
+The first line is a comment: version, command, number of rows. Then a header and one row for each run, each ending in the column
+`check`: the CRC-32 of the comment and of the row before the column. Rows that were cut, changed, or taken from another
+campaign's file are thus detected, and the line is named.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from netbuf_gym.errors import ReferenceDataError, shown
-from netbuf_gym.utils.files import CsvError, csv_fields, csv_records, read_text
+from netbuf_gym.utils.files import CsvError, read_text, split_csv_fields, split_csv_rows
 
 CHECK = "check"
 FIRST_LINE = re.compile(r"# (?P<comment>.*); (?P<rows>\d+) rows")
@@ -25,14 +25,14 @@ FIRST_LINE = re.compile(r"# (?P<comment>.*); (?P<rows>\d+) rows")
 
 @dataclass(frozen=True)
 class Table:
-    """What a file holds.
+    """Content of a tidy file.
 
     Attributes:
         comment: Version and command.
-        rows: The whole ones, by column, as text; without their checks.
-        promised: How many there were when it was written.
-        lines: Where the rows are, from 1.
-        cut: The line at which the file is cut, so that rows lack; None: it is whole.
+        rows: Complete rows, by column, as text; without their checks.
+        promised: Number of rows that the first line states.
+        lines: Line numbers of the rows, from 1.
+        cut: Line at which the file is cut, so that rows are missing; None: the file is complete.
     """
 
     comment: str
@@ -41,11 +41,11 @@ class Table:
     lines: list[int]
     cut: int | None
 
-    def whole(self, path: str | Path) -> Table:
-        """Itself.
+    def require_complete(self, path: str | Path) -> Table:
+        """Return this table after checking that it is complete.
 
         Raises:
-            ReferenceDataError: It is cut.
+            ReferenceDataError: The file is cut.
         """
         if self.cut is not None:
             whole = f"{len(self.rows)} of {self.promised}" if self.promised else "none"
@@ -54,38 +54,38 @@ class Table:
         return self
 
 
-def text_of(comment: str, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
-    """The file's text."""
+def format_table(comment: str, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the text of a tidy file."""
     first = f"# {comment}; {len(rows)} rows"
     lines = [first, ",".join([*columns, CHECK])]
     for row in rows:
-        line = _line([text(row[name]) for name in columns])
-        lines.append(f"{line},{_check(first, line)}")
+        line = _format_line([format_value(row[name]) for name in columns])
+        lines.append(f"{line},{_compute_check(first, line)}")
     return "\n".join(lines) + "\n"
 
 
-def text(value: Any) -> str:
-    """A value as it is written: nine significant digits; nothing where nothing was measured."""
+def format_value(value: Any) -> str:
+    """Return a value as written to the file: nine significant digits; "" where nothing was measured."""
     if value is None or value != value:
         return ""
     return f"{value:.9g}" if isinstance(value, float) else str(value)
 
 
-def read(path: str | Path, columns: Sequence[str], keys: Sequence[str]) -> Table:
-    """Reads a file that `text_of` made, with every row verified.
+def read_table(path: str | Path, columns: Sequence[str], keys: Sequence[str]) -> Table:
+    """Read a file written by `format_table` and verify every row.
 
     Args:
         path: The file.
-        columns: The header, but for the check.
-        keys: The columns that no two rows share.
+        columns: Header, without the check.
+        keys: Columns that identify a row.
 
     Raises:
-        ReferenceDataError: It is damaged in another way than by a cut of its end; names the file and the line.
-        OSError: It cannot be read.
+        ReferenceDataError: The file is damaged other than by a cut of its end; names the file and the line.
+        OSError: The file cannot be read.
     """
     try:
         content = read_text(path)
-        records = csv_records(content)
+        records = split_csv_rows(content)
     except UnicodeDecodeError:
         raise ReferenceDataError("is not text", path) from None
     except CsvError as error:
@@ -99,15 +99,15 @@ def read(path: str | Path, columns: Sequence[str], keys: Sequence[str]) -> Table
     comment, promised = first["comment"], int(first["rows"])
     if len(records) < 2 or (len(records) == 2 and not ended):
         return Table(comment, [], promised, [], 2)
-    _check_header(csv_fields(records[1][1]), columns, path, records[1][0])
+    _check_header(split_csv_fields(records[1][1]), columns, path, records[1][0])
 
     rows: list[dict[str, str]] = []
     lines: list[int] = []
     seen: dict[tuple[str, ...], int] = {}
     for number, record in records[2:]:
-        fields = csv_fields(record)
+        fields = split_csv_fields(record)
         line, _, check = record.rpartition(",")
-        if len(fields) != len(columns) + 1 or check != _check(records[0][1], line):
+        if len(fields) != len(columns) + 1 or check != _compute_check(records[0][1], line):
             if number == records[-1][0]:
                 return Table(comment, rows, promised, lines, number)
             short = f"holds {len(fields)} values for {len(columns) + 1} columns"
@@ -126,8 +126,12 @@ def read(path: str | Path, columns: Sequence[str], keys: Sequence[str]) -> Table
     return Table(comment, rows, promised, lines, cut)
 
 
-def comment_of(path: str | Path) -> str | None:
-    """The comment that a file begins with; None: it does not. Raises OSError."""
+def read_comment(path: str | Path) -> str | None:
+    """Return the comment that a file begins with; None if there is none.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
     with open(path, encoding="utf-8", errors="replace") as file:
         first = FIRST_LINE.fullmatch(file.readline().rstrip("\n"))
     return first["comment"] if first else None
@@ -142,11 +146,11 @@ def _check_header(header: Sequence[str], columns: Sequence[str], path: str | Pat
         raise ReferenceDataError(f"holds other columns: {other}; valid: {','.join(valid)}", path, line)
 
 
-def _line(fields: Sequence[str]) -> str:
+def _format_line(fields: Sequence[str]) -> str:
     out = io.StringIO()
     csv.writer(out, lineterminator="").writerow(fields)
     return out.getvalue()
 
 
-def _check(first: str, line: str) -> str:
+def _compute_check(first: str, line: str) -> str:
     return f"{zlib.crc32((first + chr(10) + line).encode()):08x}"

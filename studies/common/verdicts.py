@@ -1,4 +1,4 @@
-"""The table that a study's page begins with: a row a claim, what the paper has, what we found, and whether it holds."""
+"""Table of verdicts at the top of a study's page: per claim the paper's statement, our result, and whether the claim holds."""
 
 from __future__ import annotations
 
@@ -7,43 +7,50 @@ from collections.abc import Callable, Iterable, Sequence
 
 from netbuf_gym.utils import statistics
 from netbuf_gym.utils.tables import markdown_table
-from studies.common.judging import HOLDS, LOWER, OPPOSITE, RATIO, SLIGHT, UNDECIDED, Claim, change, judged
+from studies.common.judging import HOLDS, LOWER, OPPOSITE, RATIO, SLIGHT, UNDECIDED, Claim, compute_change, format_judgement
 from studies.common.results import Runs
 
 HEADER = ("claim", "paper", "ours", "verdict")
 NOT_JUDGED = "not judged, of one seed"
 FURTHEST = (OPPOSITE, "does not hold", UNDECIDED, "not shown", NOT_JUDGED, SLIGHT, HOLDS)
 """Verdicts, those furthest from the claim first."""
-Found = tuple[str, str, float]
-"""A change in words, its verdict, and how far it goes the claim's way."""
+JudgedChange = tuple[str, str, float]
+"""A change in words, its verdict, and its size in the direction of the claim."""
 
 
-def verdicts_table(rows: Iterable[Sequence[str] | None], header: Sequence[str] = HEADER) -> str:
-    """Markdown; "" without any row."""
+def format_verdicts_table(rows: Iterable[Sequence[str] | None], header: Sequence[str] = HEADER) -> str:
+    """Return the table as Markdown; "" without any row."""
     there = [row for row in rows if row is not None]
     return markdown_table(header, there) if there else ""
 
 
-def claim_row(
+def make_claim_row(
     claim: Claim, runs: Runs, scheme: str, cells: Sequence[str], label: Callable[[str], str] = str, about: str = ""
 ) -> list[str] | None:
-    """A claim about a scheme, judged against all of its rivals that played; None where none did.
+    """Return a claim about a scheme, judged against all of its rivals that played; None if none did.
 
     Args:
-        cells: The columns that tell cells apart.
-        label: How rivals are called.
-        about: What its text begins with.
+        claim: The claim.
+        runs: A campaign's runs.
+        scheme: Scheme that the claim is about.
+        cells: Columns that identify a cell.
+        label: Returns the displayed name of a rival.
+        about: Prefix of the claim's text.
     """
     found = {}
     for rival in claim.rivals:
-        value = change(runs.where(**claim.where), scheme, rival, claim.measure, cells, claim.by) if rival != scheme else None
+        value = (
+            compute_change(runs.where(**claim.where), scheme, rival, claim.measure, cells, claim.by)
+            if rival != scheme
+            else None
+        )
         if value is not None:
-            found[label(rival)] = found_of(claim.expected, value, claim.least, claim.by)
-    return row_of(f"{about}{claim.text}", place(claim), found)
+            found[label(rival)] = judge_change(claim.expected, value, claim.least, claim.by)
+    return make_row(f"{about}{claim.text}", format_source(claim), found)
 
 
-def row_of(text: str, paper: str, found: dict[str, Found]) -> list[str] | None:
-    """A row of what was found against each rival: the one that is furthest from the claim, and of how many it holds."""
+def make_row(text: str, paper: str, found: dict[str, JudgedChange]) -> list[str] | None:
+    """Return a table row of the results against all rivals: the one furthest from the claim, and how many confirm it."""
     if not found:
         return None
     worst = min(found, key=lambda rival: (FURTHEST.index(found[rival][1]), found[rival][2]))
@@ -56,14 +63,14 @@ def row_of(text: str, paper: str, found: dict[str, Found]) -> list[str] | None:
     return [f"{text}, against {', '.join(found)}", paper, f"{said} ({worst})", verdict]
 
 
-def found_of(expected: str, found: statistics.Interval, least: float = 0.0, by: str = RATIO) -> Found:
-    """A change in words, its verdict, and how far it goes the way of the claim."""
-    said, _, verdict = judged(expected, found, least, by).partition(": ")
+def judge_change(expected: str, found: statistics.Interval, least: float = 0.0, by: str = RATIO) -> JudgedChange:
+    """Return a change in words, its verdict, and its size in the direction of the claim."""
+    said, _, verdict = format_judgement(expected, found, least, by).partition(": ")
     return said, verdict, -found.mean if expected == LOWER else found.mean
 
 
-def place(claim: Claim) -> str:
-    """Where the paper has a claim, and the change that its words ask for."""
+def format_source(claim: Claim) -> str:
+    """Return the position of a claim in the paper, with the change that its words ask for."""
     where = f"Fig. {claim.figures}" if claim.figures[:1].isdigit() else claim.figures
     if claim.by == RATIO and math.isfinite(claim.least) and claim.least:
         return f"{100 * claim.least:.4g} %, {where}"

@@ -1,1 +1,1 @@
-"""The same policies in the simulator and on the kernel: how far the one is from the other."""
+"""Comparison of the same policies in the simulator and on the kernel."""

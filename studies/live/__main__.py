@@ -1,4 +1,4 @@
-"""`python -m studies.live ...` is `netbuf-gym reproduce live ...`."""
+"""Command `python -m studies.live ...`, equivalent to `netbuf-gym reproduce live ...`."""
 
 from studies.command import run_as_program
 

@@ -1,4 +1,4 @@
-"""The experiment as an object."""
+"""Definition of the experiment `live`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from studies.live.measures import MEASURES
 from studies.live.schemes import NAMES, SCHEMES
 from studies.live.sections import SECTIONS, verdicts
 from studies.live.settings import KEYS_OF_AGENTS, Settings
-from studies.live.work import KEYS, TEXTS, Both
+from studies.live.work import KEYS, TEXTS, LiveWork
 from studies.live.worlds import SENDER, WORLDS
 
 
@@ -44,13 +44,13 @@ class LiveExperiment(Experiment[Settings]):
     examples = ("schemes=all", "tasks=[queue_threshold] schemes=all duration_s=22", "schemes=[cubic,bbr] worlds=3")
     help = ""
 
-    def work(self, settings: Settings) -> Both:
-        """See `Experiment.work`."""
-        return Both(settings)
+    def work(self, settings: Settings) -> LiveWork:
+        """Return the campaign's work; see `Experiment.work`."""
+        return LiveWork(settings)
 
     def draw(self, work: Work[Any], runs: Runs, folder: Path) -> list[Path]:
-        """See `Experiment.draw`."""
-        assert isinstance(work, Both)
+        """Draw all figures; see `Experiment.draw`."""
+        assert isinstance(work, LiveWork)
         return draw_all(work, runs, folder)
 
 

@@ -1,4 +1,4 @@
-"""How far the kernel is from the simulator: cell by cell, and in the order of the schemes."""
+"""Differences between the kernel and the simulator: by cell, and in the order of the schemes."""
 
 from __future__ import annotations
 
@@ -9,24 +9,28 @@ import numpy as np
 
 from netbuf_gym.utils.tables import markdown_table
 from studies.common.results import Runs
-from studies.live.measures import ACTIONS, SLOWDOWN, compared
+from studies.live.measures import ACTIONS, SLOWDOWN, get_compared_measure
 from studies.live.schemes import RANKED
 from studies.live.work import LIVE, NOISY, SIMULATED
 
-RELATIVE, ABSOLUTE = 0.10, 0.02
-"""What utilities may differ by: this share of the simulator's, or so much."""
-OF_SLOWDOWN = 0.20
+RELATIVE_TOLERANCE, ABSOLUTE_TOLERANCE = 0.10, 0.02
+"""Tolerances of utilities: this share of the simulator's value, or this absolute difference."""
+SLOWDOWN_TOLERANCE = 0.20
+"""Tolerance of mean slowdowns: this share of the simulator's value."""
 GAP = 0.02
 """Differences between schemes above which their order counts: of utilities, and of the logarithms of mean slowdowns."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A scheme in a world on both plants, means over the seeds.
+    """A scheme in a world on both plants, as means over the seeds.
 
     Attributes:
-        noisy: With a host's noise in the simulator; NaN where that was not run.
-        distance: Total variation between the distributions of actions, 0 to 1; NaN where nothing was decided.
+        task, world, scheme: Identifiers of the cell.
+        simulated: Compared measure in the simulator.
+        noisy: Compared measure in the simulator with host noise; NaN if that was not run.
+        live: Compared measure on the kernel.
+        distance: Total variation between the distributions of actions, 0 to 1; NaN without decisions.
     """
 
     task: str
@@ -39,33 +43,37 @@ class Cell:
 
     @property
     def difference(self) -> float:
-        """Live less simulated."""
+        """Live value minus simulated value."""
         return self.live - self.simulated
 
     @property
-    def worth(self) -> tuple[float, float]:
-        """What controllers are ordered by, simulated and live: more is better."""
-        if compared(self.task) == SLOWDOWN:
+    def ranking_values(self) -> tuple[float, float]:
+        """Values by which controllers are ranked, simulated and live: more is better."""
+        if get_compared_measure(self.task) == SLOWDOWN:
             return -math.log(self.simulated), -math.log(self.live)
         return self.simulated, self.live
 
     @property
     def within(self) -> bool:
-        """Whether the plants agree."""
-        return self._near(self.simulated)
+        """Whether the plants agree within tolerance."""
+        return self._is_within(self.simulated)
 
     @property
     def within_noise(self) -> bool:
-        """Whether the kernel agrees with the simulator that has a host's noise."""
-        return self._near(self.noisy)
+        """Whether the kernel agrees with the simulator with host noise."""
+        return self._is_within(self.noisy)
 
-    def _near(self, simulated: float) -> bool:
-        allowed = OF_SLOWDOWN * simulated if compared(self.task) == SLOWDOWN else max(ABSOLUTE, RELATIVE * abs(simulated))
+    def _is_within(self, simulated: float) -> bool:
+        allowed = (
+            SLOWDOWN_TOLERANCE * simulated
+            if get_compared_measure(self.task) == SLOWDOWN
+            else max(ABSOLUTE_TOLERANCE, RELATIVE_TOLERANCE * abs(simulated))
+        )
         return abs(self.live - simulated) <= allowed
 
 
-def cells_of(runs: Runs) -> list[Cell]:
-    """All that were run on both plants."""
+def collect_cells(runs: Runs) -> list[Cell]:
+    """Return all cells that were run on both plants."""
     cells = []
     for task in runs.values("task"):
         own = runs.where(task=task)
@@ -73,8 +81,8 @@ def cells_of(runs: Runs) -> list[Cell]:
             for scheme in own.values("scheme"):
                 both = [own.where(world=world, scheme=scheme, plant=plant) for plant in (SIMULATED, LIVE)]
                 if all(map(len, both)):
-                    simulated, live = (float(one.columns[compared(task)].mean()) for one in both)
-                    noisy = own.where(world=world, scheme=scheme, plant=NOISY).columns[compared(task)]
+                    simulated, live = (float(one.columns[get_compared_measure(task)].mean()) for one in both)
+                    noisy = own.where(world=world, scheme=scheme, plant=NOISY).columns[get_compared_measure(task)]
                     shares = [np.array([one.columns[name].mean() for name in ACTIONS]) for one in both]
                     distance = float(np.abs(shares[0] - shares[1]).sum() / 2)
                     mean = float(noisy.mean()) if len(noisy) else math.nan
@@ -84,7 +92,7 @@ def cells_of(runs: Runs) -> list[Cell]:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two schemes in a world, the better one in the simulator first, further apart there than `GAP`."""
+    """Two schemes in a world, the better one in the simulator first, with a difference above `GAP` there."""
 
     task: str
     world: str
@@ -94,13 +102,13 @@ class Pair:
     live: float
 
     @property
-    def kept(self) -> bool:
-        """Whether their order is the same on the kernel."""
+    def keeps_order(self) -> bool:
+        """Whether the order is the same on the kernel."""
         return self.live > 0
 
 
-def pairs_of(cells: list[Cell]) -> list[Pair]:
-    """All pairs of the schemes whose order counts."""
+def find_pairs(cells: list[Cell]) -> list[Pair]:
+    """Return all pairs of schemes whose order counts."""
     pairs = []
     by_world: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells:
@@ -109,19 +117,19 @@ def pairs_of(cells: list[Cell]) -> list[Pair]:
     for (task, world), own in by_world.items():
         for better in own:
             for worse in own:
-                gap, live = (ours - theirs for ours, theirs in zip(better.worth, worse.worth, strict=True))
+                gap, live = (ours - theirs for ours, theirs in zip(better.ranking_values, worse.ranking_values, strict=True))
                 if gap > GAP:
                     pairs.append(Pair(task, world, better.scheme, worse.scheme, gap, live))
     return pairs
 
 
-def summary_table(cells: list[Cell]) -> str:
-    """Of each task and scheme, how many cells agree and how far they are apart."""
+def format_summary_table(cells: list[Cell]) -> str:
+    """Return a table of the agreeing cells and the differences, by task and scheme."""
     rows = []
     for task in dict.fromkeys(cell.task for cell in cells):
         for scheme in dict.fromkeys(cell.scheme for cell in cells if cell.task == task):
             own = [cell for cell in cells if (cell.task, cell.scheme) == (task, scheme)]
-            relative = compared(task) == SLOWDOWN
+            relative = get_compared_measure(task) == SLOWDOWN
             off = np.array([cell.difference / (cell.simulated if relative else 1.0) for cell in own])
             factor, unit = (100.0, " %") if relative else (1.0, "")
             distances = [cell.distance for cell in own if math.isfinite(cell.distance)]
@@ -140,15 +148,15 @@ def summary_table(cells: list[Cell]) -> str:
     return markdown_table(head, rows)
 
 
-def verdict_rows(runs: Runs) -> list[list[str]]:
-    """Rows of the table of verdicts: of each controller how many worlds agree, and how many pairs keep their order."""
-    cells, rows = cells_of(runs), []
+def make_verdict_rows(runs: Runs) -> list[list[str]]:
+    """Return rows for the table of verdicts: how many worlds agree for each controller, and how many pairs keep their order."""
+    cells, rows = collect_cells(runs), []
     for task in dict.fromkeys(cell.task for cell in cells):
         name = f"{task.replace('_', ' ')}s"
         allowed = (
-            f"{OF_SLOWDOWN:.0%} of mean slowdown"
-            if compared(task) == SLOWDOWN
-            else f"{RELATIVE:.0%} or {ABSOLUTE:g} of utility"
+            f"{SLOWDOWN_TOLERANCE:.0%} of mean slowdown"
+            if get_compared_measure(task) == SLOWDOWN
+            else f"{RELATIVE_TOLERANCE:.0%} or {ABSOLUTE_TOLERANCE:g} of utility"
         )
         for scheme in dict.fromkeys(cell.scheme for cell in cells if cell.task == task):
             own = [cell for cell in cells if (cell.task, cell.scheme) == (task, scheme)]
@@ -160,24 +168,29 @@ def verdict_rows(runs: Runs) -> list[list[str]]:
                     f"{name}: `{scheme}` agrees",
                     allowed.replace("%", " %"),
                     said,
-                    _verdict(sum(cell.within for cell in own), len(own)),
+                    _format_verdict(sum(cell.within for cell in own), len(own)),
                 ]
             )
-        pairs = pairs_of([cell for cell in cells if cell.task == task])
+        pairs = find_pairs([cell for cell in cells if cell.task == task])
         if pairs:
-            kept = sum(pair.kept for pair in pairs)
+            kept = sum(pair.keeps_order for pair in pairs)
             rows.append(
-                [f"{name}: pairs keep their order", "every pair", f"{kept} of {len(pairs)} pairs", _verdict(kept, len(pairs))]
+                [
+                    f"{name}: pairs keep their order",
+                    "every pair",
+                    f"{kept} of {len(pairs)} pairs",
+                    _format_verdict(kept, len(pairs)),
+                ]
             )
     return rows
 
 
-def _verdict(holds: int, of: int) -> str:
+def _format_verdict(holds: int, of: int) -> str:
     return "holds" if holds == of else f"in all but {of - holds}"
 
 
-def outside_table(cells: list[Cell]) -> str:
-    """The cells that do not agree."""
+def format_outside_table(cells: list[Cell]) -> str:
+    """Return a table of the cells out of tolerance."""
     rows = [
         [
             cell.world,
@@ -191,16 +204,16 @@ def outside_table(cells: list[Cell]) -> str:
     return markdown_table(["world", "controller", "simulator", "with noise", "kernel", "kernel - simulator"], rows)
 
 
-def order_said(cells: list[Cell]) -> str:
-    """In how many pairs the order of schemes is the same, and the others."""
-    pairs = pairs_of(cells)
+def describe_order(cells: list[Cell]) -> str:
+    """Return a text on the pairs of schemes that keep their order, with a table of the others."""
+    pairs = find_pairs(cells)
     ranked = ", ".join(dict.fromkeys(name for task in dict.fromkeys(cell.task for cell in cells) for name in RANKED[task]))
     if len({(cell.task, cell.scheme) for cell in cells if cell.scheme in RANKED[cell.task]}) < 2:
         return f"Fewer than two of {ranked} play here: there is no order to keep."
-    apart = f"{GAP:g}" + (" in the logarithm" if any(compared(cell.task) == SLOWDOWN for cell in cells) else "")
+    apart = f"{GAP:g}" + (" in the logarithm" if any(get_compared_measure(cell.task) == SLOWDOWN for cell in cells) else "")
     if not pairs:
         return f"No two of {ranked} were further apart than {apart} in the simulator."
-    lost = [pair for pair in pairs if not pair.kept]
+    lost = [pair for pair in pairs if not pair.keeps_order]
     lines = [
         f"Of {len(pairs)} pairs among {ranked} that are more than {apart} apart in the simulator, "
         f"{len(pairs) - len(lost)} have the same order on the kernel."

@@ -1,4 +1,4 @@
-"""What is kept of a run on either plant."""
+"""Measures kept of a run on either plant."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ MEASURES = {
     "rate_error": "how much more (less: negative) saturated links carried than their rates allow, relative, by the wall clock",
 }
 
-COMPARED = {
+COMPARED_MEASURES = {
     SWITCH: SLOWDOWN,
 }
-"""What runs on both plants are compared by; of other tasks the utility."""
+"""Measures by which plants are compared, by task; the utility for other tasks."""
 
 
-def compared(task: str) -> str:
-    """The measure that a task's plants are compared by."""
-    return COMPARED.get(task, UTILITY)
+def get_compared_measure(task: str) -> str:
+    """Return the measure by which a task's plants are compared."""
+    return COMPARED_MEASURES.get(task, UTILITY)
 
 
-def measures_of(reports: list[dict[str, Any]]) -> dict[str, float]:
-    """Of a world's agents, the mean."""
+def average_reports(reports: list[dict[str, Any]]) -> dict[str, float]:
+    """Return the mean of each measure over the reports of a world's agents."""
     names = [name for name in MEASURES if all(name in report for report in reports)]
     return {name: math.fsum(float(report[name]) for report in reports) / len(reports) for name in names}
 
 
-def timing_of(world: Any) -> dict[str, float]:
-    """What is kept of how a live world kept to real time; of a simulated one nothing."""
+def read_timing(world: Any) -> dict[str, float]:
+    """Return the kept measures of a live world's adherence to real time; none for a simulated world."""
     if not isinstance(world, LiveReadings):
         return {}
     timing = world.emulator()

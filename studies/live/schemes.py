@@ -1,4 +1,4 @@
-"""Who plays on both plants, by task: trained agents as they are, rules, congestion controls, fixed and random actions."""
+"""Schemes on both plants, by task: trained agents as they are, rules, congestion controls, fixed and random actions."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ SCHEMES: Mapping[str, tuple[str, ...]] = {
 NAMES = tuple(dict.fromkeys(name for names in SCHEMES.values() for name in names))
 _CONTROLS = (LEARNED, "cubic", "bbr", "newreno")
 RANKED: Mapping[str, tuple[str, ...]] = {SENDER: _CONTROLS, RECEIVER: _CONTROLS, SWITCH: SCHEMES[SWITCH]}
-"""Those whose order is compared."""
+"""Schemes whose order is compared, by task."""
 
 BINS = 12
-"""Of the distribution of actions."""
+"""Number of bins of the distribution of actions."""
 
 
-class Observed(Controller):
-    """A controller whose actions are counted.
+class CountedController(Controller):
+    """Controller whose actions are counted.
 
     Attributes:
-        shares: Of the actions, `(BINS,)`: of `Discrete` ones each action's, of a `Box` those of so many equal parts of its
-            range; NaN before the first.
+        shares: Distribution of the actions, `(BINS,)`: for `Discrete` spaces by action, for a `Box` by equal parts of its
+            range; NaN before the first action.
     """
 
     def __init__(self, controller: Controller):
@@ -41,39 +41,39 @@ class Observed(Controller):
 
     @property
     def env(self) -> dict[str, Any]:
-        """The controller's own."""
+        """Environment arguments of the controller."""
         return self._controller.env
 
-    def playing(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        """The controller's own."""
-        return self._controller.playing(env)
+    def merge_arguments(self, env: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the merged arguments of the controller."""
+        return self._controller.merge_arguments(env)
 
     @property
     def shares(self) -> np.ndarray:
-        """See above."""
+        """Distribution of the actions; see the class."""
         total = self._counts.sum()
         return self._counts / total if total else np.full(BINS, np.nan)
 
     def place(self, scenario: Any) -> Any:
-        """The controller's own."""
+        """Place the controller in a scenario."""
         return self._controller.place(scenario)
 
     def start(self, rules: Any, seeds: Any) -> Policy | None:
-        """The controller's, whose actions are counted from now on."""
+        """Return the policy of the controller with its actions counted; None if the controller has none."""
         policy = self._controller.start(rules, seeds)
         if policy is None:
             return None
 
         def decide(observations: np.ndarray, state: Any, starts: np.ndarray) -> tuple[np.ndarray, Any]:
             actions, state = policy(observations, state, starts)
-            self._counts += binned(np.asarray(actions), rules.action_space)
+            self._counts += count_actions_by_bin(np.asarray(actions), rules.action_space)
             return actions, state
 
         return decide
 
 
-def binned(actions: np.ndarray, space: Any) -> np.ndarray:
-    """How many of them are in each of `BINS`."""
+def count_actions_by_bin(actions: np.ndarray, space: Any) -> np.ndarray:
+    """Return the number of actions in each of `BINS` bins."""
     if isinstance(space, gym.spaces.Discrete):
         places = actions.ravel() * BINS // max(int(space.n), BINS)
     else:
@@ -82,11 +82,11 @@ def binned(actions: np.ndarray, space: Any) -> np.ndarray:
     return np.bincount(places, minlength=BINS).astype(float)
 
 
-def observed(controller: Controller) -> Controller:
-    """The controller, its actions counted where it decides any."""
-    return controller if isinstance(controller, InWorld) else Observed(controller)
+def count_actions(controller: Controller) -> Controller:
+    """Return the controller with its actions counted if it takes any."""
+    return controller if isinstance(controller, InWorld) else CountedController(controller)
 
 
-def controller_of(name: str, task: str) -> Controller:
-    """One of a task's by its name."""
-    return rollout.controller_of(name, task)
+def get_controller(name: str, task: str) -> Controller:
+    """Return a task's controller by name."""
+    return rollout.get_controller(name, task)

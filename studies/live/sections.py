@@ -7,63 +7,64 @@ from collections.abc import Mapping
 import numpy as np
 
 from studies.common.experiment import Section
-from studies.common.kept import Kept
+from studies.common.kept import KeptRows
 from studies.common.results import Runs
-from studies.common.showing import names_drawn, pictures, ran, where_rows_are
-from studies.common.verdicts import verdicts_table
+from studies.common.showing import describe_rows_file, describe_run, find_figure_names, show_figures
+from studies.common.verdicts import format_verdicts_table
 from studies.live import judging
 from studies.live.measures import MEASURES
 from studies.live.work import KEYS, LIVE, TEXTS
 from studies.live.worlds import WORLDS
 
 
-def runs_of(kept: Kept) -> Runs:
-    """The runs of a campaign."""
+def get_runs(kept: KeptRows) -> Runs:
+    """Return the runs of a campaign."""
     return kept.runs(KEYS, TEXTS, MEASURES)
 
 
-def policies(kept: Kept) -> str:
-    """The Markdown of a campaign of one task."""
-    begun = f"{ran(kept.header)} Begun {kept.header.get('begun', 'on a day not recorded')}."
-    lines = [begun, "", where_rows_are(kept), ""]
-    for said in tables_of(runs_of(kept), kept.header["settings"]["noise_ms"]):
+def format_campaign(kept: KeptRows) -> str:
+    """Return the Markdown of a campaign of one task."""
+    begun = f"{describe_run(kept.header)} Begun {kept.header.get('begun', 'on a day not recorded')}."
+    lines = [begun, "", describe_rows_file(kept), ""]
+    for said in format_tables(get_runs(kept), kept.header["settings"]["noise_ms"]):
         lines += [said, ""]
-    return "\n".join([*lines, "### Figures", "", *pictures(kept, names_drawn(kept, f"*_{kept.section}.png"))])
+    return "\n".join([*lines, "### Figures", "", *show_figures(kept, find_figure_names(kept, f"*_{kept.section}.png"))])
 
 
-def verdicts(sections: Mapping[str, Kept]) -> str:
-    """How many worlds of each controller agree, and how many pairs keep their order, by task."""
-    rows = [row for task, kept in sections.items() if task in WORLDS for row in judging.verdict_rows(runs_of(kept))]
-    return verdicts_table(rows, ("claim", "target", "ours", "verdict"))
+def verdicts(sections: Mapping[str, KeptRows]) -> str:
+    """Return the table of how many worlds of each controller agree, and how many pairs keep their order, by task."""
+    rows = [row for task, kept in sections.items() if task in WORLDS for row in judging.make_verdict_rows(get_runs(kept))]
+    return format_verdicts_table(rows, ("claim", "target", "ours", "verdict"))
 
 
-def tables_of(runs: Runs, noise_ms: float) -> list[str]:
-    """Tables of the runs of a task.
+def format_tables(runs: Runs, noise_ms: float) -> list[str]:
+    """Return tables of the runs of a task.
 
     Args:
-        noise_ms: How late packets are in the mean at each host of the simulator's further runs; 0: there are none.
+        runs: Runs of one task.
+        noise_ms: Mean delay of packets at each host in the simulator's noisy runs; 0: there are no such runs.
     """
-    cells = judging.cells_of(runs)
+    cells = judging.collect_cells(runs)
     parts = [
         f"{sum(cell.within for cell in cells)} of {len(cells)} cells are within tolerance: utilities within "
-        f"{judging.RELATIVE:.0%} or {judging.ABSOLUTE:g}, mean slowdowns within {judging.OF_SLOWDOWN:.0%}."
-        + _with_noise(cells, noise_ms),
-        judging.summary_table(cells),
+        f"{judging.RELATIVE_TOLERANCE:.0%} or {judging.ABSOLUTE_TOLERANCE:g}, "
+        f"mean slowdowns within {judging.SLOWDOWN_TOLERANCE:.0%}." + _describe_noise(cells, noise_ms),
+        judging.format_summary_table(cells),
     ]
     if not all(cell.within for cell in cells):
-        parts += ["### Cells out of tolerance", judging.outside_table(cells)]
-    return [*parts, "### Order of the controllers", judging.order_said(cells), "### The emulator", _emulator(runs)]
+        parts += ["### Cells out of tolerance", judging.format_outside_table(cells)]
+    return [*parts, "### Order of the controllers", judging.describe_order(cells), "### The emulator", _describe_emulator(runs)]
 
 
-def _with_noise(cells: list[judging.Cell], noise_ms: float) -> str:
+def _describe_noise(cells: list[judging.Cell], noise_ms: float) -> str:
     if not noise_ms:
         return ""
     near = sum(cell.within_noise for cell in cells)
     return f" With packets that are {noise_ms:g} ms late in the mean at each host of the simulator's it is {near}."
 
 
-def _emulator(runs: Runs) -> str:
-    """How late it was."""
+def _describe_emulator(runs: Runs) -> str:
+    """Return a sentence on the delays and rate errors of the emulator."""
     live = runs.where(plant=LIVE).columns
     if not len(live["late_p50_ms"]) or np.isnan(live["late_p50_ms"]).all():
         return "Not measured."
@@ -80,4 +81,4 @@ def _emulator(runs: Runs) -> str:
     )
 
 
-SECTIONS: dict[str, Section] = dict.fromkeys(WORLDS, policies)
+SECTIONS: dict[str, Section] = dict.fromkeys(WORLDS, format_campaign)

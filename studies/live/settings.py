@@ -1,4 +1,4 @@
-"""What the campaign runs: studies, tasks, schemes; from the command line, checked."""
+"""Settings of the campaign: tasks, schemes, worlds; checked when constructed."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from typing import ClassVar
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.training.schema import FIRST_EVALUATION_SEED
-from netbuf_gym.utils.arguments import choice, real, whole
+from netbuf_gym.utils.arguments import check_choice, check_integer, check_real
 from netbuf_gym.zoo import library
 from studies.common.settings import Settings as Common
-from studies.common.settings import unique
+from studies.common.settings import check_unique
 from studies.live.schemes import LEARNED, NAMES, SCHEMES
 from studies.live.worlds import RECEIVER, SENDER, SWITCH, WORLDS
 
 KEYS_OF_AGENTS = {"sender": SENDER, "receiver": RECEIVER, "switch": SWITCH}
-"""The task of each key that names an agent's file."""
+"""Task of each key that names an agent's file."""
 
 LIVE_S, AT_ONCE = 5400.0, 2
-"""What the kernel's runs of a campaign may take, and how many of them at least are made at a time."""
+"""Longest permitted real time of a campaign's runs on the kernel, and the assumed number of simultaneous ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Common):
-    """A campaign; see `netbuf-gym reproduce --help`.
+    """Settings of a campaign; see `netbuf-gym reproduce --help`.
 
     Attributes:
-        tasks: Of `WORLDS`.
-        schemes: Of `schemes.NAMES`.
-        worlds: How many of each task's; None: all.
-        duration_s: Of every run.
-        noise_ms: By how much packets are late at each host in the simulator's noisy runs, mean of an exponential
+        tasks: Names of tasks, of `WORLDS`.
+        schemes: Names of schemes, of `schemes.NAMES`.
+        worlds: Number of worlds of each task; None: all.
+        duration_s: Duration of every run.
+        noise_ms: Delay of packets at each host in the simulator's noisy runs, mean of an exponential
             distribution; 0: there are no such runs.
-        repeats: Runs of each cell of a task's on each plant; of queue thresholds five times as many.
+        repeats: Number of runs of each cell on each plant; five times as many for queue thresholds.
         sender, receiver, switch: Files of the trained agents.
     """
 
@@ -62,18 +62,21 @@ class Settings(Common):
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        put(self, "tasks", unique("tasks", [choice("tasks", name, WORLDS) for name in self.tasks]))
-        put(self, "schemes", unique("schemes", [choice("schemes", name, NAMES) for name in self.schemes]))
+        put(self, "tasks", check_unique("tasks", [check_choice("tasks", name, WORLDS) for name in self.tasks]))
+        put(self, "schemes", check_unique("schemes", [check_choice("schemes", name, NAMES) for name in self.schemes]))
         if self.worlds is not None:
-            put(self, "worlds", whole("worlds", self.worlds, 1, max(map(len, WORLDS.values()))))
-        put(self, "duration_s", real("duration_s", self.duration_s, 1, 3600))
-        put(self, "noise_ms", real("noise_ms", self.noise_ms, 0, 100))
-        put(self, "repeats", whole("repeats", self.repeats, 1, 100))
-        put(self, "first_seed", whole("first_seed", self.first_seed, 0, 2**62))
+            put(self, "worlds", check_integer("worlds", self.worlds, 1, max(map(len, WORLDS.values()))))
+        put(self, "duration_s", check_real("duration_s", self.duration_s, 1, 3600))
+        put(self, "noise_ms", check_real("noise_ms", self.noise_ms, 0, 100))
+        put(self, "repeats", check_integer("repeats", self.repeats, 1, 100))
+        put(self, "first_seed", check_integer("first_seed", self.first_seed, 0, 2**62))
         self.require_agent()
         live_s = (
             sum(
-                len(list(WORLDS[task])[: self.worlds]) * len(self.playing(task)) * len(self.seeds_of(task)) * self.duration_s
+                len(list(WORLDS[task])[: self.worlds])
+                * len(self.list_schemes(task))
+                * len(self.list_task_seeds(task))
+                * self.duration_s
                 for task in self.tasks
             )
             / AT_ONCE
@@ -84,11 +87,15 @@ class Settings(Common):
                 " less, by fewer tasks=, worlds= or schemes=, or a shorter duration_s="
             )
 
-    def playing(self, task: str) -> list[str]:
-        """The schemes that play a task."""
+    def list_schemes(self, task: str) -> list[str]:
+        """Return the schemes that play a task."""
         return [scheme for scheme in SCHEMES[task] if scheme in self.schemes]
 
-    def seeds_of(self, task: str) -> list[int]:
-        """Of every cell of a task: what one flow does is decided by the path, what many do by when they come."""
+    def list_task_seeds(self, task: str) -> list[int]:
+        """Return the seeds of every cell of a task.
+
+        A single flow's result depends on the path, that of many flows on their arrival times: queue thresholds have five times
+        as many seeds.
+        """
         many = 5 if task == SWITCH else 1
         return list(range(self.first_seed, self.first_seed + many * self.repeats))

@@ -1,4 +1,4 @@
-"""The worlds that are run on both plants: none of them was trained on, all of them a kernel can be put into."""
+"""Worlds that run on both plants: none was used in training, and a kernel can be configured for each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from netbuf_gym import traces
 from netbuf_gym.scenarios import Scenario, dumbbell, route_change
 from netbuf_gym.scenarios.impairments import Jitter
-from netbuf_gym.scenarios.limits import AGENT, bdp_packets
+from netbuf_gym.scenarios.limits import AGENT, compute_bdp_packets
 from netbuf_gym.tasks.queue_threshold.scenarios import rlbm_default
 from netbuf_gym.tasks.receiver_window import receiver_world
 
@@ -18,7 +18,7 @@ SENDER, RECEIVER, SWITCH = "congestion_window", "receiver_window", "queue_thresh
 
 
 class Path(NamedTuple):
-    """A bottleneck: rate, propagation there and back, queue in bandwidth-delay products."""
+    """A bottleneck: rate, round-trip propagation delay, queue in bandwidth-delay products."""
 
     rate_mbps: float
     rtt_ms: float
@@ -26,18 +26,18 @@ class Path(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Of a world over it."""
+        """Name of a world with this path."""
         return f"{self.rate_mbps:g}M-{self.rtt_ms:g}ms-{self.bdp:g}bdp"
 
     @property
     def packets(self) -> int:
-        """The queue's limit."""
-        return queue_packets(self.rate_mbps, self.rtt_ms, self.bdp)
+        """Limit of the queue, in packets."""
+        return compute_queue_packets(self.rate_mbps, self.rtt_ms, self.bdp)
 
 
-def queue_packets(rate_mbps: float, rtt_ms: float, bdp: float) -> int:
-    """So many bandwidth-delay products, in full packets, two at least."""
-    return max(2, round(bdp * bdp_packets(rate_mbps, rtt_ms)))
+def compute_queue_packets(rate_mbps: float, rtt_ms: float, bdp: float) -> int:
+    """Return a number of bandwidth-delay products as full packets, at least two."""
+    return max(2, round(bdp * compute_bdp_packets(rate_mbps, rtt_ms)))
 
 
 PATHS = tuple(
@@ -51,26 +51,26 @@ PATHS = tuple(
 
 TRACE = "trace"
 TRACE_SEED = 4_000_001
-"""Of the generated 4G trace: no training or evaluation draws it."""
+"""Seed of the generated 4G trace, used by no training or evaluation."""
 
 RIVALS = tuple(Path(20, 40, bdp) for bdp in (0.5, 1, 4))
 """Paths that the sender shares with one flow of CUBIC, which begins `LATER_S` after it."""
 LATER_S = 0.5
 STEPS_MS = {"longer": (40.0, 50.0), "shorter": (100.0, -50.0)}
-"""Propagation there and back, and what becomes of it after `STEP_AT` of the run, of a route that changes."""
+"""Round-trip propagation delay of a changing route, and its change after the share `STEP_AT` of the run."""
 STEP_MBPS, STEP_AT = 10.0, 0.25
 
 CELLS = tuple((size, load) for size in (100, 200, 500, 1000) for load in (0.3, 0.6, 0.8))
-"""Packets a queue, offered load: a quarter of RLBM's grid."""
+"""Packets per queue, and offered load: a quarter of RLBM's grid."""
 
 
-def _trace_mbps(duration_s: float) -> traces.Trace:
+def _generate_trace(duration_s: float) -> traces.Trace:
     return traces.generate("4g", duration_s=duration_s, seed=TRACE_SEED)
 
 
-def _sender(path: Path | None, duration_s: float) -> Scenario:
+def _make_sender_world(path: Path | None, duration_s: float) -> Scenario:
     if path is None:
-        trace = _trace_mbps(duration_s)
+        trace = _generate_trace(duration_s)
         return dumbbell(trace=trace, rtt_ms=40, buffer_packets=100, senders=[AGENT], duration_s=duration_s, name=TRACE)
     return dumbbell(
         rate_mbps=path.rate_mbps,
@@ -82,8 +82,8 @@ def _sender(path: Path | None, duration_s: float) -> Scenario:
     )
 
 
-def _beside(path: Path, duration_s: float) -> Scenario:
-    """The sender beside a CUBIC."""
+def _make_shared_path(path: Path, duration_s: float) -> Scenario:
+    """Return a world in which the sender shares its path with a CUBIC flow."""
     return dumbbell(
         rate_mbps=path.rate_mbps,
         rtt_ms=path.rtt_ms,
@@ -95,54 +95,54 @@ def _beside(path: Path, duration_s: float) -> Scenario:
     )
 
 
-def _changing(name: str, rtt_ms: float, change_ms: float, duration_s: float) -> Scenario:
-    """A route that becomes longer or shorter; its queue is one product of the shorter."""
+def _make_route_change(name: str, rtt_ms: float, change_ms: float, duration_s: float) -> Scenario:
+    """Return a world with a route that becomes longer or shorter; the queue is one product of the shorter."""
     delays = route_change(delay_ms=rtt_ms / 2, change_ms=change_ms, at_s=STEP_AT * duration_s)
     return dumbbell(
         rate_mbps=STEP_MBPS,
         rtt_ms=rtt_ms,
         delays=delays,
-        buffer_packets=queue_packets(STEP_MBPS, rtt_ms + min(change_ms, 0), 1),
+        buffer_packets=compute_queue_packets(STEP_MBPS, rtt_ms + min(change_ms, 0), 1),
         senders=[AGENT],
         duration_s=duration_s,
         name=name,
     )
 
 
-def _receiver(path: Path | None, duration_s: float) -> Scenario:
+def _make_receiver_world(path: Path | None, duration_s: float) -> Scenario:
     own: dict[str, Any] = {"receivers": [AGENT], "rtt_ms": 40, "duration_s": duration_s}
     if path is None:
-        own |= {"trace": _trace_mbps(duration_s), "buffer_packets": 100, "name": TRACE}
+        own |= {"trace": _generate_trace(duration_s), "buffer_packets": 100, "name": TRACE}
     else:
         own |= {"rtt_ms": path.rtt_ms, "buffer_packets": path.packets, "name": path.name, "rate_mbps": path.rate_mbps}
     world = receiver_world(**own)
-    clamped = tuple(replace(flow, clamp_interval_ms=0) for flow in world.flows)  # as the kernel takes a window that is set
+    clamped = tuple(replace(flow, clamp_interval_ms=0) for flow in world.flows)  # as the kernel applies a window
     return replace(world, flows=clamped)
 
 
-def _switch(size: int, load: float, duration_s: float) -> Scenario:
+def _make_switch_world(size: int, load: float, duration_s: float) -> Scenario:
     return rlbm_default(queue_packets=size, load=load, duration_s=duration_s)
 
 
-def noisy(world: Scenario, noise_ms: float) -> Scenario:
-    """The same world on hosts that are late: every packet is delayed at the end of each link, by `noise_ms` in the mean."""
+def add_noise(world: Scenario, noise_ms: float) -> Scenario:
+    """Return the world on late hosts: every packet is delayed at the end of each link, by `noise_ms` in the mean."""
     jitter = Jitter(distribution="exponential", scale_ms=noise_ms)
     return replace(world, links=tuple(link if link.jitter else replace(link, jitter=jitter) for link in world.links))
 
 
-Maker = Callable[[float], Scenario]
-"""A world that lasts so many seconds."""
+ScenarioFactory = Callable[[float], Scenario]
+"""Function from a duration in seconds to a world."""
 
 
-def _paths(make: Callable[[Path | None, float], Scenario]) -> dict[str, Maker]:
+def _make_path_worlds(make: Callable[[Path | None, float], Scenario]) -> dict[str, ScenarioFactory]:
     return {path.name: partial(make, path) for path in PATHS} | {TRACE: partial(make, None)}
 
 
-WORLDS: Mapping[str, Mapping[str, Maker]] = {
-    SENDER: _paths(_sender)
-    | {f"cubic-{path.name}": partial(_beside, path) for path in RIVALS}
-    | {name: partial(_changing, name, *step) for name, step in STEPS_MS.items()},
-    RECEIVER: _paths(_receiver),
-    SWITCH: {f"{size}-{load:g}": partial(_switch, size, load) for size, load in CELLS},
+WORLDS: Mapping[str, Mapping[str, ScenarioFactory]] = {
+    SENDER: _make_path_worlds(_make_sender_world)
+    | {f"cubic-{path.name}": partial(_make_shared_path, path) for path in RIVALS}
+    | {name: partial(_make_route_change, name, *step) for name, step in STEPS_MS.items()},
+    RECEIVER: _make_path_worlds(_make_receiver_world),
+    SWITCH: {f"{size}-{load:g}": partial(_make_switch_world, size, load) for size, load in CELLS},
 }
-"""By task and name."""
+"""Worlds by task and name."""

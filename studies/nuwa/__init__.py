@@ -1,1 +1,1 @@
-"""The paper on Nuwa, a receiver-driven congestion control, and Nuwa-RL: its tables and figures as studies of one campaign."""
+"""Tables and figures of the paper on Nuwa, a receiver-driven congestion control, and Nuwa-RL, as studies of one campaign."""

@@ -1,4 +1,4 @@
-"""`python -m studies.nuwa ...` is `netbuf-gym reproduce nuwa ...`."""
+"""Entry point of `python -m studies.nuwa ...`, the same as `netbuf-gym reproduce nuwa ...`."""
 
 from studies.command import run_as_program
 

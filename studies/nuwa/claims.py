@@ -1,4 +1,4 @@
-"""What the paper on Nuwa says of its results, checked against a campaign's; and its tables."""
+"""Claims of the paper on Nuwa, checked against a campaign's results, and the paper's tables."""
 
 from __future__ import annotations
 
@@ -8,21 +8,31 @@ from dataclasses import dataclass
 import numpy as np
 
 from netbuf_gym.utils.tables import markdown_table
-from studies.common.judging import DIFFERENCE, HIGHER, LOWER, NOT_LOWER, Claim, interval, judge, judged, spread
+from studies.common.judging import (
+    DIFFERENCE,
+    HIGHER,
+    LOWER,
+    NOT_LOWER,
+    Claim,
+    compute_interval,
+    format_judgement,
+    format_spread,
+    judge_claim,
+)
 from studies.common.results import Runs
-from studies.common.verdicts import claim_row, verdicts_table
+from studies.common.verdicts import format_verdicts_table, make_claim_row
 from studies.nuwa.measures import ARRIVALS, FAIR
 from studies.nuwa.schemes import GAINS, LEARNED, OURS, label
 from studies.nuwa.schemes import PUBLISHED as RULE
 from studies.nuwa.settings import CHANGE, FAIRNESS, FOUR, GRID, MOBILE, VIDEO
-from studies.nuwa.worlds import MEANS_MBPS, SPEEDS_S, jumping_cell
+from studies.nuwa.worlds import MEANS_MBPS, SPEEDS_S, format_jumping_cell
 
 CELLS = ("study", "network")
-"""Columns that pair runs."""
+"""Columns by which the runs of two schemes are paired, besides the seed."""
 SUBJECTS = (*(f"{rule}_k7{target}" for rule in (RULE, OURS) for target in ("", "_bulk")), LEARNED)
-"""Whom Table I's claims are judged for."""
+"""Schemes for which Table I's claims are judged."""
 RIVALS = ("bbr", "bbrplus", "cubic", "inigo", "vivace", "vegas", "westwood")
-"""Table I's; PCC is Vivace here."""
+"""Rivals in Table I; PCC is Vivace here."""
 
 TABLE = {
     "bbr": (168.5, 144.93, 0.54),
@@ -34,7 +44,7 @@ TABLE = {
     "westwood": (177.8, 134.74, 0.51),
     f"{RULE}_k7": (194.5, 125.4, 0.56),
 }
-"""The paper's Table I: MB, ms, % lost."""
+"""The paper's Table I: data in MB, queueing delay in ms, loss in %."""
 
 IN_5G = {"study": MOBILE, "network": "5g"}
 TABLE_1 = (
@@ -53,85 +63,107 @@ TABLE_1 = (
 
 
 @dataclass(frozen=True)
-class About:
-    """A claim about one scheme by name."""
+class SchemeClaim:
+    """Claim about one named scheme."""
 
     scheme: str
     claim: Claim
 
 
-def _mobile(network: str) -> dict[str, object]:
+def _select_mobile(network: str) -> dict[str, object]:
     return {"study": MOBILE, "network": network}
 
 
-def _four(network: str) -> dict[str, object]:
+def _select_network(network: str) -> dict[str, object]:
     return {"study": FOUR, "network": network}
 
 
-def _speed(*means_s: float) -> dict[str, object]:
-    """Links of any rate that jump so often."""
-    return {"study": CHANGE, "network": tuple(jumping_cell(rate, mean_s) for rate in MEANS_MBPS for mean_s in means_s)}
+def _select_speeds(*means_s: float) -> dict[str, object]:
+    """Return the selection of links of any mean rate with these mean times between jumps."""
+    return {"study": CHANGE, "network": tuple(format_jumping_cell(rate, mean_s) for rate in MEANS_MBPS for mean_s in means_s)}
 
 
-def _rate(mean_mbps: float) -> dict[str, object]:
-    """Links of this mean rate, however often they jump."""
-    return {"study": CHANGE, "network": tuple(jumping_cell(mean_mbps, mean_s) for mean_s in SPEEDS_S)}
+def _select_rate(mean_mbps: float) -> dict[str, object]:
+    """Return the selection of links of one mean rate with any mean time between jumps."""
+    return {"study": CHANGE, "network": tuple(format_jumping_cell(mean_mbps, mean_s) for mean_s in SPEEDS_S)}
 
 
 AT_50 = {"study": GRID, "network": ("near-50", "middle-50", "far-50")}
 EVERYWHERE = {"study": GRID}
 
 
-def _gains(rule: str) -> list[About]:
-    """The claims about the gain, of one rule."""
+def _make_gain_claims(rule: str) -> list[SchemeClaim]:
+    """Return the claims about the gain k of one rule."""
     k1, k2, k7, k9 = (f"{rule}_k{k}" for k in (1, 2, 7, 9))
     least = ("bbr", "cubic", "qtcp", k7)
     return [
-        About(k1, Claim("4G: k = 1 carries more than k = 7", "10", "data_mb", (k7,), HIGHER, where=_mobile("4g"))),
-        About(k7, Claim("5G: k = 7 carries more than k = 1", "10", "data_mb", (k1,), HIGHER, where=_mobile("5g"))),
-        About(k1, Claim("4G: k = 1 carries more than CUBIC", "10", "data_mb", ("cubic",), HIGHER, where=_mobile("4g"))),
-        About(k7, Claim("5G: k = 7 carries more than CUBIC", "10", "data_mb", ("cubic",), HIGHER, where=_mobile("5g"))),
-        About(k9, Claim("a large k costs throughput", "9", "data_mb", (k1,), LOWER, where=_mobile("5g"))),
-        About(k1, Claim("a small k loses more", "9", "loss", (k9,), HIGHER, where=_mobile("5g"), by=DIFFERENCE)),
-        About(k2, Claim("4G: k = 2 carries least", "16", "data_mb", least, LOWER, where=_mobile("4g"))),
-        About(k2, Claim("5G: k = 2 carries least", "16", "data_mb", least, LOWER, where=_mobile("5g"))),
-        About(
+        SchemeClaim(k1, Claim("4G: k = 1 carries more than k = 7", "10", "data_mb", (k7,), HIGHER, where=_select_mobile("4g"))),
+        SchemeClaim(k7, Claim("5G: k = 7 carries more than k = 1", "10", "data_mb", (k1,), HIGHER, where=_select_mobile("5g"))),
+        SchemeClaim(
+            k1, Claim("4G: k = 1 carries more than CUBIC", "10", "data_mb", ("cubic",), HIGHER, where=_select_mobile("4g"))
+        ),
+        SchemeClaim(
+            k7, Claim("5G: k = 7 carries more than CUBIC", "10", "data_mb", ("cubic",), HIGHER, where=_select_mobile("5g"))
+        ),
+        SchemeClaim(k9, Claim("a large k costs throughput", "9", "data_mb", (k1,), LOWER, where=_select_mobile("5g"))),
+        SchemeClaim(k1, Claim("a small k loses more", "9", "loss", (k9,), HIGHER, where=_select_mobile("5g"), by=DIFFERENCE)),
+        SchemeClaim(k2, Claim("4G: k = 2 carries least", "16", "data_mb", least, LOWER, where=_select_mobile("4g"))),
+        SchemeClaim(k2, Claim("5G: k = 2 carries least", "16", "data_mb", least, LOWER, where=_select_mobile("5g"))),
+        SchemeClaim(
             k1,
             Claim(
-                "slow links: a small k is better", "9, 10", "utility", (k9,), HIGHER, where=_speed(10.0, 30.0), by=DIFFERENCE
+                "slow links: a small k is better",
+                "9, 10",
+                "utility",
+                (k9,),
+                HIGHER,
+                where=_select_speeds(10.0, 30.0),
+                by=DIFFERENCE,
             ),
         ),
-        About(
+        SchemeClaim(
             k9,
-            Claim("fast links: a large k is better", "9, 10", "utility", (k1,), HIGHER, where=_speed(0.1, 0.3), by=DIFFERENCE),
+            Claim(
+                "fast links: a large k is better",
+                "9, 10",
+                "utility",
+                (k1,),
+                HIGHER,
+                where=_select_speeds(0.1, 0.3),
+                by=DIFFERENCE,
+            ),
         ),
-        About(k1, Claim("ours: narrow links, small k", "-", "utility", (k9,), HIGHER, where=_rate(10), by=DIFFERENCE)),
-        About(k9, Claim("ours: wide links carry more with a large k", "-", "data_mb", (k1,), HIGHER, where=_rate(100))),
+        SchemeClaim(
+            k1, Claim("ours: narrow links, small k", "-", "utility", (k9,), HIGHER, where=_select_rate(10), by=DIFFERENCE)
+        ),
+        SchemeClaim(
+            k9, Claim("ours: wide links carry more with a large k", "-", "data_mb", (k1,), HIGHER, where=_select_rate(100))
+        ),
     ]
 
 
-GAIN = [one for rule in (RULE, OURS) for one in _gains(rule)]
+GAIN = [one for rule in (RULE, OURS) for one in _make_gain_claims(rule)]
 AGENT = (
-    Claim("wired: throughput of CUBIC", "14", "goodput_mbps", ("cubic",), NOT_LOWER, where=_four("wired")),
-    Claim("wired: less queueing delay", "14", "queue_delay_mean_ms", ("cubic",), LOWER, where=_four("wired")),
-    Claim("4G: the highest throughput", "14", "goodput_mbps", ("bbr", "cubic"), HIGHER, where=_four("4g")),
-    Claim("4G: the lowest RTT", "14", "rtt_mean_ms", ("bbr", "cubic"), LOWER, where=_four("4g")),
-    Claim("5G: the lowest delay", "14", "queue_delay_mean_ms", ("bbr", "cubic"), LOWER, where=_four("5g")),
-    Claim("4G: more throughput than with k = 2", "16", "data_mb", ("nuwa_k2",), HIGHER, where=_mobile("4g")),
-    Claim("5G: more throughput than with k = 2", "16", "data_mb", ("nuwa_k2",), HIGHER, where=_mobile("5g")),
-    Claim("5G: slightly less throughput than BBR", "16", "data_mb", ("bbr",), LOWER, where=_mobile("5g")),
+    Claim("wired: throughput of CUBIC", "14", "goodput_mbps", ("cubic",), NOT_LOWER, where=_select_network("wired")),
+    Claim("wired: less queueing delay", "14", "queue_delay_mean_ms", ("cubic",), LOWER, where=_select_network("wired")),
+    Claim("4G: the highest throughput", "14", "goodput_mbps", ("bbr", "cubic"), HIGHER, where=_select_network("4g")),
+    Claim("4G: the lowest RTT", "14", "rtt_mean_ms", ("bbr", "cubic"), LOWER, where=_select_network("4g")),
+    Claim("5G: the lowest delay", "14", "queue_delay_mean_ms", ("bbr", "cubic"), LOWER, where=_select_network("5g")),
+    Claim("4G: more throughput than with k = 2", "16", "data_mb", ("nuwa_k2",), HIGHER, where=_select_mobile("4g")),
+    Claim("5G: more throughput than with k = 2", "16", "data_mb", ("nuwa_k2",), HIGHER, where=_select_mobile("5g")),
+    Claim("5G: slightly less throughput than BBR", "16", "data_mb", ("bbr",), LOWER, where=_select_mobile("5g")),
 )
 SERVERS = (
-    About(
+    SchemeClaim(
         "vegas",
         Claim("Vegas: the least delay", "17", "rtt_mean_ms", ("cubic", "bbr", "westwood", f"{RULE}_k7"), LOWER, 0, EVERYWHERE),
     ),
-    About(
+    SchemeClaim(
         "vegas", Claim("Vegas: much less throughput", "17", "data_mb", ("cubic", "bbr", f"{RULE}_k7"), LOWER, 0.05, EVERYWHERE)
     ),
-    About("vivace", Claim("50 Mbit/s: PCC far below BBR", "17", "data_mb", ("bbr", "bbrplus"), LOWER, 0.1, AT_50)),
+    SchemeClaim("vivace", Claim("50 Mbit/s: PCC far below BBR", "17", "data_mb", ("bbr", "bbrplus"), LOWER, 0.1, AT_50)),
     *(
-        About(
+        SchemeClaim(
             scheme,
             Claim("good everywhere: a higher utility", "17", "utility", RIVALS, HIGHER, 0.0, EVERYWHERE, DIFFERENCE),
         )
@@ -140,12 +172,12 @@ SERVERS = (
 )
 
 
-def banded(
+def format_bands(
     runs: Runs, study: str, measure: str, cells: Sequence[str], digits: int, factor: float = 1.0
 ) -> dict[str, list[str]]:
-    """By scheme, for each cell of a study the mean of a measure and half of its 95 % interval between schemes."""
+    """Return each scheme's texts of the mean and half 95 % interval (between schemes) of a measure, one per cell of a study."""
     found = {}
-    for scheme, band in runs.where(study=study).bands(measure, "network", cells, ()).items():
+    for scheme, band in runs.where(study=study).compute_bands(measure, "network", cells, ()).items():
         mean, low, high = (factor * np.asarray(values) for values in band)
         half = (high - low) / 2
         found[scheme] = [
@@ -155,10 +187,10 @@ def banded(
     return found
 
 
-def table_1(runs: Runs) -> str:
-    """The paper's Table I with its own figures beside: data, queueing delay and loss over 5G, and the same over 4G."""
+def build_table_1(runs: Runs) -> str:
+    """Return the paper's Table I and the utility over 5G and 4G, with the paper's own numbers for 5G beside."""
     measures = (("data_mb", 1, 1), ("queue_delay_mean_ms", 1, 1), ("loss", 2, 100), ("utility", 3, 1))
-    found = [banded(runs, MOBILE, measure, ("5g", "4g"), digits, factor) for measure, digits, factor in measures]
+    found = [format_bands(runs, MOBILE, measure, ("5g", "4g"), digits, factor) for measure, digits, factor in measures]
     rows = []
     for scheme in found[0]:
         cells = [one[scheme][network] for network in range(2) for one in found]
@@ -168,52 +200,52 @@ def table_1(runs: Runs) -> str:
     return markdown_table(["scheme", *own_columns, "paper, 5G: MB; ms; %"], rows)
 
 
-def table_1_claims(runs: Runs) -> str:
-    """Table I's claims, for the paper's gain at two target delays and the trained agent."""
+def build_table_1_claims(runs: Runs) -> str:
+    """Return the table of Table I's claims, judged for the paper's gain at two target delays and for the trained agent."""
     schemes = [scheme for scheme in SUBJECTS if scheme in runs.values("scheme")]
     rows = []
     for claim in TABLE_1:
         for rival in claim.rivals:
-            cells = [judge(claim, runs, scheme, rival, CELLS) for scheme in schemes]
+            cells = [judge_claim(claim, runs, scheme, rival, CELLS) for scheme in schemes]
             if any(cell != "-" for cell in cells):
                 rows.append([claim.text, label(rival), *cells])
     return markdown_table(["the paper's claim", "against", *map(label, schemes)], rows)
 
 
-def claims(runs: Runs, about: Sequence[About]) -> str:
-    """Claims about schemes by name; those that did not run are left out."""
+def build_claims_table(runs: Runs, about: Sequence[SchemeClaim]) -> str:
+    """Return the table of claims about named schemes, without schemes that did not run."""
     rows = []
     for one in about:
         for rival in one.claim.rivals:
-            said = judge(one.claim, runs, one.scheme, rival, CELLS)
+            said = judge_claim(one.claim, runs, one.scheme, rival, CELLS)
             if said != "-":
                 rows.append([f"{one.claim.text} ({one.claim.figures})", label(one.scheme), label(rival), said])
     return markdown_table(["the paper's claim (figures)", "scheme", "against", "found"], rows)
 
 
-def agent_claims() -> list[About]:
-    """Those about Nuwa-RL."""
-    return [About(LEARNED, claim) for claim in AGENT]
+def make_agent_claims() -> list[SchemeClaim]:
+    """Return the claims about Nuwa-RL."""
+    return [SchemeClaim(LEARNED, claim) for claim in AGENT]
 
 
-def verdicts_of(runs: Runs) -> str:
-    """The table of verdicts: of the published rule at the paper's gain, and of Nuwa-RL."""
+def build_verdicts_table(runs: Runs) -> str:
+    """Return the table of verdicts on the published rule at the paper's gain, and on Nuwa-RL."""
     subject = f"{RULE}_k7"
-    about = [About(subject, claim) for claim in TABLE_1] + _gains(RULE) + agent_claims() + list(SERVERS)
-    rows = [claim_row(one.claim, runs, one.scheme, CELLS, label, f"{label(one.scheme)}, ") for one in about]
-    return verdicts_table(rows)
+    about = [SchemeClaim(subject, claim) for claim in TABLE_1] + _make_gain_claims(RULE) + make_agent_claims() + list(SERVERS)
+    rows = [make_claim_row(one.claim, runs, one.scheme, CELLS, label, f"{label(one.scheme)}, ") for one in about]
+    return format_verdicts_table(rows)
 
 
-def gains_table(runs: Runs, measure: str = "utility", digits: int = 3, factor: float = 1.0) -> str:
-    """A measure by rule and gain, for links of each speed of change, and of 4G and 5G; bold where it is highest."""
+def build_gains_table(runs: Runs, measure: str = "utility", digits: int = 3, factor: float = 1.0) -> str:
+    """Return the table of a measure by rule and gain, for jumping links, 4G and 5G; the highest value of a row is bold."""
     cells = [
-        (CHANGE, jumping_cell(rate, mean_s), f"{rate} Mbit/s, a jump each {mean_s:g} s")
+        (CHANGE, format_jumping_cell(rate, mean_s), f"{rate} Mbit/s, a jump each {mean_s:g} s")
         for rate in MEANS_MBPS
         for mean_s in SPEEDS_S
     ]
     cells += [(MOBILE, "4g", "4G"), (MOBILE, "5g", "5G")]
     texts = {
-        (study, cell): (banded(runs, study, measure, (cell,), digits, factor), runs.where(study=study, network=cell))
+        (study, cell): (format_bands(runs, study, measure, (cell,), digits, factor), runs.where(study=study, network=cell))
         for study, cell, _ in cells
     }
     rows = []
@@ -230,59 +262,65 @@ def gains_table(runs: Runs, measure: str = "utility", digits: int = 3, factor: f
     return markdown_table(["rule", "link", *(f"k = {k}" for k in GAINS)], rows)
 
 
-def means_table(runs: Runs, study: str, measure: str, digits: int, factor: float = 1.0) -> str:
-    """A measure by scheme and cell of a study: see `banded`."""
+def build_means_table(runs: Runs, study: str, measure: str, digits: int, factor: float = 1.0) -> str:
+    """Return the table of a measure by scheme and cell of a study; see `format_bands`."""
     cells = runs.where(study=study).values("network")
-    found = banded(runs, study, measure, cells, digits, factor)
+    found = format_bands(runs, study, measure, cells, digits, factor)
     return markdown_table(["scheme", *cells], [[label(scheme), *texts] for scheme, texts in found.items()])
 
 
-def watched_table(runs: Runs) -> str:
-    """Fig. 2's claim: the window / RTT of a receiver that steers is closer to the truth than a chunk's size / download time, of
-    its own client and of CUBIC's."""
+def build_estimates_table(runs: Runs) -> str:
+    """Return the table of Fig. 2's claim that a steering receiver's window / RTT is closer to the link's capacity.
+
+    The claim compares it with a chunk's size / download time, of the scheme's own client and of CUBIC's client.
+    """
     own, rows = runs.where(study=VIDEO), []
     for cell in own.values("network"):
         here = own.where(network=cell)
-        plain = {scheme: _by_seed(here, scheme, "estimate_off") for scheme in here.values("scheme")}
+        plain = {scheme: _index_by_seed(here, scheme, "estimate_off") for scheme in here.values("scheme")}
         for scheme, client in plain.items():
-            window = _by_seed(here, scheme, "window_off")
+            window = _index_by_seed(here, scheme, "window_off")
             if not np.isfinite(list(window.values())).any():
                 continue
             found = []
             for other in (client, plain.get("cubic", {})):
-                nearer = interval([value - other[seed] for seed, value in window.items() if seed in other])
-                found.append(judged(LOWER, nearer, by=DIFFERENCE))
+                nearer = compute_interval([value - other[seed] for seed, value in window.items() if seed in other])
+                found.append(format_judgement(LOWER, nearer, by=DIFFERENCE))
             rows.append([cell, label(scheme), *found])
     header = ["link, and what chooses the bitrate", "scheme", "closer than its own client's estimate (2)"]
     return markdown_table([*header, "closer than the estimate of CUBIC's client (2)"], rows)
 
 
-def _by_seed(runs: Runs, scheme: str, measure: str) -> dict[float, float]:
+def _index_by_seed(runs: Runs, scheme: str, measure: str) -> dict[float, float]:
     columns = runs.where(scheme=scheme).columns
     return dict(zip(columns["seed"].tolist(), columns[measure].tolist(), strict=True))
 
 
-def fairness_table(runs: Runs) -> str:
-    """How flows shared: Jain's index after each arrival, seconds until it was fair, the share of the scheme's own flows."""
+def build_fairness_table(runs: Runs) -> str:
+    """Return the fairness table: Jain's index and time to fairness after each arrival, share of the scheme's own flows."""
     own = runs.where(study=FAIRNESS)
     rows = []
     for cell in own.values("network"):
         for scheme in own.values("scheme"):
             found = own.where(network=cell, scheme=scheme).columns
-            texts = [spread(found[f"jain_{number}"], 3) for number in ARRIVALS]
+            texts = [format_spread(found[f"jain_{number}"], 3) for number in ARRIVALS]
             for number in ARRIVALS:
                 seconds = found[f"converged_{number}_s"]
                 fair = np.isfinite(seconds)
                 texts.append(f"{np.median(seconds[fair]):.1f} ({fair.sum()} of {len(fair)})" if fair.any() else "never")
-            texts += [spread(found["jain"], 3), spread(100 * found["own_share"], 0), spread(found["goodput_mbps"], 2)]
+            texts += [
+                format_spread(found["jain"], 3),
+                format_spread(100 * found["own_share"], 0),
+                format_spread(found["goodput_mbps"], 2),
+            ]
             rows.append(["all its own" if cell == "own" else "two, and two of CUBIC", label(scheme), *texts])
     header = ["flows", "scheme", *(f"Jain, {number} flows" for number in ARRIVALS)]
     header += [f"s to {FAIR:g}, {number} flows" for number in ARRIVALS]
     return markdown_table([*header, "Jain, last 30 s", "its share, %", "all, Mbit/s"], rows)
 
 
-def returns_table(runs: Runs) -> str:
-    """Returns at the end of training by network and learner, and the first step at which 90 % of the gain was there."""
+def build_returns_table(runs: Runs) -> str:
+    """Return the table of final returns by network and learner, with the first step that reached 90 % of the gain."""
     rows = []
     for network in runs.values("network"):
         for algorithm in runs.values("scheme"):
@@ -295,5 +333,5 @@ def returns_table(runs: Runs) -> str:
             if known and known[-1][1] > (first := known[0][1]):
                 enough = first + 0.9 * (known[-1][1] - first)
                 gained = f"{next(step for step, mean in known if mean >= enough):,.0f}"
-            rows.append([network, algorithm, spread(last, 1), gained])
+            rows.append([network, algorithm, format_spread(last, 1), gained])
     return markdown_table(["network", "learner", "return at the end", "steps to 90 % of what was gained"], rows)

@@ -1,4 +1,4 @@
-"""The experiment as an object."""
+"""Experiment object of the paper on Nuwa."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from studies.common.results import Runs
 from studies.nuwa.figures import draw_all
 from studies.nuwa.measures import MEASURES
 from studies.nuwa.schemes import LEARNED, NAMES, label
-from studies.nuwa.sections import SECTIONS, verdicts
+from studies.nuwa.sections import SECTIONS, build_verdicts
 from studies.nuwa.settings import ALGORITHMS, DEFAULT_SCHEMES, DEFAULT_STUDIES, LEARNING, STUDIES, Settings
-from studies.nuwa.work import KEYS, TEXTS, Studies
+from studies.nuwa.work import KEYS, TEXTS, NuwaWork
 
 WIDTH = 100
 
 
-def _wrapped(words: tuple[str, ...]) -> str:
-    """A list in brackets over several lines."""
+def _wrap_list(words: tuple[str, ...]) -> str:
+    """Return the bracketed list of schemes, wrapped to lines of `WIDTH` characters at most."""
     lines, line = [], "  schemes=["
     for number, word in enumerate(words):
         more = word + ("," if number < len(words) - 1 else "]")
@@ -32,7 +32,7 @@ def _wrapped(words: tuple[str, ...]) -> str:
 
 
 class NuwaExperiment(Experiment[Settings]):
-    """Receivers that drive their senders beside receivers that do not, as the paper compares them."""
+    """The paper's comparison of receivers that drive their senders with receivers that do not."""
 
     name = Settings.experiment
     summary = "the paper on Nuwa and Nuwa-RL: receivers beside congestion controls over 4G, 5G, Wi-Fi and wired paths"
@@ -47,7 +47,7 @@ class NuwaExperiment(Experiment[Settings]):
         "step": "of training, at which a learner's return was taken",
     }
     sections = SECTIONS
-    verdicts = staticmethod(verdicts)
+    verdicts = staticmethod(build_verdicts)
     choices = {
         "studies": STUDIES,
         "schemes": {"all": ""} | {scheme: label(scheme) for scheme in NAMES},
@@ -64,13 +64,13 @@ class NuwaExperiment(Experiment[Settings]):
     )
     help = ""
 
-    def work(self, settings: Settings) -> Studies:
+    def work(self, settings: Settings) -> NuwaWork:
         """See `Experiment.work`."""
-        return Studies(settings)
+        return NuwaWork(settings)
 
     def draw(self, work: Work[Any], runs: Runs, folder: Path) -> list[Path]:
         """See `Experiment.draw`."""
-        assert isinstance(work, Studies)
+        assert isinstance(work, NuwaWork)
         return draw_all(work, runs, folder)
 
 
@@ -80,7 +80,7 @@ def _help() -> str:
   studies=[{",".join(DEFAULT_STUDIES)}]
       also {LEARNING}, which trains for hours:
 {studies}
-{_wrapped(DEFAULT_SCHEMES)}
+{_wrap_list(DEFAULT_SCHEMES)}
       also {LEARNED}: {label(LEARNED)}; or all
   agent=FILE               the trained agent: a model.zip, a run directory or a name (netbuf-gym list agents; default:
                            {Settings.shipped}, which comes with the package); a file that exists goes before a name

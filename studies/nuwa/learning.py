@@ -1,4 +1,4 @@
-"""Learning curves: runs of `netbuf-gym train`, each in a process of its own, which goes on where it was interrupted."""
+"""Learning curves: resumable runs of `netbuf-gym train`, each in a process of its own."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from studies.nuwa.settings import POINTS, Settings
 FOLDER = "training"
 POLL_S = 0.2
 LAST_WORDS_S = 60.0
-"""What an interrupted learner may take to write its checkpoint; then it is killed, and goes on from the one before."""
+"""Seconds an interrupted learner has to write its checkpoint; then it is killed, and resumes from the previous one."""
 AGAIN_S = 4.0
-"""Between interruptions: a process in the background is deaf to the first until it has put a handler of its own."""
+"""Seconds between interrupts: a background process ignores them until it has installed its own handler."""
 WORLDS = 256
-"""How many a learner steps at a time, the same for all."""
+"""Parallel worlds of a learner, the same for all learners."""
 SHAPES: dict[str, tuple[str, ...]] = {
     "a2c": (),
     "dqn": (),
     "ppo": ("algo.kwargs.batch_size=2048",),
     "ppo_lstm": ("algo.kwargs.batch_size=2048",),
 }
-"""What follows from that number: batches that divide what is collected for an update."""
+"""Overrides that `WORLDS` requires: batch sizes that divide the steps collected for an update."""
 
 
-def overrides(settings: Settings, network: str, algorithm: str, seed: int) -> list[str]:
-    """A run's arguments for `netbuf-gym train`: the paper's recipe on one network."""
+def build_overrides(settings: Settings, network: str, algorithm: str, seed: int) -> list[str]:
+    """Return a run's arguments for `netbuf-gym train`: the paper's recipe on one network."""
     own = [] if settings.duration_s is None else [f"scenario.kwargs.duration_s={settings.duration_s:g}"]
     return [
         "experiment=nuwa_recipe",
@@ -51,30 +51,32 @@ def overrides(settings: Settings, network: str, algorithm: str, seed: int) -> li
     ]
 
 
-def steps_of(settings: Settings) -> list[int]:
-    """Where learning curves have their points."""
+def list_steps(settings: Settings) -> list[int]:
+    """Return the environment steps at which learning curves have points."""
     return [round(settings.steps * (point + 1) / POINTS) for point in range(POINTS)]
 
 
-def curve(settings: Settings, network: str, algorithm: str, seed: int, folder: Path, stop: threading.Event) -> np.ndarray:
-    """Trains, unless that is done, and gives the return at each of `steps_of`, NaN before the first episode has ended.
+def train_curve(settings: Settings, network: str, algorithm: str, seed: int, folder: Path, stop: threading.Event) -> np.ndarray:
+    """Train unless already done, and return the return at each of `list_steps`; NaN before the end of the first episode.
 
     Raises:
-        ConfigError: The learner failed; says what it said.
-        Stopped: `stop` was set; the same call goes on.
+        ConfigError: The learner failed; the message ends with the last line of its stderr.
+        Stopped: `stop` was set; the same call resumes the training.
     """
     run_dir = folder / FOLDER / f"{network}-{algorithm}-{seed}"
     if not (run_dir / "model.zip").is_file():
         begun = (run_dir / "config.yaml").is_file()
-        words = [f"resume={run_dir}"] if begun else [*overrides(settings, network, algorithm, seed), f"run_dir={run_dir}"]
+        words = [f"resume={run_dir}"] if begun else [*build_overrides(settings, network, algorithm, seed), f"run_dir={run_dir}"]
         _train(words, stop)
-    steps, values = curves.read(run_dir)
-    return np.interp(steps_of(settings), steps, values, left=np.nan) if steps else np.full(POINTS, np.nan)
+    steps, values = curves.read_curve(run_dir)
+    return np.interp(list_steps(settings), steps, values, left=np.nan) if steps else np.full(POINTS, np.nan)
 
 
 def _train(words: list[str], stop: threading.Event) -> None:
     command = [sys.executable, "-m", "netbuf_gym", "train", *words]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=_environment()) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=_build_environment()
+    ) as process:
         try:
             while process.poll() is None and not stop.is_set():
                 try:
@@ -93,7 +95,7 @@ def _train(words: list[str], stop: threading.Event) -> None:
 
 
 def _interrupt(process: subprocess.Popen[str]) -> None:
-    """Asks a learner to write its checkpoint and end, again where it was not listening yet; see `LAST_WORDS_S`."""
+    """Interrupt a learner every `AGAIN_S` until it has written its checkpoint and ended, for `LAST_WORDS_S` at most."""
     for _ in range(round(LAST_WORDS_S / AGAIN_S)):
         if process.poll() is not None:
             return
@@ -102,6 +104,6 @@ def _interrupt(process: subprocess.Popen[str]) -> None:
             process.wait(AGAIN_S)
 
 
-def _environment() -> dict[str, str]:
-    """One thread for each learner: several of them run side by side."""
+def _build_environment() -> dict[str, str]:
+    """Return an environment of one thread per learner, since several learners run side by side."""
     return {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}

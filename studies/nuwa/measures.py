@@ -1,4 +1,4 @@
-"""What is kept of a run: what a flow achieved, how flows shared, how an agent learned."""
+"""Measures of a run: performance of a flow, fairness between flows, video quality, return of a learner."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym.evaluation.rollout import View
-from netbuf_gym.simulation.results.video import ESTIMATES, VideoResult, video_results
+from netbuf_gym.simulation.results.video import ESTIMATES, VideoResult, build_video_results
 from netbuf_gym.utils.statistics import jain_index
 from studies.nuwa.worlds import FLOWS
 
 FAIR = 0.95
 WINDOW_S = 2.0
-"""Rates that are compared are means over so long."""
+"""Averaging window in s of the rates that are compared."""
 SETTLED_S = 5.0
-"""From so long after an arrival on, flows are taken to have settled."""
+"""Seconds after an arrival from which on flows count as settled."""
 LAST_S = 30.0
 ARRIVALS = tuple(range(2, FLOWS + 1))
 
@@ -54,11 +54,11 @@ OF_VIDEOS = {
 }
 OF_LEARNERS = {"return": "of an episode, mean of the last ones, by the paper's reward"}
 MEASURES = OF_A_FLOW | OF_FLOWS | {"goodput_mbps": OF_A_FLOW["goodput_mbps"]} | OF_VIDEOS | OF_LEARNERS
-"""The columns of the results that were measured. NaN (an empty field) where a study is about something else."""
+"""Measured columns of the results, with their descriptions. NaN (an empty field) where a study does not measure them."""
 
 
-def of_a_flow(view: View) -> dict[str, float]:
-    """`OF_A_FLOW` of a world with one flow that has run to its end."""
+def measure_flow(view: View) -> dict[str, float]:
+    """Return the measures `OF_A_FLOW` of a finished world with one flow."""
     report = view.report()[0]
     links, waited_s = view.simulated.link_stats(), 0.0
     for link in view.scenario.flows[0].path:
@@ -73,14 +73,14 @@ def of_a_flow(view: View) -> dict[str, float]:
     }
 
 
-def video_of(view: View) -> VideoResult:
-    """What the client of a world's first flow has played."""
-    return video_results(view.scenario, view.simulated.video_stats())[0]
+def get_video_result(view: View) -> VideoResult:
+    """Return the video result of the client of a world's first flow."""
+    return build_video_results(view.scenario, view.simulated.video_stats())[0]
 
 
-def of_a_video(view: View) -> dict[str, float]:
-    """`OF_VIDEOS` of a world with one client that has run to its end."""
-    video = video_of(view)
+def measure_video(view: View) -> dict[str, float]:
+    """Return the measures `OF_VIDEOS` of a finished world with one client."""
+    video = get_video_result(view)
     found: dict[str, float] = {}
     for name in ESTIMATES:
         of = name.removesuffix("_mbps")
@@ -88,51 +88,51 @@ def of_a_video(view: View) -> dict[str, float]:
     return found | {"bitrate_mbps": video.bitrate_mean_mbps, "stalled_share": video.stalled_share}
 
 
-class Sharing:
-    """What each flow of a world has had delivered, interval by interval.
+class SharingRecorder:
+    """Recorder of the bytes delivered to each flow of a world over time.
 
     Attributes:
-        arrivals_s: When each flow arrives.
-        rows: Time in s, then bytes delivered to each flow, sample by sample.
+        arrivals_s: Arrival times of the flows.
+        rows: Samples: time in s, then bytes delivered to each flow.
     """
 
     def __init__(self, arrivals_s: list[float]):
         self.arrivals_s = arrivals_s
         self.rows: list[list[float]] = [[0.0] * (1 + len(arrivals_s))]
 
-    def look(self, view: View) -> None:
-        """Takes a sample."""
+    def record(self, view: View) -> None:
+        """Record a sample."""
         stats = view.simulated.flow_stats()
         self.rows.append([view.simulated.now_ns * 1e-9, *(one["delivered_bytes"] for one in stats)])
 
     def series(self) -> tuple[np.ndarray, np.ndarray]:
-        """Times `(samples,)` in s and bytes delivered `(samples, flows)`."""
+        """Return sample times `(samples,)` in s and bytes delivered `(samples, flows)`."""
         table = np.array(self.rows)
         return table[:, 0], table[:, 1:]
 
 
-def rates_mbps(time_s: np.ndarray, delivered: np.ndarray, window_s: float = WINDOW_S) -> np.ndarray:
-    """Mean rates over the `window_s` before each sample, `(samples, flows)`; NaN before there is so much."""
+def compute_rates_mbps(time_s: np.ndarray, delivered: np.ndarray, window_s: float = WINDOW_S) -> np.ndarray:
+    """Return mean rates in Mbit/s over the `window_s` before each sample, `(samples, flows)`; NaN in the first `window_s`."""
     before = np.searchsorted(time_s, time_s - window_s - 1e-9, side="left")
     rates = (delivered - delivered[before]) * 8e-6 / np.maximum(time_s - time_s[before], 1e-9)[:, None]
     rates[time_s < window_s - 1e-9] = math.nan
     return rates
 
 
-def of_flows(
+def measure_sharing(
     time_s: np.ndarray, delivered: np.ndarray, own: int, arrivals_s: list[float], capacity_mbps: float
 ) -> dict[str, Any]:
-    """`OF_FLOWS` of a world.
+    """Return the measures `OF_FLOWS` of a world.
 
     Args:
         time_s: Times of samples, `(samples,)`.
-        delivered: Bytes delivered to each flow until then, `(samples, flows)`.
-        own: How many of the flows, the first ones, are the scheme's.
-        arrivals_s: When each flow arrived.
-        capacity_mbps: Of the link.
+        delivered: Bytes delivered to each flow until each sample, `(samples, flows)`.
+        own: Number of the scheme's own flows, which come first.
+        arrivals_s: Arrival times of the flows.
+        capacity_mbps: Capacity of the link.
     """
-    end_s, rates = float(time_s[-1]), rates_mbps(time_s, delivered)
-    last = mean_rates(time_s, delivered, end_s - LAST_S, end_s)
+    end_s, rates = float(time_s[-1]), compute_rates_mbps(time_s, delivered)
+    last = compute_mean_rates(time_s, delivered, end_s - LAST_S, end_s)
     found: dict[str, Any] = {
         "goodput_mbps": float(delivered[-1].sum()) * 8e-6 / end_s,
         "jain": jain_index(last),
@@ -142,15 +142,15 @@ def of_flows(
         until_s = min(arrivals_s[number], end_s) if number < len(arrivals_s) else end_s
         if until_s <= arrival_s + SETTLED_S:
             continue
-        found[f"jain_{number}"] = jain_index(mean_rates(time_s, delivered, arrival_s + SETTLED_S, until_s)[:number])
+        found[f"jain_{number}"] = jain_index(compute_mean_rates(time_s, delivered, arrival_s + SETTLED_S, until_s)[:number])
         within = np.flatnonzero((time_s >= arrival_s + WINDOW_S) & (time_s <= until_s))
         fair = [at for at in within.tolist() if jain_index(rates[at, :number]) >= FAIR]
         found[f"converged_{number}_s"] = float(time_s[fair[0]]) - arrival_s if fair else math.nan
     return found
 
 
-def mean_rates(time_s: np.ndarray, delivered: np.ndarray, from_s: float, to_s: float) -> np.ndarray:
-    """Mbit/s of each flow between two times, `(flows,)`."""
+def compute_mean_rates(time_s: np.ndarray, delivered: np.ndarray, from_s: float, to_s: float) -> np.ndarray:
+    """Return the mean rate of each flow between two times in Mbit/s, `(flows,)`."""
     first, last = (int(np.searchsorted(time_s, value - 1e-9)) for value in (max(from_s, 0.0), to_s))
     last = min(last, len(time_s) - 1)
     return (delivered[last] - delivered[first]) * 8e-6 / max(float(time_s[last] - time_s[first]), 1e-9)

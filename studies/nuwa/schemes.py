@@ -1,26 +1,26 @@
-"""Who plays: Nuwa with several gains, Nuwa-RL, other receivers, congestion controls; with names and colours."""
+"""Schemes of the study: Nuwa with several gains, Nuwa-RL, other receivers, congestion controls; with labels and colours."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from netbuf_gym.controllers import Controller
-from netbuf_gym.evaluation.rollout import controller_of as named
+from netbuf_gym.evaluation.rollout import get_controller as named
 from netbuf_gym.tasks.receiver_window import ReceiverControl, ReceiverWindow
-from netbuf_gym.tasks.receiver_window.task import PAPERS_RULE
+from netbuf_gym.tasks.receiver_window.task import PAPER_PARAMETERS
 from netbuf_gym.utils.plots import COLOURS
 
 TASK = ReceiverWindow.name
 LEARNED, RANDOM = "nuwa_rl", "random"
 BULK_MS = 150.0
-"""Target delay of bulk transfers, which Table I's are."""
+"""Target delay of bulk transfers, as in Table I, in ms."""
 
 GAINS = (1, 2, 3, 5, 7, 9)
 OURS, PUBLISHED = "nuwa", "nuwa_paper"
-"""Nuwa as the simulator has it by default, and the rule alone that the paper states."""
-RULES: dict[str, dict[str, Any]] = {OURS: {}, PUBLISHED: PAPERS_RULE}
+"""Rules: Nuwa with the simulator's defaults, and the bare rule that the paper states."""
+RULES: dict[str, dict[str, Any]] = {OURS: {}, PUBLISHED: PAPER_PARAMETERS}
 BULK = {f"{rule}_k7_bulk": rule for rule in RULES}
-"""The gain of Table I and Fig. 17 at the target delay of bulk transfers; others have the default one, video's."""
+"""Schemes with the gain of Table I and Fig. 17 at the target delay of bulk transfers; others use the default, video's."""
 GAINED = {f"{rule}_k{k}": (rule, k) for rule in RULES for k in GAINS}
 _BY_GAIN = dict(zip(GAINS, (COLOURS[2], "#d98f1f", "#b9731a", "#995a14", COLOURS[7], "#4a2e10"), strict=True))
 
@@ -45,18 +45,22 @@ STYLES: dict[str, tuple[str, str, str]] = {
     "qtcp": (COLOURS[13], "-", "QTCP"),
     RANDOM: (COLOURS[5], "-", "random actions"),
 }
-"""Colour, line and name of each scheme, the same in every figure."""
+"""Colour, line style and label of each scheme, the same in every figure."""
 
 NAMES = tuple(STYLES)
 
 
 def label(scheme: str) -> str:
-    """How figures and tables call it."""
+    """Return the label of a scheme in figures and tables."""
     return STYLES[scheme][2]
 
 
-def controller_of(scheme: str) -> Controller:
-    """Who plays under a name, but for the trained agent; ConfigError for a congestion control that there is none of."""
+def make_controller(scheme: str) -> Controller:
+    """Return the controller of a scheme other than the trained agent.
+
+    Raises:
+        ConfigError: The scheme names no known controller.
+    """
     if scheme in BULK:
         return ReceiverControl("nuwa", k=7, target_ms=BULK_MS, **RULES[BULK[scheme]])
     if scheme in GAINED:

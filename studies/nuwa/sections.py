@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from studies.common.experiment import Section
-from studies.common.kept import Kept
+from studies.common.kept import KeptRows
 from studies.common.results import Runs
-from studies.common.showing import pictures, ran, where_rows_are
+from studies.common.showing import describe_rows_file, describe_run, show_figures
 from studies.nuwa import claims
 from studies.nuwa.measures import MEASURES
 from studies.nuwa.settings import CHANGE, FAIRNESS, FOUR, GRID, LEARNING, MOBILE, VIDEO
@@ -23,7 +23,7 @@ FIGURES = {
     VIDEO: ("video",),
     LEARNING: ("learning",),
 }
-"""Those that the page shows, of each study."""
+"""Figures that the page shows of each study."""
 
 
 VIDEOS = {
@@ -32,59 +32,75 @@ VIDEOS = {
     "bitrate_mbps": ("Mean bitrate, Mbit/s", 2, 1.0),
     "stalled_share": ("Share of the time that the video stalled, %", 2, 100.0),
 }
-"""Tables of video clients."""
+"""Titles, digits and factors of the tables of video clients, by measure."""
 
 
-def runs_of(kept: Kept) -> Runs:
-    """The runs of a campaign."""
+def read_runs(kept: KeptRows) -> Runs:
+    """Return the runs of a campaign's kept rows."""
     return kept.runs(KEYS, TEXTS, MEASURES)
 
 
-def studies(kept: Kept) -> str:
-    """The Markdown of a campaign on generated or on measured networks; of these no pictures, which show the traces."""
-    runs = runs_of(kept)
-    lines = [ran(kept.header), "", where_rows_are(kept), ""]
+def build_campaign_section(kept: KeptRows) -> str:
+    """Return the Markdown of a campaign on generated or real networks.
+
+    Real networks have no pictures, which would show the traces.
+    """
+    runs = read_runs(kept)
+    lines = [describe_run(kept.header), "", describe_rows_file(kept), ""]
 
     def show(study: str) -> list[str]:
-        return [] if kept.header["settings"]["traces"] else pictures(kept, FIGURES[study])
+        return [] if kept.header["settings"]["traces"] else show_figures(kept, FIGURES[study])
 
     present = runs.values("study")
     if MOBILE in present:
-        lines += ["### Table I: data, queueing delay, loss", "", claims.table_1(runs), "", claims.table_1_claims(runs), ""]
+        lines += [
+            "### Table I: data, queueing delay, loss",
+            "",
+            claims.build_table_1(runs),
+            "",
+            claims.build_table_1_claims(runs),
+            "",
+        ]
         lines += show(MOBILE)
     if MOBILE in present or CHANGE in present:
-        about = claims.claims(runs, claims.GAIN)
-        lines += ["### The gain k", "", "Utility, bold where it is highest:", "", claims.gains_table(runs), ""]
-        lines += ["Share of the capacity, %:", "", claims.gains_table(runs, "share", 1, 100), "", about, ""]
+        about = claims.build_claims_table(runs, claims.GAIN)
+        lines += ["### The gain k", "", "Utility, bold where it is highest:", "", claims.build_gains_table(runs), ""]
+        lines += ["Share of the capacity, %:", "", claims.build_gains_table(runs, "share", 1, 100), "", about, ""]
         lines += show(CHANGE) if CHANGE in present else []
     if "nuwa_rl" in runs.values("scheme"):
-        lines += ["### Nuwa-RL", "", claims.claims(runs, claims.agent_claims()), ""]
+        lines += ["### Nuwa-RL", "", claims.build_claims_table(runs, claims.make_agent_claims()), ""]
     if FOUR in present:
-        lines += ["### Four networks", "", "Utility:", "", claims.means_table(runs, FOUR, "utility", 3), ""]
+        lines += ["### Four networks", "", "Utility:", "", claims.build_means_table(runs, FOUR, "utility", 3), ""]
         lines += show(FOUR)
     if GRID in present:
-        lines += ["### Distance and bandwidth", "", claims.claims(runs, claims.SERVERS), ""]
-        lines += ["Utility:", "", claims.means_table(runs, GRID, "utility", 3), "", *show(GRID)]
+        lines += ["### Distance and bandwidth", "", claims.build_claims_table(runs, claims.SERVERS), ""]
+        lines += ["Utility:", "", claims.build_means_table(runs, GRID, "utility", 3), "", *show(GRID)]
     if FAIRNESS in present:
-        lines += ["### Fairness", "", claims.fairness_table(runs), "", *show(FAIRNESS)]
+        lines += ["### Fairness", "", claims.build_fairness_table(runs), "", *show(FAIRNESS)]
     if VIDEO in present:
-        lines += ["### What a video client takes the path for", "", claims.watched_table(runs), ""]
+        lines += ["### What a video client takes the path for", "", claims.build_estimates_table(runs), ""]
         for measure, (said, digits, factor) in VIDEOS.items():
-            lines += [f"{said}:", "", claims.means_table(runs, VIDEO, measure, digits, factor), ""]
+            lines += [f"{said}:", "", claims.build_means_table(runs, VIDEO, measure, digits, factor), ""]
         lines += show(VIDEO)
     return "\n".join(lines)
 
 
-def learning(kept: Kept) -> str:
-    """The Markdown of learning curves."""
-    runs = runs_of(kept).where(study=LEARNING)
-    shown = pictures(kept, FIGURES[LEARNING])
-    return "\n".join([ran(kept.header), "", where_rows_are(kept), "", claims.returns_table(runs), "", *shown])
+def build_learning_section(kept: KeptRows) -> str:
+    """Return the Markdown of the learning curves."""
+    runs = read_runs(kept).where(study=LEARNING)
+    shown = show_figures(kept, FIGURES[LEARNING])
+    return "\n".join(
+        [describe_run(kept.header), "", describe_rows_file(kept), "", claims.build_returns_table(runs), "", *shown]
+    )
 
 
-def verdicts(sections: Mapping[str, Kept]) -> str:
-    """The paper's claims, by the campaign on generated networks."""
-    return claims.verdicts_of(runs_of(sections[GENERATED])) if GENERATED in sections else ""
+def build_verdicts(sections: Mapping[str, KeptRows]) -> str:
+    """Return the verdicts on the paper's claims by the campaign on generated networks; "" without its rows."""
+    return claims.build_verdicts_table(read_runs(sections[GENERATED])) if GENERATED in sections else ""
 
 
-SECTIONS: dict[str, Section] = {GENERATED: studies, REAL: studies, LEARNING: learning}
+SECTIONS: dict[str, Section] = {
+    GENERATED: build_campaign_section,
+    REAL: build_campaign_section,
+    LEARNING: build_learning_section,
+}

@@ -1,4 +1,4 @@
-"""Quantities over time in one run, for figures: what a result's row does not keep."""
+"""Time series of one run, for figures; rows of results do not keep them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ SAMPLE_S = 0.5
 FIELDS = ("throughput_mbps", "rtt_ms", "in_flight_packets", "queue_delay_ms")
 
 
-class Watched:
-    """Samples of the first flow and its bottleneck.
+class SeriesRecorder:
+    """Recorder of samples of the first flow and its bottleneck.
 
     Attributes:
-        rows: Time in s, bytes arrived, seconds waited and packets that waited so far, then RTT in ms and packets in flight.
+        rows: Samples: time in s, cumulative bytes arrived, seconds waited and packets waited, then RTT in ms and packets in
+            flight.
     """
 
     def __init__(self) -> None:
         self.rows: list[tuple[float, ...]] = [(0.0, 0.0, 0.0, 0.0, np.nan, 0.0)]
         self._rtt, self._in_flight = (FLOW_SAMPLE.index(name) for name in ("srtt_ms", "in_flight_packets"))
 
-    def look(self, view: View) -> None:
-        """Takes a sample, unless one was taken less than `SAMPLE_S` ago."""
+    def record(self, view: View) -> None:
+        """Record a sample, unless the last one is less than `SAMPLE_S` old."""
         world, now_s = view.simulated, view.simulated.now_ns * 1e-9
         if now_s < self.rows[-1][0] + SAMPLE_S - 1e-9:
             return
@@ -34,7 +35,7 @@ class Watched:
         self.rows.append((now_s, arrived, *waited, float(flow[self._rtt]), float(flow[self._in_flight])))
 
     def series(self) -> dict[str, np.ndarray]:
-        """`time_s` and `FIELDS`, `(samples,)` each."""
+        """Return the arrays `time_s` and `FIELDS` by name, `(samples,)` each."""
         time_s, arrived, waited_s, passed, rtt_ms, in_flight = np.array(self.rows).T
         with np.errstate(invalid="ignore", divide="ignore"):
             delay_ms = np.where(np.diff(passed) > 0, np.diff(waited_s) / np.diff(passed) * 1e3, np.nan)
@@ -47,8 +48,8 @@ class Watched:
         }
 
 
-def watch(controller: Controller, world: World, task: str) -> dict[str, np.ndarray]:
-    """The series of a controller in one world."""
-    found = Watched()
-    play(controller, [world], lambda view: None, task=task, watch={0: found.look})
+def record_series(controller: Controller, world: World, task: str) -> dict[str, np.ndarray]:
+    """Play a controller in one world and return its time series; see `Watched.series`."""
+    found = SeriesRecorder()
+    play(controller, [world], lambda view: None, task=task, watch={0: found.record})
     return found.series()

@@ -1,4 +1,4 @@
-"""What the campaign runs: studies, schemes, networks, seeds; from the command line, checked."""
+"""Settings of the campaign (studies, schemes, networks, seeds), read from the command line and checked."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import ClassVar
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.tasks.receiver_window import NETWORKS
 from netbuf_gym.training.schema import FIRST_EVALUATION_SEED
-from netbuf_gym.utils.arguments import choice, real, whole
+from netbuf_gym.utils.arguments import check_choice, check_integer, check_real
 from studies.common.settings import Settings as Common
-from studies.common.settings import unique
+from studies.common.settings import check_unique
 from studies.nuwa.schemes import LEARNED, NAMES, TASK
 
 MOBILE, FOUR, GRID, CHANGE, FAIRNESS = "mobile", "networks", "grid", "change", "fairness"
@@ -28,24 +28,24 @@ DEFAULT_STUDIES = tuple(name for name in STUDIES if name != LEARNING)
 DEFAULT_SCHEMES = tuple(name for name in NAMES if name != LEARNED)
 ALGORITHMS = ("a2c", "dqn", "ppo", "ppo_lstm")
 POINTS = 20
-"""Of a learning curve."""
+"""Points of a learning curve."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Common):
-    """A campaign; see `netbuf-gym reproduce --help`.
+    """Settings of a campaign; see `netbuf-gym reproduce --help`.
 
     Attributes:
-        studies: Of `STUDIES`.
-        schemes: Of `schemes.NAMES`.
-        networks: Those of the studies `networks` and `learning`.
-        seeds, first_seed: How many worlds a cell has, and the first one's seed.
-        duration_s: Of every run; None: as long as the paper's.
-        traces: A folder with folders `4g` and `5g` of traces; "": generated ones.
-        agent: File of the learned agent, or its run directory; "" without one.
+        studies: Names from `STUDIES`.
+        schemes: Names from `schemes.NAMES`.
+        networks: Networks of the studies `networks` and `learning`.
+        seeds, first_seed: Number of worlds of each cell, and the seed of the first.
+        duration_s: Duration of every run in s; None: the paper's.
+        traces: Folder with subfolders `4g` and `5g` of traces; "": generated traces.
+        agent: File or run directory of the learned agent; "" without one.
         algorithms: Learners of the study `learning`.
-        steps: Environment steps of each of its runs.
-        training_seeds: Runs of each of them.
+        steps: Environment steps of each training run of that study.
+        training_seeds: Training runs of each learner on each network.
     """
 
     experiment: ClassVar[str] = "nuwa"
@@ -69,20 +69,24 @@ class Settings(Common):
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        put(self, "studies", unique("studies", [choice("studies", name, STUDIES) for name in self.studies]))
-        put(self, "schemes", unique("schemes", [choice("schemes", name, NAMES) for name in self.schemes]))
-        put(self, "networks", unique("networks", [choice("networks", name, NETWORKS) for name in self.networks]))
-        put(self, "seeds", whole("seeds", self.seeds, 1, 100_000))
-        put(self, "first_seed", whole("first_seed", self.first_seed, 0, 2**62))
+        put(self, "studies", check_unique("studies", [check_choice("studies", name, STUDIES) for name in self.studies]))
+        put(self, "schemes", check_unique("schemes", [check_choice("schemes", name, NAMES) for name in self.schemes]))
+        put(self, "networks", check_unique("networks", [check_choice("networks", name, NETWORKS) for name in self.networks]))
+        put(self, "seeds", check_integer("seeds", self.seeds, 1, 100_000))
+        put(self, "first_seed", check_integer("first_seed", self.first_seed, 0, 2**62))
         if self.duration_s is not None:
-            put(self, "duration_s", real("duration_s", self.duration_s, 1, 3600))
+            put(self, "duration_s", check_real("duration_s", self.duration_s, 1, 3600))
         if not isinstance(self.traces, str):
             raise ConfigError(f"traces = {self.traces!r}; valid: a folder")
-        put(self, "algorithms", unique("algorithms", [choice("algorithms", name, ALGORITHMS) for name in self.algorithms]))
-        put(self, "steps", whole("steps", self.steps, POINTS, 10**9))
-        put(self, "training_seeds", whole("training_seeds", self.training_seeds, 1, 100))
+        put(
+            self,
+            "algorithms",
+            check_unique("algorithms", [check_choice("algorithms", name, ALGORITHMS) for name in self.algorithms]),
+        )
+        put(self, "steps", check_integer("steps", self.steps, POINTS, 10**9))
+        put(self, "training_seeds", check_integer("training_seeds", self.training_seeds, 1, 100))
         self.require_agent()
 
-    def lasting_s(self, paper_s: float) -> float:
-        """How long a run takes that took so long in the paper."""
+    def resolve_duration_s(self, paper_s: float) -> float:
+        """Return the duration of a run in s, by default the paper's."""
         return paper_s if self.duration_s is None else self.duration_s

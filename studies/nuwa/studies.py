@@ -1,4 +1,4 @@
-"""The studies: of each the cells, the schemes that play in them, the worlds, and what is measured."""
+"""Studies of the campaign: cells, schemes, worlds and measures of each."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from studies.nuwa.settings import CHANGE, FAIRNESS, FOUR, GRID, MOBILE, VIDEO, S
 
 Cells = Callable[[Settings], Sequence[str]]
 EXTRA_GAINS = tuple(scheme for scheme, (_, k) in GAINED.items() if k in (3, 5))
-"""Gains that only the studies of the gain have."""
+"""Schemes with gains that only the studies of the gain include."""
 STREAMING = (LEARNED, *(f"{rule}_k{k}" for rule in (OURS, PUBLISHED) for k in (2, 7)), "rledbat", "cubic", "bbr")
-"""Schemes that video clients are behind."""
+"""Schemes in the study of video clients."""
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class Study:
     """Runs of the same kind in several cells.
 
     Attributes:
-        name: It.
-        duration_s: Of a run, as long as the paper's.
-        cells: What differs between its worlds, besides the seed; the column `network`.
-        plays: Whether a scheme is in it.
-        world: The world of a cell under a seed, of a duration, with its first flows a receiver's.
-        measure: What is kept of a world that has run to its end.
-        follows: The networks whose traces its worlds are on.
+        name: Name of the study.
+        duration_s: Duration of a run in the paper.
+        cells: Function of the settings that returns the cells, by which worlds differ besides the seed; the column `network`.
+        plays: Function of a scheme that returns whether it plays in the study.
+        world: `(settings, cell, seed, duration_s)`: the world of a cell under a seed; its first flows are the receiver's.
+        measure: Function that returns the measures of a finished world.
+        follows: Function of the settings that returns the networks whose traces the worlds use.
     """
 
     name: str
@@ -39,61 +39,61 @@ class Study:
     cells: Cells
     plays: Callable[[str], bool]
     world: Callable[[Settings, str, int, float], Scenario]
-    measure: Callable[[rollout.View], dict[str, Any]] = measures.of_a_flow
+    measure: Callable[[rollout.View], dict[str, Any]] = measures.measure_flow
     follows: Callable[[Settings], Sequence[str]] = lambda settings: ()
 
     def schemes(self, settings: Settings) -> list[str]:
-        """Those of a campaign's that play in it."""
+        """Return the campaign's schemes that play in the study."""
         return [scheme for scheme in settings.schemes if self.plays(scheme)]
 
-    def scenarios(self, settings: Settings, cell: str, seeds: Sequence[int]) -> list[rollout.World]:
-        """The worlds of a cell."""
-        duration_s, agents = settings.lasting_s(self.duration_s), self.agents(cell)
-        return [worlds.world(self.world(settings, cell, seed, duration_s), seed, agents) for seed in seeds]
+    def make_worlds(self, settings: Settings, cell: str, seeds: Sequence[int]) -> list[rollout.World]:
+        """Return the worlds of a cell, one per seed."""
+        duration_s, agents = settings.resolve_duration_s(self.duration_s), self.count_agents(cell)
+        return [worlds.draw_world(self.world(settings, cell, seed, duration_s), seed, agents) for seed in seeds]
 
-    def agents(self, cell: str) -> int:
-        """How many flows of a cell's worlds are the scheme's."""
+    def count_agents(self, cell: str) -> int:
+        """Return the number of the scheme's own flows in a cell's worlds."""
         return 1
 
     def play(
         self, controller: Controller, settings: Settings, cell: str, seeds: Sequence[int], stop: Any = None
     ) -> list[dict[str, Any]]:
-        """The measures of each world, in the order of the seeds."""
+        """Play the worlds of a cell and return their measures in the order of the seeds."""
         rows: list[dict[str, Any]] = [{} for _ in seeds]
 
         def keep(view: rollout.View) -> None:
             rows[view.index] = self.measure(view)
 
-        rollout.play(controller, self.scenarios(settings, cell, seeds), keep, task=TASK, stop=stop)
+        rollout.play(controller, self.make_worlds(settings, cell, seeds), keep, task=TASK, stop=stop)
         return rows
 
 
 class Fairness(Study):
-    """Flows that join one by one."""
+    """Study of flows that join one by one."""
 
-    def agents(self, cell: str) -> int:
-        """See `Study.agents`."""
+    def count_agents(self, cell: str) -> int:
+        """See `Study.count_agents`."""
         return worlds.FLOWS if cell == worlds.OWN else worlds.FLOWS // 2
 
     def play(
         self, controller: Controller, settings: Settings, cell: str, seeds: Sequence[int], stop: Any = None
     ) -> list[dict[str, Any]]:
         """See `Study.play`."""
-        found, own = self.shares(controller, settings, cell, seeds, stop), self.agents(cell)
-        return [measures.of_flows(*one.series(), own, one.arrivals_s, worlds.SHARED_MBPS) for one in found]
+        found, own = self.record_sharing(controller, settings, cell, seeds, stop), self.count_agents(cell)
+        return [measures.measure_sharing(*one.series(), own, one.arrivals_s, worlds.SHARED_MBPS) for one in found]
 
-    def shares(
+    def record_sharing(
         self, controller: Controller, settings: Settings, cell: str, seeds: Sequence[int], stop: Any = None
-    ) -> list[measures.Sharing]:
-        """What each flow of each world had delivered over time."""
-        agents, made = self.agents(cell), self.scenarios(settings, cell, seeds)
-        found = [measures.Sharing([flow.start_s for flow in one.scenario.flows]) for one in made]
-        watch = {index: one.look for index, one in enumerate(found)}
+    ) -> list[measures.SharingRecorder]:
+        """Play the worlds of a cell and return the bytes delivered to each flow over time, per world."""
+        agents, made = self.count_agents(cell), self.make_worlds(settings, cell, seeds)
+        found = [measures.SharingRecorder([flow.start_s for flow in one.scenario.flows]) for one in made]
+        watch = {index: one.record for index, one in enumerate(found)}
         rollout.play(controller, made, lambda view: None, task=TASK, watch=watch, stop=stop, agents=agents)
         return found
 
 
-def _many(scheme: str) -> bool:
+def _has_common_gain(scheme: str) -> bool:
     return scheme not in EXTRA_GAINS
 
 
@@ -105,48 +105,50 @@ ALL = {
             80.0,
             lambda settings: worlds.MOBILE,
             lambda scheme: True,
-            lambda settings, cell, seed, duration_s: worlds.path(settings, cell, seed, duration_s),
+            lambda settings, cell, seed, duration_s: worlds.make_path_scenario(settings, cell, seed, duration_s),
             follows=lambda settings: worlds.MOBILE,
         ),
         Study(
             FOUR,
             40.0,
             lambda settings: settings.networks,
-            _many,
-            lambda settings, cell, seed, duration_s: worlds.path(settings, cell, seed, duration_s),
+            _has_common_gain,
+            lambda settings, cell, seed, duration_s: worlds.make_path_scenario(settings, cell, seed, duration_s),
             follows=lambda settings: settings.networks,
         ),
         Study(
             GRID,
             40.0,
             lambda settings: [f"{where}-{rate}" for where in worlds.DISTANCES_MS for rate in worlds.SERVERS_MBPS],
-            _many,
-            lambda settings, cell, seed, duration_s: worlds.server(settings, cell, seed, duration_s),
+            _has_common_gain,
+            lambda settings, cell, seed, duration_s: worlds.make_server_scenario(settings, cell, seed, duration_s),
             follows=lambda settings: (worlds.LAST_HOP,),
         ),
         Study(
             CHANGE,
             80.0,
-            lambda settings: [worlds.jumping_cell(rate, time_s) for rate in worlds.MEANS_MBPS for time_s in worlds.SPEEDS_S],
+            lambda settings: [
+                worlds.format_jumping_cell(rate, time_s) for rate in worlds.MEANS_MBPS for time_s in worlds.SPEEDS_S
+            ],
             lambda scheme: scheme in (*GAINED, LEARNED, "cubic", "bbr"),
-            lambda settings, cell, seed, duration_s: worlds.jumping(cell, seed, duration_s),
+            lambda settings, cell, seed, duration_s: worlds.make_jumping_scenario(cell, seed, duration_s),
         ),
         Fairness(
             FAIRNESS,
             80.0,
             lambda settings: (worlds.OWN, worlds.WITH_CUBIC),
-            lambda scheme: _many(scheme) and scheme not in (RANDOM, "fixed"),
-            lambda settings, cell, seed, duration_s: worlds.joining(cell, seed, duration_s),
+            lambda scheme: _has_common_gain(scheme) and scheme not in (RANDOM, "fixed"),
+            lambda settings, cell, seed, duration_s: worlds.make_joining_scenario(cell, seed, duration_s),
         ),
         Study(
             VIDEO,
             120.0,
             lambda settings: [f"{link}-{abr}" for link in worlds.STREAMED for abr in worlds.BITRATES],
             lambda scheme: scheme in STREAMING,
-            lambda settings, cell, seed, duration_s: worlds.streaming(settings, cell, seed, duration_s),
-            measures.of_a_video,
+            lambda settings, cell, seed, duration_s: worlds.make_streaming_scenario(settings, cell, seed, duration_s),
+            measures.measure_video,
             lambda settings: worlds.STREAMED,
         ),
     )
 }
-"""By name, but for learning curves, which are no runs of worlds."""
+"""Studies by name, without learning curves, which are not runs of worlds."""

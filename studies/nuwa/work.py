@@ -1,4 +1,4 @@
-"""The runs of the campaign: a part for each study, cell and scheme; of learning curves for each run."""
+"""Runs of the campaign: a part for each study, cell and scheme; for learning curves, a part for each run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from studies.common import agents
 from studies.common.experiment import Chunk, Key, Part, Work
 from studies.nuwa import learning, worlds
 from studies.nuwa.measures import MEASURES, OF_LEARNERS
-from studies.nuwa.schemes import LEARNED, NAMES, controller_of
+from studies.nuwa.schemes import LEARNED, NAMES, make_controller
 from studies.nuwa.settings import FOUR, LEARNING, Settings
 from studies.nuwa.studies import ALL
 
@@ -22,8 +22,12 @@ KEYS = ("study", "network", "scheme", "step", "seed")
 TEXTS = ("study", "network", "scheme")
 
 
-def parts_of(settings: Settings) -> list[Part]:
-    """All parts; training last, since it takes longest."""
+def build_parts(settings: Settings) -> list[Part]:
+    """Return all parts of the campaign; training last, since it takes longest.
+
+    Raises:
+        ConfigError: A study has no scheme to play.
+    """
     parts = []
     for name in settings.studies:
         if name == LEARNING:
@@ -34,10 +38,10 @@ def parts_of(settings: Settings) -> list[Part]:
             raise ConfigError(f"studies holds {name!r}, in which none of the schemes plays; valid there: {playing}")
         for cell in ALL[name].cells(settings):
             for scheme in schemes:
-                runs: tuple[Key, ...] = tuple((name, cell, scheme, None, seed) for seed in settings.seed_list())
+                runs: tuple[Key, ...] = tuple((name, cell, scheme, None, seed) for seed in settings.list_seeds())
                 parts.append(Part(f"{name}-{cell}-{scheme}", runs))
     if LEARNING in settings.studies:
-        steps = learning.steps_of(settings)
+        steps = learning.list_steps(settings)
         for seed in range(settings.training_seeds):
             for network in settings.networks:
                 for algorithm in settings.algorithms:
@@ -46,8 +50,12 @@ def parts_of(settings: Settings) -> list[Part]:
     return parts
 
 
-def measured_of(settings: Settings) -> list[str]:
-    """The networks for which the settings' real traces stand; ConfigError where there are traces and no such network."""
+def find_traced_networks(settings: Settings) -> list[str]:
+    """Return the networks for which the settings' real traces stand.
+
+    Raises:
+        ConfigError: The settings name traces, and no study has a mobile network.
+    """
     studies = [ALL[name] for name in settings.studies if name != LEARNING]
     found = sorted({network for study in studies for network in study.follows(settings)} & set(worlds.MOBILE))
     if settings.traces and not found:
@@ -60,37 +68,37 @@ def measured_of(settings: Settings) -> list[str]:
     return found
 
 
-class Studies(Work[Settings]):
-    """The runs, and who plays in them.
+class NuwaWork(Work[Settings]):
+    """Runs of the campaign and the controllers that play in them.
 
     Attributes:
-        controllers: By scheme.
+        controllers: Controllers by scheme.
     """
 
     def __init__(self, settings: Settings):
         self.settings = settings
-        self.parts = parts_of(settings)
+        self.parts = build_parts(settings)
         self.identity = {
-            "agent_sha256": agents.sha256(settings),
-            "traces_sha256": worlds.traces_sha256(settings, measured_of(settings)),
+            "agent_sha256": agents.compute_agent_digest(settings),
+            "traces_sha256": worlds.hash_traces(settings, find_traced_networks(settings)),
         }
         played = list(dict.fromkeys(part.runs[0][2] for part in self.parts if part.runs[0][0] != LEARNING))
         self.controllers: dict[str, Controller] = {
-            scheme: agents.load(settings, worlds.joining(worlds.WITH_CUBIC, 0, 1.0))
+            scheme: agents.load_agent(settings, worlds.make_joining_scenario(worlds.WITH_CUBIC, 0, 1.0))
             if scheme == LEARNED
-            else controller_of(scheme)
+            else make_controller(scheme)
             for scheme in played
         }
 
     def chunks(self, parts: Sequence[Part]) -> Iterator[Chunk]:
-        """A part at a time."""
+        """Yield one chunk per part."""
         return (Chunk(part, part.runs) for part in parts)
 
     def run(self, chunk: Chunk, folder: Path, stop: threading.Event) -> list[dict[str, Any]]:
         """See `Work.run`."""
         study, cell, scheme, _, seed = chunk.runs[0]
         if study == LEARNING:
-            curve = learning.curve(self.settings, cell, scheme, seed, folder, stop)
+            curve = learning.train_curve(self.settings, cell, scheme, seed, folder, stop)
             found: list[dict[str, Any]] = [{name: float(value)} for value in curve for name in OF_LEARNERS]
         else:
             seeds = [run[-1] for run in chunk.runs]

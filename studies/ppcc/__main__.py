@@ -1,4 +1,4 @@
-"""`python -m studies.ppcc ...` is `netbuf-gym reproduce ppcc ...`."""
+"""Entry point: `python -m studies.ppcc ...` runs `netbuf-gym reproduce ppcc ...`."""
 
 from studies.command import run_as_program
 

@@ -1,4 +1,4 @@
-"""The experiment as an object."""
+"""Experiment of the TCP-PPCC study."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from studies.ppcc.measures import MEASURES
 from studies.ppcc.schemes import AGENTS, LEARNED, LEARNERS, NAMES, RECIPE, label
 from studies.ppcc.sections import SECTIONS, verdicts
 from studies.ppcc.settings import DEFAULT_SCHEMES, FILES, STUDIES, Settings
-from studies.ppcc.work import Studies
+from studies.ppcc.work import StudyRuns
 
 
 class PpccExperiment(Experiment[Settings]):
-    """Senders whose window an agent sets beside senders of the usual kinds, as the paper compares them."""
+    """Comparison of learned congestion windows with classic congestion controls, after the paper."""
 
     name = Settings.experiment
     summary = "the paper on TCP-PPCC: learned congestion windows beside NewReno, QTCP, CUBIC, BBR and others"
@@ -47,16 +47,16 @@ class PpccExperiment(Experiment[Settings]):
     )
     help = ""
 
-    def work(self, settings: Settings) -> Studies:
+    def work(self, settings: Settings) -> StudyRuns:
         """See `Experiment.work`."""
-        return Studies(settings)
+        return StudyRuns(settings)
 
     def draw(self, work: Work[Any], runs: Runs, folder: Path) -> list[Path]:
         """See `Experiment.draw`."""
         return draw_all(runs, folder)
 
 
-def _help() -> str:
+def _format_help() -> str:
     studies = "\n".join(f"      {name:9} {said}" for name, said in STUDIES.items())
     said = {LEARNED: "our agent", RECIPE: "an agent that was trained by the paper's recipe"}
     said |= {key: f"one that was trained by {name}" for key, name in LEARNERS.items()}
@@ -74,5 +74,5 @@ def _help() -> str:
   duration_s=null          of every run; null: the paper's 100 s"""
 
 
-PpccExperiment.help = _help()
+PpccExperiment.help = _format_help()
 PPCC = PpccExperiment()

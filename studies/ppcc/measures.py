@@ -1,4 +1,4 @@
-"""What is kept of a run: what its senders achieved, and what happened second by second."""
+"""Measures kept of a run: what its senders achieved, and a record second by second."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from netbuf_gym.utils.statistics import jain_index
 
 SECOND_S = 1.0
 LEAST_MS = 1e-3
-"""Of a mean delay, so that it has a logarithm."""
+"""Lower limit of a mean delay, so that the logarithm exists."""
 
-OF_A_RUN = {
+RUN_MEASURES = {
     "delay_ms": "E(t_d): mean RTT less the least that the path can have, mean over the senders",
     "goodput_mbps": "E(thr): bytes delivered in order over the time since the flow's start, mean over the senders",
     "loss": "packets dropped or lost, of those sent, mean over the senders",
@@ -28,16 +28,16 @@ OF_A_RUN = {
     "timeouts": "retransmission time-outs of all senders",
     "silent": "senders of which nothing was acknowledged; means of delays and utilities are without them",
 }
-OF_A_SECOND = {
+SECOND_MEASURES = {
     "throughput_mbps": "of the first sender's packets that arrived in this second",
     "cwnd_packets": "its congestion window at the end of the second",
 }
-MEASURES = OF_A_RUN | OF_A_SECOND
-"""The columns of the results that were measured. NaN (an empty field) where a study is about something else."""
+MEASURES = RUN_MEASURES | SECOND_MEASURES
+"""Measured columns of the results. NaN (an empty field) in studies that do not measure the column."""
 
 
-def of_a_run(view: View) -> dict[str, float]:
-    """`OF_A_RUN` of a world that has run to its end."""
+def measure_run(view: View) -> dict[str, float]:
+    """Return the measures `RUN_MEASURES` of a world that has run to its end."""
     reports = view.whole_report()
     heard = [report for report in reports if math.isfinite(report["mean_rtt_ms"])]
 
@@ -61,11 +61,11 @@ def of_a_run(view: View) -> dict[str, float]:
     }
 
 
-class Seconds:
-    """What the first flow of a world did in each second.
+class SecondsRecorder:
+    """Record of a world's first flow, second by second.
 
     Attributes:
-        rows: The measures of each whole second so far.
+        rows: Measures of each whole second so far.
     """
 
     def __init__(self) -> None:
@@ -73,8 +73,8 @@ class Seconds:
         self._before = (0.0, 0.0, 0.0)
         self._cwnd = FLOW_SAMPLE.index("cwnd_packets")
 
-    def look(self, view: View) -> None:
-        """Takes the second that ends now; nothing before its end."""
+    def record(self, view: View) -> None:
+        """Record the second that ends now; do nothing before its end."""
         world = view.simulated
         if world.now_ns * 1e-9 < SECOND_S * (len(self.rows) + 1) - 1e-9:
             return

@@ -1,7 +1,7 @@
-"""What the paper on TCP-PPCC reports, number by number, with the table, figure or section that each stands in.
+"""Numbers that the paper on TCP-PPCC reports, each with its table, figure or section.
 
-Delays in ms, throughput in Mbit/s, losses as shares, Mt as it prints it. The curves of its Figures 4 and 5 are published as
-pictures only: of those there is what its text says.
+Delays in ms, throughput in Mbit/s, losses as shares, Mt as printed. The curves of Figures 4 and 5 are published as pictures
+only; of those, only what the paper's text states is here.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ NEWRENO, QTCP, PPCC = "newreno", "qtcp", "ppcc"
 
 
 class Reported(NamedTuple):
-    """A row of Table III: E(t_d) in ms, E(thr) in Mbit/s, lost / sent, Mt."""
+    """Row of Table III: E(t_d) in ms, E(thr) in Mbit/s, lost / sent, Mt."""
 
     delay_ms: float
     goodput_mbps: float
@@ -42,15 +42,15 @@ TABLE_3: dict[str, dict[str, Reported]] = {
         PPCC: Reported(26.66, 5.02, 2.82222e-05, 0.72),
     },
 }
-"""By scenario and scheme."""
+"""Rows of Table III by scenario and scheme."""
 SCENARIOS = tuple(TABLE_3)
 LOSSY = ("2", "4")
-"""Scenarios with random loss, of 1 packet in 10,000 by Table II."""
+"""Scenarios with random loss of 1 packet in 10,000 (Table II)."""
 MAIN = "2"
-"""The scenario of Figures 4 and 5, and of the abstract."""
+"""Scenario of Figures 4 and 5, and of the abstract."""
 
 LESS_DELAY, MORE_THROUGHPUT = 0.5875, 0.2780
-"""Abstract: against NewReno, in scenario 2."""
+"""Relative gains over NewReno in scenario 2 (abstract)."""
 SENDERS = (1, 2, 4)
 RATES_MBPS = (10, 20)
-"""Of Figures 4(d) and 5, which speak of "fluctuant bottleneck bandwidths B" besides."""
+"""Link rates of Figures 4(d) and 5, which also mention "fluctuant bottleneck bandwidths B"."""

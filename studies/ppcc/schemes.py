@@ -1,4 +1,4 @@
-"""Who plays: agents by the paper's recipe and by ours, congestion controls, rules, constant windows; with names and colours."""
+"""Schemes: agents by the paper's recipe and by ours, congestion controls, rules, constant windows; with names and colours."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from netbuf_gym.controllers import Controller, RandomAction
-from netbuf_gym.evaluation.rollout import controller_of as named
+from netbuf_gym.evaluation.rollout import get_controller
 from netbuf_gym.leaderboard.constants import best_constant
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.scenarios.types import AGENT
@@ -17,10 +17,10 @@ from studies.ppcc import paper
 TASK = CongestionWindow.name
 RECIPE, LEARNED, RANDOM, CONSTANT, ACTION = paper.PPCC, "agent", "random", "constant", "constant_action"
 LEARNERS = {"dqn": "DQN", "a2c": "A2C", "ppo": "PPO", "ppo_lstm": "PPO-LSTM"}
-"""Further learners, of the paper's recipe if they come with the package, and of whichever if their files are given."""
+"""Further learners: those in the package are trained by the paper's recipe, those given as files by any."""
 AGENTS = (RECIPE, LEARNED, *LEARNERS)
 DELAYED_ACK = 1
-"""Segments that wait for the receiver's delayed ACK, which a window must hold beyond what the path does."""
+"""Segments that wait for the receiver's delayed ACK, which a window must hold in addition to those on the path."""
 LEAST_WINDOW = 2
 
 STYLES: dict[str, tuple[str, str, str]] = {
@@ -43,20 +43,20 @@ STYLES: dict[str, tuple[str, str, str]] = {
     CONSTANT: ("#bc8a5f", "-", "constant window"),
     RANDOM: (COLOURS[5], "-", "random actions of the recipe"),
 }
-"""Colour, line and name of each scheme, the same in every figure."""
+"""Colour, line style and name of each scheme, the same in every figure."""
 
 NAMES = tuple(STYLES)
 NOT_IN_NS3 = ("copa",)
-"""Schemes that the ns-3 stack has not."""
+"""Schemes that the ns-3 stack lacks."""
 
 
 def label(scheme: str) -> str:
-    """How figures and tables call it."""
+    """Return the name of a scheme in figures and tables."""
     return STYLES[scheme][2]
 
 
-class Chance(RandomAction):
-    """Random actions of the paper's recipe, whatever the task's default one is."""
+class RandomRecipeActions(RandomAction):
+    """Random actions of the paper's recipe, regardless of the task's default recipe."""
 
     @property
     def env(self) -> dict[str, Any]:
@@ -65,11 +65,11 @@ class Chance(RandomAction):
 
 
 class ConstantWindow(CongestionControl):
-    """A window that never changes, which the receiver advertises and the sender fills.
+    """Constant window, which the receiver advertises and the sender fills.
 
     Args:
-        packets: the window in segments; None: what the slowest link of its path carries within the base RTT at its mean rate,
-            over the number of agents, and one more for the delayed ACK. No real sender knows that.
+        packets: Window in segments; None: what the slowest link of the path carries within the base RTT at its mean rate,
+            over the number of agents, plus one for the delayed ACK. No real sender knows that.
     """
 
     def __init__(self, packets: int | None = None):
@@ -81,23 +81,28 @@ class ConstantWindow(CongestionControl):
         agents = [index for index, flow in enumerate(scenario.flows) if flow.cc == AGENT]
         flows = list(super().place(scenario).flows)
         for index in agents:
-            packets = self.packets or fitting_packets(scenario, index, len(agents))
+            packets = self.packets or compute_fitting_packets(scenario, index, len(agents))
             receiver = {"name": "fixed", "window_bytes": packets * scenario.mss}
             flows[index] = replace(flows[index], receiver=receiver)
         return replace(scenario, flows=flows)
 
 
-def fitting_packets(scenario: Scenario, flow: int, sharing: int = 1) -> int:
-    """The constant window that fits a flow's path when so many share it; see `ConstantWindow`."""
+def compute_fitting_packets(scenario: Scenario, flow: int, sharing: int = 1) -> int:
+    """Compute the constant window that fits a flow's path shared by `sharing` agents; see `ConstantWindow`."""
     rate_mbps = scenario.links[scenario.tightest_link(flow)].mean_mbps(scenario.duration_s)
     product = rate_mbps * 1e3 * scenario.base_rtt_ms(flow) / 8 / scenario.data_bytes
     return max(LEAST_WINDOW, round(product / sharing + DELAYED_ACK))
 
 
-def controller_of(scheme: str, packets: int | None = None) -> Controller:
-    """Who plays under a name, but for trained agents. packets: of a constant window; None: the fitting one."""
+def make_controller(scheme: str, packets: int | None = None) -> Controller:
+    """Return the controller of a scheme that is no trained agent.
+
+    Args:
+        scheme: Name of the scheme.
+        packets: Size of a constant window in segments; None: the fitting one.
+    """
     if scheme == CONSTANT:
         return ConstantWindow(packets)
     if scheme == ACTION:
-        return named(best_constant(TASK), TASK)
-    return Chance() if scheme == RANDOM else named(scheme, TASK)
+        return get_controller(best_constant(TASK), TASK)
+    return RandomRecipeActions() if scheme == RANDOM else get_controller(scheme, TASK)

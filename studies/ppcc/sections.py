@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from studies.common.cells import KEYS, TEXTS
 from studies.common.experiment import Section
-from studies.common.kept import Kept
+from studies.common.kept import KeptRows
 from studies.common.results import Runs
-from studies.common.showing import pictures, ran, where_rows_are
+from studies.common.showing import describe_rows_file, describe_run, show_figures
 from studies.ppcc import claims, paper, tables
 from studies.ppcc.measures import MEASURES
 from studies.ppcc.settings import CONSTANTS, NS3, SENDERS, SERIES, TABLE
@@ -30,41 +30,41 @@ FIGURES = {
 }
 
 
-def runs_of(kept: Kept) -> Runs:
-    """The runs of a campaign."""
+def read_runs(kept: KeptRows) -> Runs:
+    """Return the runs of a campaign."""
     return kept.runs(KEYS, TEXTS, MEASURES)
 
 
-def tables_of(runs: Runs, study: str) -> list[str]:
-    """Claims and tables of a study's runs."""
-    parts = [claims.claims_table(runs, study)]
+def format_tables(runs: Runs, study: str) -> list[str]:
+    """Return the claims and tables of a study's runs, without empty ones."""
+    parts = [claims.format_claims_table(runs, study)]
     if study in (TABLE, NS3):
         for number in paper.SCENARIOS:
-            parts += [f"Scenario {number}:", tables.table_3(runs, study, number)]
+            parts += [f"Scenario {number}:", tables.format_table_3(runs, study, number)]
     elif study == SENDERS:
-        parts.append(tables.silent_said(runs))
+        parts.append(tables.describe_silent_senders(runs))
         for measure, digits, said in tables.OF_SENDERS:
-            parts += [f"{said}, by rate in Mbit/s and number of senders:", tables.senders_table(runs, measure, digits)]
+            parts += [f"{said}, by rate in Mbit/s and number of senders:", tables.format_senders_table(runs, measure, digits)]
     elif study == CONSTANTS:
-        parts.append(tables.constants_table(runs))
+        parts.append(tables.format_constants_table(runs))
     return [part for part in parts if part]
 
 
-def simulated(kept: Kept) -> str:
-    """The Markdown of a campaign."""
-    runs = runs_of(kept)
-    lines = [ran(kept.header), "", where_rows_are(kept), ""]
+def format_campaign(kept: KeptRows) -> str:
+    """Return the section of a campaign as Markdown."""
+    runs = read_runs(kept)
+    lines = [describe_run(kept.header), "", describe_rows_file(kept), ""]
     for study in runs.values("study"):
         lines += [f"### {TITLES[study]}", ""]
-        for said in tables_of(runs, study):
+        for said in format_tables(runs, study):
             lines += [said, ""]
-        lines += pictures(kept, FIGURES[study])
+        lines += show_figures(kept, FIGURES[study])
     return "\n".join(lines)
 
 
-def verdicts(sections: Mapping[str, Kept]) -> str:
-    """The paper's claims, for its recipe as it was trained."""
-    return claims.verdicts_of(runs_of(sections[SIMULATED])) if SIMULATED in sections else ""
+def verdicts(sections: Mapping[str, KeptRows]) -> str:
+    """Return the verdicts on the paper's claims, for the paper's recipe as trained; "" without the campaign."""
+    return claims.format_verdicts(read_runs(sections[SIMULATED])) if SIMULATED in sections else ""
 
 
-SECTIONS: dict[str, Section] = {SIMULATED: simulated}
+SECTIONS: dict[str, Section] = {SIMULATED: format_campaign}

@@ -1,4 +1,4 @@
-"""What the campaign runs: studies, schemes, agents, seeds; from the command line, checked."""
+"""Settings of the campaign, from the command line and checked: studies, schemes, agents, seeds."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from netbuf_gym.training.schema import FIRST_EVALUATION_SEED
-from netbuf_gym.utils.arguments import choice, real, whole
+from netbuf_gym.utils.arguments import check_choice, check_integer, check_real
 from netbuf_gym.zoo import library
 from studies.common.settings import Settings as Common
-from studies.common.settings import unique
+from studies.common.settings import check_unique
 from studies.ppcc.schemes import AGENTS, LEARNED, LEARNERS, NAMES, RECIPE, TASK
 
 TABLE, NS3, SERIES, SENDERS, CONSTANTS = "table", "ns3", "series", "senders", "constants"
@@ -21,24 +21,24 @@ STUDIES = {
     CONSTANTS: "constant windows of 10 to 160 packets in the four scenarios: which is the best",
 }
 DURATION_S = 100.0
-"""The paper's."""
+"""Duration of the paper's runs."""
 FILES = {LEARNED: library.SENDER, RECIPE: f"{TASK}/ppo_kl-{RECIPE}", **{key: f"{TASK}/{key}-{RECIPE}" for key in LEARNERS}}
-"""Of each agent, what it is called where it comes with the package."""
+"""Names of the agents that come with the package, by scheme."""
 DEFAULT_SCHEMES = tuple(name for name in NAMES if name not in AGENTS)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Common):
-    """A campaign; see `netbuf-gym reproduce --help`.
+    """Settings of a campaign; see `netbuf-gym reproduce --help`.
 
     Attributes:
-        studies: Of `STUDIES`.
-        schemes: Of `schemes.NAMES`.
-        seeds, first_seed: How many worlds a cell has, and the first one's seed.
-        duration_s: Of every run; None: the paper's 100 s.
-        agent: File of our agent, or its run directory; "" without one.
-        ppcc: The same of an agent that was trained by the paper's recipe.
-        dqn, a2c, ppo, ppo_lstm: The same of further learners.
+        studies: Names from `STUDIES`.
+        schemes: Names from `schemes.NAMES`.
+        seeds, first_seed: Number of worlds in a cell, and the seed of the first.
+        duration_s: Duration of every run; None: the paper's 100 s.
+        agent: File or run directory of our agent; "" without one.
+        ppcc: File or run directory of an agent that was trained by the paper's recipe; "" without one.
+        dqn, a2c, ppo, ppo_lstm: Files or run directories of further learners; "" without one.
     """
 
     experiment: ClassVar[str] = "ppcc"
@@ -63,15 +63,15 @@ class Settings(Common):
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        put(self, "studies", unique("studies", [choice("studies", name, STUDIES) for name in self.studies]))
-        put(self, "schemes", unique("schemes", [choice("schemes", name, NAMES) for name in self.schemes]))
-        put(self, "seeds", whole("seeds", self.seeds, 1, 100_000))
-        put(self, "first_seed", whole("first_seed", self.first_seed, 0, 2**62))
+        put(self, "studies", check_unique("studies", [check_choice("studies", name, STUDIES) for name in self.studies]))
+        put(self, "schemes", check_unique("schemes", [check_choice("schemes", name, NAMES) for name in self.schemes]))
+        put(self, "seeds", check_integer("seeds", self.seeds, 1, 100_000))
+        put(self, "first_seed", check_integer("first_seed", self.first_seed, 0, 2**62))
         if self.duration_s is not None:
-            put(self, "duration_s", real("duration_s", self.duration_s, 2, 3600))
+            put(self, "duration_s", check_real("duration_s", self.duration_s, 2, 3600))
         self.require_agent()
 
     @property
     def lasting_s(self) -> float:
-        """How long a run takes."""
+        """Duration of a run in seconds."""
         return DURATION_S if self.duration_s is None else self.duration_s

@@ -1,18 +1,18 @@
-"""The paper's tables from a campaign's results, with its own figures beside ours, as Markdown."""
+"""Tables of the paper from a campaign's results, with the paper's numbers beside ours, as Markdown."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from netbuf_gym.utils.tables import markdown_table
-from studies.common.judging import spread
+from studies.common.judging import format_spread
 from studies.common.results import Runs
 from studies.ppcc import paper
 from studies.ppcc.schemes import label
 from studies.ppcc.settings import CONSTANTS, SENDERS
 
 SHOWN = (("delay_ms", 2, 1.0), ("goodput_mbps", 2, 1.0), ("loss", 2, 1e5), ("mt", 2, 1.0), ("utility", 3, 1.0))
-"""Of Table III, with digits and factors."""
+"""Measures of Table III, with digits and factors."""
 TITLES = ("E(t_d), ms", "E(thr), Mbit/s", "loss, 1e-5", "Mt", "utility")
 OF_SENDERS = (
     ("mt", 2, "Mt (Fig. 4d)"),
@@ -23,31 +23,31 @@ OF_SENDERS = (
 )
 
 
-def table_3(runs: Runs, study: str, number: str) -> str:
-    """One scenario of Table III, in a study of them: means with half of their 95 % intervals, and the paper's."""
+def format_table_3(runs: Runs, study: str, number: str) -> str:
+    """Return one scenario of Table III in a study: means with half of their 95 % intervals, and the paper's values."""
     own, rows = runs.where(study=study, cell=number), []
     for scheme in own.values("scheme"):
         columns = own.where(scheme=scheme).columns
-        row = [label(scheme), *(spread(factor * columns[name], digits) for name, digits, factor in SHOWN)]
+        row = [label(scheme), *(format_spread(factor * columns[name], digits) for name, digits, factor in SHOWN)]
         said = paper.TABLE_3[number].get(scheme)
         papers = "" if said is None else f"{said.delay_ms:g}; {said.goodput_mbps:g}; {1e5 * said.loss:.3g}; {said.mt:g}"
         rows.append([*row, papers])
     return markdown_table(["scheme", *TITLES, "paper: ms; Mbit/s; 1e-5; Mt"], rows)
 
 
-def senders_table(runs: Runs, measure: str, digits: int) -> str:
-    """A measure by scheme, and by rate and number of senders."""
+def format_senders_table(runs: Runs, measure: str, digits: int) -> str:
+    """Return a table of a measure by scheme, and by rate and number of senders."""
     own = runs.where(study=SENDERS)
     cells = own.values("cell")
     rows = [
-        [label(scheme), *(spread(own.where(scheme=scheme, cell=cell).columns[measure], digits) for cell in cells)]
+        [label(scheme), *(format_spread(own.where(scheme=scheme, cell=cell).columns[measure], digits) for cell in cells)]
         for scheme in own.values("scheme")
     ]
     return markdown_table(["scheme", *(cell.replace("-", " x ") for cell in cells)], rows)
 
 
-def silent_said(runs: Runs) -> str:
-    """Which schemes have senders of which nothing was acknowledged, in words; "" where none has."""
+def describe_silent_senders(runs: Runs) -> str:
+    """Return a sentence on the schemes with senders of which nothing was acknowledged; "" where none has."""
     own, parts = runs.where(study=SENDERS), []
     for scheme in own.values("scheme"):
         here = own.where(scheme=scheme)
@@ -58,11 +58,11 @@ def silent_said(runs: Runs) -> str:
     return f"{said}: {'; '.join(parts)}." if parts else ""
 
 
-def constants_table(runs: Runs) -> str:
-    """Utility and Mt of constant windows in each scenario; bold where the utility is highest."""
+def format_constants_table(runs: Runs) -> str:
+    """Return a table of utility and Mt of constant windows in each scenario; bold where the utility is highest."""
     own = runs.where(study=CONSTANTS)
     cells, steps = own.values("cell"), sorted(own.values("step"))
-    means = {(cell, step): _means(own.where(cell=cell, step=step)) for cell in cells for step in steps}
+    means = {(cell, step): _compute_means(own.where(cell=cell, step=step)) for cell in cells for step in steps}
     best = {cell: max(steps, key=lambda step, cell=cell: means[cell, step][0]) for cell in cells}
     rows = []
     for step in steps:
@@ -71,6 +71,6 @@ def constants_table(runs: Runs) -> str:
     return markdown_table(["packets", *(f"{cell}: utility; Mt" for cell in cells)], rows)
 
 
-def _means(own: Runs) -> tuple[float, float]:
+def _compute_means(own: Runs) -> tuple[float, float]:
     found = [float(np.mean(own.columns[name])) for name in ("utility", "mt")]
     return found[0], found[1]

@@ -1,27 +1,27 @@
-"""The runs of the campaign."""
+"""Runs of the campaign."""
 
 from __future__ import annotations
 
 from netbuf_gym.controllers import Controller
 from studies.common import agents
-from studies.common.cells import Cells
+from studies.common.cells import CellWork
 from studies.ppcc import paper, worlds
 from studies.ppcc.measures import MEASURES
-from studies.ppcc.schemes import AGENTS, RECIPE, controller_of
+from studies.ppcc.schemes import AGENTS, RECIPE, make_controller
 from studies.ppcc.settings import Settings
 from studies.ppcc.studies import ALL
 
 
-class Studies(Cells[Settings]):
-    """The runs, and who plays in them."""
+class StudyRuns(CellWork[Settings]):
+    """Runs of the campaign and their controllers."""
 
     def __init__(self, settings: Settings):
-        identity = {f"{key}_sha256": agents.sha256(settings, key) for key in settings.agents}
-        example = worlds.scenario(paper.MAIN, settings.lasting_s)
+        identity = {f"{key}_sha256": agents.compute_agent_digest(settings, key) for key in settings.agents}
+        example = worlds.make_scenario(paper.MAIN, settings.lasting_s)
 
         def controller(scheme: str) -> Controller:
             if scheme not in AGENTS:
-                return controller_of(scheme)
-            return agents.load(settings, example, scheme, scheme, recipe=RECIPE if scheme == RECIPE else "")
+                return make_controller(scheme)
+            return agents.load_agent(settings, example, scheme, scheme, recipe=RECIPE if scheme == RECIPE else "")
 
         super().__init__(settings, settings.studies, ALL, MEASURES, identity, controller)

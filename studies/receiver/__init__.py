@@ -1,1 +1,1 @@
-"""Receivers: an agent beside every other control and through what breaks paths; measurements of receivers themselves."""
+"""Receivers: an agent compared with every other control and on paths that break; measurements of receivers themselves."""

@@ -1,15 +1,15 @@
-"""Receivers' experiments as commands: `agent MODEL ...` (see `studies.receiver.agent`), `delay`, `fairness`, `cubic`."""
+"""Commands of the receivers' experiments: `agent MODEL ...` (see `studies.receiver.agent`), `delay`, `fairness`, `cubic`."""
 
 from collections.abc import Sequence
 
 from netbuf_gym.utils import scripts
-from netbuf_gym.utils.arguments import choice
+from netbuf_gym.utils.arguments import check_choice
 from studies.receiver import agent, measured
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs the one that is named first; returns the exit status."""
-    what = choice("experiment", argv[0] if argv else "", ("agent", *measured.MEASUREMENTS))
+    """Run the experiment named by the first argument and return the exit status."""
+    what = check_choice("experiment", argv[0] if argv else "", ("agent", *measured.MEASUREMENTS))
     return agent.main(argv[1:]) if what == "agent" else measured.main(argv)
 
 

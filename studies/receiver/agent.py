@@ -3,16 +3,17 @@
     python -m studies.receiver agent MODEL --traces FOLDER [--part evaluation] [--survival] [...]
 
 MODEL is a file that training wrote (`runs/.../checkpoint.zip`), the name of an agent of the package, or `constant:N`, which
-decides action N for ever. FOLDER holds the measured traces by their names, anywhere below it; which of them validate and which
-evaluate is the project's split (netbuf_gym/traces/calibration.py). Choose models and settings by `--part validation` only.
+always takes action N. FOLDER holds the measured traces by name, anywhere below it; the project's split
+(netbuf_gym/traces/calibration.py) assigns them to validation and evaluation. Choose models and settings by
+`--part validation` only.
 
 Each trace is cut into windows of a minute, of which up to `--windows` are taken, evenly over its length; windows that are
-outages throughout (no second with 0.3 Mbit/s) are left out. A unit is a window and a seed, which decides clocks (offset up to
-50 ms, drift up to 50 ppm, stamps of 1 ms and 1 us in turn) and shifts the window by a part of its length. Each unit is met
-with every buffer and base RTT. All controllers meet the same worlds, and are measured by the task's meter in intervals of
-100 ms.
+outages throughout (no second with 0.3 Mbit/s) are left out. A unit is a window and a seed, which determines clocks (offset up
+to 50 ms, drift up to 50 ppm, stamps of 1 ms and 1 us in turn) and shifts the window by a part of its length. Each unit is
+played with every buffer and base RTT. All controllers play the same worlds, and are measured by the task's meter in intervals
+of 100 ms.
 
-Rows, one a world and controller, are kept as the study's sections `worlds` and `survival`, and their tables printed.
+Rows, one for each world and controller, are kept as the study's sections `worlds` and `survival`, and their tables printed.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.errors import needing
+from netbuf_gym.errors import require_extra
 from netbuf_gym.zoo import library
 from studies.common import agents, kept
-from studies.common.campaign import machine
-from studies.common.showing import of_any_machine
+from studies.common.campaign import describe_machine
+from studies.common.showing import remove_local_paths
 from studies.receiver import claims, survival
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -55,8 +56,8 @@ WINDOW_S = 60.0
 
 
 @dataclass(frozen=True)
-class Place:
-    """A world and where it comes from: what a row of the results says of it."""
+class TraceWorld:
+    """A world and its origin, as given in a row of the results."""
 
     network: str
     trace: str
@@ -68,11 +69,11 @@ class Place:
 
     @property
     def unit(self) -> tuple[str, float, int]:
-        """What differs between units of resampling."""
+        """Identifier of the unit of resampling."""
         return self.trace, self.start_s, self.seed
 
 
-def places(
+def make_trace_worlds(
     folder: Path,
     network: str | None,
     part: str,
@@ -82,14 +83,25 @@ def places(
     buffers: Sequence[str] = tuple(BUFFERS),
     duration_s: float = WINDOW_S,
     most_files: int | None = None,
-) -> list[Place]:
-    """The worlds over real traces; `network` None: over all files of the folder, whatever they are.
+) -> list[TraceWorld]:
+    """Return the worlds over real traces.
+
+    Args:
+        folder: Folder of the traces.
+        network: "4g" or "5g"; None: all files of the folder.
+        part: Part of the traces: calibration, validation or evaluation.
+        windows: Largest number of windows of each trace.
+        seeds: Number of seeds of each window.
+        rtts_ms: Base RTTs.
+        buffers: Keys of `BUFFERS`.
+        duration_s: Duration of a window.
+        most_files: Largest number of traces; None: all.
 
     Raises:
-        netbuf_gym.TraceError: a file that cannot be read, or none.
+        netbuf_gym.TraceError: A file cannot be read, or there is none.
     """
     from netbuf_gym.tasks.receiver_window.trace_paths import read_windows, trace_files, trace_world
-    from netbuf_gym.traces.windows import carries, cut
+    from netbuf_gym.traces.windows import cut_window, has_capacity
 
     found = []
     for path in trace_files(folder, network, part)[:most_files]:
@@ -98,8 +110,8 @@ def places(
         for start_s, seed in itertools.product([starts_s[i] for i in chosen], range(seeds)):
             u = np.random.default_rng((seed, int(start_s))).uniform(-1, 1, 2)
             shifted_s = start_s + duration_s * seed / (2 * seeds)
-            window = cut(trace, shifted_s, duration_s)
-            if window is None or not carries(window):
+            window = cut_window(trace, shifted_s, duration_s)
+            if window is None or not has_capacity(window):
                 continue
             for rtt_ms, buffer in itertools.product(rtts_ms, buffers):
                 world = trace_world(
@@ -110,15 +122,17 @@ def places(
                     timestamp_resolution_us=(1000, 1)[seed % 2],
                     **BUFFERS[buffer],
                 )
-                found.append(Place(network or "traces", path.name, shifted_s, seed, rtt_ms, buffer, world))
+                found.append(TraceWorld(network or "traces", path.name, shifted_s, seed, rtt_ms, buffer, world))
     return found
 
 
-def controllers(model: str, only: Sequence[str] | None, constants: bool) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
-    """The agent first, then all others by name; the arguments of its environment; which of them this build lacks.
+def load_controllers(
+    model: str, only: Sequence[str] | None, constants: bool
+) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+    """Return the controllers by name, the agent first; the arguments of its environment; the names that this build lacks.
 
     Raises:
-        netbuf_gym.ConfigError, netbuf_gym.CheckpointError: a model that cannot be read.
+        netbuf_gym.ConfigError, netbuf_gym.CheckpointError: A model cannot be read.
     """
     from netbuf_gym import tasks
     from netbuf_gym.controllers import ConstantAction
@@ -131,7 +145,7 @@ def controllers(model: str, only: Sequence[str] | None, constants: bool) -> tupl
         from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
         from netbuf_gym.zoo import library
 
-        agent = SavedAgent(checkpoint.read(library.path_of(model)), "agent")
+        agent = SavedAgent(checkpoint.read_model(library.find_agent_path(model)), "agent")
         env = agent.env
     known = tasks.get(TASK).controllers
     asked = (*CONTROLS, *RECEIVERS, *CHANCE) if only is None else only
@@ -144,8 +158,8 @@ def controllers(model: str, only: Sequence[str] | None, constants: bool) -> tupl
     return made, env, [name for name in asked if name not in known]
 
 
-def judge(found: Sequence[Place], players: dict[str, Any], env: dict[str, Any]) -> list[dict[str, Any]]:
-    """A row for each world and controller, what it achieved among it."""
+def play_worlds(found: Sequence[TraceWorld], players: dict[str, Any], env: dict[str, Any]) -> list[dict[str, Any]]:
+    """Play all worlds with every controller and return one row of metrics for each world and controller."""
     from netbuf_gym import tasks
     from netbuf_gym.evaluation import rollout
     from netbuf_gym.evaluation.rollout import World
@@ -160,68 +174,70 @@ def judge(found: Sequence[Place], players: dict[str, Any], env: dict[str, Any]) 
         def keep(view: Any, reports: dict[int, dict[str, Any]] = reports) -> None:
             reports[view.index] = view.report()[0]
 
-        rollout.play(controller, worlds, keep, task=TASK, **survival.env_of(controller, name, env))
+        rollout.play(controller, worlds, keep, task=TASK, **survival.make_env_arguments(controller, name, env))
         for i, one in enumerate(found):
             where = {key: getattr(one, key) for key in ("network", "trace", "start_s", "seed", "rtt_ms", "buffer")}
             rows.append({**where, "controller": name, **{metric: float(reports[i][metric]) for metric in METRICS}})
-        say(f"{found[0].network}: {name}, {len(found)} worlds, {time.perf_counter() - began:.0f} s")
+        print_progress(f"{found[0].network}: {name}, {len(found)} worlds, {time.perf_counter() - began:.0f} s")
     return rows
 
 
-def say(text: str) -> None:
+def print_progress(text: str) -> None:
+    """Print a line of progress to standard error."""
     print(text, file=sys.stderr, flush=True)
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs the command; returns the exit status."""
-    options = arguments().parse_args(argv)
+    """Run the command and return the exit status."""
+    options = make_parser().parse_args(argv)
     words = [word for i, word in enumerate(argv) if not {"--out"} & {word, argv[i - 1]}]
-    for path in keep(options, f"{COMMAND} {shlex.join(words)}", options.out):
+    for path in play_and_keep(options, f"{COMMAND} {shlex.join(words)}", options.out):
         study, section = "receiver", path.name.partition(".")[0]
-        found = kept.read(options.out, study, section)
+        found = kept.read_rows(options.out, study, section)
         assert found is not None
-        print(claims.worlds_text(found) if section == WORLDS else claims.survival_text(found))
+        print(claims.format_worlds(found) if section == WORLDS else claims.format_survival(found))
     return 0
 
 
-def keep(options: argparse.Namespace, command: str, root: Path) -> list[Path]:
-    """Plays the worlds that options name, and keeps their rows as sections of the study; returns their files.
+def play_and_keep(options: argparse.Namespace, command: str, root: Path) -> list[Path]:
+    """Play the worlds selected by the options, keep their rows as sections of the study and return the files.
 
     Args:
-        options: Of the command line, see `arguments`.
-        command: As headers have it.
-        root: The checkout.
+        options: Options of the command line, see `make_parser`.
+        command: Command as recorded in headers.
+        root: Root of the checkout.
 
     Raises:
         ConfigError, CheckpointError, TraceError: The model or the traces cannot be read.
     """
-    with needing("a receiver's agent", "train"):
+    with require_extra("a receiver's agent", "train"):
         import torch
     torch.set_num_threads(1)
-    players, env, lacking = controllers(options.model, options.controllers, not options.no_constants)
+    players, env, lacking = load_controllers(options.model, options.controllers, not options.no_constants)
     header = {
-        "command": of_any_machine(re.sub(r"--traces \S+", "--traces DIR", command)),
+        "command": remove_local_paths(re.sub(r"--traces \S+", "--traces DIR", command)),
         "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
-        "machine": machine(),
+        "machine": describe_machine(),
         "part": options.part,
         "lacking": lacking,
     }
     if options.model in library.names():
-        header["agents"] = {"agent": agents.digest_of(players["agent"])}
+        header["agents"] = {"agent": agents.compute_controller_digest(players["agent"])}
     rows: list[dict[str, Any]] = []
     for network in [] if options.traces is None else options.networks or [None]:
         sizes = (options.windows, options.seeds, options.rtts)
-        found = places(options.traces, network, options.part, *sizes, most_files=options.files)
-        rows += judge(found, players, env)
-    broken = survival.run(players, env, options.survival_sizes) if options.survival else []
+        found = make_trace_worlds(options.traces, network, options.part, *sizes, most_files=options.files)
+        rows += play_worlds(found, players, env)
+    broken = survival.play_trials(players, env, options.survival_sizes) if options.survival else []
     return [
-        kept.write(root, "receiver", section, header, kept.text_of(list(made[0]), made))
+        kept.write_rows(root, "receiver", section, header, kept.format_rows(list(made[0]), made))
         for section, made in ((WORLDS, rows), (SURVIVAL, broken))
         if made
     ]
 
 
-def arguments() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     made = argparse.ArgumentParser(prog=COMMAND, description=(__doc__ or "").split("\n")[0])
     made.add_argument("model", help="a saved agent, or constant:N")
     made.add_argument("--traces", type=Path, metavar="FOLDER", help="the measured traces; without it only --survival is run")

@@ -1,12 +1,12 @@
-"""How well a receiver knows the queueing delay, and how flows that Nuwa limits share a link.
+"""Accuracy of a receiver's queueing delay estimate, and sharing of a link by flows that Nuwa limits.
 
     python -m studies.receiver delay | fairness | cubic [seeds=N]
 
-* delay: the estimate at the end of every 5 ms against what the last packet that had arrived by then waited in the queue, as
-  the link counted it: the median of the absolute difference. Clocks 50 ms apart, drifting by 50 ppm either way, time stamps
-  of a microsecond and of a millisecond; links of a constant rate and such as change every 0.1 s; a route that becomes 30 ms
-  longer or shorter; windows that Nuwa's rule moves, that an agent draws anew every 0.1 s, and fixed ones.
-* fairness: flows that join every 10 s; Jain's index of what each delivers in the last two of the ten seconds.
+* delay: the estimate at the end of every 5 ms against the time that the last packet that had arrived by then waited in the
+  queue, as the link counted it: the median of the absolute difference. Clocks 50 ms apart, drifting by 50 ppm either way, time
+  stamps of a microsecond and of a millisecond; links of a constant rate and links that change every 0.1 s; a route that becomes
+  30 ms longer or shorter; windows set by Nuwa's rule, windows that an agent draws anew every 0.1 s, and fixed ones.
+* fairness: flows that join every 10 s; Jain's index of the deliveries of each in the last two of the ten seconds.
 * cubic: two flows that Nuwa limits, then two of CUBIC, one every 10 s; the shares of the last 20 s.
 """
 
@@ -23,10 +23,10 @@ import numpy as np
 import netbuf_gym as nb
 from netbuf_gym import _core
 from netbuf_gym.scenarios import Flow, Scenario, route_change
-from netbuf_gym.scenarios.native import world_config
+from netbuf_gym.scenarios.native import build_world_config
 from netbuf_gym.traces import RateTrace
 from netbuf_gym.utils import scripts
-from netbuf_gym.utils.arguments import whole
+from netbuf_gym.utils.arguments import check_integer
 from studies.common import kept, replay
 
 TICK_NS = 5_000_000
@@ -45,16 +45,24 @@ SHARES = ("nuwa_0_mbps", "nuwa_1_mbps", "cubic_0_mbps", "cubic_1_mbps")
 STAGE_S, SHARE_S = 10, 2
 
 
-def rates(seed: int) -> RateTrace:
-    """A link between 4 and 20 Mbit/s that changes every 0.1 s, uniformly."""
+def generate_rates(seed: int) -> RateTrace:
+    """Return the rate of a link that changes every 0.1 s, uniform between 4 and 20 Mbit/s."""
     rng = np.random.default_rng(seed)
     times = np.arange(0, DELAY_S, 0.1)
     return RateTrace(times, rng.uniform(4, 20, len(times)), period_s=float(DELAY_S))
 
 
-def delay_world(link: float | None, change_ms: float, unit: int, ppm: float, seed: int) -> Scenario:
-    """Scenario of one estimate: its rate (Mbit/s at a time) and its route's delay (ms)."""
-    trace = None if link else rates(seed)
+def make_delay_scenario(link: float | None, change_ms: float, unit: int, ppm: float, seed: int) -> Scenario:
+    """Return the scenario of one estimate.
+
+    Args:
+        link: Rate in Mbit/s; None: varying, see `generate_rates`.
+        change_ms: Change of the route's delay; 0: none.
+        unit: Resolution of time stamps in microseconds.
+        ppm: Drift of the clock.
+        seed: Seed of the varying rate.
+    """
+    trace = None if link else generate_rates(seed)
     scenario = nb.scenarios.dumbbell(
         rate_mbps=link,
         trace=trace,
@@ -74,12 +82,12 @@ def delay_world(link: float | None, change_ms: float, unit: int, ppm: float, see
     return replace(scenario, flows=(flow,))
 
 
-def delay_errors(cases: list[tuple], windows: str, seed: int) -> list[np.ndarray]:
-    """|estimate - truth| in ms of each case, one a tick, NaN where nothing had arrived."""
+def measure_delay_errors(cases: list[tuple], windows: str, seed: int) -> list[np.ndarray]:
+    """Return |estimate - truth| in ms for each case, one value for each tick, NaN where nothing had arrived."""
     batch = _core.Batch(len(cases), 1, 1, kind="receiver")
     rng = np.random.default_rng(seed)
     for index, (link, change_ms, unit, ppm) in enumerate(cases):
-        batch.reset(index, world_config(delay_world(link, change_ms, unit, ppm, seed)), seed)
+        batch.reset(index, build_world_config(make_delay_scenario(link, change_ms, unit, ppm, seed)), seed)
     column = {name: batch.fields.index(name) for name in ("queue_delay_s", "true_queue_delay_mean_s", "packets_received")}
     control = {name: batch.controls.index(name) for name in ("k", "window_bytes")}
     product = np.array([(case[0] or 12) * 1e6 / 8 * (RTT_MS + 60) * 1e-3 for case in cases]) + 10 * MSS
@@ -107,23 +115,23 @@ def delay_errors(cases: list[tuple], windows: str, seed: int) -> list[np.ndarray
     return errors
 
 
-def delay_rows(seeds: int) -> list[Row]:
-    """Medians of the errors by link, window, change of the route, unit of time stamps, and drift."""
-    del seeds  # one of each: medians of ten thousand packets
+def measure_delay(seeds: int) -> list[Row]:
+    """Return medians of the errors by link, window, change of the route, unit of time stamps, and drift."""
+    del seeds  # one seed suffices: medians of ten thousand packets
     ends = np.arange(1, DELAY_S * 10**9 // TICK_NS + 1) * TICK_NS * 1e-9
     cases = list(itertools.product([rate for _, rate in LINKS], CHANGES_MS, UNITS, DRIFTS_PPM))
     names = {rate: name for name, rate in LINKS}
     rows = []
     for windows in WINDOWS:
-        for (rate, change, unit, ppm), error in zip(cases, delay_errors(cases, windows, 1), strict=True):
+        for (rate, change, unit, ppm), error in zip(cases, measure_delay_errors(cases, windows, 1), strict=True):
             median = float(np.nanmedian(error[ends > (CHANGE_S + AGAIN_S if change else SETTLE_S)]))
             where = {"window": windows, "link": names[rate], "change_ms": change, "unit_us": unit, "ppm": ppm}
             rows.append({**where, "error_ms": median})
     return rows
 
 
-def delay_table(rows: Sequence[Mapping[str, str]]) -> str:
-    """The worse of the two drifts."""
+def format_delay_table(rows: Sequence[Mapping[str, str]]) -> str:
+    """Return the table of errors, the worse of the two drifts."""
     worst: dict[tuple[str, str], dict[tuple[int, int], float]] = {}
     for row in rows:
         own = worst.setdefault((row["link"], row["window"]), {})
@@ -137,8 +145,8 @@ def delay_table(rows: Sequence[Mapping[str, str]]) -> str:
     return "\n".join(["Median of the error, ms, the worse of the two drifts:", "", *lines])
 
 
-def nuwa(target_ms: float, start_s: float, **more: Any) -> Flow:
-    """A flow that Nuwa limits, from then on."""
+def make_nuwa_flow(target_ms: float, start_s: float, **more: Any) -> Flow:
+    """Return a flow that Nuwa limits, from `start_s` on."""
     return Flow(
         cc="receiver_driven",
         receiver={"name": "nuwa", "target_ms": target_ms, **more},
@@ -148,10 +156,12 @@ def nuwa(target_ms: float, start_s: float, **more: Any) -> Flow:
     )
 
 
-def delivered(flows: list[Flow], rtt_ms: float, buffer_packets: int, moments_s: list[float], seed: int) -> np.ndarray:
-    """Bytes that each flow had delivered at each moment, shape (moments, flows)."""
+def measure_delivered_bytes(
+    flows: list[Flow], rtt_ms: float, buffer_packets: int, moments_s: list[float], seed: int
+) -> np.ndarray:
+    """Return the bytes that each flow had delivered at each moment, `(moments, flows)`."""
     scenario = nb.scenarios.dumbbell(rtt_ms=rtt_ms, buffer_packets=buffer_packets, duration_s=moments_s[-1])
-    world = _core.World(world_config(replace(scenario, flows=tuple(flows))), seed)
+    world = _core.World(build_world_config(replace(scenario, flows=tuple(flows))), seed)
     rows = []
     for moment in moments_s:
         world.run(round(moment * 1e9))
@@ -159,36 +169,36 @@ def delivered(flows: list[Flow], rtt_ms: float, buffer_packets: int, moments_s: 
     return np.array(rows, float)
 
 
-def starts(seed: int, flows: int) -> list[float]:
-    """Every 10 s, but for up to half a second, which the seed draws: later ones later."""
+def draw_start_times(seed: int, flows: int) -> list[float]:
+    """Return the flows' start times: every 10 s, plus up to half a second drawn by the seed."""
     return [STAGE_S * i + offset for i, offset in enumerate(np.random.default_rng(seed).uniform(0, 0.5, flows))]
 
 
-def jain(shares: np.ndarray) -> float:
-    """Jain's index of the shares."""
+def compute_jain_index(shares: np.ndarray) -> float:
+    """Return Jain's index of the shares."""
     return float(shares.sum() ** 2 / (len(shares) * (shares**2).sum()))
 
 
-def fairness_rows(seeds: int) -> list[Row]:
-    """Jain's index for each number of flows, and what all deliver, by world and seed."""
+def measure_fairness(seeds: int) -> list[Row]:
+    """Return Jain's index for each number of flows, and the total delivered rate, by world and seed."""
     rows = []
     for rtt_ms, buffer_packets, target_ms, seed in itertools.product((20, 40, 80), BUFFERS, TARGETS_MS, range(seeds)):
-        began = starts(seed, 4)
+        began = draw_start_times(seed, 4)
         moments = [t for n in (1, 2, 3) for t in (began[n] + STAGE_S - SHARE_S, began[n] + STAGE_S)]
         moments[1], moments[3] = min(moments[1], began[2]), min(moments[3], began[3])
-        got = delivered([nuwa(target_ms, t) for t in began], rtt_ms, buffer_packets, moments, seed)
-        indices = {f"jain_{i + 2}": jain(got[2 * i + 1, : i + 2] - got[2 * i, : i + 2]) for i in range(3)}
+        got = measure_delivered_bytes([make_nuwa_flow(target_ms, t) for t in began], rtt_ms, buffer_packets, moments, seed)
+        indices = {f"jain_{i + 2}": compute_jain_index(got[2 * i + 1, : i + 2] - got[2 * i, : i + 2]) for i in range(3)}
         rate = float((got[-1] - got[0]).sum() * 8e-6 / (moments[-1] - moments[0]))
         where = {"rtt_ms": rtt_ms, "buffer_packets": buffer_packets, "target_ms": target_ms, "seed": seed}
         rows.append({**where, **indices, "rate_mbps": rate})
     return rows
 
 
-def fairness_table(rows: Sequence[Mapping[str, str]]) -> str:
-    """The least of the seeds, and how many stages reach 0.95."""
+def format_fairness_table(rows: Sequence[Mapping[str, str]]) -> str:
+    """Return the table of the least index over the seeds, and the number of stages that reach 0.95."""
     lines = ["| RTT ms | Buffer | Target ms | 2 flows | 3 flows | 4 flows | Mbit/s |", "|---:|---:|---:|---:|---:|---:|---:|"]
     stages = np.array([[float(row[f"jain_{number}"]) for number in (2, 3, 4)] for row in rows])
-    worlds = by_world(rows, ("rtt_ms", "buffer_packets", "target_ms"))
+    worlds = group_by_world(rows, ("rtt_ms", "buffer_packets", "target_ms"))
     for where, own in worlds.items():
         least = " | ".join(f"{min(float(row[f'jain_{number}']) for row in own):.3f}" for number in (2, 3, 4))
         rate = np.mean([float(row["rate_mbps"]) for row in own])
@@ -198,34 +208,34 @@ def fairness_table(rows: Sequence[Mapping[str, str]]) -> str:
     return "\n".join([head, "", *lines])
 
 
-def cubic_rows(seeds: int) -> list[Row]:
-    """What two flows under Nuwa and two of CUBIC have, Mbit/s, by world and seed."""
+def measure_cubic_shares(seeds: int) -> list[Row]:
+    """Return the rates of two flows under Nuwa and two of CUBIC, Mbit/s, by world and seed."""
     rows = []
     for buffer_packets, target_ms, seed in itertools.product(BUFFERS, TARGETS_MS, range(seeds)):
-        began = starts(seed, 4)
-        flows = [nuwa(target_ms, t) for t in began[:2]]
+        began = draw_start_times(seed, 4)
+        flows = [make_nuwa_flow(target_ms, t) for t in began[:2]]
         flows += [Flow(cc="cubic", start_s=t, path=["bottleneck"], return_path=["return"]) for t in began[2:]]
-        got = delivered(flows, RTT_MS, buffer_packets, [40.0, 60.0], seed)
+        got = measure_delivered_bytes(flows, RTT_MS, buffer_packets, [40.0, 60.0], seed)
         shares = dict(zip(SHARES, ((got[1] - got[0]) * 8e-6 / 20).tolist(), strict=True))
         rows.append({"buffer_packets": buffer_packets, "target_ms": target_ms, "seed": seed, **shares})
     return rows
 
 
-def cubic_table(rows: Sequence[Mapping[str, str]]) -> str:
-    """Means over the seeds."""
+def format_cubic_table(rows: Sequence[Mapping[str, str]]) -> str:
+    """Return the table of means over the seeds."""
     lines = ["| Buffer | Target ms | Nuwa | CUBIC | Jain |", "|---:|---:|---:|---:|---:|"]
-    worlds = by_world(rows, ("buffer_packets", "target_ms"))
+    worlds = group_by_world(rows, ("buffer_packets", "target_ms"))
     for where, own in worlds.items():
         shares = np.array([[float(row[name]) for name in SHARES] for row in own])
-        mean, index = shares.mean(axis=0), np.mean([jain(share) for share in shares])
+        mean, index = shares.mean(axis=0), np.mean([compute_jain_index(share) for share in shares])
         had = f"{mean[0]:.2f}, {mean[1]:.2f} | {mean[2]:.2f}, {mean[3]:.2f}"
         lines.append(f"| {' | '.join(where)} | {had} | {index:.2f} |")
     seeds = len(rows) // len(worlds)
     return "\n".join([f"Mbit/s of each from 40 to 60 s, means of {seeds} seeds, {RTT_MS} ms:", "", *lines])
 
 
-def by_world(rows: Sequence[Mapping[str, str]], columns: Sequence[str]) -> dict[tuple[str, ...], list[Mapping[str, str]]]:
-    """The seeds' rows of each world, which columns tell apart."""
+def group_by_world(rows: Sequence[Mapping[str, str]], columns: Sequence[str]) -> dict[tuple[str, ...], list[Mapping[str, str]]]:
+    """Return the seeds' rows of each world, identified by the given columns."""
     found: dict[tuple[str, ...], list[Mapping[str, str]]] = {}
     for row in rows:
         found.setdefault(tuple(row[name] for name in columns), []).append(row)
@@ -233,39 +243,43 @@ def by_world(rows: Sequence[Mapping[str, str]], columns: Sequence[str]) -> dict[
 
 
 MEASUREMENTS: dict[str, tuple[Callable[[int], list[Row]], Callable[[Sequence[Mapping[str, str]]], str]]] = {
-    "delay": (delay_rows, delay_table),
-    "fairness": (fairness_rows, fairness_table),
-    "cubic": (cubic_rows, cubic_table),
+    "delay": (measure_delay, format_delay_table),
+    "fairness": (measure_fairness, format_fairness_table),
+    "cubic": (measure_cubic_shares, format_cubic_table),
 }
-"""By section how its rows are measured and shown."""
+"""By section the function that measures its rows and the function that formats them."""
 
 
-def keep(section: str, seeds: int, root: Path) -> Path:
-    """Measures and keeps the rows of a section; returns their file."""
+def keep_section(section: str, seeds: int, root: Path) -> Path:
+    """Measure a section, keep its rows and return their file."""
     rows = MEASUREMENTS[section][0](seeds)
     words = f" seeds={seeds}" if seeds != SEEDS else ""
     header = {"command": f"python -m studies.receiver {section}{words}"}
-    return kept.write(root, "receiver", section, header, kept.text_of(list(rows[0]), rows))
+    return kept.write_rows(root, "receiver", section, header, kept.format_rows(list(rows[0]), rows))
 
 
-def why_stale(found: kept.Kept) -> str:
-    """Reason why a section's rows are stale: the measurement comes out otherwise now; "": it does not."""
+def find_stale_reason(found: kept.KeptRows) -> str:
+    """Return why a section's rows are stale: the measurement comes out differently now; "": it does not."""
     first, measures = found.records[0], found.records[0].keys()
     seeds = 1 + max((int(row["seed"]) for row in found.records), default=0) if "seed" in first else 1
     rows = MEASUREMENTS[found.section][0](seeds)
     differing: dict[str, tuple[float, str]] = {}
     for number, (was, now) in enumerate(zip(found.records, rows, strict=True), 1):
         numbers = [name for name in measures if not isinstance(now[name], str)]
-        if difference := replay.largest_difference(was, now, numbers):
+        if difference := replay.find_largest_difference(was, now, numbers):
             differing[f"row {number}"] = difference
-    return replay.describe(differing, len(rows))
+    return replay.describe_differences(differing, len(rows))
 
 
 def main(argv: Sequence[str]) -> int:
-    """Measures a section, its name, then `seeds=N` for those of shares; keeps its rows and prints its table; returns 0."""
-    given = scripts.given(argv[1:], {"seeds": str(SEEDS)})
-    path = keep(argv[0], whole("seeds", scripts.number(given["seeds"]), 1, 1000), CHECKOUT)
-    found = kept.read(CHECKOUT, "receiver", argv[0])
+    """Measure a section, keep its rows, print its table and return 0.
+
+    Args:
+        argv: Name of the section, then optionally `seeds=N` for the sections of shares.
+    """
+    given = scripts.read_key_values(argv[1:], {"seeds": str(SEEDS)})
+    path = keep_section(argv[0], check_integer("seeds", scripts.parse_number(given["seeds"]), 1, 1000), CHECKOUT)
+    found = kept.read_rows(CHECKOUT, "receiver", argv[0])
     assert found is not None
     print(f"{MEASUREMENTS[argv[0]][1](found.records)}\nwritten to {path}")
     return 0

@@ -1,1 +1,1 @@
-"""The thesis on learned queue thresholds: schemes x congestion controls x sizes x loads x seeds."""
+"""Study of the thesis on learned queue thresholds: schemes x congestion controls x sizes x loads x seeds."""

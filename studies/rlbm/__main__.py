@@ -1,4 +1,4 @@
-"""`python -m studies.rlbm ...` is `netbuf-gym reproduce rlbm ...`."""
+"""Entry point: `python -m studies.rlbm ...` runs `netbuf-gym reproduce rlbm ...`."""
 
 from studies.command import run_as_program
 

@@ -1,4 +1,4 @@
-"""What the thesis on learned queue thresholds says of its results, checked against a campaign's."""
+"""Claims of the thesis on learned queue thresholds, checked against a campaign's results."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 from netbuf_gym.utils import statistics
 from netbuf_gym.utils.tables import markdown_table
 from studies.common import judging
-from studies.common.judging import HIGHER, LOWER, NOT_LOWER, Claim, interval, judge, judged
+from studies.common.judging import HIGHER, LOWER, NOT_LOWER, Claim, compute_interval, format_judgement, judge_claim
 from studies.common.results import Runs
-from studies.common.verdicts import claim_row, found_of, row_of, verdicts_table
+from studies.common.verdicts import format_verdicts_table, judge_change, make_claim_row, make_row
 from studies.rlbm.settings import LEARNED, RANDOM, RANDOM_NO_BETA
 
 CELLS = ("cc", "size", "load")
@@ -40,52 +40,52 @@ CLAIMS = (
 )
 
 
-def change(runs: Runs, scheme: str, rival: str, measure: str) -> statistics.Interval | None:
-    """The relative change of a measure from the rival to the scheme; see `judging.change`."""
-    return judging.change(runs, scheme, rival, measure, CELLS)
+def compute_change(runs: Runs, scheme: str, rival: str, measure: str) -> statistics.Interval | None:
+    """Compute the relative change of a measure from the rival to the scheme; see `judging.compute_change`."""
+    return judging.compute_change(runs, scheme, rival, measure, CELLS)
 
 
-def at_interval(runs: Runs, interval_s: float) -> Runs:
-    """The rows of schemes that decide at this interval, and of those that do not decide."""
+def select_interval(runs: Runs, interval_s: float) -> Runs:
+    """Select the rows of schemes that decide at an interval, and of schemes that make no decisions."""
     own = runs.columns["interval_s"]
-    return runs.kept(np.isnan(own) | np.isclose(own, interval_s))
+    return runs.mask(np.isnan(own) | np.isclose(own, interval_s))
 
 
-def claims_table(runs: Runs) -> str:
-    """All claims, for random thresholds and, where there is one, the trained agent."""
+def format_claims_table(runs: Runs) -> str:
+    """Return a table of all claims, for random thresholds and, where there is one, the trained agent."""
     schemes = [scheme for scheme in (RANDOM, LEARNED) if scheme in runs.values("scheme")]
     rows = []
     for claim in CLAIMS:
         for rival in claim.rivals:
-            cells = [judge(claim, runs, scheme, rival, CELLS) for scheme in schemes]
+            cells = [judge_claim(claim, runs, scheme, rival, CELLS) for scheme in schemes]
             rows.append([f"{claim.text} ({claim.figures})", rival, *cells])
-    rows += _about_delay(runs, schemes)
+    rows += _make_delay_rows(runs, schemes)
     if RANDOM_NO_BETA in runs.values("scheme"):
-        found = change(runs, RANDOM_NO_BETA, RANDOM, "queue_mean_packets_1")
+        found = compute_change(runs, RANDOM_NO_BETA, RANDOM, "queue_mean_packets_1")
         text = "without beta more buffer for priority 1 (14)"
-        rows.append([text, "with beta", judged(HIGHER, found), *("" for _ in schemes[1:])])
+        rows.append([text, "with beta", format_judgement(HIGHER, found), *("" for _ in schemes[1:])])
     names = {RANDOM: "random thresholds", LEARNED: "RLBM, trained"}
     return markdown_table(["the thesis' claim about RLBM (figures)", "against", *(names[scheme] for scheme in schemes)], rows)
 
 
-def verdicts_of(runs: Runs) -> str:
-    """The table of verdicts, for the trained agent; "" where it did not play."""
+def format_verdicts(runs: Runs) -> str:
+    """Return the table of verdicts for the trained agent; "" where the agent did not run."""
     if LEARNED not in runs.values("scheme"):
         return ""
-    rows = [claim_row(claim, runs, LEARNED, CELLS) for claim in CLAIMS]
-    for text, column, value in _growing(runs, LEARNED):
+    rows = [make_claim_row(claim, runs, LEARNED, CELLS) for claim in CLAIMS]
+    for text, column, value in _compare_delays(runs, LEARNED):
         if value is not None:
-            rows.append(row_of(text, "Fig. 11, 12", {column: found_of(HIGHER, value)}))
-    found = change(runs, RANDOM_NO_BETA, RANDOM, "queue_mean_packets_1")
+            rows.append(make_row(text, "Fig. 11, 12", {column: judge_change(HIGHER, value)}))
+    found = compute_change(runs, RANDOM_NO_BETA, RANDOM, "queue_mean_packets_1")
     if found is not None:
         rows.append(
-            row_of("random thresholds without beta: more buffer for priority 1", "Fig. 14", {"": found_of(HIGHER, found)})
+            make_row("random thresholds without beta: more buffer for priority 1", "Fig. 14", {"": judge_change(HIGHER, found)})
         )
-    return verdicts_table(rows)
+    return format_verdicts_table(rows)
 
 
-def sweep_table(runs: Runs, cc: str) -> str:
-    """Throughput and slowdown by decision interval: means over loads and seeds; bold where the throughput is highest."""
+def format_sweep_table(runs: Runs, cc: str) -> str:
+    """Return throughput and slowdown by decision interval: means over loads and seeds; bold at the highest throughput."""
     rows, intervals = [], []
     for scheme in (RANDOM, RANDOM_NO_BETA, LEARNED):
         own = runs.where(scheme=scheme, cc=cc)
@@ -95,15 +95,15 @@ def sweep_table(runs: Runs, cc: str) -> str:
         sizes = [size for size in own.values("size") if len(own.where(size=size).values("interval_s")) > 1]
         for size in sizes:
             at = [own.where(size=size, interval_s=value) for value in intervals]
-            rates = [_mean(one, "throughput_mbps") for one in at]
-            texts = [f"{rate:.3f}; {_mean(one, 'difference_p99_s'):.1f}" for rate, one in zip(rates, at, strict=True)]
+            rates = [_compute_mean(one, "throughput_mbps") for one in at]
+            texts = [f"{rate:.3f}; {_compute_mean(one, 'difference_p99_s'):.1f}" for rate, one in zip(rates, at, strict=True)]
             texts[int(np.argmax(rates))] = f"**{texts[int(np.argmax(rates))]}**"
             rows.append([scheme, f"{size:g}", *texts])
     return markdown_table(["scheme", "size", *(f"{1e3 * value:.0f} ms" for value in intervals)], rows)
 
 
-def sweep_claim(runs: Runs, cc: str) -> str:
-    """The thesis' claim that 50 ms is the best interval, in words, for each scheme that was swept."""
+def describe_sweep(runs: Runs, cc: str) -> str:
+    """Return the thesis' claim that 50 ms is the best interval and the results of each swept scheme, in words."""
     parts = []
     for scheme in (RANDOM, RANDOM_NO_BETA, LEARNED):
         own = runs.where(scheme=scheme, cc=cc)
@@ -113,7 +113,7 @@ def sweep_claim(runs: Runs, cc: str) -> str:
         sizes = [size for size in own.values("size") if len(own.where(size=size).values("interval_s")) > 1]
         counts = []
         for measure, best in (("throughput_mbps", np.argmax), ("difference_p99_s", np.argmin)):
-            means = [[_mean(own.where(size=size, interval_s=value), measure) for value in intervals] for size in sizes]
+            means = [[_compute_mean(own.where(size=size, interval_s=value), measure) for value in intervals] for size in sizes]
             counts.append(sum(intervals[int(best(values))] == 0.05 for values in means))
         found = f"the highest throughput at {counts[0]}, the lowest slowdown at {counts[1]} of {len(sizes)} sizes"
         parts.append(f"{scheme}: {found}")
@@ -121,8 +121,8 @@ def sweep_claim(runs: Runs, cc: str) -> str:
     return f"{claim} Here 50 ms gives, {'; '.join(parts)}." if parts else claim
 
 
-def means_table(runs: Runs, sizes: Sequence[int]) -> str:
-    """A row a scheme and size: means over congestion controls, loads and seeds."""
+def format_means_table(runs: Runs, sizes: Sequence[int]) -> str:
+    """Return a table with a row per scheme and size: means over congestion controls, loads and seeds."""
     measures = (
         ("throughput_mbps", "throughput, Mbit/s", 3, 1.0),
         ("difference_p99_s", "p99 of FCT - ideal, s", 1, 1.0),
@@ -138,7 +138,7 @@ def means_table(runs: Runs, sizes: Sequence[int]) -> str:
         for scheme in runs.values("scheme"):
             own, cells = runs.where(scheme=scheme, size=size), [f"{size:g}", scheme]
             for name, _, digits, scale in measures:
-                values = np.array([value for value in own.by_seed(name).values() if np.isfinite(value)])
+                values = np.array([value for value in own.compute_seed_means(name).values() if np.isfinite(value)])
                 if not len(values):
                     cells.append("-")
                     continue
@@ -149,24 +149,24 @@ def means_table(runs: Runs, sizes: Sequence[int]) -> str:
     return markdown_table(["size", "scheme", *(title for _, title, _, _ in measures)], rows)
 
 
-def _about_delay(runs: Runs, schemes: Sequence[str]) -> list[list[str]]:
-    """Claims about every scheme: how the delay of pings grows with the buffer and with the load."""
-    found = [_growing(runs, scheme) for scheme in schemes]
-    return [[same[0][0], same[0][1], *(judged(HIGHER, one[2]) for one in same)] for same in zip(*found, strict=True)]
+def _make_delay_rows(runs: Runs, schemes: Sequence[str]) -> list[list[str]]:
+    """Return rows for the claims that the delay of pings grows with the buffer and with the load, judged for each scheme."""
+    found = [_compare_delays(runs, scheme) for scheme in schemes]
+    return [[same[0][0], same[0][1], *(format_judgement(HIGHER, one[2]) for one in same)] for same in zip(*found, strict=True)]
 
 
-def _growing(runs: Runs, scheme: str) -> list[tuple[str, str, statistics.Interval | None]]:
-    """Each claim, what is compared with what, and the change."""
+def _compare_delays(runs: Runs, scheme: str) -> list[tuple[str, str, statistics.Interval | None]]:
+    """Return for each claim on growing delays the text, the values compared, and the change."""
     found = []
     for text, column in (("more delay of pings with larger buffers (11, 12)", "size"), ("and with higher loads", "load")):
         low, high = min(runs.values(column)), max(runs.values(column))
         own = runs.where(scheme=scheme)
-        ends = [own.where(**{column: value}).by_seed("ping_mean_ms") for value in (low, high)]
-        grown = interval([math.log(ends[1][seed] / ends[0][seed]) for seed in ends[0]])
+        ends = [own.where(**{column: value}).compute_seed_means("ping_mean_ms") for value in (low, high)]
+        grown = compute_interval([math.log(ends[1][seed] / ends[0][seed]) for seed in ends[0]])
         found.append((text, f"{column} {high:g} against {low:g}", grown))
     return found
 
 
-def _mean(runs: Runs, measure: str) -> float:
+def _compute_mean(runs: Runs, measure: str) -> float:
     values = runs.columns[measure]
     return float(np.nanmean(values)) if np.isfinite(values).any() else math.nan

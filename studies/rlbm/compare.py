@@ -36,10 +36,10 @@ from netbuf_gym.utils.progress import ProgressBar
 from netbuf_gym.utils.statistics import percentiles
 from netbuf_gym.version import __version__
 from studies.common import agents, kept
-from studies.rlbm.comparison import COLUMNS, comparison
-from studies.rlbm.controllers import controller_of, play
+from studies.rlbm.comparison import COLUMNS, format_comparison
+from studies.rlbm.controllers import make_controller, play
 from studies.rlbm.experiment import RLBM
-from studies.rlbm.measures import flows_of
+from studies.rlbm.measures import get_completed_flows
 from studies.rlbm.sections import COMPARE
 from studies.rlbm.settings import LEARNED, NAMES, RANDOM_NO_BETA, Settings
 
@@ -51,20 +51,20 @@ BAD_TAIL = 0.99
 
 @dataclass(frozen=True)
 class Outcome:
-    """One run: slowdowns of the completed flows of priority 0, bytes delivered."""
+    """Outcome of one run: slowdowns of the completed flows of priority 0, and bytes delivered."""
 
     slowdowns: np.ndarray
     delivered_bytes: float
 
 
 Key = tuple[str, int, float, int]
-"""Congestion control, size, load, seed."""
+"""Key of a run: congestion control, size, load, seed."""
 
 
-def rows_of(settings: Settings, scheme: str, outcomes: dict[Key, Outcome]) -> list[dict[str, Any]]:
-    """Rows of a scheme: of each seed over all cells, of each cell over all seeds, of each size and load over all ccs too."""
+def make_rows(settings: Settings, scheme: str, outcomes: dict[Key, Outcome]) -> list[dict[str, Any]]:
+    """Return a scheme's rows: each seed over all cells, each cell over all seeds, each size and load over all seeds and ccs."""
     cells = list(itertools.product(settings.ccs, settings.sizes, settings.loads))
-    seeds = settings.seed_list()
+    seeds = settings.list_seeds()
 
     def row(own: Sequence[Key], run_mean: float | None = None, **where: Any) -> dict[str, Any]:
         flows = np.concatenate([outcomes[key].slowdowns for key in own])
@@ -85,25 +85,25 @@ def rows_of(settings: Settings, scheme: str, outcomes: dict[Key, Outcome]) -> li
 
 
 def play_scheme(settings: Settings, scheme: str, jobs: int, progress: Callable[[int], None] = lambda done: None) -> dict:
-    """The outcomes of all runs of a scheme, by `Key`; in threads.
+    """Run a scheme in all cells under all seeds, in threads, and return the outcomes by `Key`.
 
     Args:
-        progress: Called with the number of runs done.
+        progress: Callback that receives the number of finished runs.
 
     Raises:
-        CheckpointError: The agent cannot be read, or does not fit.
+        CheckpointError: The agent cannot be read or does not fit.
         SimulatorFault: The simulator found its own state inconsistent.
     """
-    controller, stop = controller_of(scheme, settings), threading.Event()
+    controller, stop = make_controller(scheme, settings), threading.Event()
 
     def work(task: tuple[str, int]) -> dict[Key, Outcome]:
         cc, size = task
         found: dict[Key, Outcome] = {}
-        cells = [(load, settings.scenario(cc, size, load), seed) for load in settings.loads for seed in settings.seed_list()]
+        cells = [(load, settings.scenario(cc, size, load), seed) for load in settings.loads for seed in settings.list_seeds()]
 
         def keep(view: View, occupancy: np.ndarray | None) -> None:
             load, _, seed = cells[view.index]
-            flows = flows_of(view)
+            flows = get_completed_flows(view)
             own = flows["slowdown"][flows["priority"] == 0]
             found[cc, size, load, seed] = Outcome(own, view.simulated.traffic_stats()["delivered_bytes"])
 
@@ -117,13 +117,13 @@ def play_scheme(settings: Settings, scheme: str, jobs: int, progress: Callable[[
     return outcomes
 
 
-def compare(settings: Settings, folder: Path, jobs: int, progress: Callable[[int, int], None]) -> list[dict[str, Any]]:
-    """The rows of all schemes; those of schemes that another call has finished are read.
+def compare_schemes(settings: Settings, folder: Path, jobs: int, progress: Callable[[int, int], None]) -> list[dict[str, Any]]:
+    """Return the rows of all schemes; read the rows of schemes that an earlier call has finished.
 
     Args:
-        folder: For a table a scheme, which holds those of these settings and this agent.
+        folder: Folder with a table per scheme, emptied first if its tables are of other settings, agent or version.
     """
-    identity = json.dumps({"version": __version__, "agent": agents.sha256(settings), **settings.to_dict()})
+    identity = json.dumps({"version": __version__, "agent": agents.compute_agent_digest(settings), **settings.to_dict()})
     made_of = folder / "settings.json"
     if not made_of.is_file() or made_of.read_text(encoding="utf-8") != identity:
         shutil.rmtree(folder, ignore_errors=True)
@@ -138,13 +138,13 @@ def compare(settings: Settings, folder: Path, jobs: int, progress: Callable[[int
             outcomes = play_scheme(
                 settings, scheme, jobs, lambda done, before=before: progress(before + done, each * len(settings.schemes))
             )
-            write_atomic(path, kept.text_of(COLUMNS, rows_of(settings, scheme, outcomes)))
+            write_atomic(path, kept.format_rows(COLUMNS, make_rows(settings, scheme, outcomes)))
         rows += csv.DictReader(path.read_text(encoding="utf-8").splitlines())
     return rows
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs the command; returns 0.
+    """Run the command and return 0.
 
     Raises:
         ConfigError: An argument that is unknown or out of range.
@@ -159,24 +159,24 @@ def main(argv: Sequence[str]) -> int:
     given = {argument.partition("=")[0] for argument in argv}
     defaults = {"traffic": "default", "intervals": "[]", "schemes": f"[{','.join(SCHEMES)}]", "seeds": "20", "output": OUTPUT}
     order = RLBM.parse([*(f"{key}={value}" for key, value in defaults.items() if key not in given), *argv])
-    keep(order.settings, order.output, order.jobs, argv, CHECKOUT)
-    found = kept.read(CHECKOUT, RLBM.name, COMPARE)
+    keep_comparison(order.settings, order.output, order.jobs, argv, CHECKOUT)
+    found = kept.read_rows(CHECKOUT, RLBM.name, COMPARE)
     assert found is not None
-    print(f"{comparison(found)}\n{found.path}")
+    print(f"{format_comparison(found)}\n{found.path}")
     return 0
 
 
-def keep(settings: Settings, folder: Path, jobs: int, argv: Sequence[str], root: Path) -> Path:
-    """Runs what is not done yet in a folder and keeps the rows of all; returns their file."""
+def keep_comparison(settings: Settings, folder: Path, jobs: int, argv: Sequence[str], root: Path) -> Path:
+    """Run the schemes that a folder lacks, keep the rows of all schemes, delete the folder and return the rows' path."""
     with ProgressBar("compare") as bar:
-        rows = compare(settings, folder, jobs, bar)
+        rows = compare_schemes(settings, folder, jobs, bar)
     said = [argument for argument in argv if argument.partition("=")[0] not in ("output", "jobs")]
     header = {
         "command": shlex.join(["python", "-m", "studies.rlbm.compare", *said]),
-        "agents": {"agent": agents.sha256(settings)[:16]},
+        "agents": {"agent": agents.compute_agent_digest(settings)[:16]},
         "settings": {key: value for key, value in settings.to_dict().items() if key != "agent"},
     }
-    path = kept.write(root, RLBM.name, COMPARE, header, kept.text_of(COLUMNS, rows))
+    path = kept.write_rows(root, RLBM.name, COMPARE, header, kept.format_rows(COLUMNS, rows))
     shutil.rmtree(folder)
     return path
 

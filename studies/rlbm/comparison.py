@@ -1,30 +1,30 @@
-"""The section of the comparison over the default distribution, from its rows."""
+"""Section on the comparison over the default distribution, made from the kept rows."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from netbuf_gym.utils.tables import markdown_table
-from studies.common.judging import spread
-from studies.common.kept import Kept
+from studies.common.judging import format_spread
+from studies.common.kept import KeptRows
 from studies.rlbm.settings import LEARNED, RANDOM, WITHOUT_LEARNING
 
 COLUMNS = (
     *("scheme", "cc", "size", "load", "seed"),
     *("flows_completed_p0", "slowdown_p99_p0", "slowdown_p99_p0_run_mean", "throughput_mbps"),
 )
-"""Of a row; cc, size and load are empty where it is of a seed's flows in all cells, the seed where it is of all seeds, cc where
-it is of all of them."""
+"""Columns of a row; cc, size and load are empty in rows over all cells, seed in rows over all seeds, cc in rows over all
+congestion controls."""
 CELL_BY_CELL = (*WITHOUT_LEARNING, RANDOM)
-"""Rivals that get a table of all cells."""
+"""Rivals with a table of all cells."""
 LEAST_FLOWS = 20
-"""Cells with fewer flows have no percentile worth a comparison."""
+"""Number of completed flows below which a cell's percentile is not compared."""
 
 
-class Rows:
-    """The rows by what they are of."""
+class ComparisonRows:
+    """Rows of the comparison: by seed, by cell, and pooled over congestion controls."""
 
-    def __init__(self, kept: Kept):
+    def __init__(self, kept: KeptRows):
         self.settings = kept.header["settings"]
         self.by_seed: dict[str, list[dict[str, float]]] = {}
         self.by_cell: dict[str, dict[tuple[str, str, str], dict[str, float]]] = {}
@@ -38,14 +38,14 @@ class Rows:
             else:
                 self.pooled[row["scheme"], row["size"], row["load"]] = values["slowdown_p99_p0"]
 
-    def seeds(self, scheme: str, name: str) -> np.ndarray:
-        """A measure of each seed. Shape (seeds,)."""
+    def get_by_seed(self, scheme: str, name: str) -> np.ndarray:
+        """Return a measure for each seed, of shape (seeds,)."""
         return np.array([values[name] for values in self.by_seed[scheme]])
 
 
-def comparison(kept: Kept) -> str:
-    """The Markdown: all schemes; where the learned one (or else the first) loses, by size and by load."""
-    rows = Rows(kept)
+def format_comparison(kept: KeptRows) -> str:
+    """Return the section as Markdown: all schemes, and where the learned one (or else the first) loses, by size and load."""
+    rows = ComparisonRows(kept)
     settings, schemes = rows.settings, list(rows.by_seed)
     first = LEARNED if LEARNED in schemes else schemes[0]
     cells = len(settings["ccs"]) * len(settings["sizes"]) * len(settings["loads"])
@@ -55,26 +55,30 @@ def comparison(kept: Kept) -> str:
         f"{cells} cells (cc x size x load), seeds {settings['first_seed']} to {last}, {settings['duration_s']:g} s each.",
         "Means over seeds ± half the 95 % interval; differences to the other schemes are paired by seed.",
         "",
-        _schemes_table(rows, first, schemes),
+        _format_schemes_table(rows, first, schemes),
     ]
     for other in schemes:
         if other != first and other in CELL_BY_CELL:
             lines += ["", f"**{first} against {other}**, 99th percentile of both over the flows of all seeds and ccs:", ""]
-            lines.append(_cells_table(rows, first, other))
+            lines.append(_format_cells_table(rows, first, other))
     return "\n".join(lines) + "\n"
 
 
-def _schemes_table(rows: Rows, first: str, schemes: list[str]) -> str:
+def _format_schemes_table(rows: ComparisonRows, first: str, schemes: list[str]) -> str:
     names = ("slowdown_p99_p0", "slowdown_p99_p0_run_mean", "throughput_mbps")
-    ours, our_rate = rows.seeds(first, names[0]), rows.seeds(first, names[2])
+    ours, our_rate = rows.get_by_seed(first, names[0]), rows.get_by_seed(first, names[2])
     made = []
     for scheme in schemes:
-        theirs, run_mean, rate = (rows.seeds(scheme, name) for name in names)
-        cells = [scheme, spread(theirs, 2), spread(run_mean, 2), spread(rate, 3)]
+        theirs, run_mean, rate = (rows.get_by_seed(scheme, name) for name in names)
+        cells = [scheme, format_spread(theirs, 2), format_spread(run_mean, 2), format_spread(rate, 3)]
         if scheme == first:
             cells += ["", "", ""]
         else:
-            cells += [spread(ours - theirs, 2), spread(100 * (our_rate / rate - 1), 2), _wins(rows, first, scheme)]
+            cells += [
+                format_spread(ours - theirs, 2),
+                format_spread(100 * (our_rate / rate - 1), 2),
+                _count_wins(rows, first, scheme),
+            ]
         made.append(cells)
     header = [
         "scheme",
@@ -88,7 +92,7 @@ def _schemes_table(rows: Rows, first: str, schemes: list[str]) -> str:
     return markdown_table(header, made)
 
 
-def _wins(rows: Rows, first: str, other: str) -> str:
+def _count_wins(rows: ComparisonRows, first: str, other: str) -> str:
     ours, theirs = rows.by_cell[first], rows.by_cell[other]
     counted = [cell for cell, values in theirs.items() if values["flows_completed_p0"] >= LEAST_FLOWS]
     name = "slowdown_p99_p0"
@@ -97,8 +101,8 @@ def _wins(rows: Rows, first: str, other: str) -> str:
     return f"{lower} / {len(counted) - lower - higher} / {higher}"
 
 
-def _cells_table(rows: Rows, first: str, other: str) -> str:
-    """Sizes down, loads across: ours / theirs, the flows of all ccs together; bold where ours is the higher one."""
+def _format_cells_table(rows: ComparisonRows, first: str, other: str) -> str:
+    """Return a table of `first` / `other`, sizes down, loads across, over the flows of all ccs; bold: `first` is higher."""
     sizes, loads = (list(dict.fromkeys(key[place] for key in rows.pooled)) for place in (1, 2))
     made = []
     for size in sizes:

@@ -1,4 +1,4 @@
-"""Who plays in the campaign: buffer schemes, random thresholds, and a trained agent; each with the same traffic."""
+"""Controllers of the campaign: buffer schemes, random thresholds, and a trained agent; all with the same traffic."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym.controllers import Controller, Decider, InWorld, Policy, Rules
-from netbuf_gym.envs.engine import draw_episode, generator_of
+from netbuf_gym.envs.engine import draw_episode, make_generator
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.plants.simulator import LINK_SAMPLE
 from netbuf_gym.scenarios import Scenario
@@ -20,17 +20,18 @@ from studies.common import agents
 from studies.rlbm.settings import CONTROLLED, LEARNED, RANDOM_NO_BETA, RULES, Settings
 
 RANDOM_STREAM = 0x72616E64
-"""Keeps random actions apart from what else is drawn from a seed."""
+"""Random stream of the actions, separate from other draws under the same seed."""
 
 QUEUE_SAMPLE_NS = 20_000_000
 QUEUE_PACKETS = LINK_SAMPLE.index("queue_packets")
 
 
 class RandomThresholds(Decider):
-    """Every action as likely, from a generator that the episode's seed alone decides.
+    """Uniformly random actions, from a generator that depends on the episode's seed alone.
 
     Args:
-        env: arguments of its environment.
+        name: Name of the controller.
+        env: Arguments of the controller's environment.
     """
 
     def __init__(self, name: str, env: dict[str, Any]):
@@ -47,20 +48,20 @@ class RandomThresholds(Decider):
         return lambda *_: (np.stack([stream.uniform(-1, 1, rules.action_space.shape) for stream in streams]), None)
 
 
-def controller_of(scheme: str, settings: Settings) -> Controller:
-    """Who plays under the name of a scheme of the campaign.
+def make_controller(scheme: str, settings: Settings) -> Controller:
+    """Return the controller of a scheme of the campaign.
 
     Raises:
         CheckpointError: The agent's file cannot be read, or does not fit the environment.
-        ConfigError: The agent is one for another task.
-        MissingExtraError: The agent needs what is not installed.
+        ConfigError: The agent belongs to another task.
+        MissingExtraError: A package that the agent needs is not installed.
     """
     if scheme not in CONTROLLED:
         return BufferScheme(scheme)
     if scheme == LEARNED:
-        return agents.load(settings, settings.scenario(settings.ccs[0], settings.sizes[0], settings.loads[0]))
+        return agents.load_agent(settings, settings.scenario(settings.ccs[0], settings.sizes[0], settings.loads[0]))
     if scheme in RULES:
-        return rollout.controller_of(scheme, QueueThreshold.name)
+        return rollout.get_controller(scheme, QueueThreshold.name)
     env: dict[str, Any] = {"recipe": settings.traffic}
     return RandomThresholds(scheme, env | {"betas": (1.0, 1.0)} if scheme == RANDOM_NO_BETA else env)
 
@@ -72,17 +73,17 @@ def play(
     interval_s: float,
     stop: threading.Event | None = None,
 ) -> None:
-    """Runs worlds, each from its start to its end; raises as `netbuf_gym.evaluation.rollout.play`.
+    """Run worlds, each from start to end; raise as `netbuf_gym.evaluation.rollout.play`.
 
     Args:
-        controller: Who plays.
-        cells: The scenario, under any scheme, and the episode's seed of each world.
-        each: Called with each world that has ended and, where an AQM stands in the place of the switch, with the length of
-            its queue every 20 ms, packets: the core keeps no histogram of it.
-        interval_s: Between decisions, of those that make some.
-        stop: Ends the work early, by `rollout.Stopped`.
+        controller: Controller of all worlds.
+        cells: Scenario, under any scheme, and episode's seed of each world.
+        each: Callback for each finished world. The second argument is the queue length in packets every 20 ms where an AQM
+            replaces the switch, since the core keeps no histogram of that queue; None elsewhere.
+        interval_s: Time between decisions, for controllers that make any.
+        stop: Event that ends the work early, by `rollout.Stopped`.
     """
-    worlds = [rollout.World(scenario, world_seed(scenario, seed), seed) for scenario, seed in cells]
+    worlds = [rollout.World(scenario, draw_world_seed(scenario, seed), seed) for scenario, seed in cells]
     sampled: dict[int, list[float]] = {}
     if isinstance(controller, InWorld):
         interval_s = QUEUE_SAMPLE_NS * 1e-9
@@ -99,6 +100,6 @@ def play(
     rollout.play(controller, worlds, ended, task=QueueThreshold.name, watch=watch, stop=stop, interval_s=interval_s)
 
 
-def world_seed(scenario: Scenario, seed: int) -> int:
-    """The simulator's seed of a world under an episode's seed, as the environment draws it."""
-    return draw_episode(WorldSource(scenario, lambda one: one), generator_of(seed))[1]
+def draw_world_seed(scenario: Scenario, seed: int) -> int:
+    """Return the simulator's seed of a world under an episode's seed, as the environment draws it."""
+    return draw_episode(WorldSource(scenario, lambda one: one), make_generator(seed))[1]

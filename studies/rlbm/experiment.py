@@ -1,4 +1,4 @@
-"""The experiment as an object."""
+"""Experiment of the study of learned queue thresholds."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from studies.rlbm.figures import draw_all
 from studies.rlbm.measures import MEASURES
 from studies.rlbm.sections import KEPT, SECTIONS, TEXTS, verdicts
 from studies.rlbm.settings import DEFAULT_SCHEMES, INTERVALS_S, LOADS, NAMES, TRAFFIC, Settings
-from studies.rlbm.work import KEYS, Grid
+from studies.rlbm.work import KEYS, CampaignGrid
 
 
-def _listed(values: Iterable[object]) -> str:
+def _format_list(values: Iterable[object]) -> str:
     return f"[{','.join(f'{value:g}' if isinstance(value, float) else str(value) for value in values)}]"
 
 
-class Rlbm(Experiment[Settings]):
-    """Learned queue thresholds beside every other scheme, as the thesis compares them."""
+class RlbmExperiment(Experiment[Settings]):
+    """Comparison of learned queue thresholds with every other buffer scheme, after the thesis."""
 
     name = Settings.experiment
     summary = "the thesis on learned queue thresholds: schemes x congestion controls x sizes x loads x seeds, 60 s each"
@@ -47,30 +47,30 @@ class Rlbm(Experiment[Settings]):
         "schemes=all agent=zoo/agents/queue_threshold/ppo/model.zip",
     )
     help = f"""\
-  schemes={_listed(DEFAULT_SCHEMES)}
+  schemes={_format_list(DEFAULT_SCHEMES)}
       also {", ".join(name for name in NAMES if name not in DEFAULT_SCHEMES)}; or all.
       {rlbm.LEARNED} is a trained agent; random takes its decisions by chance, random_no_beta without the thesis' weights
   agent=FILE               the trained agent: a model.zip, a run directory or a name (netbuf-gym list agents; default:
                            {Settings.shipped}, which comes with the package); a file that exists goes before a name
   traffic=thesis-code      {", ".join(TRAFFIC)}: the thesis as coded, as described, or a sane offered load
   ccs=[cubic,newreno]
-  sizes={_listed(QUEUE_PACKETS)}
+  sizes={_format_list(QUEUE_PACKETS)}
       packets a queue; the two queues share twice that
-  loads={_listed(LOADS)}
+  loads={_format_list(LOADS)}
   seeds=10                 runs of each cell, from first_seed={FIRST_EVALUATION_SEED} on (no agent was trained on those)
   duration_s=60
   interval_s=0.1           between the decisions of random and rlbm
-  intervals={_listed(INTERVALS_S)}
+  intervals={_format_list(INTERVALS_S)}
       the same for the interval sweep, which goes over CUBIC and sizes 100, 500, 1000; []: none"""
 
-    def work(self, settings: Settings) -> Grid:
+    def work(self, settings: Settings) -> CampaignGrid:
         """See `Experiment.work`."""
-        return Grid(settings)
+        return CampaignGrid(settings)
 
     def draw(self, work: Work[Any], runs: Runs, folder: Path) -> list[Path]:
         """See `Experiment.draw`."""
-        assert isinstance(work, Grid)
+        assert isinstance(work, CampaignGrid)
         return draw_all(work, runs, folder)
 
 
-RLBM = Rlbm()
+RLBM = RlbmExperiment()

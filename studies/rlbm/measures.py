@@ -1,4 +1,4 @@
-"""What is kept of a run of the campaign."""
+"""Measures kept of a run of the campaign."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from netbuf_gym.evaluation.rollout import View
-from netbuf_gym.simulation.results.traffic import completed
+from netbuf_gym.simulation.results.traffic import build_completions
 from netbuf_gym.utils.statistics import percentiles
 
 NAN = math.nan
@@ -52,22 +52,22 @@ MEASURES = {
     "ping_p99_ms": "99th percentile of the same",
     "ping_lost": "pings that did not arrive",
 }
-"""The columns of the results that were measured. NaN (an empty field) where nothing was: no flow, no such queue."""
+"""Measured columns of the results. NaN (an empty field) where nothing was measured: no flow, no such queue."""
 
 
-def flows_of(view: View) -> np.ndarray:
-    """The flows of a world that completed, as `Result.completions` has them."""
-    return completed(view.scenario, np.asarray(view.simulated.completions()))
+def get_completed_flows(view: View) -> np.ndarray:
+    """Return the completed flows of a world, as `Result.completions` has them."""
+    return build_completions(view.scenario, np.asarray(view.simulated.completions()))
 
 
-def measure(view: View, occupancy: np.ndarray | None = None) -> dict[str, float]:
-    """`MEASURES` of a world that has run to its end.
+def measure_run(view: View, occupancy: np.ndarray | None = None) -> dict[str, float]:
+    """Return the measures `MEASURES` of a world that has run to its end.
 
     Args:
-        view: It.
-        occupancy: Samples of the occupancy in packets, where an AQM stands in the place of the switch.
+        view: View of the world.
+        occupancy: Samples of the occupancy in packets, where an AQM replaces the switch.
     """
-    core, scenario, flows = view.simulated, view.scenario, flows_of(view)
+    core, scenario, flows = view.simulated, view.scenario, get_completed_flows(view)
     span_s = core.now_ns * 1e-9
     traffic, opened = core.traffic_stats(), np.asarray(core.flows_opened())
     row = dict.fromkeys(MEASURES, NAN)
@@ -95,7 +95,7 @@ def measure(view: View, occupancy: np.ndarray | None = None) -> dict[str, float]
             row[f"drops_{queue['queue']}"] = queue["drops"]
     elif occupancy is not None:
         link = core.link_stats()[scenario.bottleneck]
-        limit = scenario.links[scenario.bottleneck].queue_packets  # None where it is in bytes, which were not sampled
+        limit = scenario.links[scenario.bottleneck].queue_packets  # None for a limit in bytes: bytes were not sampled
         row["queue_mean_packets"] = link["queue_integral_packet_s"] / span_s
         row["drops"] = link["queue_drops"]
         if limit:

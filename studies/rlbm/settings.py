@@ -1,4 +1,4 @@
-"""What the campaign runs: schemes, congestion controls, sizes, loads, seeds; from the command line, checked."""
+"""Settings of the campaign, from the command line and checked: schemes, congestion controls, sizes, loads, seeds."""
 
 from __future__ import annotations
 
@@ -8,40 +8,40 @@ from typing import ClassVar
 from netbuf_gym.scenarios import AGENT, SCHEMES, Scenario, congestion_controls, get
 from netbuf_gym.tasks.queue_threshold import QUEUE_PACKETS, QueueThreshold
 from netbuf_gym.training.schema import FIRST_EVALUATION_SEED
-from netbuf_gym.utils.arguments import choice, real, whole
+from netbuf_gym.utils.arguments import check_choice, check_integer, check_real
 from studies.common.settings import Settings as Common
-from studies.common.settings import unique
+from studies.common.settings import check_unique
 
 TRAFFIC = {"thesis-code": "rlbm/thesis-code", "thesis-text": "rlbm/thesis-text", "default": "rlbm/default"}
-"""The traffic recipes, each with its scenario and with the environment's recipe of the same name."""
+"""Traffic recipes, each with its scenario; the environment's recipe has the same name."""
 
 WITHOUT_LEARNING = ("naive", "sophisticated", "dt", "abm")
 RANDOM, RANDOM_NO_BETA, LEARNED = "random", "random_no_beta", "rlbm"
 RULES = ("limits", "pulse", "pulse_burst", "brief_pulse")
 """Rules of `netbuf_gym.tasks.queue_threshold`."""
 CONTROLLED = (RANDOM, RANDOM_NO_BETA, LEARNED, *RULES)
-"""Schemes that decide interval by interval."""
+"""Schemes that decide at every interval."""
 NAMES = (*WITHOUT_LEARNING, *CONTROLLED, *(name for name in SCHEMES if name not in (*WITHOUT_LEARNING, AGENT)))
 DEFAULT_SCHEMES = (*WITHOUT_LEARNING, RANDOM)
 
 LOADS = tuple(k / 10 for k in range(1, 9))
 INTERVALS_S = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
 SWEPT_SIZES = (100, 500, 1000)
-"""The thesis' interval sweep: CUBIC and these sizes only."""
+"""Sizes of the thesis' interval sweep, which uses CUBIC only."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Common):
-    """A campaign; see `netbuf-gym reproduce --help`.
+    """Settings of a campaign; see `netbuf-gym reproduce --help`.
 
     Attributes:
-        traffic: One of `TRAFFIC`.
-        schemes, ccs, sizes, loads: The grid; sizes are packets a queue, half of the shared buffer.
-        seeds, first_seed: How many runs a cell has, and the first one's seed.
-        duration_s: Of a run.
-        interval_s: Between decisions of the schemes that make some.
-        intervals: The same for the interval sweep; empty: none.
-        agent: File of the learned agent, or its run directory; "" without one.
+        traffic: Name from `TRAFFIC`.
+        schemes, ccs, sizes, loads: Axes of the grid; sizes are packets per queue, half of the shared buffer.
+        seeds, first_seed: Number of runs in a cell, and the seed of the first.
+        duration_s: Duration of a run.
+        interval_s: Time between decisions of the schemes that make any.
+        intervals: Decision intervals of the interval sweep; empty: no sweep.
+        agent: File or run directory of the learned agent; "" without one.
     """
 
     experiment: ClassVar[str] = "rlbm"
@@ -65,25 +65,25 @@ class Settings(Common):
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        choice("traffic", self.traffic, TRAFFIC)
-        put(self, "schemes", unique("schemes", [choice("schemes", name, NAMES) for name in self.schemes]))
+        check_choice("traffic", self.traffic, TRAFFIC)
+        put(self, "schemes", check_unique("schemes", [check_choice("schemes", name, NAMES) for name in self.schemes]))
         valid = sorted(set(congestion_controls("linux")) - {AGENT})
-        put(self, "ccs", unique("ccs", [choice("ccs", name, valid) for name in self.ccs]))
-        put(self, "sizes", unique("sizes", [whole("sizes", size, 1, 1_000_000) for size in self.sizes]))
-        put(self, "loads", unique("loads", [real("loads", load, 0, 10, low_open=True) for load in self.loads]))
-        put(self, "seeds", whole("seeds", self.seeds, 1, 100_000))
-        put(self, "first_seed", whole("first_seed", self.first_seed, 0, 2**62))
-        put(self, "duration_s", real("duration_s", self.duration_s, 0.1, 3600))
-        put(self, "interval_s", real("interval_s", self.interval_s, 0.01, 10))
-        put(self, "intervals", tuple(real("intervals", value, 0.01, 10) for value in self.intervals))
-        unique("intervals", self.intervals, least=0)
+        put(self, "ccs", check_unique("ccs", [check_choice("ccs", name, valid) for name in self.ccs]))
+        put(self, "sizes", check_unique("sizes", [check_integer("sizes", size, 1, 1_000_000) for size in self.sizes]))
+        put(self, "loads", check_unique("loads", [check_real("loads", load, 0, 10, low_open=True) for load in self.loads]))
+        put(self, "seeds", check_integer("seeds", self.seeds, 1, 100_000))
+        put(self, "first_seed", check_integer("first_seed", self.first_seed, 0, 2**62))
+        put(self, "duration_s", check_real("duration_s", self.duration_s, 0.1, 3600))
+        put(self, "interval_s", check_real("interval_s", self.interval_s, 0.01, 10))
+        put(self, "intervals", tuple(check_real("intervals", value, 0.01, 10) for value in self.intervals))
+        check_unique("intervals", self.intervals, least=0)
         self.require_agent()
 
     @property
     def label(self) -> str:
-        """What a folder of it is called, before the digest."""
+        """Name of the campaign's folder, before the digest."""
         return f"{self.experiment}-{self.traffic}"
 
     def scenario(self, cc: str, size: int, load: float) -> Scenario:
-        """The world of a cell, under the naive scheme."""
+        """Return the scenario of a cell, under the naive scheme."""
         return get(TRAFFIC[self.traffic], cc=cc, queue_packets=size, load=load, duration_s=self.duration_s)

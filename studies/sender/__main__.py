@@ -1,4 +1,4 @@
-"""`python -m studies.sender ...` is `netbuf-gym reproduce sender ...`."""
+"""Entry point: `python -m studies.sender ...` runs `netbuf-gym reproduce sender ...`."""
 
 from studies.command import run_as_program
 

@@ -1,4 +1,4 @@
-"""The experiment as an object."""
+"""Experiment of the study of a sender for real paths."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from studies.sender.measures import MEASURES
 from studies.sender.schemes import NAMES, label
 from studies.sender.sections import SECTIONS, verdicts
 from studies.sender.settings import DEFAULT_SCHEMES, DEFAULT_STUDIES, NEED_TRACES, STUDIES, Settings
-from studies.sender.work import Studies
+from studies.sender.work import StudyRuns
 
 
 class SenderExperiment(Experiment[Settings]):
-    """The congestion-window agent where senders are used, beside congestion controls, a rule and bounds."""
+    """Comparison of the congestion-window agent with congestion controls, a rule and bounds, on paths that senders use."""
 
     name = Settings.experiment
     summary = "a sender for real paths: the congestion-window agent on links, traces, outages and changing paths, beside rivals"
@@ -48,19 +48,19 @@ class SenderExperiment(Experiment[Settings]):
     help = ""
 
     def choose(self, runs: Runs) -> Runs:
-        """Rows of whole runs; those over time are for pictures alone."""
+        """Select the rows of whole runs; rows over time are for figures alone."""
         return runs.where(step=0)
 
-    def work(self, settings: Settings) -> Studies:
+    def work(self, settings: Settings) -> StudyRuns:
         """See `Experiment.work`."""
-        return Studies(settings)
+        return StudyRuns(settings)
 
     def draw(self, work: Work[Any], runs: Runs, folder: Path) -> list[Path]:
         """See `Experiment.draw`."""
         return draw_all(runs, folder)
 
 
-def _help() -> str:
+def _format_help() -> str:
     studies = "\n".join(f"      {name:10} {said}" for name, said in STUDIES.items())
     others = ", ".join(name for name in NAMES if name not in DEFAULT_SCHEMES)
     return f"""\
@@ -76,5 +76,5 @@ def _help() -> str:
   duration_s=null          the most that a run takes; null: what docs/sender.md says"""
 
 
-SenderExperiment.help = _help()
+SenderExperiment.help = _format_help()
 SENDER = SenderExperiment()

@@ -1,4 +1,4 @@
-"""What is kept of a run: what its senders achieved, and how long they took to get there."""
+"""Measures kept of a run: what its senders achieved, and how long they took to get there."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ import numpy as np
 
 from netbuf_gym.evaluation.rollout import View
 from netbuf_gym.utils.statistics import jain_index
-from studies.sender.worlds import JOIN, Made
+from studies.sender.worlds import JOIN, StudyWorld
 
 OVER_S = 0.5
-"""Deliveries are averaged over so long, and samples of a series are so far apart."""
+"""Time over which deliveries are averaged, and distance of the samples of a series."""
 QUEUE_OVER_S = 1.0
-"""Round trips are."""
+"""Time over which round trips are averaged."""
 JAIN_OVER_S = 2.0
-"""Jain's index of those that are live is of deliveries over so long."""
+"""Time whose deliveries Jain's index of the live senders is computed from."""
 FILLED, RECOVERED, EVEN = 0.9, 0.8, 0.9
-"""Of the link, of the link, of Jain's index."""
+"""Thresholds: share of a filled link, share of a recovered link, Jain's index of an even allocation."""
 SETTLED_MS = 10.0
-"""Queueing below this has settled."""
+"""Queueing below which a queue has settled."""
 BEFORE = 1 / 2
-"""Of the time before a change that counts as before it, its end."""
+"""Share of the time until a change after which delivery counts as before the change."""
 FROM = 1 / 4
-"""Shares and Jain's index are of the time after this share of a run."""
+"""Share of a run after which shares and Jain's index are measured."""
 
-OF_A_RUN = {
+RUN_MEASURES = {
     "utility": "0.5 ln(goodput / fair share) - 0.5 ln(mean RTT / base RTT), mean over the senders; higher is better",
     "goodput_mbps": "bytes delivered in order over the time since the flow's start, mean over the senders",
     "use": "what all senders delivered in order over what the bottleneck can carry in the run, headers included",
@@ -37,7 +37,7 @@ OF_A_RUN = {
     "timeouts": "retransmission time-outs of all senders",
     "choice": "of bounds the best scale",
 }
-OVER_TIME = {
+TIMED_MEASURES = {
     "reach_s": "start: from the flow's start until 0.5 s have delivered 90 % of the link; the length of the run where none has",
     "first_s": "outage: from the link's return until the first delivery; what is left of the run where there is none",
     "recover_s": "outage: from the link's return (held) or the first delivery after it (dropped) until 0.5 s have delivered"
@@ -54,16 +54,16 @@ OVER_TIME = {
     "converge_s": "agents, joining: from a start until Jain's index over 2 s of those that are there is 0.9, the longest of"
     " all; until the next start where it never is",
 }
-OF_A_MOMENT = {
+MOMENT_MEASURES = {
     "throughput_mbps": "of the first sender's packets that arrived in the half second that ends then",
     "queueing_ms": "its RTT over the same less the path's least then",
 }
-MEASURES = OF_A_RUN | OVER_TIME | OF_A_MOMENT
-"""The columns of the results that were measured. NaN (an empty field) where a study is about something else."""
+MEASURES = RUN_MEASURES | TIMED_MEASURES | MOMENT_MEASURES
+"""Measured columns of the results. NaN (an empty field) in studies that do not measure the column."""
 
 
-def of_a_run(view: View) -> dict[str, float]:
-    """`OF_A_RUN` of a world that has run to its end."""
+def measure_run(view: View) -> dict[str, float]:
+    """Return the measures `RUN_MEASURES` of a world that has run to its end."""
     reports = view.whole_report()
 
     def mean(name: str) -> float:
@@ -82,22 +82,22 @@ def of_a_run(view: View) -> dict[str, float]:
     }
 
 
-class Log:
-    """What a world has delivered, looked at after each decision.
+class DeliveryLog:
+    """Log of a world's deliveries, sampled after each decision.
 
     Args:
-        made: It.
+        made: World to sample.
     """
 
-    def __init__(self, made: Made):
+    def __init__(self, made: StudyWorld):
         self.made = made
         flows = len(made.scenario.flows)
         self._times: list[float] = [0.0]
         self._arrived: list[list[int]] = [[0] * flows]
         self._rtts: list[tuple[float, int]] = [(0.0, 0)]
 
-    def look(self, view: View) -> None:
-        """Takes what there is now."""
+    def sample(self, view: View) -> None:
+        """Sample the world's current state."""
         world = view.simulated
         stats = world.flow_stats()[0]
         self._times.append(world.now_ns * 1e-9)
@@ -106,35 +106,35 @@ class Log:
 
     @property
     def end_s(self) -> float:
-        """Until when it was looked at."""
+        """Time of the last sample in seconds."""
         return self._times[-1]
 
     @property
     def times_s(self) -> np.ndarray:
-        """When it was looked at, from 0 on."""
+        """Times of the samples in seconds, from 0 on."""
         return np.array(self._times)
 
     def delivered_mbps(self, flow: int, from_s: np.ndarray | float, to_s: np.ndarray | float) -> np.ndarray:
-        """The mean rate at which data arrived between two moments."""
+        """Return the mean rate at which a flow's data arrived between two moments."""
         megabits = np.array([row[flow] for row in self._arrived]) * 8e-6
         at = np.interp(to_s, self._times, megabits) - np.interp(from_s, self._times, megabits)
         return at / np.maximum(np.asarray(to_s) - from_s, 1e-9)
 
     def rtt_ms(self, from_s: np.ndarray | float, to_s: np.ndarray | float) -> np.ndarray:
-        """The first sender's mean RTT of the samples between two moments; NaN without one."""
+        """Return the first sender's mean RTT over the RTT samples between two moments; NaN without a sample."""
         sums, counts = np.array(self._rtts, float).T
         total, samples = (np.interp(to_s, self._times, one) - np.interp(from_s, self._times, one) for one in (sums, counts))
         return np.where(samples > 0.5, total / np.maximum(samples, 0.5) * 1e3, np.nan)
 
     def least_ms(self, at_s: np.ndarray | float) -> np.ndarray:
-        """The least round trip that the first sender's path can have at a moment, ms."""
+        """Return the least round trip that the first sender's path can have at a moment, in ms."""
         scenario = self.made.scenario
         delay = scenario.links[0].delay_ms
         more = 0.0 if isinstance(delay, float) else delay.delay_at_ms(at_s) - delay.least_ms
         return scenario.base_rtt_ms(0) + more + np.zeros_like(np.asarray(at_s, float))
 
-    def until(self, share: float, from_s: float) -> float:
-        """Seconds from a moment until 0.5 s have delivered this share of the link; what is left where none has."""
+    def compute_time_to_share(self, share: float, from_s: float) -> float:
+        """Return the seconds from a moment until 0.5 s have delivered a share of the link; the rest of the run if none have."""
         ends_s = self.times_s[self.times_s >= from_s + OVER_S - 1e-6]
         rates = self.delivered_mbps(0, ends_s - OVER_S, ends_s)
         link = self.made.scenario.links[0]
@@ -142,31 +142,31 @@ class Log:
         reached = ends_s[rates >= share * peak_mbps]
         return float((reached[0] if len(reached) else self.end_s) - from_s)
 
-    def moments(self) -> list[dict[str, float]]:
-        """`OF_A_MOMENT` at each half second."""
+    def list_moments(self) -> list[dict[str, float]]:
+        """Return the measures `MOMENT_MEASURES` at each half second."""
         at_s = OVER_S * np.arange(1, int(self.end_s / OVER_S + 1e-6) + 1)
         rates = self.delivered_mbps(0, at_s - OVER_S, at_s)
         queueing = self.rtt_ms(at_s - OVER_S, at_s) - self.least_ms(at_s)
         return [{"throughput_mbps": float(r), "queueing_ms": float(q)} for r, q in zip(rates, queueing, strict=True)]
 
 
-def of_start(log: Log, row: Mapping[str, Any]) -> dict[str, float]:
-    """How long it takes to fill the link."""
-    return {"reach_s": log.until(FILLED, 0.0)}
+def measure_start(log: DeliveryLog, row: Mapping[str, Any]) -> dict[str, float]:
+    """Measure how long filling the link takes."""
+    return {"reach_s": log.compute_time_to_share(FILLED, 0.0)}
 
 
-def of_outage(log: Log, row: Mapping[str, Any]) -> dict[str, float]:
-    """How long it takes to recover."""
+def measure_outage(log: DeliveryLog, row: Mapping[str, Any]) -> dict[str, float]:
+    """Measure how long recovery from an outage takes."""
     until_s, link = log.made.until_s, log.made.scenario.links[0]
     after_s = log.times_s[log.times_s > until_s]
     arrived = log.delivered_mbps(0, until_s, after_s) > 0
     first_s = float((after_s[arrived][0] if arrived.any() else log.end_s) - until_s)
     from_s = until_s if link.on_outage == "hold" else min(until_s + first_s, log.end_s)
-    return {"first_s": first_s, "recover_s": log.until(RECOVERED, from_s)}
+    return {"first_s": first_s, "recover_s": log.compute_time_to_share(RECOVERED, from_s)}
 
 
-def of_delay_step(log: Log, row: Mapping[str, Any]) -> dict[str, float]:
-    """What the change costs, and how long a queue stays."""
+def measure_delay_step(log: DeliveryLog, row: Mapping[str, Any]) -> dict[str, float]:
+    """Measure what a change of the round trip costs, and how long a queue remains."""
     at_s, end_s = log.made.at_s, log.end_s
     before, after = (float(log.delivered_mbps(0, *times)) for times in ((at_s * BEFORE, at_s), (at_s, end_s)))
     ends_s = log.times_s[log.times_s >= at_s + QUEUE_OVER_S - 1e-6]
@@ -182,14 +182,14 @@ def of_delay_step(log: Log, row: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
-def of_rivals(log: Log, row: Mapping[str, Any]) -> dict[str, float]:
-    """The first sender's share beside the other."""
+def measure_rivals(log: DeliveryLog, row: Mapping[str, Any]) -> dict[str, float]:
+    """Measure the first sender's share beside the other sender."""
     own, other = (float(log.delivered_mbps(flow, FROM * log.end_s, log.end_s)) for flow in (0, 1))
     return {"share": own / (own + other) if own + other > 0 else math.nan}
 
 
-def of_agents(log: Log, row: Mapping[str, Any]) -> dict[str, float]:
-    """How evenly several share, and what waits."""
+def measure_agents(log: DeliveryLog, row: Mapping[str, Any]) -> dict[str, float]:
+    """Measure the queue and how evenly several senders share the link; where senders join, how long convergence takes."""
     made = log.made
     rates = [float(log.delivered_mbps(flow, FROM * log.end_s, log.end_s)) for flow in range(made.agents)]
     found: dict[str, Any] = {"queue_bdp": row["queue_delay_ms"] / made.scenario.propagation_rtt_ms(0)}

@@ -1,13 +1,13 @@
-"""Who plays: the agent, controls, rules, the best constant action, bounds that know a trace; with names and colours."""
+"""Schemes: the agent, controls, rules, the best constant action, bounds that know a trace; with names and colours."""
 
 from __future__ import annotations
 
 from netbuf_gym.controllers import Controller
-from netbuf_gym.evaluation.rollout import controller_of as named
+from netbuf_gym.evaluation.rollout import get_controller
 from netbuf_gym.leaderboard.constants import best_constant
 from netbuf_gym.scenarios.catalogue import sender_controls
 from netbuf_gym.tasks.congestion_window import CongestionWindow
-from netbuf_gym.tasks.congestion_window.families import LATER, NO_RIVAL
+from netbuf_gym.tasks.congestion_window.families import EXCLUDED_RIVALS, LATER_RIVALS
 from netbuf_gym.utils.plots import COLOURS
 from studies.sender.bounds import CAUSAL, ORACLE, Bound
 
@@ -15,11 +15,11 @@ TASK = CongestionWindow.name
 LEARNED, RULE, KEEP, CONSTANT = "agent", "queue_target", "keep", "constant"
 BOUNDS = (ORACLE, CAUSAL)
 USUAL = ("newreno", "cubic", "bbr", "vegas", "westwood", "copa")
-"""Congestion controls that play where none are named."""
-NO_CLASSIC = (*NO_RIVAL, *LATER, "qtcp")
-"""Needs what is not there; came after the comparisons; learns."""
+"""Congestion controls that run by default."""
+NO_CLASSIC = (*EXCLUDED_RIVALS, *LATER_RIVALS, "qtcp")
+"""Controls not compared: those that need special peers, those added after the comparisons, and one that learns."""
 CLASSIC = (*USUAL, *(name for name in sender_controls("linux") if name not in (*USUAL, *NO_CLASSIC)))
-"""Of whom the best is what an agent is compared with."""
+"""Controls of which the best is compared with an agent."""
 
 _KNOWN: dict[str, tuple[str, str, str]] = {
     LEARNED: (COLOURS[0], "-", "our agent"),
@@ -40,19 +40,19 @@ STYLES = _KNOWN | {
     name: (_FREE[at % len(_FREE)], (":", "-.")[at // len(_FREE) % 2], name)
     for at, name in enumerate(name for name in CLASSIC if name not in _KNOWN)
 }
-"""Colour, line and name of each scheme, the same in every figure."""
+"""Colour, line style and name of each scheme, the same in every figure."""
 NAMES = tuple(STYLES)
 PLACES = tuple(name for name in NAMES if name not in BOUNDS)
-"""Whom claims about the agent are judged for."""
+"""Schemes for which claims about the agent are judged."""
 
 
 def label(scheme: str) -> str:
-    """How figures and tables call it."""
+    """Return the name of a scheme in figures and tables."""
     return STYLES[scheme][2]
 
 
-def controller_of(scheme: str) -> Controller:
-    """Who plays under a name, but for the trained agent."""
+def make_controller(scheme: str) -> Controller:
+    """Return the controller of a scheme other than the trained agent."""
     if scheme in BOUNDS:
         return Bound(scheme)
-    return named(best_constant(TASK) if scheme == CONSTANT else scheme, TASK)
+    return get_controller(best_constant(TASK) if scheme == CONSTANT else scheme, TASK)

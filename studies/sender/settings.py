@@ -1,4 +1,4 @@
-"""What the campaign runs: studies, schemes, the agent, traces, seeds; from the command line, checked."""
+"""Settings of the campaign, from the command line and checked: studies, schemes, the agent, traces, seeds."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.training.schema import FIRST_EVALUATION_SEED
-from netbuf_gym.utils.arguments import choice, real, whole
+from netbuf_gym.utils.arguments import check_choice, check_integer, check_real
 from netbuf_gym.zoo import library
 from studies.common.settings import Settings as Common
-from studies.common.settings import unique
+from studies.common.settings import check_unique
 from studies.sender.schemes import BOUNDS, CONSTANT, KEEP, LEARNED, NAMES, RULE, TASK, USUAL
 
 PPCC, GRID, START, TRACES, OUTAGE = "ppcc", "grid", "start", "traces", "outage"
@@ -36,16 +36,16 @@ DEFAULT_SCHEMES = (*USUAL, RULE, KEEP, CONSTANT, *BOUNDS)
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Common):
-    """A campaign; see `netbuf-gym reproduce --help`.
+    """Settings of a campaign; see `netbuf-gym reproduce --help`.
 
     Attributes:
-        studies: Of `STUDIES`.
-        schemes: Of `schemes.NAMES`.
-        seeds, first_seed: How many worlds a cell has, and the first one's seed.
-        duration_s: The most that a run takes; None: what each study takes. What happens in a run happens at the same share of
-            it, so that of shorter runs all times are shorter.
-        traces: A folder of the measured traces, somewhere below it; "": none.
-        agent: File of the agent, or its run directory; "" without one.
+        studies: Names from `STUDIES`.
+        schemes: Names from `schemes.NAMES`.
+        seeds, first_seed: Number of worlds in a cell, and the seed of the first.
+        duration_s: Longest duration of a run; None: the usual duration of each study. Events happen at the same share of a
+            run, so that all times of shorter runs are shorter.
+        traces: Folder with the measured traces at any depth; "": none.
+        agent: File or run directory of the agent; "" without one.
     """
 
     experiment: ClassVar[str] = "sender"
@@ -65,12 +65,12 @@ class Settings(Common):
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        put(self, "studies", unique("studies", [choice("studies", name, STUDIES) for name in self.studies]))
-        put(self, "schemes", unique("schemes", [choice("schemes", name, NAMES) for name in self.schemes]))
-        put(self, "seeds", whole("seeds", self.seeds, 1, 100_000))
-        put(self, "first_seed", whole("first_seed", self.first_seed, 0, 2**62))
+        put(self, "studies", check_unique("studies", [check_choice("studies", name, STUDIES) for name in self.studies]))
+        put(self, "schemes", check_unique("schemes", [check_choice("schemes", name, NAMES) for name in self.schemes]))
+        put(self, "seeds", check_integer("seeds", self.seeds, 1, 100_000))
+        put(self, "first_seed", check_integer("first_seed", self.first_seed, 0, 2**62))
         if self.duration_s is not None:
-            put(self, "duration_s", real("duration_s", self.duration_s, 3, 3600))
+            put(self, "duration_s", check_real("duration_s", self.duration_s, 3, 3600))
         if TRACES in self.studies and not self.traces:
             valid = "traces=DIR, a folder with the measured traces that docs/sender.md names"
             raise ConfigError(f"studies holds {TRACES!r}, but there is no folder of traces; valid: {valid}")
@@ -81,12 +81,12 @@ class Settings(Common):
         self.require_agent()
 
     @classmethod
-    def made(cls, given: Mapping[str, Any]) -> Settings:
-        """See `Common.made`: with traces their study is among those that nobody names."""
+    def from_values(cls, given: Mapping[str, Any]) -> Settings:
+        """See `Common.from_values`: with a folder of traces, the default studies include that of traces."""
         if given.get("traces") and "studies" not in given:
             given = {**given, "studies": tuple(STUDIES)}
-        return super().made(given)
+        return super().from_values(given)
 
     def lasting_s(self, usual_s: float) -> float:
-        """How long a run takes that usually takes so long."""
+        """Return the duration of a run that usually takes `usual_s`."""
         return usual_s if self.duration_s is None else min(usual_s, self.duration_s)

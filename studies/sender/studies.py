@@ -1,4 +1,4 @@
-"""The studies: of each the cells, the schemes that play in them, the worlds, and what is kept of a run."""
+"""Studies, each with its cells, schemes and worlds, and with what is kept of a run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from studies.sender.settings import (
     TRACES,
     Settings,
 )
-from studies.sender.worlds import Made
+from studies.sender.worlds import StudyWorld
 
 Row = dict[str, Any]
 
@@ -36,130 +36,130 @@ class Study:
     """Runs of the same kind in several cells.
 
     Attributes:
-        name: It.
-        cells: What differs between its worlds, besides the seed.
-        usual_s: How long a run takes where nobody says otherwise.
-        world: `(cell, seed, duration_s)`: the world of a cell under a seed.
-        after: What is kept of what a run delivered over time, beside its row; None: nothing.
+        name: Name of the study.
+        cells: Names of the cells, by which worlds differ besides the seed.
+        usual_s: Duration of a run unless the settings shorten it.
+        world: Function `(cell, seed, duration_s)` that returns the world of a cell under a seed.
+        after: Function of a run's log and row that returns further measures of the row; None: no log is kept.
         series: Whether the first seed's runs are kept moment by moment.
     """
 
     name: str
     cells: Sequence[str]
     usual_s: float
-    world: Callable[[str, int, float], Made]
-    after: Callable[[measures.Log, Row], dict[str, float]] | None = None
+    world: Callable[[str, int, float], StudyWorld]
+    after: Callable[[measures.DeliveryLog, Row], dict[str, float]] | None = None
     series: bool = False
 
     def plays(self, scheme: str) -> bool:
-        """Whether a scheme is in it: bounds on traces alone."""
+        """Return whether a scheme is part of the study; bounds are part of the study of traces alone."""
         return scheme not in BOUNDS
 
     def steps(self, settings: Settings, seed: int) -> list[float]:
-        """The column `step` of the rows of a seed's run: 0, of the whole, and the moments of a series, seconds."""
+        """Return the values of column `step` for a seed's run: 0 for the whole run, then the moments of a series in seconds."""
         if not self.series or seed != settings.first_seed:
             return [0]
         many = int(settings.lasting_s(self.usual_s) / measures.OVER_S + 1e-6)
         return [0, *(measures.OVER_S * at for at in range(1, many + 1))]
 
-    def made(self, settings: Settings, cell: str, seeds: Sequence[int]) -> list[Made]:
-        """The worlds of a cell."""
+    def build_worlds(self, settings: Settings, cell: str, seeds: Sequence[int]) -> list[StudyWorld]:
+        """Build the worlds of a cell."""
         return [self.world(cell, seed, settings.lasting_s(self.usual_s)) for seed in seeds]
 
     def play(
         self, controller: Controller, settings: Settings, cell: str, seeds: Sequence[int], stop: threading.Event | None = None
     ) -> list[Row]:
-        """The measures of each world, in the order of the seeds; of each so many rows as there are steps."""
-        made = self.made(settings, cell, seeds)
+        """Run a controller in the worlds of a cell and return, in the order of the seeds, one row for each step of a world."""
+        made = self.build_worlds(settings, cell, seeds)
         if isinstance(controller, Bound):
-            tried = [self._rows(Bound(controller.name, scale), made, seeds, stop) for scale in SCALES]
+            tried = [self._run_worlds(Bound(controller.name, scale), made, seeds, stop) for scale in SCALES]
             return [
-                max((rows[at] | {"choice": scale} for scale, rows in zip(SCALES, tried, strict=True)), key=_utility)
+                max((rows[at] | {"choice": scale} for scale, rows in zip(SCALES, tried, strict=True)), key=_get_utility)
                 for at in range(len(seeds))
             ]
-        logs = [measures.Log(one) for one in made] if self.after is not None else []
-        rows = self._rows(controller, made, seeds, stop, logs)
+        logs = [measures.DeliveryLog(one) for one in made] if self.after is not None else []
+        rows = self._run_worlds(controller, made, seeds, stop, logs)
         found = []
         for at, seed in enumerate(seeds):
-            moments = logs[at].moments() if logs and len(self.steps(settings, seed)) > 1 else []
+            moments = logs[at].list_moments() if logs and len(self.steps(settings, seed)) > 1 else []
             found += [rows[at], *moments[: len(self.steps(settings, seed)) - 1]]
         return found
 
-    def _rows(
+    def _run_worlds(
         self,
         controller: Controller,
-        made: Sequence[Made],
+        made: Sequence[StudyWorld],
         seeds: Sequence[int],
         stop: threading.Event | None,
-        logs: Sequence[measures.Log] = (),
+        logs: Sequence[measures.DeliveryLog] = (),
     ) -> list[Row]:
-        """A row for each world."""
+        """Run a controller in worlds and return a row for each."""
         rows: list[Row] = [{} for _ in made]
 
         def keep(view: rollout.View) -> None:
-            row = rows[view.index] = measures.of_a_run(view)
+            row = rows[view.index] = measures.measure_run(view)
             if logs and self.after is not None:
                 row |= self.after(logs[view.index], row)
 
-        drawn = [worlds.world(one, seed) for one, seed in zip(made, seeds, strict=True)]
-        watch = {index: log.look for index, log in enumerate(logs)}
+        drawn = [worlds.draw_world(one, seed) for one, seed in zip(made, seeds, strict=True)]
+        watch = {index: log.sample for index, log in enumerate(logs)}
         rollout.play(controller, drawn, keep, task=TASK, watch=watch, stop=stop, agents=made[0].agents)
         return rows
 
 
-class OfTraces(Study):
-    """Windows of measured traces."""
+class TraceStudy(Study):
+    """Study of windows of measured traces."""
 
     def plays(self, scheme: str) -> bool:
         """See `Study.plays`."""
         return True
 
-    def made(self, settings: Settings, cell: str, seeds: Sequence[int]) -> list[Made]:
-        """See `Study.made`: a seed's place in the list is its window's number."""
+    def build_worlds(self, settings: Settings, cell: str, seeds: Sequence[int]) -> list[StudyWorld]:
+        """See `Study.build_worlds`: the distance of a seed from the first seed is the number of its window."""
         lasts_s, first = settings.lasting_s(self.usual_s), settings.first_seed
-        windows = [trace_cells.window(settings.traces, cell, seed - first, lasts_s) for seed in seeds]
-        return [worlds.trace(cell, one) for one in windows]
+        windows = [trace_cells.read_window(settings.traces, cell, seed - first, lasts_s) for seed in seeds]
+        return [worlds.make_trace(cell, one) for one in windows]
 
 
-class OnOtherPaths(Study):
-    """What happens in other studies, and is kept of it, on other paths; a cell says of which."""
+class OtherPathsStudy(Study):
+    """Study of other studies' worlds and measures on other paths; a cell names the other study."""
 
-    def made(self, settings: Settings, cell: str, seeds: Sequence[int]) -> list[Made]:
-        """See `Study.made`."""
-        return self._there(cell).made(settings, cell, seeds)
+    def build_worlds(self, settings: Settings, cell: str, seeds: Sequence[int]) -> list[StudyWorld]:
+        """See `Study.build_worlds`."""
+        return self._select_study(cell).build_worlds(settings, cell, seeds)
 
     def play(
         self, controller: Controller, settings: Settings, cell: str, seeds: Sequence[int], stop: threading.Event | None = None
     ) -> list[Row]:
         """See `Study.play`."""
-        return self._there(cell).play(controller, settings, cell, seeds, stop)
+        return self._select_study(cell).play(controller, settings, cell, seeds, stop)
 
-    def _there(self, cell: str) -> Study:
+    def _select_study(self, cell: str) -> Study:
         return replace(ALL[cell.partition(":")[0]], world=self.world, series=False)
 
 
-def _utility(row: Row) -> float:
-    """Of a row; the least there is where nothing was heard."""
+def _get_utility(row: Row) -> float:
+    """Return the utility of a row; minus infinity where nothing was acknowledged."""
     return row["utility"] if math.isfinite(row["utility"]) else -math.inf
 
 
-def _no_window(cell: str, seed: int, duration_s: float) -> Made:
+def _refuse_world(cell: str, seed: int, duration_s: float) -> StudyWorld:
     raise AssertionError("windows are read from the settings' folder")
 
 
 ALL: dict[str, Study] = {
     study.name: study
     for study in (
-        Study(PPCC, worlds.PPCC_CELLS, 100.0, worlds.ppcc),
-        Study(GRID, worlds.GRID_CELLS, worlds.GRID_S, worlds.grid),
-        Study(START, worlds.START_CELLS, 10.0, worlds.start, measures.of_start, series=True),
-        OfTraces(TRACES, trace_cells.CELLS, 60.0, _no_window),
-        Study(OUTAGE, worlds.OUTAGE_CELLS, 60.0, worlds.outage, measures.of_outage, series=True),
-        Study(DELAY_STEP, worlds.STEP_CELLS, 80.0, worlds.delay_step, measures.of_delay_step, series=True),
-        Study(REVERSE, worlds.REVERSE_CELLS, 60.0, worlds.reverse),
-        Study(RIVALS, worlds.RIVAL_CELLS, 60.0, worlds.rivals, measures.of_rivals),
-        Study(AGENTS, worlds.AGENT_CELLS, 50.0, worlds.agents, measures.of_agents),
-        OnOtherPaths(ELSEWHERE, worlds.OTHER_CELLS, 60.0, worlds.elsewhere),
+        Study(PPCC, worlds.PPCC_CELLS, 100.0, worlds.make_ppcc),
+        Study(GRID, worlds.GRID_CELLS, worlds.GRID_S, worlds.make_grid),
+        Study(START, worlds.START_CELLS, 10.0, worlds.make_start, measures.measure_start, series=True),
+        TraceStudy(TRACES, trace_cells.CELLS, 60.0, _refuse_world),
+        Study(OUTAGE, worlds.OUTAGE_CELLS, 60.0, worlds.make_outage, measures.measure_outage, series=True),
+        Study(DELAY_STEP, worlds.STEP_CELLS, 80.0, worlds.make_delay_step, measures.measure_delay_step, series=True),
+        Study(REVERSE, worlds.REVERSE_CELLS, 60.0, worlds.make_reverse),
+        Study(RIVALS, worlds.RIVAL_CELLS, 60.0, worlds.make_rivals, measures.measure_rivals),
+        Study(AGENTS, worlds.AGENT_CELLS, 50.0, worlds.make_agents, measures.measure_agents),
+        OtherPathsStudy(ELSEWHERE, worlds.OTHER_CELLS, 60.0, worlds.make_elsewhere),
     )
 }
-"""By name."""
+"""Studies by name."""

@@ -1,4 +1,4 @@
-"""What the studies measured, as Markdown."""
+"""Tables of what the studies measured, as Markdown."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from netbuf_gym.utils.tables import markdown_table
-from studies.common.judging import spread
+from studies.common.judging import format_spread
 from studies.common.results import Runs
 from studies.sender import claims, trace_cells, worlds
 from studies.sender.schemes import NAMES, PLACES, label
@@ -41,46 +41,46 @@ SHOWN: dict[str, tuple[tuple[str, int, str], ...]] = {
         ("converge_s", 1, "Longest time from a joining to Jain's index 0.9, s"),
     ),
 }
-"""Of each study measures, with digits and titles."""
+"""Measures of each study, with digits and titles."""
 
 
-def tables(runs: Runs, study: str) -> list[str]:
-    """All tables of a study, each with a line that says what it shows."""
+def format_tables(runs: Runs, study: str) -> list[str]:
+    """Return all tables of a study, each with a title line."""
     own = runs.where(study=study, step=0)
     if study == GRID:
-        return [grid_table(own)]
+        return [format_grid_table(own)]
     if study == TRACES:
-        return [traces_table(own)]
+        return [format_traces_table(own)]
     made = []
     for measure, digits, said in SHOWN.get(study, ()):
         cells = [cell for cell in own.values("cell") if np.isfinite(own.where(cell=cell).columns[measure]).any()]
         if cells:
-            made.append(f"{said}:\n\n{measure_table(own, study, measure, digits, cells)}")
+            made.append(f"{said}:\n\n{format_measure_table(own, study, measure, digits, cells)}")
     return made
 
 
-def measure_table(own: Runs, study: str, measure: str, digits: int, cells: Sequence[str]) -> str:
-    """A measure by scheme and cell: means with half of their 95 % intervals."""
+def format_measure_table(own: Runs, study: str, measure: str, digits: int, cells: Sequence[str]) -> str:
+    """Return a table of a measure by scheme and cell: means with half of their 95 % intervals."""
     rows = [
-        [label(scheme), *(spread(own.where(scheme=scheme, cell=cell).columns[measure], digits) for cell in cells)]
-        for scheme in present(own)
+        [label(scheme), *(format_spread(own.where(scheme=scheme, cell=cell).columns[measure], digits) for cell in cells)]
+        for scheme in list_present_schemes(own)
     ]
-    return markdown_table(["scheme", *(worlds.cell_said(study, cell) for cell in cells)], rows)
+    return markdown_table(["scheme", *(worlds.describe_cell(study, cell) for cell in cells)], rows)
 
 
-def grid_table(own: Runs) -> str:
-    """Of each scheme the mean utility over the grid, how often it is the best of all, and how far it is behind at worst."""
+def format_grid_table(own: Runs) -> str:
+    """Return a table of each scheme's mean utility over the grid, in how many cells it is best, and how far behind at worst."""
     cells = own.values("cell")
     means = {
-        scheme: {cell: _mean(own.where(scheme=scheme, cell=cell).columns["utility"]) for cell in cells}
-        for scheme in present(own)
+        scheme: {cell: _compute_mean(own.where(scheme=scheme, cell=cell).columns["utility"]) for cell in cells}
+        for scheme in list_present_schemes(own)
     }
     best = {cell: max(means, key=lambda scheme, cell=cell: means[scheme][cell]) for cell in cells}
     rows = []
     for scheme, values in means.items():
         columns = own.where(scheme=scheme).columns
         by_cell: dict[str, list[float]] = {}
-        for (cell, _), margin in claims.margins(own, scheme).items():
+        for (cell, _), margin in claims.compute_margins(own, scheme).items():
             by_cell.setdefault(cell, []).append(margin)
         margins = {cell: float(np.mean(one)) for cell, one in by_cell.items()}
         worst = min(margins, key=lambda cell: margins[cell], default="")
@@ -92,7 +92,7 @@ def grid_table(own: Runs) -> str:
                 f"{np.nanmean(columns['queue_delay_ms']):.1f}",
                 f"{sum(one == scheme for one in best.values())}",
                 f"{sum(one < -claims.BEHIND for one in margins.values())}",
-                f"{margins[worst]:+.2f} ({grid_said(worst)})" if worst else "-",
+                f"{margins[worst]:+.2f} ({describe_grid_cell(worst)})" if worst else "-",
             ]
         )
     head = ["scheme", "utility", "goodput, % of the link", "queueing, ms", f"best of all, of {len(cells)} cells"]
@@ -100,40 +100,40 @@ def grid_table(own: Runs) -> str:
     return f"{said}\n\n{markdown_table([*head, f'more than {claims.BEHIND:g} behind', 'most behind'], rows)}"
 
 
-def grid_said(cell: str) -> str:
-    """A cell of the grid in words."""
+def describe_grid_cell(cell: str) -> str:
+    """Return a cell of the grid in words."""
     rate, rtt, buffer, loss = cell.split("-")
     return f"{rate} Mbit/s, {rtt} ms, {buffer} BDP, {100 * float(loss):g} % lost"
 
 
-def traces_table(own: Runs) -> str:
-    """Of each scheme and family of traces utility, share of the capacity and share lost; means over windows and buffers."""
-    families = [family for family in trace_cells.FILES if len(own.where(cell=trace_cells.cells_of(family)))]
+def format_traces_table(own: Runs) -> str:
+    """Return utility, share of the capacity and share lost by scheme and family of traces; means over windows and buffers."""
+    families = [family for family in trace_cells.FILES if len(own.where(cell=trace_cells.list_cells(family)))]
     rows = []
-    for scheme in present(own):
+    for scheme in list_present_schemes(own):
         row = [label(scheme)]
         for family in families:
-            columns = own.where(scheme=scheme, cell=trace_cells.cells_of(family)).columns
-            utility, use, loss = (_mean(columns[name]) for name in ("utility", "use", "loss"))
+            columns = own.where(scheme=scheme, cell=trace_cells.list_cells(family)).columns
+            utility, use, loss = (_compute_mean(columns[name]) for name in ("utility", "use", "loss"))
             row.append(f"{utility:.3f}; {use:.2f}; {100 * loss:.2f}" if len(columns["utility"]) else "-")
         rows.append(row)
     head = ["scheme", *(trace_cells.SAID[family] for family in families)]
     return f"Utility; goodput over the mean capacity; % lost:\n\n{markdown_table(head, rows)}"
 
 
-def present(own: Runs) -> list[str]:
-    """The schemes that ran, in their order."""
+def list_present_schemes(own: Runs) -> list[str]:
+    """Return the schemes that ran, in the order of `NAMES`."""
     there = own.values("scheme")
     return [scheme for scheme in NAMES if scheme in there]
 
 
-def about(own: Runs) -> str:
-    """Whom figures about one scheme are about: the agent, or who else there is in its place, a rule before controls."""
+def choose_featured_scheme(own: Runs) -> str:
+    """Return the scheme that figures about one scheme show: the agent, else the rule `queue_target`, else the first other."""
     there = [scheme for scheme in (PLACES[0], "queue_target", *PLACES) if scheme in own.values("scheme")]
     return there[0]
 
 
-def _mean(values: np.ndarray) -> float:
-    """Of what is finite; the least there is where nothing is."""
+def _compute_mean(values: np.ndarray) -> float:
+    """Return the mean of the finite values; minus infinity without any."""
     finite = values[np.isfinite(values)]
     return float(finite.mean()) if len(finite) else -math.inf

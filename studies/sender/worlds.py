@@ -1,8 +1,8 @@
-"""The worlds of the studies.
+"""Worlds of the studies.
 
-A study's worlds under one seed are the same for every scheme. What the seed draws: when an outage or a change of the path
-begins, within a second; who of two begins first, and when; of traces the window; and what is lost at random. Of other worlds
-without random loss all seeds are one.
+A study's worlds under one seed are the same for every scheme. The seed decides when an outage or a change of the path begins,
+within a second; which of two senders begins first, and when the other does; the window of a trace; and random losses. Other
+worlds without random loss are the same under all seeds.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import numpy as np
 
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.scenarios import Scenario, dumbbell, route_change
-from netbuf_gym.scenarios.limits import bdp_packets
+from netbuf_gym.scenarios.limits import compute_bdp_packets
 from netbuf_gym.tasks.congestion_window import SCENARIOS
 from netbuf_gym.traces.types import RateTrace, Trace
 from studies.sender import trace_cells
 from studies.sender.schemes import TASK, label
 
 STREAM = 0x73656E64
-"""Keeps what is drawn from a seed here apart from what else is."""
+"""Random stream of this module, separate from other draws under the same seed."""
 RTT_MS = 40.0
 DRAWN_S = 1.0
-"""Within what time a seed draws when something begins."""
+"""Range from which a seed draws the start of an event."""
 
 PPCC_CELLS = ("1", "2", "3", "4")
 RATES_MBPS = (1, 5, 20, 100, 300, 1000)
@@ -35,15 +35,15 @@ GRID_CELLS = tuple(
     f"{rate}-{rtt}-{buffer}-{loss}" for rate in RATES_MBPS for rtt in RTTS_MS for buffer in BUFFERS_BDP for loss in LOSSES
 )
 GRID_S, GRID_MBIT, GRID_LEAST_S, GRID_LEAST_RTTS = 40.0, 4000.0, 5.0, 25
-"""Of the grid: the longest run, what a link carries in a run, and below how much time and how many RTTs none is halved."""
+"""Grid: longest run, most Mbit that a link carries in a run, and the time and number of RTTs below which no run is halved."""
 START_MBPS, START_RTT_MS = 1000.0, 50.0
 START_CELLS = ("1", "4")
 OUTAGE_CELLS = tuple(f"{rate}-{held}" for rate in (10, 50) for held in ("hold", "drop"))
 OUTAGE_AT, OUTAGE_LASTS = 1 / 3, 1 / 6
-"""Shares of a run of 60 s: from 20 s on, for 10 s."""
+"""Start and duration of an outage as shares of a run; of 60 s: from 20 s on, for 10 s."""
 STEP_MS, STEP_AT = 50.0, 1 / 4
 STEP_RTT_MS = {"up": 40.0, "down": 100.0}
-"""Before; a step down takes all of the bottleneck's half."""
+"""Round trip before the change; a step down removes all of the bottleneck's half."""
 STEP_CELLS = tuple(f"{way}-{rate}" for way in ("up", "down") for rate in (10, 50))
 REVERSE_CELLS = tuple(f"{rate}-{buffer}" for rate in (10, 50) for buffer in (1, 4))
 RIVALS = ("cubic", "bbr", "newreno")
@@ -58,13 +58,13 @@ AGENT_CELLS = (
 )
 AGENTS_MBPS = 40.0
 SLOW_MANY, SLOW_MBPS, SLOW_RTT_MS = 8, 10.0, 80.0
-"""Many over a slow link, whose fair share is some packets a round trip."""
+"""Many senders over a slow link, where a fair share is a few packets per round trip."""
 JOINERS = 4
-"""The first there from the start; each further one comes after another fifth of the run, of 50 s every 10 s."""
+"""Number of joining senders: the first at the start, each further one after another fifth of the run (10 s of 50 s)."""
 LEAST_PACKETS = 4
-"""Of a buffer."""
+"""Smallest buffer."""
 SHORT, LONG, THIN, FAST, WIDE = "10-20", "50-100", "10-40", "100-20", "100-100"
-"""Other paths: Mbit/s, and milliseconds there and back."""
+"""Other paths: rate in Mbit/s and round-trip propagation in ms."""
 OTHER_CELLS = (
     *(f"outage:{held}:{path}" for path in ("20-200", WIDE) for held in ("hold", "drop")),
     *(f"delay_step:up:{path}" for path in ("3-20", "100-150")),
@@ -75,14 +75,14 @@ OTHER_CELLS = (
     *(f"agents:8-4:{path}" for path in (THIN, FAST)),
     *(f"agents:{JOIN}-{buffer}:{path}" for path in (THIN, WIDE) for buffer in (1, 4)),
 )
-"""A study, what its own cells say but for the path, and the path."""
+"""Cells on other paths: a study, the study's own cell without the path, and the path."""
 
 
 HELD = {"hold": "queue held", "drop": "dropped"}
 
 
-def cell_said(study: str, cell: str) -> str:
-    """A cell of a study in words; those of the grid and of traces say it themselves."""
+def describe_cell(study: str, cell: str) -> str:
+    """Return a cell of a study in words; the names of other studies' cells, such as the grid's, are returned unchanged."""
     first, _, second = cell.partition("-")
     if study == "elsewhere":
         own, inner, path = cell.split(":")
@@ -92,7 +92,7 @@ def cell_said(study: str, cell: str) -> str:
         elif own in ("outage", "reverse"):
             said = HELD.get(inner, f"way back, {inner} BDP")
         else:
-            said = f"{'beside ' if own == 'rivals' else ''}{cell_said(own, inner)}"
+            said = f"{'beside ' if own == 'rivals' else ''}{describe_cell(own, inner)}"
         return f"{rate} Mbit/s, {rtt} ms, {said}"
     if study == "outage":
         return f"{first} Mbit/s, {HELD[second]}"
@@ -108,14 +108,14 @@ def cell_said(study: str, cell: str) -> str:
     return f"{cell} BDP" if study == "start" else cell
 
 
-class Made(NamedTuple):
-    """A world, and what happens in it.
+class StudyWorld(NamedTuple):
+    """World of a study, with the times of its event.
 
     Attributes:
-        scenario: It.
-        agents: How many of its first flows are agents'.
-        at_s: When something happens: the outage, the change of the path; NaN where nothing does.
-        until_s: When the outage ends.
+        scenario: Scenario of the world.
+        agents: Number of agents' flows, which come first.
+        at_s: Start of the event, an outage or a change of the path; NaN without an event.
+        until_s: End of an outage; NaN without an outage.
     """
 
     scenario: Scenario
@@ -125,17 +125,17 @@ class Made(NamedTuple):
 
     @property
     def starts_s(self) -> list[float]:
-        """When each agent begins."""
+        """Start times of the agents' flows."""
         return [flow.start_s for flow in self.scenario.flows[: self.agents]]
 
 
-def buffer_of(rate_mbps: float, rtt_ms: float, products: float) -> int:
-    """Packets in so many bandwidth-delay products."""
-    return max(LEAST_PACKETS, round(products * bdp_packets(rate_mbps, rtt_ms)))
+def compute_buffer(rate_mbps: float, rtt_ms: float, products: float) -> int:
+    """Convert bandwidth-delay products to packets, at least `LEAST_PACKETS`."""
+    return max(LEAST_PACKETS, round(products * compute_bdp_packets(rate_mbps, rtt_ms)))
 
 
-def grid_s(cell: str, longest_s: float = GRID_S) -> float:
-    """How long a run of the grid is."""
+def compute_grid_duration(cell: str, longest_s: float = GRID_S) -> float:
+    """Return the duration of a run of the grid in seconds."""
     rate, rtt, *_ = map(float, cell.split("-"))
     lasts_s, least_s = longest_s, max(GRID_LEAST_S, GRID_LEAST_RTTS * rtt * 1e-3)
     while lasts_s * rate > GRID_MBIT and lasts_s / 2 >= least_s:
@@ -143,72 +143,78 @@ def grid_s(cell: str, longest_s: float = GRID_S) -> float:
     return lasts_s
 
 
-def ppcc(cell: str, seed: int, duration_s: float) -> Made:
-    """One of TCP-PPCC's four."""
+def make_ppcc(cell: str, seed: int, duration_s: float) -> StudyWorld:
+    """Build one of TCP-PPCC's four scenarios."""
     made = SCENARIOS[f"ppcc/{cell}"](duration_s=duration_s)
     assert isinstance(made, Scenario)
-    return Made(made)
+    return StudyWorld(made)
 
 
-def grid(cell: str, seed: int, duration_s: float) -> Made:
-    """One link of the grid; duration_s: of the longest."""
+def make_grid(cell: str, seed: int, duration_s: float) -> StudyWorld:
+    """Build one link of the grid; `duration_s` is the duration of the longest run."""
     rate, rtt, buffer, loss = map(float, cell.split("-"))
-    buffers = {"buffer_packets": buffer_of(rate, rtt, buffer)}
-    return Made(dumbbell(rate_mbps=rate, rtt_ms=rtt, loss=loss, duration_s=grid_s(cell, duration_s), name=cell, **buffers))
+    buffers = {"buffer_packets": compute_buffer(rate, rtt, buffer)}
+    return StudyWorld(
+        dumbbell(
+            rate_mbps=rate, rtt_ms=rtt, loss=loss, duration_s=compute_grid_duration(cell, duration_s), name=cell, **buffers
+        )
+    )
 
 
-def start(cell: str, seed: int, duration_s: float) -> Made:
-    """The link that is to be filled."""
-    buffer = buffer_of(START_MBPS, START_RTT_MS, float(cell))
-    return Made(dumbbell(rate_mbps=START_MBPS, rtt_ms=START_RTT_MS, buffer_packets=buffer, duration_s=duration_s, name="start"))
+def make_start(cell: str, seed: int, duration_s: float) -> StudyWorld:
+    """Build the fast link that is to be filled."""
+    buffer = compute_buffer(START_MBPS, START_RTT_MS, float(cell))
+    return StudyWorld(
+        dumbbell(rate_mbps=START_MBPS, rtt_ms=START_RTT_MS, buffer_packets=buffer, duration_s=duration_s, name="start")
+    )
 
 
-def trace(cell: str, window: Trace) -> Made:
-    """A window of a trace, as long as that is."""
-    *_, buffer = trace_cells.parts_of(cell)
-    packets = int(buffer[:-1]) if buffer.endswith("p") else buffer_of(window.mean_mbps(), RTT_MS, float(buffer))
-    return Made(dumbbell(trace=window, rtt_ms=RTT_MS, buffer_packets=packets, duration_s=window.duration_s, name=cell))
+def make_trace(cell: str, window: Trace) -> StudyWorld:
+    """Build a link that follows a window of a trace, for the window's duration."""
+    *_, buffer = trace_cells.split_cell(cell)
+    packets = int(buffer[:-1]) if buffer.endswith("p") else compute_buffer(window.mean_mbps(), RTT_MS, float(buffer))
+    return StudyWorld(dumbbell(trace=window, rtt_ms=RTT_MS, buffer_packets=packets, duration_s=window.duration_s, name=cell))
 
 
-def outage(cell: str, seed: int, duration_s: float, rtt_ms: float = RTT_MS) -> Made:
-    """A link that is gone for a while."""
+def make_outage(cell: str, seed: int, duration_s: float, rtt_ms: float = RTT_MS) -> StudyWorld:
+    """Build a link with an outage."""
     rate, held = cell.split("-")
-    at_s = OUTAGE_AT * duration_s + _drawn(seed, duration_s)
+    at_s = OUTAGE_AT * duration_s + _draw_delay(seed, duration_s)
     until_s = at_s + OUTAGE_LASTS * duration_s
     rates = RateTrace([0.0, at_s, until_s], [float(rate), 0.0, float(rate)])
-    buffer = buffer_of(float(rate), rtt_ms, 1)
+    buffer = compute_buffer(float(rate), rtt_ms, 1)
     made = dumbbell(trace=rates, rtt_ms=rtt_ms, buffer_packets=buffer, duration_s=duration_s, on_outage=held, name=cell)
-    return Made(made, at_s=at_s, until_s=until_s)
+    return StudyWorld(made, at_s=at_s, until_s=until_s)
 
 
-def delay_step(cell: str, seed: int, duration_s: float, rtt_ms: float | None = None) -> Made:
-    """A path that becomes longer or shorter; its buffer is what the shorter holds."""
+def make_delay_step(cell: str, seed: int, duration_s: float, rtt_ms: float | None = None) -> StudyWorld:
+    """Build a path that becomes longer or shorter; the buffer is one BDP of the shorter."""
     way, rate = cell.split("-")
-    at_s = STEP_AT * duration_s + _drawn(seed, duration_s)
+    at_s = STEP_AT * duration_s + _draw_delay(seed, duration_s)
     before_ms, change_ms = rtt_ms or STEP_RTT_MS[way], STEP_MS if way == "up" else -STEP_MS
     made = dumbbell(
         rate_mbps=float(rate),
         rtt_ms=before_ms,
-        buffer_packets=buffer_of(float(rate), min(before_ms, before_ms + change_ms), 1),
+        buffer_packets=compute_buffer(float(rate), min(before_ms, before_ms + change_ms), 1),
         delays=route_change(delay_ms=before_ms / 2, change_ms=change_ms, at_s=at_s),
         duration_s=duration_s,
         name=cell,
     )
-    return Made(made, at_s=at_s)
+    return StudyWorld(made, at_s=at_s)
 
 
-def reverse(cell: str, seed: int, duration_s: float, rtt_ms: float = RTT_MS) -> Made:
-    """CUBIC on the way back, which has the bottleneck's rate and buffer."""
+def make_reverse(cell: str, seed: int, duration_s: float, rtt_ms: float = RTT_MS) -> StudyWorld:
+    """Build a link with CUBIC on the way back, which has the bottleneck's rate and buffer."""
     rate, buffer = map(float, cell.split("-"))
-    packets = buffer_of(rate, rtt_ms, buffer)
+    packets = compute_buffer(rate, rtt_ms, buffer)
     made = dumbbell(rate_mbps=rate, rtt_ms=rtt_ms, buffer_packets=packets, reverse=("cubic",), duration_s=duration_s, name=cell)
-    return Made(_begun(made, [0.0, _drawn(seed, duration_s)]))
+    return StudyWorld(_set_starts(made, [0.0, _draw_delay(seed, duration_s)]))
 
 
-def rivals(cell: str, seed: int, duration_s: float, rate_mbps: float = RIVALS_MBPS, rtt_ms: float = RTT_MS) -> Made:
-    """One flow of another control beside; either begins, the other within a second."""
+def make_rivals(cell: str, seed: int, duration_s: float, rate_mbps: float = RIVALS_MBPS, rtt_ms: float = RTT_MS) -> StudyWorld:
+    """Build a link shared with one flow of another control; either begins, the other within a second."""
     rival, buffer = cell.split("-")
-    packets = buffer_of(rate_mbps, rtt_ms, float(buffer))
+    packets = compute_buffer(rate_mbps, rtt_ms, float(buffer))
     made = dumbbell(
         rate_mbps=rate_mbps,
         rtt_ms=rtt_ms,
@@ -217,12 +223,12 @@ def rivals(cell: str, seed: int, duration_s: float, rate_mbps: float = RIVALS_MB
         duration_s=duration_s,
         name=cell,
     )
-    late_s = _drawn(seed, duration_s)
-    return Made(_begun(made, [late_s, 0.0] if seed % 2 else [0.0, late_s]))
+    late_s = _draw_delay(seed, duration_s)
+    return StudyWorld(_set_starts(made, [late_s, 0.0] if seed % 2 else [0.0, late_s]))
 
 
-def agents(cell: str, seed: int, duration_s: float, path: tuple[float, float] | None = None) -> Made:
-    """Several of a kind, which begin within a second, or join one after the other."""
+def make_agents(cell: str, seed: int, duration_s: float, path: tuple[float, float] | None = None) -> StudyWorld:
+    """Build a link shared by several senders of a kind, which begin within a second or join one after the other."""
     first, buffer = cell.split("-")
     many = {JOIN: JOINERS, SLOW: SLOW_MANY}.get(first) or int(first)
     rate_mbps, rtt_ms = path or ((SLOW_MBPS, SLOW_RTT_MS) if first == SLOW else (AGENTS_MBPS, RTT_MS))
@@ -232,39 +238,39 @@ def agents(cell: str, seed: int, duration_s: float, path: tuple[float, float] | 
     made = dumbbell(
         rate_mbps=rate_mbps,
         rtt_ms=rtt_ms,
-        buffer_packets=buffer_of(rate_mbps, rtt_ms, float(buffer)),
+        buffer_packets=compute_buffer(rate_mbps, rtt_ms, float(buffer)),
         senders=("cubic",) * many,
         duration_s=duration_s,
         name=cell,
     )
-    return Made(_begun(made, starts_s.tolist()), many)
+    return StudyWorld(_set_starts(made, starts_s.tolist()), many)
 
 
-def elsewhere(cell: str, seed: int, duration_s: float) -> Made:
-    """What other studies have, on another path."""
+def make_elsewhere(cell: str, seed: int, duration_s: float) -> StudyWorld:
+    """Build a world of another study on another path."""
     study, inner, path = cell.split(":")
     rate, rtt = path.split("-")
     if study == "outage":
-        return outage(f"{rate}-{inner}", seed, duration_s, float(rtt))
+        return make_outage(f"{rate}-{inner}", seed, duration_s, float(rtt))
     if study == "delay_step":
-        return delay_step(f"{inner}-{rate}", seed, duration_s, float(rtt))
+        return make_delay_step(f"{inner}-{rate}", seed, duration_s, float(rtt))
     if study == "reverse":
-        return reverse(f"{rate}-{inner}", seed, duration_s, float(rtt))
+        return make_reverse(f"{rate}-{inner}", seed, duration_s, float(rtt))
     if study == "rivals":
-        return rivals(inner, seed, duration_s, float(rate), float(rtt))
-    return agents(inner, seed, duration_s, (float(rate), float(rtt)))
+        return make_rivals(inner, seed, duration_s, float(rate), float(rtt))
+    return make_agents(inner, seed, duration_s, (float(rate), float(rtt)))
 
 
-def world(made: Made, seed: int) -> rollout.World:
-    """A world with agents in their places, as an environment draws it."""
+def draw_world(made: StudyWorld, seed: int) -> rollout.World:
+    """Return a world with agents in place, as an environment draws it."""
     return rollout.draw(TASK, made.scenario, [seed], agents=made.agents)[0]
 
 
-def _begun(made: Scenario, starts_s: list[float]) -> Scenario:
-    """The same with flows that begin at these times."""
+def _set_starts(made: Scenario, starts_s: list[float]) -> Scenario:
+    """Return the scenario with flows that begin at the given times."""
     return replace(made, flows=[replace(flow, start_s=at_s) for flow, at_s in zip(made.flows, starts_s, strict=True)])
 
 
-def _drawn(seed: int, duration_s: float) -> float:
-    """When something begins, seconds after it might."""
+def _draw_delay(seed: int, duration_s: float) -> float:
+    """Draw the delay of an event's start in seconds."""
     return min(DRAWN_S, duration_s / 20) * float(np.random.default_rng((seed, STREAM)).random())

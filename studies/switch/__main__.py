@@ -1,4 +1,4 @@
-"""`python -m studies.switch SECTION ...`: see `studies.switch.families`."""
+"""Entry point: `python -m studies.switch SECTION ...`; see `studies.switch.families`."""
 
 from netbuf_gym.utils import scripts
 from studies.switch.families import main

@@ -31,32 +31,32 @@ import numpy as np
 
 from netbuf_gym import tasks
 from netbuf_gym.controllers import Controller
-from netbuf_gym.errors import CheckpointError, ConfigError, ReferenceDataError, needing, shown
+from netbuf_gym.errors import CheckpointError, ConfigError, ReferenceDataError, require_extra, shown
 from netbuf_gym.evaluation.rollout import evaluate
 from netbuf_gym.scenarios.switches import DROPS
 from netbuf_gym.tasks.queue_threshold import BriefPulse, BufferScheme, Limits, Pulse, PulseBurst, QueueThreshold
 from netbuf_gym.utils import scripts
-from netbuf_gym.utils.arguments import choice, real, whole
-from netbuf_gym.utils.progress import say
+from netbuf_gym.utils.arguments import check_choice, check_integer, check_real
+from netbuf_gym.utils.progress import print_line
 from studies.common import kept, replay
-from studies.common.agents import digest_of
+from studies.common.agents import compute_controller_digest
 from studies.switch import tables
 from studies.switch.sections import FAMILIES as EACH
 from studies.switch.sections import LONG, RANDOM
 from studies.switch.settings import BEST_LIMITS_MS, FAMILIES, RESTING, SEARCHED, SPARING
-from studies.switch.tables import AGENTS, CONSTANT, CONTROLLERS, FAIR, FAST, NAIVE, SLOW, Measured
+from studies.switch.tables import AGENTS, CONSTANT, CONTROLLERS, FAIR, FAST, NAIVE, SLOW, Measurements
 
 NAME = "switch"
 CHECKOUT = Path(__file__).resolve().parents[2]
 FIRST_SEED = 2_000_000
 SAMPLED = 60
-"""Controllers of a family and drop place that are played again, or hardly fewer."""
+"""Number of rows that a check for stale rows runs again, at most."""
 NO_AQM = {"target_ms": 10_000.0, "interval_ms": 100_000.0}
 
 
 @dataclass(frozen=True)
-class Part:
-    """What a section's rows are of."""
+class SectionScope:
+    """Scope of a section's rows."""
 
     worlds: int
     families: tuple[str, ...]
@@ -64,11 +64,15 @@ class Part:
     rules: bool = True
 
 
-PARTS = {RANDOM: Part(600, ("random",)), EACH: Part(150, tuple(FAMILIES)), LONG: Part(100, ("random",), 300.0, False)}
+PARTS = {
+    RANDOM: SectionScope(600, ("random",)),
+    EACH: SectionScope(150, tuple(FAMILIES)),
+    LONG: SectionScope(100, ("random",), 300.0, False),
+}
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs the command; returns 0.
+    """Run the command and return 0.
 
     Raises:
         ConfigError: An argument that is unknown or out of range.
@@ -78,92 +82,104 @@ def main(argv: Sequence[str]) -> int:
     if not argv or any(argument in ("-h", "--help") for argument in argv):
         print(__doc__)
         return 0
-    section = choice("section", argv[0].replace("_", " "), PARTS)
+    section = check_choice("section", argv[0].replace("_", " "), PARTS)
     part = PARTS[section]
     words = {"worlds": str(part.worlds), "threads": str(len(os.sched_getaffinity(0))), "duration_s": f"{part.duration_s:g}"}
     words |= {"slow": f"{QueueThreshold.name}/ppo", "fast": f"{QueueThreshold.name}/ppo-10ms", "output": str(CHECKOUT)}
     words |= {"families": ",".join(part.families), "drops": ",".join(DROPS)}
-    given = scripts.given(argv[1:], words)
-    worlds, threads = (whole(name, scripts.number(given[name]), low, 100_000) for name, low in (("worlds", 2), ("threads", 1)))
-    duration_s = real("duration_s", scripts.number(given["duration_s"]), 1, 3600)
-    families = tuple(choice("families", name, FAMILIES) for name in given["families"].split(","))
-    drops = [choice("drops", name, DROPS) for name in given["drops"].split(",")]
-    agents = {who: agent_of(key, given[key]) for who, key in ((SLOW, "slow"), (FAST, "fast")) if given[key]}
-    own = Part(worlds, families, duration_s, part.rules)
+    given = scripts.read_key_values(argv[1:], words)
+    worlds, threads = (
+        check_integer(name, scripts.parse_number(given[name]), low, 100_000) for name, low in (("worlds", 2), ("threads", 1))
+    )
+    duration_s = check_real("duration_s", scripts.parse_number(given["duration_s"]), 1, 3600)
+    families = tuple(check_choice("families", name, FAMILIES) for name in given["families"].split(","))
+    drops = [check_choice("drops", name, DROPS) for name in given["drops"].split(",")]
+    agents = {who: load_agent(key, given[key]) for who, key in ((SLOW, "slow"), (FAST, "fast")) if given[key]}
+    own = SectionScope(worlds, families, duration_s, part.rules)
     own_words = [word for word in argv[1:] if word.partition("=")[0] not in ("threads", "output")]
-    path = keep(section, own, drops, agents, threads, Path(given["output"]), " ".join([argv[0], *own_words]))
-    found = kept.read(path.parents[3], NAME, section)
+    path = keep_section(section, own, drops, agents, threads, Path(given["output"]), " ".join([argv[0], *own_words]))
+    found = kept.read_rows(path.parents[3], NAME, section)
     assert found is not None
-    print(tables.table(tables.read(found)), "", *tables.summary(tables.read(found)), f"written to {path}", sep="\n")
+    print(
+        tables.format_table(tables.parse_rows(found)),
+        "",
+        *tables.format_summary(tables.parse_rows(found)),
+        f"written to {path}",
+        sep="\n",
+    )
     return 0
 
 
-def keep(
-    section: str, part: Part, drops: Sequence[str], agents: dict[str, Controller], threads: int, root: Path, words: str
+def keep_section(
+    section: str, part: SectionScope, drops: Sequence[str], agents: dict[str, Controller], threads: int, root: Path, words: str
 ) -> Path:
-    """Plays what is not played yet and keeps all rows of a section; returns their file.
+    """Run what has not run yet, keep all rows of a section and return the path of the rows.
 
     Args:
-        agents: By who they are among the controllers.
-        root: The checkout; rows of a command that was interrupted stand in its `runs/studies`.
-        words: Of the command that this is.
+        section: Name of the section.
+        part: Scope of the rows.
+        drops: Drop places.
+        agents: Agents by their names among `CONTROLLERS`.
+        threads: Number of threads.
+        root: Root of the checkout; rows of an interrupted command are kept below `runs/studies` there.
+        words: Arguments of this command, as the rows' header states them.
     """
     header = {"command": f"python -m studies.{NAME} {words}", "worlds": part.worlds, "duration_s": part.duration_s}
-    header["agents"] = {who: digest_of(one) for who, one in agents.items()}
+    header["agents"] = {who: compute_controller_digest(one) for who, one in agents.items()}
     begun = root / kept.DRAWN / "begun"
-    found = _begun(begun, section, header)
+    found = _read_interrupted(begun, section, header)
     playing = [who for who in CONTROLLERS if (who in agents if who in AGENTS else part.rules or who in (NAIVE, CONSTANT, FAIR))]
     for drop, family, who in ((drop, family, who) for drop in drops for family in part.families for who in playing):
         if (drop, family, who) not in found:
-            say(f"{drop} {family}: {who}")
+            print_line(f"{drop} {family}: {who}")
             spec = {**FAMILIES[family], "drop": drop, "duration_s": part.duration_s}
-            found[drop, family, who] = _measure(who, agents, drop, family, spec, part.worlds, threads)
-            kept.write(begun, NAME, section, header, tables.text_of(found))
-    path = kept.write(root, NAME, section, header, tables.text_of(found))
+            found[drop, family, who] = _measure_controller(who, agents, drop, family, spec, part.worlds, threads)
+            kept.write_rows(begun, NAME, section, header, tables.format_rows(found))
+    path = kept.write_rows(root, NAME, section, header, tables.format_rows(found))
     if section in tables.PICTURES:
-        folder = kept.drawn_folder(root, NAME, section)
+        folder = kept.find_drawn_folder(root, NAME, section)
         folder.mkdir(parents=True, exist_ok=True)
-        tables.draw(found, folder / tables.PICTURES[section])
+        tables.draw_ratios(found, folder / tables.PICTURES[section])
         kept.mark_drawn(root, NAME, section)
-    kept.path_of(begun, NAME, section).unlink(missing_ok=True)
+    kept.build_path(begun, NAME, section).unlink(missing_ok=True)
     return path
 
 
-def why_stale(found: kept.Kept) -> str:
-    """Reason why a section's rows are stale: a controller's first worlds of some families come out otherwise; "": none do."""
-    agents = {who: agent_of("agent", f"{QueueThreshold.name}/{name}") for who, name in ((SLOW, "ppo"), (FAST, "ppo-10ms"))}
+def explain_staleness(found: kept.KeptRows) -> str:
+    """Return why a section's rows are stale: a controller's first worlds of some families come out otherwise; "" if none do."""
+    agents = {who: load_agent("agent", f"{QueueThreshold.name}/{name}") for who, name in ((SLOW, "ppo"), (FAST, "ppo-10ms"))}
     differing: dict[str, dict[str, tuple[float, str]]] = defaultdict(dict)
     played, measures = Counter[str](), ("slowdowns", "goodputs")
-    rows = list(tables.read(found).items())
+    rows = list(tables.parse_rows(found).items())
     for (drop, family, who), measured in rows[:: 1 + len(rows) // SAMPLED]:
         spec = {**FAMILIES[family], "drop": drop, "duration_s": float(found.header["duration_s"])}
-        again = _measure(who, agents, drop, family, spec, 1, 1)
+        again = _measure_controller(who, agents, drop, family, spec, 1, 1)
         was, now = ({name: str(getattr(one, name)[0]) for name in measures} for one in (measured, again))
         played[who] += 1
-        if difference := replay.largest_difference(was, now, measures):
+        if difference := replay.find_largest_difference(was, now, measures):
             differing[who][f"{drop} {family} {who}"] = difference
-    return "; ".join(said for who in played if (said := replay.describe(differing[who], played[who])))
+    return "; ".join(said for who in played if (said := replay.describe_differences(differing[who], played[who])))
 
 
-def _begun(root: Path, section: str, header: dict[str, Any]) -> tables.Found:
-    """What an interrupted command has played of a section; nothing where it was another command, version or agent."""
+def _read_interrupted(root: Path, section: str, header: dict[str, Any]) -> tables.FoundMeasurements:
+    """Return what an interrupted command has run of a section; nothing after a change of command, version or agent."""
     try:
-        found = kept.read(root, NAME, section)
-        if found is not None and found.header == kept.header_of(NAME, section, header):
-            return tables.read(found)
-    except ReferenceDataError:  # damaged: played again
+        found = kept.read_rows(root, NAME, section)
+        if found is not None and found.header == kept.make_header(NAME, section, header):
+            return tables.parse_rows(found)
+    except ReferenceDataError:  # damaged: run again
         pass
     return {}
 
 
-def agent_of(key: str, name: str) -> Controller:
-    """An agent of the task by its name or file, as the argument `key` gives it.
+def load_agent(key: str, name: str) -> Controller:
+    """Load an agent of the task by name or file; errors name the argument `key`.
 
     Raises:
-        ConfigError: There is none, or it is of another task.
-        CheckpointError: It cannot be read.
+        ConfigError: There is no such agent, or the agent is of another task.
+        CheckpointError: The agent cannot be read.
     """
-    with needing("a trained agent", "train"):
+    with require_extra("a trained agent", "train"):
         import torch
 
         from netbuf_gym.training.checkpoints import checkpoint
@@ -171,49 +187,49 @@ def agent_of(key: str, name: str) -> Controller:
         from netbuf_gym.zoo import library
     torch.set_num_threads(1)
     try:
-        saved = checkpoint.read(library.path_of(name, key))
+        saved = checkpoint.read_model(library.find_agent_path(name, key))
     except CheckpointError as error:
         said = str(error)
         raise CheckpointError(said if said.startswith(key) else f"{key} = {said}") from None
-    if (task := tasks.task_of(saved.env["id"])) != QueueThreshold.name:
+    if (task := tasks.find_task(saved.env["id"])) != QueueThreshold.name:
         raise ConfigError(f"{key} = {shown(name)} is an agent of {task}; valid: one of {QueueThreshold.name}")
     return SavedAgent(saved)
 
 
-def _constant(drop: str, family: str) -> Limits:
+def _make_best_constant(drop: str, family: str) -> Limits:
     return Limits(list(BEST_LIMITS_MS[drop][family]))
 
 
-def _always(made: Callable[[], str | Controller]) -> Callable[[str, str], str | Controller]:
+def _ignore_cell(made: Callable[[], str | Controller]) -> Callable[[str, str], str | Controller]:
     return lambda drop, family: made()
 
 
 SLOW_S, FAST_S = 0.1, 0.01
-PLAYERS: dict[str, tuple[float, Callable[[str, str], str | Controller]]] = {
-    **{name: (SLOW_S, _always(partial(str, name))) for name in (NAIVE, "dt", "abm", "codel", FAIR)},
-    CONSTANT: (SLOW_S, _constant),
-    "best constant, 10 ms": (FAST_S, _constant),
-    "brief_pulse, 100 ms": (SLOW_S, _always(BriefPulse)),
-    "brief_pulse, 10 ms": (FAST_S, _always(BriefPulse)),
-    "resting pulse, 100 ms": (SLOW_S, _always(lambda: BriefPulse(**RESTING))),
-    "sparing pulse, 10 ms": (FAST_S, _always(lambda: BriefPulse(**SPARING))),
-    "searched pulse, 10 ms": (FAST_S, _always(lambda: BriefPulse(**SEARCHED))),
-    "pulse, 10 ms": (FAST_S, _always(Pulse)),
-    "pulse_burst, 10 ms": (FAST_S, _always(PulseBurst)),
-    "fair queueing": (SLOW_S, _always(lambda: BufferScheme(FAIR, **NO_AQM))),
+CONTROLLER_FACTORIES: dict[str, tuple[float, Callable[[str, str], str | Controller]]] = {
+    **{name: (SLOW_S, _ignore_cell(partial(str, name))) for name in (NAIVE, "dt", "abm", "codel", FAIR)},
+    CONSTANT: (SLOW_S, _make_best_constant),
+    "best constant, 10 ms": (FAST_S, _make_best_constant),
+    "brief_pulse, 100 ms": (SLOW_S, _ignore_cell(BriefPulse)),
+    "brief_pulse, 10 ms": (FAST_S, _ignore_cell(BriefPulse)),
+    "resting pulse, 100 ms": (SLOW_S, _ignore_cell(lambda: BriefPulse(**RESTING))),
+    "sparing pulse, 10 ms": (FAST_S, _ignore_cell(lambda: BriefPulse(**SPARING))),
+    "searched pulse, 10 ms": (FAST_S, _ignore_cell(lambda: BriefPulse(**SEARCHED))),
+    "pulse, 10 ms": (FAST_S, _ignore_cell(Pulse)),
+    "pulse_burst, 10 ms": (FAST_S, _ignore_cell(PulseBurst)),
+    "fair queueing": (SLOW_S, _ignore_cell(lambda: BufferScheme(FAIR, **NO_AQM))),
 }
-"""Of everybody but the agents: how often it decides, and who it is, by drop place and family."""
+"""Decision interval and factory `(drop, family)` of every controller but the agents."""
 
 
-def _measure(
+def _measure_controller(
     who: str, agents: dict[str, Controller], drop: str, family: str, spec: dict[str, Any], worlds: int, threads: int
-) -> Measured:
+) -> Measurements:
     controller: str | Controller
     if who in agents:
         interval_s, controller = FAST_S if who == FAST else SLOW_S, agents[who]
     else:
-        interval_s, made = PLAYERS[who]
+        interval_s, made = CONTROLLER_FACTORIES[who]
         controller = made(drop, family)
     seeds = range(FIRST_SEED, FIRST_SEED + worlds)
     reports = evaluate(controller, QueueThreshold.name, spec, seeds, threads=threads, interval_s=interval_s)
-    return Measured(*(np.array([one[key] for one in reports], float) for key in ("slowdown_p99_p0", "goodput_mbps")))
+    return Measurements(*(np.array([one[key] for one in reports], float) for key in ("slowdown_p99_p0", "goodput_mbps")))

@@ -6,29 +6,29 @@ from collections.abc import Mapping
 
 from netbuf_gym.utils.files import write_atomic
 from studies.common.experiment import Section
-from studies.common.kept import FIGURES, Kept
+from studies.common.kept import FIGURES, KeptRows
 from studies.switch import tables
 
 RANDOM, FAMILIES, LONG, TOGETHER = "random", "families", "300 s", "together"
 
 
-def table(kept: Kept) -> str:
-    """A row a controller, family and drop place; puts the picture of the ratios that was drawn here into the documentation."""
-    if (drawn := kept.drawn) is not None and (name := tables.PICTURES.get(kept.section)):
+def format_table(kept: KeptRows) -> str:
+    """Return the section's table as Markdown; copy the picture of the ratios, if drawn here, into the documentation."""
+    if (drawn := kept.drawn_folder) is not None and (name := tables.PICTURES.get(kept.section)):
         write_atomic(kept.root / FIGURES / "rlbm" / name, (drawn / name).read_bytes())
-    return tables.table(tables.read(kept))
+    return tables.format_table(tables.parse_rows(kept))
 
 
-def together(kept: Kept) -> str:
-    """The agents' ratios over all families."""
-    return "\n".join(tables.summary(tables.read(kept)))
+def format_ratios(kept: KeptRows) -> str:
+    """Return the agents' ratios over all families as Markdown."""
+    return "\n".join(tables.format_summary(tables.parse_rows(kept)))
 
 
-def verdicts(sections: Mapping[str, Kept]) -> str:
-    """The targets of the package's agents."""
+def verdicts(sections: Mapping[str, KeptRows]) -> str:
+    """Return the verdicts on the targets of the package's agents; "" without one of the sections."""
     if not {RANDOM, FAMILIES, LONG} <= set(sections):
         return ""
-    return tables.verdicts_of(*(tables.read(sections[name]) for name in (RANDOM, FAMILIES, LONG)))
+    return tables.format_verdicts(*(tables.parse_rows(sections[name]) for name in (RANDOM, FAMILIES, LONG)))
 
 
-SECTIONS: dict[str, Section] = {RANDOM: table, FAMILIES: table, LONG: table}
+SECTIONS: dict[str, Section] = {RANDOM: format_table, FAMILIES: format_table, LONG: format_table}

@@ -1,4 +1,4 @@
-"""Families of worlds, the best constant limits of each, and settings of rules: found by searches over seeds of training."""
+"""Families of worlds, the best constant limits of each, and settings of rules: found by searches over training seeds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "incast": {"name": "rlbm/random", "incast_probability": 1.0},
     "data_mining": {"name": "rlbm/random", "sizes": "data_mining"},
 }
-"""The worlds of each family, but for where packets are dropped."""
+"""Worlds of each family, except for the drop place."""
 
 BEST_LIMITS_MS: dict[str, dict[str, tuple[float, float]]] = {
     "tail": {
@@ -41,11 +41,11 @@ BEST_LIMITS_MS: dict[str, dict[str, tuple[float, float]]] = {
         "data_mining": (20.0, 100.0),
     },
 }
-"""By drop place and family the limits of both queues: of the 49 pairs from 5, 10, 20, 50, 100, 200 and 1000 ms those with the
+"""Limits of both queues by drop place and family: of the 49 pairs from 5, 10, 20, 50, 100, 200 and 1000 ms those with the
 least slowdown over 200 worlds (seeds 0 to 199), at 99 % of the naive buffer's goodput or more."""
 
 RESTING: dict[str, Any] = {"tail_ms": 17, "head_ms": 10, "bursts": 1, "head_rest_ms": 20, "many": 4, "shut_flows": 1}
 SPARING: dict[str, Any] = {"tail_ms": 18, "head_ms": 11.4, "shut_ms": 3, "bursts": 1, "bursts_from": 5, "shut_flows": 2}
-"""Of `brief_pulse`, as the agents that decide every 100 and every 10 ms begin with them."""
+"""Settings of `brief_pulse` from which the agents begin: `RESTING` every 100 ms, `SPARING` every 10 ms."""
 SEARCHED: dict[str, Any] = {"tail_ms": 19.5, "head_ms": 11.4, "every_ms": 62.6, "packets": 1.92, "shut_ms": 4.3, "bursts": 1.01}
-"""Of `brief_pulse` every 10 ms, found by successive halving over 81 settings drawn at random."""
+"""Settings of `brief_pulse` every 10 ms, found by successive halving over 81 settings drawn at random."""

@@ -1,1 +1,1 @@
-"""The simulator beside the reference measurements and beside the kernel: what ours came to, kept for the pages."""
+"""Validation of the simulator against reference measurements and the kernel: our measurements, kept for the pages."""

@@ -1,4 +1,4 @@
-"""Measure in the simulator what a reference has measured, and keep ours: a row a cell and seed.
+"""Simulations of the cells of a reference, kept as one row for each cell and seed.
 
     python -m studies.validation reference | mechanisms | marks | linux [jobs=N]
 
@@ -17,15 +17,15 @@ from typing import Any
 
 from netbuf_gym.errors import ReferenceDataError
 from netbuf_gym.utils import scripts
-from netbuf_gym.utils.arguments import choice, whole
-from netbuf_gym.utils.progress import ProgressBar, say
+from netbuf_gym.utils.arguments import check_choice, check_integer
+from netbuf_gym.utils.progress import ProgressBar, print_line
 from netbuf_gym.validation import Report, host_settings, read_folder, validate
 from netbuf_gym.validation.cells import DISTRIBUTION
-from netbuf_gym.validation.judging import how_judged
-from netbuf_gym.validation.report import judge
+from netbuf_gym.validation.judging import choose_judging
+from netbuf_gym.validation.report import judge_cells
 from netbuf_gym.validation.runner import run_cells
 from studies.common import kept, replay
-from studies.common.campaign import machine
+from studies.common.campaign import describe_machine
 
 STUDY, LINUX = "validation", "linux"
 SOURCES = {
@@ -33,11 +33,11 @@ SOURCES = {
     "mechanisms": Path("tests", "data", "ns3_mechanisms.csv"),
     "marks": Path("tests", "data", "ns3_marks.csv"),
 }
-"""By section the measurements of the reference, below the checkout."""
+"""Reference measurements by section, as paths below the checkout."""
 SECTIONS = (*SOURCES, LINUX)
 SEEDS = 30
 EXACT = 1e-9
-"""Relative difference of a value from the one that is kept, as it may be between processors."""
+"""Tolerated relative difference of a value from the kept one, as may occur between processors."""
 CELL, SEED = "cell", "seed"
 SETTING = ("cc", "maximum_bytes", "latency_ms")
 MEASURED = ("throughput_mbps", "rtt_ms")
@@ -45,23 +45,23 @@ PLANTS = ("live", "sim")
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 
-def keep(section: str, root: Path, jobs: int | None = None) -> Path:
-    """Measures the cells of a section and keeps the rows; returns their file."""
+def keep_section(section: str, root: Path, jobs: int | None = None) -> Path:
+    """Measure the cells of a section, keep the rows and return their file."""
     if section == LINUX:
-        return keep_settings(host_settings.compare(LINUX, jobs=jobs, watch=say), root)
+        return keep_settings(host_settings.compare(LINUX, jobs=jobs, watch=print_line), root)
     report = validate(root / SOURCES[section], seeds=SEEDS, jobs=jobs)
-    header = {"command": f"python -m studies.validation {section}", "seeds": SEEDS, "machine": machine()}
+    header = {"command": f"python -m studies.validation {section}", "seeds": SEEDS, "machine": describe_machine()}
     quantities = list(dict.fromkeys(name for one in report.cells for name in one.cell.ours))
     rows = [
         {CELL: one.cell.setting.id, SEED: seed, **{name: repr(values[i]) for name, values in one.cell.ours.items()}}
         for one in report.cells
         for i, seed in enumerate(one.cell.our_seeds)
     ]
-    return kept.write(root, STUDY, section, header, kept.text_of([CELL, SEED, *quantities], rows))
+    return kept.write_rows(root, STUDY, section, header, kept.format_rows([CELL, SEED, *quantities], rows))
 
 
 def keep_settings(report: host_settings.SettingsReport, root: Path) -> Path:
-    """Keeps what hosts' settings came to on both plants; returns the file."""
+    """Keep the measurements of hosts' settings on both plants and return the file."""
     rows: list[dict[str, Any]] = []
     for one in report.cells:
         row: dict[str, Any] = {name: getattr(one.cell, name) for name in SETTING}
@@ -69,14 +69,14 @@ def keep_settings(report: host_settings.SettingsReport, root: Path) -> Path:
             row |= {f"{plant}_{name}": repr(getattr(measured, name)) for name in MEASURED}
         rows.append(row)
     header = {"command": f"python -m studies.validation {LINUX}", "kernel": report.kernel, "date": report.date}
-    header["machine"] = machine()
-    return kept.write(root, STUDY, LINUX, header, kept.text_of(list(rows[0]), rows))
+    header["machine"] = describe_machine()
+    return kept.write_rows(root, STUDY, LINUX, header, kept.format_rows(list(rows[0]), rows))
 
 
-def why_stale(rows: kept.Kept) -> str:
-    """Reason why rows of a reference are stale: cells, of the first two seeds, come out otherwise now; "": they do not."""
+def find_stale_reason(rows: kept.KeptRows) -> str:
+    """Return why a reference's rows are stale: cells, for the first two seeds, come out differently now; "": none do."""
     cells = [cell for cell in read_folder(rows.root / SOURCES[rows.section]).cells if not cell.not_judged]
-    cells = [cell for cell in cells if how_judged(cell) != DISTRIBUTION]
+    cells = [cell for cell in cells if choose_judging(cell) != DISTRIBUTION]
     with ProgressBar(f"{STUDY} {rows.section}") as bar:
         run_cells(cells, 2, None, bar)
     before = {(row[CELL], int(row[SEED])): row for row in rows.records}
@@ -85,22 +85,22 @@ def why_stale(rows: kept.Kept) -> str:
     for cell, index, seed in runs:
         was = before.get((cell.setting.id, seed), {})
         now = {name: values[index] for name, values in cell.ours.items()}
-        if found := replay.largest_difference(was, now, now, EXACT):
+        if found := replay.find_largest_difference(was, now, now, EXACT):
             differing[f"{cell.setting.id} {seed}"] = found
-    return replay.describe(differing, len(runs), most=0)
+    return replay.describe_differences(differing, len(runs), most=0)
 
 
-def report_of(rows: kept.Kept) -> Report | host_settings.SettingsReport:
-    """The verdicts on a section's rows.
+def build_report(rows: kept.KeptRows) -> Report | host_settings.SettingsReport:
+    """Return the verdicts on a section's rows.
 
     Raises:
-        ReferenceDataError: Nothing of ours is kept of a cell that is judged.
+        ReferenceDataError: No rows are kept for a cell that is judged.
     """
-    return settings_report(rows) if rows.section == LINUX else reference_report(rows)
+    return build_settings_report(rows) if rows.section == LINUX else build_reference_report(rows)
 
 
-def reference_report(rows: kept.Kept) -> Report:
-    """The verdicts on rows beside the reference of their section; raises as `report_of`."""
+def build_reference_report(rows: kept.KeptRows) -> Report:
+    """Return the verdicts on rows against the reference of their section; raises like `build_report`."""
     reference = read_folder(rows.root / SOURCES[rows.section])
     by_cell: dict[str, list[Mapping[str, str]]] = {}
     for row in rows.records:
@@ -116,26 +116,32 @@ def reference_report(rows: kept.Kept) -> Report:
         cell.ours = {
             name: [float(row[name]) for row in own] for name in own[0] if name not in (CELL, SEED) and own[0][name] != ""
         }
-    return judge(reference, reference.cells, int(rows.header["seeds"]))
+    return judge_cells(reference, reference.cells, int(rows.header["seeds"]))
 
 
-def settings_report(rows: kept.Kept) -> host_settings.SettingsReport:
-    """The verdicts on hosts' settings."""
+def build_settings_report(rows: kept.KeptRows) -> host_settings.SettingsReport:
+    """Return the verdicts on hosts' settings."""
     compared = []
     for row in rows.records:
         cell = host_settings.Cell(row["cc"], int(row["maximum_bytes"]), float(row["latency_ms"]))
-        both = [host_settings.Measured(*(float(row[f"{plant}_{name}"]) for name in MEASURED)) for plant in PLANTS]
-        compared.append(host_settings.Compared(cell, *both))
+        both = [host_settings.Measurement(*(float(row[f"{plant}_{name}"]) for name in MEASURED)) for plant in PLANTS]
+        compared.append(host_settings.CellComparison(cell, *both))
     return host_settings.SettingsReport(tuple(compared), LINUX, rows.header["kernel"], rows.header["date"])
 
 
 def main(argv: Sequence[str]) -> int:
-    """Measures a section, its name, then `jobs=N`; keeps its rows and prints the verdicts; returns 0, or 1 where one is out."""
-    section = choice("section", argv[0] if argv else "", SECTIONS)
-    given = scripts.given(argv[1:], {"jobs": ""})
-    keep(section, CHECKOUT, whole("jobs", scripts.number(given["jobs"]), 1, 1024) if given["jobs"] else None)
-    rows = kept.read(CHECKOUT, STUDY, section)
+    """Measure a section, keep its rows and print the verdicts; return 0, or 1 if one is out of tolerance.
+
+    Args:
+        argv: Name of the section, then optionally `jobs=N`.
+    """
+    section = check_choice("section", argv[0] if argv else "", SECTIONS)
+    given = scripts.read_key_values(argv[1:], {"jobs": ""})
+    keep_section(
+        section, CHECKOUT, check_integer("jobs", scripts.parse_number(given["jobs"]), 1, 1024) if given["jobs"] else None
+    )
+    rows = kept.read_rows(CHECKOUT, STUDY, section)
     assert rows is not None
-    report = report_of(rows)
+    report = build_report(rows)
     print(report.text())
     return int(not report.within)

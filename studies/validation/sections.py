@@ -1,20 +1,20 @@
-"""Sections of validation's pages, and their verdicts, from the rows that are kept of ours."""
+"""Sections of validation's pages, and their verdicts, from kept rows."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from netbuf_gym.utils.tables import number, percent
+from netbuf_gym.utils.tables import format_number, format_percent
 from netbuf_gym.validation import GroupVerdict, Report
 from netbuf_gym.validation.cells import GOODPUT, QUEUE_DELAY
 from netbuf_gym.validation.host_settings import SettingsReport
 from netbuf_gym.validation.judging import WITHIN, CellVerdict
-from netbuf_gym.validation.report import group_errors
+from netbuf_gym.validation.report import format_group_errors
 from studies.common.experiment import Section
-from studies.common.kept import Kept
-from studies.common.verdicts import verdicts_table
-from studies.validation.measured import LINUX, SOURCES, reference_report, report_of, settings_report
+from studies.common.kept import KeptRows
+from studies.common.verdicts import format_verdicts_table
+from studies.validation.measured import LINUX, SOURCES, build_reference_report, build_report, build_settings_report
 
 IN_SHORT = "in short"
 KERNEL = "linux-dumbbell"
@@ -25,40 +25,40 @@ TITLES = {
     "mechanisms": "changes of delay, jitter, datagrams, reverse traffic",
     "marks": "explicit congestion notification",
 }
-"""Kinds of cells, and sections, in words."""
+"""Titles of kinds of cells, and of sections."""
 CONTROLS = {"bbr": "BBR", "cubic": "CUBIC", "reno": "Reno"}
 HEADER = ("phenomenon", "reference", "ours", "verdict")
 Row = tuple[str, str, str, str]
 
 
-def verdicts(found: Mapping[str, Kept]) -> str:
-    """The table that the page begins with, of the sections whose rows are there."""
+def verdicts(found: Mapping[str, KeptRows]) -> str:
+    """Return the table at the top of the page, from the sections whose rows exist."""
     rows: list[Row] = []
     for section, kept in found.items():
-        report = report_of(kept)
+        report = build_report(kept)
         if isinstance(report, SettingsReport):
-            rows += _settings_rows(report)
+            rows += _make_settings_rows(report)
         elif section == "reference":
-            rows += _reference_rows(report)
+            rows += _make_reference_rows(report)
         else:
-            rows.append((TITLES[section], "ns-3", report.summary.partition(";")[0], _verdict(report.within)))
-    return verdicts_table(rows, HEADER)
+            rows.append((TITLES[section], "ns-3", report.summary.partition(";")[0], _name_verdict(report.within)))
+    return format_verdicts_table(rows, HEADER)
 
 
-def in_short(kept: Kept) -> str:
-    """By kind of cell how many are out of tolerance, and how far groups are off."""
-    return reference_report(kept).in_short()
+def format_short_table(kept: KeptRows) -> str:
+    """Return a table of the cells out of tolerance by kind, and of the groups' errors."""
+    return build_reference_report(kept).short_table()
 
 
-def _markdown(kept: Kept) -> str:
-    return reference_report(kept).markdown()
+def _format_report(kept: KeptRows) -> str:
+    return build_reference_report(kept).markdown()
 
 
-def _settings(kept: Kept) -> str:
-    return settings_report(kept).markdown()
+def _format_settings_report(kept: KeptRows) -> str:
+    return build_settings_report(kept).markdown()
 
 
-def _reference_rows(report: Report) -> Iterator[Row]:
+def _make_reference_rows(report: Report) -> Iterator[Row]:
     groups: dict[str, list[GroupVerdict]] = defaultdict(list)
     cells: dict[str, list[CellVerdict]] = defaultdict(list)
     for group in report.groups:
@@ -67,42 +67,42 @@ def _reference_rows(report: Report) -> Iterator[Row]:
         if one.how:
             cells[one.cell.setting.kind].append(one)
     for group in groups.pop(KERNEL, []):
-        yield _kernel_row(group)
+        yield _make_kernel_row(group)
     for kind, own in groups.items():
-        yield _ns3_row(TITLES[kind], own, cells[kind])
+        yield _make_ns3_row(TITLES[kind], own, cells[kind])
 
 
-def _kernel_row(group: GroupVerdict) -> Row:
+def _make_kernel_row(group: GroupVerdict) -> Row:
     of = {one.quantity: one for one in group.comparisons}
     goodput, delay = of[GOODPUT], of[QUEUE_DELAY]
-    reference = f"Linux: {number(goodput.reference)} Mbit/s, {number(delay.reference)} ms"
-    ours = f"{number(goodput.ours)} Mbit/s ({percent(goodput.relative_error)}), "
-    ours += f"{number(delay.ours)} ms ({percent(delay.relative_error)})"
+    reference = f"Linux: {format_number(goodput.reference)} Mbit/s, {format_number(delay.reference)} ms"
+    ours = f"{format_number(goodput.ours)} Mbit/s ({format_percent(goodput.relative_error)}), "
+    ours += f"{format_number(delay.ours)} ms ({format_percent(delay.relative_error)})"
     return f"{CONTROLS[group.cc]}, {group.path}", reference, ours, group.verdict
 
 
-def _ns3_row(title: str, groups: list[GroupVerdict], cells: list[CellVerdict]) -> Row:
+def _make_ns3_row(title: str, groups: list[GroupVerdict], cells: list[CellVerdict]) -> Row:
     errors = ", ".join(
         f"{name} {said}"
         for name, quantity in (("goodput", GOODPUT), ("delay", QUEUE_DELAY))
-        if (said := group_errors(groups, quantity))
+        if (said := format_group_errors(groups, quantity))
     )
     within = all(one.verdict == WITHIN for one in (*groups, *cells))
-    return f"{title}: errors, middle and largest group", f"ns-3, {len(cells)} cells", errors, _verdict(within)
+    return f"{title}: errors, middle and largest group", f"ns-3, {len(cells)} cells", errors, _name_verdict(within)
 
 
-def _settings_rows(report: SettingsReport) -> Iterator[Row]:
+def _make_settings_rows(report: SettingsReport) -> Iterator[Row]:
     for cc in dict.fromkeys(one.cell.cc for one in report.cells):
         own = [one for one in report.cells if one.cell.cc == cc]
         worst = max(own, key=lambda one: abs(one.error))
         where = f"{worst.cell.id.split('/')[2]}, {worst.cell.latency_ms:g} ms"
         phenomenon = f"hosts' buffers, {CONTROLS[cc]}: largest error of throughput"
-        within = _verdict(all(one.within for one in own))
-        yield phenomenon, f"Linux, {len(own)} settings", f"{percent(worst.error)} ({where})", within
+        within = _name_verdict(all(one.within for one in own))
+        yield phenomenon, f"Linux, {len(own)} settings", f"{format_percent(worst.error)} ({where})", within
 
 
-def _verdict(within: bool) -> str:
+def _name_verdict(within: bool) -> str:
     return "within" if within else "out of tolerance"
 
 
-SECTIONS: dict[str, Section] = {**dict.fromkeys(SOURCES, _markdown), LINUX: _settings}
+SECTIONS: dict[str, Section] = {**dict.fromkeys(SOURCES, _format_report), LINUX: _format_settings_report}

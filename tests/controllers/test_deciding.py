@@ -130,6 +130,6 @@ class Speaks(Decider):
 def test_what_a_controller_plays_by():
     env = {"recipe": "b", "interval_s": 0.2, "history": 3, "agents": 2}
     assert Speaks().env == {"recipe": "a"} and RandomAction().env == {}
-    assert Speaks().beside(env) == env and RandomAction().beside(env) == env
-    assert Speaks().beside(env | {"recipe": "c"}) == {"recipe": "a", "interval_s": 0.2, "agents": 2}
-    assert Speaks().beside({}) == {"recipe": "a"}
+    assert Speaks().match_arguments(env) == env and RandomAction().match_arguments(env) == env
+    assert Speaks().match_arguments(env | {"recipe": "c"}) == {"recipe": "a", "interval_s": 0.2, "agents": 2}
+    assert Speaks().match_arguments({}) == {"recipe": "a"}

@@ -78,9 +78,9 @@ def test_words_name_files_and_modules():
     )
     assert reports("mine.py:Gentle")[0]["goodput_mbps"] > 1
     assert reports("mine:Gentle") == reports("mine.py:Gentle")
-    made = rollout.controller_of("mine.py:Constant", TASK)
+    made = rollout.get_controller("mine.py:Constant", TASK)
     assert made.name == "four" and made.own_code == "mine.py:Constant"
-    assert isinstance(rollout.controller_of("mine.py:keep", "queue_threshold"), controllers.Callback)
+    assert isinstance(rollout.get_controller("mine.py:keep", "queue_threshold"), controllers.Callback)
     for word, said in {
         "mine.py:number": "number' = 3; valid: a congestion control",
         "mine.py:nothing": "has no 'nothing'; valid: Gentle, keep, Constant",
@@ -88,11 +88,11 @@ def test_words_name_files_and_modules():
         "none.cc": "there is no such file",
     }.items():
         with pytest.raises((ConfigError, ControlError), match=said.replace("(", r"\(")):
-            rollout.controller_of(word, TASK)
+            rollout.get_controller(word, TASK)
     with pytest.raises(ConfigError, match=r"plays congestion_window alone"):
-        rollout.controller_of("own.cc", "queue_threshold")
+        rollout.get_controller("own.cc", "queue_threshold")
     with pytest.raises(ConfigError, match=r"controller = 'nomodule:Name'"):
-        rollout.controller_of("nomodule:Name", TASK)
+        rollout.get_controller("nomodule:Name", TASK)
 
 
 @pytest.mark.slow
@@ -312,7 +312,7 @@ def test_what_is_nothing_that_plays_is_marked_like_other_failures(capsys):
 
 
 def test_a_pipe_in_a_reason_is_escaped_once():
-    table = report.tables(suites.suite("gate"), {}, {"mine.py:Own": "one | two"})
+    table = report.format_tables(suites.get_suite("gate"), {}, {"mine.py:Own": "one | two"})
     assert table.splitlines()[-1] == r"| mine.py:Own | one \| two |"
 
 
@@ -341,12 +341,14 @@ def test_a_leaderboard_takes_no_code(word, capsys):
 
 @pytest.mark.slow
 def test_a_worker_is_as_the_process_itself():
-    own = suites.suite("gate")
+    own = suites.get_suite("gate")
     cells = own.load().of(["steps"])[:6]
     word = written()
     told = []
-    played = runner.run(own, cells, rollout.controller_of(word, TASK), threads=2, each=told.append)
-    here = runner._found(own, cells, rollout.controller_of(word, TASK), 1, lambda cell: None, sandbox.threading.Event())
+    played = runner.run(own, cells, rollout.get_controller(word, TASK), threads=2, each=told.append)
+    here = runner._measure_cells(
+        own, cells, rollout.get_controller(word, TASK), 1, lambda cell: None, sandbox.threading.Event()
+    )
     assert repr(played.values) == repr(here) and sorted(one.name for one in told) == sorted(one.name for one in cells)
 
 
@@ -362,7 +364,7 @@ def test_code_under_a_name_of_the_package_takes_nobody_s_place(name, capsys):
 def test_an_interrupted_worker_is_gone():
     stop = sandbox.threading.Event()
     stop.set()
-    with pytest.raises(sandbox.GivenUp):
+    with pytest.raises(sandbox.WorkCancelled):
         sandbox.run("it", time.sleep, 60, stop=stop)
     with pytest.raises(ConfigError, match="cannot be sent"):
         sandbox.run("it", lambda: None)
@@ -389,8 +391,8 @@ def test_its_worlds_are_played_by_as_few_processes_as_there_are_threads(capsys, 
         return own(*arguments, **more)
 
     monkeypatch.setattr(sandbox, "run", counted)
-    monkeypatch.setattr(suite_runs, "ALONE", 2)
-    cells = suites.suite("gate").load().of(["delays"])
+    monkeypatch.setattr(suite_runs, "LONE_GROUP_SIZE", 2)
+    cells = suites.get_suite("gate").load().of(["delays"])
     written()
     words = ["controller=own.cc", "families=[delays]", "threads=1", "figures=false", "output=out"]
     assert program.main(["suite", "gate", *words]) == 0

@@ -17,7 +17,7 @@ from fuzz_server import Kind
 
 from netbuf_gym import scenarios, tasks, traces
 from netbuf_gym.cli import program
-from studies.common.settings import kinds
+from studies.common.settings import find_key_kinds
 from studies.rlbm.settings import Settings
 
 STATUSES = (0, 1, 2, 130)
@@ -99,7 +99,7 @@ def run(case: Case) -> str:
 
 def command(case: Case) -> list[str]:
     """The words of a command line."""
-    top = program.parser()
+    top = program.build_parser()
     commands = _choices(top)
     if case.chance(0.02):
         return [case.pick((*ODD, "-h", "--version", *commands)) for _ in range(case.whole(0, 3))]
@@ -195,7 +195,7 @@ def prepare(folder: Path) -> None:
     KEYS["train"] += ["scenario.kwargs.n", "scenario.kwargs.loss", "env.kwargs.recipe", "env.kwargs.history"]
     KEYS["evaluate"] += ["scenario.kwargs.n", "scenario.kwargs.load", "env"]
     KEYS["demo"] = KEYS["train"]
-    KEYS["reproduce"] = [*kinds(Settings), "output", "jobs", "figures", "intervals", "x"]
+    KEYS["reproduce"] = [*find_key_kinds(Settings), "output", "jobs", "figures", "intervals", "x"]
     agents = Path(demo.__file__).parent / "agents"
     MODELS.update({path.parent.parent.name: path for path in sorted(agents.rglob("model.zip"))})
 

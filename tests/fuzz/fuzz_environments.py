@@ -96,7 +96,7 @@ def world(case: Case, record: TaskRecord) -> Any:
         for _ in range(8):
             try:
                 scenario = fuzz_worlds.small(Scenario.from_dict(fuzz_worlds.world(case, switch=0.5)), 2000)
-                record.rules(**record.rules.fitted(scenario)).control(scenario)
+                record.rules(**record.rules.world_arguments(scenario)).control(scenario)
             except (NetbufError, AttributeError):
                 continue
             if scenario.duration_s > 0.001:

@@ -124,7 +124,7 @@ def _link(result: Result, i: int, link: Any, whole_run: bool) -> Iterator[tuple[
     if given.queue_packets is not None and given.discipline is None:
         yield f"{at}queue {link.queue_max_packets_total}", link.queue_max_packets_total <= given.queue_packets
     start_s, end_s = result.window_s
-    if given.finite:
+    if given.has_finite_rate:
         # A packet counts when it begins to be sent, so that one may count whose end the window does not hold.
         lone = [*(probe.bytes for probe in result.scenario.probes), *(udp.packet_bytes for udp in result.scenario.udp)]
         one = max([result.scenario.data_bytes, *lone]) * 8e-6
@@ -175,7 +175,7 @@ def capacity_mbit(scenario: Scenario, path: tuple[int, ...], start_s: float = 0.
     end_s, least = scenario.duration_s, math.inf
     for i in path:
         link = replace(scenario.links[i], discipline=None)
-        if link.finite:
+        if link.has_finite_rate:
             before = link.mean_mbps(start_s) * start_s if start_s else 0.0
             least = min(least, link.mean_mbps(end_s) * end_s - before)
     return least

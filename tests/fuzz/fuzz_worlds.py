@@ -12,7 +12,7 @@ from typing import Any
 from fuzz_case import Case
 
 from netbuf_gym.scenarios import CONGESTION_CONTROLS, QUEUE_DISCIPLINES, STACKS, FlowList, Scenario
-from netbuf_gym.scenarios.catalogue import Record
+from netbuf_gym.scenarios.catalogue import CatalogueEntry
 from netbuf_gym.scenarios.codec import SCHEMA
 
 PACKETS = 4000
@@ -125,7 +125,7 @@ def _of_traffic(scenario: Scenario, span_s: float) -> float:
             in_time = arrivals.start_s < span_s
             flows, size = float(in_time.sum()), float(arrivals.size_bytes[in_time].mean()) if in_time.any() else 0.0
         else:
-            flows = arrivals.flows_within(span_s)
+            flows = arrivals.count_expected_flows(span_s)
             size = arrivals.sizes.mean_bytes if hasattr(arrivals, "sizes") else arrivals.size_bytes
         rates = [_peak_mbps(scenario, sender.path, span_s) for sender in traffic.senders]
         total += 10 * flows + min(flows * size, sum(rates) * 1e6 * span_s / 8) / scenario.mss
@@ -201,7 +201,7 @@ def _trace(case: Case) -> dict[str, Any]:
     return {"kind": "deliveries", "time_ms": times, **period}
 
 
-def _parameters(case: Case, record: Record, stack: str | None) -> dict[str, Any]:
+def _parameters(case: Case, record: CatalogueEntry, stack: str | None) -> dict[str, Any]:
     """Some of the parameters of a congestion control or discipline, mostly near their defaults."""
     known = [parameter for parameter in record.parameters if stack is None or stack in parameter.stacks]
     values: dict[str, Any] = {}

@@ -9,7 +9,7 @@ from stable_baselines3 import A2C, DQN, PPO
 from stable_baselines3.common.callbacks import BaseCallback
 
 from netbuf_gym.errors import CheckpointError, ConfigError
-from netbuf_gym.integrations.normalizing import RUNNING, SEEN, NormalizingExtractor, UpdateStatistics, extractors
+from netbuf_gym.integrations.normalizing import RUNNING, SEEN, NormalizingExtractor, UpdateStatistics, find_extractors
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
 from netbuf_gym.wrappers import VectorNormalizeObservation
 from netbuf_gym.wrappers.normalize import RunningMoments
@@ -41,7 +41,7 @@ class Watch(BaseCallback):
         self.seen, self.at_start, self.at_step = [], [], []
 
     def _in_use(self):
-        return extractors(self.model.policy)[0].moments().to_dict()
+        return find_extractors(self.model.policy)[0].moments().to_dict()
 
     def _on_rollout_start(self):
         self.at_start.append((len(self.seen), self._in_use()))
@@ -66,10 +66,10 @@ def test_training_moves_them_between_an_update_and_the_next_rollout(name):
         assert in_use == counted.to_dict()
         assert all(one == in_use for one in watch.at_step[steps : steps + 1])
     assert len(watch.at_start) > 2 and watch.at_step[-1]["count"] == watch.at_start[-1][1]["count"] < len(watch.seen) * 4
-    after = extractors(model.policy)[0].moments().to_dict()
+    after = find_extractors(model.policy)[0].moments().to_dict()
     assert after == watch.at_start[-1][1]  # the last update's own
     model.predict(watch.seen[0])
-    assert extractors(model.policy)[0].moments().to_dict() == after
+    assert find_extractors(model.policy)[0].moments().to_dict() == after
 
 
 @pytest.mark.slow
@@ -79,7 +79,7 @@ def test_they_are_in_the_file_of_the_learner(name, tmp_path):
     model.learn(128, callback=UpdateStatistics())
     model.save(tmp_path / "model")
     again = LEARNERS[name][0].load(tmp_path / "model", device="cpu")
-    mine, its = (extractors(one.policy)[0] for one in (model, again))
+    mine, its = (find_extractors(one.policy)[0] for one in (model, again))
     assert its.moments().to_dict() == mine.moments().to_dict() and its.clip == 4.0 and mine.moments().count > 30
     observations = np.random.default_rng(0).uniform(-1, 1, (50, *model.observation_space.shape)).astype(np.float32)
     np.testing.assert_array_equal(*(one.predict(observations, deterministic=True)[0] for one in (model, again)))
@@ -90,7 +90,7 @@ def test_a_target_network_has_those_of_its_weights():
     model = learner("dqn")
     model.learn(128, callback=UpdateStatistics())
     own, target = (one.features_extractor for one in (model.policy.q_net, model.policy.q_net_target))
-    assert extractors(model.policy) == [own]
+    assert find_extractors(model.policy) == [own]
     assert 1 < target.moments().count < own.moments().count
     model.target_update_interval = 1
     model._on_step()
@@ -109,7 +109,7 @@ def test_it_gives_what_the_wrapper_gives():
     state = {f"{SEEN}_{name}": th.as_tensor(value, dtype=th.float64) for name, value in wrapped.moments.to_dict().items()}
     extractor.load_state_dict(extractor.state_dict() | state)
     assert extractor.moments(SEEN).to_dict() == wrapped.moments.to_dict()
-    extractor.adopt()
+    extractor.use_counted()
     normal = wrapped.moments.normalize(raw, 3)
     np.testing.assert_allclose(extractor(th.as_tensor(raw)), normal, atol=2e-3)  # of components that never changed
     assert np.abs(normal).max() == 3 and extractor(th.as_tensor(raw)).dtype == th.float32
@@ -118,9 +118,9 @@ def test_it_gives_what_the_wrapper_gives():
 def test_several_batches_are_counted_at_once():
     one, other = NormalizingExtractor(BOX), NormalizingExtractor(BOX)
     batches = np.random.default_rng(0).uniform(-1, 1, (4, 5, 3)).astype(np.float32)
-    one.see(th.as_tensor(batches))
+    one.count_observations(th.as_tensor(batches))
     for batch in batches:
-        other.see(batch)
+        other.count_observations(batch)
     for key, value in one.moments(SEEN).to_dict().items():
         np.testing.assert_allclose(other.moments(SEEN).to_dict()[key], value)
     assert one.moments(RUNNING).to_dict() == RunningMoments(3).to_dict()

@@ -58,7 +58,7 @@ def figures(run_dir: Path) -> dict[str, Any]:
             "optimiser": archive.read_parameters(model, checkpoint.OPTIMIZER),
             "generators": model.read(checkpoint.RNG),
             "log": rows(run_dir),
-            "timesteps": checkpoint.read(run_dir).progress["timesteps"],
+            "timesteps": checkpoint.read_model(run_dir).progress["timesteps"],
         }
 
 
@@ -96,9 +96,9 @@ def whole(run_dir: Path) -> None:
                 if memory.testzip() is not None:
                     raise Damage(f"{path.name} is cut")
         else:
-            saved = checkpoint.read(path)
+            saved = checkpoint.read_model(path)
             if saved.has_moment:
-                checkpoint.moment_of(saved)
+                checkpoint.read_moment(saved)
 
 
 def done(run_dir: Path) -> bool:

@@ -3,10 +3,10 @@
 import sys
 
 from netbuf_gym.host import session
-from netbuf_gym.host.rate_limits import Pace
+from netbuf_gym.host.rate_limits import ChangeRateLimit
 from netbuf_gym.host.settings import Sysctl
 from netbuf_gym.host.targets import HostSettings
-from netbuf_gym.host.tuner import Tuner, ending
+from netbuf_gym.host.tuner import Tuner, catch_end_signals
 from netbuf_gym.plants.linux.host_meter import HostMeter
 
 NAMES = ("net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem", "net.ipv4.tcp_limit_output_bytes", "net.ipv4.tcp_notsent_lowat")
@@ -28,9 +28,9 @@ class Restless:
 
 
 def main(journal=None):
-    with ending() as ended, session.changing(session.journal_path(journal), print) as book:
+    with catch_end_signals() as ended, session.open_journal(session.resolve_journal_path(journal), print) as book:
         host = HostSettings([Sysctl(name) for name in NAMES])
-        tuner = Tuner(host, Restless(), HostMeter(), book, Pace(1000.0, 0.0), interval_s=0.05)
+        tuner = Tuner(host, Restless(), HostMeter(), book, ChangeRateLimit(1000.0, 0.0), interval_s=0.05)
         tuner.run(lambda step: print(len(step.changes), *step.notes, flush=True), ended)
 
 

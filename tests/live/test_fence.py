@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.host.rate_limits import Pace, Watchdog
+from netbuf_gym.host.rate_limits import ChangeRateLimit, Watchdog
 from netbuf_gym.host.settings import Setting
 from netbuf_gym.host.targets import HostSettings
 
-FREE = Pace(1000.0, 0.0)
+FREE = ChangeRateLimit(1000.0, 0.0)
 
 
 @given(
@@ -20,12 +20,12 @@ FREE = Pace(1000.0, 0.0)
     gaps=st.lists(st.floats(0.1, 20), min_size=30, max_size=30),
 )
 def test_within_the_time_no_value_is_further_than_the_factor_from_another(wanted, factor, gaps):
-    pace, now, time_s, held = Pace(factor, 10.0), 10**6, 0.0, [(-math.inf, 0.0, 10**6)]
+    pace, now, time_s, held = ChangeRateLimit(factor, 10.0), 10**6, 0.0, [(-math.inf, 0.0, 10**6)]
     for wish, gap in zip(wanted, gaps, strict=False):
         time_s += gap
-        became = pace.clipped("x", now, wish, time_s)
+        became = pace.clip("x", now, wish, time_s)
         if became != now:
-            pace.took("x", now, time_s)
+            pace.record_value("x", now, time_s)
             held[-1] = (held[-1][0], time_s, now)
             held.append((time_s, math.inf, became))
             now = became
@@ -34,11 +34,11 @@ def test_within_the_time_no_value_is_further_than_the_factor_from_another(wanted
 
 
 def test_a_wish_is_reached_step_by_step():
-    pace, now, seen = Pace(2.0, 10.0), 100, []
+    pace, now, seen = ChangeRateLimit(2.0, 10.0), 100, []
     for step in range(6):
-        became = pace.clipped("x", now, 1000, step * 5.0)
+        became = pace.clip("x", now, 1000, step * 5.0)
         if became != now:
-            pace.took("x", now, step * 5.0)
+            pace.record_value("x", now, step * 5.0)
         now = became
         seen.append(now)
     assert seen == [200, 200, 400, 400, 800, 800]
@@ -71,21 +71,25 @@ def test_wishes_are_kept_in_range_and_in_order():
     values = one.read()
 
     def wished(**controls):
-        return one.wished(values, controls, FREE, 0.0, ())
+        return one.plan_changes(values, controls, FREE, 0.0, ())
 
     assert wished(tcp_rmem_max_bytes=1e12) == {"net.ipv4.tcp_rmem": (4096, 131072, 64 << 20)}
     assert wished(tcp_rmem_max_bytes=65536.2) == {"net.ipv4.tcp_rmem": (4096, 65536, 65536)}
     assert wished(tcp_rmem_default_bytes=1) == {"net.ipv4.tcp_rmem": (4096, 4096, 6291456)}
     assert wished(socket_bytes=212992) == {"net.core.wmem_max": (212992,)}
     assert wished(tcp_rmem_max_bytes=math.nan, ring_packets=5, window_clamp_bytes=1) == {}
-    assert one.wished(values, {"socket_bytes": 1e6}, FREE, 0.0, ["net.core.wmem_max"]) == {"net.core.rmem_max": (1000000,)}
+    assert one.plan_changes(values, {"socket_bytes": 1e6}, FREE, 0.0, ["net.core.wmem_max"]) == {
+        "net.core.rmem_max": (1000000,)
+    }
     assert one.telemetry(values) == {
         "socket_bytes": 212992.0,
         "tcp_rmem_default_bytes": 131072.0,
         "tcp_rmem_max_bytes": 6291456.0,
     }
     narrow = host(tcp_rmem_max_bytes=(5000000, 7000000))
-    assert narrow.wished(values, {"tcp_rmem_max_bytes": 1}, FREE, 0.0, ()) == {"net.ipv4.tcp_rmem": (4096, 131072, 5000000)}
+    assert narrow.plan_changes(values, {"tcp_rmem_max_bytes": 1}, FREE, 0.0, ()) == {
+        "net.ipv4.tcp_rmem": (4096, 131072, 5000000)
+    }
     for ranges, message in (
         ({"tcp_rmem_max_bytes": (5, 4)}, "LOW <= HIGH"),
         ({"nothing": (1, 2)}, "no such control"),
@@ -100,9 +104,11 @@ def test_wishes_are_kept_in_range_and_in_order():
 def test_what_is_out_of_range_is_moved_into_it_only_by_who_wants_that():
     one = host(tcp_rmem_max_bytes=(4096, 5000000))
     values = one.read()
-    assert one.wished(values, {"tcp_rmem_max_bytes": 6291456}, FREE, 0.0, ()) == {}
-    assert one.wished(values, {"tcp_rmem_max_bytes": 7e6}, FREE, 0.0, ()) == {}
-    assert one.wished(values, {"tcp_rmem_max_bytes": 6e6}, FREE, 0.0, ()) == {"net.ipv4.tcp_rmem": (4096, 131072, 5000000)}
+    assert one.plan_changes(values, {"tcp_rmem_max_bytes": 6291456}, FREE, 0.0, ()) == {}
+    assert one.plan_changes(values, {"tcp_rmem_max_bytes": 7e6}, FREE, 0.0, ()) == {}
+    assert one.plan_changes(values, {"tcp_rmem_max_bytes": 6e6}, FREE, 0.0, ()) == {
+        "net.ipv4.tcp_rmem": (4096, 131072, 5000000)
+    }
 
 
 @pytest.mark.parametrize(
@@ -118,9 +124,9 @@ def test_what_is_out_of_range_is_moved_into_it_only_by_who_wants_that():
 )
 def test_where_something_else_than_a_number_is_aimed_at_that_is_said(numbers, said, set_to):
     one = host(tcp_rmem_max_bytes=(1, 5000000))
-    aims, notes = one.aims({f"tcp_rmem_{name}_bytes": number for name, number in numbers.items()})
+    aims, notes = one.resolve_targets({f"tcp_rmem_{name}_bytes": number for name, number in numbers.items()})
     assert len(notes) == len(said) and all(part in note for part, note in zip(said, notes, strict=True)), notes
-    assert one.wished(one.read(), aims, FREE, 0.0, ()) == {"net.ipv4.tcp_rmem": set_to}
+    assert one.plan_changes(one.read(), aims, FREE, 0.0, ()) == {"net.ipv4.tcp_rmem": set_to}
 
 
 def test_a_default_above_the_maximum_is_refused_where_both_are_asked_for():
@@ -129,7 +135,7 @@ def test_a_default_above_the_maximum_is_refused_where_both_are_asked_for():
         valid = f"at most tcp_rmem_max_bytes, {min(most, 5e6):.0f}"
         message = f"tcp_rmem_default_bytes = {default:.0f} is above the maximum .* {valid}"
         with pytest.raises(ConfigError, match=message):
-            one.aims({"tcp_rmem_default_bytes": default, "tcp_rmem_max_bytes": most})
+            one.resolve_targets({"tcp_rmem_default_bytes": default, "tcp_rmem_max_bytes": most})
 
 
 def measured(mbps=50.0, latency_s=0.05, busy_s=5.0):
@@ -153,7 +159,7 @@ def test_the_watchdog_restores_the_last_good_settings():
     assert after(measured(20), {"a": 3}) == {}  # once
     assert after(measured(50, 0.15), {"a": 3}) == {"a": 2}
     assert "latency is 150 ms where" in dog.why and "for 10 s" in dog.why
-    assert dog.paused(time_s) and dog.paused(time_s + 29) and not dog.paused(time_s + 31)
+    assert dog.is_paused(time_s) and dog.is_paused(time_s + 29) and not dog.is_paused(time_s + 31)
 
 
 def test_users_who_want_less_are_no_reason():
@@ -215,8 +221,8 @@ def test_a_network_that_has_changed_is_learnt_anew():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Pace(1.0), "factor"),
-        (lambda: Pace(2.0, -1), "per_s"),
+        (lambda: ChangeRateLimit(1.0), "factor"),
+        (lambda: ChangeRateLimit(2.0, -1), "per_s"),
         (lambda: Watchdog(math.nan), "factor"),
         (lambda: Watchdog(2.0, -1), "hold_s"),
         (lambda: Watchdog(2.0, 1, -1), "pause_s"),

@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from netbuf_gym.cli.live_tune import controller_of, interval_of
+from netbuf_gym.cli.live_tune import resolve_controller, resolve_interval_s
 from netbuf_gym.controllers import Callback, RandomAction
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.evaluation import rollout
-from netbuf_gym.host.decider import TASK, decider
+from netbuf_gym.host.decider import TASK, make_decider
 from netbuf_gym.tasks.host_buffers.actions import FACTORS
 from netbuf_gym.tasks.host_buffers.settings import NAMED
 
@@ -24,7 +24,7 @@ HERE = {
 
 
 def made(name, **env):
-    return decider(rollout.controller_of(name, TASK), 5.0, HERE, **env)
+    return make_decider(rollout.get_controller(name, TASK), 5.0, HERE, **env)
 
 
 def told(**more):
@@ -67,7 +67,7 @@ def test_an_agents_steps_are_of_what_is_in_force():
     action, factor = 4, FACTORS["tcp"][3]  # of the TCP maxima; action 0 leaves all as it is
     assert factor > 1
     larger = Callback(lambda observations: np.full(len(observations), action), "somewhat more")
-    decided = decider(larger, 5.0, HERE).decide(told())
+    decided = make_decider(larger, 5.0, HERE).decide(told())
     assert decided["tcp_rmem_max_bytes"] == pytest.approx(factor * HERE["tcp_rmem_max_bytes"])
     assert decided["tcp_wmem_max_bytes"] == pytest.approx(factor * HERE["tcp_wmem_max_bytes"])
     assert decided["tcp_rmem_default_bytes"] == HERE["tcp_rmem_default_bytes"]
@@ -97,10 +97,10 @@ class Trained(RandomAction):
 
 
 def test_intervals():
-    assert interval_of(None, None) == interval_of(None, Trained(math.nan)) == 5.0
-    assert interval_of(None, Trained(3)) == 3.0 and interval_of(7.0, Trained(3)) == 7.0
+    assert resolve_interval_s(None, None) == resolve_interval_s(None, Trained(math.nan)) == 5.0
+    assert resolve_interval_s(None, Trained(3)) == 3.0 and resolve_interval_s(7.0, Trained(3)) == 7.0
     with pytest.raises(ConfigError, match="the model decides every 1 s; valid here: 3 to 10 s, as --interval says"):
-        interval_of(None, Trained(1))
+        resolve_interval_s(None, Trained(1))
 
 
 def test_a_model_of_another_task_is_refused_by_both_names(monkeypatch):
@@ -109,4 +109,4 @@ def test_a_model_of_another_task_is_refused_by_both_names(monkeypatch):
     agent = type("Agent", (), {"env_id": "netbuf/CongestionWindow-v0", "controller": None})
     monkeypatch.setattr(zoo, "load", lambda name: agent)
     with pytest.raises(ConfigError, match=r"model = 'x' is an agent of task 'congestion_window'; .* 'host_buffers'"):
-        controller_of({"model": "x"})
+        resolve_controller({"model": "x"})

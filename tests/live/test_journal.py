@@ -11,8 +11,8 @@ import pytest
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.host import journal as journals
 from netbuf_gym.host import locks
-from netbuf_gym.host.journal import Foreign, Journal, Place, restore
-from netbuf_gym.host.rings import Rings
+from netbuf_gym.host.journal import ForeignChangeError, Journal, Place, restore_settings
+from netbuf_gym.host.rings import RingSizes
 from netbuf_gym.host.settings import Ring, SettingError, Sysctl
 
 NAME, OTHER = "net.ipv4.tcp_rmem", "net.ipv4.tcp_notsent_lowat"
@@ -34,7 +34,7 @@ def path(tmp_path):
 
 
 def fresh(path):
-    return Journal(path, Place.here())
+    return Journal(path, Place.current())
 
 
 def test_what_was_set_is_brought_back(root, path):
@@ -45,7 +45,7 @@ def test_what_was_set_is_brought_back(root, path):
     journal.set(make(OTHER), (65536,))
     kept = json.loads(path.read_text())["settings"]
     assert kept[NAME] == {"original": [*ORIGINAL], "ours": [[*WANTED], [4096, 131072, 16777216]], "foreign": None}
-    done = restore(Journal.read(path), make)
+    done = restore_settings(Journal.read(path), make)
     assert [(one.name, one.outcome) for one in done] == [(OTHER, "restored"), (NAME, "restored")]
     assert make(NAME).read() == ORIGINAL and make(OTHER).read() == (4294967295,)
     assert not path.exists() and os.listdir(path.parent) == []
@@ -67,7 +67,7 @@ def test_killed_between_the_journal_and_the_change(root, path, monkeypatch, at):
     setting.write = killed
     with pytest.raises(Killed):
         fresh(path).set(setting, WANTED)
-    done = restore(Journal.read(path), lambda name: Sysctl(name, root))
+    done = restore_settings(Journal.read(path), lambda name: Sysctl(name, root))
     assert [one.outcome for one in done] == ["as it was" if at == "before" else "restored"]
     assert Sysctl(NAME, root).read() == ORIGINAL
 
@@ -92,10 +92,10 @@ def test_somebody_elses_value_is_left_alone(root, path):
     setting, journal = Sysctl(NAME, root), fresh(path)
     journal.set(setting, WANTED)
     setting.write((1, 2, 3))
-    with pytest.raises(Foreign, match="is 1 2 3, where we had set 4096 131072 8388608: somebody else"):
+    with pytest.raises(ForeignChangeError, match="is 1 2 3, where we had set 4096 131072 8388608: somebody else"):
         journal.set(setting, ORIGINAL)
     assert setting.read() == (1, 2, 3) and journal.changed_by_others(setting)
-    done = restore(Journal.read(path), lambda name: Sysctl(name, root))
+    done = restore_settings(Journal.read(path), lambda name: Sysctl(name, root))
     assert [one.outcome for one in done] == ["left"] and "it is left alone" in done[0].words
     assert setting.read() == (1, 2, 3) and not path.exists()
 
@@ -103,7 +103,7 @@ def test_somebody_elses_value_is_left_alone(root, path):
 def test_a_change_after_the_kill_is_left_alone_too(root, path):
     fresh(path).set(Sysctl(NAME, root), WANTED)
     Sysctl(NAME, root).write((4096, 4096, 4096))
-    assert [one.outcome for one in restore(Journal.read(path), lambda name: Sysctl(name, root))] == ["left"]
+    assert [one.outcome for one in restore_settings(Journal.read(path), lambda name: Sysctl(name, root))] == ["left"]
 
 
 def test_a_refused_change_is_not_written_down(root, path):
@@ -120,32 +120,32 @@ def test_what_cannot_be_brought_back_stays_in_the_journal(root, path):
     def make(name):
         raise SettingError("no privileges")
 
-    done = restore(Journal.read(path), make)
+    done = restore_settings(Journal.read(path), make)
     assert [one.outcome for one in done] == ["failed"] and "is not 4096 131072 6291456 again: no privileges" in done[0].words
     assert list(Journal.read(path).entries) == [NAME]
 
 
 def test_a_restart_of_the_machine_brings_everything_back_by_itself(root, path):
-    journal = Journal(path, Place("another start", *list(vars(Place.here()).values())[1:]))
+    journal = Journal(path, Place("another start", *list(vars(Place.current()).values())[1:]))
     journal.set(Sysctl(NAME, root), WANTED)
-    done = restore(Journal.read(path), lambda name: Sysctl(name, root))
+    done = restore_settings(Journal.read(path), lambda name: Sysctl(name, root))
     assert [one.outcome for one in done] == ["as it was"] and "started anew" in done[0].words
     assert Sysctl(NAME, root).read() == WANTED and not path.exists()
 
 
 def test_another_namespaces_journal_is_refused(root, path):
-    here = Place.here()
+    here = Place.current()
     Journal(path, Place(here.boot_id, here.namespace + 1, here.cookie)).set(Sysctl(NAME, root), WANTED)
     with pytest.raises(ConfigError, match="is of network namespace"):
-        restore(Journal.read(path), lambda name: Sysctl(name, root))
+        restore_settings(Journal.read(path), lambda name: Sysctl(name, root))
     assert path.exists()
 
 
 def test_a_namespace_that_was_given_the_number_anew(root, path):
-    here = Place.here()
+    here = Place.current()
     machines.needs_linux(5, 14)
     Journal(path, Place(here.boot_id, here.namespace, here.cookie + 1)).set(Sysctl(NAME, root), WANTED)
-    done = restore(Journal.read(path), lambda name: Sysctl(name, root))
+    done = restore_settings(Journal.read(path), lambda name: Sysctl(name, root))
     assert [one.outcome for one in done] == ["as it was"] and "its network namespace is gone" in done[0].words
     assert Sysctl(NAME, root).read() == WANTED and not path.exists()
 
@@ -157,12 +157,12 @@ class FakeRings:
         self.tx, self.calls = 256, 0
 
     def get(self, device):
-        return Rings(self.tx, 1024)
+        return RingSizes(self.tx, 1024)
 
     def set(self, device, tx):
         self.calls += 1
         self.tx = -(-tx // 64) * 64
-        return Rings(self.tx, 1024)
+        return RingSizes(self.tx, 1024)
 
 
 def test_a_driver_that_rounds(path):
@@ -172,7 +172,7 @@ def test_a_driver_that_rounds(path):
     journal = fresh(path)
     assert journal.set(ring, (300,)) == (320,)
     assert Journal.read(path).entries["ring of eth9"].ours == ((320,),)
-    done = restore(Journal.read(path), lambda name: Ring("eth9", access))
+    done = restore_settings(Journal.read(path), lambda name: Ring("eth9", access))
     assert access.tx == 256 and done[0].outcome == "restored"
 
 
@@ -181,7 +181,7 @@ def test_a_ring_that_somebody_else_changed_is_left_alone(path, wanted):
     access = FakeRings()
     fresh(path).set(Ring("eth9", access), (wanted,))
     access.tx = 512  # after a kill, or between the last step and the end
-    done = restore(Journal.read(path), lambda name: Ring("eth9", access))
+    done = restore_settings(Journal.read(path), lambda name: Ring("eth9", access))
     assert access.tx == 512 and done[0].outcome == "left" and "is 512, which somebody else has set" in done[0].words
 
 
@@ -204,7 +204,7 @@ def test_a_ring_whose_change_was_killed_before_it_was_read_back(path, step):
         journal.set(ring, (300,))
     del access.set
     assert access.tx == 320
-    assert [one.outcome for one in restore(Journal.read(path), lambda name: Ring("eth9", access))] == ["restored"]
+    assert [one.outcome for one in restore_settings(Journal.read(path), lambda name: Ring("eth9", access))] == ["restored"]
     assert access.tx == 256
 
 
@@ -220,7 +220,7 @@ def test_a_driver_that_does_not_answer_in_time(path):
         journal.set(Ring("eth9", access), (300,))
     assert list(Journal.read(path).entries) == ["ring of eth9"]
     del access.set
-    restore(Journal.read(path), lambda name: Ring("eth9", access))
+    restore_settings(Journal.read(path), lambda name: Ring("eth9", access))
     assert access.tx == 256
 
 
@@ -230,7 +230,7 @@ def test_killed_before_it_was_known_how_the_driver_rounds(path):
     ring.read = lambda: (256,)  # what was before, again: as if the process ended before it read
     fresh(path).set(ring, (300,))
     assert access.tx == 320
-    restore(Journal.read(path), lambda name: Ring("eth9", access))
+    restore_settings(Journal.read(path), lambda name: Ring("eth9", access))
     assert access.tx == 256
 
 
@@ -255,9 +255,9 @@ def test_where_it_is(monkeypatch, tmp_path):
 
 
 def test_the_lock_goes_with_its_holder(path):
-    with locks.alone(path):
+    with locks.lock_host_tuning(path):
         pass
-    with locks.alone(path):
+    with locks.lock_host_tuning(path):
         assert [one.name for one in path.parent.iterdir()] == ["live.json.lock"]
     assert list(path.parent.iterdir()) == []
 
@@ -279,24 +279,24 @@ def test_what_a_killed_process_has_half_written_goes(path, monkeypatch):
         journal.write()
     monkeypatch.undo()
     assert len(list(path.parent.iterdir())) == 1 and not path.exists()
-    with locks.alone(path):
+    with locks.lock_host_tuning(path):
         pass
     assert list(path.parent.iterdir()) == []
 
 
 def test_nothing_to_restore_makes_no_folder(path):
-    with locks.alone(path, begins=False):
+    with locks.lock_host_tuning(path, begins=False):
         assert not path.parent.exists()
 
 
 def test_any_user_can_take_the_name_so_that_the_holders_user_is_said(monkeypatch, path):
-    with locks.alone(path):
-        with pytest.raises(locks.Busy, match=f"by process {os.getpid()} already; valid: one tuner at a time .kill -INT"):
-            with locks.alone(path):
+    with locks.lock_host_tuning(path):
+        with pytest.raises(locks.LockedError, match=f"by process {os.getpid()} already; valid: one tuner at a time .kill -INT"):
+            with locks.lock_host_tuning(path):
                 pass
-        monkeypatch.setattr(locks, "_holder", lambda: (4711, 1234))
-        with pytest.raises(locks.Busy, match=r"by process 4711 of user 1234 already, or it only says so; valid: "):
-            with locks.alone(path):
+        monkeypatch.setattr(locks, "_find_holder", lambda: (4711, 1234))
+        with pytest.raises(locks.LockedError, match=r"by process 4711 of user 1234 already, or it only says so; valid: "):
+            with locks.lock_host_tuning(path):
                 pass
 
 
@@ -307,7 +307,7 @@ def test_a_kernel_without_such_addresses_is_not_busy(monkeypatch, path):
 
     monkeypatch.setattr(locks.socket, "socket", Refusing)
     with pytest.raises(PermissionError):
-        with locks.alone(path):
+        with locks.lock_host_tuning(path):
             pass
 
 
@@ -315,7 +315,7 @@ def test_bad_values_are_refused(root):
     setting = Sysctl(NAME, root)
     for value in ((1, 2), (4096, 2.0, 3), (True, 1, 2), (0, 1, 2), (3, 2, 1), (1, 2, 2**31)):
         with pytest.raises(SettingError, match="valid: "):
-            setting.checked(value)
+            setting.check_value(value)
     with pytest.raises(ConfigError, match="tcp_rmem"):
         Sysctl("net.ipv4.tcp_rmen")
     with pytest.raises(SettingError, match="cannot be read: No such file"):

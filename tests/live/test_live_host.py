@@ -18,7 +18,7 @@ from netbuf_gym.errors import ConfigError
 from netbuf_gym.plants.linux.kinds import host as live
 from netbuf_gym.plants.linux.proxy import processes
 from netbuf_gym.plants.linux.proxy.workload import MOST_FAILURES, Workload
-from netbuf_gym.plants.linux.relayed import Proxy, relayed
+from netbuf_gym.plants.linux.relayed import Proxy, split_proxy_work
 from netbuf_gym.tasks.host_buffers.telemetry import CONTROLS, TELEMETRY
 
 PLAIN = Proxy("plain")
@@ -37,7 +37,7 @@ def made(proxy=None, **world):
 
 
 def telemetry(env):
-    return {name: float(value[0]) for name, value in env.unwrapped.engine.told("telemetry").items()}
+    return {name: float(value[0]) for name, value in env.unwrapped.engine.step_info("telemetry").items()}
 
 
 def test_names_are_those_of_the_kind():
@@ -133,7 +133,7 @@ def processes_now():
 def test_a_missing_proxy_is_named(possible, monkeypatch):
     monkeypatch.setattr(processes.shutil, "which", lambda *words, **kwargs: None)
     with pytest.raises(FileNotFoundError, match=r"ss-server is not installed \(Debian: apt install shadowsocks-libev\)"):
-        processes.program_of("ss-server")
+        processes.find_program("ss-server")
 
 
 @pytest.mark.slow
@@ -142,9 +142,9 @@ def test_ports_in_use_and_dead_proxies(namespace):
 import os
 from netbuf_gym.plants.linux.proxy.processes import *
 here = os.open("/proc/self/ns/net", os.O_RDONLY)
-target = script("target", here, "127.0.0.1", 9000)
+target = start_script("target", here, "127.0.0.1", 9000)
 try:
-    script("relay", here, "127.0.0.1", 9000, "127.0.0.1", 9000)
+    start_script("relay", here, "127.0.0.1", 9000, "127.0.0.1", 9000)
 except RuntimeError as error:
     print(*str(error).split())
 with Shadowsocks(here, here, "127.0.0.1") as first:
@@ -187,17 +187,17 @@ def test_worlds_that_no_proxy_can_carry():
         world = rules.control(scenarios.get("auter/local", **own))
         if "explicit_bytes" in own:
             with pytest.raises(ConfigError, match="sndbuf_bytes = 65536; valid with a proxy on plant 'linux': None"):
-                relayed(world, PLAIN)
+                split_proxy_work(world, PLAIN)
         else:
-            bare, work = relayed(world, PLAIN)
+            bare, work = split_proxy_work(world, PLAIN)
             assert bare.traffic is None and len(bare.flows) == 1 and work["arrivals_per_s"] > 0 and len(work["sizes"][0]) == 10
-    assert relayed(rules.control(scenarios.get("auter/local")), PLAIN)[1]["bulk"] == [{"start_s": 0.0}]
+    assert split_proxy_work(rules.control(scenarios.get("auter/local")), PLAIN)[1]["bulk"] == [{"start_s": 0.0}]
 
 
 def test_a_relay_of_the_scenarios_is_the_proxy():
     rules = tasks.get("host_buffers").rules()
     own, through = (
-        relayed(rules.control(scenarios.get("auter/local", traffic="mixed", relay_bytes=relay_bytes)), PLAIN)
+        split_proxy_work(rules.control(scenarios.get("auter/local", traffic="mixed", relay_bytes=relay_bytes)), PLAIN)
         for relay_bytes in (None, 65536)
     )
     assert own[1] == through[1] and own[0].flows == through[0].flows
@@ -206,7 +206,7 @@ def test_a_relay_of_the_scenarios_is_the_proxy():
 @pytest.mark.release
 def test_pages_of_several_objects(possible):
     pages = {"name": "plain", "page": [3, 5], "think_s": 0.05}
-    work = relayed(tasks.get("host_buffers").rules().control(scenarios.get("auter/local")), Proxy.of(pages))[1]
+    work = split_proxy_work(tasks.get("host_buffers").rules().control(scenarios.get("auter/local")), Proxy.parse(pages))[1]
     assert work["page"] == [3, 5] and work["think_s"] == 0.05
     told = {}
     for proxy in ("plain", pages):

@@ -186,13 +186,13 @@ def test_two_tuners(namespace, journal, tmp_path):
 def test_who_holds_a_journal_is_asked_without_holding_it(tmp_path, monkeypatch):
     monkeypatch.setattr(locks, "NAME", f"\0netbuf-gym/test-{os.getpid()}")
     journal = tmp_path / "state" / "live.json"
-    assert locks.busy(journal) == "" and not journal.parent.exists()
-    with locks.held(journal):
-        assert locks.busy(journal) == f"journal {journal} is in use by process {os.getpid()}"
-    with locks.alone(journal):
+    assert locks.describe_holder(journal) == "" and not journal.parent.exists()
+    with locks.lock_journal(journal):
+        assert locks.describe_holder(journal) == f"journal {journal} is in use by process {os.getpid()}"
+    with locks.lock_host_tuning(journal):
         for _ in range(20):  # more than the kernel keeps of who asks
-            assert locks.busy(journal).startswith("settings of this network namespace are tuned by ")
-    assert locks.busy(journal) == ""
+            assert locks.describe_holder(journal).startswith("settings of this network namespace are tuned by ")
+    assert locks.describe_holder(journal) == ""
 
 
 def test_what_somebody_else_changes_is_theirs(namespace, journal):
@@ -308,7 +308,7 @@ def test_nothing_to_restore(namespace, journal):
 def test_bad_input(capsys, monkeypatch, words, message):
     monkeypatch.setattr(Sysctl, "write", lambda self, value: pytest.fail("a setting of this machine's would have been set"))
     monkeypatch.setattr(Tuner, "run", lambda *_: pytest.fail("this would have gone on for ever"))
-    monkeypatch.setattr(session, "changing", lambda *_: pytest.fail("this machine would have been tuned"))
+    monkeypatch.setattr(session, "open_journal", lambda *_: pytest.fail("this machine would have been tuned"))
     assert program.main(["live", *words]) == 2
     captured = capsys.readouterr()
     assert message in captured.err and captured.err.count("\n") == 1 and captured.out == ""

@@ -11,8 +11,8 @@ SETUP = """
 import json, os, signal, socket, subprocess, time
 from netbuf_gym.plants.linux import system
 from netbuf_gym.plants.linux.host_meter import HostMeter
-from netbuf_gym.plants.linux.proxy.health import Health
-from netbuf_gym.plants.linux.proxy.processes import script
+from netbuf_gym.plants.linux.proxy.health import HealthProbe
+from netbuf_gym.plants.linux.proxy.processes import start_script
 from netbuf_gym.plants.linux.proxy.sockets import clamp_windows
 subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
 here = os.open("/proc/self/ns/net", os.O_RDONLY)
@@ -20,7 +20,7 @@ TARGET, RELAY = ("127.0.0.1", 9000), ("127.0.0.1", 9001)
 
 def load(**plan):
     plain = {"bulk": [], "arrivals_per_s": 0, "sizes": [[2000], [1]], "page": [1, 1], "think_s": 0, "seed": 1}
-    return script("load", here, json.dumps({**plain, "connect": TARGET, "socks": None, "bind": None, **plan}))
+    return start_script("load", here, json.dumps({**plain, "connect": TARGET, "socks": None, "bind": None, **plan}))
 
 def told(load):
     return json.loads(load.process.stdout.readline())
@@ -35,12 +35,12 @@ def pair():
 @pytest.mark.slow
 def test_a_bulk_connection_that_breaks_is_opened_again(namespace):
     code = """
-target = script("target", here, *TARGET)
+target = start_script("target", here, *TARGET)
 clients = load(bulk=[{"start_s": 0.0}])
 first = told(clients)
 target.close()
 time.sleep(0.2)
-target = script("target", here, *TARGET)
+target = start_script("target", here, *TARGET)
 for _ in range(4):
     last = told(clients)
 print(json.dumps([first, last]))
@@ -62,7 +62,7 @@ def test_clients_that_are_refused_say_so(namespace):
 @pytest.mark.release
 def test_clients_go_on_when_nobody_reads_what_they_say(namespace):
     code = """
-target = script("target", here, *TARGET)
+target = start_script("target", here, *TARGET)
 clients = load(bulk=[{"start_s": 0.0}])
 pipe = os.open(f"/proc/{clients.process.pid}/fd/1", os.O_WRONLY | os.O_NONBLOCK)
 try:
@@ -86,8 +86,8 @@ def look(seconds):
     while time.monotonic() < end:
         health.look(time.monotonic())
         time.sleep(0.02)
-target, relay = script("target", here, *TARGET), script("relay", here, *RELAY, *TARGET)
-health = Health("relay", here, RELAY, each_s=0.1, patience_s=1.0)
+target, relay = start_script("target", here, *TARGET), start_script("relay", here, *RELAY, *TARGET)
+health = HealthProbe("relay", here, RELAY, each_s=0.1, patience_s=1.0)
 look(1.5)
 with socket.create_connection(RELAY) as one:  # it outlives connections that say nothing
     one.sendall((1).to_bytes(8, "big"))
@@ -108,7 +108,7 @@ health.close()
 @pytest.mark.slow
 def test_windows_of_another_process_are_clamped(namespace):
     code = """
-target, relay = script("target", here, *TARGET), script("relay", here, *RELAY, *TARGET)
+target, relay = start_script("target", here, *TARGET), start_script("relay", here, *RELAY, *TARGET)
 client = socket.create_connection(RELAY)
 time.sleep(0.3)
 print(clamp_windows(relay.process.pid, 20_000), end=" ")

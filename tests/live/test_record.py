@@ -3,7 +3,7 @@
 import csv
 from itertools import pairwise
 
-from netbuf_gym.host.log import Kept, Log
+from netbuf_gym.host.log import Log, ThinnedSteps
 from netbuf_gym.host.tuner import Step
 
 
@@ -43,7 +43,7 @@ def test_a_file_of_other_columns_is_kept_beside(tmp_path):
 
 
 def test_of_a_long_run_a_part_is_kept_from_its_begin_to_its_end():
-    kept = Kept(most=10)
+    kept = ThinnedSteps(most=10)
     for number in range(1000):
         kept.add(step(float(number)))
     times = [one.time_s for one in kept.steps]

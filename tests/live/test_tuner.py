@@ -4,11 +4,11 @@ import math
 
 import pytest
 
-from netbuf_gym.host.journal import Journal, Place, restore
-from netbuf_gym.host.rate_limits import Pace, Watchdog
+from netbuf_gym.host.journal import Journal, Place, restore_settings
+from netbuf_gym.host.rate_limits import ChangeRateLimit, Watchdog
 from netbuf_gym.host.settings import Setting, SettingError
 from netbuf_gym.host.targets import HostSettings
-from netbuf_gym.host.tuner import Ended, Tuner
+from netbuf_gym.host.tuner import EndSignal, Tuner
 
 RMEM, WMEM = "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"
 FIRST = {RMEM: (4096, 131072, 6000000), WMEM: (4096, 16384, 4000000)}
@@ -45,9 +45,9 @@ class World:
         self.mbps, self.latency_s, self.busy_s, self.wish = 50.0, 0.05, 5.0, {}
         self.now_s, self.name, self.seen = 1000.0, "made up", []
         host = HostSettings(self.settings.values())
-        self.journal = Journal(path, Place.here()) if apply else None
+        self.journal = Journal(path, Place.current()) if apply else None
         dog = Watchdog(**{"factor": 2.0, "hold_s": 10.0, "pause_s": 20.0, **watchdog})
-        pace = Pace(1000.0, 0.0) if pace is None else pace
+        pace = ChangeRateLimit(1000.0, 0.0) if pace is None else pace
         self.tuner = Tuner(host, self, self, self.journal, pace, dog, clock=lambda: self.now_s)
 
     def look(self):
@@ -92,7 +92,7 @@ def test_a_dry_run_only_says(path):
 
 
 def test_no_faster_than_the_pace(path):
-    world = World(path, pace=Pace(2.0, 10.0))
+    world = World(path, pace=ChangeRateLimit(2.0, 10.0))
     seen = []
     for _ in range(5):
         world.step(wish={"tcp_wmem_max_bytes": 30e6})
@@ -165,7 +165,7 @@ def test_a_restore_that_somebody_else_was_faster_than_is_not_announced(path):
     assert step.changes == () and setting.value == theirs
     assert f"{WMEM} is 4096 16384 123456, where we had set 4096 16384 1000000: somebody else" in step.notes[0]
     assert "nothing is tuned for 20 s" in step.notes[1] and "restored" not in step.notes[1]
-    assert [one.outcome for one in restore(Journal.read(path), world.settings.get)] == ["left"]
+    assert [one.outcome for one in restore_settings(Journal.read(path), world.settings.get)] == ["left"]
 
 
 def test_a_refusal_ends_it_and_all_comes_back(path):
@@ -175,13 +175,13 @@ def test_a_refusal_ends_it_and_all_comes_back(path):
     with pytest.raises(SettingError, match="tcp_rmem cannot be set: no privileges"):
         world.step(wish={"tcp_rmem_max_bytes": 1e6})
     assert list(Journal.read(path).entries) == [WMEM]
-    restore(Journal.read(path), world.settings.get)
+    restore_settings(Journal.read(path), world.settings.get)
     assert {name: one.value for name, one in world.settings.items()} == FIRST and not path.exists()
 
 
 def test_steps_follow_the_clock_until_the_duration_is_over(path):
     world, steps = World(path), []
-    ended = Ended()
+    ended = EndSignal()
     ended.wait = lambda seconds: setattr(world, "now_s", world.now_s + seconds)
     world.tuner.run(steps.append, ended, 21.0)
     assert [step.time_s for step in steps] == pytest.approx([5.0, 10.0, 15.0, 20.0])

@@ -118,7 +118,7 @@ FIXED = (
     Fixed("the last interval floored", r"-\(-(round\(duration_s \* 1e9\)) // interval_ns\)", r"\1 // interval_ns", r"\.py$"),
     Fixed("no byte limit in the window's bound", r"(\s)limits\.append\(link\.queue_bytes\b.*", r"\1pass", r"\.py$"),
     Fixed("idle restart 3/4", r"\bwindow /= 2;", "window = window * 3 / 4;", r"\.(cc|h)$"),
-    Fixed("ACK gap of the first interval", r"\backs - 1 \+ previous_acks", "acks", r"\.(cc|h)$"),
+    Fixed("ACK gap of the first interval", r"\bi\.acks\(\) - 1 \+ earlier", "i.acks()", r"\.(cc|h)$"),
     Fixed("link uses 1", r"(\buse\(sender\.path, )2(\), use\(sender\.return_path, )2", r"\g<1>1\g<2>1", r"\.(cc|h)$"),
 )
 

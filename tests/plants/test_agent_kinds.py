@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from netbuf_gym import _core, scenarios
-from netbuf_gym.scenarios.native import world_config
+from netbuf_gym.scenarios.native import build_world_config
 
 KINDS = {record["name"]: record for record in _core.agent_kinds()}
 WORLDS = {
@@ -16,7 +16,7 @@ PARAMETERS = {"switch": {"queues": 2}}
 def batch(kind, agents=2, worlds=2):
     made = _core.Batch(worlds, agents, kind=kind, **PARAMETERS.get(kind, {}))
     for world in range(worlds):
-        made.reset(world, world_config(WORLDS[kind]()), world)
+        made.reset(world, build_world_config(WORLDS[kind]()), world)
     return made
 
 
@@ -85,13 +85,16 @@ def test_alphas_are_the_switchs_controls():
         (lambda: _core.Batch(1, 0), "n_agents = 0: must be at least 1"),
         (lambda: _core.Batch(1, 1, 300), r"threads = 300: must be in \[1, 256\]"),
         (lambda: batch("sender", agents=1), r"controlled flows = 2: must be in \[1, 1\]"),
-        (lambda: _core.Batch(1, 1).reset(0, world_config(WORLDS["switch"]()), 1), r"controlled flows = 0: must be in \[1, 1\]"),
         (
-            lambda: _core.Batch(1, 1, kind="switch").reset(0, world_config(WORLDS["sender"]()), 1),
+            lambda: _core.Batch(1, 1).reset(0, build_world_config(WORLDS["switch"]()), 1),
+            r"controlled flows = 0: must be in \[1, 1\]",
+        ),
+        (
+            lambda: _core.Batch(1, 1, kind="switch").reset(0, build_world_config(WORLDS["sender"]()), 1),
             r"switches under an agent's control = 0: must be in \[1, 1\]",
         ),
         (
-            lambda: _core.Batch(1, 1, kind="switch", queues=3).reset(0, world_config(WORLDS["switch"]()), 1),
+            lambda: _core.Batch(1, 1, kind="switch", queues=3).reset(0, build_world_config(WORLDS["switch"]()), 1),
             "queues = 2 at a switch: must be 3",
         ),
         (lambda: batch("sender").advance(0), "interval_ns = 0: must be positive"),

@@ -39,7 +39,7 @@ def rooms(**kwargs):
 
 def test_it_is_known_to_all_who_ask():
     assert "rooms" in plants.names() and plants.get("rooms") is Rooms
-    assert tasks.task_of(ID) == "heating" and ID in gym.registry and "test/room" in netbuf_gym.scenarios.names()
+    assert tasks.find_task(ID) == "heating" and ID in gym.registry and "test/room" in netbuf_gym.scenarios.names()
     tasks.register(tasks.get("heating"))  # again: nothing
     with pytest.raises(ConfigError, match="task 'heating' is registered already"):
         tasks.register(record())

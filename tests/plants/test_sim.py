@@ -6,7 +6,7 @@ from netbuf_gym.errors import ConfigError, PlantFault, SimulatorFault
 from netbuf_gym.plants.simulated import SimPlant
 from netbuf_gym.scenarios import get
 from netbuf_gym.tasks.congestion_window import SENDER, TELEMETRY
-from netbuf_gym.tasks.queue_threshold import switch
+from netbuf_gym.tasks.queue_threshold import switch_kind
 
 WORLD = get("ppcc/3").with_agents()
 
@@ -47,7 +47,7 @@ def test_to_the_next_ack():
 
 def test_to_the_next_change_of_the_worst_slowdown_or_the_end():
     world = get("rlbm/thesis-code", duration_s=2).with_scheme("agent")
-    made = plants.make("sim", 2, 1, switch(2))
+    made = plants.make("sim", 2, 1, switch_kind(2))
     for number in range(2):
         made.reset(number, world, number)
     elapsed = [made.advance(100_000_000, "event", np.array([10**9, 10**8])).elapsed_ns.copy() for _ in range(4)]

@@ -7,7 +7,7 @@ import netbuf_gym as nb
 from netbuf_gym import _core, scenarios
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError
 from netbuf_gym.scenarios import AGENT, CONGESTION_CONTROLS, STACKS, CongestionControl, Flow, Sender
-from netbuf_gym.scenarios.native import world_config
+from netbuf_gym.scenarios.native import build_world_config
 
 PATH = {"path": [0], "return_path": [1]}
 PARAMETERS = [
@@ -140,7 +140,7 @@ def test_wherever_a_congestion_control_is_named_it_may_have_parameters(make):
     assert ends[0].cc == CongestionControl("cubic", (("beta", 0.8),))
     assert scenarios.Scenario.from_dict(made.to_dict()) == made == pickle.loads(pickle.dumps(made))
     assert len({made, make()}) == 1
-    config = world_config(made)
+    config = build_world_config(made)
     core = config.flows[0] if made.flows else config.traffic.senders[0]
     assert (core.cc, core.cc_parameters) == ("cubic", {"beta": 0.8})
     nb.simulate(made, 1)
@@ -161,7 +161,7 @@ def test_the_core_refuses_what_the_types_would():
         ({"hystart_low_window": 2.5}, r"cc_parameters\[hystart_low_window\] = 2.5: must be a whole number in \[2, 1e\+06\]"),
         ({"hystart": 0.5}, r"cc_parameters\[hystart\] = 0.5: must be 0 or 1"),
     ):
-        config = world_config(world("cubic"))
+        config = build_world_config(world("cubic"))
         flows = config.flows
         flows[0].cc_parameters = parameters
         config.flows = flows

@@ -7,7 +7,7 @@ import pytest
 import netbuf_gym as nb
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError
 from netbuf_gym.scenarios import Flow, Incast, Link, Scenario, Sender, Switch, Traffic, dumbbell, sender_controls
-from netbuf_gym.tasks.congestion_window.families import LATER, NO_RIVAL, SenderPaths, rivals
+from netbuf_gym.tasks.congestion_window.families import EXCLUDED_RIVALS, LATER_RIVALS, SenderPaths, default_rivals
 
 MARKED = {"name": "droptail", "mark_packets": 20}
 
@@ -94,9 +94,9 @@ def test_what_cannot_be_is_refused():
 
 
 def test_worlds_that_were_drawn_before_keep_their_rivals():
-    assert set(rivals()) == set(sender_controls("linux")) - {*NO_RIVAL, *LATER}
-    assert set(LATER) <= set(sender_controls("linux"))
-    assert SenderPaths(family="rivals", competitors=LATER).competitors == LATER
+    assert set(default_rivals()) == set(sender_controls("linux")) - {*EXCLUDED_RIVALS, *LATER_RIVALS}
+    assert set(LATER_RIVALS) <= set(sender_controls("linux"))
+    assert SenderPaths(family="rivals", competitors=LATER_RIVALS).competitors == LATER_RIVALS
     with pytest.raises(ScenarioError, match="dctcp"):
         SenderPaths(family="rivals", competitors=["dctcp"])
 

@@ -53,7 +53,11 @@ def test_a_bucket_s_rate_is_the_capacity_and_the_link_s_the_peak():
     assert bucket.capacity_mbps == bucket.fair_share_mbps(0) == 4
     assert bucket.base_rtt_ms() == world(Flow(**ENDS)).base_rtt_ms()  # a packet alone is sent at the peak
     slower = Link(name="a", rate_mbps=3, discipline=TBF(rate_mbps=4))
-    assert slower.mean_mbps() == 3 and slower.passes_mbps == 4 and Link(name="a", rate_mbps=3).passes_mbps == float("inf")
+    assert (
+        slower.mean_mbps() == 3
+        and slower.throughput_limit_mbps == 4
+        and Link(name="a", rate_mbps=3).throughput_limit_mbps == float("inf")
+    )
     varying = Link(name="a", trace=RateTrace([0, 1], [10, 2]), discipline=Policer(rate_mbps=4))
     assert varying.capacity_steps(3)[1].tolist() == [4, 2]
 

@@ -22,7 +22,7 @@ from netbuf_gym.scenarios import (
     Switch,
     Traffic,
 )
-from netbuf_gym.scenarios.native import world_config
+from netbuf_gym.scenarios.native import build_world_config
 
 
 def test_units_become_the_cores():
@@ -41,7 +41,7 @@ def test_units_become_the_cores():
         duration_s=1,
         hystart=False,
     )
-    config = world_config(scenario)
+    config = build_world_config(scenario)
     a, b, c, d = config.links
     assert (a.name, a.rate_bps, a.delay_ns, a.queue_limit_packets, a.queue_limit_bytes) == ("a", 10.5e6, 1_250_000, 7, 9000)
     assert (a.loss, a.loss_on_acks) == (0.25, True)
@@ -61,7 +61,7 @@ def test_units_become_the_cores():
 
 @pytest.mark.parametrize("stack", ["linux", "ns3"])
 def test_the_stack_is_handed_on(stack):
-    assert str(world_config(scenarios.dumbbell(stack=stack)).stack).lower().endswith(stack)
+    assert str(build_world_config(scenarios.dumbbell(stack=stack)).stack).lower().endswith(stack)
 
 
 def test_switches_traffic_and_probes_become_the_cores():
@@ -100,7 +100,7 @@ def test_switches_traffic_and_probes_become_the_cores():
         min_rto_ms=12.5,
         delayed_ack=1,
     )
-    config = world_config(scenario)
+    config = build_world_config(scenario)
     one, two = config.switches
     assert (one.name, list(one.ports), one.queues, one.capacity, one.in_bytes) == ("one", [0], 2, 5000, True)
     assert (one.admission, list(one.alphas), list(one.betas), one.queue_cap) == ("agent", [0.25, 2], [1, 0.5], 4000)
@@ -132,7 +132,7 @@ def test_worlds_with_the_same_links_share_their_conversion_and_others_do_not():
     one = scenarios.get("rlbm/default")
     two = one.with_scheme("abm")
     three = scenarios.get("rlbm/default", access_mbps=50)
-    rates = [world_config(world).links[2].rate_bps for world in (one, two, three, one)]
+    rates = [build_world_config(world).links[2].rate_bps for world in (one, two, three, one)]
     assert rates == [100e6, 100e6, 50e6, 100e6] and two.links is one.links
     managed = one.with_scheme("codel")
-    assert world_config(managed).links[0].discipline == "codel" and world_config(one).links[0].discipline == ""
+    assert build_world_config(managed).links[0].discipline == "codel" and build_world_config(one).links[0].discipline == ""

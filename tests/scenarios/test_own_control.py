@@ -98,7 +98,7 @@ def test_finite_flows_of_traffic(stack):
     world = nb.scenarios.get("rlbm/cubic-500-0.6", duration_s=60.0).with_scheme("dt")
     world = dataclasses.replace(world, stack=stack).with_senders("newreno")
     own = world.with_senders(NEWRENO[stack])
-    assert own.own_controls and not world.own_controls
+    assert own.has_own_controls and not world.has_own_controls
     a, b = nb.simulate(world, 2), nb.simulate(own, 2)
     assert a.traffic == b.traffic and a.traffic.flows_completed > 20
     assert a.completions["fct_s"].tobytes() == b.completions["fct_s"].tobytes()
@@ -407,7 +407,6 @@ def test_rivals_in_a_scenario_given_as_it_is():
         (a, *rest), (b, *other) = env.step(step % 10), native.step(step % 10)
         assert np.array_equal(a, b) and rest[:3] == other[:3]
     reports = [
-        nb.rollout.evaluate("cubic", task="congestion_window", scenario=one, seeds=[1, 2], threads=2)
-        for one in (world, like)
+        nb.rollout.evaluate("cubic", task="congestion_window", scenario=one, seeds=[1, 2], threads=2) for one in (world, like)
     ]
     assert [report["goodput_mbps"] for report in reports[0]] == [report["goodput_mbps"] for report in reports[1]]

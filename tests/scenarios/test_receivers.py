@@ -10,7 +10,7 @@ from netbuf_gym import _core
 from netbuf_gym.errors import ScenarioError
 from netbuf_gym.plants.simulator import Simulator
 from netbuf_gym.scenarios import RECEIVER_CONTROLS, TARGET_DELAYS_MS, Flow, Link, Scenario
-from netbuf_gym.scenarios.native import world_config
+from netbuf_gym.scenarios.native import build_world_config
 
 
 def path(flows=1, rate_mbps=10.0, queue_packets=500, duration_s=30.0, stagger_s=10.0, cc="receiver_driven", **flow):
@@ -78,7 +78,7 @@ def test_the_queueing_delay_is_known_under_offset_and_drift(resolution_us, withi
     for drift in (50, -50):
         world = path(receiver="agent", clock_offset_ms=50, clock_drift_ppm=drift, timestamp_resolution_us=resolution_us)
         batch = _core.Batch(1, 1, 1, kind="receiver")
-        batch.reset(0, world_config(world), 1)
+        batch.reset(0, build_world_config(world), 1)
         rows = []
         for _ in range(300):
             batch.advance(100_000_000)

@@ -17,7 +17,7 @@ from netbuf_gym.scenarios import (
     StrictPriority,
     shared_buffer,
 )
-from netbuf_gym.scenarios.native import world_config
+from netbuf_gym.scenarios.native import build_world_config
 from netbuf_gym.tasks.queue_threshold import RandomSharedBuffer
 
 POISSON = PoissonArrivals(flows_per_s=1, sizes=WEB_SEARCH)
@@ -165,8 +165,8 @@ def test_random_worlds_of_other_schemes_and_fixed_values():
 def test_drawing_a_world_costs_little():
     distribution, rng = scenarios.get("rlbm/random"), np.random.default_rng(0)
     for _ in range(100):
-        world_config(distribution.sample(rng))
-    best = min(_seconds(lambda: world_config(distribution.sample(rng).with_scheme("agent"))) for _ in range(200))
+        build_world_config(distribution.sample(rng))
+    best = min(_seconds(lambda: build_world_config(distribution.sample(rng).with_scheme("agent"))) for _ in range(200))
     assert best < 1e-3  # a fifth of it here
 
 

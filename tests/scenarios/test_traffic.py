@@ -298,13 +298,13 @@ def test_long_lists_are_parsed_at_once_and_as_row_by_row(tmp_path, monkeypatch):
         flow_id=rng.permutation(5000) + 2**52,
     )
     made.write_csv(tmp_path / "flows.csv")
-    slow = traffic_module._row_by_row
-    monkeypatch.setattr(traffic_module, "_row_by_row", None)
+    slow = traffic_module._parse_row_by_row
+    monkeypatch.setattr(traffic_module, "_parse_row_by_row", None)
     at_once = FlowList.read_csv(tmp_path / "flows.csv")
-    monkeypatch.setattr(traffic_module, "_row_by_row", slow)
-    monkeypatch.setattr(traffic_module, "_at_once", lambda *_: None)
+    monkeypatch.setattr(traffic_module, "_parse_row_by_row", slow)
+    monkeypatch.setattr(traffic_module, "_parse_all_rows", lambda *_: None)
     by_row = FlowList.read_csv(tmp_path / "flows.csv")
-    assert at_once == by_row and [at_once.where(k) for k in (0, 4999)] == [by_row.where(k) for k in (0, 4999)]
+    assert at_once == by_row and [at_once.describe_entry(k) for k in (0, 4999)] == [by_row.describe_entry(k) for k in (0, 4999)]
     assert at_once.flow_id.tolist() == made.flow_id.tolist() and at_once.start_s == pytest.approx(made.start_s, abs=1e-9)
 
 

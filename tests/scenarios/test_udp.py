@@ -3,7 +3,7 @@ import pytest
 import netbuf_gym as nb
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError
 from netbuf_gym.scenarios import Flow, Link, Scenario, StaticThresholds, Switch, UdpSource
-from netbuf_gym.scenarios.native import udp_config, world_config
+from netbuf_gym.scenarios.native import build_udp_config, build_world_config
 
 
 def world(*udp, **kwargs):
@@ -15,11 +15,11 @@ def world(*udp, **kwargs):
 def test_sources_become_the_cores():
     periods = {"on_s": 0.1, "off_s": 0.2, "random": True}
     made = world(UdpSource(path=["back"], rate_mbps=2.5, packet_bytes=200, start_s=1, stop_s=3, **periods))
-    source = world_config(made).udp[0]
+    source = build_world_config(made).udp[0]
     assert (list(source.path), source.rate_bps, source.bytes) == ([1], 2.5e6, 200)
     assert (source.on_ns, source.off_ns, source.random_on_off) == (100_000_000, 200_000_000, True)
     assert (source.start_ns, source.stop_ns, source.priority) == (10**9, 3 * 10**9, 0)
-    always = udp_config(UdpSource(path=[0], rate_mbps=1, priority=3))
+    always = build_udp_config(UdpSource(path=[0], rate_mbps=1, priority=3))
     assert (always.on_ns, always.off_ns, always.stop_ns, always.bytes, always.priority) == (0, 0, 0, 1500, 3)
 
 

@@ -20,7 +20,7 @@ from netbuf_gym.scenarios import (
     leo_delays,
     route_change,
 )
-from netbuf_gym.scenarios.native import link_config
+from netbuf_gym.scenarios.native import build_link_config
 
 LINK = {"name": "a", "rate_mbps": 10}
 
@@ -107,9 +107,9 @@ def test_what_links_refuse(fields, message):
 
 
 def test_links_know_whether_they_reorder():
-    assert not Link(**LINK, delay_ms=DelaySchedule([0], [5]), jitter=Jitter(scale_ms=1)).reorders
-    assert Link(**LINK, delay_ms=DelaySchedule([0], [5], reorder=True)).reorders
-    assert Link(**LINK, jitter=Jitter(scale_ms=1, reorder=True)).reorders
+    assert not Link(**LINK, delay_ms=DelaySchedule([0], [5]), jitter=Jitter(scale_ms=1)).may_reorder
+    assert Link(**LINK, delay_ms=DelaySchedule([0], [5], reorder=True)).may_reorder
+    assert Link(**LINK, jitter=Jitter(scale_ms=1, reorder=True)).may_reorder
 
 
 def test_files_hold_them():
@@ -132,15 +132,19 @@ def test_files_hold_them():
 
 def test_the_core_gets_whole_nanoseconds():
     jitter = Jitter(distribution="pareto", scale_ms=2, shape=2.5, correlation=0.5, reorder=True)
-    config = link_config(Link(name="a", delay_ms=DelaySchedule([0, 0.5], [2, 1.5], period_s=1, reorder=True), jitter=jitter))
+    config = build_link_config(
+        Link(name="a", delay_ms=DelaySchedule([0, 0.5], [2, 1.5], period_s=1, reorder=True), jitter=jitter)
+    )
     assert (config.delay_ns, config.delay_step_ns) == (1_500_000, [2_000_000, 1_500_000])
     assert config.delay_time_ns == [0, 500_000_000]
     assert config.delay_period_ns == 10**9 and config.delay_reorders and config.outage_ns == 0
     of = config.jitter
     assert (of.distribution, of.scale_ns, of.shape, of.correlation, of.reorder) == ("pareto", 2e6, 2.5, 0.5, True)
-    plain = link_config(Link(name="a", delay_ms=7))
+    plain = build_link_config(Link(name="a", delay_ms=7))
     assert (plain.delay_ns, plain.delay_time_ns, plain.jitter.distribution) == (7_000_000, [], "")
-    config = link_config(Link(name="a", trace=DeliveryTrace([1, 2, 300]), on_outage="drop", loss=LossSchedule([0], [0.5])))
+    config = build_link_config(
+        Link(name="a", trace=DeliveryTrace([1, 2, 300]), on_outage="drop", loss=LossSchedule([0], [0.5]))
+    )
     assert (config.outage_ns, config.loss, config.loss_time_ns, config.loss_step) == (100_000_000, 0, [0], [0.5])
 
 

@@ -14,10 +14,10 @@ def section_of(tmp_path):
 
     def make(experiment, section, folder):
         keep_rows(experiment, section, folder, tmp_path)
-        drawn = kept.drawn_folder(tmp_path, experiment.name, section)
+        drawn = kept.find_drawn_folder(tmp_path, experiment.name, section)
         if (folder / "figures").is_dir():
             shutil.copytree(folder / "figures", drawn)
             kept.mark_drawn(tmp_path, experiment.name, section)
-        return experiment.sections[section](kept.read(tmp_path, experiment.name, section))
+        return experiment.sections[section](kept.read_rows(tmp_path, experiment.name, section))
 
     return make

@@ -9,10 +9,10 @@ from netbuf_gym.errors import ConfigError
 from netbuf_gym.tasks.host_buffers.settings import DEFAULT, GRID, NAMED
 from studies.auter import constants, paper, trained, training, tune_constant, worlds
 from studies.auter.experiment import AUTER
-from studies.auter.schemes import LEARNED, NAMES, RECIPE, WITH_BBR, agent_of, controller_of
+from studies.auter.schemes import LEARNED, NAMES, RECIPE, WITH_BBR, find_agent_key, make_controller
 from studies.auter.settings import DEFAULT_STUDIES, STUDIES, Settings
 from studies.auter.studies import ALL, PIECES
-from studies.auter.work import Studies, parts_of
+from studies.auter.work import AuterWork, build_parts
 from studies.common import kept
 
 SHORT = ["duration_s=5", "hours=0.02", "seeds=2", "jobs=2"]
@@ -40,11 +40,11 @@ def test_a_finished_campaign_takes_more_schemes(tmp_path, capsys, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Studies, "run", stopped)
+        patch.setattr(AuterWork, "run", stopped)
         assert main([*words, "schemes=[default,tune-1,max]", f"output={output}"]) == 130
     ran = []
-    run = Studies.run
-    monkeypatch.setattr(Studies, "run", lambda self, chunk, *rest: ran.append(chunk) or run(self, chunk, *rest))
+    run = AuterWork.run
+    monkeypatch.setattr(AuterWork, "run", lambda self, chunk, *rest: ran.append(chunk) or run(self, chunk, *rest))
     assert main([*words, "schemes=[default,tune-1,max]", f"output={output}"]) == 0
     assert {key[3] for chunk in ran for key in chunk.runs} == {"tune-1"}
     assert (output / "runs.csv").read_text() == (other / "runs.csv").read_text()
@@ -69,7 +69,7 @@ def test_every_study_runs_and_goes_on(tmp_path, capsys, section_of):
     whole = runs.where(study="long_run", step=0, scheme="max")
     pieces = runs.where(study="long_run", scheme="max", seed=whole.columns["seed"][0])
     assert len(whole) == 2 and len(pieces) == PIECES + 1
-    found = np.nanmean(pieces.kept(pieces.columns["step"] > 0).columns["goodput_mbps"])
+    found = np.nanmean(pieces.mask(pieces.columns["step"] > 0).columns["goodput_mbps"])
     assert found == pytest.approx(whole.columns["goodput_mbps"][0], rel=0.05)
     default = runs.where(study="settings", scheme="default").columns
     assert (default["tcp_kb"] == DEFAULT.rmem_max_bytes / 1024).all() and (default["ring_packets"] == 256).all()
@@ -83,22 +83,22 @@ def test_every_study_runs_and_goes_on(tmp_path, capsys, section_of):
 def test_what_is_run_by_default():
     settings = AUTER.parse([]).settings
     assert settings.command() == "netbuf-gym reproduce auter"
-    parts = parts_of(settings)
+    parts = build_parts(settings)
     assert {part.runs[0][0] for part in parts} == set(STUDIES) - {"training"}
     assert len({part.name for part in parts}) == len(parts)
     assert all(len(part.runs[0]) == len(AUTER.keys) for part in parts)
-    training_parts = parts_of(AUTER.parse(["studies=[training]", "epochs=200", "training_seeds=2"]).settings)
+    training_parts = build_parts(AUTER.parse(["studies=[training]", "epochs=200", "training_seeds=2"]).settings)
     assert [len(part.runs) for part in training_parts] == [200 // training.EACH] * 2
 
 
 def test_agents_play_as_themselves_and_with_bbr():
-    keys = [agent_of(scheme) for scheme in (LEARNED, WITH_BBR[LEARNED], RECIPE, WITH_BBR[RECIPE])]
+    keys = [find_agent_key(scheme) for scheme in (LEARNED, WITH_BBR[LEARNED], RECIPE, WITH_BBR[RECIPE])]
     assert keys == ["agent", "agent", "auter", "auter"]
-    assert all(agent_of(scheme) is None for scheme in Settings.by_default)
+    assert all(find_agent_key(scheme) is None for scheme in Settings.by_default)
     agent = ConstantAction(0)
-    with_bbr = controller_of(WITH_BBR[LEARNED], "regions", "es-we-long", agent)
-    assert controller_of(LEARNED, "regions", "es-we-long", agent) is agent
-    scenario = ALL["regions"].made(Settings(), "es-we-long", 0).scenario
+    with_bbr = make_controller(WITH_BBR[LEARNED], "regions", "es-we-long", agent)
+    assert make_controller(LEARNED, "regions", "es-we-long", agent) is agent
+    scenario = ALL["regions"].make_world(Settings(), "es-we-long", 0).scenario
     relays = [one.traffic.senders[0].relay for one in (scenario, with_bbr.place(scenario))]
     assert "cubic" in str(relays[0].cc) and "bbr" in str(relays[1].cc)
     assert with_bbr.place(scenario).hosts == scenario.hosts
@@ -144,8 +144,8 @@ def test_agents_on_long_paths_are_compared_cell_by_cell(tmp_path):
         for who, own in means.items()
         for cell, values in zip(cells, own, strict=True)
     ]
-    kept.write(tmp_path, "auter", "trained", {"command": "by hand", "worlds": 1}, kept.text_of(trained.COLUMNS, rows))
-    text = trained.shown(kept.read(tmp_path, "auter", "trained"))
+    kept.write_rows(tmp_path, "auter", "trained", {"command": "by hand", "worlds": 1}, kept.format_rows(trained.COLUMNS, rows))
+    text = trained.format_section(kept.read_rows(tmp_path, "auter", "trained"))
     said = [[one.strip() for one in line.split("|")[1:-1]] for line in text.splitlines()[4:]]
     root = f"{2**0.5:.3f}"
     assert said[0] == ["0", *[f"{root} (1.000)"] * 4, "1.30", "1.20", "0.250"]
@@ -160,21 +160,21 @@ def test_what_is_no_folder_of_agents_is_refused(tmp_path):
 
 
 def test_cells_are_the_papers_points():
-    assert worlds.swept("0.01%+40ms") == ("0.01%", 40.0) and worlds.swept("100MB+0ms") == ("100MB", 0.0)
+    assert worlds.parse_cell("0.01%+40ms") == ("0.01%", 40.0) and worlds.parse_cell("100MB+0ms") == ("100MB", 0.0)
     assert ALL["latency"].own_cells == ("0ms", "20ms", "40ms", "80ms", "100ms")
     assert ALL["loss"].own_cells[:5] == ("0%+0ms", "0.01%+0ms", "0.1%+0ms", "0.5%+0ms", "1%+0ms")
     slow = ALL["bandwidth"].world("10mbps+0ms", 0, 10.0, False)
     assert slow.capacity_mbps == 10
     lossy = ALL["loss"].world("0.5%+0ms", 0, 10.0, False)
     assert lossy.links[lossy.bottleneck].loss == pytest.approx(0.005)
-    assert worlds.lasting_hours(None, False) == paper.HOURS and worlds.lasting_hours(None, True) * 60 == pytest.approx(20)
+    assert worlds.resolve_hours(None, False) == paper.HOURS and worlds.resolve_hours(None, True) * 60 == pytest.approx(20)
 
 
 def test_a_run_is_the_same_whoever_plays_beside_it():
     settings = Settings(duration_s=9.0, seeds=2)
     study = ALL["regions"]
-    both = study.play(controller_of("max", "regions", "es-we-short"), settings, "es-we-short", [5, 6])
-    alone = study.play(controller_of("max", "regions", "es-we-short"), settings, "es-we-short", [6])
+    both = study.play(make_controller("max", "regions", "es-we-short"), settings, "es-we-short", [5, 6])
+    alone = study.play(make_controller("max", "regions", "es-we-short"), settings, "es-we-short", [6])
     assert both[1] == alone[0] and both[0] != both[1]
 
 
@@ -187,17 +187,17 @@ def test_the_best_constant_is_the_fastest_and_of_equals_the_one_that_takes_least
         return [same | dict(zip(names, (ring, *one), strict=True)) for ring, one in enumerate(found, 1)]
 
     table = [*rows("a", (10.0, 5.0), (9.96, 4.0), (9.0, 1.0)), *rows("b", (1.0, 5.0), (2.0, 4.0), (1.9, 1.0))]
-    assert constants.best_of(table, "x", "a") == constants.best_of(table, "x", "b") == "ring 2, tcp 1, socket 1"
-    assert constants.best_of(rows("a", (10.0, 5.0), (9.0, 4.0), (9.96, 1.0)), "x", "a") == "ring 3, tcp 1, socket 1"
-    assert constants.best_of(table) == "ring 2, tcp 1, socket 1" == constants.best_of(table, "x", "nowhere")
-    for study, cell in tune_constant.cells():
-        assert constants.best(study, cell) in GRID.values()
+    assert constants.find_best_name(table, "x", "a") == constants.find_best_name(table, "x", "b") == "ring 2, tcp 1, socket 1"
+    assert constants.find_best_name(rows("a", (10.0, 5.0), (9.0, 4.0), (9.96, 1.0)), "x", "a") == "ring 3, tcp 1, socket 1"
+    assert constants.find_best_name(table) == "ring 2, tcp 1, socket 1" == constants.find_best_name(table, "x", "nowhere")
+    for study, cell in tune_constant.list_cells():
+        assert constants.get_best_setting(study, cell) in GRID.values()
 
 
 @pytest.mark.slow
 def test_the_search_plays_every_setting_of_the_grid():
-    found = tune_constant.search([0], 1, where=[("regions", "es-es-short")])
-    assert len(found) == len(GRID) == 75 and {constants.name_of(row) for row in found} == set(GRID)
+    found = tune_constant.search_constants([0], 1, where=[("regions", "es-es-short")])
+    assert len(found) == len(GRID) == 75 and {constants.get_grid_name(row) for row in found} == set(GRID)
     assert all(row["throughput_mbps"] > 0 and row["memory_mb"] > 0 for row in found)
 
 
@@ -229,21 +229,21 @@ def test_bad_arguments(tmp_path, capsys, argument, message):
 def test_studies_without_anyone_to_play_are_refused():
     settings = Settings(studies=("settings",), schemes=(WITH_BBR[LEARNED],), agent="x")
     with pytest.raises(ConfigError, match="studies holds 'settings', in which none of the schemes plays; valid there: default"):
-        parts_of(settings)
+        build_parts(settings)
 
 
 def test_live_runs_are_parts_of_their_own():
     words = ["plant=linux", "studies=[regions]", "schemes=[default,max]", "seeds=2"]
     settings = AUTER.parse(words).settings
-    parts = parts_of(settings)
+    parts = build_parts(settings)
     assert len(parts) == 6 * 2 * 2 and all(len(part.runs) == 1 and part.runs[0][2] == "linux" for part in parts)
     assert settings.command().endswith("studies=[regions] schemes=[default,max] plant=linux seeds=2")
     long = AUTER.parse(["plant=linux", "studies=[long_run]", "schemes=[default,max,autotuning]", "seeds=1"]).settings
-    assert len(parts_of(long)) == 3
+    assert len(build_parts(long)) == 3
 
 
 def test_settings_that_are_hand_tuned_are_the_papers():
     for name, (ring, tcp, socket) in paper.SETTINGS.items():
         own = NAMED[name]
         assert (own.ring_packets, own.rmem_default_bytes, own.socket_bytes) == (ring, tcp, socket)
-    assert isinstance(Studies(Settings(schemes=("max",), studies=("settings",))).parts, list)
+    assert isinstance(AuterWork(Settings(schemes=("max",), studies=("settings",))).parts, list)

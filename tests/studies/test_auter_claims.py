@@ -33,9 +33,9 @@ def campaign(seeds: int = 3) -> Runs:
         "settings": tuple(paper.TABLE_1),
         "regions": paper.CELLS,
         "latency": ("0ms", "20ms", "40ms", "80ms", "100ms"),
-        "bandwidth": worlds.crossed(("10mbps", "200mbps")),
-        "loss": worlds.crossed(("0%", "1%")),
-        "flow_size": worlds.crossed(("10kB", "100MB", "mixed")),
+        "bandwidth": worlds.cross_cells(("10mbps", "200mbps")),
+        "loss": worlds.cross_cells(("0%", "1%")),
+        "flow_size": worlds.cross_cells(("10kB", "100MB", "mixed")),
         "memory": ("1", "100", "1000"),
         "long_run": ("es-ea",),
     }
@@ -55,12 +55,16 @@ def campaign(seeds: int = 3) -> Runs:
 
 def test_the_papers_numbers_are_those_of_its_tables():
     """Means of Table IV's columns; where the text says otherwise, so do we."""
-    assert paper.gain("bbr") == pytest.approx(paper.GAIN_SAID["bbr"], abs=2e-4)
-    assert paper.gain("auter") == pytest.approx(0.2015, abs=1e-4)  # the text: 0.2033
-    assert paper.gain("auter", paper.cells_of(traffic="short")) == pytest.approx(paper.GAIN_SAID_OF["short"], abs=2e-4)
-    assert paper.gain("auter", paper.cells_of(region="es-ea")) == pytest.approx(paper.GAIN_SAID_IN["es-ea"], abs=2e-4)
-    assert max(paper.gain("auter", (cell,)) for cell in paper.CELLS) == pytest.approx(paper.BEST_GAIN, abs=1e-3)
-    assert len(paper.CELLS) == 6 and set(paper.cells_of()) == set(paper.CELLS) == set(paper.LATENCY_MS)
+    assert paper.compute_gain("bbr") == pytest.approx(paper.GAIN_SAID["bbr"], abs=2e-4)
+    assert paper.compute_gain("auter") == pytest.approx(0.2015, abs=1e-4)  # the text: 0.2033
+    assert paper.compute_gain("auter", paper.select_cells(traffic="short")) == pytest.approx(
+        paper.GAIN_SAID_OF["short"], abs=2e-4
+    )
+    assert paper.compute_gain("auter", paper.select_cells(region="es-ea")) == pytest.approx(
+        paper.GAIN_SAID_IN["es-ea"], abs=2e-4
+    )
+    assert max(paper.compute_gain("auter", (cell,)) for cell in paper.CELLS) == pytest.approx(paper.BEST_GAIN, abs=1e-3)
+    assert len(paper.CELLS) == 6 and set(paper.select_cells()) == set(paper.CELLS) == set(paper.LATENCY_MS)
 
 
 def test_claims_speak_of_schemes_and_measures_that_there_are():
@@ -74,7 +78,7 @@ def test_claims_speak_of_schemes_and_measures_that_there_are():
 
 
 def test_gains_are_judged_by_the_papers_figures():
-    text = claims.about_auter(campaign())
+    text = claims.build_auter_claims_table(campaign())
     lines = {line.split(" | ")[0].removeprefix("| "): line for line in text.splitlines()}
     average = lines["20.33 % more throughput, three regions (Table IV)"]
     assert [one.rpartition(": ")[2] for one in average.strip(" |").split(" | ")[2:]] == ["holds"] * 3
@@ -90,28 +94,28 @@ def test_a_contrast_is_the_difference_of_two_gains():
         gain = 1.5 if cell.endswith("long") else 1.2
         rows += [row("regions", cell, "max", seed, throughput_mbps=10 * gain * (1 + 0.01 * seed)) for seed in range(3)]
     runs = made(rows)
-    halves = [runs.where(cell=paper.cells_of(traffic=traffic)) for traffic in ("long", "short")]
-    found = judging.contrast(*halves, "max", "default", "throughput_mbps", claims.CELLS)
+    halves = [runs.where(cell=paper.select_cells(traffic=traffic)) for traffic in ("long", "short")]
+    found = judging.compute_contrast(*halves, "max", "default", "throughput_mbps", claims.CELLS)
     assert found.mean == pytest.approx(math.log(1.25)) and found.low > 0
-    assert judging.contrast(*halves, "max", "bbr", "throughput_mbps", claims.CELLS) is None
+    assert judging.compute_contrast(*halves, "max", "bbr", "throughput_mbps", claims.CELLS) is None
 
 
 def test_at_most_is_judged_by_the_whole_interval():
-    found = judging.interval([0.1, 0.3, 0.2])
-    assert judging.verdict(judging.AT_MOST, found, 0.8, judging.DIFFERENCE) == "holds"
-    assert judging.verdict(judging.AT_MOST, found, 0.3, judging.DIFFERENCE) == "not shown"
-    assert judging.verdict(judging.AT_MOST, found, -0.3, judging.DIFFERENCE) == "does not hold"
+    found = judging.compute_interval([0.1, 0.3, 0.2])
+    assert judging.decide_verdict(judging.AT_MOST, found, 0.8, judging.DIFFERENCE) == "holds"
+    assert judging.decide_verdict(judging.AT_MOST, found, 0.3, judging.DIFFERENCE) == "not shown"
+    assert judging.decide_verdict(judging.AT_MOST, found, -0.3, judging.DIFFERENCE) == "does not hold"
 
 
 def test_tables_have_the_papers_figures_beside_ours():
     runs = campaign()
-    assert "| 161.3 |" in tables.settings_table(runs) and "| 0.1469 |" in tables.settings_table(runs)
-    assert "(+40.5)" in tables.gains_table(runs) and "(20.3)" in tables.gains_table(runs)
-    assert "(142)" in tables.regions_table(runs) and "(281.1)" in tables.regions_table(runs, "latency_ms", 1)
-    assert "296.8 %" in tables.sweep_table(runs, "latency")
-    for table in (tables.memory_table(runs), tables.long_table(runs), tables.training_table(runs)):
+    assert "| 161.3 |" in tables.build_settings_table(runs) and "| 0.1469 |" in tables.build_settings_table(runs)
+    assert "(+40.5)" in tables.build_gains_table(runs) and "(20.3)" in tables.build_gains_table(runs)
+    assert "(142)" in tables.build_regions_table(runs) and "(281.1)" in tables.build_regions_table(runs, "latency_ms", 1)
+    assert "296.8 %" in tables.build_sweep_table(runs, "latency")
+    for table in (tables.build_memory_table(runs), tables.build_long_run_table(runs), tables.build_training_table(runs)):
         assert table.count("\n") > 5 and "nan" not in table
-    assert "<!--" not in claims.about_others(runs) + claims.ours(runs)
+    assert "<!--" not in claims.build_other_claims_table(runs) + claims.build_own_claims_table(runs)
 
 
 @pytest.mark.slow

@@ -15,11 +15,11 @@ import pytest
 from netbuf_gym.cli.program import main
 from netbuf_gym.errors import ConfigError, ReferenceDataError
 from netbuf_gym.plants.simulator import Simulator
-from netbuf_gym.utils.files import alone
+from netbuf_gym.utils.files import exclusive_lock
 from studies.common.campaign import Campaign
 from studies.rlbm.experiment import RLBM
 from studies.rlbm.settings import CONTROLLED, NAMES, Settings
-from studies.rlbm.work import parts_of
+from studies.rlbm.work import make_parts
 
 TINY = ["sizes=[20,50]", "loads=[0.3,0.8]", "seeds=2", "duration_s=2", "jobs=2"]
 
@@ -168,7 +168,7 @@ def test_a_fault_ends_everything(tmp_path, monkeypatch):
 
 def test_one_process_at_a_time(tmp_path, capsys):
     first = tiny(tmp_path)
-    with alone(first.output, "output"):
+    with exclusive_lock(first.output, "output"):
         assert reproduce("sizes=[20]", "loads=[0.3,0.8]", "seeds=2", "duration_s=2", "intervals=[]", f"output={tmp_path}") == 2
     assert "another process" in capsys.readouterr().err
 
@@ -288,7 +288,7 @@ def test_an_agent_and_its_scheme_come_together(tmp_path, capsys):
 def test_the_default_is_the_thesis_grid():
     settings = RLBM.parse([]).settings
     assert settings.command() == "netbuf-gym reproduce rlbm"
-    without_learning = [part for part in parts_of(settings) if part.runs[0][0] not in CONTROLLED]
+    without_learning = [part for part in make_parts(settings) if part.runs[0][0] not in CONTROLLED]
     assert len(without_learning) * len(settings.loads) * settings.seeds == 6400
     assert RLBM.parse(["seeds=10", "loads=[0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8]"]).settings == settings
     assert RLBM.parse(["schemes=[dt, abm]"]).settings.schemes == ("dt", "abm")

@@ -28,10 +28,10 @@ def row(scheme: str, seed: int, **values) -> dict:
 def test_changes_are_paired_relative_and_over_seeds():
     rows = [row("naive", seed, fct_mean_s=10.0 * (seed + 1)) for seed in range(4)]
     rows += [row("random", seed, fct_mean_s=9.0 * (seed + 1)) for seed in range(4)]
-    found = claims.change(made(rows), "random", "naive", "fct_mean_s")
+    found = claims.compute_change(made(rows), "random", "naive", "fct_mean_s")
     assert found == pytest.approx((math.log(0.9),) * 3)
-    assert claims.change(made(rows), "random", "abm", "fct_mean_s") is None
-    assert claims.change(made(rows), "random", "naive", "drops") is None  # measured nowhere
+    assert claims.compute_change(made(rows), "random", "abm", "fct_mean_s") is None
+    assert claims.compute_change(made(rows), "random", "naive", "drops") is None  # measured nowhere
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_changes_are_paired_relative_and_over_seeds():
     ],
 )
 def test_verdicts(expected, interval, least, verdict):
-    assert judging.verdict(expected, Interval(*interval), least) == verdict
+    assert judging.decide_verdict(expected, Interval(*interval), least) == verdict
 
 
 @pytest.fixture(scope="module")
@@ -71,15 +71,15 @@ def finished(tmp_path_factory):
 
 def test_one_seed_is_shown_and_not_judged():
     """An interval without an end tells nothing."""
-    alone = judging.interval([0.1])
-    assert judging.judged(judging.HIGHER, alone) == "+10.5 %: not judged, of one seed"
-    assert judging.judged(judging.HIGHER, alone, by=judging.DIFFERENCE) == "+0.1: not judged, of one seed"
-    assert judging.judged(judging.HIGHER, judging.interval([0.1, 0.1])) == "+10.5 % [+10.5, +10.5]: holds"
+    alone = judging.compute_interval([0.1])
+    assert judging.format_judgement(judging.HIGHER, alone) == "+10.5 %: not judged, of one seed"
+    assert judging.format_judgement(judging.HIGHER, alone, by=judging.DIFFERENCE) == "+0.1: not judged, of one seed"
+    assert judging.format_judgement(judging.HIGHER, judging.compute_interval([0.1, 0.1])) == "+10.5 % [+10.5, +10.5]: holds"
 
 
 def test_every_claim_gets_a_verdict(finished):
-    runs = claims.at_interval(RLBM.read(finished / "runs.csv"), 0.1)
-    table = claims.claims_table(runs)
+    runs = claims.select_interval(RLBM.read(finished / "runs.csv"), 0.1)
+    table = claims.format_claims_table(runs)
     lines = table.splitlines()[2:]
     assert len(lines) == sum(len(claim.rivals) for claim in claims.CLAIMS) + 3
     words = (judging.HOLDS, judging.OPPOSITE, judging.UNDECIDED, judging.SLIGHT, "does not hold", "not shown")
@@ -87,12 +87,12 @@ def test_every_claim_gets_a_verdict(finished):
 
 
 def test_pictures_get_smaller(tmp_path):
-    from studies.rlbm.figures import grid
+    from studies.rlbm.figures import plot_grid
 
     runs = made([row("naive", seed, throughput_mbps=5.0 + seed) for seed in range(3)])
-    figure = grid(runs, Settings(schemes=("naive",), loads=(0.5,)), ("throughput_mbps",), (100,), "title")
+    figure = plot_grid(runs, Settings(schemes=("naive",), loads=(0.5,)), ("throughput_mbps",), (100,), "title")
     figure.savefig(tmp_path / "figure.png")
-    small = showing.smaller(tmp_path / "figure.png")
+    small = showing.shrink_image(tmp_path / "figure.png")
     assert small.startswith(b"\x89PNG") and len(small) < (tmp_path / "figure.png").stat().st_size
 
 
@@ -100,7 +100,7 @@ def test_a_section_is_made_of_kept_rows(finished, section_of):
     text = section_of(RLBM, "thesis-text", finished)
     assert "traffic=thesis-text" in text and "| 1000 | random_no_beta |" in text and "| random | 500 |" in text
     assert "Here 50 ms gives, random: the highest throughput at " in text and " of 3 sizes; random_no_beta: " in text
-    table = claims.claims_table(claims.at_interval(RLBM.read(finished / "runs.csv"), 0.1))
+    table = claims.format_claims_table(claims.select_interval(RLBM.read(finished / "runs.csv"), 0.1))
     lines = [[line.rpartition(": ")[2] for line in one.splitlines() if "]: " in line] for one in (table, text)]
     assert lines[0] == lines[1] and len(lines[0]) > 20  # six digits decide as nine do
 
@@ -110,7 +110,7 @@ TINY = ["sizes=[50]", "loads=[0.5,0.8]", "seeds=2", "duration_s=5", "jobs=2"]
 
 def test_the_comparison_goes_on_with_the_scheme_that_it_was_at(tmp_path, monkeypatch):
     settings = RLBM.parse(["traffic=default", "intervals=[]", "schemes=[dt,naive,random,codel]", *TINY]).settings
-    whole = compare.keep(settings, tmp_path / "whole", 2, ["a=b"], tmp_path / "first").read_bytes()
+    whole = compare.keep_comparison(settings, tmp_path / "whole", 2, ["a=b"], tmp_path / "first").read_bytes()
     play = compare.play_scheme
 
     def killed(settings, scheme, *rest):
@@ -120,14 +120,14 @@ def test_the_comparison_goes_on_with_the_scheme_that_it_was_at(tmp_path, monkeyp
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(compare, "play_scheme", killed)
-        compare.keep(settings, tmp_path / "out", 2, ["a=b"], tmp_path / "second")
+        compare.keep_comparison(settings, tmp_path / "out", 2, ["a=b"], tmp_path / "second")
     played = []
     monkeypatch.setattr(
         compare, "play_scheme", lambda settings, scheme, *rest: played.append(scheme) or play(settings, scheme, *rest)
     )
-    assert compare.keep(settings, tmp_path / "out", 2, ["a=b"], tmp_path / "second").read_bytes() == whole
+    assert compare.keep_comparison(settings, tmp_path / "out", 2, ["a=b"], tmp_path / "second").read_bytes() == whole
     assert played == ["random", "codel"]
-    text = comparison.comparison(kept.read(tmp_path / "second", "rlbm", "compare"))
+    text = comparison.format_comparison(kept.read_rows(tmp_path / "second", "rlbm", "compare"))
     assert "p99 of dt minus this" in text and "**dt against random**" in text
 
 
@@ -140,7 +140,7 @@ def test_the_comparison_pools_a_seeds_flows():
     }
     names = ("slowdown_p99_p0", "slowdown_p99_p0_run_mean", "throughput_mbps", "flows_completed_p0")
     seeds, cells, pooled = [], {}, {}
-    for row in compare.rows_of(settings, "naive", outcomes):
+    for row in compare.make_rows(settings, "naive", outcomes):
         values = [row[name] for name in names]
         if "seed" in row:
             seeds.append(values)

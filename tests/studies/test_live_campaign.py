@@ -9,13 +9,13 @@ from gymnasium import spaces
 
 import netbuf_gym as nb
 from netbuf_gym.cli.program import main
-from studies.common.campaign import Campaign, finished
+from studies.common.campaign import Campaign, read_finished
 from studies.common.results import Runs
 from studies.live import judging, schemes, worlds
 from studies.live.experiment import LIVE
 from studies.live.measures import ACTIONS, MEASURES
 from studies.live.settings import Settings
-from studies.live.work import KEYS, PLANTS, parts_of
+from studies.live.work import KEYS, PLANTS, make_parts
 
 
 def quiet(done: int, total: int) -> None:
@@ -43,19 +43,32 @@ def test_worlds_cover_what_is_asked():
 
 
 def test_the_simulators_runs_come_first():
-    parts = parts_of(Settings(tasks=tuple(worlds.WORLDS), worlds=2, schemes=("cubic", "naive")))
+    parts = make_parts(Settings(tasks=tuple(worlds.WORLDS), worlds=2, schemes=("cubic", "naive")))
     plants = [part.runs[0][KEYS.index("plant")] for part in parts]
     assert list(dict.fromkeys(plants)) == ["sim", "noise", "linux"] and plants == sorted(plants, key=PLANTS.index)
-    assert "noise" not in {part.runs[0][3] for part in parts_of(Settings(worlds=1, noise_ms=0))}
+    assert "noise" not in {part.runs[0][3] for part in make_parts(Settings(worlds=1, noise_ms=0))}
     seeds = {part.runs[0][0]: len(part.runs) for part in parts}
     assert seeds == {worlds.SENDER: 1, worlds.RECEIVER: 1, worlds.SWITCH: 5}
 
 
 def test_actions_are_counted_by_their_places():
-    assert schemes.binned(np.array([0, 10, 10]), spaces.Discrete(12)).tolist() == [1, *[0] * 9, 2, 0]
-    assert schemes.binned(np.array([0, 23]), spaces.Discrete(24)).tolist() == [1, *[0] * 10, 1]
+    assert schemes.count_actions_by_bin(np.array([0, 10, 10]), spaces.Discrete(12)).tolist() == [1, *[0] * 9, 2, 0]
+    assert schemes.count_actions_by_bin(np.array([0, 23]), spaces.Discrete(24)).tolist() == [1, *[0] * 10, 1]
     box = spaces.Box(-1.0, 1.0, (2,))
-    assert schemes.binned(np.array([[-1.0, 1.0], [0.0, 0.0]]), box).tolist() == [1, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 1]
+    assert schemes.count_actions_by_bin(np.array([[-1.0, 1.0], [0.0, 0.0]]), box).tolist() == [
+        1,
+        0,
+        0,
+        0,
+        0,
+        0,
+        2,
+        0,
+        0,
+        0,
+        0,
+        1,
+    ]
 
 
 def runs_of(values: dict) -> Runs:
@@ -77,11 +90,11 @@ def test_cells_agree_within_a_tenth_or_two_hundredths():
         ("c", "cubic", "sim"): -0.01, ("c", "cubic", "linux"): -0.029,
         ("d", "cubic", "sim"): -0.01, ("d", "cubic", "linux"): 0.011,
     }  # fmt: skip
-    cells = judging.cells_of(runs_of(values))
+    cells = judging.collect_cells(runs_of(values))
     assert [cell.within for cell in cells] == [True, False, True, False]
     assert [cell.distance for cell in cells] == [1.0] * 4
-    assert "2 of 4" in judging.summary_table(cells)
-    assert [line.split("|")[1].strip() for line in judging.outside_table(cells).splitlines()[2:]] == ["b", "d"]
+    assert "2 of 4" in judging.format_summary_table(cells)
+    assert [line.split("|")[1].strip() for line in judging.format_outside_table(cells).splitlines()[2:]] == ["b", "d"]
 
 
 def test_verdicts_count_worlds_and_pairs():
@@ -92,7 +105,7 @@ def test_verdicts_count_worlds_and_pairs():
         ("b", "cubic", "sim"): -0.3, ("b", "cubic", "linux"): -0.3,
     }  # fmt: skip
     name, target = "congestion windows", "10 % or 0.02 of utility"
-    assert judging.verdict_rows(runs_of(values)) == [
+    assert judging.make_verdict_rows(runs_of(values)) == [
         [f"{name}: `agent` agrees", target, "2 of 2 worlds", "holds"],
         [f"{name}: `cubic` agrees", target, "1 of 2 worlds", "in all but 1"],
         [f"{name}: pairs keep their order", "every pair", "1 of 2 pairs", "in all but 1"],
@@ -101,19 +114,19 @@ def test_verdicts_count_worlds_and_pairs():
 
 def test_a_hosts_noise_is_judged_beside():
     values = {("a", "bbr", "sim"): -0.1, ("a", "bbr", "noise"): -0.15, ("a", "bbr", "linux"): -0.16}
-    (cell,) = judging.cells_of(runs_of(values))
+    (cell,) = judging.collect_cells(runs_of(values))
     assert not cell.within and cell.within_noise
-    assert "| 0 of 1 | 1 of 1 |" in judging.summary_table([cell]) and "-0.150" in judging.outside_table([cell])
+    assert "| 0 of 1 | 1 of 1 |" in judging.format_summary_table([cell]) and "-0.150" in judging.format_outside_table([cell])
 
 
 def test_noise_delays_every_packet_of_every_link():
     world = worlds.WORLDS[worlds.SENDER]["10M-40ms-1bdp"](5.0).with_senders(["cubic"])
-    rtt = [nb.simulate(one, seed=1).flows[0].rtt_mean_ms for one in (world, worlds.noisy(world, 1.0))]
-    assert all(link.jitter.scale_ms == 1.0 for link in worlds.noisy(world, 1.0).links) and rtt[1] > rtt[0]
+    rtt = [nb.simulate(one, seed=1).flows[0].rtt_mean_ms for one in (world, worlds.add_noise(world, 1.0))]
+    assert all(link.jitter.scale_ms == 1.0 for link in worlds.add_noise(world, 1.0).links) and rtt[1] > rtt[0]
 
 
 def test_every_controller_may_be_asked_for():
-    settings = Settings.made({"schemes": ("all",)})
+    settings = Settings.from_values({"schemes": ("all",)})
     assert settings.schemes == schemes.NAMES and "schemes" in settings.command()
 
 
@@ -123,9 +136,12 @@ def test_an_order_that_is_lost_is_named():
         ("a", "cubic", "sim"): -0.2, ("a", "cubic", "linux"): -0.05,
         ("a", "bbr", "sim"): -0.11, ("a", "bbr", "linux"): -0.3,
     }  # fmt: skip
-    pairs = judging.pairs_of(judging.cells_of(runs_of(values)))
-    assert {(pair.better, pair.worse): pair.kept for pair in pairs} == {("agent", "cubic"): False, ("bbr", "cubic"): False}
-    said = judging.order_said(judging.cells_of(runs_of(values)))
+    pairs = judging.find_pairs(judging.collect_cells(runs_of(values)))
+    assert {(pair.better, pair.worse): pair.keeps_order for pair in pairs} == {
+        ("agent", "cubic"): False,
+        ("bbr", "cubic"): False,
+    }
+    said = judging.describe_order(judging.collect_cells(runs_of(values)))
     assert "Of 2 pairs" in said and "0 have the same order" in said
 
 
@@ -140,7 +156,7 @@ def test_both_plants_in_one_campaign(tmp_path, section_of):
     assert (live["late_p50_ms"] >= 0).all() and (np.abs(live["rate_error"]) < 0.01).all()
     shares = np.array([runs.where(scheme="queue_target").columns[name] for name in ACTIONS])
     np.testing.assert_allclose(shares.sum(axis=0), 1.0)
-    assert finished(tmp_path / "out")["begun"][:2] == "20"
+    assert read_finished(tmp_path / "out")["begun"][:2] == "20"
     drawn = campaign.draw(tmp_path / "out" / "figures")
     assert [path.name for path in drawn] == ["cells_congestion_window.png"]
     text = section_of(LIVE, worlds.SENDER, tmp_path / "out")

@@ -15,7 +15,7 @@ from studies.common.campaign import Campaign
 from studies.nuwa import claims, schemes, studies, worlds
 from studies.nuwa.experiment import NUWA
 from studies.nuwa.settings import DEFAULT_STUDIES, STUDIES, Settings
-from studies.nuwa.work import parts_of
+from studies.nuwa.work import build_parts
 from studies.rlbm.experiment import RLBM
 
 SEED = 1_000_000
@@ -52,7 +52,7 @@ def test_every_scheme_meets_the_same_world(tmp_path):
     for name in DEFAULT_STUDIES:
         study = studies.ALL[name]
         cell = study.cells(settings)[0]
-        first, again, other = (study.scenarios(settings, cell, [seed])[0] for seed in (SEED, SEED, SEED + 1))
+        first, again, other = (study.make_worlds(settings, cell, [seed])[0] for seed in (SEED, SEED, SEED + 1))
         assert first.scenario == again.scenario and first.seed == again.seed
         assert first.scenario != other.scenario
 
@@ -74,10 +74,10 @@ def test_the_grid_has_two_queues(tmp_path):
     settings = Settings(studies=("grid",), seeds=1, duration_s=3.0)
     study = studies.ALL["grid"]
     assert len(study.cells(settings)) == 9
-    world = study.scenarios(settings, "far-20", [SEED])[0].scenario
+    world = study.make_worlds(settings, "far-20", [SEED])[0].scenario
     assert world.base_rtt_ms(0) == pytest.approx(worlds.DISTANCES_MS["far"] + worlds.RADIO_MS, abs=2)
     assert world.links[0].rate_mbps == 20
-    row = study.play(schemes.controller_of("cubic"), settings, "far-20", [SEED])[0]
+    row = study.play(schemes.make_controller("cubic"), settings, "far-20", [SEED])[0]
     assert row["rtt_mean_ms"] == pytest.approx(
         worlds.DISTANCES_MS["far"] + worlds.RADIO_MS + row["queue_delay_mean_ms"], rel=0.25
     )
@@ -86,9 +86,9 @@ def test_the_grid_has_two_queues(tmp_path):
 @pytest.mark.parametrize("rate", worlds.MEANS_MBPS)
 @pytest.mark.parametrize("mean_s", worlds.SPEEDS_S)
 def test_links_change_as_fast_as_they_are_to(mean_s, rate):
-    cell = worlds.jumping_cell(rate, mean_s)
-    assert worlds.speed_of(cell) == (rate, mean_s)
-    trace = worlds.jumping(cell, SEED, 200 * mean_s).links[0].trace
+    cell = worlds.format_jumping_cell(rate, mean_s)
+    assert worlds.parse_jumping_cell(cell) == (rate, mean_s)
+    trace = worlds.make_jumping_scenario(cell, SEED, 200 * mean_s).links[0].trace
     assert set(trace.rate_mbps) == {0.4 * rate, 1.6 * rate} and (np.diff(trace.rate_mbps) != 0).all()
     assert np.diff(trace.time_s).mean() == pytest.approx(mean_s, rel=0.3)
 
@@ -113,7 +113,7 @@ def test_what_video_clients_take_links_for(tmp_path):
     even = runs.where(network="24mbps-rate").columns
     assert (even["estimate_off"] < 0.15).all() and (even["bitrate_mbps"] > 10).all() and (even["stalled_share"] == 0).all()
     np.testing.assert_allclose(np.abs(even["estimate_ratio"] - 1), even["estimate_off"], atol=0.05)
-    said = claims.watched_table(runs)
+    said = claims.build_estimates_table(runs)
     assert said.count("Nuwa, k = 7") == 6 and "CUBIC |" not in said.replace("CUBIC's", "")
     assert [path.stem for path in campaign.draw(tmp_path / "figures")] == ["video"]
 
@@ -151,27 +151,27 @@ def test_real_traces_take_the_place_of_generated_ones(tmp_path, capsys):
     folder = folder_of_traces(tmp_path / "mine")
     settings = Settings(traces=str(folder))
     for network in worlds.MOBILE:
-        trace = worlds.trace_of(settings, network, SEED, 60.0)
+        trace = worlds.get_trace(settings, network, SEED, 60.0)
         assert set(trace.rate_mbps) <= {3.0, 12.0} and trace.mean_mbps() == pytest.approx(7.5, rel=0.01)
-    assert worlds.trace_of(settings, "4g", SEED, 60.0) != worlds.trace_of(settings, "4g", SEED + 1, 60.0)  # begun elsewhere
-    assert worlds.trace_of(settings, "wifi", SEED, 9.0) == worlds.trace_of(Settings(), "wifi", SEED, 9.0)
+    assert worlds.get_trace(settings, "4g", SEED, 60.0) != worlds.get_trace(settings, "4g", SEED + 1, 60.0)  # begun elsewhere
+    assert worlds.get_trace(settings, "wifi", SEED, 9.0) == worlds.get_trace(Settings(), "wifi", SEED, 9.0)
     tiny(tmp_path / "out", traces=str(folder)).run(quiet)
     (folder / "5g" / "one.csv").write_text("time_s,mbps\n0,5\n1,6\n")
-    worlds._read.cache_clear()
+    worlds._read_trace.cache_clear()
     with pytest.raises(ConfigError, match="was begun with another file as the traces"):
         tiny(tmp_path / "out", traces=str(folder))
     (folder / "4g" / "one.csv").unlink()
-    worlds._files.cache_clear()
+    worlds._list_files.cache_clear()
     assert main(["reproduce", "nuwa", f"traces={folder}", f"output={tmp_path / 'other'}"]) == 2
     assert "4g holds no file; valid: a folder with folders 4g and 5g of traces" in capsys.readouterr().err
 
 
 def test_a_trace_turned_is_the_same_trace_later():
     deliveries = DeliveryTrace([1, 5, 5, 9, 20])
-    turned = worlds.turned(deliveries, 0.006)
+    turned = worlds.rotate_trace(deliveries, 0.006)
     assert turned.time_ms.tolist() == [3, 14, 15, 19, 19] and turned.period_ms == 20
     rates = RateTrace([0, 2, 5], [1.0, 2.0, 3.0], 8.0)
-    turned = worlds.turned(rates, 3.5)
+    turned = worlds.rotate_trace(rates, 3.5)
     at = np.linspace(0, 7.99, 50)
     np.testing.assert_array_equal(turned.rate_at_mbps(at), rates.rate_at_mbps(at + 3.5))
 
@@ -224,7 +224,7 @@ def test_the_trained_agent_by_default_is_one_that_is_shipped(experiment, capsys)
 def test_the_default_is_all_but_training():
     settings = NUWA.parse([]).settings
     assert settings.command() == "netbuf-gym reproduce nuwa" and set(settings.studies) == set(STUDIES) - {"learning"}
-    parts = parts_of(settings)
+    parts = build_parts(settings)
     assert {part.runs[0][0] for part in parts} == set(DEFAULT_STUDIES)
     assert len({part.name for part in parts}) == len(parts)
     assert NUWA.parse(["duration_s=null"]).settings == settings

@@ -25,7 +25,7 @@ def tiny(output, **changes) -> Campaign:
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("network", NETWORKS)
 def test_every_run_is_a_configuration(network, algorithm):
-    config = load("train", learning.overrides(Settings(), network, algorithm, 3))
+    config = load("train", learning.build_overrides(Settings(), network, algorithm, 3))
     check_training(config)
     check_algo(config.algo)
     assert check_rollout(config.algo, config.env.num_envs) is None
@@ -36,11 +36,11 @@ def test_every_run_is_a_configuration(network, algorithm):
 @pytest.mark.slow
 def test_a_curve_is_trained_once(tmp_path, monkeypatch):
     runs = NUWA.read(tiny(tmp_path / "out").run(lambda done, total: None))
-    assert len(runs) == POINTS and runs.columns["step"].tolist() == learning.steps_of(Settings(steps=12_000))
+    assert len(runs) == POINTS and runs.columns["step"].tolist() == learning.list_steps(Settings(steps=12_000))
     returns = runs.columns["return"]
     assert np.isfinite(returns[-1]) and np.isnan(runs.columns["utility"]).all()
     assert (tmp_path / "out" / "training" / "wired-a2c-0" / "model.zip").is_file()
-    assert "| wired | a2c |" in claims.returns_table(runs).replace("  ", " ")
+    assert "| wired | a2c |" in claims.build_returns_table(runs).replace("  ", " ")
     (tmp_path / "out" / "runs.csv").unlink()
     monkeypatch.setattr(learning, "_train", None)
     again = NUWA.read(tiny(tmp_path / "out").run(lambda done, total: None))
@@ -59,4 +59,4 @@ def test_an_interruption_reaches_the_learner(tmp_path):
     stop = threading.Event()
     stop.set()
     with pytest.raises(Stopped):
-        learning.curve(Settings(), "4g", "ppo", 0, tmp_path, stop)
+        learning.train_curve(Settings(), "4g", "ppo", 0, tmp_path, stop)

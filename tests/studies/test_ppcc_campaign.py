@@ -9,13 +9,13 @@ import pytest
 from netbuf_gym.cli.program import main
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.zoo import library
-from studies.common.cells import parts_of
+from studies.common.cells import make_parts
 from studies.common.judging import HIGHER, LOWER
 from studies.common.results import Runs
 from studies.ppcc import claims, measures, paper, schemes, tables, worlds
 from studies.ppcc.experiment import PPCC
 from studies.ppcc.measures import MEASURES
-from studies.ppcc.schemes import NAMES, STYLES, controller_of, fitting_packets
+from studies.ppcc.schemes import NAMES, STYLES, compute_fitting_packets, make_controller
 from studies.ppcc.settings import DEFAULT_SCHEMES, STUDIES, Settings
 from studies.ppcc.studies import ALL, WINDOWS
 
@@ -51,7 +51,7 @@ def test_every_study_runs_and_goes_on(tmp_path, capsys, section_of):
         *(f"series_{cell}{suffix}" for cell in ("2", "fluctuating") for suffix in ("", "_others")),
     }
 
-    whole = runs.kept(runs.columns["study"] != "series").columns
+    whole = runs.mask(runs.columns["study"] != "series").columns
     assert (whole["goodput_mbps"] > 0).all() and (whole["delay_ms"] > 0).all() and (whole["loss"] < 0.5).all()
     np.testing.assert_allclose(whole["mt"], np.log10(whole["delay_ms"] / whole["goodput_mbps"]), rtol=1e-6, atol=1e-6)
     seconds = runs.where(study="series", cell="2", scheme="bbr", seed=SEED).columns
@@ -68,7 +68,7 @@ def test_the_default_is_what_needs_no_agent(monkeypatch):
     settings = PPCC.parse([]).settings
     assert settings.command() == "netbuf-gym reproduce ppcc" and settings.schemes == DEFAULT_SCHEMES
     assert not set(DEFAULT_SCHEMES) & set(Settings.agents)
-    parts = parts_of(settings, settings.studies, ALL)
+    parts = make_parts(settings, settings.studies, ALL)
     assert {part.runs[0][0] for part in parts} == set(STUDIES) and len({part.name for part in parts}) == len(parts)
     assert all(len(part.runs[0]) == len(PPCC.keys) for part in parts)
     assert PPCC.parse(["duration_s=null"]).settings == settings
@@ -119,15 +119,15 @@ def test_every_scheme_meets_the_same_world():
     settings = Settings(duration_s=2.0)
     for study in ALL.values():
         for cell in study.cells[-2:]:
-            first, again, other = (study.made(settings, cell, [seed])[0] for seed in (SEED, SEED, SEED + 1))
+            first, again, other = (study.build_worlds(settings, cell, [seed])[0] for seed in (SEED, SEED, SEED + 1))
             assert first == again and first.seed != other.seed
-    starts = [flow.start_s for flow in ALL["senders"].made(settings, "20-4", [SEED])[0].scenario.flows]
+    starts = [flow.start_s for flow in ALL["senders"].build_worlds(settings, "20-4", [SEED])[0].scenario.flows]
     assert starts[0] == 0 and len(set(starts)) == 4 and max(starts) < worlds.LATEST_START_S
 
 
 def test_several_senders_have_the_buffer_and_the_loss_of_scenario_2():
     for cell in worlds.SHARED:
-        scenario = worlds.shared(cell, SEED, 40.0)
+        scenario = worlds.make_shared_scenario(cell, SEED, 40.0)
         rate, _, senders = cell.partition("-")
         link = scenario.links[scenario.bottleneck]
         assert (link.queue_packets, link.loss, len(scenario.flows)) == (150_000, 1e-4, int(senders))
@@ -137,33 +137,39 @@ def test_several_senders_have_the_buffer_and_the_loss_of_scenario_2():
 def test_a_constant_window_is_what_is_in_flight():
     """A window of less than the path holds is acknowledged once a round trip, and nothing queues but a delayed ACK's two."""
     study, settings = ALL["table"], Settings(duration_s=10.0)
-    few = study.play(controller_of("constant", 20), settings, "1", [SEED])[0]
+    few = study.play(make_controller("constant", 20), settings, "1", [SEED])[0]
     assert few["goodput_mbps"] == pytest.approx(20 * 1448 * 8e-3 / few["rtt_ms"], rel=0.05) and few["delay_ms"] < 2.5
-    many = study.play(controller_of("constant", 82), settings, "1", [SEED])[0]
+    many = study.play(make_controller("constant", 82), settings, "1", [SEED])[0]
     assert many["rtt_ms"] == pytest.approx(82 * 1500 * 8 / 10e3, rel=0.05)
-    scenario = worlds.scenario("1", 10.0)
-    assert fitting_packets(scenario, 0) == 42 and fitting_packets(scenario, 0, 4) == 11
-    placed = controller_of("constant").place(study.made(settings, "1", [SEED])[0].scenario)
+    scenario = worlds.make_scenario("1", 10.0)
+    assert compute_fitting_packets(scenario, 0) == 42 and compute_fitting_packets(scenario, 0, 4) == 11
+    placed = make_controller("constant").place(study.build_worlds(settings, "1", [SEED])[0].scenario)
     assert dict(placed.flows[0].receiver.parameters)["window_bytes"] == 42 * 1448
 
 
 def test_senders_that_hear_nothing_are_counted_and_left_out_of_delays():
     """Two senders, the second of which begins at the very end: nothing of it is acknowledged."""
-    made = worlds.shared("10-2", SEED, 4.0)
+    made = worlds.make_shared_scenario("10-2", SEED, 4.0)
     late = replace(made, flows=[made.flows[0], replace(made.flows[1], start_s=3.99)])
     found: list[dict] = []
-    world = worlds.world(late, SEED, 2)
-    rollout.play(controller_of("bbr"), [world], lambda view: found.append(measures.of_a_run(view)), task=schemes.TASK, agents=2)
+    world = worlds.draw_world(late, SEED, 2)
+    rollout.play(
+        make_controller("bbr"), [world], lambda view: found.append(measures.measure_run(view)), task=schemes.TASK, agents=2
+    )
     assert found[0]["silent"] == 1 and found[0]["jain"] == 0.5
     assert 0 < found[0]["delay_ms"] < 100 and found[0]["rtt_ms"] > 49 and 4 < found[0]["goodput_mbps"] < 5
     rows = [row("bbr", 0, "senders", "10-2", silent=1.0), row("cubic", 0, "senders", "10-2", silent=0.0)]
-    said = tables.silent_said(hand_made(rows))
-    assert said.endswith("BBR: 1 of 2 senders.") and "CUBIC" not in said and not tables.silent_said(hand_made(rows[1:]))
+    said = tables.describe_silent_senders(hand_made(rows))
+    assert (
+        said.endswith("BBR: 1 of 2 senders.")
+        and "CUBIC" not in said
+        and not tables.describe_silent_senders(hand_made(rows[1:]))
+    )
 
 
 def test_chance_plays_the_papers_actions():
-    assert controller_of("random").env == {"recipe": "ppcc"}
-    rollout.check(controller_of("random"), worlds.scenario("1", 2.0).to_dict(), task=schemes.TASK)
+    assert make_controller("random").env == {"recipe": "ppcc"}
+    rollout.check(make_controller("random"), worlds.make_scenario("1", 2.0).to_dict(), task=schemes.TASK)
 
 
 def test_table_3_is_the_papers():
@@ -177,12 +183,12 @@ def test_table_3_is_the_papers():
 
 
 def test_claims_speak_of_schemes_measures_and_cells_that_there_are():
-    every = [*claims.about_table("table"), *claims.about_senders(), *claims.OVER_TIME, claims.ADAPTED]
+    every = [*claims.list_table_claims("table"), *claims.list_sender_claims(), *claims.OVER_TIME, claims.ADAPTED]
     for claim in every:
         assert set(claim.rivals) <= set(NAMES) and claim.measure in MEASURES
         cells = claim.where.get("cell", ())
         assert set(cells if isinstance(cells, tuple) else (cells,)) <= {cell for study in ALL.values() for cell in study.cells}
-    expected = {claim.text: claim.expected for claim in claims.about_table("table") if claim.figures == "Table III"}
+    expected = {claim.text: claim.expected for claim in claims.list_table_claims("table") if claim.figures == "Table III"}
     assert expected["1: Mt higher, 0.85 and 0.77"] == HIGHER and list(expected.values()).count(LOWER) == 7
     assert set(claims.IN_ITS_PLACE) <= set(NAMES) and len({one[2] for one in STYLES.values()}) == len(STYLES)
 
@@ -190,7 +196,7 @@ def test_claims_speak_of_schemes_measures_and_cells_that_there_are():
 def test_the_abstract_is_judged_by_its_own_figures():
     rows = [row("newreno", seed, delay_ms=100.0, goodput_mbps=4.0, mt=1.4, loss=1e-5) for seed in range(3)]
     rows += [row("ppcc", seed, delay_ms=40.0, goodput_mbps=4.4 + 0.01 * seed, mt=1.0, loss=2e-5) for seed in range(3)]
-    lines = [line.split("|") for line in claims.claims_table(hand_made(rows), "table").splitlines()]
+    lines = [line.split("|") for line in claims.format_claims_table(hand_made(rows), "table").splitlines()]
     said = {line[1].strip(): line[3].strip() for line in lines}
     assert said["2: 58.75 % less delay (abstract)"].endswith(": holds")
     assert said["2: 27.8 % more throughput (abstract)"].endswith(": in sign only")
@@ -207,10 +213,10 @@ def test_most_of_the_time_is_more_than_half_of_the_seconds():
     rows += [one for seed in range(3) for one in seconds("ppcc", seed, [50, 50, 50, 70])]
     runs = hand_made(rows)
     lower = claims.OVER_TIME[0]
-    assert claims.shares(runs, lower, "ppcc", "newreno") == [0.75] * 3
-    assert claims.share_said(runs, lower, "ppcc", "newreno") == "75 % [75, 75]: holds"
-    assert claims.share_said(runs, lower, "newreno", "ppcc") == "25 % [25, 25]: the opposite holds"
-    assert claims.share_said(runs, lower, "ppcc", "qtcp") == "-"
+    assert claims.compute_time_shares(runs, lower, "ppcc", "newreno") == [0.75] * 3
+    assert claims.format_time_share(runs, lower, "ppcc", "newreno") == "75 % [75, 75]: holds"
+    assert claims.format_time_share(runs, lower, "newreno", "ppcc") == "25 % [25, 25]: the opposite holds"
+    assert claims.format_time_share(runs, lower, "ppcc", "qtcp") == "-"
 
 
 def test_growth_is_compared_within_a_number_of_senders():
@@ -223,7 +229,7 @@ def test_growth_is_compared_within_a_number_of_senders():
         for many in (2, 4)
         for seed in range(3)
     ]
-    said = claims.adapted(hand_made(rows), "ppcc", "newreno")
+    said = claims.format_adaptation(hand_made(rows), "ppcc", "newreno")
     assert said.startswith("+99.") and said.endswith(": holds")
 
 
@@ -231,5 +237,5 @@ def test_the_best_constant_is_bold():
     rows = [
         row("constant", 0, "constants", cell, step, utility=-abs(step - 42) / 100, mt=1.0) for cell in "12" for step in (41, 42)
     ]
-    lines = tables.constants_table(hand_made(rows)).splitlines()
+    lines = tables.format_constants_table(hand_made(rows)).splitlines()
     assert lines[-1].count("**") == 4 and lines[-2].count("**") == 0

@@ -12,9 +12,9 @@ from netbuf_gym.errors import NetbufError
 from netbuf_gym.traces import RateTrace
 from studies.common import kept
 from studies.receiver import agent, claims, measured, survival
-from studies.receiver.claims import Table, difference, verdict, without_constants
+from studies.receiver.claims import NetworkTable, drop_constants, subtract, summarise
 from studies.receiver.survival import Trial
-from studies.receiver.survival import measured as measure_trial
+from studies.receiver.survival import measure_trial as measure_trial
 
 
 def rows_of(figures, units=20):
@@ -34,17 +34,17 @@ def rows_of(figures, units=20):
 
 
 def claims_of(figures):
-    return verdict(rows_of(figures))["networks"]["4g"]["claims"]["all"]
+    return summarise(rows_of(figures))["networks"]["4g"]["claims"]["all"]
 
 
 def test_margins_are_paired():
-    table = Table(rows_of({"agent": (0.60, 0.9, 10), "cubic": (0.58, 0.9, 90), "bbr": (0.60, 0.9, 10)}))
-    margin = table.compared("utility", "cubic", difference)
+    table = NetworkTable(rows_of({"agent": (0.60, 0.9, 10), "cubic": (0.58, 0.9, 90), "bbr": (0.60, 0.9, 10)}))
+    margin = table.compare_with_agent("utility", "cubic", subtract)
     assert margin.low > 0.01 and margin.high < 0.03  # though units differ by 1
     assert margin.low < margin.mean < margin.high
-    even = table.compared("utility", "bbr", difference)
+    even = table.compare_with_agent("utility", "bbr", subtract)
     assert even.low < 0 < even.high
-    by_trace = table.compared("utility", "cubic", difference, by_trace=True)
+    by_trace = table.compare_with_agent("utility", "cubic", subtract, by_trace=True)
     assert by_trace.mean == margin.mean and by_trace != margin
 
 
@@ -56,8 +56,8 @@ def test_utility_must_be_above_every_other():
 
 
 def test_of_constant_actions_the_best_is_met():
-    table = Table(rows_of({"agent": (0.6, 0.9, 10), "constant_0": (0.1, 0.5, 5), "constant_1": (0.7, 0.9, 5)}))
-    assert without_constants(table) == ["agent", "constant_1"]
+    table = NetworkTable(rows_of({"agent": (0.6, 0.9, 10), "constant_0": (0.1, 0.5, 5), "constant_1": (0.7, 0.9, 5)}))
+    assert drop_constants(table) == ["agent", "constant_1"]
 
 
 @pytest.mark.parametrize(
@@ -150,13 +150,13 @@ def test_the_command_keeps_rows_and_shows_their_tables(tmp_path, capsys):
     traces.write(traces.generate("4g", duration_s=60, seed=1, mean_mbps=3), folder / "b.down")
     named = ["--controllers", "cubic", "nuwa_k2", "keep", "no_such_control", "--no-constants"]
     status = agent.main(["constant:5", "--traces", str(folder), "--networks", "--seeds", "1", *named, "--out", str(out)])
-    printed, found = capsys.readouterr().out, kept.read(out, "receiver", "worlds")
-    assert status == 0 and printed == claims.worlds_text(found) + "\n"
+    printed, found = capsys.readouterr().out, kept.read_rows(out, "receiver", "worlds")
+    assert status == 0 and printed == claims.format_worlds(found) + "\n"
     assert "This build lacks no_such_control." in printed and "2 traces, 2 units, 6 worlds" in printed
     assert found.header["command"].startswith("python -m studies.receiver agent constant:5 --traces DIR --networks")
-    rows = claims.rows_of(found)
+    rows = claims.parse_rows(found)
     assert len(rows) == 2 * 3 * 4 and {row["controller"] for row in rows} == {"agent", "cubic", "nuwa_k2", "keep"}
-    means = claims.verdict(rows)["networks"]["traces"]["means"]["all"]
+    means = claims.summarise(rows)["networks"]["traces"]["means"]["all"]
     assert means["agent"] == means["keep"] and means["agent"]["utility"] > means["cubic"]["utility"]
     with pytest.raises(NetbufError, match="nowhere"):
         agent.main(["constant:5", "--traces", str(tmp_path / "nowhere")])
@@ -176,24 +176,24 @@ def test_measurements_of_receivers_are_kept_row_by_row():
         for unit in measured.UNITS
         for error in ("1.5", "2.25")
     ]
-    assert measured.delay_table(delays).splitlines()[-1] == "| 1 Mbit/s | fixed |" + " 2.25 |" * 6
+    assert measured.format_delay_table(delays).splitlines()[-1] == "| 1 Mbit/s | fixed |" + " 2.25 |" * 6
     world = {"rtt_ms": "20", "buffer_packets": "100", "target_ms": "25"}
     indices = {"jain_2": "0.99", "jain_4": "1", "rate_mbps": "9.5"}
     fair = [world | indices | {"jain_3": value} for value in ("0.94", "0.95")]
-    assert measured.fairness_table(fair).splitlines()[::4] == [
+    assert measured.format_fairness_table(fair).splitlines()[::4] == [
         "Jain's index, the least of 2 seeds; 5 of 6 stages reach 0.95:",
         "| 20 | 100 | 25 | 0.990 | 0.940 | 1.000 | 9.50 |",
     ]
     beside = [world | dict(zip(measured.SHARES, shares, strict=True)) for shares in ("1122", "3344")]
-    assert measured.cubic_table(beside).splitlines()[-1] == "| 100 | 25 | 2.00, 2.00 | 3.00, 3.00 | 0.94 |"
+    assert measured.format_cubic_table(beside).splitlines()[-1] == "| 100 | 25 | 2.00, 2.00 | 3.00, 3.00 | 0.94 |"
 
 
 @pytest.mark.slow
 def test_what_breaks_paths_is_run():
     survival.SIZES["tiny"] = {"rate_mbps": (5,), "rtt_ms": (40,), "buffer": ("4 BDP",), "agents": (2,)}
     try:
-        players, env, _ = agent.controllers("constant:6", ["nuwa_k2"], constants=False)
-        rows = survival.run(players, env, "tiny")
+        players, env, _ = agent.load_controllers("constant:6", ["nuwa_k2"], constants=False)
+        rows = survival.play_trials(players, env, "tiny")
     finally:
         del survival.SIZES["tiny"]
     assert len(rows) == 2 * 9

@@ -14,12 +14,12 @@ from netbuf_gym.traces.types import DeliveryTrace, RateTrace
 from netbuf_gym.zoo import library
 from studies.common import kept, table
 from studies.common.campaign import Campaign
-from studies.common.cells import KEYS, TEXTS, parts_of
+from studies.common.cells import KEYS, TEXTS, make_parts
 from studies.common.results import Runs
 from studies.sender import bounds, claims, measures, schemes, sections, seeds, tables, trace_cells, worlds
 from studies.sender.experiment import SENDER
 from studies.sender.measures import MEASURES
-from studies.sender.schemes import CLASSIC, NAMES, PLACES, controller_of
+from studies.sender.schemes import CLASSIC, NAMES, PLACES, make_controller
 from studies.sender.settings import DEFAULT_SCHEMES, DEFAULT_STUDIES, STUDIES, TRACES, Settings
 from studies.sender.studies import ALL
 
@@ -39,7 +39,7 @@ def row(scheme: str, seed: int = 0, study="ppcc", cell="2", step=0, **values) ->
 
 def said(runs: Runs, study: str, scheme: str) -> dict[str, str]:
     """The verdicts on a scheme by the claims' words."""
-    lines = [[part.strip() for part in line.split(" | ")] for line in claims.claims_table(runs, study).splitlines()]
+    lines = [[part.strip() for part in line.split(" | ")] for line in claims.format_claims_table(runs, study).splitlines()]
     at = next(i for i, part in enumerate(lines[0]) if part.strip(" |") == schemes.label(scheme))
     return {line[0].strip("| "): line[at].strip(" |") for line in lines[2:]}
 
@@ -69,7 +69,7 @@ def test_studies_run_and_go_on(tmp_path, capsys, section_of):
     whole = runs.where(step=0)
     cells = sum(len(ALL[name].cells) for name in QUICK)
     assert len(whole) == 2 * 3 * cells
-    series = runs.kept(runs.columns["step"] > 0)
+    series = runs.mask(runs.columns["step"] > 0)
     assert set(series.values("study")) == {"start", "outage", "delay_step"} and series.values("seed") == [SEED]
     assert series.where(study="start", cell="1", scheme="cubic").columns["step"].tolist() == [0.5 * k for k in range(1, 7)]
     (output / "runs.csv").write_text(text[: len(text) // 2])
@@ -85,7 +85,7 @@ def test_studies_run_and_go_on(tmp_path, capsys, section_of):
     constant = whole.where(study="rivals", scheme="constant", cell=worlds.RIVAL_CELLS[0], seed=SEED)
     settings = SENDER.parse(words).settings
     assert schemes.best_constant(schemes.TASK) == "constant:5"
-    ours = controller_of("constant:5")
+    ours = make_controller("constant:5")
     (again,) = ALL["rivals"].play(ours, settings, worlds.RIVAL_CELLS[0], [SEED])
     assert constant.columns["utility"][0] == pytest.approx(again["utility"], 1e-6)
 
@@ -99,7 +99,7 @@ def test_the_default_needs_neither_agent_nor_traces(monkeypatch, folder):
     settings = SENDER.parse([]).settings
     assert settings.command() == "netbuf-gym reproduce sender" and settings.schemes == DEFAULT_SCHEMES
     assert settings.studies == DEFAULT_STUDIES and TRACES not in DEFAULT_STUDIES and "agent" not in DEFAULT_SCHEMES
-    parts = parts_of(settings, settings.studies, ALL)
+    parts = make_parts(settings, settings.studies, ALL)
     assert {part.runs[0][0] for part in parts} == set(DEFAULT_STUDIES) and len({part.name for part in parts}) == len(parts)
     assert SENDER.parse([f"traces={folder}"]).settings.studies == tuple(STUDIES)
     assert Settings.shipped in library.names() and set(SENDER.parse(["schemes=all"]).settings.schemes) == set(NAMES)
@@ -151,48 +151,52 @@ def test_traces_that_lack_or_change_are_told(tmp_path, folder):
     with pytest.raises(Exception, match="was begun with another file as the traces; valid: another folder"):
         Campaign(SENDER, settings, tmp_path / "out", 1)
     (folder / "3g" / "TMobile-UMTS-driving.up").unlink()
-    trace_cells._paths.cache_clear()
+    trace_cells._find_files.cache_clear()
     with pytest.raises(Exception, match=r"lacks TMobile-UMTS-driving\.up; valid: a folder with all traces"):
         SENDER.work(settings)
 
 
 def test_windows_and_what_counts_as_an_outage(folder):
     """Seeds take one window after the other; 5gz is 5g with the second of next to nothing as an outage."""
-    cells = {family: trace_cells.cells_of(family)[0] for family in trace_cells.FILES}
-    assert sum(len(trace_cells.cells_of(family)) for family in cells) == len(trace_cells.CELLS) == 3 * (14 + 3 + 8 + 8)
-    written, zeroed = (trace_cells.window(str(folder), cells[family], 0, 3.0) for family in ("5g", "5gz"))
+    cells = {family: trace_cells.list_cells(family)[0] for family in trace_cells.FILES}
+    assert sum(len(trace_cells.list_cells(family)) for family in cells) == len(trace_cells.CELLS) == 3 * (14 + 3 + 8 + 8)
+    written, zeroed = (trace_cells.read_window(str(folder), cells[family], 0, 3.0) for family in ("5g", "5gz"))
     assert written.rate_mbps.tolist() == [2, 0.001, 2] and zeroed.rate_mbps.tolist() == [2, 0, 2]
-    assert trace_cells.window(str(folder), cells["5g"], 1, 1.0).rate_mbps.tolist() == [2]  # the second of nothing is left out
-    made = [worlds.trace(cell, written).scenario for cell in trace_cells.cells_of("5g")[:3]]
+    assert trace_cells.read_window(str(folder), cells["5g"], 1, 1.0).rate_mbps.tolist() == [
+        2
+    ]  # the second of nothing is left out
+    made = [worlds.make_trace(cell, written).scenario for cell in trace_cells.list_cells("5g")[:3]]
     product = written.mean_mbps() * 40e3 / 8 / 1500
     assert [one.buffer_packets for one in made] == [max(4, round(product)), round(4 * product), 250]
 
 
 def test_what_a_trace_carries():
     rates = RateTrace([0.0, 1.0, 2.0], [12.0, 0.0, 6.0], period_s=3.0)
-    packets = bounds.carried_packets(rates, 4.0, 1500)
+    packets = bounds.compute_carried_packets(rates, 4.0, 1500)
     assert [packets[at] for at in (0, 500, 1000, 2000, 3000, 4000)] == pytest.approx([0, 500, 1000, 1000, 1500, 2500])
     deliveries = DeliveryTrace([10.0, 20.0, 20.0, 100.0])
-    packets = bounds.carried_packets(deliveries, 0.2, 1500)
+    packets = bounds.compute_carried_packets(deliveries, 0.2, 1500)
     assert [packets[at] for at in (9, 10, 20, 99, 110, 120)] == [0, 1, 3, 3, 5, 7]
 
 
 def test_bounds_know_a_capacity_that_changes(folder):
     """On a rate that doubles every second the oracle has more than the causal bound, and that more than CUBIC."""
     steps = RateTrace(np.arange(8) * 0.5, [4.0, 12.0] * 4, period_s=4.0)
-    made = worlds.trace(trace_cells.cells_of("lte")[1], steps)
+    made = worlds.make_trace(trace_cells.list_cells("lte")[1], steps)
     found = {}
     for name in ("oracle", "causal", "cubic"):
         reports = []
-        play = controller_of(name)
-        rollout.play(play, [worlds.world(made, SEED)], lambda view, to=reports: to.extend(view.report()), task=schemes.TASK)
+        play = make_controller(name)
+        rollout.play(
+            play, [worlds.draw_world(made, SEED)], lambda view, to=reports: to.extend(view.report()), task=schemes.TASK
+        )
         found[name] = reports[0]
     assert found["oracle"]["utility"] > found["causal"]["utility"] > found["cubic"]["utility"] + 0.1
     assert found["oracle"]["goodput_mbps"] > 7 and found["oracle"]["queue_delay_mean_ms"] < 12
     with pytest.raises(Exception, match="oracle has no trace in"):
-        controller_of("oracle").place(worlds.world(worlds.ppcc("1", SEED, 5.0), SEED).scenario)
+        make_controller("oracle").place(worlds.draw_world(worlds.make_ppcc("1", SEED, 5.0), SEED).scenario)
     settings = SENDER.parse([f"traces={folder}", "studies=[traces]", "schemes=[causal]", "seeds=1", "duration_s=3"]).settings
-    rows = ALL[TRACES].play(controller_of("causal"), settings, trace_cells.cells_of("3g")[0], [SEED])
+    rows = ALL[TRACES].play(make_controller("causal"), settings, trace_cells.list_cells("3g")[0], [SEED])
     assert len(rows) == 1 and rows[0]["choice"] in bounds.SCALES and rows[0]["utility"] > -0.5
 
 
@@ -201,18 +205,22 @@ def test_every_scheme_meets_the_same_world():
     for study in ALL.values():
         if study.name != TRACES:
             for cell in study.cells[-2:]:
-                (first,), (again,) = (study.made(settings, cell, [SEED]) for _ in range(2))
+                (first,), (again,) = (study.build_worlds(settings, cell, [SEED]) for _ in range(2))
                 assert first == again and first.agents <= len(first.scenario.flows)
-    outage = worlds.outage("10-drop", SEED, 60.0)
+    outage = worlds.make_outage("10-drop", SEED, 60.0)
     assert 20 <= outage.at_s <= 21 and outage.until_s - outage.at_s == pytest.approx(10)
-    up, down = (worlds.delay_step(cell, SEED, 80.0) for cell in ("up-10", "down-10"))
+    up, down = (worlds.make_delay_step(cell, SEED, 80.0) for cell in ("up-10", "down-10"))
     for made, before_ms, after_ms in ((up, 40, 90), (down, 100, 50)):
         back_ms, ahead = made.scenario.links[1].delay_ms, made.scenario.links[0].delay_ms
         assert [float(back_ms + ahead.delay_at_ms(at)) for at in (19.9, 22.0)] == [before_ms, after_ms]
-    starts = worlds.agents("join-1", SEED, 50.0).starts_s
+    starts = worlds.make_agents("join-1", SEED, 50.0).starts_s
     assert len(starts) == 4 and all(10 * k <= at <= 10 * k + 1 for k, at in enumerate(starts))
     assert len(worlds.GRID_CELLS) == 6 * 6 * 3 * 3
-    assert worlds.grid_s("1-5-1-0") == 40 and worlds.grid_s("1000-5-1-0") == 5 and worlds.grid_s("1000-400-1-0") == 10
+    assert (
+        worlds.compute_grid_duration("1-5-1-0") == 40
+        and worlds.compute_grid_duration("1000-5-1-0") == 5
+        and worlds.compute_grid_duration("1000-400-1-0") == 10
+    )
 
 
 class Seen:
@@ -221,8 +229,8 @@ class Seen:
     def __init__(self, rates_mbps, rtt_ms=40.0):
         self.rates, self.rtt_ms = rates_mbps, rtt_ms
 
-    def log(self, made: worlds.Made) -> measures.Log:
-        log = measures.Log(made)
+    def log(self, made: worlds.StudyWorld) -> measures.DeliveryLog:
+        log = measures.DeliveryLog(made)
         arrived = 0.0
         for k in range(10 * len(self.rates)):
             arrived += self.rates[k // 10] * 1e5 / 8
@@ -233,24 +241,26 @@ class Seen:
 
 
 def test_times_are_from_the_event_on():
-    log = Seen([100.0, 400.0, 950.0, 950.0]).log(worlds.start("1", SEED, 10.0))
-    assert measures.of_start(log, {})["reach_s"] == pytest.approx(2.5, abs=0.11)
-    assert measures.of_start(Seen([100.0, 800.0]).log(worlds.start("1", SEED, 10.0)), {})["reach_s"] == pytest.approx(2.0)
+    log = Seen([100.0, 400.0, 950.0, 950.0]).log(worlds.make_start("1", SEED, 10.0))
+    assert measures.measure_start(log, {})["reach_s"] == pytest.approx(2.5, abs=0.11)
+    assert measures.measure_start(Seen([100.0, 800.0]).log(worlds.make_start("1", SEED, 10.0)), {})["reach_s"] == pytest.approx(
+        2.0
+    )
 
-    held, dropped = (worlds.outage(cell, SEED, 12.0)._replace(at_s=4.0, until_s=6.0) for cell in ("10-hold", "10-drop"))
+    held, dropped = (worlds.make_outage(cell, SEED, 12.0)._replace(at_s=4.0, until_s=6.0) for cell in ("10-hold", "10-drop"))
     rates = [9.6] * 4 + [0, 0] + [0, 0, 4, 9.6, 9.6, 9.6]
-    assert measures.of_outage(Seen(rates).log(held), {})["first_s"] == pytest.approx(2.1)
-    assert measures.of_outage(Seen(rates).log(held), {})["recover_s"] == pytest.approx(3.4, abs=0.11)
-    assert measures.of_outage(Seen(rates).log(dropped), {})["recover_s"] == pytest.approx(1.3, abs=0.11)
-    nothing = measures.of_outage(Seen([9.6] * 4 + [0.0] * 8).log(dropped), {})
+    assert measures.measure_outage(Seen(rates).log(held), {})["first_s"] == pytest.approx(2.1)
+    assert measures.measure_outage(Seen(rates).log(held), {})["recover_s"] == pytest.approx(3.4, abs=0.11)
+    assert measures.measure_outage(Seen(rates).log(dropped), {})["recover_s"] == pytest.approx(1.3, abs=0.11)
+    nothing = measures.measure_outage(Seen([9.6] * 4 + [0.0] * 8).log(dropped), {})
     assert nothing["first_s"] == pytest.approx(6.0) and nothing["recover_s"] >= 0
 
-    step = worlds.delay_step("up-10", SEED, 8.0)._replace(at_s=4.0)
-    found = measures.of_delay_step(Seen([8.0] * 4 + [6.0] * 4).log(step), {})
+    step = worlds.make_delay_step("up-10", SEED, 8.0)._replace(at_s=4.0)
+    found = measures.measure_delay_step(Seen([8.0] * 4 + [6.0] * 4).log(step), {})
     assert found["kept"] == pytest.approx(0.75) and math.isnan(found["settle_s"])
-    down = worlds.delay_step("down-10", SEED, 8.0)._replace(at_s=4.0)
-    assert measures.of_delay_step(Seen([8.0] * 8, rtt_ms=55.0).log(down), {})["settle_s"] == pytest.approx(1.0)
-    assert measures.of_delay_step(Seen([8.0] * 8, rtt_ms=75.0).log(down), {})["settle_s"] == pytest.approx(4.0)
+    down = worlds.make_delay_step("down-10", SEED, 8.0)._replace(at_s=4.0)
+    assert measures.measure_delay_step(Seen([8.0] * 8, rtt_ms=55.0).log(down), {})["settle_s"] == pytest.approx(1.0)
+    assert measures.measure_delay_step(Seen([8.0] * 8, rtt_ms=75.0).log(down), {})["settle_s"] == pytest.approx(4.0)
 
 
 def test_claims_are_judged_by_their_limits():
@@ -297,14 +307,14 @@ def test_the_grid_counts_cells_behind_the_best_other_classic():
     assert said(runs, "grid", "cubic")[claim] == "100.0 % [100.0, 100.0]: does not hold"
     assert said(runs, "grid", "bbr")[claim] == "0.0 % [0.0, 0.0]: holds"  # CUBIC is the best other one
     rows[-1]["utility"] = math.nan  # nothing was acknowledged
-    assert claims.margins(hand_made(rows), "queue_target")[cells[-1], 1.0] == -math.inf
-    table = tables.grid_table(runs)
-    assert "| 2 | -0.05 (" in table and tables.about(runs) == "queue_target"
+    assert claims.compute_margins(hand_made(rows), "queue_target")[cells[-1], 1.0] == -math.inf
+    table = tables.format_grid_table(runs)
+    assert "| 2 | -0.05 (" in table and tables.choose_featured_scheme(runs) == "queue_target"
 
 
 def test_the_way_to_the_causal_bound():
     """Shares of the gap from the best single classic of a family, with intervals over traces and buffers."""
-    cells = trace_cells.cells_of("lte")
+    cells = trace_cells.list_cells("lte")
     rng = np.random.default_rng(1)
     noise = dict(zip(cells, 0.1 * rng.random(len(cells)), strict=True))
     utilities = {"cubic": -0.7, "vegas": -0.4, "causal": -0.3, "agent": -0.32, "copa": -0.36, "queue_target": -0.41}
@@ -315,15 +325,15 @@ def test_the_way_to_the_causal_bound():
     ]
     runs = hand_made(rows)
     claim = "LTE: two thirds of the way from the best classic to the causal bound"
-    gap = claims.gap(runs.where(study="traces"), "agent")
+    gap = claims.compute_gap(runs.where(study="traces"), "agent")
     assert gap.rival == "copa" and gap.closed.mean == pytest.approx(2 / 3, abs=0.02) and gap.ahead.low > 0.03
-    without = runs.kept(runs.columns["scheme"] != "copa")
+    without = runs.mask(runs.columns["scheme"] != "copa")
     assert said(without, "traces", "agent")[claim].endswith(": holds")
     assert said(without, "traces", "queue_target")[claim].endswith(": does not hold")
     better = hand_made([one | {"utility": one["utility"] - 0.05 * (one["scheme"] == "agent")} for one in rows])
-    assert said(better.kept(better.columns["scheme"] != "copa"), "traces", "agent")[claim].endswith(": in sign only")
-    assert claims.gap(runs.kept(runs.columns["scheme"] != "causal"), "agent") is None
-    assert "-0.3" in tables.traces_table(runs) and "LTE" in tables.traces_table(runs)
+    assert said(better.mask(better.columns["scheme"] != "copa"), "traces", "agent")[claim].endswith(": in sign only")
+    assert claims.compute_gap(runs.mask(runs.columns["scheme"] != "causal"), "agent") is None
+    assert "-0.3" in tables.format_traces_table(runs) and "LTE" in tables.format_traces_table(runs)
 
 
 def test_claims_speak_of_measures_and_cells_that_there_are():
@@ -341,16 +351,16 @@ def test_claims_of_several_training_seeds_stand_beside_the_same_others(tmp_path)
     others = [row("cubic", seed, "rivals", "bbr-1", share=0.1) for seed in range(3)]
     others += [row("agent", seed, "rivals", "bbr-1", share=0.9) for seed in range(3)]
     for part, rows in (("links", [row("cubic", seed, utility=-0.5) for seed in range(3)]), ("events", others)):
-        kept.write(tmp_path, "sender", part, {"command": "by hand"}, hand_made(rows).rows_csv(8))
+        kept.write_rows(tmp_path, "sender", part, {"command": "by hand"}, hand_made(rows).to_csv(8))
     for name, share, utility in (("7", 0.22, -0.03), ("12", 0.15, -0.05)):
         for part, own in (("links", {"utility": utility}), ("events", {"study": "rivals", "cell": "bbr-1", "share": share})):
             folder = tmp_path / "agents" / name / part
             folder.mkdir(parents=True)
             (folder / "campaign.json").write_text(json.dumps({"command": f"netbuf-gym reproduce sender of {part}"}))
             rows = [dict.fromkeys(SENDER.columns) | row("agent", seed, **own) for seed in range(3)]
-            (folder / "runs.csv").write_text(table.text_of("by hand", SENDER.columns, rows))
-    seeds.keep(tmp_path / "agents", tmp_path)
-    found = kept.read(tmp_path, "sender", "seeds")
+            (folder / "runs.csv").write_text(table.format_table("by hand", SENDER.columns, rows))
+    seeds.keep_seeds(tmp_path / "agents", tmp_path)
+    found = kept.read_rows(tmp_path, "sender", "seeds")
     text = SENDER.sections["seeds"](found)
     assert "| claim | over training seeds | holds | 7 | 12 |" in text and "likewise of seeds 7." in text
     assert "| ppcc/2: utility at least -0.036 | -0.0400 [-0.1671, 0.0871] | 1 of 2 | **-0.0300** | -0.0500 |" in text
@@ -358,10 +368,10 @@ def test_claims_of_several_training_seeds_stand_beside_the_same_others(tmp_path)
     assert found.runs(KEYS, TEXTS, MEASURES).where(study="rivals").values("scheme") == ["7", "12"]
     (tmp_path / "agents" / "7" / "links" / "runs.csv").unlink()
     with pytest.raises(ConfigError, match="holds no finished campaign"):
-        seeds.keep(tmp_path / "agents", tmp_path)
+        seeds.keep_seeds(tmp_path / "agents", tmp_path)
     with pytest.raises(ConfigError, match="holds no folder of a training seed"):
-        seeds.keep(tmp_path, tmp_path)
-    kept.path_of(tmp_path, "sender", "events").unlink()
+        seeds.keep_seeds(tmp_path, tmp_path)
+    kept.build_path(tmp_path, "sender", "events").unlink()
     with pytest.raises(ConfigError, match=r"events\.csv\.gz is not there; valid: the rows of events before those of seeds"):
         SENDER.sections["seeds"](found)
 
@@ -369,7 +379,7 @@ def test_claims_of_several_training_seeds_stand_beside_the_same_others(tmp_path)
 def test_verdicts_tell_the_cell_that_is_furthest_from_its_target():
     shares = {"cubic-1": 0.5, "cubic-4": 0.7}
     rows = [row("agent", seed, "rivals", cell, share=one + 0.01 * seed) for seed in range(3) for cell, one in shares.items()]
-    table = claims.verdicts_of(hand_made(rows), sections.TITLES)
+    table = claims.format_verdicts(hand_made(rows), sections.TITLES)
     assert table.splitlines()[2:] == [
         "| Beside other controls: 0.35 to 0.65 of the link | 0.35 to 0.65 | 0.71 [0.69, 0.73] (CUBIC, 4 BDP) |"
         " holds in 1, does not hold in 1 |"

@@ -17,7 +17,7 @@ from netbuf_gym.zoo import library
 from studies import campaigns, pages
 from studies.common import kept, replay, verdicts
 from studies.common.campaign import Campaign
-from studies.common.judging import HIGHER, HOLDS, OPPOSITE, SLIGHT, Claim, interval
+from studies.common.judging import HIGHER, HOLDS, OPPOSITE, SLIGHT, Claim, compute_interval
 from studies.ppcc.experiment import PPCC
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,14 +27,14 @@ WORDS = ["studies=[table,senders]", "schemes=[newreno,constant]", "seeds=2", "du
 
 def test_rows_come_back_as_they_were_kept(tmp_path):
     rows = [{"scheme": "a", "seed": 1, "rate_mbps": 1.23456789}, {"scheme": "b", "seed": 2, "rate_mbps": float("nan")}]
-    path = kept.write(tmp_path, "ppcc", "300 s", HEADER, kept.text_of(("scheme", "seed", "rate_mbps"), rows))
+    path = kept.write_rows(tmp_path, "ppcc", "300 s", HEADER, kept.format_rows(("scheme", "seed", "rate_mbps"), rows))
     assert path == tmp_path / "results/studies/ppcc/300_s.csv.gz"
-    found = kept.read(tmp_path, "ppcc", "300 s")
+    found = kept.read_rows(tmp_path, "ppcc", "300 s")
     assert found.header["command"] == "by hand" and found.records[1] == {"scheme": "b", "seed": "2", "rate_mbps": ""}
     runs = found.runs(("scheme", "seed"), ("scheme",), ("rate_mbps", "loss"))
     assert runs.columns["rate_mbps"][0] == 1.23457 and runs.columns["loss"].shape == (2,)
     first = path.read_bytes()
-    kept.write(tmp_path, "ppcc", "300 s", HEADER, kept.text_of(("scheme", "seed", "rate_mbps"), rows))
+    kept.write_rows(tmp_path, "ppcc", "300 s", HEADER, kept.format_rows(("scheme", "seed", "rate_mbps"), rows))
     assert path.read_bytes() == first
 
 
@@ -51,34 +51,34 @@ def test_rows_come_back_as_they_were_kept(tmp_path):
     ],
 )
 def test_damaged_rows_are_named(tmp_path, damage, said):
-    path = kept.write(tmp_path, "ppcc", "simulated", HEADER, "scheme,seed\na,1\n")
+    path = kept.write_rows(tmp_path, "ppcc", "simulated", HEADER, "scheme,seed\na,1\n")
     path.write_bytes(gzip.compress(damage(gzip.decompress(path.read_bytes()).decode()).encode()))
     with pytest.raises(ReferenceDataError, match=said):
         pages.make_sections(tmp_path)
     path.write_bytes(b"no gzip")
     with pytest.raises(ReferenceDataError, match="is no table of a study"):
-        kept.read(tmp_path, "ppcc", "simulated")
+        kept.read_rows(tmp_path, "ppcc", "simulated")
 
 
 def test_marked_rows_say_so_in_their_section(tmp_path, monkeypatch):
-    path = kept.write(tmp_path, "ppcc", "simulated", HEADER, "scheme,seed\na,1\n")
+    path = kept.write_rows(tmp_path, "ppcc", "simulated", HEADER, "scheme,seed\na,1\n")
     before = path.read_bytes()
-    kept.mark(tmp_path, "ppcc", "simulated", "differs in 1 of 2 runs")
+    kept.mark_stale(tmp_path, "ppcc", "simulated", "differs in 1 of 2 runs")
     monkeypatch.setitem(pages.STUDIES, "ppcc", ({"simulated": lambda rows: "| a |"}, lambda found: ""))
     assert pages.make_sections(tmp_path) == {"ppcc simulated": "| a |\n\n*Stale: differs in 1 of 2 runs.*"}
-    kept.mark(tmp_path, "ppcc", "simulated", "")
+    kept.mark_stale(tmp_path, "ppcc", "simulated", "")
     assert path.read_bytes() == before and pages.make_sections(tmp_path) == {"ppcc simulated": "| a |"}
 
 
 def test_no_section_follows_from_means(tmp_path):
-    kept.write(tmp_path, "rlbm", "default", {**HEADER, "rows": kept.MEANS}, "scheme,runs\nnaive,10\n")
-    assert kept.read(tmp_path, "rlbm", "default") is None and pages.make_sections(tmp_path) == {}
+    kept.write_rows(tmp_path, "rlbm", "default", {**HEADER, "rows": kept.MEANS}, "scheme,runs\nnaive,10\n")
+    assert kept.read_rows(tmp_path, "rlbm", "default") is None and pages.make_sections(tmp_path) == {}
 
 
 def test_every_section_has_a_campaign_and_agents_that_there_are():
     named = [one.name for one in campaigns.CAMPAIGNS]
     assert len(set(named)) == len(named) and all(one.minutes > 0 for one in campaigns.CAMPAIGNS)
-    derived = {f"{study} {section}" for study, own in pages.ALSO.items() for section in own}
+    derived = {f"{study} {section}" for study, own in pages.DERIVED_SECTIONS.items() for section in own}
     sections = {name for name in pages.NAMES if not name.endswith(pages.VERDICTS)} - derived
     made = {f"{one.study} {one.section}" for one in campaigns.CAMPAIGNS}
     assert sections - made == {"rlbm thesis-text"} and made - sections == {"auter constants"}
@@ -110,7 +110,7 @@ def test_a_campaign_goes_on_and_keeps_its_rows(tmp_path, monkeypatch):
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(Campaign, "_run_chunk", killed)
         campaigns.run_experiment(PPCC, "simulated", WORDS, 1, "local", tmp_path)
-    assert kept.read(tmp_path, "ppcc", "simulated") is None
+    assert kept.read_rows(tmp_path, "ppcc", "simulated") is None
     before = len(parts)
     monkeypatch.setattr(Campaign, "_run_chunk", lambda self, chunk: parts.append(chunk.part.name) or original(self, chunk))
     path = campaigns.run_experiment(PPCC, "simulated", WORDS, 1, "local", tmp_path)
@@ -128,28 +128,30 @@ def test_a_campaign_goes_on_and_keeps_its_rows(tmp_path, monkeypatch):
 
 def test_rows_are_current_as_long_as_their_runs_come_out_alike(tmp_path):
     campaigns.run_experiment(PPCC, "simulated", WORDS, 1, "local", tmp_path)
-    settings, found = PPCC.parse(WORDS).settings, kept.read(tmp_path, "ppcc", "simulated")
-    assert replay.why_stale(PPCC, settings, found) == ""
+    settings, found = PPCC.parse(WORDS).settings, kept.read_rows(tmp_path, "ppcc", "simulated")
+    assert replay.find_stale_reason(PPCC, settings, found) == ""
     measure = next(name for name in PPCC.measures if found.records[0].get(name))
     changed = [{**row, measure: str(1.5 * float(row[measure]))} for row in found.records]
-    said = replay.why_stale(PPCC, settings, dataclasses.replace(found, records=changed))
+    said = replay.find_stale_reason(PPCC, settings, dataclasses.replace(found, records=changed))
     assert said.startswith("differs in ") and f": {measure} " in said
     few = [new if new["scheme"] == "newreno" else row for row, new in zip(found.records, changed, strict=True)]
-    said = replay.why_stale(PPCC, settings, dataclasses.replace(found, records=few))
+    said = replay.find_stale_reason(PPCC, settings, dataclasses.replace(found, records=few))
     assert re.match(r"differs in (\d+) of \1 runs .* newreno", said) and ";" not in said
     nobody = [{**row, "scheme": "nobody"} for row in found.records]
-    assert replay.why_stale(PPCC, settings, dataclasses.replace(found, records=nobody)).startswith("has no row of the runs")
+    assert replay.find_stale_reason(PPCC, settings, dataclasses.replace(found, records=nobody)).startswith(
+        "has no row of the runs"
+    )
 
 
 def test_the_row_of_a_claim_is_that_of_the_rival_furthest_from_it():
     values = {"a": 0.10, "b": -0.10, "c": 0.01}
-    sure = {rival: verdicts.found_of(HIGHER, interval([value] * 3), 0.05) for rival, value in values.items()}
+    sure = {rival: verdicts.judge_change(HIGHER, compute_interval([value] * 3), 0.05) for rival, value in values.items()}
     assert {rival: one[1] for rival, one in sure.items()} == {"a": HOLDS, "b": OPPOSITE, "c": SLIGHT}
-    row = verdicts.row_of("more", "5", sure)
+    row = verdicts.make_row("more", "5", sure)
     assert row == ["more, against a, b, c", "5", "-9.5 % [-9.5, -9.5] (b)", "holds against 1 of 3"]
-    assert verdicts.row_of("more", "5", {"c": sure["c"]}) == ["more, against c", "5", "+1.0 % [+1.0, +1.0]", SLIGHT]
-    assert verdicts.row_of("more", "5", {}) is None
-    assert verdicts.place(Claim("", "8, 9", "x", (), HIGHER, 0.05)) == "5 %, Fig. 8, 9"
+    assert verdicts.make_row("more", "5", {"c": sure["c"]}) == ["more, against c", "5", "+1.0 % [+1.0, +1.0]", SLIGHT]
+    assert verdicts.make_row("more", "5", {}) is None
+    assert verdicts.format_source(Claim("", "8, 9", "x", (), HIGHER, 0.05)) == "5 %, Fig. 8, 9"
 
 
 # ---- the command

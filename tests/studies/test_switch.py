@@ -6,7 +6,7 @@ import pytest
 from netbuf_gym.errors import CheckpointError, ConfigError, ReferenceDataError
 from studies.common import kept
 from studies.switch import families, tables
-from studies.switch.tables import CONSTANT, FAIR, FAST, NAIVE, SLOW, Measured
+from studies.switch.tables import CONSTANT, FAIR, FAST, NAIVE, SLOW, Measurements
 
 QUICK = ["families", "worlds=3", "duration_s=4", "families=high_load", "drops=tail", "slow=", "fast=", "threads=1"]
 
@@ -14,20 +14,20 @@ QUICK = ["families", "worlds=3", "duration_s=4", "families=high_load", "drops=ta
 @pytest.mark.slow
 def test_rows_are_kept_and_playing_goes_on(tmp_path, capsys, monkeypatch):
     assert families.main([*QUICK, f"output={tmp_path / 'whole'}"]) == 0
-    whole = kept.path_of(tmp_path / "whole", "switch", "families")
-    found = tables.read(kept.read(tmp_path / "whole", "switch", "families"))
+    whole = kept.build_path(tmp_path / "whole", "switch", "families")
+    found = tables.parse_rows(kept.read_rows(tmp_path / "whole", "switch", "families"))
     assert [who for _, _, who in found] == [who for who in tables.CONTROLLERS if who not in (SLOW, FAST)]
     slowdowns = {who: one.slowdown.mean for (_, _, who), one in found.items()}
     assert slowdowns["searched pulse, 10 ms"] != slowdowns["brief_pulse, 10 ms"] != slowdowns["brief_pulse, 100 ms"]
     assert slowdowns["fair queueing"] != slowdowns[FAIR]
-    assert (kept.drawn_folder(tmp_path / "whole", "switch", "families") / "families.svg").stat().st_size > 1000
-    rows = kept.read(tmp_path / "whole", "switch", "families")
-    assert families.why_stale(rows) == ""
-    other = {key: Measured(one.slowdowns, one.goodputs + 1) if key[-1] == "dt" else one for key, one in found.items()}
-    kept.write(tmp_path / "other", "switch", "families", rows.header, tables.text_of(other))
-    said = families.why_stale(kept.read(tmp_path / "other", "switch", "families"))
+    assert (kept.find_drawn_folder(tmp_path / "whole", "switch", "families") / "families.svg").stat().st_size > 1000
+    rows = kept.read_rows(tmp_path / "whole", "switch", "families")
+    assert families.explain_staleness(rows) == ""
+    other = {key: Measurements(one.slowdowns, one.goodputs + 1) if key[-1] == "dt" else one for key, one in found.items()}
+    kept.write_rows(tmp_path / "other", "switch", "families", rows.header, tables.format_rows(other))
+    said = families.explain_staleness(kept.read_rows(tmp_path / "other", "switch", "families"))
     assert said.startswith("differs in 1 of 1 runs") and "most in tail high_load dt: goodputs" in said
-    measure, played = families._measure, []
+    measure, played = families._measure_controller, []
 
     def killed(who, *rest):
         if who == "dt":
@@ -35,12 +35,12 @@ def test_rows_are_kept_and_playing_goes_on(tmp_path, capsys, monkeypatch):
         return measure(who, *rest)
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(families, "_measure", killed)
+        patch.setattr(families, "_measure_controller", killed)
         families.main([*QUICK, f"output={tmp_path / 'out'}"])
-    monkeypatch.setattr(families, "_measure", lambda who, *rest: played.append(who) or measure(who, *rest))
+    monkeypatch.setattr(families, "_measure_controller", lambda who, *rest: played.append(who) or measure(who, *rest))
     assert families.main([*QUICK, f"output={tmp_path / 'out'}"]) == 0
     assert played == ["dt", "abm", "codel", FAIR, "fair queueing"]
-    assert kept.path_of(tmp_path / "out", "switch", "families").read_bytes() == whole.read_bytes()
+    assert kept.build_path(tmp_path / "out", "switch", "families").read_bytes() == whole.read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -52,20 +52,20 @@ def test_rows_are_kept_and_playing_goes_on(tmp_path, capsys, monkeypatch):
     ],
 )
 def test_a_damaged_row_is_named(old, new, said, tmp_path):
-    text = tables.text_of({("tail", "random", NAIVE): Measured(np.array([1.0, 2.0]), np.array([5.0, 5.0]))})
-    kept.write(tmp_path, "switch", "random", {"command": "by hand", "worlds": 2}, text)
-    assert tables.read(kept.read(tmp_path, "switch", "random"))["tail", "random", NAIVE].slowdowns.tolist() == [1, 2]
-    kept.write(tmp_path, "switch", "random", {"command": "by hand", "worlds": 2}, text.replace(old, new))
+    text = tables.format_rows({("tail", "random", NAIVE): Measurements(np.array([1.0, 2.0]), np.array([5.0, 5.0]))})
+    kept.write_rows(tmp_path, "switch", "random", {"command": "by hand", "worlds": 2}, text)
+    assert tables.parse_rows(kept.read_rows(tmp_path, "switch", "random"))["tail", "random", NAIVE].slowdowns.tolist() == [1, 2]
+    kept.write_rows(tmp_path, "switch", "random", {"command": "by hand", "worlds": 2}, text.replace(old, new))
     with pytest.raises(ReferenceDataError, match=said):
-        tables.read(kept.read(tmp_path, "switch", "random"))
+        tables.parse_rows(kept.read_rows(tmp_path, "switch", "random"))
 
 
 def test_ratios_are_paired_by_world():
     rng = np.random.default_rng(1)
-    naive = Measured(np.exp(rng.normal(1, 1, 400)), rng.normal(5, 1, 400))
-    own = Measured(naive.slowdowns * np.exp(rng.normal(-0.5, 0.1, 400)), naive.goodputs * 0.99)
+    naive = Measurements(np.exp(rng.normal(1, 1, 400)), rng.normal(5, 1, 400))
+    own = Measurements(naive.slowdowns * np.exp(rng.normal(-0.5, 0.1, 400)), naive.goodputs * 0.99)
     own.slowdowns[7] = np.nan
-    ratio, goodput = own.over(naive), own.goodput_over(naive)
+    ratio, goodput = own.compute_ratio(naive), own.compute_goodput_ratio(naive)
     assert ratio.low < ratio.mean < ratio.high < ratio.low * 1.03 and ratio.mean == pytest.approx(np.exp(-0.5), rel=0.03)
     assert goodput.mean == pytest.approx(0.99) and 0.989 < goodput.low < goodput.high < 0.991
     assert own.slowdown.low < np.exp(np.nanmean(np.log(own.slowdowns))) < own.slowdown.high
@@ -77,30 +77,32 @@ def measured(ratios, naive=None):
     for family, own in ratios.items():
         base = np.ones_like(own) if naive is None else naive
         for who in (NAIVE, CONSTANT, FAIR):
-            found["tail", family, who] = Measured(base, np.ones_like(own))
-        found["tail", family, SLOW] = Measured(base * own, np.ones_like(own))
+            found["tail", family, who] = Measurements(base, np.ones_like(own))
+        found["tail", family, SLOW] = Measurements(base * own, np.ones_like(own))
     return found
 
 
 def test_families_count_alike_together_and_a_seed_is_one_observation():
     rng = np.random.default_rng(2)
     noise, other = np.exp(rng.normal(0, 0.5, (2, 100)))
-    alone = tables.together(measured({"bbr": 2 * noise}), "tail", SLOW, NAIVE)
-    same = tables.together(measured({"bbr": 2 * noise, "incast": 0.5 * noise}), "tail", SLOW, NAIVE)
-    unlike = tables.together(measured({"bbr": 2 * noise, "incast": 0.5 * other}), "tail", SLOW, NAIVE)
-    assert alone == pytest.approx(measured({"bbr": 2 * noise})["tail", "bbr", SLOW].over(Measured(np.ones(100), noise)))
+    alone = tables.combine_families(measured({"bbr": 2 * noise}), "tail", SLOW, NAIVE)
+    same = tables.combine_families(measured({"bbr": 2 * noise, "incast": 0.5 * noise}), "tail", SLOW, NAIVE)
+    unlike = tables.combine_families(measured({"bbr": 2 * noise, "incast": 0.5 * other}), "tail", SLOW, NAIVE)
+    assert alone == pytest.approx(
+        measured({"bbr": 2 * noise})["tail", "bbr", SLOW].compute_ratio(Measurements(np.ones(100), noise))
+    )
     assert same.mean == pytest.approx(alone.mean / 2)
     assert np.log(same.high / same.low) == pytest.approx(np.log(alone.high / alone.low)), "the same noise in both families"
     assert np.log(unlike.high / unlike.low) == pytest.approx(np.log(alone.high / alone.low) / np.sqrt(2), rel=0.15)
     gaps = 2 * noise
     gaps[::3] = np.nan
-    some = tables.together(measured({"bbr": gaps, "incast": 0.5 * other}), "tail", SLOW, NAIVE)
+    some = tables.combine_families(measured({"bbr": gaps, "incast": 0.5 * other}), "tail", SLOW, NAIVE)
     assert some.mean == pytest.approx(np.exp((np.nanmean(np.log(gaps)) + np.log(0.5 * other).mean()) / 2))
 
 
 def test_the_summary_names_where_an_agent_is_worse():
     both = measured({"bbr": np.array([1.9, 2.1, 2.0]), "incast": np.array([0.5, 0.45, 0.55])})
-    one, worse = tables.summary(both)
+    one, worse = tables.format_summary(both)
     assert one.startswith("* agent, 100 ms, drops at the tail, 2 families: over naive 0.99")
     assert worse.startswith("* Worse than the naive buffer by more than 3 %: agent, 100 ms, bbr, tail (1.998 [")
 
@@ -112,8 +114,8 @@ def test_targets_are_judged_by_means_and_by_whole_intervals():
         for family in ("random", "incast"):
             for who in (NAIVE, CONSTANT, FAIR, SLOW, FAST):
                 slowdown, goodput = (4.0, 1.0) if who == NAIVE else (2.0, 0.98)
-                worlds[drop, family, who] = Measured(ones * slowdown, ones * goodput)
-    lines = tables.verdicts_of(worlds, worlds, worlds).splitlines()[2:]
+                worlds[drop, family, who] = Measurements(ones * slowdown, ones * goodput)
+    lines = tables.format_verdicts(worlds, worlds, worlds).splitlines()[2:]
     verdicts = [line.rpartition(" | ")[2].rstrip(" |") for line in lines]
     assert verdicts == ["holds"] * 2 + ["does not hold"] * 2 + ["holds"] * 6 + ["does not hold"] * 8
     assert "at most 2.3, below best constant's, below fq-codel's" in lines[2] and "0.980 [0.980, 0.980]" in lines[-1]
@@ -145,7 +147,7 @@ def test_agents_of_other_tasks_are_refused(tmp_path):
 
 
 def test_everybody_is_known_by_name():
-    assert set(families.PLAYERS) | set(tables.AGENTS) == set(tables.CONTROLLERS)
-    assert {who for who, (interval_s, _) in families.PLAYERS.items() if interval_s < 0.1} == {
-        who for who in families.PLAYERS if who.endswith(", 10 ms")
+    assert set(families.CONTROLLER_FACTORIES) | set(tables.AGENTS) == set(tables.CONTROLLERS)
+    assert {who for who, (interval_s, _) in families.CONTROLLER_FACTORIES.items() if interval_s < 0.1} == {
+        who for who in families.CONTROLLER_FACTORIES if who.endswith(", 10 ms")
     }

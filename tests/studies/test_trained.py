@@ -70,17 +70,17 @@ def test_the_agent_decides_as_in_its_environment(trained):
     """The campaign's run and the environment's are one, to the last bit."""
     from netbuf_gym.training import models
     from netbuf_gym.training.checkpoints import checkpoint
-    from studies.rlbm.controllers import controller_of, play
+    from studies.rlbm.controllers import make_controller, play
     from studies.rlbm.settings import Settings
 
     path = trained["ppo"] / "model.zip"
     settings = Settings(traffic="default", schemes=("rlbm",), agent=str(path), duration_s=5.0)
     scenario, seen = settings.scenario("cubic", 100, 0.8), {}
-    agent = controller_of("rlbm", settings)
+    agent = make_controller("rlbm", settings)
     worlds = [(scenario, 7), (scenario, 8)]
     play(agent, worlds, lambda view, _: seen.update({view.index: view.simulated.switch_stats()}), 0.1)
 
-    saved = checkpoint.read(path)
+    saved = checkpoint.read_model(path)
     spec = {"name": "rlbm/default", "cc": "cubic", "queue_packets": 100, "load": 0.8, "duration_s": 5.0}
     adapter = models.make_env(saved.env["id"], 1, 1, saved.env["kwargs"] | {"scenario": spec})
     observation, _ = adapter.env.reset(seed=[8])

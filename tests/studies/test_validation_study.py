@@ -11,7 +11,7 @@ import pytest
 
 from netbuf_gym.errors import ReferenceDataError
 from netbuf_gym.validation import host_settings, validate
-from netbuf_gym.validation.host_settings import Cell, Compared, Measured, SettingsReport
+from netbuf_gym.validation.host_settings import Cell, CellComparison, Measurement, SettingsReport
 from studies.common import kept
 from studies.validation import measured, sections
 
@@ -30,43 +30,45 @@ def checkout(tmp_path, monkeypatch):
 
 
 def test_verdicts_of_kept_rows_are_those_of_the_run(checkout):
-    measured.keep("marks", checkout)
-    rows = kept.read(checkout, "validation", "marks")
+    measured.keep_section("marks", checkout)
+    rows = kept.read_rows(checkout, "validation", "marks")
     report = validate(checkout / measured.SOURCES["marks"], seeds=3)
     assert len(report.cells) == 3
-    assert measured.report_of(rows).to_dict() == report.to_dict()
+    assert measured.build_report(rows).to_dict() == report.to_dict()
     assert sections.SECTIONS["marks"](rows) == report.markdown()
-    assert measured.why_stale(rows) == ""
+    assert measured.find_stale_reason(rows) == ""
     assert "3 cells judged, 0 out of tolerance" in sections.verdicts({"marks": rows})
 
 
 def test_a_changed_row_is_out_of_tolerance_and_a_missing_one_refused(checkout):
-    path = measured.keep("marks", checkout)
+    path = measured.keep_section("marks", checkout)
     first, columns, *lines = gzip.decompress(path.read_bytes()).decode().splitlines()
     rows = list(csv.DictReader(io.StringIO("\n".join([columns, *lines]))))
     rows[0]["goodput_mbps"] = str(0.5 * float(rows[0]["goodput_mbps"]))
     texts = [",".join(row.values()) for row in rows]
     path.write_bytes(gzip.compress("\n".join([first, columns, *texts, ""]).encode()))
-    found = kept.read(checkout, "validation", "marks")
-    assert not measured.report_of(found).within and "out of tolerance" in sections.verdicts({"marks": found}).splitlines()[-1]
-    assert measured.why_stale(found).startswith("differs in 1 of 3 runs")
+    found = kept.read_rows(checkout, "validation", "marks")
+    assert (
+        not measured.build_report(found).within and "out of tolerance" in sections.verdicts({"marks": found}).splitlines()[-1]
+    )
+    assert measured.find_stale_reason(found).startswith("differs in 1 of 3 runs")
     path.write_bytes(gzip.compress("\n".join([first, columns, *texts[:1], ""]).encode()))
     with pytest.raises(ReferenceDataError, match=r"has no rows of ns3-.*results make studies/validation/marks"):
-        measured.report_of(kept.read(checkout, "validation", "marks"))
+        measured.build_report(kept.read_rows(checkout, "validation", "marks"))
 
 
 def test_hosts_settings_are_kept_to_the_last_digit(tmp_path):
-    compared = Compared(Cell("bbr", 4 << 20, 40.0), Measured(1 / 3, 50.1), Measured(0.3, 50.0))
+    compared = CellComparison(Cell("bbr", 4 << 20, 40.0), Measurement(1 / 3, 50.1), Measurement(0.3, 50.0))
     report = SettingsReport((compared,), "linux", "6.18", "2026-01-01")
     measured.keep_settings(report, tmp_path)
-    rows = kept.read(tmp_path, "validation", "linux")
-    assert measured.report_of(rows) == report
+    rows = kept.read_rows(tmp_path, "validation", "linux")
+    assert measured.build_report(rows) == report
     said = "| hosts' buffers, BBR: largest error of throughput | Linux, 1 settings | -10.00 % (4 MiB, 40 ms) |"
     assert said in sections.verdicts({"linux": rows})
 
 
 def test_the_section_of_the_kernel_measures_both_plants(tmp_path, monkeypatch):
-    monkeypatch.setattr(host_settings, "measure", lambda plant, cell, look: Measured(10.0, 20.0))
-    measured.keep("linux", tmp_path)
-    report = measured.report_of(kept.read(tmp_path, "validation", "linux"))
+    monkeypatch.setattr(host_settings, "measure", lambda plant, cell, look: Measurement(10.0, 20.0))
+    measured.keep_section("linux", tmp_path)
+    report = measured.build_report(kept.read_rows(tmp_path, "validation", "linux"))
     assert len(report.cells) == 40 and report.within

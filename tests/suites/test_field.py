@@ -14,7 +14,7 @@ from netbuf_gym.cli import program
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.evaluation.suites import SUITES, field, recorder, rows, runner
 from netbuf_gym.evaluation.suites.field import ccbench, document, games, league, overview, pantheon
-from netbuf_gym.evaluation.suites.field.ranking import ALWAYS, signs_table
+from netbuf_gym.evaluation.suites.field.ranking import ALWAYS, tabulate_signs
 from netbuf_gym.evaluation.suites.field.suite import Sign, Table
 from netbuf_gym.simulation.runner import simulate
 from netbuf_gym.zoo import library, resolve
@@ -63,7 +63,7 @@ def test_ccbench_worlds_are_the_league_s():
 
 
 def test_other_worlds_are_as_published():
-    policed, shallow = pantheon.job(12, 1), pantheon.job(15, 3)
+    policed, shallow = pantheon.make_job(12, 1), pantheon.make_job(15, 3)
     assert [link.queue_packets for link in policed.links] == [1, 1] and policed.links[0].rate_mbps == 108
     assert shallow.links[0].queue_bytes == 9000 and [flow.start_s for flow in shallow.flows] == [0, 10, 20]
     one = cell("sage", "quarter-96-160-16").scenario
@@ -79,17 +79,17 @@ def test_solo_wins_by_rounded_power():
         np.array([[10.4, 0.3, 0.2], [9.6, 5.0, 0.1], [9.4, 5.0, 0.0]]),
         np.array([[10.0, 1.0, 5.0]] * 2 + [[10, 1.1, np.nan]]),
     )
-    assert games.power(mbps, delay).tolist() == [[10, 0, 0], [10, 25, 0], [8.1, 25, 0]]
-    won = games.solo_wins(games.power(mbps, delay))
+    assert games.compute_power(mbps, delay).tolist() == [[10, 0, 0], [10, 25, 0], [8.1, 25, 0]]
+    won = games.decide_solo_games(games.compute_power(mbps, delay))
     assert won.tolist() == [[True, False, False], [True, True, False], [False, True, False]]
-    assert games.solo_wins(games.power(mbps, delay), 0.2)[2].tolist() == [True, True, False]
+    assert games.decide_solo_games(games.compute_power(mbps, delay), 0.2)[2].tolist() == [True, True, False]
 
 
 def test_friendly_wins_by_the_nearest_to_half():
     mbps = np.array([[6.0, 8.2], [5.0, 3.0], [10.0, 12.0]])
-    won = games.friendly_wins(mbps, np.array([6.0, 6.0]))
+    won = games.decide_friendly_games(mbps, np.array([6.0, 6.0]))
     assert won.tolist() == [[True, True], [False, False], [False, False]]  # m = 0: 5.4 to 6.6; m = 2: 3.6 to 8.8
-    assert games.friendly_wins(mbps, np.array([6.0, 6.0]), 0.5).tolist() == [[True, True], [True, True], [False, True]]
+    assert games.decide_friendly_games(mbps, np.array([6.0, 6.0]), 0.5).tolist() == [[True, True], [True, True], [False, True]]
 
 
 def test_league_ranks_who_played_everything():
@@ -97,7 +97,7 @@ def test_league_ranks_who_played_everything():
     worse = games | {f"delay_ms_{k}": 40.0 for k in range(4)}
     about = {"w1": {"family": "constant", "rate": 12}, "w2": {"family": "2x-u", "rate": 12}}
     results = made({"a": {"w1": worse, "w2": games}, "b": {"w1": games, "w2": games}, "c": {"w1": games}}, about)
-    told = ccbench.solo(results)
+    told = ccbench.rank_solo(results)
     assert told.ranking == ["b", "a"] and [row[:3] for row in told.tables[0].rows] == [
         ["1", "b", "100.00"],
         ["2", "a", "50.00"],
@@ -108,7 +108,7 @@ def test_league_ranks_who_played_everything():
 def test_record_says_what_simulate_says():
     one = cell("ccbench/friendly", "12-20-B")
     suite = SUITES["ccbench/friendly"]
-    played = runner.run(suite, [one], resolve.controller("bbr", suite))
+    played = runner.run(suite, [one], resolve.resolve_controller("bbr", suite))
     result = simulate(one.scenario.with_senders(["cubic", "bbr"]), seed=one.seed, sample_interval_s=5.0)
     arrival = result.series["arrival_mbps"][:, 1] * 1500 / 1448
     assert played.values[0]["mbps_0"] == pytest.approx(arrival[1:7].mean(), rel=1e-9)
@@ -214,7 +214,7 @@ def test_a_damaged_file_beside_is_told_by_its_line(tmp_path):
     row = ",".join(["a", "job 1", "w", "1", "2", *["0.5"] * len(suite.metrics)])
 
     def read(text):
-        path.write_text(f"# x; {league.stamp(suite, edition)}\n{text}")
+        path.write_text(f"# x; {league.describe_edition(suite, edition)}\n{text}")
         return league.read(path, suite, edition)
 
     found = read(f"{columns}\n{row}\n{row.removesuffix('0.5').replace('a,', 'b,')}\n")
@@ -246,34 +246,34 @@ def test_the_package_s_sender_is_in_every_picture():
 
 
 def test_signs_and_documents():
-    table = signs_table(
+    table = tabulate_signs(
         [Sign("a", "b", False, "1 < 2", "because"), Sign("c", "d", None, "-"), Sign("e", "f", True, "x", "unused")]
     )
     assert [row[-2:] for row in table.rows] == [["because", "no"], ["", "not known"], ["", "yes"]]
-    page = document.page("<t>", [document.Heading("a & b"), table, document.Lines(["`x<y`"], listed=True)])
+    page = document.render_page("<t>", [document.Heading("a & b"), table, document.Lines(["`x<y`"], listed=True)])
     assert "<title>&lt;t&gt;</title>" in page and "<code>x&lt;y</code>" in page and page.count('class="flag"') == 1
-    assert "| a | b | 1 < 2 | because | no |" in document.markdown([Table("t", table.header, table.rows)], None)
+    assert "| a | b | 1 < 2 | because | no |" in document.render_markdown([Table("t", table.header, table.rows)], None)
     assert set(overview.TABLES) == {"field suites", "field signs", "field leagues", "field firsts"}
 
 
 def test_places_are_of_whoever_took_part(monkeypatch):
     rankings = [(SUITES["pantheon"], ["cubic", "bbr", "vegas"]), (SUITES["sage"], ["bbr", "cubic"])]
-    monkeypatch.setattr(overview, "ranked", lambda task: rankings if task == "congestion_window" else [])
-    table = overview.places("congestion_window")
+    monkeypatch.setattr(overview, "collect_rankings", lambda task: rankings if task == "congestion_window" else [])
+    table = overview.tabulate_places("congestion_window")
     assert table.header == ["", "controller", "ahead of", "pantheon (3)", "sage (2)"]
     assert table.rows == [["1", "bbr", "0.75", "2", "1"], ["2", "cubic", "0.50", "1", "2"], ["3", "vegas", "0.00", "3", "-"]]
-    assert overview.places("queue_threshold") is None
+    assert overview.tabulate_places("queue_threshold") is None
     rankings.append((SUITES["bbr3/conformance"], ["vegas", "bbr", "cubic"]))  # who is like BBRv3 is not ahead of anybody
-    again = overview.places("congestion_window")
+    again = overview.tabulate_places("congestion_window")
     assert [row[:3] for row in again.rows] == [row[:3] for row in table.rows] and again.rows[0][-1] == "2"
     assert "bbr3/conformance, which says who is like a control, is not in the mean" in again.says
 
 
 def test_kept_results_of_an_earlier_version_and_stale_ones_are_told(tmp_path, capsys, monkeypatch):
     suite = SUITES["bbr3/conformance"]
-    kept = rows.kept(suite)[0]["bbr"]
+    kept = rows.read_kept(suite)[0]["bbr"]
     monkeypatch.setattr(rows, "FOLDER", tmp_path / "kept")
-    edition, file = suite.load(), rows.file_of(suite, "bbr")
+    edition, file = suite.load(), rows.get_file(suite, "bbr")
     words = ["suite", suite.name, "controller=cubic", "families=[tiny]", "figures=false", f"output={tmp_path / 'out'}"]
     for change, said in (
         ({"digest": "00"}, f"Kept results that are not ranked: {file}: was evaluated on suite bbr3/conformance"),
@@ -286,6 +286,6 @@ def test_kept_results_of_an_earlier_version_and_stale_ones_are_told(tmp_path, ca
 
 @pytest.mark.slow
 def test_suites_that_rank_nobody_have_no_places():
-    ranked = overview.ranked("congestion_window")
+    ranked = overview.collect_rankings("congestion_window")
     assert ranked and all(len(names) > 1 and suite.task == "congestion_window" for suite, names in ranked)
-    assert overview.ranked("host_buffers") == []
+    assert overview.collect_rankings("host_buffers") == []

@@ -8,7 +8,7 @@ from hand_made_field import cell, made
 
 from netbuf_gym.evaluation.suites import SUITES, runner
 from netbuf_gym.evaluation.suites.field import bbr3, rfc7928, rfc9743, rfc9743_worlds
-from netbuf_gym.evaluation.suites.field.rfc9743_criteria import CRITERIA, REFERENCE, Flag, less
+from netbuf_gym.evaluation.suites.field.rfc9743_criteria import CRITERIA, REFERENCE, Flag, flag_less
 from netbuf_gym.evaluation.suites.recorder import FLOW, LINK, STATE, Record
 from netbuf_gym.scenarios import PIE, RED, CoDel, FqCoDel, Policer, Sized
 from netbuf_gym.zoo import resolve
@@ -18,7 +18,7 @@ def played(suite, *names, controller="cubic"):
     """What some worlds have come to, by their names."""
     cells = [cell(suite, name) for name in names]
     own = SUITES[suite]
-    return dict(zip(names, runner.run(own, cells, resolve.controller(controller, own)).values, strict=True))
+    return dict(zip(names, runner.run(own, cells, resolve.resolve_controller(controller, own)).values, strict=True))
 
 
 def recorded(scenario, time_s, flow=(), link=()):
@@ -60,27 +60,27 @@ def test_worlds_in_which_cubic_itself_breaks_do_not_hide_who_breaks_in_others():
     cubic = {"slow": {"loss_10s": 0.69, "loss_1s": 0.9}, "wide": {"loss_10s": 0.1, "loss_1s": 0.3}}
     breaks = {"slow": {"loss_10s": 0.65, "loss_1s": 0.8}, "wide": {"loss_10s": 0.6, "loss_1s": 0.7}}
     results = made({"breaks": breaks, "cubic": cubic}, about)
-    over_ten, over_one = (one for one in rfc9743.found(results, "breaks") if one.criterion.sections == "7.2")
+    over_ten, over_one = (one for one in rfc9743.evaluate_criteria(results, "breaks") if one.criterion.sections == "7.2")
     assert (over_ten.value, over_ten.cubic, over_ten.flagged) == (pytest.approx(60), pytest.approx(10), True)
     assert over_one.value == pytest.approx(70) and over_one.flagged is None
-    assert not any(one.flagged for one in rfc9743.found(results, REFERENCE))
+    assert not any(one.flagged for one in rfc9743.evaluate_criteria(results, REFERENCE))
 
 
 def test_worlds_of_the_grid_without_a_figure_are_bad_ones():
     about = {q: {"family": "grid"} for q in "abc"}
     fine, silent = {"utilisation": 0.9, "drops": 0.01}, {"utilisation": np.nan, "drops": np.nan}
     results = made({"mute": {"a": fine, "b": fine, "c": silent}, "cubic": dict.fromkeys(about, fine)}, about)
-    assert rfc9743.found(results, "mute")[0].value == 1 and rfc9743.found(results, "mute")[0].flagged
+    assert rfc9743.evaluate_criteria(results, "mute")[0].value == 1 and rfc9743.evaluate_criteria(results, "mute")[0].flagged
 
 
 def test_loads_of_short_flows_are_what_they_say():
     for load in (0.1, 0.3, 0.5):
         for seed in range(20):
-            flows = rfc9743_worlds.short_flows("cubic", load, seed)
+            flows = rfc9743_worlds.make_short_flows("cubic", load, seed)
             carried = sum(flow.app.size_bytes for flow in flows) * 8e-6 / (20 * 109)
             assert carried == pytest.approx(load, rel=1e-3)
             assert all(1 <= flow.start_s <= 110 for flow in flows)
-    assert rfc9743_worlds.short_flows("cubic", 0.3, 1) != rfc9743_worlds.short_flows("cubic", 0.3, 2)
+    assert rfc9743_worlds.make_short_flows("cubic", 0.3, 1) != rfc9743_worlds.make_short_flows("cubic", 0.3, 2)
 
 
 @pytest.mark.slow
@@ -98,8 +98,8 @@ def test_the_queue_of_the_slow_phase_is_seen_though_few_packets_cross_it():
 
 def test_warm_up_is_of_ten_seconds_but_in_worlds_of_a_few(monkeypatch):
     spans = []
-    real = rfc9743_worlds._dropped
-    monkeypatch.setattr(rfc9743_worlds, "_dropped", lambda record, own, span: spans.append(span) or real(record, own, span))
+    real = rfc9743_worlds._drop_share
+    monkeypatch.setattr(rfc9743_worlds, "_drop_share", lambda record, own, span: spans.append(span) or real(record, own, span))
     found = played("rfc9743", "grid-rate4-rtt10-q1-1", "dc-flows2-1")
     assert spans == [(10.0, 60.0), (0.2, 2.0)] and all(one["drops"] < 0.5 for one in found.values())
 
@@ -118,12 +118,12 @@ def test_flags_say_what_they_do():
         Flag(1): "over CUBIC's",
         Flag(2, 20): "over twice CUBIC's and over 20",
         Flag(1.5, 0.5, " %"): "over 1.5 times CUBIC's and over 0.5 %",
-        less(0.8): "under 0.8 times CUBIC's",
+        flag_less(0.8): "under 0.8 times CUBIC's",
         Flag(0.5, 3, " s", "under"): "under 0.5 times CUBIC's and under 3 s",
     }.items():
         assert str(flag) == says
     assert Flag(2, 20)(21, 10) and not Flag(2, 20)(20, 9) and not Flag(2, 20)(21, 11)
-    assert less(0.8)(7.9, 10) and not less(0.8)(8, 10)
+    assert flag_less(0.8)(7.9, 10) and not flag_less(0.8)(8, 10)
     assert Flag(1)(1, 0) and not Flag(1)(-0.1, 0) and not Flag(1)(0, 0)
 
 
@@ -148,7 +148,7 @@ def test_lying_receivers_are_judged_beside_honest_ones():
 
     cubic = {f"{r}{q}": row(r, 400.0 if r == "optimistic" else 10.0) for r, q in places}
     counts = {f"{r}{q}": row(r, {"split": 41.0, "optimistic": 400.0}.get(r, 10.0)) for r, q in places}
-    found = rfc9743.found(made({"counts": counts, "cubic": cubic}, about), "counts")
+    found = rfc9743.evaluate_criteria(made({"counts": counts, "cubic": cubic}, about), "counts")
     told = of_section(found, "7.6")
     assert [one.value for one in told] == pytest.approx([25.5, 2.55, 2, 40, 0.0025])
     assert [one.cubic for one in told] == pytest.approx([10, 1, 0, 40, 0.0025])
@@ -175,7 +175,7 @@ def test_marks_are_to_be_answered():
         "late": {"utilisation": 0.5, "duplicates": 0.2},
     }
     results = made({"deaf": deaf, "cubic": cubic}, about)
-    flagged = [one.criterion.says.split(": ")[1] for one in rfc9743.found(results, "deaf") if one.flagged]
+    flagged = [one.criterion.says.split(": ")[1] for one in rfc9743.evaluate_criteria(results, "deaf") if one.flagged]
     assert flagged == [
         "queue, 95th percentile (ms)",
         "packets marked (%)",
@@ -183,11 +183,11 @@ def test_marks_are_to_be_answered():
         "use of the link (%)",
         "arrivals that were there before (%)",
     ]
-    assert not any(one.flagged for one in rfc9743.found(results, REFERENCE))
+    assert not any(one.flagged for one in rfc9743.evaluate_criteria(results, REFERENCE))
 
 
 def test_late_packets_are_late_by_places():
-    late = rfc9743_worlds._late(0.01, 10, 20, 20, 7)  # 0.6 ms a packet
+    late = rfc9743_worlds._make_late_schedule(0.01, 10, 20, 20, 7)  # 0.6 ms a packet
     slots = late.delay_at_ms((np.arange(rfc9743_worlds.SLOTS) + 0.5) * 0.6e-3)
     assert late.reorder and (slots > 20).sum() == 100 and late.period_s == pytest.approx(6)
     assert set(np.round(slots, 6)) == {20, 26.3}
@@ -259,7 +259,7 @@ def test_full_use_of_a_rate_that_changes_is_one(number, holds_s):
     link = {"offered_bits": carried(time_s) * 1e6, "packets_in": 10.0 * np.arange(3001), "queue_drops": np.arange(3001)}
     link |= {"sojourn_count": np.arange(3001), "sojourn_sum_s": waits_s.cumsum()}
     handed = carried(time_s - 0.049) * 1e6 / 8 * 698 / 750
-    found = rfc7928.measured(recorded(scenario, time_s, {"delivered_bytes": handed}, link))
+    found = rfc7928.measure_world(recorded(scenario, time_s, {"delivered_bytes": handed}, link))
     assert found["goodput"] == pytest.approx(1, abs=1e-3) and found["area"] < 1e-3
     assert found["distance"] == pytest.approx(-found["queue_ms"] / 100, abs=1e-3)
     assert found["drops"] == 0.1, "of what came, dropped or not"
@@ -305,7 +305,7 @@ def test_what_ns_3_s_suite_lacks_is_said():
 def test_published_orders_are_of_the_published_figures():
     about = {aqm: {"aqm": aqm, "number": "5.1.1"} for aqm in rfc7928.MANAGED}
     as_there = {aqm: {"queue_ms": ms, "goodput": mbps} for aqm, (ms, mbps) in rfc7928.PUBLISHED.items()}
-    signs = rfc7928.signs(made({"cubic": {aqm: as_there[aqm] for aqm in about}}, about))
+    signs = rfc7928.check_signs(made({"cubic": {aqm: as_there[aqm] for aqm in about}}, about))
     assert [one.holds for one in signs] == [True, True, None, None]
     assert signs[0].says == "cubic, queue delay: CoDel < PIE < RED < drop-tail"
     assert signs[1].says == "cubic, goodput: RED > drop-tail > PIE > CoDel"
@@ -327,9 +327,9 @@ def test_a_policer_is_used_and_not_overrun():
 
 def test_reasons_are_of_cases_that_fail():
     about = {name: {"family": name.rpartition("-")[0]} for name in ("loss-a", "policer-loss-a", "drain-a")}
-    (sign,) = bbr3.signs(made({"bbr3": {name: {"passed": float(name != "loss-a")} for name in about}}, about))
+    (sign,) = bbr3.check_signs(made({"bbr3": {name: {"passed": float(name != "loss-a")} for name in about}}, about))
     assert sign.holds is False and sign.shown == "2 of 3; not loss-a" and sign.reason == f"loss: {bbr3.REASONS['loss']}"
-    (sign,) = bbr3.signs(made({"bbr3": {name: {"passed": float(name != "policer-loss-a")} for name in about}}, about))
+    (sign,) = bbr3.check_signs(made({"bbr3": {name: {"passed": float(name != "policer-loss-a")} for name in about}}, about))
     assert sign.reason == ""
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.evaluation.suites import freeze, frozen, paths, task_suites
-from netbuf_gym.evaluation.suites.catalogue import DRAWN
-from netbuf_gym.tasks.congestion_window.paths import Generated, Path, PathWorld
+from netbuf_gym.evaluation.suites.catalogue import DRAW_WORLDS
+from netbuf_gym.tasks.congestion_window.paths import GeneratedTrace, Path, PathWorld
 
 
 def path_world(family="x", **path):
@@ -16,15 +16,21 @@ def path_world(family="x", **path):
 
 
 def frozen_file(tmp_path, **changes):
-    call = Generated("lte", 3.0, 5, {"start_mbps": 4.0})
+    call = GeneratedTrace("lte", 3.0, 5, {"start_mbps": 4.0})
     world = PathWorld(family="cellular", duration_s=3.0, paths=(Path(rtt_ms=30.0, buffer_packets=20, generated=call),))
-    one = {"name": "cellular-1", "seed": 4, "world": world.to_dict(), "capacities_mbps": paths.capacities(world), **changes}
+    one = {
+        "name": "cellular-1",
+        "seed": 4,
+        "world": world.to_dict(),
+        "capacities_mbps": paths.compute_capacities(world),
+        **changes,
+    }
     frozen.write(tmp_path / "set.json", "gate", 2, [one])
     return tmp_path / "set.json"
 
 
 def test_a_file_of_worlds_is_read_as_it_was_written(tmp_path):
-    edition = frozen.read(frozen_file(tmp_path), "gate", paths.place, paths.OURS)
+    edition = frozen.read(frozen_file(tmp_path), "gate", paths.place_world, paths.OURS)
     assert edition.version == 2 and edition.cells[0].seed == 4 and edition.cells[0].scenario.name == "cellular-1"
     assert edition.cells[0].scenario.links[0].trace.name == "lte-5"
 
@@ -59,7 +65,7 @@ def test_a_file_of_worlds_is_read_as_it_was_written(tmp_path):
 )
 def test_worlds_that_are_not_what_they_were_are_refused(tmp_path, changes, message):
     with pytest.raises(ConfigError, match=message) as caught:
-        frozen.read(frozen_file(tmp_path, **changes), "gate", paths.place, paths.OURS)
+        frozen.read(frozen_file(tmp_path, **changes), "gate", paths.place_world, paths.OURS)
     assert "__init__" not in str(caught.value) and "\n" not in str(caught.value)
 
 
@@ -73,16 +79,16 @@ def test_worlds_that_are_not_what_they_were_are_refused(tmp_path, changes, messa
     ],
 )
 def test_worlds_of_other_tasks_that_are_none_are_refused(tmp_path, changes, message):
-    (one, *_) = json.loads(frozen.file_of("v1/host_buffers").read_text())["worlds"]
+    (one, *_) = json.loads(frozen.get_file("v1/host_buffers").read_text())["worlds"]
     one["world"] |= changes
     frozen.write(tmp_path / "set.json", "hosts", 1, [one])
     with pytest.raises(ConfigError, match=message):
-        frozen.read(tmp_path / "set.json", "hosts", partial(task_suites.place, "host_buffers"), ["long"])
+        frozen.read(tmp_path / "set.json", "hosts", partial(task_suites.place_world, "host_buffers"), ["long"])
     del one["world"]["rtt_ms"], one["family"]
     one["world"] = {"rtt_ms": 9.0, "rate_mbps": 5.0}
     frozen.write(tmp_path / "set.json", "hosts", 2, [one])
     with pytest.raises(ConfigError, match="family = 'None'; valid: long"):
-        frozen.read(tmp_path / "set.json", "hosts", partial(task_suites.place, "host_buffers"), ["long"])
+        frozen.read(tmp_path / "set.json", "hosts", partial(task_suites.place_world, "host_buffers"), ["long"])
 
 
 WORLD = {"name": "a", "seed": 1, "world": {}}
@@ -110,7 +116,7 @@ def test_what_is_no_list_of_worlds_is_refused_whoever_writes_it(tmp_path, worlds
         frozen.write(file, "gate", 3, worlds)
     file.write_text(json.dumps(json.loads(file.read_text()) | {"worlds": worlds}))
     with pytest.raises(ConfigError, match=message):
-        frozen.read(file, "gate", paths.place, paths.OURS)
+        frozen.read(file, "gate", paths.place_world, paths.OURS)
 
 
 @pytest.mark.parametrize("version", ["x", 1, 2.0, True, None])
@@ -118,38 +124,38 @@ def test_a_version_that_nobody_froze_is_refused_with_those_that_there_are(tmp_pa
     file = frozen_file(tmp_path)
     file.write_text(json.dumps(json.loads(file.read_text()) | {"version": version}))
     with pytest.raises(ConfigError, match=rf"version = {version!r} of suite gate is unknown; valid: 2 \(digest [0-9a-f]+\)"):
-        frozen.read(file, "gate", paths.place, paths.OURS)
+        frozen.read(file, "gate", paths.place_world, paths.OURS)
 
 
 def test_worlds_with_a_digest_of_their_own_are_not_those_of_the_version(tmp_path):
     file = frozen_file(tmp_path)
     data = json.loads(file.read_text())
     data["worlds"][0]["seed"] = 5
-    file.write_text(json.dumps(data | {"digest": frozen.digest_of(data["worlds"])}))
+    file.write_text(json.dumps(data | {"digest": frozen.compute_digest(data["worlds"])}))
     with pytest.raises(ConfigError, match="its worlds are not those of version 2: digest"):
-        frozen.read(file, "gate", paths.place, paths.OURS)
+        frozen.read(file, "gate", paths.place_world, paths.OURS)
 
 
 def test_files_of_other_worlds_are_refused(tmp_path):
     file = frozen_file(tmp_path)
     with pytest.raises(ConfigError, match=r"of suite 'gate'; valid: .* of 'cards'"):
-        frozen.read(file, "cards", paths.place, paths.OURS)
+        frozen.read(file, "cards", paths.place_world, paths.OURS)
     file.write_text(file.read_text().replace('"seed":4', '"seed":5'))
     with pytest.raises(ConfigError, match="its worlds are not those of version 2: digest"):
-        frozen.read(file, "gate", paths.place, paths.OURS)
+        frozen.read(file, "gate", paths.place_world, paths.OURS)
     for text, said in (("[]", "is no file of worlds"), ("[" * 100_000, "is no file of worlds"), ("{}", "'schema' is missing")):
         file.write_text(text)
         with pytest.raises(ConfigError, match=said):
-            frozen.read(file, "gate", paths.place, paths.OURS)
+            frozen.read(file, "gate", paths.place_world, paths.OURS)
     with pytest.raises(ConfigError, match="cannot be read"):
-        frozen.read(tmp_path / "none.json", "gate", paths.place, paths.OURS)
+        frozen.read(tmp_path / "none.json", "gate", paths.place_world, paths.OURS)
 
 
 def test_a_digest_in_the_head_that_is_another_is_said(tmp_path):
     file = frozen_file(tmp_path)
     file.write_text(json.dumps(json.loads(file.read_text()) | {"digest": "abc"}))
     with pytest.raises(ConfigError, match=r"not those of version 2: digest 'abc', not [0-9a-f]{16}; valid"):
-        frozen.read(file, "gate", paths.place, paths.OURS)
+        frozen.read(file, "gate", paths.place_world, paths.OURS)
 
 
 @pytest.mark.parametrize("family", [["fixed"], {"fixed": 1}, None])
@@ -165,13 +171,13 @@ def test_a_damaged_list_of_editions_is_refused(tmp_path, text):
     file = frozen_file(tmp_path)
     (tmp_path / frozen.EDITIONS).write_text(text)
     with pytest.raises(ConfigError, match=r"editions\.json: is no list of editions \(.*\); valid: "):
-        frozen.read(file, "gate", paths.place, paths.OURS)
+        frozen.read(file, "gate", paths.place_world, paths.OURS)
 
 
 def test_a_version_is_frozen_once(tmp_path, monkeypatch, capsys):
     drawn = {1: [{"name": "a", "seed": 1, "world": {}}], 2: [{"name": "b", "seed": 2, "world": {}}]}
     monkeypatch.setattr(frozen, "FOLDER", tmp_path)
-    monkeypatch.setitem(DRAWN, "gate", lambda version: drawn[version])
+    monkeypatch.setitem(DRAW_WORLDS, "gate", lambda version: drawn[version])
     assert freeze.main(["gate"]) == freeze.main(["gate"]) == 0 and "version 1, digest" in capsys.readouterr().out
     drawn[1] = drawn[2]
     with pytest.raises(ConfigError, match=r"version 1 of gate has other worlds, digest .*; valid: --version 2"):

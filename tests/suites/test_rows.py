@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.evaluation.suites import rows, runner, suite
+from netbuf_gym.evaluation.suites import get_suite, rows, runner
 from netbuf_gym.zoo import resolve
 
-SUITE = suite("mvfst-rl")
+SUITE = get_suite("mvfst-rl")
 EDITION = SUITE.load()
 KEYS = [metric.key for metric in SUITE.metrics]
 
@@ -24,7 +24,7 @@ def made():
 
 
 def test_rows_come_back_to_six_digits(made, tmp_path):
-    path = rows.file_of(SUITE, "cubic", tmp_path)
+    path = rows.get_file(SUITE, "cubic", tmp_path)
     rows.write(path, made, SUITE, EDITION)
     back = rows.read(path)
     rows.require_whole(back, SUITE, EDITION)
@@ -32,23 +32,23 @@ def test_rows_come_back_to_six_digits(made, tmp_path):
     first, second = (cell.name for cell in EDITION.cells[:2])
     assert list(back.worlds) == [cell.name for cell in EDITION.cells] and back.worlds[second][KEYS[0]] == 1.33333
     assert math.isnan(back.worlds[first][KEYS[0]]) and back.worlds[first][KEYS[1]] == 0.333333
-    kept, unfit = rows.kept(SUITE, folder=tmp_path)
+    kept, unfit = rows.read_kept(SUITE, folder=tmp_path)
     assert kept["cubic"].worlds[second] == back.worlds[second] and unfit == []
 
 
 def test_files_are_named_after_controllers():
-    own = suite("v1/queue_threshold")
-    names = [rows.file_of(own, name).name for name in ("queue_threshold/ppo-10ms", "limits:100:5", "autotuning+bbr")]
+    own = get_suite("v1/queue_threshold")
+    names = [rows.get_file(own, name).name for name in ("queue_threshold/ppo-10ms", "limits:100:5", "autotuning+bbr")]
     assert names == ["ppo-10ms.csv", "limits-100-5.csv", "autotuning+bbr.csv"]
 
 
 def test_a_mark_changes_the_first_line_alone(made, tmp_path):
-    path = rows.file_of(SUITE, "cubic", tmp_path)
+    path = rows.get_file(SUITE, "cubic", tmp_path)
     rows.write(path, made, SUITE, EDITION)
     before = path.read_text()
-    assert rows.mark(path, "differs") and rows.read(path).stale == "differs" and not rows.mark(path, "differs")
+    assert rows.mark_stale(path, "differs") and rows.read(path).stale == "differs" and not rows.mark_stale(path, "differs")
     assert path.read_text().split("\n")[1:] == before.split("\n")[1:]
-    assert rows.mark(path, "") and path.read_text() == before and not rows.mark(path, "")
+    assert rows.mark_stale(path, "") and path.read_text() == before and not rows.mark_stale(path, "")
 
 
 @pytest.mark.parametrize(
@@ -67,34 +67,38 @@ def test_a_mark_changes_the_first_line_alone(made, tmp_path):
     ],
 )
 def test_rows_that_cannot_be_used_are_refused(made, tmp_path, change, said):
-    path = rows.file_of(SUITE, "cubic", tmp_path)
+    path = rows.get_file(SUITE, "cubic", tmp_path)
     rows.write(path, made, SUITE, EDITION)
     path.write_text(change(path.read_text()))
     with pytest.raises(ConfigError, match=said):
         rows.require_whole(rows.read(path), SUITE, EDITION)
-    kept, unfit = rows.kept(SUITE, folder=tmp_path)
+    kept, unfit = rows.read_kept(SUITE, folder=tmp_path)
     assert kept == {} and len(unfit) == 1
 
 
 def test_rows_in_the_file_of_another_controller_are_refused(made, tmp_path):
-    path = rows.file_of(SUITE, "vegas", tmp_path)
+    path = rows.get_file(SUITE, "vegas", tmp_path)
     rows.write(path, made, SUITE, EDITION)
-    assert rows.kept(SUITE, folder=tmp_path) == ({}, [f"{path}: holds rows of cubic; valid: those in cubic.csv"])
+    assert rows.read_kept(SUITE, folder=tmp_path) == ({}, [f"{path}: holds rows of cubic; valid: those in cubic.csv"])
 
 
 def test_a_damaged_head_is_not_marked(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("# [1\n")
     with pytest.raises(ConfigError, match=r"x\.csv: is no file of rows"):
-        rows.mark(path, "differs")
+        rows.mark_stale(path, "differs")
     assert path.read_text() == "# [1\n"
 
 
 def test_rows_are_stamped_with_program_machine_and_command():
     cells = EDITION.cells[:2]
-    played = runner.run(SUITE, cells, resolve.controller("cubic", SUITE))
-    made = rows.of_played(played, SUITE, EDITION, "a command", model_sha256=None)
-    assert made.about["machine"] == rows.machine() and made.about["command"] == "a command" and made.controller == "cubic"
+    played = runner.run(SUITE, cells, resolve.resolve_controller("cubic", SUITE))
+    made = rows.make_rows(played, SUITE, EDITION, "a command", model_sha256=None)
+    assert (
+        made.about["machine"] == rows.read_processor_name()
+        and made.about["command"] == "a command"
+        and made.controller == "cubic"
+    )
     again = made.worlds[cells[1].name]
     assert all(again[key] == float(f"{value:.6g}") for key, value in played.values[1].items() if not math.isnan(value))
-    assert replace(made, where="x").played(replace(EDITION, cells=cells)).of(KEYS[0])[1] == again[KEYS[0]]
+    assert replace(made, where="x").to_suite_run(replace(EDITION, cells=cells)).of(KEYS[0])[1] == again[KEYS[0]]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.evaluation.suites import Cell, Edition, suite
+from netbuf_gym.evaluation.suites import Cell, Edition, get_suite
 from netbuf_gym.evaluation.suites.scoring import (
     AGENT,
     CHANCE,
@@ -16,14 +16,14 @@ from netbuf_gym.evaluation.suites.scoring import (
     OTHER,
     Result,
     best_heuristic,
+    compute_standings,
+    get_role,
     profile,
-    role_of,
-    standings,
 )
 from netbuf_gym.scenarios import get
 from netbuf_gym.utils import statistics
 
-SUITE, CONSTANT_OF = suite("v1/queue_threshold"), "limits:20:20"
+SUITE, CONSTANT_OF = get_suite("v1/queue_threshold"), "limits:20:20"
 WORLD = get("rlbm/default")
 EDITION = Edition(1, "abc", tuple(Cell(f"{f}-{k}", f, WORLD, k) for f, n in (("a", 30), ("b", 10)) for k in range(n)))
 LEVEL = {cell.name: 10.0 * cell.seed for cell in EDITION.cells}
@@ -46,7 +46,7 @@ FIELD = [
 
 
 def ranked(*more, field=FIELD):
-    return {one.name: one for one in standings(SUITE, EDITION, [*field, *more], CONSTANT_OF)}
+    return {one.name: one for one in compute_standings(SUITE, EDITION, [*field, *more], CONSTANT_OF)}
 
 
 def test_chance_is_nothing_and_the_best_rule_of_a_family_one():
@@ -103,7 +103,7 @@ def test_training_seeds_are_one_row_and_their_worlds_stay_together():
     two = [result("x", 2.0, group="mine", seed=1), result("y", 6.0, group="mine", seed=2)]
     found = ranked(*two)["mine"]
     assert found.role == AGENT and len(found.results) == 2 and found.scores["a"].shape == (30, 2)
-    assert found.scores["a"].mean() == pytest.approx(1.0) and found.mean_of("seed") == 1.5
+    assert found.scores["a"].mean() == pytest.approx(1.0) and found.average_entry("seed") == 1.5
 
 
 def test_a_world_without_a_score_counts_against_whoever_has_none():
@@ -132,7 +132,7 @@ def test_what_cannot_be_set_in_relation_is_refused():
 
 def test_kinds_are_told_by_the_tasks_record():
     kinds = {"random": CHANCE, "pulse": HEURISTIC, "limits:5:10": CONSTANT, "fq_codel": OTHER, "queue_threshold/ppo": AGENT}
-    assert {name: role_of("queue_threshold", name) for name in kinds} == kinds
+    assert {name: get_role("queue_threshold", name) for name in kinds} == kinds
 
 
 def test_profiles_fall_from_one_to_nothing():

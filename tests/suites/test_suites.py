@@ -13,9 +13,20 @@ from netbuf_gym import scenarios, tasks
 from netbuf_gym.cli.program import main
 from netbuf_gym.errors import CheckpointError, ConfigError
 from netbuf_gym.evaluation import rollout
-from netbuf_gym.evaluation.suites import SUITES, Cell, Edition, frozen, paths, report, report_files, runner, suite, task_suites
-from netbuf_gym.evaluation.suites.catalogue import CHOOSE_ON, DRAWN
-from netbuf_gym.evaluation.suites.config import read
+from netbuf_gym.evaluation.suites import (
+    SUITES,
+    Cell,
+    Edition,
+    frozen,
+    get_suite,
+    paths,
+    report,
+    report_files,
+    runner,
+    task_suites,
+)
+from netbuf_gym.evaluation.suites.catalogue import CHOOSE_ON, DRAW_WORLDS
+from netbuf_gym.evaluation.suites.config import parse_arguments
 from netbuf_gym.scenarios.types import AGENT
 from netbuf_gym.tasks.congestion_window.families import FAMILIES
 from netbuf_gym.tasks.congestion_window.paths import Path, PathWorld
@@ -23,7 +34,7 @@ from netbuf_gym.training.checkpoints import checkpoint
 from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
 from netbuf_gym.zoo import library, resolve
 
-GATE = suite("gate")
+GATE = get_suite("gate")
 
 
 def cell(name, family, seed=1, senders=1, duration_s=3.0, **path):
@@ -55,8 +66,8 @@ def small(monkeypatch):
 
 @pytest.mark.parametrize("name", paths.PLANS)
 def test_sets_of_paths_have_all_families_and_keep_to_their_ranges(name):
-    data = json.loads(frozen.file_of(name).read_text())
-    assert data["suite"] == name and data["version"] >= 1 and data["digest"] == frozen.digest_of(data["worlds"])
+    data = json.loads(frozen.get_file(name).read_text())
+    assert data["suite"] == name and data["version"] >= 1 and data["digest"] == frozen.compute_digest(data["worlds"])
     worlds = [one["world"] for one in data["worlds"]]
     assert {one["family"] for one in worlds} == {"ppcc", "mixed", *FAMILIES}
     assert len({one["name"] for one in data["worlds"]}) == len(worlds) == {"cards": 592}.get(name, 200)
@@ -69,7 +80,7 @@ def test_sets_of_paths_have_all_families_and_keep_to_their_ranges(name):
 
 
 def test_no_two_sets_have_a_world_in_common():
-    held = [json.loads(frozen.file_of(name).read_text())["worlds"] for name in DRAWN]
+    held = [json.loads(frozen.get_file(name).read_text())["worlds"] for name in DRAW_WORLDS]
     seeds = [one["seed"] for worlds in held for one in worlds]
     assert len(set(seeds)) == len(seeds)
     drawn = [json.dumps(one["world"]) for worlds in held for one in worlds if not one["name"].startswith("ppcc")]
@@ -90,11 +101,11 @@ def test_the_gate_is_made_as_it_was_frozen():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [one.name for one in task_suites.SUITES])
 def test_sets_of_other_tasks_are_what_their_families_say(name):
-    own, (edition, task) = suite(name), name.split("/")
+    own, (edition, task) = get_suite(name), name.split("/")
     cells, families = own.load().cells, task_suites.TASKS[task].families
     assert [one.family for one in cells] == [family for family in families for _ in range(task_suites.COUNTS[edition])]
     assert task_suites.COUNTS["v1"] >= 20 and len({one.name for one in cells}) == len({one.seed for one in cells}) == len(cells)
-    worlds = json.loads(frozen.file_of(name).read_text())["worlds"]
+    worlds = json.loads(frozen.get_file(name).read_text())["worlds"]
     for one in worlds:
         for key, spec in families[one["family"]].arguments.items():
             value = one["world"][key]
@@ -102,16 +113,16 @@ def test_sets_of_other_tasks_are_what_their_families_say(name):
                 assert spec.low * (1 - 1e-5) <= value <= spec.high * (1 + 1e-5), (one["name"], key)
             elif not hasattr(spec, "at"):
                 assert value == spec, (one["name"], key)
-    assert task_suites.drawn(name, 1) == worlds, "drawn anew they are the same, or the version is another"
+    assert task_suites.draw_worlds(name, 1) == worlds, "drawn anew they are the same, or the version is another"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("task", task_suites.TASKS)
 def test_worlds_of_other_tasks_are_measured_as_reports_say(task):
-    own = suite(f"v1/{task}")
+    own = get_suite(f"v1/{task}")
     first = {one.family: one for one in reversed(own.load().cells)}
     cells = [replace(one, scenario=replace(one.scenario, duration_s=30.0)) for one in list(first.values())[3:6]]
-    played = runner.run(own, cells, resolve.controller("random", own))
+    played = runner.run(own, cells, resolve.resolve_controller("random", own))
     (told,) = rollout.evaluate("random", task, cells[0].scenario, [cells[0].seed])
     measures = tasks.get(task).measures
     assert own.score.key == ("score" if measures.lower_is_better else measures.score)
@@ -122,15 +133,15 @@ def test_worlds_of_other_tasks_are_measured_as_reports_say(task):
 
 def test_each_task_has_one_suite_to_rank_by_and_one_to_choose_on():
     assert set(CHOOSE_ON) == {name.partition("/")[2] for name in SUITES if name.startswith("v1/")} == set(tasks.names())
-    assert suite("v1/congestion_window").load().digest == GATE.load().digest
-    assert all(suite(name).task == task for task, name in CHOOSE_ON.items())
+    assert get_suite("v1/congestion_window").load().digest == GATE.load().digest
+    assert all(get_suite(name).task == task for task, name in CHOOSE_ON.items())
 
 
 # ---- what is measured
 
 
 def test_measures_are_those_of_the_report():
-    played = runner.run(GATE, SMALL.cells, resolve.controller("cubic", GATE))
+    played = runner.run(GATE, SMALL.cells, resolve.resolve_controller("cubic", GATE))
     one = SMALL.cells[0]
     (told,) = rollout.evaluate("cubic", GATE.task, one.scenario, [0])  # no loss: no seed decides anything
     assert played.values[0]["utility"] == told["utility"]
@@ -142,7 +153,7 @@ def test_measures_are_those_of_the_report():
 
 def test_who_delivers_nothing_is_worst_and_no_gap():
     silent = cell("late", "fixed", duration_s=1.0, rtt_ms=3000.0)
-    played = runner.run(GATE, [silent], resolve.controller("cubic", GATE))
+    played = runner.run(GATE, [silent], resolve.resolve_controller("cubic", GATE))
     value = played.values[0]["utility"]
     share = 1448 * 8e-6 / 5
     assert value == pytest.approx(0.5 * math.log(share)) and math.isnan(played.values[0]["inflation"])
@@ -152,13 +163,13 @@ def test_deciders_rules_and_constants_play_every_cell():
     names = ["queue_target", "constant:5", "keep", "random"]
     for name in names:
         seen = []
-        played = runner.run(GATE, SMALL.cells, resolve.controller(name, GATE), each=seen.append)
+        played = runner.run(GATE, SMALL.cells, resolve.resolve_controller(name, GATE), each=seen.append)
         assert played.name == name and sorted(one.name for one in seen) == sorted(one.name for one in SMALL.cells)
         assert np.isfinite(played.of("utility")).all() and len(played.of("utility", "fixed")) == 2
 
 
 def test_threads_change_nothing():
-    one = resolve.controller("bbr", GATE)
+    one = resolve.resolve_controller("bbr", GATE)
     first, second = (runner.run(GATE, SMALL.cells, one, threads=threads) for threads in (1, 2))
     for metric in GATE.metrics:
         np.testing.assert_array_equal(first.of(metric.key), second.of(metric.key))
@@ -177,7 +188,7 @@ def test_threads_change_nothing():
 )
 def test_who_cannot_play_is_refused_by_name(word, error, message):
     with pytest.raises(error, match=message):
-        resolve.controller(word, GATE)
+        resolve.resolve_controller(word, GATE)
 
 
 def test_a_model_of_other_observations_is_refused_by_family(monkeypatch):
@@ -186,12 +197,12 @@ def test_a_model_of_other_observations_is_refused_by_family(monkeypatch):
 
     monkeypatch.setattr(rollout, "check", lacking)
     with pytest.raises(CheckpointError, match=r"keep cannot play the family 'fixed' of suite gate: .*'rtt_trend'"):
-        resolve.require_fit(resolve.controller("keep", GATE), SMALL.cells, GATE)
+        resolve.require_fit(resolve.resolve_controller("keep", GATE), SMALL.cells, GATE)
     monkeypatch.undo()
     with pytest.raises(ConfigError, match="constant:99 cannot play the family 'fixed' of suite gate: action = 99"):
-        resolve.require_fit(resolve.controller("constant:99", GATE), SMALL.cells, GATE)
+        resolve.require_fit(resolve.resolve_controller("constant:99", GATE), SMALL.cells, GATE)
     with pytest.raises(ConfigError, match="action = True"):
-        resolve.require_fit(resolve.controller("constant:true", GATE), SMALL.cells, GATE)
+        resolve.require_fit(resolve.resolve_controller("constant:true", GATE), SMALL.cells, GATE)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +214,7 @@ def test_a_model_of_other_observations_is_refused_by_family(monkeypatch):
     ],
 )
 def test_a_saved_model_of_other_observations_is_refused_by_family(change, message):
-    saved = checkpoint.read(library.FOLDER / "congestion_window" / "ppo")
+    saved = checkpoint.read_model(library.FOLDER / "congestion_window" / "ppo")
     lacking = SavedAgent(replace(saved, env=saved.env | {"schema": saved.env["schema"] | change}), "mine")
     with pytest.raises(CheckpointError, match=rf"^mine cannot play the family 'fixed' of suite gate: .*{message}") as caught:
         resolve.require_fit(lacking, SMALL.cells, GATE)
@@ -227,11 +238,11 @@ def test_a_saved_model_of_other_observations_is_refused_by_family(change, messag
 )
 def test_mistaken_settings_are_refused_by_name(words, message):
     with pytest.raises(ConfigError, match=message):
-        read(GATE, words)
+        parse_arguments(GATE, words)
 
 
 def test_settings_are_written_as_they_are_read():
-    order = read(GATE, ["controller=['constant:5',bbr]", "families=fixed", "threads=1"])
+    order = parse_arguments(GATE, ["controller=['constant:5',bbr]", "families=fixed", "threads=1"])
     assert order.controllers == ("constant:5", "bbr") and order.families == ("fixed",) and order.figures
     assert order.command == """netbuf-gym suite gate 'controller=['"'"'constant:5'"'"',bbr]' families=fixed"""
 
@@ -285,10 +296,10 @@ def test_against_an_earlier_result(small, tmp_path, capsys):
     result.write_text(json.dumps(data | {"suite": "v1/congestion_window", "version": 1, "digest": "abd"}))
     assert run(tmp_path, "controller=cubic", f"against={result}") == 2
     with pytest.raises(ConfigError, match="cannot be read"):
-        report.earlier(tmp_path / "none.json", GATE, SMALL, [])
+        report.read_earlier(tmp_path / "none.json", GATE, SMALL, [])
     (tmp_path / "bad.json").write_text("{}")
     with pytest.raises(ConfigError, match=r"is no result.json of a suite"):
-        report.earlier(tmp_path / "bad.json", GATE, SMALL, [])
+        report.read_earlier(tmp_path / "bad.json", GATE, SMALL, [])
 
 
 @pytest.mark.parametrize(
@@ -341,18 +352,18 @@ def result(**families):
 
 def test_a_page_says_of_which_suite_and_behind_whom():
     data = result(fixed=(-0.1, -0.2), rivals=(-0.5, -0.3), ppcc=(-0.05, -0.0499), all=(-0.3, -0.4))
-    said = report.standing(data, GATE.score)
+    said = report.describe_standing(data, GATE.score)
     assert said.startswith("On suite `gate`, version 7, of these us has the highest mean utility in 1 of 3 families")
     assert "worlds is ahead of all of them." in said
     assert said.endswith("Above it are: in `rivals` them by 0.200; in `ppcc` them by less than 0.001.")
-    behind = report.standing(result(fixed=(-0.1, -0.2), all=(-0.3, -0.25)), GATE.score)
+    behind = report.describe_standing(result(fixed=(-0.1, -0.2), all=(-0.3, -0.25)), GATE.score)
     assert "in 1 of 1 families, and over all worlds is behind them by 0.050. Above it are: nowhere." in behind
-    table = report.by_family(data, GATE)
+    table = report.format_families(data, GATE)
     assert "| rivals | 2 | -0.500 | **-0.300** |" in table and table.endswith(said)
 
 
 @pytest.mark.slow
 def test_counts_of_summaries_are_those_of_the_worlds():
     for name, own in SUITES.items():
-        if own.teller is report_files.Families:
+        if own.report_writer is report_files.FamilyReport:
             assert re.search(rf"\b{len(own.load().cells)} (further )?(worlds|paths)", own.summary), name

@@ -114,7 +114,7 @@ def test_queues_may_be_longer_where_bursts_were_seen_alone():
 
 
 def test_settings_can_be_named():
-    rule = rollout.controller_of("brief_pulse:every_ms=300:bursts=0.6", TASK)
+    rule = rollout.get_controller("brief_pulse:every_ms=300:bursts=0.6", TASK)
     assert (rule.every_ms, rule.bursts, rule.tail_ms) == (300, 0.6, BriefPulse().tail_ms)
     assert rule.name == "brief_pulse:every_ms=300:bursts=0.6" and BriefPulse().name == "brief_pulse"
     world = {"name": "rlbm/default", "duration_s": 5.0, "load": 0.9}
@@ -153,12 +153,12 @@ def test_the_queue_is_shorter_than_under_the_naive_buffer_and_as_much_is_deliver
         (lambda: BriefPulse(head_rest_ms=2000), "head_rest_ms = 2000"),
         (lambda: BriefPulse(shut_flows=101), "shut_flows = 101"),
         (lambda: BriefPulse(many=-1), "many = -1.0 is out of range; valid: 0 to 100"),
-        (lambda: rollout.controller_of("brief_pulse:", TASK), "'brief_pulse:': '' is unknown; valid: brief_pulse:SET"),
-        (lambda: rollout.controller_of("brief_pulse:tail=3", TASK), "'tail=3' is unknown; .* settings of tail_ms, head_ms"),
-        (lambda: rollout.controller_of("brief_pulse:tail_ms=x", TASK), "'tail_ms=x' is no number"),
-        (lambda: rollout.controller_of("brief_pulse:tail_ms=nan", TASK), "'tail_ms=nan'"),
-        (lambda: rollout.controller_of("brief_pulse:tail_ms=9:tail_ms=9", TASK), "'tail_ms=9' is there twice; valid"),
-        (lambda: rollout.controller_of("brief_pulse:every_ms=-1", TASK), "every_ms = -1"),
+        (lambda: rollout.get_controller("brief_pulse:", TASK), "'brief_pulse:': '' is unknown; valid: brief_pulse:SET"),
+        (lambda: rollout.get_controller("brief_pulse:tail=3", TASK), "'tail=3' is unknown; .* settings of tail_ms, head_ms"),
+        (lambda: rollout.get_controller("brief_pulse:tail_ms=x", TASK), "'tail_ms=x' is no number"),
+        (lambda: rollout.get_controller("brief_pulse:tail_ms=nan", TASK), "'tail_ms=nan'"),
+        (lambda: rollout.get_controller("brief_pulse:tail_ms=9:tail_ms=9", TASK), "'tail_ms=9' is there twice; valid"),
+        (lambda: rollout.get_controller("brief_pulse:every_ms=-1", TASK), "every_ms = -1"),
         (lambda: rollout.evaluate("brief_pulse", TASK, "rlbm/default", actions="limits"), "'limits'; valid: \"pulse_grid\""),
     ],
 )

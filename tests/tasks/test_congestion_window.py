@@ -114,7 +114,7 @@ def test_factors_may_be_ones_own():
         out = task.decode(np.array([action]), made, np.empty((1, 1)))
         assert out[0, 0] == pytest.approx(10 * MSS * factor)
     assert task.action_space == gym.spaces.Discrete(5) and task.to_dict()["actions"] == given
-    assert task.keep_action == 2 and task.nearest(np.log([0.1, 0.8, 1.1, 2.9])).tolist() == [0, 1, 3, 4]
+    assert task.keep_action == 2 and task.nearest_actions(np.log([0.1, 0.8, 1.1, 2.9])).tolist() == [0, 1, 3, 4]
 
 
 @pytest.mark.parametrize(

@@ -317,14 +317,14 @@ def test_host_utility_by_hand():
     assert found["memory"] == pytest.approx(-3 * 0.03 * math.log(1 + 1.2e6 / holds), rel=1e-5) and found["loss"] == 0
     made.update(telemetry(memory_bytes=400_000 * 3 - 256 * 2048))
     assert rewarded(HostUtility(), made) == pytest.approx(found)  # what was last measured
-    assert made.meter.achieved(0)["utility"] == pytest.approx(sum(found.values()) / 3, rel=1e-5)
+    assert made.meter.compute_results(0)["utility"] == pytest.approx(sum(found.values()) / 3, rel=1e-5)
 
 
 def test_nothing_is_rewarded_before_something_is_sent():
     made = tracker()
     made.update(telemetry())
     assert set(rewarded(HostUtility(), made).values()) == {0.0}
-    assert math.isnan(made.meter.achieved(0)["utility"])
+    assert math.isnan(made.meter.compute_results(0)["utility"])
 
 
 def test_progress_is_what_became_better():
@@ -392,7 +392,7 @@ def test_bad_arguments_are_named(arguments, message):
 def test_bad_actions_are_refused(action):
     with pytest.raises(ConfigError, match="action"):
         task = HostBuffers()
-        task.check_actions(task.single_action(action), 1)
+        task.check_actions(task.check_single_action(action), 1)
 
 
 def test_the_record():

@@ -10,7 +10,7 @@ from netbuf_gym.evaluation import rollout
 from netbuf_gym.tasks.host_buffers import Bpftune, HostBuffers, Setting, Settings, WithCongestionControl
 from netbuf_gym.tasks.host_buffers.baselines import _correlation
 from netbuf_gym.tasks.host_buffers.observations import DEFAULT_FEATURES
-from netbuf_gym.tasks.host_buffers.settings import GRID, constant
+from netbuf_gym.tasks.host_buffers.settings import GRID, constant_settings
 
 SMALL = {"name": "auter/local", "rate_mbps": 5, "duration_s": 9}
 CONTROLLERS = tasks.get("host_buffers").controllers
@@ -42,7 +42,7 @@ def test_settings_stay():
     def look(view):
         seen.append(view.show())
 
-    controller = Setting(constant(512, 300_000, 5120))
+    controller = Setting(constant_settings(512, 300_000, 5120))
     worlds = rollout.draw("host_buffers", SMALL, [1])
     rollout.play(controller, worlds, lambda view: None, task="host_buffers", scenario=SMALL, watch={0: look})
     assert {(one["tcp_max_kib"], one["ring_packets"]) for one in seen} == {(300_000 / 1024, 512.0)} and len(seen) == 3

@@ -12,9 +12,9 @@ from netbuf_gym.envs.env import Env
 from netbuf_gym.errors import ConfigError, ScenarioError
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.scenarios import Flow, Host, Link, Scenario
-from netbuf_gym.tasks.host_buffers import SCENARIOS, HostBuffers, HostPaths, host_world
-from netbuf_gym.tasks.host_buffers.hosts import agent_hosts, offer, settings_of
-from netbuf_gym.tasks.host_buffers.random_paths import WEB_OBJECTS, long_run
+from netbuf_gym.tasks.host_buffers import SCENARIOS, HostBuffers, HostPaths, make_host_world
+from netbuf_gym.tasks.host_buffers.hosts import compute_offer, find_agent_hosts, initial_settings
+from netbuf_gym.tasks.host_buffers.random_paths import WEB_OBJECTS, draw_long_run
 from netbuf_gym.tasks.host_buffers.scenarios import MIXED_SIZES
 
 SMALL = {"name": "auter/local", "rate_mbps": 5, "duration_s": 12}
@@ -31,19 +31,19 @@ def test_every_world_is_described_and_goes_to_json_and_back(name):
 
 
 def test_the_host_sends_over_its_ring():
-    world = host_world(rate_mbps=10, rtt_ms=40, loss=0.01, jitter_ms=1, connections=3, agent=True)
+    world = make_host_world(rate_mbps=10, rtt_ms=40, loss=0.01, jitter_ms=1, connections=3, agent=True)
     proxy = world.hosts[0]
-    assert world.links[proxy.device[0]].name == "nic" and agent_hosts(world) == [0]
+    assert world.links[proxy.device[0]].name == "nic" and find_agent_hosts(world) == [0]
     assert len(world.flows) == 3 and {flow.sender_host for flow in world.flows} == {"proxy"}
-    capacity, share, base = offer(world, proxy)
+    capacity, share, base = compute_offer(world, proxy)
     assert capacity == 10e6 and share == capacity / 3
     assert base == pytest.approx(0.04 + 1514 * 8 / 10e6 + 1514 * 8 / 1e9, rel=1e-2)
-    assert settings_of(world, proxy)[:6] == [256, 212_992, 131_072, 6_291_456, 16_384, 4_194_304]
+    assert initial_settings(world, proxy)[:6] == [256, 212_992, 131_072, 6_291_456, 16_384, 4_194_304]
 
 
 @pytest.mark.parametrize(("traffic", "flows", "arrives"), [("long", 2, False), ("short", 0, True), ("mixed", 2, True)])
 def test_kinds_of_traffic(traffic, flows, arrives):
-    world = host_world(traffic=traffic, connections=2, load=0.2, rate_mbps=20)
+    world = make_host_world(traffic=traffic, connections=2, load=0.2, rate_mbps=20)
     assert len(world.flows) == flows and (world.traffic is not None) == arrives
     if arrives:
         assert world.traffic.arrivals[0].offered_mbps == pytest.approx(4)
@@ -112,7 +112,7 @@ def test_bad_arguments_of_worlds_are_named(name, arguments, message):
 
 
 def test_a_long_run_changes_within_bounds():
-    path = long_run(3, hours=31, rtt_ms=242, rate_mbps=4, loss=0.002)
+    path = draw_long_run(3, hours=31, rtt_ms=242, rate_mbps=4, loss=0.002)
     rates, losses = path["trace"].rate_mbps, path["loss"].loss
     assert len(rates) == 124 and path["duration_s"] == 111_600
     assert 0.4 < rates.min() < rates.max() < 8 and rates.max() > 1.5 * rates.min()
@@ -123,16 +123,16 @@ def test_a_long_run_changes_within_bounds():
 
 def test_a_world_without_hosts_is_given_one():
     world = HostBuffers().control(scenarios.get("ppcc/4"))
-    assert [host.name for host in world.hosts] == ["host"] and agent_hosts(world) == [0]
+    assert [host.name for host in world.hosts] == ["host"] and find_agent_hosts(world) == [0]
     assert {flow.sender_host for flow in world.flows} == {"host"}
-    assert np.isnan(settings_of(world, world.hosts[0])[0])
+    assert np.isnan(initial_settings(world, world.hosts[0])[0])
     assert HostBuffers().control(world) == world
 
 
 def test_the_papers_recipe_starts_with_its_default():
     task = HostBuffers("auter")
     world = task.control(scenarios.get("auter/local"))
-    assert settings_of(world, world.hosts[0])[:6] == [256, 212_992, 65_536, 212_992, 65_536, 212_992]
+    assert initial_settings(world, world.hosts[0])[:6] == [256, 212_992, 65_536, 212_992, 65_536, 212_992]
     assert task.control(world) is world
     own = task.control(scenarios.get("auter/local").__class__.from_dict({**world.to_dict()}))
     assert own == world
@@ -194,8 +194,8 @@ def test_worlds_run_without_an_agent():
 
 
 def test_a_relay_has_two_legs():
-    world = host_world(rate_mbps=5, rtt_ms=40, relay_bytes=65_536, connections=2, traffic="mixed", load=0.1, duration_s=12)
-    capacity, share, base = offer(world, world.hosts[0])
+    world = make_host_world(rate_mbps=5, rtt_ms=40, relay_bytes=65_536, connections=2, traffic="mixed", load=0.1, duration_s=12)
+    capacity, share, base = compute_offer(world, world.hosts[0])
     assert capacity == 5e6 and share == 2.5e6 and base == pytest.approx(0.042, rel=0.05)  # of its own leg
     report = rollout.evaluate("autotuning", task="host_buffers", scenario=world, seeds=[1])[0]
     assert 3.5 < report["throughput_mbps"] <= 5 and report["flows_completed"] > 0

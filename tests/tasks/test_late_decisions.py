@@ -9,7 +9,7 @@ from netbuf_gym.envs.vector_env import VectorEnv
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.tasks.congestion_window import FACTORS, CongestionWindow
-from netbuf_gym.tasks.congestion_window.task import LARGEST_FACTOR, OWN
+from netbuf_gym.tasks.congestion_window.task import LARGEST_FACTOR, RECIPE_DEFAULTS
 
 ID = "netbuf/CongestionWindow-v0"
 RANDOM = {"name": "ppcc/random", "duration_s": 3.0}
@@ -86,7 +86,7 @@ def test_the_window_of_the_interval_before_holds_until_the_decision_is_in_force(
 
 
 def test_pacing_is_the_recipes_own_and_may_be_turned_off():
-    assert OWN["default"]["paced"] and not OWN["ppcc"]["paced"]
+    assert RECIPE_DEFAULTS["default"]["paced"] and not RECIPE_DEFAULTS["ppcc"]["paced"]
     assert bits({}) == bits({"paced": True}) != bits({"paced": False})
     assert bits({"recipe": "ppcc"}) == bits({"recipe": "ppcc", "paced": False}) != bits({"recipe": "ppcc", "paced": True})
 
@@ -111,8 +111,10 @@ def test_continuous_actions_are_factors():
     with pytest.raises(ConfigError, match=r'actions = "discrete" .* has none that keeps .* 0\.98, 1\.005.*; valid: "con'):
         _ = flat.keep_action
     changes = np.log([0.4, 0.5, 1.0, 1.2, 2.0, 9.0])
-    assert FACTORS[flat.nearest(changes)].tolist() == [0.5, 0.5, 1.005, 1.18, 2.0, 4.0]
-    np.testing.assert_allclose(LARGEST_FACTOR ** smooth.nearest(changes)[:, 0], [0.5, 0.5, 1.0, 1.2, 2.0, 2.0], rtol=1e-6)
+    assert FACTORS[flat.nearest_actions(changes)].tolist() == [0.5, 0.5, 1.005, 1.18, 2.0, 4.0]
+    np.testing.assert_allclose(
+        LARGEST_FACTOR ** smooth.nearest_actions(changes)[:, 0], [0.5, 0.5, 1.0, 1.2, 2.0, 2.0], rtol=1e-6
+    )
     assert smooth.to_dict()["actions"] == {"factor": LARGEST_FACTOR} and flat.to_dict()["actions"] == FACTORS.tolist()
 
 
@@ -137,7 +139,7 @@ def test_bad_continuous_actions_are_refused(action):
 def test_what_a_model_must_agree_with():
     """How senders are clamped, drained and paced is theirs; how long decisions take is the world's."""
     said = CongestionWindow().to_dict()
-    assert all(said[name] == OWN["default"][name] for name in ("clamp", "drain", "paced"))
+    assert all(said[name] == RECIPE_DEFAULTS["default"][name] for name in ("clamp", "drain", "paced"))
     assert CongestionWindow(latency_s=0.05, jitter_s=0.01).to_dict() == said
     for change in ({"clamp": "path"}, {"drain": False}, {"paced": False}, {"actions": "continuous"}):
         assert CongestionWindow(**change).to_dict() != said
@@ -168,7 +170,7 @@ def test_what_a_model_must_agree_with():
         ({"actions": "box"}, "actions.*'box'.*continuous"),
         ({"recipe": "ppcc", "clamp": "measured"}, "clamp = 'measured' with recipe \"ppcc\"; valid: 'path', 'none'"),
         ({"recipe": "ppcc", "actions": "continuous"}, "actions = 'continuous' with recipe \"ppcc\"; valid: 'discrete'"),
-        ({"recipe": "ppcc", "drain": True}, "drain = True with recipe \"ppcc\"; valid: False"),
+        ({"recipe": "ppcc", "drain": True}, 'drain = True with recipe "ppcc"; valid: False'),
     ],
 )
 def test_bad_arguments_are_refused_by_name(kwargs, message):

@@ -123,7 +123,7 @@ def test_the_cap_is_what_was_measured():
     made.update(acknowledged(20, cwnd_bytes=100 * MSS))
     made.update(acknowledged(20, 0.06, cwnd_bytes=100 * MSS))
     cap = max(10 * PEAK_GAIN, 12 * RATE_GAIN) + CAP_SEGMENTS
-    assert made.highest_measured()[0] / MSS == pytest.approx(cap, rel=1e-6)
+    assert made.compute_window_cap()[0] / MSS == pytest.approx(cap, rel=1e-6)
     assert decided(task, made, KEEP) == decided(task, made, DOUBLE) == pytest.approx([cap], rel=1e-6)
     made.update(acknowledged(20, 0.5, cwnd_bytes=100 * MSS))
     assert decided(task, made, KEEP) == pytest.approx([min(100, RATE_GAIN * 100 + CAP_SEGMENTS)], rel=1e-6)
@@ -171,7 +171,7 @@ def test_no_sequence_breaks_the_rules():
         told = ~np.isnan(out)
         assert (out[told] >= 2 * MSS).all()
         drained = made.draining_s > 0
-        most = np.where(drained, made.resumed, np.minimum(reach, made.highest_measured()))  # a drain raises nothing
+        most = np.where(drained, made.resumed, np.minimum(reach, made.compute_window_cap()))  # a drain raises nothing
         assert (out[told] <= np.maximum(most, 2 * MSS)[told] + 1e-6).all()
         drains += np.count_nonzero(drained & told)
         made.cwnd[told] = out[told]

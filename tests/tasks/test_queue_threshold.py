@@ -326,7 +326,7 @@ def test_the_switch_comes_into_the_agents_hands_with_the_recipes_betas():
 
 def test_worlds_without_one_switch_of_as_many_queues_are_refused():
     with pytest.raises(ConfigError, match="0 switches"):
-        QueueThreshold.fitted(get("ppcc/1"))
+        QueueThreshold.world_arguments(get("ppcc/1"))
     with pytest.raises(ConfigError, match="2 queues"):
         QueueThreshold(queues=3).control(get("rlbm/default"))
 
@@ -348,5 +348,5 @@ def test_the_default_recipe_observes_nothing_that_a_switch_cannot_count():
 def test_actions_reach_the_default_recipe_alone_where_they_name_times():
     for kind in ("limits", "changes", "limit_grid", "pulse_grid"):
         assert QueueThreshold(actions=kind).to_dict()["actions"]["kind"] == kind
-        with pytest.raises(ConfigError, match="valid: recipe \"default\""):
+        with pytest.raises(ConfigError, match='valid: recipe "default"'):
             QueueThreshold("thesis-code", actions=kind)

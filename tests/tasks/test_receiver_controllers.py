@@ -5,11 +5,11 @@ import pytest
 
 from netbuf_gym import tasks
 from netbuf_gym.controllers import ConstantAction
-from netbuf_gym.envs.engine import Engine, generator_of
+from netbuf_gym.envs.engine import Engine, make_generator
 from netbuf_gym.envs.env import Env
 from netbuf_gym.errors import ConfigError, NetbufError
 from netbuf_gym.evaluation import rollout
-from netbuf_gym.tasks.receiver_window import RECEIVERS, CongestionControl, Meter, ReceiverControl, nuwa_utility
+from netbuf_gym.tasks.receiver_window import RECEIVERS, CongestionControl, ReceiverControl, UtilityMeter, nuwa_utility
 
 TASK = "receiver_window"
 SHORT = {"name": "nuwa/fairness", "n": 1, "duration_s": 8.0, "rtt_ms": 40, "buffer_packets": 100}
@@ -35,11 +35,11 @@ def test_every_controller_reports_every_seed(name):
 def test_an_agent_and_what_is_in_its_place_are_measured_alike():
     """The utility of an agent's episode, from its telemetry, is that of the world's own counters at the same moments."""
     engine = Engine(1, task=TASK, scenario=SHORT)
-    engine.reset_world(0, generator_of(3))
+    engine.reset_world(0, make_generator(3))
     engine.start_history([0])
     scenario, world = engine.scenarios[0], engine.plant.world(0)
     other = CongestionControl("cubic")
-    sample = other.sampler(scenario, world)
+    sample = other.make_sampler(scenario, world)
     while not engine.ended[0]:
         engine.decide(np.array([5]))
         sample()
@@ -101,7 +101,7 @@ def test_over_time():
     for name in ("cubic", "nuwa", "keep"):
         seen = []
         rollout.play(
-            rollout.controller_of(name, TASK),
+            rollout.get_controller(name, TASK),
             worlds,
             lambda view: None,
             task=TASK,
@@ -142,15 +142,15 @@ def test_names():
     assert {*RECEIVERS, "cubic", "bbr", "vegas", "keep", "random"} <= set(controllers)
     assert "agent" not in controllers and "receiver_driven" not in controllers
     with pytest.raises(ConfigError, match="valid: "):
-        rollout.controller_of("nuwa_k3", TASK)
+        rollout.get_controller("nuwa_k3", TASK)
 
 
 def test_utilities_of_meters_are_within_bounds():
-    rng, meter = np.random.default_rng(0), Meter(50)
+    rng, meter = np.random.default_rng(0), UtilityMeter(50)
     for _ in range(20):
         values = rng.exponential(1, (5, 50))
         values[:, rng.random(50) < 0.1] = np.nan
         meter.add(*values)
     for row in range(50):
-        assert -1.5 <= meter.achieved(row)["utility"] <= 1
+        assert -1.5 <= meter.summarize(row)["utility"] <= 1
     assert nuwa_utility(np.zeros(3), 0.0, np.zeros(3)).tolist() == [0, 0, 0]

@@ -10,7 +10,7 @@ from hand_made_receiver import MSS, arrived, telemetry, tracker
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.scenarios import Flow, Link, Scenario
 from netbuf_gym.scenarios.types import AGENT
-from netbuf_gym.tasks.receiver_window import REWARDS, Meter, RunningUtility, nuwa_utility
+from netbuf_gym.tasks.receiver_window import REWARDS, RunningUtility, UtilityMeter, nuwa_utility
 from netbuf_gym.tasks.receiver_window import meter as meters
 
 CAPACITY = 4.6336e6  # 40 segments in 100 ms
@@ -23,28 +23,28 @@ def test_the_utility_by_hand():
 
 
 def test_a_meter_adds_up_and_keeps_delays():
-    meter = Meter(2)
+    meter = UtilityMeter(2)
     meter.reset(slice(None), [1e6, 2e6], [0.0, 0.25])
-    assert np.isnan(meter.achieved(0)["utility"])
+    assert np.isnan(meter.summarize(0)["utility"])
     delays = np.array([0.1, 0.05, np.nan, 0.2, 0.3])
     for delay in delays:
         each = np.ones(2)
         meter.add(0.1 * each, 1e6 * each, np.array([delay, delay]), 10 * each, 0 * each)
-    own, late = meter.achieved(0), meter.achieved(1)
+    own, late = meter.summarize(0), meter.summarize(1)
     carried = np.array([0.1, 0.05, 0.05, 0.2, 0.3])  # an interval in which nothing left the queue
     assert own["utility"] == pytest.approx(np.mean(nuwa_utility(1.0, carried, 0.0)), rel=1e-6)
     assert late["utility"] == pytest.approx(np.mean(nuwa_utility(0.5, carried[3:], 0.0)), abs=1e-6)  # begun after 0.25 s
     assert own["queue_delay_p95_s"] == np.float32(0.3) and late["queue_delay_p95_s"] == np.float32(0.3)
     meter.reset(slice(0, 1), 1e6, 0.0)
-    assert np.isnan(meter.achieved(0)["utility"]) and meter.achieved(1) == late
+    assert np.isnan(meter.summarize(0)["utility"]) and meter.summarize(1) == late
 
 
 def test_percentiles_are_nearest_rank_and_of_the_latest(monkeypatch):
     monkeypatch.setattr(meters, "MAX_INTERVALS", 100)
-    meter, one = Meter(1), np.ones(1)
+    meter, one = UtilityMeter(1), np.ones(1)
     for k in range(250):
         meter.add(0.1 * one, one, np.array([k * 1e-3]), one, one)
-    assert meter.achieved(0)["queue_delay_p95_s"] == pytest.approx(0.244)  # of 150 to 249 ms the 95th
+    assert meter.summarize(0)["queue_delay_p95_s"] == pytest.approx(0.244)  # of 150 to 249 ms the 95th
 
 
 def test_a_tracker_meters_what_its_agents_achieve():
@@ -52,7 +52,7 @@ def test_a_tracker_meters_what_its_agents_achieve():
     made.update(arrived(20, 0.1, packets_sent=20, packets_lost=1))
     made.update(telemetry())
     expected = (nuwa_utility(0.5, 0.1, 0.05) + nuwa_utility(0.0, 0.1, 0.0)) / 2
-    assert made.meter.achieved(0)["utility"] == pytest.approx(expected)
+    assert made.meter.summarize(0)["utility"] == pytest.approx(expected)
 
 
 def terms_of(reward, made):

@@ -7,7 +7,7 @@ from netbuf_gym import scenarios, traces
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, TraceError
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.scenarios import Scenario
-from netbuf_gym.tasks.receiver_window.trace_paths import buffer_of, read_windows, trace_files, trace_world
+from netbuf_gym.tasks.receiver_window.trace_paths import compute_buffer_packets, read_windows, trace_files, trace_world
 from netbuf_gym.traces import RateTrace
 from netbuf_gym.traces.calibration import SPLIT
 
@@ -109,6 +109,10 @@ def test_controllers_meet_the_same_worlds(folder):
 
 def test_buffers_are_products_of_the_windows_rate():
     window = RateTrace([0.0], [12.0], 10.0)
-    assert buffer_of(window, 40.0, 1.0) == 40 and buffer_of(window, 40.0, 4.0) == 160 and buffer_of(window, 1.0, 1.0) == 10
+    assert (
+        compute_buffer_packets(window, 40.0, 1.0) == 40
+        and compute_buffer_packets(window, 40.0, 4.0) == 160
+        and compute_buffer_packets(window, 1.0, 1.0) == 10
+    )
     assert trace_world(window, rtt_ms=40.0, buffer_bdp=4.0).buffer_packets == 160
     assert trace_world(window, rtt_ms=40.0, buffer_packets=77).buffer_packets == 77

@@ -145,7 +145,7 @@ def test_other_actions_leave_the_measured_product_alone():
 def test_nothing_is_decided_before_the_first_packet_and_in_silence():
     for acts_on in FACTORS:
         task, made = ReceiverWindow(acts_on=acts_on), tracker(k=2.0 if acts_on != "window" else 0.0)
-        before = (task.k if task.ruled else 0.0, 0.075)
+        before = (task.k if task.moves_between_decisions else 0.0, 0.075)
         last = task.action_space.n - 1
         for step in (None, telemetry(), arrived(10), telemetry(), telemetry()):
             if step is not None:

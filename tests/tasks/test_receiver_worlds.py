@@ -10,7 +10,7 @@ from netbuf_gym.errors import ScenarioError, ScenarioTypeError
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.tasks.receiver_window import NETWORKS, ReceiverPaths, ReceiverWindow
 from netbuf_gym.traces.types import RateTrace
-from netbuf_gym.traces.windows import cut
+from netbuf_gym.traces.windows import cut_window
 
 SHORT = {"duration_s": 5.0}
 
@@ -68,7 +68,7 @@ def test_seconds_carry_evenly_what_they_carried():
         one, other = (distribution.sample(np.random.default_rng(seed)) for distribution in (plain, even))
         trace = other.links[0].trace
         assert trace.time_s.tolist() == list(range(12)) and trace.period_s == 12
-        parts = [cut(one.links[0].trace, second, 1.0) for second in range(12)]
+        parts = [cut_window(one.links[0].trace, second, 1.0) for second in range(12)]
         expected = [0.0 if part is None else part.mean_mbps(1.0) for part in parts]
         np.testing.assert_allclose(trace.rate_mbps, expected, rtol=1e-9, atol=1e-12)
     granted = draw("nuwa/4g", 2, duration_s=3.0, seconds_probability=1)

@@ -9,7 +9,7 @@ from netbuf_gym import scenarios, traces
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError
 from netbuf_gym.scenarios.catalogue import sender_controls
 from netbuf_gym.scenarios.impairments import DelaySchedule
-from netbuf_gym.tasks.congestion_window.families import FAMILIES, SenderPaths, rivals
+from netbuf_gym.tasks.congestion_window.families import FAMILIES, SenderPaths, default_rivals
 from netbuf_gym.tasks.congestion_window.paths import PathWorld
 from netbuf_gym.tasks.congestion_window.scenarios import SHARES
 from netbuf_gym.training.schema import CONF
@@ -86,7 +86,7 @@ def test_rivals_are_all_that_is_built_and_share_the_bottleneck():
     worlds = draw("rivals", 250)
     seen = {rival.cc for world in worlds for rival in only(world).rivals}
     later = {"bbr3", "ledbat", "ledbatpp", "prague"}  # than the worlds that are kept
-    assert seen == set(rivals()) == set(sender_controls("linux")) - {"receiver_driven", "dctcp"} - later
+    assert seen == set(default_rivals()) == set(sender_controls("linux")) - {"receiver_driven", "dctcp"} - later
     counts = [len(only(world).rivals) for world in worlds]
     assert set(counts) == {1, 2, 3} and 0.55 < np.mean(np.array(counts) == 1) < 0.85
     late = [only(world).starts_s[0] > 0 for world in worlds]

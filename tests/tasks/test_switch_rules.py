@@ -12,7 +12,7 @@ from netbuf_gym.controllers import InWorld
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.evaluation import baselines, rollout
 from netbuf_gym.tasks.queue_threshold import FixedThresholds, Limits, Pulse, PulseBurst, QueueThreshold
-from netbuf_gym.tasks.queue_threshold.actions import action_of_limits
+from netbuf_gym.tasks.queue_threshold.actions import encode_limits
 
 TASK = "queue_threshold"
 SHORT = {"name": "rlbm/cubic-100-0.8", "duration_s": 4.0}
@@ -45,11 +45,11 @@ class Played:
 
 def test_actions_of_limits_are_their_inverse():
     limits = np.array([[0.001, 0.02], [0.05, 1.0]])
-    actions, made = action_of_limits(limits), tracker(2, betas=(1.0, 0.5))
+    actions, made = encode_limits(limits), tracker(2, betas=(1.0, 0.5))
     assert actions.dtype == np.float32 and actions[0, 0] == -1 and actions[1, 1] == 1
     alphas = QueueThreshold(actions="limits").decode(actions.astype(float), made, np.empty((2, 6)))[:, :2]
     np.testing.assert_allclose(alphas * [1, 0.5] * 1.2, limits, rtol=1e-5)  # 1000 packets of 1.2 ms
-    assert action_of_limits(7) == 1 and action_of_limits(0) == -1
+    assert encode_limits(7) == 1 and encode_limits(0) == -1
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_rules_play_by_name_with_any_number_of_queues(name, below):
     world = {"name": "rlbm/default", "duration_s": 2.0, "priority_below": below, "load": 0.9}
     reports = [rollout.evaluate(name, TASK, world, [1, 2], interval_s=0.02, threads=threads) for threads in (1, 2)]
     assert repr(reports[0]) == repr(reports[1]) and 0 < reports[0][0]["goodput_mbps"] < 10
-    assert rollout.controller_of(name, TASK).name == name
+    assert rollout.get_controller(name, TASK).name == name
 
 
 def test_rules_play_a_scalar_environment_as_rollouts_do():
@@ -144,7 +144,7 @@ def test_rules_play_a_scalar_environment_as_rollouts_do():
         start, done = False, terminated or truncated
     report = rollout.evaluate("pulse_burst", TASK, world, [1], interval_s=0.05)[0]
     assert {key: info[key] for key in report} == pytest.approx(report, nan_ok=True)
-    assert limits == {1.0, round(float(action_of_limits(0.02)), 4)}  # it was open, and it was cut
+    assert limits == {1.0, round(float(encode_limits(0.02)), 4)}  # it was open, and it was cut
 
 
 @pytest.mark.slow
@@ -161,8 +161,8 @@ def test_limits_hold_and_pulses_come_between():
 
 def test_rules_play_by_their_own_actions_beside_any_agent():
     agent = {"recipe": "thesis-text", "actions": "grid", "interval_s": 0.2, "betas": [1, 1], "plant": "sim", "reward": "x"}
-    assert Pulse().beside(agent) == {"recipe": "default", "actions": "limits", "interval_s": 0.2, "plant": "sim"}
-    assert Limits().beside({}) == Limits().env
+    assert Pulse().match_arguments(agent) == {"recipe": "default", "actions": "limits", "interval_s": 0.2, "plant": "sim"}
+    assert Limits().match_arguments({}) == Limits().env
 
 
 @pytest.mark.parametrize("name", tasks.get(TASK).controllers)
@@ -172,7 +172,7 @@ def test_every_controller_plays_with_drops_at_the_tail_and_at_the_head(name):
         world = {"name": "rlbm/cubic-100-0.9", "duration_s": 4.0, "drop": drop}
         drawn = rollout.draw(TASK, world, [5, 6])
         assert all(one.scenario.switches[0].drop == drop for one in drawn)
-        controller = rollout.controller_of(name, TASK)
+        controller = rollout.get_controller(name, TASK)
         placed = controller.place(drawn[0].scenario)
         assert all(switch.drop == drop for switch in placed.switches)
         assert placed.switches or isinstance(controller, InWorld)  # an AQM has no such switch, and drops as it does

@@ -26,7 +26,7 @@ def evaluate(controller, scenario=SHORT, seeds=(4, 5, 6), **kwargs):
 
 def played(controller, world, interval_s=0.1):
     """The report and the states over time of one world."""
-    controller = rollout.controller_of(controller, TASK) if isinstance(controller, str) else controller
+    controller = rollout.get_controller(controller, TASK) if isinstance(controller, str) else controller
     reports, seen = [], []
     watch = {0: lambda view: seen.append(view.show())}
     rollout.play(controller, [world], lambda view: reports.extend(view.report()), task=TASK, watch=watch, interval_s=interval_s)
@@ -98,7 +98,7 @@ def test_controllers_meet_the_same_worlds_and_traffic():
 
     for name in ("naive", "abm", "static_bdp", "fq_codel", "random"):
         started.add(tuple(report["flows_started"] for report in evaluate(name, RANDOM)))
-        rollout.play(rollout.controller_of(name, TASK), drawn, look, task=TASK)
+        rollout.play(rollout.get_controller(name, TASK), drawn, look, task=TASK)
     assert len(started) == 1 and len(opened) == 5
     assert len(opened[0]) > 3 and all(np.array_equal(one, opened[0]) for one in opened)
 

@@ -63,9 +63,9 @@ def test_keeping_the_window_in_both_recipes():
     still = ConstantAction([0.0])
     assert evaluate("keep") == evaluate("keep", recipe="default") == evaluate(still, actions="continuous")
     assert evaluate("keep", recipe="ppcc") == evaluate(ConstantAction(4), recipe="ppcc")
-    keep = rollout.controller_of("keep", TASK)
-    assert keep.beside({"actions": "discrete", "drain": False}) == {"actions": "continuous", "drain": False}
-    assert keep.beside({"recipe": "ppcc", "interval_s": 0.2}) == {"recipe": "ppcc", "interval_s": 0.2}
+    keep = rollout.get_controller("keep", TASK)
+    assert keep.match_arguments({"actions": "discrete", "drain": False}) == {"actions": "continuous", "drain": False}
+    assert keep.match_arguments({"recipe": "ppcc", "interval_s": 0.2}) == {"recipe": "ppcc", "interval_s": 0.2}
     with pytest.raises(ConfigError, match="has none that keeps a window"):
         evaluate("keep", actions="discrete")
     reports = evaluate("keep", seeds=[0], recipe="ppcc")
@@ -76,7 +76,7 @@ def test_a_rule_decides_as_in_the_environment():
     env, rule = Env(scenario=SHORT), QueueTarget()
     observation, _ = env.reset(seed=3)
     while not env.out_of_time:
-        observation, *_ = env.step(env.engine.task.nearest(rule.changes(observation[None]))[0])
+        observation, *_ = env.step(env.engine.task.nearest_actions(rule.log_window_changes(observation[None]))[0])
     assert evaluate(rule, seeds=[3]) == [env.report()]
 
 
@@ -84,7 +84,7 @@ def test_a_congestion_control_over_time():
     worlds = rollout.draw(TASK, SHORT, [1, 2])
     for name in ("cubic", "keep"):
         seen, ends = [], []
-        controller = rollout.controller_of(name, TASK)
+        controller = rollout.get_controller(name, TASK)
         watch = {1: lambda view, seen=seen: seen.append(view.show())}
         each = lambda view, ends=ends: ends.append(view.index)  # noqa: E731
         rollout.play(controller, worlds, each, task=TASK, watch=watch, interval_s=0.5)

@@ -9,9 +9,19 @@ import pytest
 from netbuf_gym.errors import TraceError
 from netbuf_gym.traces import generate
 from netbuf_gym.traces import networks as generators
-from netbuf_gym.traces.calibration import FINEST_S, PARTS, SPLIT, calibrate, draw, fit, load, text_of, traits_of
-from netbuf_gym.traces.likeness import distances, summarise
-from netbuf_gym.traces.networks import POPULATIONS, TRAITS, population
+from netbuf_gym.traces.calibration import (
+    FINEST_S,
+    PARTS,
+    SPLIT,
+    calibrate,
+    estimate_traits,
+    fit_population,
+    format_records,
+    generate_trace,
+    read_part,
+)
+from netbuf_gym.traces.likeness import compute_distances, summarise
+from netbuf_gym.traces.networks import POPULATIONS, TRAITS, load_population
 
 LENGTH_S = {"4g": 120.0, "5g": 900.0}
 LIMITS = {
@@ -27,12 +37,12 @@ def stored(network, part="evaluation"):
 
 
 def beyond(network, made):
-    found = distances(made, stored(network))
+    found = compute_distances(made, stored(network))
     return {name: found[name] for name, limit in LIMITS[network].items() if found[name] > limit}
 
 
 def summary_of(network, paths, count=40):
-    return summarise([draw(network, paths, LENGTH_S[network], seed) for seed in range(count)], FINEST_S[network])
+    return summarise([generate_trace(network, paths, LENGTH_S[network], seed) for seed in range(count)], FINEST_S[network])
 
 
 @pytest.mark.parametrize("network", SPLIT)
@@ -52,7 +62,7 @@ def test_generated_traces_are_like_measured_ones_that_were_left_out(network):
 @pytest.mark.parametrize("network", SPLIT)
 @pytest.mark.parametrize(("trait", "change"), [("log_sigma", -1.2), ("log_outage_shape", -2.0), ("scales", 30.0)])
 def test_a_broken_calibration_is_seen(network, trait, change):
-    paths = population(network)
+    paths = load_population(network)
     if trait == "scales":
         broken = dataclasses.replace(paths, scales_s=paths.scales_s / change)
     else:
@@ -64,7 +74,7 @@ def test_a_broken_calibration_is_seen(network, trait, change):
 
 def test_measured_means_lie_within_a_population_one_and_a_half_times_as_wide():
     for network in SPLIT:
-        means = np.exp([population(network).draw(np.random.default_rng(seed), spread=1.5)[0] for seed in range(400)])
+        means = np.exp([load_population(network).draw(np.random.default_rng(seed), spread=1.5)[0] for seed in range(400)])
         for part in PARTS:
             measured = np.array(stored(network, part)["mean_mbps"])
             assert np.quantile(means, 0.005) < measured.min() and measured.max() < np.quantile(means, 0.995)
@@ -72,7 +82,7 @@ def test_measured_means_lie_within_a_population_one_and_a_half_times_as_wide():
 
 @pytest.mark.slow
 def test_traits_are_found_again():
-    paths = population("4g")
+    paths = load_population("4g")
     for name, change in (("log_mean", 1.0), ("log_sigma", 0.6), ("log_outages", 1.5), ("log_burst", 1.0)):
         i = TRAITS.index(name)
         found = []
@@ -80,17 +90,17 @@ def test_traits_are_found_again():
             mean = paths.mean.copy()
             mean[i] += sign * change
             fixed = dataclasses.replace(paths, mean=mean, sd=np.zeros(len(TRAITS)))
-            found.append(np.mean([traits_of(draw("4g", fixed, 120, seed), paths)[name] for seed in range(5)]))
+            found.append(np.mean([estimate_traits(generate_trace("4g", fixed, 120, seed), paths)[name] for seed in range(5)]))
         assert found[1] - found[0] == pytest.approx(change, abs=0.6 * change)
 
 
 def test_a_fit_keeps_what_it_does_not_fit():
     settled = {**json.loads(POPULATIONS.read_text())["5g"], "source": "x"}
     given = [generate("5g", duration_s=300, seed=seed) for seed in range(4)]
-    record = fit("5g", given, settled, rounds=0)
+    record = fit_population("5g", given, settled, rounds=0)
     assert record["source"] == "x" and record["traits"]["log_burst"] == settled["traits"]["log_burst"]
     assert record["traits"]["log_mean"] != settled["traits"]["log_mean"]
-    assert json.loads(text_of({"5g": record})) == {"5g": record}
+    assert json.loads(format_records({"5g": record})) == {"5g": record}
 
 
 def test_missing_traces_are_named(tmp_path):
@@ -101,7 +111,7 @@ def test_missing_traces_are_named(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("network", SPLIT)
 def test_the_stored_summaries_are_of_the_measured_traces(shared, network):
-    given = load(shared / "traces", network, "evaluation")
+    given = read_part(shared / "traces", network, "evaluation")
     assert summarise(given, FINEST_S[network]) == stored(network)
     made = (generate(network, duration_s=generators.LONGEST_OUTAGE_S * 12, seed=seed) for seed in range(20))
-    assert distances(summarise(made, FINEST_S[network]), stored(network))["rate_1s"] < 0.25
+    assert compute_distances(summarise(made, FINEST_S[network]), stored(network))["rate_1s"] < 0.25

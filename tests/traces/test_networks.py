@@ -5,8 +5,8 @@ import pytest
 
 from netbuf_gym import traces
 from netbuf_gym.errors import ScenarioError
-from netbuf_gym.traces.likeness import averages_mbps, gaps_s
-from netbuf_gym.traces.networks import LONGEST_OUTAGE_S, TRAITS, Population, population, rates
+from netbuf_gym.traces.likeness import compute_averages_mbps, find_gaps_s
+from netbuf_gym.traces.networks import LONGEST_OUTAGE_S, TRAITS, Population, generate_rates, load_population
 
 NETWORKS = ("wired", "wifi", "4g", "5g")
 
@@ -31,7 +31,7 @@ def test_both_forms_vary_alike_from_10_ms_on():
     for seed in range(3):
         one, other = (traces.generate("4g", duration_s=120, seed=seed, form=form) for form in ("deliveries", "rates"))
         for window_s in (0.01, 0.1, 1):
-            a, b = averages_mbps(one, window_s), averages_mbps(other, window_s)
+            a, b = compute_averages_mbps(one, window_s), compute_averages_mbps(other, window_s)
             assert a.std() / a.mean() == pytest.approx(b.std() / b.mean(), rel=0.12)
 
 
@@ -39,7 +39,7 @@ def test_both_forms_vary_alike_from_10_ms_on():
 def test_outages_last_up_to_10_s_and_can_be_left_out(network):
     def gaps(duration_s, **kwargs):
         made = (traces.generate(network, duration_s=duration_s, seed=seed, mean_mbps=20, **kwargs) for seed in range(8))
-        return np.concatenate([gaps_s(trace) for trace in made])
+        return np.concatenate([find_gaps_s(trace) for trace in made])
 
     some = gaps(300)
     assert (some > 0.1).sum() > 5
@@ -50,10 +50,10 @@ def test_outages_last_up_to_10_s_and_can_be_left_out(network):
 
 def test_service_comes_in_bursts_within_an_rtt():
     trace = traces.generate("4g", duration_s=60, seed=4, mean_mbps=8, spread=0, outages=0)
-    per_10ms = averages_mbps(trace, 0.01)
+    per_10ms = compute_averages_mbps(trace, 0.01)
     neighbours = np.abs(np.diff(per_10ms)).mean() / per_10ms.mean()
     assert neighbours > 0.25
-    even = averages_mbps(traces.generate("poisson", duration_s=60, rate_mbps=80), 0.01)
+    even = compute_averages_mbps(traces.generate("poisson", duration_s=60, rate_mbps=80), 0.01)
     assert neighbours > 1.5 * np.abs(np.diff(even)).mean() / even.mean()
 
 
@@ -64,7 +64,7 @@ def test_a_mahimahi_file_of_a_path_keeps_its_length(tmp_path):
 
 
 def test_a_population_that_does_not_vary_has_one_path():
-    paths = population("4g")
+    paths = load_population("4g")
     first, second = (paths.draw(np.random.default_rng(seed), spread=0) for seed in (1, 2))
     assert np.array_equal(first, second) and np.array_equal(first, paths.mean)
     wide = np.array([paths.draw(np.random.default_rng(seed), spread=2) for seed in range(300)])
@@ -96,9 +96,9 @@ def test_bad_arguments_are_named(kind, kwargs, message):
 def test_rates_of_an_outage_throughout_are_refused():
     from netbuf_gym.traces.networks import Modulation
 
-    paths = population("5g")
+    paths = load_population("5g")
     with pytest.raises(ScenarioError, match="an outage throughout"):
-        rates(np.random.default_rng(1), Modulation(np.ones(5), np.ones(5, bool), 0.02), paths.mean)
+        generate_rates(np.random.default_rng(1), Modulation(np.ones(5), np.ones(5, bool), 0.02), paths.mean)
 
 
 def test_the_mean_of_5g_is_that_of_the_process_before_outages():

@@ -5,7 +5,7 @@ import pytest
 
 from netbuf_gym import traces
 from netbuf_gym.errors import ScenarioError
-from netbuf_gym.traces.generators import parameters_of
+from netbuf_gym.traces.generators import list_parameters
 
 
 @pytest.mark.parametrize("kind", traces.GENERATORS)
@@ -22,7 +22,7 @@ def test_the_seed_decides_everything(kind):
 @pytest.mark.parametrize("kind", ["walk", "lte", "mmwave"])
 def test_rates_stay_within_their_bounds(kind):
     trace = traces.generate(kind, duration_s=600, seed=5)
-    known = parameters_of(kind)
+    known = list_parameters(kind)
     high = known["high_mbps"]
     low = {"lte": 0, "mmwave": known.get("blocked_low_mbps")}.get(kind, known["low_mbps"])
     assert low <= trace.rate_mbps.min() and trace.rate_mbps.max() <= high

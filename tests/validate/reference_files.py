@@ -33,7 +33,7 @@ def ns3_row(
         scenario = last_hop(trace=RateTrace(time_s, mbps), senders=senders, return_rate_mbps=rate, **world)
     else:
         scenario = dumbbell(rate_mbps=rate, senders=senders, **world)
-    values = FAMILIES[NS3_DUMBBELL].compared(simulate(scenario, seed, sample_interval_s=None, warmup_s=warm))
+    values = FAMILIES[NS3_DUMBBELL].measure_quantities(simulate(scenario, seed, sample_interval_s=None, warmup_s=warm))
     row = {
         "label": label,
         "ns3": "3.44",
@@ -76,7 +76,7 @@ def linux_row(cc="cubic", flows=1, buffer=40, loss=0.0, seed=1, **changes):
         duration_s=6,
         pacing=True,
     )
-    values = FAMILIES[LINUX_DUMBBELL].compared(simulate(scenario, seed, sample_interval_s=None, warmup_s=1))
+    values = FAMILIES[LINUX_DUMBBELL].measure_quantities(simulate(scenario, seed, sample_interval_s=None, warmup_s=1))
     return {
         "kernel": "6.18",
         "cc": cc,

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from netbuf_gym.validation.cells import ALONE, DISTRIBUTION, DROPS, GOODPUT, GROUPED, LOSS_RATE, QUEUE_DELAY, Cell, Setting
-from netbuf_gym.validation.judging import NOT_JUDGED, OUT, WITHIN, how_judged, judge_cell, judge_groups, standard_error
+from netbuf_gym.validation.judging import NOT_JUDGED, OUT, WITHIN, choose_judging, judge_cell, judge_groups, standard_error
 
 
 def setting(kind="ns3-dumbbell", cc="NewReno", flows=1, buffer=40, loss=0.0, label="L", **more) -> Setting:
@@ -50,7 +50,7 @@ def linux(ours, reference=(10.0, 100.0, 0.01), cc="cubic", **kwargs) -> Cell:
 )
 def test_how_a_cell_is_judged(kwargs, how):
     judged = setting(**kwargs)
-    assert judged.family.how_judged(judged) == how
+    assert judged.family.choose_judging(judged) == how
 
 
 @pytest.mark.parametrize(
@@ -221,12 +221,12 @@ def test_where_the_references_seeds_do_not_tell_the_mean_distributions_are_compa
     reference = ([10] * seeds, delays, [100] * seeds)
     made = cell(([10] * 250, [50] * 250, [100] * 250), reference, cc="Cubic", loss=loss)
     made.seeds = list(range(seeds))
-    assert how_judged(made) == how
+    assert choose_judging(made) == how
     assert len(judge_groups([made])) == (how == GROUPED)
     if how == DISTRIBUTION:
         assert judge_cell(made).verdict == OUT  # one of two ways only
         made.ours[QUEUE_DELAY] = [50, 150] * 125
-        assert how_judged(made) == how and judge_cell(made).verdict == WITHIN
+        assert choose_judging(made) == how and judge_cell(made).verdict == WITHIN
 
 
 def test_what_the_reference_has_printed_rounded_is_neither_above_nor_below_ours():
@@ -241,7 +241,7 @@ def test_ours_do_not_decide_how_a_cell_is_judged():
     reference = ([10] * 20, [100] * 20, [100] * 20)
     made = cell(([10] * 30, [10, 500] * 15, [100] * 30), reference, cc="Cubic", loss=0.01)
     made.seeds = list(range(20))
-    assert how_judged(made) == GROUPED and judge_cell(made).verdict == OUT
+    assert choose_judging(made) == GROUPED and judge_cell(made).verdict == OUT
     assert standard_error(made, QUEUE_DELAY) == 0
 
 

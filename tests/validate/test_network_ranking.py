@@ -5,9 +5,17 @@ import pytest
 from release_cases import for_release
 
 from netbuf_gym.traces import DeliveryTrace, RateTrace, generate
-from netbuf_gym.traces.calibration import SPLIT, load
-from netbuf_gym.validation.networks import BUFFERS, compare, plot_likeness, rank_correlation, ranking, utility, windows
-from netbuf_gym.validation.networks import generated as summary_of_generated
+from netbuf_gym.traces.calibration import SPLIT, read_part
+from netbuf_gym.validation.networks import (
+    BUFFERS,
+    compare,
+    compute_utility,
+    cut_windows,
+    plot_likeness,
+    rank_controls,
+    rank_correlation,
+)
+from netbuf_gym.validation.networks import summarise_generated as summary_of_generated
 
 MEASURED = {
     "4g": {
@@ -31,26 +39,26 @@ MEASURED = {
 def test_generated_traces_rank_controls_as_measured_ones_do(network):
     stored = np.array(list(MEASURED[network].values()))
     made = [generate(network, duration_s=40, seed=seed) for seed in range(14)]
-    utilities = ranking(made, tuple(MEASURED[network])).mean(axis=0)
+    utilities = rank_controls(made, tuple(MEASURED[network])).mean(axis=0)
     assert rank_correlation(utilities, stored) >= 0.8
     assert np.abs(utilities - stored).max() < 0.12
 
 
 def test_utility_is_of_goodput_delay_and_loss():
     steady = RateTrace([0], [10], 20)
-    high, low = utility(steady, "vegas", "250 packets"), utility(steady, "cubic", "250 packets")
+    high, low = compute_utility(steady, "vegas", "250 packets"), compute_utility(steady, "cubic", "250 packets")
     assert 0.7 < high <= 1
     assert low < high - 0.3  # a queue of 250 packets is 0.3 s here
-    assert utility(steady, "cubic", "1 BDP") > low
+    assert compute_utility(steady, "cubic", "1 BDP") > low
 
 
 def test_windows_are_whole_and_carry_something():
     deliveries = DeliveryTrace(np.arange(1, 200_001, 2))
-    assert [window.duration_s for window in windows([deliveries], most=2)] == [60, 60]
+    assert [window.duration_s for window in cut_windows([deliveries], most=2)] == [60, 60]
     rates = RateTrace([0, 60, 90], [0, 8, 2], 120)
-    (window,) = windows([rates])
+    (window,) = cut_windows([rates])
     assert window.rate_mbps.tolist() == [8, 2] and window.time_s.tolist() == [0, 30] and window.duration_s == 60
-    assert windows([RateTrace([0], [0.1], 120)]) == []
+    assert cut_windows([RateTrace([0], [0.1], 120)]) == []
 
 
 def test_rank_correlation():
@@ -70,7 +78,7 @@ def test_likeness_is_drawn(tmp_path):
 @pytest.mark.slow
 def test_measured_windows_rank_as_stored(shared):
     stored = MEASURED["4g"]
-    utilities = ranking(windows(load(shared / "traces", "4g", "evaluation"), most=1), tuple(stored)).mean(axis=0)
+    utilities = rank_controls(cut_windows(read_part(shared / "traces", "4g", "evaluation"), most=1), tuple(stored)).mean(axis=0)
     assert len(BUFFERS) == 3 and rank_correlation(utilities, np.array(list(stored.values()))) >= 0.7
 
 

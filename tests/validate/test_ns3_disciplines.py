@@ -8,7 +8,7 @@ import pytest
 
 from netbuf_gym.validation.cells import DROPS, GOODPUT, Cell, Setting
 from netbuf_gym.validation.dumbbells import NS3_DUMBBELL
-from netbuf_gym.validation.runner import run, scenario
+from netbuf_gym.validation.runner import build_world, run_seed
 
 
 @pytest.mark.parametrize(
@@ -37,5 +37,5 @@ def test_whole_runs_have_the_same_numbers(tmp_path, qdisc, cc, flows, rate_mbps,
         access_mbps=1000,
         qdisc=qdisc,
     )
-    ours = run(scenario(Cell(setting=setting, file=tmp_path, line=1)), setting, seed=1)
+    ours = run_seed(build_world(Cell(setting=setting, file=tmp_path, line=1)), setting, seed=1)
     assert ours[GOODPUT] == pytest.approx(goodput_mbps, rel=1e-7) and ours[DROPS] == drops

@@ -5,7 +5,7 @@ import pytest
 from netbuf_gym.validation import read_folder
 from netbuf_gym.validation.cells import DROPS, GOODPUT, QUEUE_DELAY
 from netbuf_gym.validation.dumbbells import NS3_DUMBBELL, NS3_LAST_HOP
-from netbuf_gym.validation.runner import run, scenario
+from netbuf_gym.validation.runner import build_world, run_seed
 
 
 @pytest.mark.slow
@@ -20,7 +20,7 @@ def test_lossless_cells_have_the_same_numbers(references):
     ]
     assert len(cells) >= 40
     for cell in cells:
-        ours = run(scenario(cell), cell.setting, seed=1)
+        ours = run_seed(build_world(cell), cell.setting, seed=1)
         for quantity, relative in ((GOODPUT, 1e-6), (QUEUE_DELAY, 1e-4), (DROPS, 0)):  # the reference has 8 digits
             if quantity == QUEUE_DELAY and cell.setting.qdisc in ("CoDel", "FqCoDel"):
                 relative = 0.05  # ns-3's mean includes packets that CoDel took out to drop them, which had waited for longer

@@ -10,7 +10,7 @@ from netbuf_gym.scenarios import DelaySchedule
 from netbuf_gym.validation import read_folder, validate
 from netbuf_gym.validation.cells import ALONE, DROPS, GOODPUT, GROUPED, QUEUE_DELAY
 from netbuf_gym.validation.mechanisms import COLUMNS, NS3_MECHANISMS, UDP_DELAY, UDP_RECEIVED
-from netbuf_gym.validation.runner import run, scenario
+from netbuf_gym.validation.runner import build_world, run_seed
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "ns3_mechanisms.csv"
 QUICK = 10
@@ -45,7 +45,7 @@ WITHOUT_CHANCE = ["udp_constant", "udp_on_off", "udp_back", "reverse", "reverse_
 @pytest.mark.parametrize("label", WITHOUT_CHANCE)
 def test_what_no_chance_decides_has_the_same_numbers(cells, label):
     for cell in of(cells, label):
-        ours = run(scenario(cell), cell.setting, seed=1)
+        ours = run_seed(build_world(cell), cell.setting, seed=1)
         for quantity, relative in {GOODPUT: 1e-6, QUEUE_DELAY: 1e-4, DROPS: 0, UDP_RECEIVED: 1e-6, UDP_DELAY: 1e-4}.items():
             if quantity in ours:
                 assert ours[quantity] == pytest.approx(cell.reference[quantity][0], rel=relative, abs=1e-9), cell.setting.id
@@ -60,23 +60,23 @@ def test_what_chance_decides_agrees(only):
 
 def test_the_worlds(cells):
     cell = of(cells, "delay_down")[0]
-    world, s = scenario(cell), cell.setting
+    world, s = build_world(cell), cell.setting
     there, back = world.links[:2]
     assert isinstance(there.delay_ms, DelaySchedule) and there.delay_ms == back.delay_ms and there.delay_ms.reorder
     assert there.delay_ms.delay_ms.tolist() == [s.rtt_ms / 2 - 2, s.own.rtt_steps[0][1] / 2 - 2]
-    assert s.family.how_judged(s) == ALONE and world.propagation_rtt_ms() == min(s.rtt_ms, s.own.rtt_steps[0][1])
+    assert s.family.choose_judging(s) == ALONE and world.propagation_rtt_ms() == min(s.rtt_ms, s.own.rtt_steps[0][1])
     cell = of(cells, "udp_back")[0]
-    (source,) = scenario(cell).udp
+    (source,) = build_world(cell).udp
     assert source.path[1] == 1 and source.start_s == cell.setting.own.udp_off_s  # ns-3's rests first
     cell = of(cells, "udp_random")[0]
-    rests = {seed: scenario(cell, seed).udp[0].start_s for seed in (1, 2)}
-    assert rests[1] != rests[2] and min(rests.values()) > 0 and scenario(cell, 1).udp[0].start_s == rests[1]
-    assert cell.setting.family.seeded(cell.setting) and len(cell.seeds) == 30
+    rests = {seed: build_world(cell, seed).udp[0].start_s for seed in (1, 2)}
+    assert rests[1] != rests[2] and min(rests.values()) > 0 and build_world(cell, 1).udp[0].start_s == rests[1]
+    assert cell.setting.family.has_seeded_worlds(cell.setting) and len(cell.seeds) == 30
     cell = of(cells, "reverse")[0]
-    assert cell.setting.family.how_judged(cell.setting) == GROUPED
-    assert [flow.path[1] for flow in scenario(cell).flows] == [0, 1]
-    (jitter,) = {scenario(cell).links[0].jitter for cell in of(cells, "jitter_in_order")}
-    assert jitter.scale_ms == 10 and not jitter.reorder and scenario(cell).links[1].jitter is None
+    assert cell.setting.family.choose_judging(cell.setting) == GROUPED
+    assert [flow.path[1] for flow in build_world(cell).flows] == [0, 1]
+    (jitter,) = {build_world(cell).links[0].jitter for cell in of(cells, "jitter_in_order")}
+    assert jitter.scale_ms == 10 and not jitter.reorder and build_world(cell).links[1].jitter is None
 
 
 def changed(tmp_path, column, value):
@@ -112,7 +112,7 @@ def test_bad_rows(tmp_path, column, value, message):
 def test_steps_that_make_no_world(tmp_path):
     (cell,) = read_folder(changed(tmp_path, "rtt_steps", "20:50;10:60")).cells
     with pytest.raises(ReferenceDataError, match=r"time_s\[2\] = 10 is not after 20"):
-        scenario(cell)
+        build_world(cell)
 
 
 def test_schemes_that_are_not_built(tmp_path):

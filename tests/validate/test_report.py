@@ -7,8 +7,8 @@ from release_cases import for_release
 
 from netbuf_gym.cli.program import main
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.utils.files import plain
-from netbuf_gym.utils.tables import number
+from netbuf_gym.utils.files import to_plain_values
+from netbuf_gym.utils.tables import format_number
 from netbuf_gym.validation import validate
 
 
@@ -50,17 +50,17 @@ def test_cells_of_queue_disciplines_have_tables_of_their_own(tmp_path):
 def test_a_distribution_with_one_reference_seed_can_fail(tmp_path):
     row = ns3_row(buffer=150000, loss=0.001) | {"goodput_w_mbps": 0.5}
     write(tmp_path / "a.csv", [row])
-    (cell,) = plain(validate(tmp_path, seeds=30).to_dict())["cells"]
+    (cell,) = to_plain_values(validate(tmp_path, seeds=30).to_dict())["cells"]
     assert cell["verdict"] == "out" and len(cell["our_seeds"]) == 250
 
 
 def test_the_report_does_not_depend_on_the_number_of_jobs(folder):
-    one, many = (json.dumps(plain(validate(folder, seeds=6, jobs=jobs).to_dict())) for jobs in (1, 4))
+    one, many = (json.dumps(to_plain_values(validate(folder, seeds=6, jobs=jobs).to_dict())) for jobs in (1, 4))
     assert one == many
 
 
 def test_json_holds_every_cell_and_group(folder):
-    data = plain(validate(folder, seeds=6).to_dict())
+    data = to_plain_values(validate(folder, seeds=6).to_dict())
     assert data["verdict"] == "within" and data["counts"] == {"within": 10, "out": 0, "not judged": 4}
     cells = {cell["id"]: cell for cell in data["cells"]}
     first = cells["ns3-dumbbell/T_s3/NewReno/N1/10Mbps/20ms/40pkts"]
@@ -141,10 +141,10 @@ def test_markdown_has_every_cell(folder, tmp_path):
 
 def test_it_is_said_in_short(folder):
     report = validate(folder, seeds=2)
-    short = report.in_short()
+    short = report.short_table()
     assert report.summary in short and short.count("\n| ") == 2 + len({group.kind for group in report.groups})
     means = [c for group in report.groups for c in group.comparisons if c.quantity == "goodput_mbps" and math.isnan(c.p)]
-    assert f"at most {number(100 * max(abs(c.relative_error) for c in means), 2)} %" in short
+    assert f"at most {format_number(100 * max(abs(c.relative_error) for c in means), 2)} %" in short
 
 
 @pytest.mark.slow

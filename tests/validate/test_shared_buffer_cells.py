@@ -12,7 +12,7 @@ from netbuf_gym.scenarios import FlowList, shared_buffer
 from netbuf_gym.simulation.runner import simulate
 from netbuf_gym.validation import judge_cell, judge_groups, read_folder, validate
 from netbuf_gym.validation.cells import DROPS, FAMILIES, GOODPUT, Cell, Setting
-from netbuf_gym.validation.runner import scenario
+from netbuf_gym.validation.runner import build_world
 from netbuf_gym.validation.shared_buffer import COLUMNS, COMPLETED, FCT, NS3_SHARED_BUFFER, OCCUPANCY, SLOWDOWN, SLOWDOWN_P99
 
 HEADER = "flow_id,start_s,sender,size_bytes,priority"
@@ -40,7 +40,7 @@ def line(folder: Path, **changes) -> dict:
         duration_s=10,
         stack="ns3",
     )
-    values = FAMILIES[NS3_SHARED_BUFFER].compared(simulate(world, 1, sample_interval_s=None))
+    values = FAMILIES[NS3_SHARED_BUFFER].measure_quantities(simulate(world, 1, sample_interval_s=None))
     row |= {column: values[quantity] for quantity, column in COLUMNS.items()}
     return row | {"drops_q0": 0, "drops_q1": int(values[DROPS])} | changes
 
@@ -61,7 +61,7 @@ def test_a_cell_is_read_with_its_flow_list(tmp_path):
 def test_the_world_is_rebuilt(tmp_path):
     made(tmp_path, min_rto_s=0.3, delack=1)
     (cell,) = read_folder(tmp_path).cells
-    world = scenario(cell)
+    world = build_world(cell)
     assert world.stack == "ns3" and world.duration_s == 10 and (world.min_rto_ms, world.delayed_ack) == (300, 1)
     (switch,) = world.switches
     assert (switch.capacity, switch.queues, switch.admission.alphas) == (100, 2, (8, 1))
@@ -75,7 +75,7 @@ def test_each_seed_replays_its_own_list(tmp_path):
     write(tmp_path / "b.csv", [first, first | {"seed": 7}], list(first))
     (cell,) = read_folder(tmp_path).cells
     assert cell.seeds == [1, 7]
-    assert [scenario(cell, seed).traffic.arrivals[0].size_bytes.min() for seed in (1, 7)] == [30_000, 15_000]
+    assert [build_world(cell, seed).traffic.arrivals[0].size_bytes.min() for seed in (1, 7)] == [30_000, 15_000]
     (verdict,) = validate(tmp_path).cells
     ours = verdict.cell.ours[FCT[0]]
     assert verdict.cell.our_seeds == [1, 7] and ours[1] < ours[0]

@@ -12,11 +12,11 @@ from netbuf_gym import tasks, wrappers
 from netbuf_gym.errors import ConfigError
 
 pytest.importorskip("hydra")
-from netbuf_gym.integrations.normalizing import extractors, normalize_by
+from netbuf_gym.integrations.normalizing import find_extractors, normalize_by_observations
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
 from netbuf_gym.training import config_reference, models
 from netbuf_gym.training.config import load
-from netbuf_gym.training.environment import env_kwargs, make_worlds
+from netbuf_gym.training.environment import build_env_kwargs, make_worlds
 
 STEPS, HISTORY = 4, 3
 SHORT = {
@@ -46,15 +46,15 @@ def made(config, **more):
 
     What the networks see is what the wrappers give: all three have the same statistics, of a few random steps.
     """
-    kwargs = env_kwargs(config) | more
+    kwargs = build_env_kwargs(config) | more
     scalar, vector = gym.make(config.env.id, **kwargs), make_worlds(config.env.id, 2, 1, kwargs)
     if config.algo.normalize == "none":
         return scalar, vector, None
     policy = models.make_model(config.algo, VectorEnvAdapter(make_worlds(config.env.id, 2, 1, kwargs)), 0).policy
     other = gym.make(config.env.id, **kwargs)
     seen = [other.reset(seed=5)[0], *(other.step(other.action_space.sample())[0] for _ in range(8))]
-    normalize_by(policy, np.array(seen))
-    (own,) = extractors(policy)
+    normalize_by_observations(policy, np.array(seen))
+    (own,) = find_extractors(policy)
     scalar = wrappers.NormalizeObservation(scalar, config.algo.normalize_clip)
     vector = wrappers.VectorNormalizeObservation(vector, config.algo.normalize_clip)
     for one in (scalar, vector):
@@ -76,7 +76,7 @@ def test_a_combination_means_the_same_scalar_and_vector(task, observation, rewar
     own_reward = ON_SWITCHES.get(reward, REWARDS[reward]) if task == "queue_threshold" else REWARDS[reward]
     config = load("train", [f"env={task}", *SHORT[task], *OBSERVATIONS[observation], *own_reward])
     scalar, vector, network = made(config)
-    plain = gym.make(config.env.id, **env_kwargs(config) | {"history": 1})
+    plain = gym.make(config.env.id, **build_env_kwargs(config) | {"history": 1})
     frozen = network and network.moments().to_dict()
     assert (network is not None) == observation.startswith("running")
     one, many, raw = scalar.reset(seed=3)[0], vector.reset(seed=[3, 3])[0], plain.reset(seed=3)[0]  # ranges are of all rows
@@ -117,7 +117,7 @@ def test_every_recipe_has_ranges_and_takes_a_history(task):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("task", "choice"), sample(itertools.product(SHORT, config_reference.choices("reward")), 24))
+@pytest.mark.parametrize(("task", "choice"), sample(itertools.product(SHORT, config_reference.read_choices("reward")), 24))
 def test_every_reward_is_a_configuration_of_the_tasks_that_it_is_for(task, choice):
     config = load("train", [f"env={task}", *SHORT[task], f"reward={choice}"])
     own = config.reward.name is None or config.reward.name in tasks.get(task).rewards

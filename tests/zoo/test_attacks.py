@@ -18,7 +18,7 @@ from test_checkpoint import rewritten, with_meta
 from netbuf_gym import zoo
 from netbuf_gym.cli import program
 from netbuf_gym.errors import CheckpointError, ConfigError
-from netbuf_gym.evaluation.suites import suite
+from netbuf_gym.evaluation.suites import get_suite
 from netbuf_gym.leaderboard import submission
 from netbuf_gym.training import config, evaluate
 from netbuf_gym.training.checkpoints import archive, checkpoint
@@ -30,7 +30,7 @@ from netbuf_gym.zoo import resolve
 def refused(path, match):
     """Whatever would use the file refuses it."""
     with pytest.raises(CheckpointError, match=match):
-        SavedAgent(checkpoint.read(path))
+        SavedAgent(checkpoint.read_model(path))
     with pytest.raises(CheckpointError, match=match):
         train([f"resume={path}", "total_timesteps=256"])
 
@@ -93,7 +93,7 @@ def test_an_lstm_larger_than_its_file_is_refused(trained, tmp_path):
 
 def test_unknown_attributes_are_not_set(trained, tmp_path):
     path = with_meta(trained / "model.zip", tmp_path / "x.zip", lambda meta: meta["attributes"].update(policy=1.0, gamma=0.0))
-    assert checkpoint.read(path).attributes == {}
+    assert checkpoint.read_model(path).attributes == {}
 
 
 class Harm:
@@ -137,8 +137,8 @@ def harms(trained, tmp_path):
 OPENS = {
     "load": lambda path: zoo.load(path),
     "evaluate": lambda path: evaluate.evaluate(config.load("evaluate", [f"model={path}"])),
-    "suite": lambda path: resolve.controller(str(path), suite("gate")),
-    "submit": lambda path: submission.prepare(str(path)),
+    "suite": lambda path: resolve.resolve_controller(str(path), get_suite("gate")),
+    "submit": lambda path: submission.prepare_submission(str(path)),
     "start_from": lambda path: train([*TINY, f"start_from={path}", f"run_dir={path.parent / 'new'}"]),
 }
 
@@ -205,7 +205,7 @@ def test_models_of_other_worlds_are_refused_before_their_networks_are_read(train
     monkeypatch.setattr(archive, "read_parameters", lambda *given: pytest.fail("opened"))
     path = trained / "model.zip"
     with pytest.raises(ConfigError, match="is an agent of task 'congestion_window'; suite v1/host_buffers is of"):
-        resolve.controller(str(path), suite("v1/host_buffers"))
+        resolve.resolve_controller(str(path), get_suite("v1/host_buffers"))
     with pytest.raises(CheckpointError, match="was trained on task 'congestion_window', not on 'host_buffers'"):
         evaluate.evaluate(config.load("evaluate", [f"model={path}", "env=host_buffers"]))
 
@@ -213,9 +213,9 @@ def test_models_of_other_worlds_are_refused_before_their_networks_are_read(train
         meta["env"]["schema"]["telemetry"]["version"] = 77
 
     other = with_meta(path, tmp_path / "other.zip", older)
-    own = suite("gate")
+    own = get_suite("gate")
     with pytest.raises(CheckpointError, match=r"cannot play the family 'ppcc' of suite gate: .*77"):
-        resolve.require_fit(resolve.controller(str(other), own), own.load().cells[:1], own)
+        resolve.require_fit(resolve.resolve_controller(str(other), own), own.load().cells[:1], own)
     for use in ("load", "submit"):
         with pytest.raises(CheckpointError, match="77"):
             OPENS[use](other)
@@ -301,9 +301,7 @@ def test_arrays_are_of_the_size_that_they_say(tmp_path, entry):
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as file:
         archive.write_arrays(file, "a", {"one": np.zeros(2, np.float32)})
     table = json.dumps({"one": entry})
-    path = rewritten(
-        tmp_path / "x.zip", tmp_path / "y.zip", lambda name, data: table if name == "a/arrays.json" else data
-    )
+    path = rewritten(tmp_path / "x.zip", tmp_path / "y.zip", lambda name, data: table if name == "a/arrays.json" else data)
     with zipfile.ZipFile(path) as file, pytest.raises((ValueError, TypeError)):
         archive.read_arrays(file, "a")
 

@@ -19,7 +19,7 @@ def tuned(tiny, tmp_path):
     shared = [one for one in tiny[0] if not one.startswith(OWN)]
     runs = tmp_path / "tuned"
     settings = ["algo.learning_rate=0.01", "algo.num_envs=2", "total_timesteps=64"]
-    assert campaign.trained_models(campaign.planned([*shared, *settings, "seeds=2", f"runs={runs}"])) is not None
+    assert campaign.train_models(campaign.parse_plan([*shared, *settings, "seeds=2", f"runs={runs}"])) is not None
     return runs, [*shared, "total_timesteps=128", "seeds=3", f"runs={tmp_path / 'defaults'}"]
 
 
@@ -38,31 +38,31 @@ def test_both_play_the_same_held_worlds(tuned, tmp_path, capsys):
     assert found["defaults"]["seeds"] == [0, 1, 2] and found["defaults"]["timesteps"] == 128
     assert found["held_seeds"] == [1_000_000, 1_000_001] and found["score"] == "utility"
     model = runs / "seed1" / "model.zip"
-    scenario = selection.scenario_of(checkpoint.read(model).config)
-    (score,) = selection.scores([model], "congestion_window", scenario, range(1_000_000, 1_000_002))
+    scenario = selection.resolve_validation_scenario(checkpoint.read_model(model).config)
+    (score,) = selection.score_models([model], "congestion_window", scenario, range(1_000_000, 1_000_002))
     assert found["tuned"]["scores"][1] == pytest.approx(score, rel=1e-5)
 
-    text = compare_tuned.table([out])
+    text = compare_tuned.format_table([out])
     ours, theirs = (np.mean(found[name]["scores"]) for name in ("tuned", "defaults"))
     row = f"| congestion_window | ppo | utility | {ours:.3f} (2 x 0.00 M) | {theirs:.3f} (3 x 0.00 M) |"
     assert row in text and "Welch" in text
     out.write_text(json.dumps({**found, "settings": {}}))
-    assert f"| {compare_tuned.ALIKE} | {theirs:.3f} (3 x 0.00 M) |  |" in compare_tuned.table([out])
+    assert f"| {compare_tuned.NO_CHANGE} | {theirs:.3f} (3 x 0.00 M) |  |" in compare_tuned.format_table([out])
 
 
 def test_gains_point_towards_the_better():
     low, high = np.array([1.0, 1.01, 0.99]), np.array([2.0, 2.01, 1.99])
-    assert compare_tuned._gain(high, low, False, False).startswith("**+1.000 [")
-    assert compare_tuned._gain(low, high, False, False).startswith("**-1.000 [")
-    assert compare_tuned._gain(low, high, True, True).startswith("**+0.693 [")
-    assert compare_tuned._gain(low, high[:1], False, False) == "-1.000"
-    assert compare_tuned._gain(low, low, False, True) == "+0.000 [-0.023, +0.023]"
+    assert compare_tuned._format_gain(high, low, False, False).startswith("**+1.000 [")
+    assert compare_tuned._format_gain(low, high, False, False).startswith("**-1.000 [")
+    assert compare_tuned._format_gain(low, high, True, True).startswith("**+0.693 [")
+    assert compare_tuned._format_gain(low, high[:1], False, False) == "-1.000"
+    assert compare_tuned._format_gain(low, low, False, True) == "+0.000 [-0.023, +0.023]"
 
 
 @pytest.mark.slow
 def test_what_is_not_alike_is_refused_before_anything_is_trained(tuned, tmp_path, monkeypatch):
     runs, shared = tuned
-    monkeypatch.setattr(campaign, "trained_models", lambda plan: pytest.fail("trained"))
+    monkeypatch.setattr(campaign, "train_models", lambda plan: pytest.fail("trained"))
     own = [*shared, f"tuned={runs}"]
     with pytest.raises(ConfigError, match=r"scenario.kwargs.duration_s = 2, .* with 3; valid: both alike"):
         compare_tuned.main([*own, "scenario.kwargs.duration_s=3", f"out={tmp_path / 'x'}"])
@@ -100,4 +100,4 @@ def test_a_file_of_another_kind_is_named(tmp_path):
     for content in ({}, [], empty):
         (tmp_path / "x.json").write_text(json.dumps(content))
         with pytest.raises(ConfigError, match=r"x.json: is not what"):
-            compare_tuned.table([tmp_path / "x.json"])
+            compare_tuned.format_table([tmp_path / "x.json"])

@@ -48,7 +48,7 @@ def build(saved):
 
 
 def test_carries_what_is_needed_to_use_it(trained):
-    saved = checkpoint.read(trained)
+    saved = checkpoint.read_model(trained)
     assert saved.path == trained / "model.zip"
     assert saved.env["id"] == "netbuf/CongestionWindow-v0"
     assert saved.env["kwargs"] == {"recipe": "default", "scenario": {"name": "ppcc/4", "duration_s": 2}}
@@ -59,9 +59,9 @@ def test_carries_what_is_needed_to_use_it(trained):
 
 
 def test_restores_networks_and_optimiser(trained, tmp_path):
-    saved = checkpoint.read(trained)
+    saved = checkpoint.read_model(trained)
     model, env = build(saved)
-    checkpoint.restore(saved, model, rng=True)
+    checkpoint.restore_model(saved, model, rng=True)
     stock = stable_baselines3.PPO.load(saved.path, device="cpu")
     for ours, theirs in zip(model.policy.parameters(), stock.policy.parameters(), strict=True):
         assert th.equal(ours, theirs)
@@ -69,10 +69,10 @@ def test_restores_networks_and_optimiser(trained, tmp_path):
     assert steps and min(steps) == 4 * 4 * 2  # rollouts, epochs, minibatches
     assert model.num_timesteps == 128
     state = th.get_rng_state()
-    checkpoint.save(tmp_path / "again.zip", model, saved.config, saved.env, saved.progress)
+    checkpoint.save_model(tmp_path / "again.zip", model, saved.config, saved.env, saved.progress)
     th.manual_seed(99)
     np.random.seed(99)
-    checkpoint.restore(checkpoint.read(tmp_path / "again.zip"), model, rng=True)
+    checkpoint.restore_model(checkpoint.read_model(tmp_path / "again.zip"), model, rng=True)
     assert th.equal(th.get_rng_state(), state)
     env.close()
 
@@ -80,10 +80,10 @@ def test_restores_networks_and_optimiser(trained, tmp_path):
 def test_kl_coefficient_is_kept(tiny):
     overrides, run_dir = tiny
     train([*overrides, "algo=ppo_kl", "algo.kwargs.kl_coef=0.5"])
-    saved = checkpoint.read(run_dir)
+    saved = checkpoint.read_model(run_dir)
     model, env = build(saved)
     saved.attributes["kl_coef"] = 0.123
-    checkpoint.restore(saved, model, rng=False)
+    checkpoint.restore_model(saved, model, rng=False)
     assert model.kl_coef == 0.123
     env.close()
 
@@ -94,7 +94,7 @@ def test_truncated_file(trained, tmp_path, share):
     path = tmp_path / "model.zip"
     path.write_bytes(data[: int(share * len(data))])
     with pytest.raises(CheckpointError, match="truncated or damaged"):
-        checkpoint.read(path)
+        checkpoint.read_model(path)
 
 
 @pytest.mark.parametrize("cut", [1, 20, 1000])
@@ -105,21 +105,21 @@ def test_a_file_that_lacks_its_end_is_said_to_be_truncated(tmp_path, agent, cut)
     path = tmp_path / "model.zip"
     path.write_bytes(data[:-cut])
     with pytest.raises(CheckpointError, match=r"model.zip: truncated or damaged, no whole zip file"):
-        checkpoint.read(path)
+        checkpoint.read_model(path)
 
 
 def test_a_checkpoint_beside_a_model_is_the_newer_one(trained, tmp_path):
     for name in ("model.zip", "checkpoint.zip"):
         (tmp_path / name).write_bytes((trained / "model.zip").read_bytes())
-    assert checkpoint.read(tmp_path).path == tmp_path / "checkpoint.zip"
+    assert checkpoint.read_model(tmp_path).path == tmp_path / "checkpoint.zip"
     (tmp_path / "checkpoint.zip").unlink()
-    assert checkpoint.read(tmp_path).path == tmp_path / "model.zip"
+    assert checkpoint.read_model(tmp_path).path == tmp_path / "model.zip"
 
 
 def test_an_empty_configuration_is_named(trained, tmp_path):
     path = with_meta(trained / "model.zip", tmp_path / "x.zip", lambda meta: meta.update(config={}))
     with pytest.raises(CheckpointError, match=r"algo\.name"):
-        checkpoint.read(path)
+        checkpoint.read_model(path)
 
 
 def test_parameters_that_are_not_finite_are_refused(trained, tmp_path):
@@ -133,24 +133,24 @@ def test_parameters_that_are_not_finite_are_refused(trained, tmp_path):
         th.save(state, file)
         return file.getvalue()
 
-    saved = checkpoint.read(rewritten(trained / "model.zip", tmp_path / "x.zip", poison))
+    saved = checkpoint.read_model(rewritten(trained / "model.zip", tmp_path / "x.zip", poison))
     model, env = build(saved)
     with pytest.raises(CheckpointError, match="not finite"):
-        checkpoint.restore(saved, model, rng=False)
+        checkpoint.restore_model(saved, model, rng=False)
     env.close()
 
 
 def test_any_flipped_byte_is_noticed_or_harmless(trained, tmp_path):
     original = (trained / "model.zip").read_bytes()
     path = tmp_path / "model.zip"
-    reference = checkpoint.read(trained)
+    reference = checkpoint.read_model(trained)
     refused = 0
     for position in np.random.default_rng(0).integers(0, len(original), 60):
         data = bytearray(original)
         data[position] ^= 0x55
         path.write_bytes(data)
         try:
-            saved = checkpoint.read(path)
+            saved = checkpoint.read_model(path)
             assert saved.env == reference.env and saved.progress == reference.progress
         except CheckpointError:
             refused += 1
@@ -161,7 +161,7 @@ def test_missing_members(trained, tmp_path):
     for name in ("policy.pth", "policy.optimizer.pth", checkpoint.RNG):
         path = rewritten(trained / "model.zip", tmp_path / "x.zip", lambda n, d, name=name: None if n == name else d)
         with pytest.raises(CheckpointError, match=f"member '{name}' is missing"):
-            checkpoint.read(path)
+            checkpoint.read_model(path)
 
 
 @pytest.mark.parametrize(
@@ -180,22 +180,22 @@ def test_missing_members(trained, tmp_path):
 )
 def test_damaged_description(trained, tmp_path, change, message):
     with pytest.raises(CheckpointError, match=message):
-        checkpoint.read(with_meta(trained / "model.zip", tmp_path / "x.zip", change))
+        checkpoint.read_model(with_meta(trained / "model.zip", tmp_path / "x.zip", change))
 
 
 def test_parameters_of_another_network(trained, tmp_path):
     path = with_meta(trained / "model.zip", tmp_path / "x.zip", lambda m: m["config"]["algo"].update(net_arch=[8]))
-    saved = checkpoint.read(path)
+    saved = checkpoint.read_model(path)
     model, env = build(saved)
     with pytest.raises(CheckpointError, match="do not fit"):
-        checkpoint.restore(saved, model, rng=False)
+        checkpoint.restore_model(saved, model, rng=False)
     env.close()
 
 
 def test_a_foreign_model_is_no_checkpoint(tmp_path):
     stable_baselines3.PPO("MlpPolicy", "CartPole-v1", n_steps=8, batch_size=8, device="cpu").save(tmp_path / "x.zip")
     with pytest.raises(CheckpointError, match="not a model saved by netbuf-gym"):
-        checkpoint.read(tmp_path / "x.zip")
+        checkpoint.read_model(tmp_path / "x.zip")
 
 
 @pytest.mark.parametrize(
@@ -213,19 +213,19 @@ def test_another_environment_is_refused(trained, tmp_path, change, message):
     path = with_meta(trained / "model.zip", tmp_path / "x.zip", lambda meta: change(meta["env"]))
     env = models.make_env("netbuf/CongestionWindow-v0", 1, 1, {})
     with pytest.raises(CheckpointError, match=re.escape(message)):
-        saved = checkpoint.read(path)
-        checkpoint.require_same_env(saved, checkpoint.describe(env, "netbuf/CongestionWindow-v0", saved.env["kwargs"]))
+        saved = checkpoint.read_model(path)
+        checkpoint.require_same_env(saved, checkpoint.describe_env(env, "netbuf/CongestionWindow-v0", saved.env["kwargs"]))
     env.close()
 
 
 def test_nothing_is_left_when_writing_fails(trained, tmp_path, monkeypatch):
-    saved = checkpoint.read(trained)
+    saved = checkpoint.read_model(trained)
     model, env = build(saved)
     path = tmp_path / "model.zip"
     path.write_bytes(b"before")
     monkeypatch.setattr("os.replace", lambda *a: (_ for _ in ()).throw(OSError("disk full")))
     with pytest.raises(OSError, match="disk full"):
-        checkpoint.save(path, model, saved.config, saved.env, saved.progress)
+        checkpoint.save_model(path, model, saved.config, saved.env, saved.progress)
     assert path.read_bytes() == b"before"
     assert [p.name for p in tmp_path.iterdir()] == ["model.zip"]
     env.close()

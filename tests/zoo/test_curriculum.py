@@ -6,7 +6,7 @@ import pytest
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.training import curriculum
-from netbuf_gym.training.checkpoints.replay import Recorder
+from netbuf_gym.training.checkpoints.replay import EpisodeRecorder
 from netbuf_gym.training.config import load
 from netbuf_gym.training.train import train
 
@@ -18,7 +18,7 @@ def worlds_of(*overrides, num=3):
     config = load("train", [*WORLDS, *overrides])
     kwargs = {"scenario": {"name": "dumbbell", "rate_mbps": 10, "duration_s": 1, "n": 1}}
     worlds = gym.make_vec("netbuf/CongestionWindow-v0", num_envs=num, **kwargs)
-    return config, Recorder(worlds, curriculum.sources(config, worlds))
+    return config, EpisodeRecorder(worlds, curriculum.build_stage_sources(config, worlds))
 
 
 def rates(recorder):
@@ -34,7 +34,7 @@ def steps(recorder, count):
 
 def test_further_worlds_are_of_the_stage_and_running_ones_go_on():
     config, recorder = worlds_of(STAGES)
-    follow = curriculum.follow(config, recorder.set_stage)
+    follow = curriculum.make_stage_setter(config, recorder.set_stage)
     recorder.reset(seed=1)
     assert rates(recorder) == [2, 2, 2]
     follow(0.29)
@@ -61,11 +61,11 @@ def test_worlds_of_several_stages_come_back():
         recorder.reset(options={"reset_mask": np.arange(3) == world})
     seen = steps(recorder, 3)
     assert rates(recorder) == [2, 5, 10]
-    kept = recorder.episodes()
+    kept = recorder.get_running_episodes()
     assert kept.stages.tolist() == [0, 1, 2]
     _, other = worlds_of(STAGES)
     np.testing.assert_array_equal(other.replay(kept), seen)
-    assert rates(other) == [2, 5, 10] and other.episodes().stages.tolist() == [0, 1, 2]
+    assert rates(other) == [2, 5, 10] and other.get_running_episodes().stages.tolist() == [0, 1, 2]
     with pytest.raises(ValueError, match="stages that a curriculum of 0 does not have"):
         worlds_of()[1].replay(kept)
 
@@ -74,14 +74,16 @@ def test_nothing_is_recorded_of_stages_without_a_curriculum():
     _, recorder = worlds_of()
     recorder.reset(seed=1)
     steps(recorder, 12)
-    assert recorder.episodes().stages is None and rates(recorder) == [10, 10, 10]
+    assert recorder.get_running_episodes().stages is None and rates(recorder) == [10, 10, 10]
 
 
 def test_arguments_of_a_stage_are_over_those_of_the_scenario():
     stage = "{until: 0.5, kwargs: {shares: {rivals: 0}, most_mbit: 50}}"
     config = load("train", ["scenario=paths/training", f"curriculum=[{stage}]"])
     worlds = gym.make_vec("netbuf/CongestionWindow-v0", num_envs=1, scenario="paths/training")
-    families = [{one.draw(np.random.default_rng(k)).name for k in range(40)} for one in curriculum.sources(config, worlds)]
+    families = [
+        {one.draw(np.random.default_rng(k)).name for k in range(40)} for one in curriculum.build_stage_sources(config, worlds)
+    ]
     assert not any("rivals" in name for name in families[0]) and any("fixed" in name for name in families[0])
     assert any("rivals" in name for name in families[1])
 

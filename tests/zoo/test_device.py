@@ -16,7 +16,7 @@ from netbuf_gym.errors import ConfigError
 from netbuf_gym.training import models
 from netbuf_gym.training.checkpoints import checkpoint
 from netbuf_gym.training.config import check_training, load
-from netbuf_gym.training.train import CHANGEABLE, train
+from netbuf_gym.training.train import CHANGEABLE_KEYS, train
 from netbuf_gym.training.tuning import study
 
 PLAIN = "+algo.policy_kwargs.optimizer_kwargs={eps: 1e-5}"
@@ -41,7 +41,7 @@ def gpus(monkeypatch):
 )
 def test_a_device_that_is_there(gpus, number, name, found):
     gpus(number)
-    assert models.device_of(name) == th.device(found)
+    assert models.resolve_device(name) == th.device(found)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_what_names_no_device_is_refused(name):
 
 
 def test_a_run_or_a_study_may_go_on_elsewhere():
-    assert "device" in CHANGEABLE and "device" in study.FREE
+    assert "device" in CHANGEABLE_KEYS and "device" in study.FREE_KEYS
 
 
 @pytest.mark.slow
@@ -87,9 +87,9 @@ def test_a_run_or_a_study_may_go_on_elsewhere():
     ],
 )
 def test_all_that_a_learner_works_with_is_on_its_device(monkeypatch, words):
-    monkeypatch.setattr(models, "device_of", th.device)
+    monkeypatch.setattr(models, "resolve_device", th.device)
     config = load("train", [*TINY, *words, PLAIN])
-    env = models.make_env(config.env.id, 4, 1, models.env_kwargs(config))
+    env = models.make_env(config.env.id, 4, 1, models.build_env_kwargs(config))
     model = models.make_model(config.algo, env, 1, device="meta")
     head, step = model._head, env.step_batch
 
@@ -121,8 +121,8 @@ def test_all_that_a_learner_works_with_is_on_its_device(monkeypatch, words):
     callback = type("Callback", (), {"__getattr__": lambda self, name: lambda *_: True})()
     assert model.collect_rollouts(env, callback, None, 8)
     sums = th.zeros(5, device=META)
-    for minibatch in model._minibatches(model._samples(model._rollout)):
-        loss, _ = model._loss(minibatch, 0.01, sums)
+    for minibatch in model._iterate_minibatches(model._gather_samples(model._rollout)):
+        loss, _ = model._compute_loss(minibatch, 0.01, sums)
         th.autograd.backward(loss)
         assert loss.device == META
     env.close()
@@ -132,11 +132,11 @@ def test_a_model_of_a_gpu_is_read_where_there_is_none(gpus, tmp_path, monkeypatc
     """Its configuration names one, and its parameters' file says that they were on one."""
     with monkeypatch.context() as patch:
         patch.setattr(th.serialization, "location_tag", lambda storage: "cuda:0")
-        patch.setattr(models, "device_of", lambda name: th.device("cpu"))
+        patch.setattr(models, "resolve_device", lambda name: th.device("cpu"))
         train([*TINY, f"run_dir={tmp_path / 'run'}", "device=cuda"])
     model = tmp_path / "run" / "model.zip"
     gpus(0)
-    assert checkpoint.read(model).config.device == "cuda"
+    assert checkpoint.read_model(model).config.device == "cuda"
     agent = zoo.load(model)
     env = agent.make_env()
     observation, _ = env.reset(seed=1)

@@ -35,19 +35,21 @@ def with_weights(source, target, change):
 @pytest.mark.parametrize("name", FEW)
 def test_packing_makes_no_other_model_and_a_changed_weight_does(name, tmp_path):
     own = library.FOLDER / name / library.MODEL
-    packing.pack(checkpoint.read(own), tmp_path / "packed.zip")
+    packing.pack_model(checkpoint.read_model(own), tmp_path / "packed.zip")
     assert (tmp_path / "packed.zip").read_bytes() != own.read_bytes()  # times, addresses in memory
-    found = digest.of_model(own)
-    assert digest.of_model(tmp_path / "packed.zip") == found == resolve.digest_of(name) and len(found) == 16
+    found = digest.compute_model_digest(own)
+    assert (
+        digest.compute_model_digest(tmp_path / "packed.zip") == found == resolve.compute_model_digest(name) and len(found) == 16
+    )
 
     def nudge(state):
         weights = state[list(state)[-1]].numpy()
         weights.flat[0] = np.nextafter(weights.flat[0], np.float32(9))
 
-    assert digest.of_model(with_weights(own, tmp_path / "x.zip", lambda state: None)) == found
-    assert digest.of_model(with_weights(own, tmp_path / "x.zip", nudge)) != found
+    assert digest.compute_model_digest(with_weights(own, tmp_path / "x.zip", lambda state: None)) == found
+    assert digest.compute_model_digest(with_weights(own, tmp_path / "x.zip", nudge)) != found
     renamed = with_weights(own, tmp_path / "x.zip", lambda state: state.update(other=state.pop(list(state)[-1])))
-    assert digest.of_model(renamed) != found
+    assert digest.compute_model_digest(renamed) != found
 
 
 def test_shapes_and_types_are_part_of_it(trained, tmp_path):
@@ -56,9 +58,9 @@ def test_shapes_and_types_are_part_of_it(trained, tmp_path):
             name = next(name for name, values in state.items() if values.dim() == 2)
             state[name] = change(state[name])
 
-        return digest.of_model(with_weights(trained / "model.zip", tmp_path / "x.zip", edit))
+        return digest.compute_model_digest(with_weights(trained / "model.zip", tmp_path / "x.zip", edit))
 
-    own = digest.of_model(trained / "model.zip")
+    own = digest.compute_model_digest(trained / "model.zip")
     flat, double, whole = (lambda one: one.reshape(-1)), (lambda one: one.double()), (lambda one: one.view(th.int32))
     others = {changed(change) for change in (flat, double, whole)}
     assert len(others | {own}) == 4
@@ -87,28 +89,29 @@ def test_shapes_and_types_are_part_of_it(trained, tmp_path):
 )
 def test_of_the_description_only_what_decides_counts(trained, tmp_path, change, same):
     own, other = trained / "model.zip", with_meta(trained / "model.zip", tmp_path / "x.zip", change)
-    assert (digest.of_model(own) == digest.of_model(other)) is same
+    assert (digest.compute_model_digest(own) == digest.compute_model_digest(other)) is same
 
 
 def test_a_folder_is_the_file_that_plays_and_what_is_no_model_has_none(trained, tmp_path):
     shutil.copy(trained / "model.zip", tmp_path)
-    own = resolve.digest_of(str(tmp_path))
-    assert own == digest.of_model(trained / "model.zip")
+    own = resolve.compute_model_digest(str(tmp_path))
+    assert own == digest.compute_model_digest(trained / "model.zip")
     with_meta(trained / "model.zip", tmp_path / "checkpoint.zip", lambda meta: meta["config"]["algo"].update(activation="relu"))
-    assert checkpoint.read(tmp_path).path.name == "checkpoint.zip" and resolve.digest_of(str(tmp_path)) != own
+    assert checkpoint.read_model(tmp_path).path.name == "checkpoint.zip" and resolve.compute_model_digest(str(tmp_path)) != own
     (tmp_path / "own.cc").write_text("int x;")
     cut = tmp_path / "cut.zip"
     cut.write_bytes((trained / "model.zip").read_bytes()[:-100])
     for word in ("cubic", "nobody", "constant:3", str(tmp_path / "own.cc"), str(cut)):
-        assert resolve.digest_of(word) is None
+        assert resolve.compute_model_digest(word) is None
     with pytest.raises(CheckpointError, match=r"cut.zip: no model saved by netbuf-gym, or damaged \(BadZipFile\)"):
-        digest.of_model(cut)
+        digest.compute_model_digest(cut)
 
 
 def test_it_needs_no_learner():
-    code = "import sys; from netbuf_gym.zoo import contending; print(contending.digest_of('queue_threshold/ppo'), *sys.modules)"
+    code = "import sys; from netbuf_gym.zoo.resolve import compute_model_digest as digest_of; "
+    code += "print(digest_of('queue_threshold/ppo'), *sys.modules)"
     found, *modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert found == resolve.digest_of("queue_threshold/ppo")
+    assert found == resolve.compute_model_digest("queue_threshold/ppo")
     assert not {"torch", "omegaconf", "stable_baselines3"} & set(modules)
 
 
@@ -134,6 +137,6 @@ def test_tensors_stay_within_their_numbers(shape, strides):
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as made:
         made.writestr("a/data/0", np.arange(4, dtype="<f4").tobytes())
-    tensor = archive._Tensor(("FloatStorage", "0"), 0, shape, strides)
+    tensor = archive._TensorRecord(("FloatStorage", "0"), 0, shape, strides)
     with zipfile.ZipFile(file) as made, pytest.raises(ValueError, match="a tensor of shape"):
         tensor.read(made, "a/")

@@ -16,7 +16,7 @@ from netbuf_gym.training import demo
 from netbuf_gym.training.checkpoints import checkpoint
 from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
 from netbuf_gym.training.config import FIRST_EVALUATION_SEED, load
-from netbuf_gym.training.evaluate import evaluate, readable
+from netbuf_gym.training.evaluate import choose_readable, evaluate
 from netbuf_gym.training.train import train
 
 FIRST = FIRST_EVALUATION_SEED
@@ -27,7 +27,7 @@ METRICS = WINDOWS.metrics
 
 def run_agent(saved, scenario, seeds, agents=1):
     """An agent of the congestion-window task in the worlds of these seeds; and the worlds."""
-    agent = SavedAgent(checkpoint.read(saved))
+    agent = SavedAgent(checkpoint.read_model(saved))
     worlds = rollout.draw("congestion_window", scenario, seeds, agents=agents, **agent.env)
     return comparison.run(agent, worlds, task="congestion_window", scenario=scenario, agents=agents), worlds
 
@@ -110,9 +110,9 @@ def test_margin_and_table_leave_out_what_was_not_measured():
         return summary.Runs(name, [1, 2, 3], metrics, {})
 
     ours, theirs = runs("a", [-0.1, -0.2, math.nan]), runs("b", [-0.3, -0.5, -0.1])
-    assert summary.margin(ours, theirs, "utility").mean == pytest.approx(0.25)
+    assert summary.compute_margin(ours, theirs, "utility").mean == pytest.approx(0.25)
     nothing = runs("c", [math.nan] * 3)
-    lines = summary.table([ours, theirs, nothing], WINDOWS).splitlines()
+    lines = summary.format_table([ours, theirs, nothing], WINDOWS).splitlines()
     assert len(lines) == 5 and lines[4].startswith("| c | - | - |")
     assert lines[3].split(" | ")[1:3] == ["-0.300 ± 0.497", "0.250 [-0.385, 0.885]"]
     assert lines[2].startswith("| a | -0.150 ± 0.635 (2 of 3) |")
@@ -120,8 +120,8 @@ def test_margin_and_table_leave_out_what_was_not_measured():
         summary.Runs(name, [1], {metric: np.array([value]) for metric in METRICS}, {})
         for name, value in (("a", 1.0), ("b", 2.0))
     ]
-    assert "inf" not in summary.table(one, WINDOWS)
-    percent = summary.margin(ours, theirs, "utility", relative=True)
+    assert "inf" not in summary.format_table(one, WINDOWS)
+    percent = summary.compute_margin(ours, theirs, "utility", relative=True)
     assert percent.mean == pytest.approx(100 * 0.25 / -0.4)
 
 
@@ -333,8 +333,8 @@ def test_pictures_over_time_show_as_many_as_can_be_told_apart():
         "dq": 8,
     }
     runs = [summary.Runs(name, [1], {measures.score: np.array([value])}, {}) for name, value in scores.items()]
-    assert [one.name for one in readable(runs, measures, 6)] == ["ppo", "pie", "dt", "naive", "abm", "random (x)"]
-    assert readable(runs[:4], measures, 6) == runs[:4]
+    assert [one.name for one in choose_readable(runs, measures, 6)] == ["ppo", "pie", "dt", "naive", "abm", "random (x)"]
+    assert choose_readable(runs[:4], measures, 6) == runs[:4]
 
 
 @pytest.mark.slow
@@ -385,7 +385,7 @@ def test_the_result_is_written_last_and_taken_away_first(trained, tmp_path, monk
     evaluate(config)
     assert (out / "result.json").is_file()
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(module, "_draw", killed)
+        patched.setattr(module, "_draw_pictures", killed)
         evaluate(config)
     assert (out / "table.md").is_file() and not (out / "result.json").exists()
     evaluate(config)

@@ -21,7 +21,9 @@ WINDOWS, SWITCH_MEASURES = (tasks.get(name).measures for name in ("congestion_wi
 def drawn(monkeypatch):
     """What is drawn over time, call by call."""
     calls = []
-    monkeypatch.setattr(plots, "time_series", lambda series, path, rows, title, numbers, limits: calls.append((series, limits)))
+    monkeypatch.setattr(
+        plots, "plot_time_series", lambda series, path, rows, title, numbers, limits: calls.append((series, limits))
+    )
     return calls
 
 
@@ -54,7 +56,7 @@ def test_the_demo_shows_every_controller(tiny, monkeypatch, capsys):
 @pytest.mark.slow
 def test_the_capacity_of_a_trace_is_its_mean_in_the_plot_of_trade_offs(tmp_path, monkeypatch):
     labels = []
-    monkeypatch.setattr(plots, "throughput_delay", lambda *arguments: labels.append((arguments[3], arguments[6])))
+    monkeypatch.setattr(plots, "plot_throughput_delay", lambda *arguments: labels.append((arguments[3], arguments[6])))
     short = ["model=null", "env=congestion_window", "baselines=[cubic]", "seeds=2"]
     for k, name in enumerate(("ppcc/fluctuating", "ppcc/2", "ppcc/random")):
         limit = ["scenario.kwargs.duration_s=20"]
@@ -67,7 +69,7 @@ def test_every_column_of_the_tables_is_explained_where_it_appears(task):
     measures = tasks.get(task).measures
     shown = [column for column in measures.columns if isinstance(column, Column)]
     assert all(column.says for column in shown)
-    text = summary.notes(measures, "the agent")
+    text = summary.format_notes(measures, "the agent")
     assert all(f"* {column.label}: " in text for column in shown)
 
 

@@ -24,7 +24,7 @@ def test_a_hubs_folder_says_what_the_model_is_and_what_was_measured(tmp_path, ca
     names = sorted(path.name for path in (tmp_path / "hub").iterdir())
     assert names == ["README.md", "config.yaml", "metrics.json", "model.zip", "versions.json"]
     assert "README.md" in capsys.readouterr().out
-    meta, own = front(tmp_path / "hub"), library.metrics_of(library.FOLDER / agent)
+    meta, own = front(tmp_path / "hub"), library.read_metrics(library.FOLDER / agent)
     (result,) = meta["model-index"][0]["results"]
     assert meta["library_name"] == "stable-baselines3" and "netbuf/QueueThreshold-v0" in meta["tags"]
     assert result["task"]["type"] == "reinforcement-learning" and result["dataset"]["name"] == "netbuf/QueueThreshold-v0"
@@ -41,7 +41,7 @@ def test_a_hubs_folder_says_what_the_model_is_and_what_was_measured(tmp_path, ca
 @pytest.mark.parametrize("agent", ["queue_threshold/ppo", "host_buffers/dqn", "receiver_window/ppo_lstm"])
 def test_networks_decide_as_their_models(agent, tmp_path):
     onnx = pytest.importorskip("onnx")
-    network = export.to_onnx(zoo.load(agent), checked=60)
+    network = export.export_onnx(zoo.load(agent), checked=60)
     made = onnx.load_from_string(network)
     onnx.checker.check_model(made)
     names = [one.name for one in made.graph.input]
@@ -51,27 +51,27 @@ def test_networks_decide_as_their_models(agent, tmp_path):
 @pytest.mark.slow
 def test_a_network_that_decides_otherwise_is_refused(monkeypatch, tmp_path):
     pytest.importorskip("onnx")
-    likeliest = export.Greedy._likeliest
-    monkeypatch.setattr(export.Greedy, "_likeliest", lambda self, latent: -likeliest(self, latent))
+    likeliest = export.GreedyPolicy._likeliest
+    monkeypatch.setattr(export.GreedyPolicy, "_likeliest", lambda self, latent: -likeliest(self, latent))
     with pytest.raises(ConfigError, match=r"queue_threshold/ppo: its network as ONNX decides otherwise in [\d,]+ of"):
-        export.folder("queue_threshold/ppo", tmp_path / "x", onnx=True)
+        export.export_folder("queue_threshold/ppo", tmp_path / "x", onnx=True)
     assert not (tmp_path / "x").exists()
 
 
 def test_a_folder_that_cannot_be_made_is_refused_by_name(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match=r"output = '.*file' is no folder and cannot become one"):
-        export.folder("queue_threshold/dqn", tmp_path / "file" / "hub")
+        export.export_folder("queue_threshold/dqn", tmp_path / "file" / "hub")
 
 
-@pytest.mark.parametrize("write", [export.folder, export.rl_zoo3])
+@pytest.mark.parametrize("write", [export.export_folder, export.export_rl_zoo3])
 def test_a_refused_export_leaves_nothing(write, trained, tmp_path, monkeypatch):
     def refused(saved, path):
         path.write_bytes(b"half")
         raise CheckpointError("it does not fit")
 
     with monkeypatch.context() as patched:
-        patched.setattr(export.packing, "pack", refused)
+        patched.setattr(export.packing, "pack_model", refused)
         with pytest.raises(CheckpointError):
             write(str(trained), tmp_path / "hub")
     assert not list(tmp_path.iterdir())
@@ -82,7 +82,7 @@ def test_a_refused_export_leaves_nothing(write, trained, tmp_path, monkeypatch):
 
 def test_a_run_that_nobody_measured_has_no_results(trained, tmp_path):
     shutil.copytree(trained, tmp_path / "run")
-    export.folder(str(tmp_path / "run"), tmp_path / "hub")
+    export.export_folder(str(tmp_path / "run"), tmp_path / "hub")
     assert front(tmp_path / "hub")["model-index"][0] == {"name": "run", "results": []}
 
 

@@ -11,8 +11,8 @@ from stable_baselines3 import PPO, SAC
 
 from netbuf_gym import zoo
 from netbuf_gym.controllers import Model
-from netbuf_gym.training.algorithms.greedy import greedy
-from netbuf_gym.training.checkpoints.saved_agent import rules_of
+from netbuf_gym.training.algorithms.greedy import make_greedy_policy
+from netbuf_gym.training.checkpoints.saved_agent import make_rules
 
 ROWS, STEPS = (1, 5), 6
 
@@ -40,9 +40,9 @@ def same(one, other):
 @pytest.mark.parametrize("name", sample(zoo.names(), 8))
 def test_every_agent_of_the_package_decides_as_its_learner_predicts(name, rows):
     agent = zoo.load(name)
-    rules = rules_of(agent.controller.saved)
+    rules = make_rules(agent.controller.saved)
     model = agent.controller.model(rules)
-    mine, theirs = greedy(model), Model(model).start(rules, [0] * rows)
+    mine, theirs = make_greedy_policy(model), Model(model).start(rules, [0] * rows)
     assert mine is not None
     assert same(course(mine, agent.observation_space, rows), course(theirs, agent.observation_space, rows))
 
@@ -51,7 +51,7 @@ def test_every_agent_of_the_package_decides_as_its_learner_predicts(name, rows):
 def test_an_agent_s_predict_is_its_learner_s(name):
     """Of one observation and of several, with and without memory and starts; what is returned has the same form."""
     agent = zoo.load(name)
-    model = agent.controller.model(rules_of(agent.controller.saved))
+    model = agent.controller.model(make_rules(agent.controller.saved))
     rng, memory, own = np.random.default_rng(2), None, None
     for shape in ((), (1,), (3,)):
         for start in (None, np.ones(shape or 1, bool)):
@@ -79,24 +79,24 @@ def test_continuous_actions_are_clipped_as_theirs():
     model = PPO("MlpPolicy", Spaces(space, gym.spaces.Box(-0.1, 0.2, (2,), np.float32)), n_steps=2, batch_size=2, seed=1)
     with th.no_grad():
         model.policy.action_net.weight *= 100
-    found = course(greedy(model), space, 5)
+    found = course(make_greedy_policy(model), space, 5)
     assert same(found, course(lambda o, s, e: (model.predict(o, deterministic=True)[0], None), space, 5))
     assert {-0.1, 0.2} <= {round(float(x), 3) for actions, _ in found for x in actions.ravel()}
 
 
 def test_policies_of_other_kinds_are_left_to_their_predict():
     space = gym.spaces.Box(-1, 1, (4,), np.float32)
-    assert greedy(SAC("MlpPolicy", Spaces(space, gym.spaces.Box(-1, 1, (2,), np.float32)), buffer_size=2)) is None
+    assert make_greedy_policy(SAC("MlpPolicy", Spaces(space, gym.spaces.Box(-1, 1, (2,), np.float32)), buffer_size=2)) is None
     named = gym.spaces.Dict({"x": space})
     model = PPO("MultiInputPolicy", Spaces(named, gym.spaces.Discrete(2)), n_steps=2, batch_size=2)
-    assert greedy(model) is None
+    assert make_greedy_policy(model) is None
     sets = PPO("MlpPolicy", Spaces(space, gym.spaces.MultiDiscrete([2, 3])), n_steps=2, batch_size=2)
-    assert greedy(sets) is None
+    assert make_greedy_policy(sets) is None
 
 
 def test_threads_decide_at_once():
     agent = zoo.load("congestion_window/sender")
-    decide = greedy(agent.controller.model(rules_of(agent.controller.saved)))
+    decide = make_greedy_policy(agent.controller.model(make_rules(agent.controller.saved)))
     alone, found = course(decide, agent.observation_space, 5), [None] * 4
 
     def work(index):

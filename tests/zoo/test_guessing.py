@@ -10,8 +10,8 @@ from netbuf_gym import scenarios
 from netbuf_gym.cli import program
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
 from netbuf_gym.scenarios import Flow, Link, Scenario
-from netbuf_gym.tasks.congestion_window.hidden_traffic import company
-from netbuf_gym.training.algorithms.ppo_lstm import BatchRecurrentPPO, Hidden, guesses
+from netbuf_gym.tasks.congestion_window.hidden_traffic import find_hidden_spans
+from netbuf_gym.training.algorithms.ppo_lstm import BatchRecurrentPPO, HiddenConditions, compute_guess_logits
 from netbuf_gym.training.checkpoints import checkpoint
 
 SHORT = ["algo=ppo_lstm", "experiment=worlds/congestion_window", "algo.num_envs=8", "env.threads=1", "torch_threads=1"]
@@ -36,27 +36,27 @@ def made(scenario, senders=2, num_envs=4):
 
 def test_company_is_what_crosses_the_agents_own_links():
     world, end = crowded(), float("inf")
-    assert company(world, 0) == ([], [(1.0, 2.0)], [(2.0, end)])
-    assert company(world, 1) == ([], [], [(2.0, end)])
+    assert find_hidden_spans(world, 0) == ([], [(1.0, 2.0)], [(2.0, end)])
+    assert find_hidden_spans(world, 1) == ([], [], [(2.0, end)])
     both = scenarios.get("ppcc/4").with_agents(1)
-    assert company(both, 0)[0] == []
+    assert find_hidden_spans(both, 0)[0] == []
     shared = Scenario(
         links=[Link(name=f"way-{i}", rate_mbps=10, delay_ms=5, queue_packets=50) for i in range(2)],
         flows=[Flow(cc="agent", path=(0,), return_path=(1,), start_s=start) for start in (0.0, 3.0)],
         duration_s=5.0,
     )
-    assert [company(shared, i)[0] for i in (0, 1)] == [[(3.0, end)], [(0.0, end)]]
+    assert [find_hidden_spans(shared, i)[0] for i in (0, 1)] == [[(3.0, end)], [(0.0, end)]]
 
 
 def test_labels_follow_the_time_and_the_episode():
     worlds = made(crowded())
     worlds.seed(1)
     worlds.reset()
-    hidden = Hidden(worlds)
+    hidden = HiddenConditions(worlds)
     assert hidden.names == ("agents", "rivals", "reverse")
     seen = []
     for _ in range(45):
-        seen.append(hidden.now())
+        seen.append(hidden.read_labels())
         worlds.step_batch(np.full(4, 5))
     assert all(one.shape == (4, 3) and one.dtype == np.float32 for one in seen)
     first, second = np.array(seen)[:, 0], np.array(seen)[:, 1]
@@ -95,7 +95,7 @@ def cross_entropy(model):
     """Of what a model's memory says of a rollout of its own, in the worlds that it learned in."""
     model.learn(320, reset_num_timesteps=False)
     rollout = model._rollout
-    said = guesses(rollout.actor[0][1:, -1], 3)
+    said = compute_guess_logits(rollout.actor[0][1:, -1], 3)
     return float(th.nn.functional.binary_cross_entropy_with_logits(said, rollout.hidden))
 
 
@@ -112,7 +112,7 @@ def test_the_guess_is_no_part_of_what_is_saved_observed_or_decided_by(tmp_path):
     for coefficient in (0.0, 0.5):
         run = tmp_path / f"run-{coefficient}"
         assert program.main(["train", *SHORT, f"algo.kwargs.guess_coef={coefficient}", f"run_dir={run}"]) == 0
-    plain, guessing = (checkpoint.read(tmp_path / f"run-{coefficient}" / "model.zip") for coefficient in (0.0, 0.5))
+    plain, guessing = (checkpoint.read_model(tmp_path / f"run-{coefficient}" / "model.zip") for coefficient in (0.0, 0.5))
     assert plain.env == guessing.env
     one, other = (nb.zoo.load(saved.path) for saved in (plain, guessing))
     sizes = [{name: tensor.shape for name, tensor in agent._model.policy.state_dict().items()} for agent in (one, other)]

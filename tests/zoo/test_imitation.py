@@ -10,7 +10,7 @@ from netbuf_gym.integrations.sb3 import VectorEnvAdapter
 from netbuf_gym.training import models
 from netbuf_gym.training.algorithms import imitation
 from netbuf_gym.training.config import load
-from netbuf_gym.training.environment import env_kwargs, make_worlds
+from netbuf_gym.training.environment import build_env_kwargs, make_worlds
 from netbuf_gym.training.train import train
 
 SMALL = ["experiment=queue_threshold", "scenario=rlbm/random", "scenario.kwargs.load=0.9", "algo.num_envs=16"]
@@ -19,34 +19,37 @@ QUICK = ["total_timesteps=1024", "algo.kwargs.n_steps=32", "algo.kwargs.batch_si
 
 def learner(*overrides):
     config = load("train", [*SMALL, *overrides])
-    worlds = make_worlds(config.env.id, config.env.num_envs, 1, env_kwargs(config))
+    worlds = make_worlds(config.env.id, config.env.num_envs, 1, build_env_kwargs(config))
     return models.make_model(config.algo, VectorEnvAdapter(worlds), 3)
 
 
 @pytest.mark.slow
 def test_the_learner_decides_as_the_rule_does():
     model = learner()
-    before = imitation.imitate(model, "brief_pulse", steps=100, rounds=1, epochs=1)
-    found = imitation.imitate(model, "brief_pulse", steps=100, rounds=2, epochs=60)
+    before = imitation.imitate_rule(model, "brief_pulse", steps=100, rounds=1, epochs=1)
+    found = imitation.imitate_rule(model, "brief_pulse", steps=100, rounds=2, epochs=60)
     assert found["agreement"] > max(0.9, before["agreement"])
-    observations = np.asarray(models.worlds_of(model).reset())
+    observations = np.asarray(models.get_worlds(model).reset())
     assert set(np.unique(model.policy.predict(observations, deterministic=True)[0])) <= set(range(64))
 
 
 @pytest.mark.slow
 def test_a_learner_can_be_left_something_to_try():
     sure, open_minded = learner(), learner()
-    imitation.imitate(sure, "brief_pulse", steps=100, rounds=1, epochs=40)
-    imitation.imitate(open_minded, "brief_pulse", steps=100, rounds=1, epochs=40, spread=0.2)
-    observations = th.as_tensor(np.asarray(models.worlds_of(sure).reset()))
-    least = [float(model._policy_output(observations).detach().exp().min(dim=1).values.mean()) for model in (sure, open_minded)]
+    imitation.imitate_rule(sure, "brief_pulse", steps=100, rounds=1, epochs=40)
+    imitation.imitate_rule(open_minded, "brief_pulse", steps=100, rounds=1, epochs=40, spread=0.2)
+    observations = th.as_tensor(np.asarray(models.get_worlds(sure).reset()))
+    least = [
+        float(model._compute_policy_output(observations).detach().exp().min(dim=1).values.mean())
+        for model in (sure, open_minded)
+    ]
     assert least[0] < least[1] and 0.0005 < least[1] < 0.01  # of 0.2 / 64
 
 
 def test_actions_of_a_box_are_imitated_too():
     model = learner("env.kwargs.actions=limits")
-    untrained = imitation.imitate(model, "limits", steps=2, rounds=1, epochs=1)["error"]
-    assert imitation.imitate(model, "limits", steps=40, rounds=1, epochs=15)["error"] < 0.2 * untrained
+    untrained = imitation.imitate_rule(model, "limits", steps=2, rounds=1, epochs=1)["error"]
+    assert imitation.imitate_rule(model, "limits", steps=40, rounds=1, epochs=15)["error"] < 0.2 * untrained
 
 
 @pytest.mark.slow

@@ -52,8 +52,8 @@ def test_help_of_every_command_needs_no_extras():
     assert run.returncode == 0 and run.stderr == "", run.stderr
     assert spent < 3.0, f"{spent} s of processor for {len(calls)} helps"
     for job in ("train", "evaluate"):
-        for key in config_reference.keys(job):
-            assert f"{key.name}={config_reference.shown(key.default)}" in run.stdout
+        for key in config_reference.list_keys(job):
+            assert f"{key.name}={config_reference.format_value(key.default)}" in run.stdout
     helped = subprocess.run([sys.executable, "-c", WITHOUT + "cli.main(['demo', '--help'])"], capture_output=True, text=True)
     assert "experiment=demo\n" in helped.stdout and "max_minutes=2 " in helped.stdout  # its own defaults, not training's
     refused = WITHOUT + "sys.exit(cli.main(['train', 'seed=1']))"
@@ -66,7 +66,7 @@ def test_the_table_of_completion_needs_no_extras():
     code = WITHOUT + "from netbuf_gym.cli.completion.table import make; import json; print(json.dumps(make()))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-    assert json.loads(run.stdout) == json.loads(json.dumps(table.make()))
+    assert json.loads(run.stdout) == json.loads(json.dumps(table.make_table()))
 
 
 @pytest.mark.slow
@@ -290,7 +290,7 @@ def test_sweeps_have_the_grammar_of_hydras(tmp_path, monkeypatch):
     from netbuf_gym.training.config import Source
 
     def chosen(*overrides):
-        return [" ".join(job.chosen) for job in hydra_views.jobs("train", overrides, Source())[1]]
+        return [" ".join(job.chosen) for job in hydra_views.expand_jobs("train", overrides, Source())[1]]
 
     monkeypatch.chdir(tmp_path)
     assert chosen("seed=range(0,6,2)") == ["seed=0", "seed=2", "seed=4"]
@@ -300,14 +300,16 @@ def test_sweeps_have_the_grammar_of_hydras(tmp_path, monkeypatch):
     assert chosen("scenario=ppcc/1,pantheon/1,'trace:a b'") == ["scenario=ppcc/1", "scenario=pantheon/1", "scenario=trace:a b"]
     assert chosen("algo.net_arch=[8],[8,8]") == ["algo.net_arch=[8]", "algo.net_arch=[8,8]"]
     assert chosen("seed=3") == [""]
-    folder, jobs = hydra_views.jobs("train", ["seed=1,2", "hydra.sweep.dir='x y'", "hydra.sweep.subdir=s-${seed}"], Source())
+    folder, jobs = hydra_views.expand_jobs(
+        "train", ["seed=1,2", "hydra.sweep.dir='x y'", "hydra.sweep.subdir=s-${seed}"], Source()
+    )
     assert str(folder) == "x y" and [str(job.folder) for job in jobs] == ["x y/s-1", "x y/s-2"]
     assert load("train", jobs[1].overrides).run_dir == "x y/s-2"
-    folder, jobs = hydra_views.jobs("train", ["resume=a,b"], Source())
+    folder, jobs = hydra_views.expand_jobs("train", ["resume=a,b"], Source())
     assert folder is None and [job.overrides for job in jobs] == [["resume=a"], ["resume=b"]]
-    first = hydra_views.jobs("train", ["seed=1,2"], Source())[0]
+    first = hydra_views.expand_jobs("train", ["seed=1,2"], Source())[0]
     first.mkdir(parents=True)
-    assert hydra_views.jobs("train", ["seed=1,2"], Source())[0] != first
+    assert hydra_views.expand_jobs("train", ["seed=1,2"], Source())[0] != first
 
 
 @pytest.mark.parametrize(

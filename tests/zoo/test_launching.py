@@ -12,7 +12,7 @@ from netbuf_gym.cli.program import main
 from netbuf_gym.training import launching
 from netbuf_gym.training.checkpoints import archive
 
-MODULES = {name: launching.EXTRAS[name][1] for name in ("joblib", "submitit_local", "ray")}
+MODULES = {name: launching.LAUNCHER_EXTRAS[name][1] for name in ("joblib", "submitit_local", "ray")}
 
 
 def weights(run):
@@ -58,4 +58,4 @@ def test_a_job_that_fails_and_a_launcher_that_there_is_not_are_said(tiny, capfd,
     monkeypatch.setitem(sys.modules, MODULES["joblib"], None)
     assert main(["train", "-m", "seed=1,2", "hydra/launcher=joblib", *overrides]) == 2
     assert "hydra/launcher=joblib needs" in (said := capfd.readouterr().err) and "netbuf-gym[joblib]" in said
-    assert launching.split(["seed=1", "hydra.launcher.x=2"]) == ("basic", ["hydra.launcher.x=2"], ["seed=1"])
+    assert launching.split_launcher_overrides(["seed=1", "hydra.launcher.x=2"]) == ("basic", ["hydra.launcher.x=2"], ["seed=1"])

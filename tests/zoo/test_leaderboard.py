@@ -13,7 +13,7 @@ import pytest
 from netbuf_gym import tasks
 from netbuf_gym.cli.program import main
 from netbuf_gym.errors import CheckpointError, ConfigError, MissingExtraError
-from netbuf_gym.evaluation.suites import SUITES, Edition, rows, scoring, suite
+from netbuf_gym.evaluation.suites import SUITES, Edition, get_suite, rows, scoring
 from netbuf_gym.leaderboard import constants, gate, scores, standings, submission, tracking
 from netbuf_gym.leaderboard import page as leaderboard_page
 from netbuf_gym.leaderboard.results import entries, replay
@@ -33,7 +33,7 @@ MEASURES = {
 
 def small(name, digest):
     """A suite of a few short worlds of this one."""
-    own, whole = suite(name), suite(name).load()
+    own, whole = get_suite(name), get_suite(name).load()
     cells = [one for family in FAMILIES for one in whole.of([family])[:3]]
     cut = tuple(replace(one, scenario=replace(one.scenario, duration_s=10.0)) for one in cells)
     return replace(own, load=lambda: Edition(1, digest, cut))
@@ -59,7 +59,7 @@ def played(suites, tmp_path_factory):
     """The agent's result on the small suite."""
     own = suites[f"v1/{TASK}"]
     path = tmp_path_factory.mktemp("played") / "suite.json"
-    scores.write(path, scores.play(AGENT, own, own.load()))
+    scores.write_result(path, scores.play_controller(AGENT, own, own.load()))
     return path
 
 
@@ -104,7 +104,7 @@ def kept(suites, tmp_path_factory):
 def controls(kept, tmp_path):
     """Those rows without the agent's."""
     shutil.copytree(kept, tmp_path / "controls")
-    rows.file_of(suite(f"v1/{TASK}"), AGENT, tmp_path / "controls").unlink()
+    rows.get_file(get_suite(f"v1/{TASK}"), AGENT, tmp_path / "controls").unlink()
     return tmp_path / "controls"
 
 
@@ -112,31 +112,31 @@ def controls(kept, tmp_path):
 def test_rows_are_played_once_and_again_when_worlds_or_figures_are_others(field, kept, monkeypatch, capsys):
     monkeypatch.setattr(library, "names", lambda: [AGENT])
     shutil.copytree(kept, field / "r")
-    own, words = suite(f"v1/{TASK}"), [f"v1/{TASK}", "--results", "r"]
-    best = constants.constant_of(TASK, field / "r")
-    files = {path.stem for path in rows.folder_of(own, field / "r").glob("*.csv")}
+    own, words = get_suite(f"v1/{TASK}"), [f"v1/{TASK}", "--results", "r"]
+    best = constants.read_best_constant(TASK, field / "r")
+    files = {path.stem for path in rows.get_folder(own, field / "r").glob("*.csv")}
     assert files == {*KEPT, "ppo", best.replace(":", "-")}
     assert main(["results", "status", *words]) == 0
     assert "7 of 7 results are current, by 18 worlds played again" in capsys.readouterr().out
-    path = rows.file_of(own, AGENT, field / "r")
+    path = rows.get_file(own, AGENT, field / "r")
     agent = rows.read(path)
     assert agent.about["digest"] == "aaa" and agent.about["command"] == f"netbuf-gym results make v1/{TASK} {AGENT}"
     assert agent.about["decision_us"] > 1 and agent.about["cpu_seconds"] > 0 and agent.about["algo"] == "ppo"
-    assert agent.about["machine"] == rows.machine() and agent.about["model_sha256"]
-    assert rows.read(rows.file_of(own, "naive", field / "r")).about["decision_us"] is None
+    assert agent.about["machine"] == rows.read_processor_name() and agent.about["model_sha256"]
+    assert rows.read(rows.get_file(own, "naive", field / "r")).about["decision_us"] is None
 
     path.write_text(path.read_text().replace('"aaa"', '"old"'))
-    changed_row(rows.file_of(own, "droptail", field / "r"), own, goodput_mbps=1.01)
+    changed_row(rows.get_file(own, "droptail", field / "r"), own, goodput_mbps=1.01)
     assert main(["results", "status", *words]) == 1
     said = capsys.readouterr().out
     assert "5 of 7 results are current" in said and "digest old; valid:" in said
     assert re.search(r"droptail +1 of 2 +differs in 1 of 2 worlds .*, most in goodput_mbps of shallow-\d+ ", said)
-    assert rows.read(rows.file_of(own, "droptail", field / "r")).stale.startswith("differs in 1 of 2 worlds")
+    assert rows.read(rows.get_file(own, "droptail", field / "r")).stale.startswith("differs in 1 of 2 worlds")
     assert main(["leaderboard", "show", f"task={TASK}", "results=r"]) == 2, "of other worlds"
-    before = {one.name: one.read_bytes() for one in rows.folder_of(own, field / "r").glob("*.csv")}
+    before = {one.name: one.read_bytes() for one in rows.get_folder(own, field / "r").glob("*.csv")}
     assert main(["results", "make", *words]) == 0
     assert "2 results made, 5 were current" in capsys.readouterr().out
-    after = {one.name: one.read_bytes() for one in rows.folder_of(own, field / "r").glob("*.csv")}
+    after = {one.name: one.read_bytes() for one in rows.get_folder(own, field / "r").glob("*.csv")}
     assert {name for name in after if before[name] != after[name]} == {"ppo.csv", "droptail.csv"}
     assert rows.read(path).worlds == agent.worlds and main(["results", "status", *words, "--all"]) == 0
     assert not [one for one in (field / "runs").rglob("*") if one.is_file()], "parts that stand in the rows are removed"
@@ -144,11 +144,11 @@ def test_rows_are_played_once_and_again_when_worlds_or_figures_are_others(field,
 
     assert main(["leaderboard", "show", f"task={TASK}", "results=r"]) == 0
     told = capsys.readouterr().out
-    standing = standings.standings(TASK, field / "r")
+    standing = standings.compute_standings(TASK, field / "r")
     assert [one.name for one in standing] == re.findall(r"^\| \d+ \| \**([^ *]+)", told, re.M)
     assert "| naive | other control |" in told and "| goodput (% of naive's) |" in told
     assert re.search(r"^\| \d+ \| naive .*\| 100\.0 \|$", told, re.M)
-    leaderboard_page.write({TASK: standing}, field / "docs", field / "figures")
+    leaderboard_page.write_pages({TASK: standing}, field / "docs", field / "figures")
     check_pages(field / "docs", standing)
 
 
@@ -162,7 +162,7 @@ def changed_row(path, own, **factors):
 
 def test_what_is_to_be_played_is_told_first_and_nothing_is_written(field, kept, monkeypatch, capsys):
     monkeypatch.setattr(library, "names", lambda: [AGENT])
-    own, words = suite(f"v1/{TASK}"), [f"v1/{TASK}", "--results", "r", "--dry-run"]
+    own, words = get_suite(f"v1/{TASK}"), [f"v1/{TASK}", "--results", "r", "--dry-run"]
 
     def told():
         return "".join(capsys.readouterr())
@@ -171,7 +171,7 @@ def test_what_is_to_be_played_is_told_first_and_nothing_is_written(field, kept, 
     said = told()
     assert re.search(rf"{TASK}: the best constant is chosen, \d+ worlds, \d+ s", said) and "6 to be played" in said
     shutil.copytree(kept, field / "r")
-    changed_row(rows.file_of(own, "droptail", field / "r"), own, goodput_mbps=1.01)
+    changed_row(rows.get_file(own, "droptail", field / "r"), own, goodput_mbps=1.01)
     before = {path: path.read_bytes() for path in (field / "r").rglob("*.csv")}
     assert main(["results", "make", *words]) == 0 and "1 to be played" in told()
     assert main(["results", "make", *words, "--anew"]) == 0 and "7 to be played" in told()
@@ -180,9 +180,9 @@ def test_what_is_to_be_played_is_told_first_and_nothing_is_written(field, kept, 
 
 def test_rules_may_differ_as_machines_do_but_no_family_as_a_whole(field, kept, monkeypatch, capsys):
     shutil.copytree(kept, field / "r")
-    own, words = suite(f"v1/{TASK}"), ["status", f"v1/{TASK}", "limits", "--results", "r"]
+    own, words = get_suite(f"v1/{TASK}"), ["status", f"v1/{TASK}", "limits", "--results", "r"]
     monkeypatch.setattr(replay, "REPRODUCED", 0.8)
-    path = rows.file_of(own, "limits", field / "r")
+    path = rows.get_file(own, "limits", field / "r")
     before = path.read_text()
     changed_row(path, own, goodput_mbps=1.1)
     assert main(["results", *words]) == 0
@@ -203,19 +203,19 @@ def test_rules_may_differ_as_machines_do_but_no_family_as_a_whole(field, kept, m
 def test_rows_of_nothing_that_is_ranked_are_told_of_and_not_ranked(field, kept, monkeypatch, capsys):
     monkeypatch.setattr(library, "names", lambda: [AGENT])
     shutil.copytree(kept, field / "r")
-    own = suite(f"v1/{TASK}")
-    found = rows.read(rows.file_of(own, "naive", field / "r"))
-    path = rows.file_of(own, "oldcontrol", field / "r")
+    own = get_suite(f"v1/{TASK}")
+    found = rows.read(rows.get_file(own, "naive", field / "r"))
+    path = rows.get_file(own, "oldcontrol", field / "r")
     rows.write(path, replace(found, about={**found.about, "controller": "oldcontrol"}), own, own.load())
     assert entries.find_orphans(field / "r") == [path]
-    assert "oldcontrol" not in [one.name for one in standings.standings(TASK, field / "r")]
+    assert "oldcontrol" not in [one.name for one in standings.compute_standings(TASK, field / "r")]
 
 
 def test_a_retrained_agent_makes_its_own_rows_stale(field, kept, monkeypatch, capsys):
     monkeypatch.setattr(library, "names", lambda: [AGENT])
     shutil.copytree(kept, field / "r")
-    own = suite(f"v1/{TASK}")
-    path = rows.file_of(own, AGENT, field / "r")
+    own = get_suite(f"v1/{TASK}")
+    path = rows.get_file(own, AGENT, field / "r")
     found = rows.read(path)
     worlds = {name: {key: 1.1 * value for key, value in one.items()} for name, one in found.worlds.items()}
     rows.write(path, replace(found, about={**found.about, "model_sha256": "0" * 16}, worlds=worlds), own, own.load())
@@ -253,30 +253,30 @@ def test_rows_of_an_installed_package_are_not_made_in_place(field, monkeypatch, 
 def check_pages(folder, standing):
     text, page = ((folder / f"leaderboard.{kind}").read_text() for kind in ("md", "html"))
     for one in standing:
-        assert f"`{standings.command_of(one)}`" in text and f"<code>{standings.command_of(one)}</code>" in page
+        assert f"`{standings.get_command(one)}`" in text and f"<code>{standings.get_command(one)}</code>" in page
     assert page.count("<tr data-task") == len(standing) and page.count("<svg") == 2
     assert not re.search(r"(src|href)=|@import|https?://", page), "it needs nothing but itself"
     svg = re.findall(r"<svg.*?</svg>", page, re.S)
     for one in standing:
         assert f">{one.name.rpartition('/')[2]}</text>" in svg[0]
-    assert text == leaderboard_page.markdown({TASK: standing}) and page == leaderboard_page.page({TASK: standing})
+    assert text == leaderboard_page.format_markdown({TASK: standing}) and page == leaderboard_page.format_html({TASK: standing})
 
 
 def test_results_that_are_none_are_refused(field, played):
-    own = scores.ranked_by(TASK)
+    own = scores.get_ranking_suite(TASK)
     data = json.loads(played.read_text())
     path = field / "x.json"
     for text, match in (("[]", "is no result.json"), ('{"schema": "other", "controllers": {}}', "is no result.json")):
         path.write_text(text)
         with pytest.raises(ConfigError, match=match):
-            scores.read(path)
+            scores.read_result(path)
     with pytest.raises(ConfigError, match="cannot be read"):
-        scores.read(field / "none.json")
+        scores.read_result(field / "none.json")
     data["controllers"][AGENT]["worlds"]["shallow-01"]["score"] = "best"
     with pytest.raises(ConfigError, match=r"shallow-01: score = 'best'; valid: a number"):
-        scores.results_of(data, own, own.load(), "x")
+        scores.extract_results(data, own, own.load(), "x")
     with pytest.raises(ConfigError, match=r"constants.json: does not say .*results make v1/queue_threshold"):
-        constants.constant_of(TASK, field)
+        constants.read_best_constant(TASK, field)
 
 
 # ---- handing in
@@ -311,19 +311,21 @@ def test_an_agent_is_handed_in_offline_and_read_again(run, capsys):
     }
     assert logged["families/_type"] == "table-file" and logged["cpu_seconds"] > 0 and "score/overload" in logged
 
-    (result,) = tracking.offline_results(run.parent / "lb")
-    own = scores.ranked_by(TASK)
-    (one,) = scores.collect([result], own, own.load())
+    (result,) = tracking.find_offline_results(run.parent / "lb")
+    own = scores.get_ranking_suite(TASK)
+    (one,) = scores.collect_results([result], own, own.load())
     assert one.name == one.about["group"] == "queue_threshold/mine" and one.about["algo"] == "ppo"
     (file,) = (run.parent / "results" / "handed_in" / f"v1-{TASK}").iterdir()
-    assert scores.collect([file], own, own.load())[0].worlds == one.worlds and file.stem.startswith("queue_threshold-mine-seed")
+    assert scores.collect_results([file], own, own.load())[0].worlds == one.worlds and file.stem.startswith(
+        "queue_threshold-mine-seed"
+    )
 
-    folder, again = file.parents[1], submission.prepare(str(run), name="queue_threshold/mine")
-    assert [other.worlds for other in submission.handed_in(own, folder)] == [one.worlds]
-    assert submission.keep(again, folder) == file
+    folder, again = file.parents[1], submission.prepare_submission(str(run), name="queue_threshold/mine")
+    assert [other.worlds for other in submission.read_handed_in(own, folder)] == [one.worlds]
+    assert submission.keep_submission(again, folder) == file
     file.write_text(file.read_text().replace(again.result["model_sha256"], "0" * 16, 1))
     with pytest.raises(ConfigError, match="holds rows of another model, queue_threshold/mine; valid: another name"):
-        submission.keep(again, folder)
+        submission.keep_submission(again, folder)
 
 
 def _records(path):
@@ -346,7 +348,7 @@ def _records(path):
 
 def test_an_agent_without_an_evaluation_is_evaluated(run):
     (run / submission.EVALUATION).unlink()
-    one = submission.prepare(str(run))
+    one = submission.prepare_submission(str(run))
     assert (run / submission.EVALUATION).is_file() and one.name == "queue_threshold/mine" and one.evaluation.parent == run
     assert one.result["group"] == one.name and len(one.result["worlds"]) == 6
 
@@ -381,9 +383,9 @@ def test_what_is_not_the_models_own_result_is_refused_with_the_reason(run, capsy
 def test_few_worlds_that_were_made_up_are_seen_in_the_mean(run, suites, monkeypatch):
     changed(run, lambda data, own: own["worlds"]["shallow-02"].update(score=99.0))
     monkeypatch.setattr(submission, "require_reproduced", lambda *_: None)
-    found = submission.prepare(str(run))
+    found = submission.prepare_submission(str(run))
     monkeypatch.undo()
-    monkeypatch.setattr(gate, "reproduced", lambda off, worlds: True)
+    monkeypatch.setattr(gate, "is_reproduced", lambda off, worlds: True)
     cells = suites[f"v1/{TASK}"].load().cells
     with pytest.raises(ConfigError, match=r"does not reproduce its score in 1 of 6 worlds: in shallow-02 .*, not 99"):
         submission.require_reproduced(found, cells)
@@ -392,17 +394,17 @@ def test_few_worlds_that_were_made_up_are_seen_in_the_mean(run, suites, monkeypa
 
 def test_means_by_family_are_those_of_the_worlds_whatever_the_evaluation_says(run):
     changed(run, lambda data, own: own.pop("families"))
-    found = submission.prepare(str(run))
+    found = submission.prepare_submission(str(run))
     shallow = [one["score"] for name, one in found.result["worlds"].items() if name.startswith("shallow")]
     assert found.result["families"]["shallow"]["score"] == pytest.approx(np.mean(shallow))
-    assert submission.table(found)[1][0][:3] == ["shallow", 3, pytest.approx(np.mean(shallow))]
+    assert submission.tabulate_families(found)[1][0][:3] == ["shallow", 3, pytest.approx(np.mean(shallow))]
     changed(run, lambda data, own: own.update(families={"shallow": 3}))
-    assert submission.prepare(str(run)).result["families"] == found.result["families"]
+    assert submission.prepare_submission(str(run)).result["families"] == found.result["families"]
 
 
 def test_the_worlds_that_are_played_again_are_of_every_family_and_others_every_time(suites):
     edition = suites[f"v1/{TASK}"].load()
-    chosen = [[one.name for one in submission.sample(edition, np.random.default_rng(k))] for k in range(20)]
+    chosen = [[one.name for one in submission.sample_worlds(edition, np.random.default_rng(k))] for k in range(20)]
     assert all([name.partition("-")[0] for name in own] == ["shallow"] * 2 + ["overload"] * 2 for own in chosen)
     assert len({tuple(own) for own in chosen}) > 3
 
@@ -417,29 +419,29 @@ def test_the_worlds_that_are_played_again_are_of_every_family_and_others_every_t
 )
 def test_a_row_has_a_name_of_its_own(run, name, match):
     with pytest.raises(ConfigError, match=match):
-        submission.prepare(str(run), name=name)
+        submission.prepare_submission(str(run), name=name)
 
 
 def test_a_time_that_was_made_up_is_taken_again(run):
     changed(run, lambda data, own: own.update(decision_us=0.001))
-    assert submission.prepare(str(run)).result["decision_us"] > 1
+    assert submission.prepare_submission(str(run)).result["decision_us"] > 1
 
 
 def test_nobody_takes_the_name_of_a_rule(run, controls, capsys, monkeypatch):
     with pytest.raises(ConfigError, match="name = 'limits' is that of a controller of queue_threshold"):
-        submission.prepare(str(run), name="limits")
+        submission.prepare_submission(str(run), name="limits")
     monkeypatch.setattr(library, "names", list)
-    before = standings.standings(TASK, controls)
+    before = standings.compute_standings(TASK, controls)
     changed(run, lambda data, own: own.update(group="random"))
     broken = run / "broken.json"
     broken.write_text("{")
     capsys.readouterr()
-    after = standings.standings(TASK, controls, [run / submission.EVALUATION, broken])
+    after = standings.compute_standings(TASK, controls, [run / submission.EVALUATION, broken])
     assert [(one.name, one.middle, len(one.results)) for one in after] == [(one.name, one.middle, 1) for one in before]
     said = capsys.readouterr().out
     assert "passed over" in said and "has the name of a controller" in said and "broken.json: is no result.json" in said
     changed(run, lambda data, own: own.update(group="mine", seed=3))
-    found = {one.name: one for one in standings.standings(TASK, controls, [run / submission.EVALUATION])}
+    found = {one.name: one for one in standings.compute_standings(TASK, controls, [run / submission.EVALUATION])}
     assert found["mine"].role == scoring.AGENT and len(found) == len(before) + 1
 
 
@@ -460,12 +462,12 @@ def test_a_row_says_how_many_training_seeds_it_has_where_they_are_few(run, contr
     monkeypatch.setattr(library, "names", list)
     files = [of_seed(run, seed, "mine") for seed in (1, 2, 3)]
     for number, said in ((1, "1 of 3"), (2, "2 of 3"), (3, "3")):
-        standing = standings.standings(TASK, controls, files[:number])
-        cells = {one.name: standings.seeds(one) for one in standing}
+        standing = standings.compute_standings(TASK, controls, files[:number])
+        cells = {one.name: standings.format_seeds(one) for one in standing}
         assert cells == {**dict.fromkeys(cells, ""), "mine": said}
-        row = next(line for line in standings.table(TASK, standing).splitlines() if "**mine**" in line)
+        row = next(line for line in standings.format_table(TASK, standing).splitlines() if "**mine**" in line)
         assert f" | {said} | " in row
-        assert f">{said}</td>" in leaderboard_page.page({TASK: standing})
+        assert f">{said}</td>" in leaderboard_page.format_html({TASK: standing})
     assert "'1 of 3': of at least 3" in " ".join(standings.READING)
 
 
@@ -488,7 +490,7 @@ def test_what_lacks_its_seed_or_has_that_of_another_is_passed_over(run, controls
     data["controllers"]["mine"].update(seed=seed, model_sha256=digest)
     path.write_text(json.dumps(data))
     capsys.readouterr()
-    standing = {one.name: one for one in standings.standings(TASK, controls, [first, path])}
+    standing = {one.name: one for one in standings.compute_standings(TASK, controls, [first, path])}
     told = capsys.readouterr().out
     assert len(standing["mine"].results) == (2 if seed == 4 else 1)
     assert bool(re.search(said, told)) if said else told == ""
@@ -498,16 +500,16 @@ def test_what_lacks_its_seed_or_has_that_of_another_is_passed_over(run, controls
 def test_training_seeds_are_held_together_when_they_are_handed_in(run, field, capsys, monkeypatch):
     pytest.importorskip("wandb")
     logged = []
-    monkeypatch.setattr(tracking, "log", lambda one, *_: logged.append(one.name) or field)
+    monkeypatch.setattr(tracking, "log_submission", lambda one, *_: logged.append(one.name) or field)
     monkeypatch.setattr(submission, "require_reproduced", lambda *_: None)
-    own = scores.ranked_by(TASK)
-    seed = submission.prepare(str(run)).scored.about["seed"]
+    own = scores.get_ranking_suite(TASK)
+    seed = submission.prepare_submission(str(run)).leaderboard_result.about["seed"]
     before = [of_seed(run, seed + 1, "mine"), of_seed(run, seed + 2, "mine"), of_seed(run, seed + 3, "other")]
-    results = scores.collect(before, own, own.load())
+    results = scores.collect_results(before, own, own.load())
     words = ["leaderboard", "submit", str(run), "mode=offline", "name=mine", "runs=lb"]
     few = "mine: has 2 of at least 3 training seeds, .*; hand in the others by name=mine"
     for known, rest in ((results, ""), (results[1:], few)):
-        monkeypatch.setattr(tracking, "handed_in", lambda folder, own, known=known: known)
+        monkeypatch.setattr(tracking, "read_handed_in", lambda folder, own, known=known: known)
         assert main([*words, "partial=true"]) == 0
         told = capsys.readouterr().out
         assert bool(re.search(rest, told)) and ("training seeds" in told) is bool(rest)
@@ -515,10 +517,10 @@ def test_training_seeds_are_held_together_when_they_are_handed_in(run, field, ca
     assert main(words) == 2 and logged == []
     told = capsys.readouterr().err
     assert re.search("mine has 2 of at least 3 training seeds.*; valid: RUN of the others.*partial=true", told)
-    monkeypatch.setattr(tracking, "handed_in", lambda folder, own: results)
+    monkeypatch.setattr(tracking, "read_handed_in", lambda folder, own: results)
     assert main(words) == 0 and logged == ["mine"]
-    again = scores.collect([of_seed(run, seed, "mine")], own, own.load())
-    monkeypatch.setattr(tracking, "handed_in", lambda folder, own: again)
+    again = scores.collect_results([of_seed(run, seed, "mine")], own, own.load())
+    monkeypatch.setattr(tracking, "read_handed_in", lambda folder, own: again)
     logged.clear()
     assert main(words) == 2 and logged == []
     assert f"mine has another model of training seed {seed}, from" in capsys.readouterr().err
@@ -526,13 +528,13 @@ def test_training_seeds_are_held_together_when_they_are_handed_in(run, field, ca
 
 def test_a_model_of_nothing_is_refused(field):
     with pytest.raises(CheckpointError, match="run = 'nobody': no such file"):
-        submission.prepare("nobody")
+        submission.prepare_submission("nobody")
 
 
 def test_without_wandb_it_says_what_to_install(run, monkeypatch, capsys):
     monkeypatch.setitem(__import__("sys").modules, "wandb", None)
     with pytest.raises(MissingExtraError, match=r"wandb is not installed\): pip install netbuf-gym\[leaderboard\]"):
-        tracking.require()
+        tracking.require_wandb()
     assert main(["leaderboard", "submit", str(run)]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
@@ -540,19 +542,19 @@ def test_without_wandb_it_says_what_to_install(run, monkeypatch, capsys):
 def test_how_runs_are_logged_is_asked_for_or_told_by_the_account(monkeypatch):
     for name in ("WANDB_MODE", "WANDB_API_KEY"):
         monkeypatch.delenv(name, raising=False)
-    assert tracking.mode_of(None) == "offline" and tracking.mode_of("online") == "online"
+    assert tracking.resolve_mode(None) == "offline" and tracking.resolve_mode("online") == "online"
     monkeypatch.setenv("WANDB_API_KEY", "x")
-    assert tracking.mode_of(None) == "online" and tracking.mode_of("offline") == "offline"
+    assert tracking.resolve_mode(None) == "online" and tracking.resolve_mode("offline") == "offline"
     monkeypatch.setenv("WANDB_MODE", "")
-    assert tracking.mode_of(None) == "online"
-    tracking.require()
+    assert tracking.resolve_mode(None) == "online"
+    tracking.require_wandb()
     assert "WANDB_MODE" not in os.environ
     monkeypatch.setenv("WANDB_MODE", "offline")
-    assert tracking.mode_of(None) == "offline"
-    tracking.require()
+    assert tracking.resolve_mode(None) == "offline"
+    tracking.require_wandb()
     assert os.environ["WANDB_MODE"] == "offline"
     with pytest.raises(ConfigError, match="mode = 'maybe'; valid: offline, online"):
-        tracking.mode_of("maybe")
+        tracking.resolve_mode("maybe")
 
 
 def test_runs_of_a_project_are_fetched_and_ranked(field, played):
@@ -576,11 +578,11 @@ def test_runs_of_a_project_are_fetched_and_ranked(field, played):
                 raise ValueError("Could not find project")
             return [Run()]
 
-    (found,) = tracking.project_results("me/mine", field / "fetched", Api())
-    own = scores.ranked_by(TASK)
-    assert [one.name for one in scores.collect([found, played], own, own.load())] == [AGENT], "one of a model"
+    (found,) = tracking.download_project_results("me/mine", field / "fetched", Api())
+    own = scores.get_ranking_suite(TASK)
+    assert [one.name for one in scores.collect_results([found, played], own, own.load())] == [AGENT], "one of a model"
     with pytest.raises(ConfigError, match="project = 'me/other': Could not find project; valid: ENTITY/PROJECT"):
-        list(tracking.project_results("me/other", field / "fetched", Api()))
+        list(tracking.download_project_results("me/other", field / "fetched", Api()))
 
 
 @pytest.mark.parametrize(
@@ -610,8 +612,8 @@ def test_agents_are_held_to_their_rows_where_worlds_are_what_they_were(field, ke
     monkeypatch.setattr(library, "names", lambda: [AGENT])
     words = ["leaderboard", "check", f"task={TASK}", "results=r", "threads=1"]
     shutil.copytree(kept, field / "r")
-    own = suite(f"v1/{TASK}")
-    file = rows.file_of(own, AGENT, field / "r")
+    own = get_suite(f"v1/{TASK}")
+    file = rows.get_file(own, AGENT, field / "r")
     before = file.read_text()
     file.unlink()
     assert main(words) == 2
@@ -626,7 +628,7 @@ def test_agents_are_held_to_their_rows_where_worlds_are_what_they_were(field, ke
     out = capsys.readouterr().out
     assert "| 5 of 6 | 0 | -0.0167" in out and "does not" in out and re.search(rf"{first} -?\d\.\d+ -> ", out)
     for name, factors in {"limits": {"drops": 1.05}, "brief_pulse": {"goodput_mbps": 1.05}}.items():
-        path = rows.file_of(own, name, field / "r")
+        path = rows.get_file(own, name, field / "r")
         before = path.read_text()
         changed_row(path, own, **factors)
         assert main(words) == 0, f"the first world is another one for {name}, too"
@@ -635,7 +637,10 @@ def test_agents_are_held_to_their_rows_where_worlds_are_what_they_were(field, ke
 
 
 def test_a_tenth_of_the_worlds_may_be_others():
-    assert gate.reproduced({"a": (0.0, 1.0)}, 10) and not gate.reproduced({"a": (0.0, 1.0)}, 9)
+    assert gate.is_reproduced({"a": (0.0, 1.0)}, 10) and not gate.is_reproduced({"a": (0.0, 1.0)}, 9)
     nan = float("nan")
-    cells = suite(f"v1/{TASK}").load().cells[:4]
-    assert gate.others(cells, [0.0, nan, 0.0, nan], [0.019, nan, nan, 0.0]).keys() == {cells[2].name, cells[3].name}
+    cells = get_suite(f"v1/{TASK}").load().cells[:4]
+    assert gate.find_changed_scores(cells, [0.0, nan, 0.0, nan], [0.019, nan, nan, 0.0]).keys() == {
+        cells[2].name,
+        cells[3].name,
+    }

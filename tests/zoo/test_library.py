@@ -21,7 +21,7 @@ from netbuf_gym.zoo import library
 from studies.rlbm.experiment import RLBM
 
 NAMES = nb.zoo.names()
-WITH_MEMORY = [name for name in NAMES if library.metrics_of(library.FOLDER / name)["algo"] == "ppo_lstm"]
+WITH_MEMORY = [name for name in NAMES if library.read_metrics(library.FOLDER / name)["algo"] == "ppo_lstm"]
 WITHOUT_MEMORY = [name for name in NAMES if name not in WITH_MEMORY]
 
 
@@ -185,7 +185,7 @@ def test_unknown_names_are_refused_with_the_names_that_there_are(name, message):
 def test_a_file_or_run_directory_goes_before_a_name(trained, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "congestion_window" / "ppo").mkdir(parents=True)  # no model in it: the name stands
-    assert library.path_of("congestion_window/ppo") == library.FOLDER / "congestion_window/ppo/model.zip"
+    assert library.find_agent_path("congestion_window/ppo") == library.FOLDER / "congestion_window/ppo/model.zip"
     (tmp_path / "congestion_window" / "ppo" / "model.zip").write_bytes((trained / "model.zip").read_bytes())
     assert nb.zoo.load("congestion_window/ppo").config["total_timesteps"] == 128
     (tmp_path / "empty").mkdir()
@@ -205,7 +205,7 @@ def test_evaluates_by_name_from_any_folder(tmp_path, monkeypatch, capsys):
 
 def test_reproduces_with_an_agent_by_name(tmp_path, monkeypatch):
     order = RLBM.parse(["agent=queue_threshold/ppo", "schemes=[rlbm]"])
-    assert checkpoint.read(order.settings.agent).path.samefile(library.FOLDER / "queue_threshold/ppo/model.zip")
+    assert checkpoint.read_model(order.settings.agent).path.samefile(library.FOLDER / "queue_threshold/ppo/model.zip")
     assert order.settings.digest() == RLBM.parse(["schemes=[rlbm]"]).settings.digest()
     with pytest.raises(CheckpointError, match=r"queue_threshold/sac.: no such file.*queue_threshold/ppo"):
         RLBM.parse(["agent=queue_threshold/sac"])
@@ -231,9 +231,9 @@ def test_names_need_no_learner_and_loading_says_what_is_missing():
 
 
 def test_an_environment_that_is_none_of_ours_is_not_made(trained, monkeypatch):
-    saved = checkpoint.read(trained)
+    saved = checkpoint.read_model(trained)
     saved.env["id"] = "os:Nothing-v0"
-    monkeypatch.setattr(checkpoint, "read", lambda path: saved)
+    monkeypatch.setattr(checkpoint, "read_model", lambda path: saved)
     monkeypatch.setattr(gym, "make", lambda *_, **__: pytest.fail("made"))
     with pytest.raises((CheckpointError, ConfigError)):
         nb.zoo.load(trained)

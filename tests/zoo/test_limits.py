@@ -31,7 +31,7 @@ def test_the_time_limit_holds_inside_rollouts_and_updates(algo, tmp_path):
     run_dir = tmp_path / "run"
     result = train([f"algo={algo}", *SHORT, *LIMITED[algo], "max_minutes=0.02", f"run_dir={run_dir}"])
     assert 1.2 <= result.seconds < 1.2 + 0.6 and not result.interrupted  # an update of these alone takes minutes
-    saved = checkpoint.read(run_dir)
+    saved = checkpoint.read_model(run_dir)
     assert saved.path.name == "model.zip" and saved.progress["finished"]
     with pytest.raises(ConfigError, match="max_minutes"):
         train([f"resume={run_dir}"])
@@ -48,7 +48,7 @@ def test_a_rollout_that_the_limit_cut_is_not_counted(tmp_path):
 def test_totals_are_those_of_an_undisturbed_run(total, tmp_path, tiny, monkeypatch):
     overrides = [one for one in tiny[0] if not one.startswith(("total", "run_dir"))]
     whole = train([*overrides, f"total_timesteps={total}", f"run_dir={tmp_path / 'whole'}"])
-    steps, goes_on = [0], callbacks.Stop._on_step
+    steps, goes_on = [0], callbacks.StopCondition._on_step
 
     def interrupt(stop):
         steps[0] += 1
@@ -56,7 +56,7 @@ def test_totals_are_those_of_an_undisturbed_run(total, tmp_path, tiny, monkeypat
             stop.interrupt.received = 2
         return goes_on(stop)
 
-    monkeypatch.setattr(callbacks.Stop, "_on_step", interrupt)
+    monkeypatch.setattr(callbacks.StopCondition, "_on_step", interrupt)
     assert train([*overrides, f"total_timesteps={total}", f"run_dir={tmp_path / 'run'}"]).interrupted
     assert train([f"resume={tmp_path / 'run'}"]).timesteps == whole.timesteps
 

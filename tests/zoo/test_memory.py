@@ -9,7 +9,7 @@ from machines import needs_live_worlds
 from netbuf_gym import zoo
 from netbuf_gym.controllers import Decider
 from netbuf_gym.evaluation import rollout
-from netbuf_gym.host.decider import TASK, decider
+from netbuf_gym.host.decider import TASK, make_decider
 from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
 
 NAME, WORLD = "receiver_window/ppo_lstm", {"name": "nuwa/wired", "duration_s": 3.0}
@@ -71,7 +71,7 @@ def test_on_a_host_the_state_is_kept():
 
             return decide
 
-    one = decider(Counting(), 5.0, {"tcp_rmem_max_bytes": 1e6, "tcp_wmem_max_bytes": 1e6})
+    one = make_decider(Counting(), 5.0, {"tcp_rmem_max_bytes": 1e6, "tcp_wmem_max_bytes": 1e6})
     assert TASK == "host_buffers"
     for _ in range(4):
         one.decide({"elapsed_s": 5.0, "busy_s": 5.0, "connections": 3.0, "latency_s": 0.05})

@@ -8,7 +8,7 @@ import pytest
 from release_cases import for_release
 
 from netbuf_gym.cli.program import main
-from netbuf_gym.evaluation.suites import SUITES, runner, suite
+from netbuf_gym.evaluation.suites import SUITES, get_suite, runner
 from netbuf_gym.training.checkpoints import versions
 from netbuf_gym.zoo import resolve, suite_runs
 
@@ -86,28 +86,28 @@ def test_other_programs_worlds_and_damaged_files_are_played(tmp_path, monkeypatc
     for text in ("{", "{}", json.dumps({"worlds": {}, "seconds": 1, "cpu_seconds": 1})):
         first.write_text(text)
         assert parts() == [first] and len(json.loads(first.read_text())["worlds"]) > 1
-    monkeypatch.setattr(versions, "program", lambda: "another")
+    monkeypatch.setattr(versions, "compute_program_digest", lambda: "another")
     assert len(parts()) == 2
     words[1] = "families=[fixed]"
     assert len(parts()) > 2
 
 
 def test_worlds_that_are_each_alone_are_cut_into_more_groups():
-    own = suite("v1/receiver_window")
+    own = get_suite("v1/receiver_window")
     cells = own.load().cells
-    rule, control = (resolve.controller(word, own) for word in ("keep", "cubic"))
-    assert len(suite_runs._groups(rule, cells)) == 1 and len(suite_runs._groups(control, cells)) == -(
-        -len(cells) // suite_runs.ALONE
+    rule, control = (resolve.resolve_controller(word, own) for word in ("keep", "cubic"))
+    assert len(suite_runs._group_cells(rule, cells)) == 1 and len(suite_runs._group_cells(control, cells)) == -(
+        -len(cells) // suite_runs.LONE_GROUP_SIZE
     )
-    assert [cell for group in suite_runs._groups(control, cells) for cell in group] == list(cells)
+    assert [cell for group in suite_runs._group_cells(control, cells) for cell in group] == list(cells)
 
 
 def test_other_processes_look_a_suite_and_its_worlds_up_by_name():
     for own in SUITES.values():
         assert pickle.loads(pickle.dumps(own)) is own
-    edition = suite("gate").load()
+    edition = get_suite("gate").load()
     last, first = edition.cells[-1], edition.cells[0]
-    assert edition.named([last.name, first.name]) == [last, first]
+    assert edition.get_named_cells([last.name, first.name]) == [last, first]
 
 
 def test_output_is_written_in_before_anything_is_played(tmp_path, capsys, monkeypatch):

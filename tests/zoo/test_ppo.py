@@ -61,7 +61,7 @@ def test_one_update_equals_stock(worlds):
             rollout.values[step],
             log_prob,
         )
-    last_values = ours._values(th.as_tensor(ours._last_obs)).detach()
+    last_values = ours._compute_values(th.as_tensor(ours._last_obs)).detach()
     buffer.compute_returns_and_advantage(last_values, ours._last_episode_starts)
     np.testing.assert_allclose(rollout.advantages.numpy(), buffer.advantages, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(rollout.returns.numpy(), buffer.returns, rtol=1e-4, atol=1e-5)
@@ -93,7 +93,7 @@ def test_truncated_episodes_are_bootstrapped_and_terminated_ones_are_not():
 
     model = BatchPPO("MlpPolicy", VectorEnvAdapter(Ends()), n_steps=4, batch_size=12, seed=0, device="cpu", gamma=0.5)
     rollout = collect(model)
-    expected = 0.5 * model._values(th.full((1, 2), 2.0)).item()
+    expected = 0.5 * model._compute_values(th.full((1, 2), 2.0)).item()
     np.testing.assert_allclose(rollout.rewards[:, 0], [0, expected, 0, expected], rtol=1e-6)
     assert not rollout.rewards[:, 1:].any()
     assert rollout.episode_starts[:, 0].tolist() == [1, 0, 1, 0]
@@ -179,7 +179,7 @@ def test_a_heavy_kl_penalty_holds_the_policy():
         model = make(KLPenaltyPPO, kl_coef=coefficient, kl_target=None, n_epochs=20, ent_coef=0.0, learning_rate=1e-3)
         rollout = collect(model)
         model.train()
-        after = model._policy_output(rollout.observations.flatten(0, 1))
+        after = model._compute_policy_output(rollout.observations.flatten(0, 1))
         before = rollout.policies.flatten(0, 1)
         moved[coefficient] = (before.exp() * (before - after)).sum(1).mean().item()
     assert moved[1e3] < 0.1 * moved[1e-3]
@@ -192,10 +192,10 @@ def test_early_stop_by_kl():
 def test_schedules_follow_the_time_used():
     model = make(BatchPPO, ent_coef_final=0.0)
     model._update_current_progress_remaining(10, 100)
-    assert model._entropy_coefficient() == pytest.approx(0.9 * 0.02)
-    learning._follow_time(model, SimpleNamespace(time_used=lambda: 0.75))
+    assert model._get_entropy_coefficient() == pytest.approx(0.9 * 0.02)
+    learning._make_schedules_follow_time(model, SimpleNamespace(time_used=lambda: 0.75))
     model._update_current_progress_remaining(10, 100)
-    assert model._entropy_coefficient() == pytest.approx(0.25 * 0.02)
+    assert model._get_entropy_coefficient() == pytest.approx(0.25 * 0.02)
 
 
 def test_deviations_of_a_box_follow_their_schedule_and_are_not_learned(tmp_path):

@@ -13,7 +13,7 @@ from stable_baselines3.common.logger import Logger
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
 from netbuf_gym.training import ranges
-from netbuf_gym.training.algorithms.lstm import require_plain, unroll
+from netbuf_gym.training.algorithms.lstm import require_plain_lstm, unroll_lstm
 from netbuf_gym.training.algorithms.ppo_lstm import BatchRecurrentPPO
 from netbuf_gym.training.config import load
 
@@ -72,7 +72,7 @@ def test_sequences_and_their_gradients_are_those_of_torchs_lstm(layers, share_of
     starts = (th.rand(9, 4, generator=generator) < share_of_starts).float()
     weights = th.randn(9, 4, 7, generator=generator)
     found = []
-    for run in (unroll, stepwise):
+    for run in (unroll_lstm, stepwise):
         outputs, states = run(lstm, inputs, state, starts)
         gradients = th.autograd.grad((weights * outputs).sum(), [inputs, *lstm.parameters()])
         found.append([outputs, *states, *gradients])
@@ -84,7 +84,7 @@ def test_a_state_does_not_outlive_its_episode():
     lstm = th.nn.LSTM(3, 4)
     inputs, starts = th.randn(6, 2, 3), th.zeros(6, 2)
     starts[3, 1] = 1
-    outputs = [unroll(lstm, inputs, (th.full((1, 2, 4), value),) * 2, starts)[0] for value in (0.0, 5.0)]
+    outputs = [unroll_lstm(lstm, inputs, (th.full((1, 2, 4), value),) * 2, starts)[0] for value in (0.0, 5.0)]
     same = (outputs[0] == outputs[1]).all(dim=2)
     assert same[:, 1].tolist() == [False] * 3 + [True] * 3 and not same[:, 0].any()
 
@@ -130,14 +130,14 @@ def test_replaying_a_rollout_in_sequences_gives_what_was_collected(critic):
     model = make(critic=critic, sequence_steps=4, batch_size=8, n_steps=STEPS)
     rollout = collect(model, times=2)
     seen = 0
-    for minibatch in model._minibatches(model._samples(rollout)):
+    for minibatch in model._iterate_minibatches(model._gather_samples(rollout)):
         assert minibatch[0].shape[:2] == (4, 2)
-        policies, _ = model._judge(minibatch)
+        policies, _ = model._evaluate_minibatch(minibatch)
         th.testing.assert_close(policies, minibatch[2], rtol=1e-4, atol=1e-6)
         seen += len(minibatch[1])
     assert seen == STEPS * WORLDS
-    samples = model._samples(rollout)
-    _, values = model._judge([samples[0], *(one.flatten(0, 1) for one in samples[1:5]), *samples[5:]])
+    samples = model._gather_samples(rollout)
+    _, values = model._evaluate_minibatch([samples[0], *(one.flatten(0, 1) for one in samples[1:5]), *samples[5:]])
     collected = samples[4] - samples[3]  # returns less advantages
     th.testing.assert_close(values, collected.flatten(), rtol=1e-3, atol=1e-5)
 
@@ -258,7 +258,7 @@ def test_unusable_arguments_are_refused():
     with pytest.raises(ValueError, match="MlpPolicy"):
         BatchRecurrentPPO("MlpPolicy", cart_poles())
     with pytest.raises(ValueError, match="dropout"):
-        require_plain(th.nn.LSTM(3, 4, num_layers=2, dropout=0.1))
+        require_plain_lstm(th.nn.LSTM(3, 4, num_layers=2, dropout=0.1))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ TASK = "queue_threshold"
 
 @pytest.fixture(autouse=True)
 def minari(monkeypatch, tmp_path):
-    monkeypatch.setenv(datasets.WHERE, str(tmp_path / "data"))
+    monkeypatch.setenv(datasets.FOLDER_VARIABLE, str(tmp_path / "data"))
     return pytest.importorskip("minari")
 
 
@@ -36,7 +36,7 @@ def test_episodes_are_kept_as_they_were_played(minari, tmp_path, capsys):
 @pytest.mark.slow
 def test_agents_and_constants_are_recorded_too(minari, tmp_path):
     to = {"scenario": "ppcc/4", "seeds": [1], "name": "mine-v0"}
-    name = datasets.record("congestion_window", "constant:5", tmp_path / "data", **to)
+    name = datasets.record_dataset("congestion_window", "constant:5", tmp_path / "data", **to)
     assert name == "mine-v0" and set(minari.load_dataset(name)[0].actions.tolist()) == {5}
 
 
@@ -51,7 +51,7 @@ def test_a_congestion_control_is_followed_window_by_window(control, delay, minar
     assert said in capsys.readouterr().out
     assert dataset.spec.env_spec.kwargs["actions"] == "continuous" and dataset[0].actions.shape == (1000, 1)
     (world,) = rollout.draw("congestion_window", "ppcc/4", [2])
-    windows = rollout.controller_of(control, "congestion_window").followed(world.scenario, world.seed, 0.1).windows
+    windows = rollout.get_controller(control, "congestion_window").make_follower(world.scenario, world.seed, 0.1).windows
     env, episode, held = dataset.recover_environment(), dataset[1], []
     env.reset(seed=2)
     for k, action in enumerate(episode.actions):
@@ -71,35 +71,35 @@ def test_a_congestion_control_is_followed_window_by_window(control, delay, minar
 def test_what_no_agent_can_do_is_refused(task, controller, tmp_path):
     said = f"controller = '{controller}' acts in the world, or changes it, as no agent can"
     with pytest.raises(ConfigError, match=said) as raised:
-        datasets.record(task, controller, tmp_path / "data", seeds=[1])
+        datasets.record_dataset(task, controller, tmp_path / "data", seeds=[1])
     valid = str(raised.value).partition(f"valid for {task}: ")[2].split(", ")
     assert "random" in valid and controller not in valid and not (tmp_path / "data").exists()
 
 
 def test_of_congestion_controls_senders_alone_are_recorded():
-    assert {"cubic", "keep", "random"} <= set(datasets._recorded("congestion_window"))
-    assert datasets._recorded("receiver_window") == ["keep", "random"]
+    assert {"cubic", "keep", "random"} <= set(datasets._list_recordable("congestion_window"))
+    assert datasets._list_recordable("receiver_window") == ["keep", "random"]
 
 
 def test_a_folder_that_cannot_be_made_is_refused_by_name(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match=r"folder = '.*file/data' is no folder and cannot become one"):
-        datasets.record(TASK, "random", tmp_path / "file" / "data", seeds=[1])
+        datasets.record_dataset(TASK, "random", tmp_path / "file" / "data", seeds=[1])
 
 
 def test_an_agent_of_another_task_is_refused_by_both_tasks(tmp_path):
     said = "is an agent of task 'queue_threshold'; env netbuf/HostBuffers-v0 is of task 'host_buffers'"
     with pytest.raises(ConfigError, match=said):
-        datasets.record("host_buffers", "queue_threshold/ppo", tmp_path)
+        datasets.record_dataset("host_buffers", "queue_threshold/ppo", tmp_path)
 
 
 def test_names_that_minari_refuses_are_refused_before_anything_is_played(tmp_path):
     with pytest.raises(ConfigError, match="name = 'mine'; valid: NAME-v0"):
-        datasets.record(TASK, "brief_pulse", tmp_path / "data", name="mine")
+        datasets.record_dataset(TASK, "brief_pulse", tmp_path / "data", name="mine")
 
 
 def test_an_episode_that_is_another_the_second_time_is_refused(monkeypatch, tmp_path):
-    own = datasets._episode
-    monkeypatch.setattr(datasets, "_episode", lambda env, controller, seed: own(env, controller, seed + 1))
+    own = datasets._play_episode
+    monkeypatch.setattr(datasets, "_play_episode", lambda env, controller, seed: own(env, controller, seed + 1))
     with pytest.raises(ConfigError, match=r"earns .* when it is played again, not"):
-        datasets.record(TASK, "brief_pulse", tmp_path / "data", scenario="rlbm/default", seeds=[1])
+        datasets.record_dataset(TASK, "brief_pulse", tmp_path / "data", scenario="rlbm/default", seeds=[1])

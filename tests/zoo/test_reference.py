@@ -6,19 +6,19 @@ import pytest
 from omegaconf import OmegaConf
 
 from netbuf_gym.training import config_reference, plain_yaml
-from netbuf_gym.training.config import Source, load, require_known
+from netbuf_gym.training.config import Source, compose_config, load
 from netbuf_gym.training.schema import CONF, JOBS
 
 
 @pytest.mark.parametrize("path", sorted(CONF.rglob("*.yaml")), ids=lambda path: str(path.relative_to(CONF)))
 def test_every_file_is_read_as_omegaconf_reads_it(path):
-    assert plain_yaml.read(path.read_text()) == OmegaConf.to_container(OmegaConf.load(path))
+    assert plain_yaml.parse_mapping(path.read_text()) == OmegaConf.to_container(OmegaConf.load(path))
 
 
 def test_the_reader_of_plain_yaml():
     text = "# @package x\n# says\n# so\n\na: 1e-3\nb: {c: [1, two, '3'], d: ${e.f}}\ng:\n  - h: i  # why\n  - j\n"
     text += 'k: "l: m"\nn:\no: 1_000\np:\n- 1\n- q\nr: 2\n'
-    assert plain_yaml.read(text) == {
+    assert plain_yaml.parse_mapping(text) == {
         "a": 1e-3,
         "b": {"c": [1, "two", "3"], "d": "${e.f}"},
         "g": [{"h": "i"}, "j"],
@@ -28,17 +28,17 @@ def test_the_reader_of_plain_yaml():
         "p": [1, "q"],
         "r": 2,
     }
-    assert plain_yaml.comment(text) == "says so" and plain_yaml.read("") == {}
+    assert plain_yaml.read_leading_comment(text) == "says so" and plain_yaml.parse_mapping("") == {}
     for wrong in ("a: [1", "a: 'b", "a", "  a: 1\n b: 2", "a: [1] 2", "- a"):
         with pytest.raises(ValueError):
-            plain_yaml.read(wrong)
+            plain_yaml.parse_mapping(wrong)
 
 
 @pytest.mark.parametrize("job", JOBS)
 def test_defaults_are_those_that_hydra_composes(job):
-    composed = OmegaConf.to_container(require_known(job, [], Source()))
-    assert config_reference.defaults(job) == composed
-    flat = {key.name: key.default for key in config_reference.keys(job)}
+    composed = OmegaConf.to_container(compose_config(job, [], Source()))
+    assert config_reference.compose_defaults(job) == composed
+    flat = {key.name: key.default for key in config_reference.list_keys(job)}
     config = load(job, [])
     assert set(flat) == set(_flat(OmegaConf.to_container(config), JOBS[job]))
     for name, default in flat.items():
@@ -62,13 +62,13 @@ COMPOSED = ("algo", "env", "scenario", "reward", "experiment")
 @pytest.mark.slow
 @pytest.mark.parametrize("job", JOBS)
 def test_every_key_has_a_meaning_and_every_group_its_choices(job):
-    assert [key.name for key in config_reference.keys(job) if not key.meaning] == []
-    text = config_reference.text(job)
-    for group, default in config_reference.groups(job).items():
-        found = config_reference.choices(group)
+    assert [key.name for key in config_reference.list_keys(job) if not key.meaning] == []
+    text = config_reference.format_reference(job)
+    for group, default in config_reference.read_groups(job).items():
+        found = config_reference.read_choices(group)
         assert default is None or default in found
         for choice in found:
             assert choice in text
             if group not in COMPOSED:
                 assert load(job, [f"{group}={choice}"])
-    assert all(f"{key.name}={config_reference.shown(key.default)}" in text for key in config_reference.keys(job))
+    assert all(f"{key.name}={config_reference.format_value(key.default)}" in text for key in config_reference.list_keys(job))

@@ -14,7 +14,7 @@ from netbuf_gym.zoo import library
 
 @pytest.fixture(scope="module")
 def standings():
-    return {"queue_threshold": leaderboard.standings("queue_threshold")}
+    return {"queue_threshold": leaderboard.compute_standings("queue_threshold")}
 
 
 @pytest.fixture
@@ -49,9 +49,9 @@ def test_a_mark_without_its_end_is_refused(site):
 
 
 def test_rows_that_do_not_fit_stop_all_pages(site, tmp_path, monkeypatch):
-    own = result_tables.entries.ranking_suites()[0]
+    own = result_tables.entries.list_ranking_suites()[0]
     monkeypatch.setattr(result_tables.rows, "FOLDER", tmp_path / "rows")
-    path = rows.file_of(own, "naive")
+    path = rows.get_file(own, "naive")
     path.parent.mkdir(parents=True)
     path.write_text("damaged\n")
     page = site.root / "docs" / "x.md"
@@ -64,7 +64,7 @@ def test_rows_that_do_not_fit_stop_all_pages(site, tmp_path, monkeypatch):
 def test_agents_stand_in_tables_with_links_to_their_cards(site):
     new = site.renew(marked("zoo queue_threshold"), result_tables.Path("docs", "appendix", "zoo.md"))
     for name in (name for name in library.names() if name.startswith("queue_threshold/")):
-        metrics = library.metrics_of(library.FOLDER / name)
+        metrics = library.read_metrics(library.FOLDER / name)
         assert f"| [{name.partition('/')[2]}](../../zoo/agents/{name}/card.md) | {metrics['algo']} |" in new
     card = site.renew(
         marked("card queue_threshold/ppo"), result_tables.Path("zoo", "agents", "queue_threshold", "ppo", "card.md")
@@ -83,6 +83,6 @@ def test_all_pages_of_a_checkout_are_written(site, monkeypatch):
     written = {path.relative_to(site.root).as_posix() for path in site.write()}
     assert written >= {"docs/leaderboard.md", "docs/appendix/leaderboard.md", "docs/figures/leaderboard.png"}
     assert "docs/appendix/field/bbr3-conformance/report.md" in written
-    assert "netbuf/CongestionWindow-v0" in page.read_text() and site.unknown() == ["docs/leaderboard.md: x y"]
+    assert "netbuf/CongestionWindow-v0" in page.read_text() and site.find_unknown() == ["docs/leaderboard.md: x y"]
     report = (site.root / "docs/appendix/field/bbr3-conformance/report.md").read_text()
     assert "`netbuf-gym results make bbr3/conformance`" in report and "| bbr3 |" in report

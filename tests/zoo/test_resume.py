@@ -11,7 +11,7 @@ from release_cases import for_release
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.training import callbacks, learning
 from netbuf_gym.training.train import train
-from netbuf_gym.utils.files import alone
+from netbuf_gym.utils.files import exclusive_lock
 
 COMMON = ("algo.num_envs=4", "total_timesteps=448", "progress=false", "tensorboard=false", "stagger_steps=7")
 WORLDS = {
@@ -48,7 +48,7 @@ def interrupted_after(monkeypatch):
     """Makes a signal come after so many steps of the environment, once."""
 
     def arrange(steps):
-        left, goes_on = [steps], callbacks.Stop._on_step
+        left, goes_on = [steps], callbacks.StopCondition._on_step
 
         def count(stop):
             left[0] -= 1
@@ -56,7 +56,7 @@ def interrupted_after(monkeypatch):
                 signal.raise_signal(signal.SIGINT)
             return goes_on(stop)
 
-        monkeypatch.setattr(callbacks.Stop, "_on_step", count)
+        monkeypatch.setattr(callbacks.StopCondition, "_on_step", count)
 
     return arrange
 
@@ -88,9 +88,7 @@ OTHERS = [case for case in itertools.product(LEARNERS, (True, False), ("none", "
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("algo", "at_once", "normalize"), [*IN_CI, *for_release(*OTHERS)])
-def test_an_interruption_leaves_no_trace(
-    algo, at_once, normalize, tmp_path, undisturbed, interrupted_after, monkeypatch
-):
+def test_an_interruption_leaves_no_trace(algo, at_once, normalize, tmp_path, undisturbed, interrupted_after, monkeypatch):
     observations = () if normalize == "none" else (f"algo.normalize={normalize}",)
     monkeypatch.setattr(learning, "LONG_SECONDS", 0.0 if at_once else 1e9)
     interrupted_after(61)
@@ -125,10 +123,16 @@ def test_interrupted_again_and_again(tmp_path, undisturbed, interrupted_after, m
 def test_one_process_at_a_time(tmp_path, interrupted_after):
     interrupted_after(30)
     assert train(job("ppo", tmp_path / "run")).interrupted
-    with alone(tmp_path / "run", "output"), pytest.raises(ConfigError, match=r"^resume = .*being written by another process"):
+    with (
+        exclusive_lock(tmp_path / "run", "output"),
+        pytest.raises(ConfigError, match=r"^resume = .*being written by another process"),
+    ):
         train([f"resume={tmp_path / 'run'}"])
     (tmp_path / "new").mkdir()
-    with alone(tmp_path / "new", "output"), pytest.raises(ConfigError, match=r"^run_dir = .*being written by another process"):
+    with (
+        exclusive_lock(tmp_path / "new", "output"),
+        pytest.raises(ConfigError, match=r"^run_dir = .*being written by another process"),
+    ):
         train(job("ppo", tmp_path / "new"))
     assert list((tmp_path / "new").iterdir()) == []
     assert not train([f"resume={tmp_path / 'run'}"]).interrupted

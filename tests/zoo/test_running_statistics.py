@@ -17,11 +17,11 @@ from netbuf_gym.cli import program
 from netbuf_gym.errors import CheckpointError
 from netbuf_gym.evaluation import rollout, suites
 from netbuf_gym.evaluation.suites import runner
-from netbuf_gym.host.decider import decider
-from netbuf_gym.integrations.normalizing import extractors
+from netbuf_gym.host.decider import make_decider
+from netbuf_gym.integrations.normalizing import find_extractors
 from netbuf_gym.training.algorithms import cloning
 from netbuf_gym.training.checkpoints import checkpoint
-from netbuf_gym.training.checkpoints.saved_agent import rules_of
+from netbuf_gym.training.checkpoints.saved_agent import make_rules
 from netbuf_gym.training.train import train
 from netbuf_gym.zoo import datasets, export, library, load, resolve
 
@@ -49,7 +49,7 @@ def network(agent):
 
 def seen_by(agent, observations):
     """What the layers of an agent's network are given."""
-    return extractors(network(agent))[0](th.as_tensor(observations)).numpy()
+    return find_extractors(network(agent))[0](th.as_tensor(observations)).numpy()
 
 
 @pytest.mark.slow
@@ -71,7 +71,7 @@ def test_statistics_of_training_are_the_agents_and_stand_still(task, algo, runs,
         observations, same = worlds.step(actions)[0], wrapped.step(actions)[0]
     rollout.evaluate(agent, task=task, scenario=agent.env_kwargs["scenario"], seeds=[1_000_000])
     assert agent.normalization == own
-    export.folder(str(run), tmp_path / "hub")
+    export.export_folder(str(run), tmp_path / "hub")
     moved = load(tmp_path / "hub" / "model.zip")
     assert moved.normalization == own
     np.testing.assert_array_equal(moved.predict(observations)[0], agent.predict(observations)[0])
@@ -91,35 +91,35 @@ def test_a_network_elsewhere_has_them(task, algo, runs, tmp_path):
     ort = pytest.importorskip("onnxruntime")
     pytest.importorskip("onnx")
     agent = load(runs(task, algo))
-    exported = ort.InferenceSession(export.to_onnx(agent, checked=60), providers=["CPUExecutionProvider"])
+    exported = ort.InferenceSession(export.export_onnx(agent, checked=60), providers=["CPUExecutionProvider"])
     constants = sum(one.size for one in map(np.asarray, agent.normalization["mean"]))
     assert constants == exported.get_inputs()[0].shape[1]
     if algo != "ppo_lstm":
         observations = np.random.default_rng(0).uniform(-1, 1, (200, constants)).astype(np.float32)
         (actions,) = exported.run(None, {"observation": observations})
         np.testing.assert_allclose(actions, agent.predict(observations)[0], atol=1e-4)
-        for one in extractors(network(agent)):
+        for one in find_extractors(network(agent)):
             one.load_state_dict(type(one)(agent.observation_space).state_dict())
         assert not np.allclose(actions, agent.predict(observations)[0], atol=1e-4)
 
 
 def test_other_programs_load_them(runs, tmp_path):
     run = runs("congestion_window", "ppo")
-    model, _ = export.rl_zoo3(str(run), tmp_path / "logs")
+    model, _ = export.export_rl_zoo3(str(run), tmp_path / "logs")
     stock, agent = stable_baselines3.PPO.load(model, device="cpu"), load(run)
     observations = agent.make_vec(8).reset(seed=3)[0]
     np.testing.assert_array_equal(stock.predict(observations, deterministic=True)[0], agent.predict(observations)[0])
-    assert extractors(stock.policy)[0].moments().to_dict().items() <= agent.normalization.items()
+    assert find_extractors(stock.policy)[0].moments().to_dict().items() <= agent.normalization.items()
 
 
 @pytest.mark.slow
 def test_commands_play_them(runs, tmp_path, capsys):
-    run, own = runs("congestion_window", "a2c"), suites.suite("v1/congestion_window")
+    run, own = runs("congestion_window", "a2c"), suites.get_suite("v1/congestion_window")
     data = (run / "model.zip").read_bytes()
     words = ["seeds=1", "plots=false", "progress=false", "baselines=[random]", f"run_dir={tmp_path / 'out'}"]
     assert program.main(["evaluate", f"model={run}", *words, "scenario=ppcc/4", "scenario.kwargs.duration_s=3"]) == 0
     assert "a2c" in capsys.readouterr().out
-    played = runner.run(own, own.load().cells[:1], resolve.controller(str(run), own))
+    played = runner.run(own, own.load().cells[:1], resolve.resolve_controller(str(run), own))
     assert np.isfinite(played.of(own.score.key)).all() and (run / "model.zip").read_bytes() == data
 
 
@@ -129,9 +129,11 @@ def test_the_live_tuner_decides_by_them(runs):
     here = {"socket_bytes": 8e6, "tcp_rmem_default_bytes": 2e5, "tcp_rmem_max_bytes": 3e7, "tcp_wmem_default_bytes": 6e4}
     here |= {"tcp_wmem_max_bytes": 1e7}
     given = []
-    model = agent.controller.model(rules_of(agent.controller.saved))
-    hook = extractors(model.policy)[0].register_forward_hook(lambda *a: given.append(a[1:]))
-    decided = decider(agent.controller, 5.0, here).decide({**here, "elapsed_s": 5.0, "connections": 3.0, "latency_s": 0.05})
+    model = agent.controller.model(make_rules(agent.controller.saved))
+    hook = find_extractors(model.policy)[0].register_forward_hook(lambda *a: given.append(a[1:]))
+    decided = make_decider(agent.controller, 5.0, here).decide(
+        {**here, "elapsed_s": 5.0, "connections": 3.0, "latency_s": 0.05}
+    )
     hook.remove()
     (raw,), normal = given[-1]
     np.testing.assert_array_equal(seen_by(agent, raw), normal)
@@ -163,9 +165,9 @@ def test_who_imitates_has_them_before_it_begins(tmp_path):
 @pytest.mark.slow
 def test_clones_have_those_of_their_data(tmp_path):
     pytest.importorskip("minari")
-    name = datasets.record("queue_threshold", "brief_pulse", tmp_path / "data", scenario="rlbm/default", seeds=[1, 2])
-    found = cloning.clone(name, tmp_path / "data", tmp_path / "run", 40, [RUNNING])
-    episode = datasets.loaded(name, tmp_path / "data")[0]
+    name = datasets.record_dataset("queue_threshold", "brief_pulse", tmp_path / "data", scenario="rlbm/default", seeds=[1, 2])
+    found = cloning.clone_dataset(name, tmp_path / "data", tmp_path / "run", 40, [RUNNING])
+    episode = datasets.load_dataset(name, tmp_path / "data")[0]
     own = load(tmp_path / "run").normalization
     assert own["count"] == pytest.approx(found["decisions"], abs=1) and found["agreement"] > 0.5
     np.testing.assert_allclose(own["mean"], episode.observations[:-1].mean(axis=0), rtol=1e-4, atol=1e-5)
@@ -216,5 +218,5 @@ def test_runs_of_before_there_was_the_key_are_read_and_gone_on_with(trained, tmp
 @pytest.mark.parametrize("name", sample(library.names(), 4))
 def test_agents_of_the_package_take_observations_as_they_are(name):
     agent = load(name)
-    assert agent.normalization is None and not extractors(network(agent))
+    assert agent.normalization is None and not find_extractors(network(agent))
     assert agent.config["algo"]["normalize"] == "none"

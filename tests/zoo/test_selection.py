@@ -21,7 +21,7 @@ def test_snapshots_come_evenly_and_change_nothing(tiny, tmp_path):
     overrides, run_dir = tiny
     train([*overrides, "snapshots=3"])
     assert taken(run_dir) == [32, 64, 96]
-    assert not checkpoint.read(run_dir / selection.snapshot(64)).progress["finished"]
+    assert not checkpoint.read_model(run_dir / selection.format_snapshot_path(64)).progress["finished"]
     plain = tmp_path / "plain"
     train([*overrides[:-1], f"run_dir={plain}"])
     assert not (plain / selection.SNAPSHOTS).exists()
@@ -39,7 +39,7 @@ def weights(run_dir):
 def test_a_run_from_the_beginning_forgets_the_snapshots_of_another(tiny):
     overrides, run_dir = tiny
     (run_dir / selection.SNAPSHOTS).mkdir(parents=True)
-    for name in (selection.snapshot(5), selection.BEST, selection.SCORES):
+    for name in (selection.format_snapshot_path(5), selection.BEST, selection.SCORES):
         (run_dir / name).write_text("of another run")
     train([*overrides, "snapshots=1"])
     assert taken(run_dir) == [64] and not (run_dir / selection.BEST).exists() and not (run_dir / selection.SCORES).exists()
@@ -64,22 +64,25 @@ def test_a_campaign_keeps_the_best_snapshot(tiny, tmp_path, monkeypatch):
         asked.append(worlds[:3])
         return [1.0 if path.stem.endswith("64") else score for path, score in zip(models, play(models, *worlds), strict=True)]
 
-    play = selection.scores
-    monkeypatch.setattr(selection, "scores", scores)
+    play = selection.score_models
+    monkeypatch.setattr(selection, "score_models", scores)
     where = {"name": "ppcc/4", "duration_s": 2}
     seeds = range(FIRST_VALIDATION_SEED, FIRST_VALIDATION_SEED + 2)
     assert campaign.main(command) == 0 and asked == [("congestion_window", where, seeds)] * 2
     assert campaign.main(command) == 0 and len(asked) == 2  # what was validated is not played again
     for seed in (4, 5):
         said = json.loads((runs / f"seed{seed}" / selection.SCORES).read_text())
-        assert said["kept"] == str(selection.snapshot(64)) and said["timesteps"] == 64
+        assert said["kept"] == str(selection.format_snapshot_path(64)) and said["timesteps"] == 64
         assert len(said["scores"]) == 4 and max(said["scores"]) == said["scores"][1] == 1 and said["scenario"] == where
-        assert selection.score(runs / f"seed{seed}") == 1
+        assert selection.read_validation_score(runs / f"seed{seed}") == 1
         assert said["seeds"] == [FIRST_VALIDATION_SEED, FIRST_VALIDATION_SEED + 1]
-        assert selection.kept(runs / f"seed{seed}").read_bytes() == (runs / f"seed{seed}" / selection.snapshot(64)).read_bytes()
+        assert (
+            selection.find_kept_model(runs / f"seed{seed}").read_bytes()
+            == (runs / f"seed{seed}" / selection.format_snapshot_path(64)).read_bytes()
+        )
     metrics = json.loads((out / "metrics.json").read_text())
     assert metrics["validation"]["timesteps"] == [64, 64] and metrics["training_timesteps"] == [128, 128]
-    assert checkpoint.read(out / "model.zip").progress["timesteps"] == 64
+    assert checkpoint.read_model(out / "model.zip").progress["timesteps"] == 64
     assert metrics["validation"]["scores"] == [1, 1] and metrics["kept_seed"] == 4
     assert "2 validation worlds of `ppcc/4(duration_s=2)`: after 64, 64 steps." in (out / "card.md").read_text()
     assert "the best in validation worlds" in (out / "card.md").read_text()

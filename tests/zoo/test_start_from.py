@@ -9,8 +9,8 @@ import torch as th
 from netbuf_gym.errors import CheckpointError
 from netbuf_gym.training.checkpoints import checkpoint, packing
 from netbuf_gym.training.config import load
-from netbuf_gym.training.environment import env_kwargs, make_worlds
-from netbuf_gym.training.train import begin, train
+from netbuf_gym.training.environment import build_env_kwargs, make_worlds
+from netbuf_gym.training.train import build_learner, train
 
 
 def policy(run_dir):
@@ -31,8 +31,8 @@ def test_a_training_begins_with_another_ones_networks(tiny, trained):
 def optimiser_of(overrides):
     """Of a learner that is about to begin: what its optimiser remembers."""
     config = load("train", overrides)
-    with closing(make_worlds(config.env.id, config.env.num_envs, 1, env_kwargs(config))) as worlds:
-        model, _ = begin(config, worlds)
+    with closing(make_worlds(config.env.id, config.env.num_envs, 1, build_env_kwargs(config))) as worlds:
+        model, _ = build_learner(config, worlds)
         return model.policy.optimizer.state_dict()
 
 
@@ -44,7 +44,7 @@ def test_the_optimiser_goes_on_where_it_is_in_the_file_and_begins_anew_where_it_
         assert found["state"].keys() == its.keys() and found["param_groups"][0]["lr"] == 0.125
         for number, values in its.items():
             assert all(th.equal(found["state"][number][name], value) for name, value in values.items())
-    packing.pack(checkpoint.read(trained), tmp_path / "packed.zip")
+    packing.pack_model(checkpoint.read_model(trained), tmp_path / "packed.zip")
     assert not optimiser_of([*overrides, f"start_from={tmp_path / 'packed.zip'}"])["state"]
     others = [one for one in overrides if "batch_size" not in one]
     train([*others, "algo=a2c", "algo.kwargs.n_steps=8", f"start_from={trained}"])  # RMSprop, which keeps other numbers

@@ -11,7 +11,7 @@ import pytest
 
 from netbuf_gym.cli import program as cli
 from netbuf_gym.training import callbacks, curves, models
-from netbuf_gym.training.callbacks import Progress, Stop
+from netbuf_gym.training.callbacks import ProgressDisplay, StopCondition
 
 
 class Terminal(io.StringIO):
@@ -63,7 +63,7 @@ def test_after_an_interruption_the_printed_command_goes_on_and_the_curve_is_whol
     assert cli.main(["train", *overrides[:-1], *longer, f"run_dir='{run_dir}'"]) == 130
     out = capsys.readouterr().out
     assert (run_dir / "learning_curve.png").is_file() and "learning curve: " in out
-    steps, _ = curves.read(run_dir)
+    steps, _ = curves.read_curve(run_dir)
     stopped.received = None
     program, *words = shlex.split(re.search(r"continue with: (.*)", out)[1])
     assert program == "netbuf-gym" and words[0] == "train"
@@ -71,7 +71,7 @@ def test_after_an_interruption_the_printed_command_goes_on_and_the_curve_is_whol
     assert cli.main(words) == 0
     out = capsys.readouterr().out
     assert out.startswith("going on at ") and "evaluate with: netbuf-gym evaluate" in out
-    whole, values = curves.read(run_dir)
+    whole, values = curves.read_curve(run_dir)
     assert whole[: len(steps)] == steps and whole[-1] >= 256 and len(values) == len(whole) == len(set(whole))
     assert (run_dir / "learning_curve.png").is_file()
 
@@ -79,11 +79,11 @@ def test_after_an_interruption_the_printed_command_goes_on_and_the_curve_is_whol
 def test_rows_without_an_episode_do_not_count(tmp_path):
     head = f"{curves.STEPS},{curves.RETURN}\n"
     (tmp_path / "progress.csv").write_text(head + "10,1\n20,2\n30,\n40,4\n1x,5\n")
-    assert curves.read(tmp_path) == ([10, 20, 40], [1, 2, 4])
+    assert curves.read_curve(tmp_path) == ([10, 20, 40], [1, 2, 4])
 
 
 def test_without_matplotlib_or_episodes_a_line_says_why(tmp_path, monkeypatch):
-    assert curves.draw(tmp_path, "ppo") == "no learning curve: no episode has ended yet"
+    assert curves.draw_curve(tmp_path, "ppo") == "no learning curve: no episode has ended yet"
     (tmp_path / "progress.csv").write_text(f"{curves.STEPS},{curves.RETURN}\n10,1\n")
     imported = builtins.__import__
 
@@ -94,9 +94,9 @@ def test_without_matplotlib_or_episodes_a_line_says_why(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr(builtins, "__import__", without)
-        said = curves.draw(tmp_path, "ppo")
+        said = curves.draw_curve(tmp_path, "ppo")
     assert said.startswith("no learning curve: ") and "matplotlib is not installed" in said and "\n" not in said
-    assert curves.draw(tmp_path, "ppo") == f"learning curve: {tmp_path / 'learning_curve.png'}"
+    assert curves.draw_curve(tmp_path, "ppo") == f"learning curve: {tmp_path / 'learning_curve.png'}"
 
 
 class Clock:
@@ -110,9 +110,9 @@ class Clock:
 def estimates(monkeypatch, rounds, max_seconds=None, learning_starts=0):
     """What is said of rounds of (seconds, steps)."""
     said, clock = [], Clock(monkeypatch)
-    monkeypatch.setattr(callbacks, "say", said.append)
-    stop = Stop(types.SimpleNamespace(received=None), max_seconds)
-    one = Progress(100_000, stop, "score", line_seconds=1e9)
+    monkeypatch.setattr(callbacks, "print_line", said.append)
+    stop = StopCondition(types.SimpleNamespace(received=None), max_seconds)
+    one = ProgressDisplay(100_000, stop, "score", line_seconds=1e9)
     one.model = types.SimpleNamespace(num_timesteps=0, learning_starts=learning_starts)
     for seconds, steps in rounds:
         one._on_rollout_start()
@@ -150,7 +150,7 @@ def test_evaluation_is_quiet_where_there_is_no_terminal(tmp_path, capfd):
 
 def test_the_curve_says_how_many_episodes_its_returns_are_of(tiny, tmp_path, monkeypatch):
     labels = []
-    monkeypatch.setattr(curves.plots, "learning_curves", lambda runs, path, label, title="": labels.append(label))
+    monkeypatch.setattr(curves.plots, "plot_learning_curves", lambda runs, path, label, title="": labels.append(label))
     words = [*tiny[0][:-1], f"run_dir={tmp_path / 'run'}", "algo.kwargs.stats_window_size=7"]
     assert cli.main(["train", *words]) == 0
     assert labels == ["return of an episode (mean of the last 7)"]

@@ -71,7 +71,7 @@ def test_every_learner_trains_resumes_and_is_evaluated(algo, tmp_path):
 def test_resume_goes_on_where_it_stopped(tiny, monkeypatch):
     overrides, run_dir = tiny
     train([*overrides, "seed=5"])
-    before = checkpoint.read(run_dir)
+    before = checkpoint.read_model(run_dir)
     learned = {}
     learn = learning.learn
 
@@ -84,7 +84,7 @@ def test_resume_goes_on_where_it_stopped(tiny, monkeypatch):
     monkeypatch.setattr(learning, "learn", spy)
     result = train([f"resume={run_dir}", "total_timesteps=256"])
     assert learned["steps"] == 128 and th.equal(learned["weights"], old) and learned["optimiser_steps"] == 32
-    after = checkpoint.read(run_dir)
+    after = checkpoint.read_model(run_dir)
     assert result.timesteps == after.progress["timesteps"] == 256
     assert after.progress["seconds"] > before.progress["seconds"]
     assert after.progress["updates"] == 2 * before.progress["updates"]
@@ -101,8 +101,8 @@ def test_resume_goes_on_where_it_stopped(tiny, monkeypatch):
 )
 def test_a_run_has_a_hundred_rows_where_it_has_as_many_rollouts(worlds, total, rollouts):
     env = make_vec_env("CartPole-v1", worlds)
-    assert learning.log_interval(stable_baselines3.A2C("MlpPolicy", env, n_steps=8), total) == rollouts
-    assert learning.log_interval(stable_baselines3.PPO("MlpPolicy", env, n_steps=8, batch_size=8), total) == 1
+    assert learning.choose_log_interval(stable_baselines3.A2C("MlpPolicy", env, n_steps=8), total) == rollouts
+    assert learning.choose_log_interval(stable_baselines3.PPO("MlpPolicy", env, n_steps=8, batch_size=8), total) == 1
 
 
 def test_a_finished_run_is_not_resumed(trained):
@@ -151,8 +151,8 @@ def test_time_limit_ends_training_and_schedules(tiny):
 def test_checkpoints_are_written_on_the_way(tiny, monkeypatch):
     overrides, _ = tiny
     names = []
-    save = checkpoint.save
-    monkeypatch.setattr(checkpoint, "save", lambda path, *rest: names.append(path.name) or save(path, *rest))
+    save = checkpoint.save_model
+    monkeypatch.setattr(checkpoint, "save_model", lambda path, *rest: names.append(path.name) or save(path, *rest))
     monkeypatch.setattr(callbacks.time, "perf_counter", iter(np.arange(0, 1e6, 10.0)).__next__)
     train([*overrides, "checkpoint_minutes=0.5"])
     assert names[-1] == "model.zip" and names.count("checkpoint.zip") >= 2
@@ -176,7 +176,7 @@ def test_interruption_leaves_a_checkpoint_to_resume(tiny, number):
     assert f"resume={run_dir}" in out and "Traceback" not in err
     suffixes = sorted(p.suffix for p in run_dir.iterdir() if p.suffix != ".png")  # a curve, where an episode has ended
     assert suffixes == [".csv", ".json", ".yaml", ".zip"]
-    saved = checkpoint.read(run_dir)
+    saved = checkpoint.read_model(run_dir)
     assert saved.path.name == "checkpoint.zip" and not saved.progress["finished"]
     steps = saved.progress["timesteps"]
     result = train([f"resume={run_dir}", f"total_timesteps={steps + 32}"])

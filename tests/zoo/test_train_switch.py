@@ -29,7 +29,7 @@ def test_every_learner_trains(algo, tmp_path):
     run = tmp_path / "run"
     result = train([*WORLDS, *QUIET, f"algo={algo}", *LEARNERS[algo], "total_timesteps=96", f"run_dir={run}"])
     assert result.timesteps >= 96
-    saved = checkpoint.read(run)
+    saved = checkpoint.read_model(run)
     assert saved.env["id"] == "netbuf/QueueThreshold-v0" and saved.config.scenario.name == "rlbm/random"
 
 
@@ -38,7 +38,7 @@ def test_the_thesis_recipes_train(recipe, tmp_path):
     run = tmp_path / "run"
     own = [f"env.kwargs.recipe={recipe}", f"scenario=rlbm/{recipe}", "scenario.kwargs.duration_s=2"]
     train([*WORLDS, *QUIET, *LEARNERS["ppo"], *own, "total_timesteps=96", f"run_dir={run}"])
-    saved = checkpoint.read(run)
+    saved = checkpoint.read_model(run)
     assert saved.env["schema"]["recipe"] == recipe and saved.env["schema"]["betas"] == [1.0, 0.5]
 
 
@@ -47,7 +47,7 @@ def test_the_default_experiment(tmp_path):
     own = ["experiment=queue_threshold", *WORLDS[1:], *LEARNERS["ppo"]]
     brief = ["twins=1", "imitate.steps=4", "imitate.epochs=1", "snapshots=0"]
     train([*own, *brief, *QUIET, "total_timesteps=96", f"run_dir={run}"])
-    saved = checkpoint.read(run)
+    saved = checkpoint.read_model(run)
     assert saved.env["kwargs"]["reward"]["name"] == "switch_utility" and saved.env["kwargs"]["history"] == 1
     assert saved.config.scenario.kwargs.incast_probability == 0.25 and saved.config.imitate.rule.startswith("brief_pulse:")
     model = stable_baselines3.PPO.load(run / "model.zip", device="cpu")

@@ -12,8 +12,8 @@ from netbuf_gym.cli import program as cli
 from netbuf_gym.errors import CheckpointError, ConfigError
 from netbuf_gym.training import models, ranges
 from netbuf_gym.training.checkpoints import checkpoint
-from netbuf_gym.training.config import load, plain
-from netbuf_gym.training.environment import env_kwargs, make_worlds
+from netbuf_gym.training.config import load, to_plain
+from netbuf_gym.training.environment import build_env_kwargs, make_worlds
 from netbuf_gym.training.train import train
 from netbuf_gym.zoo import library
 
@@ -134,7 +134,7 @@ def test_whole_numbers_may_be_written_with_a_point():
 
 def test_memory_that_the_machine_does_not_have_is_refused():
     config = load("train", ["algo=dqn", "algo.kwargs.buffer_size=100000000", "algo.num_envs=2", "env.kwargs.history=64"])
-    env = models.make_env(config.env.id, 2, 1, env_kwargs(config))
+    env = models.make_env(config.env.id, 2, 1, build_env_kwargs(config))
     with pytest.raises(ConfigError, match=r"algo\.kwargs\.buffer_size.*GiB"):
         models.make_model(config.algo, env, 0)
 
@@ -152,18 +152,18 @@ def test_batch_sizes_are_one_line(tiny, capfd, recwarn):
 )
 def test_reward_parameters_without_a_name_are_the_recipes(env, name, parameter):
     config = load("train", [f"env={env}", f"reward.kwargs.{parameter}=2.5"])
-    kwargs = env_kwargs(config)
+    kwargs = build_env_kwargs(config)
     assert kwargs["reward"] == {"name": name, parameter: 2.5}
     worlds = make_worlds(config.env.id, 2, 1, kwargs)
     reward = worlds.unwrapped.engine.reward
     assert reward.name == name and getattr(reward, parameter) == 2.5
     worlds.close()
-    assert "reward" not in env_kwargs(load("train", [f"env={env}"]))
+    assert "reward" not in build_env_kwargs(load("train", [f"env={env}"]))
 
 
 def test_reward_parameters_follow_the_recipe():
     config = load("train", ["env.kwargs.recipe=ppcc", "reward.kwargs.delay_weight=2"])
-    assert env_kwargs(config)["reward"]["name"] == "utility_sign"
+    assert build_env_kwargs(config)["reward"]["name"] == "utility_sign"
 
 
 def test_a_folder_without_a_run_is_not_resumed(tmp_path):
@@ -188,6 +188,6 @@ def test_learners_of_values_ask_for_discrete_actions(tmp_path, capsys):
 
 
 def test_a_model_is_read_where_the_worlds_that_chose_it_are_gone():
-    saved = checkpoint.read(library.FOLDER / "congestion_window" / "ppo").config
-    values = plain(saved) | {"validation": {"name": "trace:/gone", "kwargs": {}}}
-    assert checkpoint._config(values).validation.name == "trace:/gone"
+    saved = checkpoint.read_model(library.FOLDER / "congestion_window" / "ppo").config
+    values = to_plain(saved) | {"validation": {"name": "trace:/gone", "kwargs": {}}}
+    assert checkpoint._check_config(values).validation.name == "trace:/gone"

@@ -19,12 +19,12 @@ from netbuf_gym.errors import ConfigError
 from netbuf_gym.training import tune
 from netbuf_gym.training.callbacks import Interrupt
 from netbuf_gym.training.checkpoints import checkpoint
-from netbuf_gym.training.config import Source, leaves, load, plain
+from netbuf_gym.training.config import Source, flatten_leaves, load, to_plain
 from netbuf_gym.training.schema import CONF, FIRST_STUDY_SEED
 from netbuf_gym.training.train import train
 from netbuf_gym.training.tuning import search_space
 from netbuf_gym.training.tuning import study as studies
-from netbuf_gym.training.tuning.trials import Training
+from netbuf_gym.training.tuning.trials import TrialTraining
 from netbuf_gym.utils.files import write_atomic
 
 TASKS = ("congestion_window", "queue_threshold", "receiver_window", "host_buffers")
@@ -44,24 +44,24 @@ def study(tmp_path_factory):
 
 
 def open_study(overrides):
-    plan = studies.plan(overrides)
-    return plan, studies.opened(plan)
+    plan = studies.parse_plan(overrides)
+    return plan, studies.open_study(plan)
 
 
 @pytest.mark.slow
 def test_a_study_tries_the_defaults_first_and_writes_what_it_found(study):
     overrides, folder = study
     plan, found = open_study(overrides)
-    assert found.trials[0].state == TrialState.COMPLETE and len(studies.ended(found)) == 3
+    assert found.trials[0].state == TrialState.COMPLETE and len(studies.list_ended_trials(found)) == 3
     config = load("train", SMALL)
-    assert found.trials[0].params == search_space.values_of(plan.settings, config)
+    assert found.trials[0].params == search_space.encode_config_values(plan.settings, config)
     assert found.trials[0].value == pytest.approx(np.mean(found.trials[0].user_attrs["scores_2"]))
-    assert len(found.trials[0].user_attrs["scores_2"]) == 3 and studies.hours(found) > 0
+    assert len(found.trials[0].user_attrs["scores_2"]) == 3 and studies.count_core_hours(found) > 0
     assert {"history.png", "slice.png", "trials.csv", "tuned", "journal.log"} <= {path.name for path in folder.iterdir()}
     assert str(folder) not in (folder / tune.BEST).read_text()
     best = load("train", [*SMALL, "tuned=best"], Source(str(folder)))
-    settings = studies.settings_of(plan, found.best_trial)
-    assert {key: plain(OmegaConf.select(best, key)) for key in settings} == settings
+    settings = studies.get_trial_settings(plan, found.best_trial)
+    assert {key: to_plain(OmegaConf.select(best, key)) for key in settings} == settings
     assert "num_envs" not in found.trials[0].params and best.algo.num_envs == 4  # the command line's
     assert tune.outcome(folder)[0] == "best"
 
@@ -101,7 +101,7 @@ def test_a_study_that_goes_on_proposes_other_settings(tmp_path):
 @pytest.mark.slow
 def test_the_same_study_again_finds_the_same(study, tmp_path):
     again = [*STUDY, "trials=2", f"run_dir={tmp_path / 'again'}"]
-    assert studies.work(studies.plan(again))
+    assert studies.run_trials(studies.parse_plan(again))
     first, second = (open_study(overrides)[1].trials[:2] for overrides in (study[0], again))
     assert [one.params for one in first] == [one.params for one in second]
     assert [one.intermediate_values for one in first] == [one.intermediate_values for one in second]
@@ -119,13 +119,13 @@ def test_training_in_parts_teaches_what_training_does(algo, normalize, tmp_path)
         run = [*overrides, f"seed={seed}", f"run_dir={tmp_path / str(seed)}", "progress=false", "tensorboard=false"]
         train(run)
     with Interrupt() as interrupt:
-        side_by_side = [Training(load("train", [*overrides, f"seed={seed}"]), interrupt) for seed in (3, 4)]
+        side_by_side = [TrialTraining(load("train", [*overrides, f"seed={seed}"]), interrupt) for seed in (3, 4)]
         for steps in (40, 96, 128):
             for one in side_by_side:
-                one.go_on(steps)
+                one.train_until(steps)
         for seed, one in zip((3, 4), side_by_side, strict=True):
             one.write(tmp_path / "model.zip")
-            parts, whole = (checkpoint.read(path) for path in (tmp_path / "model.zip", tmp_path / str(seed)))
+            parts, whole = (checkpoint.read_model(path) for path in (tmp_path / "model.zip", tmp_path / str(seed)))
             assert parts.progress["timesteps"] == whole.progress["timesteps"] == 128
             mine, its = (_parameters(saved.path) for saved in (parts, whole))
             assert all(th.equal(mine[name], its[name]) for name in its)
@@ -144,18 +144,18 @@ def _parameters(path):
 @pytest.mark.parametrize(("task", "algo"), sample([*itertools.product(TASKS, ALGOS), ("congestion_window", "ppo_kl")], 5))
 def test_every_search_space_holds_the_defaults(task, algo):
     for worlds in ([f"env={task}"], [f"experiment=worlds/{task}"]):
-        plan = studies.plan([*worlds, f"algo={algo}"])
-        defaults = search_space.values_of(plan.settings, plan.config)
-        assert defaults == studies._beginnings(plan)[0] and len(defaults) == len(plan.settings) >= 9
+        plan = studies.parse_plan([*worlds, f"algo={algo}"])
+        defaults = search_space.encode_config_values(plan.settings, plan.config)
+        assert defaults == studies._list_initial_trials(plan)[0] and len(defaults) == len(plan.settings) >= 9
 
 
 @pytest.mark.slow
 def test_where_a_default_is_not_searched_a_study_begins_with_what_is_nearest(tmp_path):
-    plan = studies.plan([*STUDY, f"run_dir={tmp_path}", "search.gamma.choices=[0.5,0.9]", "search.clip_range.high=0.15"])
-    first = studies._beginnings(plan)[0]
+    plan = studies.parse_plan([*STUDY, f"run_dir={tmp_path}", "search.gamma.choices=[0.5,0.9]", "search.clip_range.high=0.15"])
+    first = studies._list_initial_trials(plan)[0]
     assert (first["gamma"], first["clip_range"]) == (0.9, 0.15)
-    assert search_space.values_of(plan.settings, plan.config) is None
-    assert studies.of_defaults(studies.opened(plan), plan) is None
+    assert search_space.encode_config_values(plan.settings, plan.config) is None
+    assert studies.find_default_trial(studies.open_study(plan), plan) is None
 
 
 @pytest.mark.slow
@@ -165,15 +165,15 @@ def test_what_a_killed_worker_had_under_way_is_tried_again(tmp_path):
     gone = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     lost = found.ask()
     learning_rate = plan.settings[0].propose(lost)
-    lost.set_user_attr(studies.WORKER, studies._worker(gone.pid))
-    studies._recover(found, 600)
+    lost.set_user_attr(studies.WORKER, studies._identify_process(gone.pid))
+    studies._recover_lost_trials(found, 600)
     assert found.trials[0].state == TrialState.RUNNING  # alive
     gone.kill()
     gone.wait()
-    assert studies.work(plan)
+    assert studies.run_trials(plan)
     states = [one.state for one in found.trials]
-    assert states[0] == TrialState.FAIL and len(studies.ended(found)) == 2
-    assert studies.of_defaults(found, plan).user_attrs["again"] == 0
+    assert states[0] == TrialState.FAIL and len(studies.list_ended_trials(found)) == 2
+    assert studies.find_default_trial(found, plan).user_attrs["again"] == 0
     assert any(one.user_attrs.get("again") == 0 and one.params["learning_rate"] == learning_rate for one in found.trials)
 
 
@@ -182,18 +182,18 @@ def test_a_silent_worker_of_another_machine_is_given_up(tmp_path):
     trial = found.ask()
     trial.set_user_attr(studies.WORKER, "elsewhere:1:1")
     trial.set_user_attr(studies.BEAT, 0.0)
-    studies._recover(found, 600)
+    studies._recover_lost_trials(found, 600)
     assert found.trials[0].state == TrialState.FAIL
     assert found.trials[-1].state == TrialState.WAITING and found.trials[-1].user_attrs["again"] == 0
-    studies._again(found, 0)  # somebody else was faster
+    studies._retry_trial(found, 0)  # somebody else was faster
     assert len([one for one in found.trials if "again" in one.user_attrs]) == 1
 
 
 @pytest.mark.slow
 def test_two_processes_work_at_one_study(tmp_path):
     overrides = [*STUDY, f"run_dir={tmp_path}", "trials=2", "workers=2"]
-    assert tune.tune(studies.plan(overrides), tell=lambda text: None)
-    trials = studies.ended(open_study(overrides)[1])
+    assert tune.tune(studies.parse_plan(overrides), tell=lambda text: None)
+    trials = studies.list_ended_trials(open_study(overrides)[1])
     assert 2 <= len(trials) <= 3 and len({str(one.params) for one in trials}) == len(trials)
     assert os.getpid() not in {int(one.user_attrs[studies.WORKER].split(":")[1]) for one in trials[:2]}
 
@@ -201,10 +201,10 @@ def test_two_processes_work_at_one_study(tmp_path):
 @pytest.mark.parametrize("sampler", ["tpe", "random"])
 def test_processes_that_know_nothing_of_each_other_propose_differently(sampler, tmp_path):
     plan, _ = open_study([*STUDY, f"run_dir={tmp_path}", "trials=9", f"sampler={sampler}"])
-    begun = [studies.opened(plan) for _ in range(2)]  # at once, as on two machines
+    begun = [studies.open_study(plan) for _ in range(2)]  # at once, as on two machines
     proposed = []
     for study in (*begun, *begun, *begun):
-        trial = studies._next(study, plan)
+        trial = studies._ask_trial(study, plan)
         proposed.append([setting.propose(trial) for setting in plan.settings])
     assert len({str(one) for one in proposed}) == 6
 
@@ -225,21 +225,23 @@ def test_databases_and_proxies_keep_studies(scheme, tmp_path):
         server.start()
     url = f"sqlite:///{tmp_path / 'study.db'}" if scheme == "sqlite" else f"grpc://localhost:{port}"
     overrides = [*STUDY, f"storage={url}", f"run_dir={tmp_path / 'run'}", "trials=1", "rungs=1"]
-    assert studies.work(studies.plan(overrides))
-    assert len(studies.ended(open_study(overrides)[1])) == 1 and not (tmp_path / "run").exists()
+    assert studies.run_trials(studies.parse_plan(overrides))
+    assert len(studies.list_ended_trials(open_study(overrides)[1])) == 1 and not (tmp_path / "run").exists()
 
 
 @pytest.mark.slow
 def test_hours_end_a_study_and_beginnings_come_behind_the_defaults(tmp_path):
     plan, found = open_study([*STUDY, f"run_dir={tmp_path}", "hours=1e-9", "begin_with=[{gamma: 0.8}]"])
-    assert studies.work(plan) and len(studies.ended(found)) == 1
+    assert studies.run_trials(plan) and len(studies.list_ended_trials(found)) == 1
     assert [one.system_attrs[studies.ENQUEUED]["gamma"] for one in found.trials] == [0.95, 0.8]
 
 
 @pytest.mark.slow
 def test_a_trial_that_is_slow_is_given_up(tmp_path, monkeypatch):
     overrides = [*STUDY, f"run_dir={tmp_path}", "slowest=2"]
-    monkeypatch.setattr(studies, "_allowed", lambda study, one: 1e-9 if studies.ended(study) else float("inf"))
+    monkeypatch.setattr(
+        studies, "_get_time_limit", lambda study, one: 1e-9 if studies.list_ended_trials(study) else float("inf")
+    )
     assert tune.main(overrides) == 0
     _, found = open_study(overrides)
     first, *others = found.trials
@@ -262,19 +264,19 @@ def test_what_a_trial_may_cost_is_counted_in_the_defaults(study):
     overrides, _ = study
     plan, found = open_study([*overrides, "slowest=3"])
     spent = {one.number: one.user_attrs[studies.CPU] for one in found.trials}
-    assert studies._allowed(found, plan) == 3 * spent[0]
-    assert studies._allowed(*reversed(open_study(overrides))) == float("inf")
-    assert tune.cost(overrides) == spent[found.best_trial.number] / spent[0]
+    assert studies._get_time_limit(found, plan) == 3 * spent[0]
+    assert studies._get_time_limit(*reversed(open_study(overrides))) == float("inf")
+    assert tune.compute_cost_ratio(overrides) == spent[found.best_trial.number] / spent[0]
 
 
 @pytest.mark.slow
 def test_studies_play_worlds_of_their_own(study, monkeypatch):
     seen = []
-    monkeypatch.setattr(studies.selection, "scores", lambda paths, task, scenario, seeds: seen.append(seeds) or [0.0])
+    monkeypatch.setattr(studies.selection, "score_models", lambda paths, task, scenario, seeds: seen.append(seeds) or [0.0])
     with Interrupt() as interrupt:
-        plan = studies.plan(study[0])
-        training = Training(plan.training({}, 0), interrupt)
-        studies._score(training, plan)
+        plan = studies.parse_plan(study[0])
+        training = TrialTraining(plan.training({}, 0), interrupt)
+        studies._score_training(training, plan)
         training.close()
     assert seen == [range(FIRST_STUDY_SEED, FIRST_STUDY_SEED + 2)]
 
@@ -339,7 +341,7 @@ def test_tuned_settings_of_the_package_compose(part):
         config = load("train", [f"env={task}", f"algo={algo}", f"+tuned={task}"])
         worlds = load("train", [f"env={task}", f"algo={algo}", f"experiment=worlds/{task}"])
         assert (config.env.kwargs, config.scenario, config.reward) == (worlds.env.kwargs, worlds.scenario, worlds.reward), path
-        searched = {one.key for one in search_space.read(load("tune", [f"env={task}", f"algo={algo}"]).search)}
-        settings = {f"algo.{key}": value for key, value in leaves(plain(OmegaConf.load(path).algo)).items()}
+        searched = {one.key for one in search_space.read_settings(load("tune", [f"env={task}", f"algo={algo}"]).search)}
+        settings = {f"algo.{key}": value for key, value in flatten_leaves(to_plain(OmegaConf.load(path).algo)).items()}
         assert settings.keys() == searched, path
-        assert settings == {key: plain(OmegaConf.select(config, key)) for key in settings}, path
+        assert settings == {key: to_plain(OmegaConf.select(config, key)) for key in settings}, path

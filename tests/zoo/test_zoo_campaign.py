@@ -32,7 +32,7 @@ def test_campaign_trains_evaluates_and_keeps(tiny, tmp_path, monkeypatch):
     assert {p.name for p in out.iterdir()} == {"model.zip", "config.yaml", "metrics.json", "card.md"}
     metrics = json.loads((out / "metrics.json").read_text())
     made = tmp_path / "runs" / f"seed{metrics['kept_seed']}" / versions.NAME
-    assert metrics[versions.KEY] == json.loads(made.read_text()) == versions.beside(out / "model.zip")
+    assert metrics[versions.KEY] == json.loads(made.read_text()) == versions.read_versions_beside(out / "model.zip")
     assert metrics["training_seeds"] == [0, 1] and metrics["kept_seed"] in (0, 1)
     assert metrics["training_timesteps"] == [128, 128]
     scores = metrics["validation"]["scores"]
@@ -46,7 +46,9 @@ def test_campaign_trains_evaluates_and_keeps(tiny, tmp_path, monkeypatch):
         assert margin["low"] <= margin["mean"] <= margin["high"]
         assert margin["mean"] == pytest.approx(np.mean(part["agent"]["utility"]) - part["baselines"]["cubic"]["utility"])
     run = tmp_path / "runs" / f"seed{metrics['kept_seed']}" / "model.zip"
-    assert checkpoint.read(out / "model.zip").config.seed == metrics["kept_seed"] == checkpoint.read(run).config.seed
+    assert (
+        checkpoint.read_model(out / "model.zip").config.seed == metrics["kept_seed"] == checkpoint.read_model(run).config.seed
+    )
     kept = [(out / name).read_text() for name in ("config.yaml", "metrics.json", "card.md")]
     with zipfile.ZipFile(out / "model.zip") as mine, zipfile.ZipFile(run) as its:
         assert mine.namelist() == its.namelist() and str(tmp_path) in its.read(checkpoint.META).decode()
@@ -63,7 +65,7 @@ def test_campaign_trains_evaluates_and_keeps(tiny, tmp_path, monkeypatch):
         with pytest.raises(ValueError, match=told):
             campaign.main([*command, other])
 
-    facts = tables.training_facts(library.metrics_of(out))
+    facts = tables.format_training_facts(library.read_metrics(out))
     assert facts[:4] == ["ppo", "default", "ppcc/4", "2"] and facts[4] == "0.0 M"
 
 
@@ -81,7 +83,7 @@ def test_a_card_says_what_training_began_with(tiny, tmp_path):
     assert "goes on with" not in (out[0] / "card.md").read_text()
     said = f"goes on with agents that were trained before, that of `model.zip` with `seed{second['kept_seed']}/model.zip`: 128"
     assert said in (out[1] / "card.md").read_text()
-    minutes = [float(tables.training_facts(one)[-1]) for one in (first, second)]
+    minutes = [float(tables.format_training_facts(one)[-1]) for one in (first, second)]
     assert minutes[1] >= minutes[0]
 
 
@@ -92,24 +94,24 @@ def test_seeds_are_trained_alike_by_an_executor(tiny, tmp_path):
     weights = []
     for name in ("local", "joblib"):
         words = ["seeds=2", f"executor={name}", "jobs=2", f"runs={tmp_path / name}", f"out={tmp_path / 'out'}", *overrides]
-        plan = campaign.planned(words)
+        plan = campaign.parse_plan(words)
         assert "executor" not in plan.command and "jobs" not in plan.command
-        for path in campaign._trained(plan):
+        for path in campaign._train_seeds(plan):
             with zipfile.ZipFile(path) as file:
                 weights.append(file.read(checkpoint.PARAMETERS))
     assert weights[:2] == weights[2:] and weights[0] != weights[1]
     with pytest.raises(ValueError, match="executor = 'dask' is unknown"):
-        campaign.planned(["executor=dask"])
+        campaign.parse_plan(["executor=dask"])
 
 
 @pytest.mark.parametrize(
     ("begun", "kept"), [(None, None), ("queue_threshold/ppo", "queue_threshold/ppo"), ("/a/b/run/model.zip", "run/model.zip")]
 )
 def test_a_packed_model_holds_no_path_of_the_machine_it_was_trained_on(trained, tmp_path, begun, kept):
-    own = checkpoint.read(trained)
+    own = checkpoint.read_model(trained)
     own.config.start_from = begun
-    config = packing.pack(own, tmp_path / "model.zip")
-    packed = checkpoint.read(tmp_path / "model.zip")
+    config = packing.pack_model(own, tmp_path / "model.zip")
+    packed = checkpoint.read_model(tmp_path / "model.zip")
     assert config == packed.config and (config.run_dir, config.resume, config.start_from) == (None, None, kept)
     assert {**config, **{key: own.config[key] for key in ("run_dir", "resume", "start_from")}} == dict(own.config)
     assert (packed.env, packed.progress, packed.attributes) == (own.env, own.progress, own.attributes)
@@ -117,7 +119,7 @@ def test_a_packed_model_holds_no_path_of_the_machine_it_was_trained_on(trained, 
 
 def test_a_packed_model_is_its_networks_without_what_training_would_go_on_with(trained, tmp_path):
     path = tmp_path / "model.zip"
-    packing.pack(checkpoint.read(trained), path)
+    packing.pack_model(checkpoint.read_model(trained), path)
     with zipfile.ZipFile(path) as mine, zipfile.ZipFile(trained / "model.zip") as its:
         assert mine.namelist() == its.namelist() and mine.read(checkpoint.PARAMETERS) == its.read(checkpoint.PARAMETERS)
         assert mine.getinfo(checkpoint.OPTIMIZER).file_size < 4000 < its.getinfo(checkpoint.OPTIMIZER).file_size / 4
@@ -126,12 +128,16 @@ def test_a_packed_model_is_its_networks_without_what_training_would_go_on_with(t
     assert all(th.equal(ours, its) for ours, its in zip(again.policy.parameters(), full.policy.parameters(), strict=True))
     states = [one.policy.optimizer.state_dict() for one in (again, full)]
     assert states[0]["state"] == {} != states[1]["state"] and len(states[0]["param_groups"]) == 1
-    packing.pack(checkpoint.read(path), tmp_path / "again.zip")
-    assert digest.of_model(tmp_path / "again.zip") == digest.of_model(path) == digest.of_model(trained / "model.zip")
+    packing.pack_model(checkpoint.read_model(path), tmp_path / "again.zip")
+    assert (
+        digest.compute_model_digest(tmp_path / "again.zip")
+        == digest.compute_model_digest(path)
+        == digest.compute_model_digest(trained / "model.zip")
+    )
 
 
 def test_a_packed_model_goes_on_with_a_new_optimiser_and_says_so(trained, tmp_path, capsys):
-    packing.pack(checkpoint.read(trained), tmp_path / "model.zip")
+    packing.pack_model(checkpoint.read_model(trained), tmp_path / "model.zip")
     assert train([f"resume={tmp_path}", "total_timesteps=160", "progress=false"]).timesteps == 160
     assert "model.zip: is packed, without what its optimiser and random generators were at" in capsys.readouterr().err
     with zipfile.ZipFile(tmp_path / "model.zip") as file:
@@ -145,7 +151,7 @@ def test_breakdown_marks_the_highest_where_higher_is_better():
         summary.Runs(name, [1], {"utility": np.array([value, value])}, {})
         for name, value in (("a", -0.2), ("b", -0.1), ("c", -0.3))
     ]
-    rows = summary._by_group(runs, ["u", "v"], summary.Group("x", str), measures).splitlines()
+    rows = summary._format_group(runs, ["u", "v"], summary.Group("x", str), measures).splitlines()
     assert rows[2] == "| u | 1 | -0.20 | **-0.10** | -0.30 | b |"
 
 
@@ -156,20 +162,20 @@ def test_breakdown_groups_values_and_quarters():
         summary.Runs(name, list(range(12)), {measures.score: np.array(values, float)}, {})
         for name, values in (("a", range(12)), ("b", [5.0] * 11 + [math.nan]))
     )
-    rows = summary._by_group([ours, theirs], [float(k) for k in range(12)], group, measures).splitlines()
+    rows = summary._format_group([ours, theirs], [float(k) for k in range(12)], group, measures).splitlines()
     assert rows[2:] == [
         "| 0.0 to 2.8 | 3 | **1.00** | 5.00 |  |",
         "| 2.8 to 5.5 | 3 | **4.00** | 5.00 |  |",
         "| 5.5 to 8.2 | 3 | 7.00 | **5.00** | b |",
         "| 8.2 to 11.0 | 3 | 10.00 | **5.00** | b |",
     ]
-    assert summary._by_group([ours, theirs], [1.0] * 12, group, measures) == ""
-    rows = summary._by_group([ours, theirs], ["u"] * 11 + ["v"], group, measures).splitlines()
+    assert summary._format_group([ours, theirs], [1.0] * 12, group, measures) == ""
+    rows = summary._format_group([ours, theirs], ["u"] * 11 + ["v"], group, measures).splitlines()
     assert rows[2:] == ["| u | 11 | **5.00** | **5.00** |  |", "| v | 1 | **11.00** | - |  |"]
 
 
 def test_campaigns_of_two_tasks_lie_apart():
-    windows, switches = (campaign.planned([f"env={task}"]) for task in ("congestion_window", "queue_threshold"))
+    windows, switches = (campaign.parse_plan([f"env={task}"]) for task in ("congestion_window", "queue_threshold"))
     assert windows.runs.parts == ("runs", "campaign", "congestion_window", "ppo")
     assert switches.runs.parts == ("runs", "campaign", "queue_threshold", "ppo")
 
@@ -177,20 +183,20 @@ def test_campaigns_of_two_tasks_lie_apart():
 def test_campaign_margins_over_training_seeds_and_over_evaluation_seeds():
     agents = [summary.Runs("ppo", [1, 2], {"x": np.array(values)}, {}) for values in ([1.0, 2.0], [3.0, 5.0])]
     other = summary.Runs("o", [1, 2], {"x": np.array([2.0, 4.0])}, {})
-    margin = campaign._margin(agents, agents[1], other, "x")
+    margin = campaign._compute_margin(agents, agents[1], other, "x")
     assert margin["mean"] == pytest.approx(-0.25) and margin["least"] == -1.5
     assert margin["paired"] == [1.0, 1.0, 1.0]
-    nothing = campaign._margin(agents, agents[1], summary.Runs("n", [1, 2], {"x": np.full(2, np.nan)}, {}), "x")
-    assert math.isnan(nothing["mean"]) and campaign._signed(summary.statistics.Interval(*nothing["paired"])) == "-"
+    nothing = campaign._compute_margin(agents, agents[1], summary.Runs("n", [1, 2], {"x": np.full(2, np.nan)}, {}), "x")
+    assert math.isnan(nothing["mean"]) and campaign._format_margin(summary.statistics.Interval(*nothing["paired"])) == "-"
     assert (
-        campaign._spread([math.nan, 1.0], 1) == "1.0"
-        and campaign._spread([math.nan], 1) == campaign._number(math.nan, 1) == "-"
+        campaign._format_spread([math.nan, 1.0], 1) == "1.0"
+        and campaign._format_spread([math.nan], 1) == campaign._format_number(math.nan, 1) == "-"
     )
 
 
 def test_paired_margins_are_those_of_the_seed_that_is_kept_in_every_scenario(monkeypatch, measure):
     measure("congestion_window", baselines=("cubic",))
-    plan = campaign.planned(["suites=false", "seeds=3", "evaluation_seeds=2", "scenarios=ppcc/1,ppcc/4"])
+    plan = campaign.parse_plan(["suites=false", "seeds=3", "evaluation_seeds=2", "scenarios=ppcc/1,ppcc/4"])
     # seed 1 is the best in worlds of validation
     values = {"ppcc/1": [4.0, 10.0, 3.0], "ppcc/4": [4.0, 0.0, 9.0]}
     metrics = tuple(WINDOWS.metrics)
@@ -207,13 +213,13 @@ def test_paired_margins_are_those_of_the_seed_that_is_kept_in_every_scenario(mon
     )
     saved = [seed(k) for k in range(3)]
     monkeypatch.setattr(campaign, "SavedAgent", lambda one: SimpleNamespace(k=one.seed, env={}))
-    monkeypatch.setattr(campaign.selection, "score", lambda run: [1.0, 3.0, 2.0][int(run.name)])
+    monkeypatch.setattr(campaign.selection, "read_validation_score", lambda run: [1.0, 3.0, 2.0][int(run.name)])
     monkeypatch.setattr(campaign, "draw", lambda *_: [])
-    monkeypatch.setattr(summary, "breakdown", lambda runs, *_: str(runs[0].metrics[WINDOWS.score][0]))
+    monkeypatch.setattr(summary, "format_breakdown", lambda runs, *_: str(runs[0].metrics[WINDOWS.score][0]))
     monkeypatch.setattr(campaign.comparison, "run_baselines", lambda *_, **__: [runs("cubic", 0.5)])
     play = lambda one, *_, scenario, **__: runs("agent", values[scenario][one.k])  # noqa: E731
     monkeypatch.setattr(campaign.comparison, "run", play)
-    found, kept = campaign._metrics(plan, saved, saved)
+    found, kept = campaign._compute_metrics(plan, saved, saved)
     assert kept == found["kept_seed"] == 1
     for name, part in found["scenarios"].items():
         assert part["margins"]["cubic"]["paired"][0] == values[name][1] - 0.5

@@ -10,8 +10,15 @@ from netbuf_gym import scenarios, tasks
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.tasks.queue_threshold import REWARDS as SWITCH_REWARDS
 from netbuf_gym.training import config_reference, models
-from netbuf_gym.training.config import CONF, FIRST_EVALUATION_SEED, check_training, evaluation_seeds, load, scenario_spec
-from netbuf_gym.utils.overrides import quoted
+from netbuf_gym.training.config import (
+    CONF,
+    FIRST_EVALUATION_SEED,
+    build_scenario_spec,
+    check_training,
+    load,
+    resolve_evaluation_seeds,
+)
+from netbuf_gym.utils.overrides import quote_text
 
 
 def choices(group):
@@ -32,7 +39,7 @@ def test_every_choice_composes_and_builds(group):
         task = ["env=host_buffers"] if of_hosts else task
         config = load("train", [*task, f"{group}={choice}", "env.num_envs=8", "twins=1"])
         check_training(config)
-        env = models.make_env(config.env.id, 8, 1, models.env_kwargs(config))
+        env = models.make_env(config.env.id, 8, 1, models.build_env_kwargs(config))
         kwargs = {k: v for k, v in {"n_steps": 4, "batch_size": 8, "buffer_size": 100}.items() if k in config.algo.kwargs}
         model = models.make_model(OmegaConf.merge(config.algo, {"kwargs": kwargs}), env, config.seed)
         model.learn(16)
@@ -54,7 +61,7 @@ def test_overrides_reach_the_job():
     config = load("train", ["algo=dqn", "seed=3", "scenario=ppcc/2", "scenario.kwargs.rate_mbps=20", "env.threads=2"])
     assert (config.algo.name, config.seed, config.env.threads) == ("dqn", 3, 2)
     assert config.env.num_envs == config.algo.num_envs
-    assert scenario_spec(config.scenario) == {"name": "ppcc/2", "rate_mbps": 20}
+    assert build_scenario_spec(config.scenario) == {"name": "ppcc/2", "rate_mbps": 20}
 
 
 def test_a_scenario_without_a_file_goes_by_its_name():
@@ -62,7 +69,7 @@ def test_a_scenario_without_a_file_goes_by_its_name():
     assert scenario.name == "trace:/some/path.trace" and scenario.kwargs == {"rtt_ms": 20}
     assert load("evaluate", ["model=x", "scenario=pantheon/1"]).scenario.name == "pantheon/1"
     for name in ("trace:a,b c.csv", "trace:it's", "file:x\\", "trace:(1)#é"):
-        assert load("train", [f"scenario={quoted(name)}"]).scenario.name == name
+        assert load("train", [f"scenario={quote_text(name)}"]).scenario.name == name
     assert load("train", ["scenario=trace:(1)#é"]).scenario.name == "trace:(1)#é"
 
 
@@ -117,7 +124,7 @@ def test_the_learning_rate_begins_again_at_each_restart(final, low):
     config = load("train", [f"algo.learning_rate_final={final}", "algo.learning_rate=2", "algo.num_envs=2"])
     config.algo.restarts = [{"at": 0.25, "learning_rate": 4}, {"at": 0.75, "learning_rate": 1}]
     config.algo.kwargs.batch_size = 64
-    env = models.make_env(config.env.id, 2, 1, models.env_kwargs(config))
+    env = models.make_env(config.env.id, 2, 1, models.build_env_kwargs(config))
     rate = models.make_model(config.algo, env, 0).lr_schedule
     env.close()
     assert [rate(1 - share) for share in (0.0, 0.25, 0.75)] == [2, 4, 1]
@@ -154,7 +161,7 @@ def test_the_learning_rate_begins_again_at_each_restart(final, low):
 )
 def test_learners_refuse_what_they_cannot_use(override, message):
     config = load("train", [override, "algo.num_envs=2", "algo.kwargs.batch_size=64"])
-    env = models.make_env(config.env.id, 2, 1, models.env_kwargs(config))
+    env = models.make_env(config.env.id, 2, 1, models.build_env_kwargs(config))
     with pytest.raises(ConfigError, match=message):
         models.make_model(config.algo, env, 0)
 
@@ -173,16 +180,16 @@ def test_learners_refuse_what_they_cannot_use(override, message):
 def test_environments_refuse_what_they_cannot_use(overrides, message):
     config = load("train", overrides)
     with pytest.raises(ValueError, match=message):
-        models.make_env(config.env.id, 2, 1, models.env_kwargs(config))
+        models.make_env(config.env.id, 2, 1, models.build_env_kwargs(config))
 
 
 def test_evaluation_seeds_are_never_training_seeds():
     first = FIRST_EVALUATION_SEED
-    assert evaluation_seeds(3) == [first, first + 1, first + 2]
-    assert evaluation_seeds([first + 7, first]) == [first + 7, first]
+    assert resolve_evaluation_seeds(3) == [first, first + 1, first + 2]
+    assert resolve_evaluation_seeds([first + 7, first]) == [first + 7, first]
     for wrong in (0, -1, True, 1.5, "x", [], [3], [first, first], [first + 0.5], [True]):
         with pytest.raises(ConfigError, match="seeds"):
-            evaluation_seeds(wrong)
+            resolve_evaluation_seeds(wrong)
 
 
 @pytest.mark.slow
@@ -215,10 +222,10 @@ def test_what_is_taken_away_is_not_there():
 
 @pytest.mark.slow
 def test_every_reward_is_a_choice():
-    named = {load("train", [f"reward={choice}"]).reward.name for choice in config_reference.choices("reward")}
+    named = {load("train", [f"reward={choice}"]).reward.name for choice in config_reference.read_choices("reward")}
     assert named >= {name for record in tasks.records() for name in record.rewards}
     assert all(
-        config_reference.choices(group)[choice]
+        config_reference.read_choices(group)[choice]
         for group in ("algo", "reward", "env")
-        for choice in config_reference.choices(group)
+        for choice in config_reference.read_choices(group)
     )

@@ -1,4 +1,4 @@
-"""`netbuf-gym completion`: prints what makes a shell complete commands, options, groups, keys and names."""
+"""`netbuf-gym completion`: prints a shell script that completes commands, options, groups, keys and names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EPILOG = """put into the shell's start-up file:
 TAB then answers within some hundredths of a second, from a table in ~/.cache/netbuf-gym that follows the package.
 """
 ANSWER = Path(__file__).with_name("answer.py")
-"""What the scripts run at each press of TAB."""
+"""Program that the scripts run at each press of TAB."""
 
 BASH = """\
 # completion of netbuf-gym for bash:  eval "$(netbuf-gym completion bash)"
@@ -82,24 +82,24 @@ complete -c netbuf-gym -f -a '(__netbuf_gym_ask)'
 SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 
 
-def script(shell: str) -> str:
-    """The script of a shell, which asks the Python that runs now."""
+def format_script(shell: str) -> str:
+    """Return the completion script of a shell, which calls the present Python interpreter."""
     words = [sys.executable, str(ANSWER)]
-    quote = _fish if shell == "fish" else shlex.quote
+    quote = _quote_for_fish if shell == "fish" else shlex.quote
     return SCRIPTS[shell].replace("ASK", " ".join(map(quote, words)))
 
 
-def _fish(word: str) -> str:
+def _quote_for_fish(word: str) -> str:
     return "'" + word.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Describes the arguments."""
+    """Add the subcommand's arguments to its parser."""
     parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
     parser.add_argument("shell", choices=list(SCRIPTS), help="which one")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Does it."""
-    print(script(arguments.shell), end="")
+    """Run the subcommand and return its exit status."""
+    print(format_script(arguments.shell), end="")
     return 0

@@ -1,4 +1,4 @@
-"""All that may be typed, as plain data: commands with their options, jobs with their groups and keys, names."""
+"""Table of everything that can be typed, as plain data: commands with options, jobs with groups and keys, names."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from netbuf_gym import plants, scenarios, tasks, traces
 from netbuf_gym.cli import jobs as job_commands
 from netbuf_gym.cli.inventory import TOPICS
-from netbuf_gym.cli.program import parser
+from netbuf_gym.cli.program import build_parser
 from netbuf_gym.envs import registration
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.evaluation.suites import SUITES
 from netbuf_gym.evaluation.suites.config import KEYS
-from netbuf_gym.traces.generators import parameters_of
+from netbuf_gym.traces.generators import list_parameters
 from netbuf_gym.training import config_reference
 from netbuf_gym.training.schema import ACTIVATIONS
 from netbuf_gym.utils import checkout
@@ -30,7 +30,7 @@ TAKES = {
     "overrides": "overrides:",
     "settings": "overrides:reproduce",
 }
-"""What arguments take that their parsers do not say, by their names."""
+"""Values of arguments, by name, that parsers do not state."""
 VALUES: dict[str, dict[str, Any]] = {
     "train": {
         "env.name": "one:tasks",
@@ -59,21 +59,22 @@ VALUES: dict[str, dict[str, Any]] = {
 EXTRA_KEYS = {"train": {}, "evaluate": {"env": "the same as task"}}
 
 
-def make() -> dict[str, Any]:
-    """The table; studies are those of the checkout that is found from here, if any is."""
-    studies = _studies()
+def make_table() -> dict[str, Any]:
+    """Make the table, with studies of the checkout found from here, if there is one."""
+    studies = _describe_studies()
     return {
-        "commands": {"": _command(parser(), "", {name: one["summary"] for name, one in studies.items()})},
-        "jobs": {"train": _job("train"), "evaluate": _job("evaluate")}
-        | {f"reproduce {name}": _study(name, one) for name, one in studies.items()}
-        | {"suite": _suite()},
-        "names": _names() | {f"{key} of {name}": own for name, one in studies.items() for key, own in one["lists"].items()},
-        "arguments": _arguments(),
+        "commands": {"": _describe_command(build_parser(), "", {name: one["summary"] for name, one in studies.items()})},
+        "jobs": {"train": _describe_job("train"), "evaluate": _describe_job("evaluate")}
+        | {f"reproduce {name}": _describe_study(name, one) for name, one in studies.items()}
+        | {"suite": _describe_suite()},
+        "names": _collect_names()
+        | {f"{key} of {name}": own for name, one in studies.items() for key, own in one["lists"].items()},
+        "arguments": _collect_arguments(),
     }
 
 
-def _studies() -> dict[str, Any]:
-    """See `studies.catalogue.describe_settings`; empty without a checkout that fits this package."""
+def _describe_studies() -> dict[str, Any]:
+    """Return `studies.catalogue.describe_settings()`; empty without a checkout that fits this package."""
     found = checkout.find_checkout()
     try:
         return {} if found is None else checkout.import_studies(found, "catalogue").describe_settings()
@@ -81,25 +82,25 @@ def _studies() -> dict[str, Any]:
         return {}
 
 
-def _command(parser: argparse.ArgumentParser, name: str, studies: dict[str, str]) -> dict[str, Any]:
+def _describe_command(parser: argparse.ArgumentParser, name: str, studies: dict[str, str]) -> dict[str, Any]:
     made: dict[str, Any] = {"help": "", "options": {}, "positionals": [], "endless": False, "commands": {}}
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             said = {one.dest: one.help or "" for one in action._choices_actions}
             for word, own in action.choices.items():
-                made["commands"][word] = _command(own, word, studies) | {"help": said.get(word, "")}
+                made["commands"][word] = _describe_command(own, word, studies) | {"help": said.get(word, "")}
         elif not action.option_strings:
-            made["positionals"].append(_takes(action, name, studies))
+            made["positionals"].append(_resolve_takes(action, name, studies))
             made["endless"] = action.nargs in ("*", "+")
         else:
-            takes = None if action.nargs == 0 else _takes(action, name, studies)
+            takes = None if action.nargs == 0 else _resolve_takes(action, name, studies)
             repeated = isinstance(action, argparse._AppendAction)
             option = {"help": action.help or "", "takes": takes, "optional": action.nargs == "?", "repeated": repeated}
             made["options"] |= dict.fromkeys(action.option_strings, option)
     return made
 
 
-def _takes(action: argparse.Action, command: str, studies: dict[str, str]) -> Any:
+def _resolve_takes(action: argparse.Action, command: str, studies: dict[str, str]) -> Any:
     if action.choices is not None:
         return {str(choice): "" for choice in action.choices}
     if action.dest == "overrides":
@@ -118,9 +119,9 @@ def _takes(action: argparse.Action, command: str, studies: dict[str, str]) -> An
     return what
 
 
-def _job(job: str) -> dict[str, Any]:
-    groups, keys = config_reference.groups(job), config_reference.keys(job)
-    said = {key.name: f"{key.meaning} ({key.kind}, {config_reference.shown(key.default)})" for key in keys}
+def _describe_job(job: str) -> dict[str, Any]:
+    groups, keys = config_reference.read_groups(job), config_reference.list_keys(job)
+    said = {key.name: f"{key.meaning} ({key.kind}, {config_reference.format_value(key.default)})" for key in keys}
     of_groups = {group: f"a file of conf/{group} (default: {choice or 'null'})" for group, choice in groups.items()}
     values: dict[str, Any] = dict(VALUES[job])
     for key in keys:
@@ -129,13 +130,15 @@ def _job(job: str) -> dict[str, Any]:
         elif key.name not in values and "null" in key.kind:
             values[key.name] = {"null": "none"}
     for group in groups:
-        values[group] = "named:scenarios" if group == "scenario" else config_reference.choices(group)
+        values[group] = "named:scenarios" if group == "scenario" else config_reference.read_choices(group)
     kwargs, named = {}, {}
     for group in ("algo", "scenario", "reward", "env"):
         if group in groups:
-            own = {choice: config_reference.kwargs_of(group, choice) for choice in config_reference.choices(group)}
+            own = {
+                choice: config_reference.read_choice_kwargs(group, choice) for choice in config_reference.read_choices(group)
+            }
             kwargs[group] = {
-                choice: {name: config_reference.shown(value) for name, value in found.items() if ".kwargs." in name}
+                choice: {name: config_reference.format_value(value) for name, value in found.items() if ".kwargs." in name}
                 for choice, found in own.items()
             }
             named[group] = {choice: str(found.get(f"{group}.name") or choice) for choice, found in own.items()}
@@ -148,41 +151,41 @@ def _job(job: str) -> dict[str, Any]:
     }
 
 
-def _study(name: str, study: dict[str, Any]) -> dict[str, Any]:
+def _describe_study(name: str, study: dict[str, Any]) -> dict[str, Any]:
     own = {key: f"list:{key} of {name}" if key in study["lists"] else found for key, found in study["choices"].items()}
-    values = {**own, "output": "dir", "executor": _executors(), "figures": {"true": "", "false": ""}}
+    values = {**own, "output": "dir", "executor": _describe_executors(), "figures": {"true": "", "false": ""}}
     return {"keys": dict.fromkeys(study["keys"], ""), "values": values, "defaults": {}, "kwargs": {}, "named": {}}
 
 
-def _executors() -> dict[str, str]:
+def _describe_executors() -> dict[str, str]:
     return {one.name: one.says for one in EXECUTORS.values()}
 
 
-def _suite() -> dict[str, Any]:
-    """Keys of all suites; who may be judged is of the first one's task."""
+def _describe_suite() -> dict[str, Any]:
+    """Return the keys and values of all suites; controllers are those of the first suite's task."""
     own = list(SUITES.values())
     values = {
         "controller": f"list:controllers of {own[0].task}",
         "families": "list:families",
         "output": "dir",
         "against": "file",
-        "executor": _executors(),
+        "executor": _describe_executors(),
         "beside": "file",
         "figures": {"true": "", "false": ""},
     }
     return {"keys": dict(KEYS), "values": values, "defaults": {}, "kwargs": {}, "named": {}}
 
 
-def _names() -> dict[str, dict[str, str]]:
+def _collect_names() -> dict[str, dict[str, str]]:
     own = {name: scenarios.describe(name) for name in scenarios.names()}
     patterns = {form.partition("PATH")[0]: p.description for form, p in scenarios.PATTERNS.items() if form.endswith(":PATH")}
-    files = {name: said for name, said in config_reference.choices("scenario").items() if name not in own}
+    files = {name: said for name, said in config_reference.read_choices("scenario").items() if name not in own}
     return {
         "scenarios": own | patterns | files,
         "congestion_controls": {name: one.meaning for name, one in scenarios.CONGESTION_CONTROLS.items()},
         "schemes": {name: one.description for name, one in scenarios.SCHEMES.items()},
         "tasks": {record.name: record.summary for record in tasks.records()},
-        "environments": {name: record.summary for name, record in registration.environments().items()},
+        "environments": {name: record.summary for name, record in registration.environment_records().items()},
         "rewards": {name: record.name for record in tasks.records() for name in record.rewards},
         "controllers": {name: record.name for record in tasks.records() for name in record.controllers},
         **{
@@ -194,20 +197,20 @@ def _names() -> dict[str, dict[str, str]]:
         },
         "families": {name: said for one in SUITES.values() for name, said in one.families.items()},
         "recipes": {recipe: record.name for record in tasks.records() for recipe in record.rules.recipes},
-        "algorithms": config_reference.choices("algo"),
+        "algorithms": config_reference.read_choices("algo"),
         "plants": dict.fromkeys(plants.names(), ""),
         "topics": {"all": ""} | dict.fromkeys(TOPICS, ""),
         "agents": {"null": "baselines alone"} | dict.fromkeys(library.names(), "comes with the package"),
     }
 
 
-def _arguments() -> dict[str, list[str]]:
-    """Arguments of scenarios, trace generators, rewards and tasks, by name."""
+def _collect_arguments() -> dict[str, list[str]]:
+    """Return the arguments of scenarios, trace generators, rewards and tasks, by name."""
     found = {name: list(scenarios.parameters_of(name)) for name in scenarios.names()}
     for form, pattern in scenarios.PATTERNS.items():
         if pattern.example and form.endswith(":PATH"):
             found[form.partition("PATH")[0]] = list(scenarios.parameters_of(pattern.example))
-    found |= {name: list(parameters_of(name)) for name in traces.GENERATORS}
+    found |= {name: list(list_parameters(name)) for name in traces.GENERATORS}
     for record in tasks.records():
         found[record.name] = [name for name in inspect.signature(record.rules).parameters if name not in ("self", "kwargs")]
         for name, reward in record.rewards.items():

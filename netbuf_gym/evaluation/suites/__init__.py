@@ -1,4 +1,4 @@
-"""Suites: fixed sets of worlds, of a version, that any controller of a task is judged on by one command.
+"""Suites: fixed, versioned sets of worlds, on which one command evaluates any controller of a task.
 
 >>> from netbuf_gym.evaluation import suites
 >>> edition = suites.SUITES["gate"].load()
@@ -6,7 +6,7 @@
 (1, 200)
 """
 
-from netbuf_gym.evaluation.suites.catalogue import SUITES, suite
+from netbuf_gym.evaluation.suites.catalogue import SUITES, get_suite
 from netbuf_gym.evaluation.suites.suite import Cell, Edition, Metric, Suite
 
-__all__ = ["SUITES", "Cell", "Edition", "Metric", "Suite", "suite"]
+__all__ = ["SUITES", "Cell", "Edition", "Metric", "Suite", "get_suite"]

@@ -1,4 +1,4 @@
-"""What `netbuf-gym suite` is told: its words, in the grammar of `netbuf-gym train`."""
+"""Arguments of `netbuf-gym suite`, in the grammar of `netbuf-gym train`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from netbuf_gym.envs.engine import MAX_THREADS
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.evaluation.suites.suite import Suite
 from netbuf_gym.utils import overrides
-from netbuf_gym.utils.arguments import real, truth, whole
+from netbuf_gym.utils.arguments import check_boolean, check_integer, check_real
 from netbuf_gym.utils.executors import LOCAL, Executor, executor
 from netbuf_gym.utils.suggestions import did_you_mean
 
@@ -34,8 +34,8 @@ KEYS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
-    """One run of a suite: see `KEYS`."""
+class RunConfig:
+    """Configuration of one run of a suite; fields as in `KEYS`."""
 
     suite: str
     controllers: tuple[str, ...]
@@ -51,21 +51,21 @@ class Order:
 
     @property
     def command(self) -> str:
-        """What makes the same figures."""
-        words = [f"controller={_written(self.controllers)}"]
+        """Command that reproduces the results."""
+        words = [f"controller={_quote_values(self.controllers)}"]
         if self.families:
-            words.append(f"families={_written(self.families)}")
+            words.append(f"families={_quote_values(self.families)}")
         if self.beside is not None:
-            words.append(f"beside={_written(tuple(map(str, self.beside)))}")
+            words.append(f"beside={_quote_values(tuple(map(str, self.beside)))}")
         return " ".join(["netbuf-gym suite", self.suite, *map(shlex.quote, words)])
 
 
-def read(suite: Suite, arguments: Sequence[str]) -> Order:
-    """The order that `KEY=VALUE` arguments make.
+def parse_arguments(suite: Suite, arguments: Sequence[str]) -> RunConfig:
+    """Return the configuration that `KEY=VALUE` arguments describe.
 
     Raises:
-        ConfigError: An unknown key, one that is given twice, a value that is no such thing, or no controller.
-        MissingExtraError: What the executor needs is not installed.
+        ConfigError: For an unknown key, one given twice, an invalid value, or no controller.
+        MissingExtraError: If the executor's dependency is not installed.
     """
     given: dict[str, Any] = {}
     for argument in arguments:
@@ -76,7 +76,7 @@ def read(suite: Suite, arguments: Sequence[str]) -> Order:
             raise ConfigError(f"argument {shown(argument)} is unknown; {hint}valid: {', '.join(valid)}")
         if key in given:
             raise ConfigError(f"{key} is given twice; valid: once")
-        given[key] = overrides.read(argument)[1]
+        given[key] = overrides.read_override(argument)[1]
     if "cc" in given and "controller" in given:
         raise ConfigError("cc and controller are given; valid: one of them")
     if "cc" in given:
@@ -86,23 +86,23 @@ def read(suite: Suite, arguments: Sequence[str]) -> Order:
     against, beside = given.get("against"), given.get("beside")
     engine = executor(given.get("executor", LOCAL.name))
     cores = min(len(os.sched_getaffinity(0)), MAX_THREADS)
-    return Order(
+    return RunConfig(
         suite=suite.name,
-        controllers=_words("controller", given["controller"]),
-        families=_words("families", given["families"]) if "families" in given else (),
-        output=Path(word_of("output", given.get("output", f"runs/suite/{suite.name}"))),
+        controllers=_parse_words("controller", given["controller"]),
+        families=_parse_words("families", given["families"]) if "families" in given else (),
+        output=Path(parse_word("output", given.get("output", f"runs/suite/{suite.name}"))),
         executor=engine,
-        jobs=whole("jobs", given.get("jobs", cores), 1, 1024),
-        threads=whole("threads", given.get("threads", cores if engine.here else 1), 1, MAX_THREADS),
-        figures=truth("figures", given.get("figures", True)),
-        against=None if against is None else Path(word_of("against", against)),
-        beside=None if beside is None else tuple(map(Path, _words("beside", beside))) if beside != [] else (),
-        tolerance=real("tolerance", given.get("tolerance", 0.02), 0, 1e6),
+        jobs=check_integer("jobs", given.get("jobs", cores), 1, 1024),
+        threads=check_integer("threads", given.get("threads", cores if engine.here else 1), 1, MAX_THREADS),
+        figures=check_boolean("figures", given.get("figures", True)),
+        against=None if against is None else Path(parse_word("against", against)),
+        beside=None if beside is None else tuple(map(Path, _parse_words("beside", beside))) if beside != [] else (),
+        tolerance=check_real("tolerance", given.get("tolerance", 0.02), 0, 1e6),
     )
 
 
-def _words(key: str, value: Any) -> tuple[str, ...]:
-    words = tuple(word_of(key, one) for one in (value if isinstance(value, list) else [value]))
+def _parse_words(key: str, value: Any) -> tuple[str, ...]:
+    words = tuple(parse_word(key, one) for one in (value if isinstance(value, list) else [value]))
     if not words:
         raise ConfigError(f"{key} is empty; valid: at least one")
     for word in words:
@@ -111,14 +111,14 @@ def _words(key: str, value: Any) -> tuple[str, ...]:
     return words
 
 
-def word_of(key: str, value: Any) -> str:
-    """A word, or a number that a path may be; raises ConfigError, naming the key, for anything else."""
+def parse_word(key: str, value: Any) -> str:
+    """Return a text, or a number as a text (a path may be one); raise ConfigError, naming the key, for anything else."""
     text = f"{value:g}" if isinstance(value, (int, float)) and not isinstance(value, bool) else value
     if not isinstance(text, str) or not text or "\0" in text:
         raise ConfigError(f"{key} = {shown(value)}; valid: a text that is not empty")
     return text
 
 
-def _written(values: Sequence[str]) -> str:
-    words = [overrides.quoted(one) if set(one) & set(",[]{}:= '\"") else one for one in values]
+def _quote_values(values: Sequence[str]) -> str:
+    words = [overrides.quote_text(one) if set(one) & set(",[]{}:= '\"") else one for one in values]
     return words[0] if len(words) == 1 else f"[{','.join(words)}]"

@@ -10,30 +10,30 @@ import sys
 from collections.abc import Sequence
 
 from netbuf_gym.evaluation.suites import frozen
-from netbuf_gym.evaluation.suites.catalogue import DRAWN
+from netbuf_gym.evaluation.suites.catalogue import DRAW_WORLDS
 
 
 def freeze(name: str, version: int) -> str:
-    """Writes the worlds of a version of a suite; returns their digest.
+    """Write the worlds of a version of a suite and return their digest.
 
     Raises:
-        ConfigError: This version was of other worlds.
+        ConfigError: If this version already has other worlds.
     """
-    worlds = DRAWN[name](version)
-    frozen.write(frozen.file_of(name), name, version, worlds)
-    return frozen.digest_of(worlds)
+    worlds = DRAW_WORLDS[name](version)
+    frozen.write(frozen.get_file(name), name, version, worlds)
+    return frozen.compute_digest(worlds)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Freezes one suite, or all."""
+    """Freeze the given suites, or all of them."""
     parser = argparse.ArgumentParser(
         prog="python -m netbuf_gym.evaluation.suites.freeze", description=(__doc__ or "").partition("\n")[0]
     )
-    parser.add_argument("suite", nargs="*", choices=[*DRAWN, []], help="those to freeze (default: all)")
+    parser.add_argument("suite", nargs="*", choices=[*DRAW_WORLDS, []], help="those to freeze (default: all)")
     parser.add_argument("--version", type=int, default=1, help="of their worlds (default: 1)")
     options = parser.parse_args(argv)
-    for name in options.suite or DRAWN:
-        print(f"{frozen.file_of(name)}: version {options.version}, digest {freeze(name, options.version)}")
+    for name in options.suite or DRAW_WORLDS:
+        print(f"{frozen.get_file(name)}: version {options.version}, digest {freeze(name, options.version)}")
     return 0
 
 

@@ -1,7 +1,7 @@
-"""Sets of worlds that are kept in files: each world by what it is made of, with a version and a digest of them all.
+"""Files of worlds: each world by the parameters that make it, with a version and a digest over all worlds.
 
-A file says how each world is made, not how it was drawn, so that it stays what it is when distributions change. Traces are in
-it by the call that generates them, and with the mean that they had: another one says that a generator gives something else now.
+A file holds how each world is made, not how it was drawn, so that it does not change when distributions do. Traces are stored
+as the call that generates them, with their mean rate: another mean shows that a generator has changed.
 """
 
 from __future__ import annotations
@@ -16,36 +16,36 @@ from netbuf_gym.envs.engine import MAX_SEED
 from netbuf_gym.errors import ConfigError, ScenarioError, shown
 from netbuf_gym.evaluation.suites.suite import Cell, Edition
 from netbuf_gym.scenarios import Scenario
-from netbuf_gym.utils.arguments import real, whole
+from netbuf_gym.utils.arguments import check_integer, check_real
 from netbuf_gym.utils.files import write_atomic, write_json
 
 SCHEMA = "netbuf-gym/worlds/1"
 FOLDER = Path(__file__).parent
 EDITIONS = "editions.json"
-"""Beside files of worlds: which versions of each suite there are, by the digests of their worlds."""
-Place = Callable[[Mapping[str, Any]], tuple[str, Scenario, Sequence[tuple[str, float]]]]
-"""Of a world as it stands in a file: its family, its scenario with agents in their places, and of each trace that is generated
-the generator and the mean rate, Mbit/s. Raises ScenarioError where there is none."""
-SAME = 2e-3
-"""Relative difference of a trace's mean rate up to which it is the same: other processors round the last bits otherwise."""
+"""File beside those of worlds: the versions of each suite, with the digests of their worlds."""
+WorldPlacer = Callable[[Mapping[str, Any]], tuple[str, Scenario, Sequence[tuple[str, float]]]]
+"""Function from a world as stored in a file to its family, its scenario with agents in their places, and for each generated
+trace the generator and the mean rate, Mbit/s. Raises ScenarioError if the world cannot be made."""
+MEAN_TOLERANCE = 2e-3
+"""Relative difference of a trace's mean rate that is tolerated: processors differ in how they round the last bits."""
 
 
-def digest_of(worlds: Sequence[Mapping[str, Any]]) -> str:
-    """Of worlds as they stand in a file: 16 hexadecimal digits of a SHA-256."""
+def compute_digest(worlds: Sequence[Mapping[str, Any]]) -> str:
+    """Return the digest of worlds as stored in a file: 16 hexadecimal digits of a SHA-256."""
     text = json.dumps(list(worlds), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def file_of(suite: str) -> Path:
-    """Where the worlds of a suite are kept."""
+def get_file(suite: str) -> Path:
+    """Return the path of the file that holds a suite's worlds."""
     return FOLDER / f"{suite.replace('/', '-')}.json"
 
 
-def editions(folder: Path) -> dict[str, dict[int, str]]:
-    """Of each suite the digests of its worlds by their version: those that a folder's files have had.
+def read_editions(folder: Path) -> dict[str, dict[int, str]]:
+    """Return, by suite and version, the digests of the worlds that a folder's files have had.
 
     Raises:
-        ConfigError: The file that says so is damaged.
+        ConfigError: If the file of editions is damaged.
     """
     file = folder / EDITIONS
     try:
@@ -56,36 +56,36 @@ def editions(folder: Path) -> dict[str, dict[int, str]]:
 
 
 def write(path: Path, suite: str, version: int, worlds: Sequence[Mapping[str, Any]]) -> None:
-    """Writes a file of worlds, one in a line, atomically, and its version and digest among the folder's editions.
+    """Write a file of worlds, one per line, atomically, and add its version and digest to the folder's editions.
 
     Args:
-        worlds: Each with `name`, `seed`, `world`, and where traces are generated `capacities_mbps`.
+        worlds: Worlds, each with `name`, `seed`, `world`, and if traces are generated `capacities_mbps`.
 
     Raises:
-        ConfigError: A world without one of those, or this version was of other worlds.
+        ConfigError: If a world lacks one of these, or this version already has other worlds.
     """
     _require_worlds(worlds, suite)
-    known, digest = editions(path.parent), digest_of(worlds)
+    known, digest = read_editions(path.parent), compute_digest(worlds)
     own = known.setdefault(suite, {})
     if own.setdefault(version, digest) != digest:
         said = f"version {version} of {suite} has other worlds, digest {own[version]}"
         raise ConfigError(f"{path}: {said}; valid: --version {max(own) + 1}")
     write_json(path.with_name(EDITIONS), known)
-    head = {"schema": SCHEMA, "suite": suite, "version": version, "digest": digest_of(worlds)}
+    head = {"schema": SCHEMA, "suite": suite, "version": version, "digest": compute_digest(worlds)}
     lines = ",\n".join(json.dumps(world, separators=(",", ":")) for world in worlds)
     write_atomic(path, f'{json.dumps(head)[:-1]}, "worlds": [\n{lines}\n]}}\n')
 
 
-def read(path: Path, suite: str, place: Place, families: Collection[str]) -> Edition:
-    """The worlds of a file, with agents in their places.
+def read(path: Path, suite: str, place: WorldPlacer, families: Collection[str]) -> Edition:
+    """Return the worlds of a file, with agents in their places.
 
     Args:
-        place: What a world in it stands for.
-        families: Those that there are.
+        place: Function that makes the world of an entry.
+        families: Valid families.
 
     Raises:
-        ConfigError: The file is not there, or is no file of this suite's worlds; its version or a world is not what it was when
-            it was frozen; a world is of no family of the suite, or needs a trace that nothing generates any more.
+        ConfigError: If the file is missing, or does not hold this suite's worlds; its version is unknown or a world has changed
+            since it was frozen; a world is of no family of the suite, or needs a trace that no generator produces any more.
     """
     again = f"valid: the file as it was frozen, or a new version (python -m netbuf_gym.evaluation.suites.freeze {suite})"
     try:
@@ -99,20 +99,20 @@ def read(path: Path, suite: str, place: Place, families: Collection[str]) -> Edi
         raise ConfigError(f"{path}: is no file of worlds ({error}); {again}") from None
     if (schema, of) != (SCHEMA, suite):
         raise ConfigError(f"{path}: is {schema!r} of suite {of!r}; valid: {SCHEMA!r} of {suite!r}")
-    known = editions(path.parent).get(suite, {})
+    known = read_editions(path.parent).get(suite, {})
     if isinstance(version, bool) or not isinstance(version, int) or version not in known:
         there = ", ".join(f"{own} (digest {digest})" for own, digest in known.items()) or "none"
         raise ConfigError(f"{path}: version = {shown(version)} of suite {suite} is unknown; valid: {there}")
     _require_worlds(worlds, str(path))
-    found = digest_of(worlds)
+    found = compute_digest(worlds)
     if wrong := next((one for one in (found, digest) if one != known[version]), None):
         said = f"its worlds are not those of version {version}: digest {shown(wrong)}, not {known[version]}"
         raise ConfigError(f"{path}: {said}; {again}")
-    return Edition(version, digest, tuple(_cell(suite, version, one, place, families) for one in worlds))
+    return Edition(version, digest, tuple(_make_cell(suite, version, one, place, families) for one in worlds))
 
 
 def _require_worlds(worlds: Any, at: str) -> None:
-    """Refuses what is no list of worlds; names the world and the field."""
+    """Raise ConfigError unless this is a list of worlds; names the world and the field."""
     if not isinstance(worlds, list) or not worlds:
         raise ConfigError(f"{at}: worlds = {shown(worlds)}; valid: a list of at least one world")
     names: set[str] = set()
@@ -124,17 +124,17 @@ def _require_worlds(worlds: Any, at: str) -> None:
         if not isinstance(name, str) or not name or name in names:
             raise ConfigError(f"{where}.name = {shown(name)}; valid: a text that is not empty, and no other world's")
         names.add(name)
-        whole(f"{where}.seed", one.get("seed"), 0, MAX_SEED - 1)
+        check_integer(f"{where}.seed", one.get("seed"), 0, MAX_SEED - 1)
         if not isinstance(one.get("world"), dict):
             raise ConfigError(f"{where}.world = {shown(one.get('world'))}; valid: a mapping of what it is made of")
         means = one.get("capacities_mbps", [])
         if not isinstance(means, list):
             raise ConfigError(f"{where}.capacities_mbps = {shown(means)}; valid: a list of numbers")
         for place, mean in enumerate(means):
-            real(f"{where}.capacities_mbps[{place}]", mean, 0, 1e9, low_open=True)
+            check_real(f"{where}.capacities_mbps[{place}]", mean, 0, 1e9, low_open=True)
 
 
-def _cell(suite: str, version: int, one: Mapping[str, Any], place: Place, families: Collection[str]) -> Cell:
+def _make_cell(suite: str, version: int, one: Mapping[str, Any], place: WorldPlacer, families: Collection[str]) -> Cell:
     at = f"suite {suite}, version {version}, world {one['name']!r}"
     try:
         family, scenario, generated = place(one)
@@ -146,16 +146,16 @@ def _cell(suite: str, version: int, one: Mapping[str, Any], place: Place, famili
     if len(held) != len(generated):
         raise ConfigError(f"{at}: capacities_mbps has {len(held)} values for {len(generated)} generated traces; valid: as many")
     for (kind, mean), frozen in zip(generated, held, strict=True):
-        if abs(mean - frozen) > SAME * frozen:
+        if abs(mean - frozen) > MEAN_TOLERANCE * frozen:
             now = f"generator {kind!r} gives a trace of {mean:.4g} Mbit/s, not of {frozen:.4g}"
             raise ConfigError(f"{at}: {now}; valid: the netbuf-gym that froze it, or a new version of the suite")
     return Cell(one["name"], family, scenario, one["seed"])
 
 
-def rounded(value: Any) -> Any:
-    """Numbers of JSON to six significant digits, in whatever holds them; what is whole stays as it is."""
+def round_floats(value: Any) -> Any:
+    """Return a JSON value with its floats, in nested lists and mappings too, rounded to six significant digits; ints stay."""
     if isinstance(value, dict):
-        return {key: rounded(one) for key, one in value.items()}
+        return {key: round_floats(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
-        return [rounded(one) for one in value]
+        return [round_floats(one) for one in value]
     return float(f"{value:.6g}") if isinstance(value, float) else value

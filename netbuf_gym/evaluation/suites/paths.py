@@ -1,7 +1,7 @@
-"""The suites of senders' paths: the gate, the larger set for agents' cards, and the set that models are chosen on.
+"""Suites of senders' paths: the gate, the larger set for agents' cards, and the set that models are chosen on.
 
 All three have every family of `netbuf_gym.tasks.congestion_window.families`, TCP-PPCC's four scenarios and mixed worlds, drawn
-from streams of their own; rates, round trips and buffers are spread evenly over their ranges (a Latin hypercube a family).
+from separate random streams; rates, round trips and buffers are spread evenly over their ranges (a Latin hypercube per family).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from netbuf_gym.evaluation.rollout import View
 from netbuf_gym.evaluation.suites import frozen, report_files
 from netbuf_gym.evaluation.suites.suite import Cell, Edition, Metric, Suite
 from netbuf_gym.scenarios.types import AGENT, MSS_BYTES, Scenario
-from netbuf_gym.tasks.congestion_window.families import FAMILIES, SenderPaths, rivals
+from netbuf_gym.tasks.congestion_window.families import FAMILIES, SenderPaths, default_rivals
 from netbuf_gym.tasks.congestion_window.paths import Path, PathWorld
 from netbuf_gym.tasks.congestion_window.scenarios import PPCC
 from netbuf_gym.utils.statistics import jain_index
@@ -40,20 +40,20 @@ GATE = {
     "agents": 14,
     MIXED: 8,
 }
-"""Worlds of each family beside the four of TCP-PPCC."""
+"""Worlds of each family, besides the four of TCP-PPCC."""
 AGENTS = (2, 4, 8)
-"""Senders that share a bottleneck, in turn."""
+"""Numbers of senders that share a bottleneck, in turn."""
 COMMON_RIVALS = ("cubic", "bbr", "newreno")
 DURATION_S, MOST_MBIT = 60.0, 16_000.0
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How a set of worlds is drawn.
+    """Parameters of the drawing of a set of worlds.
 
     Attributes:
-        stream: Of its random numbers, its own.
-        times: How many times as many worlds as the gate it has.
+        stream: Number of the set's own random stream.
+        times: Number of worlds of each family, as a multiple of the gate's.
     """
 
     stream: int
@@ -63,8 +63,8 @@ class Plan:
 PLANS = {"gate": Plan(11, 1), "cards": Plan(12, 3), "validation": Plan(13, 1)}
 
 
-def drawn(name: str, version: int) -> list[dict[str, Any]]:
-    """The worlds of a version of a suite, as they are written."""
+def draw_worlds(name: str, version: int) -> list[dict[str, Any]]:
+    """Return the worlds of a version of a suite, as they are written to its file."""
     plan, made = PLANS[name], []
     for number, (buffer, loss) in PPCC.items():
         path = Path(rate_mbps=10.0, rtt_ms=48.0, buffer_packets=buffer, loss=loss)
@@ -75,25 +75,25 @@ def drawn(name: str, version: int) -> list[dict[str, Any]]:
         places = (np.stack([rng.permutation(count) for _ in range(3)], axis=1) + rng.random((count, 3))) / count
         digits = len(str(count))
         for k in range(count):
-            world = _world(family, k, rng, places[k])
+            world = _draw_world(family, k, rng, places[k])
             made.append((f"{family}-{k + 1:0{digits}}", replace(world, family=family)))
     seeds = np.random.default_rng((plan.stream, version, 1000)).integers(2**53, size=len(made)).tolist()
     worlds = []
     for (name, world), seed in zip(made, seeds, strict=True):
-        written = frozen.rounded(world.to_dict())
-        means = capacities(PathWorld.from_dict(written))
+        written = frozen.round_floats(world.to_dict())
+        means = compute_capacities(PathWorld.from_dict(written))
         worlds.append({"name": name, "seed": seed, "world": written, **({"capacities_mbps": means} if means else {})})
     return worlds
 
 
-def _world(family: str, number: int, rng: np.random.Generator, place: np.ndarray) -> PathWorld:
+def _draw_world(family: str, number: int, rng: np.random.Generator, place: np.ndarray) -> PathWorld:
     of = list(FAMILIES)[number % len(FAMILIES)] if family == MIXED else family
     shared = AGENTS[number % len(AGENTS)] if of == "agents" else 1
     common = COMMON_RIVALS[number // 2 % len(COMMON_RIVALS)]
     distribution = SenderPaths(
         family=of,
         senders=("cubic",) * shared,
-        competitors=(common,) if number % 2 == 0 else rivals(),
+        competitors=(common,) if number % 2 == 0 else default_rivals(),
         leave_probability=0.0,
         mixed_probability=float(family == MIXED),
         duration_s=DURATION_S,
@@ -101,18 +101,18 @@ def _world(family: str, number: int, rng: np.random.Generator, place: np.ndarray
     )
     while True:
         world = distribution.draw(rng, place.tolist())
-        if len(world.paths) == 1:  # of several senders all share it
+        if len(world.paths) == 1:  # several senders share one path
             return world
 
 
-def capacities(world: PathWorld) -> list[float]:
-    """Mean rates of a world's generated traces over its duration, Mbit/s, to six digits."""
+def compute_capacities(world: PathWorld) -> list[float]:
+    """Return the mean rates of a world's generated traces over its duration, Mbit/s, to six digits."""
     made = [path.generated.trace() for path in world.paths if path.generated is not None]
-    return [frozen.rounded(trace.mean_mbps(world.duration_s)) for trace in made]
+    return [frozen.round_floats(trace.mean_mbps(world.duration_s)) for trace in made]
 
 
-def place(one: Mapping[str, Any]) -> tuple[str, Scenario, Sequence[tuple[str, float]]]:
-    """See `netbuf_gym.evaluation.suites.frozen.Place`."""
+def place_world(one: Mapping[str, Any]) -> tuple[str, Scenario, Sequence[tuple[str, float]]]:
+    """Return the family, scenario and generated traces of a world; see `netbuf_gym.evaluation.suites.frozen.WorldPlacer`."""
     world = PathWorld.from_dict(one["world"])
     scenario = world.scenario((AGENT,) * world.senders, one["name"])
     links = zip(world.paths, scenario.links[::2], strict=True)
@@ -121,15 +121,15 @@ def place(one: Mapping[str, Any]) -> tuple[str, Scenario, Sequence[tuple[str, fl
 
 
 def measure(cell: Cell, view: View) -> dict[str, float]:
-    """What the senders of a world have come to, in the mean over them; see `METRICS`.
+    """Return the metrics of a world, mean over its senders; see `METRICS`.
 
     Raises:
-        PlantFault: The world has failed.
+        PlantFault: If the world has failed.
     """
     scenario, reports = cell.scenario, view.whole_report()
     shares = np.array([one["goodput_mbps"] / scenario.fair_share_mbps(i) for i, one in enumerate(reports)])
     rows: dict[str, Any] = {
-        "utility": [_utility(cell, i, one) for i, one in enumerate(reports)],
+        "utility": [_compute_utility(cell, i, one) for i, one in enumerate(reports)],
         "share": shares,
         "queueing_ms": [one["mean_rtt_ms"] - one["base_rtt_ms"] for one in reports],
         "inflation": [one["mean_rtt_ms"] / one["base_rtt_ms"] for one in reports],
@@ -139,8 +139,8 @@ def measure(cell: Cell, view: View) -> dict[str, float]:
     return {key: float(np.mean(values)) for key, values in rows.items()} | {"jain": jain}
 
 
-def _utility(cell: Cell, flow: int, report: dict[str, Any]) -> float:
-    """A sender's utility; of one that had no ACK, so that it knows no RTT, as if its one segment had taken all of its life."""
+def _compute_utility(cell: Cell, flow: int, report: dict[str, Any]) -> float:
+    """Return a sender's utility; without an ACK, and so without an RTT, as if its one segment had taken the whole life."""
     if math.isfinite(report["utility"]):
         return float(report["utility"])
     lasts_s = report["duration_s"]
@@ -165,8 +165,8 @@ METRICS = (
 )
 
 
-def _load(name: str) -> Edition:
-    return frozen.read(frozen.file_of(name), name, place, OURS)
+def _load_edition(name: str) -> Edition:
+    return frozen.read(frozen.get_file(name), name, place_world, OURS)
 
 
 _COUNTS = {name: len(PPCC) + plan.times * sum(GATE.values()) for name, plan in PLANS.items()}
@@ -180,12 +180,12 @@ SUITES = tuple(
         name=name,
         summary=summary,
         task=TASK,
-        load=partial(_load, name),
+        load=partial(_load_edition, name),
         measure=measure,
         metrics=METRICS,
         scatter=("inflation", "share"),
         families=OURS,
-        teller=report_files.Families,
+        report_writer=report_files.FamilyReport,
     )
     for name, summary in _SUMMARIES.items()
 )

@@ -1,16 +1,16 @@
-"""The worlds of the receiver-window suite: generated access networks as Nuwa's, and paths that agents were not trained on."""
+"""Worlds of the receiver-window suite: generated access networks as in Nuwa, and paths that agents were not trained on."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from netbuf_gym.errors import ScenarioError
-from netbuf_gym.evaluation.suites.sampling import Between, Family, Made, OneOf, Seed
+from netbuf_gym.evaluation.suites.sampling import Between, Family, GeneratedWorld, OneOf, Seed
 from netbuf_gym.scenarios.impairments import DelaySchedule
-from netbuf_gym.scenarios.limits import bdp_packets
+from netbuf_gym.scenarios.limits import compute_bdp_packets
 from netbuf_gym.scenarios.senders import Sender
 from netbuf_gym.scenarios.traffic import FlowList, Traffic
-from netbuf_gym.tasks.congestion_window.paths import Generated
+from netbuf_gym.tasks.congestion_window.paths import GeneratedTrace
 from netbuf_gym.tasks.receiver_window.random_paths import LEAST_MBPS, receiver_world
 from netbuf_gym.traces.types import RateTrace
 
@@ -18,7 +18,7 @@ DURATION_S = 60.0
 LEAST_PACKETS = 20
 
 
-def make(
+def make_world(
     *,
     rtt_ms: float,
     buffer_bdp: float,
@@ -34,23 +34,23 @@ def make(
     rival_at: float = 0.0,
     return_mbps: float | None = None,
     **more: Any,
-) -> Made:
-    """A world.
+) -> GeneratedWorld:
+    """Return a world.
 
     Args:
-        rtt_ms: Propagation there and back.
-        buffer_bdp: Bottleneck's queue in products of its mean rate and `rtt_ms`; 20 packets or more.
-        network, trace_seed, mean_mbps: Of the generator, where the bottleneck has a trace.
-        rate_mbps: Of the bottleneck, where it has none.
-        gone_at, gone_s: When such a bottleneck carries nothing, as a share of the world, and for how long.
-        later, later_at: What the propagation one way is multiplied by, and from when on, as a share of the world.
-        rival, rival_at: Congestion control of another flow that lasts for 0.4 of the world, and from when on.
-        return_mbps: Rate of the way back, where a CUBIC flow is on it.
+        rtt_ms: Round-trip propagation.
+        buffer_bdp: Queue of the bottleneck, in products of its mean rate and `rtt_ms`; 20 packets or more.
+        network, trace_seed, mean_mbps: Arguments of the trace generator, if the bottleneck has a trace.
+        rate_mbps: Rate of the bottleneck, if it has no trace.
+        gone_at, gone_s: Start, as a share of the world's duration, and length of an outage of a bottleneck without a trace.
+        later, later_at: Factor of the one-way propagation, and when it begins, as a share of the world's duration.
+        rival, rival_at: Congestion control of another flow, which lasts for 0.4 of the world, and when it starts.
+        return_mbps: Rate of the return path, if a CUBIC flow uses it.
         more: Further arguments of `receiver_world`.
     """
     trace: Any = None
     if network is not None:
-        trace = Generated(network, DURATION_S, trace_seed, {} if mean_mbps is None else {"mean_mbps": mean_mbps}).trace()
+        trace = GeneratedTrace(network, DURATION_S, trace_seed, {} if mean_mbps is None else {"mean_mbps": mean_mbps}).trace()
         if trace.mean_mbps(DURATION_S) < 6 * LEAST_MBPS:
             raise ScenarioError(f"trace_seed = {trace_seed} gives a trace that hardly carries anything; valid: another one")
     elif gone_at is not None and rate_mbps is not None:
@@ -63,19 +63,19 @@ def make(
         trace=trace,
         rate_mbps=rate_mbps if trace is None else None,
         rtt_ms=rtt_ms,
-        buffer_packets=max(LEAST_PACKETS, round(buffer_bdp * bdp_packets(mean, rtt_ms))),
+        buffer_packets=max(LEAST_PACKETS, round(buffer_bdp * compute_bdp_packets(mean, rtt_ms))),
         delay=delay,
-        traffic=_traffic(mean, rival, rival_at, return_mbps),
+        traffic=_make_traffic(mean, rival, rival_at, return_mbps),
         return_mbps=return_mbps,
         return_packets=back_packets,
         duration_s=DURATION_S,
         **more,
     )
-    return Made(scenario, () if network is None else ((network, mean),))
+    return GeneratedWorld(scenario, () if network is None else ((network, mean),))
 
 
-def _traffic(mean_mbps: float, rival: str | None, rival_at: float, return_mbps: float | None) -> Traffic | None:
-    """A rival that has half of the bottleneck to send while it lasts; a flow on the way back throughout."""
+def _make_traffic(mean_mbps: float, rival: str | None, rival_at: float, return_mbps: float | None) -> Traffic | None:
+    """Return a rival with half of the bottleneck's capacity to send while it lasts, and a lasting flow on the return path."""
     senders, start_s, size_bytes = [], [], []
     if rival is not None:
         senders.append(Sender(cc=rival, path=(0,), return_path=(1,)))
@@ -91,7 +91,7 @@ def _traffic(mean_mbps: float, rival: str | None, rival_at: float, return_mbps: 
     return Traffic(senders=senders, arrivals=[flows])
 
 
-def _network(name: str) -> Family:
+def _make_network_family(name: str) -> Family:
     arguments = {
         "network": name,
         "trace_seed": Seed(),
@@ -104,31 +104,33 @@ def _network(name: str) -> Family:
     return Family(f"generated {name} paths, 20 to 80 ms, buffers of 1 to 4 BDP: what agents are trained on", arguments)
 
 
-_ANY = _network("4g").but("", network=OneOf(("wired", "wifi", "4g", "5g")))
-_FIXED = _ANY.but("one rate throughout, 1 to 200 Mbit/s", network=None, trace_seed=0, rate_mbps=Between(1.0, 200.0))
+_ANY = _make_network_family("4g").with_overrides("", network=OneOf(("wired", "wifi", "4g", "5g")))
+_FIXED = _ANY.with_overrides("one rate throughout, 1 to 200 Mbit/s", network=None, trace_seed=0, rate_mbps=Between(1.0, 200.0))
 FAMILIES = {
-    **{name: _network(name) for name in ("wired", "wifi", "4g", "5g")},
+    **{name: _make_network_family(name) for name in ("wired", "wifi", "4g", "5g")},
     "fixed": _FIXED,
-    "outages": _FIXED.but(
+    "outages": _FIXED.with_overrides(
         "a path that carries nothing for 0.3 to 8 s, the queue held or dropped",
         rate_mbps=Between(1.0, 100.0),
         gone_at=Between(0.1, 0.7, evenly=True),
         gone_s=Between(0.3, 8.0),
         on_outage=OneOf(("hold", "drop")),
     ),
-    "far": _ANY.but("all networks, 160 to 400 ms", rtt_ms=Between(160.0, 400.0)),
-    "shallow": _ANY.but("all networks, buffers of 0.1 to 0.5 BDP", buffer_bdp=Between(0.1, 0.5)),
-    "deep": _ANY.but("all networks, buffers of 8 to 32 BDP", buffer_bdp=Between(8.0, 32.0)),
-    "loss": _ANY.but("all networks, random loss of 0.01 to 2 %", loss=Between(1e-4, 2e-2)),
-    "delays": _ANY.but(
+    "far": _ANY.with_overrides("all networks, 160 to 400 ms", rtt_ms=Between(160.0, 400.0)),
+    "shallow": _ANY.with_overrides("all networks, buffers of 0.1 to 0.5 BDP", buffer_bdp=Between(0.1, 0.5)),
+    "deep": _ANY.with_overrides("all networks, buffers of 8 to 32 BDP", buffer_bdp=Between(8.0, 32.0)),
+    "loss": _ANY.with_overrides("all networks, random loss of 0.01 to 2 %", loss=Between(1e-4, 2e-2)),
+    "delays": _ANY.with_overrides(
         "all networks, propagation that is multiplied by 0.3 to 3 once",
         later=Between(0.3, 3.0),
         later_at=Between(0.2, 0.8, evenly=True),
     ),
-    "rivals": _ANY.but(
+    "rivals": _ANY.with_overrides(
         "all networks, a flow of CUBIC, BBR or NewReno beside for a while",
         rival=OneOf(("cubic", "bbr", "newreno")),
         rival_at=Between(0.1, 0.5, evenly=True),
     ),
-    "reverse": _ANY.but("all networks, a CUBIC flow on a way back of 1 to 20 Mbit/s", return_mbps=Between(1.0, 20.0)),
+    "reverse": _ANY.with_overrides(
+        "all networks, a CUBIC flow on a way back of 1 to 20 Mbit/s", return_mbps=Between(1.0, 20.0)
+    ),
 }

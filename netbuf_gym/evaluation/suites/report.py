@@ -1,4 +1,4 @@
-"""What a suite has found: tables by family, rows for a CSV file, the JSON, and how it compares with an earlier one."""
+"""Results of a suite: tables by family, rows of a CSV file, the JSON, and the comparison with an earlier result."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym.errors import ConfigError, shown
-from netbuf_gym.evaluation.suites.runner import Played
+from netbuf_gym.evaluation.suites.runner import SuiteRun
 from netbuf_gym.evaluation.suites.suite import Edition, Metric, Suite
 from netbuf_gym.utils import statistics
 from netbuf_gym.utils.files import read_text
@@ -20,19 +20,22 @@ from netbuf_gym.version import __version__
 
 SCHEMA = "netbuf-gym/suite/1"
 ALL = "all"
-"""Of the row that is over all worlds."""
+"""Name of the row over all worlds."""
 WORST = 0.1
-"""Share of the worlds below the value that the column of the worst ones gives."""
+"""Share of the worlds below the value in the column of the worst ones."""
 
 
-def summary(played: Played, suite: Suite, families: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """By family, and over all worlds: number of worlds, mean of each metric over those that have it, the score's interval and
-    its value that a tenth of the worlds is below. None where nothing has a value."""
+def summarise(played: SuiteRun, suite: Suite, families: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return the statistics of each family, and of all worlds; None where nothing has a value.
+
+    These are the number of worlds, the mean of each metric over the worlds that have it, the half-width of the score's
+    interval, and the score that a tenth of the worlds is below.
+    """
     made = {}
     for family in (*families, ALL):
         own: dict[str, Any] = {"worlds": len(played.of(suite.score.key, None if family == ALL else family))}
         for metric in suite.metrics:
-            values = _known(played.of(metric.key, None if family == ALL else family))
+            values = _finite_values(played.of(metric.key, None if family == ALL else family))
             own[metric.key] = float(values.mean()) if len(values) else None
             if metric is suite.score and len(values):
                 interval = statistics.mean_interval(values)
@@ -42,11 +45,11 @@ def summary(played: Played, suite: Suite, families: Sequence[str]) -> dict[str, 
     return made
 
 
-def tables(
+def format_tables(
     suite: Suite, summaries: Mapping[str, Mapping[str, Mapping[str, Any]]], failed: Mapping[str, str] | None = None
 ) -> str:
-    """Markdown: who failed and why, the score by family beside each other where there are several controllers, then each with
-    all its metrics."""
+    """Return Markdown: failed controllers with reasons, a table of scores by family if there are several controllers, and then
+    each controller with all its metrics."""
     parts = []
     if failed:
         parts.append(markdown_table(["controller", "failed"], list(failed.items())))
@@ -57,7 +60,10 @@ def tables(
         for family in families:
             means = [one[family][score.key] for one in summaries.values()]
             best = max((mean for mean in means if mean is not None), default=None)
-            cells = [f"**{_cell(mean, score)}**" if mean is not None and mean == best else _cell(mean, score) for mean in means]
+            cells = [
+                f"**{_format_cell(mean, score)}**" if mean is not None and mean == best else _format_cell(mean, score)
+                for mean in means
+            ]
             rows.append([family, str(next(iter(summaries.values()))[family]["worlds"]), *cells])
         parts.append(f"{score.label} by family, the best in bold\n\n{markdown_table(['family', 'worlds', *summaries], rows)}")
     for name, found in summaries.items():
@@ -66,9 +72,9 @@ def tables(
             [
                 family,
                 str(own["worlds"]),
-                _with_half(own, score),
-                _cell(own.get(f"{score.key}_worst_tenth"), score),
-                *(_cell(own[metric.key], metric) for metric in suite.metrics[1:]),
+                _format_interval(own, score),
+                _format_cell(own.get(f"{score.key}_worst_tenth"), score),
+                *(_format_cell(own[metric.key], metric) for metric in suite.metrics[1:]),
             ]
             for family, own in found.items()
         ]
@@ -76,8 +82,8 @@ def tables(
     return "\n\n".join(parts)
 
 
-def notes(suite: Suite, families: Sequence[str]) -> str:
-    """How the tables are to be read: columns and families in words."""
+def format_notes(suite: Suite, families: Sequence[str]) -> str:
+    """Return the notes on the tables: columns and families in words."""
     said = [f"* {metric.label}: {metric.says}" for metric in suite.metrics]
     said.insert(
         1,
@@ -87,8 +93,8 @@ def notes(suite: Suite, families: Sequence[str]) -> str:
     return "\n".join([*said, "", *(f"* {family}: {suite.families[family]}" for family in families)])
 
 
-def rows(played: Sequence[Played], suite: Suite, command: str) -> str:
-    """CSV: a row a controller and world; what has no value is empty."""
+def format_rows(played: Sequence[SuiteRun], suite: Suite, command: str) -> str:
+    """Return CSV with a row per controller and world; missing values are empty."""
     columns = ["controller", "family", "world", "agents", "seed", *(metric.key for metric in suite.metrics)]
     made = [
         {"controller": one.name, "family": cell.family, "world": cell.name, "agents": cell.agents, "seed": cell.seed}
@@ -102,13 +108,13 @@ def rows(played: Sequence[Played], suite: Suite, command: str) -> str:
 def to_dict(
     suite: Suite,
     edition: Edition,
-    played: Sequence[Played],
+    played: Sequence[SuiteRun],
     summaries: Mapping[str, Mapping[str, Mapping[str, Any]]],
     models: Mapping[str, str | None],
     command: str,
     failed: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """JSON-able: the edition, of each controller its summary and every world, and why some failed."""
+    """Return a JSON-able form: the edition, each controller's summary and values of every world, and reasons of failures."""
     return {
         "schema": SCHEMA,
         "netbuf_gym": __version__,
@@ -132,15 +138,15 @@ def to_dict(
     }
 
 
-def earlier(file: Path, suite: Suite, edition: Edition, families: Sequence[str]) -> dict[str, Any]:
-    """The result of an earlier run, read from its result.json.
+def read_earlier(file: Path, suite: Suite, edition: Edition, families: Sequence[str]) -> dict[str, Any]:
+    """Return the result of an earlier run, read from its result.json.
 
     Args:
-        families: What it must have of each controller.
+        families: Families that the result must have for each controller.
 
     Raises:
-        ConfigError: It cannot be read, is of another version, or of a suite with other worlds, whose figures say nothing about
-            these, or lacks a family.
+        ConfigError: If the file cannot be read, is of another version, or of a suite with other worlds, whose figures cannot be
+            compared with these, or lacks a family.
     """
     try:
         data = json.loads(read_text(file))
@@ -171,14 +177,20 @@ def earlier(file: Path, suite: Suite, edition: Edition, families: Sequence[str])
     return data
 
 
-def compared(
+def compare_results(
     suite: Suite,
     summaries: Mapping[str, Mapping[str, Mapping[str, Any]]],
     before: Mapping[str, Any],
     tolerance: float,
 ) -> tuple[str, list[str]]:
-    """The first controller beside an earlier result: a table of the score by family, and the families in which it is behind by
-    more than `tolerance`. The earlier controller is the one of its name, or else the first one. `before` is of `earlier`.
+    """Compare the first controller with an earlier result.
+
+    Args:
+        before: Earlier result, from `read_earlier`; its controller of the same name is used, or else its first one.
+        tolerance: Difference of the score up to which the controller is not behind.
+
+    Returns:
+        A table of the score by family, and the families in which the controller is behind by more than `tolerance`.
     """
     name, score = next(iter(summaries)), suite.score
     then = name if name in before["controllers"] else next(iter(before["controllers"]))
@@ -186,21 +198,21 @@ def compared(
     lines, behind = [], []
     for family, own in summaries[name].items():
         if family not in old or old[family]["worlds"] != own["worlds"]:
-            continue  # all of them, where they were other families
+            continue  # the row over all worlds, if the families differ
         was, now = old[family][score.key], own[score.key]
         lost = was is not None and (now is None or now < was - tolerance)
         behind += [family] * lost
         change = "-" if was is None or now is None else f"{now - was:+.{score.digits}f}"
-        lines.append([family, _cell(was, score), _cell(now, score), change, "behind" if lost else ""])
+        lines.append([family, _format_cell(was, score), _format_cell(now, score), change, "behind" if lost else ""])
     table = markdown_table(["family", f"{then}, then", f"{name}, now", "change", f"by more than {tolerance:g}"], lines)
     return table, behind
 
 
-def standing(data: Mapping[str, Any], metric: Metric) -> str:
-    """What a result says of its first controller: in how many families of its suite it is the best, where others are above it.
+def describe_standing(data: Mapping[str, Any], metric: Metric) -> str:
+    """Return a sentence on a result's first controller: in how many families it is the best, and where others are above it.
 
     Args:
-        data: Of a result.json with several controllers.
+        data: Contents of a result.json with several controllers.
         metric: The score.
     """
     (first, ours), *others = ((name, one["families"]) for name, one in data["controllers"].items())
@@ -221,21 +233,21 @@ def standing(data: Mapping[str, Any], metric: Metric) -> str:
     return f"On suite `{data['suite']}`, version {data['version']}, {best}. Above it are: {where}."
 
 
-def by_family(data: Mapping[str, Any], suite: Suite) -> str:
-    """Markdown of a result: its command, the scores by family, and `standing`."""
-    table = tables(suite, {name: one["families"] for name, one in data["controllers"].items()}).partition("\n\n")[2]
-    return f"`{data['command']}`:\n\n{table.partition(chr(10) * 2)[0]}\n\n{standing(data, suite.score)}"
+def format_families(data: Mapping[str, Any], suite: Suite) -> str:
+    """Return a result as Markdown: its command, the scores by family, and `describe_standing`."""
+    table = format_tables(suite, {name: one["families"] for name, one in data["controllers"].items()}).partition("\n\n")[2]
+    return f"`{data['command']}`:\n\n{table.partition(chr(10) * 2)[0]}\n\n{describe_standing(data, suite.score)}"
 
 
-def _known(values: Sequence[float]) -> np.ndarray:
+def _finite_values(values: Sequence[float]) -> np.ndarray:
     array = np.asarray(values, float)
     return array[np.isfinite(array)]
 
 
-def _cell(value: float | None, metric: Metric) -> str:
+def _format_cell(value: float | None, metric: Metric) -> str:
     return "-" if value is None else f"{value * metric.factor:.{metric.digits}f}"
 
 
-def _with_half(own: Mapping[str, Any], metric: Metric) -> str:
+def _format_interval(own: Mapping[str, Any], metric: Metric) -> str:
     half = own.get(f"{metric.key}_half")
-    return _cell(own[metric.key], metric) + (f" ± {_cell(half, metric)}" if half is not None else "")
+    return _format_cell(own[metric.key], metric) + (f" ± {_format_cell(half, metric)}" if half is not None else "")

@@ -1,11 +1,11 @@
-"""Results of controllers on suites as files: a row a world, a file a suite and controller (`results/suites/rfc9743/cubic.csv`).
+"""Files of results: a row per world, a file per suite and controller (`results/suites/rfc9743/cubic.csv`).
 
 The first line is a comment that holds JSON: the suite's edition, the controller and its model, and the program, machine and
 command that made the rows. The second names the columns: family, world, agents, seed, then the suite's metrics; an empty cell
-says that a world has no such value.
+is a missing value.
 
->>> from netbuf_gym.evaluation.suites import rows, suite
->>> kept = rows.kept(suite("mvfst-rl"))[0]["cubic"]
+>>> from netbuf_gym.evaluation.suites import get_suite, rows
+>>> kept = rows.read_kept(get_suite("mvfst-rl"))[0]["cubic"]
 >>> kept.about["suite"], len(kept.worlds)
 ('mvfst-rl', 54)
 """
@@ -25,24 +25,24 @@ from typing import Any
 
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.evaluation.suites import frozen
-from netbuf_gym.evaluation.suites.runner import Played
+from netbuf_gym.evaluation.suites.runner import SuiteRun
 from netbuf_gym.evaluation.suites.suite import Edition, Suite
 from netbuf_gym.utils.data import PACKAGE, find_data
-from netbuf_gym.utils.files import plain, read_text, write_atomic
+from netbuf_gym.utils.files import read_text, to_plain_values, write_atomic
 from netbuf_gym.version import __version__
 
 SCHEMA = "netbuf-gym/rows/1"
 INSTALLED = PACKAGE / "data" / "results" / "suites"
-"""Kept results that come with an installed package; a checkout has none there."""
+"""Kept results that are installed with the package; a checkout has none there."""
 FOLDER = find_data("results") / "suites"
 """Kept results: those of the installed package, or of the checkout."""
 COLUMNS = ("family", "world", "agents", "seed")
-"""Before a suite's metrics."""
+"""Columns before a suite's metrics."""
 ABOUT = ("suite", "version", "digest", "task", "controller")
 """Keys of a file's first line that name its worlds and its controller."""
 MAX_BYTES = 1 << 26
 STALE = "stale"
-"""Key of a file's first line that says why its rows are not current, in words."""
+"""Key of a file's first line with the reason, in words, why its rows are not current."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,9 @@ class Rows:
 
     Attributes:
         about: First line of the file: `ABOUT`, and what else is known (`model_sha256`, `netbuf_gym`, `machine`, `command`,
-            `seconds`, `cpu_seconds`, `decision_us`; of an agent `algo`, `seed`, `recipe`, `timesteps`, `group`).
-        worlds: Metrics by the name of each world; NaN where a world has no such value.
-        where: File that they were read from, for messages.
+            `seconds`, `cpu_seconds`, `decision_us`; for an agent `algo`, `seed`, `recipe`, `timesteps`, `group`).
+        worlds: Metrics by world name; NaN for missing values.
+        where: Path of the file, for messages.
     """
 
     about: Mapping[str, Any]
@@ -67,53 +67,53 @@ class Rows:
 
     @property
     def stale(self) -> str:
-        """Reason why the rows are not current, as `netbuf-gym results status` found it; "" where none is known."""
+        """Reason why the rows are not current, as found by `netbuf-gym results status`; "" if none is known."""
         return str(self.about.get(STALE) or "")
 
-    def played(self, edition: Edition) -> Played:
-        """The rows as if the controller had just played all worlds of an edition."""
+    def to_suite_run(self, edition: Edition) -> SuiteRun:
+        """Return the rows as if the controller had just run in all worlds of an edition."""
         values = [dict(self.worlds[cell.name]) for cell in edition.cells]
-        return Played(self.controller, edition.cells, values, math.nan, math.nan)
+        return SuiteRun(self.controller, edition.cells, values, math.nan, math.nan)
 
-    def marked(self, reason: str) -> Rows:
-        """The same rows, marked as stale for a reason, or without a mark for none."""
+    def with_mark(self, reason: str) -> Rows:
+        """Return the same rows, marked as stale for a reason; without a mark if the reason is ""."""
         about = {key: value for key, value in self.about.items() if key != STALE}
         return replace(self, about={**about, STALE: reason} if reason else about)
 
 
-def folder_of(suite: Suite | str, folder: Path | None = None) -> Path:
-    """Folder of a suite's files below a folder of results, `FOLDER` by default."""
+def get_folder(suite: Suite | str, folder: Path | None = None) -> Path:
+    """Return the folder of a suite's files below a folder of results, `FOLDER` by default."""
     name = suite if isinstance(suite, str) else suite.name
     return (folder or FOLDER) / name.replace("/", "-")
 
 
-def file_of(suite: Suite, controller: str, folder: Path | None = None) -> Path:
-    """File of a controller's rows: `constant:9` as constant-9.csv, the agent `TASK/AGENT` by its own name."""
+def get_file(suite: Suite, controller: str, folder: Path | None = None) -> Path:
+    """Return the file of a controller's rows: `constant:9` in constant-9.csv, the agent `TASK/AGENT` by its own name."""
     slug = re.sub(r"[^A-Za-z0-9_.+-]", "-", controller.removeprefix(f"{suite.task}/"))
-    return folder_of(suite, folder) / f"{slug}.csv"
+    return get_folder(suite, folder) / f"{slug}.csv"
 
 
-def of_played(played: Played, suite: Suite, edition: Edition, command: str, **more: Any) -> Rows:
-    """Rows of a controller that has just played, to six significant digits, stamped with program, machine and command.
+def make_rows(played: SuiteRun, suite: Suite, edition: Edition, command: str, **more: Any) -> Rows:
+    """Return rows of a controller that has just run, to six significant digits, with the program, machine and command.
 
     Args:
-        more: What else the first line is to say.
+        more: Further entries of the first line.
     """
-    worlds = {cell.name: frozen.rounded(dict(values)) for cell, values in zip(played.cells, played.values, strict=True)}
+    worlds = {cell.name: frozen.round_floats(dict(values)) for cell, values in zip(played.cells, played.values, strict=True)}
     about = {
         **dict(zip(ABOUT, (suite.name, edition.version, edition.digest, suite.task, played.name), strict=True)),
         "netbuf_gym": __version__,
-        "machine": machine(),
+        "machine": read_processor_name(),
         "command": command,
-        "seconds": frozen.rounded(played.seconds),
-        "cpu_seconds": frozen.rounded(played.cpu_seconds),
+        "seconds": frozen.round_floats(played.seconds),
+        "cpu_seconds": frozen.round_floats(played.cpu_seconds),
         **more,
     }
     return Rows(about, worlds)
 
 
-def of_result(data: Mapping[str, Any], controller: str, where: str = "") -> Rows:
-    """Rows of one controller of a suite's `result.json` (`netbuf_gym.evaluation.suites.report`); values are not checked."""
+def parse_result(data: Mapping[str, Any], controller: str, where: str = "") -> Rows:
+    """Return rows of one controller of a suite's `result.json` (`netbuf_gym.evaluation.suites.report`), values unchecked."""
     one = data["controllers"][controller]
     about = {key: data[key] for key in ABOUT[:-1]} | {"controller": controller}
     about |= {key: data[key] for key in ("netbuf_gym", "command") if key in data}
@@ -122,7 +122,7 @@ def of_result(data: Mapping[str, Any], controller: str, where: str = "") -> Rows
 
 
 def write(path: Path, rows: Rows, suite: Suite, edition: Edition) -> None:
-    """Write a file of rows, in the order of the suite's worlds, atomically; those of no world that there is are left out."""
+    """Write a file of rows atomically, in the order of the suite's worlds; rows of unknown worlds are left out."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     keys = [metric.key for metric in suite.metrics]
@@ -133,16 +133,16 @@ def write(path: Path, rows: Rows, suite: Suite, edition: Edition) -> None:
             cells = ("" if value is None or math.isnan(value) else f"{value:.6g}" for value in values)
             writer.writerow([cell.family, cell.name, cell.agents, cell.seed, *cells])
     path.parent.mkdir(parents=True, exist_ok=True)
-    head = json.dumps(plain({"schema": SCHEMA, **rows.about}), allow_nan=False)
+    head = json.dumps(to_plain_values({"schema": SCHEMA, **rows.about}), allow_nan=False)
     write_atomic(path, f"# {head}\n{out.getvalue()}")
 
 
-def mark(path: Path, reason: str) -> bool:
-    """Mark a file's rows as stale, or take the mark away where the reason is ""; returns whether the file has changed.
+def mark_stale(path: Path, reason: str) -> bool:
+    """Mark a file's rows as stale, or remove the mark if the reason is ""; return whether the file has changed.
 
     Raises:
-        ConfigError: Its first line is damaged.
-        OSError: It cannot be written.
+        ConfigError: If its first line is damaged.
+        OSError: If it cannot be written.
     """
     head, _, rest = read_text(path).partition("\n")
     try:
@@ -151,15 +151,15 @@ def mark(path: Path, reason: str) -> bool:
         raise ConfigError(f"{path}: is no file of rows ({error}); valid: one of schema {SCHEMA!r}") from None
     if rows.stale == reason:
         return False
-    write_atomic(path, f"# {json.dumps(dict(rows.marked(reason).about))}\n{rest}")
+    write_atomic(path, f"# {json.dumps(dict(rows.with_mark(reason).about))}\n{rest}")
     return True
 
 
 def read(path: Path) -> Rows:
-    """Rows as they were written.
+    """Return rows as they were written.
 
     Raises:
-        ConfigError: The file cannot be read, is no file of rows, or is damaged; names the line.
+        ConfigError: If the file cannot be read, is no file of rows, or is damaged; names the line.
     """
     try:
         if path.stat().st_size > MAX_BYTES:
@@ -201,7 +201,7 @@ def require_edition(about: Mapping[str, Any], suite: Suite, edition: Edition, wh
 
 
 def require_whole(rows: Rows, suite: Suite, edition: Edition) -> None:
-    """Raise ConfigError unless rows are of a suite's edition, of all of its worlds, and have all of its metrics."""
+    """Raise ConfigError unless rows are of a suite's edition, cover all of its worlds, and have all of its metrics."""
     require_edition(rows.about, suite, edition, rows.where)
     missing = [cell.name for cell in edition.cells if cell.name not in rows.worlds]
     if missing:
@@ -215,15 +215,18 @@ def require_whole(rows: Rows, suite: Suite, edition: Edition) -> None:
 
 def require_controller(rows: Rows, path: Path, suite: Suite) -> None:
     """Raise ConfigError for rows in the file of another controller."""
-    valid = file_of(suite, rows.controller).name
+    valid = get_file(suite, rows.controller).name
     if path.name != valid:
         raise ConfigError(f"{path}: holds rows of {rows.controller}; valid: those in {valid}")
 
 
-def kept(suite: Suite, edition: Edition | None = None, folder: Path | None = None) -> tuple[dict[str, Rows], list[str]]:
-    """Kept rows of a suite's present edition by controller, in the order of their names, and why others are not among them."""
+def read_kept(suite: Suite, edition: Edition | None = None, folder: Path | None = None) -> tuple[dict[str, Rows], list[str]]:
+    """Return the kept rows of a suite's edition (default: the present one), and the reasons for leaving out others.
+
+    The rows are by controller, in the order of their names.
+    """
     edition, found, unfit = edition or suite.load(), [], []
-    for path in sorted(folder_of(suite, folder).glob("*.csv")):
+    for path in sorted(get_folder(suite, folder).glob("*.csv")):
         try:
             one = read(path)
             require_whole(one, suite, edition)
@@ -234,8 +237,8 @@ def kept(suite: Suite, edition: Edition | None = None, folder: Path | None = Non
     return {one.controller: one for one in sorted(found, key=lambda one: one.controller)}, unfit
 
 
-def machine() -> str:
-    """Name of this machine's processor, as /proc/cpuinfo has it."""
+def read_processor_name() -> str:
+    """Return the name of this machine's processor from /proc/cpuinfo."""
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
             if line.startswith("model name"):

@@ -1,4 +1,4 @@
-"""Controllers over the worlds of a suite."""
+"""Runs of controllers over the worlds of a suite."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym.controllers import Controller, InWorld, Policy, Rules
-from netbuf_gym.evaluation.rollout import Stopped, View, World, controller_of, play
+from netbuf_gym.evaluation.rollout import Stopped, View, World, get_controller, play
 from netbuf_gym.evaluation.suites.recorder import Recorder
 from netbuf_gym.evaluation.suites.suite import Cell, Suite
 from netbuf_gym.utils import sandbox
 
 DECISIONS = 300
-"""Of which the time is measured."""
+"""Number of decisions that are timed."""
 
 
 @dataclass(frozen=True)
-class Played:
-    """One controller over a suite.
+class SuiteRun:
+    """Results of one controller on a suite.
 
     Attributes:
-        name: Of the controller.
-        cells: The worlds that it has played.
-        values: What was measured in each of them, by `Metric.key`.
-        seconds: How long it took.
-        cpu_seconds: The processor's time of that, over all threads.
+        name: Name of the controller.
+        cells: Worlds that it has run in.
+        values: Metrics of each world, by `Metric.key`.
+        seconds: Elapsed time.
+        cpu_seconds: Processor time, over all threads.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Played:
     cpu_seconds: float
 
     def of(self, key: str, family: str | None = None) -> list[float]:
-        """One metric over the worlds of a family, or over all."""
+        """Return one metric over the worlds of a family, or over all worlds."""
         return [one[key] for cell, one in zip(self.cells, self.values, strict=True) if family is None or cell.family == family]
 
 
@@ -53,36 +53,36 @@ def run(
     *,
     threads: int = 1,
     each: Callable[[Cell], None] = lambda cell: None,
-) -> Played:
-    """A controller in every cell, each from its start to its end.
+) -> SuiteRun:
+    """Run a controller in every cell, each from start to end.
 
-    Cells of as many agents and of one duration are run together: no world goes on, unseen, after its end.
+    Cells with equal numbers of agents and equal durations run together, so that no world continues, unobserved, after its end.
 
     Args:
-        threads: That run the worlds.
-        each: Is told every cell that is done.
+        threads: Number of threads that run the worlds.
+        each: Called with every finished cell.
 
     Raises:
-        ConfigError, CheckpointError: A controller that has no place in a world.
-        PlantFault: A world has failed.
+        ConfigError, CheckpointError: If the controller has no place in a world.
+        PlantFault: If a world has failed.
     """
-    begun, cpu = time.perf_counter(), _processor_s()
-    if controller.own_code is not None and not sandbox.here():
-        found = _beside(suite, cells, controller, threads, each)
+    begun, cpu = time.perf_counter(), _read_cpu_seconds()
+    if controller.own_code is not None and not sandbox.is_worker():
+        found = _measure_user_code(suite, cells, controller, threads, each)
     else:
-        found = _found(suite, cells, controller, threads, each, threading.Event())
-    return Played(controller.name, cells, found, time.perf_counter() - begun, _processor_s() - cpu)
+        found = _measure_cells(suite, cells, controller, threads, each, threading.Event())
+    return SuiteRun(controller.name, cells, found, time.perf_counter() - begun, _read_cpu_seconds() - cpu)
 
 
-def _found(
+def _measure_cells(
     suite: Suite,
     cells: Sequence[Cell],
     controller: Controller,
     threads: int,
     each: Callable[[Cell], None],
-    stop: sandbox.Stop,
+    stop: sandbox.StopSignal,
 ) -> list[dict[str, float]]:
-    """What was measured in each cell."""
+    """Return the metrics of each cell."""
     found: list[dict[str, float]] = [{} for _ in cells]
     together: dict[tuple[int, float], list[int]] = {}
     for index, cell in enumerate(cells):
@@ -103,21 +103,23 @@ def _found(
     return found
 
 
-def _beside(
+def _measure_user_code(
     suite: Suite, cells: Sequence[Cell], controller: Controller, threads: int, each: Callable[[Cell], None]
 ) -> list[dict[str, float]]:
-    """The same of code of the user's, in processes beside, each of which plays a share of the cells."""
+    """Return the metrics of each cell for user code, in separate processes, each of which runs a share of the cells."""
     shares = [list(range(first, len(cells), threads)) for first in range(min(threads, len(cells)))]
     one_at_a_time, stop = threading.Lock(), threading.Event()
 
-    def told(index: int) -> None:
+    def report_done(index: int) -> None:
         with one_at_a_time:
             each(cells[index])
 
     def played(share: list[int]) -> list[dict[str, float]]:
         own = [cells[index].name for index in share]
         what = f"congestion control {controller.name}"
-        return sandbox.run(what, _share, suite, own, controller.own_code, each=lambda index: told(share[index]), stop=stop)
+        return sandbox.run(
+            what, _measure_share, suite, own, controller.own_code, each=lambda index: report_done(share[index]), stop=stop
+        )
 
     found: list[dict[str, float]] = [{} for _ in cells]
     with ThreadPoolExecutor(len(shares)) as pool:
@@ -132,25 +134,27 @@ def _beside(
     return found
 
 
-def _share(
-    suite: Suite, names: Sequence[str], word: str, each: Callable[[int], None], stop: sandbox.Stop
+def _measure_share(
+    suite: Suite, names: Sequence[str], word: str, each: Callable[[int], None], stop: sandbox.StopSignal
 ) -> list[dict[str, float]]:
-    cells, numbers = suite.load().named(names), {name: number for number, name in enumerate(names)}
-    return _found(suite, cells, controller_of(word, suite.task), 1, lambda cell: each(numbers[cell.name]), stop)
+    cells, numbers = suite.load().get_named_cells(names), {name: number for number, name in enumerate(names)}
+    return _measure_cells(suite, cells, get_controller(word, suite.task), 1, lambda cell: each(numbers[cell.name]), stop)
 
 
-def _processor_s() -> float:
-    """The processor's time of this process and of those beside that have ended."""
+def _read_cpu_seconds() -> float:
+    """Return the processor time of this process and of its children that have ended."""
     beside = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + beside.ru_utime + beside.ru_stime
 
 
-def decision_us(suite: Suite, cell: Cell, controller: Controller) -> float | None:
-    """Microseconds that a decision takes of whoever decides for one world alone: the median over the first 300, or as many as
-    the world has. None of what acts in the world, and decides nothing."""
+def measure_decision_us(suite: Suite, cell: Cell, controller: Controller) -> float | None:
+    """Return the microseconds per decision in one world: the median of the first 300, or of as many as the world has.
+
+    None for a controller that acts in the world and takes no decisions.
+    """
     if isinstance(controller, InWorld):
         return None
-    timed = _Timed(controller)
+    timed = _TimedController(controller)
     try:
         world = World(cell.scenario, cell.seed, cell.seed)
         play(timed, [world], lambda view: None, task=suite.task, agents=cell.agents, stop=timed.enough)
@@ -159,8 +163,8 @@ def decision_us(suite: Suite, cell: Cell, controller: Controller) -> float | Non
     return 1e6 * median(timed.seconds)
 
 
-class _Timed(Controller):
-    """Another controller, whose decisions are timed."""
+class _TimedController(Controller):
+    """Wrapper of a controller that times its decisions."""
 
     def __init__(self, controller: Controller):
         self.controller, self.name, self.recipes = controller, controller.name, controller.recipes
@@ -171,11 +175,11 @@ class _Timed(Controller):
     def env(self) -> dict[str, Any]:
         return self.controller.env
 
-    def playing(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        return self.controller.playing(env)
+    def merge_arguments(self, env: Mapping[str, Any]) -> dict[str, Any]:
+        return self.controller.merge_arguments(env)
 
-    def beside(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        return self.controller.beside(env)
+    def match_arguments(self, env: Mapping[str, Any]) -> dict[str, Any]:
+        return self.controller.match_arguments(env)
 
     def place(self, scenario: Any) -> Any:
         return self.controller.place(scenario)

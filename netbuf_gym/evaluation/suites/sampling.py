@@ -1,4 +1,4 @@
-"""Worlds of a suite drawn family by family: each by the arguments that make it, spread evenly over their ranges."""
+"""Sampling of a suite's worlds by family: each by the arguments that make it, spread evenly over their ranges."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ MAX_SEED = 2**53
 
 @dataclass(frozen=True)
 class Between:
-    """A number from a range.
+    """Distribution of a number over a range.
 
     Args:
-        low, high: Its ends.
-        evenly: Whether it is uniform; log-uniform otherwise, of a range above 0.
-        whole: Whether it is rounded to a whole number.
+        low, high: Ends of the range.
+        evenly: Whether it is uniform; log-uniform otherwise, for a range above 0.
+        whole: Whether values are rounded to whole numbers.
     """
 
     low: float
@@ -31,65 +31,65 @@ class Between:
     whole: bool = False
 
     def at(self, u: float) -> float | int:
-        """What lies at a share of the range, 0 to 1."""
+        """Return the value at a quantile, 0 to 1."""
         value = self.low + u * (self.high - self.low) if self.evenly else self.low * (self.high / self.low) ** u
         return round(value) if self.whole else value
 
 
 @dataclass(frozen=True)
 class OneOf:
-    """One of several, each as likely."""
+    """Uniform distribution over several values."""
 
     values: Sequence[Any]
 
     def at(self, u: float) -> Any:
-        """The one at a share of the list, 0 to 1."""
+        """Return the value at a quantile, 0 to 1."""
         return self.values[min(int(u * len(self.values)), len(self.values) - 1)]
 
 
 @dataclass(frozen=True)
 class Seed:
-    """A seed, of a trace for instance."""
+    """Distribution of a seed, for example of a trace."""
 
     def at(self, u: float) -> int:
-        """The one of a number from 0 to 1."""
+        """Return the seed at a quantile, 0 to 1."""
         return int(u * MAX_SEED)
 
 
 @dataclass(frozen=True)
 class Family:
-    """Worlds that results are averaged over.
+    """Family of worlds that results are averaged over.
 
     Attributes:
-        says: What they are, a phrase.
-        arguments: Of the function that makes them; what is drawn as `Between`, `OneOf` or `Seed`.
+        says: Description, a phrase.
+        arguments: Arguments of the function that makes the worlds; those that are drawn as `Between`, `OneOf` or `Seed`.
     """
 
     says: str
     arguments: Mapping[str, Any]
 
-    def but(self, says: str, **arguments: Any) -> Family:
-        """One with other arguments."""
+    def with_overrides(self, says: str, **arguments: Any) -> Family:
+        """Return a family with some arguments replaced or added."""
         return Family(says, {**self.arguments, **arguments})
 
 
 @dataclass(frozen=True)
-class Made:
-    """A world: its scenario, and the mean rates of what was generated for it, Mbit/s, each with its generator's name."""
+class GeneratedWorld:
+    """Scenario of a world, and for each generated trace the generator's name and the mean rate, Mbit/s."""
 
     scenario: Scenario
     generated: Sequence[tuple[str, float]] = ()
 
 
-Make = Callable[..., Made]
-"""A world from its arguments, which are JSON; raises ScenarioError where there is none."""
+WorldMaker = Callable[..., GeneratedWorld]
+"""Function that makes a world from JSON arguments; raises ScenarioError if they do not make one."""
 
 
-def drawn(families: Mapping[str, Family], make: Make, count: int, stream: Sequence[int]) -> list[dict[str, Any]]:
-    """Worlds as a file of a suite holds them, `count` of each family; where one cannot be made its chances are drawn anew.
+def draw_worlds(families: Mapping[str, Family], make: WorldMaker, count: int, stream: Sequence[int]) -> list[dict[str, Any]]:
+    """Return `count` worlds of each family, as a suite's file holds them; a world that cannot be made is drawn anew.
 
     Args:
-        stream: Of their random numbers, their own.
+        stream: Seeds of the worlds' own random stream.
     """
     worlds = []
     for at, (family, one) in enumerate(families.items()):
@@ -99,9 +99,9 @@ def drawn(families: Mapping[str, Family], make: Make, count: int, stream: Sequen
         for k, place in enumerate(places):
             while True:
                 chosen = {key: one.arguments[key].at(float(u)) for key, u in zip(free, place, strict=True)}
-                arguments = frozen.rounded({**one.arguments, **chosen})
+                arguments = frozen.round_floats({**one.arguments, **chosen})
                 try:
-                    means = [frozen.rounded(mean) for _, mean in make(**arguments).generated]
+                    means = [frozen.round_floats(mean) for _, mean in make(**arguments).generated]
                     break
                 except ScenarioError:
                     place = rng.random(len(free))

@@ -1,9 +1,9 @@
-"""Scores that can be compared over families of worlds, and how surely one controller is ahead of another.
+"""Scores that are comparable over families of worlds, and the confidence that one controller is ahead of another.
 
-A score of a world is what a controller has more than chance has in that very world, over what the best control that was not
-learned has more than chance in the mean of that world's family: chance is 0, the best of `Measures.heuristics` or the best
-constant 1, family by family. Families weigh alike, however many worlds they have. Differences between two controllers are of
-scores as they are, world by world: no family's scale is in them.
+A world's normalised score is the controller's score less that of chance in the same world, over the mean lead over chance, in
+that world's family, of the best control that was not learned: chance is 0, the best of `Measures.heuristics` or the best
+constant 1, family by family. Families have equal weights, whatever their numbers of worlds. Differences between two controllers
+are of raw scores, world by world: they are not scaled by family.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from netbuf_gym.utils.statistics import Interval
 
 CHANCE = "random"
 AGENT, HEURISTIC, CONSTANT, OTHER = "agent", "rule", "constant", "other control"
-"""What controllers are."""
+"""Roles of controllers."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a controller came to on a suite, one training seed of it.
+    """Result of a controller on a suite, for one training seed.
 
     Attributes:
-        name: Of the controller.
-        worlds: Its score in each, by name, before it is normalised; NaN where there is none.
-        price: Its `Measures.price` in each, where the task has one.
-        about: What else is known: `seconds`, `cpu_seconds`, `decision_us`, `command`, `model_sha256`, `group`, `seed`, ...
+        name: Name of the controller.
+        worlds: Raw score by world name; NaN if there is none.
+        price: `Measures.price` by world name, if the task has one.
+        about: Further entries: `seconds`, `cpu_seconds`, `decision_us`, `command`, `model_sha256`, `group`, `seed`, ...
     """
 
     name: str
@@ -45,20 +45,20 @@ class Result:
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a controller stands.
+    """Standing of a controller in a ranking.
 
     Attributes:
-        name, role: Who, and what it is.
-        results: Of each training seed.
-        scores: By family, (worlds, training seeds).
+        name, role: Name and role of the controller.
+        results: Results of each training seed.
+        scores: Normalised scores by family, (worlds, training seeds).
         middle: Mean of the middle half of all its scores, by which it is ranked.
-        improvement: Share of the worlds in which it is ahead of the best heuristic, ties half.
-        over_heuristic, over_constant: Mean of its scores less theirs in the same worlds, before they are normalised; None of
-            these two themselves.
-        over_rules: Of an agent the lowest of such intervals over each of the heuristics: one may be behind the best heuristic
-            in rank, and before it in this mean.
-        price: Its `Measures.price` over that of the controller it names, mean of the worlds, families weighing alike; None
-            where the task has none, or that controller is not there.
+        improvement: Share of the worlds in which it is ahead of the best heuristic, ties counted half.
+        over_heuristic, over_constant: Mean of its raw scores less those of the best heuristic or constant in the same worlds;
+            None for that heuristic or constant itself.
+        over_rules: For an agent, the lowest of such intervals over all heuristics: another heuristic than the best one by rank
+            may be the best by this mean.
+        price: Its `Measures.price` over that of the controller named there, mean over the worlds, families weighted equally;
+            None if the task has none, or that controller has no result.
     """
 
     name: str
@@ -74,17 +74,17 @@ class Standing:
 
     @property
     def behind_constant(self) -> bool:
-        """Whether it is an agent that does not surely beat the best constant."""
+        """True for an agent that does not beat the best constant with confidence."""
         return self.role == AGENT and (self.over_constant is None or not self.over_constant.low > 0)
 
-    def mean_of(self, key: str) -> float | None:
-        """Of what is known of its results, `cpu_seconds` for instance."""
+    def average_entry(self, key: str) -> float | None:
+        """Return the mean of an entry of its results, for example `cpu_seconds`; None if no result has it."""
         known = [one.about[key] for one in self.results if one.about.get(key) is not None]
         return float(np.mean(known)) if known else None
 
 
-def role_of(task: str, name: str) -> str:
-    """What a controller of a task is."""
+def get_role(task: str, name: str) -> str:
+    """Return the role of a controller of a task."""
     measures = tasks.get(task).measures
     if name == CHANCE:
         return CHANCE
@@ -95,16 +95,16 @@ def role_of(task: str, name: str) -> str:
     return OTHER if name in tasks.get(task).controllers else AGENT
 
 
-def standings(suite: Suite, edition: Edition, results: Sequence[Result], constant: str) -> list[Standing]:
-    """Everybody, the best first.
+def compute_standings(suite: Suite, edition: Edition, results: Sequence[Result], constant: str) -> list[Standing]:
+    """Return the standings of all controllers, the best first.
 
     Args:
-        results: Over all worlds of the edition; those of one `group` are training seeds of one controller. Chance, the best
-            constant and at least one heuristic are among them.
-        constant: The name of the best constant.
+        results: Results over all worlds of the edition; those of one `group` are training seeds of one controller. Chance, the
+            best constant and at least one heuristic must be among them.
+        constant: Name of the best constant.
 
     Raises:
-        ConfigError: One of those is not there; a result lacks a world; in a family nothing beats chance.
+        ConfigError: If one of those is missing, a result lacks a world, or nothing beats chance in a family.
     """
     grouped: dict[str, list[Result]] = {}
     for one in results:
@@ -112,22 +112,22 @@ def standings(suite: Suite, edition: Edition, results: Sequence[Result], constan
         if missing:
             raise ConfigError(f"result of {one.name} lacks {len(missing)} worlds, {missing[0]!r} among them; valid: all worlds")
         grouped.setdefault(str(one.about.get("group") or one.name), []).append(one)
-    raw = {name: _families(edition, members) for name, members in grouped.items()}
+    raw = {name: _group_scores(edition, members) for name, members in grouped.items()}
     heuristics = [name for name in tasks.get(suite.task).measures.heuristics if name in raw]
     for name, valid in ((CHANCE, CHANCE in raw), (constant, constant in raw), ("a heuristic", heuristics)):
         if not valid:
             words = f"netbuf-gym results make {suite.name}"
             raise ConfigError(f"results of {suite.name} lack {name}, which scores are set against; valid: run `{words}`")
-    raw = _compared(edition, raw, [CHANCE, constant, *heuristics])
-    scaled = _scaled(edition, raw, [*heuristics, constant])
+    raw = _fill_missing(edition, raw, [CHANCE, constant, *heuristics])
+    scaled = _normalise_scores(edition, raw, [*heuristics, constant])
     best = max(heuristics, key=lambda name: statistics.grouped_interval(list(scaled[name].values()), resamples=100).mean)
     price = tasks.get(suite.task).measures.price
-    prices = {} if price is None else _prices(edition, grouped, price.of)
+    prices = {} if price is None else _compute_prices(edition, grouped, price.of)
     made = []
     for name, members in grouped.items():
         own = scaled[name]
-        role = role_of(suite.task, name) if len(members) == 1 and "seed" not in members[0].about else AGENT
-        over = [_difference(raw[name], raw[rule]) for rule in heuristics] if role == AGENT else []
+        role = get_role(suite.task, name) if len(members) == 1 and "seed" not in members[0].about else AGENT
+        over = [_compute_difference(raw[name], raw[rule]) for rule in heuristics] if role == AGENT else []
         made.append(
             Standing(
                 name=name,
@@ -135,9 +135,9 @@ def standings(suite: Suite, edition: Edition, results: Sequence[Result], constan
                 results=members,
                 scores=own,
                 middle=statistics.grouped_interval(list(own.values())),
-                improvement=statistics.grouped_interval([_ahead(raw[name][f], raw[best][f]) for f in own], middle=False),
-                over_heuristic=None if name == best else _difference(raw[name], raw[best]),
-                over_constant=None if name == constant else _difference(raw[name], raw[constant]),
+                improvement=statistics.grouped_interval([_mark_ahead(raw[name][f], raw[best][f]) for f in own], middle=False),
+                over_heuristic=None if name == best else _compute_difference(raw[name], raw[best]),
+                over_constant=None if name == constant else _compute_difference(raw[name], raw[constant]),
                 over_rules=min(over, key=lambda one: one.low, default=None),
                 price=prices.get(name),
             )
@@ -146,25 +146,28 @@ def standings(suite: Suite, edition: Edition, results: Sequence[Result], constan
 
 
 def best_heuristic(standing: Sequence[Standing]) -> str:
-    """The one that `over_heuristic` is over."""
+    """Return the name of the best heuristic, the reference of `over_heuristic`."""
     return next(one.name for one in standing if one.over_heuristic is None)
 
 
 def profile(standing: Standing, thresholds: np.ndarray) -> np.ndarray:
-    """Share of its scores above each threshold, families weighing alike."""
+    """Return the share of a controller's scores above each threshold, with equal weights of families."""
     return np.mean([(one.reshape(-1, 1) > thresholds).mean(axis=0) for one in standing.scores.values()], axis=0)
 
 
-def _families(edition: Edition, members: Sequence[Result]) -> dict[str, np.ndarray]:
-    """By family, (worlds, training seeds)."""
+def _group_scores(edition: Edition, members: Sequence[Result]) -> dict[str, np.ndarray]:
+    """Return raw scores by family, (worlds, training seeds)."""
     names = {family: [cell.name for cell in edition.of([family])] for family in edition.families}
     return {family: np.array([[one.worlds[name] for one in members] for name in own], float) for family, own in names.items()}
 
 
-def _compared(
+def _fill_missing(
     edition: Edition, raw: Mapping[str, Mapping[str, np.ndarray]], references: Sequence[str]
 ) -> dict[str, dict[str, np.ndarray]]:
-    """Without the worlds in which a reference has no score; where another has none it has the lowest of all controllers."""
+    """Return raw scores without the worlds in which a reference has none.
+
+    Missing scores of other controllers become the lowest of all controllers.
+    """
     found: dict[str, dict[str, np.ndarray]] = {name: {} for name in raw}
     for family in edition.families:
         there = np.all([np.isfinite(raw[name][family]).all(axis=1) for name in references], axis=0)
@@ -174,10 +177,10 @@ def _compared(
     return found
 
 
-def _scaled(
+def _normalise_scores(
     edition: Edition, raw: Mapping[str, Mapping[str, np.ndarray]], references: Sequence[str]
 ) -> dict[str, dict[str, np.ndarray]]:
-    """Scores by name and family, between chance and the best reference of the family."""
+    """Return scores by name and family, normalised to chance (0) and the family's best reference (1)."""
     scaled: dict[str, dict[str, np.ndarray]] = {name: {} for name in raw}
     for family in edition.families:
         chance = raw[CHANCE][family]
@@ -189,13 +192,16 @@ def _scaled(
     return scaled
 
 
-def _prices(edition: Edition, grouped: Mapping[str, Sequence[Result]], of: str) -> dict[str, float]:
-    """What each has who says it of all worlds over what one of them has, where that has any."""
-    told = {name: members for name, members in grouped.items() if all(_is_told(edition, one) for one in members)}
-    if of not in told:
+def _compute_prices(edition: Edition, grouped: Mapping[str, Sequence[Result]], of: str) -> dict[str, float]:
+    """Return the mean price over that of controller `of`, for controllers with a price in all worlds.
+
+    Worlds in which the price of `of` is 0 are left out.
+    """
+    priced = {name: members for name, members in grouped.items() if all(_has_prices(edition, one) for one in members)}
+    if of not in priced:
         return {}
-    base, found = told[of][0].price, {}
-    for name, members in told.items():
+    base, found = priced[of][0].price, {}
+    for name, members in priced.items():
         families: dict[str, list[float]] = {}
         for cell in edition.cells:
             if base[cell.name] > 0:
@@ -205,14 +211,14 @@ def _prices(edition: Edition, grouped: Mapping[str, Sequence[Result]], of: str) 
     return found
 
 
-def _is_told(edition: Edition, result: Result) -> bool:
+def _has_prices(edition: Edition, result: Result) -> bool:
     return all(math.isfinite(result.price.get(cell.name, math.nan)) for cell in edition.cells)
 
 
-def _ahead(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
+def _mark_ahead(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
     theirs = theirs.mean(axis=1, keepdims=True)
     return (ours > theirs) + 0.5 * (ours == theirs)
 
 
-def _difference(ours: Mapping[str, np.ndarray], theirs: Mapping[str, np.ndarray]) -> Interval:
+def _compute_difference(ours: Mapping[str, np.ndarray], theirs: Mapping[str, np.ndarray]) -> Interval:
     return statistics.grouped_interval([ours[f] - theirs[f].mean(axis=1, keepdims=True) for f in ours], middle=False)

@@ -1,4 +1,4 @@
-"""What a suite is: its worlds, what is measured in each, and by what controllers are ranked."""
+"""Data model of suites: worlds, metrics measured in each, and the score that controllers are ranked by."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from netbuf_gym.scenarios import Scenario
 
 @dataclass(frozen=True)
 class Cell:
-    """One world of a suite.
+    """World of a suite.
 
     Attributes:
-        name: Unique in its suite.
-        family: The worlds that it is averaged with.
-        scenario: With agents in the places that a controller takes.
-        seed: Of the plant, and of what else is random.
+        name: Name, unique in its suite.
+        family: Family of worlds that it is averaged with.
+        scenario: Scenario, with agents in the controller's places.
+        seed: Seed of the plant, and of all other random numbers.
     """
 
     name: str
@@ -28,18 +28,18 @@ class Cell:
 
     @property
     def agents(self) -> int:
-        """How many agents the controller plays: flows, or one where it is no sender."""
+        """Number of agents that the controller decides for: flows, or one if it is no sender."""
         return self.scenario.agents or 1
 
 
 @dataclass(frozen=True)
 class Edition:
-    """The worlds of a suite as they stand: figures of different editions are not to be compared.
+    """Version of a suite's worlds; results of different editions are not comparable.
 
     Attributes:
-        version: From 1 on.
-        digest: Of all that decides the worlds, hexadecimal.
-        cells: Those that there are, family by family.
+        version: Version number, from 1 on.
+        digest: Digest of everything that determines the worlds, hexadecimal.
+        cells: Worlds, family by family.
     """
 
     version: int
@@ -48,36 +48,39 @@ class Edition:
 
     @property
     def families(self) -> list[str]:
-        """Their names, in the order of the cells."""
+        """Names of the families, in the order of the cells."""
         return list(dict.fromkeys(cell.family for cell in self.cells))
 
     def of(self, families: Sequence[str]) -> list[Cell]:
-        """The cells of some families; of all where none is named.
+        """Return the cells of some families, or all cells if none is named.
 
         Raises:
-            ConfigError: A family that there is not.
+            ConfigError: For an unknown family.
         """
         for family in families:
             if family not in self.families:
                 raise ConfigError(f"families holds {family!r}; valid: {', '.join(self.families)}")
         return [cell for cell in self.cells if not families or cell.family in families]
 
-    def named(self, names: Sequence[str]) -> list[Cell]:
-        """The cells of these names, in their order: names go to other processes, where what measures a cell cannot be sent."""
+    def get_named_cells(self, names: Sequence[str]) -> list[Cell]:
+        """Return the cells of these names, in the same order.
+
+        Names are sent to other processes, as the functions that measure a cell cannot be pickled.
+        """
         by_name = {cell.name: cell for cell in self.cells}
         return [by_name[name] for name in names]
 
 
 @dataclass(frozen=True)
 class Metric:
-    """Something that is measured in each world.
+    """Quantity that is measured in each world.
 
     Attributes:
-        key: Its name in files.
-        label: Of its column.
-        digits: Behind the point.
-        says: What it is.
-        factor: From the file's unit to the column's.
+        key: Name in files.
+        label: Heading of the column.
+        digits: Decimal places.
+        says: Description.
+        factor: Factor from the file's unit to the column's.
     """
 
     key: str
@@ -89,21 +92,21 @@ class Metric:
 
 @dataclass(frozen=True, kw_only=True)
 class Suite:
-    """A suite, as `netbuf-gym suite NAME` runs it.
+    """Suite, as `netbuf-gym suite NAME` runs it.
 
     Attributes:
-        name: On the command line.
+        name: Name on the command line.
         summary: One line.
-        task: Whose controllers it judges.
-        load: Its worlds, checked. Raises ConfigError where they are not what they were.
-        measure: What a cell has come to, by `Metric.key`; NaN: it has none. Called with the world at its end.
-        metrics: What `measure` gives, in the order of columns; the first one is the score, of which more is better.
-        scatter: The keys of the abscissa and the ordinate of the picture of what is bought with what.
-        families: What each family is.
-        sample_s: How often counters are read while a world is played; `measure` is then called with what was read, a
-            `netbuf_gym.evaluation.suites.recorder.Record`, instead. None: never.
-        teller: What tells a run's results: it is made before anything is played, refuses what it cannot tell, and is then
-            called with what was played (`netbuf_gym.evaluation.suites.report_files.Teller`).
+        task: Task whose controllers the suite evaluates.
+        load: Returns its worlds, checked; raises ConfigError if they have changed.
+        measure: Returns the metrics of a cell by `Metric.key`, NaN if missing; called with the world at its end.
+        metrics: Results of `measure`, in the order of columns; the first one is the score, higher is better.
+        scatter: Keys of the abscissa and the ordinate of the trade-off figure.
+        families: Description of each family.
+        sample_s: Interval at which counters are read during a run; `measure` is then called with a
+            `netbuf_gym.evaluation.suites.recorder.Record` of the readings instead. None: never.
+        report_writer: Makes the `netbuf_gym.evaluation.suites.report_files.ReportWriter` of a run's results: before the run, so
+            that it can refuse what it cannot report; after the run its `write` is called with the results.
     """
 
     name: str
@@ -114,16 +117,16 @@ class Suite:
     metrics: tuple[Metric, ...]
     scatter: tuple[str, str]
     families: Mapping[str, str]
-    teller: Callable[..., Any]
+    report_writer: Callable[..., Any]
     sample_s: float | None = None
 
     @property
     def score(self) -> Metric:
-        """What controllers are ranked by."""
+        """Metric that controllers are ranked by."""
         return self.metrics[0]
 
     def metric(self, key: str) -> Metric:
-        """The one of a key."""
+        """Return the metric of a key."""
         return next(one for one in self.metrics if one.key == key)
 
     def __post_init__(self) -> None:

@@ -1,1 +1,1 @@
-"""Kept results of the package's controllers: what there is, whether it is current, how it is made again, and pages of it."""
+"""Kept results of the package's controllers: their entries, replays that tell whether they are current, and remaking."""

@@ -1,4 +1,4 @@
-"""The rows that are kept: each controller on each suite that ranks it, and how they are named on the command line."""
+"""Entries of kept rows: each controller on each suite that ranks it, and their names on the command line."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Entry:
 
     Attributes:
         suite: The suite.
-        controller: What the controller is made of (`netbuf_gym.zoo.resolve.controller`), and its name.
-        folder: Of all rows.
+        controller: Word that names the controller (`netbuf_gym.zoo.resolve.resolve_controller`).
+        folder: Folder of all rows.
     """
 
     suite: Suite
@@ -52,48 +52,57 @@ class Entry:
 
     @property
     def file(self) -> Path:
-        """Where the rows are kept."""
-        return rows.file_of(self.suite, self.controller, self.folder)
+        """File of the rows."""
+        return rows.get_file(self.suite, self.controller, self.folder)
 
     @property
     def names(self) -> set[str]:
-        """Words that select it on the command line."""
+        """Words that select the entry on the command line."""
         group = FIELD if isinstance(self.suite, FieldSuite) else LEADERBOARD
         return {group, self.suite.name, self.suite.task, self.controller, self.controller.rpartition("/")[2]}
 
 
-def ranking_suites() -> list[Suite]:
-    """The suites of the leaderboard and of the field."""
-    return [*(scores.ranked_by(task) for task in CHOOSE_ON), *field.SUITES]
+def list_ranking_suites() -> list[Suite]:
+    """Return the suites of the leaderboard and of the field."""
+    return [*(scores.get_ranking_suite(task) for task in CHOOSE_ON), *field.SUITES]
 
 
-def entries(folder: Path) -> list[Entry]:
-    """All rows that are to be there, suite by suite: of a leaderboard without its best constant where that is not known."""
+def list_entries(folder: Path) -> list[Entry]:
+    """Return all expected entries, suite by suite; without a leaderboard's best constant if that is unknown."""
     found = []
-    for own in ranking_suites():
+    for own in list_ranking_suites():
         if isinstance(own, FieldSuite):
             names: Sequence[str] = FIELD_CONTROLLERS
         else:
             try:
-                constant = [constants.constant_of(own.task, folder)]
+                constant = [constants.read_best_constant(own.task, folder)]
             except ConfigError:
                 constant = []
-            names = scores.words_of(own.task, *constant)
+            names = scores.list_controllers(own.task, *constant)
         found += [Entry(own, name, folder) for name in names]
     return found
 
 
 def find_orphans(folder: Path) -> list[Path]:
-    """Files of rows in folders of these suites that belong to no entry, as those of a controller that has another name now."""
-    known = {one.file for one in entries(folder)}
-    return [path for own in ranking_suites() for path in sorted(rows.folder_of(own, folder).glob("*.csv")) if path not in known]
+    """Return files of rows in the suites' folders that belong to no entry, e.g. of a controller that has been renamed."""
+    known = {one.file for one in list_entries(folder)}
+    return [
+        path
+        for own in list_ranking_suites()
+        for path in sorted(rows.get_folder(own, folder).glob("*.csv"))
+        if path not in known
+    ]
 
 
-def select(all_entries: Sequence[Entry], what: Sequence[str]) -> list[Entry]:
-    """Entries that words name: a group, suite, task or controller each; of a controller and a suite those of both.
+def select_entries(all_entries: Sequence[Entry], what: Sequence[str]) -> list[Entry]:
+    """Return the entries that words select; suites and controllers together select their intersection.
+
+    Args:
+        all_entries: Entries to select from.
+        what: Words, each a group, suite, task or controller.
 
     Raises:
-        ConfigError: A word names none, or none is named by all of them together.
+        ConfigError: A word names no entry, or the words together select none.
     """
     chosen = list(all_entries)
     suites = [word for word in what if word in (LEADERBOARD, FIELD, *tasks.names(), *(one.suite.name for one in all_entries))]

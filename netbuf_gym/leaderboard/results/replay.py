@@ -1,4 +1,4 @@
-"""Replays of kept rows: some of their worlds, or all, played again and compared."""
+"""Replays of kept rows: some or all of their worlds, played again and compared."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from netbuf_gym import tasks
 from netbuf_gym.controllers import Controller, InWorld
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.evaluation import rollout
-from netbuf_gym.evaluation.suites import Cell, Edition, Suite, rows, runner, suite
+from netbuf_gym.evaluation.suites import Cell, Edition, Suite, get_suite, rows, runner
 from netbuf_gym.evaluation.suites.scoring import CHANCE
 from netbuf_gym.leaderboard.results.entries import Entry
 from netbuf_gym.utils.executors import LOCAL, Executor
 from netbuf_gym.version import __version__
 from netbuf_gym.zoo import library, resolve
 
-EXACT = 1e-5
-"""Largest relative difference of figures that are the same: rows have six significant digits."""
-DECIDED = 0.02
-"""The same of agents and rules, relatively or of their score: the last bits of sums depend on the machine and on the worlds
-beside, and decisions between two that are nearly equal on the last bits."""
+EXACT_TOLERANCE = 1e-5
+"""Largest relative difference of equal figures: rows have six significant digits."""
+DECISION_TOLERANCE = 0.02
+"""Largest difference of equal figures of agents and rules, relative, or absolute for the score: the last bits of sums depend on
+the machine and on neighbouring worlds, and decisions between nearly equal actions depend on the last bits."""
 REPRODUCED = 0.9
-"""Share of the worlds of an agent or rule whose figures are the same; of each family at least half are."""
+"""Share of the worlds of an agent or rule whose figures must be equal; in each family at least half must be."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A figure that is another one now.
+    """A figure that has changed.
 
     Attributes:
-        world, metric: Of which figure.
-        was, now: Its kept value, and the one of today; NaN: none.
+        world, metric: World and metric of the figure.
+        was, now: Kept value and present value; NaN: none.
     """
 
     world: str
@@ -47,7 +47,7 @@ class Difference:
 
     @property
     def size(self) -> float:
-        """Relative size; infinite where one of both is not there."""
+        """Relative size; infinite if one of the values is missing."""
         size = abs(self.now - self.was) / max(abs(self.was), 1e-12)
         return size if math.isfinite(size) else math.inf
 
@@ -57,15 +57,15 @@ class Difference:
 
 @dataclass(frozen=True)
 class Replay:
-    """Kept rows beside what their worlds come to today.
+    """Comparison of kept rows with their worlds played again.
 
     Attributes:
-        entry: Whose.
-        reason: Why the rows are stale, in words; "": they are current.
-        worlds: Number of worlds that were played again.
-        differences: The largest difference of each world that has one.
-        cpu_seconds: Of the replay.
-        simulated_s: Simulated seconds of it.
+        entry: Entry of the rows.
+        reason: Why the rows are stale, in words; "" if they are current.
+        worlds: Number of replayed worlds.
+        differences: Largest difference of each world that has one.
+        cpu_seconds: CPU time of the replay.
+        simulated_s: Simulated time of the replay.
     """
 
     entry: Entry
@@ -77,55 +77,57 @@ class Replay:
 
     @property
     def is_current(self) -> bool:
-        """Whether the rows are what they would be if they were made now."""
+        """Whether the rows equal those that would be made now."""
         return not self.reason
 
 
-def sample(edition: Edition, every: bool = False, decides: bool = False) -> list[Cell]:
-    """One world of each family, the quickest to play; all worlds if `every`.
+def sample_worlds(edition: Edition, every: bool = False, decides: bool = False) -> list[Cell]:
+    """Return one world of each family, the quickest to play; all worlds if `every`.
 
     Args:
-        decides: Whether the controller is asked for decisions, which then cost more than packets do.
+        edition: Edition of the suite.
+        every: Whether to return all worlds.
+        decides: Whether the controller computes decisions, which then cost more than packets do.
     """
     if every:
         return list(edition.cells)
-    return [min(edition.of([family]), key=lambda cell: _cost(cell, decides)) for family in edition.families]
+    return [min(edition.of([family]), key=lambda cell: _estimate_cost(cell, decides)) for family in edition.families]
 
 
-def _cost(cell: Cell, decides: bool) -> float:
+def _estimate_cost(cell: Cell, decides: bool) -> float:
     scenario = cell.scenario
     return scenario.duration_s * (scenario.capacity_mbps + len(scenario.flows) + decides * 200 * cell.agents)
 
 
-def decides(controller: str, own: Suite) -> bool:
-    """Whether a controller computes decisions, whose last bits depend on the machine: an agent or a rule, and no constant."""
+def computes_decisions(controller: str, own: Suite) -> bool:
+    """Return whether a controller, as an agent or rule, computes decisions, whose last bits depend on the machine."""
     constant = controller in tasks.get(own.task).measures.constants or controller.startswith(rollout.CONSTANT)
-    return not constant and not isinstance(resolve.controller(controller, own), InWorld)
+    return not constant and not isinstance(resolve.resolve_controller(controller, own), InWorld)
 
 
-def compare(found: rows.Rows, now: dict[str, dict[str, float]], own: Suite) -> list[Difference]:
-    """Of each world that was played again the largest difference that counts, if there is one."""
-    made, computed = [], decides(found.controller, own)
+def compare_rows(found: rows.Rows, now: dict[str, dict[str, float]], own: Suite) -> list[Difference]:
+    """Return the largest significant difference of each replayed world that has one."""
+    made, computed = [], computes_decisions(found.controller, own)
     for world, values in now.items():
         own_differences = [
             Difference(world, metric.key, found.worlds[world][metric.key], values[metric.key])
             for metric in own.metrics
-            if not _same(found.worlds[world][metric.key], values[metric.key], computed, metric is own.score)
+            if not _is_same_figure(found.worlds[world][metric.key], values[metric.key], computed, metric is own.score)
         ]
         if own_differences:
             made.append(max(own_differences, key=lambda one: one.size))
     return made
 
 
-def _same(was: float, now: float, computed: bool, score: bool) -> bool:
+def _is_same_figure(was: float, now: float, computed: bool, score: bool) -> bool:
     if math.isnan(was) or math.isnan(now):
         return math.isnan(was) and math.isnan(now)
     if computed:
-        return math.isclose(was, now, rel_tol=DECIDED, abs_tol=DECIDED if score else 1e-6)
-    return math.isclose(was, now, rel_tol=EXACT, abs_tol=1e-12)
+        return math.isclose(was, now, rel_tol=DECISION_TOLERANCE, abs_tol=DECISION_TOLERANCE if score else 1e-6)
+    return math.isclose(was, now, rel_tol=EXACT_TOLERANCE, abs_tol=1e-12)
 
 
-def replay(
+def replay_entries(
     entries: Sequence[Entry],
     *,
     every: bool = False,
@@ -138,14 +140,15 @@ def replay(
     """Play worlds of kept rows again, and compare.
 
     Args:
-        entries: Which rows.
-        every: All worlds instead of one a family.
-        executor, jobs: Where, and how many entries at once.
-        timed: Whether a world of each family is played of rows, too, that cannot be compared, as to know how long they take.
-        each: Called with every entry that is done.
+        entries: Entries of the rows.
+        every: Whether to play all worlds instead of one per family.
+        executor, jobs: Executor that plays worlds, and number of concurrent entries.
+        timed: Whether to play a world of each family also for rows that cannot be compared, to learn how long they take.
+        each: Called with every finished replay.
+        stop: Event that an early end of the run sets.
 
     Raises:
-        ConfigError, CheckpointError, PlantFault, WorkerError: As `running.run` and `Executor.run`.
+        ConfigError, CheckpointError, PlantFault, WorkerError: See `runner.run` and `Executor.run`.
     """
     made: dict[tuple[str, str], Replay] = {}
     reasons = {one.key: reason for one in entries if (reason := _why_incomparable(one))}
@@ -153,19 +156,19 @@ def replay(
         if one.key in reasons and not timed:
             made[one.key] = Replay(one, reasons[one.key])
             each(made[one.key])
-    longest_first = sorted(entries, key=lambda one: (one.is_learned, -_simulated(one, every)))
+    longest_first = sorted(entries, key=lambda one: (one.is_learned, -_sum_simulated_s(one, every)))
     ahead = {one.key: one for one in longest_first if one.key not in made}
     whole = frozenset(key for key in ahead if every and key not in reasons)
-    for task, (worlds, cpu_seconds, simulated_s) in executor.run(_Played(whole), ahead, jobs, stop):
+    for task, (worlds, cpu_seconds, simulated_s) in executor.run(_ReplayJob(whole), ahead, jobs, stop):
         entry = ahead[task]
         if task in reasons:
             made[task] = Replay(entry, reasons[task], len(worlds), (), cpu_seconds, simulated_s)
         else:
             kept = rows.read(entry.file)
-            differing = compare(kept, worlds, entry.suite)
-            if differing and not every and decides(entry.controller, entry.suite):
+            differing = compare_rows(kept, worlds, entry.suite)
+            if differing and not every and computes_decisions(entry.controller, entry.suite):
                 worlds |= _play_groups(entry, {one.world for one in differing})
-                differing = compare(kept, worlds, entry.suite)
+                differing = compare_rows(kept, worlds, entry.suite)
             reason = _why_stale(kept, entry, differing, worlds)
             made[task] = Replay(entry, reason, len(worlds), differing, cpu_seconds, simulated_s)
         each(made[task])
@@ -173,43 +176,46 @@ def replay(
 
 
 def _play_groups(entry: Entry, names: set[str]) -> dict[str, dict[str, float]]:
-    """Metrics of worlds, and of all of their suite's of as many agents and one duration, with which they were played: more to
-    judge by, and what is decided in one may depend on its neighbours in the last bit."""
-    cells = _loaded(entry.suite.load).cells
+    """Play the named worlds with all worlds of their groups, and return the metrics of each world.
+
+    A group is the suite's worlds of the same number of agents and duration, which were played together: there is more to judge
+    by, and decisions in one world may depend on its neighbours in the last bit.
+    """
+    cells = _load_edition(entry.suite.load).cells
     groups = {(cell.agents, cell.scenario.duration_s) for cell in cells if cell.name in names}
     together = [cell for cell in cells if (cell.agents, cell.scenario.duration_s) in groups]
-    played = runner.run(entry.suite, together, resolve.controller(entry.controller, entry.suite))
+    played = runner.run(entry.suite, together, resolve.resolve_controller(entry.controller, entry.suite))
     return {cell.name: dict(values) for cell, values in zip(together, played.values, strict=True)}
 
 
 def _is_within_machines(entry: Entry, differing: Sequence[Difference], worlds: Collection[str]) -> bool:
-    """Whether no more worlds differ than another machine's last bits make of decisions."""
-    if not decides(entry.controller, entry.suite):
+    """Return whether no more worlds differ than another machine's last bits can explain."""
+    if not computes_decisions(entry.controller, entry.suite):
         return not differing
-    family = {cell.name: cell.family for cell in _loaded(entry.suite.load).cells}
+    family = {cell.name: cell.family for cell in _load_edition(entry.suite.load).cells}
     played, changed = (Counter(family[world] for world in names) for names in (worlds, [one.world for one in differing]))
     halves = all(2 * changed[name] <= max(played[name], 2) for name in changed)
     return halves and len(differing) <= round((1 - REPRODUCED) * len(worlds), 9)
 
 
-def mark(one: Replay) -> None:
-    """Mark the rows of a replay as stale, or take their mark away; a damaged file is left as it is.
+def mark_rows(one: Replay) -> None:
+    """Mark the rows of a replay as stale, or remove their mark; a damaged file is left as it is.
 
     Raises:
         OSError: The file cannot be written.
     """
     if one.entry.file.is_file():
         with suppress(ConfigError):
-            rows.mark(one.entry.file, one.reason)
+            rows.mark_stale(one.entry.file, one.reason)
 
 
 def _why_incomparable(entry: Entry) -> str:
-    """Reason why rows cannot be compared with what their worlds come to: missing, damaged, or of other worlds; "": they can."""
+    """Return why rows cannot be compared with a replay: missing, damaged, or of other worlds; "" if they can."""
     try:
         if not entry.file.is_file():
             return "missing"
         found = rows.read(entry.file)
-        rows.require_whole(found, entry.suite, _loaded(entry.suite.load))
+        rows.require_whole(found, entry.suite, _load_edition(entry.suite.load))
         rows.require_controller(found, entry.file, entry.suite)
         return ""
     except ConfigError as error:
@@ -217,48 +223,50 @@ def _why_incomparable(entry: Entry) -> str:
 
 
 def _why_stale(kept: rows.Rows, entry: Entry, differing: Sequence[Difference], worlds: Collection[str]) -> str:
-    """Reason why rows are stale, by the worlds that differ of those that were played again; "": they are not."""
+    """Return why rows are stale, judged by the replayed worlds that differ; "" if they are not."""
     if _is_within_machines(entry, differing, worlds):
         return ""
     was = kept.about.get("model_sha256")
-    model = "of another model: " if was and was != resolve.digest_of(entry.controller) else ""
-    return f"{model}{describe(differing, len(worlds))}"
+    model = "of another model: " if was and was != resolve.compute_model_digest(entry.controller) else ""
+    return f"{model}{describe_differences(differing, len(worlds))}"
 
 
-def describe(differing: Sequence[Difference], worlds: int) -> str:
-    """How many worlds differ of so many, and the largest difference, in words."""
+def describe_differences(differing: Sequence[Difference], worlds: int) -> str:
+    """Describe how many of the replayed worlds differ, and the largest difference."""
     most = max(differing, key=lambda one: one.size)
     return f"differs in {len(differing)} of {worlds} worlds played again by netbuf-gym {__version__}, most in {most}"
 
 
 @cache
-def _loaded(load: Callable[[], Edition]) -> Edition:
+def _load_edition(load: Callable[[], Edition]) -> Edition:
     return load()
 
 
-def _simulated(entry: Entry, every: bool) -> float:
-    return sum(cell.scenario.duration_s for cell in _sample(entry.suite, entry.controller, every))
+def _sum_simulated_s(entry: Entry, every: bool) -> float:
+    return sum(cell.scenario.duration_s for cell in _sample_for_controller(entry.suite, entry.controller, every))
 
 
-def _sample(own: Suite, controller: str, every: bool) -> list[Cell]:
-    """As `sample`; of chance, whose numbers are drawn for all worlds that are played together, all of them."""
-    return sample(_loaded(own.load), every or controller == CHANCE, controller in library.names())
+def _sample_for_controller(own: Suite, controller: str, every: bool) -> list[Cell]:
+    """Return the worlds of `sample_worlds`; all worlds for chance, whose numbers are drawn for all worlds played together."""
+    return sample_worlds(_load_edition(own.load), every or controller == CHANCE, controller in library.names())
 
 
 @dataclass(frozen=True)
-class _Played:
-    """Plays a controller in worlds of a suite, here or in another process: metrics, the processor's seconds, simulated ones.
+class _ReplayJob:
+    """Callable that plays a controller in worlds of a suite, here or in another process.
+
+    It returns metrics by world, CPU seconds, and simulated seconds.
 
     Attributes:
-        whole: Suites and controllers of which all worlds are played.
+        whole: Pairs of suite and controller of which all worlds are played.
     """
 
     whole: frozenset[tuple[str, str]]
 
     def __call__(self, task: tuple[str, str]) -> tuple[dict[str, dict[str, float]], float, float]:
-        own, began = suite(task[0]), time.thread_time()
-        cells = _sample(own, task[1], task in self.whole)
-        one: Controller = resolve.controller(task[1], own)
+        own, began = get_suite(task[0]), time.thread_time()
+        cells = _sample_for_controller(own, task[1], task in self.whole)
+        one: Controller = resolve.resolve_controller(task[1], own)
         resolve.require_fit(one, cells, own)
         played = runner.run(own, cells, one)
         worlds = {cell.name: dict(values) for cell, values in zip(cells, played.values, strict=True)}

@@ -1,20 +1,20 @@
-"""What the owner of a live world and the world's process both have to know. Needs the standard library only."""
+"""Constants shared by the owner of a live world and the world's process. Needs the standard library only."""
 
 from __future__ import annotations
 
 HEADERS_BYTES = 52
-"""Of IPv4 and of TCP with time stamps."""
+"""Size of the headers of IPv4 and of TCP with time stamps."""
 
 DRIVEN = "receiver_driven"
 """The congestion control whose window is the receiver's."""
 
 NOTSENT_LOWAT_BYTES = 128 * 1024
-"""What a socket takes ahead of what is sent: enough for the sleeps of a thread, little enough to stop when a flow stops."""
+"""Unsent data that a socket accepts: enough for the sleeps of a thread, little enough to stop when a flow stops."""
 
 PACED_BYTES_PER_S = 1 << 40
-"""A limit (SO_MAX_PACING_RATE) that never binds: with any, the kernel paces a socket by itself."""
+"""A limit (SO_MAX_PACING_RATE) that never binds: with any limit set, the kernel paces a socket by itself."""
 
 
 def address(node: int, route: int) -> str:
-    """The address of an end of a route, at a node."""
+    """Return the address of an end of a route, at a node."""
     return f"10.{node}.{route >> 8}.{route & 255}"

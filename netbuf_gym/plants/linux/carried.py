@@ -19,14 +19,14 @@ from netbuf_gym.scenarios.types import Scenario
 
 
 @dataclass(frozen=True)
-class Carried:
-    """A kind of agent.
+class CarriedKind:
+    """A kind of agent that the live plant carries.
 
     Attributes:
-        places: (scenario) -> what an agent controls there, by number.
+        places: (scenario) -> what each agent controls there, by number.
         counters: (scenario, places, report of the world) -> what `Plant.report` gives for each agent. The report is that of
             `world.LiveWorld.report`; empty where nothing is known of the world, because its process is gone.
-        agents: what of a scenario is theirs.
+        agents: the parts of a scenario that belong to agents.
     """
 
     places: Callable[[Scenario], list[int]]
@@ -34,13 +34,13 @@ class Carried:
     agents: Agents
 
 
-def counters_of_switch(scenario: Scenario, places: list[int], report: Mapping[str, Any]) -> list[Any]:
-    """`Counters` of the world, for each switch."""
+def switch_counters(scenario: Scenario, places: list[int], report: Mapping[str, Any]) -> list[Any]:
+    """Return `Counters` of the world, for each switch."""
     return [world_counters(scenario, report)] * len(places)
 
 
-def counters_of_flow(scenario: Scenario, places: list[int], report: Mapping[str, Any]) -> list[Any]:
-    """A dict for each flow, as `netbuf_gym.plants.counters.sender_counters` has them."""
+def flow_counters(scenario: Scenario, places: list[int], report: Mapping[str, Any]) -> list[Any]:
+    """Return a dict for each flow, as `netbuf_gym.plants.counters.sender_counters`."""
     if not report:
         nothing = {"now_s": 0.0, "rtt_sum_s": 0.0, "rtt_min_s": math.nan, "sojourn_sum_s": 0.0}
         counts = ("delivered_bytes", "packets_sent", "rtt_count", "queue_drops", "random_losses", "timeouts", "sojourn_count")
@@ -63,7 +63,7 @@ def counters_of_flow(scenario: Scenario, places: list[int], report: Mapping[str,
 
 
 def world_counters(scenario: Scenario, report: Mapping[str, Any]) -> Counters:
-    """A live world's counters in the form of the simulator's."""
+    """Return a live world's counters in the form of the simulator's."""
     if not report:
         traffic: dict[str, Any] = {"flows_started": 0, "delivered_bytes": 0}
         link = {"sojourn_sum_s": 0.0, "sojourn_count": 0, "queue_drops": 0, "queue_integral_packet_s": 0.0}
@@ -81,8 +81,8 @@ def world_counters(scenario: Scenario, report: Mapping[str, Any]) -> Counters:
     )
 
 
-def counters_of_host(scenario: Scenario, places: list[int], report: Mapping[str, Any]) -> list[Any]:
-    """A dict for each host, as the simulator's `World.host_stats` has them; and `flows_failed`."""
+def host_counters(scenario: Scenario, places: list[int], report: Mapping[str, Any]) -> list[Any]:
+    """Return a dict for each host, as the simulator's `World.host_stats`, with `flows_failed` added."""
     if not report:
         counts = ("sent_bytes", "received_bytes", "flows_completed", "packets_sent", "packets_retransmitted", "rtt_count")
         sums = ("now_s", "rtt_sum_s", "memory_mean_bytes", "memory_max_bytes", "ring_mean_packets")
@@ -91,14 +91,14 @@ def counters_of_host(scenario: Scenario, places: list[int], report: Mapping[str,
     return [{**shared, **own} for own in report["agents"]]
 
 
-def _controlled(scenario: Scenario) -> list[int]:
+def _agent_flows(scenario: Scenario) -> list[int]:
     return [i for i, flow in enumerate(scenario.flows) if flow.cc == AGENT]
 
 
-KINDS: dict[str, Carried] = {
-    "sender": Carried(_controlled, counters_of_flow, Agents("sender", senders=True)),
-    "receiver": Carried(lambda scenario: list(scenario.agent_receivers), counters_of_flow, Agents("receiver", receivers=True)),
-    "host": Carried(lambda scenario: list(scenario.agent_hosts), counters_of_host, Agents("host")),
-    "switch": Carried(lambda scenario: list(scenario.agent_switches), counters_of_switch, Agents("switch")),
+KINDS: dict[str, CarriedKind] = {
+    "sender": CarriedKind(_agent_flows, flow_counters, Agents("sender", senders=True)),
+    "receiver": CarriedKind(lambda scenario: list(scenario.agent_receivers), flow_counters, Agents("receiver", receivers=True)),
+    "host": CarriedKind(lambda scenario: list(scenario.agent_hosts), host_counters, Agents("host")),
+    "switch": CarriedKind(lambda scenario: list(scenario.agent_switches), switch_counters, Agents("switch")),
 }
-"""By the name of the kind."""
+"""Carried kinds of agents by name."""

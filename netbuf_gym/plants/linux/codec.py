@@ -1,4 +1,4 @@
-"""The core's description of a world as JSON, and back: what is as the core has it by itself is left out."""
+"""Codec for the core's description of a world: to JSON, without fields that have their default value, and back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _CLASS = "_"
 
 
 def encode(config: Any) -> Any:
-    """A configuration of the core's (or a list, dict or plain value of them) as JSON takes it."""
+    """Encode a configuration of the core (or a list, dict or plain value of them) as JSON data."""
     if isinstance(config, (list, tuple)):
         return [encode(one) for one in config]
     if isinstance(config, dict):
@@ -19,13 +19,13 @@ def encode(config: Any) -> Any:
     if config is None or isinstance(config, (bool, int, float, str)):
         return config
     cls: Any = type(config)
-    plain = _plain(cls)
-    values = {name: encode(getattr(config, name)) for name in _fields(cls)}
+    plain = _default_values(cls)
+    values = {name: encode(getattr(config, name)) for name in _property_names(cls)}
     return {_CLASS: cls.__name__, **{name: value for name, value in values.items() if value != plain[name]}}
 
 
 def decode(data: Any) -> Any:
-    """What `encode` was given."""
+    """Decode the JSON data of `encode`."""
     if isinstance(data, list):
         return [decode(one) for one in data]
     if not isinstance(data, dict):
@@ -40,11 +40,11 @@ def decode(data: Any) -> Any:
 
 
 @lru_cache
-def _fields(cls: type) -> tuple[str, ...]:
+def _property_names(cls: type) -> tuple[str, ...]:
     return tuple(name for name, value in vars(cls).items() if isinstance(value, property))
 
 
 @lru_cache
-def _plain(cls: type) -> dict[str, Any]:
+def _default_values(cls: type) -> dict[str, Any]:
     config = cls()
-    return {name: encode(getattr(config, name)) for name in _fields(cls)}
+    return {name: encode(getattr(config, name)) for name in _property_names(cls)}

@@ -1,4 +1,4 @@
-"""All TCP sockets of a network namespace, whosever they are: netlink's INET_DIAG, as `ss -itm` has it.
+"""All TCP sockets of a network namespace, of all processes: netlink's INET_DIAG, as `ss -itm` shows it.
 
 `COLUMNS` are numbers of the listing (addresses as integers, ports, the socket's cookie, whether it is a connection over the
 loopback device), of the socket's memory with the kernel's overhead (uapi/linux/sock_diag.h: SK_MEMINFO_*), and those of
@@ -23,9 +23,9 @@ ESTABLISHED, SYN_SENT, FIN_WAIT1, FIN_WAIT2, CLOSE_WAIT, LAST_ACK, CLOSING, LIST
 OPEN = sum(1 << state for state in (ESTABLISHED, FIN_WAIT1, FIN_WAIT2, CLOSE_WAIT, LAST_ACK, CLOSING))
 """The states, as bits, of connections that have been established and may hold data."""
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-"""In which the kernel counts the memory of sockets."""
+"""Unit in which the kernel counts the memory of sockets."""
 TIMEOUT_S = 5
-"""For an answer."""
+"""Longest time to wait for an answer."""
 _SOCK_DIAG = 4
 _TCP_DESTROY, _TCP6_DESTROY = 1 << 0, 1 << 2
 
@@ -43,12 +43,12 @@ class Table:
         return self.rows[:, INDEX[column]]
 
     def where(self, kept: np.ndarray) -> Table:
-        """Some of them: by a mask, or by their places."""
+        """Return some of the sockets, by a mask or by their indices."""
         return Table(self.rows[kept])
 
 
-def joined(tables: Iterable[Table]) -> Table:
-    """Several tables as one."""
+def join_tables(tables: Iterable[Table]) -> Table:
+    """Join several tables."""
     tables = [table for table in tables if len(table)]
     if len(tables) == 1:
         return tables[0]
@@ -58,7 +58,7 @@ def joined(tables: Iterable[Table]) -> Table:
 class TcpSockets:
     """The TCP sockets of the network namespace in which this is made, to be listed as often as wanted, from any namespace.
 
-    Needs no privileges. A context.
+    Needs no privileges. A context manager.
 
     Raises:
         OSError: the kernel lists no sockets (CONFIG_INET_DIAG).
@@ -86,12 +86,12 @@ class TcpSockets:
         self.close()
 
     def list(self, local_port: int = 0, remote_port: int = 0, states: int = OPEN, v6: bool = True) -> Table:
-        """Those that there are now, in the kernel's order.
+        """Return the present sockets, in the kernel's order.
 
         Args:
-            local_port, remote_port: those of these ports only; 0: of any.
+            local_port, remote_port: sockets with these ports only; 0: any port.
             states: bits of `ESTABLISHED` and so on.
-            v6: those of IPv6 as well; their addresses are numbers only where they stand for IPv4.
+            v6: include sockets of IPv6; their addresses are numbers only where they stand for IPv4.
 
         Raises:
             OSError: the kernel refuses, or does not answer.
@@ -99,14 +99,14 @@ class TcpSockets:
         return Table(np.asarray(_core.inet_diag(self._netlink.fileno(), states, local_port, remote_port, v6)))
 
     def ended(self) -> Table:
-        """Those that ended since this was last asked, with their last counters, without their memory.
+        """Return the sockets that ended since the last call, with their last counters, without their memory.
 
-        Some are missing where more ended than a buffer of the kernel's holds, and one may be told of more than once.
+        Some are missing where more ended than a buffer of the kernel's holds, and one may be reported more than once.
         """
         return Table(np.asarray(_core.inet_diag_ended(self._endings.fileno())))
 
     def close(self) -> None:
-        """Closes its netlink sockets."""
+        """Close the netlink sockets."""
         self._netlink.close()
         self._endings.close()
 
@@ -117,11 +117,11 @@ class Sockstat:
     _NUMBERS = re.compile(rb"^TCP: inuse (\d+) orphan (\d+) tw (\d+) alloc (\d+) mem (\d+)", re.MULTILINE)
 
     def __init__(self) -> None:
-        # What is read stays that of the namespace in which the folder was opened.
+        # The contents remain those of the namespace in which the file was opened.
         self._file = os.open("/proc/thread-self/net/sockstat", os.O_RDONLY | os.O_CLOEXEC)
 
     def read(self) -> dict[str, int]:
-        """`connections` (in use here), `orphans`, `time_wait`; of the whole host: `allocated`, `memory_bytes`."""
+        """Return `connections` (in use here), `orphans`, `time_wait`; of the whole host: `allocated`, `memory_bytes`."""
         found = self._NUMBERS.search(os.pread(self._file, 4096, 0))
         if found is None:
             raise OSError("/proc/net/sockstat has no line of TCP")
@@ -135,5 +135,5 @@ class Sockstat:
         }
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         os.close(self._file)

@@ -16,30 +16,30 @@ import traceback
 from contextlib import suppress
 
 from netbuf_gym.plants.linux import system
-from netbuf_gym.plants.linux.messages import Ended, Wire
+from netbuf_gym.plants.linux.messages import MessageChannel, PeerGone
 
 
 def main(descriptor: int, owner: int) -> None:
-    """Serves the owner at the other end of a socket until one of them is gone; does not return."""
+    """Serve the owner at the other end of a socket until one of them is gone; does not return."""
     end = socket.socket(fileno=descriptor)
     end.set_inheritable(False)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the owner, which closes its worlds
-    watched = _watched(owner)
+    watched = _open_owner_pidfd(owner)
     try:
         system.isolate()
         child = os.fork()
     except OSError as error:
-        with suppress(Ended):
-            Wire(end).send({"error": str(error.strerror or error), "config": True})
+        with suppress(PeerGone):
+            MessageChannel(end).send({"error": str(error.strerror or error), "config": True})
         os._exit(1)
     if child == 0:
-        _serve(end, watched)
+        _run_child(end, watched)
     end.close()
-    os._exit(_wait(child, watched))
+    os._exit(_wait_for_child(child, watched))
 
 
-def _serve(end: socket.socket, watched: int) -> None:
-    """What the child does."""
+def _run_child(end: socket.socket, watched: int) -> None:
+    """Serve the owner in the child process; does not return."""
     status = 1
     try:
         system.die_with_parent()
@@ -47,15 +47,15 @@ def _serve(end: socket.socket, watched: int) -> None:
             os.close(watched)
         from netbuf_gym.plants.linux.helper import serve
 
-        status = serve(Wire(end))
+        status = serve(MessageChannel(end))
     except Exception:
         traceback.print_exc()
     finally:
         os._exit(status)
 
 
-def _watched(owner: int) -> int:
-    """A descriptor that tells of the owner's end; -1 on kernels without such."""
+def _open_owner_pidfd(owner: int) -> int:
+    """Return a descriptor that becomes readable at the owner's end; -1 on kernels without such descriptors."""
     try:
         return system.pidfd_open(owner)
     except OSError as error:
@@ -64,8 +64,8 @@ def _watched(owner: int) -> int:
         return -1
 
 
-def _wait(child: int, watched: int) -> int:
-    """Until the child has ended, which it does at the latest with the owner; its exit status."""
+def _wait_for_child(child: int, watched: int) -> int:
+    """Wait until the child has ended, which happens at the latest with the owner; return its exit status."""
     poll = select.poll()
     with suppress(OSError):
         poll.register(system.pidfd_open(child), select.POLLIN)

@@ -1,10 +1,10 @@
-"""The second of a world's two processes: it runs worlds for its owner, one after the other, until that is gone.
+"""The second of a world's two processes: it runs worlds for its owner, one after the other, until the owner is gone.
 
 Messages are dicts. `{"do": "start", ...}` makes a world (`LiveWorld`), which begins with the first step; `{"do": "step",
-"interval_ns": ..., "until": ..., "most": ..., "control": rows}` runs it on and answers `elapsed_ns` and `telemetry`;
+"interval_ns": ..., "until": ..., "most": ..., "control": rows}` runs the world on and answers `elapsed_ns` and `telemetry`;
 `{"do": "report"}` answers `report`, `{"do": "opened"}` the flows of the traffic; `{"do": "end"}` ends the world. `{"do":
-"check"}` makes what worlds are made of, and answers whether their links may have a real-time priority. What cannot be done is
-answered by `error`, which names it; with `config` where another scenario, or another machine, could.
+"check"}` makes the parts of a world, and answers whether its links may have a real-time priority. Failures are
+answered by `error`, which names the reason; with `config` where another scenario, or another machine, could succeed.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import resource
 from contextlib import suppress
 from typing import Any
 
-from netbuf_gym.plants.linux.messages import Ended, Wire
+from netbuf_gym.plants.linux.messages import MessageChannel, PeerGone
 from netbuf_gym.plants.linux.nodes import Node
 
 DOES = ("start", "step", "report", "opened", "check", "end")
 
 
-def check() -> bool:
-    """Makes two nodes, and lets them go; whether a thread may have a real-time priority. OSError says what is missing."""
+def check_machine() -> bool:
+    """Create and close two nodes; return whether a thread may have a real-time priority. OSError says what is missing."""
     nodes: list[Node] = []
     try:
         for number in range(2):
@@ -38,8 +38,8 @@ def check() -> bool:
     return True
 
 
-def serve(wire: Wire) -> int:
-    """Until the owner is gone; the exit status."""
+def serve(wire: MessageChannel) -> int:
+    """Serve the owner until it is gone; return the exit status."""
     from netbuf_gym.plants.linux.world import LiveWorld
 
     with suppress(ValueError, OSError):
@@ -57,7 +57,7 @@ def serve(wire: Wire) -> int:
                     world = LiveWorld(message)
                     answer: dict[str, Any] = {"about": world.about()}
                 elif message["do"] == "check":
-                    answer = {"realtime": check()}
+                    answer = {"realtime": check_machine()}
                 elif message["do"] == "end":
                     if world is not None:
                         world.close()
@@ -79,7 +79,7 @@ def serve(wire: Wire) -> int:
             except (ValueError, RuntimeError) as error:
                 answer = {"error": str(error), "config": message["do"] == "start"}
             wire.send(answer)
-    except Ended:
+    except PeerGone:
         return 0
     finally:
         if world is not None:

@@ -1,4 +1,4 @@
-"""Hosts of a scenario as a live world has them: a node each with its own sysctls, and the links whose queues are its ring."""
+"""Hosts of a scenario in a live world: a node each with its own sysctls, and the links whose queues are the host's ring."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from netbuf_gym.scenarios.hosts import Host
 from netbuf_gym.scenarios.types import Scenario
 
 Refuse = Callable[[str, object, str], object]
-"""(field, value, what is valid)"""
+"""Callback that raises ConfigError: (field, value, what is valid)."""
 
 
 def hosts_message(scenario: Scenario, node: Callable[[str], int], refuse: Refuse) -> list[dict[str, Any]]:
-    """What a world's process is told of each host, in the scenario's order.
+    """Return the part of a world's message for each host, in the scenario's order.
 
     Args:
-        node: the number of a host's node, by its name.
+        node: returns the number of a host's node, by the host's name.
         refuse: raises ConfigError.
     """
-    return [_message(f"hosts[{number}]", scenario, host, node, refuse) for number, host in enumerate(scenario.hosts)]
+    return [_host_message(f"hosts[{number}]", scenario, host, node, refuse) for number, host in enumerate(scenario.hosts)]
 
 
-def _message(at: str, scenario: Scenario, host: Host, node: Callable[[str], int], refuse: Refuse) -> dict[str, Any]:
+def _host_message(at: str, scenario: Scenario, host: Host, node: Callable[[str], int], refuse: Refuse) -> dict[str, Any]:
     if host.tcp_mem is not None:
         refuse(f"{at}.tcp_mem", list(host.tcp_mem), "None: it is the whole machine's")
     sysctls = {
@@ -34,7 +34,7 @@ def _message(at: str, scenario: Scenario, host: Host, node: Callable[[str], int]
         sysctls["net.ipv4.tcp_notsent_lowat"] = str(min(host.notsent_lowat_bytes, 2**32 - 1))
     if host.limit_output_bytes is not None:
         sysctls["net.ipv4.tcp_limit_output_bytes"] = str(min(host.limit_output_bytes, 2**31 - 1))
-    devices = [int(device) for device in host.devices]  # of a scenario's hosts they are indices
+    devices = [int(device) for device in host.devices]  # indices of links in a scenario
     ring = host.ring_packets
     if ring is None and devices:
         ring = scenario.links[devices[0]].queue_packets
@@ -48,7 +48,7 @@ def _message(at: str, scenario: Scenario, host: Host, node: Callable[[str], int]
     }
 
 
-def capped(scenario: Scenario, name: str | None, size_bytes: int) -> int:
-    """The buffer that a program at a host gets when it asks for one: at most the host's cap."""
+def cap_buffer(scenario: Scenario, name: str | None, size_bytes: int) -> int:
+    """Return the buffer that a program at a host gets when it asks for one: at most the host's cap."""
     host = next(one for one in scenario.hosts if one.name == name)
     return min(size_bytes, host.socket_bytes)

@@ -1,4 +1,4 @@
-"""What this machine can do for the live plant."""
+"""Capabilities of this machine for the live plant."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from netbuf_gym.plants.linux.setup import available_controls
 
 @dataclass(frozen=True)
 class Machine:
-    """As it was tried out.
+    """Result of trying out the machine.
 
     Attributes:
         missing: why no live world can be made here, in a sentence that says what to do; empty: one can.
@@ -25,7 +25,7 @@ class Machine:
 
 
 def look() -> Machine:
-    """Makes a world's process, its namespaces and its devices, and lets them go again, which takes some tens of ms."""
+    """Try out the machine: create and close a world's process, its namespaces and its devices, which takes some tens of ms."""
     try:
         process = Process()
     except PlantFault as fault:

@@ -1,4 +1,4 @@
-"""What a owner and a world's process tell each other: JSON objects over a socket pair, the length before each."""
+"""Messages between an owner and a world's process: JSON objects over a socket pair, each preceded by its length."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from typing import Any
 _LENGTH = struct.Struct("<I")
 
 
-class Ended(Exception):
-    """The other end is gone."""
+class PeerGone(Exception):
+    """Error: the other end is gone."""
 
 
-class Late(Exception):
-    """The other end did not answer in time."""
+class AnswerTimeout(Exception):
+    """Error: the other end did not answer in time."""
 
 
-class Wire:
-    """One end.
+class MessageChannel:
+    """One end of the connection.
 
     Args:
-        end: a connected stream socket, which it takes over.
+        end: a connected stream socket, which the wire takes over.
     """
 
     def __init__(self, end: socket.socket):
@@ -33,56 +33,60 @@ class Wire:
         self._buffer = bytearray()
 
     def send(self, message: dict[str, Any]) -> None:
-        """Raises `Ended`."""
+        """Send a message.
+
+        Raises:
+            Ended: the other end is gone.
+        """
         text = json.dumps(message).encode()
         try:
             self.socket.sendall(_LENGTH.pack(len(text)) + text)
         except OSError as error:
-            raise Ended(str(error)) from None
+            raise PeerGone(str(error)) from None
 
     def receive(self, timeout_s: float | None = None) -> dict[str, Any]:
-        """The next message.
+        """Receive the next message.
 
         Raises:
             Ended: the other end is gone.
-            Late: there is none after so long.
+            Late: no message has come within `timeout_s`.
         """
         end = None if timeout_s is None else time.monotonic() + timeout_s
-        while (message := self._taken()) is None:
+        while (message := self._pop_message()) is None:
             if not self.ready(None if end is None else max(0.0, end - time.monotonic())):
-                raise Late
+                raise AnswerTimeout
             self._read()
         return message
 
     def ready(self, timeout_s: float | None) -> bool:
-        """Whether something can be read (the end of it all, too), at the latest after `timeout_s` seconds."""
+        """Wait for something to read (or the end of the stream), at most `timeout_s` seconds; return whether there is."""
         if len(self._buffer) >= _LENGTH.size and len(self._buffer) >= _LENGTH.size + _LENGTH.unpack_from(self._buffer)[0]:
             return True
         poll = select.poll()
         poll.register(self.socket, select.POLLIN)
         return bool(poll.poll(None if timeout_s is None else math.ceil(timeout_s * 1e3)))
 
-    def idle(self, seconds: float) -> bool:
-        """Sleeps, to some microseconds; True, at once: there is a message, which takes turns with what goes on.
+    def sleep_unless_message(self, seconds: float) -> bool:
+        """Sleep, to some microseconds; returns True at once when there is a message, which takes turns with what goes on.
 
         Raises:
             Ended: the other end is gone.
         """
         ready = select.select([self.socket], [], [], seconds)[0]
         if ready and not self.socket.recv(1, socket.MSG_PEEK):
-            raise Ended("the other end has closed")
+            raise PeerGone("the other end has closed")
         return bool(ready)
 
     def _read(self) -> None:
         try:
             got = self.socket.recv(1 << 20)
         except OSError as error:
-            raise Ended(str(error)) from None
+            raise PeerGone(str(error)) from None
         if not got:
-            raise Ended("the other end has closed")
+            raise PeerGone("the other end has closed")
         self._buffer += got
 
-    def _taken(self) -> dict[str, Any] | None:
+    def _pop_message(self) -> dict[str, Any] | None:
         if len(self._buffer) < _LENGTH.size:
             return None
         length = _LENGTH.unpack_from(self._buffer)[0]
@@ -93,5 +97,5 @@ class Wire:
         return json.loads(text)
 
     def close(self) -> None:
-        """Lets the other end know that this one is gone."""
+        """Close the socket, which tells the other end that this one is gone."""
         self.socket.close()

@@ -1,4 +1,4 @@
-"""Netlink: a request, its answer, and the few requests that are needed: of routes and devices, and of generic families."""
+"""Netlink: requests and their answers, and the few requests needed: routes and devices, and generic families."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from types import TracebackType
 from typing import TypeVar
 
 HEADER = struct.Struct("=IHHII")
-"""Of a message: length, type, flags, sequence number, port."""
+"""Header of a message: length, type, flags, sequence number, port."""
 GENERIC = struct.Struct("=BBH")
 ATTRIBUTE = struct.Struct("=HH")
 ERROR = struct.Struct("=i")
 DEVICE = struct.Struct("=BxHiII")
-"""struct ifinfomsg: family, type, number, flags, which of them are meant."""
+"""struct ifinfomsg: family, type, number, flags, mask of the flags to change."""
 ROUTE = struct.Struct("=BBBBBBBBI")
 """struct rtmsg: family, bits of destination and source, TOS, table, protocol, scope, type, flags."""
 
@@ -32,14 +32,14 @@ RT_TABLE_MAIN, RT_TABLE_LOCAL, RTN_UNICAST, RTN_LOCAL, RT_SCOPE_UNIVERSE, RT_SCO
 INITCWND, FEATURES, INITRWND, QUICKACK, CC_ALGO = 11, 12, 14, 15, 16
 """Metrics of routes: RTAX_*."""
 TIMEOUT_S = 30.0
-"""For an answer: a driver that resizes its rings may take seconds."""
+"""Longest time to wait for an answer: a driver that resizes its rings may take seconds."""
 
 Value = bytes | int | str | Mapping[int, "bytes | int | str"]
 Self = TypeVar("Self", bound="Netlink")
 
 
 def attribute(kind: int, value: Value) -> bytes:
-    """An attribute: bytes as they are, a number as 32 bits, text ended by a zero, a mapping as attributes within it."""
+    """Encode an attribute: bytes as they are, a number as 32 bits, text ended by a zero, a mapping as nested attributes."""
     if isinstance(value, Mapping):
         kind |= NLA_F_NESTED
         value = b"".join(attribute(one, inner) for one, inner in value.items())
@@ -51,7 +51,7 @@ def attribute(kind: int, value: Value) -> bytes:
 
 
 def attributes(data: bytes) -> dict[int, bytes]:
-    """The attributes of a message by their kinds; what is cut off at the end is left out."""
+    """Return the attributes of a message by their kinds; one that is cut off at the end is left out."""
     found, at = {}, 0
     while at + ATTRIBUTE.size <= len(data):
         length, kind = ATTRIBUTE.unpack_from(data, at)
@@ -63,13 +63,13 @@ def attributes(data: bytes) -> dict[int, bytes]:
 
 
 class Netlink:
-    """A socket to a part of the kernel, of the network namespace that it is opened in. A context.
+    """A socket to a part of the kernel, of the network namespace that it is opened in. A context manager.
 
     Args:
-        protocol: which part, NETLINK_*.
+        protocol: the part of the kernel, NETLINK_*.
 
     Raises:
-        OSError: the kernel has none.
+        OSError: the kernel does not have this part.
     """
 
     def __init__(self, protocol: int):
@@ -87,13 +87,11 @@ class Netlink:
     def __enter__(self: Self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self._socket.close()
 
     def request(self, kind: int, flags: int, body: bytes) -> bytes:
-        """Sends one message; what the last that answers it holds, empty where it was only acknowledged.
+        """Send one message; return the payload of the last message of the answer, empty where it was only acknowledged.
 
         Raises:
             OSError: refused, in the kernel's words where it has some, or not answered.
@@ -133,40 +131,44 @@ def _raise_refusal(payload: bytes, flags: int) -> None:
 
 
 class Generic(Netlink):
-    """To the kernel's generic families."""
+    """A socket to the kernel's generic families."""
 
     def __init__(self) -> None:
         super().__init__(NETLINK_GENERIC)
 
     def family(self, name: str) -> int:
-        """The number of a family; raises OSError (ENOENT) where the kernel does not have it."""
+        """Return the number of a family; raises OSError (ENOENT) where the kernel does not have it."""
         answer = self.ask(GENL_ID_CTRL, CTRL_CMD_GETFAMILY, attribute(CTRL_ATTR_FAMILY_NAME, name))
         return int(struct.unpack("=H", answer[CTRL_ATTR_FAMILY_ID])[0])
 
     def ask(self, family: int, command: int, body: bytes, version: int = 1) -> dict[int, bytes]:
-        """Sends one request; the attributes of its answer, none where it was only acknowledged. Raises OSError."""
+        """Send one request; return the attributes of its answer, none where it was only acknowledged. Raises OSError."""
         return attributes(self.request(family, 0, GENERIC.pack(command, version, 0) + body)[GENERIC.size :])
 
 
 class Routing(Netlink):
-    """To the kernel's devices and routes."""
+    """A socket to the kernel's devices and routes."""
 
     def __init__(self) -> None:
         super().__init__(socket.NETLINK_ROUTE)
 
     def set_up(self, device: str, mtu: int | None = None, queue_packets: int | None = None) -> None:
-        """Sets a device up, and its MTU and transmit queue. Raises OSError."""
+        """Set a device up, and its MTU and transmit queue. Raises OSError."""
         given = {IFLA_MTU: mtu, IFLA_TXQLEN: queue_packets}
         self._change(device, IFF_UP, {kind: value for kind, value in given.items() if value is not None})
 
     def set_queue(self, device: str, packets: int) -> None:
-        """Sets a device's transmit queue. Raises OSError."""
+        """Set a device's transmit queue. Raises OSError."""
         self._change(device, 0, {IFLA_TXQLEN: packets})
 
     def route(
         self, to: str, bits: int, device: str, metrics: Mapping[int, int | bytes] | None = None, source: str | None = None
     ) -> None:
-        """Sends what goes to `to`/`bits` over a device; `metrics` by RTAX_ number; `source` of sockets without an address.
+        """Route `to`/`bits` over a device.
+
+        Args:
+            metrics: metrics by RTAX_ number.
+            source: source address of sockets without an address.
 
         Raises:
             OSError: refused.
@@ -177,7 +179,7 @@ class Routing(Netlink):
         self._route(to, bits, device, (RT_TABLE_MAIN, RTPROT_BOOT, RT_SCOPE_UNIVERSE, RTN_UNICAST), more)
 
     def local(self, to: str, bits: int) -> None:
-        """Makes all addresses of `to`/`bits` this namespace's own. Raises OSError."""
+        """Make all addresses of `to`/`bits` this namespace's own. Raises OSError."""
         self._route(to, bits, "lo", (RT_TABLE_LOCAL, RTPROT_BOOT, RT_SCOPE_HOST, RTN_LOCAL), {})
 
     def _change(self, device: str, flags: int, given: Mapping[int, int]) -> None:

@@ -1,4 +1,4 @@
-"""Nodes of a world: a network namespace each, with one TUN device through which all goes in and out."""
+"""Nodes of a world: a network namespace each, with one TUN device through which all traffic goes in and out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DEVICE = "tun0"
 _TUNSETIFF = 0x400454CA
 _IFF_TUN, _IFF_NO_PI = 0x0001, 0x1000
 RING_PACKETS = 4096
-"""The device's own queue, between the kernel and the emulator, which empties it at once."""
+"""Length of the device's own queue, between the kernel and the emulator, which empties it at once."""
 
 SYSCTLS = {
     "net.ipv6.conf.all.disable_ipv6": "1",
@@ -26,18 +26,18 @@ SYSCTLS = {
     "net.ipv4.ip_local_port_range": "1024 65535",
     "net.ipv4.tcp_tw_reuse": "1",
 }
-"""In every node, where the kernel has them."""
+"""Sysctls set in every node, where the kernel has them."""
 
-LAST = {"net.ipv4.tcp_rto_max_ms": "1000"}
-"""Before the end: what is left of a connection then goes within a second."""
+FINAL_SYSCTLS = {"net.ipv4.tcp_rto_max_ms": "1000"}
+"""Sysctls set before the end: what is left of a connection then goes within a second."""
 
 
 class Node:
     """A network namespace, made and entered by the calling thread.
 
     Args:
-        number: of the node; its addresses are 10.number.0.0/16.
-        mtu: of its device, bytes.
+        number: number of the node; its addresses are 10.number.0.0/16.
+        mtu: MTU of the node's device, bytes.
 
     Attributes:
         namespace, tun: descriptors.
@@ -51,7 +51,7 @@ class Node:
         try:
             system.unshare(system.NEWNET)
             self.namespace = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
-            self.tun = _tun()
+            self.tun = _open_tun()
             with Routing() as netlink:
                 netlink.set_up("lo")
                 netlink.set_up(DEVICE, mtu, RING_PACKETS)
@@ -63,25 +63,25 @@ class Node:
             raise
 
     def enter(self) -> None:
-        """Takes the calling thread there."""
+        """Move the calling thread into the node's namespace."""
         system.setns(self.namespace, system.NEWNET)
 
     def set(self, sysctls: Mapping[str, str]) -> None:
-        """Sets what of these sysctls this kernel has."""
+        """Set those of the sysctls that this kernel has."""
         self.enter()
         for name, value in sysctls.items():
             with suppress(FileNotFoundError):
                 set_sysctl(name, value)
 
-    def routes(self, metrics: Iterable[tuple[str, Mapping[int, int]]]) -> None:
-        """Gives the ways to some addresses of other nodes metrics of their own, by RTAX_ number."""
+    def set_route_metrics(self, metrics: Iterable[tuple[str, Mapping[int, int]]]) -> None:
+        """Set metrics, by RTAX_ number, of the routes to some addresses of other nodes."""
         self.enter()
         with Routing() as netlink:
             for address, values in metrics:
                 netlink.route(address, 32, DEVICE, dict(values))
 
     def close(self) -> None:
-        """Lets the namespace go, with all that is in it once nobody else holds it."""
+        """Release the namespace, which goes with everything in it once nobody else holds it."""
         for descriptor in (self.tun, self.namespace):
             if descriptor >= 0:
                 os.close(descriptor)
@@ -89,11 +89,11 @@ class Node:
 
 
 def set_sysctl(name: str, value: str) -> None:
-    """Sets a sysctl, of the calling thread's network namespace where it is one of the network's.
+    """Set a sysctl, in the calling thread's network namespace where the sysctl belongs to one.
 
     Raises:
         FileNotFoundError: this kernel has none of this name.
-        OSError: it cannot be set; the message names it and the value.
+        OSError: the sysctl cannot be set; the message names it and the value.
     """
     try:
         with open("/proc/sys/" + name.replace(".", "/"), "w") as file:
@@ -109,12 +109,12 @@ def set_sysctl(name: str, value: str) -> None:
 
 
 def get_sysctl(name: str) -> str:
-    """The value of a sysctl, likewise."""
+    """Return the value of a sysctl, in the calling thread's network namespace where the sysctl belongs to one."""
     with open("/proc/sys/" + name.replace(".", "/")) as file:
         return file.read().strip()
 
 
-def _tun() -> int:
+def _open_tun() -> int:
     try:
         descriptor = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:

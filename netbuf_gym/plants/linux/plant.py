@@ -10,18 +10,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from netbuf_gym.errors import ConfigError, PlantFault, called, shown
+from netbuf_gym.errors import ConfigError, PlantFault, describe_scenario, shown
 from netbuf_gym.plants.kinds import AgentKind
 from netbuf_gym.plants.linux.carried import KINDS
 from netbuf_gym.plants.linux.process import START_S, Process
 from netbuf_gym.plants.linux.readings import LiveReadings, LiveRun
-from netbuf_gym.plants.linux.relayed import Proxy, relayed
+from netbuf_gym.plants.linux.relayed import Proxy, split_proxy_work
 from netbuf_gym.plants.linux.setup import Setup
 from netbuf_gym.plants.plant import EVENT, INTERVAL, Advance, Plant
-from netbuf_gym.utils.arguments import truth
+from netbuf_gym.utils.arguments import check_boolean
 
 GRACE_S = 10.0
-"""How much later than due a world's process may answer."""
+"""Longest delay of an answer of a world's process, beyond the time when it is due."""
 
 
 class LinuxPlant(Plant):
@@ -33,7 +33,7 @@ class LinuxPlant(Plant):
 
     Args:
         realtime: ask for a real-time priority for the links' thread (where this user may have one).
-        proxy: of worlds with an agent's host: real programs send and fetch what its flows would, through `"plain"`, a relay of
+        proxy: for worlds with an agent's host: real programs send and fetch what its flows would, through `"plain"`, a relay of
             this package's, or `"shadowsocks"`; a mapping of `name`, `page` and `think_s` for pages of several objects
             (`relayed.Proxy`). None: plain sockets.
     """
@@ -53,8 +53,8 @@ class LinuxPlant(Plant):
         proxy: str | Mapping[str, Any] | None = None,
     ):
         self._carried = KINDS[kind.name]
-        self._realtime = truth("realtime", realtime)
-        self._proxy = None if proxy is None else Proxy.of(proxy)
+        self._realtime = check_boolean("realtime", realtime)
+        self._proxy = None if proxy is None else Proxy.parse(proxy)
         if proxy is not None and kind.name != "host":
             raise ConfigError(f"proxy = {shown(proxy)}: no host decides here; valid: task host_buffers, or no proxy")
         super().__init__(worlds, agents, kind, threads)
@@ -75,13 +75,13 @@ class LinuxPlant(Plant):
         """See `Plant.lone`."""
         if proxy is not None:
             raise ConfigError(f"proxy = {shown(proxy)}: no host decides here; valid: task host_buffers, or no proxy")
-        return LiveRun(scenario, seed, truth("realtime", realtime))
+        return LiveRun(scenario, seed, check_boolean("realtime", realtime))
 
     def world(self, world: int) -> LiveReadings:
-        """What a world has counted so far, whenever it is asked.
+        """Return readings of a world's present counters, which may be taken at any time.
 
         Raises:
-            PlantFault: it was never reset.
+            PlantFault: the world was never reset.
         """
         scenario = self._scenarios[world]
         if scenario is None:
@@ -89,19 +89,19 @@ class LinuxPlant(Plant):
         return LiveReadings(scenario, lambda: self.state(world))
 
     def reset(self, world: int, scenario: Any, seed: int) -> None:
-        """Makes a world anew, which begins with the next advance.
+        """Make a world anew, which begins with the next advance.
 
         Raises:
             ConfigError: the scenario has what a live world has not, or this machine lacks what one needs; the message says so.
-            PlantFault: its process has ended, or the plant is closed.
+            PlantFault: the world's process has ended, or the plant is closed.
         """
         if self._closed:
             raise PlantFault("the plant is closed")
-        setup = self._prepared(scenario)
+        setup = self._prepare_setup(scenario)
         places = self._carried.places(scenario)
         if not 1 <= len(places) <= self.agents:
             found = f"{len(places)} agents of kind {self.kind.name!r}"
-            raise ConfigError(f"{called(scenario)} has {found}; valid: 1 to {self.agents}")
+            raise ConfigError(f"{describe_scenario(scenario)} has {found}; valid: 1 to {self.agents}")
         self._scenarios[world] = None
         process = self._processes[world] or Process()
         self._processes[world] = process
@@ -122,7 +122,7 @@ class LinuxPlant(Plant):
             self.control[...] = control
 
     def advance(self, interval_ns: int, until: str = INTERVAL, left_ns: np.ndarray | None = None) -> Advance:
-        """See `Plant.advance`. Elapsed times are measured by each world's own clock."""
+        """Advance every world, see `Plant.advance`. Elapsed times are measured by each world's own clock."""
         if self._closed:
             raise PlantFault("the plant is closed")
         self._elapsed_ns.fill(0)
@@ -137,7 +137,7 @@ class LinuxPlant(Plant):
             most = 1 if left_ns is None else max(1, -(-int(left_ns[world]) // interval_ns))
             step = {"do": "step", "interval_ns": interval_ns, "until": until, "most": most}
             try:
-                process.tell({**step, "control": _rows(self.control[world][self.agent_mask[world] != 0])})
+                process.tell({**step, "control": _encode_control(self.control[world][self.agent_mask[world] != 0])})
             except PlantFault as fault:
                 self._fail(world, str(fault))
                 continue
@@ -158,14 +158,14 @@ class LinuxPlant(Plant):
         return Advance(self._elapsed_ns, dict(self._failures))
 
     def report(self, world: int) -> list[Any]:
-        """What the kind's counters say, of what is known of the world."""
+        """Return the counters of the kind, from what is known of the world."""
         scenario = self._scenarios[world]
         if scenario is None:
             raise PlantFault(f"world {world} was never reset")
         return self._carried.counters(scenario, self._carried.places(scenario), self.state(world))
 
     def state(self, world: int) -> dict[str, Any]:
-        """All that a world has counted, as `netbuf_gym.plants.linux.world.LiveWorld.report` has it; empty when it is gone."""
+        """Return all counters of a world (`netbuf_gym.plants.linux.world.LiveWorld.report`); empty when the world is gone."""
         process = self._processes[world]
         if process is None:
             return {}
@@ -176,22 +176,22 @@ class LinuxPlant(Plant):
             return {}
 
     def about(self, world: int) -> Mapping[str, Any]:
-        """What the world runs on: the kernel's version, and what its kind of agents tells."""
+        """Return facts on the system that the world runs on: the kernel's version, and what its kind of agents reports."""
         return self._about[world]
 
     def close(self) -> None:
-        """Ends all worlds. Called again, it does nothing."""
+        """End all worlds. Further calls do nothing."""
         self._closed = True
         for world in range(self.worlds):
             self._end(world)
 
-    def _prepared(self, scenario: Any) -> Setup:
+    def _prepare_setup(self, scenario: Any) -> Setup:
         if self._setup is None or self._prepared_for is not scenario:
             agents = replace(self._carried.agents, parameters=self.kind.parameters)
             if self._proxy is None:
                 self._setup = Setup(scenario, agents, self._realtime)
             else:
-                bare, work = relayed(scenario, self._proxy)
+                bare, work = split_proxy_work(scenario, self._proxy)
                 self._setup = Setup(bare, agents, self._realtime)
                 control = self._setup.message["flows"][0]["cc"]
                 self._setup.message["work"] = {**work, "control": control}
@@ -199,7 +199,7 @@ class LinuxPlant(Plant):
         return self._setup
 
     def _fail(self, world: int, reason: str) -> None:
-        """Its process goes: one that is late would answer another question."""
+        """Mark a world as failed and end its process: one that is late would answer another question."""
         self._failures.setdefault(world, reason)
         self._end(world)
 
@@ -209,5 +209,5 @@ class LinuxPlant(Plant):
             process.close()
 
 
-def _rows(control: np.ndarray) -> list[list[float | None]]:
+def _encode_control(control: np.ndarray) -> list[list[float | None]]:
     return [[None if math.isnan(x) else x for x in row] for row in control.tolist()]

@@ -1,4 +1,4 @@
-"""A world's process as its owner has it: started, told, asked and ended."""
+"""A world's process, seen from its owner: started, sent messages, and ended."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from pathlib import Path
 from typing import Any
 
 from netbuf_gym.errors import ConfigError, PlantFault
-from netbuf_gym.plants.linux.messages import Ended, Late, Wire
+from netbuf_gym.plants.linux.messages import AnswerTimeout, MessageChannel, PeerGone
 
 _BOOT = str(Path(__file__).with_name("boot.py"))
 START_S = 30.0
-"""For how long a world may take to be made, on a machine that is busy."""
+"""Longest time that a world may take to be made, on a machine that is busy."""
 END_S = 2.0
 _STARTING = threading.Lock()
 
 
 class Process:
-    """One of them. It ends with this process, whatever ends it."""
+    """A world's process. It ends with the calling process, however that ends."""
 
     def __init__(self) -> None:
         import socket
 
         ours, theirs = socket.socketpair()
-        self._wire = Wire(ours)
+        self._wire = MessageChannel(ours)
         command = [sys.executable, "-I", "-S", _BOOT, str(theirs.fileno()), str(os.getpid())]
         try:
             with theirs, _STARTING:
@@ -40,18 +40,18 @@ class Process:
             raise PlantFault(f"no process for a live world: {error}") from None
 
     def tell(self, message: dict[str, Any]) -> None:
-        """Sends a message, whose answer is to be fetched.
+        """Send a message, whose answer is to be fetched.
 
         Raises:
             PlantFault: the process is gone.
         """
         try:
             self._wire.send(message)
-        except Ended:
-            raise self._gone() from None
+        except PeerGone:
+            raise self._gone_fault() from None
 
     def answer(self, timeout_s: float) -> dict[str, Any]:
-        """The answer to the last message.
+        """Return the answer to the last message.
 
         Raises:
             ConfigError: the machine, or the kernel, does not have what the message asked for.
@@ -59,26 +59,26 @@ class Process:
         """
         try:
             answer = self._wire.receive(timeout_s)
-        except Ended:
-            raise self._gone() from None
-        except Late:
+        except PeerGone:
+            raise self._gone_fault() from None
+        except AnswerTimeout:
             raise PlantFault(f"a live world's process has been silent for {timeout_s:g} s") from None
         if "error" in answer:
             raise (ConfigError if answer.get("config") else PlantFault)(answer["error"])
         return answer
 
     def ask(self, message: dict[str, Any], timeout_s: float = START_S) -> dict[str, Any]:
-        """`tell`, then `answer`."""
+        """Send a message and return its answer: `tell`, then `answer`."""
         self.tell(message)
         return self.answer(timeout_s)
 
     @property
     def pid(self) -> int:
-        """Of the guard, whose child runs the world."""
+        """Process number of the guard, whose child runs the world."""
         return self._process.pid
 
     def close(self) -> None:
-        """Ends the process and what it has made."""
+        """End the process and everything that it has made."""
         self._wire.close()
         end = time.monotonic() + END_S
         while self._process.poll() is None and time.monotonic() < end:
@@ -88,7 +88,7 @@ class Process:
         with suppress(OSError):
             self._process.wait()
 
-    def _gone(self) -> PlantFault:
+    def _gone_fault(self) -> PlantFault:
         with suppress(subprocess.TimeoutExpired):
             status = self._process.wait(1.0)
             how = f"signal {status - 128}" if status > 128 else f"signal {-status}" if status < 0 else f"status {status}"

@@ -1,4 +1,4 @@
-"""What a live world has counted, in the form in which simulated ones tell it: reports and results are made of both alike."""
+"""Counters of a live world in the form of simulated ones, so that reports and results are made of both alike."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ from netbuf_gym.scenarios.types import Scenario
 _INFO = {name: i for i, name in enumerate(_core.tcp_info_columns())}
 _NOTHING = [math.nan] * len(_INFO)
 SLICE_NS = 200_000_000
-"""How long a lone world runs before it is asked whether to go on."""
+"""Time that a lone world runs before `between` is called."""
 
 
 class LiveReadings(World):
-    """A live world as it was at one moment.
+    """Counters of a live world at one moment.
 
     Args:
-        scenario: that it runs.
-        state: gives its report (`netbuf_gym.plants.linux.world.LiveWorld.report`), empty when its process is gone.
+        scenario: the scenario that the world runs.
+        state: returns the world's report (`netbuf_gym.plants.linux.world.LiveWorld.report`), empty when its process is gone.
     """
 
     def __init__(self, scenario: Scenario, state: Callable[[], Mapping[str, Any]]):
         super().__init__(None)
         self.scenario = scenario
-        self._of = state
+        self._read_state = state
 
     @property
     def _state(self) -> Mapping[str, Any]:
-        state = self._of()
+        state = self._read_state()
         if not state:
             raise PlantFault("nothing is known of the live world any more: its process is gone")
         return state
 
     @property
     def now_ns(self) -> int:
-        """The world's time, from its start."""
+        """The world's time in nanoseconds, from its start."""
         return round(self._state["now_s"] * 1e9)
 
     def flow_stats(self) -> list[dict[str, Any]]:
-        """See `World`. What the kernel does not tell is NaN: packets marked lost, recoveries; time-outs before Linux 6.7."""
+        """See `World`. NaN where the kernel reports nothing: packets marked lost, recoveries; time-outs before Linux 6.7."""
         state, rows = self._state, []
         for flow, route in zip(state["flows"], state["routes"], strict=False):
             info = flow["info"] or _NOTHING
@@ -80,7 +80,7 @@ class LiveReadings(World):
         routes = state["routes"][len(state["flows"]) :]
         names = ("packets_sent", "packets_retransmitted", "packets_received", "queue_drops", "random_losses")
         sums = {name: sum(route[name] for route in routes) for name in names}
-        # What comes of a relayed flow is told of the leg from the relay.
+        # Packets received by a relayed flow are counted on the leg from the relay.
         senders = () if self.scenario.traffic is None else self.scenario.traffic.senders
         last = [leg is sender.legs[-1] for sender in senders for leg in sender.legs]
         sums["received_bytes"] = sum(route["received_bytes"] for route, counts in zip(routes, last, strict=True) if counts)
@@ -144,7 +144,7 @@ class LiveReadings(World):
         return self._state["udp"]
 
     def emulator(self) -> dict[str, Any]:
-        """Packets, how late they were read and written (percentiles, s), by how much rates were off (NaN: unknown)."""
+        """Return packets, how late they were read and written (percentiles, s), by how much rates were off (NaN: unknown)."""
         return self._state["emulator"]
 
     def ideal_s(self, sender: int, size_bytes: int, start_ns: int) -> float:
@@ -159,19 +159,19 @@ class LiveReadings(World):
 class LiveRun(LiveReadings):
     """A live world without agents, from its start, with the methods of `netbuf_gym.plants.simulator.Simulator`.
 
-    Between two calls of `run` the world goes on; what is read is what was so at the end of the last one.
+    Between two calls of `run` the world goes on; readings are those at the end of the last call.
 
     Args:
-        scenario: what is run.
-        seed: 0 to 2**63 - 1, of whatever is drawn at random.
+        scenario: the scenario to run.
+        seed: 0 to 2**63 - 1, for everything that is drawn at random.
         realtime: as in `LinuxPlant`.
 
     Attributes:
-        between: what `run` calls every 0.2 s, to look at how far it is, or to raise.
+        between: a function that `run` calls every 0.2 s, to look at the progress, or to raise.
 
     Raises:
         ConfigError: the scenario has what a live world has not, or this machine lacks what one needs.
-        PlantFault: its process has ended.
+        PlantFault: the world's process has ended.
     """
 
     def __init__(self, scenario: Scenario, seed: int, realtime: bool = True):
@@ -189,7 +189,7 @@ class LiveRun(LiveReadings):
             raise
 
     def run(self, until_ns: int) -> None:
-        """Runs the world to this time of its own, or some tenths of a ms beyond.
+        """Run the world to this time of its own, or some tenths of a ms beyond.
 
         Raises:
             PlantFault: the world cannot go on.
@@ -209,7 +209,7 @@ class LiveRun(LiveReadings):
         return np.array(self._process.ask({"do": "opened"})["opened"], np.float64).reshape(-1, 5)
 
     def close(self) -> None:
-        """Ends the world; what it has counted is still known."""
+        """End the world; its counters remain readable."""
         self._process.close()
 
     def __del__(self) -> None:

@@ -1,4 +1,4 @@
-"""Worlds whose traffic comes through a real proxy: what the world is without its flows, and what programs are to do instead."""
+"""Worlds whose traffic comes through a real proxy: the world without its flows, and the work of the programs in their place."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from netbuf_gym.errors import ConfigError, called, shown
-from netbuf_gym.scenarios.catalogue import cc_name
+from netbuf_gym.errors import ConfigError, describe_scenario, shown
+from netbuf_gym.scenarios.catalogue import get_control_name
 from netbuf_gym.scenarios.flows import Bulk, Flow
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DURATION_S
 from netbuf_gym.scenarios.senders import Relay, Sender
 from netbuf_gym.scenarios.traffic import FlowList, PoissonArrivals
 from netbuf_gym.scenarios.types import Scenario
-from netbuf_gym.utils.arguments import choice, real, sequence, whole
+from netbuf_gym.utils.arguments import check_choice, check_integer, check_real, check_sequence
 
 PROXIES = ("plain", "shadowsocks")
 MOST_OBJECTS = 1000
@@ -21,13 +21,13 @@ MOST_OBJECTS = 1000
 
 @dataclass(frozen=True)
 class Proxy:
-    """What a host's traffic goes through.
+    """Proxy that a host's traffic goes through.
 
     Attributes:
         name: one of `PROXIES`.
         page: (fewest, most) objects that a client fetches over one connection, one after the other, drawn uniformly, 1 to
             1000. As many objects arrive in the mean as the scenario says.
-        think_s: mean of the exponential pause between two of them, 0 to 1e6.
+        think_s: mean of the exponential pause between two objects, 0 to 1e6.
     """
 
     name: str
@@ -35,28 +35,28 @@ class Proxy:
     think_s: float = 0.0
 
     @staticmethod
-    def of(value: Any) -> Proxy:
-        """A name, or a mapping of `name` and the other attributes.
+    def parse(value: Any) -> Proxy:
+        """Create a proxy from a name, or a mapping of `name` and the other attributes.
 
         Raises:
             ConfigError: something else, or a value out of range.
         """
         if not isinstance(value, Mapping):
-            return Proxy(choice("proxy", value, PROXIES))
+            return Proxy(check_choice("proxy", value, PROXIES))
         unknown = set(value) - {"name", "page", "think_s"}
         if unknown or "name" not in value:
             raise ConfigError(f"proxy = {shown(dict(value))}; valid: name, and page and think_s beside it")
-        page = sequence("proxy.page", value.get("page", (1, 1)), "numbers of objects")
+        page = check_sequence("proxy.page", value.get("page", (1, 1)), "numbers of objects")
         if len(page) != 2:
             raise ConfigError(f"proxy.page = {shown(list(page))}; valid: two numbers, the fewest objects and the most")
-        fewest = whole("proxy.page[0]", page[0], 1, MOST_OBJECTS)
-        most = whole("proxy.page[1]", page[1], fewest, MOST_OBJECTS)
-        think_s = real("proxy.think_s", value.get("think_s", 0.0), 0, MAX_DURATION_S)
-        return Proxy(choice("proxy.name", value["name"], PROXIES), (fewest, most), think_s)
+        fewest = check_integer("proxy.page[0]", page[0], 1, MOST_OBJECTS)
+        most = check_integer("proxy.page[1]", page[1], fewest, MOST_OBJECTS)
+        think_s = check_real("proxy.think_s", value.get("think_s", 0.0), 0, MAX_DURATION_S)
+        return Proxy(check_choice("proxy.name", value["name"], PROXIES), (fewest, most), think_s)
 
 
-def relayed(scenario: Scenario, proxy: Proxy) -> tuple[Scenario, dict[str, Any]]:
-    """The world with one flow that never starts, for its way; and the clients' work, as `proxy.load` takes it.
+def split_proxy_work(scenario: Scenario, proxy: Proxy) -> tuple[Scenario, dict[str, Any]]:
+    """Return the world with one flow that never starts, for its path, and the clients' work, as `proxy.load` takes it.
 
     A target at the agent's host serves what the flows, and the arrivals, would send, and what the scenario's own relay at this
     host would get from elsewhere; clients at the other end fetch it.
@@ -66,13 +66,15 @@ def relayed(scenario: Scenario, proxy: Proxy) -> tuple[Scenario, dict[str, Any]]
     """
 
     def refuse(field: str, value: object, valid: str) -> None:
-        raise ConfigError(f"{called(scenario)}: {field} = {shown(value)}; valid with a proxy on plant 'linux': {valid}")
+        raise ConfigError(
+            f"{describe_scenario(scenario)}: {field} = {shown(value)}; valid with a proxy on plant 'linux': {valid}"
+        )
 
     if len(scenario.agent_hosts) != 1:
         refuse("hosts", len(scenario.agent_hosts), "one that an agent sets")
     host = scenario.hosts[scenario.agent_hosts[0]]
     senders = () if scenario.traffic is None else scenario.traffic.senders
-    ways: list[Flow | Sender | Relay] = [*scenario.flows, *(_leg(sender, host.name) for sender in senders)]
+    ways: list[Flow | Sender | Relay] = [*scenario.flows, *(_leaving_leg(sender, host.name) for sender in senders)]
     first = ways[0]
     for one in ways:
         if one.sender_host != host.name or one.receiver_host is None:
@@ -96,7 +98,7 @@ def relayed(scenario: Scenario, proxy: Proxy) -> tuple[Scenario, dict[str, Any]]
     work: dict[str, Any] = {
         "host": scenario.agent_hosts[0],
         "proxy": proxy.name,
-        "cc": cc_name(cast(Any, first.cc)),
+        "cc": get_control_name(cast(Any, first.cc)),
         "bulk": [{"start_s": start_s} for start_s in starts],
         "arrivals_per_s": arrivals[0].flows_per_s if arrivals else 0.0,
         "sizes": [list(arrivals[0].sizes.size_bytes), list(arrivals[0].sizes.cumulative)] if arrivals else [[1.0], [1.0]],
@@ -115,8 +117,8 @@ def relayed(scenario: Scenario, proxy: Proxy) -> tuple[Scenario, dict[str, Any]]
     return replace(scenario, flows=(asleep,), traffic=None), work
 
 
-def _leg(sender: Sender, host: str) -> Sender | Relay:
-    """How its flows go from the host: what relays them there is the proxy."""
+def _leaving_leg(sender: Sender, host: str) -> Sender | Relay:
+    """Return a sender's leg that leaves the host: its own, or that of its relay at this host, which the proxy replaces."""
     relay = sender.relay
     if relay is None or relay.host != host:
         return sender

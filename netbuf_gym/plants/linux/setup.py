@@ -1,4 +1,4 @@
-"""A scenario as a live world is made of it; what the kernel, or the emulator, cannot do is refused by name."""
+"""Translation of a scenario for a live world; what the kernel, or the emulator, cannot do is refused by name."""
 
 from __future__ import annotations
 
@@ -8,32 +8,35 @@ from pathlib import Path
 from typing import Any, cast
 
 from netbuf_gym import _core
-from netbuf_gym.errors import ConfigError, called, shown
+from netbuf_gym.errors import ConfigError, describe_scenario, shown
 from netbuf_gym.plants.linux.agreed import DRIVEN, HEADERS_BYTES, NOTSENT_LOWAT_BYTES, PACED_BYTES_PER_S, address
 from netbuf_gym.plants.linux.codec import encode
-from netbuf_gym.plants.linux.hosts import capped, hosts_message
+from netbuf_gym.plants.linux.hosts import cap_buffer, hosts_message
 from netbuf_gym.plants.linux.netlink import FEATURES, INITCWND, INITRWND, QUICKACK
-from netbuf_gym.scenarios.catalogue import CongestionControl, cc_name
+from netbuf_gym.scenarios.catalogue import CongestionControl, get_control_name
 from netbuf_gym.scenarios.flows import Bulk, Flow, OnOff, Sized
 from netbuf_gym.scenarios.limits import AGENT
-from netbuf_gym.scenarios.native import flow_config, world_config
+from netbuf_gym.scenarios.native import build_flow_config, build_world_config
 from netbuf_gym.scenarios.python_control import OwnControl
 from netbuf_gym.scenarios.senders import Relay, Sender
 from netbuf_gym.scenarios.types import Scenario
 
 CONTROLS = {"cubic": "cubic", "newreno": "reno", "bbr": "bbr", "vegas": "vegas", "westwood": "westwood"}
-"""Congestion controls that the kernel has too, and what it calls them."""
+"""Congestion controls that the kernel has too, with the kernel's names."""
 
 WINDOW_OF_BUFFER = 1.25
-"""A receive window by the SO_RCVBUF that gives it."""
+"""Ratio of a receive window to the SO_RCVBUF that gives it."""
 
 UNLIMITED_BYTES = 64 << 20
-"""Buffers where the scenario does not limit them; a receive buffer grows to it, as the simulator's does. A send buffer is as
-large from the beginning: autotuned it is two windows, which binds where a lost segment stands before all that was delivered."""
+"""Size of buffers where the scenario does not limit them; a receive buffer grows to it, as the simulator's does. A send buffer
+has this size from the beginning: autotuned it is two windows, which binds where a lost segment stands before all that was
+delivered.
+"""
 
 STEERED_BYTES = 4 << 20
 """A receive buffer where receivers' windows are steered: fixed, since autotuning sets the clamp as well, and no larger than
-advertised windows of a fine scale (128 bytes) reach."""
+advertised windows of a fine scale (128 bytes) reach.
+"""
 
 MOST_FIRST_SEGMENTS = 1000
 USEC_TIMESTAMPS = 16
@@ -44,11 +47,11 @@ KERNEL_INITIAL_CWND = 10
 
 @dataclass(frozen=True)
 class Agents:
-    """What of a scenario is an agent's here, so that it is not refused.
+    """The parts of a scenario that agents control, so that they are not refused.
 
     Attributes:
-        kind: of the agents, a module of `kinds`; None: there are none.
-        parameters: of the kind (`AgentKind.parameters`).
+        kind: kind of the agents, a module of `kinds`; None: there are none.
+        parameters: parameters of the kind (`AgentKind.parameters`).
         senders, receivers: whether flows may have `cc` or `receiver` "agent".
     """
 
@@ -60,7 +63,7 @@ class Agents:
 
 @lru_cache
 def available_controls() -> frozenset[str]:
-    """The congestion controls that this kernel has loaded, by its own names; empty where it does not say."""
+    """Return the congestion controls that this kernel has loaded, by its own names; empty where they cannot be read."""
     try:
         return frozenset(Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split())
     except OSError:
@@ -68,17 +71,17 @@ def available_controls() -> frozenset[str]:
 
 
 class Setup:
-    """Of one scenario.
+    """Setup of a live world for one scenario.
 
     Args:
-        scenario: what is to be run.
-        agents: whose places in it are taken.
+        scenario: the scenario to run.
+        agents: the agents whose places in the scenario are taken.
 
     Attributes:
-        message: what a world's process is told, but for the seed.
+        message: the message for a world's process, without the seed.
 
     Raises:
-        ConfigError: it is no `Scenario`, or has what a live world has not; the message names the field and what is valid.
+        ConfigError: no `Scenario`, or one that has what a live world has not; the message names the field and what is valid.
     """
 
     def __init__(self, scenario: Any, agents: Agents, realtime: bool = True):
@@ -87,20 +90,20 @@ class Setup:
             raise ConfigError(f"scenario {shown(name)} is no netbuf_gym.scenarios.Scenario; valid for plant 'linux': one")
         self.scenario, self.agents = scenario, agents
         self._check_stack()
-        self._nodes: dict[str, int] = {"": 0, " ": 1}  # where senders and receivers are that have no host of their own
+        self._nodes: dict[str, int] = {"": 0, " ": 1}  # nodes of senders and receivers without a host of their own
         self.routes: list[dict[str, Any]] = []
         self._metrics: dict[int, list[tuple[str, dict[int, int]]]] = {}
-        flows = [self._socket(f"flows[{i}]", flow) for i, flow in enumerate(scenario.flows)]
+        flows = [self._socket_settings(f"flows[{i}]", flow) for i, flow in enumerate(scenario.flows)]
         senders = [] if scenario.traffic is None else scenario.traffic.senders
         opening = []
         for i, sender in enumerate(senders):
-            opening.append(self._socket(f"traffic.senders[{i}]", sender))
+            opening.append(self._socket_settings(f"traffic.senders[{i}]", sender))
             if sender.relay is not None:
-                opening.append(self._socket(f"traffic.senders[{i}].relay", sender.relay, sender.cc))
+                opening.append(self._socket_settings(f"traffic.senders[{i}].relay", sender.relay, sender.cc))
         hosts = hosts_message(scenario, self.node, self._refuse)
         self.message: dict[str, Any] = {
             "do": "start",
-            "world": encode(world_config(scenario)),
+            "world": encode(build_world_config(scenario)),
             "mtu": scenario.mss + HEADERS_BYTES,
             "headers": HEADERS_BYTES,
             "nodes": len(self._nodes),
@@ -117,18 +120,18 @@ class Setup:
         }
 
     def node(self, host: str) -> int:
-        """The number of a host's node, which is made known."""
+        """Return the number of a host's node, adding a node for a new host."""
         return self._nodes.setdefault(host, len(self._nodes))
 
     def _check_stack(self) -> None:
         scenario = self.scenario
         if scenario.stack != "linux":
             self._refuse("stack", scenario.stack, "'linux'")
-        if not scenario.hystart and _hystart():
+        if not scenario.hystart and _kernel_hystart():
             self._refuse("hystart", False, "True: it is the whole machine's (/sys/module/tcp_cubic/parameters/hystart)")
         if scenario.delayed_ack not in (None, 1, 2):
             self._refuse("delayed_ack", scenario.delayed_ack, "None, 1 or 2")
-        if scenario.min_rto_ms is not None and not _sysctl_is_there("tcp_rto_min_us"):
+        if scenario.min_rto_ms is not None and not _has_sysctl("tcp_rto_min_us"):
             self._refuse("min_rto_ms", scenario.min_rto_ms, "None: this kernel has no tcp_rto_min_us")
 
     def _sysctls(self) -> dict[str, str]:
@@ -143,11 +146,11 @@ class Setup:
             sysctls["net.ipv4.tcp_rto_min_us"] = str(round(scenario.min_rto_ms * 1e3))
         return sysctls
 
-    def _socket(self, at: str, one: Flow | Sender | Relay, cc: Any = None) -> dict[str, Any]:
-        """What the sockets of a flow, or of all flows of a sender or a relay, are given; it gets a route of its own.
+    def _socket_settings(self, at: str, one: Flow | Sender | Relay, cc: Any = None) -> dict[str, Any]:
+        """Return the socket settings of a flow, or of all flows of a sender or a relay, and add a route of its own.
 
         Args:
-            cc: of a relay that has none of its own.
+            cc: the congestion control for a relay that has none of its own.
         """
         number = len(self.routes)
         ends = self.node(getattr(one, "sender_host", None) or ""), self.node(getattr(one, "receiver_host", None) or " ")
@@ -158,33 +161,33 @@ class Setup:
         if one.ecn:
             self._refuse(f"{at}.ecn", True, "False: the links of this plant do not mark")
         if one.initial_cwnd_packets != KERNEL_INITIAL_CWND:
-            self._metric(ends[0], addresses[1], INITCWND, one.initial_cwnd_packets)
+            self._add_metric(ends[0], addresses[1], INITCWND, one.initial_cwnd_packets)
         if self.scenario.delayed_ack == 1:
-            self._metric(ends[1], addresses[0], QUICKACK, 1)
+            self._add_metric(ends[1], addresses[0], QUICKACK, 1)
         if getattr(one, "timestamp_resolution_us", 1000) == 1:
-            self._metric(ends[0], addresses[1], FEATURES, USEC_TIMESTAMPS)
-            self._metric(ends[1], addresses[0], FEATURES, USEC_TIMESTAMPS)
+            self._add_metric(ends[0], addresses[1], FEATURES, USEC_TIMESTAMPS)
+            self._add_metric(ends[1], addresses[0], FEATURES, USEC_TIMESTAMPS)
         if isinstance(one, Flow) and one.receiver is not None:
-            # The kernel would offer its whole buffer first, and not take it back.
-            first = _core.first_window_bytes(flow_config(one), self.scenario.mss)
-            self._metric(ends[1], addresses[0], INITRWND, max(1, min(first // self.scenario.mss, MOST_FIRST_SEGMENTS)))
-        socket: dict[str, Any] = {"route": number, "cc": self._control(at, cc if one.cc is None else one.cc)}
+            # The kernel would advertise its whole buffer first, and could not shrink the window again.
+            first = _core.first_window_bytes(build_flow_config(one), self.scenario.mss)
+            self._add_metric(ends[1], addresses[0], INITRWND, max(1, min(first // self.scenario.mss, MOST_FIRST_SEGMENTS)))
+        socket: dict[str, Any] = {"route": number, "cc": self._kernel_control(at, cc if one.cc is None else one.cc)}
         if self.scenario.pacing:
             socket["pacing_bytes_per_s"] = PACED_BYTES_PER_S
         if one.sndbuf_bytes is not None:
             socket["asked_send_bytes"] = one.sndbuf_bytes
-            socket["send_buffer_bytes"] = capped(self.scenario, one.sender_host, one.sndbuf_bytes)
+            socket["send_buffer_bytes"] = cap_buffer(self.scenario, one.sender_host, one.sndbuf_bytes)
         if one.rcvbuf_bytes is not None:
-            socket["receive_buffer_bytes"] = capped(self.scenario, one.receiver_host, one.rcvbuf_bytes)
+            socket["receive_buffer_bytes"] = cap_buffer(self.scenario, one.receiver_host, one.rcvbuf_bytes)
         if one.sender_host is not None:
             socket["polls"] = next(host.polls for host in self.scenario.hosts if host.name == one.sender_host)
-        if one.sender_host is None and cc_name(one.cc) != AGENT:  # a host has settings of its own
+        if one.sender_host is None and get_control_name(one.cc) != AGENT:  # a host has settings of its own
             socket["notsent_lowat_bytes"] = NOTSENT_LOWAT_BYTES
         if isinstance(one, Flow):
-            socket |= self._flow_socket(at, one)
+            socket |= self._flow_settings(at, one)
         return socket
 
-    def _metric(self, node: int, address: str, key: int, value: int) -> None:
+    def _add_metric(self, node: int, address: str, key: int, value: int) -> None:
         known = self._metrics.setdefault(node, [])
         for other, values in known:
             if other == address:
@@ -192,31 +195,31 @@ class Setup:
                 return
         known.append((address, {key: value}))
 
-    def _flow_socket(self, at: str, flow: Flow) -> dict[str, Any]:
+    def _flow_settings(self, at: str, flow: Flow) -> dict[str, Any]:
         for field in ("routes", "misbehaviour"):
             if getattr(flow, field):
                 self._refuse(f"{at}.{field}", getattr(flow, field), "none: routes stay here, and receivers are the kernel's")
         if not isinstance(flow.app, (Bulk, Sized, OnOff)):
             self._refuse(f"{at}.app", flow.app, "Bulk(), Sized(...) or OnOff(...)")
-        if flow.receiver is not None and cc_name(cast(Any, flow.receiver)) == AGENT and not self.agents.receivers:
+        if flow.receiver is not None and get_control_name(cast(Any, flow.receiver)) == AGENT and not self.agents.receivers:
             self._refuse(f"{at}.receiver", AGENT, "another receiver control, or None: no agents of this kind are here")
         for field in ("clock_offset_ms", "clock_drift_ppm"):
             if getattr(flow, field) and flow.receiver is None:
                 self._refuse(f"{at}.{field}", getattr(flow, field), "0 without a receiver control: both ends have one clock")
         socket: dict[str, Any] = {}
         if flow.send_buffer_bytes is not None:
-            # SO_SNDBUF would hold a whole burst of 64 KiB more than it says.
+            # SO_SNDBUF would hold a whole burst of 64 KiB more than its value.
             socket |= {"limited": True, "window_bytes": flow.send_buffer_bytes}
         if flow.receive_buffer_bytes is not None:
             socket["receive_buffer_bytes"] = round(flow.receive_buffer_bytes / WINDOW_OF_BUFFER)
         return socket
 
-    def _control(self, at: str, cc: Any) -> str:
-        """The kernel's name of a congestion control; "" for an agent's."""
+    def _kernel_control(self, at: str, cc: Any) -> str:
+        """Return the kernel's name of a congestion control; "" for an agent's."""
         valid = ", ".join(name for name, own in CONTROLS.items() if own in available_controls())
         if isinstance(cc, OwnControl):
             self._refuse(f"{at}.cc", cc.name, f"{valid}, of the kernel's")
-        name = cc_name(cc)
+        name = get_control_name(cc)
         if name == AGENT and self.agents.senders:
             return ""
         if name == DRIVEN:
@@ -228,15 +231,15 @@ class Setup:
         return CONTROLS[name]
 
     def _refuse(self, field: str, value: Any, valid: str) -> None:
-        raise ConfigError(f"{called(self.scenario)}: {field} = {shown(value)}; valid on plant 'linux': {valid}")
+        raise ConfigError(f"{describe_scenario(self.scenario)}: {field} = {shown(value)}; valid on plant 'linux': {valid}")
 
 
-def _hystart() -> bool:
+def _kernel_hystart() -> bool:
     try:
         return Path("/sys/module/tcp_cubic/parameters/hystart").read_text().strip() != "0"
     except OSError:
         return True
 
 
-def _sysctl_is_there(name: str) -> bool:
+def _has_sysctl(name: str) -> bool:
     return Path("/proc/sys/net/ipv4", name).exists()

@@ -1,4 +1,4 @@
-"""What steers connections of a live world beside agents: Nuwa's sender, and receiver controls."""
+"""Steering of a live world's connections beside agents: Nuwa's sender, and receiver controls."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 from netbuf_gym import _core
 from netbuf_gym.plants.linux.agreed import DRIVEN, address
-from netbuf_gym.plants.linux.bpf.struct_ops import BpfError, unavailable
+from netbuf_gym.plants.linux.bpf.struct_ops import BpfError, explain_unavailable
 from netbuf_gym.plants.linux.bpf.windows import SteeredSockets
 from netbuf_gym.plants.linux.system import BPF_PRIVILEGES
 
-INSTEAD = "cubic"
-"""The kernel's control where ours cannot be: its window binds as well as the receiver's."""
+FALLBACK_CONTROL = "cubic"
+"""The kernel's control that is used where ours cannot be: its window binds as well as the receiver's."""
 
 
-def steered_sockets(control: str, most: int) -> tuple[SteeredSockets | None, str]:
-    """A congestion control of BPF programs; None where there can be none, and why."""
-    reason = unavailable()
+def make_steered_sockets(control: str, most: int) -> tuple[SteeredSockets | None, str]:
+    """Create a congestion control of BPF programs; return None and the reason where that is impossible."""
+    reason = explain_unavailable()
     if reason:
         return None, reason
     try:
@@ -28,18 +28,18 @@ def steered_sockets(control: str, most: int) -> tuple[SteeredSockets | None, str
         return None, str(error)
 
 
-def addresses(setup: dict[str, Any], flow: int) -> tuple[str, str]:
-    """The sender's and the receiver's address of a flow."""
+def flow_addresses(setup: dict[str, Any], flow: int) -> tuple[str, str]:
+    """Return the sender's and the receiver's address of a flow."""
     number = setup["flows"][flow]["route"]
     route = setup["routes"][number]
     return address(route["sender_node"], number), address(route["receiver_node"], number)
 
 
 class Steering:
-    """Of the flows of a world that has its emulator, but no connections yet.
+    """Steering of the flows of a world that has its emulator, but no connections yet.
 
-    Flows with the congestion control `receiver_driven` get it from the kernel, or CUBIC where it takes none of ours; the
-    receivers with a control are told what arrives, and clamped.
+    Flows with the congestion control `receiver_driven` get it from the kernel, or CUBIC where the kernel takes none of ours;
+    the receivers with a control are told of arriving packets, and clamped.
     """
 
     def __init__(self, world: Any):
@@ -49,41 +49,41 @@ class Steering:
         setup = world.setup
         driven = [flow for flow, socket in enumerate(setup["flows"]) if socket["cc"] == DRIVEN]
         if driven:
-            self._sockets, self._reason = steered_sockets(DRIVEN, len(driven))
+            self._sockets, self._reason = make_steered_sockets(DRIVEN, len(driven))
         for flow in driven:
             if self._sockets is None:
-                setup["flows"][flow]["cc"] = INSTEAD
+                setup["flows"][flow]["cc"] = FALLBACK_CONTROL
                 continue
-            self._rows[flow] = self._sockets.expect(*addresses(setup, flow))
-            self._sockets.limits(self._rows[flow], _limited(world.config.flows[flow]))
+            self._rows[flow] = self._sockets.expect(*flow_addresses(setup, flow))
+            self._sockets.set_receiver_limits(self._rows[flow], _has_receiver_limits(world.config.flows[flow]))
             setup["flows"][flow]["cc"] = self._sockets.name
         for flow, config in enumerate(world.config.flows):
             if config.receiver:
                 _core.meter_receiver(world.emulator, setup["flows"][flow]["route"], config, setup["mtu"] - setup["headers"])
 
     def about(self) -> dict[str, Any]:
-        """How the senders that a receiver drives are steered."""
+        """Return how the senders that a receiver drives are steered."""
         if self._sockets is not None:
             return {"receiver_driven": "in the kernel (BPF)"}
         return {"receiver_driven": f"CUBIC instead ({self._reason})"} if self._reason else {}
 
-    def receivers(self, world: Any) -> list[dict[str, Any] | None]:
-        """What the receiver of each flow has counted; None of one without a control."""
+    def receiver_stats(self, world: Any) -> list[dict[str, Any] | None]:
+        """Return the counters of each flow's receiver; None for a receiver without a control."""
         told: list[dict[str, Any] | None] = []
         for flow, config in enumerate(world.config.flows):
             route = world.setup["flows"][flow]["route"]
             told.append(_core.receiver_stat(world.emulator, route) if config.receiver else None)
         return told
 
-    def row(self, flow: int) -> dict[str, int]:
-        """What the kernel counted of a flow's sender; empty of one that is not ours."""
+    def read_row(self, flow: int) -> dict[str, int]:
+        """Return the kernel's counters of a flow's sender; empty for one that is not ours."""
         if self._sockets is None or flow not in self._rows:
             return {}
-        return self._sockets.row(self._rows[flow])
+        return self._sockets.read_row(self._rows[flow])
 
     def report(self, flow: int) -> dict[str, Any]:
-        """Likewise, as reports have it."""
-        row = self.row(flow)
+        """Return the counters of a flow's sender in the form of reports; empty for one that is not ours."""
+        row = self.read_row(flow)
         if not row:
             return {}
         return {
@@ -95,10 +95,10 @@ class Steering:
         }
 
     def close(self) -> None:
-        """Takes the congestion control back."""
+        """Unregister the congestion control."""
         if self._sockets is not None:
             self._sockets.close()
 
 
-def _limited(config: Any) -> bool:
+def _has_receiver_limits(config: Any) -> bool:
     return bool(config.receiver or config.window_clamp_bytes or config.receive_buffer_bytes)

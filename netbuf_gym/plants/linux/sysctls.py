@@ -1,4 +1,4 @@
-"""The sysctls of buffers: their numbers, what the kernel takes for each, and which control of a host's agent each number is."""
+"""Sysctls of buffers: their numbers, the range that the kernel takes for each, and the host agent's control for each number."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ INT_MAX, UINT_MAX = 2**31 - 1, 2**32 - 1
 
 @dataclass(frozen=True)
 class SysctlKind:
-    """What is known of a sysctl: labels of its numbers, the range of each, whether it is of a network namespace."""
+    """Properties of a sysctl: labels of its numbers, the range of each, whether it belongs to a network namespace."""
 
     labels: tuple[str, ...]
     low: int
@@ -28,7 +28,7 @@ KINDS = {
     "net.core.rmem_default": SysctlKind(("",), 2304, INT_MAX, in_namespace=False),
     "net.core.wmem_default": SysctlKind(("",), 4608, INT_MAX, in_namespace=False),
 }
-"""By name."""
+"""Properties of sysctls by name."""
 
 PLACES = {
     "socket_bytes": (("net.core.rmem_max", 0), ("net.core.wmem_max", 0)),
@@ -39,4 +39,4 @@ PLACES = {
     "limit_output_bytes": (("net.ipv4.tcp_limit_output_bytes", 0),),
     "notsent_lowat_bytes": (("net.ipv4.tcp_notsent_lowat", 0),),
 }
-"""By the name of a control, the sysctls that it is written to, and which number of each."""
+"""By the name of a control, the sysctls that the control is written to, and which number of each."""

@@ -1,7 +1,7 @@
-"""What the kernel tells of sockets that are open here: TCP_INFO, in SI units.
+"""Kernel statistics of sockets that are open in this process: TCP_INFO, in SI units.
 
-`COLUMNS` are the fields of `struct tcp_info` (uapi/linux/tcp.h), under names that say what they are; those that a kernel does
-not know yet are NaN. Times are seconds, of cumulative ones since the connection's start; packets are segments of `mss_bytes`.
+`COLUMNS` are the fields of `struct tcp_info` (uapi/linux/tcp.h), under descriptive names; those that a kernel does
+not know yet are NaN. Times are seconds, cumulative ones since the connection's start; packets are segments of `mss_bytes`.
 """
 
 from __future__ import annotations
@@ -18,5 +18,5 @@ INDEX = {name: i for i, name in enumerate(COLUMNS)}
 
 
 def tcp_info(sockets: Sequence[socket.socket | int]) -> np.ndarray:
-    """float64 `(sockets, columns)` of sockets or their descriptors; NaN throughout of what is no TCP socket."""
+    """Return float64 `(sockets, columns)` for sockets or their descriptors; the row of anything but a TCP socket is NaN."""
     return np.asarray(_core.tcp_info([sock if isinstance(sock, int) else sock.fileno() for sock in sockets]))

@@ -9,20 +9,20 @@ from typing import Any
 
 from netbuf_gym import _core
 from netbuf_gym.plants.linux.codec import decode
-from netbuf_gym.plants.linux.messages import Wire
-from netbuf_gym.plants.linux.nodes import LAST, Node
+from netbuf_gym.plants.linux.messages import MessageChannel
+from netbuf_gym.plants.linux.nodes import FINAL_SYSCTLS, Node
 from netbuf_gym.plants.linux.steering import Steering
 
 EVENT_LOOK_NS = 500_000
-"""How often it is looked whether something that agents wait for has happened."""
+"""Time between two looks for the event that agents wait for."""
 
 
 class LiveWorld:
-    """See `setup.Setup.message` for what it is made of.
+    """A live world; see `setup.Setup.message` for the message that it is made from.
 
     Attributes:
         config: `_core.WorldConfig`.
-        nodes: of which the sockets of node N are to be made after `nodes[N].enter()`.
+        nodes: nodes; the sockets of node N are to be made after `nodes[N].enter()`.
         emulator: `_core.Emulator`; its clock is the world's.
         flows: `_core.LiveFlows`.
         setup: the message.
@@ -54,8 +54,10 @@ class LiveWorld:
         for host in setup["hosts"]:
             self.nodes[host["node"]].set(host["sysctls"])
         for node, metrics in setup["metrics"]:
-            self.nodes[node].routes([(address, {int(key): value for key, value in one.items()}) for address, one in metrics])
-        routes = [_made(_core.Route(), one) for one in setup["routes"]]
+            self.nodes[node].set_route_metrics(
+                [(address, {int(key): value for key, value in one.items()}) for address, one in metrics]
+            )
+        routes = [_set_fields(_core.Route(), one) for one in setup["routes"]]
         self.emulator = _core.Emulator(
             self.config, setup["seed"], routes, [node.tun for node in self.nodes], setup["mtu"], realtime=setup["realtime"]
         )
@@ -63,26 +65,26 @@ class LiveWorld:
         if setup["kind"] is not None:
             module = importlib.import_module(f"netbuf_gym.plants.linux.kinds.{setup['kind']}")
             self.kind = module.Kind(self)
-        flows = [_made(_core.LiveSocket(), one) for one in setup["flows"]]
-        senders = [_made(_core.LiveSocket(), one) for one in setup["senders"]]
+        flows = [_set_fields(_core.LiveSocket(), one) for one in setup["flows"]]
+        senders = [_set_fields(_core.LiveSocket(), one) for one in setup["senders"]]
         spaces = [node.namespace for node in self.nodes]
         self.flows = _core.LiveFlows(self.config, setup["seed"], self.emulator, spaces, flows, senders)
         self.flows.listen()
 
     def about(self) -> dict[str, Any]:
-        """What the owner is told of the world that was made."""
+        """Return facts for the owner on the world that was made."""
         told = {"kernel": os.uname().release, **self.steering.about()}
         if self.kind is not None:
             told |= self.kind.about()
         return told
 
-    def step(self, message: dict[str, Any], wire: Wire) -> dict[str, Any]:
-        """Runs the world on: see `helper`."""
+    def step(self, message: dict[str, Any], wire: MessageChannel) -> dict[str, Any]:
+        """Run the world on: see `helper`."""
         if not self.started:
             self._begin()
         interval_ns, now_ns = message["interval_ns"], self.emulator.now_ns
         end_ns = self._due_ns + interval_ns
-        if now_ns - self._due_ns > interval_ns // 2:  # the decision came late: its own interval is a whole one
+        if now_ns - self._due_ns > interval_ns // 2:  # the decision came late: its interval is a whole one
             end_ns = now_ns + interval_ns
         if self.kind is not None and message["control"] is not None:
             self._decide([[math.nan if x is None else x for x in row] for row in message["control"]], end_ns, wire)
@@ -102,8 +104,8 @@ class LiveWorld:
             self.kind.begin()
         return {"elapsed_ns": elapsed_ns, "telemetry": telemetry}
 
-    def _decide(self, control: list[list[float]], end_ns: int, wire: Wire) -> None:
-        """Has it in force; where decisions take time, each agent's as late as they do, and the world runs on meanwhile."""
+    def _decide(self, control: list[list[float]], end_ns: int, wire: MessageChannel) -> None:
+        """Apply the control; where decisions take time, each agent's part after its own delay, while the world runs on."""
         delays_ns = self.kind.delays_ns()
         if not delays_ns:
             self.kind.apply(control)
@@ -113,27 +115,31 @@ class LiveWorld:
             self.sleep(due_ns, wire)
             self.kind.apply([row if at == agent else [math.nan] * len(row) for at, row in enumerate(control)])
 
-    def sleep(self, until_ns: int, wire: Wire) -> None:
-        """Until this time of the world, or until the owner is gone (`wire.Ended`)."""
+    def sleep(self, until_ns: int, wire: MessageChannel) -> None:
+        """Sleep until this time of the world, or until a message comes.
+
+        Raises:
+            Ended: the owner is gone.
+        """
         look_s = math.inf if self.kind is None else self.kind.look_s
         while (left_ns := until_ns - self.emulator.now_ns) > 0:
-            if wire.idle(min(left_ns * 1e-9, look_s)):
+            if wire.sleep_unless_message(min(left_ns * 1e-9, look_s)):
                 return
             if look_s < math.inf:
                 self.kind.look()
 
     def failure(self) -> str:
-        """Why the world cannot go on; empty: it can."""
+        """Return why the world cannot go on; empty: it can."""
         for what, thread in (("the emulator", self.emulator), ("the flows", self.flows)):
             if thread.failure:
                 return f"{what}: {thread.failure}"
         return "; ".join(f"flow {number}: {why}" for number, why in self.flows.failures())
 
     def report(self, completions: int = 0) -> dict[str, Any]:
-        """All counters since the world began, and what the kind of the agents adds (`agents`).
+        """Return all counters since the world began, and what the kind of the agents adds (`agents`).
 
         Args:
-            completions: number of the first that is given.
+            completions: number of the first completion that is included.
         """
         return {
             "now_s": self.emulator.now_ns * 1e-9,
@@ -148,7 +154,7 @@ class LiveWorld:
             "probe_sent": self.emulator.probe_sent(),
             "completions": self.flows.completions(completions),
             "emulator": {**self.emulator.counters(), "realtime": self.emulator.realtime},
-            "receivers": self.steering.receivers(self),
+            "receivers": self.steering.receiver_stats(self),
             "agents": [] if self.kind is None else self.kind.report(),
         }
 
@@ -160,7 +166,7 @@ class LiveWorld:
             self.kind.begin()
 
     def close(self) -> None:
-        """Ends everything; what the kernel keeps of connections goes within a second."""
+        """End everything; the kernel's remaining state of connections goes within a second."""
         if self.kind is not None:
             self.kind.close()
             self.kind = None
@@ -172,12 +178,12 @@ class LiveWorld:
             self.steering.close()
         for node in self.nodes:
             if node.namespace >= 0:
-                node.set(LAST)
+                node.set(FINAL_SYSCTLS)
             node.close()
         self.nodes = []
 
 
-def _made(config: Any, fields: dict[str, Any]) -> Any:
+def _set_fields(config: Any, fields: dict[str, Any]) -> Any:
     for name, value in fields.items():
         setattr(config, name, value)
     return config

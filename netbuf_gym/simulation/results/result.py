@@ -1,4 +1,4 @@
-"""What a simulation gives back: statistics of flows and links over the measured window, and time series."""
+"""Results of simulations: statistics of flows and links over the measured window, and time series."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from netbuf_gym.scenarios.traffic import FlowList
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.simulation.results import plots, tables
 from netbuf_gym.simulation.results.flows import FlowResult, Flows, LinkResult, Links
-from netbuf_gym.simulation.results.parts import NAN, Named, Series, names_of, some
+from netbuf_gym.simulation.results.parts import NAN, NamedResults, Series, format_first, unique_names
 from netbuf_gym.simulation.results.tables import FLOW_SERIES, LINK_SERIES, SWITCH_SERIES, TRAFFIC_SERIES
 from netbuf_gym.simulation.results.traffic import COMPLETED, OPENED, ProbeResult, Switches, TrafficResult, mean, percentile
 from netbuf_gym.simulation.results.udp import UdpResults
 from netbuf_gym.simulation.results.video import Videos
 from netbuf_gym.utils.files import write_atomic, write_json
-from netbuf_gym.utils.sums import added
+from netbuf_gym.utils.sums import sequential_sum
 
 if TYPE_CHECKING:
     import pandas
@@ -36,7 +36,7 @@ __all__ = [
     "Flows",
     "LinkResult",
     "Links",
-    "Named",
+    "NamedResults",
     "Result",
     "Switches",
 ]
@@ -49,15 +49,15 @@ class Result:
     """A finished simulation.
 
     Attributes:
-        scenario, seed: What was run.
+        scenario, seed: Scenario and seed of the run.
         window_s: The measured window (from, to), seconds.
-        flows: A `FlowResult` for each flow, by index or name; `flows[0].series` are its samples.
-        links: A `LinkResult` for each link, by index or name: `links["bottleneck"]`; `.series` are its samples.
+        flows: A `FlowResult` for each flow, by index or name; `flows[0].series` holds its samples.
+        links: A `LinkResult` for each link, by index or name: `links["bottleneck"]`; `.series` holds its samples.
         bottleneck: Name of the bottleneck link.
         series: Samples over the whole run by name, or empty. `time_s` has shape (samples,); a sample's counts and
             means are of the interval that ends there. Of flows, shape (samples, flows): cwnd_packets,
-            ssthresh_packets, rtt_ms, srtt_ms, in_flight_packets, pacing_mbps, goodput_mbps (in order: what the receiving
-            application was handed, which is much at once when a hole is filled), arrival_mbps (what arrived at the
+            ssthresh_packets, rtt_ms, srtt_ms, in_flight_packets, pacing_mbps, goodput_mbps (delivered in order to the
+            receiving application, which is much at once when a hole is filled), arrival_mbps (arrivals at the
             receiver in whatever order, duplicates included; never faster than the links). Of links, shape (samples,
             links): queue_packets, queue_delay_ms, queue_drops, random_losses, throughput_mbps. Of switches,
             shape (samples, switches, queues), over all ports: switch_packets, switch_bytes, switch_drops, and
@@ -94,36 +94,36 @@ class Result:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "series", Series(self.series))
-        tables.share_out(self)
+        tables.distribute_series(self)
 
     def __repr__(self) -> str:
-        """Scenario, seed, and what flows and bottleneck did, in a few lines."""
+        """Return scenario, seed, and the results of flows and bottleneck, in a few lines."""
         start_s, end_s = self.window_s
         samples = f", {len(self.series['time_s'])} samples" if self.series else ""
         lines = [f"<Result of {self.scenario.name or 'a scenario'}, seed {self.seed}, {start_s:g} to {end_s:g} s{samples}"]
         if self.flows:
-            lines += some(self.flows)
+            lines += format_first(self.flows)
         if self.traffic is not None:
             lines.append(f"  {self.traffic!r}")
-        lines += some(self.udp)
-        lines += some(self.videos)
+        lines += format_first(self.udp)
+        lines += format_first(self.videos)
         lines.append(f"  {self.links[self.bottleneck]!r}")
         return "\n".join(lines) + ">"
 
     @property
     def flow_series(self) -> dict[str, dict[str, np.ndarray]]:
-        """The series of each flow by its name (with `#index` where two have the same), `pandas.DataFrame` takes each."""
-        return {name: flow.series for name, flow in zip(names_of(self.flows), self.flows, strict=True)}
+        """Series of each flow by name (with `#index` where two have the same), each as `pandas.DataFrame` takes it."""
+        return {name: flow.series for name, flow in zip(unique_names(self.flows), self.flows, strict=True)}
 
     @property
     def link_series(self) -> dict[str, dict[str, np.ndarray]]:
-        """The series of each link by its name."""
+        """Series of each link by name."""
         return {link.name: link.series for link in self.links}
 
     @property
     def goodput_mbps(self) -> float:
-        """The sum over the flows, those of the traffic included."""
-        return added(flow.goodput_mbps for flow in self.flows) + (self.traffic.goodput_mbps if self.traffic else 0.0)
+        """Total goodput of the flows, those of the traffic included."""
+        return sequential_sum(flow.goodput_mbps for flow in self.flows) + (self.traffic.goodput_mbps if self.traffic else 0.0)
 
     @property
     def loss_rate(self) -> float:
@@ -137,50 +137,50 @@ class Result:
 
     @property
     def fairness(self) -> float:
-        """Jain's index over the flows' goodputs, 1/n to 1; NaN when nothing was delivered."""
+        """Jain's index of the flows' goodputs, 1/n to 1; NaN when nothing was delivered."""
         goodput = np.array([flow.goodput_mbps for flow in self.flows])
         squares = float(goodput @ goodput)
         return float(goodput.sum()) ** 2 / (len(goodput) * squares) if squares else NAN
 
     def completed(self, priority: int | None = None) -> np.ndarray:
-        """The `completions` of the flows that started in the measured window, of one priority or of all (None)."""
+        """Return the `completions` of the flows that started in the measured window, of one priority or of all (None)."""
         table = self.completions[self.completions["start_s"] >= self.window_s[0]]
         return table if priority is None else table[table["priority"] == priority]
 
     def flows_completed(self, priority: int | None = None) -> int:
-        """How many of the flows that started in the window completed."""
+        """Return the number of flows that started in the window and completed."""
         return len(self.completed(priority))
 
     def fct_mean_s(self, priority: int | None = None) -> float:
-        """Their mean completion time; NaN without any."""
+        """Return the mean completion time of the flows in `completed`; NaN without any."""
         return mean(self.completed(priority)["fct_s"])
 
     def fct_s(self, share: float, priority: int | None = None) -> float:
-        """The completion time that `share` per cent (0 to 100, nearest rank) of them do not exceed; NaN without any."""
+        """Return the completion time percentile `share` (0 to 100, nearest rank) of flows in `completed`; NaN without any."""
         return percentile(self.completed(priority)["fct_s"], share)
 
     def slowdown_mean(self, priority: int | None = None) -> float:
-        """Their mean slowdown, the ratio; NaN without any."""
+        """Return the mean slowdown (ratio) of the flows in `completed`; NaN without any."""
         return mean(self.completed(priority)["slowdown"])
 
     def slowdown(self, share: float = 99.0, priority: int | None = None) -> float:
-        """The slowdown (ratio) that `share` per cent (0 to 100, nearest rank; 100: the worst) of them do not exceed."""
+        """Return the slowdown (ratio) percentile `share` (0 to 100, nearest rank; 100: the worst) of flows in `completed`."""
         return percentile(self.completed(priority)["slowdown"], share)
 
     def difference_s(self, share: float = 99.0, priority: int | None = None) -> float:
-        """The slowdown as the thesis on learned thresholds defines it, the difference to the ideal; as `slowdown`."""
+        """Return the slowdown defined as a difference to the ideal, as in the thesis on learned thresholds; see `slowdown`."""
         return percentile(self.completed(priority)["difference_s"], share)
 
     def flow_list(self) -> FlowList:
-        """The finite flows that started, as a list that can be replayed here or elsewhere.
+        """Return the finite flows that started, as a list that can be replayed here or elsewhere.
 
         Raises:
-            ScenarioError: None did.
+            ScenarioError: No finite flow started.
         """
         return FlowList(**{name: self.opened[name] for name in ("start_s", "sender", "size_bytes", "priority")})
 
     def by_priority(self) -> list[dict[str, float]]:
-        """Counts, completion times and slowdowns of the finite flows, one row for each priority that occurs."""
+        """Return counts, completion times and slowdowns of the finite flows, one row for each priority that occurs."""
         started = self.opened[self.opened["start_s"] >= self.window_s[0]]
         return [
             {
@@ -199,40 +199,42 @@ class Result:
         ]
 
     def to_dataframe(self, what: str = "flows") -> pandas.DataFrame:
-        """A table as a pandas data frame.
+        """Return a table as a pandas data frame.
 
         Args:
-            what: "flows", "links": statistics over the window, a row each. "flow_series", "link_series",
-                "switch_series": samples, a row each sample and flow, link, or queue of a switch; "traffic_series": a row
-                each sample; "series": what `write_csv` writes. "completions", "opened": finite flows; "priorities":
-                `by_priority`. "queues": of switches. "probes": a row each packet of a probe that arrived. "udp": sources of
+            what: "flows", "links": statistics over the window, one row each. "flow_series", "link_series",
+                "switch_series": samples, one row per sample and flow, link, or queue of a switch; "traffic_series": one row
+                per sample; "series": the table written by `write_csv`. "completions", "opened": finite flows; "priorities":
+                `by_priority`. "queues": of switches. "probes": one row per packet of a probe that arrived. "udp": sources of
                 datagrams. "videos", "chunks": of video clients.
 
         Raises:
             ConfigError: Another name, or a series of a simulation that took no samples.
             MissingExtraError: pandas is not installed (`pip install netbuf-gym[analysis]`).
         """
-        return tables.dataframe(self, what)
+        return tables.make_dataframe(self, what)
 
     def plot(self, path: str | os.PathLike | None = None) -> Figure:
-        """Draws the series over time: of flows what arrives, window and RTT; of traffic what arrives, and the flows alive; the
-        queues and drops of the bottlenecks, of switches their queues and thresholds; and the links' capacity.
+        """Draw the series over time.
+
+        Panels show arrival rate, window and RTT of flows; arrival rate and flows alive of traffic; queues and drops of the
+        bottlenecks; queues and thresholds of switches; and the capacity of the links.
 
         Args:
-            path: Where it is written to, whole or not at all (.png, .pdf, .svg); None: nowhere.
+            path: File to write atomically (.png, .pdf, .svg); None: no file.
 
         Returns:
-            the matplotlib figure.
+            The matplotlib figure.
 
         Raises:
-            ConfigError: No series, or a file of another kind.
+            ConfigError: The result has no series, or the file format is unknown.
             MissingExtraError: matplotlib is not installed (`pip install netbuf-gym[plots]`).
             OSError: The file cannot be written.
         """
         return plots.plot(self, path)
 
     def to_dict(self, series: bool = True) -> dict:
-        """A JSON-able form (but for NaN); without time series and single finite flows when `series` is False."""
+        """Return a JSON-able form (but for NaN); without time series and single finite flows when `series` is False."""
         data = {
             "schema": SCHEMA,
             "scenario": self.scenario.to_dict(),
@@ -267,7 +269,7 @@ class Result:
         return data
 
     def write_json(self, path: str | os.PathLike[str], series: bool = True) -> None:
-        """Writes `to_dict` as JSON, NaN as null; the whole file or none.
+        """Write `to_dict` as JSON, NaN as null; the whole file or none.
 
         Raises:
             OSError: The file cannot be written.
@@ -275,7 +277,7 @@ class Result:
         write_json(path, self.to_dict(series))
 
     def write_csv(self, path: str | os.PathLike[str]) -> None:
-        """Writes the time series, one row for each sample and flow; one for each sample when there are none but finite flows.
+        """Write the time series, one row per sample and flow, or one per sample if there are only finite flows.
 
         Columns: time_s; flow (its index), cc, and the flow's series; its name; bottleneck, the name of the tightest link on the
         flow's own path, and that link's series as bottleneck_queue_packets and so on; repeated in each row the traffic's series
@@ -284,16 +286,17 @@ class Result:
         Raises:
             OSError: The file cannot be written.
         """
-        table = tables.series(self)
+        table = tables.series_table(self)
         text = io.StringIO()
         rows = csv.writer(text, lineterminator="\n")
         rows.writerow(table)
-        rows.writerows(zip(*(_cells(column) for column in table.values()), strict=True))
+        rows.writerows(zip(*(_format_column(column) for column in table.values()), strict=True))
         write_atomic(path, text.getvalue())
 
     def write_flows_csv(self, path: str | os.PathLike[str]) -> None:
-        """Writes the finite flows, a row each: a flow list that `FlowList.read_csv` and ns-3 programs can replay, with the
-        columns received_bytes, fct_s, ideal_s and slowdown (empty when it did not complete) behind it.
+        """Write the finite flows, one row each, as a flow list that `FlowList.read_csv` and ns-3 programs can replay.
+
+        The last columns are received_bytes, fct_s, ideal_s and slowdown, the last three empty for incomplete flows.
 
         Raises:
             OSError: The file cannot be written.
@@ -308,7 +311,7 @@ class Result:
         write_atomic(path, "\n".join(lines) + "\n")
 
 
-def _cells(column: np.ndarray) -> Sequence[str]:
+def _format_column(column: np.ndarray) -> Sequence[str]:
     if column.dtype.kind != "f":
         return column.tolist()
     return [f"{value:.9g}" if finite else "" for value, finite in zip(column.tolist(), np.isfinite(column), strict=True)]

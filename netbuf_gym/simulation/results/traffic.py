@@ -1,4 +1,4 @@
-"""What a simulation gives back about traffic of finite flows, shared-buffer switches and probes."""
+"""Results of traffic of finite flows, shared-buffer switches and probes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from netbuf_gym.scenarios.types import Scenario
-from netbuf_gym.simulation.results.parts import NAN, Named, said
+from netbuf_gym.simulation.results.parts import NAN, NamedResults, format_quantity
 
 COMPLETED = np.dtype(
     [
@@ -41,20 +41,20 @@ PRIORITY = (
     *("priority", "started", "completed", "fct_mean_s", "fct_p99_s", "slowdown_mean", "slowdown_p99", "slowdown_max"),
     *("difference_p99_s", "difference_max_s"),
 )
-"""What is said of the finite flows of each priority."""
+"""Columns of the statistics of finite flows by priority."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class TrafficResult:
-    """All finite flows together over the measured window.
+    """Statistics of all finite flows together over the measured window.
 
     Attributes:
         flows_started, flows_connected, flows_completed: Flows whose start, handshake, last byte fell into the window.
-        delivered_bytes, goodput_mbps: In order, to the receiving applications, flows that did not complete included.
+        delivered_bytes, goodput_mbps: Delivered in order to the receiving applications, incomplete flows included.
         packets_sent, packets_retransmitted: Data packets; the former counts the latter.
         queue_drops, random_losses: Data packets lost at full queues and at random. timeouts: Of data.
         marks, mark_responses: As in `FlowResult`.
-        syn_timeouts: SYNs (or their answers) whose time ran out, so that another was sent or the connection given up;
+        syn_timeouts: SYNs (or their answers) whose timer expired, so that another was sent or the connection given up;
             not among `timeouts`. On `plant="linux"` neither is known: NaN.
     """
 
@@ -73,21 +73,21 @@ class TrafficResult:
     mark_responses: int
 
     def __repr__(self) -> str:
-        """How many flows, and how fast."""
-        flows = f"{self.flows_completed} of {self.flows_started} completed, {said(self.goodput_mbps, 'Mbit/s')}"
+        """Return the number of flows, and their goodput."""
+        flows = f"{self.flows_completed} of {self.flows_started} completed, {format_quantity(self.goodput_mbps, 'Mbit/s')}"
         return f"<finite flows: {flows}, {self.queue_drops} drops, {self.timeouts} time-outs>"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class QueueResult:
-    """One queue of a switch at one port, over the whole run.
+    """Statistics of one queue of a switch at one port, over the whole run.
 
     Attributes:
-        port: The link's name. `queue`: its number, 0 first.
+        port: Name of the link. `queue`: index of the queue, 0 first.
         arrivals: Packets that came, dropped or not. `drops`: those that were not admitted. `marks`: those marked (ECN).
         departures, bytes_out: Packets taken out to be sent, and their bytes on the wire.
-        packets: Stored at the end.
-        packets_mean, packets_p99, packets_max: Of the queue's length over time.
+        packets: Packets stored at the end.
+        packets_mean, packets_p99, packets_max: Mean, 99th percentile and maximum of the queue's length over time.
         delay_mean_ms: Time in the queue without transmission, over the departures; NaN without any.
     """
 
@@ -105,18 +105,19 @@ class QueueResult:
     delay_mean_ms: float
 
     def __repr__(self) -> str:
-        """Port, number, length, delay and drops."""
-        length = f"{said(self.packets_mean, 'packets')}, delay {said(self.delay_mean_ms, 'ms')}"
+        """Return port, number, length, delay and drops."""
+        length = f"{format_quantity(self.packets_mean, 'packets')}, delay {format_quantity(self.delay_mean_ms, 'ms')}"
         return f"<queue {self.queue} of {self.port}: {length}, {self.drops} drops>"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SwitchResult:
-    """One switch over the whole run, whatever the warm-up.
+    """Statistics of one switch over the whole run, regardless of the warm-up.
 
     Attributes:
         name, capacity, in_bytes: As in the scenario.
-        occupancy_mean, occupancy_p99, occupancy_max: Of the shared buffer over time, as shares of it, 0 to 1.
+        occupancy_mean, occupancy_p99, occupancy_max: Mean, 99th percentile and maximum over time of the occupied share of the
+            shared buffer, 0 to 1.
         queues: A `QueueResult` for each queue of each port, port by port.
     """
 
@@ -129,8 +130,10 @@ class SwitchResult:
     queues: tuple[QueueResult, ...]
 
     def __repr__(self) -> str:
-        """Name, occupancy and drops."""
-        filled = f"filled {said(self.occupancy_mean, '%', 100)} (99 %: {said(self.occupancy_p99, '%', 100)})"
+        """Return name, occupancy and drops."""
+        filled = (
+            f"filled {format_quantity(self.occupancy_mean, '%', 100)} (99 %: {format_quantity(self.occupancy_p99, '%', 100)})"
+        )
         return f"<{self.name}: {len(self.queues)} queues, {filled}, {self.drops} drops>"
 
     @property
@@ -141,7 +144,7 @@ class SwitchResult:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ProbeResult:
-    """One probe over the whole run.
+    """Delays of one probe over the whole run.
 
     Attributes:
         sent: Packets sent.
@@ -152,8 +155,8 @@ class ProbeResult:
     delays_s: np.ndarray
 
     def __repr__(self) -> str:
-        """How many arrived, and how late."""
-        return f"<probe: {self.received} of {self.sent} arrived, {said(self.mean_ms, 'ms')}>"
+        """Return the number of packets that arrived, and their mean delay."""
+        return f"<probe: {self.received} of {self.sent} arrived, {format_quantity(self.mean_ms, 'ms')}>"
 
     @property
     def received(self) -> int:
@@ -166,19 +169,19 @@ class ProbeResult:
         return float(self.delays_s.mean()) * 1e3 if len(self.delays_s) else NAN
 
     def percentile_ms(self, share: float) -> float:
-        """The delay that `share` per cent (0 to 100) of the packets do not exceed, NaN when none arrived."""
+        """Return the delay that `share` per cent (0 to 100) of the packets do not exceed, NaN when none arrived."""
         return percentile(self.delays_s, share) * 1e3
 
 
-class Switches(Named[SwitchResult]):
-    """The switches' results, by index or by name."""
+class Switches(NamedResults[SwitchResult]):
+    """Results of the switches, by index or by name."""
 
     __slots__ = ()
     what = "switch"
 
 
 def percentile(values: np.ndarray, share: float) -> float:
-    """The nearest-rank percentile: the least value that at least `share` per cent (0 to 100) do not exceed; NaN of none."""
+    """Return the nearest-rank percentile, the least value that `share` per cent (0 to 100) do not exceed; NaN if empty."""
     if not len(values):
         return NAN
     rank = max(0, math.ceil(share / 100 * len(values)) - 1)
@@ -186,12 +189,12 @@ def percentile(values: np.ndarray, share: float) -> float:
 
 
 def mean(values: np.ndarray) -> float:
-    """The mean; NaN of none."""
+    """Return the mean; NaN if empty."""
     return float(values.mean()) if len(values) else NAN
 
 
-def completed(scenario: Scenario, rows: np.ndarray) -> np.ndarray:
-    """The core's completions, shape (flows, 7), with their ideals. Shape (flows,) of `COMPLETED`."""
+def build_completions(scenario: Scenario, rows: np.ndarray) -> np.ndarray:
+    """Return the completed flows, shape (flows,) of `COMPLETED`, with ideals, from the core's completions, shape (flows, 7)."""
     table = np.zeros(len(rows), COMPLETED)
     for i, name in enumerate(("flow", "start_s", "fct_s", "size_bytes", "sender", "priority")):
         table[name] = rows[:, i]
@@ -207,8 +210,8 @@ def completed(scenario: Scenario, rows: np.ndarray) -> np.ndarray:
     return table
 
 
-def opened(rows: np.ndarray) -> np.ndarray:
-    """The core's flows, shape (flows, 5). Shape (flows,) of `OPENED`."""
+def build_opened(rows: np.ndarray) -> np.ndarray:
+    """Return the started flows, shape (flows,) of `OPENED`, from the core's flows, shape (flows, 5)."""
     table = np.zeros(len(rows), OPENED)
     table["flow"] = np.arange(len(rows))
     for i, name in enumerate(("start_s", "sender", "size_bytes", "priority", "received_bytes")):
@@ -216,8 +219,8 @@ def opened(rows: np.ndarray) -> np.ndarray:
     return table
 
 
-def switch_result(scenario: Scenario, index: int, stats: dict) -> SwitchResult:
-    """A switch from the core's counters."""
+def build_switch_result(scenario: Scenario, index: int, stats: dict) -> SwitchResult:
+    """Return the result of a switch from the core's counters."""
     switch = scenario.switches[index]
     queues = []
     for q in stats["queues"]:

@@ -1,4 +1,4 @@
-"""What a simulation gives back about sources of datagrams."""
+"""Results of sources of datagrams."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from netbuf_gym.simulation.results.parts import NAN, Named, said
+from netbuf_gym.simulation.results.parts import NAN, NamedResults, format_quantity
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class UdpResult:
-    """One source of datagrams over the measured window; names ending in `_total` count from the start of the world.
+    """Statistics of a source of datagrams over the measured window; names ending in `_total` count from the world's start.
 
     Rates are Mbit/s on the wire; NaN where nothing was measured.
 
     Attributes:
         name: As in the scenario; `udp-N` for a source without a name.
-        packets_sent, packets_received: Counts; what is on its way at the end of the window is in neither the latter nor lost.
+        packets_sent, packets_received: Counts; packets in flight at the end of the window are in neither the latter nor lost.
         queue_drops, random_losses: Packets lost at full queues and at random.
         loss_rate: (queue_drops + random_losses) / packets_sent.
-        sent_mbps, received_mbps: Over the whole window, whenever the source started.
-        delay_mean_ms, delay_std_ms: One way, over the packets that arrived in the window.
-        lost_share_total: What of the packets sent has not arrived, those on their way included, of 1.
-        delay_min_ms_total, delay_max_ms_total: The least and the longest since the start of the world.
+        sent_mbps, received_mbps: Mean rates over the whole window, whenever the source started.
+        delay_mean_ms, delay_std_ms: One-way delay, over the packets that arrived in the window.
+        lost_share_total: Share of the packets sent that have not arrived, those in flight included, 0 to 1.
+        delay_min_ms_total, delay_max_ms_total: Least and greatest delay since the start of the world.
     """
 
     name: str
@@ -41,20 +41,20 @@ class UdpResult:
     delay_max_ms_total: float
 
     def __repr__(self) -> str:
-        """Name, rate, delay and losses."""
-        delay, lost = said(self.delay_mean_ms, "ms"), said(self.loss_rate, "%", 100)
-        return f"<{self.name} (udp): {said(self.received_mbps, 'Mbit/s')}, one way {delay}, lost {lost}>"
+        """Return name, rate, delay and losses."""
+        delay, lost = format_quantity(self.delay_mean_ms, "ms"), format_quantity(self.loss_rate, "%", 100)
+        return f"<{self.name} (udp): {format_quantity(self.received_mbps, 'Mbit/s')}, one way {delay}, lost {lost}>"
 
 
-class UdpResults(Named[UdpResult]):
-    """The results of sources of datagrams, by index or by name."""
+class UdpResults(NamedResults[UdpResult]):
+    """Results of sources of datagrams, by index or by name."""
 
     __slots__ = ()
     what = "source of datagrams"
 
 
-def udp_result(name: str, packet_bytes: int, a: Mapping[str, Any], b: Mapping[str, Any], span_s: float) -> UdpResult:
-    """A source from the core's counters at both ends of a window of `span_s` seconds."""
+def build_udp_result(name: str, packet_bytes: int, a: Mapping[str, Any], b: Mapping[str, Any], span_s: float) -> UdpResult:
+    """Return the result of a source from the core's counters at both ends of a window of `span_s` seconds."""
     counted = ("packets_sent", "packets_received", "queue_drops", "random_losses")
     d = {key: b[key] - a[key] for key in (*counted, "delay_sum_s", "delay_sum2")}
     received = d["packets_received"]

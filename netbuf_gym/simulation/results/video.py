@@ -1,4 +1,4 @@
-"""What a simulation gives back about video clients: what was played, and each chunk with what the client took the path for."""
+"""Results of video clients: playback statistics, and each chunk with the client's estimates of the path's rate."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.scenarios.video import Video
-from netbuf_gym.simulation.results.parts import NAN, Named, said
-from netbuf_gym.utils.arguments import choice
+from netbuf_gym.simulation.results.parts import NAN, NamedResults, format_quantity
+from netbuf_gym.utils.arguments import check_choice
 
 CHUNK = np.dtype(
     [
@@ -25,27 +25,28 @@ CHUNK = np.dtype(
         ("capacity_mbps", np.float64),
     ]
 )
-"""A chunk that arrived: when it was asked for, when its first and last byte came, its size and bitrate, and what was buffered
-as it was asked for. As it ended, all in Mbit/s of payload: the client's estimate (size / download time), the receiver's (the
-window that it steers / its last round trip; NaN where no receiver control steers) and the truth, the mean of what the
-bottleneck could carry during the download, less headers (NaN without a rate)."""
+"""A chunk that arrived: times of its request, first byte and last byte, its size and bitrate, and the video buffered at the
+request. At its end, all in Mbit/s of payload: the client's estimate (size / download time), the receiver's (its controlled
+window / last round-trip time; NaN without a receiver control) and the true value, the mean of what the bottleneck could
+carry during the download, less headers (NaN without a rate).
+"""
 
 ESTIMATES = ("estimate_mbps", "window_mbps")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class VideoResult:
-    """A flow's video client over the whole run, or up to the flow's `stop_s`.
+    """Playback of a flow's video client over the whole run, or up to the flow's `stop_s`.
 
-    What was played and what is buffered make up the chunks that arrived.
+    Played and buffered video add up to the chunks that arrived.
 
     Attributes:
         name, abr: The flow's name, and the rule by which bitrates were chosen.
-        startup_s: From the flow's start to the first frame; NaN: there was none.
-        played_s, buffered_s: Seconds of video that were shown, and that are left.
-        stalled_s, stalls: Rebuffering after the first frame: time and count; the last may last on.
-        asked_bytes: Of all chunks, one that is on its way included.
-        chunks: Those that arrived, a structured array (`CHUNK`), shape (chunks,).
+        startup_s: Time from the flow's start to the first frame; NaN: there was none.
+        played_s, buffered_s: Seconds of video that were played, and that are left.
+        stalled_s, stalls: Rebuffering after the first frame: time and count; the last may be unfinished.
+        asked_bytes: Bytes of all requested chunks, one in transit included.
+        chunks: Chunks that arrived, a structured array (`CHUNK`), shape (chunks,).
     """
 
     name: str
@@ -59,52 +60,52 @@ class VideoResult:
     chunks: np.ndarray = field(default_factory=lambda: np.zeros(0, CHUNK))
 
     def chunk_table(self) -> dict[str, list[Any]]:
-        """The chunks by columns, JSON-able."""
+        """Return the chunks by columns, JSON-able."""
         return {name: self.chunks[name].tolist() for name in CHUNK.names or ()}
 
     def __repr__(self) -> str:
-        """Name, rule, bitrate, stalls."""
-        stalled = f"stalled {said(self.stalled_s, 's')} in {self.stalls}"
-        return f"<{self.name} (video, {self.abr}): {said(self.bitrate_mean_mbps, 'Mbit/s')}, {stalled}>"
+        """Return name, rule, bitrate and stalls."""
+        stalled = f"stalled {format_quantity(self.stalled_s, 's')} in {self.stalls}"
+        return f"<{self.name} (video, {self.abr}): {format_quantity(self.bitrate_mean_mbps, 'Mbit/s')}, {stalled}>"
 
     @property
     def bitrate_mean_mbps(self) -> float:
-        """Over the chunks that arrived; NaN without any."""
+        """Mean bitrate over the chunks that arrived; NaN without any."""
         return float(self.chunks["bitrate_mbps"].mean()) if len(self.chunks) else NAN
 
     @property
     def switches(self) -> int:
-        """How often the bitrate changed from a chunk to the next."""
+        """Number of bitrate changes between successive chunks."""
         return int(np.count_nonzero(np.diff(self.chunks["bitrate_mbps"])))
 
     @property
     def stalled_share(self) -> float:
-        """Share of the time since the first frame that it stalled; NaN before there was one."""
+        """Stalled share of the time since the first frame; NaN before there was one."""
         watched_s = self.played_s + self.stalled_s
         return self.stalled_s / watched_s if watched_s > 0 else NAN
 
     def error(self, estimate: str = "estimate_mbps") -> np.ndarray:
-        """Relative error of an estimate at each chunk's end, (estimate - capacity) / capacity; NaN where either is unknown.
+        """Return an estimate's relative error at each chunk's end, (estimate - capacity) / capacity; NaN if either is unknown.
 
         Args:
             estimate: "estimate_mbps" or "window_mbps".
 
         Returns:
-            shape (chunks,).
+            Errors, shape (chunks,).
 
         Raises:
             ConfigError: Another name.
         """
-        choice("estimate", estimate, ESTIMATES)
+        check_choice("estimate", estimate, ESTIMATES)
         with np.errstate(divide="ignore", invalid="ignore"):
             return self.chunks[estimate] / self.chunks["capacity_mbps"] - 1
 
     def error_median(self, estimate: str = "estimate_mbps", absolute: bool = True) -> float:
-        """The median over the chunks of the relative error, or of its size; NaN where it is unknown for all.
+        """Return the median over the chunks of the relative error, or of its magnitude; NaN where it is unknown for all.
 
         Args:
             estimate: As for `error`.
-            absolute: The error's size.
+            absolute: Whether to take magnitudes.
 
         Raises:
             ConfigError: Another name.
@@ -114,7 +115,7 @@ class VideoResult:
         return float(np.median(np.abs(known) if absolute else known)) if len(known) else NAN
 
     def summary(self) -> dict[str, Any]:
-        """Everything but the chunks, as numbers by name."""
+        """Return everything but the chunks, as values by name."""
         return {
             "name": self.name,
             "abr": self.abr,
@@ -131,15 +132,15 @@ class VideoResult:
         }
 
 
-class Videos(Named[VideoResult]):
-    """The video clients' results, by index or by their flow's name."""
+class Videos(NamedResults[VideoResult]):
+    """Results of the video clients, by index or by their flow's name."""
 
     __slots__ = ()
     what = "video client"
 
 
-def video_results(scenario: Scenario, stats: list[dict[str, Any] | None]) -> Videos:
-    """The results of those flows that have a client, from what the core says of each flow."""
+def build_video_results(scenario: Scenario, stats: list[dict[str, Any] | None]) -> Videos:
+    """Return the results of the flows with a video client, from the core's statistics of each flow."""
     found = []
     payload = scenario.mss / scenario.data_bytes
     for i, (flow, one) in enumerate(zip(scenario.flows, stats, strict=True)):
@@ -166,4 +167,4 @@ _COLUMNS = (
     ("bitrate_mbps", 1e-6),
     ("buffered_s", 1.0),
 )
-"""What the core's columns are called here, and what they are multiplied by."""
+"""Names of the core's columns, and their factors."""

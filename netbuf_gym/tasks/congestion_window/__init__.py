@@ -1,6 +1,6 @@
-"""The congestion-window task: a TCP sender decides how much it may have in flight."""
+"""The congestion-window task: a TCP sender decides how much data it may have in flight."""
 
-from netbuf_gym.tasks.congestion_window.baselines import CONTROLLERS, CongestionControl, Keep, QueueTarget
+from netbuf_gym.tasks.congestion_window.baselines import CONTROLLERS, CongestionControl, KeepWindow, QueueTarget
 from netbuf_gym.tasks.congestion_window.metrics import MEASURES
 from netbuf_gym.tasks.congestion_window.observations import DEFAULT_FEATURES, PPCC_FEATURES
 from netbuf_gym.tasks.congestion_window.report import episode_report
@@ -36,7 +36,7 @@ __all__ = [
     "TELEMETRY",
     "CongestionControl",
     "CongestionWindow",
-    "Keep",
+    "KeepWindow",
     "QueueTarget",
     "episode_report",
 ]

@@ -1,4 +1,4 @@
-"""What plays the congestion-window task without learning: the simulator's congestion controls, and rules."""
+"""Baselines of the congestion-window task: the simulator's congestion controls, and rules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from netbuf_gym import plants
 from netbuf_gym.controllers import Controller, Decider, InWorld, Named, Policy, RandomAction, code_references
 from netbuf_gym.controllers import user_code as own
-from netbuf_gym.controllers.policies import constant
+from netbuf_gym.controllers.policies import constant_policy
 from netbuf_gym.errors import ControlError, ScenarioError, shown
 from netbuf_gym.plants.counters import sender_counters
 from netbuf_gym.plants.simulator import FLOW_SAMPLE, LINK_SAMPLE, Simulator
@@ -23,56 +23,56 @@ from netbuf_gym.scenarios.types import AGENT, Scenario
 from netbuf_gym.tasks.congestion_window.observations import DEFAULT_FEATURES
 from netbuf_gym.tasks.congestion_window.report import episode_report
 from netbuf_gym.tasks.congestion_window.task import CONTINUOUS, NO_CLAMP, CongestionWindow
-from netbuf_gym.utils.arguments import choice, real
+from netbuf_gym.utils.arguments import check_choice, check_real
 
-SAMPLES = 20
-"""Of a control's window in an interval, of which the mean is followed."""
+SAMPLES_PER_INTERVAL = 20
+"""Number of samples of a control's window in an interval, whose mean is followed."""
 
 _COLUMN = {feature.name: column for column, feature in enumerate(DEFAULT_FEATURES)}
 
 
 def names() -> tuple[str, ...]:
-    """The simulator's congestion controls, of whatever stack."""
+    """Return the simulator's congestion controls, of all stacks."""
     return WITHOUT_AGENT
 
 
 class CongestionControl(InWorld):
-    """A congestion control of the simulator in place of the agents: it acts on every ACK.
+    """Congestion control of the simulator in place of the agents, which acts on every ACK.
 
     Args:
-        name: one of `netbuf_gym.scenarios.congestion_controls(stack)`, of the scenario's stack.
+        name: One of `netbuf_gym.scenarios.congestion_controls(stack)`, of the scenario's stack.
     """
 
     def __init__(self, name: str):
-        self.name = choice("congestion control", name, names())
+        self.name = check_choice("congestion control", name, names())
         self.cc: str | OwnControl = self.name
 
     def place(self, scenario: Scenario) -> Scenario:
-        """The same world with this congestion control wherever an agent was."""
+        """Return the same world with this congestion control in place of every agent."""
         return scenario.with_senders([self.cc if flow.cc == AGENT else flow.cc for flow in scenario.flows])
 
-    def followed(self, scenario: Scenario, seed: int, interval_s: float) -> Followed:
-        """See `InWorld.followed`; raises ScenarioError where the control has no place in the world."""
-        end_ns, step_ns = round(scenario.duration_s * 1e9), max(round(interval_s * 1e9 / SAMPLES), 1)
-        first, column = _places(scenario)[0], FLOW_SAMPLE.index("cwnd_packets")
+    def make_follower(self, scenario: Scenario, seed: int, interval_s: float) -> WindowFollower:
+        """See `InWorld.make_follower`; raise ScenarioError where the control has no place in the world."""
+        end_ns, step_ns = round(scenario.duration_s * 1e9), max(round(interval_s * 1e9 / SAMPLES_PER_INTERVAL), 1)
+        first, column = _agent_flows(scenario)[0], FLOW_SAMPLE.index("cwnd_packets")
         windows = []
         with closing(plants.lone("sim", self.place(scenario), seed)) as world:
             while world.now_ns < end_ns:
                 world.run(min(world.now_ns + step_ns, end_ns))
                 windows.append(float(world.flow_sample()[first][column]))
-        means = [float(np.mean(windows[at : at + SAMPLES])) for at in range(0, len(windows), SAMPLES)]
-        return Followed(self.name, np.maximum(means, 1.0))
+        means = [float(np.mean(windows[at : at + SAMPLES_PER_INTERVAL])) for at in range(0, len(windows), SAMPLES_PER_INTERVAL)]
+        return WindowFollower(self.name, np.maximum(means, 1.0))
 
     def report(self, scenario: Scenario, world: Simulator) -> list[dict[str, Any]]:
         """See `netbuf_gym.tasks.congestion_window.report.episode_report`."""
-        flows = _places(scenario)
+        flows = _agent_flows(scenario)
         counters = sender_counters(world, scenario, flows)
         return [episode_report(scenario, flow, own) for flow, own in zip(flows, counters, strict=True)]
 
-    def watcher(self, scenario: Scenario, world: Simulator) -> Callable[[], dict[str, float]]:
-        """See `InWorld.watcher`."""
+    def make_watcher(self, scenario: Scenario, world: Simulator) -> Callable[[], dict[str, float]]:
+        """See `InWorld.make_watcher`."""
         cwnd, rtt = (FLOW_SAMPLE.index(name) for name in ("cwnd_packets", "rtt_ms"))
-        queue, first = LINK_SAMPLE.index("queue_packets"), _places(scenario)[0]
+        queue, first = LINK_SAMPLE.index("queue_packets"), _agent_flows(scenario)[0]
 
         acked, then_s = 0, 0.0
 
@@ -87,12 +87,12 @@ class CongestionControl(InWorld):
         return show
 
 
-class OwnCongestionControl(CongestionControl):
-    """A congestion control of the user's in place of the agents.
+class UserCongestionControl(CongestionControl):
+    """Congestion control from the user's own code in place of the agents.
 
     Args:
-        name: how tables call it.
-        cc: it.
+        name: Name in tables.
+        cc: The congestion control.
     """
 
     def __init__(self, name: str, cc: OwnControl):
@@ -102,9 +102,9 @@ class OwnCongestionControl(CongestionControl):
         """See `CongestionControl.report`.
 
         Raises:
-            ControlError: a flow that has had a second has got nothing across.
+            ControlError: A flow has run for more than `NEVER_SENDS_S` without anything acknowledged.
         """
-        for flow in _places(scenario):
+        for flow in _agent_flows(scenario):
             start_s, acked = scenario.flows[flow].start_s, world.flow_stats()[flow]["acked_bytes"]
             if acked == 0 and world.now_ns * 1e-9 - start_s > NEVER_SENDS_S:
                 since = f"in {world.now_ns * 1e-9 - start_s:g} s of {scenario.name or 'a world'}"
@@ -113,19 +113,18 @@ class OwnCongestionControl(CongestionControl):
 
 
 NEVER_SENDS_S = 1.0
-"""That a flow of the user's control has at least to get something across."""
+"""Time in seconds after which a flow of the user's congestion control must have delivered something."""
 
 
-def own_code(word: str) -> Controller:
-    """The controller that a word of the user's code stands for: a congestion control in C++ or Python, or what decides as
-    agents do, where it is a `Controller`.
+def load_user_controller(word: str) -> Controller:
+    """Return the controller for a reference to the user's code: a congestion control in C++ or Python, or a `Controller`.
 
     Raises:
-        ControlError: it cannot be compiled or imported, or is no such thing.
+        ControlError: The code cannot be compiled or imported, or is neither of these.
     """
     if code_references.is_compiled(word):
-        return OwnCongestionControl(Path(word).name, compiled(word))
-    found = code_references.python(word)
+        return UserCongestionControl(Path(word).name, compiled(word))
+    found = code_references.load_object(word)
     made = own.as_controller(found)
     if made is not None:
         return made
@@ -133,25 +132,25 @@ def own_code(word: str) -> Controller:
         valid = "a congestion control, or a netbuf_gym.controllers.Controller"
         raise ControlError(f"{shown(word)} = {shown(found)}; valid: {valid}")
     try:
-        return OwnCongestionControl(word.rpartition(":")[2], OwnControl(found))
+        return UserCongestionControl(word.rpartition(":")[2], OwnControl(found))
     except ScenarioError as error:
         raise ControlError(f"{shown(word)}: {error}") from None
 
 
-def _places(scenario: Scenario) -> list[int]:
-    """The flows that are agents'."""
+def _agent_flows(scenario: Scenario) -> list[int]:
+    """Return the indices of the flows that are agents'."""
     return [index for index, flow in enumerate(scenario.flows) if flow.cc == AGENT]
 
 
-class Followed(Decider):
-    """Holds, interval by interval, the window that a congestion control held on average in the same world.
+class WindowFollower(Decider):
+    """Controller that holds, in each interval, the mean window of a congestion control in the same world.
 
-    Its actions are the factors, of 1/2 to 2, that lead there from the window that there is. Between decisions its window
-    stands still, where the control's moves with each ACK.
+    The actions are the factors, of 1/2 to 2, that lead to that window from the present one. Between decisions the window stands
+    still, while that of the congestion control moves with each ACK.
 
     Args:
-        name: the control's.
-        windows: float64 (intervals,), segments, from the start of the world on.
+        name: Name of the congestion control.
+        windows: Windows in segments from the start of the world on, float64 (intervals,).
     """
 
     recipes = ("default",)
@@ -161,7 +160,7 @@ class Followed(Decider):
 
     @property
     def env(self) -> dict[str, Any]:
-        """See `Controller.env`: continuous actions, and nothing that moves the window but they."""
+        """See `Controller.env`: continuous actions, and nothing else that changes the window."""
         alone = {"clamp": NO_CLAMP, "drain": False, "paced": False, "slow_start": False}
         return {"recipe": "default", "actions": CONTINUOUS, **alone}
 
@@ -174,72 +173,72 @@ class Followed(Decider):
         def policy(observations: np.ndarray, state: Any, starts: np.ndarray) -> tuple[np.ndarray, Any]:
             nonlocal wanted
             wanted = next(at, wanted)
-            return rules.nearest(np.log(wanted / _window(observations))), None
+            return rules.nearest_actions(np.log(wanted / _latest_window(observations))), None
 
         return policy
 
 
-def _window(observations: np.ndarray) -> np.ndarray:
-    """Segments, `(rows,)`, of the default recipe's latest features."""
+def _latest_window(observations: np.ndarray) -> np.ndarray:
+    """Return the window in segments, `(rows,)`, from the default recipe's latest features."""
     latest = observations[:, -len(DEFAULT_FEATURES) :].astype(np.float64)
     return 65536.0 ** latest[:, _COLUMN["window_size"]]
 
 
-class Keep(Decider):
-    """The window as it is: of the recipe default what the slow start has come to, of ppcc the initial one.
+class KeepWindow(Decider):
+    """Window kept as it is: in recipe default the one that the slow start reached, in ppcc the initial one.
 
-    The discrete factors of recipe default have none of 1, so that it plays by continuous ones there.
+    The discrete factors of recipe default do not include 1, so continuous actions are used there.
     """
 
     name = "keep"
 
     @property
     def env(self) -> dict[str, Any]:
-        """Continuous actions."""
+        """See `Controller.env`: continuous actions."""
         return {"actions": CONTINUOUS}
 
-    def playing(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Controller.playing`."""
-        return {**env} if env.get("recipe") == "ppcc" else super().playing(env)
+    def merge_arguments(self, env: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Controller.merge_arguments`."""
+        return {**env} if env.get("recipe") == "ppcc" else super().merge_arguments(env)
 
-    def beside(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Controller.beside`: its own actions, whatever the other's are."""
-        return self.playing({key: value for key, value in env.items() if key != "actions"})
+    def match_arguments(self, env: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Controller.match_arguments`: always its own actions, not those of `env`."""
+        return self.merge_arguments({key: value for key, value in env.items() if key != "actions"})
 
     def start(self, rules: CongestionWindow, seeds: Sequence[int]) -> Policy:
-        """See `Controller.start`; ConfigError where no action keeps a window."""
-        return constant(rules.keep_action, rules, len(seeds))
+        """See `Controller.start`; raise ConfigError where no action keeps a window."""
+        return constant_policy(rules.keep_action, rules, len(seeds))
 
 
 class QueueTarget(Decider):
-    """Holds a few segments in the queue, as Vegas means to, on the default recipe's latest features alone.
+    """Rule that keeps a few segments in the queue, like Vegas, using only the default recipe's latest features.
 
-    It shows that these observations suffice, and is a bar for agents. The estimate of queued segments includes about
-    one that is waiting for the receiver's delayed ACK.
+    This baseline shows that the observations suffice, and is a standard for agents. The estimate of queued segments includes
+    about one that is waiting for the receiver's delayed ACK.
 
     Args:
-        segments: queued segments aimed at, 0.5 to 1000.
-        share: further segments, as a share of the window, 0 to 1.
-        gain: how much of the difference one decision corrects, 0.01 to 2.
+        segments: Target number of queued segments, 0.5 to 1000.
+        share: Further segments, as a share of the window, 0 to 1.
+        gain: Part of the difference that one decision corrects, 0.01 to 2.
     """
 
     name = "queue_target"
     recipes = ("default",)
 
     def __init__(self, segments: float = 1.5, share: float = 0.01, gain: float = 0.6):
-        self.segments = real("segments", segments, 0.5, 1000)
-        self.share = real("share", share, 0, 1)
-        self.gain = real("gain", gain, 0.01, 2)
+        self.segments = check_real("segments", segments, 0.5, 1000)
+        self.share = check_real("share", share, 0, 1)
+        self.gain = check_real("gain", gain, 0.01, 2)
 
     def start(self, rules: CongestionWindow, seeds: Sequence[int]) -> Policy:
         """See `Controller.start`."""
         self._require_recipe(rules)
-        return lambda observations, state, starts: (rules.nearest(self.changes(observations)), None)
+        return lambda observations, state, starts: (rules.nearest_actions(self.log_window_changes(observations)), None)
 
-    def changes(self, observations: np.ndarray) -> np.ndarray:
-        """What the logarithm of the window changes by, `(rows,)`, for observations `(rows, features)`."""
+    def log_window_changes(self, observations: np.ndarray) -> np.ndarray:
+        """Return the changes of the logarithm of the window, `(rows,)`, for observations `(rows, features)`."""
         latest = observations[:, -len(DEFAULT_FEATURES) :].astype(np.float64)
-        window = _window(observations)
+        window = _latest_window(observations)
         queued = 64.0 ** latest[:, _COLUMN["segments_queued"]] - 1
         in_intervals = latest[:, _COLUMN["rtt_in_intervals"]]
         growth = 2.0 ** latest[:, _COLUMN["rate_change"]]
@@ -251,6 +250,6 @@ class QueueTarget(Decider):
         return np.where(in_intervals == 0, 0.0, change)  # nothing has been measured yet
 
 
-OTHERS = {"keep": Keep, "random": RandomAction, "queue_target": QueueTarget}
-CONTROLLERS = Named(names, CongestionControl, OTHERS, own=own_code)
-"""Every congestion control of the simulator, what decides as agents do, and the user's own."""
+RULES = {"keep": KeepWindow, "random": RandomAction, "queue_target": QueueTarget}
+CONTROLLERS = Named(names, CongestionControl, RULES, own=load_user_controller)
+"""Every congestion control of the simulator, controllers that act as agents do, and the user's own code."""

@@ -1,8 +1,8 @@
-"""Families of paths to train and judge senders on, each a distribution over worlds.
+"""Families of paths for training and evaluating senders, each a distribution over worlds.
 
-A path has one service, how its bottleneck delivers, and any number of what else may befall a sender on it. A family is named
-after the one thing that its worlds have; a share of them (`mixed_probability`) has something of another family besides, which
-is another service in place of its own where that is one: outages before jitter, and jitter before steps.
+A path has one service, the way in which its bottleneck delivers, and any number of further conditions. A family is named after
+the one property that its worlds have; a share of them (`mixed_probability`) has a property of another family as well. Where
+that is another service, the order of precedence is: outages before jitter, and jitter before steps.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym.errors import ScenarioError
-from netbuf_gym.scenarios.catalogue import congestion_control, names_of, sender_controls
+from netbuf_gym.scenarios.catalogue import parse_congestion_control, parse_senders, sender_controls
 from netbuf_gym.scenarios.delays import handovers, leo_delays, route_change
-from netbuf_gym.scenarios.distributions import Distribution, interval, log_uniform
+from netbuf_gym.scenarios.distributions import Distribution, check_interval, log_uniform
 from netbuf_gym.scenarios.impairments import DelaySchedule
-from netbuf_gym.scenarios.limits import MAX_DELAY_MS, MAX_DURATION_S, bdp_packets
+from netbuf_gym.scenarios.limits import MAX_DELAY_MS, MAX_DURATION_S, compute_bdp_packets
 from netbuf_gym.scenarios.types import Scenario
-from netbuf_gym.tasks.congestion_window.paths import Generated, Path, PathWorld, Rival
+from netbuf_gym.tasks.congestion_window.paths import GeneratedTrace, Path, PathWorld, RivalFlow
 from netbuf_gym.traces.types import RateTrace
 from netbuf_gym.utils import checks
 
@@ -32,50 +32,50 @@ SERVICES = {
     "cellular": "generated traces of 4G, 5G, Wi-Fi and wired networks",
     "outages": "a rate that is gone for 0.3 to 10 s, once or more often, the queue held or dropped",
 }
-"""How a bottleneck delivers."""
-BESIDES = {
+"""Ways in which a bottleneck delivers."""
+CONDITIONS = {
     "loss": "random loss of data packets",
     "delays": "propagation that changes: one step up or down, handovers, satellites",
     "reverse": "traffic on the way back",
     "rivals": "one to three flows of other congestion controls over the same bottleneck",
     "agents": "two to eight senders that share a bottleneck and start one after the other",
 }
-"""What else may befall a sender."""
-FAMILIES = SERVICES | BESIDES
+"""Further conditions on a sender's path."""
+FAMILIES = SERVICES | CONDITIONS
 
 NETWORKS = ("4g", "5g", "wifi", "wired")
-"""Of generated traces."""
+"""Networks of generated traces."""
 MIXED_NETWORKS = ("4g", "4g", "5g", "wifi", "wired")
-"""Of which one is drawn where none are named."""
-NO_RIVAL = ("receiver_driven", "dctcp")
-"""Needs a receiver that drives it; switches that mark."""
-LATER = ("bbr3", "ledbat", "ledbatpp", "prague")
-"""Came after worlds were drawn whose rivals must not change: a rival where it is named."""
+"""Networks of which one is drawn by default."""
+EXCLUDED_RIVALS = ("receiver_driven", "dctcp")
+"""Congestion controls that need a receiver that drives them, or switches that mark packets."""
+LATER_RIVALS = ("bbr3", "ledbat", "ledbatpp", "prague")
+"""Congestion controls added after worlds were drawn whose rivals must not change: rivals only where they are named."""
 LOWEST_MBPS, MOST_MBPS = 0.01, 1e4
 LEAST_MBPS = 0.1
-"""Generated traces that carry less in the mean are drawn anew."""
-TRIES = 16
+"""Least mean rate of generated traces; slower ones are drawn anew."""
+MAX_TRIES = 16
 LEAST_RTTS = 20
-"""A world is not halved below so many round trips."""
-LEAST_S = 5.0
+"""Number of round trips below which a world's duration is not halved."""
+LEAST_DURATION_S = 5.0
 LONGEST_OUTAGE_S = 10.0
-ACKS = 0.06
-"""A way back has this share of the bottleneck's rate at least, which its ACKs need."""
-MOST_MBPS_BACK = 100.0
+LEAST_RETURN_SHARE = 0.06
+"""Least rate of a return link as a share of the bottleneck's rate, which its ACKs need."""
+MAX_RETURN_MBPS = 100.0
 LEAST_PACKETS = 4
-"""Of a queue."""
+"""Least limit of a queue."""
 
 
-def rivals() -> tuple[str, ...]:
-    """The congestion controls that send beside an agent where none are named."""
-    return tuple(name for name in sender_controls("linux") if name not in (*NO_RIVAL, *LATER))
+def default_rivals() -> tuple[str, ...]:
+    """Return the congestion controls of rivals where none are named."""
+    return tuple(name for name in sender_controls("linux") if name not in (*EXCLUDED_RIVALS, *LATER_RIVALS))
 
 
 @dataclass(frozen=True, kw_only=True)
 class SenderPaths(Distribution):
-    """Worlds of one family, each path with a rate, a round trip and a buffer of its own.
+    """Distribution over the worlds of one family, each path with its own rate, round trip and buffer.
 
-    Several senders share a path in the family `agents`; in the others each has a path for itself, all in one world, so that an
+    Several senders share a path in the family `agents`; in the others each has its own path, all in one world, so that an
     environment of any number of agents can be trained on them.
 
     Args:
@@ -85,20 +85,20 @@ class SenderPaths(Distribution):
             their network.
         rtt_ms: Range of the propagation RTT, log-uniform, within (0, 1e5].
         buffer_bdp: Range of the buffer in bandwidth-delay products of the mean rate, log-uniform, within (0, 1e4].
-        loss: Range of the loss rate in worlds that lose any, log-uniform, within (0, 1).
-        competitors: Congestion controls of rivals, each as likely; None: all of `rivals()`.
-        networks: Of generated traces, each as likely: of `NETWORKS`.
+        loss: Range of the loss rate in worlds with random loss, log-uniform, within (0, 1).
+        competitors: Congestion controls of rivals, with equal probability; None: all of `default_rivals()`.
+        networks: Networks of generated traces, from `NETWORKS`, with equal probability.
         leave_probability: Share of the rivals that leave before the end, 0 to 1.
-        mixed_probability: Share of the paths that have something of another family besides, 0 to 1.
-        jitter_probability: Share of the paths that delay each packet by a random time besides, up to 0.2 ms to half of their
+        mixed_probability: Share of the paths that also have a property of another family, 0 to 1.
+        jitter_probability: Share of the paths that delay each packet by a further random time, up to 0.2 ms to half of their
             propagation RTT or 30 ms, 0 to 1.
-        rivals_probability: Share of the paths that several senders share which have rivals besides, 0 to 1.
-        stagger_s: Range of the time from one of several senders' start to the next one's, log-uniform, within (0, 1e6], or
+        rivals_probability: Share of the paths with several senders that also have rivals, 0 to 1.
+        stagger_s: Range of the time between the starts of successive senders on a path, log-uniform, within (0, 1e6], or
             (0, 0): all at once; less where the last would not have half of the world.
-        duration_s: Of the longest worlds, 1 to 1e4 seconds.
-        most_mbit: What a bottleneck carries in a world, 1 to 1e9 Mbit: worlds with more are halved until they have not, but not
-            below 5 s or 20 round trips.
-        name: For people.
+        duration_s: Duration of the longest worlds, 1 to 1e4 seconds.
+        most_mbit: Most that a bottleneck carries in a world, 1 to 1e9 Mbit: the duration of worlds with more is halved until
+            they are within it, but not below 5 s or 20 round trips.
+        name: Label of the worlds.
     """
 
     family: str
@@ -121,18 +121,22 @@ class SenderPaths(Distribution):
     def __post_init__(self) -> None:
         put = object.__setattr__
         checks.choice("family", self.family, FAMILIES)
-        put(self, "senders", names_of(self.senders))
-        put(self, "rate_mbps", interval("rate_mbps", self.rate_mbps, MOST_MBPS))
+        put(self, "senders", parse_senders(self.senders))
+        put(self, "rate_mbps", check_interval("rate_mbps", self.rate_mbps, MOST_MBPS))
         checks.number("rate_mbps[0]", self.rate_mbps[0], LOWEST_MBPS, MOST_MBPS)
-        put(self, "rtt_ms", interval("rtt_ms", self.rtt_ms, MAX_DELAY_MS))
-        put(self, "buffer_bdp", interval("buffer_bdp", self.buffer_bdp, 1e4))
-        put(self, "loss", interval("loss", self.loss, 0.999))
+        put(self, "rtt_ms", check_interval("rtt_ms", self.rtt_ms, MAX_DELAY_MS))
+        put(self, "buffer_bdp", check_interval("buffer_bdp", self.buffer_bdp, 1e4))
+        put(self, "loss", check_interval("loss", self.loss, 0.999))
         at_once = not isinstance(self.stagger_s, bool) and self.stagger_s in (0, (0, 0), [0, 0])
-        put(self, "stagger_s", (0.0, 0.0) if at_once else interval("stagger_s", self.stagger_s, MAX_DURATION_S))
-        put(self, "competitors", rivals() if self.competitors is None else names_of(self.competitors, "competitors"))
-        possible = [name for name in sender_controls("linux") if name not in NO_RIVAL]
+        put(self, "stagger_s", (0.0, 0.0) if at_once else check_interval("stagger_s", self.stagger_s, MAX_DURATION_S))
+        put(
+            self,
+            "competitors",
+            default_rivals() if self.competitors is None else parse_senders(self.competitors, "competitors"),
+        )
+        possible = [name for name in sender_controls("linux") if name not in EXCLUDED_RIVALS]
         for i, cc in enumerate(self.competitors or ()):
-            congestion_control(f"competitors[{i}]", cc, possible, "linux")
+            parse_congestion_control(f"competitors[{i}]", cc, possible, "linux")
         put(self, "networks", checks.sequence("networks", self.networks, "names"))
         for i, network in enumerate(self.networks):
             checks.choice(f"networks[{i}]", network, NETWORKS)
@@ -145,36 +149,36 @@ class SenderPaths(Distribution):
 
     @property
     def flows(self) -> int:
-        """How many senders every world has; rivals are not counted."""
+        """Number of senders in every world; rivals are not counted."""
         return len(self.senders)
 
     def sample(self, rng: np.random.Generator) -> Scenario:
         return self.draw(rng).scenario(self.senders, self.name)
 
     def draw(self, rng: np.random.Generator, place: Sequence[float] | None = None) -> PathWorld:
-        """One world as what it is made of; `sample` makes its scenario.
+        """Draw one world in terms of its parts; `sample` returns its scenario.
 
         Args:
-            rng: What it is drawn from.
-            place: Where the first path lies in the ranges of rate, RTT and buffer, each 0 to 1; None: anywhere.
+            rng: Random generator.
+            place: Position of the first path in the ranges of rate, RTT and buffer, each 0 to 1; None: random.
         """
-        sizes = self._sizes(rng)
+        sizes = self._draw_sizes(rng)
         places = rng.random((len(sizes), 3))
         if place is not None:
             places[0] = place
         rtts = [log_uniform(one[1], self.rtt_ms) for one in places]
         first_mbps = log_uniform(places[0][0], self.rate_mbps)
-        duration_s = self._lasts(first_mbps, rtts[0])
-        most_mbps = float(np.clip(self.most_mbit / duration_s, *self.rate_mbps))  # what others may carry in as long a time
+        duration_s = self._choose_duration(first_mbps, rtts[0])
+        most_mbps = float(np.clip(self.most_mbit / duration_s, *self.rate_mbps))  # limit for other paths of the same duration
         rates = [first_mbps, *(log_uniform(one[0], (self.rate_mbps[0], most_mbps)) for one in places[1:])]
         paths = [
-            self._path(rng, size, rate, rtt, log_uniform(one[2], self.buffer_bdp), duration_s)
+            self._draw_path(rng, size, rate, rtt, log_uniform(one[2], self.buffer_bdp), duration_s)
             for size, rate, rtt, one in zip(sizes, rates, rtts, places, strict=True)
         ]
         return PathWorld(family=self.family, duration_s=duration_s, paths=paths)
 
-    def _sizes(self, rng: np.random.Generator) -> list[int]:
-        """How many of the senders are on each path."""
+    def _draw_sizes(self, rng: np.random.Generator) -> list[int]:
+        """Return the number of senders on each path."""
         left, sizes = len(self.senders), []
         while left:
             most = min(left, 8)
@@ -183,16 +187,16 @@ class SenderPaths(Distribution):
             left -= size
         return sizes
 
-    def _lasts(self, rate_mbps: float, rtt_ms: float) -> float:
-        """How long a world with such a path is."""
-        if self.family == "cellular":  # whose rate is the network's
+    def _choose_duration(self, rate_mbps: float, rtt_ms: float) -> float:
+        """Return the duration of a world with such a path."""
+        if self.family == "cellular":  # the network's trace sets the rate
             rate_mbps = 0.0
-        lasts_s, least_s = self.duration_s, max(LEAST_S, LEAST_RTTS * rtt_ms * 1e-3)
+        lasts_s, least_s = self.duration_s, max(LEAST_DURATION_S, LEAST_RTTS * rtt_ms * 1e-3)
         while lasts_s * rate_mbps > self.most_mbit and lasts_s / 2 >= least_s:
             lasts_s /= 2
         return lasts_s
 
-    def _path(
+    def _draw_path(
         self, rng: np.random.Generator, size: int, rate_mbps: float, rtt_ms: float, buffer_bdp: float, duration_s: float
     ) -> Path:
         has = {self.family}
@@ -202,17 +206,17 @@ class SenderPaths(Distribution):
         if size > 1 and self.rivals_probability and rng.random() < self.rivals_probability:
             has.add("rivals")
         service = next((name for name in ("cellular", "outages", "jitter", "steps") if name in has), "fixed")
-        what = self._service(rng, service, rate_mbps, duration_s)
+        what = self._draw_service(rng, service, rate_mbps, duration_s)
         trace = what.get("trace")
         mean_mbps = rate_mbps if trace is None else trace.mean_mbps(duration_s)
         if "loss" in has:
             what["loss"] = log_uniform(rng.random(), self.loss)
         if "delays" in has:
-            what["delays"] = self._delays(rng, rtt_ms, duration_s)
+            what["delays"] = self._draw_delays(rng, rtt_ms, duration_s)
         if self.jitter_probability and rng.random() < self.jitter_probability:
             what["jitter_ms"] = log_uniform(rng.random(), (0.2, max(0.2, min(30.0, rtt_ms / 2))))
         if "reverse" in has:
-            what |= self._reverse(rng, mean_mbps, rtt_ms, duration_s)
+            what |= self._draw_reverse(rng, mean_mbps, rtt_ms, duration_s)
         starts_s = [0.0]
         if size > 1:
             stagger_s = min(log_uniform(rng.random(), self.stagger_s), duration_s / 2 / (size - 1))
@@ -220,19 +224,19 @@ class SenderPaths(Distribution):
         elif "rivals" in has and rng.random() < 0.4:
             starts_s = [float(rng.uniform(0, 0.25)) * duration_s]
         if "rivals" in has:
-            what["rivals"] = self._rivals(rng, duration_s)
-        buffer = max(LEAST_PACKETS, round(buffer_bdp * _packets(mean_mbps, rtt_ms)))
+            what["rivals"] = self._draw_rivals(rng, duration_s)
+        buffer = max(LEAST_PACKETS, round(buffer_bdp * _limited_bdp_packets(mean_mbps, rtt_ms)))
         return Path(rtt_ms=rtt_ms, buffer_packets=buffer, starts_s=starts_s, **what)
 
-    def _service(self, rng: np.random.Generator, service: str, rate_mbps: float, duration_s: float) -> dict[str, Any]:
-        """Rate or trace of a bottleneck."""
+    def _draw_service(self, rng: np.random.Generator, service: str, rate_mbps: float, duration_s: float) -> dict[str, Any]:
+        """Return the rate or the trace of a bottleneck, as fields of `Path`."""
         if service == "fixed":
             return {"rate_mbps": rate_mbps}
         if service == "steps":
-            return {"trace": self._steps(rng, rate_mbps, duration_s)}
+            return {"trace": self._draw_steps(rng, rate_mbps, duration_s)}
         if service == "outages":
             held = "hold" if rng.random() < 0.5 else "drop"
-            return {"trace": self._outages(rng, rate_mbps, duration_s), "on_outage": held}
+            return {"trace": self._draw_outages(rng, rate_mbps, duration_s), "on_outage": held}
         if service == "jitter":
             u = rng.random(5)
             arguments = {
@@ -243,28 +247,28 @@ class SenderPaths(Distribution):
                 "off_ms": log_uniform(u[3], (2.0, 60.0)),
                 "off_share": 0.5 * float(u[4]),
             }
-            return _generated("jittered", duration_s, rng, arguments)
-        return self._network(rng, duration_s)
+            return _generate_trace("jittered", duration_s, rng, arguments)
+        return self._draw_network(rng, duration_s)
 
-    def _network(self, rng: np.random.Generator, duration_s: float) -> dict[str, Any]:
-        """A path of a network that carries something."""
+    def _draw_network(self, rng: np.random.Generator, duration_s: float) -> dict[str, Any]:
+        """Return a generated trace of a random network that carries at least `LEAST_MBPS`, as fields of `Path`."""
         network = self.networks[int(rng.integers(len(self.networks)))]
         even = bool(rng.random() < 0.25)
         held = "drop" if rng.random() < 0.2 else "hold"
-        for _ in range(TRIES):
+        for _ in range(MAX_TRIES):
             try:
-                made = _generated(network, duration_s, rng, {"spread": 1.25}, by_seconds=even)
+                made = _generate_trace(network, duration_s, rng, {"spread": 1.25}, by_seconds=even)
             except ScenarioError as error:
                 if "outage throughout" in str(error):
                     continue
                 raise
             if made["trace"].mean_mbps(duration_s) >= LEAST_MBPS:
                 return {**made, "on_outage": held}
-        found = f"network {network!r} gave no path of {LEAST_MBPS:g} Mbit/s in {TRIES} tries"
+        found = f"network {network!r} gave no path of {LEAST_MBPS:g} Mbit/s in {MAX_TRIES} tries"
         raise ScenarioError(f"{found}; valid: a longer duration_s")
 
-    def _steps(self, rng: np.random.Generator, rate_mbps: float, duration_s: float) -> RateTrace:
-        """A rate that is multiplied by up to 4, or divided, at random moments, within the range of rates."""
+    def _draw_steps(self, rng: np.random.Generator, rate_mbps: float, duration_s: float) -> RateTrace:
+        """Return a trace whose rate changes at random moments by a factor of up to 4, up or down, within the range of rates."""
         times, rates = [0.0], [rate_mbps]
         while (following := times[-1] + log_uniform(rng.random(), (0.5, duration_s / 2))) < duration_s:
             factor = log_uniform(rng.random(), (0.25, 4.0))
@@ -272,8 +276,8 @@ class SenderPaths(Distribution):
             rates.append(float(np.clip(rates[-1] * factor, max(self.rate_mbps[0], rate_mbps / 8), self.rate_mbps[1])))
         return RateTrace(times, rates)
 
-    def _outages(self, rng: np.random.Generator, rate_mbps: float, duration_s: float) -> RateTrace:
-        """A rate that is gone once or more often, in some worlds from the start, and another one when it is back."""
+    def _draw_outages(self, rng: np.random.Generator, rate_mbps: float, duration_s: float) -> RateTrace:
+        """Return a trace with one or more outages, in some worlds from the start, and another rate after each."""
         times, rates = [0.0], [rate_mbps]
         begins_s = 0.0 if rng.random() < 0.15 else float(rng.uniform(0.1, 0.5)) * duration_s
         while begins_s < 0.75 * duration_s:
@@ -285,8 +289,8 @@ class SenderPaths(Distribution):
             begins_s += lasts_s + float(rng.uniform(0.2, 0.8)) * duration_s
         return RateTrace(times, rates)
 
-    def _delays(self, rng: np.random.Generator, rtt_ms: float, duration_s: float) -> DelaySchedule:
-        """Of the bottleneck: a route that changes, three times of five; handovers, or satellites."""
+    def _draw_delays(self, rng: np.random.Generator, rtt_ms: float, duration_s: float) -> DelaySchedule:
+        """Return delays of the bottleneck: a route change in three of five cases, else handovers or satellites."""
         one_way_ms, u = rtt_ms / 2, rng.random(4)
         if u[0] < 0.6:
             change_ms = log_uniform(u[1], (5.0, 100.0))
@@ -300,40 +304,40 @@ class SenderPaths(Distribution):
         high_ms = one_way_ms + log_uniform(u[2], (5.0, 30.0))
         return leo_delays(high_ms=high_ms, interval_s=min(15.0, duration_s), first_s=later_s, **made)
 
-    def _reverse(self, rng: np.random.Generator, mean_mbps: float, rtt_ms: float, duration_s: float) -> dict[str, Any]:
-        """A way back of finite rate, and one or two flows over it."""
+    def _draw_reverse(self, rng: np.random.Generator, mean_mbps: float, rtt_ms: float, duration_s: float) -> dict[str, Any]:
+        """Return a return link of finite rate with one or two flows over it, as fields of `Path`."""
         rate_mbps = max(mean_mbps * log_uniform(rng.random(), (0.1, 1.0)), 0.25)
-        rate_mbps = max(min(rate_mbps, MOST_MBPS_BACK), ACKS * mean_mbps)
-        buffer = max(10, round(log_uniform(rng.random(), (0.5, 4.0)) * _packets(rate_mbps, rtt_ms)))
+        rate_mbps = max(min(rate_mbps, MAX_RETURN_MBPS), LEAST_RETURN_SHARE * mean_mbps)
+        buffer = max(10, round(log_uniform(rng.random(), (0.5, 4.0)) * _limited_bdp_packets(rate_mbps, rtt_ms)))
         flows = tuple(
-            Rival("cubic" if rng.random() < 0.6 else self._competitor(rng), float(rng.uniform(0, 0.4)) * duration_s)
+            RivalFlow("cubic" if rng.random() < 0.6 else self._draw_competitor(rng), float(rng.uniform(0, 0.4)) * duration_s)
             for _ in range(1 + (rng.random() < 0.25))
         )
         return {"return_mbps": rate_mbps, "return_packets": buffer, "reverse": flows}
 
-    def _rivals(self, rng: np.random.Generator, duration_s: float) -> tuple[Rival, ...]:
-        """One to three, there from the start or later, some of which leave."""
+    def _draw_rivals(self, rng: np.random.Generator, duration_s: float) -> tuple[RivalFlow, ...]:
+        """Return one to three rivals that start at once or later; some of them leave."""
         made = []
         for _ in range(1 if rng.random() < 0.7 else int(rng.integers(2, 4))):
-            cc, u = self._competitor(rng), rng.random(4)
+            cc, u = self._draw_competitor(rng), rng.random(4)
             start_s = 0.0 if u[0] < 0.5 else 0.4 * float(u[1]) * duration_s
             stop_s = start_s + (0.2 + 0.6 * float(u[2])) * (duration_s - start_s) if u[3] < self.leave_probability else None
-            made.append(Rival(cc, start_s, stop_s))
+            made.append(RivalFlow(cc, start_s, stop_s))
         return tuple(made)
 
-    def _competitor(self, rng: np.random.Generator) -> Any:
-        assert self.competitors is not None  # since it was made
+    def _draw_competitor(self, rng: np.random.Generator) -> Any:
+        assert self.competitors is not None  # set in __post_init__
         return self.competitors[int(rng.integers(len(self.competitors)))]
 
 
-def _generated(
+def _generate_trace(
     kind: str, duration_s: float, rng: np.random.Generator, arguments: dict[str, Any], by_seconds: bool = False
 ) -> dict[str, Any]:
-    """A trace and the call that makes it."""
-    call = Generated(kind, duration_s, int(rng.integers(2**53)), arguments, by_seconds)
+    """Return a trace and the call that generates it, as fields of `Path`."""
+    call = GeneratedTrace(kind, duration_s, int(rng.integers(2**53)), arguments, by_seconds)
     return {"generated": call, "trace": call.trace()}
 
 
-def _packets(rate_mbps: float, rtt_ms: float) -> float:
-    """The bandwidth-delay product in full packets; no buffer is larger than memory."""
-    return min(bdp_packets(rate_mbps, rtt_ms), math.ldexp(1, 32))
+def _limited_bdp_packets(rate_mbps: float, rtt_ms: float) -> float:
+    """Return the bandwidth-delay product in full packets, at most 2**32, which keeps buffers within memory."""
+    return min(compute_bdp_packets(rate_mbps, rtt_ms), math.ldexp(1, 32))

@@ -1,4 +1,4 @@
-"""Who else sends over an agent's path, and when: no agent is told, and a learner may be made to guess it (`Task.hidden`)."""
+"""Traffic that shares an agent's path: not observed by agents, but learners may be made to predict it (`Task.hidden`)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import math
 from netbuf_gym.scenarios.types import AGENT, Scenario
 from netbuf_gym.tasks.task import Spans
 
-KINDS = ("agents", "rivals", "reverse")
-"""Other agents whose data cross the agent's slowest link, other flows whose data do, and flows whose data share links with its
-ACKs."""
+HIDDEN_KINDS = ("agents", "rivals", "reverse")
+"""Other agents whose data cross the agent's slowest link, other flows whose data do, and flows whose data share links with the
+agent's ACKs."""
 
 
-def company(scenario: Scenario, flow: int) -> tuple[Spans, ...]:
-    """When those of each of `KINDS` send that a flow meets."""
+def find_hidden_spans(scenario: Scenario, flow: int) -> tuple[Spans, ...]:
+    """Return, for each of `HIDDEN_KINDS`, the times at which flows of that kind meet the given flow."""
     own, at = scenario.flows[flow], scenario.tightest_link(flow)
     found: tuple[list[tuple[float, float]], ...] = ([], [], [])
     for i, other in enumerate(scenario.flows):

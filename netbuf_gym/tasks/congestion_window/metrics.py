@@ -1,4 +1,4 @@
-"""What controllers of the congestion-window task are judged by."""
+"""Measures by which controllers of the congestion-window task are compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sender observes: ratios that carry over between networks, or the features of TCP-PPCC."""
+"""Observations of a sender: ratios that carry over between networks, or the features of TCP-PPCC."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PPCC_FEATURES = (
     Feature("receive_interval_mean_s", 0, 0.1, "mean gap between ACKs"),
     Feature("throughput_bps", 0, 20e6, "throughput"),
 )
-"""The paper's Table I in order; the ranges of its Eq. 8 are stated nowhere and are ours."""
+"""The paper's Table I in order; the paper does not state the ranges of its Eq. 8, and these are ours."""
 
 DEFAULT_FEATURES = (
     Feature("queueing", 1, 16, "sqrt of log(RTT / least RTT)"),
@@ -53,8 +53,9 @@ DEFAULT_FEATURES = (
     Feature("loss_long", 0, 1, "sqrt of lost / (lost + acknowledged) packets for long"),
     Feature("least_rtt_risen", 1, 16, "log of least RTT / the connection's, which no drain replaces"),
 )
-"""Ratios only: the same policy reads 1 Mbit/s and 100 Mbit/s, 5 ms and 200 ms alike. The first 16 are of the interval, and
-native; the others of the time lately, and for long, by which a sender tells that others keep the queue filled."""
+"""Features of the default recipe, ratios only: the same policy reads 1 Mbit/s and 100 Mbit/s, 5 ms and 200 ms alike. The first
+16 describe the interval and are computed natively; the others cover recent and long-term history, by which a sender can tell
+that other flows keep the queue filled."""
 
 _PPCC_ROWS = np.array([FIELD[feature.name] for feature in PPCC_FEATURES])
 _PPCC_LOW = np.array([[feature.low] for feature in PPCC_FEATURES], np.float32)
@@ -62,7 +63,7 @@ _PPCC_SCALE = np.array([[1 / (feature.high - feature.low)] for feature in PPCC_F
 
 
 def observe_ppcc(tracker: Tracker, out: np.ndarray) -> np.ndarray:
-    """The 12 features, each clipped to its range and scaled to [0, 1], into `out` of shape `(12, rows)`.
+    """Write the 12 PPCC features, each clipped to its range and scaled to [0, 1], into `out` of shape `(12, rows)`; return it.
 
     A field without a measurement keeps its last value; before the first it is 0 (the slow-start threshold: 1).
     """
@@ -72,7 +73,7 @@ def observe_ppcc(tracker: Tracker, out: np.ndarray) -> np.ndarray:
     return np.clip(out, 0, 1, out=out)
 
 
-_OF_INTERVAL = 16
+_INTERVAL_FEATURES = 16
 _LATELY_SCALE = np.array([[1 / np.log(high)] for high in (4, 4, 16)], np.float32)
 _ONE, _LEAST_RATIO = np.float32(1), np.float32(1e-6)
 _LOG_HIGH = (16, 16, 2, 2, 2, 2, 2, 64, 65536, 4096, 64)
@@ -80,7 +81,7 @@ _LOG_SCALE = np.array([1 / np.log(high) for high in _LOG_HIGH], np.float32)
 
 
 def observe_default(tracker: PathTracker, out: np.ndarray) -> np.ndarray:
-    """The features of `DEFAULT_FEATURES`, each clipped to [-1, 1], into `out` of shape `(27, rows)`.
+    """Write the features of `DEFAULT_FEATURES`, each clipped to [-1, 1], into `out` of shape `(27, rows)`; return `out`.
 
     A field without a measurement keeps its last value, and `age` says for how long; before the first round trip all
     RTT ratios are 1, so that their logarithms are 0.
@@ -88,12 +89,12 @@ def observe_default(tracker: PathTracker, out: np.ndarray) -> np.ndarray:
     logs = np.empty((len(_LOG_SCALE), tracker.rows), np.float32)
     tracker.arithmetic.ratios(logs)
     np.log(logs, out=logs)
-    tracker.arithmetic.features(logs, _LOG_SCALE, out[:_OF_INTERVAL])
-    _observe_lately(tracker, out[_OF_INTERVAL:])
+    tracker.arithmetic.features(logs, _LOG_SCALE, out[:_INTERVAL_FEATURES])
+    _observe_history(tracker, out[_INTERVAL_FEATURES:])
     return out
 
 
-def _observe_lately(tracker: PathTracker, out: np.ndarray) -> None:
+def _observe_history(tracker: PathTracker, out: np.ndarray) -> None:
     known, mss = tracker.rtt_known, tracker.last[MSS]
     least = np.where(known, tracker.least_rtt, _ONE)
     packet = mss * np.float32(8 / tracker.interval_s)

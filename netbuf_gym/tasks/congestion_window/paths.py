@@ -1,6 +1,6 @@
-"""Paths of a sender: what one world is made of, and the JSON in which a set of worlds is kept.
+"""Paths of senders: the parts of one world, and the JSON form in which a set of worlds is stored.
 
-A world has one or several paths that share nothing, each a bottleneck and a way back with some of the world's senders.
+A world has one or several paths that share nothing, each with a bottleneck, a return link and some of the world's senders.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from netbuf_gym import traces
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
-from netbuf_gym.scenarios.codec import made, mapping
+from netbuf_gym.scenarios.codec import build_dataclass, require_mapping
 from netbuf_gym.scenarios.flows import Flow
 from netbuf_gym.scenarios.impairments import DelaySchedule, Jitter
 from netbuf_gym.scenarios.limits import MAX_DELAY_MS
@@ -23,13 +23,13 @@ from netbuf_gym.utils import checks
 
 
 @dataclass(frozen=True)
-class Generated:
-    """A trace by the call that makes it, so that a file of worlds holds a line instead of all its deliveries.
+class GeneratedTrace:
+    """Trace described by the call that generates it, so that a file of worlds holds one line instead of all its deliveries.
 
     Args:
         kind: A key of `netbuf_gym.traces.GENERATORS`.
-        duration_s, seed: Of `netbuf_gym.traces.generate`.
-        arguments: Of the generator.
+        duration_s, seed: Arguments of `netbuf_gym.traces.generate`.
+        arguments: Arguments of the generator.
         by_seconds: Whether each second carries its mean evenly.
     """
 
@@ -40,18 +40,18 @@ class Generated:
     by_seconds: bool = False
 
     def trace(self) -> Trace:
-        """It.
+        """Generate the trace.
 
         Raises:
-            ScenarioError: An unknown generator or argument, or a value out of range.
+            ScenarioError: The generator or an argument is unknown, or a value is out of range.
         """
         made = traces.generate(self.kind, duration_s=self.duration_s, seed=self.seed, **self.arguments)
         return by_seconds(made) if self.by_seconds else made
 
 
 @dataclass(frozen=True)
-class Rival:
-    """A flow beside the agents' that no agent controls: its congestion control, and from when to when it sends."""
+class RivalFlow:
+    """Competing flow that no agent controls: its congestion control and its sending time."""
 
     cc: str
     start_s: float = 0.0
@@ -60,28 +60,28 @@ class Rival:
 
 @dataclass(frozen=True, kw_only=True)
 class Path:
-    """A bottleneck and a way back, and who sends over them.
+    """Bottleneck and return link, with the flows that use them.
 
     Args:
-        rate_mbps: Of the bottleneck; None: its trace.
-        generated: The call that makes its trace.
-        trace: Its trace where nothing generates it, or what `generated` made, which is then not made again.
-        rtt_ms: Propagation there and back, half of it each way.
-        buffer_packets: The bottleneck's queue limit.
+        rate_mbps: Rate of the bottleneck; None: given by its trace.
+        generated: Call that generates the bottleneck's trace.
+        trace: Trace of the bottleneck where nothing generates it, or the result of `generated`, to avoid generating it again.
+        rtt_ms: Round-trip propagation delay, half of it each way.
+        buffer_packets: Queue limit of the bottleneck.
         loss: Random loss of data packets behind the bottleneck, 0 to below 1.
-        delays: Of the bottleneck, in the place of half of `rtt_ms`.
-        jitter_ms: Most by which the bottleneck delays a packet besides, uniform; none overtakes another.
+        delays: Delay schedule of the bottleneck, in place of half of `rtt_ms`.
+        jitter_ms: Largest additional delay of a packet at the bottleneck, uniform; packets are not reordered.
         on_outage: As in `Link`.
-        return_mbps, return_packets: Rate and queue limit of the way back; None: none.
-        starts_s: When each of the senders begins.
+        return_mbps, return_packets: Rate and queue limit of the return link; None: unlimited.
+        starts_s: Start times of the senders.
         rivals: Other flows over the bottleneck.
-        reverse: Flows over the way back, whose ACKs take the bottleneck.
+        reverse: Flows over the return link, whose ACKs cross the bottleneck.
     """
 
     rtt_ms: float
     buffer_packets: int
     rate_mbps: float | None = None
-    generated: Generated | None = None
+    generated: GeneratedTrace | None = None
     trace: Trace | None = None
     loss: float = 0.0
     delays: DelaySchedule | None = None
@@ -90,11 +90,11 @@ class Path:
     return_mbps: float | None = None
     return_packets: int | None = None
     starts_s: Sequence[float] = (0.0,)
-    rivals: Sequence[Rival] = ()
-    reverse: Sequence[Rival] = ()
+    rivals: Sequence[RivalFlow] = ()
+    reverse: Sequence[RivalFlow] = ()
 
     def links(self, number: int) -> list[Link]:
-        """Bottleneck and way back of the world's path of this number, from 1 on."""
+        """Return the bottleneck and the return link of the world's path with this number, from 1 on."""
         more = "" if number == 1 else f"-{number}"
         trace = self.generated.trace() if self.generated is not None and self.trace is None else self.trace
         return [
@@ -117,7 +117,7 @@ class Path:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able; fields at their default are left out, and a trace that is generated is not written out."""
+        """Return a JSON-able dict; fields at their default are left out, and a generated trace is not written out."""
         data: dict[str, Any] = {"rtt_ms": self.rtt_ms, "buffer_packets": self.buffer_packets}
         for field in ("rate_mbps", "return_mbps", "return_packets"):
             if getattr(self, field) is not None:
@@ -143,40 +143,41 @@ class Path:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], at: str = "path") -> Path:
-        """What `to_dict` gave.
+        """Return the path that `to_dict` describes.
 
         Args:
-            at: How messages call it.
+            data: Result of `to_dict`.
+            at: Name of the data in messages.
 
         Raises:
-            ScenarioError: A field that is missing, unknown or of another type; others are checked where links are made.
+            ScenarioError: A field is missing, unknown or of a wrong type; values are checked when links are made.
         """
-        given = dict(mapping(at, data))
-        for field, kind in (("generated", Generated), ("trace", RateTrace), ("delays", DelaySchedule)):
+        given = dict(require_mapping(at, data))
+        for field, kind in (("generated", GeneratedTrace), ("trace", RateTrace), ("delays", DelaySchedule)):
             if field in given:
-                given[field] = made(f"{at}.{field}", kind, given[field])
+                given[field] = build_dataclass(f"{at}.{field}", kind, given[field])
         for field in ("rivals", "reverse"):
             if field in given:
                 flows = checks.sequence(f"{at}.{field}", given[field], "flows")
-                given[field] = tuple(made(f"{at}.{field}[{i}]", Rival, one) for i, one in enumerate(flows))
+                given[field] = tuple(build_dataclass(f"{at}.{field}[{i}]", RivalFlow, one) for i, one in enumerate(flows))
         if "generated" in given:
-            mapping(f"{at}.generated.arguments", given["generated"].arguments)
+            require_mapping(f"{at}.generated.arguments", given["generated"].arguments)
             checks.boolean(f"{at}.generated.by_seconds", given["generated"].by_seconds)
         if "starts_s" in given:
             given["starts_s"] = checks.sequence(f"{at}.starts_s", given["starts_s"], "numbers")
         if "rtt_ms" in given:
             checks.number(f"{at}.rtt_ms", given["rtt_ms"], 0, MAX_DELAY_MS)
-        return made(at, cls, given)
+        return build_dataclass(at, cls, given)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PathWorld:
-    """A world of one or several paths.
+    """World of one or several paths.
 
     Args:
-        family: What its name is, and what it shows.
-        duration_s: Its length.
-        paths: Those that it has.
+        family: Default name of the scenario, and the property that the world has.
+        duration_s: Duration of the world.
+        paths: Paths of the world.
     """
 
     family: str
@@ -185,18 +186,18 @@ class PathWorld:
 
     @property
     def senders(self) -> int:
-        """How many there are over all paths, rivals not counted."""
+        """Number of senders over all paths, not counting rivals."""
         return sum(len(path.starts_s) for path in self.paths)
 
     def scenario(self, senders: Sequence[Any], name: str = "") -> Scenario:
-        """The world; its first flows are the senders, path by path, and after them come rivals and flows on the way back.
+        """Return the world as a scenario: first the senders, path by path, then rivals and flows over the return links.
 
         Args:
-            senders: Their congestion controls, as many as there are.
-            name: Of the scenario; "": the family's.
+            senders: Congestion control of each sender.
+            name: Name of the scenario; "": that of the family.
 
         Raises:
-            ScenarioError: A value out of range, or not as many senders.
+            ScenarioError: A value is out of range, or the number of `senders` is wrong.
         """
         if len(senders) != self.senders:
             raise ScenarioError(f"senders has {len(senders)} names for {self.senders} senders; valid: as many")
@@ -215,20 +216,20 @@ class PathWorld:
         return Scenario(links=links, flows=[*first, *others], duration_s=self.duration_s, name=name or self.family)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able, see `Path.to_dict`."""
+        """Return a JSON-able dict, see `Path.to_dict`."""
         return {"family": self.family, "duration_s": self.duration_s, "paths": [path.to_dict() for path in self.paths]}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> PathWorld:
-        """What `to_dict` gave.
+        """Return the world that `to_dict` describes.
 
         Raises:
-            ScenarioError: A field that is missing, unknown or of another type.
+            ScenarioError: A field is missing, unknown or of a wrong type.
         """
-        given = dict(mapping("world", data))
+        given = dict(require_mapping("world", data))
         if "paths" in given:
             paths = checks.sequence("world.paths", given["paths"], "paths")
             given["paths"] = tuple(Path.from_dict(one, f"world.paths[{i}]") for i, one in enumerate(paths))
         if "duration_s" in given:
             checks.number("world.duration_s", given["duration_s"], 0.001, 1e5)
-        return made("world", cls, given)
+        return build_dataclass("world", cls, given)

@@ -1,4 +1,4 @@
-"""What a sender achieved in an episode."""
+"""Episode report of a sender."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from netbuf_gym.scenarios.types import Scenario
 
 
 def episode_report(scenario: Scenario, flow: int, counters: dict[str, Any]) -> dict[str, Any]:
-    """A flow's whole life so far, start-up included.
+    """Return the report of a flow's whole life so far, start-up included.
 
     Args:
-        scenario: the world that was run.
-        flow: index of the flow.
-        counters: cumulative counters of the flow and of the slowest link on its path
+        scenario: World that was run.
+        flow: Index of the flow.
+        counters: Cumulative counters of the flow and of the slowest link on its path
             (`netbuf_gym.plants.counters.sender_counters`).
 
     Returns:
         goodput_mbps: bytes delivered in order to the application over the time since the flow's start.
-        mean_rtt_ms, base_rtt_ms: mean of all round-trip samples (NaN without one), and what is least possible.
+        mean_rtt_ms, base_rtt_ms: mean of all round-trip samples (NaN without one), and the least possible RTT.
         queue_delay_mean_ms: mean sojourn at the slowest link of its path over all packets that passed it (NaN without one).
         loss_rate: packets dropped by queues or lost at random over packets sent (0 when none was sent).
         utility: 0.5 ln(goodput / fair share) - 0.5 ln(mean RTT / base RTT); the fair share is
@@ -55,5 +55,5 @@ def episode_report(scenario: Scenario, flow: int, counters: dict[str, Any]) -> d
 
 
 def _log_ratio(value: float, reference: float) -> float:
-    """ln(value / reference); NaN where there is nothing to compare with."""
+    """Return ln(value / reference), NaN unless the reference is positive and finite."""
     return math.log(value / reference) if 0 < reference < math.inf else math.nan

@@ -1,6 +1,6 @@
-"""Rewards of the congestion-window task: the utilities of `netbuf_gym.rewards.utility`, and TCP-PPCC's.
+"""Rewards of the congestion-window task: the utilities of `netbuf_gym.rewards.utility`, and that of TCP-PPCC.
 
-They read the task's tracker. Throughput of an interval without an ACK is 0, which was measured; the round-trip time is then
+They read the task's tracker. The throughput of an interval without an ACK is 0, a measured value; the round-trip time is then
 the last one measured, and counts as the base RTT (no delay) before the first.
 """
 
@@ -13,18 +13,18 @@ import numpy as np
 
 from netbuf_gym.rewards import UTILITIES, RunningUtility
 from netbuf_gym.tasks.congestion_window.tracker import RTT, THROUGHPUT, Tracker
-from netbuf_gym.utils.arguments import real
+from netbuf_gym.utils.arguments import check_real
 
 
 @dataclass(frozen=True)
 class UtilitySign:
-    """TCP-PPCC's reward, its Eqs. 2 and 3: +1, 0 or -1 as U = a ln(throughput) - b ln(RTT) rose, stayed or fell.
+    """Reward of TCP-PPCC, its Eqs. 2 and 3: +1, 0 or -1 as U = a ln(throughput) - b ln(RTT) rose, stayed or fell.
 
-    Throughput counts as at least 1 bit/s. The reward is 0 until two intervals have known a round trip. The paper gives
+    Throughput counts as at least 1 bit/s. The reward is 0 until a round trip has been known for two intervals. The paper gives
     no weights; a = b = 0.5 is ours.
 
     Args:
-        throughput_weight: a, 0 to 1; b = 1 - a.
+        throughput_weight: weight a, 0 to 1; b = 1 - a.
     """
 
     throughput_weight: float = 0.5
@@ -35,10 +35,10 @@ class UtilitySign:
     )
 
     def __post_init__(self) -> None:
-        real("throughput_weight", self.throughput_weight, 0, 1)
+        check_real("throughput_weight", self.throughput_weight, 0, 1)
 
     def __call__(self, tracker: Tracker, out: np.ndarray) -> None:
-        """Writes the term, `(1, rows)`."""
+        """Write the term, `(1, rows)`, into `out`."""
         a, known = self.throughput_weight, tracker.previous_rtt_known
         values = np.ones((4, tracker.rows))
         np.maximum(tracker.last[THROUGHPUT], 1, out=values[0])

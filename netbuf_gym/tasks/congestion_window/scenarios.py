@@ -1,4 +1,4 @@
-"""Scenarios by name: TCP-PPCC's four, a fluctuating bottleneck and random ones; families of paths, and their mixture."""
+"""Named scenarios: TCP-PPCC's four, a fluctuating bottleneck, random dumbbells, and families of paths with their mixture."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any
 from netbuf_gym import traces
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.scenarios.distributions import Mixture, RandomDumbbell
-from netbuf_gym.scenarios.named import World, interval_of, senders_of
+from netbuf_gym.scenarios.named import World, normalise_interval, resolve_senders
 from netbuf_gym.scenarios.topologies import dumbbell
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.tasks.congestion_window.families import FAMILIES, MIXED_NETWORKS, SenderPaths
 from netbuf_gym.utils import checks
-from netbuf_gym.utils.suggestions import instead
-from netbuf_gym.utils.sums import added
+from netbuf_gym.utils.suggestions import suggest_valid
+from netbuf_gym.utils.sums import sequential_sum
 
 PPCC = {1: (150_000, 0.0), 2: (150_000, 1e-4), 3: (150, 0.0), 4: (150, 1e-4)}
 """TCP-PPCC's Table II: queue limit in packets, random loss."""
 
 
-def _ppcc(number: int) -> Callable[..., World]:
+def _make_ppcc_factory(number: int) -> Callable[..., World]:
     buffer, loss = PPCC[number]
 
     def maker(
@@ -38,7 +38,7 @@ def _ppcc(number: int) -> Callable[..., World]:
             rtt_ms=rtt_ms,
             buffer_packets=buffer,
             loss=loss,
-            senders=senders_of(n, senders),
+            senders=resolve_senders(n, senders),
             duration_s=duration_s,
             stagger_s=stagger_s,
             stack=stack,
@@ -63,7 +63,7 @@ def ppcc_fluctuating(
     stagger_s: Any = 0.1,
     stack: Any = "linux",
 ) -> Scenario:
-    """TCP-PPCC's fluctuating bottleneck, as ours: 10 and 20 Mbit/s in turn, 10 s each, scenario 4's buffer and loss."""
+    """TCP-PPCC's fluctuating bottleneck as modelled here: 10 and 20 Mbit/s in turn, 10 s each, buffer and loss of no. 4."""
     half_period_s = checks.number("half_period_s", half_period_s, 0.001, 1e4)
     wave = traces.generate(
         "square", duration_s=2 * half_period_s, low_mbps=low_mbps, high_mbps=high_mbps, half_period_s=half_period_s
@@ -73,7 +73,7 @@ def ppcc_fluctuating(
         rtt_ms=rtt_ms,
         buffer_packets=buffer_packets,
         loss=loss,
-        senders=senders_of(n, senders),
+        senders=resolve_senders(n, senders),
         duration_s=duration_s,
         stagger_s=stagger_s,
         stack=stack,
@@ -104,15 +104,15 @@ def ppcc_random(
         loss: probability that a data packet is lost after the bottleneck, in the worlds that lose any, above 0 to 0.999
     """
     return RandomDumbbell(
-        rate_mbps=interval_of(rate_mbps),
-        rtt_ms=interval_of(rtt_ms),
-        buffer_bdp=interval_of(buffer_bdp),
+        rate_mbps=normalise_interval(rate_mbps),
+        rtt_ms=normalise_interval(rtt_ms),
+        buffer_bdp=normalise_interval(buffer_bdp),
         loss_probability=loss_probability,
-        loss=interval_of(loss),
+        loss=normalise_interval(loss),
         change_probability=change_probability,
-        change_interval_s=interval_of(change_interval_s),
+        change_interval_s=normalise_interval(change_interval_s),
         change_factor=change_factor,
-        senders=senders_of(n, senders),
+        senders=resolve_senders(n, senders),
         duration_s=duration_s,
         stagger_s=stagger_s,
         stack=stack,
@@ -130,9 +130,9 @@ def ppcc_any(
     stagger_s: Any = 0.1,
     stack: Any = "linux",
 ) -> Mixture:
-    """One of TCP-PPCC's four scenarios at random, each as likely."""
+    """One of TCP-PPCC's four scenarios, drawn with equal probability."""
     parts = tuple(
-        _ppcc(i)(
+        _make_ppcc_factory(i)(
             n=n,
             senders=senders,
             rate_mbps=rate_mbps,
@@ -158,9 +158,9 @@ SHARES = {
     "rivals": 0.08,
     "agents": 0.08,
 }
-"""Of the families in `paths/training`."""
+"""Shares of the families in `paths/training`."""
 FAST, FAST_MBPS = ("fixed", "loss"), (100.0, 1000.0)
-"""Families and rates of fast worlds, which are short, so that chance alone gives few seconds of them."""
+"""Families and rates of additional fast worlds; fast worlds are short, so that random draws give few seconds of them."""
 
 _PATHS_ARGS = """
 
@@ -172,7 +172,7 @@ _PATHS_ARGS = """
 """
 
 
-def _family(family: str) -> Callable[..., World]:
+def _make_family_factory(family: str) -> Callable[..., World]:
     def maker(
         *,
         n: Any = None,
@@ -193,11 +193,11 @@ def _family(family: str) -> Callable[..., World]:
     ) -> SenderPaths:
         return SenderPaths(
             family=family,
-            senders=senders_of(n, senders),
-            rate_mbps=interval_of(rate_mbps),
-            rtt_ms=interval_of(rtt_ms),
-            buffer_bdp=interval_of(buffer_bdp),
-            loss=interval_of(loss),
+            senders=resolve_senders(n, senders),
+            rate_mbps=normalise_interval(rate_mbps),
+            rtt_ms=normalise_interval(rtt_ms),
+            buffer_bdp=normalise_interval(buffer_bdp),
+            loss=normalise_interval(loss),
             competitors=competitors,
             networks=networks,
             leave_probability=leave_probability,
@@ -234,13 +234,13 @@ def paths_training(
     most_mbit: Any = 2000.0,
     fast_share: Any = 0.0,
 ) -> Mixture:
-    """What senders are trained on: all families of paths, each with a share of the worlds."""
+    """Training distribution of senders: all families of paths, each with a share of the worlds."""
     chosen = SHARES if shares is None else shares
     if not isinstance(chosen, Mapping):
         raise ScenarioTypeError(f"shares = {shown(chosen)}; valid: a number for each family, e.g. {{fixed: 1, jitter: 2}}")
     for family in chosen:
         if family not in FAMILIES:
-            raise ScenarioError(f"shares has no family {shown(family)}; {instead(str(family), FAMILIES)}")
+            raise ScenarioError(f"shares has no family {shown(family)}; {suggest_valid(str(family), FAMILIES)}")
     given = {family: checks.number(f"shares.{family}", share, 0, 1e9) for family, share in chosen.items()}
     drawn = {family: share for family, share in given.items() if share}
     if not drawn:
@@ -249,22 +249,24 @@ def paths_training(
     common = {"n": n, "senders": senders, "rtt_ms": rtt_ms, "buffer_bdp": buffer_bdp, "loss": loss, "competitors": competitors}
     common |= {"networks": networks, "leave_probability": leave_probability, "duration_s": duration_s, "most_mbit": most_mbit}
     common |= {"jitter_probability": jitter_probability, "rivals_probability": rivals_probability, "stagger_s": stagger_s}
-    parts = [_family(family)(rate_mbps=rate_mbps, mixed_probability=mixed_probability, **common) for family in drawn]
+    parts = [
+        _make_family_factory(family)(rate_mbps=rate_mbps, mixed_probability=mixed_probability, **common) for family in drawn
+    ]
     weights = list(drawn.values())
     if fast_share:
-        parts += [_family(family)(rate_mbps=FAST_MBPS, mixed_probability=0.5, **common) for family in FAST]
-        weights += [added(weights) * fast_share / (1 - fast_share) / len(FAST)] * len(FAST)
+        parts += [_make_family_factory(family)(rate_mbps=FAST_MBPS, mixed_probability=0.5, **common) for family in FAST]
+        weights += [sequential_sum(weights) * fast_share / (1 - fast_share) / len(FAST)] * len(FAST)
     return Mixture(parts=parts, weights=tuple(weights), name="paths/training")
 
 
 paths_training.__doc__ = f"{paths_training.__doc__}{_PATHS_ARGS}"
 
 SCENARIOS: dict[str, Callable[..., World]] = {
-    **{f"ppcc/{number}": _ppcc(number) for number in PPCC},
+    **{f"ppcc/{number}": _make_ppcc_factory(number) for number in PPCC},
     "ppcc/fluctuating": ppcc_fluctuating,
     "ppcc/random": ppcc_random,
     "ppcc/any": ppcc_any,
-    **{f"paths/{family}": _family(family) for family in FAMILIES},
+    **{f"paths/{family}": _make_family_factory(family) for family in FAMILIES},
     "paths/training": paths_training,
 }
-"""What makes the world of each name."""
+"""Factory of each named scenario."""

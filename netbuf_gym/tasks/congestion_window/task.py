@@ -1,4 +1,4 @@
-"""The congestion-window task: a sender decides, interval by interval, how much it may have in flight.
+"""The congestion-window task: a sender decides at intervals how much data it may have in flight.
 
 Rules only, batch first (leading axis = senders). The docstring of `CongestionWindow` is the environment's reference page.
 """
@@ -12,57 +12,57 @@ from typing import Any, ClassVar
 import gymnasium as gym
 import numpy as np
 
-from netbuf_gym.errors import ConfigError, called, shown
+from netbuf_gym.errors import ConfigError, describe_scenario, shown
 from netbuf_gym.plants.plant import EVENT, INTERVAL
 from netbuf_gym.scenarios.types import AGENT, Scenario
-from netbuf_gym.tasks.congestion_window.hidden_traffic import KINDS, company
+from netbuf_gym.tasks.congestion_window.hidden_traffic import HIDDEN_KINDS, find_hidden_spans
 from netbuf_gym.tasks.congestion_window.observations import DEFAULT_FEATURES, PPCC_FEATURES, observe_default, observe_ppcc
 from netbuf_gym.tasks.congestion_window.path_tracker import DRAIN_AFTER_S, SEEN_WITHIN, PathTracker
 from netbuf_gym.tasks.congestion_window.report import episode_report
 from netbuf_gym.tasks.congestion_window.telemetry import SENDER, sender
 from netbuf_gym.tasks.congestion_window.tracker import FIELD, MSS, RTT, THROUGHPUT, Tracker
 from netbuf_gym.tasks.tables import documented, feature_table
-from netbuf_gym.tasks.task import Panel, Spans, Task, outage
-from netbuf_gym.tasks.tracking import first_beside
-from netbuf_gym.utils.arguments import choice, real, truth
+from netbuf_gym.tasks.task import Panel, Spans, Task, outage_message
+from netbuf_gym.tasks.tracking import find_first_rows
+from netbuf_gym.utils.arguments import check_boolean, check_choice, check_real
 
 UNLIMITED_BUFFER_PACKETS = 150_000
-"""What an unlimited queue counts as where a window must have an upper bound: the deepest buffer of TCP-PPCC."""
+"""Size of an unlimited queue where a window needs an upper bound: the deepest buffer of TCP-PPCC."""
 
 LEAST_RTT_S = 1e-6
-"""What a base RTT of 0 counts as where others are divided by it: a Mahimahi trace without delays has one."""
+"""Replacement for a base RTT of 0, as of a Mahimahi trace without delays, where other quantities are divided by it."""
 
 PPCC_STEPS = np.array([-200, -100, -50, -20, 0, 5, 10, 100, 200, 500, 600], np.float64)
 """The paper's actions a: cwnd <- cwnd + a * MSS^2 / cwnd."""
 
 FACTORS = np.array([0.5, 0.7, 0.85, 0.94, 0.98, 1.005, 1.02, 1.06, 1.18, 1.4, 2.0, 4.0], np.float64)
-"""The default recipe's actions: cwnd <- cwnd * factor. None is 1: at a window that fits the path and at one that is too
-small for it a sender sees the same empty queue, and one that stands still never learns which it has."""
+"""Actions of the default recipe: cwnd <- cwnd * factor. None is 1: a sender sees the same empty queue at a window that fits the
+path and at one that is too small, and a sender whose window stands still never learns which it has."""
 
-MOST_FACTORS, FACTOR_RANGE = 64, (0.01, 100.0)
-"""Of factors that an environment is given."""
+MAX_FACTORS, FACTOR_RANGE = 64, (0.01, 100.0)
+"""Largest number and range of factors given to an environment."""
 
-HIGHEST = 2.0**40
-"""Bytes, the largest window of all."""
+MAX_WINDOW_BYTES = 2.0**40
+"""Largest window in bytes."""
 LARGEST_FACTOR = 2.0
-"""Continuous actions -1 to 1 stand for factors of 1/2 to 2, log-scaled."""
+"""Factor of the continuous action 1; actions -1 to 1 stand for factors of 1/2 to 2, log-scaled."""
 
 RECIPES = ("default", "ppcc")
 DISCRETE, CONTINUOUS = "discrete", "continuous"
 MEASURED, PATH, NO_CLAMP = "measured", "path", "none"
 CLAMPS = (MEASURED, PATH, NO_CLAMP)
-"""What bounds a window from above: what was measured; what the path holds, which no real sender knows; nothing."""
-OWN: dict[str, dict[str, Any]] = {
+"""Upper bounds on a window: measured; the capacity of the path, which no real sender knows; none."""
+RECIPE_DEFAULTS: dict[str, dict[str, Any]] = {
     "default": {"clamp": MEASURED, "actions": DISCRETE, "drain": True, "paced": True, "slow_start": True, "growth_loss": 1.0},
     "ppcc": {"clamp": PATH, "actions": DISCRETE, "drain": False, "paced": False, "slow_start": False, "growth_loss": 1.0},
 }
-"""Of each recipe."""
+"""Defaults of each recipe."""
 
 
 def decode_ppcc(
     action: np.ndarray, cwnd: np.ndarray, mss: np.ndarray, low: np.ndarray, high: np.ndarray, out: np.ndarray
 ) -> np.ndarray:
-    """The paper's Eq. 1 in bytes, clamped: all arguments `(rows,)`, `action` indices into `PPCC_STEPS`."""
+    """Write the windows of the paper's Eq. 1 in bytes, clamped; all arrays `(rows,)`, `action` indices into `PPCC_STEPS`."""
     PPCC_STEPS.take(action, out=out, mode="clip")
     out *= mss
     out *= mss
@@ -76,30 +76,30 @@ class CongestionWindow(Task):
     """
     ## Description
 
-    `netbuf/CongestionWindow-v0`: a TCP sender learns congestion control. It shares a bottleneck with a buffer, perhaps
+    `netbuf/CongestionWindow-v0`: a TCP sender learns congestion control. It shares a bottleneck with a buffer, possibly
     with other senders, and decides every 100 ms (or on every ACK) how many bytes it may have in flight. Too few, and
     the link idles; too many, and packets wait in the buffer and are dropped. The world is a packet-level simulation
     with real TCP machinery: SACK recovery retransmits without cutting the window, a time-out sets it to one segment
     until the next decision.
 
     The task and its recipe `"ppcc"` come from TCP-PPCC (Li et al., "Online-Learning Proximal Policy for Congestion
-    Control"); the recipe `"default"` is ours and made to carry over from 0.5 to 1000 Mbit/s and from 5 to 400 ms.
+    Control"); the recipe `"default"` is ours and designed to carry over from 0.5 to 1000 Mbit/s and from 5 to 400 ms.
 
-    Nothing that the default recipe observes or does takes more than a real sender has: its ACKs, its clock, its counters.
+    All observations and actions of the default recipe are available to a real sender: its ACKs, its clock, its counters.
 
     ## Action Space
 
-    `Discrete(12)`, recipe ppcc `Discrete(11)`; or of the default recipe `Box(-1, 1, (1,))` for factors of 1/2 to 2
+    `Discrete(12)`, recipe ppcc `Discrete(11)`; in the default recipe also `Box(-1, 1, (1,))` for factors of 1/2 to 2
     (`actions="continuous"`, 2 to the power of the action; 0 keeps the window, which none of the discrete factors does), or
-    `Discrete(n)` for n factors of one's own (`actions=[0.5, ..., 2]`).
-    With the scenario's MSS, 1448 bytes unless it says otherwise, and 2 MSS at least:
+    `Discrete(n)` for n custom factors (`actions=[0.5, ..., 2]`).
+    With the scenario's MSS, 1448 bytes by default, and at least 2 MSS:
 
     | Recipe  | Window                          | Values                                                             |
     |---------|---------------------------------|--------------------------------------------------------------------|
     | default | cwnd <- cwnd * f                | f in 0.5, 0.7, 0.85, 0.94, 0.98, 1.005, 1.02, 1.06, 1.18, 1.4, 2, 4 |
     | ppcc    | cwnd <- cwnd + a * MSS^2 / cwnd | a in -200, -100, -50, -20, 0, 5, 10, 100, 200, 500, 600             |
 
-    cwnd is the window in force: the agent's last one, or what a time-out left of it. Under the default recipe
+    cwnd is the window in force: the agent's last one, or the window that a time-out left. Under the default recipe
 
     * a connection begins with a slow start: the window grows by what is acknowledged until more than 2 % and at least 8
       packets of a round are lost (as in draft-ietf-ccwg-bbr), or eight round trips in a row are longer than the least so
@@ -107,30 +107,31 @@ class CongestionWindow(Task):
       for a round trip though ACKs come (a plant without slow starts, a sender with little to send). From then on, and not
       before, the window is the agent's (`slow_start`);
     * nothing is decided after an interval in which no ACK came: the window stays as it is;
-    * a window grows by what was acknowledged in the interval at most;
-    * what a time-out left grows by what is acknowledged towards the window of before it, and the factor is of that;
-    * where more than a tenth of what was sent was lost in three round trips on end, of at least 8 segments each, it is at most
-      what arrived of it for a round trip: senders that together exceed what a path and its queue hold lose the excess in each;
-    * where more than `growth_loss` was lost in two round trips on end, of at least 64 segments each, it grows no faster than in
-      congestion avoidance (RFC 5681, Eq. 3), until one loses less;
+    * a window grows by at most what was acknowledged in the interval;
+    * a window reduced by a time-out grows by what is acknowledged towards the earlier window, and the factor applies to that;
+    * after three consecutive round trips, of at least 8 segments each, in which more than a tenth of what was sent was lost,
+      the window is for a round trip at most what arrived of it: senders that together exceed what a path and its queue hold
+      lose the excess in each;
+    * after two consecutive round trips, of at least 64 segments each, in which more than `growth_loss` was lost, the window
+      grows no faster than in congestion avoidance (RFC 5681, Eq. 3), until a round trip loses less;
     * it is at most max(2 peak rate * least RTT, 1.5 latest rate * latest RTT) + 10 MSS, all of them measured (`clamp`);
-    * the least RTT stands as long as it is seen, within 2 % (`seen_within`). Where it has not been for 8 s of intervals with
-      ACKs (`drain_after_s`), the queue is drained for two round trips (2 intervals at least, less if it is seen): the window is
-      half of what it was, and at most three quarters of mean rate lately * least RTT, and 4 segments where it was as many. Then
-      what was found is believed, and the window is what it was (`drain`);
+    * the least RTT is kept as long as it is seen, within 2 % (`seen_within`). After 8 s of intervals with ACKs in which it was
+      not seen (`drain_after_s`), the queue is drained for two round trips (at least 2 intervals, less if it is seen): the
+      window is half of the earlier one, and at most three quarters of mean rate lately * least RTT, but at least 4 segments if
+      it was as large. Then the least RTT found is adopted, and the window is restored (`drain`);
     * packets are paced at 1.2 windows in the least RTT of the connection, which no drain replaces (`paced`).
 
     Under `ppcc` the window is clamped to 2 (bandwidth-delay product + buffer), which no real sender knows (`clamp="path"`).
 
     ## Observation Space
 
-    `Box` of `history` feature vectors, flattened, oldest first. After a reset all of them are the first one.
+    `Box` of `history` feature vectors, flattened, oldest first. After a reset all of them equal the first one.
 
     Recipe default, 27 features in [-1, 1], all of them ratios or counts of segments. A value from Low to High is mapped onto
-    what stands before the colon, on the scale that its meaning names. Delivery rate is what was acknowledged between the last
+    the numbers before the colons, on the scale that its meaning names. Delivery rate is what was acknowledged between the last
     ACK before the interval and the last one in it; the highest one lately is forgotten with a time constant of 10 s; the
     least RTT is that of any data packet, until a drain finds another; the decision interval is the nominal one, `interval_s`.
-    Lately is of time constants of 1 s (rates, least RTT) and 2 s (losses, jumps of the rate), for long of 10 s:
+    "Lately" refers to time constants of 1 s (rates, least RTT) and 2 s (losses, changes of the rate), "for long" to 10 s:
 
     {features of default}
 
@@ -139,27 +140,27 @@ class CongestionWindow(Task):
 
     {features of ppcc}
 
-    Observations are never NaN and never leave the space. What an interval did not measure (no ACK arrived: start-up, a
+    Observations are never NaN and never leave the space. A quantity not measured in an interval (no ACK arrived: start-up, a
     gap in a trace) keeps its last measured value, and before the first is 0 (RTT ratios: 1; ssthresh: infinite, so 1).
-    Counts and throughput of such an interval are 0, which was measured. Nothing a real sender cannot know is observed.
+    Counts and throughput of such an interval are measured as 0. Only what a real sender can know is observed.
 
     ## Rewards
 
-    A sum of named terms, which `info["reward_terms"]` shows. x is throughput over the fair share (the least
+    A sum of named terms, given in `info["reward_terms"]`. x is throughput over the fair share (the least
     even share of a link on the sender's own path; the bottleneck's capacity when alone), y is RTT over base RTT:
 
     * default: `log_utility`, 0.5 ln(max(x, 0.05)) - 0.5 ln(y) times the length of the interval in seconds. The sum over
-      an episode, divided by its duration, tracks the utility that the report gives. Normalised by what the world
+      an episode, divided by its duration, tracks the utility of the report. Rewards are normalised by what the world
       offers, so that worlds are comparable; observations are not.
     * ppcc: `utility_sign`, +1, 0 or -1 as U = 0.5 ln(throughput) - 0.5 ln(RTT) rose, stayed or fell.
 
-    Others: `reward="running_utility"` (by which the agent of the package was trained: the report's utility, linearised at the
+    Others: `reward="running_utility"` (with which the package's agent was trained: the report's utility, linearised at the
     means so far, less losses), `"linear_utility"`, `"alpha_fair"`, `"power"`, `"range_normalized"`, a dict with parameters, or
-    a function or object of your own, see `netbuf_gym.rewards`.
+    a custom function or object, see `netbuf_gym.rewards`.
 
     ## Starting State
 
-    An empty network at time 0, before the handshake; window 10 segments. A random scenario is drawn anew each episode.
+    An empty network at time 0, before the handshake; window 10 segments. A new random scenario is drawn for each episode.
 
     ## Episode End
 
@@ -247,7 +248,7 @@ class CongestionWindow(Task):
         "jitter_s",
     )
     agents_argument: ClassVar[str] = "senders"
-    hidden: ClassVar[tuple[str, ...]] = KINDS
+    hidden: ClassVar[tuple[str, ...]] = HIDDEN_KINDS
     kind = SENDER
     panels = (
         Panel("cwnd_packets", "CWND PACKETS", (31, 119, 180), title="congestion window (packets)"),
@@ -274,18 +275,18 @@ class CongestionWindow(Task):
         jitter_s: Any = 0.0,
     ):
         super().__init__(recipe, history, agents)
-        own = OWN[recipe]
-        self.per_ack = truth("per_ack", per_ack)
+        own = RECIPE_DEFAULTS[recipe]
+        self.per_ack = check_boolean("per_ack", per_ack)
         given = own["actions"] if actions is None else actions
-        factors = FACTORS if isinstance(given, str) else factors_of(given)
-        self.actions = choice("actions", given, (DISCRETE, CONTINUOUS)) if isinstance(given, str) else DISCRETE
-        self.clamp = own["clamp"] if clamp is None else choice("clamp", clamp, CLAMPS)
-        self.drain = own["drain"] if drain is None else truth("drain", drain)
-        self.drain_after_s, self.seen_within = self._drains(drain_after_s, seen_within)
-        self.growth_loss = own["growth_loss"] if growth_loss is None else real("growth_loss", growth_loss, 0.01, 1)
-        self.paced = own["paced"] if paced is None else truth("paced", paced)
-        self.slow_start = own["slow_start"] if slow_start is None else truth("slow_start", slow_start)
-        self.latency_s, self.jitter_s = _range("latency_s", latency_s), _range("jitter_s", jitter_s)
+        factors = FACTORS if isinstance(given, str) else parse_factors(given)
+        self.actions = check_choice("actions", given, (DISCRETE, CONTINUOUS)) if isinstance(given, str) else DISCRETE
+        self.clamp = own["clamp"] if clamp is None else check_choice("clamp", clamp, CLAMPS)
+        self.drain = own["drain"] if drain is None else check_boolean("drain", drain)
+        self.drain_after_s, self.seen_within = self._check_drain(drain_after_s, seen_within)
+        self.growth_loss = own["growth_loss"] if growth_loss is None else check_real("growth_loss", growth_loss, 0.01, 1)
+        self.paced = own["paced"] if paced is None else check_boolean("paced", paced)
+        self.slow_start = own["slow_start"] if slow_start is None else check_boolean("slow_start", slow_start)
+        self.latency_s, self.jitter_s = _parse_range("latency_s", latency_s), _parse_range("jitter_s", jitter_s)
         if self.per_ack and (self.latency_s[1] or self.jitter_s[1]):
             given = f"latency_s = {shown(latency_s)}, jitter_s = {shown(jitter_s)}"
             raise ConfigError(f"{given} with per_ack = True; valid: 0, since a later ACK's decision would overtake this one's")
@@ -308,20 +309,20 @@ class CongestionWindow(Task):
             self.action_space = gym.spaces.Box(-1.0, 1.0, (1,), np.float32)
         self.observation_space = gym.spaces.Box(low, 1.0, (self.history * self.width,), np.float32)
 
-    def _drains(self, after_s: Any, within: Any) -> tuple[float, float]:
-        """When a drain is due: given, or by default; given where nothing is drained, a `ConfigError`."""
+    def _check_drain(self, after_s: Any, within: Any) -> tuple[float, float]:
+        """Return validated drain conditions or their defaults; raise ConfigError if any is set while `drain` is false."""
         for name, value in (("drain_after_s", after_s), ("seen_within", within)):
             if value is not None and not self.drain:
                 raise ConfigError(f"{name} = {shown(value)} with drain = False; valid: None, since nothing is drained")
-        after_s = DRAIN_AFTER_S if after_s is None else real("drain_after_s", after_s, 1, 1000)
-        return after_s, SEEN_WITHIN if within is None else real("seen_within", within, 0, 1)
+        after_s = DRAIN_AFTER_S if after_s is None else check_real("drain_after_s", after_s, 1, 1000)
+        return after_s, SEEN_WITHIN if within is None else check_real("seen_within", within, 0, 1)
 
     @property
     def keep_action(self) -> np.ndarray | int:
         """The action that leaves the window as it is.
 
         Raises:
-            ConfigError: There is none, as among the discrete ones of recipe `default`.
+            ConfigError: No action does, as among the discrete ones of recipe `default`.
         """
         if self.recipe == "ppcc":
             return int(np.flatnonzero(self.levels == 0)[0])
@@ -331,12 +332,12 @@ class CongestionWindow(Task):
             factors = ", ".join(f"{factor:g}" for factor in self.levels)
             said = f'actions = "{DISCRETE}" of recipe "default" has none that keeps a window, only the factors {factors}'
             raise ConfigError(f'{said}; valid: "{CONTINUOUS}", or recipe "ppcc"')
-        return self.nearest(np.zeros(1))[0]
+        return self.nearest_actions(np.zeros(1))[0]
 
-    def nearest(self, changes: np.ndarray) -> np.ndarray:
-        """The actions, `(rows, ...)`, that change the logarithm of the window most nearly by these numbers, `(rows,)`.
+    def nearest_actions(self, changes: np.ndarray) -> np.ndarray:
+        """Return the actions, `(rows, ...)`, whose changes of the log window are nearest to the given ones, `(rows,)`.
 
-        Of the recipe `default`.
+        For the recipe `default` only.
         """
         if self.actions == CONTINUOUS:
             return np.clip(changes / np.log(LARGEST_FACTOR), -1, 1).astype(np.float32)[:, None]
@@ -344,25 +345,25 @@ class CongestionWindow(Task):
 
     @classmethod
     def feature_tables(cls) -> dict[str, str]:
-        """Of each recipe, for this page."""
+        """Return the feature table of each recipe, for the reference page."""
         return {"default": feature_table(DEFAULT_FEATURES), "ppcc": feature_table(PPCC_FEATURES)}
 
     def control(self, scenario: Scenario) -> Scenario:
-        """The world with its first `agents` flows controlled, unless as many flows are agents already."""
+        """Return the world with its first `agents` flows controlled, unless as many flows are agents already."""
         if scenario.agents == self.agents:
-            return _limited(scenario)
+            return _require_limited(scenario)
         if scenario.agents or len(scenario.flows) < self.agents:
             raise ConfigError(
-                f"{called(scenario)} has {len(scenario.flows)} flows, {scenario.agents} of them agents, and "
+                f"{describe_scenario(scenario)} has {len(scenario.flows)} flows, {scenario.agents} of them agents, and "
                 f"senders = {self.agents}; valid: a scenario of as many agents, or of none and as many flows at least"
             )
-        return _limited(scenario.with_agents(self.agents))
+        return _require_limited(scenario.with_agents(self.agents))
 
     def make_tracker(self, rows: int, interval_s: float) -> Tracker:
-        """What is remembered of each sender.
+        """Return the tracker of the senders' telemetry.
 
         Raises:
-            ConfigError: decisions take longer than the interval between them.
+            ConfigError: Decisions can take longer than the interval between them.
         """
         longest_s = self.latency_s[1] + self.jitter_s[1]
         if longest_s > interval_s:
@@ -375,7 +376,7 @@ class CongestionWindow(Task):
 
     def start(self, tracker: Tracker, rows: slice, scenario: Scenario) -> None:
         """See `Task.start`."""
-        controlled = _controlled(scenario)
+        controlled = _agent_flows(scenario)
         tracker.reset(
             rows,
             capacity_bps=[_capacity_mbps(scenario, i) * 1e6 for i in controlled],
@@ -384,34 +385,36 @@ class CongestionWindow(Task):
             initial_window=[scenario.flows[i].initial_cwnd_packets * scenario.mss for i in controlled],
             highest_window=[highest_window_packets(scenario, i) * scenario.mss for i in controlled],
             mss_bytes=scenario.mss,
-            first_beside=first_beside([scenario.tightest_link(i) for i in controlled], rows),
+            first_beside=find_first_rows([scenario.tightest_link(i) for i in controlled], rows),
         )
 
-    def present(self, scenario: Scenario) -> list[tuple[Spans, ...]]:
-        """See `Task.present`, and `company`."""
-        return [company(scenario, flow) for flow in _controlled(scenario)]
+    def hidden_spans(self, scenario: Scenario) -> list[tuple[Spans, ...]]:
+        """See `Task.hidden_spans` and `find_hidden_spans`."""
+        return [find_hidden_spans(scenario, flow) for flow in _agent_flows(scenario)]
 
     def decode(self, action: np.ndarray, tracker: Any, out: np.ndarray) -> np.ndarray:
-        """Windows in bytes for checked actions, `(rows,)`, into `out`, `(rows, 1)`; see `PathTracker.decide`."""
+        """Write windows in bytes for checked actions, `(rows,)`, into `out`, `(rows, 1)`; see `PathTracker.decide`."""
         low, high = tracker.lowest_window, tracker.highest_window
         if self.recipe == "ppcc":
-            decode_ppcc(action, tracker.cwnd, tracker.last[MSS], low, high if self.clamp == PATH else HIGHEST, out[:, 0])
+            decode_ppcc(
+                action, tracker.cwnd, tracker.last[MSS], low, high if self.clamp == PATH else MAX_WINDOW_BYTES, out[:, 0]
+            )
             return out
         factors = LARGEST_FACTOR ** action[:, 0] if self.actions == CONTINUOUS else self.levels.take(action, mode="clip")
-        cap = tracker.highest_measured() if self.clamp == MEASURED else high if self.clamp == PATH else None
+        cap = tracker.compute_window_cap() if self.clamp == MEASURED else high if self.clamp == PATH else None
         tracker.decide(factors, cap, out[:, 0])
         return out
 
     def observe(self, tracker: Tracker, out: np.ndarray) -> np.ndarray:
-        """The feature vectors of the interval just ended, `(width, rows)`, into `out`: finite and within the space."""
+        """Write the last interval's feature vectors, finite and in the space, into `out`, `(width, rows)`; return `out`."""
         return self._observe(tracker, out)
 
     def report(self, scenario: Scenario, counters: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """See `netbuf_gym.tasks.congestion_window.report.episode_report`."""
-        return [episode_report(scenario, flow, own) for flow, own in zip(_controlled(scenario), counters, strict=True)]
+        return [episode_report(scenario, flow, own) for flow, own in zip(_agent_flows(scenario), counters, strict=True)]
 
     def show(self, tracker: Tracker, row: int) -> dict[str, float]:
-        """Window in segments, RTT in ms, throughput in Mbit/s, queue in packets."""
+        """Return window in segments, RTT in ms, throughput in Mbit/s, queue in packets."""
         last = tracker.last[:, row]
         return {
             "cwnd_packets": float(tracker.cwnd[row]) / float(last[MSS]),
@@ -420,56 +423,56 @@ class CongestionWindow(Task):
             "queue_packets": float(last[FIELD["queue_packets"]]),
         }
 
-    def line(self, state: dict[str, float]) -> str:
-        """See `Task.line`."""
+    def format_state(self, state: dict[str, float]) -> str:
+        """See `Task.format_state`."""
         return (
             f"t {state['time_s']:8.2f} s   cwnd {state['cwnd_packets']:8.1f} packets   RTT {state['rtt_ms']:8.2f} ms   "
             f"throughput {state['throughput_mbps']:8.3f} Mbit/s   queue {state['queue_packets']:6.0f} packets"
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """What a saved model must agree with, actions and the times of decisions included; delays of decisions are not."""
+        """Return what a saved model must agree with, including actions and decision times, but not decision delays."""
         actions: Any = self.levels.tolist() if self.actions == DISCRETE else {"factor": LARGEST_FACTOR}
         said = {**super().to_dict(), "actions": actions, "per_ack": self.per_ack}
-        published = OWN["ppcc"]
+        published = RECIPE_DEFAULTS["ppcc"]
         said |= {
             name: getattr(self, name)
             for name in ("clamp", "drain", "paced", "slow_start")
             if self.recipe != "ppcc" or getattr(self, name) != published[name]
         }
-        usual = {"drain_after_s": DRAIN_AFTER_S, "seen_within": SEEN_WITHIN, "growth_loss": 1.0}  # left out, as in old models
+        usual = {"drain_after_s": DRAIN_AFTER_S, "seen_within": SEEN_WITHIN, "growth_loss": 1.0}  # omitted, as in old models
         return said | {name: getattr(self, name) for name, value in usual.items() if getattr(self, name) != value}
 
 
-def factors_of(given: Any) -> np.ndarray:
-    """Factors of the window, one for each action, float64.
+def parse_factors(given: Any) -> np.ndarray:
+    """Return factors of the window, one for each action, float64.
 
     Raises:
-        ConfigError: They are not 2 to `MOST_FACTORS` numbers that rise, of which the least is below 1 and the largest above.
+        ConfigError: The factors are not 2 to `MAX_FACTORS` rising numbers, the least below 1 and the largest above.
     """
-    valid = f'"{DISCRETE}", "{CONTINUOUS}" or 2 to {MOST_FACTORS} rising factors, the least below 1, the largest above'
-    if not isinstance(given, (list, tuple)) or not 2 <= len(given) <= MOST_FACTORS:
+    valid = f'"{DISCRETE}", "{CONTINUOUS}" or 2 to {MAX_FACTORS} rising factors, the least below 1, the largest above'
+    if not isinstance(given, (list, tuple)) or not 2 <= len(given) <= MAX_FACTORS:
         raise ConfigError(f"actions = {shown(given)}; valid: {valid}")
-    factors = [real(f"actions[{i}]", value, *FACTOR_RANGE) for i, value in enumerate(given)]
+    factors = [check_real(f"actions[{i}]", value, *FACTOR_RANGE) for i, value in enumerate(given)]
     if sorted(set(factors)) != factors or not factors[0] < 1 < factors[-1]:
         raise ConfigError(f"actions = {shown(given)}; valid: {valid}")
     return np.array(factors, np.float64)
 
 
-def _range(name: str, given: Any) -> tuple[float, float]:
-    """A number of seconds, or two between which it is drawn."""
+def _parse_range(name: str, given: Any) -> tuple[float, float]:
+    """Return a duration in seconds, or the range that it is drawn from, as a range."""
     if not isinstance(given, (list, tuple)):
-        value = real(name, given, 0, 100)
+        value = check_real(name, given, 0, 100)
         return value, value
     if len(given) != 2:
         raise ConfigError(f"{name} = {shown(given)}; valid: a number of seconds, or the least and the most of them")
-    low, high = (real(f"{name}[{i}]", value, 0, 100) for i, value in enumerate(given))
+    low, high = (check_real(f"{name}[{i}]", value, 0, 100) for i, value in enumerate(given))
     if low > high:
         raise ConfigError(f"{name} = {shown(given)} falls; valid: the least first")
     return low, high
 
 
-def _controlled(scenario: Scenario) -> list[int]:
+def _agent_flows(scenario: Scenario) -> list[int]:
     return [i for i, flow in enumerate(scenario.flows) if flow.cc == AGENT]
 
 
@@ -477,19 +480,19 @@ def _capacity_mbps(scenario: Scenario, flow: int) -> float:
     return scenario.links[scenario.tightest_link(flow)].mean_mbps(scenario.duration_s)
 
 
-def _limited(scenario: Scenario) -> Scenario:
-    """The scenario, unless one of its agents has a path that nothing limits, or that carries nothing."""
-    for flow in _controlled(scenario):
+def _require_limited(scenario: Scenario) -> Scenario:
+    """Return the scenario; raise ConfigError if the path of one of its agents is unlimited or carries nothing."""
+    for flow in _agent_flows(scenario):
         if not math.isfinite(_capacity_mbps(scenario, flow)):
-            at = f"{called(scenario)} has no link of finite rate on the path of flows[{flow}]"
+            at = f"{describe_scenario(scenario)} has no link of finite rate on the path of flows[{flow}]"
             raise ConfigError(f"{at}, so that there is nothing to control; valid: rate_mbps or a trace")
         if not _capacity_mbps(scenario, flow) > 0:
-            raise ConfigError(outage(scenario))
+            raise ConfigError(outage_message(scenario))
     return scenario
 
 
 def highest_window_packets(scenario: Scenario, flow: int) -> float:
-    """The clamp of an agent's window: twice what its path and the buffer of its slowest link hold."""
+    """Return the clamp of an agent's window: twice what its path and the buffer of its slowest link hold."""
     link = scenario.links[scenario.tightest_link(flow)]
     limits = [UNLIMITED_BUFFER_PACKETS]
     if link.queue_packets is not None:

@@ -1,4 +1,4 @@
-"""What is measured of a TCP sender, and what it can be told."""
+"""Telemetry and controls of a TCP sender."""
 
 from __future__ import annotations
 
@@ -53,15 +53,16 @@ Range = tuple[float, float]
 def sender(
     paced: bool = False, slow_start: bool = False, latency_s: Range = (0.0, 0.0), jitter_s: Range = (0.0, 0.0)
 ) -> AgentKind:
-    """Senders whose packets are paced, whose windows grow before they are decided on, or whose decisions take time.
+    """Return the agent kind of senders with paced packets, an initial slow start, or decisions that take time.
 
     Args:
-        paced: whether packets leave at 1.2 windows in the least round trip so far, and not as fast as the sender's device is.
-        slow_start: whether the window grows by what is acknowledged (RFC 5681) until the first decision, a time-out, a round
+        paced: Whether packets leave at 1.2 windows in the least round trip so far, rather than as fast as the sender's device.
+        slow_start: Whether the window grows by what is acknowledged (RFC 5681) until the first decision, a time-out, a round
             of which more than 2 % and at least 8 packets are lost (draft-ietf-ccwg-bbr), or eight round trips in a row that are
             longer than the least so far by an eighth, 4 to 16 ms (RFC 9406); then the threshold is known.
-        latency_s: range in seconds from which each sender of a world has what its decisions take.
-        jitter_s: likewise of what each may take beyond that, anything up to it being as likely.
+        latency_s: Range in seconds from which the decision latency of each sender of a world is drawn.
+        jitter_s: Range in seconds from which each sender's largest additional latency is drawn; the additional latency of a
+            decision is uniform from 0 to it.
     """
     given = {"paced": float(paced), "slow_start": float(slow_start), "latency_s": latency_s[0], "latency_high_s": latency_s[1]}
     return replace(SENDER, parameters={**given, "jitter_s": jitter_s[0], "jitter_high_s": jitter_s[1]})

@@ -1,4 +1,4 @@
-"""What an environment remembers of each sender's telemetry, row by row, for observations and rewards."""
+"""Per-row memory of each sender's telemetry, for observations and rewards."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ ELAPSED, THROUGHPUT, RTT = FIELD["elapsed_s"], FIELD["throughput_bps"], FIELD["r
 SEGMENTS_ACKED, PACKETS_LOST, ACKS = FIELD["segments_acked_sum"], FIELD["packets_lost"], FIELD["acks"]
 
 PEAK_MEMORY_S = 10.0
-"""Time constant with which the highest rate seen so far is forgotten."""
+"""Time constant with which the highest rate so far is forgotten."""
 
 _FORGETTING = np.float32(-1 / PEAK_MEMORY_S)
 
 
 class Tracker(LastMeasured):
-    """The last measured value of every telemetry field, and what needs more than one interval to know.
+    """Last measured value of every telemetry field, and quantities derived from more than one interval.
 
-    Before the first measurement the slow-start threshold is +inf in `last` (one that was never set is infinite). A
-    `netbuf_gym.rewards.utility.Path`.
+    Before the first measurement the slow-start threshold is +inf in `last` (a threshold that was never set is infinite).
+    Implements `netbuf_gym.rewards.utility.Path`.
 
     Attributes (all float32 of shape `(rows,)` unless stated):
         rate: bits acknowledged over the time from the last ACK of earlier intervals to the last one of this, in bit/s:
-            the throughput without the chance of how many ACKs fall into an interval. 0 without an ACK.
-        previous_cwnd, previous_rtt, previous_throughput, previous_rate: as they were one interval earlier.
-        least_rtt: the least round trip of a data packet so far in seconds, +inf before the first.
-        peak_rate: the highest rate so far in bit/s, forgotten with time constant `PEAK_MEMORY_S`.
+            throughput independent of how many ACKs happen to fall into an interval. 0 without an ACK.
+        previous_cwnd, previous_rtt, previous_throughput, previous_rate: values of one interval earlier.
+        least_rtt: least round trip of a data packet so far in seconds, +inf before the first.
+        peak_rate: highest rate so far in bit/s, forgotten with time constant `PEAK_MEMORY_S`.
         age_s: time since the last ACK arrived, in seconds.
         rtt_known, previous_rtt_known: bool, whether a round trip had been measured by now, and one interval earlier.
-        capacity_bps, share_bps, base_rtt_s: what the world offers on the sender's own path: the slowest link's rate, the
-            least even share of a link, and propagation plus serialisation. For rewards and reports; never observed.
+        capacity_bps, share_bps, base_rtt_s: properties of the sender's own path: the slowest link's rate, the least even share
+            of a link, and propagation plus serialisation. For rewards and reports; never observed.
         first_beside: int64, the row of the first agent whose data cross the same slowest link. For rewards.
         lowest_window, highest_window: float64, the bounds of the congestion window in bytes.
-        means: of `throughput_ratio` and `rtt_ratio` over the world's life, from the first ACK on. For rewards.
+        means: means of `throughput_ratio` and `rtt_ratio` over the world's life, from the first ACK on. For rewards.
         cwnd: float64, the window in force in bytes (exact, since actions build on it).
-        arithmetic: the native part, on these arrays: how they follow from telemetry, and what is observed of them.
-        interval_s: the nominal length of a decision interval: what the agent's decisions are spaced by, and so the measure of
-            what it can tell apart; what was measured is divided by the measured length, `last[ELAPSED]`.
+        arithmetic: native computation of these arrays from telemetry, and of the features observed from them.
+        interval_s: nominal length of a decision interval, the spacing of the agent's decisions and so its time resolution;
+            measured amounts are divided by the measured length, `last[ELAPSED]`.
     """
 
     def __init__(self, rows: int, interval_s: float):
@@ -76,7 +76,7 @@ class Tracker(LastMeasured):
         mss_bytes: float,
         first_beside: int | Sequence[int],
     ) -> None:
-        """Forgets everything measured on these rows; their world starts anew. Windows in bytes."""
+        """Forget all measurements of these rows, whose world starts anew. Windows in bytes."""
         self.forget(rows)
         self.last[SSTHRESH, rows] = np.inf
         self.last[MSS, rows] = mss_bytes
@@ -96,7 +96,7 @@ class Tracker(LastMeasured):
         self.highest_window[rows] = np.maximum(highest_window, 2 * mss_bytes)
 
     def update(self, telemetry: np.ndarray) -> None:
-        """Takes in the telemetry of one interval, `(rows, fields)` in float64, as the plant wrote it."""
+        """Take in the telemetry of one interval, `(rows, fields)` in float64, as the plant wrote it."""
         self.arithmetic.remember()
         super().update(telemetry)
         np.multiply(self.last[ELAPSED], _FORGETTING, out=self._kept)
@@ -105,19 +105,19 @@ class Tracker(LastMeasured):
         self.means.add(self.last[ACKS] > 0, self.last[ELAPSED], self.throughput_ratio(), self.rtt_ratio())
 
     def throughput_ratio(self) -> np.ndarray:
-        """See `Path`."""
+        """Return throughput over the fair share, float32 `(rows,)`."""
         return self.last[THROUGHPUT] / self.share_bps
 
     def rtt_ratio(self) -> np.ndarray:
-        """See `Path`."""
+        """Return RTT over base RTT, at least 1; 1 before the first round trip."""
         return np.maximum(self.last[RTT] / self.base_rtt_s, np.float32(1))
 
     def queueing_s(self) -> np.ndarray:
-        """See `Path`."""
+        """Return RTT less base RTT in seconds, at least 0."""
         return np.maximum(self.last[RTT] - self.base_rtt_s, np.float32(0))
 
     def loss_ratio(self) -> np.ndarray:
-        """See `Path`."""
+        """Return packets marked lost over packets marked lost or acknowledged, 0 when there were none."""
         lost = self.last[PACKETS_LOST]
         return lost / np.maximum(lost + self.last[SEGMENTS_ACKED], np.float32(1))
 

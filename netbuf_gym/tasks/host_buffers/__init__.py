@@ -1,10 +1,10 @@
 """The host-buffers task: a host decides how large its ring, its socket buffers and its TCP buffers are."""
 
-from netbuf_gym.tasks.host_buffers.baselines import CONTROLLERS, Bpftune, Keep, Setting, WithCongestionControl
+from netbuf_gym.tasks.host_buffers.baselines import CONTROLLERS, Bpftune, KeepSettings, Setting, WithCongestionControl
 from netbuf_gym.tasks.host_buffers.meter import Meter
 from netbuf_gym.tasks.host_buffers.metrics import MEASURES
 from netbuf_gym.tasks.host_buffers.observations import AUTER_FEATURES, DEFAULT_FEATURES
-from netbuf_gym.tasks.host_buffers.random_paths import HostPaths, host_world
+from netbuf_gym.tasks.host_buffers.random_paths import HostPaths, make_host_world
 from netbuf_gym.tasks.host_buffers.report import episode_reports
 from netbuf_gym.tasks.host_buffers.rewards import REWARDS, AuterReward, HostUtility
 from netbuf_gym.tasks.host_buffers.scenarios import SCENARIOS
@@ -43,11 +43,11 @@ __all__ = [
     "HostBuffers",
     "HostPaths",
     "HostUtility",
-    "Keep",
+    "KeepSettings",
     "Meter",
     "Setting",
     "Settings",
     "WithCongestionControl",
     "episode_reports",
-    "host_world",
+    "make_host_world",
 ]

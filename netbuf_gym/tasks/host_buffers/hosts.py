@@ -1,4 +1,4 @@
-"""Hosts of scenarios as the task sees them: their settings, and what their paths offer."""
+"""Hosts of scenarios as the task sees them: their settings, and the capacity, share and base RTT of their paths."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.errors import ConfigError, ScenarioError, called
+from netbuf_gym.errors import ConfigError, ScenarioError, describe_scenario
 from netbuf_gym.scenarios.hosts import Host
 from netbuf_gym.scenarios.traffic import FlowList
 from netbuf_gym.scenarios.types import DATA_BYTES, Scenario
-from netbuf_gym.tasks.host_buffers.actions import BEGINNING
+from netbuf_gym.tasks.host_buffers.actions import INITIAL_VALUES
 from netbuf_gym.tasks.host_buffers.settings import Settings
 from netbuf_gym.tasks.host_buffers.telemetry import CONTROLS
-from netbuf_gym.tasks.task import outage
-from netbuf_gym.utils.sums import added
+from netbuf_gym.tasks.task import outage_message
+from netbuf_gym.utils.sums import sequential_sum
 
-NAME = "host"
-"""Of the host that a scenario without any is given."""
+DEFAULT_HOST_NAME = "host"
+"""Name of the host added to a scenario without hosts."""
 
 ENDLESS_BYTES = 2**40
-"""A flow of this size lasts as long as its world."""
+"""Size from which a flow lasts as long as its world."""
 
 LEAST_RTT_S = 1e-6
-"""What a base RTT of 0 counts as where others are divided by it."""
+"""Replacement for a base RTT of 0 where other quantities are divided by it."""
 
 
-def with_hosts(scenario: Scenario) -> Scenario:
-    """The scenario, with one host that sends all that is sent where it has none; without a ring."""
+def ensure_hosts(scenario: Scenario) -> Scenario:
+    """Return the scenario, with one host without a ring added as the sender of all flows if there is none."""
     if scenario.hosts:
         return scenario
-    flows = tuple(replace(flow, sender_host=NAME) for flow in scenario.flows)
+    flows = tuple(replace(flow, sender_host=DEFAULT_HOST_NAME) for flow in scenario.flows)
     traffic = scenario.traffic
     if traffic is not None:
-        traffic = replace(traffic, senders=tuple(replace(one, sender_host=NAME) for one in traffic.senders))
-    return replace(scenario, hosts=(Host(name=NAME),), flows=flows, traffic=traffic)
+        traffic = replace(traffic, senders=tuple(replace(one, sender_host=DEFAULT_HOST_NAME) for one in traffic.senders))
+    return replace(scenario, hosts=(Host(name=DEFAULT_HOST_NAME),), flows=flows, traffic=traffic)
 
 
-def changed(scenario: Scenario, which: Sequence[int], change: Callable[[Host], Host]) -> Scenario:
-    """The scenario with some hosts changed, the same object where that changes nothing; ConfigError for a bad value."""
+def change_hosts(scenario: Scenario, which: Sequence[int], change: Callable[[Host], Host]) -> Scenario:
+    """Return the scenario with some hosts changed, the same object if nothing differs; raise ConfigError for a bad value."""
     try:
         hosts = tuple(change(host) if i in which else host for i, host in enumerate(scenario.hosts))
         return scenario if hosts == tuple(scenario.hosts) else replace(scenario, hosts=hosts)
@@ -49,8 +49,8 @@ def changed(scenario: Scenario, which: Sequence[int], change: Callable[[Host], H
         raise ConfigError(str(error)) from None
 
 
-def set_to(host: Host, settings: Settings) -> Host:
-    """The host with these settings; the ring only where it has a device."""
+def apply_settings(host: Host, settings: Settings) -> Host:
+    """Return the host with these settings; the ring only where it has a device."""
 
     def three(old: Sequence[int], default: int, most: int) -> tuple[int, int, int]:
         return min(int(old[0]), default), default, most
@@ -65,10 +65,10 @@ def set_to(host: Host, settings: Settings) -> Host:
     )
 
 
-def settings_of(scenario: Scenario, host: Host) -> list[float]:
-    """What a host starts with, in the order of the controls; NaN for a ring that it has not."""
+def initial_settings(scenario: Scenario, host: Host) -> list[float]:
+    """Return a host's initial settings in the order of the controls; NaN for a missing ring."""
     said = {
-        "ring_packets": _ring(scenario, host),
+        "ring_packets": _ring_packets(scenario, host),
         "socket_bytes": host.socket_bytes,
         "tcp_rmem_default_bytes": host.tcp_rmem[1],
         "tcp_rmem_max_bytes": host.tcp_rmem[2],
@@ -78,30 +78,30 @@ def settings_of(scenario: Scenario, host: Host) -> list[float]:
         "notsent_lowat_bytes": host.notsent_lowat_bytes,
         "window_clamp_bytes": None,
     }
-    return [float(BEGINNING.get(one.name, math.nan) if said[one.name] is None else said[one.name]) for one in CONTROLS]
+    return [float(INITIAL_VALUES.get(one.name, math.nan) if said[one.name] is None else said[one.name]) for one in CONTROLS]
 
 
-def _ring(scenario: Scenario, host: Host) -> float | None:
+def _ring_packets(scenario: Scenario, host: Host) -> float | None:
     if not host.devices:
         return None
     if host.ring_packets is not None:
         return host.ring_packets
-    return scenario.links[host.devices[0]].queue_packets  # of a scenario's hosts devices are indices
+    return scenario.links[host.devices[0]].queue_packets  # devices of a scenario's hosts are link indices
 
 
-def agent_hosts(scenario: Scenario) -> list[int]:
-    """The indices of the hosts that agents set."""
+def find_agent_hosts(scenario: Scenario) -> list[int]:
+    """Return the indices of the hosts that agents control."""
     return [i for i, host in enumerate(scenario.hosts) if host.agent]
 
 
-def connections_of(scenario: Scenario, host: Host) -> list[tuple[Sequence[int], Sequence[int], Sequence[int], int]]:
-    """What a host carries: of each of its lasting connections, and of each sender whose finite flows it sends or relays.
+def list_connections(scenario: Scenario, host: Host) -> list[tuple[Sequence[int], Sequence[int], Sequence[int], int]]:
+    """Return what a host carries: one entry for each lasting connection, and for each sender whose flows it sends or relays.
 
-    What it only receives counts where it sends nothing.
+    Traffic that the host only receives counts where it sends nothing.
 
     Returns:
-        of each: the links that bound it, the way of what the host sends or receives, the way back, and how many connections of
-        it last as long as the world.
+        for each entry: the links that bound it, the path of what the host sends or receives, the return path, and the number of
+        its connections that last as long as the world.
     """
     sent, received = [], []
     for flow in scenario.flows:
@@ -110,7 +110,7 @@ def connections_of(scenario: Scenario, host: Host) -> list[tuple[Sequence[int], 
         elif flow.receiver_host == host.name:
             received.append((flow.path, flow.path, flow.return_path, 1))
     for number, sender in enumerate(() if scenario.traffic is None else scenario.traffic.senders):
-        relay, count = sender.relay, _lasting(scenario, number)
+        relay, count = sender.relay, _count_lasting(scenario, number)
         if relay is not None and relay.host == host.name:
             sent.append(((*sender.path, *relay.path), relay.path, relay.return_path, count))
         elif sender.sender_host == host.name:
@@ -121,49 +121,49 @@ def connections_of(scenario: Scenario, host: Host) -> list[tuple[Sequence[int], 
     return sent or received
 
 
-def _lasting(scenario: Scenario, sender: int) -> int:
-    """How many flows of a sender of traffic are larger than what is ever carried."""
+def _count_lasting(scenario: Scenario, sender: int) -> int:
+    """Return the number of flows of a traffic sender that last as long as the world."""
     arrivals = () if scenario.traffic is None else scenario.traffic.arrivals
     lists = [one for one in arrivals if isinstance(one, FlowList)]
     return sum(int(((one.sender == sender) & (one.size_bytes >= ENDLESS_BYTES)).sum()) for one in lists)
 
 
-def offer(scenario: Scenario, host: Host) -> tuple[float, float, float]:
-    """What the world offers a host: capacity and share of a connection in bit/s, base RTT in s.
+def compute_offer(scenario: Scenario, host: Host) -> tuple[float, float, float]:
+    """Return what the world offers a host: capacity and share of a connection in bit/s, base RTT in s.
 
-    The capacity is that of the slowest links of what it carries, each once; the share is an even one of the lasting
-    connections; the base RTT is a mean over all.
+    The capacity is the sum of the slowest links of the host's connections, each counted once; the share divides it evenly among
+    the lasting connections; the base RTT is a mean over all connections.
 
     Raises:
-        ConfigError: no connection of the host crosses a link of finite rate, or these carry nothing.
+        ConfigError: No connection of the host crosses a link of finite rate, or these links carry nothing.
     """
     slowest: dict[int, float] = {}
     rtts, lasting = [], 0
-    for links, path, back, count in connections_of(scenario, host):
+    for links, path, back, count in list_connections(scenario, host):
         rates = {link: scenario.links[link].mean_mbps(scenario.duration_s) for link in links}
         tightest = min(rates, key=lambda link: rates[link]) if rates else None
         if tightest is not None and math.isfinite(rates[tightest]):
             slowest[tightest] = rates[tightest] * 1e6
         size = DATA_BYTES[scenario.stack]
-        there = added(_pass_ms(scenario, link, size) for link in path)
-        rtts.append(there + added(_pass_ms(scenario, link, 0) for link in back))
+        there = sequential_sum(_transit_ms(scenario, link, size) for link in path)
+        rtts.append(there + sequential_sum(_transit_ms(scenario, link, 0) for link in back))
         lasting += count
     if not slowest:
-        at = f"{called(scenario)}: nothing limits what host {host.name!r} sends or receives"
+        at = f"{describe_scenario(scenario)}: nothing limits what host {host.name!r} sends or receives"
         raise ConfigError(f"{at}, so that there is nothing to control; valid: a link with rate_mbps or a trace on its paths")
-    capacity = added(slowest.values())
+    capacity = sequential_sum(slowest.values())
     if not capacity > 0:
-        raise ConfigError(outage(scenario))
+        raise ConfigError(outage_message(scenario))
     return capacity, capacity / max(lasting, 1), max(float(np.mean(rtts)) * 1e-3, LEAST_RTT_S)
 
 
-def _pass_ms(scenario: Scenario, link: int, size_bytes: int) -> float:
+def _transit_ms(scenario: Scenario, link: int, size_bytes: int) -> float:
     one = scenario.links[link]
     return one.least_delay_ms + one.service_ms(size_bytes)
 
 
 def with_congestion_control(scenario: Scenario, which: Sequence[int], cc: Any) -> Scenario:
-    """The scenario with another congestion control of all that some hosts send."""
+    """Return the scenario with another congestion control for everything that some hosts send."""
     names = {scenario.hosts[i].name for i in which}
 
     def own(flow: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What a host achieves interval by interval, in the same words for agents and for whatever plays in their place.
+"""Meter of a host's results interval by interval, the same for agents and for baselines.
 
 The utility of an interval is ln(x) - 0.2 (y - 1) - 0.03 ln(1 + m), with x = throughput of a connection / its fair share, within
 0.001 and 10; y = latency / base RTT, within 1 and 8; m = memory / twice the path's product. All three are as last measured.
@@ -13,8 +13,8 @@ import numpy as np
 from netbuf_gym.tasks.host_buffers.telemetry import TELEMETRY
 
 
-class Tracked(Protocol):
-    """What is known of the hosts of rows (`tracker.Tracker`)."""
+class MeteredTracker(Protocol):
+    """Tracked state of the hosts that a meter reads (`tracker.Tracker`)."""
 
     rate: np.ndarray
     memory: np.ndarray
@@ -34,8 +34,8 @@ _ELAPSED, _RATE, _LATENCY, _INTERRUPTED = (
 )
 
 
-def terms_of(tracker: Tracked, out: np.ndarray) -> np.ndarray:
-    """ln(x), y - 1 and ln(1 + m) of the interval just ended, `(3, rows)`, into `out`."""
+def compute_terms(tracker: MeteredTracker, out: np.ndarray) -> np.ndarray:
+    """Write ln(x), y - 1 and ln(1 + m) of the interval just ended, `(3, rows)`, into `out` and return it."""
     np.log(np.clip(tracker.throughput_ratio(), np.float32(LEAST_SHARE), np.float32(MOST_SHARE)), out=out[0])
     np.minimum(tracker.rtt_ratio(), np.float32(MOST_INFLATION), out=out[1])
     out[1] -= np.float32(1)
@@ -44,13 +44,13 @@ def terms_of(tracker: Tracked, out: np.ndarray) -> np.ndarray:
 
 
 class Meter:
-    """Adds up a host's utility, and what it is made of.
+    """Accumulator of each host's utility and of the quantities behind it.
 
-    Intervals before something was sent or received do not count for the utility, and those that measured no throughput or
-    latency not for their means.
+    Intervals before something was sent or received do not count for the utility, and intervals without a throughput or latency
+    measurement do not count for their means.
 
     Args:
-        rows: number of hosts that are measured.
+        rows: Number of hosts that are measured.
     """
 
     def __init__(self, rows: int):
@@ -58,14 +58,14 @@ class Meter:
         self._sums = np.zeros((9, rows))
 
     def reset(self, rows: slice) -> None:
-        """Forgets everything of these rows; their worlds start anew."""
+        """Forget everything about these rows, whose worlds start anew."""
         self._sums[:, rows] = 0
 
-    def add(self, tracker: Tracked, telemetry: np.ndarray) -> None:
-        """Takes in an interval of every row: the telemetry, `(rows, fields)`, and the tracker that has taken it in."""
-        elapsed = np.fmax(telemetry[:, _ELAPSED], 0)  # 0 of a NaN
+    def add(self, tracker: MeteredTracker, telemetry: np.ndarray) -> None:
+        """Add an interval of every row: the telemetry, `(rows, fields)`, and the tracker already updated with it."""
+        elapsed = np.fmax(telemetry[:, _ELAPSED], 0)  # 0 for NaN
         begun = elapsed * (tracker.rate > 0)
-        throughput, delay, memory = terms_of(tracker, self._terms)
+        throughput, delay, memory = compute_terms(tracker, self._terms)
         self._sums[0] += begun
         self._sums[1] += begun * (throughput - DELAY_WEIGHT * delay - MEMORY_WEIGHT * memory)
         for row, column in ((2, _RATE), (4, _LATENCY)):
@@ -77,8 +77,8 @@ class Meter:
         self._sums[7] += elapsed
         self._sums[8] += np.nan_to_num(telemetry[:, _INTERRUPTED])
 
-    def achieved(self, row: int) -> dict[str, float]:
-        """Of a row so far; NaN where nothing was measured.
+    def compute_results(self, row: int) -> dict[str, float]:
+        """Return the results of a row so far; NaN where nothing was measured.
 
         Returns:
             utility: mean of the intervals' utility.
@@ -89,13 +89,13 @@ class Meter:
         """
         begun, utility, sending, rate, timed, latency, memory, time, interrupted = self._sums[:, row].tolist()
         return {
-            "utility": _over(utility, begun),
-            "flow_bps": _over(rate, sending),
-            "latency_s": _over(latency, timed),
-            "memory_bytes": _over(memory, time),
+            "utility": _divide(utility, begun),
+            "flow_bps": _divide(rate, sending),
+            "latency_s": _divide(latency, timed),
+            "memory_bytes": _divide(memory, time),
             "interrupted_s": interrupted,
         }
 
 
-def _over(total: float, time: float) -> float:
+def _divide(total: float, time: float) -> float:
     return total / time if time > 0 else float("nan")

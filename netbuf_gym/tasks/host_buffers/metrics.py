@@ -1,4 +1,4 @@
-"""What controllers of the host-buffers task are judged by."""
+"""Measures by which controllers of the host-buffers task are compared."""
 
 from __future__ import annotations
 

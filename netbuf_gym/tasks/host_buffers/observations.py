@@ -1,4 +1,4 @@
-"""What a host observes of its connections and buffers: ratios that carry over between paths, or the paper's seven features."""
+"""Observations of a host's connections and buffers: ratios that carry over between paths, or the paper's seven features."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AUTER_FEATURES = (
     Feature("tcp_default", *TCP_RANGE, "log of TCP default in bytes, the larger of both directions"),
     Feature("tcp_max", *TCP_RANGE, "log of TCP maximum in bytes, the larger of both directions"),
 )
-"""The paper's seven; it states neither ranges nor scales, so that these are ours."""
+"""The paper's seven features; the paper states neither ranges nor scales, and these are ours."""
 
 DEFAULT_FEATURES = (
     Feature("rtt_inflation", 1, 8, "log of latency / least round trip lately"),
@@ -62,17 +62,17 @@ DEFAULT_FEATURES = (
     Feature("ring_loss", 0, 1, "sqrt of packets that found the ring full / packets sent"),
     Feature("interrupted", 0, 1, "share of the interval for which the ring was being resized"),
 )
-"""What Linux tells of a host's sockets, and of the highest rate and the least round trip lately."""
+"""Features of the default recipe, from what Linux reports of a host's sockets, and from recent peak rates and least RTT."""
 
 _COLUMN = {feature.name: column for column, feature in enumerate(DEFAULT_FEATURES)}
-_LOGS = _COLUMN["rwnd_limited"]
-"""The first features are logarithms."""
+_LOG_FEATURES = _COLUMN["rwnd_limited"]
+"""Number of leading features that are logarithms."""
 
 _ONE, _TINY = np.float32(1), np.float32(1e-9)
 
 
-def _scales(features: tuple[Feature, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """What logarithms are taken times, and less afterwards, so that `low` is the floor and `high` is 1; `(n, 1)` each."""
+def _log_scales(features: tuple[Feature, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Return factors and offsets, `(n, 1)` each, so that log * factor - offset maps `low` to the floor and `high` to 1."""
     low = np.log([feature.low for feature in features])
     high = np.log([feature.high for feature in features])
     floor = np.array([feature.floor for feature in features])
@@ -80,13 +80,13 @@ def _scales(features: tuple[Feature, ...]) -> tuple[np.ndarray, np.ndarray]:
     return scale.astype(np.float32)[:, None], (scale * low - floor).astype(np.float32)[:, None]
 
 
-_SCALE, _LESS = _scales(DEFAULT_FEATURES[:_LOGS])
-_AUTER = (0, 1, 3, 4, 5, 6)
-_AUTER_SCALE, _AUTER_LESS = _scales(tuple(AUTER_FEATURES[k] for k in _AUTER))
+_SCALE, _OFFSET = _log_scales(DEFAULT_FEATURES[:_LOG_FEATURES])
+_AUTER_LOG_COLUMNS = (0, 1, 3, 4, 5, 6)
+_AUTER_SCALE, _AUTER_OFFSET = _log_scales(tuple(AUTER_FEATURES[k] for k in _AUTER_LOG_COLUMNS))
 
 
 def observe_auter(tracker: Tracker, out: np.ndarray) -> np.ndarray:
-    """The 7 features, each clipped to its range and scaled to [0, 1], into `out` of shape `(7, rows)`.
+    """Write the 7 Auter features, each clipped to its range and scaled to [0, 1], into `out` of shape `(7, rows)`; return it.
 
     A field without a measurement keeps its last value; before the first it is the least.
     """
@@ -99,16 +99,16 @@ def observe_auter(tracker: Tracker, out: np.ndarray) -> np.ndarray:
         tracker.tcp_default,
         tracker.tcp_max,
     )
-    for column, value, scale, less in zip(_AUTER, values, _AUTER_SCALE, _AUTER_LESS, strict=True):
+    for column, value, scale, less in zip(_AUTER_LOG_COLUMNS, values, _AUTER_SCALE, _AUTER_OFFSET, strict=True):
         out[column] = np.log(np.maximum(value, _TINY)) * scale - less
     out[2] = last[FIELD["loss"]]
     return np.clip(out, 0, 1, out=out)
 
 
 def observe_default(tracker: Tracker, out: np.ndarray) -> np.ndarray:
-    """The features of `DEFAULT_FEATURES`, each clipped to its range, into `out` of shape `(35, rows)`.
+    """Write the features of `DEFAULT_FEATURES`, each clipped to its range, into `out` of shape `(35, rows)`; return `out`.
 
-    A field without a measurement keeps its last value. Ratios to a rate or a round trip are 1 before there is one.
+    A field without a measurement keeps its last value. Ratios to a rate or a round trip are 1 before one was measured.
     """
     last, settings = tracker.last, tracker.settings
 
@@ -124,7 +124,7 @@ def observe_default(tracker: Tracker, out: np.ndarray) -> np.ndarray:
     connections = of("connections")
     inflation = ratio(tracker.latency, least)
     in_bdp, in_use = ratio(tcp, product), ratio(tcp, tracker.rate * least / np.float32(8))
-    logs = out[:_LOGS]
+    logs = out[:_LOG_FEATURES]
     logs[0] = logs[1] = inflation
     logs[2] = logs[3] = in_bdp
     logs[4] = logs[5] = in_use
@@ -144,7 +144,7 @@ def observe_default(tracker: Tracker, out: np.ndarray) -> np.ndarray:
     logs[19] = connections + _ONE
     np.log(np.maximum(logs, _TINY, out=logs), out=logs)
     logs *= _SCALE
-    logs -= _LESS
+    logs -= _OFFSET
 
     busy = np.maximum(of("busy_s"), _TINY)
     there = connections + of("connections_closed")

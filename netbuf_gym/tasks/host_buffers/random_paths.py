@@ -1,4 +1,4 @@
-"""A proxy on a long-distance path, one world or many: what agents of the host-buffers task are trained and compared on."""
+"""Worlds of a proxy on a long-distance path, single or random, for training and comparing agents of the host-buffers task."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym.errors import ScenarioError
-from netbuf_gym.scenarios.distributions import Distribution, interval, log_uniform
+from netbuf_gym.scenarios.distributions import Distribution, check_interval, log_uniform
 from netbuf_gym.scenarios.flows import Flow
 from netbuf_gym.scenarios.hosts import Host
 from netbuf_gym.scenarios.impairments import DelaySchedule, Jitter, LossSchedule
-from netbuf_gym.scenarios.limits import MAX_DELAY_MS, MAX_DURATION_S, bdp_packets
+from netbuf_gym.scenarios.limits import MAX_DELAY_MS, MAX_DURATION_S, compute_bdp_packets
 from netbuf_gym.scenarios.links import Link
 from netbuf_gym.scenarios.senders import Relay, Sender
 from netbuf_gym.scenarios.sizes import SizeDistribution, sizes_of
 from netbuf_gym.scenarios.traffic import Arrivals, FlowList, PoissonArrivals, Traffic
 from netbuf_gym.scenarios.types import Scenario
-from netbuf_gym.tasks.host_buffers.hosts import ENDLESS_BYTES, set_to
-from netbuf_gym.tasks.host_buffers.settings import NAMED, Settings, constant
+from netbuf_gym.tasks.host_buffers.hosts import ENDLESS_BYTES, apply_settings
+from netbuf_gym.tasks.host_buffers.settings import NAMED, Settings, constant_settings
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS, RateTrace
 from netbuf_gym.utils import checks
 
 PROXY = "proxy"
-"""What the host is called."""
+"""Name of the host."""
 
 KINDS = ("long", "short", "mixed")
 LASTING, PAGES = ("long", "mixed"), ("short", "mixed")
-"""Of traffic: connections that send as long as the world lasts, pages of the web, or both."""
+"""Kinds of traffic: connections that send as long as the world lasts, web pages, or both."""
 
 MAX_CONNECTIONS = 10_000
 NIC_MBPS, LEAST_NIC_MBPS = 1000.0, 10.0
 RING_PACKETS = 256
 LEAST_QUEUE = 20
 RELAY_BYTES = 65_536
-"""What a relay of shadowsocks' kind holds of a connection beside its sockets: a few reads."""
+"""Data of a connection that a relay like shadowsocks holds beside its sockets: a few reads."""
 
 ACCESS_PACKETS = 1000
 
@@ -46,15 +46,15 @@ WEB_OBJECTS = SizeDistribution(
     size_bytes=(500, 2e3, 6e3, 15e3, 40e3, 100e3, 300e3, 1e6, 4e6),
     cumulative=(0.0, 0.15, 0.35, 0.55, 0.75, 0.88, 0.96, 0.992, 1.0),
 )
-"""What visits to web pages fetch, one connection each: ours, with the median near 13 kB and the mean near 74 kB."""
+"""Objects fetched by visits to web pages, one connection each: ours, with the median near 13 kB and the mean near 74 kB."""
 
 
-def one_size(size_bytes: int) -> SizeDistribution:
-    """Files that are all as large."""
+def single_size(size_bytes: int) -> SizeDistribution:
+    """Return the distribution of files that all have this size."""
     return SizeDistribution(name=f"{size_bytes} B", size_bytes=(size_bytes,), cumulative=(1.0,))
 
 
-def host_world(
+def make_host_world(
     *,
     rate_mbps: float | None = 100.0,
     trace: Any = None,
@@ -83,38 +83,41 @@ def host_world(
     agent: bool = False,
     name: str = "",
 ) -> Scenario:
-    """A host, "proxy", that sends over its device, "nic", and a long path, "bottleneck", to its clients; back over "return".
+    """Return a world of a host, "proxy", that sends over its device, "nic", and a long path, "bottleneck", to its clients.
 
-    With `relay_bytes` it sends what it gets from a target over the links "access" and "access back" near by, two connections
-    each.
+    The way back is "return". With `relay_bytes` the proxy sends what it receives from a target over the nearby links "access"
+    and "access back", two connections for each.
 
     Args:
-        rate_mbps, trace: Of the bottleneck, one of the two.
-        rtt_ms: Propagation there and back, 0 to 1e5 ms.
-        buffer_bdp: The bottleneck's queue in products of mean rate and rtt_ms, above 0 to 1e4, at least 20 packets.
-        buffer_packets: The same in packets; None: by that.
+        rate_mbps, trace: Rate or trace of the bottleneck, one of the two.
+        rtt_ms: Round-trip propagation delay, 0 to 1e5 ms.
+        buffer_bdp: Queue of the bottleneck in products of mean rate and rtt_ms, above 0 to 1e4, at least 20 packets.
+        buffer_packets: Queue of the bottleneck in packets; None: given by `buffer_bdp`.
         loss: Random loss of data packets after the bottleneck, 0 to below 1, or a `LossSchedule`.
         jitter_ms: Mean of an exponential delay of each packet on the bottleneck, in order, 0 to 1e5 ms.
         nic_mbps: Rate of the device, whose queue is the ring.
         traffic: One of `KINDS`.
-        connections: That last as long as the world, each with data to send always, 1 to 10000; of kind "short" none do.
-        sizes: Of the files or pages that arrive, a distribution, a name or a CSV file; None: `WEB_OBJECTS`.
-        load: Share of the bottleneck's mean rate that they make up in the mean, above 0 to 1000.
-        stagger_s: Connection i starts at i * stagger_s.
+        connections: Number of connections that last as long as the world, each with data to send always, 1 to 10000; none with
+            kind "short".
+        sizes: Sizes of the files or pages that arrive: a distribution, a name or a CSV file; None: `WEB_OBJECTS`.
+        load: Mean load of these as a share of the bottleneck's mean rate, above 0 to 1000.
+        stagger_s: Interval between starts: connection i starts at i * stagger_s.
         cc: Congestion control of what the host sends.
-        explicit_bytes: Send buffers that the host's programs ask for, which its cap bounds; None: TCP's autotuning.
-        relay_bytes: What the proxy holds of a relayed flow between its two sockets, 1 to 2**40; None: it sends what it has.
-        access_mbps, access_ms: Rate of the way from the target, and its propagation there and back.
-        client_rmem: The clients' receive buffers, (least, default, maximum): theirs are not the host's to set.
-        delay: Of the bottleneck in place of half of `rtt_ms`: whatever `Link.delay_ms` takes.
-        settings: That the host starts with.
-        memory_bytes: What its TCP connections may hold together; None: no limit.
+        explicit_bytes: Send buffers that the host's programs ask for, bounded by its cap; None: TCP's autotuning.
+        relay_bytes: Most that the proxy holds of a relayed flow between its two sockets, 1 to 2**40; None: it sends its own
+            data.
+        access_mbps, access_ms: Rate of the path from the target, and its round-trip propagation delay.
+        client_rmem: Receive buffers of the clients, (least, default, maximum), which the host cannot set.
+        delay: Delay of the bottleneck in place of half of `rtt_ms`, in any form that `Link.delay_ms` takes.
+        duration_s: Duration of the world, 0.001 to 1e6 s.
+        settings: Initial settings of the host.
+        memory_bytes: Limit on the memory of all TCP connections of the host; None: no limit.
         polls: Whether the host's programs ask for room between writes, as `Host.polls`.
-        agent: Whether an agent sets the host.
-        name: The scenario's name.
+        agent: Whether an agent controls the host.
+        name: Name of the scenario.
 
     Raises:
-        ScenarioError: A value out of range.
+        ScenarioError: A value is out of range.
     """
     one_way_ms = checks.number("rtt_ms", rtt_ms, 0, MAX_DELAY_MS) / 2
     duration_s = checks.number("duration_s", duration_s, 0.001, MAX_DURATION_S)
@@ -126,7 +129,7 @@ def host_world(
     else:
         mean_mbps = checks.number("rate_mbps", rate_mbps, MIN_RATE_MBPS, MAX_RATE_MBPS)
     if buffer_packets is None:
-        buffer_packets = _queue(checks.number("buffer_bdp", buffer_bdp, 0, 1e4, low_open=True), mean_mbps, rtt_ms)
+        buffer_packets = _queue_packets(checks.number("buffer_bdp", buffer_bdp, 0, 1e4, low_open=True), mean_mbps, rtt_ms)
     jitter_ms = checks.number("jitter_ms", jitter_ms, 0, MAX_DELAY_MS)
     links = [
         Link(name="nic", rate_mbps=nic_mbps, queue_packets=settings.ring_packets),
@@ -142,7 +145,7 @@ def host_world(
         Link(name="return", delay_ms=one_way_ms),
     ]
     hosts = [
-        set_to(_proxy(memory_bytes, polls, agent), settings),
+        apply_settings(_make_proxy(memory_bytes, polls, agent), settings),
         Host(name="client", tcp_rmem=tuple(client_rmem), socket_bytes=67_108_864),
     ]
     way: dict[str, Any] = {
@@ -165,10 +168,13 @@ def host_world(
         near_ms = checks.number("access_ms", access_ms, 0, MAX_DELAY_MS) / 2
         links.append(Link(name="access", rate_mbps=access_mbps, delay_ms=near_ms, queue_packets=ACCESS_PACKETS))
         links.append(Link(name="access back", delay_ms=near_ms))
-        flows, sender = [], Sender(
-            path=("access",),
-            return_path=("access back",),
-            relay=Relay(host=PROXY, buffer_bytes=relay_bytes, **{key: way[key] for key in _OF_RELAYS}),
+        flows, sender = (
+            [],
+            Sender(
+                path=("access",),
+                return_path=("access back",),
+                relay=Relay(host=PROXY, buffer_bytes=relay_bytes, **{key: way[key] for key in _RELAY_FIELDS}),
+            ),
         )
         if starts:
             size = [ENDLESS_BYTES] * len(starts)
@@ -177,22 +183,22 @@ def host_world(
     return Scenario(links=links, flows=flows, traffic=traffic_of, hosts=hosts, duration_s=duration_s, name=name)
 
 
-_OF_RELAYS = ("cc", "path", "return_path", "receiver_host", "sndbuf_bytes")
+_RELAY_FIELDS = ("cc", "path", "return_path", "receiver_host", "sndbuf_bytes")
 
 
-def _queue(bdp: float, rate_mbps: float, rtt_ms: float) -> int:
-    """Packets in so many products."""
-    return max(LEAST_QUEUE, round(bdp * bdp_packets(rate_mbps, rtt_ms)))
+def _queue_packets(bdp: float, rate_mbps: float, rtt_ms: float) -> int:
+    """Return a queue of so many bandwidth-delay products in packets, at least `LEAST_QUEUE`."""
+    return max(LEAST_QUEUE, round(bdp * compute_bdp_packets(rate_mbps, rtt_ms)))
 
 
-def _proxy(memory_bytes: int | None, polls: bool, agent: bool) -> Host:
+def _make_proxy(memory_bytes: int | None, polls: bool, agent: bool) -> Host:
     limit = None if memory_bytes is None else (memory_bytes // 2, memory_bytes * 3 // 4, memory_bytes)
     return Host(name=PROXY, device="nic", ring_packets=RING_PACKETS, tcp_mem=limit, polls=polls, agent=agent)
 
 
 @dataclass(frozen=True, kw_only=True)
 class HostPaths(Distribution):
-    """Proxies on paths of random rate, round trip, buffer, loss, jitter and traffic.
+    """Distribution over proxies on paths of random rate, round trip, buffer, loss, jitter and traffic.
 
     Args:
         rate_mbps: Range of the bottleneck's rate, log-uniform, within [1e-6, 1e6].
@@ -200,22 +206,23 @@ class HostPaths(Distribution):
         buffer_bdp: Range of the bottleneck's queue in bandwidth-delay products, log-uniform, within (0, 1e4].
         loss_probability, loss: Share of the worlds that lose packets at random, and range of their loss rate, log-uniform.
         jitter_probability, jitter: Share of the worlds with jitter, and range of its mean in shares of the RTT, log-uniform.
-        traffic: Kinds of traffic, each as likely: "long", "short", "mixed".
+        traffic: Kinds of traffic, with equal probability: "long", "short", "mixed".
         connections: Range of the number of lasting connections, log-uniform, 1 to 10000.
-        load: Range of the load that pages make, uniform, within (0, 1000].
-        ccs: Congestion controls, each as likely.
-        change_probability, change_factor: Share of the worlds whose rate changes once, and the most that it is multiplied or
-            divided by, log-uniform, 1 to 1000; a round trip that changes once likewise, in as many worlds.
+        load: Range of the load from pages, uniform, within (0, 1000].
+        ccs: Congestion controls, with equal probability.
+        change_probability, change_factor: Share of the worlds with a change, and the most by which rate or round trip are
+            multiplied or divided, log-uniform, 1 to 1000. One third of the changes is of the rate, one third of the round trip,
+            one third of both.
         start_probability, start_bytes: Share of the worlds whose TCP maxima start at random, and their range, log-uniform;
-            the others start as Linux has them.
+            the others start with Linux's defaults.
         explicit_probability: Share of the worlds whose programs ask for send buffers, of 64 KiB to 16 MiB.
-        relay_probability: Share of the worlds in which the host relays what it gets from near by.
+        relay_probability: Share of the worlds in which the host relays what it receives from a nearby target.
         polls_probability: Share of the worlds whose programs ask for room between writes, as `Host.polls`.
         nic_mbps: Rate of the host's device.
-        slow_nic_probability: Share of the worlds whose device is no faster than the bottleneck, 10 Mbit/s at least, so that the
-            ring is where packets wait.
-        duration_s: 0.001 to 1e6 seconds.
-        name: For people.
+        slow_nic_probability: Share of the worlds whose device is no faster than the bottleneck, at least 10 Mbit/s, so that
+            packets wait in the ring.
+        duration_s: Duration of the worlds, 0.001 to 1e6 seconds.
+        name: Label of the worlds.
     """
 
     rate_mbps: Any = (1.0, 50.0)
@@ -243,16 +250,16 @@ class HostPaths(Distribution):
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        put(self, "rate_mbps", interval("rate_mbps", self.rate_mbps, MAX_RATE_MBPS))
+        put(self, "rate_mbps", check_interval("rate_mbps", self.rate_mbps, MAX_RATE_MBPS))
         checks.number("rate_mbps[0]", self.rate_mbps[0], MIN_RATE_MBPS, MAX_RATE_MBPS)
-        put(self, "rtt_ms", interval("rtt_ms", self.rtt_ms, MAX_DELAY_MS))
-        put(self, "buffer_bdp", interval("buffer_bdp", self.buffer_bdp, 1e4))
-        put(self, "loss", interval("loss", self.loss, 0.999))
-        put(self, "jitter", interval("jitter", self.jitter, 10.0))
-        put(self, "connections", interval("connections", self.connections, MAX_CONNECTIONS))
+        put(self, "rtt_ms", check_interval("rtt_ms", self.rtt_ms, MAX_DELAY_MS))
+        put(self, "buffer_bdp", check_interval("buffer_bdp", self.buffer_bdp, 1e4))
+        put(self, "loss", check_interval("loss", self.loss, 0.999))
+        put(self, "jitter", check_interval("jitter", self.jitter, 10.0))
+        put(self, "connections", check_interval("connections", self.connections, MAX_CONNECTIONS))
         checks.number("connections[0]", self.connections[0], 1, MAX_CONNECTIONS)
-        put(self, "load", interval("load", self.load, 1e3))
-        put(self, "start_bytes", interval("start_bytes", self.start_bytes, 67_108_864.0))
+        put(self, "load", check_interval("load", self.load, 1e3))
+        put(self, "start_bytes", check_interval("start_bytes", self.start_bytes, 67_108_864.0))
         checks.number("start_bytes[0]", self.start_bytes[0], 4096, 67_108_864)
         for field in ("loss", "jitter", "change", "start", "explicit", "relay", "polls", "slow_nic"):
             name = f"{field}_probability"
@@ -266,12 +273,12 @@ class HostPaths(Distribution):
             checks.choice(f"traffic[{i}]", kind, KINDS)
         put(self, "duration_s", checks.number("duration_s", self.duration_s, 0.001, MAX_DURATION_S))
         checks.text("name", self.name)
-        for cc in self.ccs:  # any may be drawn first in mid-training
-            host_world(cc=cc, duration_s=1.0, nic_mbps=self.nic_mbps)
+        for cc in self.ccs:  # validated here, since one may first be drawn in mid-training
+            make_host_world(cc=cc, duration_s=1.0, nic_mbps=self.nic_mbps)
 
     @property
     def flows(self) -> int:
-        """Of the hosts that agents may set there is one, however many connections it has."""
+        """Number of hosts that agents may control: one, however many connections it has."""
         return 1
 
     def sample(self, rng: np.random.Generator) -> Scenario:
@@ -280,19 +287,21 @@ class HostPaths(Distribution):
         rtt = log_uniform(u[1], self.rtt_ms)
         settings = NAMED["autotuning"]
         if u[2] < self.start_probability:
-            settings = constant(settings.ring_packets, round(log_uniform(u[3], self.start_bytes)), settings.socket_bytes)
+            settings = constant_settings(
+                settings.ring_packets, round(log_uniform(u[3], self.start_bytes)), settings.socket_bytes
+            )
         changes = u[4] < self.change_probability
         at_s = (0.2 + 0.6 * u[5]) * self.duration_s
         factor = log_uniform(u[6], (1 / self.change_factor, self.change_factor))
         longer = log_uniform(u[7], (1 / self.change_factor, self.change_factor))
         by_rate, by_route = changes and u[8] < 2 / 3, changes and u[8] > 1 / 3
-        after_ms = max(_within(rtt * longer, self.rtt_ms) - rtt / 2, 0.0)  # the way back stays as it was
-        return host_world(
+        after_ms = max(_clip(rtt * longer, self.rtt_ms) - rtt / 2, 0.0)  # the return delay is unchanged
+        return make_host_world(
             rate_mbps=None if by_rate else rate,
-            trace=RateTrace([0.0, at_s], [rate, _within(rate * factor, self.rate_mbps)]) if by_rate else None,
+            trace=RateTrace([0.0, at_s], [rate, _clip(rate * factor, self.rate_mbps)]) if by_rate else None,
             rtt_ms=rtt,
             delay=DelaySchedule([0.0, at_s], [rtt / 2, after_ms]) if by_route else None,
-            buffer_packets=_queue(log_uniform(u[9], self.buffer_bdp), rate, rtt),
+            buffer_packets=_queue_packets(log_uniform(u[9], self.buffer_bdp), rate, rtt),
             loss=log_uniform(u[11], self.loss) if u[10] < self.loss_probability else 0.0,
             jitter_ms=rtt * log_uniform(u[13], self.jitter) if u[12] < self.jitter_probability else 0.0,
             nic_mbps=max(rate, LEAST_NIC_MBPS) if u[22] < self.slow_nic_probability else self.nic_mbps,
@@ -309,11 +318,13 @@ class HostPaths(Distribution):
         )
 
 
-def long_run(seed: int, *, hours: float, rtt_ms: float, rate_mbps: float, loss: float, step_s: float = 900.0) -> dict[str, Any]:
-    """How a path changes over hours: rate, delay and loss that move every `step_s`, with the time of day and by chance.
+def draw_long_run(
+    seed: int, *, hours: float, rtt_ms: float, rate_mbps: float, loss: float, step_s: float = 900.0
+) -> dict[str, Any]:
+    """Return the changes of a path over hours: rate, delay and loss that change every `step_s`, by time of day and at random.
 
     Returns:
-        arguments of `host_world`.
+        arguments of `make_host_world`.
     """
     rng = np.random.default_rng(seed)
     steps = max(1, math.ceil(hours * 3600 / step_s))
@@ -335,5 +346,5 @@ def long_run(seed: int, *, hours: float, rtt_ms: float, rate_mbps: float, loss: 
     }
 
 
-def _within(value: float, bounds: tuple[float, float]) -> float:
+def _clip(value: float, bounds: tuple[float, float]) -> float:
     return min(max(value, bounds[0]), bounds[1])

@@ -1,4 +1,4 @@
-"""What a host's connections achieved in an episode."""
+"""Episode report of a host's connections."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from netbuf_gym.scenarios.types import Scenario
-from netbuf_gym.tasks.host_buffers.hosts import offer
+from netbuf_gym.tasks.host_buffers.hosts import compute_offer
 
 
 def episode_reports(
     scenario: Scenario, hosts: Sequence[int], counters: Sequence[dict[str, Any]], achieved: Sequence[dict[str, float]]
 ) -> list[dict[str, Any]]:
-    """Each host's whole life so far, start-up included.
+    """Return the report of each host's whole life so far, start-up included.
 
     Args:
-        scenario: the world that was run.
-        hosts: indices of the hosts.
-        counters: of each (`AgentKind.counters` of `HOST`).
-        achieved: of each what was measured interval by interval (`Meter.achieved`).
+        scenario: World that was run.
+        hosts: Indices of the hosts.
+        counters: Counters of each host (`AgentKind.counters` of `HOST`).
+        achieved: Means over the intervals of each host (`Meter.compute_results`).
 
     Returns:
         a dict for each host:
@@ -28,17 +28,19 @@ def episode_reports(
         flow_mbps: throughput of a connection: mean over the connections of an interval, then over intervals.
         share: throughput / capacity.
         latency_ms: mean round-trip time, over connections and then over intervals.
-        base_rtt_ms, rtt_ratio: what is least possible, and latency over it.
+        base_rtt_ms, rtt_ratio: the least possible round-trip time, and latency over it.
         mean_rtt_ms: mean of all round-trip samples.
         loss_rate: packets sent again over packets sent (0 when none was sent).
-        memory_mb: mean TCP memory and the ring's, 10^6 bytes; tcp_memory_mb: the former alone; peak_memory_mb: its greatest.
-        flows_completed, interrupted_s, duration_s, scenario: as they say.
+        memory_mb: mean of TCP memory plus the ring's, 10^6 bytes; tcp_memory_mb: TCP memory alone; peak_memory_mb: the greatest
+            TCP memory.
+        flows_completed, interrupted_s, duration_s, scenario: finite flows completed, time for which rings were being resized,
+            time since the start, the scenario's name.
         flows_failed: finite flows that could not be opened, or broke, or clients' connections through a proxy that did; of live
             worlds only.
     """
     reports = []
     for host, own, measured in zip(hosts, counters, achieved, strict=True):
-        capacity_bps, _, base_s = offer(scenario, scenario.hosts[host])
+        capacity_bps, _, base_s = compute_offer(scenario, scenario.hosts[host])
         duration_s = max(own["now_s"], 1e-9)
         sent_bps = own["sent_bytes"] * 8 / duration_s
         samples, packets = own["rtt_count"], own["packets_sent"]

@@ -1,7 +1,7 @@
 """Rewards of the host-buffers task: the paper's, ours, and the utilities of `netbuf_gym.rewards.utility`.
 
-They read the task's tracker. Throughput is that of a connection, mean over those with something to send; what an interval did
-not measure counts with its last value.
+They read the task's tracker. Throughput is that of a connection, mean over those with something to send; quantities that were
+not measured in an interval count with their last value.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ import numpy as np
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.rewards import UTILITIES
 from netbuf_gym.rewards.ranges import ThreeSigmaRange
-from netbuf_gym.tasks.host_buffers.meter import DELAY_WEIGHT, MEMORY_WEIGHT, terms_of
+from netbuf_gym.tasks.host_buffers.meter import DELAY_WEIGHT, MEMORY_WEIGHT, compute_terms
 from netbuf_gym.tasks.host_buffers.tracker import Tracker
-from netbuf_gym.utils.arguments import real, truth
+from netbuf_gym.utils.arguments import check_boolean, check_real
 
 
 @dataclass(frozen=True)
 class AuterReward:
-    """Auter's: x_thr R(throughput) + x_lat R(latency) + x_loss R(loss), a value of each decision.
+    """Reward of Auter: x_thr R(throughput) + x_lat R(latency) + x_loss R(loss), a value of each decision.
 
     R(v) = (v - least) / (greatest - least) over the samples of all agents and episodes so far that are no outliers by the
-    three-sigma rule (`netbuf_gym.rewards.ranges.ThreeSigmaRange`); 0 as long as all are alike. The paper does not state the
+    three-sigma rule (`netbuf_gym.rewards.ranges.ThreeSigmaRange`); 0 as long as all are equal. The paper does not state the
     weights; these are ours.
 
     Args:
         throughput_weight: x_thr, above 0 to 100, and above the size of both others.
         latency_weight, loss_weight: x_lat and x_loss, below 0.
-        memory: how many samples are remembered, 2 to 10 million.
-        clip: R to [0, 1]; else the R of an outlier is below 0 or above 1, by at most 1e6.
+        memory: number of remembered samples, 2 to 10 million.
+        clip: clip R to [0, 1]; otherwise the R of an outlier is below 0 or above 1, by at most 1e6.
     """
 
     throughput_weight: float = 1.0
@@ -44,19 +44,19 @@ class AuterReward:
     requires: ClassVar[tuple[str, ...]] = ("throughput_bps", "latency_s", "loss")
 
     def __post_init__(self) -> None:
-        real("throughput_weight", self.throughput_weight, 0, 100, low_open=True)
+        check_real("throughput_weight", self.throughput_weight, 0, 100, low_open=True)
         for name in ("latency_weight", "loss_weight"):
-            value = real(name, getattr(self, name), -100, 0)
+            value = check_real(name, getattr(self, name), -100, 0)
             if not value < 0:
                 raise ConfigError(f"{name} = {shown(value)}; valid: -100 to below 0")
             if not self.throughput_weight > abs(value):
                 given = f"throughput_weight = {shown(self.throughput_weight)} beside {name} = {shown(value)}"
                 raise ConfigError(f"{given}; valid: above the size of latency_weight and of loss_weight")
-        truth("clip", self.clip)
+        check_boolean("clip", self.clip)
         self.__dict__["_ranges"] = tuple(ThreeSigmaRange(self.memory) for _ in self.terms)
 
     def __call__(self, tracker: Tracker, out: np.ndarray) -> None:
-        """Writes the terms, `(3, rows)`."""
+        """Write the terms, `(3, rows)`, into `out`."""
         now = dict(zip(tracker.names, tracker.now, strict=True))
         weights = (self.throughput_weight, self.latency_weight, self.loss_weight)
         for row, field, weight, samples in zip(out, self.requires, weights, self.__dict__["_ranges"], strict=True):
@@ -70,12 +70,12 @@ class HostUtility:
 
     Per second: a ln(x) - b (y - 1) - c ln(1 + m) - d l, with x = throughput of a connection / fair share, within 0.001 and 10,
     y = latency / base RTT, within 1 and 8, m = memory of TCP and the ring / twice the path's product, l = packets sent again /
-    sent. By its defaults it is the utility that reports tell.
+    sent. With the default weights it is the utility of reports.
 
     Args:
         throughput_weight, delay_weight, memory_weight, loss_weight: weights a, b, c, d, 0 to 100.
-        progress: share of the utility of the interval before that is taken off, 0 to 1. With 1 a policy is rewarded with what
-            became better, which, the best policy being the same, leaves out what its world offers and learns faster.
+        progress: share of the previous interval's utility that is subtracted, 0 to 1. With 1 a policy is rewarded for
+            improvements; the best policy is the same, while what the world offers cancels out, and learning is faster.
     """
 
     throughput_weight: float = 1.0
@@ -89,22 +89,22 @@ class HostUtility:
 
     def __post_init__(self) -> None:
         for name in ("throughput_weight", "delay_weight", "memory_weight", "loss_weight"):
-            real(name, getattr(self, name), 0, 100)
-        real("progress", self.progress, 0, 1)
+            check_real(name, getattr(self, name), 0, 100)
+        check_real("progress", self.progress, 0, 1)
 
     def __call__(self, tracker: Tracker, out: np.ndarray) -> None:
-        """Writes the terms, `(4, rows)`."""
-        terms_of(tracker, out[:3])
+        """Write the terms, `(4, rows)`, into `out`."""
+        compute_terms(tracker, out[:3])
         out[3] = tracker.loss_ratio()
         weights = (self.throughput_weight, -self.delay_weight, -self.memory_weight, -self.loss_weight)
         out *= np.array(weights, np.float32)[:, None]
         begun = tracker.rate > 0
         if self.progress:
-            self._compare(tracker, out, begun)
+            self._subtract_previous(tracker, out, begun)
         out *= tracker["elapsed_s"] * begun
 
-    def _compare(self, tracker: Tracker, out: np.ndarray, begun: np.ndarray) -> None:
-        """Takes off what there was an interval earlier; nothing, where there was none."""
+    def _subtract_previous(self, tracker: Tracker, out: np.ndarray, begun: np.ndarray) -> None:
+        """Subtract a share, `progress`, of the previous interval's terms, or in the first interval of the present ones."""
         before = self.__dict__.setdefault("_before", np.zeros_like(out))
         now = out.copy()
         compared = tracker.decisions > 1

@@ -1,4 +1,4 @@
-"""Settings of a host's buffers: what they are called, their ranges, and those that people recommend."""
+"""Settings of a host's buffers: their names, their ranges, and recommended values."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dataclasses import dataclass
 RING_RANGE = (64.0, 4096.0)
 SOCKET_RANGE = (5120.0, 67_108_864.0)
 TCP_RANGE = (512.0, 67_108_864.0)
-"""The paper's, of an Ubuntu 18.04 with an e1000e: packets, bytes, bytes."""
+"""The paper's ranges, for an Ubuntu 18.04 with an e1000e: packets, bytes, bytes."""
 
 RING_SLOT_BYTES = 2048
-"""What a packet of a ring takes of memory, filled or not: drivers of Ethernet devices keep half a page for each."""
+"""Memory of one slot of a ring, filled or not: drivers of Ethernet devices keep half a page for each packet."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The buffers of a host.
+    """Buffer settings of a host.
 
     Attributes:
-        ring_packets: size of the ring.
-        socket_bytes: cap of explicit socket buffers (net.core.{r,w}mem_max).
+        ring_packets: Size of the ring.
+        socket_bytes: Cap of explicit socket buffers (net.core.{r,w}mem_max).
         rmem_default_bytes, rmem_max_bytes: net.ipv4.tcp_rmem[1] and [2].
         wmem_default_bytes, wmem_max_bytes: net.ipv4.tcp_wmem[1] and [2].
     """
@@ -34,7 +34,7 @@ class Settings:
 
     @property
     def controls(self) -> dict[str, float]:
-        """By the names of an agent's controls."""
+        """Settings by the names of an agent's controls."""
         return {
             "ring_packets": float(self.ring_packets),
             "socket_bytes": float(self.socket_bytes),
@@ -44,49 +44,50 @@ class Settings:
             "tcp_wmem_max_bytes": float(self.wmem_max_bytes),
         }
 
-    def but(self, controls: Mapping[str, float]) -> Settings:
-        """These with others, by the names of controls; names of none of them do nothing."""
+    def with_controls(self, controls: Mapping[str, float]) -> Settings:
+        """Return a copy with some values replaced, by the names of controls; other names are ignored."""
         found = {name: int(controls.get(name, value)) for name, value in self.controls.items()}
         return Settings(*found.values())
 
     @classmethod
-    def of_paper(cls, ring: int, tcp: int, socket: int) -> Settings:
-        """Of a row of the paper's Table I, its columns in this order.
+    def from_paper(cls, ring: int, tcp: int, socket: int) -> Settings:
+        """Return the settings of a row of the paper's Table I, with its columns in this order.
 
-        It has one number for TCP where Linux has two. They are read as the guides that it takes them from have them: the TCP
-        column is what connections begin with, and the larger of the TCP and the socket column what autotuning may make of it.
+        The table has one number for TCP where Linux has two. They are read as in the guides that the paper takes them from: the
+        TCP column is the initial buffer of connections, and the larger of the TCP and the socket column is the maximum of
+        autotuning.
         """
         most = max(tcp, socket)
         return cls(ring, socket, tcp, most, tcp, most)
 
 
-DEFAULT = Settings.of_paper(256, 65_536, 212_992)
+DEFAULT = Settings.from_paper(256, 65_536, 212_992)
 """The paper's `default`."""
 
 NAMED: dict[str, Settings] = {
     "default": DEFAULT,
-    "tune-1": Settings.of_paper(512, 1_048_576, 4_194_304),
-    "tune-2": Settings.of_paper(256, 87_380, 67_108_864),
-    "max": Settings.of_paper(4096, 67_108_864, 67_108_864),
+    "tune-1": Settings.from_paper(512, 1_048_576, 4_194_304),
+    "tune-2": Settings.from_paper(256, 87_380, 67_108_864),
+    "max": Settings.from_paper(4096, 67_108_864, 67_108_864),
     "autotuning": Settings(256, 212_992, 131_072, 6_291_456, 16_384, 4_194_304),
 }
-"""The paper's four, and Linux as it comes, which tunes every connection's buffers by itself up to its own maxima."""
+"""The paper's four settings, and Linux's defaults, which tune every connection's buffers up to Linux's own maxima."""
 
 GRID_RINGS = (64, 256, 512, 1024, 4096)
 GRID_TCP_BYTES = (131_072, 524_288, 2_097_152, 8_388_608, 67_108_864)
 GRID_SOCKET_BYTES = (212_992, 4_194_304, 67_108_864)
 
 
-def constant(ring: int, tcp: int, socket: int) -> Settings:
-    """TCP maxima of `tcp` bytes both ways, and Linux's defaults below them."""
+def constant_settings(ring: int, tcp: int, socket: int) -> Settings:
+    """Return settings with TCP maxima of `tcp` bytes both ways, and Linux's defaults limited to them."""
     linux = NAMED["autotuning"]
     return Settings(ring, socket, min(linux.rmem_default_bytes, tcp), tcp, min(linux.wmem_default_bytes, tcp), tcp)
 
 
 GRID: dict[str, Settings] = {
-    f"ring {ring}, tcp {tcp}, socket {socket}": constant(ring, tcp, socket)
+    f"ring {ring}, tcp {tcp}, socket {socket}": constant_settings(ring, tcp, socket)
     for ring in GRID_RINGS
     for tcp in GRID_TCP_BYTES
     for socket in GRID_SOCKET_BYTES
 }
-"""Constant settings, 5 x 5 x 3, that an agent is set beside the best of."""
+"""Constant settings, 5 x 5 x 3, the best of which is compared with agents."""

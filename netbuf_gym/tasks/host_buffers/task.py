@@ -1,4 +1,4 @@
-"""The host-buffers task: a host decides, interval by interval, how large its layers of network buffers are.
+"""The host-buffers task: a host decides at intervals how large its layers of network buffers are.
 
 Rules only, batch first (leading axis = hosts). The docstring of `HostBuffers` is the environment's reference page.
 """
@@ -11,10 +11,25 @@ from typing import Any, ClassVar
 import gymnasium as gym
 import numpy as np
 
-from netbuf_gym.errors import ConfigError, called, shown
+from netbuf_gym.errors import ConfigError, describe_scenario, shown
 from netbuf_gym.scenarios.types import Scenario
-from netbuf_gym.tasks.host_buffers.actions import FACTORS, LAYERS, STEPS, Acting, decode_auter, decode_default, decode_direct
-from netbuf_gym.tasks.host_buffers.hosts import agent_hosts, changed, offer, set_to, settings_of, with_hosts
+from netbuf_gym.tasks.host_buffers.actions import (
+    FACTORS,
+    LAYERS,
+    STEPS,
+    ActionFactors,
+    decode_auter,
+    decode_default,
+    decode_direct,
+)
+from netbuf_gym.tasks.host_buffers.hosts import (
+    apply_settings,
+    change_hosts,
+    compute_offer,
+    ensure_hosts,
+    find_agent_hosts,
+    initial_settings,
+)
 from netbuf_gym.tasks.host_buffers.observations import AUTER_FEATURES, DEFAULT_FEATURES, observe_auter, observe_default
 from netbuf_gym.tasks.host_buffers.report import episode_reports
 from netbuf_gym.tasks.host_buffers.settings import DEFAULT
@@ -22,14 +37,14 @@ from netbuf_gym.tasks.host_buffers.telemetry import HOST
 from netbuf_gym.tasks.host_buffers.tracker import CONTROL, Tracker
 from netbuf_gym.tasks.tables import documented, feature_table
 from netbuf_gym.tasks.task import Panel, Task
-from netbuf_gym.utils.arguments import choice, sequence, whole
+from netbuf_gym.utils.arguments import check_choice, check_integer, check_sequence
 
 RECIPES = ("default", "auter", "direct")
 
 RING_REQUESTS, RING_CONNECTIONS = 3, 100
-"""Algorithm 1's n and m, which the paper does not state: ours."""
+"""n and m of Algorithm 1, which the paper does not state: ours."""
 
-MOST = 10**9
+MAX_RING_COUNT = 10**9
 
 
 @documented
@@ -39,12 +54,12 @@ class HostBuffers(Task):
 
     `netbuf/HostBuffers-v0`: a proxy on a long-distance path learns how large its network buffers should be. Every few seconds
     it decides on three layers of them: the ring between its network stack and its device, the cap of socket buffers that
-    programs ask for, and the buffers that TCP's autotuning gives to connections. Buffers below the path's product of bandwidth
-    and delay hold the throughput down; above it they fill queues on the way, and the host's memory. The world is a packet-level
+    programs ask for, and the buffers that TCP's autotuning gives to connections. Buffers below the path's bandwidth-delay
+    product limit the throughput; larger ones fill queues on the path, and the host's memory. The world is a packet-level
     simulation with real TCP machinery and a host whose buffers follow Linux's rules; or, with `plant="linux"`, a kernel.
 
     The task and its recipe `"auter"` come from Auter (He, Cao, Wang, Sun, Xu and Li, "Auter: Automatically Tuning Multi-layer
-    Network Buffers in Long-Distance Shadowsocks Networks"); the recipe `"default"` is ours and made to carry over from
+    Network Buffers in Long-Distance Shadowsocks Networks"); the recipe `"default"` is ours and designed to carry over from
     0.1 Mbit/s to 1 Gbit/s and from 1 ms to 1 s.
 
     ## Action Space
@@ -52,8 +67,8 @@ class HostBuffers(Task):
     Ranges: ring 64 to 4096 packets, socket cap 5120 to 67108864 bytes, TCP buffers 512 to 67108864 bytes, a TCP default never
     above its maximum. Both directions, `tcp_rmem` and `tcp_wmem`, are set.
 
-    Recipe default: factors of a layer, cut off at its range. `Discrete`: one layer a decision. 0 leaves all as it is; then
-    come the factors of each layer that is acted on (`acts_on`), in this order:
+    Recipe default: factors of a layer, limited to its range. `Discrete`: one layer per decision. 0 leaves everything as it is;
+    then come the factors of each layer that is acted on (`acts_on`), in this order:
 
     | Layer             | Factors                         | Of                                                                 |
     |-------------------|---------------------------------|--------------------------------------------------------------------|
@@ -69,19 +84,19 @@ class HostBuffers(Task):
 
     Recipe auter: `MultiDiscrete([3, 3, 3])`, steps -1, 0 and 1 of ring, socket and TCP buffer; with `actions="flat"` the same
     as `Discrete(27)`: 9 i + 3 j + k. b <- b + scale * step, scale 8 packets and 1024 bytes; a step that would leave the range
-    is rejected. The TCP default and maximum move together. The ring by Algorithm 1: a request for a larger ring counts one and
-    forgets those for a smaller one, likewise the other way, none leaves both counts; the ring moves when a count exceeds
-    `ring_requests` and at most `ring_connections` connections are alive.
+    is rejected. The TCP default and maximum move together. The ring follows Algorithm 1: a request for a larger ring adds to
+    its count and clears that of requests for a smaller one, and the other way round; no request leaves both counts. The ring
+    changes when a count exceeds `ring_requests` and at most `ring_connections` connections are alive.
 
     Recipe direct: `Box(-1, 1, (4,))`, the settings themselves: ring, socket cap, TCP default, TCP maximum, each on the log
-    scale of its range. For rules of one's own.
+    scale of its range. For custom rules.
 
     ## Observation Space
 
-    `Box` of `history` feature vectors, flattened, oldest first. After a reset all of them are the first one.
+    `Box` of `history` feature vectors, flattened, oldest first. After a reset all of them equal the first one.
 
-    Recipes default and direct, 35 features in [-1, 1]. A value from Low to High is mapped onto what stands before the colon, on
-    the scale that its meaning names. A rate is that of a connection, mean; the highest rates lately are forgotten with a time
+    Recipes default and direct, 35 features in [-1, 1]. A value from Low to High is mapped onto the numbers before the colons,
+    on the scale that its meaning names. A rate is the mean over connections; the highest rates lately are forgotten with a time
     constant of 120 s, the least round trip lately moves towards the present one with a time constant of 300 s:
 
     {features of default}
@@ -91,26 +106,26 @@ class HostBuffers(Task):
 
     {features of auter}
 
-    Observations are never NaN and never leave the space. What an interval did not measure keeps its last measured value.
-    Nothing is observed that a host cannot know.
+    Observations are never NaN and never leave the space. A quantity not measured in an interval keeps its last measured value.
+    Only what a host can know is observed.
 
     ## Rewards
 
-    A sum of named terms, which `info["reward_terms"]` shows:
+    A sum of named terms, given in `info["reward_terms"]`:
 
     * default, direct: `host_utility`, ln(x) - 0.2 (y - 1) - 0.03 ln(1 + m) times the length of the interval in seconds, with
       x = throughput of a connection / its fair share, y = latency / base RTT, m = memory / twice the path's product.
     * auter: `auter`, R(throughput) - 0.5 R(latency) - 0.5 R(loss) of each decision, R(v) = (v - least) / (greatest - least)
       over the samples so far without outliers (three sigma). The paper does not state the weights.
 
-    Others: `reward="log_utility"`, `"range_normalized"`, `"power"` and so on, a dict with parameters, or a function or object
-    of your own, see `netbuf_gym.rewards`. Rewards use the world's own figures, which observations do not.
+    Others: `reward="log_utility"`, `"range_normalized"`, `"power"` and so on, a dict with parameters, or a custom function or
+    object, see `netbuf_gym.rewards`. Rewards use the world's own figures, which observations do not.
 
     ## Starting State
 
-    An empty network at time 0, before the handshakes. The host starts with the buffers that its scenario gives it, with recipe
-    auter with the paper's default (ring 256, TCP 65536 and at most 212992, socket 212992), unless the scenario's host is an
-    agent's already. A random scenario is drawn anew each episode.
+    An empty network at time 0, before the handshakes. The host starts with the buffers of its scenario, or with recipe auter
+    with the paper's default (ring 256, TCP 65536 and at most 212992, socket 212992) unless the scenario's host is already an
+    agent's. A new random scenario is drawn for each episode.
 
     ## Episode End
 
@@ -197,15 +212,19 @@ class HostBuffers(Task):
             raise ConfigError(f"acts_on = {shown(acts_on)} with recipe {recipe!r}; valid: recipe 'default'")
         if recipe == "direct" and actions is not None:
             raise ConfigError(f"actions = {shown(actions)} with recipe 'direct'; valid: recipes 'default' and 'auter'")
-        self.acts_on = _layers(acts_on)
+        self.acts_on = _parse_layers(acts_on)
         for name, value in (("ring_requests", ring_requests), ("ring_connections", ring_connections)):
             if value is not None and not auter and (recipe == "direct" or "ring" not in self.acts_on):
                 valid = "recipe 'auter', or recipe 'default' with acts_on that holds ring"
                 raise ConfigError(f"{name} = {shown(value)} with recipe {recipe!r} would do nothing; valid: {valid}")
-        self.actions = choice("actions", ("multi" if auter else "flat") if actions is None else actions, ("flat", "multi"))
-        n, m = (RING_REQUESTS, RING_CONNECTIONS) if auter else (0, MOST)
-        self.ring_requests = n if ring_requests is None else whole("ring_requests", ring_requests, 0, MOST)
-        self.ring_connections = m if ring_connections is None else whole("ring_connections", ring_connections, 0, MOST)
+        self.actions = check_choice(
+            "actions", ("multi" if auter else "flat") if actions is None else actions, ("flat", "multi")
+        )
+        n, m = (RING_REQUESTS, RING_CONNECTIONS) if auter else (0, MAX_RING_COUNT)
+        self.ring_requests = n if ring_requests is None else check_integer("ring_requests", ring_requests, 0, MAX_RING_COUNT)
+        self.ring_connections = (
+            m if ring_connections is None else check_integer("ring_connections", ring_connections, 0, MAX_RING_COUNT)
+        )
         flat = self.actions == "flat"
         if auter:
             self.acting = None
@@ -214,8 +233,8 @@ class HostBuffers(Task):
         elif recipe == "direct":
             self.acting, self.action_space = None, gym.spaces.Box(-1.0, 1.0, (4,), np.float32)
         else:
-            self.acting = Acting.on(self.acts_on, flat)
-            self.action_space, self.keep_action = self.acting.space, self.acting.keep
+            self.acting = ActionFactors.for_layers(self.acts_on, flat)
+            self.action_space, self.keep_action = self.acting.space, self.acting.keep_action
         if auter:
             self.features, self._observe, self.default_reward, low = AUTER_FEATURES, observe_auter, "auter", 0.0
         else:
@@ -224,46 +243,46 @@ class HostBuffers(Task):
 
     @classmethod
     def feature_tables(cls) -> dict[str, str]:
-        """Of each recipe, for this page."""
+        """Return the feature table of each recipe, for the reference page."""
         default = feature_table(DEFAULT_FEATURES)
         return {"default": default, "auter": feature_table(AUTER_FEATURES), "direct": default}
 
     def control(self, scenario: Scenario) -> Scenario:
-        """The world with its first `agents` hosts controlled, unless as many are agents' already.
+        """Return the world with its first `agents` hosts controlled, unless as many are agents' already.
 
-        A world without hosts is given one that sends whatever is sent.
+        A world without hosts is given one that sends everything.
         """
         if not isinstance(scenario, Scenario):
-            raise ConfigError(f"{called(scenario)} is no netbuf_gym.scenarios.Scenario; valid: one")
-        scenario = with_hosts(scenario)
-        controlled: Any = agent_hosts(scenario)
+            raise ConfigError(f"{describe_scenario(scenario)} is no netbuf_gym.scenarios.Scenario; valid: one")
+        scenario = ensure_hosts(scenario)
+        controlled: Any = find_agent_hosts(scenario)
         if len(controlled) != self.agents:
             if controlled or len(scenario.hosts) < self.agents:
                 raise ConfigError(
-                    f"{called(scenario)} has {len(scenario.hosts)} hosts, {len(controlled)} of them an agent's, and "
+                    f"{describe_scenario(scenario)} has {len(scenario.hosts)} hosts, {len(controlled)} of them an agent's, and "
                     f"agents = {self.agents}; valid: a scenario of as many agents' hosts, or of none and as many hosts at least"
                 )
             controlled = range(self.agents)
             if self.recipe == "auter":
-                scenario = changed(scenario, controlled, lambda host: set_to(host, DEFAULT))
-            scenario = changed(scenario, controlled, _of_agent)
+                scenario = change_hosts(scenario, controlled, lambda host: apply_settings(host, DEFAULT))
+            scenario = change_hosts(scenario, controlled, _mark_as_agent)
         for i in controlled:
-            offer(scenario, scenario.hosts[i])
+            compute_offer(scenario, scenario.hosts[i])
         return scenario
 
     def make_tracker(self, rows: int, interval_s: float) -> Tracker:
-        """What is remembered of each host."""
+        """Return the tracker of the hosts' telemetry."""
         return Tracker(rows, interval_s)
 
     def start(self, tracker: Tracker, rows: slice, scenario: Scenario) -> None:
         """See `Task.start`."""
-        hosts = [scenario.hosts[i] for i in agent_hosts(scenario)]
-        capacity, share, base = zip(*(offer(scenario, host) for host in hosts), strict=True)
-        settings = [settings_of(scenario, host) for host in hosts]
+        hosts = [scenario.hosts[i] for i in find_agent_hosts(scenario)]
+        capacity, share, base = zip(*(compute_offer(scenario, host) for host in hosts), strict=True)
+        settings = [initial_settings(scenario, host) for host in hosts]
         tracker.reset(rows, settings=settings, capacity_bps=capacity, share_bps=share, base_rtt_s=base)
 
     def decode(self, action: np.ndarray, tracker: Tracker, out: np.ndarray) -> np.ndarray:
-        """The settings of actions, NaN where they stay, `(rows, 9)`. Counts requests for rings in the tracker."""
+        """Write the settings of actions, NaN for unchanged ones, into `out`, `(rows, 9)`; count requests for rings."""
         if self.recipe == "direct":
             return decode_direct(action, tracker, out)
         if self.acting is not None:
@@ -273,20 +292,20 @@ class HostBuffers(Task):
         return decode_auter(steps, tracker, out, self.ring_requests, self.ring_connections)
 
     def observe(self, tracker: Tracker, out: np.ndarray) -> np.ndarray:
-        """The feature vectors of the interval just ended, `(width, rows)`, into `out`: finite and within the space."""
+        """Write the last interval's feature vectors, finite and in the space, into `out`, `(width, rows)`; return `out`."""
         return self._observe(tracker, out)
 
-    def measured(self, tracker: Tracker, rows: slice, counters: list[Any]) -> list[Any]:
-        """See `Task.measured`: each host's counters and, as `achieved`, what its intervals amount to."""
+    def report_input(self, tracker: Tracker, rows: slice, counters: list[Any]) -> list[Any]:
+        """See `Task.report_input`: each host's counters with, as `achieved`, its results from the meter."""
         each = range(rows.start, rows.stop)
-        return [{**own, "achieved": tracker.meter.achieved(row)} for row, own in zip(each, counters, strict=True)]
+        return [{**own, "achieved": tracker.meter.compute_results(row)} for row, own in zip(each, counters, strict=True)]
 
     def report(self, scenario: Scenario, counters: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """See `netbuf_gym.tasks.host_buffers.report.episode_reports`."""
-        return episode_reports(scenario, agent_hosts(scenario), counters, [own["achieved"] for own in counters])
+        return episode_reports(scenario, find_agent_hosts(scenario), counters, [own["achieved"] for own in counters])
 
     def show(self, tracker: Tracker, row: int) -> dict[str, float]:
-        """TCP maximum in KiB, round-trip time in ms, throughput in Mbit/s, memory in MB, ring in packets, connections."""
+        """Return TCP maximum in KiB, RTT in ms, throughput in Mbit/s, memory in MB, ring in packets, connections."""
         return {
             "tcp_max_kib": float(tracker.tcp_max[row]) / 1024,
             "latency_ms": float(tracker.latency[row]) * 1e3,
@@ -296,8 +315,8 @@ class HostBuffers(Task):
             "connections": float(tracker["connections"][row]),
         }
 
-    def line(self, state: dict[str, float]) -> str:
-        """See `Task.line`."""
+    def format_state(self, state: dict[str, float]) -> str:
+        """See `Task.format_state`."""
         return (
             f"t {state['time_s']:8.1f} s   TCP maximum {state['tcp_max_kib']:9.0f} KiB   "
             f"ring {state['ring_packets']:5.0f}   latency {state['latency_ms']:8.2f} ms   "
@@ -305,7 +324,7 @@ class HostBuffers(Task):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """What a saved model must agree with, what its actions stand for included."""
+        """Return what a saved model must agree with, including the meaning of its actions."""
         return {
             **super().to_dict(),
             "acts_on": list(self.acts_on),
@@ -315,19 +334,18 @@ class HostBuffers(Task):
         }
 
 
-def _of_agent(host: Any) -> Any:
+def _mark_as_agent(host: Any) -> Any:
     return replace(host, agent=True)
 
 
-def _layers(acts_on: Any) -> tuple[str, ...]:
-    """The layers that are acted on, in the order of `FACTORS`."""
+def _parse_layers(acts_on: Any) -> tuple[str, ...]:
+    """Return the layers that are acted on, in the order of `FACTORS`."""
     if acts_on is None:
         return LAYERS
-    given = (acts_on,) if isinstance(acts_on, str) else sequence("acts_on", acts_on, "layers")
+    given = (acts_on,) if isinstance(acts_on, str) else check_sequence("acts_on", acts_on, "layers")
     if not len(given):
         raise ConfigError(f"acts_on is empty; valid: of {', '.join(FACTORS)}")
-    chosen = {choice("acts_on", layer, FACTORS) for layer in given}
+    chosen = {check_choice("acts_on", layer, FACTORS) for layer in given}
     if len(chosen) < len(given):
         raise ConfigError(f"acts_on = {shown(list(given))} names a layer twice; valid: each once")
     return tuple(layer for layer in FACTORS if layer in chosen)
-

@@ -1,4 +1,4 @@
-"""What is measured of a host's TCP connections, and what it can be told of its buffers."""
+"""Telemetry of a host's TCP connections, and controls of its buffers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from netbuf_gym.plants.kinds import AgentKind, Control
 from netbuf_gym.plants.telemetry import Field, TelemetrySchema
 
 MOST_BYTES = 2.0**31
-"""More than any buffer of Linux takes."""
+"""Upper limit of sizes, above that of any buffer of Linux."""
 
 TELEMETRY = TelemetrySchema(
     version=1,

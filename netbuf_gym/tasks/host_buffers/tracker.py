@@ -1,4 +1,4 @@
-"""What an environment remembers of each host's telemetry, row by row, for decisions, observations and rewards."""
+"""Per-row memory of each host's telemetry, for decisions, observations and rewards."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ PEAK_MEMORY_S = 120.0
 """Time constant, of time in which something was sent, with which the highest rates so far are forgotten."""
 
 LEAST_MEMORY_S = 300.0
-"""Time constant with which the least round trip moves towards the present one: a path may have become longer."""
+"""Time constant with which the least round trip moves towards the present one, since a path may have become longer."""
 
 MEASURED = tuple(name for name in CONTROL if name in FIELD)
-"""The settings that telemetry tells; of the others what was decided last is in force."""
+"""Settings that telemetry reports; for the others the last decision is in force."""
 
 _SETTING_FIELDS = np.array([FIELD[name] for name in MEASURED])
 _SETTING_CONTROLS = np.array([CONTROL[name] for name in MEASURED])
 
 
 class Tracker(LastMeasured):
-    """The last measured value of every telemetry field, and what needs more than one interval to know.
+    """Last measured value of every telemetry field, and quantities derived from more than one interval.
 
     Args:
-        rows: number of agents, over all worlds.
-        interval_s: the nominal length of a decision interval.
+        rows: Number of agents, over all worlds.
+        interval_s: Nominal length of a decision interval.
 
     Attributes (all float32 of shape `(rows,)` unless stated):
         settings: float64 `(rows, controls)`, the settings in force, in the order of the controls; NaN: there is none to set.
-        first: likewise, those that the world started with.
+        first: float64 `(rows, controls)`, the settings that the world started with.
         previous_tcp: float64, the larger TCP maximum an interval earlier, bytes.
         requests: int64 `(2, rows)`, consecutive requests for a larger and for a smaller ring (`actions.request_ring`).
-        rate: of a connection in bit/s, mean: what it sent, or of a host that only receives, what it got; the last one measured.
-        latency, previous_rate, previous_latency: the last ones measured, bit/s and seconds, and those of an interval earlier.
-        peak_rate, peak_delivery: highest rate of a connection lately, and highest delivery rate by the kernel's estimate.
-        least_rtt: least round trip lately, in seconds; 0 before the first.
-        memory: bytes, the host's TCP memory and its ring's.
-        decisions: int64, intervals so far in which there was a rate, this one included.
+        rate: last measured mean rate of a connection in bit/s: of sent data, or of received data for a host that only receives.
+        latency, previous_rate, previous_latency: last measured values in seconds and bit/s, and those of an interval earlier.
+        peak_rate, peak_delivery: highest recent rate of a connection, and highest delivery rate by the kernel's estimate.
+        least_rtt: least recent round trip in seconds; 0 before the first.
+        memory: memory of the host's TCP and of its ring in bytes.
+        decisions: int64, number of intervals so far in which there was a rate, this one included.
         capacity_bps, share_bps, base_rtt_s: what the world offers the host's connections. For rewards and reports; never
             observed.
-        meter: adds up what reports tell.
+        meter: accumulates the results for reports.
     """
 
     def __init__(self, rows: int, interval_s: float):
@@ -74,7 +74,7 @@ class Tracker(LastMeasured):
         share_bps: Sequence[float],
         base_rtt_s: Sequence[float],
     ) -> None:
-        """Forgets everything measured on these rows; their world starts anew with these settings, in the order of controls."""
+        """Forget all measurements of these rows; their world starts anew with these settings, in the order of controls."""
         self.forget(rows)
         self._memory[:, rows] = 0
         self.requests[:, rows] = 0
@@ -88,22 +88,22 @@ class Tracker(LastMeasured):
 
     @property
     def tcp_max(self) -> np.ndarray:
-        """The larger of the TCP maxima in force, bytes, float64 `(rows,)`."""
+        """Larger of the TCP maxima in force, bytes, float64 `(rows,)`."""
         return np.maximum(self.settings[:, CONTROL["tcp_rmem_max_bytes"]], self.settings[:, CONTROL["tcp_wmem_max_bytes"]])
 
     @property
     def tcp_default(self) -> np.ndarray:
-        """The larger of the TCP defaults in force, bytes, float64 `(rows,)`."""
+        """Larger of the TCP defaults in force, bytes, float64 `(rows,)`."""
         columns = CONTROL["tcp_rmem_default_bytes"], CONTROL["tcp_wmem_default_bytes"]
         return np.maximum(*(self.settings[:, column] for column in columns))
 
     @property
     def ring_bytes(self) -> np.ndarray:
-        """What the ring takes of memory, float64 `(rows,)`; 0 without one."""
+        """Memory of the ring in bytes, float64 `(rows,)`; 0 without one."""
         return np.nan_to_num(self.settings[:, CONTROL["ring_packets"]]) * RING_SLOT_BYTES
 
     def update(self, telemetry: np.ndarray) -> None:
-        """Takes in the telemetry of one interval, `(rows, fields)` in float64, as the plant wrote it."""
+        """Take in the telemetry of one interval, `(rows, fields)` in float64, as the plant wrote it."""
         self.previous_tcp[:] = self.tcp_max
         self.previous_rate[:], self.previous_latency[:] = self.rate, self.latency
         super().update(telemetry)
@@ -112,16 +112,16 @@ class Tracker(LastMeasured):
             np.copyto(self.settings[:, control], now, where=~np.isnan(now))
         last = self.last
         elapsed = last[FIELD["elapsed_s"]]
-        self._take_rate(telemetry, elapsed)
+        self._update_rates(telemetry, elapsed)
         np.copyto(self.latency, last[FIELD["latency_s"]])
-        self._take_least(telemetry, elapsed)
+        self._update_least_rtt(telemetry, elapsed)
         np.add(last[FIELD["memory_bytes"]], self.ring_bytes, out=self.memory, casting="same_kind")
         for before, now in ((self.previous_rate, self.rate), (self.previous_latency, self.latency)):
-            np.copyto(before, now, where=before <= 0)  # an interval earlier there was nothing to compare with
+            np.copyto(before, now, where=before <= 0)  # no earlier value to compare with
         self.decisions += self.rate > 0
         self.meter.add(self, telemetry)
 
-    def _take_rate(self, telemetry: np.ndarray, elapsed: np.ndarray) -> None:
+    def _update_rates(self, telemetry: np.ndarray, elapsed: np.ndarray) -> None:
         sent = telemetry[:, FIELD["throughput_bps"]]
         connections = np.fmax(telemetry[:, FIELD["connections"]] + telemetry[:, FIELD["connections_closed"]], 1)
         received = telemetry[:, FIELD["received_bytes"]] * 8 / (np.maximum(elapsed, 1e-9) * connections)
@@ -133,8 +133,8 @@ class Tracker(LastMeasured):
         delivery = np.fmax(np.nan_to_num(telemetry[:, FIELD["delivery_rate_bps"]]), np.nan_to_num(rate))
         np.maximum(self.peak_delivery * kept, delivery, out=self.peak_delivery, casting="same_kind")
 
-    def _take_least(self, telemetry: np.ndarray, elapsed: np.ndarray) -> None:
-        """The least round trip lately: at most what was measured now, and growing slowly towards that."""
+    def _update_least_rtt(self, telemetry: np.ndarray, elapsed: np.ndarray) -> None:
+        """Update the least recent round trip: at most the present measurement, and rising slowly towards it."""
         now = np.fmin(telemetry[:, FIELD["rtt_min_s"]], telemetry[:, FIELD["latency_s"]])
         towards = 1 - np.exp(elapsed * np.float32(-1 / LEAST_MEMORY_S))
         aged = self.least_rtt + np.maximum(self.latency - self.least_rtt, 0) * towards
@@ -143,23 +143,23 @@ class Tracker(LastMeasured):
         np.copyto(self.least_rtt, least, casting="same_kind")
 
     def throughput_ratio(self) -> np.ndarray:
-        """Rate of a connection over its share of what the world offers; 0 before there is one."""
+        """Return the rate of a connection over its share of what the world offers; 0 before a rate was measured."""
         return self.rate / self.share_bps
 
     def rtt_ratio(self) -> np.ndarray:
-        """Round-trip time over what is least possible, at least 1; 1 before the first sample."""
+        """Return the round-trip time over the least possible one, at least 1; 1 before the first sample."""
         return np.maximum(self.latency / self.base_rtt_s, np.float32(1))
 
     def queueing_s(self) -> np.ndarray:
-        """Round-trip time less what is least possible, in seconds, at least 0."""
+        """Return the round-trip time less the least possible one, in seconds, at least 0."""
         return np.where(self.latency > 0, np.maximum(self.latency - self.base_rtt_s, np.float32(0)), np.float32(0))
 
     def loss_ratio(self) -> np.ndarray:
-        """Packets sent again over packets sent."""
+        """Return packets sent again over packets sent."""
         return np.minimum(self["loss"], np.float32(1))
 
     def memory_ratio(self) -> np.ndarray:
-        """Memory of TCP and ring over twice what the world's path holds, at least 64 KiB."""
+        """Return the memory of TCP and ring over twice what the world's path holds, which counts as at least 64 KiB."""
         holds = np.maximum(self.capacity_bps * self.base_rtt_s * np.float32(2 / 8), np.float32(65_536))
         return self.memory / holds
 

@@ -10,7 +10,7 @@ from netbuf_gym.tasks.queue_threshold.scenarios import CELLS, QUEUE_PACKETS, SCE
 from netbuf_gym.tasks.queue_threshold.schemes import SCHEMES
 from netbuf_gym.tasks.queue_threshold.switch_rules import Limits, Pulse, PulseBurst
 from netbuf_gym.tasks.queue_threshold.task import RECIPES, QueueThreshold
-from netbuf_gym.tasks.queue_threshold.telemetry import switch, switch_telemetry
+from netbuf_gym.tasks.queue_threshold.telemetry import switch_kind, switch_telemetry
 from netbuf_gym.tasks.record import TaskRecord
 
 RECORD = TaskRecord(
@@ -46,7 +46,7 @@ __all__ = [
     "SwitchUtility",
     "ThesisCode",
     "ThesisText",
-    "switch",
+    "switch_kind",
     "switch_report",
     "switch_telemetry",
 ]

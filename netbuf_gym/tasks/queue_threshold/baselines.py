@@ -1,4 +1,4 @@
-"""What plays the queue-threshold task without learning: ways of managing a switch's buffer, and thresholds by rule."""
+"""Controllers of the queue-threshold task that do not learn: buffer management schemes, and thresholds set by rules."""
 
 from __future__ import annotations
 
@@ -9,48 +9,52 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym.controllers import Decider, InWorld, Named, Policy, RandomAction
-from netbuf_gym.controllers.policies import constant
-from netbuf_gym.controllers.user_code import decider
+from netbuf_gym.controllers.policies import constant_policy
+from netbuf_gym.controllers.user_code import make_controller
 from netbuf_gym.errors import ConfigError, ScenarioError, shown
-from netbuf_gym.plants.counters import counters_of
+from netbuf_gym.plants.counters import read_counters
 from netbuf_gym.plants.simulator import LINK_SAMPLE, Simulator
 from netbuf_gym.scenarios import AGENT, SCHEMES, Scenario
 from netbuf_gym.tasks.queue_threshold.brief_pulse import BriefPulse
 from netbuf_gym.tasks.queue_threshold.report import switch_report
 from netbuf_gym.tasks.queue_threshold.switch_rules import Limits, Pulse, PulseBurst
 from netbuf_gym.tasks.queue_threshold.task import QueueThreshold
-from netbuf_gym.utils.arguments import choice, real, sequence
-from netbuf_gym.utils.suggestions import instead
+from netbuf_gym.utils.arguments import check_choice, check_real, check_sequence
+from netbuf_gym.utils.suggestions import suggest_valid
 
-REACHED = 1e-3
-"""By how much of itself an alpha may differ from the one asked for: actions are rounded."""
+ALPHA_TOLERANCE = 1e-3
+"""Relative tolerance between the alpha requested and the alpha of the nearest action: actions are rounded."""
 
 
-def names() -> tuple[str, ...]:
-    """The schemes that need no agent."""
+def scheme_names() -> tuple[str, ...]:
+    """Return the names of the schemes that need no agent."""
     return tuple(name for name in SCHEMES if name != AGENT)
 
 
 class BufferScheme(InWorld):
-    """One of `netbuf_gym.scenarios.SCHEMES` instead of an agent: another admission to the buffer, or an AQM of its size.
+    """One of `netbuf_gym.scenarios.SCHEMES` instead of an agent: another buffer admission, or an AQM with the buffer's size.
 
-    It acts on every packet.
+    A scheme acts on every packet.
 
     Args:
-        name: e.g. `"naive"`, `"sophisticated"`, `"dt"`, `"abm"`, `"static_bdp"`, `"codel"`.
-        parameters: of the scheme, see `netbuf_gym.scenarios.SCHEMES[name].parameters`.
+        name: Name of the scheme, e.g. `"naive"`, `"sophisticated"`, `"dt"`, `"abm"`, `"static_bdp"`, `"codel"`.
+        parameters: Parameters of the scheme, see `netbuf_gym.scenarios.SCHEMES[name].parameters`.
     """
 
     def __init__(self, name: str, **parameters: Any):
-        self.name = choice("scheme", name, names())
+        self.name = check_choice("scheme", name, scheme_names())
         for parameter in parameters:
             if parameter not in SCHEMES[name].parameters:
                 known = SCHEMES[name].parameters
-                raise ConfigError(f"scheme {name} has no parameter {parameter!r}; {instead(parameter, known)}")
+                raise ConfigError(f"scheme {name} has no parameter {parameter!r}; {suggest_valid(parameter, known)}")
         self.parameters = parameters
 
     def place(self, scenario: Scenario) -> Scenario:
-        """The same world under this scheme; ConfigError for a parameter out of range."""
+        """Return the same world under this scheme.
+
+        Raises:
+            ConfigError: A parameter is out of range.
+        """
         try:
             return scenario.with_scheme({"name": self.name, **self.parameters})
         except ScenarioError as error:
@@ -59,10 +63,13 @@ class BufferScheme(InWorld):
     def report(self, scenario: Scenario, world: Simulator) -> list[dict[str, Any]]:
         """See `netbuf_gym.tasks.queue_threshold.report.switch_report`."""
         own = scenario.switches[0]
-        return [switch_report(world.scenario, counters_of(world), own.queues, own)]
+        return [switch_report(world.scenario, read_counters(world), own.queues, own)]
 
-    def watcher(self, scenario: Scenario, world: Simulator) -> Callable[[], dict[str, float]]:
-        """Lengths of queues and drops. Where an AQM stands in the switch's place its ports are added up as one."""
+    def make_watcher(self, scenario: Scenario, world: Simulator) -> Callable[[], dict[str, float]]:
+        """Return a function that shows queue lengths and drops.
+
+        Where an AQM replaces the switch, its ports are added up as one.
+        """
         ports, before, sent, then_s = list(scenario.switches[0].ports), 0.0, 0.0, 0.0
         length_column, drop_column, sent_column = map(LINK_SAMPLE.index, ("queue_packets", "queue_drops", "bytes_sent"))
 
@@ -86,51 +93,51 @@ class BufferScheme(InWorld):
 
 
 class FixedThresholds(Decider):
-    """The same alphas always; (1, 1) is RLBM's naive buffer and (8, 1) its sophisticated one.
+    """Constant alphas; (1, 1) is RLBM's naive buffer and (8, 1) its sophisticated one.
 
     Args:
-        alphas: one for each queue, within what the recipe's actions can say.
+        alphas: One alpha for each queue, within what the recipe's actions can express.
     """
 
     name = "fixed"
 
     def __init__(self, alphas: Sequence[float] = (1.0, 1.0)):
-        given = sequence("alphas", alphas, "numbers")
-        self.alphas = tuple(real(f"alphas[{q}]", alpha, 0, 1e6, low_open=True) for q, alpha in enumerate(given))
+        given = check_sequence("alphas", alphas, "numbers")
+        self.alphas = tuple(check_real(f"alphas[{q}]", alpha, 0, 1e6, low_open=True) for q, alpha in enumerate(given))
 
     def start(self, rules: QueueThreshold, seeds: Sequence[int]) -> Policy:
         """See `Controller.start`.
 
         Raises:
-            ConfigError: alphas that no action stands for; the message names the nearest.
+            ConfigError: No action expresses these alphas; the message names the nearest.
         """
         action = rules.encode(self.alphas)
         nearest = rules.decode(rules.check_actions(action[None], 1), None, np.empty((1, rules.queues)))[0]
-        if not np.allclose(nearest, self.alphas, rtol=REACHED, atol=0):
+        if not np.allclose(nearest, self.alphas, rtol=ALPHA_TOLERANCE, atol=0):
             said = f"alphas = {shown(list(self.alphas))} cannot be said in recipe {rules.recipe!r}"
             raise ConfigError(f"{said}; nearest: {shown(nearest.tolist())}")
-        return constant(action, rules, len(seeds))
+        return constant_policy(action, rules, len(seeds))
 
 
-class Often(Decider):
-    """A rule that decides at intervals of its own, where others are judged at the task's.
+class RuleAtInterval(Decider):
+    """A rule that decides at its own interval, where other controllers are judged at the task's.
 
     Args:
-        rule: it.
-        interval_s: between its decisions.
+        rule: The rule that decides.
+        interval_s: Time between its decisions.
     """
 
     def __init__(self, rule: Decider, interval_s: float):
         self.rule, self.interval_s = rule, interval_s
         self.name, self.recipes = f"{rule.name}-{interval_s * 1e3:g}ms", rule.recipes
 
-    def playing(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Controller.playing`."""
-        return {**self.rule.playing(env), "interval_s": self.interval_s}
+    def merge_arguments(self, env: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Controller.merge_arguments`."""
+        return {**self.rule.merge_arguments(env), "interval_s": self.interval_s}
 
-    def beside(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Controller.beside`."""
-        return {**self.rule.beside(env), "interval_s": self.interval_s}
+    def match_arguments(self, env: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Controller.match_arguments`."""
+        return {**self.rule.match_arguments(env), "interval_s": self.interval_s}
 
     @property
     def env(self) -> dict[str, Any]:
@@ -143,7 +150,7 @@ class Often(Decider):
 
 
 CONTROLLERS = Named(
-    names,
+    scheme_names,
     BufferScheme,
     {
         "random": RandomAction,
@@ -151,13 +158,14 @@ CONTROLLERS = Named(
         "pulse": Pulse,
         "pulse_burst": PulseBurst,
         "brief_pulse": BriefPulse,
-        "brief_pulse-10ms": lambda: Often(BriefPulse(), 0.01),
+        "brief_pulse-10ms": lambda: RuleAtInterval(BriefPulse(), 0.01),
     },
-    {"limits": Limits.of, "brief_pulse": BriefPulse.of},
-    own=decider,
+    {"limits": Limits.from_settings, "brief_pulse": BriefPulse.from_settings},
+    own=make_controller,
 )
-"""Every scheme, rules that decide as agents do, `limits:20` and the like (`Limits.of`, `BriefPulse.of`), and chance.
+"""Every scheme, the rules that decide as agents do, parametrised ones such as `limits:20` (`Limits.from_settings`,
+`BriefPulse.from_settings`), and random actions.
 
-RLBM as published may have learned nothing (its updates came less often than its runs ended), so that every table holds the
-row of chance. Under the default recipe its alphas are log-uniform from 2^-8 to 2^3.
+RLBM as published may have learned nothing (its updates came less often than its runs ended), so every table has the row of
+the random controller. Under the default recipe its alphas are log-uniform from 2^-8 to 2^3.
 """

@@ -1,8 +1,8 @@
-"""The rule that agents begin with: pulses so short that a few packets are dropped, and the drop place's own target.
+"""The starting rule for agents: pulses so short that a few packets are dropped, with a target for each drop place.
 
-Where decisions come every 100 ms a pulse of the rule `pulse` lasts as long, and all that arrives meanwhile is dropped,
-short flows with the rest. This one cuts queue 0 for 1 to 10 ms of a decision (`actions="pulse_grid"`), and the switch ends
-that by itself.
+With decisions every 100 ms a pulse of the rule `pulse` lasts 100 ms, and everything that arrives meanwhile is dropped, short
+flows included. This rule cuts queue 0 for only 1 to 10 ms of a decision (`actions="pulse_grid"`); the switch ends the pulse by
+itself.
 """
 
 from __future__ import annotations
@@ -15,45 +15,46 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym.controllers import Decider, Policy
-from netbuf_gym.controllers.protocol import SHARED
+from netbuf_gym.controllers.protocol import SHARED_ARGUMENTS
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.tasks.queue_threshold.actions import PULSE_LEVELS_S
 from netbuf_gym.tasks.queue_threshold.task import QueueThreshold
-from netbuf_gym.utils.arguments import real
+from netbuf_gym.utils.arguments import check_real
 
 LEVELS = list(PULSE_LEVELS_S)
 CLOSED, OPEN, REST = LEVELS.index((0.001, 0)), LEVELS.index((1.0, 0)), LEVELS.index((0.02, 0))
 LIMITS = [(limit_s, level) for level, (limit_s, time_s) in enumerate(LEVELS) if not time_s]
 PULSES = [(time_s, level) for level, (_, time_s) in enumerate(LEVELS) if time_s]
-"""Shortest first: seconds, and the number of the level."""
+"""Pairs of pulse duration in seconds and number of the level, shortest first."""
 
 
 class BriefPulse(Decider):
-    """Queue 0 is open; where it exceeds a target it is cut for a few packets' time, once in a while.
+    """Queue 0 stays open; when it exceeds a target it is cut for a few packets' time, at most once in a while.
 
-    The pulse is the shortest of those that actions have in which the ports send as many packets as asked for. All further
-    queues are limited to 20 ms, and closed, but for a packet or so, while queue 0 is not almost empty. Where the drop place is
-    an action it is the head.
+    The pulse is the shortest one among the actions in which the ports send the requested number of packets. All further queues
+    are limited to 20 ms, and closed, but for a packet or so, while queue 0 is not almost empty. Where the drop place is part of
+    the action, packets are dropped at the head.
 
     Args:
-        tail_ms, head_ms: backlog of queue 0 above which it is cut, with drops at the tail and at the head, 1 to 1000 ms.
-        every_ms: least time from one cut to the next decision that cuts, 0 to 10,000 ms.
-        packets: 0.1 to 100.
-        shut_ms: backlog of queue 0 above which the further queues are closed, 0 to 1000 ms; None: never.
-        bursts: how much longer queue 0 may be while flows start, 0 to 4: its target is multiplied by (1 + those that started
-            in the last third of a second, forgotten by and by) to this power. A pulse that drops SYNs costs them a second.
-        bursts_from: flows that start within a third of a second, 0 to 100: `bursts` counts where the switch has seen as many or
-            more in the last ten seconds, by and by forgotten; 0: always.
-        tail_rest_ms, head_rest_ms: limit of queue 0 while it is not cut, by drop place, 1 to 1000 ms: of those that actions
-            have (1, 10, 20, 50 and 1000 ms, which is open) that which is nearest by factors. Where decisions are rare it
-            answers what comes before the next one.
-        many: flows that start within a third of a second, 0 to 100: where the switch has seen as many or more in the last
-            ten seconds, by and by forgotten, queue 0 rests open, since a burst that finds it limited loses its SYNs.
-        shut_flows: flows of queue 0 under way, as the switch has seen them begin and end, from which on the further queues are
-            closed, 0 to 100; None: never.
+        tail_ms, head_ms: Backlog of queue 0 above which it is cut, with drops at the tail and at the head, 1 to 1000 ms.
+        every_ms: Least time from one cut to the next decision that cuts, 0 to 10,000 ms.
+        packets: Packets that the ports send during a pulse, 0.1 to 100.
+        shut_ms: Backlog of queue 0 above which the further queues are closed, 0 to 1000 ms; None: never.
+        bursts: Exponent by which queue 0 may be longer while flows start, 0 to 4: the target is multiplied by (1 + flows that
+            started in the last third of a second, with exponential decay) to this power. A pulse that drops SYNs costs their
+            flows a second.
+        bursts_from: Flows that start within a third of a second, 0 to 100: `bursts` applies where the switch has seen as many
+            or more in the last ten seconds, with exponential decay; 0: always.
+        tail_rest_ms, head_rest_ms: Limit of queue 0 while it is not cut, by drop place, 1 to 1000 ms, rounded on a log scale to
+            the nearest one among the actions (1, 10, 20, 50 and 1000 ms, which is open). Where decisions are rare, this limit
+            handles what arrives before the next one.
+        many: Flows that start within a third of a second, 0 to 100: where the switch has seen as many or more in the last
+            ten seconds, with exponential decay, queue 0 rests open, since a burst that finds it limited loses its SYNs.
+        shut_flows: Flows of queue 0 in progress, counted by the switch from their first and last packets, from which on the
+            further queues are closed, 0 to 100; None: never.
 
     Raises:
-        ConfigError: an argument out of range.
+        ConfigError: An argument is out of range.
     """
 
     name = "brief_pulse"
@@ -73,24 +74,24 @@ class BriefPulse(Decider):
         many: float = 3.0,
         shut_flows: float | None = None,
     ):
-        self.tail_ms, self.head_ms = real("tail_ms", tail_ms, 1, 1000), real("head_ms", head_ms, 1, 1000)
-        self.every_ms = real("every_ms", every_ms, 0, 10_000)
-        self.packets = real("packets", packets, 0.1, 100)
-        self.shut_ms = None if shut_ms is None else real("shut_ms", shut_ms, 0, 1000)
-        self.bursts, self.many = real("bursts", bursts, 0, 4), real("many", many, 0, 100)
-        self.bursts_from = real("bursts_from", bursts_from, 0, 100)
-        self.shut_flows = None if shut_flows is None else real("shut_flows", shut_flows, 0, 100)
-        self.tail_rest_ms = real("tail_rest_ms", tail_rest_ms, 1, 1000)
-        self.head_rest_ms = real("head_rest_ms", head_rest_ms, 1, 1000)
+        self.tail_ms, self.head_ms = check_real("tail_ms", tail_ms, 1, 1000), check_real("head_ms", head_ms, 1, 1000)
+        self.every_ms = check_real("every_ms", every_ms, 0, 10_000)
+        self.packets = check_real("packets", packets, 0.1, 100)
+        self.shut_ms = None if shut_ms is None else check_real("shut_ms", shut_ms, 0, 1000)
+        self.bursts, self.many = check_real("bursts", bursts, 0, 4), check_real("many", many, 0, 100)
+        self.bursts_from = check_real("bursts_from", bursts_from, 0, 100)
+        self.shut_flows = None if shut_flows is None else check_real("shut_flows", shut_flows, 0, 100)
+        self.tail_rest_ms = check_real("tail_rest_ms", tail_rest_ms, 1, 1000)
+        self.head_rest_ms = check_real("head_rest_ms", head_rest_ms, 1, 1000)
 
     @classmethod
-    def of(cls, settings: str) -> BriefPulse:
-        """The rule with other settings, by name, with colons between them: `every_ms=300:bursts=0.6`.
+    def from_settings(cls, settings: str) -> BriefPulse:
+        """Return the rule with other settings, given by name and separated by colons: `every_ms=300:bursts=0.6`.
 
-        Its tables call it `brief_pulse:every_ms=300:bursts=0.6`.
+        The rule's name in tables is then `brief_pulse:every_ms=300:bursts=0.6`.
 
         Raises:
-            ConfigError: a setting that there is not, is there twice or is no number, or one out of range.
+            ConfigError: A setting is unknown, given twice, not a number or out of range.
         """
         known = tuple(inspect.signature(cls).parameters)
         valid = f"{cls.name}:SETTING=NUMBER:..., with settings of {', '.join(known)}, e.g. {cls.name}:every_ms=300:bursts=0.6"
@@ -114,9 +115,9 @@ class BriefPulse(Decider):
         """Recipe `default` with a grid of pulses for actions."""
         return {"recipe": "default", "actions": "pulse_grid"}
 
-    def beside(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Controller.beside`: its own recipe and actions, at the other's intervals and on the same plant."""
-        return {key: env[key] for key in SHARED if key in env} | self.env
+    def match_arguments(self, env: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Controller.match_arguments`: the rule's own recipe and actions, at the intervals and on the plant of `env`."""
+        return {key: env[key] for key in SHARED_ARGUMENTS if key in env} | self.env
 
     def start(self, rules: QueueThreshold, seeds: Sequence[int]) -> Policy:
         """See `Controller.start`."""
@@ -129,7 +130,7 @@ class BriefPulse(Decider):
         longest_ms, most_started = rules.features[backlog].high * 1e3, rules.features[started].high
         most_seen = rules.features[seen].high
         many, bursty = (math.log1p(count) / math.log1p(rules.features[most].high) for count in (self.many, self.bursts_from))
-        tail_rest, head_rest = _nearest(self.tail_rest_ms), _nearest(self.head_rest_ms)
+        tail_rest, head_rest = _find_nearest_level(self.tail_rest_ms), _find_nearest_level(self.head_rest_ms)
         shortest_s, range_s = rules.features[packet].low, rules.features[packet].high / rules.features[packet].low
         weights = len(LEVELS) ** np.arange(rules.queues)[::-1]
         apart_ms = max(self.every_ms - 1.0, 0.0)  # times are observed with an error
@@ -161,6 +162,6 @@ class BriefPulse(Decider):
         return policy
 
 
-def _nearest(limit_ms: float) -> int:
-    """The number of the level without a pulse whose limit is nearest by factors."""
+def _find_nearest_level(limit_ms: float) -> int:
+    """Return the number of the level without a pulse whose limit is nearest on a log scale."""
     return min(LIMITS, key=lambda one: abs(math.log(one[0] * 1e3 / limit_ms)))[1]

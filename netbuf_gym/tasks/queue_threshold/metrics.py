@@ -1,4 +1,4 @@
-"""What controllers of the queue-threshold task are judged by."""
+"""Metrics that judge controllers of the queue-threshold task."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import numpy as np
 
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.tasks.metrics import Column, Group, Limit, Margin, Measures, Price
-from netbuf_gym.utils.sums import added
+from netbuf_gym.utils.sums import sequential_sum
 
 
-def _load(world: Scenario) -> float:
-    """Offered load of finite flows as a share of the bottleneck; lists of flows are not counted."""
+def _offered_load(world: Scenario) -> float:
+    """Return the offered load of finite flows as a share of the bottleneck; lists of flows are not counted."""
     return world.traffic.offered_mbps / world.capacity_mbps if world.traffic is not None else 0.0
 
 
@@ -18,20 +18,20 @@ def _congestion_control(world: Scenario) -> str:
     return str((world.traffic.senders if world.traffic is not None else world.flows)[0].cc)
 
 
-def _capacity(world: Scenario) -> tuple[np.ndarray, np.ndarray]:
-    """That of the switch's port over time, of several ports together where all are constant; else none."""
+def _port_capacity(world: Scenario) -> tuple[np.ndarray, np.ndarray]:
+    """Return the capacity of the switch's port over time; with several ports their constant sum, infinite if any varies."""
     ports = world.switches[0].ports if world.switches else (world.bottleneck,)
     if len(ports) == 1:
         return world.links[ports[0]].capacity_steps(world.duration_s)
     constant = all(world.links[port].trace is None for port in ports)
-    together = added(world.links[port].mean_mbps() for port in ports) if constant else float("inf")
+    together = sequential_sum(world.links[port].mean_mbps() for port in ports) if constant else float("inf")
     return np.array([0.0, world.duration_s]), np.array([together])
 
 
 P99_OF = "99th percentile (nearest rank) of FCT / ideal FCT over {}; FCT: flow completion time; lower is better"
 
 _LIMITS_MS = (5, 10, 20, 50, 100, 200, 1000)
-"""Constant limits of queues that are tried, each with each."""
+"""Constant limits of queues in ms, tried in all combinations for two queues."""
 
 MEASURES = Measures(
     metrics=(
@@ -63,7 +63,7 @@ MEASURES = Measures(
         ("queue_packets", "buffer\n(packets)"),
         ("drops", "drops in\nan interval"),
     ),
-    series_limits=(Limit("throughput_mbps", "capacity", _capacity),),
+    series_limits=(Limit("throughput_mbps", "capacity", _port_capacity),),
     scatter=(("slowdown_p99_p0", "p99 slowdown (FCT / ideal FCT), priority 0"), ("goodput_mbps", "goodput (Mbit/s)")),
     score_says="The 99th percentile (nearest rank) of FCT / ideal FCT over the flows of priority 0; lower is better.",
     baselines=(
@@ -75,7 +75,7 @@ MEASURES = Measures(
     limit=lambda world: world.capacity_mbps,
     groups=(
         Group("buffer (packets)", lambda world: float(world.buffer_packets)),
-        Group("load", _load, 2),
+        Group("load", _offered_load, 2),
         Group("congestion control", _congestion_control),
     ),
     details=(

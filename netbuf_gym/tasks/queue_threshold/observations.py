@@ -1,4 +1,4 @@
-"""What a switch's agent observes: ratios that carry over between rates and buffers, or the state of RLBM."""
+"""Observations of a switch's agent: ratios that carry over between rates and buffers, or the state of RLBM."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from netbuf_gym.scenarios.switches import alpha_of, limit_of
+from netbuf_gym.scenarios.switches import compute_alpha, compute_limit
 from netbuf_gym.tasks.queue_threshold.actions import LOG2_ALPHA
 from netbuf_gym.tasks.queue_threshold.tracker import SwitchTracker
 from netbuf_gym.tasks.task import Feature
@@ -49,25 +49,25 @@ THESIS_QUEUE = (
     Feature("beta", 0, 1, "the queue's fixed weight"),
     Feature("drain_rate", 0, 1, "bytes sent since the interval began / bytes that the ports can send in that time"),
 )
-"""RLBM's Table 2; the ranges are ours."""
+"""State variables of RLBM's Table 2; the ranges are ours."""
 
 
 def _log1p_scaled(values: np.ndarray, high: float) -> np.ndarray:
-    """log(1 + values), 1 at `high`."""
+    """Return log(1 + values), scaled to 1 at `high`."""
     return np.log1p(values) * np.float32(1 / math.log1p(high))
 
 
 def _log_scaled(values: np.ndarray, low: float, high: float) -> np.ndarray:
-    """The logarithm, -1 at `low` and 1 at `high`."""
+    """Return the logarithm of values, scaled to -1 at `low` and 1 at `high`."""
     span = math.log(high / low)
     return np.log(np.maximum(values, np.float32(low / 2))) * np.float32(2 / span) - np.float32(2 * math.log(low) / span + 1)
 
 
 def observe_thesis(tracker: SwitchTracker, out: np.ndarray) -> np.ndarray:
-    """RLBM's state into `out`, `(3 + 2 * queues, rows)`, each scaled from its range to [0, 1].
+    """Write RLBM's state to `out`, `(3 + 2 * queues, rows)`, each variable scaled from its range to [0, 1].
 
-    It is as it was when a flow last completed: counts and drain rates cover the time from the start of that interval to
-    that moment. Before the first completion the buffer is empty and everything else 0.
+    The state is that of the moment when a flow last completed: counts and drain rates cover the time from the start of the
+    interval to that moment. Before the first completion the buffer is empty and everything else 0.
     """
     queues = tracker.queues
     time_s = np.maximum(tracker.at.elapsed_s, np.float32(1e-9))
@@ -80,7 +80,7 @@ def observe_thesis(tracker: SwitchTracker, out: np.ndarray) -> np.ndarray:
 
 
 def observe_default(tracker: SwitchTracker, out: np.ndarray) -> np.ndarray:
-    """`SHARED_FEATURES` and, feature by feature for all queues, `QUEUE_FEATURES` into `out`, clipped to [-1, 1]."""
+    """Write `SHARED_FEATURES` and, feature by feature for all queues, `QUEUE_FEATURES` to `out`, clipped to [-1, 1]."""
     queue, queues, one, two = tracker.queue, tracker.queues, np.float32(1), np.float32(2)
     can_send = tracker.capacity_bps * np.maximum(tracker.elapsed_s, np.float32(1e-9)) * np.float32(1 / 8)  # bytes
     bytes_per_unit = tracker.service_s * tracker.capacity_bps / (8 * tracker.packet_units)
@@ -94,12 +94,12 @@ def observe_default(tracker: SwitchTracker, out: np.ndarray) -> np.ndarray:
     shared[3] = two * drained.sum(axis=0) - one
     shared[4] = tracker.drop_head
 
-    threshold = limit_of(queue.alpha, tracker.betas, tracker.free_fraction, tracker.cap_share)  # shares of the buffer
+    threshold = compute_limit(queue.alpha, tracker.betas, tracker.free_fraction, tracker.cap_share)  # shares of the buffer
     threshold *= tracker.ports
     packets = np.maximum(tracker.capacity / tracker.packet_units, one)
     own[0] = _log_scaled(queue.alpha, 2.0 ** LOG2_ALPHA[0], 2.0 ** LOG2_ALPHA[1])
     own[1] = _log1p_scaled(np.minimum(threshold, one) * buffer_s * np.float32(1e3), 1e4)
-    level = alpha_of(tracker.share_of_buffer, tracker.ports * tracker.betas, tracker.free_fraction, least=np.float32(1e-6))
+    level = compute_alpha(tracker.share_of_buffer, tracker.ports * tracker.betas, tracker.free_fraction, least=np.float32(1e-6))
     own[2] = _log_scaled(level, 2.0 ** LOG2_ALPHA[0], 2.0 ** LOG2_ALPHA[1])
     np.sqrt(queue.queue_packets_max / packets, out=own[3])
     own[4] = _log1p_scaled(queue.queue_bytes * np.float32(8e3) / tracker.capacity_bps, 1e4)

@@ -1,4 +1,4 @@
-"""What a shared-buffer switch, or whatever queue discipline stands in its place, achieved in an episode."""
+"""Episode report of a shared-buffer switch, or of the queue discipline that replaces it."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import numpy as np
 from netbuf_gym.plants.counters import Counters
 from netbuf_gym.scenarios.switches import Switch
 from netbuf_gym.scenarios.types import Scenario
-from netbuf_gym.simulation.results.traffic import COMPLETED, NAN, completed, mean, percentile
-from netbuf_gym.utils.sums import added
+from netbuf_gym.simulation.results.traffic import COMPLETED, NAN, build_completions, mean, percentile
+from netbuf_gym.utils.sums import sequential_sum
 
 
 def switch_report(
     scenario: Scenario, counters: Counters, queues: int | None = None, own: Switch | None = None
 ) -> dict[str, Any]:
-    """A world's whole life so far, start-up included.
+    """Return the report on a world's whole life so far, start-up included.
 
-    Percentiles are nearest rank; what has no flow, packet or probe to be measured by is NaN. Times and slowdowns are of
+    Percentiles are nearest rank; values with no flow, packet or probe to measure are NaN. Times and slowdowns are of
     the flows that have completed. pN: of priority N.
 
     Args:
-        scenario: the world that was run.
-        counters: as they are now.
-        queues: for how many priorities and queues; None: as the switch has.
-        own: the scenario's own switch, where a scheme has given it another buffer or put an AQM in its place.
+        scenario: The world that was run.
+        counters: The world's counters at this moment.
+        queues: Number of priorities and queues to report; None: as many as the switch has.
+        own: The scenario's own switch, where a scheme has changed the buffer or replaced the switch by an AQM.
 
     Returns:
         goodput_mbps: bytes delivered in order to receivers over the time since the start.
@@ -35,16 +35,16 @@ def switch_report(
             propagation there and back and the flow's bytes at the slowest link (`Scenario.ideal_s`).
         difference_p99_s, difference_max_s: of FCT - ideal FCT, as RLBM defines slowdown.
         drops: packets not admitted by the switch, or dropped by the disciplines of the ports it had.
-        occupancy_mean, occupancy_p99: what is in the buffer as a share of it, of the scenario's own buffer whatever the
-            scheme makes of it, over time. Where an AQM stands in the place of the switch, packets count as full ones in a
-            buffer of bytes, and the percentile is not measured.
+        occupancy_mean, occupancy_p99: buffer in use over time as a share of the scenario's own buffer, even where the scheme
+            changes it. Where an AQM replaces the switch, packets count as full ones in a buffer of bytes, and the
+            percentile is not measured.
         queue_mean_packets, queue_mean_packets_N: mean length of all queues and of queue N, over time and summed over
-            ports; an AQM has no queues by number.
-        probe_delay_mean_ms: one way, of all probes' packets that arrived.
+            ports; an AQM has no numbered queues.
+        probe_delay_mean_ms: one-way delay, over all packets of probes that arrived.
         duration_s: time since the start.
         scenario: the scenario's name.
     """
-    flows = completed(scenario, counters.completions) if scenario.traffic is not None else np.zeros(0, COMPLETED)
+    flows = build_completions(scenario, counters.completions) if scenario.traffic is not None else np.zeros(0, COMPLETED)
     fct_s, ratio, difference_s = flows["fct_s"], flows["slowdown"], flows["difference_s"]
     switch = counters.switches[0] if counters.switches else None
     if queues is None:
@@ -70,10 +70,10 @@ def switch_report(
         share = switch["capacity"] / own.capacity if own is not None else 1.0
         report["drops"] = int(sum(one["drops"] for one in switch["queues"]))
         report |= {"occupancy_mean": switch["occupancy_mean"] * share, "occupancy_p99": switch["occupancy_p99"] * share}
-        report["queue_mean_packets"] = added(one["packets_mean"] for one in switch["queues"])
+        report["queue_mean_packets"] = sequential_sum(one["packets_mean"] for one in switch["queues"])
     else:
         ports = [counters.links[port] for port in (own.ports if own is not None else (scenario.bottleneck,))]
-        length = added(port["queue_integral_packet_s"] for port in ports) / max(counters.now_s, 1e-9)
+        length = sequential_sum(port["queue_integral_packet_s"] for port in ports) / max(counters.now_s, 1e-9)
         limit = scenario.buffer_packets
         if own is not None:
             limit = own.capacity / (scenario.data_bytes if own.in_bytes else 1)
@@ -81,7 +81,7 @@ def switch_report(
         report |= {"occupancy_mean": length / limit if limit else NAN, "occupancy_p99": NAN, "queue_mean_packets": length}
     for q in range(queues):
         lengths = [one["packets_mean"] for one in switch["queues"] if one["queue"] == q] if switch else []
-        report[f"queue_mean_packets_{q}"] = added(lengths) if lengths else NAN
+        report[f"queue_mean_packets_{q}"] = sequential_sum(lengths) if lengths else NAN
     report |= {
         "probe_delay_mean_ms": mean(delays) * 1e3,
         "duration_s": counters.now_s,

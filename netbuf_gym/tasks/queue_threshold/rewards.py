@@ -11,22 +11,22 @@ They read a :class:`~netbuf_gym.tasks.queue_threshold.tracker.SwitchTracker` and
 | `thesis_code`    | slowdown, throughput             | -log2(worst S) + log2(1 + Gbit/s)                      (RLBM as coded) |
 
 with g the bits delivered in order to receivers, C the rate of the switch's ports, S = FCT / ideal FCT of a flow, f = ln(S),
-S - 1, or S - 1 over its mean lately, n_q/B the share of the buffer that queue q holds, b_q its bits, T the interval's length
-and s a full packet's time at rate C in seconds, room_q how many packets the queue would still admit, N a burst, (x)+ the
-larger of x and 0, W the worst FCT - ideal FCT in seconds.
+S - 1, or S - 1 over its recent mean, n_q/B the share of the buffer that queue q holds, b_q its bits, T the interval's length
+and s a full packet's time at rate C in seconds, room_q the number of packets that the queue would still admit, N a burst,
+(x)+ the larger of x and 0, W the worst FCT - ideal FCT in seconds.
 
-Flows start at random (Poisson) times, whatever the queues hold: what a new one meets is the delay and the room that the
-average moment has. The terms `delay` and `burst` (what of a burst would be lost) measure these every interval, where
-`slowdown` waits for the few flows that complete. They say nothing of what becomes of a flow after its first packets, and both
-look at the end of the interval: as the main part of a reward they are pleased by cutting flows off while they start. `loss`
-counts all packets that were dropped: most are those of the flows that fill the queue, which is how these learn that they do.
-Of a switch with several ports, room_q is that of one port's queue, the ports' queues counting as equally long.
+Flows start at random (Poisson) times, independently of the queues: a new flow meets the delay and the room of an average
+moment. The terms `delay` and `burst` (the share of a burst that would be lost) measure these every interval, whereas
+`slowdown` waits for the few flows that complete. Both ignore what happens to a flow after its first packets, and both
+look at the end of the interval: as the main part of a reward they favour cutting flows off while they start. `loss`
+counts all packets that were dropped: most belong to the flows that fill the queue, whose senders learn of it by these losses.
+With several ports, room_q is that of one port's queue, the ports' queues counting as equally long.
 
-Of `netbuf_gym.rewards` a switch has `alpha_fair` and `range_normalized`: throughput over the rate of its ports, the time that
-they take to send what is queued for the delay, and the share of arriving packets that were not admitted for the loss.
+From `netbuf_gym.rewards` a switch supports `alpha_fair` and `range_normalized`: throughput is relative to the rate of its
+ports, delay is the time that they take to send what is queued, and loss is the share of arriving packets not admitted.
 
-The terms of `switch_utility` are integrals over time and sums over events: an episode's sum does not depend on
-how often is decided. Those of the thesis are values, the worst of the last interval in which a flow completed.
+The terms of `switch_utility` are integrals over time and sums over events: an episode's sum does not depend on the decision
+interval. The terms of the thesis are values, the worst of the last interval in which a flow completed.
 """
 
 from __future__ import annotations
@@ -38,31 +38,31 @@ from typing import Any, ClassVar
 import numpy as np
 
 from netbuf_gym.rewards import AlphaFair, RangeNormalized
-from netbuf_gym.scenarios.switches import limit_of
+from netbuf_gym.scenarios.switches import compute_limit
 from netbuf_gym.tasks.queue_threshold.tracker import SwitchTracker
-from netbuf_gym.utils.arguments import choice, real, sequence
+from netbuf_gym.utils.arguments import check_choice, check_real, check_sequence
 
-MEASURES = ("log", "excess", "relative")
+SLOWDOWN_MEASURES = ("log", "excess", "relative")
 
 
 @dataclass(frozen=True)
 class SwitchUtility:
-    """What operators ask of a buffer: full links, short flows unharmed, and not more buffer than that takes.
+    """An operator's goals for a buffer: full links, short flows unharmed, and no more buffer than that takes.
 
-    Weights of priorities and queues are lists from queue 0 on; the last one stands for all further queues.
+    Weights of priorities and queues are lists from queue 0 on; the last one applies to all further queues.
 
     Args:
-        throughput_weight, slowdown_weight, buffer_weight, loss_weight, delay_weight, burst_weight: weights a
+        throughput_weight, slowdown_weight, buffer_weight, loss_weight, delay_weight, burst_weight: Weights a
             to e and h, 0 to 100.
-        measure: what a completed flow's slowdown S counts as: `"log"`, ln(S); `"excess"`, S - 1, in which the worst
-            flows weigh more; or `"relative"`, S - 1 over its mean lately, which is what the flow adds to the logarithm of the
-            mean: a world in which all are slow weighs no more than another.
-        slowdown_priorities: weights w of flows by priority, 0 to 100.
-        buffer_queues: weights v of queues' lengths, 0 to 100.
-        loss_queues: weights u of queues' drops, 0 to 100; drops count as shares of what the ports can send in a second.
-        delay_queues: weights x of the time that the ports take to send what a queue holds, in seconds, 0 to 100.
-        burst_queues: weights y of the share of a burst that a queue would not admit, 0 to 100.
-        burst_packets: packets N of a burst, 1 to 1000.
+        measure: Function f of a completed flow's slowdown S: `"log"`, ln(S); `"excess"`, S - 1, in which the worst
+            flows weigh more; or `"relative"`, S - 1 over its recent mean, the flow's contribution to the logarithm of the
+            mean: a world in which all flows are slow weighs no more than another.
+        slowdown_priorities: Weights w of flows by priority, 0 to 100.
+        buffer_queues: Weights v of queues' lengths, 0 to 100.
+        loss_queues: Weights u of queues' drops, 0 to 100; drops count as shares of what the ports can send in a second.
+        delay_queues: Weights x of the time that the ports take to send what a queue holds, in seconds, 0 to 100.
+        burst_queues: Weights y of the share of a burst that a queue would not admit, 0 to 100.
+        burst_packets: Packets N of a burst, 1 to 1000.
     """
 
     throughput_weight: float = 1.0
@@ -87,36 +87,36 @@ class SwitchUtility:
 
     def __post_init__(self) -> None:
         for term in self.terms:
-            real(f"{term}_weight", getattr(self, f"{term}_weight"), 0, 100)
-        real("burst_packets", self.burst_packets, 1, 1000)
-        choice("measure", self.measure, MEASURES)
+            check_real(f"{term}_weight", getattr(self, f"{term}_weight"), 0, 100)
+        check_real("burst_packets", self.burst_packets, 1, 1000)
+        check_choice("measure", self.measure, SLOWDOWN_MEASURES)
         for field in ("slowdown_priorities", "buffer_queues", "loss_queues", "delay_queues", "burst_queues"):
-            values = sequence(field, getattr(self, field), "weights")
-            weights = tuple(real(f"{field}[{q}]", value, 0, 100) for q, value in enumerate(values))
+            values = check_sequence(field, getattr(self, field), "weights")
+            weights = tuple(check_real(f"{field}[{q}]", value, 0, 100) for q, value in enumerate(values))
             object.__setattr__(self, field, weights)
 
     def __call__(self, tracker: SwitchTracker, out: np.ndarray) -> None:
-        """Writes the terms, `(6, rows)`."""
+        """Write the terms, `(6, rows)`, to `out`."""
         queue, time_s = tracker.queue, tracker.elapsed_s
         np.multiply(tracker.delivered_bytes, np.float32(8 * self.throughput_weight) / tracker.capacity_bps, out=out[0])
         slowdown = queue.log_ratio_sum if self.measure == "log" else queue.ratio_sum - queue.flows_completed
         if self.measure == "relative":
             slowdown = slowdown / tracker.excess_lately
-        out[1] = self._weighted(self.slowdown_priorities, slowdown, -self.slowdown_weight)
-        out[2] = self._weighted(self.buffer_queues, tracker.share_of_buffer, -self.buffer_weight) * time_s
-        out[3] = self._weighted(self.loss_queues, queue.drops, -self.loss_weight) * tracker.service_s
+        out[1] = self._weighted_sum(self.slowdown_priorities, slowdown, -self.slowdown_weight)
+        out[2] = self._weighted_sum(self.buffer_queues, tracker.share_of_buffer, -self.buffer_weight) * time_s
+        out[3] = self._weighted_sum(self.loss_queues, queue.drops, -self.loss_weight) * tracker.service_s
         seconds = queue.queue_bytes * np.float32(8) / tracker.capacity_bps
-        out[4] = self._weighted(self.delay_queues, seconds, -self.delay_weight) * time_s
+        out[4] = self._weighted_sum(self.delay_queues, seconds, -self.delay_weight) * time_s
         held = tracker.share_of_buffer / tracker.ports
         most = tracker.free_fraction + held
-        limit = limit_of(queue.alpha, tracker.betas, tracker.free_fraction, most, tracker.cap_share)
+        limit = compute_limit(queue.alpha, tracker.betas, tracker.free_fraction, most, tracker.cap_share)
         room = (limit - held) * tracker.capacity / tracker.packet_units  # packets
         refused = np.clip(1 - room * np.float32(1 / self.burst_packets), 0, 1)
-        out[5] = self._weighted(self.burst_queues, refused, -self.burst_weight) * time_s
+        out[5] = self._weighted_sum(self.burst_queues, refused, -self.burst_weight) * time_s
 
     @staticmethod
-    def _weighted(weights: Iterable[float], values: np.ndarray, factor: float) -> np.ndarray:
-        """Sum over queues of weight times value, `(rows,)`, of values `(queues, rows)`."""
+    def _weighted_sum(weights: Iterable[float], values: np.ndarray, factor: float) -> np.ndarray:
+        """Return the sum over queues of weight times value, `(rows,)`, times `factor`, for values `(queues, rows)`."""
         weights = tuple(weights)
         padded = (weights + weights[-1:] * len(values))[: len(values)]
         return np.float32(factor) * (np.array(padded, np.float32) @ values)
@@ -124,10 +124,10 @@ class SwitchUtility:
 
 @dataclass(frozen=True)
 class ThesisText:
-    """RLBM's reward as its text has it: -ln(WFS) + ln(1 + throughput), throughput in packets received a second.
+    """RLBM's reward as in its text: -ln(WFS) + ln(1 + throughput), throughput in packets received per second.
 
     WFS is the worst FCT - ideal FCT in seconds of the flows that completed in the interval, at least the time that one
-    packet takes at the ports' rate; without a completion the last one stands, and before the first the term is 0.
+    packet takes at the ports' rate; without a completion the last value stands, and before the first the term is 0.
     """
 
     name: ClassVar[str] = "thesis_text"
@@ -135,7 +135,7 @@ class ThesisText:
     requires: ClassVar[tuple[str, ...]] = ("elapsed_s", "worst_difference_s", "packets_received", "flow_known", "service_s")
 
     def __call__(self, tracker: SwitchTracker, out: np.ndarray) -> None:
-        """Writes the terms, `(2, rows)`."""
+        """Write the terms, `(2, rows)`, to `out`."""
         worst = np.where(tracker.flow_known, np.maximum(tracker.worst_difference_s, tracker.service_s), 1)
         np.log(worst, out=out[0], casting="same_kind")
         np.negative(out[0], out=out[0])
@@ -144,10 +144,10 @@ class ThesisText:
 
 @dataclass(frozen=True)
 class ThesisCode:
-    """RLBM's reward as its code has it: -log2(worst FCT / ideal FCT) + log2(1 + throughput in Gbit/s).
+    """RLBM's reward as in its code: -log2(worst FCT / ideal FCT) + log2(1 + throughput in Gbit/s).
 
-    The worst of the flows that completed in the interval; without a completion the last one stands, and before the first
-    the term is 0. At 10 Mbit/s the throughput term is at most 0.014.
+    The worst is taken over the flows that completed in the interval; without a completion the last value stands, and before the
+    first the term is 0. At 10 Mbit/s the throughput term is at most 0.014.
     """
 
     name: ClassVar[str] = "thesis_code"
@@ -155,13 +155,13 @@ class ThesisCode:
     requires: ClassVar[tuple[str, ...]] = ("elapsed_s", "worst_ratio", "delivered_bytes", "flow_known")
 
     def __call__(self, tracker: SwitchTracker, out: np.ndarray) -> None:
-        """Writes the terms, `(2, rows)`."""
+        """Write the terms, `(2, rows)`, to `out`."""
         np.log2(np.where(tracker.flow_known, tracker.worst_ratio, 1), out=out[0], casting="same_kind")
         np.negative(out[0], out=out[0])
         gbps = tracker.delivered_bytes * np.float32(8e-9) / np.maximum(tracker.elapsed_s, np.float32(1e-9))
         np.log2(1 + gbps, out=out[1])
 
 
-_OWN = (SwitchUtility, ThesisText, ThesisCode)
-REWARDS: dict[str, type[Any]] = {kind.name: kind for kind in (*_OWN, AlphaFair, RangeNormalized)}
-"""Of the utilities those that a switch has the terms for: it measures no round-trip times."""
+_OWN_REWARDS = (SwitchUtility, ThesisText, ThesisCode)
+REWARDS: dict[str, type[Any]] = {kind.name: kind for kind in (*_OWN_REWARDS, AlphaFair, RangeNormalized)}
+"""Rewards by name, with those of `netbuf_gym.rewards` whose terms a switch measures: it measures no round-trip times."""

@@ -1,4 +1,4 @@
-"""RLBM's worlds by name: as ours, with incast, at random, as its text has them, and as its program has them."""
+"""RLBM's worlds by name: our default, with incast, randomised, as in the thesis' text, and as in its code."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym.errors import ScenarioTypeError, shown
-from netbuf_gym.scenarios.catalogue import CongestionControl, names_of, several
+from netbuf_gym.scenarios.catalogue import CongestionControl, parse_sender_list, parse_senders
 from netbuf_gym.scenarios.distributions import Distribution
 from netbuf_gym.scenarios.limits import MAX_COUNT
-from netbuf_gym.scenarios.named import Pattern, World, signature_without
-from netbuf_gym.scenarios.shared_buffer import HOSTS, SMALL_BYTES, made_of, shared_buffer
+from netbuf_gym.scenarios.named import Pattern, World, remove_parameters
+from netbuf_gym.scenarios.shared_buffer import HOSTS, SMALL_BYTES, build_from_fields, shared_buffer
 from netbuf_gym.scenarios.sizes import SizeDistribution, sizes_of
 from netbuf_gym.scenarios.switches import DROPS
 from netbuf_gym.scenarios.traffic import Arrivals, FlowList, Incast, PoissonArrivals
@@ -25,12 +25,12 @@ from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS
 from netbuf_gym.utils import checks
 
 QUEUE_PACKETS = tuple(range(100, 1001, 100))
-"""The thesis' sizes: packets a queue, half of the shared buffer."""
+"""The thesis' sizes: packets per queue, half of the shared buffer."""
 
 THESIS_FLOWS_PER_S = 500.0
-"""The thesis' text: this times the load, from all senders together."""
+"""Flows per second at load 1 from all senders together, by the thesis' text."""
 THESIS_CODE_FLOWS_PER_S = 5.0
-"""The thesis' code: this times the load, from each sender."""
+"""Flows per second at load 1 from each sender, by the thesis' code."""
 
 
 def rlbm_default(
@@ -60,16 +60,16 @@ def rlbm_default(
     min_rto_ms: Any = None,
     delayed_ack: Any = None,
 ) -> Scenario:
-    """RLBM as ours: ten senders offer `load` times 10 Mbit/s to a switch with a buffer of 2 * `queue_packets`, 60 s."""
+    """RLBM's world with our defaults: ten senders offer `load` times 10 Mbit/s to a buffer of 2 * `queue_packets`, 60 s."""
     queue_packets = checks.integer("queue_packets", queue_packets, 1, MAX_COUNT // 2)
     if flow_list is None:
-        arrivals = [PoissonArrivals.for_load(load, _rate(rate_mbps), sizes_of(sizes))]
+        arrivals = [PoissonArrivals.for_load(load, _check_rate(rate_mbps), sizes_of(sizes))]
     else:
-        arrivals = [_flow_list(flow_list)]
+        arrivals = [_resolve_flow_list(flow_list)]
     return shared_buffer(
         senders=cc,
         hosts=hosts,
-        arrivals=arrivals + _bursts(incast),
+        arrivals=arrivals + _resolve_incast(incast),
         rate_mbps=rate_mbps,
         delay_ms=delay_ms,
         access_mbps=access_mbps,
@@ -114,7 +114,7 @@ def rlbm_incast(
     congested: Any = "drop",
     stack: Any = "linux",
 ) -> Scenario:
-    """RLBM with incast: beside the default's flows, every second all ten senders start a flow of 20 kB at once."""
+    """RLBM's world with incast: beside the default's flows, every second all ten senders start a flow of 20 kB at once."""
     world = rlbm_default(
         cc=cc,
         queue_packets=queue_packets,
@@ -155,13 +155,13 @@ def rlbm_thesis_text(
     congested: Any = "drop",
     stack: Any = "linux",
 ) -> Scenario:
-    """RLBM as the thesis describes it: 500 * `load` flows a second in all, permanent overload of the 10 Mbit/s."""
+    """RLBM's world by the thesis' text: 500 * `load` flows a second in all, permanent overload of the 10 Mbit/s."""
     queue_packets = checks.integer("queue_packets", queue_packets, 1, MAX_COUNT // 2)
     rate = THESIS_FLOWS_PER_S * checks.number("load", load, 0, 1e3, low_open=True)
     return shared_buffer(
         senders=cc,
         hosts=hosts,
-        arrivals=[PoissonArrivals(flows_per_s=rate, sizes=sizes_of(sizes)), *_bursts(incast)],
+        arrivals=[PoissonArrivals(flows_per_s=rate, sizes=sizes_of(sizes)), *_resolve_incast(incast)],
         rate_mbps=rate_mbps,
         buffer_packets=2 * queue_packets,
         queue_cap=queue_packets if checks.boolean("per_queue_cap", per_queue_cap) else None,
@@ -197,15 +197,15 @@ def rlbm_thesis_code(
     congested: Any = "drop",
     stack: Any = "linux",
 ) -> Scenario:
-    """RLBM as coded: 5 * `load` flows a second from each sender until 45 s, buffer in bytes, MSS 1000, RTO from 10 ms."""
+    """RLBM's world by its code: 5 * `load` flows a second a sender until 45 s, buffer in bytes, MSS 1000, RTO from 10 ms."""
     queue_packets = checks.integer("queue_packets", queue_packets, 1, MAX_COUNT // 2000)
     each = THESIS_CODE_FLOWS_PER_S * checks.number("load", load, 0, 1e3, low_open=True)
-    named = several(cc)
+    named = parse_sender_list(cc)
     n = checks.integer("hosts", hosts, 1, 10_000) if named is None else len(named)
     return shared_buffer(
         senders=cc,
         hosts=hosts,
-        arrivals=[PoissonArrivals(flows_per_s=n * each, sizes=sizes_of(sizes), stop_s=stop_s), *_bursts(incast)],
+        arrivals=[PoissonArrivals(flows_per_s=n * each, sizes=sizes_of(sizes), stop_s=stop_s), *_resolve_incast(incast)],
         rate_mbps=rate_mbps,
         buffer_bytes=2000 * queue_packets,
         queue_cap=1000 * queue_packets if checks.boolean("per_queue_cap", per_queue_cap) else None,
@@ -229,12 +229,12 @@ class RandomSharedBuffer(Distribution):
 
     Args:
         load: Range of the offered load, drawn uniformly, above 0 to 1e3.
-        queue_packets: Sizes of which one is drawn; the shared buffer is twice that.
+        queue_packets: Sizes of which one is drawn; the shared buffer is twice as large.
         cc: Congestion controls of which one is drawn for all senders.
         incast_probability: Share of the worlds that have bursts, 0 to 1.
         incast: The bursts: a dict of `Incast`'s fields.
         rate_mbps, sizes, drop: As in the scenario `rlbm/default`, or several of which one is drawn.
-        duration_s, scheme, hosts, scheduler, per_queue_cap, protect_syn, ecn, congested, stack: As there.
+        duration_s, scheme, hosts, scheduler, per_queue_cap, protect_syn, ecn, congested, stack: As in `rlbm/default`.
     """
 
     load: tuple[float, float] = (0.1, 0.8)
@@ -259,23 +259,23 @@ class RandomSharedBuffer(Distribution):
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        low, high = _pair("load", self.load)
+        low, high = _check_pair("load", self.load)
         low = checks.number("load[0]", low, 0, 1e3, low_open=True)
         put(self, "load", (low, checks.number("load[1]", high, low, 1e3)))
-        packets = _choices("queue_packets", self.queue_packets)
+        packets = _check_choices("queue_packets", self.queue_packets)
         put(self, "queue_packets", tuple(checks.integer("queue_packets", p, 1, MAX_COUNT // 2) for p in packets))
-        put(self, "cc", names_of(self.cc, "cc"))
+        put(self, "cc", parse_senders(self.cc, "cc"))
         put(self, "incast_probability", checks.number("incast_probability", self.incast_probability, 0, 1))
         if self.incast_probability and self.incast is None:
             put(self, "incast", {"interval_s": 1.0, "fan_in": min(10, self.hosts), "size_bytes": 20_000, "random": True})
-        put(self, "sizes", _each("sizes", self.sizes, sizes_of))
-        put(self, "rate_mbps", _each("rate_mbps", self.rate_mbps, _rate))
-        put(self, "drop", _each("drop", self.drop, lambda value: checks.choice("drop", value, DROPS)))
-        for cc, drop, rate, sizes in itertools.product(self.cc, *map(_all, (self.drop, self.rate_mbps, self.sizes))):
-            self._base(cc, self.queue_packets[0], rate, sizes, drop)  # the remaining fields are checked where they are used
+        put(self, "sizes", _convert_each("sizes", self.sizes, sizes_of))
+        put(self, "rate_mbps", _convert_each("rate_mbps", self.rate_mbps, _check_rate))
+        put(self, "drop", _convert_each("drop", self.drop, lambda value: checks.choice("drop", value, DROPS)))
+        for cc, drop, rate, sizes in itertools.product(self.cc, *map(_as_tuple, (self.drop, self.rate_mbps, self.sizes))):
+            self._make_base(cc, self.queue_packets[0], rate, sizes, drop)  # checks the remaining fields
 
     def __hash__(self) -> int:
-        """Of the fields that cannot be dicts; equal distributions have equal ones."""
+        """Return a hash of the fields that cannot be dicts; equal distributions have equal hashes."""
         return hash((self.load, self.queue_packets, self.cc, self.incast_probability, self.rate_mbps, self.duration_s))
 
     @property
@@ -284,21 +284,21 @@ class RandomSharedBuffer(Distribution):
 
     def sample(self, rng: np.random.Generator) -> Scenario:
         u = rng.random(4)
-        rate, sizes, drop = (  # one of one needs no chance
-            _pick(several, rng.random()) if len(several) > 1 else several[0]
-            for several in map(_all, (self.rate_mbps, self.sizes, self.drop))
+        rate, sizes, drop = (  # a single value draws no random number
+            _pick_option(several, rng.random()) if len(several) > 1 else several[0]
+            for several in map(_as_tuple, (self.rate_mbps, self.sizes, self.drop))
         )
-        base, bursts = self._base(_pick(self.cc, u[0]), _pick(self.queue_packets, u[1]), rate, sizes, drop)
+        base, bursts = self._make_base(_pick_option(self.cc, u[0]), _pick_option(self.queue_packets, u[1]), rate, sizes, drop)
         load = self.load[0] + u[2] * (self.load[1] - self.load[0])
         arrivals = (PoissonArrivals.for_load(load, rate, sizes),)
         if u[3] < self.incast_probability:
             arrivals += bursts
         return replace(base, traffic=replace(base.traffic, arrivals=arrivals))
 
-    def _base(
+    def _make_base(
         self, cc: Any, queue_packets: Any, rate_mbps: Any, sizes: Any, drop: Any
     ) -> tuple[Scenario, tuple[Arrivals, ...]]:
-        """The world but for its arrivals, made once, and its bursts."""
+        """Return the cached world without its final arrivals, and the arrivals of its bursts."""
         key = cc, queue_packets, rate_mbps, sizes, drop
         if key not in self._bases:
             world = rlbm_default(
@@ -342,7 +342,7 @@ def rlbm_random(
     congested: Any = "drop",
     stack: Any = "linux",
 ) -> RandomSharedBuffer:
-    """RLBM's default world at random: loads of 0.1..0.8, buffers of 200..2000 packets, CUBIC or NewReno."""
+    """RLBM's default world, randomised: loads of 0.1..0.8, buffers of 200..2000 packets, CUBIC or NewReno."""
     return RandomSharedBuffer(
         load=load,
         queue_packets=queue_packets,
@@ -364,22 +364,22 @@ def rlbm_random(
     )
 
 
-def _each(field: str, value: Any, made: Callable[[Any], Any]) -> Any:
-    """One value, or a tuple of several, as they are made."""
+def _convert_each(field: str, value: Any, made: Callable[[Any], Any]) -> Any:
+    """Apply `made` to one value, or to each of several, which become a tuple."""
     if isinstance(value, Sequence) and not isinstance(value, str):
         return tuple(made(one) for one in checks.sequence(field, value, "values"))
     return made(value)
 
 
-def _all(value: Any) -> tuple:
+def _as_tuple(value: Any) -> tuple:
     return value if isinstance(value, tuple) else (value,)
 
 
-def _rate(rate_mbps: object) -> float:
+def _check_rate(rate_mbps: object) -> float:
     return checks.number("rate_mbps", rate_mbps, MIN_RATE_MBPS, MAX_RATE_MBPS)
 
 
-def _flow_list(flow_list: object) -> FlowList:
+def _resolve_flow_list(flow_list: object) -> FlowList:
     if isinstance(flow_list, FlowList):
         return flow_list
     if not isinstance(flow_list, (str, os.PathLike)):
@@ -387,17 +387,17 @@ def _flow_list(flow_list: object) -> FlowList:
     return FlowList.read_csv(flow_list)
 
 
-def _bursts(incast: object) -> list[Arrivals]:
+def _resolve_incast(incast: object) -> list[Arrivals]:
     if incast is None:
         return []
     if isinstance(incast, Incast):
         return [incast]
     if not isinstance(incast, dict):
         raise ScenarioTypeError(f"incast = {shown(incast)}; valid: a dict of interval_s, fan_in, size_bytes, random, ...")
-    return [made_of("incast", Incast, incast)]
+    return [build_from_fields("incast", Incast, incast)]
 
 
-def _pair(field: str, value: object) -> tuple:
+def _check_pair(field: str, value: object) -> tuple:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return value, value
     if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 2:
@@ -405,18 +405,18 @@ def _pair(field: str, value: object) -> tuple:
     return tuple(value)
 
 
-def _choices(field: str, value: object) -> tuple:
+def _check_choices(field: str, value: object) -> tuple:
     return (value,) if isinstance(value, (str, int, float)) else checks.sequence(field, value, "values")
 
 
-def _pick(options: tuple, u: float) -> object:
+def _pick_option(options: tuple, u: float) -> object:
     return options[min(int(u * len(options)), len(options) - 1)]
 
 
 CELL = re.compile(r"rlbm/([a-z0-9]+)-(\d+)-(\d+(?:\.\d+)?)")
 
 
-def _cell(name: str) -> Callable[..., Scenario] | None:
+def _find_cell_maker(name: str) -> Callable[..., Scenario] | None:
     cell = CELL.fullmatch(name)
     if cell is None:
         return None
@@ -426,7 +426,7 @@ def _cell(name: str) -> Callable[..., Scenario] | None:
         world = rlbm_default(cc=cc, queue_packets=queue_packets, load=load, **kwargs)
         return replace(world, name=name)
 
-    from_cell.__signature__ = signature_without(rlbm_default, "cc", "queue_packets", "load")
+    from_cell.__signature__ = remove_parameters(rlbm_default, "cc", "queue_packets", "load")
     return from_cell
 
 
@@ -437,12 +437,12 @@ SCENARIOS: dict[str, Callable[..., World]] = {
     "rlbm/thesis-code": rlbm_thesis_code,
     "rlbm/thesis-text": rlbm_thesis_text,
 }
-"""What makes the world of each name."""
+"""Makers of worlds by scenario name."""
 
 CELLS = Pattern(
     "rlbm/CC-SIZE-LOAD",
     "RLBM's cells, e.g. rlbm/cubic-500-0.6: congestion control, packets a queue, offered load.",
-    _cell,
+    _find_cell_maker,
     "rlbm/cubic-500-0.6",
 )
-"""Cells of the thesis' grid."""
+"""Pattern of names for the cells of the thesis' grid."""

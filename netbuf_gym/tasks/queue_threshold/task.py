@@ -13,14 +13,13 @@ from typing import Any, ClassVar
 import gymnasium as gym
 import numpy as np
 
-from netbuf_gym.errors import ConfigError, called
+from netbuf_gym.errors import ConfigError, describe_scenario
 from netbuf_gym.plants.counters import Counters
 from netbuf_gym.plants.plant import EVENT, INTERVAL
-from netbuf_gym.scenarios.switches import CONGESTED, DROPS, AgentThresholds, limit_of
+from netbuf_gym.scenarios.switches import CONGESTED, DROPS, AgentThresholds, compute_limit
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.tasks.queue_threshold.actions import (
     CODE_EXPONENT,
-    CUT_TO_S,
     DROP_AGENT,
     GRIDS,
     KINDS,
@@ -30,14 +29,15 @@ from netbuf_gym.tasks.queue_threshold.actions import (
     LOG2_ALPHA,
     MAX_GRID,
     PULSE_LEVELS_S,
-    alphas_default,
-    alphas_of_limits,
-    alphas_thesis_code,
-    alphas_thesis_text,
-    changed,
-    grid_size,
-    levels_of,
-    limits_of,
+    PULSE_LIMIT_S,
+    apply_changes,
+    convert_limits_to_alphas,
+    count_levels,
+    decode_default_alphas,
+    decode_limits,
+    decode_thesis_code_alphas,
+    decode_thesis_text_alphas,
+    grid_levels,
 )
 from netbuf_gym.tasks.queue_threshold.observations import (
     QUEUE_FEATURES,
@@ -48,12 +48,12 @@ from netbuf_gym.tasks.queue_threshold.observations import (
     observe_thesis,
 )
 from netbuf_gym.tasks.queue_threshold.report import switch_report
-from netbuf_gym.tasks.queue_threshold.telemetry import switch
+from netbuf_gym.tasks.queue_threshold.telemetry import switch_kind
 from netbuf_gym.tasks.queue_threshold.tracker import SwitchTracker
 from netbuf_gym.tasks.tables import documented, feature_table
-from netbuf_gym.tasks.task import Panel, Task, outage
-from netbuf_gym.utils.arguments import choice, real, sequence
-from netbuf_gym.utils.sums import added
+from netbuf_gym.tasks.task import Panel, Task, outage_message
+from netbuf_gym.utils.arguments import check_choice, check_real, check_sequence
+from netbuf_gym.utils.sums import sequential_sum
 
 BLUE, LILAC, RED = (31, 119, 180), (200, 160, 220), (214, 39, 40)
 
@@ -67,17 +67,17 @@ class QueueThreshold(Task):
 
     `netbuf/QueueThreshold-v0`: a switch learns to share its buffer. Ten senders reach one receiver through a port of
     10 Mbit/s; flows come and go, short ones (below 2 MB, priority 0) and long ones (priority 1), each priority in a queue
-    of its own, and both queues share one buffer. Every 100 ms the agent says how long each queue may grow: a packet is
+    of its own, and both queues share one buffer. Every 100 ms the agent sets how long each queue may grow: a packet is
     admitted to queue q while
 
         length of q < alpha_q * beta_q * (buffer - occupancy)
 
-    and the buffer has room. Too little, and bursts are lost and links idle; too much, and one priority starves the other
-    and packets wait. Alphas are the agent's, betas fixed. The world is a packet-level simulation with real TCP; the
-    traffic under one seed is the same whatever the agent does.
+    and the buffer has room. If the limit is too low, bursts are lost and links idle; if it is too high, one priority starves
+    the other and packets wait. The agent sets the alphas; the betas are fixed. The world is a packet-level simulation with
+    real TCP; the traffic under one seed is the same whatever the agent does.
 
     The task and its recipes `"thesis-text"` and `"thesis-code"` come from RLBM ("Reinforcement Learning for Buffer
-    Management", as described and as its program has it); the recipe `"default"` is ours and made to carry over between
+    Management", as described and as coded); the recipe `"default"` is ours and designed to carry over between
     rates and buffer sizes. Alphas of (1, 1) are the thesis' naive buffer and (8, 1) its sophisticated one; both are exactly
     reachable (`netbuf_gym.tasks.queue_threshold.FixedThresholds`).
 
@@ -91,20 +91,20 @@ class QueueThreshold(Task):
     | thesis-text | 0.001 to 1, linear: (a + 1) / 2               | 1/8, 2/8, ... 1                   | 64                    |
     | thesis-code | 2^-3 to 2^3, log-scaled; 0 is 1               | 1/8, 1/4, 1/2, 1, 2, 4, 8         | 49                    |
 
-    Others, of the recipe default, name limits in time, what the ports send in 1 ms to 1 s, from which alpha follows by the
-    buffer that is free at that moment; until the next decision it stands:
+    The other kinds of action, with the recipe default only, name limits in time: what the ports send in 1 ms to 1 s. Alpha is
+    computed from the limit and the buffer that is free at that moment, and stands until the next decision:
 
     * `actions="limits"`: limits, log-scaled.
-    * `actions="changes"`: their changes; 1 is a limit four times as wide, -1 a quarter. An episode begins at 1 s.
+    * `actions="changes"`: changes of the limits; 1 is a limit four times as wide, -1 a quarter. An episode begins at 1 s.
     * `actions="limit_grid"`: `Discrete`, 1, 5, 10, 20, 50, 200 or 1000 ms for each queue; 49 actions of two queues.
     * `actions="pulse_grid"`: `Discrete`, for each queue 1, 10, 20, 50 or 1000 ms, or a pulse: 5 ms for the first 1, 3 or
-      10 ms, and 1000 ms after it; 64 actions of two queues. Where several pulse, all do for the longest of their times.
+      10 ms, and 1000 ms after it; 64 actions of two queues. Where several queues pulse, all pulse for the longest time.
 
-    Where a queue that may not grow drops, at its tail or at its head, is the scenario's affair, or `drop`'s. With
-    `drop="agent"` (recipe default) it is the action's: a box has one component more, above 0 for the head; a grid twice as
-    many actions, the odd ones for the head. Likewise `congested`: whether packets of flows that speak ECN (`ecn=True` of
-    `rlbm/*`) are dropped there or stored and marked; with `"agent"` the last component marks above 0, and of a grid's
-    actions, twice as many again, the odd ones do.
+    A queue at its limit drops at its tail or at its head, as set by the scenario or by `drop`. With
+    `drop="agent"` (recipe default) the action sets it: a box has one component more, above 0 for the head; a grid twice as
+    many actions, the odd ones for the head. `congested` likewise sets whether packets of flows that speak ECN (`ecn=True` of
+    `rlbm/*`) are dropped there or stored and marked; with `"agent"` the last component marks above 0, and a grid has twice as
+    many actions again, of which the odd ones mark.
 
     Exponents are rounded to steps of 1/1024. Components outside [-1, 1], infinite ones included, are clipped; NaN or a
     wrong shape raises `ConfigError`, as does an integer that a grid does not have. Queue 0 varies slowest in a grid's
@@ -116,26 +116,27 @@ class QueueThreshold(Task):
 
     Recipe default, what a switch can count: 5 + 18 * queues features in [-1, 1], feature by feature with the queues' values
     side by side (`alpha_0, alpha_1, limit_0, ...`). What ports can send is their rate times the measured interval. Several
-    ports are added up: a queue is its number's at all of them, its threshold as often one port's; a cap of the scenario on
-    queues (`queue_cap`) is a threshold's upper bound. A value from Low to High is mapped onto what stands before the colon, on
-    the scale that its meaning names. With two queues:
+    ports are added up: a queue is the sum of the queues of its number at all ports, and its threshold is one port's times the
+    number of ports; a cap of the scenario on queues (`queue_cap`) is a threshold's upper bound. A value from Low to High is
+    mapped onto the numbers before the colons, on the scale that its meaning names. With two queues:
 
     {features of default}
 
-    What an interval did not measure (no packet left the queue) keeps its last measured value; before the first it is 0.
-    Times since something are 10 s at most, and before it has happened. Of a flow the switch sees the SYN and the last segment
-    (FIN) pass. The least queue is that of the last intervals that make 100 ms, and of those that made 100 ms before them.
+    A value that an interval did not measure (no packet left the queue) keeps its last measured value; before the first it is
+    0. Times since an event are at most 10 s, and 10 s before the event has happened. Of a flow the switch sees the SYN and the
+    last segment (FIN) pass. The least queue is the minimum over the last intervals that make 100 ms and those that made 100 ms
+    before them.
 
     Recipes thesis-*, the paper's five state variables in [0, 1] (ranges and order are ours), as they were when a flow last
-    completed (the paper takes a switch to learn of that); counts and rates cover the time from the start of
+    completed (the paper assumes that a switch learns of that); counts and rates cover the time from the start of
     that interval to that moment:
 
     {features of thesis-text}
 
     ## Rewards
 
-    A sum of named terms, which `info["reward_terms"]` shows; S is FCT / ideal FCT, the ideal being propagation there and
-    back and the flow's bytes at the slowest link's rate:
+    The reward is a sum of named terms, shown in `info["reward_terms"]`; S is FCT / ideal FCT, the ideal being propagation
+    there and back and the flow's bytes at the slowest link's rate:
 
     * default: `switch_utility`: throughput (bits delivered / capacity) - slowdown (sum over flows completed of ln S,
       priority 1 weighing a tenth) - buffer (0.1 * occupancy * seconds) - loss, delay and burst (weights 0). An integral over
@@ -158,7 +159,7 @@ class QueueThreshold(Task):
        `info["failure"]`; simulated ones do not.
 
     With the recipe thesis-code a decision lasts whole intervals until the worst slowdown has changed, so that an episode
-    has as many decisions as that happened.
+    has as many decisions as there are such changes.
 
     The last step's `info` reports the whole episode, start-up included: `goodput_mbps`, `flows_started`,
     `flows_completed`, `fct_mean_s`, `slowdown_p99`, `slowdown_mean`, `slowdown_max` (ratios), `difference_p99_s`,
@@ -240,10 +241,10 @@ class QueueThreshold(Task):
             raise ConfigError(f"agents = {self.agents}; valid for {self.name}: 1, the switch")
         self.queues = queues
         self.interval_s = self.default_interval_s
-        """Time between decisions, for rules that count time by them; as the environment has it, from its start on."""
-        self.actions = choice("actions", actions, KINDS)
-        self.drop = None if drop is None else choice("drop", drop, (*DROPS, DROP_AGENT))
-        self.congested = None if congested is None else choice("congested", congested, (*CONGESTED, DROP_AGENT))
+        """Time between decisions, for rules that count time by decisions; the environment sets it when it makes the tracker."""
+        self.actions = check_choice("actions", actions, KINDS)
+        self.drop = None if drop is None else check_choice("drop", drop, (*DROPS, DROP_AGENT))
+        self.congested = None if congested is None else check_choice("congested", congested, (*CONGESTED, DROP_AGENT))
         for name, value, everywhere in (
             ("actions", self.actions, ("continuous", "grid")),
             ("drop", self.drop, (None, *DROPS)),
@@ -252,8 +253,8 @@ class QueueThreshold(Task):
             if value not in everywhere and recipe != "default":
                 raise ConfigError(f'{name} = "{value}" with recipe {recipe!r}; valid: recipe "default"')
         self.places_drops, self.marks = self.drop == DROP_AGENT, self.congested == DROP_AGENT
-        self.betas = self._betas(betas)
-        self.kind = switch(queues)
+        self.betas = self._check_betas(betas)
+        self.kind = switch_kind(queues)
         self.until = EVENT if recipe == "thesis-code" else INTERVAL
         self.default_reward = {"default": "switch_utility"}.get(recipe, recipe.replace("-", "_"))
         shared, own, self._observe, low = {
@@ -263,24 +264,27 @@ class QueueThreshold(Task):
         self.features = (*shared, *numbered)
         self.observation_space = gym.spaces.Box(low, 1.0, (self.history * self.width,), np.float32)
         self._alphas = {
-            "default": alphas_default,
-            "thesis-text": alphas_thesis_text,
-            "thesis-code": alphas_thesis_code,
+            "default": decode_default_alphas,
+            "thesis-text": decode_thesis_text_alphas,
+            "thesis-code": decode_thesis_code_alphas,
         }[recipe]
         self.grid: np.ndarray | None = None
-        """With `actions="grid"` float64 (actions, queues), the alphas of each action; with the other grids
-        `(actions, 2, queues)`, limits and times of pulses (`levels_of`); else None. Without drop place and marks."""
+        """Levels of each action without drop place and marks, float64; None without a grid.
+
+        With `actions="grid"` alphas `(actions, queues)`; with the other grids limits and pulse durations `(actions, 2, queues)`
+        (`grid_levels`).
+        """
         choices = self.places_drops + self.marks
         places = 2**choices
         if self.actions.endswith("grid"):
-            levels = grid_size(self.actions, recipe)
+            levels = count_levels(self.actions, recipe)
             if places * levels**queues > MAX_GRID:
                 said = f'actions = "{self.actions}" has {places * levels**queues} actions of {queues} queues'
                 raise ConfigError(f"{said}; valid: at most {MAX_GRID}")
             if self.actions == "grid":
                 self.grid = np.array(list(itertools.product(GRIDS[recipe], repeat=queues)))
             else:
-                self.grid = levels_of(self.actions, queues)
+                self.grid = grid_levels(self.actions, queues)
             self.action_space = gym.spaces.Discrete(places * len(self.grid))
             self.action_is = None
         else:
@@ -291,46 +295,46 @@ class QueueThreshold(Task):
 
     @property
     def panels(self) -> tuple[Panel, ...]:
-        """Each queue with its limit, and drops."""
+        """Panels for each queue with its limit, and for drops."""
         of_queues = [
             Panel(
                 *(f"queue_packets_{q}", f"QUEUE {q} PACKETS", BLUE),
                 *(f"threshold_packets_{q}", "LIMIT", LILAC),
                 title=f"queue {q} (packets)",
             )
-            for q in range(min(self.queues, 4))  # a picture has its limits
+            for q in range(min(self.queues, 4))  # no room for more panels in a picture
         ]
         return (*of_queues, Panel("drops", "DROPS", RED, title="drops in an interval"))
 
     @classmethod
     def feature_tables(cls) -> dict[str, str]:
-        """Of each recipe, with two queues, for this page."""
+        """Return the feature table of each recipe, with two queues, for this page."""
         thesis = feature_table(THESIS_SHARED, THESIS_QUEUE, 2)
         return {"default": feature_table(SHARED_FEATURES, QUEUE_FEATURES, 2), "thesis-text": thesis, "thesis-code": thesis}
 
-    def _betas(self, betas: Any) -> tuple[float, ...] | None:
-        """One beta a queue; None: as the scenario has them."""
+    def _check_betas(self, betas: Any) -> tuple[float, ...] | None:
+        """Return one beta for each queue; None: the scenario's."""
         if betas is None:
             return None if self.recipe == "default" else (1.0,) + (0.5,) * (self.queues - 1)
-        values = sequence("betas", betas, "numbers")
+        values = check_sequence("betas", betas, "numbers")
         if len(values) != self.queues:
             raise ConfigError(f"betas has {len(values)} values for {self.queues} queues; valid: as many")
-        return tuple(real(f"betas[{q}]", value, 0, 1, low_open=True) for q, value in enumerate(values))
+        return tuple(check_real(f"betas[{q}]", value, 0, 1, low_open=True) for q, value in enumerate(values))
 
     @classmethod
-    def fitted(cls, world: Scenario) -> dict[str, Any]:
-        """The number of queues."""
-        return {"queues": _only_switch(world).queues}
+    def world_arguments(cls, world: Scenario) -> dict[str, Any]:
+        """Return the number of queues of the world's switch."""
+        return {"queues": _require_one_switch(world).queues}
 
     def control(self, scenario: Scenario) -> Scenario:
-        """The world with its switch's thresholds in the agent's hands."""
-        switch = _only_switch(scenario)
+        """Return the world with the thresholds of its switch controlled by the agent."""
+        switch = _require_one_switch(scenario)
         if switch.queues != self.queues:
             raise ConfigError(
-                f"{called(scenario)} has a switch of {switch.queues} queues; valid: {self.queues}, as in the others"
+                f"{describe_scenario(scenario)} has a switch of {switch.queues} queues; valid: {self.queues}, as in the others"
             )
-        if not added(scenario.links[port].mean_mbps(scenario.duration_s) for port in switch.ports) > 0:
-            raise ConfigError(outage(scenario))
+        if not sequential_sum(scenario.links[port].mean_mbps(scenario.duration_s) for port in switch.ports) > 0:
+            raise ConfigError(outage_message(scenario))
         own = switch.admission if isinstance(switch.admission, AgentThresholds) else None
         drop = switch.drop if self.drop in (None, DROP_AGENT) else self.drop
         congested = switch.congested if self.congested in (None, DROP_AGENT) else self.congested
@@ -344,7 +348,7 @@ class QueueThreshold(Task):
         return replace(scenario, switches=(replace(switch, admission=admission, drop=drop, congested=congested),))
 
     def make_tracker(self, rows: int, interval_s: float) -> SwitchTracker:
-        """What is remembered of each switch."""
+        """Return the memory of each switch's telemetry."""
         self.interval_s = interval_s
         return SwitchTracker(rows, self.queues)
 
@@ -353,7 +357,7 @@ class QueueThreshold(Task):
         switch = scenario.switches[0]
         tracker.reset(
             rows,
-            capacity_bps=added(_line_rate_mbps(scenario, port) for port in switch.ports) * 1e6,
+            capacity_bps=sequential_sum(_line_rate_mbps(scenario, port) for port in switch.ports) * 1e6,
             capacity=switch.capacity,
             in_bytes=switch.in_bytes,
             packet_bytes=scenario.data_bytes,
@@ -365,10 +369,10 @@ class QueueThreshold(Task):
         )
 
     def decode(self, action: np.ndarray, tracker: SwitchTracker, out: np.ndarray) -> np.ndarray:
-        """Controls `(rows, 2 * queues + 3)` for checked actions, into `out`: alphas, those of cuts, their time, the drop place,
-        marks.
+        """Write the controls of checked actions to `out`, `(rows, 2 * queues + 3)`.
 
-        Of actions that name alphas no tracker is needed, and `out` may hold the alphas alone.
+        The controls are alphas, alphas of cuts, the cuts' time, the drop place and marks. Actions that name alphas need no
+        tracker, and `out` may then hold the alphas alone.
         """
         queues = self.queues
         out[:, queues:] = np.nan
@@ -383,30 +387,30 @@ class QueueThreshold(Task):
             return out
         if self.grid is not None:
             limit_s, pulse_s = self.grid[action].swapaxes(0, 1)
-            out[:, :queues] = alphas_of_limits(limit_s, tracker)
+            out[:, :queues] = convert_limits_to_alphas(limit_s, tracker)
             if pulse_s.any():
-                cut = alphas_of_limits(np.where(pulse_s > 0, CUT_TO_S, np.nan), tracker)
+                cut = convert_limits_to_alphas(np.where(pulse_s > 0, PULSE_LIMIT_S, np.nan), tracker)
                 longest_s = pulse_s.max(axis=1)
                 out[:, queues : 2 * queues] = cut
                 out[:, 2 * queues] = np.where(longest_s > 0, longest_s, np.nan)
-                limit_s = np.where(pulse_s > 0, CUT_TO_S, limit_s)
+                limit_s = np.where(pulse_s > 0, PULSE_LIMIT_S, limit_s)
         else:
-            limit_s = limits_of(action) if self.actions == "limits" else changed(action, tracker.limit_s.T)
+            limit_s = decode_limits(action) if self.actions == "limits" else apply_changes(action, tracker.limit_s.T)
             tracker.limit_s[:] = limit_s.T
-            out[:, :queues] = alphas_of_limits(limit_s, tracker)
+            out[:, :queues] = convert_limits_to_alphas(limit_s, tracker)
         tracker.note_limits(limit_s.T)
         return out
 
     def encode(self, alphas: Any) -> np.ndarray:
-        """The action of one switch that comes closest to these alphas: a float32 array `(queues,)`, or a grid's integer.
+        """Return the action of one switch closest to these alphas: a float32 array `(queues,)`, or a grid's integer.
 
         Raises:
-            ConfigError: not one number above 0 for each queue.
+            ConfigError: The alphas are not one number above 0 for each queue.
         """
-        values = sequence("alphas", alphas, "numbers")
+        values = check_sequence("alphas", alphas, "numbers")
         if len(values) != self.queues:
             raise ConfigError(f"alphas has {len(values)} values for {self.queues} queues; valid: as many")
-        wanted = np.array([real(f"alphas[{q}]", value, 0, 1e6, low_open=True) for q, value in enumerate(values)])
+        wanted = np.array([check_real(f"alphas[{q}]", value, 0, 1e6, low_open=True) for q, value in enumerate(values)])
         if self.actions not in ("continuous", "grid"):
             raise ConfigError(f'actions = "{self.actions}" name times, not alphas; valid: "continuous" or "grid"')
         if self.places_drops:
@@ -423,7 +427,7 @@ class QueueThreshold(Task):
         return np.clip(action, -1, 1).astype(np.float32)
 
     def observe(self, tracker: SwitchTracker, out: np.ndarray) -> np.ndarray:
-        """The feature vectors of the interval just ended, `(width, rows)`, into `out`: finite and within the space."""
+        """Write the feature vectors of the interval just ended, `(width, rows)`, to `out`: finite and within the space."""
         return self._observe(tracker, out)
 
     def report(self, scenario: Scenario, counters: list[Counters]) -> list[dict[str, Any]]:
@@ -431,7 +435,7 @@ class QueueThreshold(Task):
         return [switch_report(scenario, own) for own in counters]
 
     def show(self, tracker: SwitchTracker, row: int) -> dict[str, float]:
-        """Packets in all queues and in each, each one's threshold in packets and alpha, and drops; sums over ports."""
+        """Return queued packets in all and in each queue, thresholds in packets, alphas, drops and Mbit/s, over all ports."""
         unit = float(tracker.packet_units[row])
         queued, drops = float(tracker.queue.queue_packets[:, row].sum()), float(tracker.packets_dropped[row])
         left_mbit, elapsed_s = float(tracker.queue.drained_bytes[:, row].sum()) * 8e-6, float(tracker.elapsed_s[row])
@@ -443,12 +447,14 @@ class QueueThreshold(Task):
             state[f"alpha_{q}"] = alpha
             capacity = float(tracker.capacity[row])
             cap = float(tracker.cap_share[row]) * capacity
-            limit = limit_of(alpha, float(tracker.betas[q, row]), float(tracker.free[row]), cap) * float(tracker.ports[row])
+            limit = compute_limit(alpha, float(tracker.betas[q, row]), float(tracker.free[row]), cap) * float(
+                tracker.ports[row]
+            )
             state[f"threshold_packets_{q}"] = float(min(limit, capacity)) / unit
         return state
 
-    def line(self, state: dict[str, float]) -> str:
-        """See `Task.line`."""
+    def format_state(self, state: dict[str, float]) -> str:
+        """See `Task.format_state`."""
         queues = "   ".join(
             f"queue {q} {state[f'queue_packets_{q}']:6.0f} of {state[f'threshold_packets_{q}']:7.1f}"
             for q in range(self.queues)
@@ -456,13 +462,13 @@ class QueueThreshold(Task):
         return f"t {state['time_s']:8.2f} s   {queues} packets   drops {state['drops']:6.0f}"
 
     def to_dict(self) -> dict[str, Any]:
-        """What a saved model must agree with, actions, queues and betas included."""
+        """Return the settings that a saved model must agree with, actions, queues and betas included."""
         ranges = {"default": LOG2_ALPHA, "thesis-text": (LEAST_ALPHA, 1.0), "thesis-code": CODE_EXPONENT}
         levels = {
             "continuous": ranges[self.recipe],
             "grid": GRIDS[self.recipe],
             "limit_grid": LIMIT_LEVELS_S,
-            "pulse_grid": [*map(list, PULSE_LEVELS_S), CUT_TO_S],
+            "pulse_grid": [*map(list, PULSE_LEVELS_S), PULSE_LIMIT_S],
         }.get(self.actions, LIMIT_S)
         return {
             **super().to_dict(),
@@ -474,15 +480,15 @@ class QueueThreshold(Task):
         }
 
 
-def _only_switch(scenario: Scenario) -> Any:
+def _require_one_switch(scenario: Scenario) -> Any:
     if len(scenario.switches) != 1:
         valid = "a scenario with one, e.g. rlbm/default"
-        raise ConfigError(f"{called(scenario)} has {len(scenario.switches)} switches; valid: {valid}")
+        raise ConfigError(f"{describe_scenario(scenario)} has {len(scenario.switches)} switches; valid: {valid}")
     return scenario.switches[0]
 
 
 def _line_rate_mbps(scenario: Scenario, port: int) -> float:
-    """The rate that a port is set to, which a switch knows: of one that varies the highest, not the mean of what will come."""
+    """Return the line rate of a port, which a switch knows; for a varying one the highest, not the mean of the future."""
     link = scenario.links[port]
     highest = link.trace.peak_mbps if link.trace is not None else link.mean_mbps()
-    return min(highest, link.passes_mbps)
+    return min(highest, link.throughput_limit_mbps)

@@ -1,4 +1,4 @@
-"""What is measured of a shared-buffer switch of any number of queues, and what it can be told."""
+"""Telemetry schema and controls of a shared-buffer switch with any number of queues."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHARED = (
     Field("packets_dropped", "1", "packets not admitted to the buffer"),
     Field("drop_head", "1", "1 where the oldest packet of a queue is dropped, 0 where the one that arrives"),
 )
-"""Of the whole switch."""
+"""Fields of the whole switch."""
 
 PER_QUEUE = (
     Field("alpha", "1", "the agent's factor of the queue's threshold at the end of the interval, but for a cut"),
@@ -44,7 +44,7 @@ PER_QUEUE = (
     Field("flows_opened", "1", "SYNs that left the queue"),
     Field("flows_closed", "1", "last segments of flows (FIN) that left the queue, sent again ones too"),
 )
-"""Of each queue, over all ports; the queue's number follows the name: `alpha_0`."""
+"""Fields of each queue, over all ports; the queue's number follows the name: `alpha_0`."""
 
 AT_LAST_COMPLETION = (
     Field("at_free_fraction", "1", "free buffer as a share of it, when the interval's last flow completed; else NaN", True),
@@ -57,15 +57,15 @@ AT_LAST_COMPLETION_PER_QUEUE = Field("at_drained_bytes", "B", "bytes that left t
 
 @lru_cache
 def switch_telemetry(queues: int) -> TelemetrySchema:
-    """The schema for a switch of `queues` queues."""
-    per_queue = [_numbered(field, q) for q in range(queues) for field in PER_QUEUE]
-    drained = [_numbered(AT_LAST_COMPLETION_PER_QUEUE, q) for q in range(queues)]
+    """Return the telemetry schema of a switch with `queues` queues."""
+    per_queue = [_number_field(field, q) for q in range(queues) for field in PER_QUEUE]
+    drained = [_number_field(AT_LAST_COMPLETION_PER_QUEUE, q) for q in range(queues)]
     return TelemetrySchema(VERSION, (*SHARED, *per_queue, *AT_LAST_COMPLETION, *drained))
 
 
 @lru_cache
-def switch(queues: int) -> AgentKind:
-    """A switch of `queues` queues."""
+def switch_kind(queues: int) -> AgentKind:
+    """Return the agent kind of a switch with `queues` queues."""
     return AgentKind(
         name="switch",
         telemetry=switch_telemetry(queues),
@@ -88,5 +88,5 @@ def switch(queues: int) -> AgentKind:
     )
 
 
-def _numbered(field: Field, queue: int) -> Field:
+def _number_field(field: Field, queue: int) -> Field:
     return Field(f"{field.name}_{queue}", field.unit, field.meaning, field.privileged)

@@ -1,4 +1,4 @@
-"""What an environment remembers of each switch's telemetry, row by row, for observations and rewards."""
+"""Row-by-row memory of each switch's telemetry in an environment, for observations and rewards."""
 
 from __future__ import annotations
 
@@ -7,63 +7,63 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.scenarios.switches import limit_of
+from netbuf_gym.scenarios.switches import compute_limit
 from netbuf_gym.tasks.queue_threshold.telemetry import AT_LAST_COMPLETION, PER_QUEUE, SHARED, switch_telemetry
 from netbuf_gym.tasks.tracking import LastMeasured, Quantity
 
 LOAD_MEMORY_S = 5.0
-"""Time constant with which the arrival rate seen so far is forgotten."""
+"""Time constant with which the observed arrival rate decays."""
 
 STARTS_MEMORY_S = 0.3
-"""Time constant with which flow starts are forgotten."""
+"""Time constant with which the count of flow starts decays."""
 
 BURST_MEMORY_S = 10.0
-"""Time constant with which it is forgotten how many flows have started at once."""
+"""Time constant with which the largest recent count of flow starts decays."""
 
 LEAST_S = 0.1
-"""The least queue is that of so much time at least, and of less than twice as much, but of whole intervals."""
+"""Least window of the minimum queue; a window has whole intervals, and the minimum covers one to two windows."""
 
 EXCESS_MEMORY_S = 10.0
-"""Time constant with which slowdowns of completed flows are forgotten."""
+"""Time constant with which slowdowns of completed flows decay."""
 
 TARGET_S = 0.01
-"""A queue that the ports send in this time or less is short."""
+"""A queue is short if the ports send it in this time or less."""
 
 LONG_AGO_S = 10.0
-"""What the time since something is at most, and before it has happened."""
+"""Upper bound of the time since an event, and its value before the event has happened."""
 
 
 class SwitchTracker(LastMeasured):
-    """The last measured value of every telemetry field, and what needs more than one interval to know.
+    """The last measured value of every telemetry field, and quantities that span several intervals.
 
     Before the first measurement `last` holds the alphas as the world sets them, and a free fraction of 1. Every shared field
-    is an attribute by its name, a view.
+    is an attribute of the same name, a view.
 
     Attributes (all float32 of shape `(rows,)` unless stated):
         queue: the fields of queues by name without number, each `(queues, rows)`, views of `last`.
         at: free_fraction, flows_completed, packets_dropped, elapsed_s and `(queues, rows)` drained_bytes when a flow last
             completed, views of `last`.
-        load: `(queues, rows)`, packets that arrived over packets that the ports can send, forgotten with time constant
+        load: `(queues, rows)`, packets that arrived over packets that the ports can send, decaying with time constant
             `LOAD_MEMORY_S`.
-        starts_lately: `(queues, rows)`, SYNs that arrived, forgotten with time constant `STARTS_MEMORY_S`.
-        starts_most: `(queues, rows)`, the most that this has been, forgotten with time constant `BURST_MEMORY_S`.
+        starts_lately: `(queues, rows)`, SYNs that arrived, decaying with time constant `STARTS_MEMORY_S`.
+        starts_most: `(queues, rows)`, largest recent value of `starts_lately`, decaying with time constant `BURST_MEMORY_S`.
         least_bytes: `(queues, rows)`, the fewest bytes that each queue has held in the last 100 to 200 ms (`LEAST_S`), or in
             the last interval where that is longer.
         since_s: `(3, queues, rows)`, time since an interval in which the queue was short (`TARGET_S`) at some moment, since a
             decision that limited it to less than it held, and since an interval in which it dropped something; at most
             `LONG_AGO_S`.
         flows_seen: `(queues, rows)`, flows whose SYN has left the queue and whose last segment has not, at least 0.
-        excess_lately: `(queues, rows)`, mean of FCT / ideal FCT - 1 of the flows completed, forgotten with time constant
-            `EXCESS_MEMORY_S`, and of one more of 1: for rewards.
+        excess_lately: `(queues, rows)`, mean of FCT / ideal FCT - 1 of the flows completed, decaying with time constant
+            `EXCESS_MEMORY_S`, and of one more flow with the value 1: for rewards.
         flows_open: flows started and not completed.
         flow_known: bool, whether any flow has completed.
-        share_of_buffer: `(queues, rows)`, what each queue holds of the buffer.
-        capacity_bps: line rate of the switch's ports, of one that varies its highest.
+        share_of_buffer: `(queues, rows)`, share of the buffer that each queue holds.
+        capacity_bps: line rate of the switch's ports; the highest one if it varies.
         service_s: time that a full packet takes at this rate.
-        packet_units: a full packet in the unit in which the switch counts its buffer.
+        packet_units: size of a full packet in the unit in which the switch counts its buffer.
         betas: `(queues, rows)`, fixed factors of the thresholds.
-        limit_s: `(queues, rows)`, the limits in time that actions last named; infinite before the first.
-        ports: how many ports the switch has: the fields of a queue are sums over them, a threshold is each one's.
+        limit_s: `(queues, rows)`, the limits in seconds that actions last named; infinite before the first.
+        ports: number of ports of the switch: the fields of a queue are sums over ports, a threshold is that of one port.
         cap_share: the share of the buffer beyond which no queue of a port grows; infinite without such a cap.
     """
 
@@ -86,7 +86,7 @@ class SwitchTracker(LastMeasured):
         for column, field in enumerate(SHARED):
             setattr(self, field.name, self.last[column])
         block, end = len(SHARED), len(SHARED) + queues * len(PER_QUEUE)
-        self.queue = _by_name(self.last[block:end].reshape(queues, len(PER_QUEUE), rows))
+        self.queue = _views_by_name(self.last[block:end].reshape(queues, len(PER_QUEUE), rows))
         at = {field.name.removeprefix("at_"): self.last[end + k] for k, field in enumerate(AT_LAST_COMPLETION)}
         self.at = SimpleNamespace(**at, drained_bytes=self.last[end + len(AT_LAST_COMPLETION) :])
         self._memory = np.zeros((7 * queues + 2, rows), np.float32)
@@ -120,7 +120,7 @@ class SwitchTracker(LastMeasured):
         queue_cap: float | None = None,
         drop_head: bool = False,
     ) -> None:
-        """Forgets everything measured on these rows; their world starts anew. Capacity and cap are in the switch's unit."""
+        """Forget everything measured on these rows, whose world starts anew. Capacity and cap are in the switch's unit."""
         self.forget(rows)
         self._memory[:, rows] = 0
         self._leasts[:, :, rows] = 0
@@ -143,7 +143,7 @@ class SwitchTracker(LastMeasured):
         self.cap_share[rows] = np.inf if queue_cap is None else queue_cap / capacity
 
     def update(self, telemetry: np.ndarray) -> None:
-        """Takes in the telemetry of one interval, `(rows, fields)` in float64, as the plant wrote it."""
+        """Update from the telemetry of one interval, `(rows, fields)` in float64, as the plant wrote it."""
         super().update(telemetry)
         queue, elapsed = self.queue, self.elapsed_s
         np.copyto(self.share_of_buffer, np.where(self._in_bytes, queue.queue_bytes, queue.queue_packets))
@@ -162,7 +162,7 @@ class SwitchTracker(LastMeasured):
         self._excess_flows += queue.flows_completed
         self._excess_sum *= kept
         self._excess_flows *= kept
-        self._take_least(queue.queue_bytes_min, elapsed)
+        self._update_minimum(queue.queue_bytes_min, elapsed)
         self.since_s += elapsed
         short = queue.queue_bytes_min * np.float32(8) <= np.float32(TARGET_S) * self.capacity_bps
         np.copyto(self._above_s, 0, where=short)
@@ -171,8 +171,8 @@ class SwitchTracker(LastMeasured):
         self.flows_open += self.flows_started - self.flows_completed
         np.logical_or(self.flow_known, self.flows_completed > 0, out=self.flow_known)
 
-    def _take_least(self, least: np.ndarray, elapsed: np.ndarray) -> None:
-        """`least_bytes` after an interval: of the window that is being filled and of the one before it."""
+    def _update_minimum(self, least: np.ndarray, elapsed: np.ndarray) -> None:
+        """Update `least_bytes` after an interval: the minimum of the window being filled and the one before it."""
         np.minimum(self._least_now, least, out=self._least_now, where=self._window_s > 0)
         np.copyto(self._least_now, least, where=self._window_s == 0)
         np.minimum(self._least_before, self._least_now, out=self.least_bytes)
@@ -183,14 +183,14 @@ class SwitchTracker(LastMeasured):
         np.copyto(self._window_s, 0, where=full)
 
     def note_decision(self, alphas: np.ndarray) -> None:
-        """Takes in the alphas `(queues, rows)` that are now to be in force."""
-        limits = limit_of(alphas, self.betas, self.free_fraction, self.cap_share) * self.ports
+        """Record the alphas `(queues, rows)` that now come into force."""
+        limits = compute_limit(alphas, self.betas, self.free_fraction, self.cap_share) * self.ports
         np.copyto(self._cut_age_s, 0, where=limits < self.share_of_buffer)
 
     def note_limits(self, limit_s: np.ndarray) -> None:
-        """Takes in the least limits in seconds, `(queues, rows)`, that are now to be in force, those of pulses included.
+        """Record the least limits in seconds, `(queues, rows)`, that now come into force, those of pulses included.
 
-        Whether a queue is cut is said by its limit: that a full buffer keeps one from growing that may be longer is no cut.
+        The limit alone decides whether a queue counts as cut: a queue kept short by a full buffer below its limit is not cut.
         """
         np.copyto(self._cut_age_s, 0, where=limit_s * self.capacity_bps < self.queue.queue_bytes * np.float32(8))
 
@@ -200,16 +200,16 @@ class SwitchTracker(LastMeasured):
         return (1 + self._excess_sum) / (1 + self._excess_flows)
 
     def throughput_ratio(self) -> np.ndarray:
-        """Bytes delivered in order over what the ports can send in the interval."""
+        """Return the bytes delivered in order over the bytes that the ports can send in the interval."""
         can_send = self.capacity_bps * np.maximum(self.elapsed_s, np.float32(1e-9))
         return self.delivered_bytes * np.float32(8) / can_send
 
     def queueing_s(self) -> np.ndarray:
-        """Time that the ports take to send what is queued at the end of the interval, in seconds."""
+        """Return the time in seconds that the ports take to send what is queued at the end of the interval."""
         return self.queue.queue_bytes.sum(axis=0) * np.float32(8) / self.capacity_bps
 
     def loss_ratio(self) -> np.ndarray:
-        """Packets not admitted over packets that arrived, 0 when there were none."""
+        """Return packets not admitted over packets that arrived, 0 when there were none."""
         return np.minimum(self.packets_dropped / np.maximum(self.queue.arrivals.sum(axis=0), np.float32(1)), np.float32(1))
 
     quantities = (
@@ -225,6 +225,6 @@ class SwitchTracker(LastMeasured):
     )
 
 
-def _by_name(block: np.ndarray) -> SimpleNamespace:
-    """Views `(queues, rows)` of a block `(queues, fields of a queue, rows)`."""
+def _views_by_name(block: np.ndarray) -> SimpleNamespace:
+    """Return views `(queues, rows)` by field name of a block `(queues, fields of a queue, rows)`."""
     return SimpleNamespace(**{field.name: block[:, column] for column, field in enumerate(PER_QUEUE)})

@@ -1,8 +1,8 @@
 """The receiver-window task: a TCP receiver decides how much the sender may have in flight."""
 
 from netbuf_gym.tasks.receiver_window.actions import FACTORS, NUWA_FACTORS
-from netbuf_gym.tasks.receiver_window.baselines import CONTROLLERS, RECEIVERS, CongestionControl, Keep, ReceiverControl
-from netbuf_gym.tasks.receiver_window.meter import Meter, nuwa_utility
+from netbuf_gym.tasks.receiver_window.baselines import CONTROLLERS, RECEIVERS, CongestionControl, KeepAction, ReceiverControl
+from netbuf_gym.tasks.receiver_window.meter import UtilityMeter, nuwa_utility
 from netbuf_gym.tasks.receiver_window.metrics import MEASURES
 from netbuf_gym.tasks.receiver_window.observations import DEFAULT_FEATURES, NUWA_FEATURES
 from netbuf_gym.tasks.receiver_window.random_paths import NETWORKS, ReceiverPaths, receiver_world
@@ -40,12 +40,12 @@ __all__ = [
     "SCENARIOS",
     "TELEMETRY",
     "CongestionControl",
-    "Keep",
-    "Meter",
+    "KeepAction",
     "ReceiverControl",
     "ReceiverPaths",
     "ReceiverWindow",
     "RunningUtility",
+    "UtilityMeter",
     "episode_reports",
     "nuwa_utility",
     "receiver_world",

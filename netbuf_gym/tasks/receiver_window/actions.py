@@ -1,4 +1,4 @@
-"""What a receiver's actions stand for: factors of the window, of Nuwa's gain k, of its target delay."""
+"""Decoding of a receiver's actions: factors of the window, of Nuwa's gain k, of its target delay."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ NUWA_K = (1.0, 9.0)
 """The paper's range of k."""
 
 WINDOW_FACTORS = (0.5, 0.7, 0.85, 0.94, 0.98, 1.005, 1.02, 1.06, 1.18, 1.4, 2.0)
-"""None is 1: at a window that fits the path and at one that is too small for it a receiver sees the same empty queue."""
+"""Factors of the window. None is 1: windows that fit the path and those that are too small show the same empty queue."""
 
 BDP_GAINS = (0.4, 0.6, 0.75, 0.87, 0.95, 1.0, 1.05, 1.13, 1.25, 1.5, 2.0, 2.8)
-"""What the window is in products of the receive rate lately and the round trip without its queue here."""
+"""Windows in products of the recent receive rate and the round trip without its queueing delay towards the receiver."""
 
 COARSE_WINDOW_FACTORS = (0.5, 0.8, 0.95, 1.0, 1.05, 1.25, 2.0)
 GAIN_FACTORS = (0.5, 0.8, 1.0, 1.25, 2.0)
@@ -36,10 +36,10 @@ FACTORS: dict[str, dict[str, tuple[float, ...]]] = {
     "bdp": {"bdp": BDP_GAINS},
     "window_and_target": {"window": COARSE_WINDOW_FACTORS, "target": COARSE_FACTORS},
 }
-"""By what the agent acts on: what is multiplied, and by which factors; with several of them by every combination."""
+"""Factors of each controlled quantity, by the value of `acts_on`; several quantities are multiplied in every combination."""
 
 LARGEST_FACTOR = 2.0
-"""With continuous actions -1 to 1 stand for factors of 1/2 to 2, log-scaled."""
+"""With continuous actions, -1 to 1 are mapped to factors of 1/2 to 2 on a log scale."""
 
 LEAST_SEGMENTS = 2
 
@@ -49,13 +49,13 @@ _K, _TARGET, _WINDOW, _BDP = (
 
 
 @dataclass(frozen=True)
-class Acting:
-    """How actions become controls.
+class ActionMapping:
+    """Mapping from actions to factors.
 
     Attributes:
-        names: what is multiplied: of `"window"`, `"k"`, `"target"`.
-        levels: float64 (actions, names), the factors of each action; None: actions are continuous.
-        space: of one agent's actions.
+        names: Multiplied quantities: of `"window"`, `"k"`, `"target"`, `"bdp"`.
+        levels: Factors of each action, float64 (actions, names); None: actions are continuous.
+        space: Action space of one agent.
     """
 
     names: tuple[str, ...]
@@ -63,28 +63,28 @@ class Acting:
     space: gym.Space
 
     @classmethod
-    def on(cls, factors: dict[str, tuple[float, ...]], continuous: bool) -> Acting:
-        """Acting on what `factors` names."""
+    def from_factors(cls, factors: dict[str, tuple[float, ...]], continuous: bool) -> ActionMapping:
+        """Return the mapping for the quantities and factors in `factors`."""
         if continuous:
             return cls(tuple(factors), None, gym.spaces.Box(-1.0, 1.0, (len(factors),), np.float32))
         levels = np.array(list(itertools.product(*factors.values())))
         return cls(tuple(factors), levels, gym.spaces.Discrete(len(levels)))
 
-    def factors(self, action: np.ndarray) -> dict[str, np.ndarray]:
-        """By name, float64 `(rows,)`, for checked actions."""
+    def decode_factors(self, action: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the factors of checked actions by name, float64 `(rows,)`."""
         chosen = LARGEST_FACTOR**action if self.levels is None else self.levels[action]
         return {name: chosen[:, column] for column, name in enumerate(self.names)}
 
     @property
-    def keep(self) -> np.ndarray | int:
-        """The action that leaves things as they are, or most nearly so."""
+    def neutral_action(self) -> np.ndarray | int:
+        """The action that keeps everything as it is, or most nearly so."""
         if self.levels is None:
             return np.zeros(len(self.names), np.float32)
         return int(np.argmin(np.abs(np.log(self.levels)).sum(axis=1)))
 
 
 def decode_nuwa(factors: dict[str, np.ndarray], tracker: Tracker, out: np.ndarray) -> np.ndarray:
-    """The paper's: k times the factor, within 1 and 9. Nuwa's rule alone moves the window."""
+    """Write the paper's controls to `out`: k times the factor, within 1 and 9. Nuwa's rule alone moves the window."""
     np.clip(tracker.k * factors["k"], *NUWA_K, out=out[:, _K])
     out[:, _TARGET] = tracker.target_s
     out[:, _WINDOW] = np.nan
@@ -93,17 +93,16 @@ def decode_nuwa(factors: dict[str, np.ndarray], tracker: Tracker, out: np.ndarra
 
 
 def decode_default(factors: dict[str, np.ndarray], tracker: Tracker, out: np.ndarray, ruled: bool) -> np.ndarray:
-    """Controls by rules that a real receiver can keep.
+    """Write controls to `out` by rules that a real receiver can keep.
 
-    Nothing changes before the first packet, nor after an interval in which none arrived. A window grows by what arrived in the
-    interval at most, and up to the cap that was measured (`Tracker.highest_window`); while a drain lasts it is half of what it
-    was.
+    Nothing changes before the first packet, nor after an interval in which none arrived. A window grows by at most what arrived
+    in the interval, and up to the measured cap (`Tracker.highest_window`); during a drain it is half of the window before.
 
     Args:
-        factors: by name, `(rows,)`.
-        tracker: what is known of each receiver.
+        factors: Factors by name, each `(rows,)`.
+        tracker: Memory of each receiver's telemetry.
         out: float64 `(rows, controls)`, written to.
-        ruled: whether Nuwa's rule runs on every ACK; if not, k is 0.
+        ruled: Whether Nuwa's rule runs on every ACK; if not, k is 0.
     """
     live = tracker.received > 0
     for name, column, now, bounds in (

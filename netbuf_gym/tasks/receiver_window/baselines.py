@@ -1,4 +1,4 @@
-"""What plays the receiver-window task without learning: the simulator's receivers and congestion controls, and chance."""
+"""Controllers of the receiver-window task that do not learn: the simulator's receivers and congestion controls, and rules."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym.controllers import Decider, InWorld, Named, Policy, RandomAction
-from netbuf_gym.controllers.policies import constant
-from netbuf_gym.controllers.user_code import decider
+from netbuf_gym.controllers.policies import constant_policy
+from netbuf_gym.controllers.user_code import make_controller
 from netbuf_gym.errors import ConfigError, ScenarioError
 from netbuf_gym.plants.counters import sender_counters
 from netbuf_gym.plants.simulator import FLOW_SAMPLE, LINK_SAMPLE, Simulator
 from netbuf_gym.scenarios.catalogue import RECEIVER_CONTROLS, WITHOUT_AGENT
 from netbuf_gym.scenarios.types import Scenario
-from netbuf_gym.tasks.receiver_window.meter import Meter
-from netbuf_gym.tasks.receiver_window.random_paths import DRIVEN
+from netbuf_gym.tasks.receiver_window.meter import UtilityMeter
+from netbuf_gym.tasks.receiver_window.random_paths import RECEIVER_DRIVEN
 from netbuf_gym.tasks.receiver_window.report import episode_reports
-from netbuf_gym.tasks.receiver_window.task import PAPERS_RULE, ReceiverWindow, capacity_mbps
-from netbuf_gym.utils.arguments import choice
+from netbuf_gym.tasks.receiver_window.task import PAPER_PARAMETERS, ReceiverWindow, capacity_mbps
+from netbuf_gym.utils.arguments import check_choice
 
-SENDER = "cubic"
-"""The unchanged sender that receivers are set against, where they do not need one of their own."""
+DEFAULT_SENDER = "cubic"
+"""The unchanged sender that receivers are paired with, unless they need a sender of their own."""
 
 GAINS = (1, 2, 7, 9)
-"""The paper's."""
+"""The paper's gains k."""
 
 LARGEST_BUFFER_BYTES = 6 * 2**20
 """Linux's default limit of a receive buffer (tcp_rmem), up to which it is tuned."""
@@ -36,36 +36,40 @@ LARGEST_BUFFER_BYTES = 6 * 2**20
 RECEIVERS: dict[str, dict[str, Any]] = {
     "nuwa": {"receiver": "nuwa"},
     **{f"nuwa_k{k}": {"receiver": {"name": "nuwa", "k": k}} for k in GAINS},
-    **{f"nuwa_paper_k{k}": {"receiver": {"name": "nuwa", "k": k, **PAPERS_RULE}} for k in GAINS},
+    **{f"nuwa_paper_k{k}": {"receiver": {"name": "nuwa", "k": k, **PAPER_PARAMETERS}} for k in GAINS},
     **{
-        name: {"receiver": name, "cc": SENDER}
+        name: {"receiver": name, "cc": DEFAULT_SENDER}
         for name, record in RECEIVER_CONTROLS.items()
         if not record.agent and name != "nuwa"
     },
-    "autotuned": {"receiver": None, "cc": SENDER, "receive_buffer_bytes": LARGEST_BUFFER_BYTES},
+    "autotuned": {"receiver": None, "cc": DEFAULT_SENDER, "receive_buffer_bytes": LARGEST_BUFFER_BYTES},
 }
-"""Receivers by name: what becomes of an agent's flow. Where no congestion control is said the sender stays the agent's."""
+"""Fields of an agent's flow that each receiver changes, by its name. Without `cc` the sender stays the same."""
 
 
-def names() -> tuple[str, ...]:
-    """The receivers, and the simulator's congestion controls, of whatever stack, but for the one that needs a receiver's."""
-    return tuple(dict.fromkeys((*RECEIVERS, *(name for name in WITHOUT_AGENT if name != DRIVEN))))
+def control_names() -> tuple[str, ...]:
+    """Return the names of receivers and of all stacks' congestion controls, except the one that a receiver must drive."""
+    return tuple(dict.fromkeys((*RECEIVERS, *(name for name in WITHOUT_AGENT if name != RECEIVER_DRIVEN))))
 
 
-class InPlace(InWorld):
-    """Something of the simulator in the place of agents' receivers: it acts on every packet.
+class ReplacingControl(InWorld):
+    """A control of the simulator that replaces the agents' receivers and acts on every packet.
 
     Args:
-        name: how tables call it.
-        changes: fields of an agent's flow (`netbuf_gym.scenarios.Flow`) that it has otherwise.
+        name: Name in tables.
+        changes: Fields of an agent's flow (`netbuf_gym.scenarios.Flow`) to change.
     """
 
     def __init__(self, name: str, changes: Mapping[str, Any]):
         self.name, self.changes = name, dict(changes)
-        self._meters: weakref.WeakKeyDictionary[Simulator, tuple[Meter, list[int]]] = weakref.WeakKeyDictionary()
+        self._meters: weakref.WeakKeyDictionary[Simulator, tuple[UtilityMeter, list[int]]] = weakref.WeakKeyDictionary()
 
     def place(self, scenario: Scenario) -> Scenario:
-        """The same world with it wherever an agent was; ConfigError where it has no place there."""
+        """Return the same world with this control in place of each agent.
+
+        Raises:
+            ConfigError: The control does not fit the world.
+        """
         controlled = scenario.agent_receivers
         try:
             flows = [replace(f, **self.changes) if i in controlled else f for i, f in enumerate(scenario.flows)]
@@ -73,18 +77,18 @@ class InPlace(InWorld):
         except ScenarioError as error:
             raise ConfigError(str(error)) from None
 
-    def sampler(self, scenario: Scenario, world: Simulator) -> Callable[[], None]:
-        """See `InWorld.sampler`: what is measured interval by interval, as agents' telemetry is."""
+    def make_sampler(self, scenario: Scenario, world: Simulator) -> Callable[[], None]:
+        """See `InWorld.make_sampler`: takes per-interval measurements as in agents' telemetry."""
         flows = list(scenario.agent_receivers)
-        meter = Meter(len(flows))
+        meter = UtilityMeter(len(flows))
         capacities = [capacity_mbps(scenario, flow) * 1e6 for flow in flows]
         meter.reset(slice(None), capacities, [scenario.flows[flow].start_s for flow in flows])
         self._meters[world] = meter, flows
-        before = _counted(scenario, world, flows)
+        before = _read_counters(scenario, world, flows)
 
         def sample() -> None:
             nonlocal before
-            now = _counted(scenario, world, flows)
+            now = _read_counters(scenario, world, flows)
             elapsed_s, delivered, sojourn_s, passed, sent, lost = (now - before).T
             before = now
             with np.errstate(invalid="ignore", divide="ignore"):
@@ -93,14 +97,14 @@ class InPlace(InWorld):
         return sample
 
     def report(self, scenario: Scenario, world: Simulator) -> list[dict[str, Any]]:
-        """See `netbuf_gym.tasks.receiver_window.report.episode_reports`; no utility of a world that was not sampled."""
+        """See `netbuf_gym.tasks.receiver_window.report.episode_reports`; without samples of a world the utility is NaN."""
         flows = list(scenario.agent_receivers)
-        meter = self._meters[world][0] if world in self._meters else Meter(len(flows))
-        achieved = [meter.achieved(row) for row in range(len(flows))]
+        meter = self._meters[world][0] if world in self._meters else UtilityMeter(len(flows))
+        achieved = [meter.summarize(row) for row in range(len(flows))]
         return episode_reports(scenario, flows, sender_counters(world, scenario, flows), achieved)
 
-    def watcher(self, scenario: Scenario, world: Simulator) -> Callable[[], dict[str, float]]:
-        """See `InWorld.watcher`: throughput as it arrives, the bottleneck's queue, and the sender's window."""
+    def make_watcher(self, scenario: Scenario, world: Simulator) -> Callable[[], dict[str, float]]:
+        """See `InWorld.make_watcher`: shows throughput as it arrives, the bottleneck's queue, and the sender's window."""
         cwnd, queue = FLOW_SAMPLE.index("cwnd_packets"), LINK_SAMPLE.index("queue_packets")
         first, link = scenario.agent_receivers[0], scenario.tightest_link(scenario.agent_receivers[0])
         arrived, waited, passed, then_s = 0, 0.0, 0, 0.0
@@ -123,16 +127,16 @@ class InPlace(InWorld):
         return show
 
 
-class ReceiverControl(InPlace):
+class ReceiverControl(ReplacingControl):
     """A receiver of the simulator in place of the agents.
 
     Args:
-        name: one of `RECEIVERS`.
-        parameters: of the receiver control, see `netbuf-gym list receiver-controls`.
+        name: One of `RECEIVERS`.
+        parameters: Parameters of the receiver control, see `netbuf-gym list receiver-controls`.
     """
 
     def __init__(self, name: str, **parameters: Any):
-        changes = dict(RECEIVERS[choice("receiver", name, RECEIVERS)])
+        changes = dict(RECEIVERS[check_choice("receiver", name, RECEIVERS)])
         if parameters:
             control = changes["receiver"]
             if control is None:
@@ -141,37 +145,37 @@ class ReceiverControl(InPlace):
         super().__init__(name, changes)
 
 
-class CongestionControl(InPlace):
-    """A congestion control of the simulator instead of the agent: at the sender, the receiver's window never in its way.
+class CongestionControl(ReplacingControl):
+    """A congestion control of the simulator at the sender instead of the agent; the receiver's window never limits it.
 
     Args:
-        name: one of `netbuf_gym.scenarios.congestion_controls(stack)`, of the scenario's stack.
+        name: One of `netbuf_gym.scenarios.congestion_controls(stack)`, of the scenario's stack.
     """
 
     def __init__(self, name: str):
-        super().__init__(choice("congestion control", name, names()), {"cc": name, "receiver": None})
+        super().__init__(check_choice("congestion control", name, control_names()), {"cc": name, "receiver": None})
 
 
-def _counted(scenario: Scenario, world: Simulator, flows: Sequence[int]) -> np.ndarray:
-    """Of each flow `(flows, 6)`: time in s, bytes delivered, seconds and packets at its bottleneck, packets sent and lost."""
+def _read_counters(scenario: Scenario, world: Simulator, flows: Sequence[int]) -> np.ndarray:
+    """Return `(flows, 6)`: time in s, bytes delivered, seconds and packets at the bottleneck, packets sent and lost."""
     keys = ("now_s", "delivered_bytes", "sojourn_sum_s", "sojourn_count", "packets_sent", "packets_lost_marked")
     return np.array([[own[key] for key in keys] for own in sender_counters(world, scenario, flows)], np.float64)
 
 
-def make(name: str) -> InPlace:
-    """The receiver or congestion control of a name."""
+def make_control(name: str) -> ReplacingControl:
+    """Return the receiver or congestion control with this name."""
     return ReceiverControl(name) if name in RECEIVERS else CongestionControl(name)
 
 
-class Keep(Decider):
-    """The action that leaves window, gain and target as they are, or most nearly so."""
+class KeepAction(Decider):
+    """The constant action that leaves window, gain and target as they are, or most nearly so."""
 
     name = "keep"
 
     def start(self, rules: ReceiverWindow, seeds: Sequence[int]) -> Policy:
         """See `Controller.start`."""
-        return constant(rules.keep_action, rules, len(seeds))
+        return constant_policy(rules.keep_action, rules, len(seeds))
 
 
-CONTROLLERS = Named(names, make, {"keep": Keep, "random": RandomAction}, own=decider)
-"""Every receiver and congestion control of the simulator, and what decides as agents do."""
+CONTROLLERS = Named(control_names, make_control, {"keep": KeepAction, "random": RandomAction}, own=make_controller)
+"""Every receiver and congestion control of the simulator, and the controllers that decide as agents do."""

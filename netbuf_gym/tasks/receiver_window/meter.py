@@ -1,8 +1,8 @@
-"""What a receiver's flow achieves interval by interval, in the same words for agents and for whatever plays in their place.
+"""Utility and delays of a receiver's flow by interval, measured alike for agents and for the controls that replace them.
 
 Nuwa's utility of an interval is 0.4 U(x) - 0.4 U(d) - 0.2 U(l), U(z) = z^0.4 / 0.4, with x = goodput / mean capacity of the
 bottleneck, d = queueing delay / 500 ms, l = packets marked lost / packets sent, each clipped to [0, 1]. The weights and
-alpha = 0.6 are the paper's; it says nothing of what the arguments are divided by.
+alpha = 0.6 are the paper's, which does not state the divisors.
 """
 
 from __future__ import annotations
@@ -13,42 +13,42 @@ import numpy as np
 
 ALPHA = 0.6
 WEIGHTS = (0.4, 0.4, 0.2)
-"""Of throughput, delay and loss."""
+"""Weights of throughput, delay and loss."""
 
 DELAY_SCALE_S = 0.5
-"""The queueing delay that counts as 1."""
+"""Queueing delay in seconds that counts as 1."""
 
 MAX_INTERVALS = 16_384
-"""How many delays of a row are remembered for their percentiles, the latest ones."""
+"""Number of the latest delays of a row that are kept for their percentiles."""
 
 
 def nuwa_utility(share: np.ndarray, delay_s: np.ndarray, loss: np.ndarray) -> np.ndarray:
-    """The utility of an interval, -1.5 to 1.
+    """Return the utility of an interval, -1.5 to 1.
 
     Args:
-        share: goodput / capacity, 0 or more.
-        delay_s: queueing delay in seconds, 0 or more.
-        loss: packets lost / packets sent, 0 or more.
+        share: Goodput / capacity, 0 or more.
+        delay_s: Queueing delay in seconds, 0 or more.
+        loss: Packets lost / packets sent, 0 or more.
     """
-    return utility_of(np.stack(np.broadcast_arrays(share, np.divide(delay_s, DELAY_SCALE_S), loss)))
+    return compute_utility(np.stack(np.broadcast_arrays(share, np.divide(delay_s, DELAY_SCALE_S), loss)))
 
 
-def utility_of(parts: np.ndarray) -> np.ndarray:
-    """The utility of x, d and l, `(3, ...)`, as they are before they are clipped; `parts` is written to."""
+def compute_utility(parts: np.ndarray) -> np.ndarray:
+    """Return the utility of x, d and l, `(3, ...)`, not yet clipped; `parts` is overwritten."""
     np.minimum(parts, 1, out=parts)
     np.power(parts, 1 - ALPHA, out=parts)
     a, b, c = (weight / (1 - ALPHA) for weight in WEIGHTS)
     return a * parts[0] - b * parts[1] - c * parts[2]
 
 
-class Meter:
-    """Adds up the utility of intervals, and keeps their queueing delays.
+class UtilityMeter:
+    """Sum of the utility of intervals, and record of their queueing delays.
 
     An interval in which no packet left the queue has the delay of the last one in which one did, 0 before the first. Intervals
-    that begin before a row's flow does not count.
+    that begin before a row's flow do not count.
 
     Args:
-        rows: number of flows that are measured.
+        rows: Number of flows measured.
     """
 
     def __init__(self, rows: int):
@@ -61,7 +61,7 @@ class Meter:
         self._parts = np.zeros((3, rows), np.float32)
 
     def reset(self, rows: slice, capacity_bps: float | Sequence[float], start_s: float | Sequence[float]) -> None:
-        """Forgets everything of these rows; their worlds start anew."""
+        """Forget everything about these rows, whose worlds start anew."""
         self.capacity_bps[rows], self.start_s[rows] = capacity_bps, start_s
         for one in (self._time_s, self._sum, self._delay, self._count, self._passed):
             one[rows] = 0
@@ -69,7 +69,7 @@ class Meter:
     def add(
         self, elapsed_s: np.ndarray, goodput_bps: np.ndarray, delay_s: np.ndarray, sent: np.ndarray, lost: np.ndarray
     ) -> None:
-        """Takes in an interval of every row; each argument `(rows,)`, NaN where nothing was measured."""
+        """Add an interval of every row; each argument `(rows,)`, NaN where nothing was measured."""
         begun = self._time_s >= self.start_s - 1e-9
         self._time_s += np.fmax(elapsed_s, 0)  # 0 of a NaN
         passed = delay_s == delay_s
@@ -78,7 +78,7 @@ class Meter:
         np.divide(np.fmax(goodput_bps, 0), self.capacity_bps, out=parts[0], casting="same_kind")
         np.divide(self._delay, DELAY_SCALE_S, out=parts[1], casting="same_kind")
         np.divide(np.fmax(lost, 0), np.fmax(sent, 1), out=parts[2], casting="same_kind")
-        self._sum += utility_of(parts) * begun
+        self._sum += compute_utility(parts) * begun
         self._count += begun
         rows = self._each[begun & passed]
         if not len(rows):
@@ -89,13 +89,13 @@ class Meter:
         self._delays[at, rows] = delay_s[rows]
         self._passed[rows] += 1
 
-    def achieved(self, row: int) -> dict[str, float]:
-        """Of a row so far, NaN before the first interval.
+    def summarize(self, row: int) -> dict[str, float]:
+        """Return a row's results so far, NaN before the first interval.
 
         Returns:
             utility: mean of the intervals' utility.
-            queue_delay_p95_s: 95th percentile (nearest rank) over the intervals in which packets left the queue, of their mean
-                time in it.
+            queue_delay_p95_s: 95th percentile (nearest rank) of the mean time in the queue, over the intervals in which packets
+                left the queue.
         """
         kept = np.sort(self._delays[: min(self._passed[row], MAX_INTERVALS), row])
         return {

@@ -1,4 +1,4 @@
-"""What controllers of the receiver-window task are judged by."""
+"""Metrics that judge controllers of the receiver-window task."""
 
 from __future__ import annotations
 

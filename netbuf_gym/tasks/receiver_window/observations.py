@@ -1,4 +1,4 @@
-"""What a receiver observes: ratios that carry over between networks, or the four features of Nuwa-RL."""
+"""Observations of a receiver: ratios that carry over between networks, or the four features of Nuwa-RL."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NUWA_FEATURES = (
     Feature("buffered", 0, LARGEST_SEGMENTS, "log of 1 + segments held at the receiver, unread or out of order"),
     Feature("delay_s", 0, 0.5, "one-way queueing delay of the last packet in seconds"),
 )
-"""The paper's four in its order; it states neither ranges nor scales, so that these are ours."""
+"""The paper's four features in its order; ranges and scales are ours, since the paper states neither."""
 
 DEFAULT_FEATURES = (
     Feature("queueing", 1, 32, "sqrt of log(1 + mean queueing delay / least RTT)"),
@@ -52,7 +52,7 @@ DEFAULT_FEATURES = (
 _COLUMN = {feature.name: column for column, feature in enumerate(DEFAULT_FEATURES)}
 _ROOTS = 4
 _RATIOS = 15
-"""The first features are logarithms, of those after `delay_in_intervals` signed ones."""
+"""Number of leading features that are logarithms; those after `delay_in_intervals` are signed."""
 
 _LOG_HIGH = np.array([32, 32, 32, 32, 8, 64, 4, 4, 4, 4, 64, LARGEST_SEGMENTS, 4096, 8, 22.360679775], np.float32)
 _LOG_SCALE = (1 / np.log(_LOG_HIGH))[:, None].astype(np.float32)
@@ -65,7 +65,7 @@ _NUWA_LOG_SCALE = np.float32(1 / np.log1p(LARGEST_SEGMENTS))
 
 
 def observe_nuwa(tracker: Tracker, out: np.ndarray) -> np.ndarray:
-    """The 4 features, each clipped to its range and scaled to [0, 1], into `out` of shape `(4, rows)`.
+    """Write the 4 features, each clipped to its range and scaled to [0, 1], to `out` of shape `(4, rows)`.
 
     A field without a measurement keeps its last value; before the first it is 0 (the window: 20 segments).
     """
@@ -78,10 +78,10 @@ def observe_nuwa(tracker: Tracker, out: np.ndarray) -> np.ndarray:
 
 
 def observe_default(tracker: Tracker, out: np.ndarray) -> np.ndarray:
-    """The features of `DEFAULT_FEATURES`, each clipped to [-1, 1], into `out` of shape `(26, rows)`.
+    """Write the features of `DEFAULT_FEATURES`, each clipped to [-1, 1], to `out` of shape `(26, rows)`.
 
-    A field without a measurement keeps its last value, and `silence` says for how long; before the first round trip all ratios
-    to it are 1 or nothing, so that their logarithms are 0. Nothing is assumed of what was never measured.
+    A field without a measurement keeps its last value, with the time since then in `silence`; before the first round trip all
+    ratios to it are 1 or 0, so that their logarithms are 0. No value is assumed for anything that was never measured.
     """
     last = tracker.last
 

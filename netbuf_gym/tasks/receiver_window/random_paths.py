@@ -1,4 +1,4 @@
-"""Paths to a receiver, drawn at random: what agents of the receiver-window task are trained and compared on."""
+"""Random paths to a receiver, on which agents of the receiver-window task are trained and compared."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 
 from netbuf_gym import traces
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
-from netbuf_gym.scenarios.catalogue import CONGESTION_CONTROLS, cc_name, congestion_control, sender_controls
-from netbuf_gym.scenarios.distributions import Distribution, interval, log_uniform
+from netbuf_gym.scenarios.catalogue import CONGESTION_CONTROLS, get_control_name, parse_congestion_control, sender_controls
+from netbuf_gym.scenarios.distributions import Distribution, check_interval, log_uniform
 from netbuf_gym.scenarios.flows import Flow
 from netbuf_gym.scenarios.impairments import DelaySchedule
-from netbuf_gym.scenarios.limits import MAX_DELAY_MS, MAX_DURATION_S, bdp_packets
+from netbuf_gym.scenarios.limits import MAX_DELAY_MS, MAX_DURATION_S, compute_bdp_packets
 from netbuf_gym.scenarios.links import Link
 from netbuf_gym.scenarios.traffic import FlowList, Sender, Traffic
 from netbuf_gym.scenarios.types import Scenario
@@ -24,16 +24,16 @@ from netbuf_gym.traces.windows import by_seconds
 from netbuf_gym.utils import checks
 
 NETWORKS = ("wired", "wifi", "4g", "5g")
-DRIVEN = "receiver_driven"
-"""The sender whose window is what the receiver says."""
+RECEIVER_DRIVEN = "receiver_driven"
+"""The sender whose congestion window follows the receiver's window."""
 
-RECEIVER = "nuwa"
-"""What moves the window of such a sender where no agent does."""
+DEFAULT_RECEIVER = "nuwa"
+"""Receiver control that moves the window of such a sender without an agent."""
 
 LEAST_MBPS = 0.05
-"""Traces that carry less in the mean are drawn anew."""
+"""Traces with a lower mean rate are drawn again."""
 
-TRIES = 16
+MAX_TRIES = 16
 
 
 def receiver_world(
@@ -43,8 +43,8 @@ def receiver_world(
     rtt_ms: float = 40.0,
     buffer_packets: int | None = 250,
     loss: float = 0.0,
-    senders: Sequence[Any] = (DRIVEN,),
-    receivers: Sequence[Any] = (RECEIVER,),
+    senders: Sequence[Any] = (RECEIVER_DRIVEN,),
+    receivers: Sequence[Any] = (DEFAULT_RECEIVER,),
     duration_s: float = 80.0,
     stagger_s: float = 0.1,
     clock_offset_ms: float = 0.0,
@@ -57,24 +57,24 @@ def receiver_world(
     on_outage: str = "hold",
     name: str = "",
 ) -> Scenario:
-    """Flows to receivers over one link of constant or varying rate, "bottleneck", and back over "return".
+    """Return flows to receivers over one link of constant or varying rate, "bottleneck", and back over "return".
 
     Args:
-        trace, rate_mbps: Of the bottleneck, one of the two.
+        trace, rate_mbps: Capacity of the bottleneck, one of the two.
         rtt_ms: Propagation there and back, 0 to 1e5 ms, half of it on each link.
         buffer_packets: The bottleneck's queue limit, at least 1; None: none.
         loss: Random loss of data packets after the bottleneck, 0 to below 1.
-        senders, receivers: A congestion control and a receiver control (None: a window that is never in the way) of each flow.
+        senders, receivers: Congestion control and receiver control (None: a window that never limits the sender) of each flow.
         duration_s, stagger_s: Flow i starts at i * stagger_s.
-        clock_offset_ms, clock_drift_ppm, timestamp_resolution_us: Of all flows, see `Flow`.
+        clock_offset_ms, clock_drift_ppm, timestamp_resolution_us: Clocks of all flows, see `Flow`.
         return_mbps, return_packets: Rate and queue limit of the way back; None: infinitely fast.
-        traffic: Finite flows beside them.
-        on_outage: What becomes of the bottleneck's queue at outages, see `Link`.
-        delay: Of the bottleneck in place of half of `rtt_ms`: whatever `Link.delay_ms` takes.
+        traffic: Finite flows in addition.
+        on_outage: Treatment of the bottleneck's queue at outages, see `Link`.
+        delay: Delay of the bottleneck in place of half of `rtt_ms`: any value of `Link.delay_ms`.
         name: The scenario's name.
 
     Raises:
-        ScenarioError: A value out of range.
+        ScenarioError: A value is out of range.
     """
     one_way_ms = checks.number("rtt_ms", rtt_ms, 0, MAX_DELAY_MS) / 2
     links = [
@@ -106,30 +106,30 @@ def receiver_world(
     return Scenario(links=links, flows=flows, traffic=traffic, duration_s=duration_s, name=name)
 
 
-def checked_senders(senders: object) -> tuple[Any, ...]:
-    """The congestion controls of the flows, as `Flow` makes them.
+def check_senders(senders: object) -> tuple[Any, ...]:
+    """Return the congestion controls of the flows, as `Flow` makes them.
 
     Raises:
-        ScenarioError: One that there is none of, or a value out of range.
+        ScenarioError: A congestion control is unknown, or a value out of range.
     """
     given = checks.sequence("senders", senders, "congestion controls")
-    return tuple(congestion_control(f"senders[{i}]", cc, CONGESTION_CONTROLS) for i, cc in enumerate(given))
+    return tuple(parse_congestion_control(f"senders[{i}]", cc, CONGESTION_CONTROLS) for i, cc in enumerate(given))
 
 
 def check_resolutions(timestamp_us: Sequence[Any]) -> None:
-    """ScenarioError, unless each is a resolution of time stamps that there is: any may be drawn first in mid-training."""
+    """Raise ScenarioError unless each is a valid time-stamp resolution: any may be drawn first in mid-training."""
     for i, unit in enumerate(timestamp_us):
         if checks.integer(f"timestamp_us[{i}]", unit, 1, 1000) not in (1, 1000):
             raise ScenarioError(f"timestamp_us[{i}] = {shown(unit)}; valid: 1000 or 1")
 
 
-def receivers_of(senders: Sequence[Any], receiver: Any) -> tuple[Any, ...]:
-    """`receiver` for each of the `checked_senders` that a receiver drives, None for the others."""
-    return tuple(receiver if _driven(cc) else None for cc in senders)
+def assign_receivers(senders: Sequence[Any], receiver: Any) -> tuple[Any, ...]:
+    """Return `receiver` for each of the `check_senders` that a receiver drives, None for the others."""
+    return tuple(receiver if _is_receiver_driven(cc) else None for cc in senders)
 
 
-def _driven(cc: Any) -> bool:
-    return cc_name(cc) == DRIVEN
+def _is_receiver_driven(cc: Any) -> bool:
+    return get_control_name(cc) == RECEIVER_DRIVEN
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,30 +137,30 @@ class ReceiverPaths(Distribution):
     """Worlds over generated networks, each with a trace, a round trip, a buffer and clocks of its own.
 
     Args:
-        networks: Which are drawn from, each as likely: of `NETWORKS`, or any other of `netbuf_gym.traces.GENERATORS`.
-        arguments: Further ones of their generators.
+        networks: Networks to draw from, each as likely: of `NETWORKS`, or any other of `netbuf_gym.traces.GENERATORS`.
+        arguments: Further arguments of their generators.
         rtt_ms: Range of the propagation RTT, log-uniform, within (0, 1e5].
         buffer_bdp: Range of the buffer in bandwidth-delay products of the mean rate, log-uniform, within (0, 1e4]; never less
             than `min_buffer_packets`.
         buffer_packets: The buffer instead, 1 or more.
         senders: Congestion controls of the flows.
-        receiver: Receiver control of those that a receiver drives.
+        receiver: Receiver control of the flows that a receiver drives.
         unchanged_probability: Share of the worlds whose driven senders are CUBIC instead, 0 to 1.
-        clock_offset_ms, clock_drift_ppm: The receiver's clock against the sender's is off by up to this, either way, uniformly.
+        clock_offset_ms, clock_drift_ppm: Largest deviation of the receiver's clock from the sender's, either way, uniform.
         timestamp_us: Resolutions of time stamps, 1 or 1000, each as likely.
         competitor_probability: Share of the worlds in which another flow joins for a while, 0 to 1.
-        competitors: Its congestion controls, each as likely.
+        competitors: Congestion controls of that flow, each as likely.
         reverse_probability: Share of the worlds with a CUBIC flow on the way back, which then has a rate and a buffer, 0 to 1.
         reverse_mbps: Range of that rate, log-uniform.
         loss_probability, loss: Share of the worlds that lose packets at random, and range of their loss rate, log-uniform.
-        step_probability, step_ms: Share of the worlds whose route changes once, and range of how much longer, or shorter, it
-            becomes, log-uniform, each way as likely; never below a tenth of what it was.
+        step_probability, step_ms: Share of the worlds whose route changes once, and range of the increase or decrease of the
+            delay, log-uniform, each way as likely; never below a tenth of the previous delay.
         drop_probability: Share of the worlds whose bottleneck's queue is dropped at outages.
-        seconds_probability: Share of the worlds whose path carries evenly what its trace carries in each second, as
-            traces that were recorded by the second have it, 0 to 1.
-        duration_s: 0.001 to 1e4 seconds.
+        seconds_probability: Share of the worlds whose path spreads the data that its trace carries in each second evenly over
+            that second, as in traces recorded by the second, 0 to 1.
+        duration_s: Length of a world, 0.001 to 1e4 seconds.
         stagger_s, name: As in `receiver_world`.
-        min_buffer_packets: 1 or more.
+        min_buffer_packets: Least buffer, 1 or more.
     """
 
     networks: Sequence[str] = NETWORKS
@@ -168,8 +168,8 @@ class ReceiverPaths(Distribution):
     rtt_ms: Any = (20.0, 80.0)
     buffer_bdp: Any = (1.0, 4.0)
     buffer_packets: Any = None
-    senders: Sequence[Any] = (DRIVEN,)
-    receiver: Any = RECEIVER
+    senders: Sequence[Any] = (RECEIVER_DRIVEN,)
+    receiver: Any = DEFAULT_RECEIVER
     unchanged_probability: float = 0.0
     clock_offset_ms: float = 50.0
     clock_drift_ppm: float = 50.0
@@ -198,11 +198,11 @@ class ReceiverPaths(Distribution):
             raise ScenarioTypeError(f"arguments = {shown(self.arguments)}; valid: a dict")
         for network in self.networks:  # each may be drawn first in the middle of a training
             check_parameters(network, self.arguments or {})
-        put(self, "rtt_ms", interval("rtt_ms", self.rtt_ms, MAX_DELAY_MS))
-        put(self, "buffer_bdp", interval("buffer_bdp", self.buffer_bdp, 1e4))
-        put(self, "reverse_mbps", interval("reverse_mbps", self.reverse_mbps, 1e6))
-        put(self, "loss", interval("loss", self.loss, 0.999))
-        put(self, "step_ms", interval("step_ms", self.step_ms, MAX_DELAY_MS))
+        put(self, "rtt_ms", check_interval("rtt_ms", self.rtt_ms, MAX_DELAY_MS))
+        put(self, "buffer_bdp", check_interval("buffer_bdp", self.buffer_bdp, 1e4))
+        put(self, "reverse_mbps", check_interval("reverse_mbps", self.reverse_mbps, 1e6))
+        put(self, "loss", check_interval("loss", self.loss, 0.999))
+        put(self, "step_ms", check_interval("step_ms", self.step_ms, MAX_DELAY_MS))
         if self.buffer_packets is not None:
             put(self, "buffer_packets", checks.integer("buffer_packets", self.buffer_packets, 1, 2**40))
         put(self, "min_buffer_packets", checks.integer("min_buffer_packets", self.min_buffer_packets, 1, 2**40))
@@ -215,8 +215,8 @@ class ReceiverPaths(Distribution):
         put(self, "competitors", checks.sequence("competitors", self.competitors, "congestion controls"))
         check_resolutions(self.timestamp_us)
         for i, cc in enumerate(self.competitors):
-            congestion_control(f"competitors[{i}]", cc, sender_controls("linux"), "linux")
-        put(self, "senders", checked_senders(self.senders))
+            parse_congestion_control(f"competitors[{i}]", cc, sender_controls("linux"), "linux")
+        put(self, "senders", check_senders(self.senders))
         put(self, "duration_s", checks.number("duration_s", self.duration_s, 0.001, 1e4))
         checks.text("name", self.name)
         self.sample(np.random.default_rng(0))  # the remaining fields are checked where they are used
@@ -227,12 +227,12 @@ class ReceiverPaths(Distribution):
 
     def sample(self, rng: np.random.Generator) -> Scenario:
         u, v = rng.random(12), rng.random(5)
-        trace = self._trace(rng, self.networks[int(u[0] * len(self.networks))])
+        trace = self._draw_trace(rng, self.networks[int(u[0] * len(self.networks))])
         rtt_ms = log_uniform(u[1], self.rtt_ms)
         mean_mbps = trace.mean_mbps(self.duration_s)
-        held = bdp_packets(mean_mbps, rtt_ms)
+        held = compute_bdp_packets(mean_mbps, rtt_ms)
         buffer = max(self.min_buffer_packets, round(log_uniform(u[2], self.buffer_bdp) * held))
-        senders = tuple("cubic" if _driven(cc) and u[3] < self.unchanged_probability else cc for cc in self.senders)
+        senders = tuple("cubic" if _is_receiver_driven(cc) and u[3] < self.unchanged_probability else cc for cc in self.senders)
         competes, returns = u[4] < self.competitor_probability, u[5] < self.reverse_probability
         return_mbps = log_uniform(u[6], self.reverse_mbps) if returns else None
         return_packets = None if return_mbps is None else max(20, round(return_mbps * rtt_ms * 1e3 / 8 / 1500))
@@ -242,7 +242,7 @@ class ReceiverPaths(Distribution):
             buffer_packets=buffer if self.buffer_packets is None else self.buffer_packets,
             loss=log_uniform(u[7], self.loss) if u[8] < self.loss_probability else 0.0,
             senders=senders,
-            receivers=receivers_of(self.senders, self.receiver),
+            receivers=assign_receivers(self.senders, self.receiver),
             duration_s=self.duration_s,
             stagger_s=self.stagger_s,
             clock_offset_ms=self.clock_offset_ms * (2 * u[9] - 1),
@@ -250,21 +250,21 @@ class ReceiverPaths(Distribution):
             timestamp_resolution_us=self.timestamp_us[int(u[11] * len(self.timestamp_us))],
             return_mbps=return_mbps,
             return_packets=return_packets,
-            traffic=self._traffic(rng, mean_mbps if competes else None, return_mbps),
-            delay=self._route(rtt_ms / 2, v[1:4]) if v[0] < self.step_probability else None,
+            traffic=self._draw_traffic(rng, mean_mbps if competes else None, return_mbps),
+            delay=self._draw_route(rtt_ms / 2, v[1:4]) if v[0] < self.step_probability else None,
             on_outage="drop" if v[4] < self.drop_probability else "hold",
             name=self.name,
         )
 
-    def _route(self, delay_ms: float, u: np.ndarray) -> DelaySchedule:
-        """One that changes once."""
+    def _draw_route(self, delay_ms: float, u: np.ndarray) -> DelaySchedule:
+        """Return the schedule of a delay that changes once."""
         step_ms = log_uniform(u[0], self.step_ms)
         after_ms = delay_ms + step_ms if u[1] < 0.5 else max(delay_ms - step_ms, delay_ms / 10)
         return DelaySchedule([0.0, (0.1 + 0.6 * u[2]) * self.duration_s], [delay_ms, after_ms])
 
-    def _trace(self, rng: np.random.Generator, network: str) -> Trace:
-        """A path of the network that carries something."""
-        for _ in range(TRIES):
+    def _draw_trace(self, rng: np.random.Generator, network: str) -> Trace:
+        """Return a trace of the network that carries something."""
+        for _ in range(MAX_TRIES):
             seed = int(rng.integers(2**62))
             try:
                 trace = traces.generate(network, duration_s=self.duration_s, seed=seed, **(self.arguments or {}))
@@ -276,11 +276,13 @@ class ReceiverPaths(Distribution):
                 trace = by_seconds(trace)
             if trace.mean_mbps(self.duration_s) >= LEAST_MBPS:
                 return trace
-        found = f"network {network!r} gave no path of {LEAST_MBPS:g} Mbit/s in {TRIES} tries"
+        found = f"network {network!r} gave no path of {LEAST_MBPS:g} Mbit/s in {MAX_TRIES} tries"
         raise ScenarioError(f"{found}; valid: a longer duration_s")
 
-    def _traffic(self, rng: np.random.Generator, competitor_mbps: float | None, return_mbps: float | None) -> Traffic | None:
-        """A competitor for a while, with as much as half of what the bottleneck carries then; a flow on the way back."""
+    def _draw_traffic(
+        self, rng: np.random.Generator, competitor_mbps: float | None, return_mbps: float | None
+    ) -> Traffic | None:
+        """Return a temporary competitor sized for half of the bottleneck's mean rate, and a flow on the way back."""
         senders, start_s, size_bytes = [], [], []
         u = rng.random(4)
         cc = self.competitors[int(u[3] * len(self.competitors))]

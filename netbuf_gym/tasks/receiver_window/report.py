@@ -1,4 +1,4 @@
-"""What a receiver's flow achieved in an episode."""
+"""Episode reports of receivers' flows."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from netbuf_gym.utils.statistics import jain_index
 def episode_reports(
     scenario: Scenario, flows: Sequence[int], counters: Sequence[dict[str, Any]], achieved: Sequence[dict[str, float]]
 ) -> list[dict[str, Any]]:
-    """Each flow's whole life so far, start-up included.
+    """Return a report on each flow's whole life so far, start-up included.
 
     Args:
-        scenario: the world that was run.
-        flows: indices of the flows.
-        counters: cumulative counters of each flow and of the slowest link on its path
+        scenario: The world that was run.
+        flows: Indices of the flows.
+        counters: Cumulative counters of each flow and of the slowest link on its path
             (`netbuf_gym.plants.counters.sender_counters`).
-        achieved: of each flow what was measured interval by interval (`Meter.achieved`).
+        achieved: Results of each flow measured interval by interval (`UtilityMeter.summarize`).
 
     Returns:
         a dict for each flow:
@@ -31,8 +31,8 @@ def episode_reports(
         queue_delay_mean_ms: mean sojourn at that link over all packets that passed it (NaN without one).
         queue_delay_p95_ms: 95th percentile of the intervals' mean sojourn there.
         loss_rate: packets dropped by queues or lost at random over packets sent (0 when none was sent).
-        mean_rtt_ms, base_rtt_ms: mean of the sender's round-trip samples (NaN without one), and what is least possible.
-        jain: Jain's index of the goodput of `flows`; 1 of a single one.
+        mean_rtt_ms, base_rtt_ms: mean of the sender's round-trip samples (NaN without one), and the least possible one.
+        jain: Jain's index of the goodput of `flows`; 1 for a single one.
         timeouts: the sender's retransmission time-outs.
         duration_s: time since the flow's start.
         scenario: the scenario's name.

@@ -1,7 +1,7 @@
-"""Rewards of the receiver-window task: the utilities of `netbuf_gym.rewards.utility`, and one with data in proportion.
+"""Rewards of the receiver-window task: the utilities of `netbuf_gym.rewards.utility`, and one that also counts data.
 
-They read the task's tracker. Throughput is what the application got in order, delay the queueing delay at the bottleneck; in an
-interval in which no packet left the queue it is that of the last one in which one did, 0 before the first.
+They read the task's tracker. Throughput is that of bytes delivered to the application in order, delay the queueing delay at the
+bottleneck; in an interval in which no packet left the queue it is that of the last one in which one did, 0 before the first.
 """
 
 from __future__ import annotations
@@ -14,17 +14,18 @@ import numpy as np
 from netbuf_gym.rewards import UTILITIES, RunningUtility
 from netbuf_gym.rewards.utility import AlphaFair
 from netbuf_gym.tasks.receiver_window.tracker import Tracker
-from netbuf_gym.utils.arguments import real
+from netbuf_gym.utils.arguments import check_real
 
 
 @dataclass(frozen=True)
 class DataUtility(AlphaFair):
-    """The alpha-fair utility, and what is delivered beside it, in proportion.
+    """The alpha-fair utility plus a term proportional to the data delivered.
 
-    A utility of throughput within [0, 1] cares little for what is delivered while the link is better than its mean; data do.
+    A utility of throughput within [0, 1] hardly rewards further data while the link is better than its mean; the data term
+    does.
 
     Args:
-        data_weight: weight of throughput / fair share, 0 to 100; 4 is the most of that which counts.
+        data_weight: weight of throughput / fair share, 0 to 100; the ratio is capped at 4.
         others: see `netbuf_gym.rewards.utility.AlphaFair`.
     """
 
@@ -35,10 +36,10 @@ class DataUtility(AlphaFair):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        real("data_weight", self.data_weight, 0, 100)
+        check_real("data_weight", self.data_weight, 0, 100)
 
     def __call__(self, tracker: Tracker, out: np.ndarray) -> None:
-        """Writes the terms, `(4, rows)`."""
+        """Write the terms, `(4, rows)`, to `out`."""
         super().__call__(tracker, out[:3])
         share = np.minimum(tracker.throughput_ratio(), np.float32(4))
         np.multiply(share * np.float32(self.data_weight), tracker["elapsed_s"], out=out[3])

@@ -1,4 +1,4 @@
-"""Nuwa's scenarios by name: the four networks, all of them, worlds to train in, fairness, and a trace of one's own."""
+"""Nuwa's scenarios by name: the four networks, all of them, worlds for training, fairness, and trace files."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 from netbuf_gym import traces
-from netbuf_gym.scenarios.named import World, senders_of
+from netbuf_gym.scenarios.named import World, resolve_senders
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.tasks.receiver_window.random_paths import (
-    DRIVEN,
+    DEFAULT_RECEIVER,
     NETWORKS,
-    RECEIVER,
+    RECEIVER_DRIVEN,
     ReceiverPaths,
-    checked_senders,
+    assign_receivers,
+    check_senders,
     receiver_world,
-    receivers_of,
 )
 from netbuf_gym.tasks.receiver_window.trace_paths import TraceWindows
 from netbuf_gym.utils import checks
@@ -35,12 +35,12 @@ _ARGS = """
 """
 
 
-def _paths(name: str, networks: tuple[str, ...], summary: str, **own: Any) -> Callable[..., World]:
-    """A maker of worlds over some networks; `own`: what it has otherwise than the others."""
+def _make_paths_scenario(name: str, networks: tuple[str, ...], summary: str, **own: Any) -> Callable[..., World]:
+    """Return a maker of worlds over some networks; `own`: defaults that differ from the common ones."""
     defaults = {
         "n": None,
         "senders": None,
-        "receiver": RECEIVER,
+        "receiver": DEFAULT_RECEIVER,
         "rtt_ms": (20.0, 80.0),
         "buffer_bdp": (1.0, 4.0),
         "buffer_packets": None,
@@ -67,7 +67,7 @@ def _paths(name: str, networks: tuple[str, ...], summary: str, **own: Any) -> Ca
 
     def maker(**given: Any) -> ReceiverPaths:
         chosen = {**defaults, **given}
-        senders = _driven(chosen.pop("n"), chosen.pop("senders"))
+        senders = _resolve_senders(chosen.pop("n"), chosen.pop("senders"))
         generated = {key: chosen.pop(key) for key in ("mean_mbps", "spread", "outages")}
         lists = {key: tuple(value) for key, value in chosen.items() if isinstance(value, list)}
         return ReceiverPaths(networks=networks, arguments=generated, senders=senders, name=name, **{**chosen, **lists})
@@ -79,45 +79,45 @@ def _paths(name: str, networks: tuple[str, ...], summary: str, **own: Any) -> Ca
     return maker
 
 
-def fairness(
+def nuwa_fairness(
     *,
     n: Any = None,
     senders: Any = None,
-    receiver: Any = RECEIVER,
+    receiver: Any = DEFAULT_RECEIVER,
     rate_mbps: Any = 10.0,
     rtt_ms: Any = 40.0,
     buffer_packets: Any = 100,
     duration_s: Any = 80.0,
     stagger_s: Any = 10.0,
 ) -> Scenario:
-    """Nuwa's fairness test: two flows that receivers drive and two of CUBIC, one more every 10 s, over 10 Mbit/s.
+    """Nuwa's fairness test: two receiver-driven flows and two of CUBIC, one more every 10 s, over 10 Mbit/s.
 
     Args:
-        n: number of flows that receivers drive, without any other, 1 to 10000; null: two, and two of CUBIC
+        n: number of receiver-driven flows, without any other, 1 to 10000; null: two, and two of CUBIC
     """
     if n is None and senders is None:
-        senders = (DRIVEN, DRIVEN, "cubic", "cubic")
-    chosen = _driven(n, senders)
+        senders = (RECEIVER_DRIVEN, RECEIVER_DRIVEN, "cubic", "cubic")
+    chosen = _resolve_senders(n, senders)
     return receiver_world(
         rate_mbps=checks.number("rate_mbps", rate_mbps, 1e-6, 1e6),
         rtt_ms=rtt_ms,
         buffer_packets=buffer_packets,
         senders=chosen,
-        receivers=receivers_of(chosen, receiver),
+        receivers=assign_receivers(chosen, receiver),
         duration_s=duration_s,
         stagger_s=stagger_s,
         name="nuwa/fairness",
     )
 
 
-def trace(
+def nuwa_trace(
     *,
     path: Any = None,
     network: Any = "4g",
     trace_seed: Any = 1,
     n: Any = None,
     senders: Any = None,
-    receiver: Any = RECEIVER,
+    receiver: Any = DEFAULT_RECEIVER,
     rtt_ms: Any = 40.0,
     buffer_packets: Any = 250,
     loss: Any = 0.0,
@@ -131,12 +131,12 @@ def trace(
     """A receiver behind a link that follows a trace file, or one trace of a generator: 40 ms, 250 packets of buffer, 80 s.
 
     Args:
-        trace_seed: decides the trace where there is no path, 0 to 2**63 - 1
-        clock_offset_ms: what the receiver's clock is ahead of the sender's, -1e+09 to 1e+09 ms
-        clock_drift_ppm: what it gains, -1e+05 to 1e+05 parts in a million
-        duration_s: length of the world, and of its trace where there is no path, 0.001 to 1e+04 s
+        trace_seed: seed of the generated trace, without a path, 0 to 2**63 - 1
+        clock_offset_ms: lead of the receiver's clock over the sender's, -1e+09 to 1e+09 ms
+        clock_drift_ppm: gain of the receiver's clock, -1e+05 to 1e+05 parts in a million
+        duration_s: length of the world, and of its generated trace, 0.001 to 1e+04 s
     """
-    chosen = _driven(n, senders)
+    chosen = _resolve_senders(n, senders)
     trace_seed = checks.integer("trace_seed", trace_seed, 0, 2**63 - 1)
     network = checks.choice("network", network, tuple(traces.GENERATORS))
     duration_s = checks.number("duration_s", duration_s, 0.001, 1e4)  # a trace of 1e5 s takes seconds and gigabytes to draw
@@ -150,7 +150,7 @@ def trace(
         buffer_packets=buffer_packets,
         loss=loss,
         senders=chosen,
-        receivers=receivers_of(chosen, receiver),
+        receivers=assign_receivers(chosen, receiver),
         duration_s=duration_s,
         stagger_s=stagger_s,
         clock_offset_ms=clock_offset_ms,
@@ -160,14 +160,14 @@ def trace(
     )
 
 
-def trace_windows(
+def nuwa_trace_windows(
     *,
     path: Any = None,
     network: Any = None,
     part: Any = "evaluation",
     n: Any = None,
     senders: Any = None,
-    receiver: Any = RECEIVER,
+    receiver: Any = DEFAULT_RECEIVER,
     rtt_ms: Any = 40.0,
     buffer_bdp: Any = (1.0, 4.0),
     buffer_packets: Any = None,
@@ -183,14 +183,14 @@ def trace_windows(
 
     Args:
         rtt_ms: propagation there and back, or several of which each is as likely, above 0 to 1e+05 ms
-        buffer_packets: queue limit of the bottleneck instead of buffer_bdp, 1 or more; null: by that
+        buffer_packets: queue limit of the bottleneck instead of buffer_bdp, 1 or more; null: by buffer_bdp
         duration_s: length of a window and of its world, 1 to 1e+04 s
     """
     duration_s = checks.number("duration_s", duration_s, 1, 1e4)
     if path is None:
         return ReceiverPaths(
             networks=("4g" if network is None else network,),
-            senders=_driven(n, senders),
+            senders=_resolve_senders(n, senders),
             receiver=receiver,
             rtt_ms=(min(rtt_ms), max(rtt_ms)) if isinstance(rtt_ms, (list, tuple)) else rtt_ms,
             buffer_bdp=(min(buffer_bdp), max(buffer_bdp)) if isinstance(buffer_bdp, (list, tuple)) else buffer_bdp,
@@ -211,7 +211,7 @@ def trace_windows(
         rtt_ms=rtt_ms,
         buffer_bdp=buffer_bdp,
         buffer_packets=buffer_packets,
-        senders=_driven(n, senders),
+        senders=_resolve_senders(n, senders),
         receiver=receiver,
         loss=loss,
         on_outage=on_outage,
@@ -223,9 +223,11 @@ def trace_windows(
     )
 
 
-def _driven(n: Any, senders: Any) -> tuple[Any, ...]:
-    """The congestion controls of the flows: `n` that a receiver drives, unless others are asked for."""
-    return checked_senders(senders_of(n, senders) if senders is not None else senders_of(1 if n is None else n, DRIVEN))
+def _resolve_senders(n: Any, senders: Any) -> tuple[Any, ...]:
+    """Return the congestion controls of the flows: `n` receiver-driven ones, unless `senders` gives others."""
+    return check_senders(
+        resolve_senders(n, senders) if senders is not None else resolve_senders(1 if n is None else n, RECEIVER_DRIVEN)
+    )
 
 
 _SUMMARIES = {
@@ -236,9 +238,11 @@ _SUMMARIES = {
 }
 
 SCENARIOS: dict[str, Callable[..., World]] = {
-    **{f"nuwa/{network}": _paths(f"nuwa/{network}", (network,), _SUMMARIES[network]) for network in NETWORKS},
-    "nuwa/any": _paths("nuwa/any", NETWORKS, "Paths over wired, Wi-Fi, 4G or 5G to a receiver, each as likely, 80 s."),
-    "nuwa/training": _paths(
+    **{f"nuwa/{network}": _make_paths_scenario(f"nuwa/{network}", (network,), _SUMMARIES[network]) for network in NETWORKS},
+    "nuwa/any": _make_paths_scenario(
+        "nuwa/any", NETWORKS, "Paths over wired, Wi-Fi, 4G or 5G to a receiver, each as likely, 80 s."
+    ),
+    "nuwa/training": _make_paths_scenario(
         "nuwa/training",
         ("wired", "wifi", "4g", "4g", "5g", "5g"),
         "What receivers are trained on: the four networks, wider apart, 4G and 5G twice as likely, and changing.",
@@ -254,8 +258,8 @@ SCENARIOS: dict[str, Callable[..., World]] = {
         seconds_probability=0.25,
         duration_s=40.0,
     ),
-    "nuwa/fairness": fairness,
-    "nuwa/trace": trace,
-    "nuwa/traces": trace_windows,
+    "nuwa/fairness": nuwa_fairness,
+    "nuwa/trace": nuwa_trace,
+    "nuwa/traces": nuwa_trace_windows,
 }
-"""What makes the world of each name."""
+"""Makers of worlds by scenario name."""

@@ -1,4 +1,4 @@
-"""The receiver-window task: a receiver decides, interval by interval, what it lets the sender have in flight.
+"""The receiver-window task: a receiver decides, interval by interval, how much the sender may have in flight.
 
 Rules only, batch first (leading axis = receivers). The docstring of `ReceiverWindow` is the environment's reference page.
 """
@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 import gymnasium as gym
 import numpy as np
 
-from netbuf_gym.errors import ConfigError, ScenarioError, called
-from netbuf_gym.scenarios.catalogue import target_ms as target_ms_of
+from netbuf_gym.errors import ConfigError, ScenarioError, describe_scenario
+from netbuf_gym.scenarios.catalogue import resolve_target_ms as target_ms_of
 from netbuf_gym.scenarios.types import AGENT, Scenario
-from netbuf_gym.tasks.receiver_window.actions import FACTORS, NUWA_FACTORS, Acting, decode_default, decode_nuwa
+from netbuf_gym.tasks.receiver_window.actions import FACTORS, NUWA_FACTORS, ActionMapping, decode_default, decode_nuwa
 from netbuf_gym.tasks.receiver_window.observations import (
     DEFAULT_FEATURES,
     K_RANGE,
@@ -29,26 +29,29 @@ from netbuf_gym.tasks.receiver_window.report import episode_reports
 from netbuf_gym.tasks.receiver_window.telemetry import RECEIVER
 from netbuf_gym.tasks.receiver_window.tracker import DELAY, FIELD, MSS, Tracker
 from netbuf_gym.tasks.tables import documented, feature_table
-from netbuf_gym.tasks.task import Panel, Task, outage
-from netbuf_gym.tasks.tracking import first_beside
-from netbuf_gym.utils.arguments import choice, for_arguments, real, truth
+from netbuf_gym.tasks.task import Panel, Task, outage_message
+from netbuf_gym.tasks.tracking import find_first_rows
+from netbuf_gym.utils.arguments import as_argument_check, check_boolean, check_choice, check_real
 
 LEAST_RTT_S = 1e-6
-"""What a base RTT of 0 counts as where others are divided by it."""
+"""Value of a base RTT of 0 as a divisor."""
 
-delay_of_class = for_arguments(target_ms_of)
+check_target_ms = as_argument_check(target_ms_of)
 
 RECIPES = ("default", "nuwa")
 
 NO_DRAIN = {"drain_interval_s": 0.0}
-"""Parameters of Nuwa's rule with which it empties no queue."""
+"""Parameters of Nuwa's rule that disable its drains."""
 
-DRAINS = {"window": NO_DRAIN, "bdp": {"drain_hold_ms": 50.0}}
-"""By what the agent acts on, where that is otherwise than the rule has it. A window of measured products leaves no queue that
-stands, and is listened to for little more than a round trip: what it waits is not carried."""
+DRAIN_PARAMETERS = {"window": NO_DRAIN, "bdp": {"drain_hold_ms": 50.0}}
+"""Drain parameters of Nuwa's rule by `acts_on`, where they differ from the rule's defaults.
 
-PAPERS_RULE = {**NO_DRAIN, "decrease": 0.0, "keep": 1.0}
-"""Parameters of Nuwa's rule with which it does what the paper says and no more."""
+A window of measured products leaves no standing queue: a drain lasts little more than a round trip, since its waiting time is
+lost throughput.
+"""
+
+PAPER_PARAMETERS = {**NO_DRAIN, "decrease": 0.0, "keep": 1.0}
+"""Parameters of Nuwa's rule with which it follows the paper exactly."""
 
 
 @documented
@@ -56,25 +59,25 @@ class ReceiverWindow(Task):
     """
     ## Description
 
-    `netbuf/ReceiverWindow-v0`: a TCP receiver learns to steer the sender by the window that it advertises. It knows what
-    arrived and when, what the time stamps say, and its own buffer; not the network, and not the sender. Every 100 ms it decides
-    on its window: in multiples of the product of rate and round trip that it measures, or by factors; or on the gain and the
+    `netbuf/ReceiverWindow-v0`: a TCP receiver learns to steer the sender by the window that it advertises. The receiver knows
+    the arrivals and their times, the time stamps, and its own buffer; not the network, and not the sender. Every 100 ms it
+    decides on its window: in multiples of the measured product of rate and round trip, or by factors; or on the gain and the
     target delay of Nuwa's rule, which moves the window on every ACK:
-    w <- w + tanh((target - queueing delay) / rho) k / w, in segments. Too small a window, and the link idles; too large a one,
-    and packets wait in the bottleneck's queue and are dropped. The world is a packet-level simulation with real TCP machinery.
-    The sender is Nuwa's (CUBIC's slow start, then a congestion window that never binds) or an unchanged one, which sends the
-    smaller of its own window and the receiver's.
+    w <- w + tanh((target - queueing delay) / rho) k / w, in segments. If the window is too small, the link idles; if it is too
+    large, packets wait in the bottleneck's queue and are dropped. The world is a packet-level simulation with real TCP
+    machinery. The sender is Nuwa's (CUBIC's slow start, then a congestion window that never binds) or an unchanged one, which
+    sends the smaller of its own window and the receiver's.
 
     The task and its recipe `"nuwa"` come from Nuwa-RL (Jiang, Gong and Jin, "Combining Heuristic and Reinforcement Learning to
-    Achieve the Low-latency and High-throughput Receiver-side Congestion Control"); the recipe `"default"` is ours and made to
-    carry over from 1 to 300 Mbit/s and from 5 to 200 ms.
+    Achieve the Low-latency and High-throughput Receiver-side Congestion Control"); the recipe `"default"` is ours and designed
+    to carry over from 1 to 300 Mbit/s and from 5 to 200 ms.
 
     ## Action Space
 
     Recipe nuwa: `Discrete(5)`, k <- k * f, f in 0.25, 1, 1.05, 1.25, 2.85, within 1 and 9; k is 2 at first.
 
-    Recipe default, by `acts_on`; with `actions="continuous"` a `Box` from -1 to 1 with a number a for each that is acted on,
-    which stands for the factor 2^a:
+    Recipe default, by `acts_on`; with `actions="continuous"` a `Box` from -1 to 1 with a number a for each multiplied quantity,
+    which gives the factor 2^a:
 
     | `acts_on`             | Space          | What is multiplied, and by which factors                                    |
     |-----------------------|----------------|-----------------------------------------------------------------------------|
@@ -86,21 +89,21 @@ class ReceiverWindow(Task):
     | `"target_and_k"`      | `Discrete(25)` | target delay and k, each by these five: 5 i + j                             |
     | `"window_and_target"` | `Discrete(21)` | window: 0.5, 0.8, 0.95, 1, 1.05, 1.25, 2; target: 0.8, 1, 1.25: 3 i + j     |
 
-    With `"bdp"` the window follows, from one packet to the next, what the receiver measures: so many times the product of the
-    highest receive rate lately (over 30 ms, of the last 230 ms; silence does not count) and the longest round trip lately (of
-    half a second, or two round trips) less the queueing delay on the way here, and k segments more. What others queue on the
-    way back is thereby part of the round trip, what this flow queues on the way here is not.
+    With `"bdp"` the window follows the receiver's measurements from one packet to the next: the chosen multiple of the product
+    of the highest recent receive rate (over 30 ms, of the last 230 ms; silence does not count) and the longest recent round
+    trip (of half a second, or two round trips) less the queueing delay towards the receiver, plus k segments. Queueing by
+    others on the way back is thereby part of the round trip, queueing by this flow towards the receiver is not.
 
-    k stays within 0.25 and 16, the target delay within 2 ms and 1 s, the window above 2 segments. A receiver keeps to what
-    it can know:
+    k stays within 0.25 and 16, the target delay within 2 ms and 1 s, the window above 2 segments. The rules use only what a
+    receiver can know:
 
     * Nothing changes before the first packet, nor after an interval in which none arrived.
-    * A window grows by what arrived in the interval at most.
-    * Its cap is measured: the larger of twice what the highest rate lately fills in the least round trip, and of one and a half
-      of what the recent rate fills in the last one; 10 segments more. Before there is a round trip it is the window.
-    * `drain`: what is taken for an empty queue is the least delay of the last 10 s, and would rise with a queue that never
+    * A window grows by at most what arrived in the interval.
+    * The window's cap is measured: the larger of twice what the highest recent rate fills in the least round trip, and of one
+      and a half of what the recent rate fills in the last one; plus 10 segments. Before the first round trip it is the window.
+    * `drain`: the least delay of the last 10 s is taken for that of an empty queue, and would rise with a queue that never
       empties. With `acts_on="window"`, when no queueing delay close to the least one was seen for 8 s (within 5 % of the least
-      round trip, or 2 ms), the window is halved for two round trips (2 to 4 intervals) and then comes back. Elsewhere the
+      round trip, or 2 ms), the window is halved for two round trips (2 to 4 intervals) and then restored. Otherwise the
       window is emptied on the packet, which takes less time (Nuwa's rule, parameters `drain_*` of receiver control `nuwa`);
       with `"bdp"` not after slow start, and for 50 ms and a round trip.
 
@@ -109,8 +112,8 @@ class ReceiverWindow(Task):
     `Box` of `history` feature vectors, flattened, oldest first. After a reset all of them are the first one.
 
     Recipe default, 26 features in [-1, 1], all of them ratios or counts of segments. A value from Low to High is mapped onto
-    what stands before the colon, on the scale that its meaning names. Queueing delay is one way, by time stamps, less the least
-    lately; the highest rate lately is forgotten with a time constant of 10 s, in which data arrive:
+    the numbers before the colons, on the scale that its meaning names. Queueing delay is one way, by time stamps, less the
+    recent minimum; the highest recent rate decays with a time constant of 10 s in which data arrive:
 
     {features of default}
 
@@ -119,14 +122,14 @@ class ReceiverWindow(Task):
 
     {features of nuwa}
 
-    Observations are never NaN and never leave the space. What an interval did not measure (no packet arrived: start-up, an
-    outage) keeps its last measured value, and before the first is 0 (ratios to a round trip: 1). Nothing is observed that a
+    Observations are never NaN and never leave the space. A value that an interval did not measure (no packet arrived: start-up,
+    an outage) keeps its last measured value, and before the first is 0 (ratios to a round trip: 1). Nothing is observed that a
     receiver cannot know.
 
     ## Rewards
 
-    A sum of named terms, which `info["reward_terms"]` shows; x is goodput over the fair share, y is 1 + queueing delay / base
-    RTT, X and Y their means so far, l lost over sent packets:
+    The reward is a sum of named terms, shown in `info["reward_terms"]`; x is goodput over the fair share, y is 1 + queueing
+    delay / base RTT, X and Y their means so far, l lost over sent packets:
 
     * default: `running_utility`, 0.5 x/X - 0.5 x/X (y/Y - 1) - 0.3 l times the length of the interval in seconds: the tangent
       of log-utility at the means so far.
@@ -225,61 +228,64 @@ class ReceiverWindow(Task):
     ):
         super().__init__(recipe, history, agents)
         nuwa = recipe == "nuwa"
-        acts_on = ("k" if nuwa else "bdp") if acts_on is None else choice("acts_on", acts_on, FACTORS)
-        actions = choice("actions", actions, ("factors", "continuous"))
-        drain = not nuwa if drain is None else truth("drain", drain)
+        acts_on = ("k" if nuwa else "bdp") if acts_on is None else check_choice("acts_on", acts_on, FACTORS)
+        actions = check_choice("actions", actions, ("factors", "continuous"))
+        drain = not nuwa if drain is None else check_boolean("drain", drain)
         if nuwa and (acts_on, actions, drain) != ("k", "factors", False):
             given = f"acts_on = {acts_on!r}, actions = {actions!r}, drain = {drain}"
             raise ConfigError(f'{given} with recipe "nuwa"; valid: acts_on "k", actions "factors", drain False')
         self.acts_on, self.actions, self.drain, self.sender = acts_on, actions, drain, sender
-        own = PAPERS_RULE if nuwa else DRAINS.get(acts_on, {}) if drain else NO_DRAIN
+        own = PAPER_PARAMETERS if nuwa else DRAIN_PARAMETERS.get(acts_on, {}) if drain else NO_DRAIN
         self._receiver = {"name": AGENT, **own}
-        target_ms = (25.0 if acts_on == "bdp" else 75.0) if target_ms is None else delay_of_class("target_ms", target_ms)
-        self.k = real("k", k, *((1, 9) if nuwa else K_RANGE))
-        self.target_s = real("target_ms", target_ms, TARGET_RANGE_S[0] * 1e3, TARGET_RANGE_S[1] * 1e3) * 1e-3
-        self.acting = Acting.on({"k": NUWA_FACTORS} if nuwa else FACTORS[acts_on], actions == "continuous")
-        self.action_space = self.acting.space
+        target_ms = (25.0 if acts_on == "bdp" else 75.0) if target_ms is None else check_target_ms("target_ms", target_ms)
+        self.k = check_real("k", k, *((1, 9) if nuwa else K_RANGE))
+        self.target_s = check_real("target_ms", target_ms, TARGET_RANGE_S[0] * 1e3, TARGET_RANGE_S[1] * 1e3) * 1e-3
+        self.action_mapping = ActionMapping.from_factors(
+            {"k": NUWA_FACTORS} if nuwa else FACTORS[acts_on], actions == "continuous"
+        )
+        self.action_space = self.action_mapping.space
         if nuwa:
             self.features, self._observe, self.default_reward, low = NUWA_FEATURES, observe_nuwa, "alpha_fair", 0.0
         else:
             self.features, self._observe, self.default_reward, low = DEFAULT_FEATURES, observe_default, "running_utility", -1.0
         self.observation_space = gym.spaces.Box(low, 1.0, (self.history * self.width,), np.float32)
-        self.keep_action = self.acting.keep
+        self.keep_action = self.action_mapping.neutral_action
         """The action that leaves things as they are, or most nearly so."""
 
     @property
-    def ruled(self) -> bool:
-        """Whether the window moves between decisions: by Nuwa's rule, or with what is measured."""
+    def moves_between_decisions(self) -> bool:
+        """Whether the window moves between decisions: by Nuwa's rule, or with measured products."""
         return self.acts_on != "window"
 
     @classmethod
     def feature_tables(cls) -> dict[str, str]:
-        """Of each recipe, for this page."""
+        """Return the feature table of each recipe, for this page."""
         return {"default": feature_table(DEFAULT_FEATURES), "nuwa": feature_table(NUWA_FEATURES)}
 
     def control(self, scenario: Scenario) -> Scenario:
-        """The world with the receivers of its first `agents` flows controlled, unless as many are agents' already."""
+        """Return the world with the first `agents` flows' receivers controlled, unless agents already control as many."""
         if not isinstance(scenario, Scenario):
-            raise ConfigError(f"{called(scenario)} is no netbuf_gym.scenarios.Scenario; valid: one")
+            raise ConfigError(f"{describe_scenario(scenario)} is no netbuf_gym.scenarios.Scenario; valid: one")
         controlled = scenario.agent_receivers
         if len(controlled) != self.agents:
             if controlled or len(scenario.flows) < self.agents:
                 raise ConfigError(
-                    f"{called(scenario)} has {len(scenario.flows)} flows, {len(controlled)} of them an agent's receiver's, and "
-                    f"agents = {self.agents}; valid: a scenario of as many such flows, or of none and as many flows at least"
+                    f"{describe_scenario(scenario)} has {len(scenario.flows)} flows, {len(controlled)} of them an agent's "
+                    f"receiver's, and agents = {self.agents}; valid: a scenario of as many such flows, or of none and as many "
+                    "flows at least"
                 )
             controlled = tuple(range(self.agents))
         own = {"receiver": self._receiver} | ({} if self.sender is None else {"cc": self.sender})
-        scenario = _with_flows(scenario, controlled, own)
+        scenario = _change_flows(scenario, controlled, own)
         for flow in controlled:
             if scenario.flows[flow].cc == AGENT:
-                at = f"{called(scenario)} has an agent for the sender of flows[{flow}]"
+                at = f"{describe_scenario(scenario)} has an agent for the sender of flows[{flow}]"
                 raise ConfigError(f"{at}; valid: a congestion control")
-        return _limited(scenario)
+        return _require_capacity(scenario)
 
     def make_tracker(self, rows: int, interval_s: float) -> Tracker:
-        """What is remembered of each receiver."""
-        return Tracker(rows, interval_s, self.drain and not self.ruled)
+        """Return the memory of each receiver's telemetry."""
+        return Tracker(rows, interval_s, self.drain and not self.moves_between_decisions)
 
     def start(self, tracker: Tracker, rows: slice, scenario: Scenario) -> None:
         """See `Task.start`."""
@@ -291,33 +297,33 @@ class ReceiverWindow(Task):
             base_rtt_s=[max(scenario.base_rtt_ms(i) * 1e-3, LEAST_RTT_S) for i in controlled],
             start_s=[scenario.flows[i].start_s for i in controlled],
             mss_bytes=scenario.mss,
-            k=self.k if self.ruled else 0.0,
+            k=self.k if self.moves_between_decisions else 0.0,
             target_s=self.target_s,
-            first_beside=first_beside([scenario.tightest_link(i) for i in controlled], rows),
+            first_beside=find_first_rows([scenario.tightest_link(i) for i in controlled], rows),
         )
 
     def decode(self, action: np.ndarray, tracker: Tracker, out: np.ndarray) -> np.ndarray:
-        """Gain, target delay in s, window in bytes and in measured products (NaN: as it is) of actions, `(rows, 4)`."""
-        factors = self.acting.factors(action)
+        """Write gain, target delay in s, window in bytes and in products (NaN: unchanged) of actions to `out`, `(rows, 4)`."""
+        factors = self.action_mapping.decode_factors(action)
         if self.recipe == "nuwa":
             return decode_nuwa(factors, tracker, out)
-        return decode_default(factors, tracker, out, self.ruled)
+        return decode_default(factors, tracker, out, self.moves_between_decisions)
 
     def observe(self, tracker: Tracker, out: np.ndarray) -> np.ndarray:
-        """The feature vectors of the interval just ended, `(width, rows)`, into `out`: finite and within the space."""
+        """Write the feature vectors of the interval just ended, `(width, rows)`, to `out`: finite and within the space."""
         return self._observe(tracker, out)
 
-    def measured(self, tracker: Tracker, rows: slice, counters: list[Any]) -> list[Any]:
-        """See `Task.measured`: each agent's counters and, as `achieved`, what its intervals amount to."""
+    def report_input(self, tracker: Tracker, rows: slice, counters: list[Any]) -> list[Any]:
+        """See `Task.report_input`: each agent's counters and, as `achieved`, the results of its intervals."""
         each = range(rows.start, rows.stop)
-        return [{**own, "achieved": tracker.meter.achieved(row)} for row, own in zip(each, counters, strict=True)]
+        return [{**own, "achieved": tracker.meter.summarize(row)} for row, own in zip(each, counters, strict=True)]
 
     def report(self, scenario: Scenario, counters: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """See `netbuf_gym.tasks.receiver_window.report.episode_reports`."""
         return episode_reports(scenario, scenario.agent_receivers, counters, [own["achieved"] for own in counters])
 
     def show(self, tracker: Tracker, row: int) -> dict[str, float]:
-        """Window in segments, queueing delay in ms as measured, throughput in Mbit/s, queue in packets, k and target in ms."""
+        """Return window and queue in packets, measured queueing delay in ms, throughput in Mbit/s, k and target in ms."""
         last = tracker.last[:, row]
         return {
             "window_packets": float(tracker.window[row]) / float(last[MSS]),
@@ -328,8 +334,8 @@ class ReceiverWindow(Task):
             "target_ms": float(tracker.target_s[row]) * 1e3,
         }
 
-    def line(self, state: dict[str, float]) -> str:
-        """See `Task.line`."""
+    def format_state(self, state: dict[str, float]) -> str:
+        """See `Task.format_state`."""
         return (
             f"t {state['time_s']:8.2f} s   window {state['window_packets']:8.1f} packets   "
             f"queueing {state['queue_delay_ms']:8.2f} ms   throughput {state['throughput_mbps']:8.3f} Mbit/s   "
@@ -337,25 +343,25 @@ class ReceiverWindow(Task):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """What a saved model must agree with, actions and what they start from included."""
-        levels = None if self.acting.levels is None else self.acting.levels.tolist()
+        """Return the settings that a saved model must agree with, actions and their starting values included."""
+        levels = None if self.action_mapping.levels is None else self.action_mapping.levels.tolist()
         return {
             **super().to_dict(),
-            "actions": {"kind": self.actions, "names": list(self.acting.names), "levels": levels},
+            "actions": {"kind": self.actions, "names": list(self.action_mapping.names), "levels": levels},
             "acts_on": self.acts_on,
             "drain": self.drain,
-            "k": self.k if self.ruled else 0.0,
+            "k": self.k if self.moves_between_decisions else 0.0,
             "target_s": self.target_s,
         }
 
 
 def capacity_mbps(scenario: Scenario, flow: int) -> float:
-    """The mean rate of the slowest link on a flow's path."""
+    """Return the mean rate of the slowest link on a flow's path."""
     return scenario.links[scenario.tightest_link(flow)].mean_mbps(scenario.duration_s)
 
 
 def fair_share_mbps(scenario: Scenario, flow: int) -> float:
-    """The least even share of a link on a flow's path, between the flows that cross it within the scenario's duration."""
+    """Return the least even share of a link on a flow's path between the flows that cross it within the scenario's duration."""
     shares = []
     for link in set(scenario.flows[flow].path):
         users = sum(link in one.path and one.start_s < scenario.duration_s for one in scenario.flows)
@@ -363,8 +369,12 @@ def fair_share_mbps(scenario: Scenario, flow: int) -> float:
     return min(shares)
 
 
-def _with_flows(scenario: Scenario, which: Sequence[int], changes: dict[str, Any]) -> Scenario:
-    """The world with fields of some flows changed, the same object where that changes nothing; ConfigError for a bad value."""
+def _change_flows(scenario: Scenario, which: Sequence[int], changes: dict[str, Any]) -> Scenario:
+    """Return the world with fields of some flows changed, or the same object if nothing changes.
+
+    Raises:
+        ConfigError: A value is invalid.
+    """
     try:
         flows = tuple(replace(one, **changes) if i in which else one for i, one in enumerate(scenario.flows))
         return scenario if flows == tuple(scenario.flows) else replace(scenario, flows=flows)
@@ -372,12 +382,16 @@ def _with_flows(scenario: Scenario, which: Sequence[int], changes: dict[str, Any
         raise ConfigError(str(error)) from None
 
 
-def _limited(scenario: Scenario) -> Scenario:
-    """The scenario, unless one of its agents has a path that nothing limits, or that carries nothing."""
+def _require_capacity(scenario: Scenario) -> Scenario:
+    """Return the scenario after a check of each agent's path.
+
+    Raises:
+        ConfigError: A path has no link of finite rate, or carries nothing.
+    """
     for flow in scenario.agent_receivers:
         if not math.isfinite(capacity_mbps(scenario, flow)):
-            at = f"{called(scenario)} has no link of finite rate on the path of flows[{flow}]"
+            at = f"{describe_scenario(scenario)} has no link of finite rate on the path of flows[{flow}]"
             raise ConfigError(f"{at}, so that there is nothing to control; valid: rate_mbps or a trace")
         if not capacity_mbps(scenario, flow) > 0:
-            raise ConfigError(outage(scenario))
+            raise ConfigError(outage_message(scenario))
     return scenario

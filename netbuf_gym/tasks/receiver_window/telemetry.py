@@ -1,4 +1,4 @@
-"""What is measured of a TCP receiver, and what it can be told."""
+"""Telemetry schema and controls of a TCP receiver."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ TELEMETRY = TelemetrySchema(
         Field("advertised_bytes", "B", "window that the last ACK advertised; NaN before the first"),
         Field("buffered_bytes", "B", "held at the receiver: unread, or out of order"),
         Field("queue_delay_last_s", "s", "one-way queueing delay of the last packet; NaN without one"),
-        Field(
-            "queue_delay_s", "s", "one-way queueing delay at the end of the interval, filtered; NaN before the first packet"
-        ),
+        Field("queue_delay_s", "s", "one-way queueing delay at the end of the interval, filtered; NaN before the first packet"),
         Field("queue_delay_mean_s", "s", "one-way queueing delay, mean over the packets; NaN without one"),
         Field("queue_delay_min_s", "s", "likewise, the least; NaN without one"),
         Field("queue_delay_max_s", "s", "likewise, the greatest; NaN without one"),

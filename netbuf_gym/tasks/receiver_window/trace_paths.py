@@ -1,4 +1,4 @@
-"""Paths to a receiver over trace files of one's own: each seed another file, and another window of it."""
+"""Paths to a receiver over trace files: each seed another file, and another window of it."""
 
 from __future__ import annotations
 
@@ -14,39 +14,39 @@ import numpy as np
 from netbuf_gym import traces
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, TraceError, shown
 from netbuf_gym.scenarios.distributions import Distribution
-from netbuf_gym.scenarios.limits import MAX_DELAY_MS, MAX_DURATION_S, bdp_packets
+from netbuf_gym.scenarios.limits import MAX_DELAY_MS, MAX_DURATION_S, compute_bdp_packets
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.tasks.receiver_window.random_paths import (
-    DRIVEN,
-    RECEIVER,
+    DEFAULT_RECEIVER,
+    RECEIVER_DRIVEN,
+    assign_receivers,
     check_resolutions,
-    checked_senders,
+    check_senders,
     receiver_world,
-    receivers_of,
 )
 from netbuf_gym.traces.calibration import PARTS, SPLIT
 from netbuf_gym.traces.types import Trace
-from netbuf_gym.traces.windows import cut, window_starts
+from netbuf_gym.traces.windows import cut_window, find_window_starts
 from netbuf_gym.utils import checks
 
 LEAST_PACKETS = 10
-"""No buffer that is given in bandwidth-delay products is smaller."""
+"""Least buffer in packets where it is given in bandwidth-delay products."""
 
 
 def trace_files(
     path: str | os.PathLike[str] | Sequence[Any], network: str | None = None, part: str = "evaluation"
 ) -> list[Path]:
-    """Trace files in the order of their names.
+    """Return trace files in the order of their names.
 
     Args:
-        path: a file, a folder of trace files alone, or several of them. Of a folder all files are taken, hidden ones left out;
-            with `network` those below it that belong to the network's part.
-        network: `"4g"` or `"5g"`; None: whatever files there are.
+        path: A file, a folder that holds only trace files, or several of them. Of a folder all files are taken, hidden ones
+            left out; with `network` those below it that belong to the network's part.
+        network: `"4g"` or `"5g"`; None: all files.
         part: `"calibration"`, `"validation"` or `"evaluation"`, as `netbuf_gym.traces.calibration.SPLIT` names their traces.
 
     Raises:
-        TraceError: no such file, or a folder without traces.
-        ScenarioTypeError: no path.
+        TraceError: There is no such file, or a folder has no traces.
+        ScenarioTypeError: The value is not a path.
     """
     several = [path] if isinstance(path, (str, os.PathLike)) else path
     if not isinstance(several, Sequence) or not several or not all(isinstance(one, (str, os.PathLike)) for one in several):
@@ -70,55 +70,55 @@ def trace_files(
 
 
 @lru_cache(maxsize=64)
-def _read(path: str, changed_ns: int, duration_s: float) -> tuple[Trace, tuple[float, ...]]:
-    """A trace, and where its windows begin; `changed_ns`: of the file, so that one that is written anew is read anew."""
+def _read_trace(path: str, changed_ns: int, duration_s: float) -> tuple[Trace, tuple[float, ...]]:
+    """Return a trace and the starts of its windows; a change of `changed_ns`, the file's time stamp, makes it read again."""
     trace = traces.read(path)
-    return trace, tuple(window_starts(trace, duration_s))
+    return trace, tuple(find_window_starts(trace, duration_s))
 
 
 def read_windows(path: str | os.PathLike[str], duration_s: float) -> tuple[Trace, tuple[float, ...]]:
-    """A trace, and where its windows of `duration_s` seconds begin that are no outage throughout.
+    """Return a trace, and the starts of its windows of `duration_s` seconds that are not an outage throughout.
 
     Raises:
-        TraceError: it cannot be read.
+        TraceError: The file cannot be read.
     """
     try:
         changed_ns = os.stat(path).st_mtime_ns
     except OSError:
         changed_ns = 0  # reading says why
-    return _read(str(path), changed_ns, duration_s)
+    return _read_trace(str(path), changed_ns, duration_s)
 
 
-def buffer_of(trace: Trace, rtt_ms: float, products: float) -> int:
-    """Packets in so many bandwidth-delay products of a trace's mean rate, 10 or more."""
-    return max(LEAST_PACKETS, round(products * bdp_packets(trace.mean_mbps(), rtt_ms)))
+def compute_buffer_packets(trace: Trace, rtt_ms: float, products: float) -> int:
+    """Return the packets in this many bandwidth-delay products of a trace's mean rate, 10 or more."""
+    return max(LEAST_PACKETS, round(products * compute_bdp_packets(trace.mean_mbps(), rtt_ms)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class TraceWindows(Distribution):
-    """Worlds over windows of trace files. All that is random is drawn evenly: a file, a window of it, a round trip, a buffer.
+    """Worlds over windows of trace files. File, window, round trip and buffer are drawn uniformly.
 
     Windows follow each other from a file's start. One without a second of 0.3 Mbit/s or more, an outage throughout, is left
     out, and a file that is shorter than a window starts again.
 
     Args:
-        path, network, part: see `trace_files`.
-        rtt_ms: propagation there and back, above 0 to 1e5 ms; or several, each as likely.
-        buffer_bdp: the bottleneck's queue limit in bandwidth-delay products of the window's mean rate, 10 packets or more; or
+        path, network, part: See `trace_files`.
+        rtt_ms: Propagation there and back, above 0 to 1e5 ms; or several, each as likely.
+        buffer_bdp: The bottleneck's queue limit in bandwidth-delay products of the window's mean rate, 10 packets or more; or
             several, each as likely.
-        buffer_packets: the limit instead, 1 or more.
-        senders: congestion controls of the flows.
-        receiver: receiver control of those that a receiver drives.
-        loss: random loss of data packets after the bottleneck, 0 to below 1.
-        on_outage: what becomes of the bottleneck's queue at outages, see `Link`.
-        clock_offset_ms, clock_drift_ppm: as in `ReceiverPaths`.
-        timestamp_us: resolutions of time stamps, 1 or 1000, each as likely.
-        duration_s: of a window, 1 to 1e4 s.
-        stagger_s, name: as in `receiver_world`.
+        buffer_packets: The limit instead, 1 or more.
+        senders: Congestion controls of the flows.
+        receiver: Receiver control of the flows that a receiver drives.
+        loss: Random loss of data packets after the bottleneck, 0 to below 1.
+        on_outage: Treatment of the bottleneck's queue at outages, see `Link`.
+        clock_offset_ms, clock_drift_ppm: As in `ReceiverPaths`.
+        timestamp_us: Resolutions of time stamps, 1 or 1000, each as likely.
+        duration_s: Length of a window, 1 to 1e4 s.
+        stagger_s, name: As in `receiver_world`.
 
     Raises:
-        TraceError: a file that cannot be read, or none that carries anything.
-        ScenarioError: a value out of range.
+        TraceError: A file cannot be read, or no file carries anything.
+        ScenarioError: A value is out of range.
     """
 
     path: Any
@@ -127,8 +127,8 @@ class TraceWindows(Distribution):
     rtt_ms: Any = 40.0
     buffer_bdp: Any = (1.0, 4.0)
     buffer_packets: Any = None
-    senders: Sequence[Any] = (DRIVEN,)
-    receiver: Any = RECEIVER
+    senders: Sequence[Any] = (RECEIVER_DRIVEN,)
+    receiver: Any = DEFAULT_RECEIVER
     loss: float = 0.0
     on_outage: str = "hold"
     clock_offset_ms: float = 50.0
@@ -142,11 +142,11 @@ class TraceWindows(Distribution):
     def __post_init__(self) -> None:
         put = object.__setattr__
         put(self, "duration_s", checks.number("duration_s", self.duration_s, 1, min(1e4, MAX_DURATION_S)))
-        put(self, "rtt_ms", _several("rtt_ms", self.rtt_ms, MAX_DELAY_MS))
-        put(self, "buffer_bdp", _several("buffer_bdp", self.buffer_bdp, 1e4))
-        put(self, "timestamp_us", _several("timestamp_us", self.timestamp_us, 1000))
+        put(self, "rtt_ms", _check_options("rtt_ms", self.rtt_ms, MAX_DELAY_MS))
+        put(self, "buffer_bdp", _check_options("buffer_bdp", self.buffer_bdp, 1e4))
+        put(self, "timestamp_us", _check_options("timestamp_us", self.timestamp_us, 1000))
         check_resolutions(self.timestamp_us)
-        put(self, "senders", checked_senders(self.senders))
+        put(self, "senders", check_senders(self.senders))
         for name, high in (("clock_offset_ms", 1e6), ("clock_drift_ppm", 1e3)):
             put(self, name, checks.number(name, getattr(self, name), 0, high))
         files = trace_files(self.path, self.network, self.part)
@@ -162,14 +162,14 @@ class TraceWindows(Distribution):
 
     def sample(self, rng: np.random.Generator) -> Scenario:
         u = rng.random(7)
-        file, starts_s = _one(self._windows, u[0])
-        window = cut(read_windows(file, self.duration_s)[0], _one(starts_s, u[1]), self.duration_s)
+        file, starts_s = _pick_option(self._windows, u[0])
+        window = cut_window(read_windows(file, self.duration_s)[0], _pick_option(starts_s, u[1]), self.duration_s)
         if window is None:
             raise ScenarioError(f"path: {file} was changed meanwhile; valid: files that stay as they are")
         return trace_world(
             window,
-            rtt_ms=_one(self.rtt_ms, u[2]),
-            buffer_bdp=_one(self.buffer_bdp, u[3]),
+            rtt_ms=_pick_option(self.rtt_ms, u[2]),
+            buffer_bdp=_pick_option(self.buffer_bdp, u[3]),
             buffer_packets=self.buffer_packets,
             senders=self.senders,
             receiver=self.receiver,
@@ -177,7 +177,7 @@ class TraceWindows(Distribution):
             on_outage=self.on_outage,
             clock_offset_ms=self.clock_offset_ms * (2 * u[4] - 1),
             clock_drift_ppm=self.clock_drift_ppm * (2 * u[5] - 1),
-            timestamp_resolution_us=int(_one(self.timestamp_us, u[6])),
+            timestamp_resolution_us=int(_pick_option(self.timestamp_us, u[6])),
             stagger_s=self.stagger_s,
             name=self.name,
         )
@@ -189,38 +189,40 @@ def trace_world(
     rtt_ms: float = 40.0,
     buffer_bdp: float = 1.0,
     buffer_packets: int | None = None,
-    senders: Sequence[Any] = (DRIVEN,),
-    receiver: Any = RECEIVER,
+    senders: Sequence[Any] = (RECEIVER_DRIVEN,),
+    receiver: Any = DEFAULT_RECEIVER,
     name: str = "nuwa/traces",
     **more: Any,
 ) -> Scenario:
-    """The world over one trace, as long as that is; `more`: further arguments of `receiver_world`.
+    """Return the world over one trace, with the trace's duration.
 
     Args:
-        buffer_bdp: of the bottleneck, in bandwidth-delay products of the trace's mean rate, 10 packets or more.
-        buffer_packets: its limit instead.
+        window: Trace that the bottleneck follows.
+        buffer_bdp: Queue limit of the bottleneck in bandwidth-delay products of the trace's mean rate, 10 packets or more.
+        buffer_packets: Queue limit instead.
+        more: Further arguments of `receiver_world`.
 
     Raises:
-        ScenarioError: a value out of range.
+        ScenarioError: A value is out of range.
     """
-    senders = checked_senders(senders)
+    senders = check_senders(senders)
     return receiver_world(
         trace=window,
         rtt_ms=rtt_ms,
-        buffer_packets=buffer_of(window, rtt_ms, buffer_bdp) if buffer_packets is None else buffer_packets,
+        buffer_packets=compute_buffer_packets(window, rtt_ms, buffer_bdp) if buffer_packets is None else buffer_packets,
         senders=senders,
-        receivers=receivers_of(senders, receiver),
+        receivers=assign_receivers(senders, receiver),
         duration_s=window.duration_s,
         name=name,
         **more,
     )
 
 
-def _one(several: Sequence[Any], u: float) -> Any:
+def _pick_option(several: Sequence[Any], u: float) -> Any:
     return several[int(u * len(several))]
 
 
-def _several(field_name: str, value: Any, high: float) -> tuple[float, ...]:
+def _check_options(field_name: str, value: Any, high: float) -> tuple[float, ...]:
     values = (value,) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
     if isinstance(values, str) or not isinstance(values, Sequence) or not values:
         raise ScenarioTypeError(f"{field_name} = {shown(value)}; valid: a number, or several")

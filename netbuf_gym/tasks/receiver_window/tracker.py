@@ -1,4 +1,4 @@
-"""What an environment remembers of each receiver's telemetry, row by row, for decisions, observations and rewards."""
+"""Row-by-row memory of each receiver's telemetry in an environment, for decisions, observations and rewards."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netbuf_gym.tasks.receiver_window.meter import Meter
+from netbuf_gym.tasks.receiver_window.meter import UtilityMeter
 from netbuf_gym.tasks.receiver_window.telemetry import TELEMETRY
 from netbuf_gym.tasks.tracking import LastMeasured, Quantity, RunningMeans
 
@@ -24,49 +24,48 @@ GOODPUT, TRUE_DELAY, SENT, LOST = (
 _METERED = np.array([ELAPSED, GOODPUT, TRUE_DELAY, SENT, LOST])
 
 PEAK_MEMORY_S = 10.0
-"""Time constant, of time in which data arrived, with which the highest rate seen so far is forgotten."""
+"""Time constant with which the highest rate seen so far decays, in time in which data arrived."""
 
 DRAIN_AFTER_S = 8.0
-"""A drain is due when the least delay has not been seen for so long: before a windowed minimum of 10 s forgets it."""
+"""Time without the least delay after which a drain is due: before a windowed minimum of 10 s forgets it."""
 
 SEEN_SHARE, SEEN_S = 0.05, 2e-3
 """A queueing delay counts as the least one within this share of the least round trip, or this many seconds."""
 
 DRAIN_INTERVALS = (2, 4)
-"""How long a drain lasts at least and at most: two round trips, in intervals."""
+"""Least and greatest length of a drain in intervals; in between it lasts two round trips."""
 
 FIRST_SEGMENTS = 20
-"""The window before anything was measured, as Nuwa's receiver has it."""
+"""Window in segments before anything was measured, as in Nuwa's receiver."""
 
 CAP_SEGMENTS = 10
-"""Segments that the cap of the window leaves beyond what was measured."""
+"""Segments that the cap of the window leaves beyond the measured product."""
 
 
 class Tracker(LastMeasured):
-    """The last measured value of every telemetry field, and what needs more than one interval to know.
+    """The last measured value of every telemetry field, and quantities that span several intervals.
 
-    A `netbuf_gym.rewards.utility.Path`. Of the rules of decisions it knows when a drain is due, as all that is needed for it is
-    measured.
+    A `netbuf_gym.rewards.utility.Path`. The tracker also decides when a drain is due, from the measurements that it holds.
 
     Args:
-        rows: number of agents, over all worlds.
-        interval_s: the nominal length of a decision interval.
-        drain: whether drains are held by halving the window for some intervals.
+        rows: Number of agents, over all worlds.
+        interval_s: Nominal length of a decision interval.
+        drain: Whether drains are held by halving the window for some intervals.
 
     Attributes (all float32 of shape `(rows,)` unless stated):
         rate: bits that arrived over the interval, in bit/s; 0 without a packet.
-        previous_rate, previous_delay, previous_window: as they were one interval earlier.
-        peak_rate: the highest rate so far in bit/s, forgotten with time constant `PEAK_MEMORY_S`; silence forgets nothing.
+        previous_rate, previous_delay, previous_window: rate, mean queueing delay and window one interval earlier.
+        peak_rate: the highest rate so far in bit/s, decaying with time constant `PEAK_MEMORY_S`, but not in silence.
         least_seen_s: time since a queueing delay close to 0 was seen, in seconds.
         window, k, target_s: float64, in force: bytes, gain and target of Nuwa's rule.
         received: float64, bytes that arrived in the interval: 0 before the first one, and in silence.
         draining: float32, intervals that the drain still lasts, 0 outside one.
-        resumed: float64, the window in bytes that the next decision starts from: that before a drain which has just ended.
+        resumed: float64, the window in bytes that the next decision starts from: after a drain the window before it.
         means: of `throughput_ratio` and `rtt_ratio` over the world's life.
-        capacity_bps, share_bps, base_rtt_s: what the world offers on the path of the agent's flow. For rewards and reports;
-            never observed.
+        capacity_bps, share_bps, base_rtt_s: capacity, fair share and base RTT of the path of the agent's flow. For rewards and
+            reports; never observed.
         first_beside: int64, the row of the first agent whose data cross the same slowest link. For rewards.
-        meter: adds up Nuwa's utility.
+        meter: sum of Nuwa's utility.
     """
 
     def __init__(self, rows: int, interval_s: float, drain: bool = True):
@@ -81,7 +80,7 @@ class Tracker(LastMeasured):
         self.first_beside = np.arange(rows)
         self._exact = np.ones((5, rows))
         self.window, self.k, self.target_s, self.received, self.resumed = self._exact
-        self.meter = Meter(rows)
+        self.meter = UtilityMeter(rows)
         self.last[[MSS, WINDOW]] = self.previous_window[:] = 1  # of rows whose world has not started: nothing divides by 0
 
     def reset(
@@ -97,7 +96,7 @@ class Tracker(LastMeasured):
         target_s: float,
         first_beside: int | Sequence[int],
     ) -> None:
-        """Forgets everything measured on these rows; their world starts anew."""
+        """Forget everything measured on these rows, whose world starts anew."""
         self.forget(rows)
         self.last[MSS, rows] = mss_bytes
         self._memory[:, rows] = 0
@@ -111,7 +110,7 @@ class Tracker(LastMeasured):
         self.meter.reset(rows, capacity_bps, start_s)
 
     def update(self, telemetry: np.ndarray) -> None:
-        """Takes in the telemetry of one interval, `(rows, fields)` in float64, as the plant wrote it."""
+        """Update from the telemetry of one interval, `(rows, fields)` in float64, as the plant wrote it."""
         last = self.last
         self.previous_rate[:], self.previous_delay[:], self.previous_window[:] = self.rate, last[DELAY], last[WINDOW]
         super().update(telemetry)
@@ -124,13 +123,13 @@ class Tracker(LastMeasured):
         for exact, column in ((self.window, WINDOW), (self.k, K), (self.target_s, TARGET)):
             now = telemetry[:, column]
             np.copyto(exact, now, where=~np.isnan(now))
-        self._follow_drains(elapsed, arrived, outside)
+        self._update_drains(elapsed, arrived, outside)
 
         self.means.add(arrived, elapsed, self.throughput_ratio(), self.rtt_ratio())
         self.meter.add(*telemetry.T[_METERED])
 
-    def _follow_drains(self, elapsed: np.ndarray, arrived: np.ndarray, outside: np.ndarray) -> None:
-        """Counts the time since the least delay was seen, and through the intervals of a drain; silence holds both up."""
+    def _update_drains(self, elapsed: np.ndarray, arrived: np.ndarray, outside: np.ndarray) -> None:
+        """Update the time since the least delay was seen and the progress of drains; silence suspends both."""
         np.copyto(self.resumed, self.window, where=outside)
         seen = self.last[DELAY_MIN] <= np.maximum(np.float32(SEEN_SHARE) * self.last[RTT_MIN], np.float32(SEEN_S))
         self.least_seen_s += elapsed * arrived
@@ -146,9 +145,10 @@ class Tracker(LastMeasured):
 
     @property
     def highest_window(self) -> np.ndarray:
-        """The cap of the window in bytes, float64 `(rows,)`, from what was measured: the larger of twice what the highest
-        rate fills in the least round trip, and of one and a half of what the recent rate fills in the last one; 10 segments
-        more.
+        """The measured cap of the window in bytes, float64 `(rows,)`.
+
+        It is the larger of twice what the highest rate fills in the least round trip and of one and a half of what the recent
+        rate fills in the last round trip, plus 10 segments.
         """
         recent = np.maximum(self.rate, self.previous_rate)
         bits = np.maximum(2 * self.peak_rate * self.last[RTT_MIN], np.float32(1.5) * recent * self.last[RTT])
@@ -167,7 +167,7 @@ class Tracker(LastMeasured):
         return self.last[TRUE_DELAY].copy()
 
     def loss_ratio(self) -> np.ndarray:
-        """Packets marked lost over packets sent, at most 1."""
+        """Return packets marked lost over packets sent, at most 1."""
         return np.minimum(self.last[LOST] / np.maximum(self.last[SENT], np.float32(1)), np.float32(1))
 
     quantities = (

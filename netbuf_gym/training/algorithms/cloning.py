@@ -1,13 +1,13 @@
-"""An agent from data alone: behaviour cloning of the episodes of a Minari dataset, as `netbuf-gym record` writes them.
+"""Behaviour cloning of the episodes of a Minari dataset, as `netbuf-gym record` writes them: an agent from data alone.
 
     netbuf-gym record queue_threshold brief_pulse --scenario rlbm/default --episodes 20
     python -m netbuf_gym.training.algorithms.cloning netbuf/queue_threshold/brief_pulse-v0 run_dir=runs/cloned
     netbuf-gym evaluate model=runs/cloned scenario=rlbm/default baselines=[brief_pulse,naive,random]
 
-`folder` (runs/datasets) is that of the datasets, `epochs` (200) are passes over all but the last tenth of the episodes, one at
-least, on which the clone is then held against who was recorded; everything else is configuration of `netbuf-gym train`. The
-environment is the dataset's. (d3rlpy and imitation ask for Gymnasium 1.0 and 0.29, which exclude today's; a Minari dataset is
-what newer ones of their kind read.)
+`folder` (runs/datasets) is that of the datasets. `epochs` (200) are passes over all but the last tenth of the episodes, at
+least one, on which the clone is then compared with the recorded controller. All other arguments are configuration of
+`netbuf-gym train`. The environment is the dataset's. (d3rlpy and imitation require Gymnasium 1.0 and 0.29, which exclude
+today's; newer libraries of their kind read Minari datasets.)
 """
 
 from __future__ import annotations
@@ -22,41 +22,41 @@ from omegaconf import OmegaConf
 
 from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError, shown
-from netbuf_gym.integrations.normalizing import normalize_by
+from netbuf_gym.integrations.normalizing import normalize_by_observations
 from netbuf_gym.training import train
 from netbuf_gym.training.algorithms import imitation
 from netbuf_gym.training.algorithms.ppo import BatchPPO
 from netbuf_gym.training.checkpoints import checkpoint, versions
 from netbuf_gym.training.config import load
-from netbuf_gym.training.environment import env_kwargs, make_worlds
+from netbuf_gym.training.environment import build_env_kwargs, make_worlds
 from netbuf_gym.utils import scripts
-from netbuf_gym.utils.arguments import whole
+from netbuf_gym.utils.arguments import check_integer
 from netbuf_gym.utils.files import write_atomic
-from netbuf_gym.utils.overrides import word
+from netbuf_gym.utils.overrides import format_override
 from netbuf_gym.zoo import datasets
 
 
-def clone(name: str, folder: Path, run_dir: Path, epochs: int = 200, overrides: Sequence[str] = ()) -> dict[str, float]:
-    """Writes a model that decides as the episodes of a dataset do into a run's folder.
+def clone_dataset(name: str, folder: Path, run_dir: Path, epochs: int = 200, overrides: Sequence[str] = ()) -> dict[str, float]:
+    """Write a model that clones the episodes of a dataset into a run's folder.
 
     Args:
-        name: of the dataset, of one of our environments.
-        folder: of Minari's datasets.
-        run_dir: made where it is not there.
-        epochs: passes over the data, 1 or more.
-        overrides: of the configuration of training; the learner is to be PPO on an MLP.
+        name: Name of the dataset, of one of our environments.
+        folder: Folder of Minari's datasets.
+        run_dir: Output folder, made if missing.
+        epochs: Passes over the data, 1 or more.
+        overrides: Overrides of the training configuration; the learner must be PPO on an MLP.
 
     Returns:
-        of the last tenth of the episodes, which nothing was learned from: `agreement`, the share of decisions that are the
-        same, of discrete actions; `error`, the mean squared difference, of continuous ones. And `decisions`, learned from.
+        On the last tenth of the episodes, which are held out: `agreement`, the share of equal decisions, for discrete actions;
+        `error`, the mean squared difference, for continuous ones. And `decisions`, the number learned from.
 
     Raises:
-        ConfigError: no such dataset, none of our environments, fewer than two episodes, or a learner that cannot clone.
+        ConfigError: No such dataset, none of our environments, fewer than two episodes, or a learner that cannot clone.
         MissingExtraError: Minari is not installed.
     """
-    dataset = datasets.loaded(name, folder)
+    dataset = datasets.load_dataset(name, folder)
     spec, episodes = dataset.spec.env_spec, [dataset[k] for k in range(dataset.total_episodes)]
-    if spec is None or (task := tasks.task_of(spec.id)) is None or len(episodes) < 2:
+    if spec is None or (task := tasks.find_task(spec.id)) is None or len(episodes) < 2:
         raise ConfigError(f"dataset = {shown(name)} has {len(episodes)} episodes of {spec and spec.id}; valid: two, of ours")
     config = load("train", [f"env={task}", "algo=ppo", *overrides])
     own_kwargs = dict(spec.kwargs)
@@ -65,29 +65,29 @@ def clone(name: str, folder: Path, run_dir: Path, epochs: int = 200, overrides: 
     config.scenario.name, config.env.id = own_scenario.pop("name"), spec.id
     OmegaConf.update(config, "scenario.kwargs", own_scenario, merge=False)
     OmegaConf.update(config, "env.kwargs", own_kwargs, merge=False)
-    kwargs = env_kwargs(config)
+    kwargs = build_env_kwargs(config)
     worlds = make_worlds(spec.id, 1, 1, kwargs)
     try:
-        model, _ = train.begin(config, worlds)
+        model, _ = train.build_learner(config, worlds)
         if not isinstance(model, BatchPPO) or type(model).__module__ != BatchPPO.__module__:
             raise ConfigError(f"algo.name = {config.algo.name!r} cannot clone; valid: ppo, ppo_kl")
         cut = len(episodes) - max(len(episodes) // 10, 1)
-        own, held = _tensors(episodes[:cut], model), _tensors(episodes[cut:], model)
-        normalize_by(model.policy, own[0])
+        own, held = _collect_tensors(episodes[:cut], model), _collect_tensors(episodes[cut:], model)
+        normalize_by_observations(model.policy, own[0])
         optimizer = th.optim.Adam(model.policy.parameters(), lr=imitation.LEARNING_RATE)
-        imitation.fit(model, optimizer, own[0], own[1], own[2], epochs)
+        imitation.fit_policy(model, optimizer, own[0], own[1], own[2], epochs)
         run_dir.mkdir(parents=True, exist_ok=True)
         write_atomic(run_dir / "config.yaml", OmegaConf.to_yaml(config))
-        versions.write(run_dir, config.seed)
+        versions.write_versions(run_dir, config.seed)
         progress = {"timesteps": len(own[0]), "seconds": 0.0, "updates": epochs, "finished": True}
-        checkpoint.save(run_dir / "model.zip", model, config, train.described(model, config, kwargs), progress)
-        return {"decisions": len(own[0]), **imitation.agreement(model, *held[:2])}
+        checkpoint.save_model(run_dir / "model.zip", model, config, train.describe_env(model, config, kwargs), progress)
+        return {"decisions": len(own[0]), **imitation.measure_agreement(model, *held[:2])}
     finally:
         worlds.close()
 
 
-def _tensors(episodes: Sequence[Any], model: BatchPPO) -> tuple[th.Tensor, ...]:
-    """Observations, actions and discounted sums of rewards, decision by decision."""
+def _collect_tensors(episodes: Sequence[Any], model: BatchPPO) -> tuple[th.Tensor, ...]:
+    """Return the observations, actions and discounted returns of all decisions."""
     observations = np.concatenate([one.observations[:-1] for one in episodes])
     actions = th.as_tensor(np.concatenate([one.actions for one in episodes])).to(model._head.action_type)
     returns = []
@@ -101,18 +101,20 @@ def _tensors(episodes: Sequence[Any], model: BatchPPO) -> tuple[th.Tensor, ...]:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs the command; returns 0. Raises as `clone`."""
+    """Run the command and return 0. Raises as `clone_dataset`."""
     if not argv or any(argument in ("-h", "--help") for argument in argv):
         print(__doc__)
         return 0
     name, *words = argv
     if "=" in name:
         raise ConfigError(f"dataset is missing before {shown(name)}; valid: a dataset's name, then key=value")
-    given, others = scripts.divided(words, {"folder": "runs/datasets", "epochs": "200", "run_dir": f"runs/cloned/{name}"})
-    epochs, run_dir = whole("epochs", scripts.number(given["epochs"]), 1, 10_000), Path(given["run_dir"])
-    found = clone(name, Path(given["folder"]), run_dir, epochs, others)
+    given, others = scripts.split_arguments(
+        words, {"folder": "runs/datasets", "epochs": "200", "run_dir": f"runs/cloned/{name}"}
+    )
+    epochs, run_dir = check_integer("epochs", scripts.parse_number(given["epochs"]), 1, 10_000), Path(given["run_dir"])
+    found = clone_dataset(name, Path(given["folder"]), run_dir, epochs, others)
     print(f"{run_dir}: " + ", ".join(f"{key} {value:.4g}" for key, value in found.items()))
-    print(f"evaluate with: netbuf-gym evaluate {word('model', run_dir)}")
+    print(f"evaluate with: netbuf-gym evaluate {format_override('model', run_dir)}")
     return 0
 
 

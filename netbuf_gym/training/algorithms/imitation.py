@@ -1,9 +1,9 @@
-"""Training that begins by imitating a rule: what it decides is learned before the learner goes on by itself.
+"""Imitation of a rule at the start of a training, before the learner continues by itself.
 
-What the rule decides is asked of it at every observation. In the first round it plays, in every further one the learner does,
-greedily, so that the learner knows what to do where it comes by itself (DAgger; Ross, Gordon and Bagnell, 2011); each round
-learns from all observations so far. The value function learns the discounted sums of rewards that followed, or 0 where the
-learner is rewarded with what it gets more than its twins.
+The rule is queried at every observation. In the first round it plays, in every further one the learner does, greedily, so that
+the learner knows what to do in states that it reaches by itself (DAgger; Ross, Gordon and Bagnell, 2011); each round learns
+from all observations so far. The value function learns the discounted returns, or 0 if the learner is rewarded with its
+advantage over its twins.
 """
 
 from __future__ import annotations
@@ -20,62 +20,67 @@ from torch.nn import functional as F
 
 from netbuf_gym.controllers import Decider
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.evaluation.rollout import controller_of
-from netbuf_gym.integrations.normalizing import normalize_by
+from netbuf_gym.evaluation.rollout import get_controller
+from netbuf_gym.integrations.normalizing import normalize_by_observations
 from netbuf_gym.training.algorithms.ppo import BatchPPO, KLPenaltyPPO
-from netbuf_gym.training.models import worlds_of
+from netbuf_gym.training.models import get_worlds
 
 BATCH = 2048
 LEARNING_RATE = 2e-3
 
 
-def imitate(model: BaseAlgorithm, rule: str, steps: int, rounds: int, epochs: int, spread: float = 0.0) -> dict[str, float]:
-    """Makes an untrained learner decide as a rule does, in the worlds that it is to learn in.
+def imitate_rule(
+    model: BaseAlgorithm, rule: str, steps: int, rounds: int, epochs: int, spread: float = 0.0
+) -> dict[str, float]:
+    """Fit an untrained learner to the decisions of a rule, in the worlds that it is to learn in.
 
-    Their next `reset` begins new episodes; it is the learner's to seed them.
+    Their next `reset` begins new episodes; seeding them is left to the learner.
 
     Args:
-        rule: a controller of the task, which decides as agents do.
-        steps: decisions of every world in a round.
-        rounds: the rule plays the first one.
-        epochs: passes over all observations so far, after each round.
-        spread: of discrete actions, the probability that is shared out evenly among all of them, so that the learner
-            still tries what the rule does not do: one that is sure of itself has nothing to compare. 0 to 0.5.
+        model: Untrained learner.
+        rule: Controller of the task, which decides as agents do.
+        steps: Decisions of every world in a round.
+        rounds: Number of rounds; the rule plays the first one.
+        epochs: Passes over all observations so far, after each round.
+        spread: For discrete actions, the probability that is shared out evenly among all of them, 0 to 0.5, so that the learner
+            still tries other actions than the rule's: a deterministic one has nothing to compare.
 
     Returns:
-        `agreement`: the share of decisions that are the rule's, of discrete actions; of a box the mean squared error, `error`.
+        `agreement`: the share of decisions that are the rule's, for discrete actions; `error`: the mean squared error, for
+        a box.
 
     Raises:
-        ConfigError: no PPO of ours on MLPs, no such rule, or one that does not decide by the environment's recipe and actions.
+        ConfigError: Not one of our PPOs on MLPs, no such rule, or one that does not decide by the environment's recipe and
+            actions.
     """
     if type(model) not in (BatchPPO, KLPenaltyPPO):
         valid = "algo=ppo or ppo_kl, or imitate.rule=null"
         raise ConfigError(f"imitate.rule = {rule!r} with {type(model).__name__}; valid: {valid}")
     assert isinstance(model, BatchPPO)
-    worlds = worlds_of(model)
+    worlds = get_worlds(model)
     native: Any = worlds.env.unwrapped
     rules = native.engine.task
-    controller = controller_of(rule, rules.name)
+    controller = get_controller(rule, rules.name)
     if not isinstance(controller, Decider):
         raise ConfigError(f"imitate.rule = {rule!r} acts in the world and decides nothing; valid: a rule that decides")
     width = math.prod(model.observation_space.shape or ())
     kept: list[tuple[th.Tensor, ...]] = []
-    twins, worlds.twins = worlds.twins, 1  # they would decide alike, and show the same
+    twins, worlds.twins = worlds.twins, 1  # twins would decide alike, and observe the same
     optimizer = th.optim.Adam(model.policy.parameters(), lr=LEARNING_RATE)
     found = {}
     for part in range(rounds):
-        pieces = _play(model, controller.start(rules, range(native.worlds)), steps, own=part > 0, width=width)
+        pieces = _collect_decisions(model, controller.start(rules, range(native.worlds)), steps, own=part > 0, width=width)
         if twins > 1:
-            pieces = (*pieces[:2], th.zeros_like(pieces[2]))  # what a learner is to get more than its like
+            pieces = (*pieces[:2], th.zeros_like(pieces[2]))  # expected advantage over twins
         kept.append(pieces)
-        normalize_by(model.policy, pieces[0])
+        normalize_by_observations(model.policy, pieces[0])
         observations, actions, returns = (th.cat(parts) for parts in zip(*kept, strict=True))
-        found = fit(model, optimizer, observations, actions, returns, epochs, spread)
+        found = fit_policy(model, optimizer, observations, actions, returns, epochs, spread)
     worlds.twins = twins
     return found
 
 
-def fit(
+def fit_policy(
     model: BatchPPO,
     optimizer: th.optim.Optimizer,
     observations: th.Tensor,
@@ -84,42 +89,42 @@ def fit(
     epochs: int,
     spread: float = 0.0,
 ) -> dict[str, float]:
-    """Fits the policy to actions and the value function to returns, `(decisions, ...)` each; see `imitate`."""
+    """Fit the policy to actions and the value function to returns, `(decisions, ...)` each; see `imitate_rule`."""
     for epoch in range(epochs):
         for group in optimizer.param_groups:
             group["lr"] = LEARNING_RATE * (1 - epoch / epochs)
         for rows in th.split(th.randperm(len(observations)), BATCH):
             optimizer.zero_grad()
-            loss = _loss(model, observations[rows], actions[rows], spread) + 0.5 * F.mse_loss(
-                model._values(observations[rows]), returns[rows]
+            loss = _compute_policy_loss(model, observations[rows], actions[rows], spread) + 0.5 * F.mse_loss(
+                model._compute_values(observations[rows]), returns[rows]
             )
             th.autograd.backward(loss)
             th.nn.utils.clip_grad_norm_(model.policy.parameters(), model.max_grad_norm)
             optimizer.step()
-    return agreement(model, observations, actions)
+    return measure_agreement(model, observations, actions)
 
 
-def agreement(model: BatchPPO, observations: th.Tensor, actions: th.Tensor) -> dict[str, float]:
-    """How near greedy decisions come to these actions; see `imitate`."""
+def measure_agreement(model: BatchPPO, observations: th.Tensor, actions: th.Tensor) -> dict[str, float]:
+    """Return how near greedy decisions come to these actions; see `imitate_rule`."""
     with th.inference_mode():
-        output = model._policy_output(observations)
+        output = model._compute_policy_output(observations)
         if actions.dtype == th.int64:
             return {"agreement": float((output.argmax(dim=1) == actions).float().mean())}
         return {"error": float(F.mse_loss(output[:, : actions.shape[1]], actions))}
 
 
-def imitate_as(config: DictConfig, model: BaseAlgorithm, tell: Callable[[str], None]) -> None:
-    """What a configuration asks for, if anything; the worlds' first episodes are then those that the seed draws."""
+def imitate_from_config(config: DictConfig, model: BaseAlgorithm, tell: Callable[[str], None]) -> None:
+    """Imitate the configured rule, if any; the worlds' first episodes are then those that the seed draws."""
     if config.rule is None:
         return
-    found = imitate(model, config.rule, config.steps, config.rounds, config.epochs, config.spread)
-    worlds_of(model).seed(model.seed)
+    found = imitate_rule(model, config.rule, config.steps, config.rounds, config.epochs, config.spread)
+    get_worlds(model).seed(model.seed)
     tell(f"imitated {config.rule}: " + ", ".join(f"{name} {value:.4f}" for name, value in found.items()))
 
 
-def _play(model: BatchPPO, policy: Any, steps: int, own: bool, width: int) -> tuple[th.Tensor, ...]:
-    """Observations, what the rule decides there, and discounted rewards from there on, `(steps * worlds, ...)` each."""
-    worlds = worlds_of(model)
+def _collect_decisions(model: BatchPPO, policy: Any, steps: int, own: bool, width: int) -> tuple[th.Tensor, ...]:
+    """Return observations, the rule's decisions there, and discounted returns, `(steps * worlds, ...)` each."""
+    worlds = get_worlds(model)
     n = worlds.num_envs
     observations = np.asarray(worlds.reset())
     seen, rewards = th.zeros(steps, n, width), th.zeros(steps, n)
@@ -137,7 +142,7 @@ def _play(model: BatchPPO, policy: Any, steps: int, own: bool, width: int) -> tu
         rewards[step] = th.as_tensor(batch.rewards, dtype=th.float32)
         ends[step] = th.as_tensor(batch.dones, dtype=th.float32)
         observations, starts = np.asarray(batch.observations), batch.dones
-    after = rewards.mean() / max(1.0 - model.gamma, 1.0 / steps)  # what comes later: about as much as before
+    after = rewards.mean() / max(1.0 - model.gamma, 1.0 / steps)  # estimate of later rewards from the mean so far
     total, returns = th.full((n,), float(after)), th.zeros(steps, n)
     for step in range(steps - 1, -1, -1):
         total = rewards[step] + model.gamma * th.where(ends[step] > 0, after, total)
@@ -145,8 +150,8 @@ def _play(model: BatchPPO, policy: Any, steps: int, own: bool, width: int) -> tu
     return tuple(one.to(model.device) for one in (seen.flatten(0, 1), th.cat(decided), returns.flatten(0, 1)))
 
 
-def _loss(model: BatchPPO, observations: th.Tensor, actions: th.Tensor, spread: float) -> th.Tensor:
-    output = model._policy_output(observations)
+def _compute_policy_loss(model: BatchPPO, observations: th.Tensor, actions: th.Tensor, spread: float) -> th.Tensor:
+    output = model._compute_policy_output(observations)
     if actions.dtype == th.int64:
         return (1 - spread) * F.nll_loss(output, actions) - spread * output.mean()
     return F.mse_loss(output[:, : actions.shape[1]], actions)

@@ -1,10 +1,10 @@
-"""LSTMs over rollouts of many worlds: whole sequences at once, with states that are cleared where episodes start.
+"""LSTMs over rollouts of many worlds: whole sequences at once, with states that are reset where episodes start.
 
 Gates, their order and the parameters are `torch.nn.LSTM`'s. That module knows nothing of episodes, so that a sequence with
 a start inside has to go through it step by step, and its backward pass with it. With a thousand worlds some episode starts
-at about every step. `unroll` multiplies the state by zero there instead, projects the inputs of all steps in one product,
-and walks back through time by hand: two products and a few elementwise operations a step, the gradients of the weights in
-one product over all of them.
+at about every step. `unroll_lstm` multiplies the state by zero there instead, projects the inputs of all steps in one
+product, and steps back through time explicitly: two products and a few elementwise operations per step, the gradients of the
+weights in one product over all of them.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ State = tuple[th.Tensor, th.Tensor]
 """Hidden and cell states, (layers, worlds, width) each."""
 
 
-def unroll(lstm: th.nn.LSTM, inputs: th.Tensor, state: State, starts: th.Tensor) -> tuple[th.Tensor, State]:
-    """An LSTM over sequences.
+def unroll_lstm(lstm: th.nn.LSTM, inputs: th.Tensor, state: State, starts: th.Tensor) -> tuple[th.Tensor, State]:
+    """Run an LSTM over sequences.
 
     Args:
-        lstm: plain: with biases, of one direction, without dropout and projection (see `require_plain`).
+        lstm: Plain LSTM: with biases, of one direction, without dropout and projection (see `require_plain_lstm`).
         inputs: (steps, worlds, features).
-        state: before the first step; no gradient flows into it.
-        starts: (steps, worlds), 1 where an episode starts, before whose step the state is cleared; else 0.
+        state: State before the first step; no gradient flows into it.
+        starts: (steps, worlds), 1 where an episode starts, before whose step the state is reset; else 0.
 
     Returns:
-        outputs, (steps, worlds, width), through which gradients flow back to the parameters and `inputs`; and the states
+        Outputs, (steps, worlds, width), through which gradients flow back to the parameters and `inputs`; and the states
         after each step, (steps, layers, worlds, width) each, through which none do.
     """
     keep = None
@@ -39,20 +39,20 @@ def unroll(lstm: th.nn.LSTM, inputs: th.Tensor, state: State, starts: th.Tensor)
     outputs = inputs
     for layer in range(lstm.num_layers):
         parameters = [getattr(lstm, f"{name}_l{layer}") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
-        apply: Callable[..., State] = _Layer.apply
+        apply: Callable[..., State] = _LayerFunction.apply
         outputs, of_layer = apply(outputs, state[0][layer], state[1][layer], keep, *parameters)
         hidden.append(outputs.detach())
         cells.append(of_layer)
     return outputs, (th.stack(hidden, 1), th.stack(cells, 1))
 
 
-def require_plain(lstm: th.nn.LSTM) -> None:
-    """Raises ValueError where an LSTM has what `unroll` does not do."""
+def require_plain_lstm(lstm: th.nn.LSTM) -> None:
+    """Raise ValueError if an LSTM has features that `unroll_lstm` does not support."""
     if lstm.dropout or lstm.bidirectional or lstm.proj_size or not lstm.bias:
         raise ValueError("lstm_kwargs must leave dropout, bidirectional, proj_size and bias as they are")
 
 
-class _Layer(th.autograd.Function):
+class _LayerFunction(th.autograd.Function):
     """One layer over sequences: inputs, states and parameters to outputs and cell states, (steps, worlds, width) each."""
 
     @staticmethod

@@ -1,9 +1,9 @@
 """PPO for batched environments: stable-baselines3's algorithm without its per-world Python.
 
-Stable-baselines3's on-policy loop walks over every world's `done` and `info` each step, keeps the rollout in numpy arrays
+Stable-baselines3's on-policy loop iterates over every world's `done` and `info` each step, keeps the rollout in numpy arrays
 that it transposes and converts for each minibatch, and reads half a dozen scalars back after each one. With a thousand
 worlds in one native batch that costs more than the networks. `BatchPPO` keeps the rollout in preallocated torch tensors,
-bootstraps all truncated worlds in one call, and logs once an update. Everything else (policy, optimiser, schedules,
+bootstraps all truncated worlds in one call, and logs once per update. Everything else (policy, optimiser, schedules,
 hyper-parameters, save format) is stable-baselines3's: `stable_baselines3.PPO.load` reads the files that it saves.
 
 `KLPenaltyPPO` replaces the clipped surrogate by the penalised one of Schulman et al. (2017, arXiv:1707.06347, eq. 8):
@@ -35,11 +35,11 @@ Truncated = tuple[int, th.Tensor, th.Tensor]
 
 
 class DivergedError(NetbufError, ArithmeticError):
-    """Training produced numbers that are not finite; the networks are of no further use."""
+    """Training produced numbers that are not finite; the networks are unusable."""
 
 
-class _Categorical:
-    """A policy over discrete actions: the log-probabilities of all of them."""
+class _CategoricalHead:
+    """Policy head for discrete actions: the log-probabilities of all of them."""
 
     action_shape: tuple[int, ...] = ()
     action_type = th.int64
@@ -48,37 +48,37 @@ class _Categorical:
         self.size = int(space.n)
 
     def output(self, policy: Any, latent: th.Tensor) -> th.Tensor:
-        """(batch, size)."""
+        """Return the log-probabilities, (batch, size)."""
         return F.log_softmax(policy.action_net(latent), dim=1)
 
     def sample(self, output: th.Tensor, noise: th.Tensor) -> th.Tensor:
-        """Actions; `noise` is memory of output's shape."""
-        # the largest of the log-probabilities with Gumbel noise is a sample (Gumbel-max)
+        """Sample actions; `noise` is scratch memory of the output's shape."""
+        # Gumbel-max: the largest log-probability with Gumbel noise is a sample
         return th.argmax(output - noise.exponential_().log_(), dim=1)
 
     def for_env(self, actions: th.Tensor) -> Any:
-        """What the environment is given."""
+        """Convert actions for the environment."""
         return actions.cpu().numpy()
 
     def log_ratio(self, new: th.Tensor, old: th.Tensor, actions: th.Tensor) -> th.Tensor:
-        """ln(new / old) of the actions' probabilities, (batch,)."""
+        """Return ln(new / old) of the actions' probabilities, (batch,)."""
         taken = actions.unsqueeze(1)
         return (new.gather(1, taken) - old.gather(1, taken)).squeeze(1)
 
     def kl(self, old: th.Tensor, new: th.Tensor) -> th.Tensor:
-        """KL(old || new), summed over the batch."""
+        """Return KL(old || new), summed over the batch."""
         return (old.exp() * (old - new)).sum()
 
     def entropy(self, output: th.Tensor) -> th.Tensor:
-        """Summed over the batch."""
+        """Return the entropy, summed over the batch."""
         return -(output.exp() * output).sum()
 
 
-class _Gaussian:
-    """A policy over a box: independent normal distributions, their means and logarithms of standard deviations.
+class _GaussianHead:
+    """Policy head for a box: independent normal distributions, as means and logarithms of standard deviations.
 
-    As in stable-baselines3 the deviations are parameters of their own, and actions are clipped to the box where the
-    environment is given them; the policy is updated by what was sampled.
+    As in stable-baselines3 the deviations are parameters of their own, and actions are clipped to the box only for the
+    environment; the policy is updated by the unclipped samples.
     """
 
     action_type = th.float32
@@ -90,50 +90,50 @@ class _Gaussian:
         self.low, self.high = th.as_tensor(space.low, device=device), th.as_tensor(space.high, device=device)
 
     def output(self, policy: Any, latent: th.Tensor) -> th.Tensor:
-        """(batch, size)."""
+        """Return means and log deviations, (batch, size)."""
         mean = policy.action_net(latent)
         return th.cat((mean, policy.log_std.expand_as(mean)), dim=1)
 
     def sample(self, output: th.Tensor, noise: th.Tensor) -> th.Tensor:
-        """Actions; `noise` is memory of output's shape."""
+        """Sample actions; `noise` is scratch memory of the output's shape."""
         mean, log_std = th.split(output, self.dimensions, dim=1)
         return mean + log_std.exp() * noise[:, : self.dimensions].normal_()
 
     def for_env(self, actions: th.Tensor) -> Any:
-        """What the environment is given."""
+        """Convert actions for the environment."""
         return th.clamp(actions, self.low, self.high).cpu().numpy()
 
     def log_ratio(self, new: th.Tensor, old: th.Tensor, actions: th.Tensor) -> th.Tensor:
-        """ln(new / old) of the actions' densities, (batch,)."""
+        """Return ln(new / old) of the actions' densities, (batch,)."""
         return self._log_density(new, actions) - self._log_density(old, actions)
 
     def _log_density(self, output: th.Tensor, actions: th.Tensor) -> th.Tensor:
         mean, log_std = th.split(output, self.dimensions, dim=1)
-        return -(0.5 * ((actions - mean) * (-log_std).exp()).square() + log_std).sum(dim=1)  # but for a constant
+        return -(0.5 * ((actions - mean) * (-log_std).exp()).square() + log_std).sum(dim=1)  # up to a constant
 
     def kl(self, old: th.Tensor, new: th.Tensor) -> th.Tensor:
-        """KL(old || new), summed over the batch."""
+        """Return KL(old || new), summed over the batch."""
         old_mean, old_log_std = th.split(old, self.dimensions, dim=1)
         mean, log_std = th.split(new, self.dimensions, dim=1)
         spread = (2 * old_log_std).exp() + (old_mean - mean).square()
         return (log_std - old_log_std + 0.5 * spread * (-2 * log_std).exp() - 0.5).sum()
 
     def entropy(self, output: th.Tensor) -> th.Tensor:
-        """Summed over the batch."""
+        """Return the entropy, summed over the batch."""
         return (output[:, self.dimensions :] + 0.5 * math.log(2 * math.pi * math.e)).sum()
 
 
-Head = _Categorical | _Gaussian
+Head = _CategoricalHead | _GaussianHead
 
 
 class Rollout:
-    """Preallocated tensors, (steps, worlds, ...), on the learner's device, and their flat views for the update."""
+    """Preallocated tensors of a rollout, (steps, worlds, ...), on the learner's device."""
 
     def __init__(self, n_steps: int, n_worlds: int, observation_size: int, head: Head, device: th.device):
         shape = (n_steps, n_worlds)
         self.observations = th.zeros(*shape, observation_size, device=device)
         self.actions = th.zeros(*shape, *head.action_shape, dtype=head.action_type, device=device)
-        # what the policy that collected them made of the observations
+        # outputs of the policy that collected the rollout
         self.policies = th.zeros(*shape, head.size, device=device)
         self.rewards = th.zeros(shape, device=device)
         self.values = th.zeros(shape, device=device)
@@ -147,7 +147,7 @@ class Rollout:
         return (*self.observations.shape, self.policies.shape[-1])
 
     def compute_advantages(self, last_values: th.Tensor, last_dones: th.Tensor, gamma: float, gae_lambda: float) -> None:
-        """Generalised advantage estimation (Schulman et al. 2016), over all worlds at once."""
+        """Compute advantages (generalised advantage estimation, Schulman et al. 2016) and returns, over all worlds at once."""
         advantage = th.zeros_like(last_values)
         next_values, next_alive = last_values, 1.0 - last_dones
         for step in range(self.rewards.shape[0] - 1, -1, -1):
@@ -164,13 +164,13 @@ class BatchPPO(PPO):
     Takes stable_baselines3.PPO's arguments (`clip_range_vf`, `use_sde` and rollout buffer classes excepted) and
 
     Args:
-        ent_coef_final: entropy coefficient at the end of training, reached linearly; None keeps `ent_coef`.
-        std_final: standard deviation of a box's actions at the end of training, reached from the policy's initial one by
+        ent_coef_final: Entropy coefficient at the end of training, reached linearly; None keeps `ent_coef`.
+        std_final: Standard deviation of a box's actions at the end of training, reached from the policy's initial one by
             equal factors; None: the deviations are learned. Where the best action depends finely on the observation,
             learned ones shrink too late.
 
     Raises:
-        ValueError: the environment, its spaces or an argument is not one that this class handles.
+        ValueError: The environment, its spaces or an argument is not supported.
     """
 
     def __init__(
@@ -194,9 +194,9 @@ class BatchPPO(PPO):
         space = self.action_space
         head: Head | None = None
         if isinstance(space, spaces.Discrete):
-            head = _Categorical(space, self.device)
+            head = _CategoricalHead(space, self.device)
         elif isinstance(space, spaces.Box) and len(space.shape) == 1:
-            head = _Gaussian(space, self.device)
+            head = _GaussianHead(space, self.device)
         if head is None or len(self.observation_space.shape or ()) != 1:
             raise ValueError(
                 "BatchPPO handles flat observations and discrete actions or a flat box of them, "
@@ -206,7 +206,7 @@ class BatchPPO(PPO):
         if self.use_sde or self.clip_range_vf is not None:
             raise ValueError("BatchPPO has neither use_sde nor clip_range_vf")
         if self.std_final is not None:
-            if not isinstance(head, _Gaussian) or not self.std_final > 0:
+            if not isinstance(head, _GaussianHead) or not self.std_final > 0:
                 raise ValueError(f"std_final = {self.std_final!r} must be positive, and is for actions in a box")
             self.policy.log_std.requires_grad_(False)
 
@@ -217,7 +217,7 @@ class BatchPPO(PPO):
     def collect_rollouts(
         self, env: VecEnv, callback: BaseCallback, rollout_buffer: RolloutBuffer, n_rollout_steps: int
     ) -> bool:
-        """Fills the rollout tensors with `n_rollout_steps` steps of every world; False if a callback stopped it."""
+        """Fill the rollout tensors with `n_rollout_steps` steps of every world; return False if a callback stopped it."""
         if not isinstance(env, VectorEnvAdapter):
             raise ValueError(f"BatchPPO runs on a netbuf_gym VectorEnvAdapter, not on {type(env).__name__}")
         head, finished = self._head, cast(deque[dict[str, Any]], self.ep_info_buffer)
@@ -239,14 +239,14 @@ class BatchPPO(PPO):
             with th.inference_mode():
                 rollout.observations[step] = observations
                 rollout.episode_starts[step] = th.as_tensor(starts)
-                output = self._decide(rollout, step)
+                output = self._compute_step_output(rollout, step)
                 rollout.policies[step] = output
                 actions = head.sample(output, noise)
                 rollout.actions[step] = actions
                 for_env = head.for_env(actions)
             started = time.perf_counter()
             batch = env.step_batch(for_env)
-            new_obs = batch.observations  # as stable-baselines3's callbacks know them
+            new_obs = batch.observations  # name that stable-baselines3's callbacks use
             self.seconds_in_env += time.perf_counter() - started
             self.num_timesteps += env.num_envs
             callback.update_locals(locals())
@@ -262,7 +262,7 @@ class BatchPPO(PPO):
             observations, starts = th.as_tensor(new_obs), batch.dones
         with th.inference_mode():
             last_dones = th.as_tensor(starts, dtype=th.float32, device=device)
-            last_values = self._assess(rollout, observations.to(device, th.float32), last_dones, truncated)
+            last_values = self._fill_values(rollout, observations.to(device, th.float32), last_dones, truncated)
             rollout.compute_advantages(last_values, last_dones, self.gamma, self.gae_lambda)
         self._last_obs, self._last_episode_starts = new_obs, starts
         callback.update_locals(locals())
@@ -272,75 +272,77 @@ class BatchPPO(PPO):
     def _new_rollout(self, n_steps: int, n_worlds: int, observation_size: int) -> Rollout:
         return Rollout(n_steps, n_worlds, observation_size, self._head, self.device)
 
-    def _decide(self, rollout: Rollout, step: int) -> th.Tensor:
-        """What the policy makes of a step's observations, which are in the rollout, as are their episode starts."""
-        return self._policy_output(rollout.observations[step])
+    def _compute_step_output(self, rollout: Rollout, step: int) -> th.Tensor:
+        """Return the policy's output for a step's observations, which are in the rollout, as are their episode starts."""
+        return self._compute_policy_output(rollout.observations[step])
 
-    def _assess(self, rollout: Rollout, last: th.Tensor, last_dones: th.Tensor, truncated: list[Truncated]) -> th.Tensor:
-        """Fills in the values of a rollout, and adds what truncated episodes would still have earned to their rewards.
+    def _fill_values(self, rollout: Rollout, last: th.Tensor, last_dones: th.Tensor, truncated: list[Truncated]) -> th.Tensor:
+        """Fill in the values of a rollout, and add the bootstrapped value of truncated episodes to their last rewards.
 
         Args:
-            last: observations after the last step.
+            rollout: Rollout to fill in.
+            last: Observations after the last step.
             last_dones: (worlds,), 1 where they begin an episode.
+            truncated: Truncated episodes.
 
         Returns:
-            their values, (worlds,).
+            Values of the observations after the last step, (worlds,).
         """
         for step, worlds, observations in truncated:
-            rollout.rewards[step, worlds] += self.gamma * self._values(observations)
+            rollout.rewards[step, worlds] += self.gamma * self._compute_values(observations)
         for step in range(len(rollout.values)):
-            rollout.values[step] = self._values(rollout.observations[step])
-        return self._values(last)
+            rollout.values[step] = self._compute_values(rollout.observations[step])
+        return self._compute_values(last)
 
-    def _policy_output(self, observations: th.Tensor) -> th.Tensor:
-        """What the policy makes of observations: (batch, actions) log-probabilities, or means and log deviations."""
+    def _compute_policy_output(self, observations: th.Tensor) -> th.Tensor:
+        """Return the policy's output: (batch, actions) log-probabilities, or means and log deviations."""
         policy = self.policy
         features = cast(th.Tensor, policy.extract_features(observations, policy.pi_features_extractor))
         return self._head.output(policy, policy.mlp_extractor.forward_actor(features))
 
-    def _values(self, observations: th.Tensor) -> th.Tensor:
-        """State values, (batch,)."""
+    def _compute_values(self, observations: th.Tensor) -> th.Tensor:
+        """Return state values, (batch,)."""
         policy = self.policy
         features = cast(th.Tensor, policy.extract_features(observations, policy.vf_features_extractor))
         return policy.value_net(policy.mlp_extractor.forward_critic(features)).squeeze(1)
 
-    def _surrogate(self, ratio: th.Tensor, advantages: th.Tensor, kl: th.Tensor) -> th.Tensor:
-        """Sum over a batch of the policy loss to minimise: here the clipped surrogate."""
-        clip_range = self._clip_range()
+    def _compute_policy_loss(self, ratio: th.Tensor, advantages: th.Tensor, kl: th.Tensor) -> th.Tensor:
+        """Return the policy loss to minimise, summed over a batch: here the clipped surrogate."""
+        clip_range = self._get_clip_range()
         clipped = ratio.clamp(1.0 - clip_range, 1.0 + clip_range)
         return -th.min(advantages * ratio, advantages * clipped).sum()
 
-    def _clip_range(self) -> float:
-        """As it is by now: a schedule, since the model was set up."""
+    def _get_clip_range(self) -> float:
+        """Return the current clip range, which is a schedule once the model is set up."""
         return cast(Schedule, self.clip_range)(self._current_progress_remaining)
 
     def _after_update(self, kl: float) -> None:
-        """Called with the mean KL divergence of the update's last epoch."""
+        """Hook, called with the mean KL divergence of the update's last epoch."""
 
-    def _entropy_coefficient(self) -> float:
+    def _get_entropy_coefficient(self) -> float:
         if self.ent_coef_final is None:
             return self.ent_coef
         return self.ent_coef_final + self._current_progress_remaining * (self.ent_coef - self.ent_coef_final)
 
     def train(self) -> None:
-        """Updates the policy by the rollout: `n_epochs` passes in minibatches of `batch_size`."""
+        """Update the policy by the rollout: `n_epochs` passes in minibatches of `batch_size`."""
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)
         rollout, optimizer = cast(Rollout, self._rollout), self.policy.optimizer
         parameters = [parameter for parameter in self.policy.parameters() if parameter.requires_grad]
-        entropy_coefficient = self._entropy_coefficient()
-        samples = self._samples(rollout)
-        sums = th.zeros(5, device=self.device)  # policy loss, value loss, entropy, KL, samples clipped; of the last epoch
+        entropy_coefficient = self._get_entropy_coefficient()
+        samples = self._gather_samples(rollout)
+        sums = th.zeros(5, device=self.device)  # policy loss, value loss, entropy, KL, clipped samples of the last epoch
         stopped = False
         for _ in range(self.n_epochs):
             sums.zero_()
             n_used = 0
-            for minibatch in self._minibatches(samples):
+            for minibatch in self._iterate_minibatches(samples):
                 n_decisions = len(minibatch[1])
                 if self.normalize_advantage and n_decisions > 1:
                     std, mean = th.std_mean(minibatch[3])
                     minibatch[3].sub_(mean).div_(std + 1e-8)
-                loss, kl = self._loss(minibatch, entropy_coefficient, sums)
+                loss, kl = self._compute_loss(minibatch, entropy_coefficient, sums)
                 n_used += n_decisions
                 if self.target_kl is not None and kl.item() > 1.5 * self.target_kl:
                     stopped = True
@@ -364,44 +366,44 @@ class BatchPPO(PPO):
         self.logger.record("train/entropy_loss", -entropy)
         self.logger.record("train/approx_kl", kl)
         self.logger.record("train/clip_fraction", clipped)
-        self.logger.record("train/explained_variance", _explained_variance(rollout))
+        self.logger.record("train/explained_variance", _compute_explained_variance(rollout))
         self.logger.record("train/ent_coef", entropy_coefficient)
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
         self.logger.record("time/env_seconds", self.seconds_in_env)
 
-    def _samples(self, rollout: Rollout) -> list[th.Tensor]:
-        """What the update learns from: observations, actions, policies, advantages, returns; (decisions, ...) each."""
+    def _gather_samples(self, rollout: Rollout) -> list[th.Tensor]:
+        """Return the update's data: observations, actions, policies, advantages, returns; (decisions, ...) each."""
         learned = (rollout.observations, rollout.actions, rollout.policies, rollout.advantages, rollout.returns)
         return [tensor.flatten(0, 1) for tensor in learned]
 
-    def _minibatches(self, samples: list[th.Tensor]) -> Iterator[list[th.Tensor]]:
-        """One pass over the samples in random order: of each minibatch what `_samples` gives, in memory of its own."""
+    def _iterate_minibatches(self, samples: list[th.Tensor]) -> Iterator[list[th.Tensor]]:
+        """Yield minibatches of the samples, in random order and in memory of their own."""
         for indices in th.split(th.randperm(len(samples[0]), device=self.device), self.batch_size):
             yield [tensor.index_select(0, indices) for tensor in samples]
 
-    def _judge(self, minibatch: list[th.Tensor]) -> tuple[th.Tensor, th.Tensor]:
-        """What the policy now makes of a minibatch's observations, (decisions, ...), and their values, (decisions,)."""
-        return self._policy_output(minibatch[0]), self._values(minibatch[0])
+    def _evaluate_minibatch(self, minibatch: list[th.Tensor]) -> tuple[th.Tensor, th.Tensor]:
+        """Return the current policy's output for a minibatch, (decisions, ...), and its values, (decisions,)."""
+        return self._compute_policy_output(minibatch[0]), self._compute_values(minibatch[0])
 
-    def _loss(
+    def _compute_loss(
         self, minibatch: list[th.Tensor], entropy_coefficient: float, sums: th.Tensor
     ) -> tuple[th.Tensor, th.Tensor]:
-        """(mean loss, mean KL divergence) of a minibatch, whose losses are added to `sums`."""
+        """Return (mean loss, mean KL divergence) of a minibatch, whose losses are added to `sums`."""
         actions, old, advantages, returns = minibatch[1:5]
-        new, values = self._judge(minibatch)
+        new, values = self._evaluate_minibatch(minibatch)
         ratio = self._head.log_ratio(new, old, actions).exp()
         kl = self._head.kl(old, new)
-        policy_loss = self._surrogate(ratio, advantages, kl)
+        policy_loss = self._compute_policy_loss(ratio, advantages, kl)
         value_loss = F.mse_loss(values, returns, reduction="sum")
         entropy = self._head.entropy(new)
         loss = (policy_loss + self.vf_coef * value_loss - entropy_coefficient * entropy) / len(actions)
         with th.no_grad():
-            clipped = ((ratio - 1.0).abs() > self._clip_range()).sum()
+            clipped = ((ratio - 1.0).abs() > self._get_clip_range()).sum()
             sums += th.stack((policy_loss, value_loss, entropy, kl, clipped))
         return loss, kl.detach() / len(actions)
 
 
-def _explained_variance(rollout: Rollout) -> float:
+def _compute_explained_variance(rollout: Rollout) -> float:
     returns, values = rollout.returns, rollout.values
     return float(1.0 - th.var(returns - values) / th.var(returns).clamp_min(1e-12))
 
@@ -410,20 +412,18 @@ class KLPenaltyPPO(BatchPPO):
     """PPO with a KL penalty in place of the clip (`clip_range` is only used to report the clip fraction).
 
     Args:
-        kl_coef: coefficient of KL(old || new) at the start.
-        kl_target: mean KL divergence of an update that the coefficient is adapted to: doubled where an update's last
+        kl_coef: Coefficient of KL(old || new) at the start.
+        kl_target: Mean KL divergence of an update that the coefficient is adapted to: doubled if an update's last
             epoch ends above 1.5 times it, halved below it / 1.5 (Schulman et al. 2017, section 4). None: fixed.
     """
 
-    def __init__(
-        self, policy: Any, env: Any, *args: Any, kl_coef: float = 1.0, kl_target: float | None = 0.01, **kwargs: Any
-    ):
+    def __init__(self, policy: Any, env: Any, *args: Any, kl_coef: float = 1.0, kl_target: float | None = 0.01, **kwargs: Any):
         if not kl_coef > 0 or (kl_target is not None and not kl_target > 0):
             raise ValueError(f"kl_coef and kl_target must be positive, not {kl_coef!r} and {kl_target!r}")
         self.kl_coef, self.kl_target = float(kl_coef), kl_target
         super().__init__(policy, env, *args, **kwargs)
 
-    def _surrogate(self, ratio: th.Tensor, advantages: th.Tensor, kl: th.Tensor) -> th.Tensor:
+    def _compute_policy_loss(self, ratio: th.Tensor, advantages: th.Tensor, kl: th.Tensor) -> th.Tensor:
         return -(ratio * advantages).sum() + self.kl_coef * kl
 
     def _after_update(self, kl: float) -> None:

@@ -1,18 +1,18 @@
 """Recurrent PPO for batched environments: sb3-contrib's algorithm over sequences of many worlds at once.
 
-Sb3-contrib's `RecurrentPPO` walks over every world's `done` and `info` each step, cuts its rollout into episodes that it
+Sb3-contrib's `RecurrentPPO` iterates over every world's `done` and `info` each step, cuts its rollout into episodes that it
 pads to the longest, and goes through the LSTM step by step. `BatchRecurrentPPO` is `BatchPPO` with memory: rollouts are
-(steps, worlds) tensors, sequences lie side by side in them, minibatches are of whole sequences, and states are cleared
+(steps, worlds) tensors, sequences lie side by side in them, minibatches consist of whole sequences, and states are reset
 where episodes start within one (`netbuf_gym.training.algorithms.lstm`). Policy, hyper-parameters and save format are
 sb3-contrib's: `sb3_contrib.RecurrentPPO.load` reads the files that it saves.
 
 Gradients go back through a sequence and no further (truncated backpropagation through time); a sequence begins with the
-state that the policy had there when the rollout was collected, as in sb3-contrib, through all epochs of an update.
+policy's state there when the rollout was collected, as in sb3-contrib, through all epochs of an update.
 
-With `guess_coef` the first units of the actor's memory learn besides to say what is there of `Task.hidden`, which no agent is
-told: an auxiliary task (Jaderberg et al., "Reinforcement learning with unsupervised auxiliary tasks", ICLR 2017). What is
-rewarded late, and differs by what is hidden, says little of what to remember; the labels say it at every decision. They are
-training's alone: the policy observes what it always does.
+With `guess_coef` the first units of the actor's memory also learn to predict the labels of `Task.hidden`, which no agent
+observes: an auxiliary task (Jaderberg et al., "Reinforcement learning with unsupervised auxiliary tasks", ICLR 2017). A late
+reward that depends on a hidden condition says little about what to remember; the labels say it at every decision. They are
+used in training only: the policy's observations are unchanged.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from torch.nn import functional as F
 
 from netbuf_gym.envs.engine import Engine
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
-from netbuf_gym.training.algorithms.lstm import State, require_plain, unroll
+from netbuf_gym.training.algorithms.lstm import State, require_plain_lstm, unroll_lstm
 from netbuf_gym.training.algorithms.ppo import BatchPPO, Head, Rollout, Truncated
 
 
-class Hidden:
-    """What is hidden now, world by world as their scenarios change.
+class HiddenConditions:
+    """Hidden conditions of the worlds, updated as their scenarios change.
 
     Args:
-        worlds: those that are learned in.
+        worlds: Worlds of the learner.
 
     Attributes:
-        names: of what is hidden in them.
+        names: Names of the hidden conditions.
     """
 
     def __init__(self, worlds: VectorEnvAdapter):
@@ -50,17 +50,17 @@ class Hidden:
         self._scenarios: list[Any] = [None] * self._engine.worlds
         self._spans = np.full((self._engine.worlds, self._engine.agents, len(self.names), 1, 2), np.inf)
 
-    def now(self) -> np.ndarray:
-        """Whether each is there, float32 `(rows, names)`, 0 or 1."""
+    def read_labels(self) -> np.ndarray:
+        """Return whether each condition is present now, float32 `(rows, names)`, 0 or 1."""
         for world, scenario in enumerate(self._engine.scenarios):
             if scenario is not self._scenarios[world]:
                 self._scenarios[world] = scenario
-                self._take(world, self._engine.task.present(scenario))
+                self._update_spans(world, self._engine.task.hidden_spans(scenario))
         time_s = (self._engine.time_ns * 1e-9)[:, None, None, None]
         there = (self._spans[..., 0] <= time_s) & (time_s < self._spans[..., 1])
         return there.any(-1).reshape(-1, len(self.names)).astype(np.float32)
 
-    def _take(self, world: int, present: Any) -> None:
+    def _update_spans(self, world: int, present: Any) -> None:
         most = max((len(spans) for agent in present for spans in agent), default=0)
         if most > self._spans.shape[3]:
             more = np.full((*self._spans.shape[:3], most - self._spans.shape[3], 2), np.inf)
@@ -73,14 +73,14 @@ class Hidden:
 
 
 LARGEST_ODDS = 6.0
-"""Logarithm of the odds that a guess is given at most: nothing is said of what is surer than one in 400."""
+"""Maximum logarithm of the odds of a guess: certainty beyond one in 400 is not expressed."""
 
 
 class RecurrentRollout(Rollout):
     """A rollout with the states of actor and critic before each step and after the last.
 
-    Hidden and cell states each are (steps + 1, layers, worlds, width); episode starts have not cleared them yet. What no agent
-    is told, `hidden`, is (steps, worlds, names), 0 or 1.
+    Hidden and cell states each are (steps + 1, layers, worlds, width), before the reset at episode starts. The hidden
+    conditions, `hidden`, are (steps, worlds, names), 0 or 1.
     """
 
     def __init__(
@@ -103,20 +103,19 @@ class RecurrentRollout(Rollout):
 class BatchRecurrentPPO(BatchPPO):
     """Clipped PPO with an LSTM policy for a `VectorEnvAdapter` with flat observations and discrete actions, or a flat box.
 
-    The policy is sb3-contrib's `MlpLstmPolicy`: by `policy_kwargs` the critic has an LSTM of its own (as it has if nothing
-    is said), the actor's without gradients into it (`shared_lstm=True`, `enable_critic_lstm=False`), or none
-    (`enable_critic_lstm=False`).
+    The policy is sb3-contrib's `MlpLstmPolicy`: by `policy_kwargs` the critic has an LSTM of its own (the default), the actor's
+    without gradients into it (`shared_lstm=True`, `enable_critic_lstm=False`), or none (`enable_critic_lstm=False`).
 
     Takes `BatchPPO`'s arguments and
 
     Args:
-        sequence_steps: decisions that gradients go back through, a divisor of `n_steps`; None: the whole rollout of a world.
-            A minibatch is of `batch_size // sequence_steps` sequences.
-        guess_coef: weight of the cross-entropy of what the memory guesses of `Task.hidden`, a mean over names and decisions; 0:
-            it is not made to guess.
+        sequence_steps: Decisions that gradients go back through, a divisor of `n_steps`; None: the whole rollout of a world.
+            A minibatch consists of `batch_size // sequence_steps` sequences.
+        guess_coef: Weight of the cross-entropy of the memory's guesses of `Task.hidden`, a mean over names and decisions; 0:
+            no guesses.
 
     Raises:
-        ValueError: the environment, its spaces, the policy or an argument is not one that this class handles.
+        ValueError: The environment, its spaces, the policy or an argument is not supported.
     """
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"MlpLstmPolicy": MlpLstmPolicy}
@@ -133,7 +132,7 @@ class BatchRecurrentPPO(BatchPPO):
         **kwargs: Any,
     ):
         self.sequence_steps, self.guess_coef = sequence_steps, guess_coef
-        self._hidden: Hidden | None = None
+        self._hidden: HiddenConditions | None = None
         super().__init__(policy, env, *args, n_steps=n_steps, batch_size=batch_size, **kwargs)
 
     def _setup_model(self) -> None:
@@ -145,7 +144,7 @@ class BatchRecurrentPPO(BatchPPO):
         super()._setup_model()
         if not isinstance(self.policy, RecurrentActorCriticPolicy):
             raise ValueError(f"policy must be MlpLstmPolicy, not {type(self.policy).__name__}")
-        require_plain(self.policy.lstm_actor)
+        require_plain_lstm(self.policy.lstm_actor)
         layers, _, width = self.policy.lstm_hidden_state_shape
         actor, critic, *cells = th.zeros(4, layers, self.n_envs, width, device=self.device).unbind()
         self._last_lstm_states: tuple[State, State] = ((actor, cells[0]), (critic, cells[1]))
@@ -161,99 +160,107 @@ class BatchRecurrentPPO(BatchPPO):
         return cast(RecurrentActorCriticPolicy, self.policy)
 
     def _new_rollout(self, n_steps: int, n_worlds: int, observation_size: int) -> RecurrentRollout:
-        lstm, names = self._networks.lstm_actor, self._look().names if self.guess_coef else ()
+        lstm, names = self._networks.lstm_actor, self._make_hidden_conditions().names if self.guess_coef else ()
         return RecurrentRollout(n_steps, n_worlds, observation_size, self._head, self.device, lstm, len(names))
 
-    def _look(self) -> Hidden:
-        """What is hidden in the worlds that are learned in."""
-        return Hidden(cast(VectorEnvAdapter, self.env))
+    def _make_hidden_conditions(self) -> HiddenConditions:
+        """Return the hidden conditions of the learner's worlds."""
+        return HiddenConditions(cast(VectorEnvAdapter, self.env))
 
-    def _decide(self, rollout: Rollout, step: int) -> th.Tensor:
+    def _compute_step_output(self, rollout: Rollout, step: int) -> th.Tensor:
         memory = cast(RecurrentRollout, rollout).actor
         if step == 0:
-            _keep(memory, 0, self._last_lstm_states[0])
-            self._hidden = self._look() if self.guess_coef else None
+            _store_state(memory, 0, self._last_lstm_states[0])
+            self._hidden = self._make_hidden_conditions() if self.guess_coef else None
         if self._hidden is not None:
-            cast(RecurrentRollout, rollout).hidden[step] = th.as_tensor(self._hidden.now())
+            cast(RecurrentRollout, rollout).hidden[step] = th.as_tensor(self._hidden.read_labels())
         observations, starts = rollout.observations[step : step + 1], rollout.episode_starts[step : step + 1]
         state = (memory[0][step], memory[1][step])
-        outputs, states = unroll(self._networks.lstm_actor, self._features(observations), state, starts)
+        outputs, states = unroll_lstm(self._networks.lstm_actor, self._extract_features(observations), state, starts)
         after = (states[0][0], states[1][0])
-        _keep(memory, step + 1, after)
+        _store_state(memory, step + 1, after)
         for own, one in zip(self._last_lstm_states[0], after, strict=True):
             own.copy_(one)
-        return self._actions_of(outputs[0])
+        return self._compute_actor_output(outputs[0])
 
-    def _assess(self, rollout: Rollout, last: th.Tensor, last_dones: th.Tensor, truncated: list[Truncated]) -> th.Tensor:
-        """The critic goes through the whole rollout at once; see `BatchPPO._assess`."""
+    def _fill_values(self, rollout: Rollout, last: th.Tensor, last_dones: th.Tensor, truncated: list[Truncated]) -> th.Tensor:
+        """Run the critic through the whole rollout at once; see `BatchPPO._fill_values`."""
         memory = cast(RecurrentRollout, rollout).critic
-        _keep(memory, 0, self._last_lstm_states[1])
-        latent, states = self._recall(rollout.observations, self._last_lstm_states[1], rollout.episode_starts)
+        _store_state(memory, 0, self._last_lstm_states[1])
+        latent, states = self._run_critic_memory(rollout.observations, self._last_lstm_states[1], rollout.episode_starts)
         for own, after, kept in zip(memory, states, self._last_lstm_states[1], strict=True):
             own[1:] = after
             kept.copy_(after[-1])
-        rollout.values.copy_(self._values_of(latent.flatten(0, 1)).view_as(rollout.values))
+        rollout.values.copy_(self._compute_critic_values(latent.flatten(0, 1)).view_as(rollout.values))
         for step, worlds, observations in truncated:
             state = (memory[0][step + 1][:, worlds], memory[1][step + 1][:, worlds])
-            latent, _ = self._recall(observations.unsqueeze(0), state, th.zeros(1, len(worlds), device=self.device))
-            rollout.rewards[step, worlds] += self.gamma * self._values_of(latent[0])
-        latent, _ = self._recall(last.unsqueeze(0), self._last_lstm_states[1], last_dones.unsqueeze(0))
-        return self._values_of(latent[0])
+            latent, _ = self._run_critic_memory(observations.unsqueeze(0), state, th.zeros(1, len(worlds), device=self.device))
+            rollout.rewards[step, worlds] += self.gamma * self._compute_critic_values(latent[0])
+        latent, _ = self._run_critic_memory(last.unsqueeze(0), self._last_lstm_states[1], last_dones.unsqueeze(0))
+        return self._compute_critic_values(latent[0])
 
-    def _recall(self, observations: th.Tensor, state: State, starts: th.Tensor) -> tuple[th.Tensor, State]:
-        """What the critic's value network is given, (steps, worlds, width), and the states after each step."""
-        policy, features = self._networks, self._features(observations, critic=True)
+    def _run_critic_memory(self, observations: th.Tensor, state: State, starts: th.Tensor) -> tuple[th.Tensor, State]:
+        """Return the input of the critic's value network, (steps, worlds, width), and the states after each step."""
+        policy, features = self._networks, self._extract_features(observations, critic=True)
         lstm = policy.lstm_actor if policy.shared_lstm else policy.lstm_critic
         if lstm is not None:
-            return unroll(lstm, features, state, starts)
+            return unroll_lstm(lstm, features, state, starts)
         kept = (len(features), *state[0].shape)
         return cast(th.nn.Linear, policy.critic)(features), (state[0].expand(kept), state[1].expand(kept))
 
-    def _features(self, observations: th.Tensor, critic: bool = False) -> th.Tensor:
-        """(steps, worlds, features) of observations."""
+    def _extract_features(self, observations: th.Tensor, critic: bool = False) -> th.Tensor:
+        """Return the (steps, worlds, features) of observations."""
         policy = self._networks
         extractor = policy.vf_features_extractor if critic else policy.pi_features_extractor
         features = cast(th.Tensor, policy.extract_features(observations.flatten(0, 1), extractor))
         return features.view(*observations.shape[:2], -1)
 
-    def _actions_of(self, latent: th.Tensor) -> th.Tensor:
-        """What the policy makes of the actor's memory, (batch, width)."""
+    def _compute_actor_output(self, latent: th.Tensor) -> th.Tensor:
+        """Return the policy's output for the actor's memory, (batch, width)."""
         return self._head.output(self.policy, self.policy.mlp_extractor.forward_actor(latent))
 
-    def _values_of(self, latent: th.Tensor) -> th.Tensor:
-        """State values, (batch,), of the critic's memory, (batch, width)."""
+    def _compute_critic_values(self, latent: th.Tensor) -> th.Tensor:
+        """Return state values, (batch,), for the critic's memory, (batch, width)."""
         return self.policy.value_net(self.policy.mlp_extractor.forward_critic(latent)).squeeze(1)
 
-    def _samples(self, rollout: Rollout) -> list[th.Tensor]:
-        """As `BatchPPO`'s, but (decisions of a sequence, sequences, ...) each; then starts, states at sequences' starts, and
-        what was hidden."""
+    def _gather_samples(self, rollout: Rollout) -> list[th.Tensor]:
+        """Return `BatchPPO`'s data, but as (decisions of a sequence, sequences, ...) each; then starts and initial states.
+
+        With `guess_coef` the labels of the hidden conditions follow.
+        """
         rollout, length = cast(RecurrentRollout, rollout), self._sequence_steps()
         learned = (rollout.observations, rollout.actions, rollout.policies, rollout.advantages, rollout.returns)
-        samples = [_side_by_side(one, length) for one in (*learned, rollout.episode_starts)]
+        samples = [_arrange_sequences(one, length) for one in (*learned, rollout.episode_starts)]
         for memory in (*rollout.actor, *rollout.critic):
             samples.append(memory[:-1:length].transpose(0, 1).flatten(1, 2))  # (layers, sequences, width)
-        return [*samples, _side_by_side(rollout.hidden, length)] if self.guess_coef else samples
+        return [*samples, _arrange_sequences(rollout.hidden, length)] if self.guess_coef else samples
 
-    def _minibatches(self, samples: list[th.Tensor]) -> Iterator[list[th.Tensor]]:
-        """One pass over the sequences in random order; actions, policies, advantages and returns are (decisions, ...)."""
+    def _iterate_minibatches(self, samples: list[th.Tensor]) -> Iterator[list[th.Tensor]]:
+        """Yield sequences in random order; actions, policies, advantages and returns are (decisions, ...)."""
         order = th.randperm(samples[0].shape[1], device=self.device)
         for indices in th.split(order, self.batch_size // self._sequence_steps()):
             picked = [tensor.index_select(1, indices) for tensor in samples]
             yield [picked[0], *(tensor.flatten(0, 1) for tensor in picked[1:5]), *picked[5:]]
 
-    def _judge(self, minibatch: list[th.Tensor]) -> tuple[th.Tensor, th.Tensor]:
+    def _evaluate_minibatch(self, minibatch: list[th.Tensor]) -> tuple[th.Tensor, th.Tensor]:
         observations, starts = minibatch[0], minibatch[5]
-        latent, _ = unroll(self._networks.lstm_actor, self._features(observations), (minibatch[6], minibatch[7]), starts)
+        latent, _ = unroll_lstm(
+            self._networks.lstm_actor, self._extract_features(observations), (minibatch[6], minibatch[7]), starts
+        )
         if self.guess_coef:
-            self._guess_loss = F.binary_cross_entropy_with_logits(guesses(latent, minibatch[10].shape[2]), minibatch[10])
+            self._guess_loss = F.binary_cross_entropy_with_logits(
+                compute_guess_logits(latent, minibatch[10].shape[2]), minibatch[10]
+            )
         if self._networks.shared_lstm:
             of_critic = latent.detach()
         else:
-            of_critic, _ = self._recall(observations, (minibatch[8], minibatch[9]), starts)
-        return self._actions_of(latent.flatten(0, 1)), self._values_of(of_critic.flatten(0, 1))
+            of_critic, _ = self._run_critic_memory(observations, (minibatch[8], minibatch[9]), starts)
+        return self._compute_actor_output(latent.flatten(0, 1)), self._compute_critic_values(of_critic.flatten(0, 1))
 
-    def _loss(self, minibatch: list[th.Tensor], entropy_coefficient: float, sums: th.Tensor) -> tuple[th.Tensor, th.Tensor]:
-        loss, kl = super()._loss(minibatch, entropy_coefficient, sums)
+    def _compute_loss(
+        self, minibatch: list[th.Tensor], entropy_coefficient: float, sums: th.Tensor
+    ) -> tuple[th.Tensor, th.Tensor]:
+        loss, kl = super()._compute_loss(minibatch, entropy_coefficient, sums)
         return (loss + self.guess_coef * self._guess_loss, kl) if self.guess_coef else (loss, kl)
 
     def train(self) -> None:
@@ -263,16 +270,16 @@ class BatchRecurrentPPO(BatchPPO):
             self.logger.record("train/guess_loss", self._guess_loss.item())
 
 
-def guesses(latent: th.Tensor, names: int) -> th.Tensor:
-    """Log odds of what is hidden, (..., names), of an actor's memory, (..., width), whose units lie between -1 and 1."""
+def compute_guess_logits(latent: th.Tensor, names: int) -> th.Tensor:
+    """Return the log odds of hidden conditions, (..., names), for an actor's memory, (..., width), of units in -1 to 1."""
     return LARGEST_ODDS * latent[..., :names]
 
 
-def _keep(memory: State, step: int, state: State) -> None:
+def _store_state(memory: State, step: int, state: State) -> None:
     for own, one in zip(memory, state, strict=True):
         own[step] = one
 
 
-def _side_by_side(tensor: th.Tensor, length: int) -> th.Tensor:
-    """(steps, worlds, ...) as sequences of a length, (length, steps / length * worlds, ...)."""
+def _arrange_sequences(tensor: th.Tensor, length: int) -> th.Tensor:
+    """Rearrange (steps, worlds, ...) into sequences of a length, (length, steps / length * worlds, ...)."""
     return tensor.view(-1, length, *tensor.shape[1:]).transpose(0, 1).flatten(1, 2)

@@ -1,1 +1,1 @@
-"""Saved models: their archives, what else a run needs to go on, and saved agents ready to play."""
+"""Saved models: their archives, the state that a run resumes from, and saved agents as controllers."""

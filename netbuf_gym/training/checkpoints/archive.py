@@ -1,9 +1,8 @@
-"""Archives that may come from anyone: everything is bounded before it is read, and nothing of it is run.
+"""Archives from untrusted sources: every size is bounded before reading, and nothing in them is executed.
 
-`check_members` looks at what a zip file says of itself; only then is a byte unpacked, and never more than was said. Arrays
-lie in members of their own as plain bytes, their types and shapes in a table beside them, and the one must agree with the
-other before memory is taken. Parameters are torch's files, read by `torch.load(weights_only=True)`, or without torch as
-plain arrays.
+`check_members` checks the sizes that a zip file declares; only then are bytes unpacked, and never more than declared. Arrays
+are members of their own as plain bytes, with a table of their types and shapes, and both must agree before memory is
+allocated. Parameters are torch's files, read by `torch.load(weights_only=True)`, or without torch as plain arrays.
 """
 
 from __future__ import annotations
@@ -26,24 +25,25 @@ MAX_JSON_BYTES = 1 << 24
 META, PARAMETERS = "netbuf_gym.json", "policy.pth"
 """Members of a model's file: its description, and its networks."""
 _PLAIN = "biuf"
-"""Kinds of numbers that arrays are of."""
+"""Valid kinds of array elements, as in `numpy.dtype.kind`."""
 _STORAGES = {"DoubleStorage": "<f8", "FloatStorage": "<f4", "HalfStorage": "<f2", "LongStorage": "<i8", "IntStorage": "<i4"}
 _STORAGES |= {"ShortStorage": "<i2", "CharStorage": "|i1", "ByteStorage": "|u1", "BoolStorage": "|b1"}
-"""Types of numbers, by torch's names of what holds them."""
+"""Types of numbers, by the names of torch's storages."""
 
 
 class RefusedError(ValueError):
-    """An archive that is not even unpacked."""
+    """An archive that is rejected before unpacking."""
 
 
 def check_members(archive: zipfile.ZipFile, max_bytes: int = MAX_BYTES, max_members: int = MAX_MEMBERS) -> None:
-    """Raises RefusedError for an archive of too many or too large members, or two of a name, or what we never write.
+    """Raise RefusedError for an archive with too many or too large members, duplicate names, or features never written.
 
-    Sizes are those that the archive declares: Python's zipfile unpacks no more of a member than that. In a file that lacks its
-    end it takes the last archive that was a member for the whole one, whose first member does not begin where the file does.
+    Sizes are those that the archive declares: Python's zipfile unpacks no more of a member than that. In a file that lacks
+    its end zipfile takes the last archive that was a member for the whole one, whose first member does not begin where the
+    file does.
 
     Raises:
-        zipfile.BadZipFile: it is such a member.
+        zipfile.BadZipFile: The archive is such a member.
     """
     infos = archive.infolist()
     if infos and min(info.header_offset for info in infos) > 0:
@@ -64,11 +64,11 @@ def check_members(archive: zipfile.ZipFile, max_bytes: int = MAX_BYTES, max_memb
 
 
 def read_json(archive: zipfile.ZipFile, name: str) -> Any:
-    """The value of a JSON member.
+    """Return the value of a JSON member.
 
     Raises:
-        KeyError: it is not there.
-        ValueError: it is too large, nested too deeply, or no JSON.
+        KeyError: The member is missing.
+        ValueError: The member is too large, nested too deeply, or not JSON.
     """
     if archive.getinfo(name).file_size > MAX_JSON_BYTES:
         raise ValueError(f"member {name!r} is larger than {MAX_JSON_BYTES:,} bytes")
@@ -79,16 +79,16 @@ def read_json(archive: zipfile.ZipFile, name: str) -> Any:
 
 
 def read_parameters(archive: zipfile.ZipFile, name: str) -> Any:
-    """What torch saved in a member: tensors in dictionaries and lists, nothing else.
+    """Return the tensors, in dictionaries and lists, that torch saved in a member.
 
     Raises:
-        ValueError: its storages are larger than the member, or it holds something else.
-        Exception: whatever torch's unpickler of weights stumbles upon.
+        ValueError: The storages are larger than the member, or it holds anything else.
+        Exception: Any error of torch's unpickler of weights.
     """
     import torch as th
 
     data = archive.read(name)
-    with zipfile.ZipFile(io.BytesIO(data)) as inner:  # torch's own format: a zip file again
+    with zipfile.ZipFile(io.BytesIO(data)) as inner:  # torch's own format is a zip file, too
         for info in inner.infolist():
             if info.compress_type != zipfile.ZIP_STORED:
                 raise ValueError(f"{name!r} holds compressed parameters")
@@ -100,11 +100,11 @@ def read_parameters(archive: zipfile.ZipFile, name: str) -> Any:
 
 
 def read_tensors(archive: zipfile.ZipFile, name: str) -> dict[str, np.ndarray]:
-    """The tensors of a `state_dict` that torch saved in a member, by name; needs no torch.
+    """Return the tensors of a `state_dict` that torch saved in a member, by name; needs no torch.
 
     Raises:
-        ValueError: it holds anything else, or tensors that do not agree with their numbers.
-        Exception: whatever a damaged member leads to.
+        ValueError: The member holds anything else, or tensors that do not fit their storages.
+        Exception: Any error that a damaged member causes.
     """
     data = archive.read(name)
     with zipfile.ZipFile(io.BytesIO(data)) as inner:
@@ -114,17 +114,17 @@ def read_tensors(archive: zipfile.ZipFile, name: str) -> dict[str, np.ndarray]:
         if f"{folder}byteorder" in inner.namelist() and inner.read(f"{folder}byteorder") != b"little":
             raise ValueError(f"{name!r} holds numbers that are not little-endian")
         try:
-            found = _Tensors(io.BytesIO(inner.read(table))).load()
+            found = _TensorUnpickler(io.BytesIO(inner.read(table))).load()
         except pickle.UnpicklingError:
             raise ValueError(f"{name!r} holds more than tensors, or something damaged; valid: what training wrote") from None
-        if not isinstance(found, dict) or not all(isinstance(one, _Tensor) for one in found.values()):
+        if not isinstance(found, dict) or not all(isinstance(one, _TensorRecord) for one in found.values()):
             raise ValueError(f"{name!r} holds more than tensors; valid: what training wrote")
         return {str(key): one.read(inner, folder) for key, one in found.items()}
 
 
 @dataclass(frozen=True)
-class _Tensor:
-    """A tensor as torch's pickle describes it: which storage, from which number on, its shape and strides."""
+class _TensorRecord:
+    """A tensor as torch's pickle describes it: its storage, the offset there, its shape and strides."""
 
     storage: tuple[str, str]
     offset: int
@@ -144,14 +144,14 @@ class _Tensor:
         return np.ascontiguousarray(np.ndarray(self.shape, numbers.dtype, numbers, self.offset * numbers.itemsize, strides))
 
 
-class _Tensors(pickle.Unpickler):
-    """Reads descriptions of tensors; calls nothing but what is made for them here."""
+class _TensorUnpickler(pickle.Unpickler):
+    """Unpickler of tensor descriptions; calls only functions defined here, and OrderedDict."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) == ("collections", "OrderedDict"):
             return OrderedDict
         if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
-            return lambda storage, offset, shape, strides, *_: _Tensor(storage, offset, shape, strides)
+            return lambda storage, offset, shape, strides, *_: _TensorRecord(storage, offset, shape, strides)
         if module == "torch" and name in _STORAGES:
             return name
         raise pickle.UnpicklingError(f"{module}.{name}"[:80])
@@ -162,7 +162,7 @@ class _Tensors(pickle.Unpickler):
 
 
 def write_arrays(archive: zipfile.ZipFile, folder: str, arrays: Mapping[str, np.ndarray], compress: bool = True) -> None:
-    """Writes arrays as members `folder/name`, and `folder/arrays.json`, which says what they are."""
+    """Write arrays as members `folder/name`, and their types and shapes as `folder/arrays.json`."""
     kind = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
     table = {name: [array.dtype.str, list(array.shape)] for name, array in arrays.items()}
     archive.writestr(f"{folder}/arrays.json", json.dumps(table))
@@ -174,11 +174,11 @@ def write_arrays(archive: zipfile.ZipFile, folder: str, arrays: Mapping[str, np.
 
 
 def read_arrays(archive: zipfile.ZipFile, folder: str) -> dict[str, np.ndarray]:
-    """The arrays that `write_arrays` wrote.
+    """Return the arrays that `write_arrays` wrote.
 
     Raises:
-        KeyError: one is not there.
-        ValueError: the table is none, or does not agree with the members' sizes.
+        KeyError: A member is missing.
+        ValueError: The table is invalid, or does not agree with the members' sizes.
     """
     found = {}
     for name, (kind, shape) in dict(read_json(archive, f"{folder}/arrays.json")).items():

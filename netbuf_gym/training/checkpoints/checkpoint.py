@@ -1,13 +1,13 @@
-"""Saved models: stable-baselines3's zip file with what is needed to use it in one more member.
+"""Saved models: stable-baselines3's zip file, with one more member for everything else that is needed to use them.
 
 The member `netbuf_gym.json` holds the environment (id, arguments, what its observations and actions mean, telemetry
-schema, spaces), the resolved configuration of the training job and how far it went; `netbuf_gym.rng` the states of the
-random generators, {} where no training is to go on. A checkpoint also holds the `Moment` to go on from, in
-`netbuf_gym.moment`; what an off-policy learner remembers lies beside it, in the file that it names. Files are written under
-a temporary name and renamed, so that there is always a whole one. Reading bounds every size before it unpacks anything,
+schema, spaces), the resolved configuration of the training job and its progress; `netbuf_gym.rng` the states of the
+random generators, {} if no training is to resume. A checkpoint also holds the `Moment` to resume from, in
+`netbuf_gym.moment`; the replay memory of an off-policy learner is in a file beside it, which the moment names. Files are
+written under a temporary name and renamed, so that there is always a whole one. Reading bounds every size before unpacking,
 checks every byte against the zip's checksums before anything is built, and unpickles nothing: networks and optimiser come
-from `torch.load(weights_only=True)`, everything else from the configuration, which is checked as one from the command line
-is.
+from `torch.load(weights_only=True)`, everything else from the configuration, which is checked like one from the command
+line.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from netbuf_gym import tasks
-from netbuf_gym.envs.engine import check_names
+from netbuf_gym.envs.engine import check_arguments
 from netbuf_gym.errors import CheckpointError, ConfigError, shown
 from netbuf_gym.tasks import Task, require_schema
 from netbuf_gym.training.checkpoints import archive as archives
 from netbuf_gym.training.checkpoints import versions as made_with
 from netbuf_gym.training.checkpoints.archive import META, PARAMETERS
-from netbuf_gym.training.config import TrainConfig, check_training, merged, plain
+from netbuf_gym.training.config import TrainConfig, check_training, merge_configs, to_plain
 from netbuf_gym.training.ranges import check_algo
 from netbuf_gym.training.schema import NORMALIZE
-from netbuf_gym.utils.files import naming, replacing, write_atomic
+from netbuf_gym.utils.files import name_in_errors, replace_file, write_atomic
 
 if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
@@ -53,21 +53,21 @@ MEMORY = re.compile(r"memory-[0-9]{1,15}\.zip")
 PART = re.compile(r"\.(config\.yaml|versions\.json|progress\.csv|model\.zip|checkpoint\.zip|memory-\d+\.zip)\..{8}")
 _UNUSED = ["_last_obs", "_last_episode_starts", "_last_original_obs", "ep_info_buffer", "ep_success_buffer"]
 _UNUSED += ["_update_current_progress_remaining"]
-"""What stable-baselines3 would pickle into its own member, and we have in `Moment`."""
+"""Attributes that stable-baselines3 would pickle into its own member, and that `Moment` holds."""
 
 
 @dataclass(frozen=True)
-class Saved:
+class SavedModel:
     """A saved model, checked but not yet built.
 
     Attributes:
-        path: the file.
-        config: resolved configuration of the training job.
-        env: what `describe` said of its environment.
-        progress: timesteps, seconds and updates so far, and whether training had finished.
-        attributes: further numbers of the learner that training changed (KL coefficient).
-        has_moment: whether it holds the moment to go on from, as checkpoints do.
-        versions: of some of what it was made with, as far as its file has them (`netbuf_gym.training.checkpoints.versions.of`).
+        path: File of the model.
+        config: Resolved configuration of the training job.
+        env: Description of its environment, as `describe_env` returns it.
+        progress: Timesteps, seconds and updates so far, and whether training had finished.
+        attributes: Further numbers of the learner that training changed (KL coefficient).
+        has_moment: Whether the file holds the moment to resume from, as checkpoints do.
+        versions: Versions recorded in the file, as `netbuf_gym.training.checkpoints.versions.collect_file_versions` names them.
     """
 
     path: Path
@@ -79,14 +79,14 @@ class Saved:
     versions: dict[str, str] = field(default_factory=dict)
 
 
-def describe(env: VectorEnvAdapter, env_id: str, kwargs: dict[str, Any]) -> dict[str, Any]:
-    """What a model must agree with, JSON-able: environment, meaning of its numbers, spaces."""
+def describe_env(env: VectorEnvAdapter, env_id: str, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Describe an environment, JSON-able: what a model must agree with, i.e. id, arguments, schema and spaces."""
     native = env.env.unwrapped
     schema = native.schema() if hasattr(native, "schema") else None
-    return {"id": env_id, "kwargs": kwargs, "schema": schema, **_spaces(env.observation_space, env.action_space)}
+    return {"id": env_id, "kwargs": kwargs, "schema": schema, **_describe_spaces(env.observation_space, env.action_space)}
 
 
-def _spaces(observation: gym.Space, action: gym.Space) -> dict[str, Any]:
+def _describe_spaces(observation: gym.Space, action: gym.Space) -> dict[str, Any]:
     box = cast(gym.spaces.Box, observation)
     return {
         "observation_space": {
@@ -98,7 +98,7 @@ def _spaces(observation: gym.Space, action: gym.Space) -> dict[str, Any]:
     }
 
 
-def save(
+def save_model(
     path: Path,
     model: BaseAlgorithm,
     config: DictConfig,
@@ -106,32 +106,32 @@ def save(
     progress: dict[str, Any],
     moment: Moment | None = None,
 ) -> None:
-    """Writes a model, atomically; with a moment, one to go on from.
+    """Write a model, atomically; with a moment, as a checkpoint to resume from.
 
     Raises:
-        OSError: it cannot be written; nothing is left behind.
+        OSError: The file cannot be written; nothing is left behind.
     """
     from netbuf_gym.training.checkpoints import learner_state as moments
 
-    generators = moments.generators() if moment is None else moment.numbers["generators"]
-    file = written(model, config, env, progress, made_with.of_file(), generators)
-    remembered = None if moment is None else moments.memory(model)
+    generators = moments.get_generator_states() if moment is None else moment.numbers["generators"]
+    file = build_archive(model, config, env, progress, made_with.collect_file_versions(), generators)
+    remembered = None if moment is None else moments.get_memory(model)
     with zipfile.ZipFile(file, "a") as archive:
         if moment is not None:
             name = None if remembered is None else f"memory-{model.num_timesteps}.zip"
             numbers = {key: value for key, value in moment.numbers.items() if key != "generators"}
             archive.writestr(f"{MOMENT}.json", json.dumps(numbers | {"memory_file": name}), zipfile.ZIP_DEFLATED)
             archives.write_arrays(archive, MOMENT, moment.arrays)
-    with naming(path):
+    with name_in_errors(path):
         if remembered is not None:
-            with replacing(path.parent / f"memory-{model.num_timesteps}.zip") as part, zipfile.ZipFile(part, "w") as archive:
+            with replace_file(path.parent / f"memory-{model.num_timesteps}.zip") as part, zipfile.ZipFile(part, "w") as archive:
                 archives.write_arrays(archive, "memory", remembered, compress=False)
         write_atomic(path, file.getvalue())
     if remembered is not None:
-        tidy(path.parent, keep=f"memory-{model.num_timesteps}.zip")
+        remove_leftovers(path.parent, keep=f"memory-{model.num_timesteps}.zip")
 
 
-def written(
+def build_archive(
     model: BaseAlgorithm,
     config: DictConfig,
     env: dict[str, Any],
@@ -139,16 +139,20 @@ def written(
     versions: Mapping[str, str],
     generators: dict[str, Any],
 ) -> io.BytesIO:
-    """A model's file: stable-baselines3's members as it writes them of this learner, and ours.
+    """Return a model's file: stable-baselines3's members for this learner, and those of this package.
 
     Args:
-        versions: of what it was trained by, as `Saved.versions`.
-        generators: as `moment.generators` gives them; {} of a model that no training goes on with.
+        model: Learner.
+        config: Resolved configuration of the training job.
+        env: Description of the environment.
+        progress: Progress of the training.
+        versions: Versions of the training's software, as `SavedModel.versions`.
+        generators: States as `learner_state.get_generator_states` returns them; {} for a model that no training resumes.
     """
     meta = {
         "format": FORMAT,
         "env": env,
-        "config": plain(config),
+        "config": to_plain(config),
         "progress": progress,
         "attributes": {name: getattr(model, name) for name in ATTRIBUTES if hasattr(model, name)},
         "versions": dict(versions),
@@ -161,20 +165,21 @@ def written(
     return file
 
 
-def tidy(run_dir: Path, keep: str | None = None) -> None:
-    """Removes what a run directory no longer needs: memories other than `keep`, and parts that a killed writer left."""
+def remove_leftovers(run_dir: Path, keep: str | None = None) -> None:
+    """Remove leftovers from a run directory: replay memories other than `keep`, and temporary files of a killed writer."""
     for path in run_dir.iterdir():
         part = PART.fullmatch(path.name)
         if part or (MEMORY.fullmatch(path.name) and path.name != keep):
             path.unlink(missing_ok=True)
 
 
-def read(path: str | Path) -> Saved:
-    """Reads and checks a file that `save` wrote; a run directory stands for its checkpoint while training is under
-    way or to be resumed, or else for its model.
+def read_model(path: str | Path) -> SavedModel:
+    """Read and check a file that `save_model` wrote.
+
+    A run directory stands for its checkpoint, if there is one, or else for its model.
 
     Raises:
-        CheckpointError: missing, truncated, damaged, not one of ours, or of a newer format.
+        CheckpointError: Missing, truncated, damaged, not one of ours, or of a newer format.
     """
     path = Path(path)
     if path.is_dir():
@@ -197,34 +202,37 @@ def read(path: str | Path) -> Saved:
                 if name not in names:
                     raise CheckpointError(f"{path}: damaged: member {name!r} is missing")
             meta = archives.read_json(archive, META)
-            versions = made_with.in_text(archive.read(made_with.TEXT)) if made_with.TEXT in names else {}
+            versions = made_with.parse_system_info(archive.read(made_with.TEXT)) if made_with.TEXT in names else {}
             room = archive.getinfo(PARAMETERS).file_size
         if not isinstance(meta, dict) or meta.get("format") != FORMAT:
             form = meta.get("format") if isinstance(meta, dict) else None
             raise CheckpointError(f"{path}: has format {shown(form)}; this version reads format {FORMAT}")
-        saved = _checked(path, meta, room, f"{MOMENT}.json" in names)
-        return replace(saved, versions=versions | made_with.in_names(meta.get("versions")))
+        saved = _check_description(path, meta, room, f"{MOMENT}.json" in names)
+        return replace(saved, versions=versions | made_with.select_known_versions(meta.get("versions")))
     except CheckpointError:
         raise
     except archives.RefusedError as error:
         raise CheckpointError(f"{path}: refused: {error}") from None
     except (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise CheckpointError(f"{path}: truncated or damaged, no whole zip file ({_short(error)})") from None
+        raise CheckpointError(f"{path}: truncated or damaged, no whole zip file ({_shorten(error)})") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OmegaConfBaseException) as error:
-        raise CheckpointError(f"{path}: damaged: {META} is not what was written ({_short(error)})") from None
+        raise CheckpointError(f"{path}: damaged: {META} is not what was written ({_shorten(error)})") from None
 
 
-def _checked(path: Path, meta: dict[str, Any], room: int, has_moment: bool) -> Saved:
-    """The contents of the description; ValueError, KeyError or TypeError where they cannot be used.
+def _check_description(path: Path, meta: dict[str, Any], room: int, has_moment: bool) -> SavedModel:
+    """Check the description in a model's file; ValueError, KeyError or TypeError if it cannot be used.
 
     Args:
-        room: bytes of the parameters, which the layers that the configuration asks for cannot exceed.
+        path: File of the model.
+        meta: Description of the model.
+        room: Bytes of the parameters, which the layers that the configuration asks for cannot exceed.
+        has_moment: Whether the file holds a moment.
     """
-    config = _config(meta["config"])
+    config = _check_config(meta["config"])
     env, progress = meta["env"], meta["progress"]
     if not isinstance(env["id"], str) or not isinstance(env["kwargs"], dict):
         raise ValueError("env")
-    task = tasks.task_of(env["id"])  # never Gymnasium's registry, which imports the module of a `module:Name-v0`
+    task = tasks.find_task(env["id"])  # not Gymnasium's registry, which imports the module of a `module:Name-v0`
     if task is None:
         ids = ", ".join(name for record in tasks.records() for name in record.ids)
         valid = f"{ids}, or one that a script has registered before"
@@ -233,22 +241,22 @@ def _checked(path: Path, meta: dict[str, Any], room: int, has_moment: bool) -> S
         raise ValueError(f"env.id = {shown(config.env.id)} and {shown(env['id'])}")
     if env["kwargs"].get("task", task) != task:
         raise ConfigError(f"task = {shown(env['kwargs']['task'])} is not that of {env['id']}")
-    check_names(task, set(env["kwargs"]) - {"task"})
-    if least_parameters(config.algo) * 4 > room:
-        widths = shown(plain(config.algo.net_arch))
+    check_arguments(task, set(env["kwargs"]) - {"task"})
+    if count_least_parameters(config.algo) * 4 > room:
+        widths = shown(to_plain(config.algo.net_arch))
         raise ValueError(f"algo.net_arch = {widths} needs more than the {room} bytes of {PARAMETERS}")
     for key in ("timesteps", "updates", "seconds"):
         if not 0 <= progress[key] < 1e15:
             raise ValueError(f"progress: {key} = {shown(progress[key])}")
     attributes = {name: float(meta["attributes"][name]) for name in ATTRIBUTES if name in meta["attributes"]}
-    return Saved(path, config, env, progress, attributes, has_moment)
+    return SavedModel(path, config, env, progress, attributes, has_moment)
 
 
-def _config(values: Any) -> DictConfig:
-    """A training job's configuration from what was saved of it, held to what one from the command line is held to."""
-    if "${" in json.dumps(values):  # it was resolved before it was saved: this would read the environment, or worse
+def _check_config(values: Any) -> DictConfig:
+    """Check a saved configuration of a training job, like one from the command line."""
+    if "${" in json.dumps(values):  # saved ones are resolved; it could read environment variables
         raise ValueError("it holds an interpolation, ${...}")
-    config = merged(OmegaConf.structured(TrainConfig), OmegaConf.create(values))
+    config = merge_configs(OmegaConf.structured(TrainConfig), OmegaConf.create(values))
     missing = OmegaConf.missing_keys(config) - {"scenario.name"}
     if missing:
         raise ValueError(f"config lacks {', '.join(sorted(missing))}")
@@ -258,28 +266,28 @@ def _config(values: Any) -> DictConfig:
 
 
 def read_config(path: Path) -> DictConfig:
-    """The configuration in a run directory's `config.yaml`.
+    """Return the configuration in a run directory's `config.yaml`.
 
     Raises:
-        CheckpointError: it is none.
+        CheckpointError: The file holds no valid configuration.
     """
     try:
         if path.stat().st_size > archives.MAX_JSON_BYTES:
             raise ValueError("too large")
-        return _config(OmegaConf.to_container(OmegaConf.load(path), resolve=False))
+        return _check_config(OmegaConf.to_container(OmegaConf.load(path), resolve=False))
     except (OSError, ValueError, TypeError, AttributeError, RecursionError, OmegaConfBaseException, YAMLError) as error:
-        raise CheckpointError(f"{path}: not a run's configuration ({_short(error)})") from None
+        raise CheckpointError(f"{path}: not a run's configuration ({_shorten(error)})") from None
 
 
-def least_parameters(algo: DictConfig) -> int:
-    """A lower bound of a learner's parameters: those between its hidden layers."""
+def count_least_parameters(algo: DictConfig) -> int:
+    """Return a lower bound of the number of a learner's parameters: those between its hidden layers."""
     widths = list(algo.net_arch)
     hidden = algo.policy_kwargs.get("lstm_hidden_size", 256) if algo.name == "ppo_lstm" else 0
     return sum(one * other for one, other in pairwise(widths)) + 4 * hidden * hidden
 
 
-def require_same_env(saved: Saved, env: dict[str, Any]) -> None:
-    """Raises CheckpointError unless a model fits an environment as `describe` puts it, arguments aside."""
+def require_same_env(saved: SavedModel, env: dict[str, Any]) -> None:
+    """Raise CheckpointError unless a model fits an environment, as `describe_env` describes it, apart from its arguments."""
     owner = str(saved.path)
     if saved.env.get("id") != env["id"]:
         raise CheckpointError(f"{owner}: was trained on {saved.env.get('id')!r}, not on {env['id']!r}")
@@ -288,36 +296,38 @@ def require_same_env(saved: Saved, env: dict[str, Any]) -> None:
     _require_same_spaces(saved, env)
 
 
-def require_same_rules(saved: Saved, rules: Task) -> None:
-    """Raises CheckpointError unless a model fits the rules of a task; how often it is asked is not theirs."""
+def require_same_rules(saved: SavedModel, rules: Task) -> None:
+    """Raise CheckpointError unless a model fits the rules of a task, apart from the decision interval."""
     schema = saved.env.get("schema")
     interval_s = schema.get("interval_s") if isinstance(schema, dict) else None
     current = {"telemetry": rules.telemetry.to_dict(), **rules.to_dict(), "interval_s": interval_s}
     require_schema(schema, current, str(saved.path))
-    _require_same_spaces(saved, _spaces(rules.observation_space, rules.action_space))
+    _require_same_spaces(saved, _describe_spaces(rules.observation_space, rules.action_space))
 
 
-def _require_same_spaces(saved: Saved, env: dict[str, Any]) -> None:
+def _require_same_spaces(saved: SavedModel, env: dict[str, Any]) -> None:
     for key in ("observation_space", "action_space"):
         if saved.env.get(key) != env[key]:
             raise CheckpointError(f"{saved.path}: has {key} {saved.env.get(key)}, this environment {env[key]}")
 
 
-def restore(saved: Saved, model: BaseAlgorithm, rng: bool) -> bool:
-    """Puts a saved model's networks and optimiser into a model built from its configuration.
+def restore_model(saved: SavedModel, model: BaseAlgorithm, rng: bool) -> bool:
+    """Load a saved model's networks and optimiser into a model built from its configuration.
 
     Args:
-        rng: also set the random generators as they were, where the file has their states.
+        saved: Saved model.
+        model: Model built from its configuration.
+        rng: Whether to restore the random generators, too, if the file has their states.
 
     Returns:
-        whether it has them; a packed model, which has no state of its optimiser either, has not.
+        Whether the file has their states; a packed model has neither those nor the optimiser's state.
 
     Raises:
-        CheckpointError: the parameters are not those of this model.
+        CheckpointError: The parameters do not fit this model.
     """
     import torch as th
 
-    from netbuf_gym.training.checkpoints.learner_state import set_generators
+    from netbuf_gym.training.checkpoints.learner_state import set_generator_states
 
     try:
         with zipfile.ZipFile(saved.path) as archive:
@@ -334,27 +344,27 @@ def restore(saved: Saved, model: BaseAlgorithm, rng: bool) -> bool:
         model.num_timesteps = int(saved.progress["timesteps"])
         model._n_updates = int(saved.progress["updates"])
         if rng and states:
-            set_generators(states)
+            set_generator_states(states)
         return bool(states)
-    except Exception as error:  # torch raises whatever its unpickler stumbles upon
-        raise CheckpointError(f"{saved.path}: its parameters do not fit its configuration ({_short(error)})") from None
+    except Exception as error:  # any error of torch's unpickler
+        raise CheckpointError(f"{saved.path}: its parameters do not fit its configuration ({_shorten(error)})") from None
 
 
-def start_from(saved: Saved, model: BaseAlgorithm, rules: Task) -> None:
-    """Gives a model that is to be trained the networks of a saved one, and the state of its optimiser; all else of it is new.
+def load_start_networks(saved: SavedModel, model: BaseAlgorithm, rules: Task) -> None:
+    """Load a saved model's networks and optimiser state into a model that is to be trained; all else of the model is new.
 
-    The optimiser begins anew where the file has no state of it, as packed ones do, or that of another kind of optimiser.
+    The optimiser starts anew if the file has no state for it, as in packed models, or that of another kind of optimiser.
 
     Raises:
-        CheckpointError: it was trained by other rules or with another normalisation, or its parameters are not those of
+        CheckpointError: The saved model was trained by other rules or with another normalisation, or its parameters do not fit
             this model.
     """
     import torch as th
 
-    from netbuf_gym.integrations.normalizing import extractors
+    from netbuf_gym.integrations.normalizing import find_extractors
 
     require_same_rules(saved, rules)
-    own = NORMALIZE[bool(extractors(model.policy))]
+    own = NORMALIZE[bool(find_extractors(model.policy))]
     if saved.config.algo.normalize != own:
         its = f"was trained with algo.normalize = {saved.config.algo.normalize!r}, this training has {own!r}"
         raise CheckpointError(f"start_from = {saved.path}: {its}; valid: the same")
@@ -366,18 +376,18 @@ def start_from(saved: Saved, model: BaseAlgorithm, rules: Task) -> None:
         for name, value in model.policy.state_dict().items():
             if not th.isfinite(value).all():
                 raise ValueError(f"{name} is not finite")
-        names = _state_names(model.policy.optimizer)
+        names = _list_state_names(model.policy.optimizer)
         if all(set(values) == names for values in state.values()):
             _set_optimizer(model.policy.optimizer, state)
-    except Exception as error:  # torch raises whatever its unpickler stumbles upon
+    except Exception as error:  # any error of torch's unpickler
         algo = saved.config.algo
-        its = f"algo.net_arch = {shown(plain(algo.net_arch))}, algo.policy_kwargs = {shown(plain(algo.policy_kwargs))}"
-        why = f"start_from = {saved.path}: its networks are not of this shape ({_short(error)})"
+        its = f"algo.net_arch = {shown(to_plain(algo.net_arch))}, algo.policy_kwargs = {shown(to_plain(algo.policy_kwargs))}"
+        why = f"start_from = {saved.path}: its networks are not of this shape ({_shorten(error)})"
         raise CheckpointError(f"{why}; valid: {its}, which are its own") from None
 
 
-def _state_names(optimizer: Any) -> set[str]:
-    """The names of what an optimiser of this kind keeps of each parameter."""
+def _list_state_names(optimizer: Any) -> set[str]:
+    """Return the names of the values that an optimiser of this kind keeps for each parameter."""
     import torch as th
 
     one = th.nn.Parameter(th.zeros(1))
@@ -388,7 +398,7 @@ def _state_names(optimizer: Any) -> set[str]:
 
 
 def _set_optimizer(optimizer: Any, state: dict[int, dict[str, Any]]) -> None:
-    """Gives an optimiser its state; its settings are the configuration's, and shapes are those of the parameters."""
+    """Load an optimiser's state; its settings stay those of the configuration, and shapes must be those of the parameters."""
     import torch as th
 
     own = optimizer.state_dict()
@@ -407,11 +417,11 @@ def _set_optimizer(optimizer: Any, state: dict[int, dict[str, Any]]) -> None:
     optimizer.load_state_dict({"state": state, "param_groups": own["param_groups"]})
 
 
-def moment_of(saved: Saved) -> tuple[Moment, dict[str, Any] | None]:
-    """The moment that a checkpoint was taken at, and what its learner remembered.
+def read_moment(saved: SavedModel) -> tuple[Moment, dict[str, Any] | None]:
+    """Return a checkpoint's moment, and its learner's replay memory, if any.
 
     Raises:
-        CheckpointError: it holds none, or a damaged one, or the file of memories is missing or damaged.
+        CheckpointError: No moment, a damaged one, or a missing or damaged memory file.
     """
     from netbuf_gym.training.checkpoints.learner_state import Moment
 
@@ -434,10 +444,10 @@ def moment_of(saved: Saved) -> tuple[Moment, dict[str, Any] | None]:
             return moment, archives.read_arrays(archive, "memory")
     except CheckpointError:
         raise
-    except Exception as error:  # whatever a damaged file leads to
-        raise CheckpointError(f"{path}: damaged ({_short(error)})") from None
+    except Exception as error:  # any error that a damaged file causes
+        raise CheckpointError(f"{path}: damaged ({_shorten(error)})") from None
 
 
-def _short(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = " ".join(str(value).split())
     return text if len(text) <= 160 else text[:157] + "..."

@@ -1,10 +1,10 @@
-"""A saved model for others: without what only its training needs, the paths of its machine, and pickles of whoever sent it.
+"""Saved models for publication: without the state that only training needs, paths of the machine, and the sender's pickles.
 
-Its readers elsewhere (`stable_baselines3.PPO.load`, a hub's, rl_zoo3's) unpickle the member `data`, and may trust the
-files of parameters. We read neither as they do, so that a file which is harmless here could harm them. What is packed is
+Other readers of such files (`stable_baselines3.PPO.load`, a hub's, rl_zoo3's) unpickle the member `data`, and may trust the
+files of parameters. This package does neither, so that a file which is harmless here could harm them. A packed file is
 therefore written anew: the learner is built from the checked configuration, its parameters are the tensors that were
-read, and nothing else of the file goes on but its description, which is JSON. The optimiser's state and the random
-generators' are empty, which every reader takes for those of a learner that begins.
+read, and of the rest of the file only the description, which is JSON, is kept. The states of the optimiser and of the
+random generators are empty, as in a learner that has not begun.
 """
 
 from __future__ import annotations
@@ -14,40 +14,40 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from netbuf_gym.training.checkpoints import checkpoint
-from netbuf_gym.training.checkpoints.saved_agent import SMALL, build, rules_of
-from netbuf_gym.training.config import merged, plain
+from netbuf_gym.training.checkpoints.saved_agent import SMALL_ARGUMENTS, build_model, make_rules
+from netbuf_gym.training.config import merge_configs, to_plain
 from netbuf_gym.utils.files import write_atomic
 
 
-def began_with(saved: checkpoint.Saved) -> str | None:
-    """The file of another agent that it began with; of an absolute path the last two names."""
+def get_start_agent(saved: checkpoint.SavedModel) -> str | None:
+    """Return the agent that training started from; of an absolute path the last two parts."""
     begun = saved.config.start_from
     if begun is None or not Path(begun).is_absolute():
         return begun
     return "/".join(Path(begun).parts[-2:])
 
 
-def pack(saved: checkpoint.Saved, path: Path) -> DictConfig:
-    """Writes a saved model where others find it.
+def pack_model(saved: checkpoint.SavedModel, path: Path) -> DictConfig:
+    """Write a saved model for publication.
 
-    Where it was written and what it was resumed from are null; of another agent's file that it began with, if it is given
-    by an absolute path, the last two names are left. It decides as it did; what a training would go on with is left out: the
-    optimiser's state, those of the random generators, and the moment of a checkpoint.
+    Its run directory and the run it was resumed from are null; of an absolute path to the agent that it started from, the last
+    two parts are kept. Its decisions are unchanged; the state that training resumes from is left out: the optimiser's, the
+    random generators', and the moment of a checkpoint.
 
     Returns:
-        its configuration, as it is in the new file.
+        The configuration in the new file.
 
     Raises:
-        CheckpointError: it was trained by other rules than today's, or its parameters do not fit.
-        ConfigError, ScenarioError: its environment cannot be made.
-        OSError: it cannot be written; nothing is left behind.
+        CheckpointError: The model was trained by other rules than today's, or its parameters do not fit.
+        ConfigError, ScenarioError: Its environment cannot be made.
+        OSError: The file cannot be written; nothing is left behind.
     """
-    config = merged(saved.config, {"run_dir": None, "resume": None, "start_from": began_with(saved)})
-    model = build(saved, rules_of(saved), config.env.num_envs)
+    config = merge_configs(saved.config, {"run_dir": None, "resume": None, "start_from": get_start_agent(saved)})
+    model = build_model(saved, make_rules(saved), config.env.num_envs)
     model.seed = config.seed
-    for name in SMALL.keys() & config.algo.kwargs.keys():
-        setattr(model, name, plain(config.algo.kwargs)[name])
+    for name in SMALL_ARGUMENTS.keys() & config.algo.kwargs.keys():
+        setattr(model, name, to_plain(config.algo.kwargs)[name])
     model.policy.optimizer.state.clear()
-    file = checkpoint.written(model, config, saved.env, saved.progress, saved.versions, generators={})
+    file = checkpoint.build_archive(model, config, saved.env, saved.progress, saved.versions, generators={})
     write_atomic(path, file.getvalue())
     return config

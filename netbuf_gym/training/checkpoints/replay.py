@@ -1,9 +1,9 @@
-"""Worlds that come back as they were: what a simulator's state cannot say, its episode's beginning and actions can.
+"""Restoration of running worlds by replay, from the beginnings of their episodes and the actions since.
 
 A simulated world has no state that could be written to a file, but it is deterministic: its scenario and seed are drawn
-from a generator of its own, and from there on its agents' actions decide. `Recorder` keeps, of every world, the generator
-as it was before the running episode was drawn, and the actions since; `replay` draws the same episodes again and plays
-the same actions, all worlds in one batch, so that a long episode costs about the time that it took at first.
+from a generator of its own, and after that only its agents' actions matter. `EpisodeRecorder` keeps, for every world, the
+generator's state before the running episode was drawn, and the actions since; `replay` draws the same episodes again and
+plays the same actions, all worlds in one batch, so that a long episode takes about as long as it took at first.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from netbuf_gym.envs.vector_env import VectorEnv
 from netbuf_gym.scenarios.sources import WorldSource
 
 MAX_BYTES = 1 << 29
-"""Episodes whose actions take more memory than this are not kept: their worlds start new ones."""
+"""Maximum size of the recorded actions in bytes; beyond it recording stops, and restored worlds start new episodes."""
 _FIRST_STEPS = 256
 
 
 @dataclass(frozen=True)
-class Episodes:
-    """The episodes that were running at some moment.
+class RunningEpisodes:
+    """The running episodes of all worlds.
 
     Attributes:
         draws: (worlds, 6) uint64, the generator of each world before its episode was drawn.
         lengths: (worlds,) int64, decisions since then.
-        actions: (sum of lengths, agents, ...): of the worlds that were running, step by step.
-        stages: (worlds,) int64, of a curriculum; None without one.
+        actions: (sum of lengths, agents, ...): actions of the running worlds, step by step.
+        stages: (worlds,) int64, stage of the curriculum; None without one.
     """
 
     draws: np.ndarray
@@ -40,15 +40,15 @@ class Episodes:
     stages: np.ndarray | None = None
 
 
-class Recorder(gym.vector.VectorWrapper):
-    """Keeps what `replay` needs of a `netbuf_gym.envs.vector_env.VectorEnv`; costs a copy of the actions a step.
+class EpisodeRecorder(gym.vector.VectorWrapper):
+    """Records what `replay` needs of a `netbuf_gym.envs.vector_env.VectorEnv`; costs a copy of the actions per step.
 
     Args:
-        env: the worlds.
-        stages: where those of each stage of a curriculum come from; empty: there is none.
+        env: Worlds.
+        stages: World sources of the stages of a curriculum; empty: no curriculum.
 
     Attributes:
-        recording: False where worlds cannot be played again (their plant keeps real time), or are not worth the memory.
+        recording: False if worlds cannot be replayed (their plant runs in real time), or would take too much memory.
     """
 
     def __init__(self, env: gym.vector.VectorEnv, stages: Sequence[WorldSource] = ()):
@@ -57,9 +57,9 @@ class Recorder(gym.vector.VectorWrapper):
         space = env.single_action_space
         self._agents, self._worlds = self.native.engine.agents, self.native.worlds
         self.recording = self.native.engine.plant.virtual_time
-        self._actions = np.zeros((_FIRST_STEPS, env.num_envs, *(space.shape or ())), _compact(space))
+        self._actions = np.zeros((_FIRST_STEPS, env.num_envs, *(space.shape or ())), _choose_dtype(space))
         self._step = self._oldest = 0
-        self._began = np.zeros(self._worlds, np.int64)  # the step at which each world's episode began
+        self._began = np.zeros(self._worlds, np.int64)  # step at which each world's episode began
         self._draws, self._next_draws = np.zeros((2, self._worlds, 6), np.uint64)
         self._sources, self._stages = stages, np.zeros(self._worlds, np.int64)
         self.stage = 0
@@ -67,7 +67,7 @@ class Recorder(gym.vector.VectorWrapper):
             self.set_stage(0)
 
     def set_stage(self, stage: int) -> None:
-        """Lets all worlds that begin from now on be of a stage of the curriculum."""
+        """Set the stage of the curriculum of all worlds that begin from now on."""
         self.stage = stage
         self.native.engine.source = self._sources[stage]
 
@@ -79,7 +79,7 @@ class Recorder(gym.vector.VectorWrapper):
         worlds = np.arange(self._worlds) if mask is None else np.flatnonzero(mask[:: self._agents])
         if seed is not None or not self._step:
             generators = self.native.generators(seed)
-            self._next_draws[worlds] = [_packed(generators[world]) for world in worlds]
+            self._next_draws[worlds] = [_pack_generator(generators[world]) for world in worlds]
         result = self.env.reset(options=options)
         self._begin(worlds)
         return result
@@ -102,12 +102,12 @@ class Recorder(gym.vector.VectorWrapper):
         generators = self.native.generators()
         for world in worlds.tolist():
             self._draws[world] = self._next_draws[world]
-            self._next_draws[world] = _packed(generators[world])
+            self._next_draws[world] = _pack_generator(generators[world])
             self._began[world] = self._step
             self._stages[world] = self.stage
 
     def _make_room(self) -> None:
-        """Forgets the actions of episodes that are over, or else takes twice the memory."""
+        """Drop the actions of episodes that are over, or else double the memory."""
         self._oldest = int(self._began.min())
         kept = np.arange(self._oldest, self._step)
         if 2 * len(kept) <= len(self._actions):
@@ -119,8 +119,8 @@ class Recorder(gym.vector.VectorWrapper):
         room[kept % len(room)] = self._actions[kept % len(self._actions)]
         self._actions = room
 
-    def episodes(self) -> Episodes | None:
-        """What is running now; None where it is not recorded."""
+    def get_running_episodes(self) -> RunningEpisodes | None:
+        """Return the running episodes; None if they are not recorded."""
         if not self.recording:
             return None
         steps = np.arange(int(self._began.min()), self._step)
@@ -128,13 +128,13 @@ class Recorder(gym.vector.VectorWrapper):
         taken = taken.reshape(len(steps), self._worlds, self._agents, *taken.shape[2:])
         running = steps[:, None] >= self._began
         stages = self._stages.copy() if self._sources else None
-        return Episodes(self._draws.copy(), self._step - self._began, taken[running], stages)
+        return RunningEpisodes(self._draws.copy(), self._step - self._began, taken[running], stages)
 
-    def replay(self, episodes: Episodes) -> np.ndarray:
-        """Plays episodes up to where they were; the observations, `(rows, ...)`, that they then give.
+    def replay(self, episodes: RunningEpisodes) -> np.ndarray:
+        """Replay episodes up to their lengths, and return the observations, `(rows, ...)`, at their ends.
 
         Raises:
-            ValueError: the episodes are not of as many worlds, or of other actions.
+            ValueError: The episodes have another number of worlds, or other actions or stages.
         """
         lengths, longest = episodes.lengths, int(episodes.lengths.max())
         shape = (int(lengths.sum()), self._agents, *self._actions.shape[2:])
@@ -145,14 +145,14 @@ class Recorder(gym.vector.VectorWrapper):
         stages = np.zeros(self._worlds, np.int64) if episodes.stages is None else episodes.stages
         if stages.shape != lengths.shape or stages.min() < 0 or stages.max() >= max(len(self._sources), 1):
             raise ValueError(f"worlds of stages that a curriculum of {len(self._sources)} does not have")
-        observations, _ = self.reset(seed=0)  # so that worlds which begin later are there
-        batch = self._filler(episodes)
+        observations, _ = self.reset(seed=0)  # so that worlds exist whose episodes begin later
+        batch = self._make_filler(episodes)
         position = 0
         for step in range(longest + 1):
             starting = lengths == longest - step
             if starting.any():
                 for world in np.flatnonzero(starting).tolist():
-                    _unpack(self.native.generators()[world], episodes.draws[world])
+                    _unpack_generator(self.native.generators()[world], episodes.draws[world])
                     self._next_draws[world] = episodes.draws[world]
                 for stage in np.unique(stages[starting]).tolist():
                     if self._sources:
@@ -168,23 +168,23 @@ class Recorder(gym.vector.VectorWrapper):
                 observations, *_ = self.step(actions if actions.dtype.kind == "f" else actions.astype(np.int64))
         return observations
 
-    def _filler(self, episodes: Episodes) -> np.ndarray:
-        """Actions for worlds whose episode has not begun: what they do until then is forgotten."""
+    def _make_filler(self, episodes: RunningEpisodes) -> np.ndarray:
+        """Return actions for worlds whose episode has not begun: those steps are discarded."""
         filler = np.zeros((self._worlds, self._agents, *self._actions.shape[2:]), self._actions.dtype)
         if len(episodes.actions):
             filler[:] = episodes.actions[0]
         return filler
 
 
-def _compact(space: gym.Space) -> np.dtype:
-    """The smallest type that holds a space's actions."""
+def _choose_dtype(space: gym.Space) -> np.dtype:
+    """Return the smallest type that holds a space's actions."""
     if isinstance(space, gym.spaces.Discrete):
         return np.promote_types(np.min_scalar_type(int(space.start)), np.min_scalar_type(int(space.start + space.n - 1)))
     return np.dtype(space.dtype)
 
 
-def _packed(generator: np.random.Generator) -> list[int]:
-    """A generator's state (PCG64's, which Gymnasium's are) as six numbers below 2**64."""
+def _pack_generator(generator: np.random.Generator) -> list[int]:
+    """Return a generator's state (PCG64, as Gymnasium's) as six numbers below 2**64."""
     state = generator.bit_generator.state
     if state["bit_generator"] != "PCG64":
         raise TypeError(f"a generator of kind {state['bit_generator']}, not PCG64")
@@ -192,7 +192,7 @@ def _packed(generator: np.random.Generator) -> list[int]:
     return [*words, state["has_uint32"], state["uinteger"]]
 
 
-def _unpack(generator: np.random.Generator, words: np.ndarray) -> None:
+def _unpack_generator(generator: np.random.Generator, words: np.ndarray) -> None:
     high, low, inc_high, inc_low, has_uint32, uinteger = map(int, words)
     generator.bit_generator.state = {
         "bit_generator": "PCG64",

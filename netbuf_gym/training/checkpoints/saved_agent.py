@@ -1,4 +1,4 @@
-"""A saved agent as a controller: it plays by the arguments that it was trained with, and refuses rules that differ."""
+"""A saved agent as a controller: it plays with the arguments of its training, and rejects rules that differ."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from netbuf_gym.errors import ConfigError
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
 from netbuf_gym.tasks import Task
 from netbuf_gym.training import models
-from netbuf_gym.training.algorithms.greedy import greedy
+from netbuf_gym.training.algorithms.greedy import make_greedy_policy
 from netbuf_gym.training.checkpoints import checkpoint
-from netbuf_gym.training.config import merged
-from netbuf_gym.zoo.library import NOT_ITS_OWN, OF_ITS_MACHINE
+from netbuf_gym.training.config import merge_configs
+from netbuf_gym.zoo.library import NEUTRAL_ARGUMENTS, TIMING_ARGUMENTS
 
-SMALL = {"n_steps": 2, "batch_size": 2, "sequence_steps": 2, "buffer_size": 1}
-"""Arguments of learners that only training needs much memory for, as `build` has them."""
+SMALL_ARGUMENTS = {"n_steps": 2, "batch_size": 2, "sequence_steps": 2, "buffer_size": 1}
+"""Memory-hungry arguments of learners that only training needs, as reduced by `build_model`."""
 
 
 class SavedAgent(Decider):
     """A trained agent, read from its file; it acts greedily.
 
     Args:
-        saved: what `netbuf_gym.training.checkpoints.checkpoint.read` gave.
-        name: how tables call it; None: the algorithm's name.
+        saved: Model as returned by `netbuf_gym.training.checkpoints.checkpoint.read_model`.
+        name: Name in tables; None: the algorithm's name.
 
     Raises:
-        ConfigError: its environment is not registered.
+        ConfigError: Its environment is not registered.
     """
 
-    def __init__(self, saved: checkpoint.Saved, name: str | None = None):
+    def __init__(self, saved: checkpoint.SavedModel, name: str | None = None):
         self.saved, self.name = saved, str(saved.config.algo.name) if name is None else name
         try:
             registered = gym.spec(saved.env["id"]).kwargs
@@ -47,48 +47,48 @@ class SavedAgent(Decider):
             raise ConfigError(f"environment {saved.env['id']!r}: {error}") from None
         own = {**registered, **saved.env["kwargs"]}
         agents = tasks.get(own.get("task")).rules.agents_argument
-        self._env = {key: value for key, value in own.items() if key not in (*NOT_ITS_OWN, agents)}
+        self._env = {key: value for key, value in own.items() if key not in (*NEUTRAL_ARGUMENTS, agents)}
         self._built: BaseAlgorithm | None = None
         self._lock = threading.Lock()
 
     @property
     def env(self) -> dict[str, Any]:
-        """What its environment was made with, that says what it sees and decides, and when."""
+        """Arguments of its environment that determine what it observes and decides, and when."""
         return dict(self._env)
 
-    def beside(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Controller.beside`: its own arguments always, in the other's worlds."""
+    def match_arguments(self, env: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Controller.match_arguments`: its own arguments always, in the other's worlds."""
         return self.env | {key: env[key] for key in ("agents", "plant") if key in env}
 
     def start(self, rules: Rules, seeds: Sequence[int]) -> Policy:
         """See `Controller.start`."""
-        task = cast(Task, rules)  # as those of all environments are
+        task = cast(Task, rules)  # true of every environment's rules
         checkpoint.require_same_rules(self.saved, task)
         model = self.model(task)
-        return greedy(model) or Model(model, self.name).start(rules, seeds)
+        return make_greedy_policy(model) or Model(model, self.name).start(rules, seeds)
 
     def model(self, rules: Task) -> BaseAlgorithm:
-        """The learner with its networks, built once; raises as `build` does."""
+        """Return the learner with its networks, built once; raises as `build_model` does."""
         with self._lock:
             if self._built is None:
-                self._built = build(self.saved, rules)
+                self._built = build_model(self.saved, rules)
             return self._built
 
 
-def own_kwargs(saved: checkpoint.Saved) -> dict[str, Any]:
-    """The arguments of its environment, but for how many of it were in a world, and how long its decisions took."""
-    dropped = ("agents", tasks.get(tasks.task_of(saved.env["id"])).rules.agents_argument, *OF_ITS_MACHINE)
+def select_own_kwargs(saved: checkpoint.SavedModel) -> dict[str, Any]:
+    """Return the arguments of a model's environment, except for the number of agents and the machine's decision times."""
+    dropped = ("agents", tasks.get(tasks.find_task(saved.env["id"])).rules.agents_argument, *TIMING_ARGUMENTS)
     return {key: value for key, value in saved.env["kwargs"].items() if key not in dropped}
 
 
-def rules_of(saved: checkpoint.Saved) -> Task:
-    """The rules of its environment, as they are now.
+def make_rules(saved: checkpoint.SavedModel) -> Task:
+    """Return the current rules of a model's environment.
 
     Raises:
-        CheckpointError: it was trained by others.
-        ConfigError, ScenarioError: the environment cannot be made.
+        CheckpointError: The model was trained by other rules.
+        ConfigError, ScenarioError: The environment cannot be made.
     """
-    env: Any = gym.make(saved.env["id"], **own_kwargs(saved))
+    env: Any = gym.make(saved.env["id"], **select_own_kwargs(saved))
     try:
         rules = cast(Task, env.unwrapped.engine.task)
         checkpoint.require_same_rules(saved, rules)
@@ -97,26 +97,28 @@ def rules_of(saved: checkpoint.Saved) -> Task:
         env.close()
 
 
-def build(saved: checkpoint.Saved, rules: Task, worlds: int = 1) -> BaseAlgorithm:
-    """The learner with its networks as they were saved, to predict with.
+def build_model(saved: checkpoint.SavedModel, rules: Task, worlds: int = 1) -> BaseAlgorithm:
+    """Return the learner with its saved networks, for predictions.
 
     Args:
-        worlds: that it seems to be made for.
+        saved: Saved model.
+        rules: Rules of its task.
+        worlds: Number of worlds that the learner reports.
 
     Raises:
-        CheckpointError: it was trained by other rules, or its parameters do not fit.
+        CheckpointError: The model was trained by other rules, or its parameters do not fit.
     """
     checkpoint.require_same_rules(saved, rules)
-    env = VectorEnvAdapter(_Spaces(rules, worlds))
+    env = VectorEnvAdapter(_SpacesOnly(rules, worlds))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about batch sizes, which only matter for training
-        model = models.make_model(_for_prediction(saved.config.algo), env, seed=0)
-    checkpoint.restore(saved, model, rng=False)
+        warnings.simplefilter("ignore")  # about batch sizes, irrelevant to predictions
+        model = models.make_model(_shrink_for_prediction(saved.config.algo), env, seed=0)
+    checkpoint.restore_model(saved, model, rng=False)
     return model
 
 
-class _Spaces(gym.vector.VectorEnv):
-    """The spaces of an environment, which are all that a learner's networks are made from; it cannot be stepped."""
+class _SpacesOnly(gym.vector.VectorEnv):
+    """The spaces of an environment, from which a learner's networks are built; it cannot be stepped."""
 
     metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
 
@@ -125,6 +127,6 @@ class _Spaces(gym.vector.VectorEnv):
         self.single_observation_space, self.single_action_space = rules.observation_space, rules.action_space
 
 
-def _for_prediction(algo: DictConfig) -> DictConfig:
-    """The same networks without the memory that only training needs."""
-    return merged(algo, {"kwargs": {key: value for key, value in SMALL.items() if key in algo.kwargs}})
+def _shrink_for_prediction(algo: DictConfig) -> DictConfig:
+    """Return the same configuration without the memory that only training needs."""
+    return merge_configs(algo, {"kwargs": {key: value for key, value in SMALL_ARGUMENTS.items() if key in algo.kwargs}})

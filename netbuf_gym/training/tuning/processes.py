@@ -1,4 +1,4 @@
-"""Processes that a command has work done by, and how they end when it is interrupted."""
+"""Worker processes of a command, and their termination."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ import time
 from collections.abc import Sequence
 
 PATIENCE_SECONDS = 120.0
-"""Given to a process that knows that it is to end, before it is told again, which ends it at once."""
+"""Time that a signalled process has to end before a second SIGTERM, which ends it at once."""
 
 
-def end(processes: Sequence[subprocess.Popen[bytes]], received: int | None, patience_seconds: float = PATIENCE_SECONDS) -> None:
-    """Ends processes after a signal came, and waits for them: they leave what they can go on with.
+def end_processes(
+    processes: Sequence[subprocess.Popen[bytes]], received: int | None, patience_seconds: float = PATIENCE_SECONDS
+) -> None:
+    """End processes after a signal, and wait for them, so that they can save what they resume from.
 
     Args:
-        received: the signal's number. A terminal's Ctrl-C they have had, too; any other they are told; None: none came.
-        patience_seconds: after which those that go on are told.
+        processes: Processes to end.
+        received: Number of the signal; None: none was received. A terminal's Ctrl-C reaches the processes, too; any other
+            signal is passed on as SIGTERM.
+        patience_seconds: Time after which processes that still run get another SIGTERM.
     """
     deadline = time.monotonic() + patience_seconds
     if received != signal.SIGINT:

@@ -1,4 +1,4 @@
-"""A training of a trial: as `netbuf-gym train` does it, but part by part, with the model judged between the parts."""
+"""Training of a trial: as `netbuf-gym train` does it, but in parts, so that the model can be scored between them."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from omegaconf import DictConfig
 from stable_baselines3.common.logger import Logger
 
 from netbuf_gym.training import callbacks, curriculum, learning
-from netbuf_gym.training.callbacks import Interrupt, Stop
+from netbuf_gym.training.callbacks import Interrupt, StopCondition
 from netbuf_gym.training.checkpoints import checkpoint
 from netbuf_gym.training.checkpoints import learner_state as moments
-from netbuf_gym.training.environment import env_kwargs, make_worlds
-from netbuf_gym.training.train import begin, described, diverging
+from netbuf_gym.training.environment import build_env_kwargs, make_worlds
+from netbuf_gym.training.train import build_learner, describe_env, detect_divergence
 
 
 class InterruptedTrial(Exception):
-    """A signal came."""
+    """A signal was received."""
 
 
-class _Part(Stop):
-    """Ends a part of a training at so many steps, or when interrupted; `alive` is called now and then."""
+class _PartStop(StopCondition):
+    """Ends a part of a training at a number of steps, or when interrupted; calls `alive` now and then."""
 
     def __init__(self, interrupt: Interrupt, alive: Callable[[], None]):
         super().__init__(interrupt, None)
@@ -29,22 +29,22 @@ class _Part(Stop):
 
     @property
     def interrupted(self) -> bool:
-        return False  # what was learned is given up, and no moment to go on from is wanted
+        return False  # an interrupted trial is dropped, and needs no moment
 
-    def now(self) -> bool:
+    def should_stop(self) -> bool:
         self.alive()
         return self.model.num_timesteps >= self.until or self.interrupt.received is not None
 
-    def goes_on(self) -> bool:
+    def may_continue(self) -> bool:
         return True
 
 
-class _Boundaries(learning.Boundaries):
-    """Keeps no moments."""
+class _NoMoments(learning.MomentKeeper):
+    """Boundaries that keep no moments."""
 
-    def __init__(self, stop: _Part):
+    def __init__(self, stop: _PartStop):
         self._ours = stop
-        super(learning.Boundaries, self).__init__()
+        super(learning.MomentKeeper, self).__init__()
         self.stop, self.iterations, self.timesteps, self.kept = stop, 0, 0, None
 
     def _on_training_start(self) -> None:
@@ -54,63 +54,63 @@ class _Boundaries(learning.Boundaries):
         self.timesteps = self.model.num_timesteps
 
 
-class Training:
-    """One seed of a trial.
+class TrialTraining:
+    """One training of a trial, with a seed of its own.
 
-    Several may take turns: each has its random generators to itself, and learns what `netbuf-gym train` would teach it.
+    Several may take turns: each has random generators of its own, and learns exactly what `netbuf-gym train` would.
 
     Args:
-        config: of the training.
-        interrupt: what ends it early.
-        alive: is called now and then.
+        config: Configuration of the training.
+        interrupt: Interruption that ends the training early.
+        alive: Called now and then.
 
     Raises:
-        ConfigError, ScenarioError: as `netbuf-gym train` does.
+        ConfigError, ScenarioError: As `netbuf-gym train` does.
     """
 
     def __init__(self, config: DictConfig, interrupt: Interrupt, alive: Callable[[], None] = lambda: None):
         self.config, self.interrupt = config, interrupt
-        kwargs = env_kwargs(config)
+        kwargs = build_env_kwargs(config)
         self.worlds = make_worlds(config.env.id, config.env.num_envs, config.env.threads, kwargs)
         try:
-            self.model, recorder = begin(config, self.worlds)
+            self.model, recorder = build_learner(config, self.worlds)
         except BaseException:
             self.worlds.close()
             raise
         self.model.set_logger(Logger(None, []))
-        self._env = described(self.model, config, kwargs)
-        self._part = _Part(interrupt, alive)
-        self._boundaries = _Boundaries(self._part)
-        follow = curriculum.follow(config, recorder.set_stage)
-        self._stages = [callbacks.Stages(config.total_timesteps, self._part, follow)] if config.curriculum else []
-        self._generators = moments.generators()
+        self._env = describe_env(self.model, config, kwargs)
+        self._part = _PartStop(interrupt, alive)
+        self._boundaries = _NoMoments(self._part)
+        follow = curriculum.make_stage_setter(config, recorder.set_stage)
+        self._stages = [callbacks.StageUpdates(config.total_timesteps, self._part, follow)] if config.curriculum else []
+        self._generators = moments.get_generator_states()
 
-    def go_on(self, timesteps: int) -> None:
-        """Learns until it has done so many steps, by the schedules of the whole training.
+    def train_until(self, timesteps: int) -> None:
+        """Train up to a number of steps, by the schedules of the whole training.
 
         Raises:
-            DivergedError: its numbers became infinite or NaN.
-            InterruptedTrial: a signal came.
+            DivergedError: The learner's numbers became infinite or NaN.
+            InterruptedTrial: A signal was received.
         """
-        moments.set_generators(self._generators)
+        moments.set_generator_states(self._generators)
         self._part.until = timesteps
         fresh = self.model.num_timesteps == 0
-        with diverging():
+        with detect_divergence():
             learning.learn(self.model, self.config.total_timesteps, self._boundaries, self._stages, fresh)
-        self._generators = moments.generators()
+        self._generators = moments.get_generator_states()
         if self.interrupt.received is not None:
             raise InterruptedTrial
 
     @property
-    def learned(self) -> bool:
-        """Whether its networks have been changed at all."""
+    def has_learned(self) -> bool:
+        """True once the networks have been updated."""
         return self.model._n_updates > 0
 
     def write(self, path: Path) -> None:
-        """Writes the model as it is now."""
+        """Write the current model."""
         progress = {"timesteps": self.model.num_timesteps, "seconds": 0.0, "updates": self.model._n_updates, "finished": False}
-        checkpoint.save(path, self.model, self.config, self._env, progress)
+        checkpoint.save_model(path, self.model, self.config, self._env, progress)
 
     def close(self) -> None:
-        """Ends its worlds."""
+        """Close the worlds."""
         self.worlds.close()

@@ -38,7 +38,7 @@ def test_source_and_object_agree(name):
 
 @pytest.mark.parametrize("name", sorted(windows.CONTROLS.values()))
 def test_what_an_object_holds(name):
-    held = objects.shipped(name)
+    held = objects.load_object(name)
     assert set(held.programs) == {"init", "pkts_acked", "cong_control", "set_state", "ssthresh", "undo_cwnd"}
     assert held.maps["slots"].value_bytes == windows.ROW_BYTES
     assert held.maps["keys"].key_bytes == 8
@@ -46,10 +46,11 @@ def test_what_an_object_holds(name):
 
 def test_no_object_is_refused():
     with pytest.raises(ValueError, match="ELF"):
-        objects.read(b"not an object at all, but long enough to have a header of sixty-four bytes")
+        objects.parse_object(b"not an object at all, but long enough to have a header of sixty-four bytes")
 
 
 # ---- in a namespace of its own
+
 
 def window_in_force(control: str) -> dict:
     """A connection that nobody reads: what the socket and its row say after a window of 40000 bytes was set."""
@@ -85,7 +86,7 @@ def window_in_force(control: str) -> dict:
         found[f"cwnd_{target}"] = struct.unpack_from("=I", info, 80)[0]
         found[f"read_{target}"] = read
     found["mss"] = struct.unpack_from("=I", info, 16)[0]
-    found["row"] = steered.row(number)
+    found["row"] = steered.read_row(number)
     steered.close()
     found["still_listed"] = steered.name in CONTROLS.read_text().split()
     return found
@@ -136,13 +137,13 @@ def after_a_time_out() -> dict:
         else:
             other.setsockopt(socket.SOL_SOCKET, SO_DETACH_FILTER, 0)
         end = time.monotonic() + 20
-        while not enough(steered.row(number)) and time.monotonic() < end:
+        while not enough(steered.read_row(number)) and time.monotonic() < end:
             for one, what in ((sock, lambda: sock.send(bytes(65536))), (other, lambda: other.recv(1 << 20))):
                 one.setblocking(False)
                 with suppress(BlockingIOError):
                     what()
             time.sleep(0.001)
-    row = steered.row(number)
+    row = steered.read_row(number)
     steered.close()
     return row
 
@@ -215,13 +216,13 @@ def test_two_at_a_time():
 
 def test_without_the_kernels_types(monkeypatch):
     monkeypatch.setattr(struct_ops, "KERNEL_TYPES", "/nowhere/vmlinux")
-    struct_ops._kernel.cache_clear()
+    struct_ops._kernel_structs.cache_clear()
     try:
-        assert "CONFIG_DEBUG_INFO_BTF" in struct_ops.unavailable()
+        assert "CONFIG_DEBUG_INFO_BTF" in struct_ops.explain_unavailable()
         with pytest.raises(FileNotFoundError, match="CONFIG_DEBUG_INFO_BTF"):
             windows.SteeredSockets("agent", 1)
     finally:
-        struct_ops._kernel.cache_clear()
+        struct_ops._kernel_structs.cache_clear()
 
 
 def test_refused_by_the_kernel(monkeypatch):

@@ -59,7 +59,7 @@ def test_a_listing_holds_both_ends(connection):
     rows = sockets.list(remote_port=receiver.getsockname()[1]).rows
     assert rows.shape == (1, len(diag.COLUMNS))
     told = dict(zip(diag.COLUMNS, rows[0], strict=True))
-    cookie, = struct.unpack("=Q", sender.getsockopt(socket.SOL_SOCKET, 57, 8))
+    (cookie,) = struct.unpack("=Q", sender.getsockopt(socket.SOL_SOCKET, 57, 8))
     assert told["cookie"] == cookie
     assert told["local_address"] == 0x7F000001 and told["loopback"] == 1
     assert (told["local_port"], told["remote_port"]) == (sender.getsockname()[1], receiver.getsockname()[1])

@@ -11,7 +11,7 @@ from release_cases import for_release
 
 import netbuf_gym  # noqa: F401
 from netbuf_gym.tasks.host_buffers.observations import DEFAULT_FEATURES
-from netbuf_gym.tasks.host_buffers.random_paths import host_world
+from netbuf_gym.tasks.host_buffers.random_paths import make_host_world
 from netbuf_gym.tasks.host_buffers.settings import NAMED
 
 LIMITED = [feature.name for feature in DEFAULT_FEATURES].index("sndbuf_limited")
@@ -20,7 +20,7 @@ LIMITED = [feature.name for feature in DEFAULT_FEATURES].index("sndbuf_limited")
 def limited(plant, polls, most):
     """The share of the time in which the send buffer held a connection of 100 ms up, after its beginning."""
     settings = dataclasses.replace(NAMED["autotuning"], wmem_max_bytes=most)
-    world = host_world(rate_mbps=50, rtt_ms=100, buffer_bdp=2, duration_s=9, settings=settings, polls=polls)
+    world = make_host_world(rate_mbps=50, rtt_ms=100, buffer_bdp=2, duration_s=9, settings=settings, polls=polls)
     env = gym.make("netbuf/HostBuffers-v0", scenario=world, acts_on=["tcp", "socket"], history=1, plant=plant)
     seen, over = [], False
     try:

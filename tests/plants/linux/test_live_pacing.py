@@ -111,14 +111,14 @@ class Told:
         self.failure, self.world = "", world
         kind = senders.Kind.__new__(senders.Kind)
         kind.places = setup["places"]
-        kind._draw(world)
+        kind._draw_delays(world)
         kind.begin, kind.observe, kind.apply = lambda: None, list, self.apply
         world.kind = kind
 
     def apply(self, control):
         self.set += [(self.now_ns, at, row[0]) for at, row in enumerate(control) if not math.isnan(row[0])]
 
-    def idle(self, seconds):
+    def sleep_unless_message(self, seconds):
         self.now_ns += round(seconds * 1e9)
         return False
 

@@ -54,7 +54,7 @@ def test_an_agent_at_the_relay_sees_both_connections(kind):
         for _ in range(2):
             *_, info = env.step(env.action_space.sample() * 0)
             assert "failure" not in info, info
-        rows[plant] = {name: float(value[0]) for name, value in env.unwrapped.engine.told("telemetry").items()}
+        rows[plant] = {name: float(value[0]) for name, value in env.unwrapped.engine.step_info("telemetry").items()}
         completed[plant] = env.unwrapped.engine.report(0)[0]["flows_completed"]
         env.close()
     live, simulated = rows["linux"], rows["sim"]

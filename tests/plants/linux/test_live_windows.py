@@ -227,5 +227,5 @@ def test_without_privileges_the_window_is_kept_from_user_space():
 
 
 def test_why_there_is_no_control_of_ours(monkeypatch):
-    monkeypatch.setattr(steering, "unavailable", lambda: "no types")
-    assert steering.steered_sockets("agent", 1) == (None, "no types")
+    monkeypatch.setattr(steering, "explain_unavailable", lambda: "no types")
+    assert steering.make_steered_sockets("agent", 1) == (None, "no types")

@@ -15,7 +15,7 @@ import pytest
 from machines import needs_live_worlds
 
 import netbuf_gym as nb
-from netbuf_gym.plants.linux.relayed import Proxy, relayed
+from netbuf_gym.plants.linux.relayed import Proxy, split_proxy_work
 from netbuf_gym.plants.linux.setup import Agents, Setup
 
 BEGIN = """
@@ -135,7 +135,7 @@ def port_in_use(proxy):
     from netbuf_gym.plants.linux.world import LiveWorld
 
     world = nb.tasks.get("host_buffers").rules().control(nb.scenarios.get("auter/local"))
-    bare, work = relayed(world, Proxy(proxy))
+    bare, work = split_proxy_work(world, Proxy(proxy))
     message = Setup(bare, Agents("host")).message
     work = {**work, "control": "cubic"}
     live = LiveWorld({**message, "work": work, "seed": 1, "places": [0]})

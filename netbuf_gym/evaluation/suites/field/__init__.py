@@ -1,6 +1,6 @@
-"""Suites of the field: accepted evaluation suites of congestion control, as their authors publish their parameters.
+"""Suites of the field: established evaluation suites of congestion control, with the parameters that their authors publish.
 
-A module a suite makes its worlds, measures them, and ranks everybody's results by the suite's own rule.
+Each module makes a suite's worlds, measures them, and ranks all results by the suite's own rule.
 """
 
 from netbuf_gym.evaluation.suites.field import bbr3, ccbench, genet, pantheon, rfc7928, rfc9743, sage, sussex

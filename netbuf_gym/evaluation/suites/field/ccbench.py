@@ -14,64 +14,64 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym.evaluation.suites.field import games
-from netbuf_gym.evaluation.suites.field.games import DELAYS_MS, RATES_MBPS, SOURCE, Alone, Beside, Won
-from netbuf_gym.evaluation.suites.field.ranking import Field
-from netbuf_gym.evaluation.suites.field.suite import TASK, FieldCell, FieldSuite, Results, Sign, Table, Told
-from netbuf_gym.evaluation.suites.field.worlds import AGENT, edition, path, queue_of, seed_of
+from netbuf_gym.evaluation.suites.field.games import DELAYS_MS, RATES_MBPS, SOURCE, GameWins, PairwiseMetric, SoloMetric
+from netbuf_gym.evaluation.suites.field.ranking import FieldReport
+from netbuf_gym.evaluation.suites.field.suite import TASK, FieldCell, FieldSuite, Report, Results, Sign, Table
+from netbuf_gym.evaluation.suites.field.worlds import AGENT, compute_queue, derive_seed, make_loader, make_path
 from netbuf_gym.evaluation.suites.recorder import Record
 from netbuf_gym.evaluation.suites.suite import Metric
 from netbuf_gym.traces import RateTrace
 
 BUFFERS = {"0.5B": 0.5, **{"B" if times == 1 else f"{times}B": times for times in games.BUFFERS}}
-"""Times what the path holds."""
+"""Multiples of what the path holds."""
 SCHEDULES = {"constant": 1.0, "2x-u": 2.0, "4x-u": 4.0, "2x-d": 0.5, "4x-d": 0.25}
 NOT_IN_LEAGUE = {(96, "4x-u"), (192, "2x-u"), (192, "4x-u")}
 SEGMENTS = ((0, 3), (3, 10), (10, 17), (17, 24))
 WINDOWS = ((5, 35), (35, 65), (65, 95), (95, 120))
-"""Seconds: of the flow's life alone, and of the first flow's beside another. The last window has 25 s of data."""
+"""Seconds of the flow's life alone (`SEGMENTS`), and of the first flow's beside another. The last window has 25 s of data."""
 PARTS = len(SEGMENTS)
-"""Of a world, in either league."""
+"""Segments or windows of a world, equal in both leagues."""
 SOLO_S, FRIENDLY_S, SECOND_S = 24.0, 120.0, 5.0
 DELAY_BASED, LOSS_BASED = ("vegas", "copa", "ledbat", "ledbatpp"), ("cubic", "newreno", "westwood")
 
 
-def _solo_world(rate: int, delay: int, buffer: str, schedule: str) -> FieldCell:
+def _make_solo_world(rate: int, delay: int, buffer: str, schedule: str) -> FieldCell:
     name = f"{rate}-{delay}-{schedule}-{buffer}"
     second = rate * SCHEDULES[schedule]
     link: dict[str, Any] = {"trace": RateTrace([0, 7, 14, 21], [rate, second, rate, second])} if second != rate else {}
-    scenario = path(
+    scenario = make_path(
         None if link else rate,
         2 * delay,
         [(AGENT, 0.0, None)],
         SOLO_S,
-        queue_packets=queue_of(rate, 2 * delay, BUFFERS[buffer]),
+        queue_packets=compute_queue(rate, 2 * delay, BUFFERS[buffer]),
         more={"name": name},
         **link,
     )
     about = {"rate": rate, "delay": delay, "buffer": buffer, "schedule": schedule}
-    return FieldCell(name, schedule, scenario, seed_of("solo", name), measure=_solo, about=about)
+    return FieldCell(name, schedule, scenario, derive_seed("solo", name), measure=_measure_solo, about=about)
 
 
-def _solo(record: Record) -> dict[str, float]:
-    """Throughput on the wire and delay of each segment, and of them all."""
-    found = Alone.of(record, (SEGMENTS[0][0], *(end for _, end in SEGMENTS)))
+def _measure_solo(record: Record) -> dict[str, float]:
+    """Return throughput on the wire and delay, of each segment and of all of them."""
+    found = SoloMetric.from_record(record, (SEGMENTS[0][0], *(end for _, end in SEGMENTS)))
     whole = (0.0, SOLO_S)
     share = float(record.wire_mbps(0, whole)[0] / record.capacity_mbps(whole)[0])
     inflation = float(record.queue_ms(whole)[0]) / found.propagation_ms + 1
     return {"power": found.score, "share": share, "inflation": inflation, **found.columns}
 
 
-def _friendly_world(rate: int, delay: int, buffer: str) -> FieldCell:
+def _make_friendly_world(rate: int, delay: int, buffer: str) -> FieldCell:
     name = f"{rate}-{delay}-{buffer}"
     flows = [("cubic", 0.0, None), (AGENT, SECOND_S, None)]
-    queue = queue_of(rate, 2 * delay, BUFFERS[buffer])
-    scenario = path(rate, 2 * delay, flows, FRIENDLY_S, queue_packets=queue, more={"name": name})
+    queue = compute_queue(rate, 2 * delay, BUFFERS[buffer])
+    scenario = make_path(rate, 2 * delay, flows, FRIENDLY_S, queue_packets=queue, more={"name": name})
     about = {"rate": rate, "delay": delay, "buffer": buffer}
-    return FieldCell(name, buffer, scenario, seed_of("friendly", name), measure=_friendly, about=about)
+    return FieldCell(name, buffer, scenario, derive_seed("friendly", name), measure=_measure_friendly, about=about)
 
 
-def _friendly(record: Record) -> dict[str, float]:
-    found, whole = Beside.of(record, 1, WINDOWS), (SECOND_S, FRIENDLY_S)
+def _measure_friendly(record: Record) -> dict[str, float]:
+    found, whole = PairwiseMetric.from_record(record, 1, WINDOWS), (SECOND_S, FRIENDLY_S)
     return {
         "closeness": found.score,
         "share": float(record.wire_mbps(1, whole)[0] / found.fair_mbps),
@@ -80,34 +80,36 @@ def _friendly(record: Record) -> dict[str, float]:
     }
 
 
-def solo_cells() -> list[FieldCell]:
-    """All worlds of a flow alone: 660."""
+def make_solo_cells() -> list[FieldCell]:
+    """Return all 660 worlds of a flow alone."""
     grid = product(SCHEDULES, RATES_MBPS, DELAYS_MS, BUFFERS)
     return [
-        _solo_world(rate, d, buffer, schedule) for schedule, rate, d, buffer in grid if (rate, schedule) not in NOT_IN_LEAGUE
+        _make_solo_world(rate, d, buffer, schedule)
+        for schedule, rate, d, buffer in grid
+        if (rate, schedule) not in NOT_IN_LEAGUE
     ]
 
 
-def friendly_cells() -> list[FieldCell]:
-    """All worlds beside CUBIC: 125."""
-    return [_friendly_world(rate, d, b) for b, rate, d in product(list(BUFFERS)[1:], RATES_MBPS, DELAYS_MS)]
+def make_friendly_cells() -> list[FieldCell]:
+    """Return all 125 worlds beside CUBIC."""
+    return [_make_friendly_world(rate, d, b) for b, rate, d in product(list(BUFFERS)[1:], RATES_MBPS, DELAYS_MS)]
 
 
-def _won(league: str) -> Callable[..., Won]:
-    return games.won_alone if league == "solo" else games.won_beside
+def _get_winner_rule(league: str) -> Callable[..., GameWins]:
+    return games.find_solo_winners if league == "solo" else games.find_pairwise_winners
 
 
-def rates(results: Results, league: str) -> dict[str, float]:
-    """Winning rates, %, by controller, the highest first."""
-    made = games.rates(_won(league)(results, results.cells, PARTS))
+def compute_winning_rates(results: Results, league: str) -> dict[str, float]:
+    """Return winning rates, %, by controller, the highest first."""
+    made = games.compute_winning_rates(_get_winner_rule(league)(results, results.cells, PARTS))
     return dict(sorted(made.items(), key=lambda item: -item[1]))
 
 
-def _league(results: Results, league: str) -> Told:
-    winners = _won(league)
+def _rank_league(results: Results, league: str) -> Report:
+    winners = _get_winner_rule(league)
     names, cells, won = winners(results, results.cells, PARTS)
     if not names:
-        return Told([f"{league}: nobody has played"], [], [Table("League", ["controller"], [])])
+        return Report([f"{league}: nobody has played"], [], [Table("League", ["controller"], [])])
     wider = {margin: winners(results, results.cells, PARTS, margin)[2].mean(axis=1) * 100 for margin in (0.05, 0.2)}
     rate = 100 * won.mean(axis=1)
     groups = list(dict.fromkeys(cell.family for cell in cells))
@@ -129,51 +131,57 @@ def _league(results: Results, league: str) -> Told:
     spans = [f"{start} to {end} s" for start, end in (SEGMENTS if league == "solo" else WINDOWS)]
     by_part = [[names[k], *(f"{100 * won[k].reshape(-1, PARTS)[:, p].mean():.1f}" for p in range(PARTS))] for k in order]
     parts = Table("Winning rates by segment (%)", ["controller", *spans], by_part)
-    return Told(first, [names[k] for k in order], [Table(f"League {league}", header, rows, says), parts])
+    return Report(first, [names[k] for k in order], [Table(f"League {league}", header, rows, says), parts])
 
 
-def solo(results: Results) -> Told:
-    """The league of flows alone."""
-    return _league(results, "solo")
+def rank_solo(results: Results) -> Report:
+    """Return the league of flows alone."""
+    return _rank_league(results, "solo")
 
 
-def friendly(results: Results) -> Told:
-    """The league beside CUBIC."""
-    return _league(results, "friendly")
+def rank_friendly(results: Results) -> Report:
+    """Return the league of flows beside CUBIC."""
+    return _rank_league(results, "friendly")
 
 
-def _best(found: dict[str, float], names: Iterable[str]) -> float:
+def _find_best(found: dict[str, float], names: Iterable[str]) -> float:
     return max((found[name] for name in names if name in found), default=math.nan)
 
 
-def _lead(results: Results, league: str, ahead: Sequence[str], behind: Sequence[str], says: str) -> Sign:
-    found = rates(results, league)
-    a, b = _best(found, ahead), _best(found, behind)
+def _check_lead(results: Results, league: str, ahead: Sequence[str], behind: Sequence[str], says: str) -> Sign:
+    found = compute_winning_rates(results, league)
+    a, b = _find_best(found, ahead), _find_best(found, behind)
     known = math.isfinite(a) and math.isfinite(b)
     shown = ", ".join(f"{name} {found[name]:.1f} %" for name in found if name in (*ahead, *behind))
     return Sign(says, "recalled from arXiv 2307.10054 (its rates are plots)", a > b if known else None, shown)
 
 
-def solo_signs(results: Results) -> list[Sign]:
-    """What is recalled of the paper's first league."""
-    classic = {name: rate for name, rate in rates(results, "solo").items() if name in (*DELAY_BASED[:1], *LOSS_BASED, "bbr")}
+def check_solo_signs(results: Results) -> list[Sign]:
+    """Return what is recalled of the paper's first league."""
+    classic = {
+        name: rate
+        for name, rate in compute_winning_rates(results, "solo").items()
+        if name in (*DELAY_BASED[:1], *LOSS_BASED, "bbr")
+    }
     vegas = next(iter(classic), "") == "vegas" if "vegas" in classic else None
     shown = ", ".join(f"{name} {rate:.1f} %" for name, rate in classic.items())
     says = "of vegas, cubic, bbr, newreno and westwood, vegas leads alone"
     return [
-        _lead(results, "solo", DELAY_BASED, LOSS_BASED, "delay-based controls are ahead of loss-based ones alone"),
+        _check_lead(results, "solo", DELAY_BASED, LOSS_BASED, "delay-based controls are ahead of loss-based ones alone"),
         Sign(says, "recalled from arXiv 2307.10054", vegas, shown),
     ]
 
 
-def friendly_signs(results: Results) -> list[Sign]:
-    """What is recalled of the paper's second league."""
+def check_friendly_signs(results: Results) -> list[Sign]:
+    """Return what is recalled of the paper's second league."""
     return [
-        _lead(results, "friendly", LOSS_BASED, DELAY_BASED, "loss-based controls are ahead of delay-based ones beside CUBIC")
+        _check_lead(
+            results, "friendly", LOSS_BASED, DELAY_BASED, "loss-based controls are ahead of delay-based ones beside CUBIC"
+        )
     ]
 
 
-def _columns(*keys: tuple[str, str, str, int]) -> tuple[Metric, ...]:
+def _make_columns(*keys: tuple[str, str, str, int]) -> tuple[Metric, ...]:
     spans = {"solo": SEGMENTS, "friendly": WINDOWS}
     return tuple(
         Metric(
@@ -199,7 +207,7 @@ SOLO = FieldSuite(
     name="ccbench/solo",
     summary="660 worlds of a flow alone: throughput squared over delay, in four segments",
     task=TASK,
-    load=edition(1, solo_cells),
+    load=make_loader(1, make_solo_cells),
     measure=lambda cell, record: cell.measure(record),
     sample_s=1.0,
     metrics=(
@@ -208,7 +216,7 @@ SOLO = FieldSuite(
         ),
         Metric("share", "share (%)", 1, "throughput over the rate, 0 to 24 s", 100),
         Metric("inflation", "delay / base", 2, "mean time in the queue and both propagations, over the latter"),
-        *_columns(("mbps", "throughput (Mbit/s)", "solo", 2), ("delay_ms", "delay (ms)", "solo", 1)),
+        *_make_columns(("mbps", "throughput (Mbit/s)", "solo", 2), ("delay_ms", "delay (ms)", "solo", 1)),
     ),
     scatter=("inflation", "share"),
     families=_SAID,
@@ -219,22 +227,22 @@ SOLO = FieldSuite(
         _WINNERS,
         "The way back carries ACKs alone and has no limit here; the first segment has the flow's start.",
     ),
-    teller=Field,
-    judge=solo,
-    signs=solo_signs,
+    report_writer=FieldReport,
+    judge=rank_solo,
+    signs=check_solo_signs,
 )
 FRIENDLY = FieldSuite(
     name="ccbench/friendly",
     summary="125 worlds beside a CUBIC flow that is there first: who takes about half",
     task=TASK,
-    load=edition(1, friendly_cells),
+    load=make_loader(1, make_friendly_cells),
     measure=lambda cell, record: cell.measure(record),
     sample_s=5.0,
     metrics=(
         Metric("closeness", "closeness", 3, "1 less the distance of its throughput from half of the link, over that half"),
         Metric("share", "of its half (%)", 1, "throughput over half of the link, 5 to 120 s", 100),
         Metric("inflation", "RTT / base", 2, "mean round-trip time over the least possible one"),
-        *_columns(("mbps", "throughput (Mbit/s)", "friendly", 2)),
+        *_make_columns(("mbps", "throughput (Mbit/s)", "friendly", 2)),
     ),
     scatter=("inflation", "share"),
     families={name: f"a buffer of {times} times what the path holds" for name, times in list(BUFFERS.items())[1:]},
@@ -245,8 +253,8 @@ FRIENDLY = FieldSuite(
         "Winners of a game (a world's window): (L/2 - m) 0.9 <= T <= (L/2 + m) 1.1.",
         _WINNERS,
     ),
-    teller=Field,
-    judge=friendly,
-    signs=friendly_signs,
+    report_writer=FieldReport,
+    judge=rank_friendly,
+    signs=check_friendly_signs,
 )
 SUITES = (SOLO, FRIENDLY)

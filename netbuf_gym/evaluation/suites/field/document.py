@@ -1,4 +1,4 @@
-"""A report as blocks, in Markdown and as a page of HTML that needs nothing but itself."""
+"""Report made of blocks, as Markdown and as a self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ $body
 </body></html>
 """)
 FLAGS = ("FLAG", "no", "failed")
-"""A row of a table that ends with one of these stands out."""
+"""Texts that highlight the row of a table in which a cell has one of them."""
 
 
 @dataclass(frozen=True)
 class Heading:
-    """Of a section."""
+    """Heading of a section."""
 
     text: str
     depth: int = 2
@@ -43,7 +43,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Lines:
-    """Paragraphs, or the items of a list; `code` in backquotes."""
+    """Paragraphs, or items of a list; `code` in backquotes."""
 
     lines: Sequence[str]
     listed: bool = False
@@ -51,7 +51,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class Picture:
-    """A file beside the Markdown; in the page of HTML itself."""
+    """Image, linked from the Markdown and embedded in the HTML page."""
 
     path: Path
     caption: str
@@ -60,12 +60,12 @@ class Picture:
 Block = Heading | Lines | Picture | Table
 
 
-def markdown(blocks: Sequence[Block], folder: Path) -> str:
-    """The report; pictures by their place from the folder that it is to stand in."""
-    return "\n\n".join(_markdown(block, folder) for block in blocks) + "\n"
+def render_markdown(blocks: Sequence[Block], folder: Path) -> str:
+    """Return the report as Markdown; images are linked relative to the folder that holds the report."""
+    return "\n\n".join(_render_block(block, folder) for block in blocks) + "\n"
 
 
-def _markdown(block: Block, folder: Path) -> str:
+def _render_block(block: Block, folder: Path) -> str:
     if isinstance(block, Heading):
         return f"{'#' * block.depth} {block.text}"
     if isinstance(block, Lines):
@@ -76,34 +76,36 @@ def _markdown(block: Block, folder: Path) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def page(title: str, blocks: Sequence[Block]) -> str:
-    """The same as a page of HTML, pictures in it."""
-    return PAGE.substitute(title=html.escape(title), body="\n".join(map(_html, blocks)))
+def render_page(title: str, blocks: Sequence[Block]) -> str:
+    """Return the report as an HTML page with embedded images."""
+    return PAGE.substitute(title=html.escape(title), body="\n".join(map(_render_html, blocks)))
 
 
-def _html(block: Block) -> str:
+def _render_html(block: Block) -> str:
     if isinstance(block, Heading):
-        return f"<h{block.depth}>{_inline(block.text)}</h{block.depth}>"
+        return f"<h{block.depth}>{_render_inline(block.text)}</h{block.depth}>"
     if isinstance(block, Lines):
         if block.listed:
-            return "<ul>" + "".join(f"<li>{_inline(line)}</li>" for line in block.lines) + "</ul>"
-        return "\n".join(f"<p>{_inline(line)}</p>" for line in block.lines)
+            return "<ul>" + "".join(f"<li>{_render_inline(line)}</li>" for line in block.lines) + "</ul>"
+        return "\n".join(f"<p>{_render_inline(line)}</p>" for line in block.lines)
     if isinstance(block, Picture):
         data = base64.b64encode(block.path.read_bytes()).decode()
-        caption = _inline(block.caption)
+        caption = _render_inline(block.caption)
         return f'<figure><img alt="{caption}" src="data:image/png;base64,{data}"><figcaption>{caption}</figcaption></figure>'
-    head = "".join(f"<th>{_inline(cell)}</th>" for cell in block.header)
-    body = "".join(_row(row) for row in block.rows)
-    said = f"<p>{_inline(block.says)}</p>" if block.says else ""
+    head = "".join(f"<th>{_render_inline(cell)}</th>" for cell in block.header)
+    body = "".join(_render_row(row) for row in block.rows)
+    said = f"<p>{_render_inline(block.says)}</p>" if block.says else ""
     table = f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
-    return f"<h3>{_inline(block.title)}</h3>{said}{table}"
+    return f"<h3>{_render_inline(block.title)}</h3>{said}{table}"
 
 
-def _row(row: Sequence[str]) -> str:
+def _render_row(row: Sequence[str]) -> str:
     flag = ' class="flag"' if any(cell in FLAGS for cell in row) else ""
-    cells = "".join(f'<td class="n">{_inline(c)}</td>' if NUMBER.fullmatch(c) else f"<td>{_inline(c)}</td>" for c in row)
+    cells = "".join(
+        f'<td class="n">{_render_inline(c)}</td>' if NUMBER.fullmatch(c) else f"<td>{_render_inline(c)}</td>" for c in row
+    )
     return f"<tr{flag}>{cells}</tr>"
 
 
-def _inline(text: str) -> str:
+def _render_inline(text: str) -> str:
     return re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(text, quote=True))

@@ -6,20 +6,20 @@ import math
 
 import numpy as np
 
-from netbuf_gym.evaluation.suites.field.ranking import Field
+from netbuf_gym.evaluation.suites.field.ranking import FieldReport
 from netbuf_gym.evaluation.suites.field.suite import (
     TASK,
     Column,
     FieldCell,
     FieldSuite,
-    NotRun,
+    OmittedWorlds,
+    Report,
     Results,
     Sign,
-    Told,
-    ranked,
-    scored,
+    make_measure,
+    rank_controllers,
 )
-from netbuf_gym.evaluation.suites.field.worlds import AGENT, edition, path, seed_of
+from netbuf_gym.evaluation.suites.field.worlds import AGENT, derive_seed, make_loader, make_path
 from netbuf_gym.evaluation.suites.recorder import Record
 from netbuf_gym.evaluation.suites.suite import Metric
 from netbuf_gym.traces import RateTrace
@@ -33,12 +33,12 @@ FAMILIES = {
 }
 
 
-def cells() -> list[FieldCell]:
-    """The worlds, each drawn with a generator of its own."""
+def make_cells() -> list[FieldCell]:
+    """Return the worlds, each drawn by its own generator."""
     made = []
     for number in range(1, WORLDS + 1):
         name = f"genet-{number:03d}"
-        rng = np.random.default_rng(seed_of(name))
+        rng = np.random.default_rng(derive_seed(name))
         high = 10 ** rng.uniform(-1, 2)
         low = 10 ** rng.uniform(-1, math.log10(high)) if high > 0.1 else high
         step = max(float(rng.uniform(0, 15)), LEAST_STEP_S)
@@ -49,22 +49,22 @@ def cells() -> list[FieldCell]:
         queue = max(2, round(rng.uniform(0.2, 3) * high * 2 * d * 1e3 / 12_000))
         trace, mean = RateTrace(times, rates), 0.0
         mean = trace.mean_mbps(DURATION_S)
-        scenario = path(
+        scenario = make_path(
             None, 2 * d, [(AGENT, 0.0, None)], DURATION_S, queue_packets=queue, loss=loss if loss >= 1e-4 else 0.0, trace=trace
         )
         family = next(key for key, (least, most) in BY_RATE.items() if least <= mean < most)
         about = {"mean": mean, "d": d, "loss": loss, "queue": queue, "step": step}
-        made.append(FieldCell(name, family, scenario, seed_of(name), measure=measured, about=about))
+        made.append(FieldCell(name, family, scenario, derive_seed(name), measure=measure_world, about=about))
     return made
 
 
-def measured(record: Record) -> dict[str, float]:
-    """Genet's rewards: Aurora's form, and the one normalised by the mean capacity."""
+def measure_world(record: Record) -> dict[str, float]:
+    """Return Genet's rewards, in Aurora's form and normalised by the mean capacity, and further metrics."""
     whole = (0.0, record.scenario.duration_s)
     mbps, capacity = float(record.wire_mbps(0, whole)[0]), float(record.capacity_mbps(whole)[0])
     rtt_ms = float(record.rtt_ms(0, whole)[0])
     rtt_s = rtt_ms * 1e-3 if math.isfinite(rtt_ms) else record.scenario.duration_s
-    lost = float(np.nan_to_num(record.lost(0, whole)[0]))
+    lost = float(np.nan_to_num(record.compute_loss_share(0, whole)[0]))
     return {
         "normalised": 500 * mbps / capacity - 1000 * rtt_s - 2000 * lost,
         "reward": 10 * mbps * 1e6 / 12_000 - 1000 * rtt_s - 2000 * lost,
@@ -85,20 +85,22 @@ METRICS = (
 )
 
 
-def judge(results: Results) -> Told:
-    """Controllers by the mean normalised reward, as the drawn worlds' mean reward is that of the fast ones alone."""
+def judge(results: Results) -> Report:
+    """Rank controllers by the mean normalised reward: fast worlds dominate the mean of the plain one."""
 
     def mean(metric: Metric) -> Column:
         less = metric.key in ("rtt_ms", "lost", "inflation")
         return lambda name: metric.factor * results.mean(name, metric.key), metric.digits, less
 
     columns = {metric.label: mean(metric) for metric in METRICS}
-    order, table = ranked(results, columns, "Ranking by normalised reward", first_decides=True)
-    return Told([f"{order[0]} has the highest normalised reward: {results.mean(order[0], 'normalised'):.1f}."], order, [table])
+    order, table = rank_controllers(results, columns, "Ranking by normalised reward", first_decides=True)
+    return Report(
+        [f"{order[0]} has the highest normalised reward: {results.mean(order[0], 'normalised'):.1f}."], order, [table]
+    )
 
 
-def signs(results: Results) -> list[Sign]:
-    """The published orders are of Genet's own agents, trained on ranges from narrow to wide; none of them is here."""
+def check_signs(results: Results) -> list[Sign]:
+    """Return the published order, which is of Genet's own agents, trained on ranges from narrow to wide; none is here."""
     says = "a curriculum is ahead of training on wide ranges (RL3), and that of narrow ones (RL1)"
     source = "GenetProject/Genet, fig_reproduce/fig9: Genet 76, RL2 68, RL3 53.5, RL1 53"
     return [Sign(says, source, None, "needs agents trained with each range and with a curriculum on these worlds")]
@@ -108,13 +110,13 @@ SUITE = FieldSuite(
     name="genet/synthetic",
     summary="572 worlds of Genet's widest range: rates that are drawn anew, loss, queues",
     task=TASK,
-    load=edition(1, cells),
-    measure=scored(METRICS),
+    load=make_loader(1, make_cells),
+    measure=make_measure(METRICS),
     sample_s=1.0,
     metrics=METRICS,
     scatter=("inflation", "share"),
     families=FAMILIES,
-    teller=Field,
+    report_writer=FieldReport,
     source="GenetProject/Genet: config/cc/udr3.json, src/common/utils.py",
     rules=(
         "Ranked by the mean normalised reward.",
@@ -122,9 +124,9 @@ SUITE = FieldSuite(
         "such ranges.",
     ),
     judge=judge,
-    signs=signs,
+    signs=check_signs,
     not_run=(
-        NotRun("the 572 stored worlds, cellular and Ethernet traces", "nothing: they are not part of the package"),
-        NotRun("Aurora's training range", "nothing: rates and queues of it lie within this one's"),
+        OmittedWorlds("the 572 stored worlds, cellular and Ethernet traces", "nothing: they are not part of the package"),
+        OmittedWorlds("Aurora's training range", "nothing: rates and queues of it lie within this one's"),
     ),
 )

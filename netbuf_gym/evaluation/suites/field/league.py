@@ -1,4 +1,4 @@
-"""Results that are kept: of whoever else is ranked beside a run's controllers."""
+"""Kept results of other controllers, which are ranked beside a run's own."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from netbuf_gym.evaluation.suites import rows
 from netbuf_gym.evaluation.suites.field.suite import FieldSuite
 from netbuf_gym.evaluation.suites.suite import Edition
 
-Worlds = dict[str, dict[str, dict[str, float]]]
-"""By controller and world its metrics."""
+ControllerWorlds = dict[str, dict[str, dict[str, float]]]
+"""Metrics by controller and world."""
 ABOUT = ("controller", "family", "world", "agents", "seed")
 
 
-def stamp(suite: FieldSuite, edition: Edition) -> str:
-    """Which worlds results are of."""
+def describe_edition(suite: FieldSuite, edition: Edition) -> str:
+    """Return a text that names the edition which results are of."""
     return f"suite {suite.name}, version {edition.version}, digest {edition.digest}"
 
 
-def read(path: Path, suite: FieldSuite, edition: Edition, field: str = "beside") -> Worlds:
-    """The results in a `worlds.csv`, or in one that was packed.
+def read(path: Path, suite: FieldSuite, edition: Edition, field: str = "beside") -> ControllerWorlds:
+    """Return the results in a `worlds.csv`, or in a gzipped one.
 
     Raises:
-        ConfigError: It cannot be read, is damaged, or of other worlds.
+        ConfigError: If the file cannot be read, is damaged, or is of other worlds.
     """
     try:
         raw = path.read_bytes()
@@ -37,13 +37,15 @@ def read(path: Path, suite: FieldSuite, edition: Edition, field: str = "beside")
         why = error.strerror if isinstance(error, OSError) and error.strerror else "is no worlds.csv"
         raise ConfigError(f"{field} = {path}: cannot be read: {why}; valid: a worlds.csv of {suite.name}") from None
     first, _, rest = text.partition("\n")
-    if stamp(suite, edition) not in first:
-        raise ConfigError(f"{field} = {path}: is of {first.removeprefix('# ')[:120]!r}; valid: {stamp(suite, edition)}")
+    if describe_edition(suite, edition) not in first:
+        raise ConfigError(
+            f"{field} = {path}: is of {first.removeprefix('# ')[:120]!r}; valid: {describe_edition(suite, edition)}"
+        )
     header, *table = csv.reader(io.StringIO(rest)) if rest else [[]]
     columns = [*ABOUT, *(metric.key for metric in suite.metrics)]
     if header != columns:
         raise ConfigError(f"{field} = {path}: has columns {shown(header)}; valid: those of {suite.name}, {','.join(columns)}")
-    worlds: Worlds = {}
+    worlds: ControllerWorlds = {}
     for number, row in enumerate(table, 3):
         try:
             metrics = [float(value) if value else math.nan for value in row[len(ABOUT) :]]
@@ -56,27 +58,27 @@ def read(path: Path, suite: FieldSuite, edition: Edition, field: str = "beside")
     return worlds
 
 
-def beside(suite: FieldSuite, edition: Edition, files: Sequence[Path]) -> Worlds:
-    """Whoever is ranked beside: what files hold.
+def read_files(suite: FieldSuite, edition: Edition, files: Sequence[Path]) -> ControllerWorlds:
+    """Return the results in files, of controllers that are ranked beside those of the run.
 
     Raises:
-        ConfigError: As `read` does.
+        ConfigError: As in `read`.
     """
-    found: Worlds = {}
+    found: ControllerWorlds = {}
     for path in files:
         found |= read(path, suite, edition)
     return found
 
 
-def kept(suite: FieldSuite, edition: Edition) -> tuple[Worlds, list[str]]:
-    """Results that are kept of a suite, and sentences about those that are stale, or not ranked as they do not fit."""
-    found, unfit = rows.kept(suite, edition)
+def read_kept(suite: FieldSuite, edition: Edition) -> tuple[ControllerWorlds, list[str]]:
+    """Return the kept results of a suite, and sentences about those that are stale, or left out because they do not fit."""
+    found, unfit = rows.read_kept(suite, edition)
     says = [f"Kept results that are not ranked: {error}." for error in unfit]
     stale = [f"{name} ({one.stale})" for name, one in found.items() if one.stale]
     says += [f"Stale: {', '.join(stale)}."] if stale else []
     return {name: {world: dict(own) for world, own in one.worlds.items()} for name, one in found.items()}, says
 
 
-def merged(worlds: Worlds, own: Worlds) -> Worlds:
-    """Everybody; of who is in both, what was run now."""
+def merge_results(worlds: ControllerWorlds, own: ControllerWorlds) -> ControllerWorlds:
+    """Return all results; those of the present run replace others of the same controller."""
     return {**worlds, **own}

@@ -1,23 +1,23 @@
-"""What all suites of the field come to together, from the results that the package keeps: tables for the documentation."""
+"""Documentation tables over all suites of the field, from the results that the package keeps."""
 
 from __future__ import annotations
 
 from netbuf_gym.evaluation.suites.field import SUITES, ccbench, games, league
-from netbuf_gym.evaluation.suites.field.ranking import cells_of, signs_table
+from netbuf_gym.evaluation.suites.field.ranking import select_cells, tabulate_signs
 from netbuf_gym.evaluation.suites.field.suite import FieldSuite, Results, Sign, Table
 from netbuf_gym.utils.tables import markdown_table
 
 CLASSIC = ("vegas", "cubic", "bbr", "newreno", "westwood")
 
 
-def kept(suite: FieldSuite) -> Results:
-    """The results that the package keeps of a suite; of nobody where there are none of these worlds."""
+def read_kept(suite: FieldSuite) -> Results:
+    """Return the results that the package keeps of a suite's worlds."""
     edition = suite.load()
-    return Results(cells_of(edition, ()), league.kept(suite, edition)[0])
+    return Results(select_cells(edition, ()), league.read_kept(suite, edition)[0])
 
 
-def suites() -> str:
-    """A row a suite: how many worlds, how long, what is not run."""
+def tabulate_suites() -> str:
+    """Return a table with a row per suite: number of worlds, simulated time, worlds that are not run."""
     rows = []
     for suite in SUITES:
         cells = suite.load().cells
@@ -27,76 +27,82 @@ def suites() -> str:
     return markdown_table(["suite", "runs", "simulated s", "what", "source", "not run"], rows)
 
 
-def signs() -> str:
-    """Every rank order and sign of every suite, whether it holds, and why not."""
-    rows = [["`ccbench`", *row] for row in signs_table([_both_tops()]).rows]
+def tabulate_all_signs() -> str:
+    """Return a table of all suites' rank orders and signs, with whether each holds and why not."""
+    rows = [["`ccbench`", *row] for row in tabulate_signs([_check_both_tops()]).rows]
     for suite in SUITES:
-        rows += [[f"`{suite.name}`", *row] for row in signs_table(suite.signs(kept(suite))).rows]
+        rows += [[f"`{suite.name}`", *row] for row in tabulate_signs(suite.signs(read_kept(suite))).rows]
     return markdown_table(["suite", "what", "source", "here", "reason", "holds"], rows)
 
 
-def _rates() -> tuple[dict[str, float], dict[str, float]]:
-    """Winning rates of both of ccBench's leagues, %."""
-    return ccbench.rates(kept(ccbench.SOLO), "solo"), ccbench.rates(kept(ccbench.FRIENDLY), "friendly")
+def _compute_league_rates() -> tuple[dict[str, float], dict[str, float]]:
+    """Return the winning rates of both of ccBench's leagues, %."""
+    return ccbench.compute_winning_rates(read_kept(ccbench.SOLO), "solo"), ccbench.compute_winning_rates(
+        read_kept(ccbench.FRIENDLY), "friendly"
+    )
 
 
-def _both_tops() -> Sign:
-    """Whether a classic control has half of the best classic's rate or more in both leagues."""
-    solo, friendly = ({name: rate for name, rate in one.items() if name in CLASSIC} for one in _rates())
+def _check_both_tops() -> Sign:
+    """Return the sign whether a classic control has half of the best classic's rate or more in both leagues."""
+    solo, friendly = ({name: rate for name, rate in one.items() if name in CLASSIC} for one in _compute_league_rates())
     tops = [name for name in solo if all(one.get(name, 0) >= 0.5 * max(one.values()) for one in (solo, friendly))]
     shown = ", ".join(f"{name} {solo[name]:.1f} and {friendly.get(name, 0):.1f} %" for name in solo)
     says = f"of {', '.join(CLASSIC)} none is near the top of both leagues (half of the best one's rate or more)"
-    why = "; ".join(f"{name} is; beside CUBIC it wins in buffers of {_by_buffer(name)}" for name in tops)
+    why = "; ".join(f"{name} is; beside CUBIC it wins in buffers of {_describe_buffers(name)}" for name in tops)
     return Sign(says, "recalled from arXiv 2307.10054", not tops if solo and friendly else None, shown, why)
 
 
-def _by_buffer(name: str) -> str:
-    """Its winning rates beside CUBIC, buffer by buffer."""
-    results = kept(ccbench.FRIENDLY)
+def _describe_buffers(name: str) -> str:
+    """Return a controller's winning rates beside CUBIC, buffer by buffer."""
+    results = read_kept(ccbench.FRIENDLY)
     own = {
-        buffer: games.rates(games.won_beside(results, results.chosen(family=buffer), len(ccbench.WINDOWS)))
+        buffer: games.compute_winning_rates(
+            games.find_pairwise_winners(results, results.select_cells(family=buffer), len(ccbench.WINDOWS))
+        )
         for buffer in ccbench.FRIENDLY.families
     }
     return ", ".join(f"{buffer} {found.get(name, 0):.0f} %" for buffer, found in own.items())
 
 
-def leagues() -> str:
-    """Both winning rates of ccBench and their sum, the highest first."""
-    solo, friendly = _rates()
+def tabulate_leagues() -> str:
+    """Return a table of ccBench's winning rates and their sum, the highest first."""
+    solo, friendly = _compute_league_rates()
     both = {name: rate + friendly[name] for name, rate in solo.items() if name in friendly}
     order = sorted(both, key=lambda name: -both[name])
     rows = [[str(k), name, *(f"{x[name]:.2f}" for x in (solo, friendly, both))] for k, name in enumerate(order, 1)]
     return markdown_table(["", "controller", "solo (%)", "friendly (%)", "sum"], rows)
 
 
-def firsts() -> str:
-    """The first lines of every suite's report, over the kept results, with its place from the folder of the documentation."""
+def list_first_lines() -> str:
+    """Return the first lines of every suite's report over kept results, with a link relative to the documentation folder."""
     lines = []
     for suite in SUITES:
-        results = kept(suite)
+        results = read_kept(suite)
         if results.names:
-            told = suite.judge(results)
-            ours = [name for name in told.ranking if name.startswith(f"{suite.task}/")]
-            own = [line for line in told.first if any(line.startswith(f"{name}:") for name in ours)]
-            places = [f"{name} is number {told.ranking.index(name) + 1} of {len(told.ranking)}." for name in ours]
-            lines.append(f"* [{suite.name}]({report_of(suite)}): {' '.join(dict.fromkeys([told.first[0], *own, *places]))}")
+            judged = suite.judge(results)
+            ours = [name for name in judged.ranking if name.startswith(f"{suite.task}/")]
+            own = [line for line in judged.first if any(line.startswith(f"{name}:") for name in ours)]
+            places = [f"{name} is number {judged.ranking.index(name) + 1} of {len(judged.ranking)}." for name in ours]
+            lines.append(
+                f"* [{suite.name}]({get_report_path(suite)}): {' '.join(dict.fromkeys([judged.first[0], *own, *places]))}"
+            )
     return "\n".join(lines)
 
 
-def report_of(suite: FieldSuite) -> str:
-    """Where the documentation has the report of a suite, from its own folder."""
+def get_report_path(suite: FieldSuite) -> str:
+    """Return the path of a suite's report, relative to the documentation folder."""
     return f"field/{suite.name.replace('/', '-')}/report.md"
 
 
-def ranked(task: str) -> list[tuple[FieldSuite, list[str]]]:
-    """Suites that judge controllers of a task, with whose results of two and more are kept of each, the best first."""
-    own = [(suite, kept(suite)) for suite in SUITES if suite.task == task]
+def collect_rankings(task: str) -> list[tuple[FieldSuite, list[str]]]:
+    """Return the suites that evaluate a task's controllers and have kept results of two or more, each with its ranking."""
+    own = [(suite, read_kept(suite)) for suite in SUITES if suite.task == task]
     return [(suite, list(suite.judge(results).ranking)) for suite, results in own if len(results.names) > 1]
 
 
-def places(task: str) -> Table | None:
-    """Where everybody stands in every suite of the field that judges controllers of a task; None: none does."""
-    rankings = ranked(task)
+def tabulate_places(task: str) -> Table | None:
+    """Return the places of all controllers in every suite of the field for a task; None if there are no rankings."""
+    rankings = collect_rankings(task)
     if not rankings:
         return None
     behind: dict[str, list[float]] = {}
@@ -119,5 +125,10 @@ def places(task: str) -> Table | None:
     return Table("Suites of the field", header, rows, says)
 
 
-TABLES = {"field suites": suites, "field signs": signs, "field leagues": leagues, "field firsts": firsts}
-"""By their names in pages of documentation."""
+TABLES = {
+    "field suites": tabulate_suites,
+    "field signs": tabulate_all_signs,
+    "field leagues": tabulate_leagues,
+    "field firsts": list_first_lines,
+}
+"""Functions by the names of their tables in documentation pages."""

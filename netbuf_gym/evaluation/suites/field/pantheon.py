@@ -1,4 +1,4 @@
-"""Pantheon's emulated paths, and mvfst-rl's training and test jobs, which are the same."""
+"""Pantheon's emulated paths, which are also mvfst-rl's training and test jobs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,19 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym import scenarios, traces
-from netbuf_gym.evaluation.suites.field.ranking import Field
-from netbuf_gym.evaluation.suites.field.suite import TASK, Column, FieldCell, FieldSuite, Results, Sign, Told, ranked, scored
-from netbuf_gym.evaluation.suites.field.worlds import AGENT, edition, path, seed_of
+from netbuf_gym.evaluation.suites.field.ranking import FieldReport
+from netbuf_gym.evaluation.suites.field.suite import (
+    TASK,
+    Column,
+    FieldCell,
+    FieldSuite,
+    Report,
+    Results,
+    Sign,
+    make_measure,
+    rank_controllers,
+)
+from netbuf_gym.evaluation.suites.field.worlds import AGENT, derive_seed, make_loader, make_path
 from netbuf_gym.evaluation.suites.recorder import Record
 from netbuf_gym.evaluation.suites.suite import Metric
 from netbuf_gym.scenarios import Link, Scenario
@@ -31,44 +41,44 @@ JOBS = {
 
 
 @lru_cache(maxsize=8)
-def _poisson(rate_mbps: float) -> DeliveryTrace:
-    made = traces.generate("poisson", duration_s=DURATION_S, seed=seed_of("pantheon", rate_mbps), rate_mbps=rate_mbps)
+def _make_poisson_trace(rate_mbps: float) -> DeliveryTrace:
+    made = traces.generate("poisson", duration_s=DURATION_S, seed=derive_seed("pantheon", rate_mbps), rate_mbps=rate_mbps)
     assert isinstance(made, DeliveryTrace)
     return made
 
 
-def job(number: int, flows: int) -> Scenario:
-    """One of the 18 paths with flows 10 s apart."""
+def make_job(number: int, flows: int) -> Scenario:
+    """Return one of the 18 paths, with flows that start 10 s apart."""
     places = [(AGENT, 10.0 * k, None) for k in range(flows)]
     named: dict[str, Any] = {"more": {"name": f"pantheon-{number}"}}
     if number in scenarios.named.PANTHEON:
         rate, varies, d, buffer, loss = scenarios.named.PANTHEON[number]
-        link: dict[str, Any] = {"trace": _poisson(rate)} if varies else {}
-        return path(None if varies else rate, 2 * d, places, DURATION_S, queue_packets=buffer, loss=loss, **link, **named)
+        link: dict[str, Any] = {"trace": _make_poisson_trace(rate)} if varies else {}
+        return make_path(None if varies else rate, 2 * d, places, DURATION_S, queue_packets=buffer, loss=loss, **link, **named)
     if number in POLICED:
         rate, d = POLICED[number]
         back = Link(name="return", rate_mbps=rate, delay_ms=d, queue_packets=1)
-        return path(rate, 2 * d, places, DURATION_S, queue_packets=1, back=back, **named)
+        return make_path(rate, 2 * d, places, DURATION_S, queue_packets=1, back=back, **named)
     if number in (13, 14):
         often = [100.0] if number == 13 else [200.0] * 10
         back = Link(name="return", trace=DeliveryTrace(often, period_ms=often[-1]), delay_ms=10)
-        return path(12, 20, places, DURATION_S, back=back, **named)
-    return path(12, 60, places, DURATION_S, queue_bytes=SHALLOW_BYTES[number], **named)
+        return make_path(12, 20, places, DURATION_S, back=back, **named)
+    return make_path(12, 60, places, DURATION_S, queue_bytes=SHALLOW_BYTES[number], **named)
 
 
-def cells(runs: int, flow_counts: tuple[int, ...]) -> Iterator[FieldCell]:
-    """Every path with these numbers of flows, each so many times."""
+def make_cells(runs: int, flow_counts: tuple[int, ...]) -> Iterator[FieldCell]:
+    """Yield every path with each of these numbers of flows, `runs` times."""
     for run in range(1, runs + 1):
         for number in JOBS:
             for n in flow_counts:
                 name = f"job{number}-{n}flows-{run}"
                 about = {"job": number, "flows": n, "run": run}
-                scenario = job(number, n)
-                yield FieldCell(name, f"job {number}", scenario, seed_of(name), measure=measured, about=about)
+                scenario = make_job(number, n)
+                yield FieldCell(name, f"job {number}", scenario, derive_seed(name), measure=measure_world, about=about)
 
 
-def measured(record: Record) -> dict[str, float]:
-    """Mean throughput, 95th percentile of the one-way delay, loss; mvfst-rl's reward in its mean over steps of 0.1 s."""
+def measure_world(record: Record) -> dict[str, float]:
+    """Return mean throughput, 95th percentile of the one-way delay, loss; and mvfst-rl's reward, mean over steps of 0.1 s."""
     scenario = record.scenario
     whole = (0.0, scenario.duration_s)
     times = np.linspace(*whole, round(scenario.duration_s * 10) + 1)
@@ -77,7 +87,7 @@ def measured(record: Record) -> dict[str, float]:
     throughput = sum(float(record.wire_mbps(i, (flow.start_s, whole[1]))[0]) for i, flow in enumerate(scenario.flows))
     p95 = record.queue_quantile_ms(0.95, times) + one_way
     lost, sent = (
-        sum(float(record.of_flow(i, key, whole)[0]) for i in flows for key in keys)
+        sum(float(record.get_flow_increase(i, key, whole)[0]) for i in flows for key in keys)
         for keys in (("queue_drops", "random_losses"), ("packets_sent",))
     )
     rtt = record.rtt_ms(0, times)
@@ -114,53 +124,53 @@ GROUPS = {
 }
 
 
-def _over_cubic(results: Results, name: str, jobs: Any) -> float:
-    chosen = results.chosen(job=list(jobs))
-    own, cubic = (results.at(one, "power", chosen) for one in (name, "cubic"))
+def _compare_to_cubic(results: Results, name: str, jobs: Any) -> float:
+    chosen = results.select_cells(job=list(jobs))
+    own, cubic = (results.get_values(one, "power", chosen) for one in (name, "cubic"))
     known = np.isfinite(own) & np.isfinite(cubic)
     return float((own - cubic)[known].mean()) if known.any() else math.nan
 
 
-def judge(results: Results) -> Told:
-    """Controllers by log2(throughput / p95 delay) over CUBIC's, mean over jobs."""
+def judge(results: Results) -> Report:
+    """Rank controllers by log2(throughput / p95 delay) less CUBIC's, mean over jobs."""
 
     def over(jobs: Any) -> Column:
-        return lambda name: _over_cubic(results, name, jobs), 3, False
+        return lambda name: _compare_to_cubic(results, name, jobs), 3, False
 
     columns = {"over CUBIC": over(JOBS), **{head: over(jobs) for head, jobs in GROUPS.items()}}
     title = "Ranking: log2(throughput / p95 delay) less CUBIC's, mean over jobs"
-    order, table = ranked(results, columns, title, first_decides=True)
-    return Told([f"{order[0]} is first: {_over_cubic(results, order[0], JOBS):+.3f} over CUBIC."], order, [table])
+    order, table = rank_controllers(results, columns, title, first_decides=True)
+    return Report([f"{order[0]} is first: {_compare_to_cubic(results, order[0], JOBS):+.3f} over CUBIC."], order, [table])
 
 
-def judge_reward(results: Results) -> Told:
-    """Controllers by mvfst-rl's reward."""
+def judge_reward(results: Results) -> Report:
+    """Rank controllers by mvfst-rl's reward."""
 
     def mean(jobs: Any) -> Column:
         return lambda name: results.mean(name, "reward", job=list(jobs)), 3, False
 
     columns = {"reward": mean(JOBS), **{head: mean(jobs) for head, jobs in GROUPS.items()}}
-    order, table = ranked(results, columns, "Ranking by reward", first_decides=True)
-    return Told([f"{order[0]} has the highest reward: {results.mean(order[0], 'reward'):.3f}."], order, [table])
+    order, table = rank_controllers(results, columns, "Ranking by reward", first_decides=True)
+    return Report([f"{order[0]} has the highest reward: {results.mean(order[0], 'reward'):.3f}."], order, [table])
 
 
 def no_signs(results: Results) -> list[Sign]:
-    """No rank order of these paths is published in the text at hand."""
+    """Return no signs: no rank order of these paths is published in the text at hand."""
     return []
 
 
-def _suite(name: str, summary: str, runs: int, counts: tuple[int, ...], judge: Any, score: str, source: str) -> FieldSuite:
+def _make_suite(name: str, summary: str, runs: int, counts: tuple[int, ...], judge: Any, score: str, source: str) -> FieldSuite:
     return FieldSuite(
         name=name,
         summary=summary,
         task=TASK,
-        load=edition(1, lambda: list(cells(runs, counts))),
-        measure=scored(METRICS),
+        load=make_loader(1, lambda: list(make_cells(runs, counts))),
+        measure=make_measure(METRICS),
         sample_s=0.1,
         metrics=tuple(sorted(METRICS, key=lambda one: one.key != score)),
         scatter=("inflation", "share"),
         families={f"job {number}": said for number, said in JOBS.items()},
-        teller=Field,
+        report_writer=FieldReport,
         source=source,
         rules=(
             "Pantheon ranks nobody; ours is log2(throughput / 95th percentile of the one-way delay) less CUBIC's, "
@@ -176,8 +186,8 @@ def _suite(name: str, summary: str, runs: int, counts: tuple[int, ...], judge: A
 
 
 SUITES = (
-    _suite("pantheon", "Pantheon's 18 emulated paths, one flow and three, five runs", RUNS, (1, 3), judge, "power",
+    _make_suite("pantheon", "Pantheon's 18 emulated paths, one flow and three, five runs", RUNS, (1, 3), judge, "power",
            "StanfordSNR/observatory: src/scripts/experiments.yml; StanfordSNR/pantheon: src/analysis"),
-    _suite("mvfst-rl", "mvfst-rl's 18 jobs, one flow, three runs, by its reward", MVFST_RUNS, (1,), judge_reward, "reward",
+    _make_suite("mvfst-rl", "mvfst-rl's 18 jobs, one flow, three runs, by its reward", MVFST_RUNS, (1,), judge_reward, "reward",
            "facebookresearch/mvfst-rl: train/experiments.yml, config/config.yaml"),
 )  # fmt: skip

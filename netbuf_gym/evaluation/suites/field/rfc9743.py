@@ -1,7 +1,7 @@
-"""What RFC 9743 asks a new congestion control to be considered for: a row for every MUST and SHOULD, CUBIC's value beside it.
+"""Considerations of RFC 9743 for a new congestion control: a row for every MUST and SHOULD, CUBIC's value beside it.
 
 The RFC (draft-ietf-ccwg-rfc5033bis, edbe64b) names settings and no thresholds: worlds, measures and flags are ours. Every flag
-is raised against CUBIC in the same worlds, some only beyond an amount as well.
+is raised against CUBIC in the same worlds, some only beyond an absolute amount as well.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from netbuf_gym.evaluation.suites.field import rfc9743_worlds as worlds
-from netbuf_gym.evaluation.suites.field.ranking import Field
+from netbuf_gym.evaluation.suites.field.ranking import FieldReport
 from netbuf_gym.evaluation.suites.field.rfc9743_criteria import CRITERIA, MUST, REFERENCE, SHALLOW, SHOULD, Criterion
-from netbuf_gym.evaluation.suites.field.suite import TASK, FieldSuite, NotRun, Results, Sign, Table, Told, scored
-from netbuf_gym.evaluation.suites.field.worlds import edition
+from netbuf_gym.evaluation.suites.field.suite import TASK, FieldSuite, OmittedWorlds, Report, Results, Sign, Table, make_measure
+from netbuf_gym.evaluation.suites.field.worlds import make_loader
 from netbuf_gym.evaluation.suites.suite import Metric
 
 DRAFT = "ietf-wg-ccwg/rfc5033bis, draft-ietf-ccwg-rfc5033bis.md (edbe64b), the draft of RFC 9743; worlds and thresholds ours"
 
 
 @dataclass(frozen=True)
-class Found:
-    """A criterion of a controller: its value, CUBIC's, and whether it is flagged (None: a value is not known)."""
+class CriterionResult:
+    """Criterion of a controller: its value, CUBIC's, and whether it is flagged (None: no flag, or a value is unknown)."""
 
     criterion: Criterion
     value: float
@@ -35,14 +35,14 @@ class Found:
         object.__setattr__(self, "flagged", flagged)
 
 
-def found(results: Results, name: str) -> list[Found]:
-    """Every criterion of one controller."""
-    return [Found(one, one.value(results, name), one.value(results, REFERENCE)) for one in CRITERIA]
+def evaluate_criteria(results: Results, name: str) -> list[CriterionResult]:
+    """Return every criterion of one controller."""
+    return [CriterionResult(one, one.value(results, name), one.value(results, REFERENCE)) for one in CRITERIA]
 
 
-def _page(results: Results, name: str) -> Table:
+def _tabulate_criteria(results: Results, name: str) -> Table:
     rows = []
-    for one in found(results, name):
+    for one in evaluate_criteria(results, name):
         words = {True: "FLAG", False: "", None: ""}[one.flagged]
         shown = [f"{v:.{one.criterion.digits}f}" if math.isfinite(v) else "-" for v in (one.value, one.cubic)]
         flag = "" if one.criterion.flag is None else str(one.criterion.flag)
@@ -50,9 +50,9 @@ def _page(results: Results, name: str) -> Table:
     return Table(f"{name}, criterion by criterion", ["level", "RFC", "measure", name, REFERENCE, "flagged if", ""], rows)
 
 
-def judge(results: Results) -> Told:
-    """Controllers by the number of MUST rows flagged, then of SHOULD rows; a page for each."""
-    flags: Mapping[str, list[Found]] = {name: found(results, name) for name in results.names}
+def judge(results: Results) -> Report:
+    """Rank controllers by the number of flagged MUST rows, then of SHOULD rows, with a table for each controller."""
+    flags: Mapping[str, list[CriterionResult]] = {name: evaluate_criteria(results, name) for name in results.names}
 
     def count(name: str, level: str) -> int:
         return sum(one.flagged is True and one.criterion.level == level for one in flags[name])
@@ -80,12 +80,12 @@ def judge(results: Results) -> Told:
         f"rows flagged."
         for name in order
     ]
-    pages = [_page(results, name) for name in order if name != REFERENCE]
-    return Told(first, order, [Table("Flags", header, rows), *pages])
+    pages = [_tabulate_criteria(results, name) for name in order if name != REFERENCE]
+    return Report(first, order, [Table("Flags", header, rows), *pages])
 
 
-def signs(results: Results) -> list[Sign]:
-    """What the RFC itself says of a control that is known to fail: a test of this suite too."""
+def check_signs(results: Results) -> list[Sign]:
+    """Return the RFC's own statement on a control that is known to fail; it tests this suite as well."""
     drops = {name: SHALLOW.value(results, name) for name in ("bbr", "cubic", "bbr3")}
     known = math.isfinite(drops["bbr"]) and math.isfinite(drops["cubic"])
     shown = ", ".join(f"{name} {value:.2f} %" for name, value in drops.items() if math.isfinite(value))
@@ -156,13 +156,13 @@ SUITE = FieldSuite(
     name="rfc9743",
     summary="what RFC 9743 asks to consider: worlds of three seeds each, a row for every MUST and SHOULD",
     task=TASK,
-    load=edition(2, worlds.cells),
-    measure=scored(METRICS),
+    load=make_loader(2, worlds.make_cells),
+    measure=make_measure(METRICS),
     sample_s=worlds.SAMPLE_S,
     metrics=METRICS,
     scatter=("queue_rtt", "utilisation"),
     families=_FAMILIES,
-    teller=Field,
+    report_writer=FieldReport,
     source=DRAFT,
     rules=(
         "The RFC asks to consider; it sets no thresholds and ranks nobody. Flags are ours: against CUBIC in the same worlds.",
@@ -177,10 +177,12 @@ SUITE = FieldSuite(
         f"({worlds.SEND_BUFFER_BYTES / 2**20:g} MiB) is full, so that nobody can be much worse.",
     ),
     judge=judge,
-    signs=signs,
+    signs=check_signs,
     not_run=(
-        NotRun("7.6, misbehaving senders, routers, outside attackers", "none: the sender is judged, the rest is reasoning"),
-        NotRun("5.3.1, 5.3.2, 6.2, 7.10, 8", "none: to be explained on paper, tunnels, several paths, security"),
+        OmittedWorlds(
+            "7.6, misbehaving senders, routers, outside attackers", "none: the sender is judged, the rest is reasoning"
+        ),
+        OmittedWorlds("5.3.1, 5.3.2, 6.2, 7.10, 8", "none: to be explained on paper, tunnels, several paths, security"),
     ),
     reference=(REFERENCE,),
 )

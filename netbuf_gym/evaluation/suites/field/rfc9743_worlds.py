@@ -1,6 +1,7 @@
-"""The worlds that RFC 9743 asks to consider, and what is measured in each. The RFC names settings; all numbers are ours.
+"""Worlds that RFC 9743 asks to consider, and their metrics. The RFC names settings; all numbers are ours.
 
-Every world is run with three seeds, which decide losses, short flows, and by up to one round trip when each flow starts.
+Every world is run with three seeds, which determine losses, short flows, and a delay of each flow's start by up to one round
+trip.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 
 from netbuf_gym import traces
 from netbuf_gym.evaluation.suites.field.suite import FieldCell
-from netbuf_gym.evaluation.suites.field.worlds import AGENT, PACKET_BITS, queue_of, seed_of
+from netbuf_gym.evaluation.suites.field.worlds import AGENT, PACKET_BITS, compute_queue, derive_seed
 from netbuf_gym.evaluation.suites.recorder import Record
 from netbuf_gym.scenarios import (
     PIE,
@@ -40,23 +41,23 @@ from netbuf_gym.utils.statistics import jain_index
 WARM_S, SEEDS, SAMPLE_S = 10.0, (1, 2, 3), 0.1
 OTHERS = ("cubic", "newreno", "bbr")
 GRID = tuple(product((4, 20, 100, 500), (10, 40, 120, 300), (0.25, 1, 4)))
-"""Mbit/s, ms, and buffers in times what the path holds."""
+"""Mbit/s, ms, and buffers in multiples of what the path holds."""
 MIXED = tuple(product(OTHERS, ((1, 1), (1, 8), (8, 1)), (20, 100), (0.25, 1, 4, 16)))
-"""Whom beside, how many of whom, ms, buffers."""
+"""Other control, numbers of own and other flows, ms, buffers."""
 MANAGED: Mapping[str, Callable[..., Any]] = {"red": RED, "codel": CoDel, "fq_codel": FqCoDel, "pie": PIE}
 SHORT = {"short": (AGENT, AGENT), "short-cubic": (AGENT, "cubic"), "long-cubic": ("cubic", AGENT)}
-"""Whose the long flow is, and whose the short ones."""
+"""Controls of the long flow and of the short flows."""
 NOBODY = "nobody"
 HONEST, RECEIVERS = "honest", ("split", "spoofed", "optimistic")
-"""Receivers that misbehave (`netbuf_gym.scenarios.Flow.misbehaviour`), and those that do not."""
+"""Receivers that misbehave (`netbuf_gym.scenarios.Flow.misbehaviour`), and those that do not (`HONEST`)."""
 SEND_BUFFER_BYTES = 4 << 20
-"""Linux's largest, `tcp_wmem`: all that limits the sender of a receiver that anticipates ACKs."""
+"""Linux's maximum, `tcp_wmem`: the only limit of a sender whose receiver anticipates ACKs."""
 LATE_SHARES, LATE_PLACES, SLOTS = (0.001, 0.01, 0.1), (1, 10, 100), 10_000
 Measure = Callable[[Record], dict[str, float]]
 
 
-class _Making:
-    """The worlds of one seed."""
+class _WorldBuilder:
+    """Builder of the worlds of one seed."""
 
     def __init__(self, seed: int):
         self.seed = seed
@@ -81,19 +82,20 @@ class _Making:
         starts: str | None = None,
         **more: Any,
     ) -> None:
-        """One world: flows over a bottleneck of Mbit/s, ms and a buffer of q times what the path holds, or of packets.
+        """Add a world: flows over a bottleneck of `rate` Mbit/s, `rtt` ms and a buffer of q times what the path holds.
 
         Args:
-            about: What tells it from the others of its family.
-            flows: Of each its control and when it starts; by up to a round trip later, as the seed says.
-            short: Further flows, as they are.
+            about: Parameters that distinguish it within its family.
+            flows: Control and start time of each flow; the start is later by up to a round trip, drawn from the seed.
+            queue: Buffer in packets, instead of `q`.
+            short: Further flows, unchanged.
             bottleneck, back: Fields of these links.
             fields: Further fields of flows, by their control.
-            starts: Worlds of the same have the same start times; None: it has its own.
+            starts: Worlds with the same value share start times; None: own start times.
         """
         name = "-".join([family, *(f"{key}{value}" for key, value in about.items())])
-        rng = np.random.default_rng(seed_of(starts or name, self.seed))
-        own = {"delay_ms": rtt / 2, "queue_packets": queue or queue_of(rate, rtt, q), **(bottleneck or {})}
+        rng = np.random.default_rng(derive_seed(starts or name, self.seed))
+        own = {"delay_ms": rtt / 2, "queue_packets": queue or compute_queue(rate, rtt, q), **(bottleneck or {})}
         links = [
             Link(name="bottleneck", rate_mbps=None if "trace" in own else rate, **own),
             Link(name="return", **{"delay_ms": rtt / 2, **(back or {})}),
@@ -104,50 +106,50 @@ class _Making:
             for (cc, at), x in zip(flows, late, strict=True)
         ]
         scenario = Scenario(links=links, flows=[*made, *short], duration_s=duration_s, name=name, **more)
-        self._keep(name, family, scenario, measure, {"rate": rate, "rtt": rtt, "q": q, **about})
+        self._add_cell(name, family, scenario, measure, {"rate": rate, "rtt": rtt, "q": q, **about})
 
-    def of_paths(
+    def add_paths(
         self, family: str, about: dict[str, Any], rtts: Sequence[float], rate: float, q: float, duration_s: float
     ) -> None:
-        """Flows of different round trips through one bottleneck, the buffer of the longest."""
+        """Add a world of flows with different round trips through one bottleneck, with the buffer of the longest."""
         name = "-".join([family, *(f"{key}{value}" for key, value in about.items())])
-        rng = np.random.default_rng(seed_of(name, self.seed))
-        links = [Link(name="bottleneck", rate_mbps=rate, queue_packets=queue_of(rate, max(rtts), q))]
+        rng = np.random.default_rng(derive_seed(name, self.seed))
+        links = [Link(name="bottleneck", rate_mbps=rate, queue_packets=compute_queue(rate, max(rtts), q))]
         flows = []
         for k, rtt in enumerate(rtts):
             links.append(Link(name=f"return-{k}", delay_ms=rtt))
             flows.append(Flow(cc=AGENT, path=(0,), return_path=(k + 1,), start_s=float(rng.uniform(0, rtt * 1e-3))))
         scenario = Scenario(links=links, flows=flows, duration_s=duration_s, name=name)
-        self._keep(name, family, scenario, _ratio, {"rate": rate, "rtt": max(rtts), "q": q, **about})
+        self._add_cell(name, family, scenario, _measure_rtt_ratio, {"rate": rate, "rtt": max(rtts), "q": q, **about})
 
-    def _keep(self, name: str, family: str, scenario: Scenario, measure: Measure | None, about: dict[str, Any]) -> None:
+    def _add_cell(self, name: str, family: str, scenario: Scenario, measure: Measure | None, about: dict[str, Any]) -> None:
         def measured(record: Record) -> dict[str, float]:
-            return {**basic(record), **(measure(record) if measure else {})}
+            return {**measure_basics(record), **(measure(record) if measure else {})}
 
         name = f"{name}-{self.seed}"
         about = {**about, "seed": self.seed}
-        self.cells.append(FieldCell(name, family, scenario, seed_of(name), measure=measured, about=about))
+        self.cells.append(FieldCell(name, family, scenario, derive_seed(name), measure=measured, about=about))
 
 
-def _agents(scenario: Scenario) -> list[int]:
+def _find_agents(scenario: Scenario) -> list[int]:
     return [i for i, flow in enumerate(scenario.flows) if flow.cc == AGENT]
 
 
-def _warm(record: Record) -> float:
-    """What statistics leave out: `WARM_S`, or a tenth of worlds of a few seconds."""
+def _get_warm_up_s(record: Record) -> float:
+    """Return the time that statistics leave out, s: `WARM_S`, or a tenth of the duration if that is at most 2 `WARM_S`."""
     lasts_s = record.scenario.duration_s
     return WARM_S if lasts_s > 2 * WARM_S else lasts_s / 10
 
 
-def _seconds(start: float, end: float, step: float = 1.0) -> np.ndarray:
+def _split_seconds(start: float, end: float, step: float = 1.0) -> np.ndarray:
     return np.linspace(start, end, max(2, round((end - start) / step) + 1))
 
 
-def basic(record: Record) -> dict[str, float]:
-    """What is measured everywhere: use of the link, the queue, losses of the controller's flows, the worst of these."""
-    scenario, warm = record.scenario, _warm(record)
-    own, end = _agents(scenario), scenario.duration_s
-    whole, fine = (warm, end), _seconds(warm, end, SAMPLE_S)
+def measure_basics(record: Record) -> dict[str, float]:
+    """Return the metrics of every world: use of the link, the queue, losses of the controller's flows, the worst of these."""
+    scenario, warm = record.scenario, _get_warm_up_s(record)
+    own, end = _find_agents(scenario), scenario.duration_s
+    whole, fine = (warm, end), _split_seconds(warm, end, SAMPLE_S)
     headers = scenario.data_bytes / scenario.mss
     used = sum(float(record.goodput_mbps(i, whole)[0]) for i in range(len(scenario.flows)))
     base = max(scenario.propagation_rtt_ms(i) for i in own)
@@ -156,52 +158,56 @@ def basic(record: Record) -> dict[str, float]:
         "utilisation": used * headers / float(record.capacity_mbps(whole)[0]),
         "queue_ms": p95,
         "queue_rtt": p95 / base,
-        "drops": _dropped(record, own, whole),
-        "loss_1s": _worst(record, own, 1),
-        "loss_10s": _worst(record, own, 10),
+        "drops": _drop_share(record, own, whole),
+        "loss_1s": _worst_drop_share(record, own, 1),
+        "loss_10s": _worst_drop_share(record, own, 10),
     }
 
 
-def _dropped(record: Record, flows: Sequence[int], span: tuple[float, float]) -> float:
-    """What share of the packets that flows send in a span the queue drops."""
-    sent, drops = (sum(float(record.of_flow(i, key, span)[0]) for i in flows) for key in ("packets_sent", "queue_drops"))
+def _drop_share(record: Record, flows: Sequence[int], span: tuple[float, float]) -> float:
+    """Return the share of the packets sent by flows in a time span that the queue drops."""
+    sent, drops = (
+        sum(float(record.get_flow_increase(i, key, span)[0]) for i in flows) for key in ("packets_sent", "queue_drops")
+    )
     return drops / max(sent, 1.0)
 
 
-def _worst(record: Record, flows: Sequence[int], seconds: int) -> float:
-    """The highest such share over so many whole seconds; fewer than ten packets a second count as ten."""
-    each = _seconds(0, record.scenario.duration_s)
-    sent, drops = (np.sum([record.of_flow(i, key, each) for i in flows], axis=0) for key in ("packets_sent", "queue_drops"))
+def _worst_drop_share(record: Record, flows: Sequence[int], seconds: int) -> float:
+    """Return the highest share of drops over a number of whole seconds; fewer than ten packets a second count as ten."""
+    each = _split_seconds(0, record.scenario.duration_s)
+    sent, drops = (
+        np.sum([record.get_flow_increase(i, key, each) for i in flows], axis=0) for key in ("packets_sent", "queue_drops")
+    )
     together = np.ones(min(seconds, len(sent)))
     sent, drops = (np.convolve(one, together, "valid") for one in (sent, drops))
     return float(np.max(drops / np.maximum(sent, 10 * len(together))))
 
 
-def _fair(record: Record) -> dict[str, float]:
-    """Jain's index over the last minute, and how long after the last one's start 5 s begin in which it stays at 0.9."""
-    own, end = _agents(record.scenario), record.scenario.duration_s
+def _measure_fairness(record: Record) -> dict[str, float]:
+    """Return Jain's index over the last minute, and the time from the last start until it stays at 0.9 for 5 s."""
+    own, end = _find_agents(record.scenario), record.scenario.duration_s
     last = max(record.scenario.flows[i].start_s for i in own)
     final = np.array([record.goodput_mbps(i, (end - 60, end))[0] for i in own])
-    each = np.stack([record.goodput_mbps(i, _seconds(last, end)) for i in own])
+    each = np.stack([record.goodput_mbps(i, _split_seconds(last, end)) for i in own])
     even = np.array([jain_index(each[:, t : t + 5].mean(axis=1), 0.0) for t in range(each.shape[1] - 5)]) >= 0.9
     return {"jain": jain_index(final, 0.0), "converge_s": float(np.argmax(even)) if even.any() else end - last}
 
 
-def _ratio(record: Record) -> dict[str, float]:
-    """Goodput of the flow of the longer round trip over that of the shorter."""
+def _measure_rtt_ratio(record: Record) -> dict[str, float]:
+    """Return the goodput of the flow with the longer round trip over that with the shorter."""
     end = record.scenario.duration_s
     short, long = (float(record.goodput_mbps(i, (WARM_S, end))[0]) for i in (0, 1))
     return {"ratio": long / short if short else math.nan}
 
 
-def _stopped(record: Record) -> dict[str, float]:
-    """Packets sent while nothing comes back, from a second after it began on; and how soon 80 % are reached again."""
-    sent = sum(float(record.of_flow(i, "packets_sent", (21, 30))[0]) for i in _agents(record.scenario))
-    return {"sends": sent, **_recovered(record, 30.0)}
+def _measure_blackout(record: Record) -> dict[str, float]:
+    """Return the packets sent without feedback, from a second after its loss began, and the time to 80 % after its return."""
+    sent = sum(float(record.get_flow_increase(i, "packets_sent", (21, 30))[0]) for i in _find_agents(record.scenario))
+    return {"sends": sent, **_measure_recovery(record, 30.0)}
 
 
-def _recovered(record: Record, after_s: float, share: float = 0.8) -> dict[str, float]:
-    """Seconds from a moment on until all flows together carry a share of what the link can, over a second."""
+def _measure_recovery(record: Record, after_s: float, share: float = 0.8) -> dict[str, float]:
+    """Return the seconds after `after_s` until all flows together use a share of the link's capacity over a second."""
     scenario = record.scenario
     times = np.arange(after_s, scenario.duration_s - 0.95, SAMPLE_S)
 
@@ -214,18 +220,21 @@ def _recovered(record: Record, after_s: float, share: float = 0.8) -> dict[str, 
     return {"recover_s": float(times[np.argmax(reached)] - after_s) if reached.any() else float(times[-1] + 1 - after_s)}
 
 
-def _many(record: Record) -> dict[str, float]:
-    """What share of the packets that arrive was there before."""
+def _measure_duplicates(record: Record) -> dict[str, float]:
+    """Return the share of arriving packets that had arrived before."""
     whole, scenario = (WARM_S, record.scenario.duration_s), record.scenario
     arrived, new = (
-        sum(float(record.of_flow(i, k, whole)[0]) for i in _agents(scenario)) for k in ("arrived_bytes", "delivered_bytes")
+        sum(float(record.get_flow_increase(i, k, whole)[0]) for i in _find_agents(scenario))
+        for k in ("arrived_bytes", "delivered_bytes")
     )
     return {"duplicates": max(0.0, 1 - new / arrived) if arrived else 1.0}
 
 
-def _completed(first: int) -> Measure:
-    """Of short flows, which come after so many others: their time over the least possible; those that never end count to the
-    end of the world."""
+def _measure_completion(first: int) -> Measure:
+    """Return a measure of short flows, from the flow of this index on: completion time over the least possible.
+
+    Flows that never end count until the end of the world.
+    """
 
     def measure(record: Record) -> dict[str, float]:
         scenario, stats = record.scenario, record.world.flow_stats()
@@ -248,12 +257,14 @@ def _completed(first: int) -> Measure:
     return measure
 
 
-def _beside(record: Record) -> dict[str, float]:
-    """What flows of another control have of their fair share, the harm, which is what they lack of the whole that all of them
-    together would have alone, and what share of their packets the queue drops."""
+def _measure_others(record: Record) -> dict[str, float]:
+    """Return other flows' share of their fair share, the harm, whether one of them starves, and their share of dropped packets.
+
+    Harm is what they lack of the capacity that they would have together if alone.
+    """
     scenario = record.scenario
     whole = (WARM_S, scenario.duration_s)
-    others = [i for i in range(len(scenario.flows)) if i not in _agents(scenario)]
+    others = [i for i in range(len(scenario.flows)) if i not in _find_agents(scenario)]
     most = scenario.capacity_mbps * scenario.mss / scenario.data_bytes
     had = np.array([record.goodput_mbps(i, whole)[0] for i in others])
     share = had / (most / len(scenario.flows))
@@ -261,11 +272,11 @@ def _beside(record: Record) -> dict[str, float]:
         "others_share": float(share.mean()),
         "harm": float(1 - had.sum() / most),
         "starved": float((share < 0.1).any()),
-        "others_drops": _dropped(record, others, whole),
+        "others_drops": _drop_share(record, others, whole),
     }
 
 
-def _real_time(record: Record) -> dict[str, float]:
+def _measure_real_time(record: Record) -> dict[str, float]:
     probe = np.concatenate([np.asarray(one) for one in record.world.probe_delays()])
     (source,) = record.world.udp_stats()
     sent = max(source["packets_sent"], 1)
@@ -273,19 +284,21 @@ def _real_time(record: Record) -> dict[str, float]:
     return {"probe_p99_ms": ninety_nine, "met": source["packets_received"] / sent, "cross_loss": source["queue_drops"] / sent}
 
 
-def _phases(*bounds: float, share: float = 0.8) -> Measure:
-    """Use of the link in each phase, the first 20 % of it apart: the least, and the least of a later one over the first one's;
-    the longest time to a share of one; and the longest of the queues in them, whole, that 95 % of a phase's packets met."""
+def _measure_phases(*bounds: float, share: float = 0.8) -> Measure:
+    """Return a measure of phases, without the first 20 % of each: least use of the link, and least later use over the first.
+
+    Also the longest time to a share of the link, and the longest queue, 95th percentile over packets of a whole phase.
+    """
 
     def measure(record: Record) -> dict[str, float]:
         uses, reach, queues = [], [], []
         headers = record.scenario.data_bytes / record.scenario.mss
         for start, end in pairwise(bounds):
             span = (start + 0.2 * (end - start), end)
-            used = sum(float(record.goodput_mbps(i, span)[0]) for i in _agents(record.scenario)) * headers
+            used = sum(float(record.goodput_mbps(i, span)[0]) for i in _find_agents(record.scenario)) * headers
             uses.append(used / float(record.capacity_mbps(span)[0]))
-            reach.append(min(_recovered(record, start, share)["recover_s"], end - start))
-            queues.append(record.queue_quantile_ms(0.95, _seconds(start, end, SAMPLE_S)))
+            reach.append(min(_measure_recovery(record, start, share)["recover_s"], end - start))
+            queues.append(record.queue_quantile_ms(0.95, _split_seconds(start, end, SAMPLE_S)))
         return {
             "phase_use": min(uses),
             "kept": min(uses[1:]) / uses[0] if uses[0] else 0.0,
@@ -296,37 +309,41 @@ def _phases(*bounds: float, share: float = 0.8) -> Measure:
     return measure
 
 
-def _start(record: Record) -> dict[str, float]:
-    """Seconds from the start to 90 % of the link."""
-    return {"reach_s": _recovered(record, 0.0, 0.9)["recover_s"]}
+def _measure_start(record: Record) -> dict[str, float]:
+    """Return the seconds from the start to 90 % of the link."""
+    return {"reach_s": _measure_recovery(record, 0.0, 0.9)["recover_s"]}
 
 
-def _thin(record: Record) -> dict[str, float]:
-    whole, own = (0.0, record.scenario.duration_s), _agents(record.scenario)
-    kilobytes = sum(float(record.of_flow(i, "delivered_bytes", whole)[0]) for i in own) / 1e3
-    acks, expired = (sum(float(record.of_flow(i, key, whole)[0]) for i in own) for key in ("acks_received", "timeouts"))
+def _measure_thin_path(record: Record) -> dict[str, float]:
+    whole, own = (0.0, record.scenario.duration_s), _find_agents(record.scenario)
+    kilobytes = sum(float(record.get_flow_increase(i, "delivered_bytes", whole)[0]) for i in own) / 1e3
+    acks, expired = (
+        sum(float(record.get_flow_increase(i, key, whole)[0]) for i in own) for key in ("acks_received", "timeouts")
+    )
     return {"acks_per_kb": acks / max(kilobytes, 1e-9), "timeouts": expired}
 
 
-def _disturbed(until_s: float) -> Measure:
+def _measure_disturbance(until_s: float) -> Measure:
     def measure(record: Record) -> dict[str, float]:
         scenario = record.scenario
-        others = [i for i in range(len(scenario.flows)) if i not in _agents(scenario)]
+        others = [i for i in range(len(scenario.flows)) if i not in _find_agents(scenario)]
         span = (20.0, until_s)
-        sent, lost = (sum(float(record.of_flow(i, k, span)[0]) for i in others) for k in ("packets_sent", "queue_drops"))
+        sent, lost = (
+            sum(float(record.get_flow_increase(i, k, span)[0]) for i in others) for k in ("packets_sent", "queue_drops")
+        )
         for source in record.world.udp_stats() if scenario.udp else []:
             sent, lost = source["packets_sent"], source["queue_drops"]
         cross = {"cross_loss": lost / sent} if sent else {}
-        return {**_recovered(record, until_s), **cross}
+        return {**_measure_recovery(record, until_s), **cross}
 
     return measure
 
 
-def short_flows(cc: str, load: float, seed: int, rate: float = 20.0, duration_s: float = 120.0) -> list[Flow]:
-    """Finite flows of web-search sizes that arrive at random, this load of the link together.
+def make_short_flows(cc: str, load: float, seed: int, rate: float = 20.0, duration_s: float = 120.0) -> list[Flow]:
+    """Return finite flows of web-search sizes that arrive at random, with this load of the link together.
 
-    They are as many as such a load has in the mean, of the sizes of as many evenly spaced quantiles, times what is lacking
-    (up to a fifth): few flows drawn one by one carry between a seventh of the load and one and a half of it.
+    They are as many as such a load has in the mean, of the sizes of as many evenly spaced quantiles, scaled to the load (by up
+    to a fifth): few flows drawn one by one carry between a seventh of the load and one and a half of it.
     """
     rng = np.random.default_rng(seed)
     first_s, last_s = 1.0, duration_s - 10
@@ -341,131 +358,172 @@ def short_flows(cc: str, load: float, seed: int, rate: float = 20.0, duration_s:
     ]
 
 
-def cells() -> list[FieldCell]:
-    """All worlds, each with every seed."""
-    return [cell for seed in SEEDS for cell in _of_seed(seed)]
+def make_cells() -> list[FieldCell]:
+    """Return all worlds, each with every seed."""
+    return [cell for seed in SEEDS for cell in _make_seed_cells(seed)]
 
 
-def _of_seed(seed: int) -> Iterator[FieldCell]:
-    of = _Making(seed)
-    _alone(of, seed)
-    _shared(of, seed)
-    _harsh(of, seed)
+def _make_seed_cells(seed: int) -> Iterator[FieldCell]:
+    of = _WorldBuilder(seed)
+    _add_solo_worlds(of, seed)
+    _add_shared_worlds(of, seed)
+    _add_harsh_worlds(of, seed)
     yield from of.cells
 
 
-def _alone(of: _Making, seed: int) -> None:
+def _add_solo_worlds(of: _WorldBuilder, seed: int) -> None:
     alone = [(AGENT, 0.0)]
     for rate, rtt, q in GRID:
         of.add("grid", {"rate": rate, "rtt": rtt, "q": q}, alone, 60, rate=rate, rtt=rtt, q=q)
     gone = {"loss": LossSchedule([0, 20, 30], [0, 1, 0])}
-    of.add("collapse", {"lost": "data"}, alone, 60, measure=_stopped, bottleneck=gone)
-    of.add("collapse", {"lost": "acks"}, alone, 60, measure=_stopped, back={**gone, "loss_on_acks": True})
+    of.add("collapse", {"lost": "data"}, alone, 60, measure=_measure_blackout, bottleneck=gone)
+    of.add("collapse", {"lost": "acks"}, alone, 60, measure=_measure_blackout, back={**gone, "loss_on_acks": True})
     for n in (64, 200):
-        of.add("collapse", {"flows": n}, [(AGENT, 0.0)] * n, 60, rate=1, queue=20, measure=_many)
+        of.add("collapse", {"flows": n}, [(AGENT, 0.0)] * n, 60, rate=1, queue=20, measure=_measure_duplicates)
     losses: dict[str, dict[str, Any]] = {f"loss{p:g}": {"loss": p} for p in (1e-4, 1e-3, 1e-2)}
     for burst in (4, 16):
         bad = 1 / burst
         losses[f"burst{burst}"] = {"gilbert_elliott": GilbertElliott(p_good_to_bad=0.01 * bad / 0.99, p_bad_to_good=bad)}
     for kind in ("4g", "5g", "wifi"):
-        losses[kind] = {"trace": _wireless(kind, seed)}
+        losses[kind] = {"trace": _make_wireless_trace(kind, seed)}
     for kind, link in losses.items():
         of.add("wireless", {"path": kind}, alone, 60, bottleneck=link)
     for to in (20, 80, 160, 400):
         delays = {"delay_ms": DelaySchedule([0, 30, 60], [20, to - 20 if to > 20 else 0, 20])}
-        of.add("delay", {"to": to}, alone, 90, bottleneck=delays, measure=_phases(10, 30, 60, 90, share=0.9))
+        of.add("delay", {"to": to}, alone, 90, bottleneck=delays, measure=_measure_phases(10, 30, 60, 90, share=0.9))
     for scale, reorder in product((5, 20), (False, True)):
         jitter = {"jitter": Jitter(scale_ms=scale, reorder=reorder)}
         about: dict[str, Any] = {"jitter": scale, "reorder": reorder}
-        of.add("delay", about, alone, 90, bottleneck=jitter, measure=_phases(10, 30, 60, 90, share=0.9))
+        of.add("delay", about, alone, 90, bottleneck=jitter, measure=_measure_phases(10, 30, 60, 90, share=0.9))
     for kbps, rtt in product((64, 250), (200, 1000)):
-        of.add("iot", {"kbps": kbps, "rtt": rtt}, alone, 120, rate=kbps / 1e3, rtt=rtt, queue=4, mss_bytes=536, measure=_thin)
+        of.add(
+            "iot",
+            {"kbps": kbps, "rtt": rtt},
+            alone,
+            120,
+            rate=kbps / 1e3,
+            rtt=rtt,
+            queue=4,
+            mss_bytes=536,
+            measure=_measure_thin_path,
+        )
     for rate, q, loss in product((20, 100), (0.25, 1), (0.0, 1e-4)):
         about = {"rate": rate, "q": q, "loss": loss}
-        of.add("satellite", about, alone, 120, rate=rate, rtt=600, q=q, bottleneck={"loss": loss}, measure=_start)
+        of.add("satellite", about, alone, 120, rate=rate, rtt=600, q=q, bottleneck={"loss": loss}, measure=_measure_start)
     for share, places in product(LATE_SHARES, LATE_PLACES):
-        late = {"delay_ms": _late(share, places, 20, 20, seed_of("late", share, places, seed))}
-        of.add("reorder", {"share": share, "places": places}, alone, 60, bottleneck=late, measure=_many)
+        late = {"delay_ms": _make_late_schedule(share, places, 20, 20, derive_seed("late", share, places, seed))}
+        of.add("reorder", {"share": share, "places": places}, alone, 60, bottleneck=late, measure=_measure_duplicates)
     ways = [(20, 40), (5, 120), (100, 20)]
     for q, turned in product((0.25, 1, 4), (False, True)):
         path = ways[::-1] if turned else ways
         changing = {
             "trace": RateTrace([0, 20, 40], [rate for rate, _ in path]),
             "delay_ms": DelaySchedule([0, 20, 40], [rtt for _, rtt in path]),
-            "queue_packets": queue_of(*path[0], q),
+            "queue_packets": compute_queue(*path[0], q),
         }
         about = {"q": q, "reverse": turned}
-        of.add("path", about, alone, 60, q=q, bottleneck=changing, back={"delay_ms": 0.0}, measure=_phases(0, 20, 40, 60))
+        of.add(
+            "path", about, alone, 60, q=q, bottleneck=changing, back={"delay_ms": 0.0}, measure=_measure_phases(0, 20, 40, 60)
+        )
 
 
-def _wireless(kind: str, seed: int) -> Trace:
-    """A generated path of a network that carries about 20 Mbit/s, so that the family's buffer is about what it holds."""
-    seeds = (seed_of("wireless", kind, seed, number) for number in count())
+def _make_wireless_trace(kind: str, seed: int) -> Trace:
+    """Return a generated trace of about 20 Mbit/s, so that the family's buffer is about what the path holds."""
+    seeds = (derive_seed("wireless", kind, seed, number) for number in count())
     drawn = (traces.generate(kind, duration_s=60.0, seed=one, mean_mbps=20.0) for one in seeds)
     return next(trace for trace in drawn if 10 <= trace.mean_mbps(60) <= 40)
 
 
-def _shared(of: _Making, seed: int) -> None:
+def _add_shared_worlds(of: _WorldBuilder, seed: int) -> None:
     for n, q in product((2, 8, 32), (0.1, 0.25, 0.5, 1, 1.5, 4)):
         of.add("shallow", {"flows": n, "q": q}, [(AGENT, 0.0)] * n, 60, rate=50, q=q)
     for n, rtt, q in product((2, 4, 16), (20, 100), (0.25, 1, 4)):
         joining = [(AGENT, 5.0 * i) for i in range(n)]
-        of.add("intra", {"flows": n, "rtt": rtt, "q": q}, joining, 60 + max(60, 5 * n), rate=50, rtt=rtt, q=q, measure=_fair)
+        of.add(
+            "intra",
+            {"flows": n, "rtt": rtt, "q": q},
+            joining,
+            60 + max(60, 5 * n),
+            rate=50,
+            rtt=rtt,
+            q=q,
+            measure=_measure_fairness,
+        )
     for rtt, q in product((40, 100, 200), (0.25, 1, 4)):
-        of.of_paths("rtt", {"rtt": rtt, "q": q}, (20, rtt), 50, q, 120)
+        of.add_paths("rtt", {"rtt": rtt, "q": q}, (20, rtt), 50, q, 120)
     for family, (long, cc) in SHORT.items():
         for q, load in product((1, 4), (0.1, 0.3, 0.5)):
-            short = short_flows(cc, load, seed_of("short", load, of.seed))
-            of.add(family, {"q": q, "load": load}, [(long, 0.0)], 120, q=q, short=short, measure=_completed(1))
+            short = make_short_flows(cc, load, derive_seed("short", load, of.seed))
+            of.add(family, {"q": q, "load": load}, [(long, 0.0)], 120, q=q, short=short, measure=_measure_completion(1))
     for other, (ours, theirs), rtt, q in MIXED:
         flows = [(AGENT, 0.0)] * ours + [(other, 0.0)] * theirs
         about = {"other": other, "ours": ours, "theirs": theirs, "rtt": rtt, "q": q}
-        of.add("mixed", about, flows, 120, rate=50, rtt=rtt, q=q, measure=_beside)
+        of.add("mixed", about, flows, 120, rate=50, rtt=rtt, q=q, measure=_measure_others)
     for q, mbps in product((1, 4), (1, 2.5)):
         source = [UdpSource(path=(0,), rate_mbps=mbps, packet_bytes=1200)]
         probes = [Probe(path=(0,), interval_s=0.02, start_s=WARM_S)]
-        of.add("realtime", {"q": q, "mbps": mbps}, [(AGENT, 0.0)], 120, q=q, udp=source, probes=probes, measure=_real_time)
+        of.add(
+            "realtime", {"q": q, "mbps": mbps}, [(AGENT, 0.0)], 120, q=q, udp=source, probes=probes, measure=_measure_real_time
+        )
     marks = {cc: {"ecn": True} for cc in (AGENT, "cubic")}
-    limit = queue_of(50, 40, 4)
+    limit = compute_queue(50, 40, 4)
     for (aqm, discipline), n, mixed in product(MANAGED.items(), (1, 8), (False, True)):
         flows = [(AGENT, 0.0)] * n + [("cubic", 0.0)] * (n * mixed)
         about = {"aqm": aqm, "flows": n, "cubic": mixed}
         for family, marking in (("aqm", False), ("ecn", True)):
             own = {"discipline": discipline(ecn=marking), "queue_packets": limit}
-            of.add(family, about, flows, 60, rate=50, bottleneck=own, fields=marks if marking else None, measure=_managed)
-    for n, other in product((1, 8), (NOBODY, "cubic", "prague")):  # whose packets have queues of their own
+            of.add(
+                family,
+                about,
+                flows,
+                60,
+                rate=50,
+                bottleneck=own,
+                fields=marks if marking else None,
+                measure=_measure_managed_queue,
+            )
+    for n, other in product((1, 8), (NOBODY, "cubic", "prague")):  # DualPI2 has a queue each for classic and L4S packets
         flows = [(AGENT, 0.0)] * n + [(other, 0.0)] * (n * (other != NOBODY))
         own = {"discipline": "dualpi2", "queue_packets": limit}
-        of.add("l4s", {"flows": n, "other": other}, flows, 60, rate=50, bottleneck=own, fields=marks, measure=_managed)
+        of.add(
+            "l4s",
+            {"flows": n, "other": other},
+            flows,
+            60,
+            rate=50,
+            bottleneck=own,
+            fields=marks,
+            measure=_measure_managed_queue,
+        )
     for receiver, q in product((HONEST, *RECEIVERS), (1, 4)):
         fields = {"send_buffer_bytes": SEND_BUFFER_BYTES, "misbehaviour": None if receiver == HONEST else receiver}
         flows = [(AGENT, 0.0), ("cubic", 0.0)]
         about, same = {"receiver": receiver, "q": q}, f"misbehave-{q}"
-        of.add("misbehave", about, flows, 60, q=q, fields={AGENT: fields}, starts=same, measure=_misled)
+        of.add("misbehave", about, flows, 60, q=q, fields={AGENT: fields}, starts=same, measure=_measure_misled)
 
 
-def _managed(record: Record) -> dict[str, float]:
-    """Jain's index of all flows, the median queue, and what share of the packets the queue marked."""
+def _measure_managed_queue(record: Record) -> dict[str, float]:
+    """Return Jain's index of all flows, the median queue, and the share of packets that the queue marked."""
     at, whole = record.scenario.bottleneck, (WARM_S, record.scenario.duration_s)
-    marks, came = (float(record.of_link(at, key, whole)[0]) for key in ("marks", "packets_in"))
+    marks, came = (float(record.get_link_increase(at, key, whole)[0]) for key in ("marks", "packets_in"))
     return {
         "jain": jain_index([record.goodput_mbps(i, whole)[0] for i in range(len(record.scenario.flows))], 0.0),
-        "queue_p50_ms": record.queue_quantile_ms(0.5, _seconds(*whole, SAMPLE_S)),
+        "queue_p50_ms": record.queue_quantile_ms(0.5, _split_seconds(*whole, SAMPLE_S)),
         "marked": marks / came if came else math.nan,
     }
 
 
-def _misled(record: Record) -> dict[str, float]:
-    """What the controller sends, Mbit/s, and what it leaves to others."""
+def _measure_misled(record: Record) -> dict[str, float]:
+    """Return the rate that the controller sends, Mbit/s, and the metrics of the other flows."""
     whole = (WARM_S, record.scenario.duration_s)
-    sent = sum(float(record.of_flow(i, "packets_sent", whole)[0]) for i in _agents(record.scenario))
-    return {**_beside(record), "sent_mbps": sent * PACKET_BITS * 1e-6 / (whole[1] - whole[0])}
+    sent = sum(float(record.get_flow_increase(i, "packets_sent", whole)[0]) for i in _find_agents(record.scenario))
+    return {**_measure_others(record), "sent_mbps": sent * PACKET_BITS * 1e-6 / (whole[1] - whole[0])}
 
 
-def _late(share: float, places: int, rate: float, delay_ms: float, seed: int) -> DelaySchedule:
-    """A delay that is longer for a share of the packets, drawn, each of which so many others overtake where the link is full.
+def _make_late_schedule(share: float, places: int, rate: float, delay_ms: float, seed: int) -> DelaySchedule:
+    """Return a delay that is longer for a random share of the packets, each overtaken by so many others on a full link.
 
-    It is longer for the time that the link takes for one packet, and by the time that it takes for the others and a half.
+    It is longer for the time that the link takes for one packet, by the time that it takes for the others and a half.
     """
     slot_s = PACKET_BITS * 1e-6 / rate
     late = np.random.default_rng(seed).permutation(SLOTS) < round(share * SLOTS)
@@ -474,20 +532,20 @@ def _late(share: float, places: int, rate: float, delay_ms: float, seed: int) ->
     return DelaySchedule(starts * slot_s, delays, period_s=SLOTS * slot_s, reorder=True)
 
 
-def _harsh(of: _Making, seed: int) -> None:
+def _add_harsh_worlds(of: _WorldBuilder, seed: int) -> None:
     alone = [(AGENT, 0.0)]
     for gone in (0.1, 0.5, 2.0, 10.0):
         outage = {"trace": RateTrace([0, 20, 20 + gone], [20, 0, 20])}
-        of.add("transient", {"outage": gone}, alone, 60, bottleneck=outage, measure=_disturbed(20 + gone))
+        of.add("transient", {"outage": gone}, alone, 60, bottleneck=outage, measure=_measure_disturbance(20 + gone))
     crowd = [Flow(cc="cubic", path=(0,), return_path=(1,), start_s=20.0 + 0.005 * k, stop_s=40.0) for k in range(8)]
-    of.add("transient", {"cubic": 8}, alone, 60, short=crowd, measure=_disturbed(40.0))
+    of.add("transient", {"cubic": 8}, alone, 60, short=crowd, measure=_measure_disturbance(40.0))
     flood = [UdpSource(path=(0,), rate_mbps=15, start_s=20.0, stop_s=40.0)]
-    of.add("transient", {"udp": 15}, alone, 60, udp=flood, measure=_disturbed(40.0))
+    of.add("transient", {"udp": 15}, alone, 60, udp=flood, measure=_measure_disturbance(40.0))
     of.add("dc", {"flows": 2}, [(AGENT, 0.0)] * 2, 2, rate=10_000, rtt=0.1, queue=200)
-    rng = np.random.default_rng(seed_of("incast", seed))
+    rng = np.random.default_rng(derive_seed("incast", seed))
     burst = [
         Flow(cc=AGENT, path=(0,), return_path=(1,), start_s=0.01 * k + late, app=Sized(size_bytes=64_000))
         for k in range(1, 65)  # 1,024 flows; time is left for what has to wait for a time-out
         for late in np.sort(rng.uniform(0, 1e-4, 16)).tolist()
     ]
-    of.add("dc", {"incast": 16}, [], 2, rate=10_000, rtt=0.1, queue=200, short=burst, measure=_completed(0))
+    of.add("dc", {"incast": 16}, [], 2, rate=10_000, rtt=0.1, queue=200, short=burst, measure=_measure_completion(0))

@@ -5,11 +5,21 @@ from __future__ import annotations
 from itertools import product
 
 from netbuf_gym.evaluation.suites.field import games
-from netbuf_gym.evaluation.suites.field.games import BUFFERS, DELAYS_MS, RATES_MBPS, Alone, Beside
-from netbuf_gym.evaluation.suites.field.ranking import Field
-from netbuf_gym.evaluation.suites.field.suite import TASK, FieldCell, FieldSuite, NotRun, Results, Sign, Table, Told, scored
-from netbuf_gym.evaluation.suites.field.worlds import AGENT, edition, path, queue_of, seed_of
-from netbuf_gym.evaluation.suites.recorder import Record, known_mean
+from netbuf_gym.evaluation.suites.field.games import BUFFERS, DELAYS_MS, RATES_MBPS, PairwiseMetric, SoloMetric
+from netbuf_gym.evaluation.suites.field.ranking import FieldReport
+from netbuf_gym.evaluation.suites.field.suite import (
+    TASK,
+    FieldCell,
+    FieldSuite,
+    OmittedWorlds,
+    Report,
+    Results,
+    Sign,
+    Table,
+    make_measure,
+)
+from netbuf_gym.evaluation.suites.field.worlds import AGENT, compute_queue, derive_seed, make_loader, make_path
+from netbuf_gym.evaluation.suites.recorder import Record, finite_mean
 from netbuf_gym.evaluation.suites.suite import Metric
 from netbuf_gym.traces import RateTrace
 
@@ -24,32 +34,32 @@ FAMILIES = {
 }
 
 
-def cells() -> list[FieldCell]:
-    """Both sets: 500 worlds and 125."""
+def make_cells() -> list[FieldCell]:
+    """Return the worlds of both sets: 500 and 125."""
     made = []
     for (kind, by), rate, rtt, q in product(TIMES.items(), RATES_MBPS, RTTS_MS, BUFFERS):
         name = f"{kind}-{rate}-{rtt}-{q}"
         trace = RateTrace([0, FLIP_S], [rate, rate * by], period_s=2 * FLIP_S)
-        scenario = path(None, rtt, [(AGENT, 0.0, None)], ALONE_S, queue_packets=queue_of(rate, rtt, q), trace=trace)
+        scenario = make_path(None, rtt, [(AGENT, 0.0, None)], ALONE_S, queue_packets=compute_queue(rate, rtt, q), trace=trace)
         about = {"rate": rate, "rtt": rtt, "q": q, "set": 1}
-        made.append(FieldCell(name, kind, scenario, seed_of("sage", name), measure=_alone, about=about))
+        made.append(FieldCell(name, kind, scenario, derive_seed("sage", name), measure=_measure_solo, about=about))
     for rate, rtt, q in product(RATES_MBPS, RTTS_MS, BUFFERS):
         name = f"friendly-{rate}-{rtt}-{q}"
         flows = [(AGENT, 0.0, None), ("cubic", JOINS_S, None)]
-        scenario = path(rate, rtt, flows, BESIDE_S, queue_packets=queue_of(rate, rtt, q))
+        scenario = make_path(rate, rtt, flows, BESIDE_S, queue_packets=compute_queue(rate, rtt, q))
         about = {"rate": rate, "rtt": rtt, "q": q, "set": 2}
-        made.append(FieldCell(name, "friendly", scenario, seed_of("sage", name), measure=_beside, about=about))
+        made.append(FieldCell(name, "friendly", scenario, derive_seed("sage", name), measure=_measure_pairwise, about=about))
     return made
 
 
-def _alone(record: Record) -> dict[str, float]:
-    found = Alone.of(record, (0.0, *(end for _, end in ALONE)))
-    share, inflation = float((found.mbps / found.rate_mbps).mean()), known_mean(found.delay_ms) / found.propagation_ms
+def _measure_solo(record: Record) -> dict[str, float]:
+    found = SoloMetric.from_record(record, (0.0, *(end for _, end in ALONE)))
+    share, inflation = float((found.mbps / found.rate_mbps).mean()), finite_mean(found.delay_ms) / found.propagation_ms
     return {"score": found.score, "share": share, "inflation": inflation} | found.columns
 
 
-def _beside(record: Record) -> dict[str, float]:
-    found = Beside.of(record, 0, BESIDE)
+def _measure_pairwise(record: Record) -> dict[str, float]:
+    found = PairwiseMetric.from_record(record, 0, BESIDE)
     inflation = float(record.rtt_ms(0, (JOINS_S, BESIDE_S))[0]) / record.scenario.base_rtt_ms()
     return {"score": found.score, "share": float(found.mbps.mean() / found.fair_mbps), "inflation": inflation} | found.columns
 
@@ -65,15 +75,15 @@ METRICS = (
 )
 
 
-def won(results: Results, number: int) -> dict[str, float]:
-    """Winning rates, %, of set 1 or 2, of all that have played it."""
-    winners, windows = (games.won_alone, ALONE) if number == 1 else (games.won_beside, BESIDE)
-    return games.rates(winners(results, results.chosen(set=number), len(windows)))
+def compute_winning_rates(results: Results, number: int) -> dict[str, float]:
+    """Return winning rates, %, in set 1 or 2, of the controllers that have run in it."""
+    winners, windows = (games.find_solo_winners, ALONE) if number == 1 else (games.find_pairwise_winners, BESIDE)
+    return games.compute_winning_rates(winners(results, results.select_cells(set=number), len(windows)))
 
 
-def judge(results: Results) -> Told:
-    """Controllers by the sum of both winning rates; the sets apart beside it."""
-    one, two = won(results, 1), won(results, 2)
+def judge(results: Results) -> Report:
+    """Rank controllers by the sum of both winning rates, shown beside the rates of each set."""
+    one, two = compute_winning_rates(results, 1), compute_winning_rates(results, 2)
     names = [name for name in results.names if name in one or name in two]
     order = sorted(names, key=lambda name: -(one.get(name, 0) + two.get(name, 0)))
     rows = [
@@ -87,11 +97,11 @@ def judge(results: Results) -> Told:
     ]
     header = ["", "controller", "set I (%)", "set II (%)", "sum"]
     first = [f"{order[0]} has the highest sum of both winning rates."] if order else ["nobody has played"]
-    return Told(first, order, [Table("Winning rates", header, rows)])
+    return Report(first, order, [Table("Winning rates", header, rows)])
 
 
-def signs(results: Results) -> list[Sign]:
-    """Rates are published as plots alone."""
+def check_signs(results: Results) -> list[Sign]:
+    """Return no signs: rates are published only as plots."""
     return []
 
 
@@ -99,19 +109,19 @@ SUITE = FieldSuite(
     name="sage",
     summary="Sage's sets: 500 worlds alone on flipping rates, 125 that CUBIC joins",
     task=TASK,
-    load=edition(1, cells),
-    measure=scored(METRICS),
+    load=make_loader(1, make_cells),
+    measure=make_measure(METRICS),
     sample_s=1.0,
     metrics=METRICS,
     scatter=("inflation", "share"),
     families=FAMILIES,
-    teller=Field,
+    report_writer=FieldReport,
     source="Soheil-ab/sage; Aruuni/mininettestbed: tcpdatagen/sage_og (a re-creation of its grids); scores of " + games.SOURCE,
     rules=(
         "Scores and winners as in ccBench, in windows of 7 s (set I) and 30 s from when CUBIC is there (set II); the "
         "sum is ours.",
     ),
     judge=judge,
-    signs=signs,
-    not_run=(NotRun("its own traces of the Internet and of cellular networks", "nothing: they are not stored"),),
+    signs=check_signs,
+    not_run=(OmittedWorlds("its own traces of the Internet and of cellular networks", "nothing: they are not stored"),),
 )

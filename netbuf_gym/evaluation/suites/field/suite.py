@@ -1,4 +1,4 @@
-"""What a suite of the field is: worlds that know how they are scored, and a ranking of its own over everybody's results."""
+"""Data model of the suites of the field: worlds that measure themselves, and a suite's own ranking over all results."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from netbuf_gym.evaluation.suites.recorder import Record
 from netbuf_gym.evaluation.suites.suite import Cell, Metric, Suite
 
 TASK = "congestion_window"
-"""Whose controllers these suites judge."""
+"""Task whose controllers these suites evaluate."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FieldCell(Cell):
-    """One run of a suite's world.
+    """Run of a suite's world.
 
     Attributes:
-        measure: What it has come to, by `Metric.key`.
-        about: The parameters that made it, for ranking and signs.
+        measure: Returns the metrics of the run, by `Metric.key`.
+        about: Parameters that made the world, for ranking and signs.
     """
 
     measure: Callable[[Record], dict[str, float]]
@@ -30,12 +30,12 @@ class FieldCell(Cell):
 
 
 @dataclass(frozen=True)
-class NotRun:
-    """Worlds of a suite that are not played.
+class OmittedWorlds:
+    """Worlds of a suite that are not run.
 
     Attributes:
-        worlds: Which, and how many.
-        feature: What is not built that they need.
+        worlds: Description and number of the worlds.
+        feature: Missing feature that the worlds need.
     """
 
     worlds: str
@@ -44,14 +44,14 @@ class NotRun:
 
 @dataclass(frozen=True)
 class Sign:
-    """Something that is published, or expected, of a suite's results, and whether it is so here.
+    """Published or expected property of a suite's results, and whether it holds here.
 
     Attributes:
-        says: What.
-        source: Of whom.
-        holds: None: cannot be told from the results that there are.
-        shown: The figures that say so.
-        reason: Why it does not hold, where that is known.
+        says: The property.
+        source: Source of the claim.
+        holds: Whether it holds; None: the available results do not tell.
+        shown: Figures that show it.
+        reason: Why it does not hold, if that is known.
     """
 
     says: str
@@ -63,12 +63,12 @@ class Sign:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of a report, the best first where it ranks.
+    """Table of a report, the best first if it ranks.
 
     Attributes:
-        title: What it is, without markup.
-        says: How it is read.
-        header, rows: Texts.
+        title: Title, without markup.
+        says: How to read the table.
+        header, rows: Texts of the cells.
     """
 
     title: str
@@ -78,13 +78,13 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a suite says of everybody's results.
+class Report:
+    """Report of a suite on all results.
 
     Attributes:
-        first: The lines that a report begins with.
+        first: Lines that the report begins with.
         ranking: Controllers, the best first.
-        tables: The first of them is the ranking.
+        tables: Tables; the first one is the ranking.
     """
 
     first: Sequence[str]
@@ -93,11 +93,11 @@ class Told:
 
 
 class Results:
-    """What controllers have come to, world by world; what has no value is NaN.
+    """Metrics of controllers, world by world; missing values are NaN.
 
     Args:
-        cells: The worlds.
-        worlds: By controller and the name of a world, its metrics.
+        cells: Worlds.
+        worlds: Metrics by controller and world name.
     """
 
     def __init__(self, cells: Sequence[FieldCell], worlds: Mapping[str, Mapping[str, Mapping[str, float]]]):
@@ -105,11 +105,11 @@ class Results:
 
     @property
     def names(self) -> list[str]:
-        """Who took part."""
+        """Names of the controllers."""
         return list(self._worlds)
 
-    def chosen(self, where: Callable[[FieldCell], bool] | None = None, **about: Any) -> list[FieldCell]:
-        """The worlds of these parameters (`family` among them); a list means any of its values."""
+    def select_cells(self, where: Callable[[FieldCell], bool] | None = None, **about: Any) -> list[FieldCell]:
+        """Return the worlds with these parameters (`family` among them); a list stands for any of its values."""
 
         def fits(cell: FieldCell) -> bool:
             own = {"family": cell.family, **cell.about}
@@ -119,62 +119,62 @@ class Results:
 
         return [cell for cell in self.cells if fits(cell)]
 
-    def at(self, name: str, key: str, cells: Iterable[FieldCell]) -> np.ndarray:
-        """One metric of one controller in some worlds, `(worlds,)`."""
+    def get_values(self, name: str, key: str, cells: Iterable[FieldCell]) -> np.ndarray:
+        """Return one metric of one controller in some worlds, `(worlds,)`."""
         own = self._worlds.get(name, {})
         return np.array([own.get(cell.name, {}).get(key, math.nan) for cell in cells], float)
 
     def values(self, name: str, key: str, **about: Any) -> np.ndarray:
-        """One metric of one controller in the worlds of these parameters that have it."""
-        found = self.at(name, key, self.chosen(**about))
+        """Return the finite values of one metric of one controller in the worlds with these parameters."""
+        found = self.get_values(name, key, self.select_cells(**about))
         return found[np.isfinite(found)]
 
     def mean(self, name: str, key: str, **about: Any) -> float:
-        """Its mean; NaN without any."""
+        """Return the mean of one metric of one controller in the worlds with these parameters; NaN without any value."""
         found = self.values(name, key, **about)
         return float(found.mean()) if len(found) else math.nan
 
 
-def scored(metrics: Sequence[Metric]) -> Callable[[FieldCell, Record], dict[str, float]]:
-    """What measures the worlds of a suite: each as it says, NaN for what is measured in others alone."""
+def make_measure(metrics: Sequence[Metric]) -> Callable[[FieldCell, Record], dict[str, float]]:
+    """Return a function that measures a suite's worlds, each by its own function; metrics of other worlds are NaN."""
     return lambda cell, record: {metric.key: math.nan for metric in metrics} | cell.measure(record)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FieldSuite(Suite):
-    """A suite of the field.
+    """Suite of the field.
 
     Attributes:
-        source: Where its parameters are from.
-        rules: How it ranks, and what is ours in it, in sentences.
-        judge: The ranking over everybody's results.
-        signs: What is published of it, held against the results.
-        not_run: What of it is not played.
-        reference: Controllers that its report cannot do without.
-        compares: Whether its ranking says who is better, and not who is alike one of them.
+        source: Source of its parameters.
+        rules: Its ranking rule, and what we added to it, in sentences.
+        judge: Returns the ranking over all results.
+        signs: Compares published properties with the results.
+        not_run: Parts that are not run.
+        reference: Controllers that its report requires.
+        compares: Whether its ranking says which controller is better, not which one resembles a reference.
     """
 
     source: str
     rules: Sequence[str]
-    judge: Callable[[Results], Told]
+    judge: Callable[[Results], Report]
     signs: Callable[[Results], Sequence[Sign]]
-    not_run: Sequence[NotRun] = ()
+    not_run: Sequence[OmittedWorlds] = ()
     reference: Sequence[str] = ()
     compares: bool = True
 
 
 Column = tuple[Callable[[str], float], int, bool]
-"""Of a ranking: a controller's value, digits behind the point, and whether less is better."""
+"""Column of a ranking: a controller's value, decimal places, and whether less is better."""
 
 
-def ranked(
+def rank_controllers(
     results: Results, columns: Mapping[str, Column], title: str, says: str = "", *, first_decides: bool = False
 ) -> tuple[list[str], Table]:
-    """Controllers, the best first, and the table of them.
+    """Return the controllers, the best first, and the table of the ranking.
 
     Args:
-        columns: By heading.
-        first_decides: Whether they stand by the first column; else by the mean of their places in all of them.
+        columns: Columns by heading.
+        first_decides: Whether controllers are ordered by the first column; else by their mean place over all columns.
     """
     names = results.names
     values = {head: {name: value(name) for name in names} for head, (value, _, _) in columns.items()}
@@ -188,10 +188,10 @@ def ranked(
     last = [] if first_decides else ["mean place"]
     rows = []
     for place, name in enumerate(order, 1):
-        cells = [_shown(values[head][name], digits) for head, (_, digits, _) in columns.items()]
-        rows.append([str(place), name, *cells, *(_shown(mean[name], 1) for _ in last)])
+        cells = [_format_value(values[head][name], digits) for head, (_, digits, _) in columns.items()]
+        rows.append([str(place), name, *cells, *(_format_value(mean[name], 1) for _ in last)])
     return order, Table(title, ["", "controller", *columns, *last], rows, says)
 
 
-def _shown(value: float, digits: int) -> str:
+def _format_value(value: float, digits: int) -> str:
     return f"{value:.{digits}f}" if math.isfinite(value) else "-"

@@ -1,4 +1,4 @@
-"""The Sussex testbeds' experiments of 2024 and 2025: fairness, friendliness, efficiency, responsiveness."""
+"""Experiments of the Sussex testbeds of 2024 and 2025: fairness, friendliness, efficiency, responsiveness."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym.evaluation.suites.field import sussex_worlds as worlds
-from netbuf_gym.evaluation.suites.field.ranking import SENDER, Field
+from netbuf_gym.evaluation.suites.field.ranking import SENDER, FieldReport
 from netbuf_gym.evaluation.suites.field.suite import (
     TASK,
     Column,
     FieldCell,
     FieldSuite,
-    NotRun,
+    OmittedWorlds,
+    Report,
     Results,
     Sign,
     Table,
-    Told,
-    ranked,
+    rank_controllers,
 )
-from netbuf_gym.evaluation.suites.field.sussex_measures import E1, METRICS, R1, R2, R3, R4, R5, G, Score, common
+from netbuf_gym.evaluation.suites.field.sussex_measures import E1, METRICS, R1, R2, R3, R4, R5, G, Score, measure_common
 from netbuf_gym.evaluation.suites.field.sussex_worlds import Testbed
-from netbuf_gym.evaluation.suites.field.worlds import edition, seed_of
+from netbuf_gym.evaluation.suites.field.worlds import derive_seed, make_loader
 from netbuf_gym.utils import statistics
 
 VERSIONS = {2024: 2, 2025: 3}
 DRAWS = 50
 START_WITHIN_S = 0.1
-"""By up to this, as the run says, flows start late (ours): runs of Mininet are never twice the same."""
+"""Largest delay of the flows' starts, drawn per run (ours): runs of Mininet are never identical."""
 TESTBEDS = {
     2024: Testbed(
         rates=range(10, 101, 10),
@@ -52,16 +52,16 @@ TESTBEDS = {
 
 
 @dataclass(frozen=True)
-class Family:
-    """An experiment.
+class Experiment:
+    """Experiment.
 
     Attributes:
-        key: Its name on the command line.
-        says: What it is.
-        make: Makes the worlds of a run, of which there are `runs`, from 1 on.
-        score: What it is about.
-        column: Of the ranking, which families of one heading share; None: of none.
-        testbeds: Those that have it, by year, in which no other has its key.
+        key: Name on the command line.
+        says: Description.
+        make: Returns the worlds of a run, numbered from 1 to `runs`.
+        score: Score of the experiment.
+        column: Heading of the ranking's column, shared by families of the same heading; None: in no column.
+        testbeds: Years of the testbeds that have it; keys are unique within a testbed.
     """
 
     key: str
@@ -73,11 +73,11 @@ class Family:
     runs: int = 5
 
     def cells(self, testbed: Testbed) -> Iterator[FieldCell]:
-        """Its worlds, run by run, whose flows start a little late."""
+        """Yield its worlds, run by run, with slightly delayed starts of flows."""
         for run in range(1, self.runs + 1):
             for world in self.make(testbed, run):
                 name = f"{self.key}-{world.name}-{run}"
-                seed, flows = seed_of(name), world.scenario.flows
+                seed, flows = derive_seed(name), world.scenario.flows
                 late = np.random.default_rng(seed).uniform(0, START_WITHIN_S, len(flows)).tolist()
                 flows = [replace(flow, start_s=flow.start_s + by) for flow, by in zip(flows, late, strict=True)]
                 scenario, about = replace(world.scenario, flows=flows), {**world.about, "run": run}
@@ -86,107 +86,107 @@ class Family:
 
 BOTH = (2024, 2025)
 FAMILIES = (
-    Family("intra-rtt", "two flows of one round trip, 20 to 200 ms, 100 Mbit/s, the second a quarter later",
+    Experiment("intra-rtt", "two flows of one round trip, 20 to 200 ms, 100 Mbit/s, the second a quarter later",
            worlds.intra_rtt, R1, "R1, one RTT", BOTH),
-    Family("inter-rtt", "two flows, one of 20 ms and one of 20 to 200 ms", worlds.inter_rtt, R1, "R1, several",
+    Experiment("inter-rtt", "two flows, one of 20 ms and one of 20 to 200 ms", worlds.inter_rtt, R1, "R1, several",
            BOTH),
-    Family("rates", "two flows on 10 Mbit/s and more, 40 ms", worlds.rates, R1, "R1, rates", BOTH),
-    Family("friendly", "the controller joins a CUBIC flow", worlds.friendly, R2, "R2", (2024,)),
-    Family("friendly", "the controller joins a CUBIC flow", worlds.friendly, R3, "|ln R3|, R4"),
-    Family("inverse", "a CUBIC flow joins the controller", worlds.inverse, R1, None, BOTH),
-    Family("friendly-rates", "the controller joins a CUBIC flow, 10 to 100 Mbit/s, 40 ms", worlds.friendly_rates, R2,
+    Experiment("rates", "two flows on 10 Mbit/s and more, 40 ms", worlds.rates, R1, "R1, rates", BOTH),
+    Experiment("friendly", "the controller joins a CUBIC flow", worlds.friendly, R2, "R2", (2024,)),
+    Experiment("friendly", "the controller joins a CUBIC flow", worlds.friendly, R3, "|ln R3|, R4"),
+    Experiment("inverse", "a CUBIC flow joins the controller", worlds.inverse, R1, None, BOTH),
+    Experiment("friendly-rates", "the controller joins a CUBIC flow, 10 to 100 Mbit/s, 40 ms", worlds.friendly_rates, R2,
            "R2", (2024,)),
-    Family("many-cubic", "the controller and 2 to 20 CUBIC flows that come in 15 s", worlds.many_cubic, R4,
+    Experiment("many-cubic", "the controller and 2 to 20 CUBIC flows that come in 15 s", worlds.many_cubic, R4,
            "|ln R3|, R4"),
-    Family("efficiency", "four flows that join every 25 s and leave so", worlds.efficient, E1, "E1", BOTH),
-    Family("aqm", "five such flows behind CoDel and FQ-CoDel, q = 0.2, 1, 4", worlds.managed, E1),
-    Family("parking-lot", "one flow over two to five hops, another over each hop", worlds.parked, R5, "R5"),
-    Family("cross-intra", "two pairs of 40 ms; the second is moved to the first one's bottleneck, and back",
+    Experiment("efficiency", "four flows that join every 25 s and leave so", worlds.efficient, E1, "E1", BOTH),
+    Experiment("aqm", "five such flows behind CoDel and FQ-CoDel, q = 0.2, 1, 4", worlds.managed_queues, E1),
+    Experiment("parking-lot", "one flow over two to five hops, another over each hop", worlds.parking_lots, R5, "R5"),
+    Experiment("cross-intra", "two pairs of 40 ms; the second is moved to the first one's bottleneck, and back",
            worlds.cross_intra, R1, "R1, cross paths"),
-    Family("cross-inter", "the same of 50 ms, and 10 to 100 ms", worlds.cross_inter, R1, "R1, cross paths"),
-    Family("handover", "one flow; every 5 s a link before the bottleneck is down for 20 to 200 ms", worlds.handover, G,
+    Experiment("cross-inter", "the same of 50 ms, and 10 to 100 ms", worlds.cross_inter, R1, "R1, cross paths"),
+    Experiment("handover", "one flow; every 5 s a link before the bottleneck is down for 20 to 200 ms", worlds.handover, G,
            "G, handover"),
-    Family("jump", "one flow whose round trip is multiplied by 1.5 to 4 at 20 s", worlds.jump, G),
-    Family("leo-inter-rtt", "two flows of different round trips, outages of 45 to 120 ms every 5 s",
+    Experiment("jump", "one flow whose round trip is multiplied by 1.5 to 4 at 20 s", worlds.jump, G),
+    Experiment("leo-inter-rtt", "two flows of different round trips, outages of 45 to 120 ms every 5 s",
            worlds.leo_inter_rtt, R1),
-    Family("wide", "two flows of one round trip on 20 to 180 Mbit/s, 10 to 100 ms", worlds.wide, R1, runs=3),
-    Family("responsive", "rate (1 to 100 Mbit/s) and round trip (20 to 200 ms) drawn anew every 10 s",
+    Experiment("wide", "two flows of one round trip on 20 to 180 Mbit/s, 10 to 100 ms", worlds.wide, R1, runs=3),
+    Experiment("responsive", "rate (1 to 100 Mbit/s) and round trip (20 to 200 ms) drawn anew every 10 s",
            worlds.responsive, G, "G, responsive", BOTH, DRAWS),
-    Family("responsive-loss", "rate and random loss (0 to 5 %) drawn anew every 10 s", worlds.responsive_loss, G,
+    Experiment("responsive-loss", "rate and random loss (0 to 5 %) drawn anew every 10 s", worlds.responsive_loss, G,
            "G, loss", BOTH, DRAWS),
-    Family("leo", "rate (50 to 100 Mbit/s) and round trip (5 to 100 ms) drawn anew every 15 s", worlds.leo, G,
+    Experiment("leo", "rate (50 to 100 Mbit/s) and round trip (5 to 100 ms) drawn anew every 15 s", worlds.leo, G,
            "G, LEO", runs=DRAWS),
-    Family("leo-loss", "the same, with random loss of 0 to 1 %", worlds.leo_loss, G, "G, LEO", runs=DRAWS),
-    Family("leo-outages", "the same, with an outage of 45 to 120 ms at each change", worlds.leo_outages, G, "G, LEO",
+    Experiment("leo-loss", "the same, with random loss of 0 to 1 %", worlds.leo_loss, G, "G, LEO", runs=DRAWS),
+    Experiment("leo-outages", "the same, with an outage of 45 to 120 ms at each change", worlds.leo_outages, G, "G, LEO",
            runs=DRAWS),
-    Family("starlink", "sawtooth delays with the means of eight Starlink paths, for logs that are not stored: one flow",
+    Experiment("starlink", "sawtooth delays with the means of eight Starlink paths, for logs that are not stored: one flow",
            worlds.starlink, G, runs=1),
-    Family("starlink-two", "the same with two flows", worlds.starlink_two, R1, runs=1),
+    Experiment("starlink-two", "the same with two flows", worlds.starlink_two, R1, runs=1),
 )  # fmt: skip
 """Every experiment of either testbed."""
 
 
-def families(year: int) -> dict[str, Family]:
-    """Those of a testbed, by key."""
+def get_experiments(year: int) -> dict[str, Experiment]:
+    """Return the experiments of a testbed, by key."""
     return {family.key: family for family in FAMILIES if year in family.testbeds}
 
 
-def cells(year: int) -> list[FieldCell]:
-    """All worlds of a testbed, family by family."""
-    return [cell for family in families(year).values() for cell in family.cells(TESTBEDS[year])]
+def make_cells(year: int) -> list[FieldCell]:
+    """Return all worlds of a testbed, family by family."""
+    return [cell for family in get_experiments(year).values() for cell in family.cells(TESTBEDS[year])]
 
 
 def measure(year: int, cell: Any, record: Any) -> dict[str, float]:
-    """What a world has come to; NaN for what is measured in others alone."""
-    found = {metric.key: math.nan for metric in METRICS} | common(record) | cell.measure(record)
-    return found | {"score": families(year)[cell.family].score.of(found)}
+    """Return the metrics of a world; those that are measured only in other worlds are NaN."""
+    found = {metric.key: math.nan for metric in METRICS} | measure_common(record) | cell.measure(record)
+    return found | {"score": get_experiments(year)[cell.family].score.score_world(found)}
 
 
 # ---- ranking
 
 
-def _columns(year: int, results: Results) -> dict[str, Column]:
-    """Of each heading the mean over the worlds of its families."""
-    sharing: dict[str, list[Family]] = {}
-    for family in families(year).values():
+def _make_columns(year: int, results: Results) -> dict[str, Column]:
+    """Return the ranking's columns: for each heading the mean over the worlds of its families."""
+    sharing: dict[str, list[Experiment]] = {}
+    for family in get_experiments(year).values():
         if family.column is not None:
             sharing.setdefault(family.column, []).append(family)
 
-    def mean(own: Sequence[Family], name: str) -> float:
-        each = [one.score.ranked(results.values(name, one.score.key, family=one.key)) for one in own]
+    def mean(own: Sequence[Experiment], name: str) -> float:
+        each = [one.score.to_rank_values(results.values(name, one.score.key, family=one.key)) for one in own]
         values = np.concatenate(each)
         return float(values.mean()) if len(values) else math.nan
 
     return {heading: (partial(mean, own), 3, own[0].score.ratio) for heading, own in sharing.items()}
 
 
-def judge(year: int, results: Results) -> Told:
-    """Controllers by the mean of their places in the columns; there is no published rule."""
-    columns = _columns(year, results)
-    order, table = ranked(results, columns, "Ranking")
+def judge(year: int, results: Results) -> Report:
+    """Rank controllers by the mean of their places in the columns; there is no published rule."""
+    columns = _make_columns(year, results)
+    order, table = rank_controllers(results, columns, "Ranking")
     first = [f"{order[0]} stands first: mean place {table.rows[0][-1]} of {len(order)} over {len(columns)} columns."]
-    tables = [table, _by_buffer(year, results, order)]
-    return Told(first, order, tables + ([_by_discipline(results, order)] if "aqm" in families(year) else []))
+    tables = [table, _tabulate_buffers(year, results, order)]
+    return Report(first, order, tables + ([_tabulate_disciplines(results, order)] if "aqm" in get_experiments(year) else []))
 
 
-def _outside(year: int) -> str:
-    """The families that are in no column."""
-    return ", ".join(family.key for family in families(year).values() if family.column is None)
+def _list_unranked(year: int) -> str:
+    """Return the families that are in no column."""
+    return ", ".join(family.key for family in get_experiments(year).values() if family.column is None)
 
 
-def _by_buffer(year: int, results: Results, order: Sequence[str]) -> Table:
-    own = [families(year)[key] for key in ("intra-rtt", "inter-rtt", "friendly")]
+def _tabulate_buffers(year: int, results: Results, order: Sequence[str]) -> Table:
+    own = [get_experiments(year)[key] for key in ("intra-rtt", "inter-rtt", "friendly")]
     labels = {metric.key: metric.label for metric in METRICS}
     header = ["controller", *(f"{labels[one.score.key]} of {one.key}, q = {q}" for one in own for q in worlds.QUEUES)]
 
-    def shown(name: str, one: Family, q: float) -> str:
+    def shown(name: str, one: Experiment, q: float) -> str:
         return f"{results.mean(name, one.score.key, family=one.key, q=q):.3f}"
 
     rows = [[name, *(shown(name, one, q) for one in own for q in worlds.QUEUES)] for name in order]
     return Table("By buffer, in BDP", header, rows)
 
 
-def _by_discipline(results: Results, order: Sequence[str]) -> Table:
+def _tabulate_disciplines(results: Results, order: Sequence[str]) -> Table:
     shown = [metric for metric in METRICS if metric.key in ("efficiency_e1", "efficiency_e2", "queue_ms")]
     header = ["controller", *(f"{metric.label}, {aqm}" for aqm in worlds.DISCIPLINES for metric in shown)]
     rows = [
@@ -206,14 +206,17 @@ def _by_discipline(results: Results, order: Sequence[str]) -> Table:
 # ---- signs
 
 
-def _known(*values: float) -> bool:
+def _all_finite(*values: float) -> bool:
     return all(map(math.isfinite, values))
 
 
-def _unequal(results: Results, name: str, key: str) -> tuple[statistics.Interval, tuple[float, float]]:
-    """What two flows come to whose round trips differ by 5 to 10 times, less what two of the longer one come to: the mean over
-    round trips and buffers with its 95 % interval, and both means."""
-    far = results.chosen(family="inter-rtt", where=lambda cell: cell.about["d"] >= 50)
+def _compare_unequal(results: Results, name: str, key: str) -> tuple[statistics.Interval, tuple[float, float]]:
+    """Return the difference of a metric of two flows between unequal round trips (ratio 5 to 10) and both at the longer one.
+
+    Returns:
+        The mean difference over round trips and buffers with its 95 % interval, and both means.
+    """
+    far = results.select_cells(family="inter-rtt", where=lambda cell: cell.about["d"] >= 50)
     alike = [{"d": d, "q": q} for d, q in sorted({(cell.about["d"], cell.about["q"]) for cell in far})]
     found = np.array([[results.mean(name, key, family=f"{kind}-rtt", **one) for kind in ("inter", "intra")] for one in alike])
     found = found.reshape(-1, 2)
@@ -224,56 +227,56 @@ def _unequal(results: Results, name: str, key: str) -> tuple[statistics.Interval
     return statistics.mean_interval(found[:, 0] - found[:, 1]), (float(unequal), float(equal))
 
 
-def _signed(interval: statistics.Interval, factor: float = 1.0, digits: int = 2) -> str:
+def _format_signed(interval: statistics.Interval, factor: float = 1.0, digits: int = 2) -> str:
     mean, low, high = (factor * one for one in interval)
     return f"{mean:+.{digits}f} [{low:+.{digits}f}, {high:+.{digits}f}]"
 
 
-def signs(results: Results) -> list[Sign]:
-    """What is expected of classic controls on both testbeds."""
+def check_signs(results: Results) -> list[Sign]:
+    """Return the expectations of classic controls on both testbeds."""
     near = results.mean("cubic", R1.key, family="intra-rtt", q=[1, 4])
-    even, evens = _unequal(results, "cubic", R1.key)
-    share, shares = _unequal(results, "cubic", "second_share")
-    _, reno = _unequal(results, "newreno", "second_share")
+    even, evens = _compare_unequal(results, "cubic", R1.key)
+    share, shares = _compare_unequal(results, "cubic", "second_share")
+    _, reno = _compare_unequal(results, "newreno", "second_share")
     why = "CUBIC's window grows with time, not with round trips; of NewReno, whose grows with these, the longer has "
-    why += f"{100 * reno[0]:.0f} % and the second of two as long {100 * reno[1]:.0f} %" if _known(*reno) else "less"
+    why += f"{100 * reno[0]:.0f} % and the second of two as long {100 * reno[1]:.0f} %" if _all_finite(*reno) else "less"
     cubic, bbr = (results.mean(name, G.key, family="responsive-loss") for name in ("cubic", "bbr"))
     return [
         Sign(
             "CUBIC shares evenly at equal round trips (R1 over 0.7, q >= 1)",
             "expected",
-            near > 0.7 if _known(near) else None,
+            near > 0.7 if _all_finite(near) else None,
             f"R1 {near:.2f}",
             "R1 is of single seconds of the whole overlap: the second flow's rise counts, and windows cut at different times",
         ),
         Sign(
             "CUBIC's R1 is lower at unequal round trips than at equal ones (ratios of 5 to 10; as long as the longer)",
             "expected",
-            even.high < 0 if _known(even.high) else None,
-            f"{evens[0]:.2f} and {evens[1]:.2f}, {_signed(even)}",
+            even.high < 0 if _all_finite(even.high) else None,
+            f"{evens[0]:.2f} and {evens[1]:.2f}, {_format_signed(even)}",
             why,
         ),
         Sign(
             "with unequal round trips CUBIC favours the shorter one (the longer, which comes second, has less than the "
             "second of two as long)",
             "recalled from the 2024 paper",
-            share.high < 0 if _known(share.high) else None,
-            f"{100 * shares[0]:.0f} and {100 * shares[1]:.0f} %, in points {_signed(share, 100, 1)}",
+            share.high < 0 if _all_finite(share.high) else None,
+            f"{100 * shares[0]:.0f} and {100 * shares[1]:.0f} %, in points {_format_signed(share, 100, 1)}",
             why,
         ),
         Sign(
             "under random loss of 0 to 5 % CUBIC's goodput collapses while BBR's stays",
             "expected",
-            cubic < 0.5 * bbr if _known(cubic, bbr) else None,
+            cubic < 0.5 * bbr if _all_finite(cubic, bbr) else None,
             f"G {cubic:.2f} and {bbr:.2f}",
         ),
     ]
 
 
-def earlier_signs(results: Results) -> list[Sign]:
-    """The same on the testbed of 2024, and what was published of controls that are not there."""
+def check_2024_signs(results: Results) -> list[Sign]:
+    """Return the signs of both testbeds, and those published in 2024 of controls that are not available here."""
     return [
-        *signs(results),
+        *check_signs(results),
         Sign(
             "CUBIC and Orca share paths of equal round trips well, Aurora starves late comers",
             "recalled from the 2024 paper",
@@ -283,29 +286,29 @@ def earlier_signs(results: Results) -> list[Sign]:
     ]
 
 
-def _learned(results: Results) -> tuple[str, list[str]]:
-    """The agent that signs on learned controls are told of, or no name, and whoever is no agent."""
+def _split_learned(results: Results) -> tuple[str, list[str]]:
+    """Return the agent that signs on learned controls are checked with ("": none), and the controllers that are no agents."""
     agents = [name for name in results.names if "/" in name]
     ours = SENDER if SENDER in agents else next(iter(agents), "")
     return ours, [name for name in results.names if name not in agents]
 
 
-def later_signs(results: Results) -> list[Sign]:
-    """The same on the testbed of 2025, and what was published of learned controls."""
+def check_2025_signs(results: Results) -> list[Sign]:
+    """Return the signs of both testbeds, and those published in 2025 of learned controls."""
     shallow, deep = (results.mean("bbr", R3.key, family="friendly", q=q) for q in (0.2, 4))
-    ours, others = _learned(results)
+    ours, others = _split_learned(results)
     plain, lossy = (results.mean(ours, G.key, family=f) for f in ("responsive", "responsive-loss"))
     bbr = results.mean("bbr", G.key, family="responsive-loss")
-    known = [value for name in others if _known(value := results.mean(name, G.key, family="responsive"))]
+    known = [value for name in others if _all_finite(value := results.mean(name, G.key, family="responsive"))]
     best = max(known, default=math.nan)
     full, delay = (results.mean(ours, key, family="efficiency") for key in ("use", "inflation"))
     least = results.mean("cubic", "inflation", family="efficiency")
     return [
-        *signs(results),
+        *check_signs(results),
         Sign(
             "BBR takes more than CUBIC at q = 0.2 (R3 > 1), less at q = 4",
             "expected",
-            shallow > 1 > deep if _known(shallow, deep) else None,
+            shallow > 1 > deep if _all_finite(shallow, deep) else None,
             f"R3 {shallow:.2f} and {deep:.2f}",
         ),
         Sign(
@@ -317,20 +320,20 @@ def later_signs(results: Results) -> list[Sign]:
         Sign(
             "learned controls withstand random loss",
             "arXiv 2510.25105, abstract",
-            lossy > bbr - 0.1 if _known(lossy, bbr) else None,
+            lossy > bbr - 0.1 if _all_finite(lossy, bbr) else None,
             f"{ours} G {lossy:.2f}, bbr {bbr:.2f}",
         ),
         Sign(
             "learned controls fall behind when rate and round trip change every 10 s",
             "arXiv 2510.25105, abstract",
-            plain < best if _known(plain, best) else None,
+            plain < best if _all_finite(plain, best) else None,
             f"{ours} G {plain:.2f}, the best that is no agent {best:.2f}",
             "of another learned control, and another training: the published ones are Astraea, Orca, Sage, Vivace",
         ),
         Sign(
             "learned controls fill the link and keep delay low",
             "arXiv 2510.25105, abstract",
-            full > 0.8 and delay < least if _known(full, delay, least) else None,
+            full > 0.8 and delay < least if _all_finite(full, delay, least) else None,
             f"{ours}: {100 * full:.0f} % at RTT / base {delay:.2f}, CUBIC {least:.2f}",
         ),
     ]
@@ -341,25 +344,25 @@ def later_signs(results: Results) -> list[Sign]:
 NOT_SCORED = "nothing: the second flow is alone, and no score sees it"
 
 
-def _suite(
-    year: int, summary: str, source: str, told: Callable[[Results], list[Sign]], not_run: tuple[NotRun, ...]
+def _make_suite(
+    year: int, summary: str, source: str, signs: Callable[[Results], list[Sign]], not_run: tuple[OmittedWorlds, ...]
 ) -> FieldSuite:
     return FieldSuite(
         name=f"testbed/{year}",
         summary=summary,
         task=TASK,
-        load=edition(VERSIONS[year], partial(cells, year)),
+        load=make_loader(VERSIONS[year], partial(make_cells, year)),
         measure=partial(measure, year),
         sample_s=1.0,
         metrics=METRICS,
         scatter=("inflation", "use"),
-        families={family.key: family.says for family in families(year).values()},
-        teller=Field,
+        families={family.key: family.says for family in get_experiments(year).values()},
+        report_writer=FieldReport,
         source=source,
         rules=(
             "The testbeds' authors rank nobody, and sum nothing over experiments. Ours: each column a mean over its "
             "worlds and runs; controllers by the mean of their places.",
-            f"In no column, and so without a say in the places: {_outside(year)}.",
+            f"In no column, and so without a say in the places: {_list_unranked(year)}.",
             "R1 is the smaller over the larger goodput of a second, R2 the same of both and 1 Mbit/s, R3 and R4 the "
             "scheme's over CUBIC's (in R3 both are at least 1 Mbit/s), of which 1 is friendly and |ln| is ranked, R5 "
             "that of the flow over all hops over the largest of the others', E1 utilisation over mean RTT in "
@@ -372,37 +375,37 @@ def _suite(
             "passes at once, but where the rate is drawn anew, or CoDel or FQ-CoDel manages it.",
         ),
         judge=partial(judge, year),
-        signs=told,
+        signs=signs,
         not_run=not_run,
         reference=("cubic",),
     )
 
 
 SUITES = (
-    _suite(
+    _make_suite(
         2024,
         "the Sussex testbed of 2024: fairness, friendliness, efficiency, responsiveness",
         "giacomoni/mininettestbed, commit 11d25e8",
-        earlier_signs,
+        check_2024_signs,
         (
-            NotRun("bursts in responsive, responsive-loss: 100 runs", "a token bucket whose rate changes; a plain rate"),
-            NotRun("the last 50 s in rates, friendly-rates: 300 runs", NOT_SCORED),
+            OmittedWorlds("bursts in responsive, responsive-loss: 100 runs", "a token bucket whose rate changes; a plain rate"),
+            OmittedWorlds("the last 50 s in rates, friendly-rates: 300 runs", NOT_SCORED),
         ),
     ),
-    _suite(
+    _make_suite(
         2025,
         "the Sussex testbed of 2025: the same with more rates, hops, moved paths, handovers, satellites, AQMs",
         "Aruuni/mininettestbed, commit 61af361 (grids at 128d9d5); arXiv 2510.25105",
-        later_signs,
+        check_2025_signs,
         (
-            NotRun("efficiency under fq, fq_pie, sfq, sfb: 120 runs", "these disciplines"),
-            NotRun("the last 50 s in rates: 270 runs", NOT_SCORED),
-            NotRun(
+            OmittedWorlds("efficiency under fq, fq_pie, sfq, sfb: 120 runs", "these disciplines"),
+            OmittedWorlds("the last 50 s in rates: 270 runs", NOT_SCORED),
+            OmittedWorlds(
                 "bursts in responsive, responsive-loss, leo, leo-loss, leo-outages: 250 runs",
                 "a token bucket whose rate changes; a plain rate",
             ),
-            NotRun("bursts in aqm: 60 runs", "a token bucket that holds another discipline; a plain rate"),
-            NotRun(
+            OmittedWorlds("bursts in aqm: 60 runs", "a token bucket that holds another discipline; a plain rate"),
+            OmittedWorlds(
                 "logs of eight Starlink paths, one flow and two, in three buffers: 240",
                 "nothing: the logs are not stored; 16 runs of starlink stand for them",
             ),

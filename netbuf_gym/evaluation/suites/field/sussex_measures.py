@@ -1,4 +1,4 @@
-"""What the Sussex testbeds measure: goodputs second by second, efficiency, adaptation; and how families score."""
+"""Metrics of the Sussex testbeds: goodputs second by second, efficiency, adaptation; and the scores of families."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netbuf_gym.evaluation.suites.recorder import Record, known_mean
+from netbuf_gym.evaluation.suites.recorder import Record, finite_mean
 from netbuf_gym.evaluation.suites.suite import Metric
 
 Measure = Callable[[Record], dict[str, float]]
 Window = tuple[float, float]
-"""From when to when, seconds."""
+"""Start and end, seconds."""
 LEAST_MBPS = 1.0
-"""What a flow counts with in R3 at least."""
+"""Least goodput that a flow counts with in R3."""
 METRICS = (
     Metric("score", "score", 3, "what the family is about, below, on a scale of which 1 is best: fairness, "
            "friendliness as the smaller over the larger, efficiency, or goodput over the mean capacity"),
@@ -46,25 +46,25 @@ METRICS = (
 
 @dataclass(frozen=True)
 class Score:
-    """What a family is about.
+    """Score of a family.
 
     Attributes:
-        key: Of the metric.
-        ratio: Whether it is a ratio of which 1 is best and more is as bad as less; else more is better.
+        key: Key of the metric.
+        ratio: Whether the metric is a ratio that is best at 1 and symmetric around it; else more is better.
     """
 
     key: str
     ratio: bool = False
 
-    def of(self, found: Mapping[str, float]) -> float:
-        """A world's score, 1 at most and best; NaN where its metric is."""
+    def score_world(self, found: Mapping[str, float]) -> float:
+        """Return a world's score, at most 1, which is best; NaN if its metric is."""
         value = found[self.key]
         if self.ratio and value > 1:
             return 1 / value
         return min(value, 1.0) if math.isfinite(value) else math.nan
 
-    def ranked(self, values: np.ndarray) -> np.ndarray:
-        """What is averaged for the ranking: of a ratio its |ln|, at most ln 100, of who starves or is starved."""
+    def to_rank_values(self, values: np.ndarray) -> np.ndarray:
+        """Return the values that the ranking averages: for a ratio |ln|, at most ln 100, so that both sides weigh alike."""
         return np.abs(np.log(np.clip(values, 0.01, 100))) if self.ratio else values
 
 
@@ -73,14 +73,14 @@ R3, R4 = Score("friendliness_r3", ratio=True), Score("friendliness_r4", ratio=Tr
 E1, G = Score("efficiency_e1"), Score("adaptation_g")
 
 
-def goodputs(record: Record, start: float, end: float) -> np.ndarray:
-    """Mbit/s of each flow in each second, `(flows, seconds)`."""
+def compute_goodputs(record: Record, start: float, end: float) -> np.ndarray:
+    """Return the goodput of each flow in each second, Mbit/s, `(flows, seconds)`."""
     times = np.linspace(start, end, max(2, round(end - start) + 1))
     return np.stack([record.goodput_mbps(i, times) for i in range(len(record.scenario.flows))])
 
 
 def ratio(part: np.ndarray, whole: np.ndarray) -> float:
-    """Mean of a ratio over the seconds in which its denominator is any; NaN without."""
+    """Return the mean of a ratio over the seconds in which its denominator is above 0; NaN without any."""
     known = whole > 0
     return float((part[known] / whole[known]).mean()) if known.any() else math.nan
 
@@ -94,31 +94,34 @@ def _r2(each: np.ndarray) -> float:
 
 
 def _second_share(each: np.ndarray) -> float:
-    """What the second of two flows has of their goodput; NaN where neither has any."""
+    """Return the second of two flows' share of their goodput; NaN if both have none."""
     both = float(each.sum())
     return float(each[1].sum()) / both if both > 0 else math.nan
 
 
-def even(start: float, end: float, last: Window | None = None) -> Measure:
-    """R1 of two flows, smaller over larger goodput, and the second one's share; R1 of a last part where that is asked."""
+def measure_fairness(start: float, end: float, last: Window | None = None) -> Measure:
+    """Return a measure of two flows: R1, smaller over larger goodput, the second flow's share, optionally R1 of a last part."""
 
     def measure(record: Record) -> dict[str, float]:
-        each = goodputs(record, start, end)
+        each = compute_goodputs(record, start, end)
         found = {"fairness_r1": _r1(each), "second_share": _second_share(each)}
-        return found if last is None else {**found, "fairness_r1_end": _r1(goodputs(record, *last))}
+        return found if last is None else {**found, "fairness_r1_end": _r1(compute_goodputs(record, *last))}
 
     return measure
 
 
-def friendly(start: float, end: float, last: Window) -> Measure:
-    """R2, also over a last part; R3, the goodput of the second flow, the scheme's, over that of the first, CUBIC's,
-    where less than 1 Mbit/s counts as that, as in the testbed's plots; and the second one's share."""
+def measure_friendliness(start: float, end: float, last: Window) -> Measure:
+    """Return a measure of two flows: R2, also over a last part, R3, and the second flow's share.
+
+    R3 is the goodput of the second flow, the scheme's, over that of the first, CUBIC's; less than 1 Mbit/s counts as 1 Mbit/s,
+    as in the testbed's plots.
+    """
 
     def measure(record: Record) -> dict[str, float]:
-        each = goodputs(record, start, end)
+        each = compute_goodputs(record, start, end)
         return {
             "friendliness_r2": _r2(each),
-            "friendliness_r2_end": _r2(goodputs(record, *last)),
+            "friendliness_r2_end": _r2(compute_goodputs(record, *last)),
             "friendliness_r3": ratio(*np.maximum(each, LEAST_MBPS)[::-1]),
             "second_share": _second_share(each),
         }
@@ -126,33 +129,33 @@ def friendly(start: float, end: float, last: Window) -> Measure:
     return measure
 
 
-def against(record: Record) -> dict[str, float]:
-    """R4: the first flow's goodput, the scheme's, over the mean of the CUBIC flows'."""
-    each = goodputs(record, 45, 59)
+def measure_against_cubic(record: Record) -> dict[str, float]:
+    """Return R4: the first flow's goodput, the scheme's, over the mean of the CUBIC flows'."""
+    each = compute_goodputs(record, 45, 59)
     return {"friendliness_r4": ratio(each[0], each[1:].mean(axis=0))}
 
 
-def spine(start: float, end: float) -> Measure:
-    """R5: the goodput of the flow over all hops, the first, over the largest of the others'."""
+def measure_spine(start: float, end: float) -> Measure:
+    """Return a measure of R5: the goodput of the first flow, over all hops, over the largest of the others'."""
 
     def measure(record: Record) -> dict[str, float]:
-        each = goodputs(record, start, end)
+        each = compute_goodputs(record, start, end)
         return {"spine_r5": ratio(each[0], each[1:].max(axis=0))}
 
     return measure
 
 
-def phases(moved_s: float, back_s: float, rate_mbps: float) -> Measure:
-    """R1 over all flows in each of three phases, and its mean: apart on two bottlenecks, on one together, and apart."""
+def measure_phases(moved_s: float, back_s: float, rate_mbps: float) -> Measure:
+    """Return a measure of R1 in three phases, and its mean: flows apart on two bottlenecks, all on one, apart again."""
 
     def measure(record: Record) -> dict[str, float]:
         end = record.scenario.duration_s
         windows = ((0.0, moved_s), (moved_s, back_s), (back_s, end))
-        before, moved, after = (_r1(goodputs(record, *window)) for window in windows)
+        before, moved, after = (_r1(compute_goodputs(record, *window)) for window in windows)
         offered = rate_mbps * (2 * end - (back_s - moved_s))  # by two links, and by one while all share it
         used = end * sum(float(record.goodput_mbps(i, (0.0, end))[0]) for i in range(len(record.scenario.flows)))
         return {
-            "fairness_r1": known_mean([before, moved, after]),
+            "fairness_r1": finite_mean([before, moved, after]),
             "fairness_before": before,
             "fairness_moved": moved,
             "fairness_after": after,
@@ -162,11 +165,11 @@ def phases(moved_s: float, back_s: float, rate_mbps: float) -> Measure:
     return measure
 
 
-def _joint(record: Record, windows: Sequence[Window]) -> dict[str, float]:
-    """E1, E2: goodput of all over the rate, E2 less what was sent again, over mean RTT / base RTT; and both parts.
+def _measure_joint(record: Record, windows: Sequence[Window]) -> dict[str, float]:
+    """Return E1, E2: goodput of all flows over the rate, E2 less retransmissions, over mean RTT / base RTT; and both parts.
 
-    E1 and E2 are of each second, then their mean; a second in which no round trip is measured, as nothing comes back,
-    counts as 0. A flow counts within its window.
+    E1 and E2 are means over seconds; a second without a measured round trip, as nothing comes back, counts as 0. A flow counts
+    within its window.
     """
     start, end = windows[0][0], windows[-1][1]
     times = np.arange(start, end + 1)
@@ -178,37 +181,37 @@ def _joint(record: Record, windows: Sequence[Window]) -> dict[str, float]:
         used += np.where(inside, record.goodput_mbps(i, times), 0)
         again += np.where(inside, record.retransmitted_mbps(i, times), 0)
         rtts[i] = np.where(inside, record.rtt_ms(i, times), np.nan) / record.scenario.base_rtt_ms(i)
-    slower = np.nan_to_num([known_mean(second) for second in rtts.T], nan=np.inf)
+    slower = np.nan_to_num([finite_mean(second) for second in rtts.T], nan=np.inf)
     whole = [record.rtt_ms(i, window)[0] / record.scenario.base_rtt_ms(i) for i, window in enumerate(windows)]
     return {
         "use": float(used.mean()) / capacity,
-        "inflation": known_mean(whole),
+        "inflation": finite_mean(whole),
         "efficiency_e1": float((used / capacity / slower).mean()),
         "efficiency_e2": float(((used - again) / capacity / slower).mean()),
     }
 
 
-def efficiency(windows: Sequence[Window], rate_mbps: float) -> Measure:
-    """E1, E2 of flows that come and go, each with its window, and how long the first four take to get their shares."""
+def measure_efficiency(windows: Sequence[Window], rate_mbps: float) -> Measure:
+    """Return a measure of flows that come and go, each in its window: E1, E2, and the first four's mean time to a share."""
 
     def measure(record: Record) -> dict[str, float]:
         step, times = windows[1][0] - windows[0][0], []
         for k, (start, _) in enumerate(windows[:4]):
-            each = goodputs(record, start, start + step)
+            each = compute_goodputs(record, start, start + step)
             share = rate_mbps / (k + 1)
             near = np.abs(each[k] - share) <= 0.2 * share
             held = [t for t in range(len(near) - 4) if near[t : t + 5].all()]
             times.append(float(held[0]) if held else step)
-        return {**_joint(record, windows), "converge_s": float(np.mean(times))}
+        return {**_measure_joint(record, windows), "converge_s": float(np.mean(times))}
 
     return measure
 
 
-def alone(start: float = 0.0, base_ms: float | None = None) -> Measure:
-    """G, X: goodput over the mean capacity, and what was sent again, from a time on.
+def measure_solo(start: float = 0.0, base_ms: float | None = None) -> Measure:
+    """Return a measure of a flow that is alone, from `start` on: G, goodput over the mean capacity, and X, retransmissions.
 
     Args:
-        base_ms: The least round trip from then on; None: that of the whole world.
+        base_ms: Least round trip from then on; None: that of the whole world.
     """
 
     def measure(record: Record) -> dict[str, float]:
@@ -224,8 +227,8 @@ def alone(start: float = 0.0, base_ms: float | None = None) -> Measure:
     return measure
 
 
-def common(record: Record) -> dict[str, float]:
-    """Of every world: how much of its bottleneck is used, how long packets wait there, the controller's round trip."""
+def measure_common(record: Record) -> dict[str, float]:
+    """Return the metrics of every world: use of its bottleneck, time of packets there, the controller's round trip."""
     scenario = record.scenario
     times, link = (0.0, scenario.duration_s), scenario.bottleneck
     crossing = [i for i, flow in enumerate(scenario.flows) if link in flow.path]
@@ -233,6 +236,6 @@ def common(record: Record) -> dict[str, float]:
     used = sum(float(record.goodput_mbps(i, times)[0]) for i in crossing)
     return {
         "use": used / float(record.capacity_mbps(times, link)[0]),
-        "inflation": known_mean([record.rtt_ms(i, times)[0] / scenario.base_rtt_ms(i) for i in own]),
+        "inflation": finite_mean([record.rtt_ms(i, times)[0] / scenario.base_rtt_ms(i) for i in own]),
         "queue_ms": float(record.queue_ms(times, link)[0]),
     }

@@ -1,4 +1,4 @@
-"""What suites of the field make worlds of: a dumbbell, and the edition of a list of worlds."""
+"""Building blocks of the field's worlds: a dumbbell, and the edition of a list of worlds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from netbuf_gym.scenarios.types import AGENT
 PACKET_BITS = 12_000
 
 
-def path(
+def make_path(
     rate_mbps: float | None,
     rtt_ms: Any,
     flows: Sequence[tuple[str, float, float | None]],
@@ -30,12 +30,12 @@ def path(
     more: dict[str, Any] | None = None,
     **link: Any,
 ) -> Scenario:
-    """A bottleneck that flows share.
+    """Return a scenario in which flows share a bottleneck.
 
     Args:
-        rtt_ms: Of the whole path, a number; half of it lies behind the bottleneck and half on the way back.
-        flows: Of each its control ("agent": the controller's place), when it starts and when it stops, s.
-        back: The way back; None: half of the round trip, and no limit.
+        rtt_ms: Round-trip propagation of the path, a number; half of it behind the bottleneck, half on the return path.
+        flows: For each flow its control ("agent": the controller's place), start and stop, s.
+        back: Return path; None: half of the round trip, without a limit.
         more: Further fields of the scenario.
         link: Further fields of the bottleneck.
     """
@@ -49,33 +49,33 @@ def path(
 
 
 def bdp_packets(rate_mbps: float, rtt_ms: float) -> float:
-    """Full packets of 1500 bytes that a path holds."""
+    """Return the number of full packets of 1500 bytes that a path holds."""
     return rate_mbps * rtt_ms * 1e3 / PACKET_BITS
 
 
-def queue_of(rate_mbps: float, rtt_ms: float, times: float) -> int:
-    """So many times what a path holds, in whole packets, at least one."""
+def compute_queue(rate_mbps: float, rtt_ms: float, times: float) -> int:
+    """Return a multiple of what a path holds, in whole packets, at least one."""
     return max(1, round(bdp_packets(rate_mbps, rtt_ms) * times))
 
 
-def seed_of(*words: Any) -> int:
-    """A seed of what a world is called: the same for ever, whatever else is in its suite."""
+def derive_seed(*words: Any) -> int:
+    """Return a seed that depends only on a world's name, not on other worlds of its suite."""
     return int.from_bytes(hashlib.sha256(repr(words).encode()).digest()[:6], "big")
 
 
-def edition(version: int, make: Callable[[], Sequence[FieldCell]]) -> Callable[[], Edition]:
-    """What loads a list of worlds, with a digest of all that decides them; it is made once."""
+def make_loader(version: int, make: Callable[[], Sequence[FieldCell]]) -> Callable[[], Edition]:
+    """Return a function that loads a list of worlds, once, with a digest of everything that determines them."""
 
     @lru_cache(maxsize=1)
     def load() -> Edition:
         cells = tuple(make())
         sha = hashlib.sha256()
         for cell in cells:
-            made = frozen.rounded(cell.scenario.to_dict())  # other processors round the last bits of traces otherwise
+            made = frozen.round_floats(cell.scenario.to_dict())  # processors differ in the last bits of traces
             sha.update(json.dumps([cell.name, cell.family, cell.seed, made], sort_keys=True).encode())
         return Edition(version, sha.hexdigest()[:16], cells)
 
     return load
 
 
-__all__ = ["AGENT", "bdp_packets", "edition", "path", "queue_of", "seed_of"]
+__all__ = ["AGENT", "bdp_packets", "compute_queue", "derive_seed", "make_loader", "make_path"]

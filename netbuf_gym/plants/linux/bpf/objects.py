@@ -11,11 +11,17 @@ _REL, _SYMTAB = 9, 2
 _INT, _STRUCT, _DATASEC = 1, 4, 15
 _TAILS = {1: (4, 0), 3: (12, 0), 14: (4, 0), 17: (4, 0)} | {4: (0, 12), 5: (0, 12), 15: (0, 12), 19: (0, 12)}
 _TAILS |= {6: (0, 8), 13: (0, 8)}
-"""What follows a type of a kind, in bytes: always, and for each of its members."""
+"""Length in bytes of what follows a type of a kind: always, and for each of its members."""
 
 
 class Program(NamedTuple):
-    """Attributes: instructions; maps by the byte where an instruction loads one's address; function and relocation records."""
+    """One program of an object.
+
+    Attributes:
+        instructions: the program's code.
+        maps: names of maps by the byte where an instruction loads a map's address.
+        functions, relocations: records of .BTF.ext.
+    """
 
     instructions: bytes
     maps: dict[int, str]
@@ -24,7 +30,12 @@ class Program(NamedTuple):
 
 
 class Map(NamedTuple):
-    """Attributes: type and flags of uapi/linux/bpf.h, lengths in bytes."""
+    """A map of an object.
+
+    Attributes:
+        type, flags: those of uapi/linux/bpf.h.
+        key_bytes, value_bytes: lengths in bytes.
+    """
 
     type: int
     flags: int
@@ -33,7 +44,13 @@ class Map(NamedTuple):
 
 
 class BpfObject(NamedTuple):
-    """Attributes: programs by the member of the struct that they implement, maps by name, types as BPF_BTF_LOAD takes them."""
+    """A compiled object.
+
+    Attributes:
+        programs: programs by the member of the struct that they implement.
+        maps: maps by name.
+        btf: types as BPF_BTF_LOAD takes them.
+    """
 
     programs: dict[str, Program]
     maps: dict[str, Map]
@@ -47,10 +64,10 @@ class _Section(NamedTuple):
     info: int
 
 
-def _sections(data: bytes) -> list[_Section]:
+def _read_sections(data: bytes) -> list[_Section]:
     if data[:6] != b"\x7fELF\x02\x01":
         raise ValueError("a BPF object is a 64-bit little-endian ELF file")
-    offset, = struct.unpack_from("<Q", data, 40)
+    (offset,) = struct.unpack_from("<Q", data, 40)
     size, count, names = struct.unpack_from("<HHH", data, 58)
     headers = [struct.unpack_from("<IIQQQQIIQQ", data, offset + i * size) for i in range(count)]
     text = headers[names][4]
@@ -61,8 +78,8 @@ def _sections(data: bytes) -> list[_Section]:
     return [_Section(name(h[0]), h[1], data[h[4] : h[4] + h[5]], h[7]) for h in headers]
 
 
-def _symbols(sections: list[_Section]) -> list[tuple[str, int, int]]:
-    """Name, section, value of each."""
+def _read_symbols(sections: list[_Section]) -> list[tuple[str, int, int]]:
+    """Return name, section and value of each symbol."""
     table = next(s for s in sections if s.type == _SYMTAB).data
     text = next(s for s in sections if s.name == ".strtab").data
     symbols = []
@@ -83,7 +100,7 @@ class _Types:
         position = header + at
         while position < end:
             self.at.append(position)
-            info, = struct.unpack_from("<I", data, position + 4)
+            (info,) = struct.unpack_from("<I", data, position + 4)
             always, each = _TAILS.get(info >> 24 & 31, (0, 0))
             position += 12 + always + each * (info & 0xFFFF)
 
@@ -92,31 +109,31 @@ class _Types:
         return self.data[start : self.data.index(0, start)].decode()
 
     def head(self, number: int) -> tuple[str, int, int, int]:
-        """Name, kind, number of members, size or type."""
+        """Return name, kind, number of members, size or type."""
         name, info, size = struct.unpack_from("<III", self.data, self.at[number])
         return self.text(name), info >> 24 & 31, info & 0xFFFF, size
 
     def members(self, number: int) -> list[tuple[int, int, int]]:
-        """Three numbers of each: name or type, type or offset, offset or size."""
+        """Return three numbers of each member: name or type, type or offset, offset or size."""
         count = self.head(number)[2]
         return [struct.unpack_from("<III", self.data, self.at[number] + 12 + 12 * i) for i in range(count)]
 
-    def bytes_of(self, number: int) -> int:
-        """Length of a type."""
+    def length_bytes(self, number: int) -> int:
+        """Return the length of a type."""
         _, kind, _, size = self.head(number)
-        return size if kind in (_INT, _STRUCT) else self.bytes_of(size)
+        return size if kind in (_INT, _STRUCT) else self.length_bytes(size)
 
-    def target(self, number: int) -> int:
-        """What a pointer points to."""
+    def pointer_target(self, number: int) -> int:
+        """Return the type that a pointer points to."""
         return self.head(number)[3]
 
-    def number(self, pointer: int) -> int:
-        """The number that a member of a map stands for: the length of the array that it points to."""
-        element = self.at[self.target(pointer)]
+    def array_length(self, pointer: int) -> int:
+        """Return the number that a member of a map stands for: the length of the array that it points to."""
+        element = self.at[self.pointer_target(pointer)]
         return int(struct.unpack_from("<I", self.data, element + 20)[0])
 
 
-def _maps(types: _Types) -> dict[str, Map]:
+def _read_maps(types: _Types) -> dict[str, Map]:
     maps = {}
     for number in range(1, len(types.at)):
         name, kind, _, _ = types.head(number)
@@ -126,16 +143,16 @@ def _maps(types: _Types) -> dict[str, Map]:
             what, _, _, of = types.head(variable)
             fields = {types.text(member): pointer for member, pointer, _ in types.members(of)}
             maps[what] = Map(
-                types.number(fields["type"]),
-                types.number(fields["map_flags"]) if "map_flags" in fields else 0,
-                types.bytes_of(types.target(fields["key"])),
-                types.bytes_of(types.target(fields["value"])),
+                types.array_length(fields["type"]),
+                types.array_length(fields["map_flags"]) if "map_flags" in fields else 0,
+                types.length_bytes(types.pointer_target(fields["key"])),
+                types.length_bytes(types.pointer_target(fields["value"])),
             )
     return maps
 
 
-def _place(types: _Types, sections: list[_Section], symbols: list[tuple[str, int, int]]) -> None:
-    """Writes in what the compiler leaves open: lengths of sections, and where their variables lie."""
+def _fill_sections(types: _Types, sections: list[_Section], symbols: list[tuple[str, int, int]]) -> None:
+    """Fill in what the compiler leaves open: lengths of sections, and offsets of their variables."""
     for number in range(1, len(types.at)):
         name, kind, _, _ = types.head(number)
         if kind != _DATASEC:
@@ -148,9 +165,9 @@ def _place(types: _Types, sections: list[_Section], symbols: list[tuple[str, int
             struct.pack_into("<III", types.data, types.at[number] + 12 + 12 * i, variable, value, size)
 
 
-def _extended(data: bytes, types: _Types, part: int) -> dict[str, tuple[bytes, ...]]:
-    """The records of a part of .BTF.ext by section; part: 0 functions, 1 lines, 2 relocations."""
-    header, = struct.unpack_from("<I", data, 4)
+def _extended_records(data: bytes, types: _Types, part: int) -> dict[str, tuple[bytes, ...]]:
+    """Return the records of a part of .BTF.ext by section; part: 0 functions, 1 lines, 2 relocations."""
+    (header,) = struct.unpack_from("<I", data, 4)
     if header < 8 + 8 * (part + 1):
         return {}
     offset, size = struct.unpack_from("<II", data, 8 + 8 * part)
@@ -158,7 +175,7 @@ def _extended(data: bytes, types: _Types, part: int) -> dict[str, tuple[bytes, .
     found: dict[str, tuple[bytes, ...]] = {}
     if size == 0:
         return found
-    length, = struct.unpack_from("<I", data, at)
+    (length,) = struct.unpack_from("<I", data, at)
     at += 4
     while at < end:
         name, count = struct.unpack_from("<II", data, at)
@@ -168,18 +185,18 @@ def _extended(data: bytes, types: _Types, part: int) -> dict[str, tuple[bytes, .
     return found
 
 
-def read(data: bytes) -> BpfObject:
-    """A compiled object.
+def parse_object(data: bytes) -> BpfObject:
+    """Parse a compiled object.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the data is no such object.
     """
-    sections = _sections(data)
-    symbols = _symbols(sections)
+    sections = _read_sections(data)
+    symbols = _read_symbols(sections)
     types = _Types(next(s for s in sections if s.name == ".BTF").data)
-    _place(types, sections, symbols)
+    _fill_sections(types, sections, symbols)
     extended = next(s for s in sections if s.name == ".BTF.ext").data
-    functions, relocations = _extended(extended, types, 0), _extended(extended, types, 2)
+    functions, relocations = _extended_records(extended, types, 0), _extended_records(extended, types, 2)
     programs = {}
     for index, section in enumerate(sections):
         if not section.name.startswith("struct_ops/"):
@@ -193,10 +210,10 @@ def read(data: bytes) -> BpfObject:
         programs[section.name.partition("/")[2]] = Program(
             section.data, maps, functions[section.name], relocations.get(section.name, ())
         )
-    return BpfObject(programs, _maps(types), bytes(types.data))
+    return BpfObject(programs, _read_maps(types), bytes(types.data))
 
 
 @cache
-def shipped(name: str) -> BpfObject:
-    """An object of this package: `"window"`, `"receiver_driven"`."""
-    return read(Path(__file__).with_name(f"{name}.bpf.o").read_bytes())
+def load_object(name: str) -> BpfObject:
+    """Load an object of this package: `"window"`, `"receiver_driven"`."""
+    return parse_object(Path(__file__).with_name(f"{name}.bpf.o").read_bytes())

@@ -1,8 +1,8 @@
-"""Registers a compiled congestion control with the kernel, for as long as this process has it open.
+"""Registration of a compiled congestion control with the kernel, for as long as this process has it open.
 
 No libbpf: the kernel relocates the programs itself (since 5.17), so that what is left to do is to read the object, to create
-its maps, and to fill in the structure whose members the programs are. What is registered goes with the last descriptor of the
-link, however the process ends (kernel 6.3); sockets that use it keep it until they are closed.
+its maps, and to fill in the structure whose members the programs are. The registration goes with the last descriptor of the
+link, however the process ends (kernel 6.3); sockets that use the control keep it until they are closed.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ KERNEL_TYPES = "/sys/kernel/btf/vmlinux"
 _STRUCT, _VALUE = "tcp_congestion_ops", "bpf_struct_ops_tcp_congestion_ops"
 _NAME_BYTES = 16
 PREFIX = "nb"
-"""What the names of our congestion controls begin with, and an underscore."""
+"""Prefix of the names of our congestion controls, before an underscore."""
 
 
 @cache
-def _kernel() -> tuple[dict, dict]:
-    """The structure that congestion controls fill in, and the map's value that holds it.
+def _kernel_structs() -> tuple[dict, dict]:
+    """Return the structure that congestion controls fill in, and the map's value that holds it.
 
     Raises:
         FileNotFoundError: the kernel does not describe its types, or knows no such programs.
@@ -41,24 +41,24 @@ def _kernel() -> tuple[dict, dict]:
     return operations, value
 
 
-def unavailable() -> str:
-    """Why no congestion control can be registered here; empty where one can, as far as can be told without trying."""
+def explain_unavailable() -> str:
+    """Return why no congestion control can be registered here; empty where one can, as far as can be told without trying."""
     try:
-        _kernel()
+        _kernel_structs()
     except (OSError, RuntimeError) as error:
         return str(error)
-    if release() < (6, 3):
+    if kernel_release() < (6, 3):
         return "congestion controls by BPF end with the process that registers them since kernel 6.3; this one is older"
     return ""
 
 
-def release() -> tuple[int, ...]:
-    """Version of the kernel, `(6, 18)`."""
+def kernel_release() -> tuple[int, ...]:
+    """Return the version of the kernel, `(6, 18)`."""
     return tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2])
 
 
-def _linked(program: Program, fds: Mapping[str, int]) -> bytes:
-    """The instructions, with the descriptors of maps in the place of their addresses."""
+def _link_maps(program: Program, fds: Mapping[str, int]) -> bytes:
+    """Return the instructions, with the descriptors of maps in the place of their addresses."""
     code = bytearray(program.instructions)
     for at, name in program.maps.items():
         code[at + 1] = code[at + 1] & 0x0F | syscalls.PSEUDO_MAP_FD << 4
@@ -66,33 +66,33 @@ def _linked(program: Program, fds: Mapping[str, int]) -> bytes:
     return bytes(code)
 
 
-def _close(fds: list[int]) -> None:
+def _close_all(fds: list[int]) -> None:
     while fds:
         with suppress(OSError):
             os.close(fds.pop())
 
 
 class StructOps:
-    """A congestion control of BPF programs, registered.
+    """A registered congestion control of BPF programs.
 
     Args:
         source: the compiled object.
         entries: elements of each of its maps.
-        prefix: what the name begins with; 15 characters are all that a name may have.
+        prefix: prefix of the name; 15 characters are all that a name may have.
 
     Attributes:
-        name: what a socket's TCP_CONGESTION is set to. It is this process' own, and taken by no socket without CAP_NET_ADMIN in
+        name: value for a socket's TCP_CONGESTION, this process's own; taken by no socket without CAP_NET_ADMIN in
             its network namespace.
         maps: descriptors of the maps, by name.
 
     Raises:
         BpfError: the kernel refuses: no privileges (CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON, or CAP_SYS_ADMIN, of the initial
             user namespace), or the verifier, whose words are in `log`.
-        OSError: the kernel is not made for it.
+        OSError: the kernel lacks support.
     """
 
     def __init__(self, source: BpfObject, entries: int, prefix: str = PREFIX):
-        operations, value = _kernel()
+        operations, value = _kernel_structs()
         self.name = f"{prefix}_{os.urandom(4).hex()}"[: _NAME_BYTES - 1]  # unique on the machine
         self.maps: dict[str, int] = {}
         self._open: list[int] = []
@@ -103,9 +103,9 @@ class StructOps:
                 self.maps[name] = fd
             self._register(source, operations, value)
         except BaseException:
-            _close(self._open)
+            _close_all(self._open)
             raise
-        self._finalizer = weakref.finalize(self, _close, self._open)
+        self._finalizer = weakref.finalize(self, _close_all, self._open)
 
     def _register(self, source: BpfObject, operations: dict, value: dict) -> None:
         btf = syscalls.load_btf(source.btf)
@@ -117,7 +117,7 @@ class StructOps:
             filled[place : place + _NAME_BYTES] = self.name.encode().ljust(_NAME_BYTES, b"\0")
             for member, program in source.programs.items():
                 number, offset = operations["members"][member]
-                code = _linked(program, self.maps)
+                code = _link_maps(program, self.maps)
                 fd = syscalls.load_struct_ops(
                     member, code, btf, operations["id"], number, program.functions, program.relocations
                 )
@@ -128,14 +128,14 @@ class StructOps:
             )
             programs.append(table)
             what = f"congestion control {self.name!r} cannot be registered"
-            syscalls.update(table, bytes(4), bytes(filled), what)
+            syscalls.update_element(table, bytes(4), bytes(filled), what)
             self._open.append(syscalls.create_link(table, what))
         finally:
-            _close([btf, *programs])
+            _close_all([btf, *programs])
 
     def close(self) -> None:
-        """Takes it back; sockets that use it keep it until they are closed."""
+        """Unregister the control; sockets that use it keep it until they are closed."""
         self._finalizer()
 
 
-__all__ = ["BpfError", "StructOps", "release", "unavailable"]
+__all__ = ["BpfError", "StructOps", "explain_unavailable", "kernel_release"]

@@ -20,25 +20,25 @@ PSEUDO_MAP_FD = 1
 
 
 class BpfError(OSError):
-    """The kernel refused; `log` is what its verifier said."""
+    """Error of the bpf(2) system call; `log` is the output of the kernel's verifier."""
 
     def __init__(self, number: int, what: str, log: str = ""):
         super().__init__(number, f"{what}: {os.strerror(number)}")
         self.log = log
 
 
-def call(command: int, attributes: bytes, what: str) -> int:
-    """bpf(2).
+def call_bpf(command: int, attributes: bytes, what: str) -> int:
+    """Call bpf(2).
 
     Args:
-        attributes: `union bpf_attr`, as long as is known of it.
-        what: is being done, for messages.
+        attributes: `union bpf_attr`, up to the last field that is used.
+        what: description of the failure, for messages.
 
     Returns:
-        what the call returned, often a descriptor.
+        The call's result, often a descriptor.
 
     Raises:
-        BpfError: it failed.
+        BpfError: the call failed.
     """
     number = _NUMBERS.get(platform.machine())
     if number is None:
@@ -57,30 +57,35 @@ def _address(data: ctypes.Array) -> int:
 def create_map(
     kind: int, name: str, key: int, value: int, entries: int, flags: int = 0, struct_type: int = 0, btf: int = 0
 ) -> int:
-    """A map's descriptor; `struct_type`: of the kernel's structure, for struct_ops, with the descriptor of programs' types."""
+    """Create a map and return its descriptor.
+
+    Args:
+        struct_type: type of the kernel's structure, for struct_ops.
+        btf: descriptor of the programs' types, for struct_ops.
+    """
     attributes = struct.pack(
         "<IIIIIII16sIIIIIQ", kind, key, value, entries, flags, 0, 0, name.encode()[:15], 0, btf, 0, 0, struct_type, 0
     )
-    return call(MAP_CREATE, attributes, f"BPF map {name!r} cannot be made")
+    return call_bpf(MAP_CREATE, attributes, f"BPF map {name!r} cannot be made")
 
 
-def update(fd: int, key: bytes, value: bytes, what: str = "BPF map cannot be written") -> None:
-    """Writes an element of a map."""
+def update_element(fd: int, key: bytes, value: bytes, what: str = "BPF map cannot be written") -> None:
+    """Write an element of a map."""
     held, given = ctypes.create_string_buffer(key, len(key)), ctypes.create_string_buffer(value, len(value))
-    call(MAP_UPDATE, struct.pack("<I4xQQQ", fd, _address(held), _address(given), 0), what)
+    call_bpf(MAP_UPDATE, struct.pack("<I4xQQQ", fd, _address(held), _address(given), 0), what)
 
 
-def delete(fd: int, key: bytes) -> None:
-    """Removes an element of a map."""
+def delete_element(fd: int, key: bytes) -> None:
+    """Remove an element of a map."""
     held = ctypes.create_string_buffer(key, len(key))
-    call(MAP_DELETE, struct.pack("<I4xQQQ", fd, _address(held), 0, 0), "BPF map cannot be written")
+    call_bpf(MAP_DELETE, struct.pack("<I4xQQQ", fd, _address(held), 0, 0), "BPF map cannot be written")
 
 
 def load_btf(data: bytes) -> int:
-    """The descriptor of a program's types."""
+    """Load a program's types and return their descriptor."""
     held = ctypes.create_string_buffer(data, len(data))
     attributes = struct.pack("<QQIII4x", _address(held), 0, len(data), 0, 0)
-    return call(BTF_LOAD, attributes, "the types of a BPF object cannot be loaded")
+    return call_bpf(BTF_LOAD, attributes, "the types of a BPF object cannot be loaded")
 
 
 def load_struct_ops(
@@ -92,10 +97,10 @@ def load_struct_ops(
     functions: Sequence[bytes],
     relocations: Sequence[bytes],
 ) -> int:
-    """A program's descriptor, that implements member number `member` of the kernel's structure `struct_type`.
+    """Load a program that implements member number `member` of the kernel's structure `struct_type`; return its descriptor.
 
     Args:
-        btf: descriptor of its types.
+        btf: descriptor of the program's types.
         functions, relocations: records of .BTF.ext, of one length each; the kernel relocates.
 
     Raises:
@@ -118,15 +123,15 @@ def load_struct_ops(
         )
 
     try:
-        return call(PROG_LOAD, attributes(None), what)
+        return call_bpf(PROG_LOAD, attributes(None), what)
     except BpfError as error:
         log = ctypes.create_string_buffer(_LOG_BYTES)
         try:
-            return call(PROG_LOAD, attributes(log), what)
+            return call_bpf(PROG_LOAD, attributes(log), what)
         except BpfError:
             raise BpfError(error.errno or 0, what, log.value.decode(errors="replace")) from None
 
 
 def create_link(map_fd: int, what: str) -> int:
-    """The link that keeps a struct_ops map registered for as long as somebody has it open."""
-    return call(LINK_CREATE, struct.pack("<IIII", map_fd, 0, ATTACH_STRUCT_OPS, 0), what)
+    """Create the link that keeps a struct_ops map registered for as long as somebody has it open; return its descriptor."""
+    return call_bpf(LINK_CREATE, struct.pack("<IIII", map_fd, 0, ATTACH_STRUCT_OPS, 0), what)

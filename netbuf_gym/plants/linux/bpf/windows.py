@@ -1,7 +1,7 @@
-"""Kernel sockets whose congestion window is set from here, and what is counted of them with each acknowledgement.
+"""Kernel sockets whose congestion window is set from here, and counters of each at its acknowledgements.
 
-Each socket has a row in memory that is shared with the kernel: to set a window is to write a number, and to read what was
-counted is to read numbers.
+Each socket has a row in memory that is shared with the kernel: to set a window is to write a number, and to read counters
+is to read numbers.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import socket
 import struct
 
 from netbuf_gym.plants.linux.bpf import syscalls
-from netbuf_gym.plants.linux.bpf.objects import shipped
+from netbuf_gym.plants.linux.bpf.objects import load_object
 from netbuf_gym.plants.linux.bpf.struct_ops import StructOps
 
 SET = ("window_bytes", "decision", "interval", "paced", "slow_start", "receiver_limits")
@@ -22,33 +22,33 @@ COUNTED = (
     "delivered_before",
 )  # fmt: skip
 FIELDS = SET + COUNTED
-"""The row of a socket, 64 bits each: cpp/bpf/slots.h, whose order this is."""
+"""The row of a socket, 64 bits each, in the order of cpp/bpf/slots.h."""
 
 ROW_BYTES = 8 * len(FIELDS)
 _INDEX = {name: i for i, name in enumerate(FIELDS)}
 _WINDOW, _DECISION, _INTERVAL, _PACED, _SLOW_START, _LIMITS = (_INDEX[name] for name in SET)
 _SO_COOKIE = 57
 CONTROLS = {"agent": "window", "receiver_driven": "receiver_driven"}
-"""The simulator's congestion controls that there are for kernel sockets, and the objects that they are compiled to."""
+"""The simulator's congestion controls that exist for kernel sockets, and the objects that they are compiled to."""
 
 
 class SteeredSockets:
-    """A congestion control of this process' own for up to so many sockets.
+    """A congestion control of this process's own for a limited number of sockets.
 
     Args:
-        control: `"agent"`: the window is what `set_window` says; `"receiver_driven"`: CUBIC's slow start, and then the
+        control: `"agent"`: the window is set by `set_window`; `"receiver_driven"`: CUBIC's slow start, and then the
             receiver's window alone. Both as the simulator's.
-        most: sockets at a time.
+        most: greatest number of sockets at a time.
 
     Attributes:
-        name: what TCP_CONGESTION is set to; taken by no socket without CAP_NET_ADMIN in its network namespace.
+        name: value for TCP_CONGESTION; taken by no socket without CAP_NET_ADMIN in its network namespace.
 
     Raises:
         BpfError, OSError: see `StructOps`.
     """
 
     def __init__(self, control: str = "agent", most: int = 64):
-        source = shipped(CONTROLS[control])
+        source = load_object(CONTROLS[control])
         if source.maps["slots"].value_bytes != ROW_BYTES:
             raise RuntimeError(f"the BPF object {control!r} is another version's: make bpf")
         self._ops = StructOps(source, most)
@@ -59,13 +59,13 @@ class SteeredSockets:
         self._keys: dict[int, bytes] = {}
 
     def steer(self, sock: socket.socket) -> int:
-        """Gives a TCP socket this control, connected or not, and a number.
+        """Set this control on a TCP socket, connected or not, and return the socket's number.
 
         Raises:
-            OSError: it cannot be set on this socket (no CAP_NET_ADMIN in its network namespace), or no number is left.
+            OSError: the control cannot be set on this socket (no CAP_NET_ADMIN in its network namespace), or no number is left.
         """
-        cookie, = struct.unpack("=Q", sock.getsockopt(socket.SOL_SOCKET, _SO_COOKIE, 8))
-        number = self._take(cookie)
+        (cookie,) = struct.unpack("=Q", sock.getsockopt(socket.SOL_SOCKET, _SO_COOKIE, 8))
+        number = self._claim_number(cookie)
         try:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.name.encode())
         except OSError:
@@ -74,59 +74,59 @@ class SteeredSockets:
         return number
 
     def expect(self, own: str, other: str) -> int:
-        """A number for what will connect between two IPv4 addresses, and will be given this control by whoever opens it.
+        """Return a number for a future connection between two IPv4 addresses, whose opener sets this control.
 
         Raises:
             OSError: no number is left.
         """
         near, far = (struct.unpack("=I", socket.inet_aton(address))[0] for address in (own, other))
-        return self._take(near << 32 | far)
+        return self._claim_number(near << 32 | far)
 
-    def _take(self, key: int) -> int:
+    def _claim_number(self, key: int) -> int:
         if not self._free:
             raise OSError(f"{len(self._keys)} sockets have congestion control {self.name!r}; valid: at most that many")
         number = self._free.pop()
         for cell in range(number * len(FIELDS), (number + 1) * len(FIELDS)):
             self._cells[cell] = 0
-        self.limits(number, True)
+        self.set_receiver_limits(number, True)
         self._keys[number] = struct.pack("=Q", key)
-        syscalls.update(self._ops.maps["keys"], self._keys[number], struct.pack("=I", number))
+        syscalls.update_element(self._ops.maps["keys"], self._keys[number], struct.pack("=I", number))
         return number
 
     def release(self, number: int) -> None:
-        """Forgets a socket that is closed."""
-        syscalls.delete(self._ops.maps["keys"], self._keys.pop(number))
+        """Release the number of a socket that is closed."""
+        syscalls.delete_element(self._ops.maps["keys"], self._keys.pop(number))
         self._free.append(number)
 
-    def limits(self, number: int, receiver: bool) -> None:
-        """Whether what the receiver advertises may be less than there is to send, which `receiver_driven` asks for."""
+    def set_receiver_limits(self, number: int, receiver: bool) -> None:
+        """Set whether the receiver may advertise less than there is to send, which `receiver_driven` takes into account."""
         self._cells[number * len(FIELDS) + _LIMITS] = receiver
 
     def pace(self, number: int) -> None:
-        """Lets packets leave at 1.2 windows in the least round trip so far; the socket itself must be one that is paced."""
+        """Let packets leave at 1.2 windows in the least round trip so far; the socket itself must be one that is paced."""
         self._cells[number * len(FIELDS) + _PACED] = 1
 
     def start_slowly(self, number: int) -> None:
-        """Lets the window grow by what is acknowledged until the first decision, a longer round trip or a loss."""
+        """Let the window grow by what is acknowledged until the first decision, a longer round trip or a loss."""
         self._cells[number * len(FIELDS) + _SLOW_START] = 1
 
     def set_window(self, number: int, window_bytes: float) -> None:
-        """Sets a congestion window: in force with the next acknowledgement, until a time-out or the next decision."""
+        """Set a congestion window: in force with the next acknowledgement, until a time-out or the next decision."""
         row = number * len(FIELDS)
         self._cells[row + _WINDOW] = min(max(int(window_bytes), 1), 1 << 40)
         self._cells[row + _DECISION] += 1
 
     def begin_interval(self, number: int) -> None:
-        """From now on `rtt_min_us` is of a new interval; it counts where `rtt_interval` equals `interval`."""
+        """Begin a new interval for `rtt_min_us`, which is valid where `rtt_interval` equals `interval`."""
         self._cells[number * len(FIELDS) + _INTERVAL] += 1
 
-    def row(self, number: int) -> dict[str, int]:
-        """What stands in a socket's row."""
+    def read_row(self, number: int) -> dict[str, int]:
+        """Return the fields of a socket's row."""
         start = number * len(FIELDS)
         return dict(zip(FIELDS, self._cells[start : start + len(FIELDS)].tolist(), strict=True))
 
     def close(self) -> None:
-        """Takes the control back; sockets that have it keep it until they are closed."""
+        """Unregister the control; sockets that have it keep it until they are closed."""
         self._ops.close()
 
 

@@ -1,1 +1,1 @@
-"""The agents' part of live worlds, in the worlds' processes: a module a kind of agent, with a class `Kind` (`base.Kind`)."""
+"""The agents' part of live worlds, in the worlds' processes: a module with a class `Kind` (`base.Kind`) a kind of agent."""

@@ -1,4 +1,4 @@
-"""Hosts: an agent sets the buffers of a node's sockets and its ring, and sees what the kernel tells of its connections."""
+"""Hosts: an agent sets the buffers of a node's sockets and its ring, and observes the kernel's counters of its connections."""
 
 from __future__ import annotations
 
@@ -29,41 +29,41 @@ TELEMETRY = (
     *("tcp_wmem_default_bytes", "tcp_wmem_max_bytes", "ring_queue_packets", "ring_drops", "interrupted_s"),
     "delivery_rate_bps",
 )
-"""Of agents of kind `host`; a test sees to it that the schema has the same."""
-OWN = {control: places[0] for control, places in PLACES.items() if KINDS[places[0][0]].in_namespace}
+"""Telemetry of agents of kind `host`; a test checks that the schema is the same."""
+NODE_SYSCTLS = {control: places[0] for control, places in PLACES.items() if KINDS[places[0][0]].in_namespace}
 """By control, the sysctl that is a node's own, and which number of it."""
 
 
-class Buffers:
-    """A node's sysctls of buffers, open for as long as the world is there."""
+class BufferSysctls:
+    """A node's sysctls of buffers, open for as long as the world exists."""
 
     def __init__(self, node: Any):
         node.enter()
         self._files: dict[str, int] = {}
-        for name, _ in OWN.values():
+        for name, _ in NODE_SYSCTLS.values():
             if name not in self._files:
                 with suppress(FileNotFoundError):
                     self._files[name] = os.open("/proc/sys/" + name.replace(".", "/"), os.O_RDWR | os.O_CLOEXEC)
         self._values = {name: [int(word) for word in get_sysctl(name).split()] for name in self._files}
 
     def get(self, control: str) -> float:
-        """What a control of `OWN` was last set to; NaN where the kernel has no sysctl for it."""
-        name, index = OWN[control]
+        """Return the value to which a control of `NODE_SYSCTLS` was last set; NaN where the kernel has no sysctl for it."""
+        name, index = NODE_SYSCTLS[control]
         return float(self._values[name][index]) if name in self._values else NAN
 
     def set(self, told: dict[str, float]) -> None:
-        """Sets what controls of `OWN` say; others are left out."""
+        """Set the sysctls of controls of `NODE_SYSCTLS`; others are left out."""
         parts: dict[str, dict[int, float]] = {}
         for control, value in told.items():
-            if control in OWN:
-                name, index = OWN[control]
+            if control in NODE_SYSCTLS:
+                name, index = NODE_SYSCTLS[control]
                 parts.setdefault(name, {})[index] = value
         for name, own in parts.items():
             if name in self._files:
                 self._set(name, own)
 
     def _set(self, name: str, parts: dict[int, float]) -> None:
-        """Sets numbers of a sysctl by their places; of three none is above the next."""
+        """Set numbers of a sysctl by their places; of three none is above the next."""
         values, kind = self._values[name], KINDS[name]
         wanted = [min(max(round(parts.get(i, one)), kind.low), kind.high) for i, one in enumerate(values)]
         if len(wanted) == 3:
@@ -74,14 +74,14 @@ class Buffers:
             self._values[name] = wanted
 
     def close(self) -> None:
-        """Lets them go."""
+        """Close the files."""
         for descriptor in self._files.values():
             os.close(descriptor)
         self._files = {}
 
 
-class Tuned:
-    """One host of an agent's."""
+class TunedHost:
+    """A host controlled by an agent."""
 
     def __init__(self, world: Any, host: dict[str, Any]):
         from netbuf_gym.plants.linux.host_meter import HostMeter
@@ -92,7 +92,7 @@ class Tuned:
         self.socket_bytes = float(host["socket_bytes"])
         self.routes = [i for i, route in enumerate(world.setup["routes"]) if route["sender_node"] == host["node"]]
         self.receives = any(route["receiver_node"] == host["node"] for route in world.setup["routes"])
-        self.buffers = Buffers(self.node)
+        self.buffers = BufferSysctls(self.node)
         self.meter = HostMeter(behind=[TARGET[1]] if world.setup.get("work") else [])
         self.interrupted_s = 0.0
         self.window_clamp = 0
@@ -104,7 +104,7 @@ class Tuned:
         self._drops = 0
 
     def apply(self, row: list[float]) -> None:
-        """Sets what is no NaN."""
+        """Set the controls that are not NaN."""
         told = {name: value for name, value in zip(CONTROLS, row, strict=True) if not math.isnan(value)}
         self.buffers.set(told)
         if "ring_packets" in told and self.devices and round(told["ring_packets"]) != self.ring_packets:
@@ -117,7 +117,7 @@ class Tuned:
             self.world.flows.clamp_windows(self.node.number, self.window_clamp)
 
     def _resize(self, packets: float) -> None:
-        """Another ring: the queue of the links that leave the host, and that of its device."""
+        """Resize the ring: the queue of the links that leave the host, and that of its device."""
         before_s = time.monotonic()
         self.node.enter()
         with Routing() as netlink:
@@ -128,7 +128,7 @@ class Tuned:
         self.ring_packets = float(round(packets))
 
     def observe(self) -> list[float]:
-        """The telemetry of the interval."""
+        """Return the telemetry of the interval."""
         found = self.meter.measure()
         seconds = found["elapsed_s"]
         for name in self.sums:
@@ -136,7 +136,7 @@ class Tuned:
         self.memory_s += found["memory_bytes"] * seconds
         self.memory_max = max(self.memory_max, found["memory_bytes"])
         self.seconds += seconds
-        found |= {control: self.buffers.get(control) for control in OWN if control in TELEMETRY}
+        found |= {control: self.buffers.get(control) for control in NODE_SYSCTLS if control in TELEMETRY}
         links = [self.world.emulator.link_stat(link) for link in self.devices]
         drops = sum(link["queue_drops"] for link in links)
         found |= {
@@ -150,7 +150,7 @@ class Tuned:
         return [found[name] for name in TELEMETRY]
 
     def report(self) -> dict[str, Any]:
-        """Counters since the world began."""
+        """Return counters since the world began."""
         routes = [self.world.emulator.route_stat(route) for route in self.routes]
         least = [route["rtt_min_s"] for route in routes if route["rtt_count"]]
         ring = sum(self.world.emulator.link_stat(link)["queue_integral_packet_s"] for link in self.devices)
@@ -166,7 +166,7 @@ class Tuned:
         }
 
     def close(self) -> None:
-        """Gives back what it holds."""
+        """Close the meter and the sysctls."""
         self.meter.close()
         self.buffers.close()
 
@@ -178,13 +178,13 @@ class Kind(base.Kind):
 
     def __init__(self, world: Any):
         super().__init__(world)
-        site.main()  # numpy, which a world's process does without otherwise
-        self._hosts: list[Tuned] = []
+        site.main()  # makes numpy importable, which a world's process does without otherwise
+        self._hosts: list[TunedHost] = []
         self._workload: Any = None
         self._begun = False
         try:
             for place in self.places:
-                self._hosts.append(Tuned(world, world.setup["hosts"][place]))
+                self._hosts.append(TunedHost(world, world.setup["hosts"][place]))
             if world.setup.get("work"):
                 self._workload = Workload(world, world.setup["work"], world.setup["seed"])
         except BaseException:
@@ -192,7 +192,7 @@ class Kind(base.Kind):
             raise
 
     def about(self) -> dict[str, Any]:
-        """How the ring is made, and whose windows a clamp is set on."""
+        """Return how the ring is made, and on whose windows a clamp is set."""
         clamps = "connections that a host receives"
         if self._workload is not None:
             clamps = f"connections of the proxy that stand, looked for every {self.look_s:g} s"
@@ -206,7 +206,7 @@ class Kind(base.Kind):
         if self._workload is not None and not self._begun:
             self._workload.start()
             for host in self._hosts:
-                host.meter.measure()  # what starting took is nobody's
+                host.meter.measure()  # discards the traffic of starting
         self._begun = True
 
     def look(self) -> None:

@@ -1,7 +1,7 @@
-"""Receivers of flows: an agent sets Nuwa's rule, which runs on every packet, and sees what a receiver can.
+"""Receivers of flows: an agent sets Nuwa's rule, which runs on every packet, and observes what a receiver can.
 
-The rule is the simulator's own, told of packets by their headers and time stamps as they are delivered; the window that it says
-is set by TCP_WINDOW_CLAMP before the packet is, so that the packet's ACK advertises it.
+The rule is the simulator's own, told of packets by their headers and time stamps as they are delivered; the resulting window
+is set by TCP_WINDOW_CLAMP before the packet is delivered, so that the packet's ACK advertises it.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ class Kind(base.Kind):
         self._then: list[dict[str, Any]] = [{} for _ in self.places]
 
     def about(self) -> dict[str, Any]:
-        """How the window is kept."""
+        """Return how the window is set."""
         return {"window": "TCP_WINDOW_CLAMP"}
 
     def begin(self) -> None:
         """See `base.Kind`."""
         for at, flow in enumerate(self.places):
-            self._then[at] = self._now(flow, self._routes[at])
+            self._then[at] = self._take_snapshot(flow, self._routes[at])
             _core.begin_receiver(self.world.emulator, self._routes[at])
 
     def apply(self, control: list[list[float]]) -> None:
@@ -40,10 +40,10 @@ class Kind(base.Kind):
 
     def observe(self) -> list[list[float]]:
         """See `base.Kind`."""
-        return [self._row(at, flow, self._routes[at]) for at, flow in enumerate(self.places)]
+        return [self._telemetry_row(at, flow, self._routes[at]) for at, flow in enumerate(self.places)]
 
     def wait(self, end_ns: int, interval_ns: int, most: int, sleep: Any) -> None:
-        """Until a data packet arrives at any of them."""
+        """Sleep until a data packet arrives at any of the receivers."""
         while self.world.emulator.now_ns < end_ns:
             for at, route in enumerate(self._routes):
                 if _core.receiver_stat(self.world.emulator, route)["packets_received"] > self._then[at]["packets_received"]:
@@ -54,11 +54,11 @@ class Kind(base.Kind):
         """See `base.Kind`."""
         return [self.world.steering.report(flow) for flow in self.places]
 
-    def _now(self, flow: int, route: int) -> dict[str, Any]:
+    def _take_snapshot(self, flow: int, route: int) -> dict[str, Any]:
         world = self.world
         link = world.emulator.link_stat(world.setup["bottlenecks"][flow])
         tap = world.emulator.route_stat(route)
-        row = world.steering.row(flow)
+        row = world.steering.read_row(flow)
         return {
             **_core.receiver_stat(world.emulator, route),
             "packets_sent": tap["packets_sent"],
@@ -72,8 +72,8 @@ class Kind(base.Kind):
             "time_s": world.emulator.now_ns * 1e-9,
         }
 
-    def _row(self, at: int, flow: int, route: int) -> list[float]:
-        then, now = self._then[at], self._now(flow, route)
+    def _telemetry_row(self, at: int, flow: int, route: int) -> list[float]:
+        then, now = self._then[at], self._take_snapshot(flow, route)
         read = _core.receiver_reading(self.world.emulator, route)
         elapsed_s = now["time_s"] - then["time_s"]
         grown = {key: now[key] - then[key] for key in now}

@@ -1,4 +1,4 @@
-"""Senders of flows: an agent sets the congestion window, and sees what the kernel counts with each acknowledgement.
+"""Senders of flows: an agent sets the congestion window, and observes the kernel's counters at each acknowledgement.
 
 Where the kernel takes a congestion control of ours (`netbuf_gym.plants.linux.bpf`), the window is the agent's alone, as in the
 simulator, and sums and means are over acknowledgements. Elsewhere it is kept from user space, within what Reno allows.
@@ -19,19 +19,19 @@ from typing import Any
 from netbuf_gym import _core
 from netbuf_gym.plants.linux.agreed import NOTSENT_LOWAT_BYTES, PACED_BYTES_PER_S
 from netbuf_gym.plants.linux.kinds import base
-from netbuf_gym.plants.linux.steering import addresses, steered_sockets
+from netbuf_gym.plants.linux.steering import flow_addresses, make_steered_sockets
 
 NAN = math.nan
 INFINITE_SSTHRESH = 0x7FFFFFFF
 SO_MAX_PACING_RATE = 47
 PACED_WINDOWS = 1.2
-"""In the least round trip."""
-TOLD = (
+"""Windows sent in the least round trip when paced."""
+INFO_FIELDS = (
     *("mss_bytes", "unacked_packets", "sacked_packets", "lost_packets", "retransmitting_packets", "ssthresh_packets"),
     *("cwnd_packets", "retransmitted_packets", "data_segments_sent", "timeouts"),
 )
-"""What is read of TCP_INFO."""
-PLACES = [_core.tcp_info_columns().index(name) for name in TOLD]
+"""Fields of TCP_INFO that are read."""
+PLACES = [_core.tcp_info_columns().index(name) for name in INFO_FIELDS]
 
 
 class Kind(base.Kind):
@@ -43,9 +43,9 @@ class Kind(base.Kind):
 
     def __init__(self, world: Any):
         super().__init__(world)
-        self._steered, self._reason = steered_sockets("agent", max(1, len(self.places)))
+        self._steered, self._reason = make_steered_sockets("agent", max(1, len(self.places)))
         self._rows: list[int] = []
-        self._draw(world)
+        self._draw_delays(world)
         parameters = world.setup["parameters"]
         for flow in self.places:
             socket_setup = world.setup["flows"][flow]
@@ -54,7 +54,7 @@ class Kind(base.Kind):
             if self._steered is None:
                 socket_setup |= {"cc": "reno", "limited": True}
                 continue
-            self._rows.append(self._steered.expect(*addresses(world.setup, flow)))
+            self._rows.append(self._steered.expect(*flow_addresses(world.setup, flow)))
             if self._paced:
                 self._steered.pace(self._rows[-1])
             if parameters.get("slow_start"):
@@ -67,7 +67,7 @@ class Kind(base.Kind):
         self._then: list[dict[str, Any]] = [{} for _ in self.places]
 
     def about(self) -> dict[str, Any]:
-        """How the window is kept."""
+        """Return how the window is set."""
         if self._steered is not None:
             return {"window": "in the kernel (BPF)"}
         return {"window": f"from user space, within the kernel's Reno ({self._reason})"}
@@ -75,7 +75,7 @@ class Kind(base.Kind):
     def begin(self) -> None:
         """See `base.Kind`."""
         for at, flow in enumerate(self.places):
-            self._then[at] = self._now(at, flow)
+            self._then[at] = self._take_snapshot(at, flow)
             self.world.emulator.begin_interval(flow)
             if self._steered is not None:
                 self._steered.begin_interval(self._rows[at])
@@ -83,7 +83,7 @@ class Kind(base.Kind):
                 self._pace(at)
 
     def delays_ns(self) -> list[int]:
-        """See `base.Kind`: each sender's latency, and up to its jitter more."""
+        """Return a delay for each sender: its latency, and up to its jitter more; see `base.Kind`."""
         if not any(self._latencies_s) and not any(self._jitters_s):
             return []
         pairs = zip(self._latencies_s, self._jitters_s, strict=True)
@@ -99,29 +99,29 @@ class Kind(base.Kind):
                 self.world.flows.set_window(flow, row[0])
                 self._pace(at)
             else:
-                self._timeouts[at] = self._steered.row(self._rows[at])["timeouts"]
+                self._timeouts[at] = self._steered.read_row(self._rows[at])["timeouts"]
                 self._steered.set_window(self._rows[at], row[0])
 
     def observe(self) -> list[list[float]]:
         """See `base.Kind`."""
-        read = self._tapped if self._steered is None else self._counted
-        return [read(at, self._then[at], self._now(at, flow)) for at, flow in enumerate(self.places)]
+        read = self._row_from_tap if self._steered is None else self._row_from_kernel
+        return [read(at, self._then[at], self._take_snapshot(at, flow)) for at, flow in enumerate(self.places)]
 
     def wait(self, end_ns: int, interval_ns: int, most: int, sleep: Any) -> None:
-        """Until an ACK arrives at any of them."""
+        """Sleep until an ACK arrives at any of the senders."""
         while self.world.emulator.now_ns < end_ns:
             for at, flow in enumerate(self.places):
-                if self._acks(at, flow) > self._then[at]["acks"]:
+                if self._count_acks(at, flow) > self._then[at]["acks"]:
                     return
             sleep(min(end_ns, self.world.emulator.now_ns + 500_000))
 
     def report(self) -> list[dict[str, Any]]:
-        """See `base.Kind`: time-outs, and in the kernel the round trips as its acknowledgements have them."""
+        """Return time-outs, and with the window in the kernel the round trips of its acknowledgements; see `base.Kind`."""
         if self._steered is None:
-            return [{"timeouts": self._now(at, flow)["timeouts"]} for at, flow in enumerate(self.places)]
+            return [{"timeouts": self._take_snapshot(at, flow)["timeouts"]} for at, flow in enumerate(self.places)]
         reports = []
         for number in self._rows:
-            row = self._steered.row(number)
+            row = self._steered.read_row(number)
             reports.append(
                 {
                     "timeouts": row["timeouts"],
@@ -137,8 +137,8 @@ class Kind(base.Kind):
         if self._steered is not None:
             self._steered.close()
 
-    def _draw(self, world: Any) -> None:
-        """What the parameters of the kind leave open."""
+    def _draw_delays(self, world: Any) -> None:
+        """Draw the latency and jitter of decisions, which the parameters of the kind leave open."""
         parameters = world.setup["parameters"]
         self._paced = bool(parameters.get("paced"))
         self._random = random.Random(world.setup["seed"])
@@ -148,7 +148,7 @@ class Kind(base.Kind):
             drawn[:] = [self._random.uniform(min(low, high), high) for _ in self.places]
 
     def _pace(self, at: int) -> None:
-        """Lets Reno pace no faster than a window that is kept from user space would be."""
+        """Limit Reno's pacing to that of the window that is kept from user space."""
         then, window = self._then[at], self._windows[at]
         if not self._paced or math.isnan(window) or not then["rtt_min_s"] > 0 or "mss_bytes" not in then:
             return
@@ -160,12 +160,12 @@ class Kind(base.Kind):
         with socket.socket(fileno=descriptor) as sender:
             sender.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, struct.pack("=Q", min(round(rate), PACED_BYTES_PER_S)))
 
-    def _acks(self, at: int, flow: int) -> int:
+    def _count_acks(self, at: int, flow: int) -> int:
         if self._steered is None:
             return self.world.emulator.route_stat(flow)["acks"]
-        return self._steered.row(self._rows[at])["acks"]
+        return self._steered.read_row(self._rows[at])["acks"]
 
-    def _now(self, at: int, flow: int) -> dict[str, Any]:
+    def _take_snapshot(self, at: int, flow: int) -> dict[str, Any]:
         world = self.world
         link = world.emulator.link_stat(world.setup["bottlenecks"][flow])
         info: dict[str, float] = {"timeouts": 0.0}
@@ -174,13 +174,13 @@ class Kind(base.Kind):
             row = _core.tcp_info_row(descriptor)
             os.close(descriptor)
             if row:
-                info = {name: row[at] for name, at in zip(TOLD, PLACES, strict=True)}
+                info = {name: row[at] for name, at in zip(INFO_FIELDS, PLACES, strict=True)}
                 if math.isnan(info["timeouts"]):
                     info["timeouts"] = 0.0
         return {
             **world.emulator.route_stat(flow),
             **info,
-            **({} if self._steered is None else self._steered.row(self._rows[at])),
+            **({} if self._steered is None else self._steered.read_row(self._rows[at])),
             "delivered_bytes": world.flows.flow_stat(flow)["delivered_bytes"],
             "sojourn_sum_s": link["sojourn_sum_s"],
             "sojourn_count": link["sojourn_count"],
@@ -188,8 +188,8 @@ class Kind(base.Kind):
             "time_s": world.emulator.now_ns * 1e-9,
         }
 
-    def _counted(self, at: int, then: dict[str, Any], now: dict[str, Any]) -> list[float]:
-        """A row by what the kernel's acknowledgements have counted."""
+    def _row_from_kernel(self, at: int, then: dict[str, Any], now: dict[str, Any]) -> list[float]:
+        """Return a telemetry row from the kernel's counters at acknowledgements."""
         elapsed_s = now["time_s"] - then["time_s"]
         grown = {key: now[key] - then[key] for key in now if key in then}
         headers = self.world.setup["headers"]
@@ -230,8 +230,8 @@ class Kind(base.Kind):
             grown["queue_drops"],
         ]
 
-    def _tapped(self, at: int, then: dict[str, Any], now: dict[str, Any]) -> list[float]:
-        """A row by what has passed the sender's device."""
+    def _row_from_tap(self, at: int, then: dict[str, Any], now: dict[str, Any]) -> list[float]:
+        """Return a telemetry row from the packets that have passed the sender's device."""
         elapsed_s = now["time_s"] - then["time_s"]
         grown = {key: now[key] - then[key] for key in now if key in then}
         mss = now.get("mss_bytes", NAN)
@@ -267,7 +267,7 @@ class Kind(base.Kind):
 
 
 def _in_flight_bytes(now: dict[str, Any], mss: float) -> float:
-    """As the kernel reckons it; none of a connection that is gone."""
+    """Return the bytes in flight by the kernel's reckoning; 0 for a connection that is gone."""
     if "unacked_packets" not in now:
         return 0.0
     gone = now["sacked_packets"] + now["lost_packets"] - now["retransmitting_packets"]

@@ -1,4 +1,4 @@
-"""Shared-buffer switches, which the emulator has: an agent sets factors of queues' thresholds, and which packets go."""
+"""Shared-buffer switches of the emulator: an agent sets factors of queues' thresholds, and which packets are dropped."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from netbuf_gym.plants.linux.kinds import base
 
 
 class Kind(base.Kind):
-    """Telemetry is that of simulated switches, of flow completions as the receiving sockets have them."""
+    """Switches of agents. Telemetry is that of simulated switches, with flow completions as the receiving sockets see them."""
 
     def __init__(self, world: Any):
         super().__init__(world)
@@ -27,7 +27,7 @@ class Kind(base.Kind):
     def apply(self, control: list[list[float]]) -> None:
         """See `base.Kind`."""
         for place, row in zip(self.places, control, strict=True):
-            queues, (cut_s, drop_head) = (len(row) - 3) // 2, row[-3:-1]  # its links do not mark: the last says nothing
+            queues, (cut_s, drop_head) = (len(row) - 3) // 2, row[-3:-1]  # no marking: the last is unused
             for queue, alpha in enumerate(row[:queues]):
                 if not math.isnan(alpha):
                     self.world.emulator.set_alpha(place, queue, alpha)
@@ -41,9 +41,9 @@ class Kind(base.Kind):
         return [self.world.flows.observe_switch(place) for place in self.places]
 
     def wait(self, end_ns: int, interval_ns: int, most: int, sleep: Any) -> None:
-        """Whole intervals, until the worst slowdown of the flows that complete has changed at any of them."""
+        """Sleep whole intervals, until the worst slowdown of the flows that complete has changed at any switch."""
         for interval in range(most):
             sleep(end_ns + interval * interval_ns)
-            changed = [self.world.flows.switch_changed(place) for place in self.places]  # each is to be asked
+            changed = [self.world.flows.switch_changed(place) for place in self.places]  # each must be asked
             if any(changed):
                 return

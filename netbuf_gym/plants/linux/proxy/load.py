@@ -2,19 +2,20 @@
 
 The argument is an object:
     connect: [address, port] of the proxy, or of the target itself
-    socks: [address, port] of the target, where the proxy speaks SOCKS5; null: it is connected on by itself
+    socks: [address, port] of the target, where the proxy speaks SOCKS5; null: the proxy connects on by itself
     bind: address that connections begin at, or null
     bulk: [{"start_s": ...}], connections that fetch without an end
     arrivals_per_s: of objects (web visits), Poisson; 0: none
     sizes: [[bytes, ...], [cumulative, ...]] of the objects
     page: [fewest, most] objects a page, fetched over one connection, one after the other
     think_s: mean time between two objects of a page, exponential
-    seed: of all that is random
+    seed: seed of all random numbers
 
 A bulk connection that breaks is opened again a second later; an object that does not come is not asked for again.
 
-Says `ready` when it begins, then a JSON object a second: bytes received so far, objects completed, connections that there are,
-how many have failed, and why the last one did. A second that nobody reads is not told. Ends when standard input does.
+The script prints `ready` when it begins, then a JSON object a second: bytes received so far, objects completed, present
+connections, how many have failed, and why the last one did. A line that nobody reads in time is left out. The script ends when
+standard input does.
 """
 
 from __future__ import annotations
@@ -42,15 +43,15 @@ WHY_CHARACTERS = 200
 
 
 class Fetch:
-    """One connection, and the sizes that it still fetches."""
+    """One connection, and the sizes of the objects still to be fetched."""
 
     def __init__(self, connection: socket.socket, sizes: list[int], bulk: bool):
         self.connection, self.sizes, self.left, self.stage, self.bulk = connection, sizes, 0, "connecting", bulk
         self.answer = b""
 
 
-class Load:
-    """All of them."""
+class LoadGenerator:
+    """All connections of the clients."""
 
     def __init__(self, plan: dict[str, Any]):
         self.plan, self.random = plan, random.Random(plan["seed"])
@@ -61,13 +62,13 @@ class Load:
         self.totals: dict[str, Any] = {"received_bytes": 0, "completed": 0, "connections": 0, "failures": 0, "why": ""}
 
     def run(self) -> None:
-        """Until standard input ends."""
+        """Run until standard input ends."""
         begin = time.monotonic()
         for one in self.plan["bulk"]:
-            self.at(begin + one["start_s"], self.open_bulk)
+            self.schedule(begin + one["start_s"], self.open_bulk)
         if self.plan["arrivals_per_s"] > 0:
-            self.at(begin + self.gap(), self.arrive)
-        self.at(begin + 1.0, self.tell)
+            self.schedule(begin + self.draw_gap(), self.visit_page)
+        self.schedule(begin + 1.0, self.print_totals)
         self.chosen.register(0, selectors.EVENT_READ)
         print("ready", flush=True)
         os.set_blocking(1, False)
@@ -82,17 +83,17 @@ class Load:
             while self.due and self.due[0][0] <= time.monotonic():
                 heapq.heappop(self.due)[2]()
 
-    def at(self, when: float, what: Callable[[], Any]) -> None:
-        """Calls a function then."""
+    def schedule(self, when: float, what: Callable[[], Any]) -> None:
+        """Schedule a call of a function."""
         self.count += 1
         heapq.heappush(self.due, (when, self.count, what))
 
-    def gap(self) -> float:
-        """Until the next page."""
+    def draw_gap(self) -> float:
+        """Draw the time until the next page."""
         return self.random.expovariate(2 * self.plan["arrivals_per_s"] / sum(self.plan["page"]))
 
-    def size(self) -> int:
-        """From the distribution, linear between its points; of one point that point."""
+    def draw_size(self) -> int:
+        """Draw a size from the distribution, linear between its points; of one point that point."""
         sizes, cumulative = self.plan["sizes"]
         u = self.random.random()
         i = bisect.bisect_left(cumulative, u)
@@ -101,17 +102,17 @@ class Load:
         share = (u - cumulative[i - 1]) / (cumulative[i] - cumulative[i - 1])
         return max(1, round(sizes[i - 1] + share * (sizes[i] - sizes[i - 1])))
 
-    def arrive(self) -> None:
-        """A page is visited."""
-        self.open([self.size() for _ in range(self.random.randint(*self.plan["page"]))])
-        self.at(time.monotonic() + self.gap(), self.arrive)
+    def visit_page(self) -> None:
+        """Visit a page, and schedule the next visit."""
+        self.open([self.draw_size() for _ in range(self.random.randint(*self.plan["page"]))])
+        self.schedule(time.monotonic() + self.draw_gap(), self.visit_page)
 
     def open_bulk(self) -> None:
-        """A connection that fetches without an end."""
+        """Open a connection that fetches without an end."""
         self.open([ENDLESS], bulk=True)
 
     def open(self, sizes: list[int], bulk: bool = False) -> None:
-        """Another connection."""
+        """Open a connection."""
         connection = socket.socket()
         connection.setblocking(False)
         try:
@@ -121,20 +122,20 @@ class Load:
             connection.connect_ex(tuple(self.plan["connect"]))
         except OSError as error:
             connection.close()
-            self.failed(bulk, error)
+            self.count_failure(bulk, error)
             return
         self.totals["connections"] += 1
         self.chosen.register(connection, selectors.EVENT_WRITE, Fetch(connection, sizes, bulk))
 
-    def failed(self, bulk: bool, error: OSError) -> None:
-        """A connection has."""
+    def count_failure(self, bulk: bool, error: OSError) -> None:
+        """Count a failed connection."""
         self.totals["failures"] += 1
         self.totals["why"] = str(error.strerror or error)[:WHY_CHARACTERS]
         if bulk:
-            self.at(time.monotonic() + AGAIN_S, self.open_bulk)
+            self.schedule(time.monotonic() + AGAIN_S, self.open_bulk)
 
     def handle(self, fetch: Fetch) -> None:
-        """Something has come, or the connection stands."""
+        """Handle a connection that is ready."""
         try:
             if not self.advance(fetch):
                 self.close(fetch)
@@ -142,10 +143,10 @@ class Load:
             pass
         except OSError as error:
             self.close(fetch)
-            self.failed(fetch.bulk, error)
+            self.count_failure(fetch.bulk, error)
 
     def advance(self, fetch: Fetch) -> bool:
-        """Whether it goes on; OSError: it has failed."""
+        """Advance a connection; return whether it goes on. OSError: the connection has failed."""
         connection = fetch.connection
         if fetch.stage == "connecting":
             error = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
@@ -156,7 +157,7 @@ class Load:
                 connection.send(b"\x05\x01\x00")
                 fetch.stage = "greeting"
             else:
-                self.ask(fetch)
+                self.request_next(fetch)
             return True
         if fetch.stage in ("greeting", "asking"):
             wanted = 2 if fetch.stage == "greeting" else 10
@@ -174,7 +175,7 @@ class Load:
                 connection.send(b"\x05\x01\x00\x01" + socket.inet_aton(address) + struct.pack(">H", port))
                 fetch.stage = "asking"
             else:
-                self.ask(fetch)
+                self.request_next(fetch)
             return True
         count = connection.recv_into(self.buffer)
         if not count:
@@ -188,11 +189,11 @@ class Load:
             return False
         think_s = self.plan["think_s"]
         pause_s = self.random.expovariate(1 / think_s) if think_s > 0 else 0.0
-        self.at(time.monotonic() + pause_s, lambda: self.ask(fetch))
+        self.schedule(time.monotonic() + pause_s, lambda: self.request_next(fetch))
         return True
 
-    def ask(self, fetch: Fetch) -> None:
-        """For the next object."""
+    def request_next(self, fetch: Fetch) -> None:
+        """Request the next object."""
         if fetch.connection.fileno() < 0:
             return
         fetch.stage, fetch.left = "fetching", fetch.sizes.pop(0)
@@ -200,20 +201,20 @@ class Load:
             fetch.connection.send(NUMBER.pack(fetch.left))
         except OSError as error:
             self.close(fetch)
-            self.failed(fetch.bulk, error)
+            self.count_failure(fetch.bulk, error)
 
     def close(self, fetch: Fetch) -> None:
-        """Lets it go."""
+        """Close a connection."""
         self.totals["connections"] -= 1
         self.chosen.unregister(fetch.connection)
         fetch.connection.close()
 
-    def tell(self) -> None:
-        """What there is, each second."""
+    def print_totals(self) -> None:
+        """Print the totals, each second."""
         with suppress(BlockingIOError):
-            os.write(1, json.dumps(self.totals).encode() + b"\n")  # as short as a pipe takes wholly or not at all
-        self.at(time.monotonic() + 1.0, self.tell)
+            os.write(1, json.dumps(self.totals).encode() + b"\n")  # short enough for a pipe to take in one piece or not at all
+        self.schedule(time.monotonic() + 1.0, self.print_totals)
 
 
 if __name__ == "__main__":
-    Load(json.loads(sys.argv[1])).run()
+    LoadGenerator(json.loads(sys.argv[1])).run()

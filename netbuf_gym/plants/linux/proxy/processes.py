@@ -1,4 +1,4 @@
-"""Programs in network namespaces: started, waited for, and ended with what started them."""
+"""Programs in network namespaces: started, waited for, and ended with the thread that started them."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ CIPHER = "aes-256-gcm"
 READY_S = 10.0
 
 ATTEMPT_S = 2.0
-"""An attempt to connect is given up after so long: where the server has not begun, somebody else may have answered."""
+"""Longest time for an attempt to connect: where the server has not begun, another program may have answered."""
 
 
 @contextmanager
-def within(namespace: int) -> Iterator[None]:
-    """Takes the calling thread into a network namespace (a descriptor), and back; sockets made there stay there."""
+def enter_namespace(namespace: int) -> Iterator[None]:
+    """Move the calling thread into a network namespace (a descriptor), and back; sockets made there stay there."""
     home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
         system.setns(namespace, system.NEWNET)
@@ -46,14 +46,14 @@ class Program:
     """A process in a network namespace that ends with the thread that started it.
 
     Args:
-        argv: what is run.
+        argv: command line.
         namespace: a descriptor of the network namespace.
-        name: what messages call it.
-        ready: whether it says `ready` on standard output, which is waited for.
-        keep: descriptors that it is given.
+        name: name of the program in messages.
+        ready: whether the program prints `ready` on standard output, which is waited for.
+        keep: descriptors that the program inherits.
 
     Raises:
-        RuntimeError: it ended instead; the message has its last words.
+        RuntimeError: the program ended instead; the message has its last words.
     """
 
     def __init__(self, argv: Sequence[str], namespace: int, name: str, ready: bool = True, keep: Sequence[int] = ()):
@@ -82,7 +82,7 @@ class Program:
             raise self.failure(f"did not begin within {READY_S:g} s" if not readable else "")
 
     def failure(self, why: str = "") -> RuntimeError:
-        """Why it is not there any more, in its own words."""
+        """Return an error that says why the program has ended, in its own words."""
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(0.5)
         self._words.seek(0)
@@ -92,11 +92,11 @@ class Program:
 
     @property
     def alive(self) -> bool:
-        """Whether it runs."""
+        """Whether the program runs."""
         return self.process.poll() is None
 
     def close(self) -> None:
-        """Ends it."""
+        """End the program."""
         self.process.kill()
         self.process.wait()
         for stream in (self.process.stdin, self.process.stdout, self._words):
@@ -105,14 +105,14 @@ class Program:
                     stream.close()
 
 
-def script(name: str, namespace: int, *arguments: Any) -> Program:
-    """One of the scripts of this package: `relay`, `target`, `load`."""
+def start_script(name: str, namespace: int, *arguments: Any) -> Program:
+    """Start one of the scripts of this package: `relay`, `target`, `load`."""
     argv = [sys.executable, "-I", "-S", str(HERE / f"{name}.py"), *map(str, arguments)]
     return Program(argv, namespace, name)
 
 
-def program_of(name: str) -> str:
-    """Where a program of shadowsocks-libev is; raises FileNotFoundError, which says what to install."""
+def find_program(name: str) -> str:
+    """Return the path of a program of shadowsocks-libev; raises FileNotFoundError, which says what to install."""
     found = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin:/usr/local/bin")
     if found is None:
         raise FileNotFoundError(2, f"{name} is not installed (Debian: apt install {PACKAGE})")
@@ -120,20 +120,20 @@ def program_of(name: str) -> str:
 
 
 class Shadowsocks:
-    """`ss-server` in one network namespace, `ss-local` in another; a SOCKS5 proxy for the latter. A context.
+    """`ss-server` in one network namespace, `ss-local` in another; a SOCKS5 proxy for the latter. A context manager.
 
     Args:
         server, client: descriptors of the namespaces.
-        address, port: where the server listens, and the client connects to.
-        socks_port: of the SOCKS5 proxy, on the client's 127.0.0.1.
+        address, port: address where the server listens, and the client connects to.
+        socks_port: port of the SOCKS5 proxy, on the client's 127.0.0.1.
 
     Raises:
         FileNotFoundError: shadowsocks-libev is not installed.
-        RuntimeError: one of them did not begin, in its own words (a port in use, for one).
+        RuntimeError: one of the programs did not begin, in its own words (a port in use, for one).
     """
 
     def __init__(self, server: int, client: int, address: str, port: int = 8388, socks_port: int = 1080):
-        programs = [program_of(name) for name in ("ss-server", "ss-local")]
+        programs = [find_program(name) for name in ("ss-server", "ss-local")]
         self._client, self.socks = client, ("127.0.0.1", socks_port)
         config: dict[str, Any] = {
             "server": address,
@@ -157,22 +157,22 @@ class Shadowsocks:
             raise
 
     def check(self, target: tuple[str, int], timeout_s: float = READY_S) -> float:
-        """Connects through both to a target that listens, again and again until it can; the seconds that took.
+        """Connect through both programs to a listening target, retrying until that succeeds; return the seconds taken.
 
         Raises:
-            RuntimeError: it cannot.
+            RuntimeError: no connection within `timeout_s`.
         """
         begin = time.monotonic()
         last: OSError | None = None
         while time.monotonic() < begin + timeout_s:
             self._require_alive()
             try:
-                with within(self._client):
+                with enter_namespace(self._client):
                     connection = socket.socket()
                 with connection:
                     connection.settimeout(max(0.1, min(ATTEMPT_S, begin + timeout_s - time.monotonic())))
                     connection.connect(self.socks)
-                    socks.greet(connection, target)
+                    socks.connect_through(connection, target)
                     connection.sendall((1).to_bytes(8, "big"))
                     if connection.recv(1):
                         return time.monotonic() - begin
@@ -183,7 +183,7 @@ class Shadowsocks:
         raise RuntimeError(f"shadowsocks does not reach {target[0]}:{target[1]} within {timeout_s:g} s: {last}")
 
     def _require_alive(self) -> None:
-        """Raises in the words of one that has ended; the server's say more than what its client makes of them."""
+        """Raise in the words of a program that has ended; those of the server say more than those of its client."""
         if not all(one.alive for one in self.programs):
             time.sleep(0.1)
             raise next(one for one in self.programs if not one.alive).failure()
@@ -195,6 +195,6 @@ class Shadowsocks:
         self.close()
 
     def close(self) -> None:
-        """Ends both."""
+        """End both programs."""
         for program in self.programs:
             program.close()

@@ -1,7 +1,7 @@
 """A plain relay: `python relay.py ADDRESS PORT TARGET_ADDRESS TARGET_PORT [CONGESTION_CONTROL]`.
 
-What connects to it is connected on to the target. It reads no more than it can pass on, and writes 16 KiB at a time. Says
-`ready` on standard output when it listens; ends when standard input does.
+Each client is connected on to the target. The relay reads no more than it can pass on, and writes 16 KiB at a time. It prints
+`ready` on standard output when it listens, and ends when standard input does.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 
 
 class End:
-    """One end of a relayed connection, and what waits to be written to it."""
+    """One end of a relayed connection, and the data that waits to be written to this end."""
 
     other: End
 
@@ -24,7 +24,7 @@ class End:
         self.connection, self.waiting, self.over, self.events = connection, b"", False, 0
 
     def pump(self) -> bool:
-        """Passes on what can be; whether this way is at its end."""
+        """Pass on all available data; return whether this direction is at its end."""
         other = self.other
         if not other.waiting and not self.over:
             try:
@@ -48,7 +48,7 @@ class End:
 
 
 class Relay:
-    """All connections through it."""
+    """A relay with all connections through it."""
 
     def __init__(self, listener: socket.socket, target: tuple[str, int], control: str):
         self.listener, self.target, self.control = listener, target, control
@@ -57,7 +57,7 @@ class Relay:
         self.chosen.register(0, READ)
 
     def serve(self) -> None:
-        """Until standard input ends."""
+        """Serve until standard input ends."""
         while True:
             for key, _ in self.chosen.select():
                 if key.fileobj == 0:
@@ -69,10 +69,10 @@ class Relay:
                     self.handle(key.data)
 
     def accept(self) -> None:
-        """A client more."""
+        """Accept a client, and connect to the target."""
         try:
             near, _ = self.listener.accept()
-        except OSError:  # it has gone again
+        except OSError:  # the client has gone again
             return
         far = socket.socket()
         for one in (near, far):
@@ -87,7 +87,7 @@ class Relay:
             self.watch(end)
 
     def handle(self, end: End) -> None:
-        """Something can be read from an end, or written to it: both ways are tried."""
+        """Try both directions, when an end can be read from or written to."""
         try:
             done = [one.pump() for one in (end, end.other)]
         except OSError:
@@ -102,7 +102,7 @@ class Relay:
             self.watch(one)
 
     def watch(self, end: End) -> None:
-        """Waits for what an end waits for: room, where something is to be written; else data, where they can be passed on."""
+        """Wait for what an end needs next: room, where something is to be written; else data, where they can be passed on."""
         wanted = (WRITE if end.waiting else 0) | (READ if not end.other.waiting and not end.over else 0)
         if wanted == end.events:
             return
@@ -116,7 +116,7 @@ class Relay:
 
 
 def main(address: str, port: str, target_address: str, target_port: str, control: str = "") -> None:
-    """Listens and serves."""
+    """Listen and serve."""
     listener = socket.create_server((address, int(port)), backlog=1024)
     listener.setblocking(False)
     print("ready", flush=True)

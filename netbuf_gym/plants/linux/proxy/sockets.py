@@ -11,14 +11,14 @@ from netbuf_gym.plants.linux import system
 
 TCP_WINDOW_CLAMP = 10
 GAP = 64
-"""So many descriptors in a row that are none are the end of them: the lowest free ones are given first."""
+"""Number of unused descriptors in a row that are taken as the end of them: the lowest free ones are given first."""
 
 
 def clamp_windows(pid: int, size_bytes: int) -> int:
-    """Clamps the windows of all TCP connections that a process has now; how many these are.
+    """Clamp the windows of all TCP connections that a process has now; return their number.
 
     Raises:
-        OSError: this process may not; the message says what it takes.
+        OSError: this process may not; the message says why.
     """
     count = missing = number = 0
     process = system.pidfd_open(pid)
@@ -35,15 +35,15 @@ def clamp_windows(pid: int, size_bytes: int) -> int:
                 missing += 1
             else:
                 missing = 0
-                count += _clamp(descriptor, size_bytes)
+                count += _clamp_connection(descriptor, size_bytes)
             number += 1
         return count
     finally:
         os.close(process)
 
 
-def _clamp(descriptor: int, size_bytes: int) -> bool:
-    """Whether it is a TCP connection."""
+def _clamp_connection(descriptor: int, size_bytes: int) -> bool:
+    """Clamp the window of a connection; return whether the descriptor is one."""
     try:
         one = socket.socket(fileno=descriptor)
     except OSError:
@@ -51,7 +51,7 @@ def _clamp(descriptor: int, size_bytes: int) -> bool:
         return False
     with one, suppress(OSError):
         if one.family in (socket.AF_INET, socket.AF_INET6) and one.type == socket.SOCK_STREAM:
-            one.getpeername()  # one that listens has none
+            one.getpeername()  # fails for a listening socket
             one.setsockopt(socket.IPPROTO_TCP, TCP_WINDOW_CLAMP, size_bytes)
             return True
     return False

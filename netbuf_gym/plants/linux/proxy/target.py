@@ -1,7 +1,7 @@
 """A server of bytes: `python target.py ADDRESS PORT`.
 
-A client sends eight bytes, a number, and gets so many back; again and again. Says `ready` on standard output when it listens.
-Ends with what started it, which holds its standard input.
+A client sends eight bytes, a number, and gets so many back; again and again. The server prints `ready` on standard output when
+it listens, and ends with the process that started it, which holds its standard input.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ NUMBER = struct.Struct(">Q")
 
 
 class Client:
-    """One connection: what it has asked for and did not get yet."""
+    """One connection: the requests received, and the bytes that are still to be sent."""
 
     def __init__(self, connection: socket.socket):
         self.connection, self.asked, self.left = connection, b"", 0
 
     def read(self) -> bool:
-        """Whether it is still there."""
+        """Read requests; return whether the client is still there."""
         data = self.connection.recv(4096)
         self.asked += data
-        self._take()
+        self._take_request()
         return bool(data)
 
-    def _take(self) -> None:
+    def _take_request(self) -> None:
         while not self.left and len(self.asked) >= NUMBER.size:
             (self.left,) = NUMBER.unpack_from(self.asked)
             self.asked = self.asked[NUMBER.size :]
 
     def write(self) -> None:
-        """Sends at most 16 KiB at a time, so that no more waits than the send buffer takes."""
+        """Send at most 16 KiB at a time, so that no more waits than the send buffer takes."""
         for _ in range(16):
             if not self.left:
                 break
@@ -44,11 +44,11 @@ class Client:
                 self.left -= self.connection.send(chunk)
             except BlockingIOError:
                 break
-            self._take()
+            self._take_request()
 
 
 def serve(address: str, port: int) -> None:
-    """Until standard input ends."""
+    """Serve until standard input ends."""
     chosen = selectors.DefaultSelector()
     listener = socket.create_server((address, port), backlog=1024)
     listener.setblocking(False)

@@ -1,4 +1,4 @@
-"""A target, a proxy and clients in the nodes of a world, started when its links are, and what the clients got."""
+"""A target, a proxy and clients in the nodes of a world, started with its links, and the traffic that the clients received."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import Any
 
 from netbuf_gym.plants.linux.netlink import CC_ALGO, Routing
 from netbuf_gym.plants.linux.nodes import DEVICE
-from netbuf_gym.plants.linux.proxy.health import Health
-from netbuf_gym.plants.linux.proxy.processes import Program, Shadowsocks, program_of, script
+from netbuf_gym.plants.linux.proxy.health import HealthProbe
+from netbuf_gym.plants.linux.proxy.processes import Program, Shadowsocks, find_program, start_script
 from netbuf_gym.plants.linux.proxy.sockets import clamp_windows
 
 TARGET = ("127.0.0.1", 9000)
 PORT = 8388
 MOST_FAILURES = 3
-"""So many in a row, and no byte between them, and the proxy serves nobody."""
+"""Number of failed connections in a row, without a byte between them, at which the proxy is taken to serve nobody."""
 
 
 class Workload:
-    """Of a world with one route, from the proxy's node to the clients'.
+    """Workload of a world with one route, from the proxy's node to the clients'.
 
     Args:
         world: a `LiveWorld` that has its nodes.
-        work: what `relayed.relayed` gave, and `proxy`: `"plain"` or `"shadowsocks"`; `control`: the kernel's name of the
-            congestion control.
-        seed: of the clients' chance.
+        work: the work of `relayed.split_proxy_work`, and `proxy`: `"plain"` or `"shadowsocks"`; `control`: the kernel's name
+            of the congestion control.
+        seed: seed of the clients' random numbers.
 
     Raises:
         OSError: a program is missing; the message says what to install.
@@ -43,12 +43,12 @@ class Workload:
         self._shadowsocks: Shadowsocks | None = None
         self._load: Program | None = None
         self._told: dict[str, Any] = {}
-        self._received = self._failures = 0  # when a byte last came
+        self._received = self._failures = 0  # totals when the last byte came
         self._unread = b""
-        self._healths: list[Health] = []
+        self._healths: list[HealthProbe] = []
         if work["proxy"] == "shadowsocks":
             for name in ("ss-server", "ss-local"):
-                program_of(name)
+                find_program(name)
         for node, to, source, metrics in (
             (self._server, self._addresses[1], self._addresses[0], {CC_ALGO: work["control"].encode() + b"\0"}),
             (self._client, self._addresses[0], self._addresses[1], {}),
@@ -58,28 +58,28 @@ class Workload:
                 netlink.route(to, 32, DEVICE, metrics, source)
 
     def start(self) -> None:
-        """Starts all of it, and waits until the proxy answers; raises RuntimeError with the words of what does not."""
+        """Start all programs, and wait until the proxy answers; raises RuntimeError with the words of one that does not."""
         server, client = self._server.namespace, self._client.namespace
         plan: dict[str, Any] = {key: self._work[key] for key in ("bulk", "arrivals_per_s", "sizes", "page", "think_s")}
         plan |= {"seed": self._seed, "bind": None, "socks": None}
-        self._programs.append(script("target", server, *TARGET))
+        self._programs.append(start_script("target", server, *TARGET))
         if self._work["proxy"] == "shadowsocks":
             self._shadowsocks = Shadowsocks(server, client, self._addresses[0], PORT)
             self._shadowsocks.check(TARGET)
             plan |= {"connect": self._shadowsocks.socks, "socks": TARGET}
             self._proxies = self._shadowsocks.programs
-            self._healths.append(Health("ss-local", client, self._shadowsocks.socks))
+            self._healths.append(HealthProbe("ss-local", client, self._shadowsocks.socks))
         else:
-            self._programs.append(script("relay", server, self._addresses[0], PORT, *TARGET, self._work["control"]))
+            self._programs.append(start_script("relay", server, self._addresses[0], PORT, *TARGET, self._work["control"]))
             self._proxies = self._programs[-1:]
             plan |= {"connect": (self._addresses[0], PORT), "bind": self._addresses[1]}
-        self._healths.append(Health(self._proxies[0].name, server, (self._addresses[0], PORT)))
-        self._load = script("load", client, json.dumps(plan))
+        self._healths.append(HealthProbe(self._proxies[0].name, server, (self._addresses[0], PORT)))
+        self._load = start_script("load", client, json.dumps(plan))
         assert self._load.process.stdout is not None
         os.set_blocking(self._load.process.stdout.fileno(), False)
 
     def look(self) -> dict[str, Any]:
-        """What the clients got so far (see `load`).
+        """Return the clients' totals so far (see `load`).
 
         Raises:
             RuntimeError: a program has ended, the proxy takes no connections any more, or the clients' have failed one after
@@ -114,12 +114,12 @@ class Workload:
             raise RuntimeError(f"the clients get nothing through the proxy: {why}")
 
     def clamp_windows(self, size_bytes: int) -> None:
-        """Clamps the windows of the connections that the proxy has now at its host; OSError where that cannot be."""
+        """Clamp the windows of the connections that the proxy has now at its host; OSError where that cannot be."""
         if self._proxies:
             clamp_windows(self._proxies[0].process.pid, size_bytes)
 
     def close(self) -> None:
-        """Ends all of it."""
+        """End all programs."""
         for health in self._healths:
             health.close()
         self._healths = []
