@@ -57,9 +57,9 @@ void bind_worlds(nb::module_& m) {
         bool done = true;
         outside([&] {
           const std::function<void()> ask = ask_for_signals;
-          Ration ration{&ask};
-          if (events) ration.left = *events;
-          while (!(done = run(w, until, ration.left)) && !events) ration.renew();
+          EventBudget budget{&ask};
+          if (events) budget.left = *events;
+          while (!(done = run(w, until, budget.left)) && !events) budget.renew();
         });
         return done;
       }, "until_ns"_a, "events"_a = nb::none(),

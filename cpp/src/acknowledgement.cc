@@ -9,7 +9,7 @@ namespace netbuf {
 void Sender::receive(const Ack& ack) {
   tcb.now = ack.time;
   if ((ack.flags & ~kAckHasSack) != 0 || time_wait_until_ != kNever) [[unlikely]] return receive_special(ack);
-  if (ack.flags == 0 && takes_clean_acks_ && board.untroubled() && after(ack.ack, tcb.una)) [[likely]] {
+  if (ack.flags == 0 && traits_.takes_clean_acks && board.untroubled() && after(ack.ack, tcb.una)) [[likely]] {
     return process_clean(ack);
   }
   process(ack);
@@ -54,7 +54,7 @@ void Sender::process(const Ack& ack) {
   counters.acked_bytes += work.delivered_bytes;
   // Else overtaken by a later one.
   if (ack.window != kUnlimitedWindow && !before(ack.ack, work.prior_una)) note_window(ack);
-  if (echo_) [[unlikely]] counters.segments_marked += work.marked = ecn_counts_ ? marked_ : work.delivered;
+  if (echo_) [[unlikely]] counters.segments_marked += work.marked = traits_.ecn_counts ? marked_ : work.delivered;
   if (work.delivered > 0) {
     tcb.delivered += work.delivered;
     tcb.delivered_time = tcb.now;
@@ -67,7 +67,7 @@ void Sender::process(const Ack& ack) {
   counters.in_flight_sum += tcb.in_flight();
 
   const bool undisturbed =
-      untroubled && !recovery_takes_all_ && work.una_advanced && !work.sack_seen && !work.duplicate && !echo_;
+      untroubled && !traits_.recovery_takes_all && work.una_advanced && !work.sack_seen && !work.duplicate && !echo_;
   if (!undisturbed) return recovery_->on_ack(*this, work);
   backoff_ = 0;
   recovery_->on_clean_ack(*this, work.oldest_sent, work.latest_sent, work.latest_segment);
@@ -76,7 +76,7 @@ void Sender::process(const Ack& ack) {
 
 void Sender::control(const AckEvent& event) {
   cc_->on_ack(tcb, event);
-  if (owns_window_) {
+  if (traits_.owns_window) {
     cc_->control(tcb, event);
   } else if (may_grow()) {
     cc_->increase_window(tcb, event);

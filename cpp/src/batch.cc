@@ -99,13 +99,13 @@ void Batch::run_all(const Agent::Advance& advance, const uint8_t* selected) {
     world(i);  // throws when it was never reset
     check_control(i);
   }
-  const auto job = [&](uint32_t begin, uint32_t end, Ration& ration) {
+  const auto job = [&](uint32_t begin, uint32_t end, EventBudget& budget) {
     for (uint32_t i = begin; i < end; ++i) {
       if (selected && !selected[i]) continue;
       const size_t row = size_t{i} * agents_count_;
       if (!hot_.empty() && i + 1 < end) hot_[i + 1].prefetch();
       try {
-        worlds_[i]->ration(&ration);
+        worlds_[i]->set_budget(&budget);
         kind_->step(*worlds_[i], agents_of(i), advance, &control_[row * controls_.size()], &telemetry_[row * fields_]);
         if (!hot_.empty()) hot_[i] = worlds_[i]->hot();
       } catch (const std::exception& error) {
@@ -115,15 +115,15 @@ void Batch::run_all(const Agent::Advance& advance, const uint8_t* selected) {
   };
   broken_ = true;  // unless all of it comes to its end
   if (threads_ == 1) {
-    Ration ration{&ask_};
-    job(0, worlds_count_, ration);
+    EventBudget budget{&ask_};
+    job(0, worlds_count_, budget);
   } else {
     forget_lost_pool();
     if (!pool_) pool_ = std::make_unique<Pool>(threads_);
     const uint64_t worlds = worlds_count_, parts = pool_->parts();
-    pool_->run([&](uint32_t part, Ration& ration) {
+    pool_->run([&](uint32_t part, EventBudget& budget) {
       job(static_cast<uint32_t>(worlds * part / parts), static_cast<uint32_t>(worlds * (part + uint64_t{1}) / parts),
-          ration);
+          budget);
     }, ask_);
   }
   broken_ = false;

@@ -22,7 +22,7 @@ Flight& Flights::place_in_heap(const Key& flight, uint8_t& hint) {
   heap_.push_back({flight, waited_++, place});
   std::push_heap(heap_.begin(), heap_.end());
   pool_[place].packet.time = flight.time;
-  pool_[place].packet.to = flight.to;
+  pool_[place].packet.to = flight.to.word();
   set_head(kHeap, front(kHeap));
   return pool_[place];
 }

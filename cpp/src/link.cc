@@ -49,11 +49,11 @@ void Link::take_out(Time now) {
   int64_t bytes = 0;
   double squares = sojourn_s2_;  // summed packet by packet: the same however often it is asked for
   do {
-    const uint64_t packed = queue_[i].packed;
-    const auto wait = static_cast<Time>(packed >> kSizeBits);
+    const Waiting& packet = queue_[i];
+    const Time wait = packet.wait();
     waited += wait;
     squares += seconds(wait) * seconds(wait);
-    last_bytes = static_cast<uint32_t>(packed & kSizeMask);
+    last_bytes = packet.bytes();
     bytes += last_bytes;
     start = ++i != end ? queue_[i].start : kNever;
   } while (start <= now);
@@ -158,7 +158,7 @@ void Link::settle(Time now) {
     drain(packet.at - arrivals_first_);
     if (packet.start > packet.at) {
       if (queue_.empty()) next_start_ = packet.start;
-      queue_.push({packet.start, static_cast<uint64_t>(packet.start - packet.at) << kSizeBits | packet.bytes});
+      queue_.push({packet.start, packet.at, packet.bytes});
       queued_bytes_ += packet.bytes;
       stats_.queue_max = std::max(stats_.queue_max, queue_.size());
     } else {
@@ -183,9 +183,7 @@ LinkStats Link::stats(Time now) {
   s.sojourn_sum2 = sojourn_s2_;
   Time waited = 0;  // so far, by those still in the queue
   for (uint32_t i = queue_.head(); i != queue_.tail(); ++i) {
-    const uint64_t arrived = static_cast<uint64_t>(queue_[i].start) - (queue_[i].packed >> kSizeBits);
-    // Waiting times beyond 47 bits have wrapped.
-    waited += std::max<Time>(0, now - static_cast<Time>(arrived & (UINT64_MAX >> kSizeBits)));
+    waited += std::max<Time>(0, now - queue_[i].arrival());
   }
   s.queue_integral = s.sojourn_sum + seconds(waited);
   const Time free_at = coming_ ? coming_->free_at : free_at_;

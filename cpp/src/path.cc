@@ -8,8 +8,8 @@ namespace netbuf {
 Path::Path(uint32_t flow, const FlowConfig& config, const StackProfile& profile, Network& network)
     : network_(network),
       profile_(profile),
-      to_receiver_(to(flow, kAtReceiver)),
-      to_sender_(to(flow, kAtSender)),
+      to_receiver_(flow, kAtReceiver),
+      to_sender_(flow, kAtSender),
       flow_(flow),
       priority_(static_cast<uint8_t>(config.priority)),
       links_(config.path) {

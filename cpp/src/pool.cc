@@ -58,8 +58,8 @@ void Pool::run(const Job& job, const std::function<void()>& ask) {
     }
   };
   guarded([&] {
-    Ration ration{&ask};
-    job(0, ration);
+    EventBudget budget{&ask};
+    job(0, budget);
   });
   std::unique_lock lock(mutex_);
   while (!done_.wait_for(lock, kPatience, [&] { return running_ == 0; })) {
@@ -86,8 +86,8 @@ void Pool::work(uint32_t part) {
     lock.unlock();
     std::exception_ptr fault;
     try {
-      Ration ration{&ask};
-      job(part, ration);
+      EventBudget budget{&ask};
+      job(part, budget);
     } catch (...) {
       fault = std::current_exception();
     }

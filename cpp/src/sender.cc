@@ -20,11 +20,11 @@ Sender::Sender(const FlowConfig& config, const WorldConfig& world, const StackPr
       cc_(config.own_control ? config.own_control(world.stack)
                              : make_congestion_control(config.cc, world.stack, config.cc_parameters)),
       recovery_(profile.make_recovery()),
-      recovery_takes_all_(recovery_->takes_every_ack()),
-      controlled_(config.controlled),
-      owns_window_(cc_->owns_window()),
-      ecn_(config.ecn || cc_->accurate_ecn()),
-      ecn_counts_(config.ecn_counts || cc_->l4s()),
+      traits_{.recovery_takes_all = recovery_->takes_every_ack(),
+              .controlled = config.controlled,
+              .owns_window = cc_->owns_window(),
+              .ecn = config.ecn || cc_->accurate_ecn(),
+              .ecn_counts = config.ecn_counts || cc_->l4s()},
       ect_(kEcnCapable | (cc_->l4s() ? kEcnL4s : 0)),
       answers_(application_of(config).answers),
       closes_(application_of(config).sized),
@@ -44,14 +44,14 @@ Sender::Sender(const FlowConfig& config, const WorldConfig& world, const StackPr
   if (cc_->wants_rate()) board.rate = std::make_unique<RateSampler>();
   if (cc_->wants_losses()) board.rate->watch(cc_.get());
   if (cc_->accurate_ecn()) path_.always_ecn(ect_);
-  takes_clean_acks_ = !recovery_takes_all_ && !board.rate;
+  traits_.takes_clean_acks = !traits_.recovery_takes_all && !board.rate;
   if (closes_) {
     stream_written_ = config.size_bytes;
     stream_closed_ = true;
   }
-  unhindered_ = application_of(config).endless && stop_ == 0 && send_buffer_ == 0 &&
-                config.receive_buffer_bytes == 0 && !board.rate && !ecn_;
-  paces_window_ = profile_.paces && world.pacing && !owns_window_;
+  traits_.unhindered = application_of(config).endless && stop_ == 0 && send_buffer_ == 0 &&
+                config.receive_buffer_bytes == 0 && !board.rate && !traits_.ecn;
+  traits_.paces_window = profile_.paces && world.pacing && !traits_.owns_window;
   timers_.set(Alarm::application, start_);
 }
 
@@ -84,7 +84,7 @@ void Sender::start_connection() {
 void Sender::establish(const Ack& ack) {
   if (tcb.established) {  // an answer to a SYN that was answered before, or the same again
     if (profile_.confirms_repeated_syn_ack) return path_.launch(tcb.now, 0, 0, kHandshakeAck);
-    if (owns_window_) return;
+    if (traits_.owns_window) return;
     tcb.set_cwnd(static_cast<int64_t>(tcb.initial_cwnd) * tcb.mss);
     tcb.ssthresh = kInfiniteWindow;
     return;
@@ -132,7 +132,7 @@ void Sender::receive_request(const Ack& ack) {
 void Sender::receive_echo(Ack ack) {
   ack.flags = ack.flags & ~kAckEcho;
   echo_ = true;
-  if (ecn_counts_) {
+  if (traits_.ecn_counts) {
     const auto count = static_cast<uint8_t>(ack.echo_sent & kMarkCount);
     const bool late = before(ack.ack, tcb.una);  // overtaken by an ACK that says more
     marked_ = late ? 0 : (count - mark_count_) & kMarkCount;
@@ -189,17 +189,17 @@ void Sender::attach(std::unique_ptr<SendBuffer> buffer) {
   if (source_) buffer_->attach(std::move(source_));
   source_ = std::move(buffer);
   stream_written_ = 0;
-  stream_closed_ = unhindered_ = false;
+  stream_closed_ = traits_.unhindered = false;
   if (!buffer_->measures_rate() || board.rate) return;
   board.rate = std::make_unique<RateSampler>();
-  takes_clean_acks_ = false;
+  traits_.takes_clean_acks = false;
 }
 
 void Sender::attach(std::unique_ptr<Source> source) {
   if (buffer_) return buffer_->attach(std::move(source));
   source_ = std::move(source);
   stream_written_ = 0;
-  unhindered_ = false;
+  traits_.unhindered = false;
 }
 
 void Sender::wake_source(Time now) {
@@ -246,13 +246,13 @@ Time Sender::rto() const {
 }
 
 void Sender::enter_state(CaState state) {
-  if (state == CaState::loss || (state >= CaState::cwr && tcb.state < CaState::cwr)) reduced_ = ecn_;
+  if (state == CaState::loss || (state >= CaState::cwr && tcb.state < CaState::cwr)) reduced_ = traits_.ecn;
   cc_->on_state(tcb, state);
   tcb.state = state;
 }
 
 void Sender::steer(bool paced, bool slow_start) {
-  paces_window_ = paced && profile_.paces;
+  traits_.paces_window = paced && profile_.paces;
   cc_->on_agent(slow_start);
 }
 
@@ -351,7 +351,7 @@ void Sender::note_window(const Ack& ack) {
 // RFC 5681, 4.1, as Linux does it: the window halves for every RTO of silence, down to the initial window.
 void Sender::restart_after_idle() {
   cc_->on_idle_restart(tcb);
-  if (!profile_.restarts_after_idle || owns_window_) return;
+  if (!profile_.restarts_after_idle || traits_.owns_window) return;
   const uint32_t floor = std::min(tcb.initial_cwnd, tcb.cwnd_packets);
   uint32_t window = tcb.cwnd_packets;
   tcb.ssthresh = std::max(tcb.ssthresh, tcb.cwnd * 3 / 4);
@@ -373,7 +373,7 @@ void Sender::transmit(uint32_t index, bool retransmission) {
   if (segment.transmissions < UINT8_MAX) ++segment.transmissions;
   if (retransmission) ++counters.packets_retransmitted;
   uint64_t ecn = 0;
-  if (ecn_ && !retransmission) [[unlikely]] {  // RFC 3168, 6.1.5: what is sent again cannot be marked
+  if (traits_.ecn && !retransmission) [[unlikely]] {  // RFC 3168, 6.1.5: what is sent again cannot be marked
     ecn = ect_ | (reduced_ ? kEcnReduced : 0);
     reduced_ = false;
   }

@@ -40,7 +40,7 @@ void transmit_linux(Sender& s) {
   Tcb& tcb = s.tcb;
   const uint32_t nxt = tcb.nxt;
   uint32_t limit = 0;  // computed where it can matter
-  if (s.paces_window_) tcb.pacing_rate = s.controlled_ ? agent_rate(s) : s.window_rate();
+  if (s.traits_.paces_window) tcb.pacing_rate = s.traits_.controlled ? agent_rate(s) : s.window_rate();
   bool deferred = false;
   uint32_t in_flight = tcb.in_flight();
   for (; in_flight < tcb.cwnd_packets; in_flight = tcb.in_flight()) {
@@ -61,13 +61,13 @@ void transmit_linux(Sender& s) {
     } else if ((limit == 0 || room < limit) && s.defers(room) && room < (limit ? limit : (limit = s.burst_limit()))) {
       deferred = !by_window;
       break;
-    } else if (s.unhindered_ && in_flight > 0) [[likely]] {
+    } else if (s.traits_.unhindered && in_flight > 0) [[likely]] {
       s.send_full_segments(room, room > 1 ? kPushedData : kData);
       sent = room;
     } else {
       const int64_t left = (s.stream_left() + tcb.mss - 1) / tcb.mss;
       const auto whole = static_cast<uint32_t>(std::min<int64_t>(room, left));
-      if (in_flight > 0 && (!s.source_ || s.buffer_) && !s.board.rate && s.send_buffer_ == 0 && !s.closes_ && !s.ecn_) {
+      if (in_flight > 0 && (!s.source_ || s.buffer_) && !s.board.rate && s.send_buffer_ == 0 && !s.closes_ && !s.traits_.ecn) {
         // At once what the receiver's window has room for.
         const int64_t usable = std::min(s.window_right_, s.stream_written_) - s.stream_sent_;
         sent = static_cast<uint32_t>(std::clamp<int64_t>(usable / tcb.mss, 0, whole));
@@ -106,8 +106,8 @@ bool Sender::narrow(uint32_t& room) const {
 
 // Segments of the largest group.
 uint32_t Sender::burst_limit() const {
-  if (tcb.pacing_rate > 0 && !paces_window_) return cc_->burst_packets(tcb);
-  double bytes = (paces_window_ ? tcb.pacing_rate : window_rate()) / 1024;
+  if (tcb.pacing_rate > 0 && !traits_.paces_window) return cc_->burst_packets(tcb);
+  double bytes = (traits_.paces_window ? tcb.pacing_rate : window_rate()) / 1024;
   const Time halvings = (tcb.min_rtt / kMicrosecond) >> kRttLog;
   if (halvings < 32) bytes += kLargestBurst >> halvings;
   return std::max(static_cast<uint32_t>(std::min<double>(bytes, kLargestBurst)) / tcb.mss, kMinBurst);

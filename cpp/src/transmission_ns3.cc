@@ -11,14 +11,14 @@ void transmit_ns3(Sender& s) {
   const uint32_t nxt = tcb.nxt;
   while (tcb.in_flight() < tcb.cwnd_packets) {
     if (s.board.waiting() > 0 && s.retransmit_next_lost()) continue;
-    if (s.unhindered_ && tcb.packets_out() > 0 && s.board.waiting() == 0) [[likely]] {
+    if (s.traits_.unhindered && tcb.packets_out() > 0 && s.board.waiting() == 0) [[likely]] {
       s.send_full_segments(tcb.cwnd_packets - tcb.in_flight(), kData);
       break;
     }
     if (!s.send_new_segment()) break;
   }
   const uint32_t in_flight = tcb.in_flight();
-  if (!s.recovery_takes_all_ || tcb.nxt != nxt || in_flight >= tcb.cwnd_packets) {
+  if (!s.traits_.recovery_takes_all || tcb.nxt != nxt || in_flight >= tcb.cwnd_packets) {
     tcb.cwnd_limited = in_flight >= tcb.cwnd_packets;
   }
   if (tcb.packets_out() > s.max_packets_out_ || !before(tcb.una, s.max_packets_seq_)) {

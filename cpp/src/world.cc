@@ -26,9 +26,9 @@ World::World(const WorldConfig& config, uint64_t seed) : seed_(seed), rng_(seed)
   build_one_ways(config, seed);
   if (!config.traffic.empty()) {
     const auto first = static_cast<uint32_t>(flows_.size());
-    Openings::Host& host = *this;
-    openings_.emplace(config, *profile_, seed, first, network_, switches_, &rng_, host);
-    sources_.push_back(&*openings_);
+    FlowArrivals::Host& host = *this;
+    flow_arrivals_.emplace(config, *profile_, seed, first, network_, switches_, &rng_, host);
+    sources_.push_back(&*flow_arrivals_);
   }
   first_flow_ = static_cast<uint32_t>(sources_.size());
   if (profile_->orders_ties) order_ties(config);
@@ -146,9 +146,9 @@ void World::check_until(Time until) const {
 }
 
 void World::run(Time until) {
-  Ration alone;
-  Ration& ration = ration_ ? *ration_ : alone;
-  while (!run(until, ration.left)) ration.renew();
+  EventBudget alone;
+  EventBudget& budget = budget_ ? *budget_ : alone;
+  while (!run(until, budget.left)) budget.renew();
 }
 
 bool World::run(Time until, uint32_t& events) {
@@ -193,7 +193,7 @@ bool World::run_to(std::span<const uint32_t> flows, Time until, Count&& count) {
   };
   const uint64_t before = counted();
   while (next_event() <= until) {
-    if (ration_ && ration_->left-- == 0) ration_->renew();
+    if (budget_ && budget_->left-- == 0) budget_->renew();
     run_next();
     if (counted() != before) return true;
   }
@@ -213,9 +213,9 @@ bool World::run_to_data(std::span<const uint32_t> flows, Time until) {
 bool World::packet_first(uint32_t lane) const {
   const uint32_t source = tree_[1].source;
   if (source < first_flow_) return false;
-  const uint64_t to = network_.flights.to(lane);
+  const Destination to = network_.flights.destination(lane);
   const uint32_t flow = source - first_flow_;
-  return to >> 8 != flow ? to >> 8 < flow : static_cast<uint8_t>(to) <= kAtSender;
+  return to.flow() != flow ? to.flow() < flow : to.stage() <= kAtSender;
 }
 
 void World::run_next() {
@@ -245,7 +245,7 @@ void World::run_source(uint32_t source) {
 }
 
 void World::after_opened(uint32_t index) {
-  openings_->after_event(index, now_);
+  flow_arrivals_->after_event(index, now_);
   const Flow* flow = by_index_[index];
   const Time next = flow ? flow->next_timer() : kNever;
   if (next != timers_[index].time) update(first_flow_ + index, next);
@@ -255,7 +255,7 @@ void World::after_opened(uint32_t index) {
 void World::take_notice() {
   for (size_t i = 0; i < touched_.size(); ++i) {
     const uint32_t source = touched_[i], index = source - first_flow_;
-    if (source >= first_flow_ + static_flows_ && by_index_[index]) openings_->after_event(index, now_);
+    if (source >= first_flow_ + static_flows_ && by_index_[index]) flow_arrivals_->after_event(index, now_);
     update(source);
   }
   touched_.clear();
@@ -326,7 +326,7 @@ void World::sent(const Queued& item, Time arrival) {
     return;
   }
   by_index_[item.owner]->path.resume(item, arrival);
-  if (item.owner >= static_flows_ && openings_->completed(item.owner)) touched_.push_back(first_flow_ + item.owner);
+  if (item.owner >= static_flows_ && flow_arrivals_->completed(item.owner)) touched_.push_back(first_flow_ + item.owner);
 }
 
 void World::lost(const Queued& item, Link::Fate fate) {
@@ -387,7 +387,7 @@ size_t World::memory_bytes() const {
   for (const Link& link : network_.links) bytes += link.memory_bytes();
   for (const Flow& flow : flows_) bytes += flow.memory_bytes();
   for (const auto& sw : switches_) bytes += sw->memory_bytes();
-  return bytes + (openings_ ? openings_->memory_bytes() : 0);
+  return bytes + (flow_arrivals_ ? flow_arrivals_->memory_bytes() : 0);
 }
 
 }  // namespace netbuf

@@ -13,7 +13,7 @@ namespace {
 Flight flight(Time time, uint32_t flow, uint8_t stage, uint32_t number) {
   Flight one{};
   one.packet.time = time;
-  one.packet.to = to(flow, stage);
+  one.packet.to = Destination(flow, stage).word();
   one.packet.segment = number;
   return one;
 }
@@ -54,7 +54,7 @@ void compare_with_a_search(uint32_t flows, uint32_t delays, uint64_t seed) {
       CHECK_EQ(flights.next(), least->packet.time);
       CHECK_EQ(flights.time(lane), least->packet.time);
       CHECK_EQ(flights.front(lane).packet.segment, least->packet.segment);
-      CHECK_EQ(flights.to(lane), least->packet.to);
+      CHECK_EQ(flights.destination(lane).word(), least->packet.to);
       CHECK_EQ(pop(flights, lane), least->packet.segment);
       now = std::max(now, least->packet.time);
       model.erase(least);

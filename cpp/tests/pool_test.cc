@@ -15,7 +15,7 @@ TEST(pool_runs_every_part_once) {
   Pool pool(4);
   for (int round = 0; round < 200; ++round) {
     std::atomic<int> parts[4] = {};
-    pool.run([&](uint32_t part, Ration&) { ++parts[part]; }, {});
+    pool.run([&](uint32_t part, EventBudget&) { ++parts[part]; }, {});
     for (const auto& count : parts) CHECK_EQ(count.load(), 1);
   }
 }
@@ -24,9 +24,9 @@ TEST(pool_gives_up_all_parts_when_the_caller_wants_to_stop) {
   Pool pool(3);
   std::atomic<int> stopped = 0;
   bool thrown = false;
-  const auto endless = [&](uint32_t, Ration& ration) {
+  const auto endless = [&](uint32_t, EventBudget& budget) {
     try {
-      for (;;) ration.renew();
+      for (;;) budget.renew();
     } catch (const Abort&) {
       ++stopped;
       throw;
@@ -40,7 +40,7 @@ TEST(pool_gives_up_all_parts_when_the_caller_wants_to_stop) {
   CHECK(thrown);
   CHECK_EQ(stopped.load(), 3);
   int parts = 0;
-  pool.run([&](uint32_t part, Ration&) { parts += part == 0; }, {});  // and goes on
+  pool.run([&](uint32_t part, EventBudget&) { parts += part == 0; }, {});  // and goes on
   CHECK_EQ(parts, 1);
 }
 
@@ -49,7 +49,7 @@ TEST(pool_tells_of_faults_in_any_part) {
   for (uint32_t bad = 0; bad < 3; ++bad) {
     bool thrown = false;
     try {
-      pool.run([&](uint32_t part, Ration&) { if (part == bad) throw std::runtime_error("bad"); }, {});
+      pool.run([&](uint32_t part, EventBudget&) { if (part == bad) throw std::runtime_error("bad"); }, {});
     } catch (const std::runtime_error&) {
       thrown = true;
     }
@@ -64,7 +64,7 @@ TEST(a_child_has_lost_the_pool_and_its_batch_makes_another) {
   batch.advance(kSecond, nullptr);
   Pool pool(2);
   // All threads have started: AddressSanitizer's allocator, unlike glibc's, forks with its locks held.
-  pool.run([](uint32_t, Ration&) {}, {});
+  pool.run([](uint32_t, EventBudget&) {}, {});
   CHECK(!pool.lost());
   const pid_t child = fork();
   if (child == 0) {

@@ -6,7 +6,6 @@
 // of a flow the lower stage.
 #pragma once
 #include <algorithm>
-#include <compare>
 #include <vector>
 
 #include "netbuf/packet.h"
@@ -42,7 +41,7 @@ class Flights {
     return lane == kHeap ? pool_[heap_.front().place] : lanes_[lane].ring.front();
   }
 
-  uint64_t to(uint32_t lane) const { return to_[lane] & kTo; }  // of the head
+  Destination destination(uint32_t lane) const { return destination_[lane]; }  // of the head
 
   void pop(uint32_t lane, Flight& flight) {
     if (lane == kHeap) [[unlikely]] return pop_heap(flight);
@@ -54,20 +53,20 @@ class Flights {
 
   // Room for what reaches a stage of a flow then, its other members to be filled in.
   // hint: the lane that this stage used last.
-  Flight& place(Time time, uint64_t to, uint8_t& hint) {
+  Flight& place(Time time, Destination to, uint8_t& hint) {
     if (time <= lanes_[hint].back) [[unlikely]] {
       hint = choose({time, to}, hint);
       if (hint == kHeap) return place_in_heap({time, to}, hint);
     }
     Lane& lane = lanes_[hint];
     lane.back = time;
-    if (lane.ring.empty()) head_[hint] = time, to_[hint] = to;
+    if (lane.ring.empty()) head_[hint] = time, destination_[hint] = to;
     Flight& flight = lane.ring.place();
     flight.packet.time = time;
-    flight.packet.to = to;
+    flight.packet.to = to.word();
     return flight;
   }
-  void push(const Flight& flight, uint8_t& hint) { place(flight.packet.time, flight.packet.to & kTo, hint) = flight; }
+  void push(const Flight& flight, uint8_t& hint) { place(flight.packet.time, flight.packet.destination(), hint) = flight; }
   // Makes room for a run more; the hint for it.
   uint8_t add_lane() { return static_cast<uint8_t>(used_ < kLanes ? used_++ : kLanes - 1); }
 
@@ -89,10 +88,9 @@ class Flights {
     Ring<Flight> ring;
     Time back = -1;                      // arrival of the last that went in
   };
-  static constexpr uint64_t kTo = (uint64_t{1} << 40) - 1;  // an ACK has more in the same word
   struct Key {
     Time time;
-    uint64_t to;
+    Destination to;
     auto operator<=>(const Key&) const = default;
   };
   struct Waiting {
@@ -103,15 +101,15 @@ class Flights {
   };
 
   bool comes_before(uint32_t a, uint32_t b) const {  // without a branch: which of two it is cannot be foreseen
-    return (head_[a] < head_[b]) | ((head_[a] == head_[b]) & ((to_[a] & kTo) < (to_[b] & kTo)));
+    return (head_[a] < head_[b]) | ((head_[a] == head_[b]) & (destination_[a] < destination_[b]));
   }
   void set_head(uint32_t lane, const Flight& flight) {
     head_[lane] = flight.packet.time;
-    to_[lane] = flight.packet.to;
+    destination_[lane] = flight.packet.destination();
   }
   void clear_head(uint32_t lane) { head_[lane] = kNever; }
 
-  static Key key(const Flight& flight) { return {flight.packet.time, flight.packet.to & kTo}; }
+  static Key key(const Flight& flight) { return {flight.packet.time, flight.packet.destination()}; }
   bool ends(uint32_t lane, const Key& flight) const {  // whether the lane stays sorted
     const Lane& one = lanes_[lane];
     return one.back < flight.time || one.ring.empty() || key(one.ring.back()) <= flight;
@@ -121,7 +119,7 @@ class Flights {
   void pop_heap(Flight& flight);
 
   Time head_[kLanes + 1] = {kNever, kNever, kNever, kNever, kNever, kNever, kNever, kNever, kNever};
-  uint64_t to_[kLanes + 1] = {};
+  Destination destination_[kLanes + 1];
   uint32_t used_ = 2;                    // lanes looked at; kLanes + 1: the heap too
   Lane lanes_[kLanes];
   std::vector<Waiting> heap_;            // the first comes first

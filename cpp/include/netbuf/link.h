@@ -80,9 +80,7 @@ class Link final : public EventSource {
     busy_ns_ += end - start;
     if (start > now) {
       if (queue_.empty()) next_start_ = start;
-      Waiting& waiting = queue_.place();
-      waiting.start = start;
-      waiting.packed = static_cast<uint64_t>(start - now) << kSizeBits | wire_bytes;
+      queue_.place() = {start, now, wire_bytes};
       queued_bytes_ += wire_bytes;
       if (queue_.size() > stats_.queue_max) stats_.queue_max = queue_.size();
     } else {
@@ -128,9 +126,7 @@ class Link final : public EventSource {
       if (queued == 0) next_start_ = free_at;
       queue_.reserve(taken);
       for (const uint32_t end = i + taken; i != end; ++i) {
-        Waiting& waiting = queue_.place_reserved();
-        waiting.start = free_at;
-        waiting.packed = static_cast<uint64_t>(free_at - now) << kSizeBits | wire_bytes;
+        queue_.place_reserved() = {free_at, now, wire_bytes};
         free_at += duration;
         delivered(i, free_at + delay);
       }
@@ -218,13 +214,26 @@ class Link final : public EventSource {
     Time starts[16];
     uint32_t count = 0;
   };
-  static constexpr int kSizeBits = 17;  // leaves 47 bits of waiting time: 39 hours
-  static constexpr uint64_t kSizeMask = (1 << kSizeBits) - 1;
   static constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
   enum class Schedule : uint8_t { constant, stepped, opportunities };
-  struct Waiting {
-    Time start;       // when its transmission begins and it leaves the queue
-    uint64_t packed;  // waiting time in ns << kSizeBits | size in bytes
+  // A packet in the queue: when its transmission begins and it leaves, how long it waits until then, and its size.
+  class Waiting {
+   public:
+    Waiting() = default;
+    Waiting(Time start, Time arrival, uint32_t bytes)
+        : start(start), packed_(static_cast<uint64_t>(start - arrival) << kSizeBits | bytes) {}
+    Time wait() const { return static_cast<Time>(packed_ >> kSizeBits); }
+    uint32_t bytes() const { return static_cast<uint32_t>(packed_ & ((1 << kSizeBits) - 1)); }
+    // A wait beyond 47 bits has wrapped, and so does this.
+    Time arrival() const {
+      return static_cast<Time>((static_cast<uint64_t>(start) - (packed_ >> kSizeBits)) & (UINT64_MAX >> kSizeBits));
+    }
+
+    Time start;
+
+   private:
+    static constexpr int kSizeBits = 17;  // leaves 47 bits of waiting time: 39 hours
+    uint64_t packed_;
   };
   void take_out(Time now);
   void settle(Time now);

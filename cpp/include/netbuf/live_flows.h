@@ -13,7 +13,7 @@
 #include "netbuf/app.h"
 #include "netbuf/emulator.h"
 #include "netbuf/ideal.h"
-#include "netbuf/openings.h"
+#include "netbuf/flow_arrivals.h"
 #include "netbuf/switch_telemetry.h"
 #include "netbuf/traffic.h"
 

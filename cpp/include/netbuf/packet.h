@@ -18,18 +18,41 @@ enum PacketKind : uint8_t {
 inline constexpr bool is_data(PacketKind kind) { return kind <= kPushedData; }
 inline constexpr bool opens(PacketKind kind) { return kind == kSyn; }
 
+// Flow and stage that something is on its way to, in one word. Of arrivals at the same instant the lower comes first: by flow,
+// then by stage.
+class Destination {
+ public:
+  constexpr Destination() = default;
+  constexpr Destination(uint32_t flow, uint8_t stage) : word_(uint64_t{flow} << 8 | stage) {}
+  // Of a packet's or ACK's word, which holds more beyond.
+  static constexpr Destination of(uint64_t word) {
+    Destination found;
+    found.word_ = word & kMask;
+    return found;
+  }
+  constexpr uint32_t flow() const { return static_cast<uint32_t>(word_ >> 8); }
+  constexpr uint8_t stage() const { return static_cast<uint8_t>(word_); }
+  constexpr uint64_t word() const { return word_; }
+  constexpr auto operator<=>(const Destination&) const = default;
+
+ private:
+  static constexpr uint64_t kMask = (uint64_t{1} << 40) - 1;
+  uint64_t word_ = 0;
+};
+
 // From sender to receiver.
 struct Packet {
   Time time;            // when it reaches the stage that it is on its way to
   Time sent_at;         // its time stamp
-  uint64_t to;          // flow and stage: see to(); beyond them what ECN says of it
+  uint64_t to;          // a Destination's word; beyond it what ECN says of the packet
   uint32_t segment;     // index
   uint16_t bytes;       // payload
   PacketKind kind;
   bool fin;             // the stream ends with it
 
-  uint32_t flow() const { return static_cast<uint32_t>(to >> 8); }
-  uint8_t stage() const { return static_cast<uint8_t>(to); }
+  Destination destination() const { return Destination::of(to); }
+  uint32_t flow() const { return destination().flow(); }
+  uint8_t stage() const { return destination().stage(); }
 };
 
 enum AckFlags : uint8_t {
@@ -54,7 +77,7 @@ struct Ack {
   uint32_t ack;         // next segment expected
   uint32_t window;      // bytes from there on; kUnlimitedWindow when it never limits
 
-  uint8_t stage() const { return static_cast<uint8_t>(to); }
+  uint8_t stage() const { return Destination::of(to).stage(); }
 };
 inline constexpr uint32_t kUnlimitedWindow = UINT32_MAX;
 
@@ -68,9 +91,8 @@ static_assert(sizeof(Packet) == 32 && sizeof(Ack) == 32 && sizeof(Flight) == 32)
 // Where it arrives next: at the receiver, at the sender, or at a link of the path or return path, counted from here.
 enum Stage : uint8_t { kAtReceiver = 0, kAtSender = 1, kAtForwardHop = 2, kAtBackwardHop = 128 };
 inline constexpr size_t kMaxHops = 100;  // a direction
-inline constexpr uint64_t to(uint32_t flow, uint8_t stage) { return uint64_t{flow} << 8 | stage; }
 
-// Explicit congestion notification (RFC 3168), in a packet's `to` beyond flow and stage.
+// Explicit congestion notification (RFC 3168), in a packet's `to` beyond its destination.
 // Links that cannot mark do not ask.
 inline constexpr uint64_t kEcnCapable = uint64_t{1} << 40;   // ECT
 inline constexpr uint64_t kEcnMarked = uint64_t{1} << 41;    // CE

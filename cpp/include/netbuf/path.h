@@ -35,7 +35,7 @@ class Path {
   // ecn: of kEcn; what is lost of it on a path that is one link without a discipline, nobody could have marked.
   void launch(Time now, uint32_t segment, uint16_t bytes, PacketKind kind, bool fin = false, uint64_t ecn = 0) {
     ++on_way_;
-    if (!direct_) [[unlikely]] return launch_over_hops({now, now, to_receiver_ | ecn, segment, bytes, kind, fin});
+    if (!direct_) [[unlikely]] return launch_over_hops({now, now, to_receiver_.word() | ecn, segment, bytes, kind, fin});
     const Link::Outcome outcome = first_link_->transmit(now, wire_bytes(kind, bytes), true);
     if (outcome.fate != Link::Fate::delivered) [[unlikely]] return lose(outcome.fate, kind);
     Packet& packet = network_.flights.place(outcome.arrival, to_receiver_, receiver_lane_).packet;
@@ -139,13 +139,13 @@ class Path {
   void reach(const Packet& packet, uint8_t stage, uint8_t& lane) {
     Flight flight;
     flight.packet = packet;
-    flight.packet.to = (packet.to & kEcn) | to(flow_, stage);
+    flight.packet.to = (packet.to & kEcn) | Destination(flow_, stage).word();
     network_.flights.push(flight, lane);
   }
   void reach(const Ack& ack, uint8_t stage, uint8_t& lane) {
     Flight flight;
     flight.ack = ack;
-    flight.ack.to = to(flow_, stage);
+    flight.ack.to = Destination(flow_, stage).word();
     network_.flights.push(flight, lane);
   }
   uint32_t wire_bytes(PacketKind kind, uint32_t payload) const {
@@ -168,7 +168,8 @@ class Path {
   Network& network_;
   Link *first_link_, *first_return_link_;
   const StackProfile& profile_;
-  uint64_t to_receiver_, to_sender_, all_ecn_ = 0;
+  Destination to_receiver_, to_sender_;
+  uint64_t all_ecn_ = 0;
   uint32_t flow_, on_way_ = 0;
   // ACKs with SACK blocks that a late one may be behind (of 2^16 numbers).
   static constexpr uint32_t kLateAcks = 16'384;

@@ -21,7 +21,7 @@ struct Abort {
 };
 
 // How many events may be handled until whoever waits is asked whether to go on; asking throws Abort where not.
-struct Ration {
+struct EventBudget {
   static constexpr uint32_t kEvents = 1 << 15;  // some milliseconds
   const std::function<void()>* ask = nullptr;
   uint32_t left = kEvents;
@@ -34,7 +34,7 @@ struct Ration {
 
 class Pool {
  public:
-  using Job = std::function<void(uint32_t part, Ration& ration)>;
+  using Job = std::function<void(uint32_t part, EventBudget& budget)>;
 
   explicit Pool(uint32_t threads);         // at least 2, the calling one included
   ~Pool();

@@ -53,7 +53,7 @@ class Sender {
   SendBuffer* buffer() const { return buffer_; }
   void wake_source(Time now);                // the source has more to send, or is closed
   void limit_by_receiver(Echoes* echoes = nullptr) {
-    unhindered_ = false;
+    traits_.unhindered = false;
     cc_->on_receiver_limit();
     echoes_ = echoes;
   }
@@ -67,7 +67,7 @@ class Sender {
   SenderCounters counters;
   CongestionControl& cc() { return *cc_; }
   const StackProfile& profile() const { return profile_; }
-  bool controlled() const { return controlled_; }
+  bool controlled() const { return traits_.controlled; }
   // Lost segments first, then new data, as window, pacing and application allow.
   void try_send() {
     if (tcb.established) profile_.transmit(*this);
@@ -149,17 +149,23 @@ class Sender {
   Timers& timers_;
   std::unique_ptr<CongestionControl> cc_;
   std::unique_ptr<Recovery> recovery_;
-  bool recovery_takes_all_, takes_clean_acks_, controlled_, owns_window_;
-  bool ecn_;                     // spoken (RFC 3168)
-  bool ecn_counts_;              // of these, marks are told by their number
+  // Properties of the connection that decide which steps it can do without.
+  struct Traits {
+    bool recovery_takes_all;     // every ACK concerns the recovery
+    bool controlled;             // an agent sets the window
+    bool owns_window;            // the congestion control sets the window in recovery, too
+    bool ecn;                    // spoken (RFC 3168)
+    bool ecn_counts;             // of these, marks are told by their number
+    bool takes_clean_acks = false;  // ACKs that only acknowledge in order take the short way
+    bool unhindered = false;     // an endless stream, no limit but the congestion window, no rate samples
+    bool paces_window = false;   // by rule, though the congestion control does not ask for it
+  } traits_;
   uint64_t ect_;                 // what its packets carry then
   bool echo_ = false;            // the ACK that is being taken in echoes a mark
-  // ecn_counts_: what the last ACK said, and by how many this one says more.
+  // traits_.ecn_counts: what the last ACK said, and by how many this one says more.
   uint8_t mark_count_ = 0, marked_ = 0;
   bool reduced_ = false;         // the receiver has not been told yet
-  bool unhindered_ = false;      // an endless stream, no limit but the congestion window, no rate samples
   bool stream_closed_ = false, push_next_ = false, syn_sent_ = false;
-  bool paces_window_ = false;    // by rule, though the congestion control does not ask for it
   bool persisting_ = false, overriding_ = false;
   bool answers_;                 // the last bytes of a message wait for nothing (TCP_NODELAY)
   bool closes_;                  // FIN goes with the last segment; else the connection stays open

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "netbuf/openings.h"
+#include "netbuf/flow_arrivals.h"
 #include "netbuf/pool.h"
 #include "netbuf/probe.h"
 #include "netbuf/udp.h"
@@ -35,7 +35,7 @@ struct Hot {
   }
 };
 
-class World final : private Link::Host, private Openings::Host {
+class World final : private Link::Host, private FlowArrivals::Host {
  public:
   World(const WorldConfig& config, uint64_t seed);  // std::invalid_argument on a bad configuration
   World(const World&) = delete;
@@ -43,7 +43,7 @@ class World final : private Link::Host, private Openings::Host {
 
   void run(Time until);                  // handles every event up to and including until
   bool run(Time until, uint32_t& events);  // at most so many of them, which are counted down; false: there are more
-  void ration(Ration* ration) { ration_ = ration; }  // of whoever runs it from now on; null: nobody is to be asked
+  void set_budget(EventBudget* budget) { budget_ = budget; }  // of whoever runs it from now on; null: nobody is to be asked
   // Runs until one of these flows has received an ACK after now, at most to until. True if one came.
   bool run_to_ack(std::span<const uint32_t> flows, Time until);
   Time now() const { return now_; }
@@ -64,16 +64,16 @@ class World final : private Link::Host, private Openings::Host {
   Hot hot() const;
 
   // ---- traffic
-  const std::vector<OpenedFlow>& opened() const { return openings_ ? openings_->opened() : none_opened_; }
-  const std::vector<Completion>& completions() const { return openings_ ? openings_->completions() : none_completed_; }
-  int64_t received_bytes(const OpenedFlow& flow) const { return openings_->received_bytes(flow); }
+  const std::vector<OpenedFlow>& opened() const { return flow_arrivals_ ? flow_arrivals_->opened() : none_opened_; }
+  const std::vector<Completion>& completions() const { return flow_arrivals_ ? flow_arrivals_->completions() : none_completed_; }
+  int64_t received_bytes(const OpenedFlow& flow) const { return flow_arrivals_->received_bytes(flow); }
   double ideal_s(uint32_t sender, int64_t size_bytes, Time start) const {
-    return openings_->ideal_s(sender, size_bytes, start);
+    return flow_arrivals_->ideal_s(sender, size_bytes, start);
   }
-  TrafficTotals traffic_totals() const { return openings_ ? openings_->totals() : TrafficTotals{}; }
+  TrafficTotals traffic_totals() const { return flow_arrivals_ ? flow_arrivals_->totals() : TrafficTotals{}; }
   uint64_t packets_received() const { return network_.packets_received; }  // data, at the receivers of all flows
   int64_t delivered_bytes() const { return network_.delivered_bytes; }     // in order, likewise
-  uint64_t data_packets_in_network() const { return openings_ ? openings_->data_packets_in_network() : 0; }
+  uint64_t data_packets_in_network() const { return flow_arrivals_ ? flow_arrivals_->data_packets_in_network() : 0; }
   const ProbeResult& probe(size_t index) const { return probes_[index].result(); }
   size_t probes() const { return probes_.size(); }
   const std::deque<UdpSource>& udp() const { return udp_; }
@@ -90,7 +90,7 @@ class World final : private Link::Host, private Openings::Host {
   void sent(const Queued& item, Time arrival) override;
   void lost(const Queued& item, Link::Fate fate) override;
   void rescheduled(uint32_t link) override { touched_.push_back(source_of_link_[link]); }
-  // Openings::Host
+  // FlowArrivals::Host
   void opened(uint32_t index, Flow& flow) override;
   void forgotten(uint32_t index) override;
   void woken_by_relay(uint32_t index) override { touched_.push_back(first_flow_ + index); }
@@ -109,9 +109,9 @@ class World final : private Link::Host, private Openings::Host {
   bool packet_first(uint32_t lane) const;    // of a packet and a source or timer that are due at the same instant
   void run_next();                           // the next event
   void run_packet(uint32_t lane) {
-    const uint64_t to = network_.flights.to(lane);
-    const auto index = static_cast<uint32_t>(to >> 8);
-    const auto stage = static_cast<uint8_t>(to);
+    const Destination to = network_.flights.destination(lane);
+    const uint32_t index = to.flow();
+    const uint8_t stage = to.stage();
     Flow& flow = *by_index_[index];
     Flight flight;
     network_.flights.pop(lane, flight);
@@ -149,7 +149,7 @@ class World final : private Link::Host, private Openings::Host {
   bool ordered_ = false;                 // flows' events of the same instant take turns as in ns-3
   std::vector<Entry> tree_;
   const Entry* timers_ = nullptr;        // the flows' leaves
-  Ration* ration_ = nullptr;
+  EventBudget* budget_ = nullptr;
   uint32_t static_flows_ = 0;            // that live as long as the world
   std::vector<Flow*> by_index_;          // null: forgotten
   Network network_;
@@ -167,7 +167,7 @@ class World final : private Link::Host, private Openings::Host {
   std::vector<OneWay*> one_ways_;        // probes, then sources of datagrams
   std::deque<Probe> probes_;
   std::deque<UdpSource> udp_;
-  std::optional<Openings> openings_;
+  std::optional<FlowArrivals> flow_arrivals_;
   static inline const std::vector<OpenedFlow> none_opened_;
   static inline const std::vector<Completion> none_completed_;
 };

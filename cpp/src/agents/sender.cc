@@ -13,20 +13,81 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 double ratio(double sum, double count) { return count > 0 ? sum / count : kNaN; }
 
-constexpr std::string_view kFields[] = {
-    "elapsed_s",            "ssthresh_bytes",       "cwnd_bytes",          "mss_bytes",          "bytes_in_flight_sum",
-    "bytes_in_flight_mean", "segments_acked_sum",   "segments_acked_mean", "rtt_mean_s",         "rtt_min_s",
-    "send_interval_mean_s", "receive_interval_mean_s", "throughput_bps",   "goodput_bps",        "packets_sent",
-    "packets_lost",         "packets_retransmitted", "acks",               "timeouts",           "in_flight_bytes",
-    "rtt_min_ever_s",       "queue_delay_mean_s",   "queue_packets",       "queue_drops",
-};
-
 struct Start {
   Time time = 0;
   FlowCounters counters;
   uint32_t lost = 0;
   double sojourn_sum = 0;
   uint64_t dequeued = 0;
+};
+
+// An interval of one sender, as its telemetry is made of it.
+struct Interval {
+  const Sender& sender;
+  const Tcb& tcb;
+  const Start& start;
+  const FlowCounters& then;  // at the start
+  FlowCounters now;
+  Link& link;                // the tightest
+  double elapsed;
+
+  template <class Counters, class T>
+  double grown(T Counters::*counter) const {
+    return static_cast<double>(now.*counter - then.*counter);
+  }
+  double acks() const { return grown(&FlowCounters::acks); }
+  double sent() const { return grown(&FlowCounters::packets_sent); }
+  double segments() const { return grown(&FlowCounters::segments_acked); }
+  double in_flight_sum() const { return grown(&FlowCounters::in_flight_sum) * tcb.mss; }
+};
+
+struct Field {
+  std::string_view name;
+  double (*value)(const Interval& i);
+};
+constexpr Field kFields[] = {
+    {"elapsed_s", [](const Interval& i) { return i.elapsed; }},
+    {"ssthresh_bytes",
+     [](const Interval& i) { return i.tcb.ssthresh >= kInfiniteWindow ? kNaN : static_cast<double>(i.tcb.ssthresh); }},
+    {"cwnd_bytes", [](const Interval& i) { return static_cast<double>(i.tcb.cwnd); }},
+    {"mss_bytes", [](const Interval& i) { return static_cast<double>(i.tcb.mss); }},
+    {"bytes_in_flight_sum", [](const Interval& i) { return i.in_flight_sum(); }},
+    {"bytes_in_flight_mean", [](const Interval& i) { return ratio(i.in_flight_sum(), i.acks()); }},
+    {"segments_acked_sum", [](const Interval& i) { return i.segments(); }},
+    {"segments_acked_mean", [](const Interval& i) { return ratio(i.segments(), i.acks()); }},
+    {"rtt_mean_s",
+     [](const Interval& i) { return ratio(i.grown(&FlowCounters::rtt_sum) * 1e-9, i.grown(&FlowCounters::rtt_count)); }},
+    {"rtt_min_s",
+     [](const Interval& i) { return i.sender.interval_rtt_min < kNever ? seconds(i.sender.interval_rtt_min) : kNaN; }},
+    // Gaps that end in this interval; the first packet of all has none before it.
+    {"send_interval_mean_s",
+     [](const Interval& i) {
+       const bool earlier = i.then.packets_sent > 0;
+       const Time since = earlier ? i.then.last_sent : i.sender.first_sent();
+       return ratio(seconds(i.now.last_sent - since), i.sent() - 1 + earlier);
+     }},
+    {"receive_interval_mean_s",
+     [](const Interval& i) {
+       const bool earlier = i.then.acks > 0;
+       const Time since = earlier ? i.then.last_ack : i.sender.first_ack();
+       return ratio(seconds(i.now.last_ack - since), i.acks() - 1 + earlier);
+     }},
+    {"throughput_bps", [](const Interval& i) { return ratio(i.grown(&FlowCounters::acked_bytes) * 8, i.elapsed); }},
+    {"goodput_bps", [](const Interval& i) { return ratio(i.grown(&FlowCounters::delivered_bytes) * 8, i.elapsed); }},
+    {"packets_sent", [](const Interval& i) { return i.sent(); }},
+    {"packets_lost", [](const Interval& i) { return static_cast<double>(i.tcb.lost - i.start.lost); }},
+    {"packets_retransmitted", [](const Interval& i) { return i.grown(&FlowCounters::packets_retransmitted); }},
+    {"acks", [](const Interval& i) { return i.acks(); }},
+    {"timeouts", [](const Interval& i) { return i.grown(&FlowCounters::timeouts); }},
+    {"in_flight_bytes", [](const Interval& i) { return static_cast<double>(i.tcb.in_flight()) * i.tcb.mss; }},
+    {"rtt_min_ever_s", [](const Interval& i) { return i.sender.rtt_min < kNever ? seconds(i.sender.rtt_min) : kNaN; }},
+    {"queue_delay_mean_s",
+     [](const Interval& i) {
+       const uint64_t dequeued = i.link.counters().packets_out - i.start.dequeued;
+       return ratio(i.link.sojourn_sum() - i.start.sojourn_sum, static_cast<double>(dequeued));
+     }},
+    {"queue_packets", [](const Interval& i) { return static_cast<double>(i.link.queue_packets()); }},
+    {"queue_drops", [](const Interval& i) { return i.grown(&FlowCounters::queue_drops); }},
 };
 
 // A number in [0, 1) for a place, a time and a purpose; the same again in the same world.
@@ -49,7 +110,11 @@ class SenderAgent final : public AgentOf<Start> {
         latency_{std::min(p["latency_s"], p["latency_high_s"]), p["latency_high_s"]},
         jitter_{std::min(p["jitter_s"], p["jitter_high_s"]), p["jitter_high_s"]} {}
 
-  std::vector<std::string> fields() const override { return {std::begin(kFields), std::end(kFields)}; }
+  std::vector<std::string> fields() const override {
+    std::vector<std::string> names;
+    for (const Field& field : kFields) names.emplace_back(field.name);
+    return names;
+  }
   std::vector<Control> controls() const override {
     return {{"cwnd_bytes", 1, static_cast<double>(kInfiniteWindow), "a window in [1, 2^40] bytes"}};
   }
@@ -93,48 +158,11 @@ class SenderAgent final : public AgentOf<Start> {
 
   void write(World& world, uint32_t index, const Start& start, double* out) const override {
     const Flow& flow = world.flows()[index];
-    const Tcb& tcb = flow.sender.tcb;
-    const FlowCounters now = flow.counters(), &then = start.counters;
     Link& link = world.links()[flow.bottleneck()];
     link.note(world.now());
-
-    const double elapsed = seconds(world.now() - start.time);
-    const double acks = static_cast<double>(now.acks - then.acks);
-    const double in_flight_sum = static_cast<double>(now.in_flight_sum - then.in_flight_sum) * tcb.mss;
-    const double segments = static_cast<double>(now.segments_acked - then.segments_acked);
-    const double sent = static_cast<double>(now.packets_sent - then.packets_sent);
-    const double previous_sent = static_cast<double>(then.packets_sent > 0),
-                 previous_acks = static_cast<double>(then.acks > 0);
-
-    *out++ = elapsed;
-    *out++ = tcb.ssthresh >= kInfiniteWindow ? kNaN : static_cast<double>(tcb.ssthresh);
-    *out++ = static_cast<double>(tcb.cwnd);
-    *out++ = tcb.mss;
-    *out++ = in_flight_sum;
-    *out++ = ratio(in_flight_sum, acks);
-    *out++ = segments;
-    *out++ = ratio(segments, acks);
-    *out++ = ratio(static_cast<double>(now.rtt_sum - then.rtt_sum) * 1e-9,
-                   static_cast<double>(now.rtt_count - then.rtt_count));
-    *out++ = flow.sender.interval_rtt_min < kNever ? seconds(flow.sender.interval_rtt_min) : kNaN;
-    // Gaps that end in this interval; the first packet of all has none before it.
-    *out++ = ratio(seconds(now.last_sent - (then.packets_sent ? then.last_sent : flow.sender.first_sent())),
-                   sent - 1 + previous_sent);
-    *out++ = ratio(seconds(now.last_ack - (then.acks ? then.last_ack : flow.sender.first_ack())),
-                   acks - 1 + previous_acks);
-    *out++ = ratio(static_cast<double>(now.acked_bytes - then.acked_bytes) * 8, elapsed);
-    *out++ = ratio(static_cast<double>(now.delivered_bytes - then.delivered_bytes) * 8, elapsed);
-    *out++ = sent;
-    *out++ = static_cast<double>(tcb.lost - start.lost);
-    *out++ = static_cast<double>(now.packets_retransmitted - then.packets_retransmitted);
-    *out++ = acks;
-    *out++ = static_cast<double>(now.timeouts - then.timeouts);
-    *out++ = static_cast<double>(tcb.in_flight()) * tcb.mss;
-    *out++ = flow.sender.rtt_min < kNever ? seconds(flow.sender.rtt_min) : kNaN;
-    *out++ = ratio(link.sojourn_sum() - start.sojourn_sum,
-                   static_cast<double>(link.counters().packets_out - start.dequeued));
-    *out++ = link.queue_packets();
-    *out++ = static_cast<double>(now.queue_drops - then.queue_drops);
+    const Interval interval{flow.sender, flow.sender.tcb,  start, start.counters, flow.counters(),
+                            link,        seconds(world.now() - start.time)};
+    for (const Field& field : kFields) *out++ = field.value(interval);
   }
 
  private:

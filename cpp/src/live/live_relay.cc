@@ -6,7 +6,7 @@
 
 namespace netbuf {
 
-// The legs of a relayed flow begin when those of the simulator do (see Openings::run).
+// The legs of a relayed flow begin when those of the simulator do (see FlowArrivals::run).
 void LiveFlows::open_arrival() {
   const FlowArrival arrival = traffic_->pop();
   const auto opened = static_cast<uint32_t>(opened_.size());

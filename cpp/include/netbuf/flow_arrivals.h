@@ -26,7 +26,7 @@ struct OpenedFlow {
 struct Completion {
   uint32_t flow;                 // index of the OpenedFlow
   Time fct;
-  double ideal_s;                // Openings::ideal_s
+  double ideal_s;                // FlowArrivals::ideal_s
 };
 
 struct TrafficTotals {
@@ -35,7 +35,7 @@ struct TrafficTotals {
   int64_t received_bytes = 0, delivered_bytes = 0;
 };
 
-class Openings final : public EventSource {
+class FlowArrivals final : public EventSource {
  public:
   // Whom it tells of flows that come and go; index: their name in the network.
   class Host {
@@ -49,7 +49,7 @@ class Openings final : public EventSource {
   };
 
   // first: the index of the first flow that it opens; indices are given anew.
-  Openings(const WorldConfig& config, const StackProfile& profile, uint64_t seed, uint32_t first, Network& network,
+  FlowArrivals(const WorldConfig& config, const StackProfile& profile, uint64_t seed, uint32_t first, Network& network,
            const std::vector<std::unique_ptr<SharedBuffer>>& switches, Rng* rng, Host& host);
 
   Time next() const override { return traffic_.next(); }

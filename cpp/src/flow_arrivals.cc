@@ -1,4 +1,4 @@
-#include "netbuf/openings.h"
+#include "netbuf/flow_arrivals.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 
 namespace netbuf {
 
-Openings::Openings(const WorldConfig& config, const StackProfile& profile, uint64_t seed, uint32_t first,
+FlowArrivals::FlowArrivals(const WorldConfig& config, const StackProfile& profile, uint64_t seed, uint32_t first,
                    Network& network, const std::vector<std::unique_ptr<SharedBuffer>>& switches, Rng* rng, Host& host)
     : first_(first),
       network_(network),
@@ -31,7 +31,7 @@ Openings::Openings(const WorldConfig& config, const StackProfile& profile, uint6
   }
 }
 
-uint32_t Openings::open(FlowConfig& config, const FlowArrival& arrival, Time start, bool relayed) {
+uint32_t FlowArrivals::open(FlowConfig& config, const FlowArrival& arrival, Time start, bool relayed) {
   if (free_slots_.empty()) {
     free_slots_.push_back(static_cast<uint32_t>(slots_.size()));
     slots_.push_back(std::make_unique<Slot>());
@@ -52,7 +52,7 @@ uint32_t Openings::open(FlowConfig& config, const FlowArrival& arrival, Time sta
 // Over a relay both legs begin when a client's request would have let them: its SYN has reached the relay half a
 // round trip after the arrival, its request one and a half, and then the relay's request goes on like that. Who sends
 // data opens connections here.
-void Openings::run(Time) {
+void FlowArrivals::run(Time) {
   const FlowArrival arrival = traffic_.pop();
   FlowConfig& config = template_.traffic.front().senders[arrival.sender];
   if (config.relay.empty()) [[likely]] {
@@ -72,7 +72,7 @@ void Openings::run(Time) {
   }
 }
 
-void Openings::after_event(uint32_t index, Time now) {
+void FlowArrivals::after_event(uint32_t index, Time now) {
   Slot& slot = *slots_[index - first_];
   Flow& flow = *slot.flow;
   if (!slot.completed) {
@@ -100,12 +100,12 @@ void Openings::after_event(uint32_t index, Time now) {
   host_.forgotten(index);
 }
 
-int64_t Openings::received_bytes(const OpenedFlow& flow) const {
+int64_t FlowArrivals::received_bytes(const OpenedFlow& flow) const {
   return flow.slot == OpenedFlow::kForgotten ? flow.received_bytes
                                              : slots_[flow.slot]->flow->receiver.counters().delivered_bytes;
 }
 
-TrafficTotals Openings::totals() const {
+TrafficTotals FlowArrivals::totals() const {
   TrafficTotals sum = forgotten_;
   for (const auto& slot : slots_) {
     if (slot->flow) count(sum, *slot);
@@ -113,7 +113,7 @@ TrafficTotals Openings::totals() const {
   return sum;
 }
 
-void Openings::count(TrafficTotals& totals, const Slot& slot) {
+void FlowArrivals::count(TrafficTotals& totals, const Slot& slot) {
   const Flow& flow = *slot.flow;
   const FlowCounters c = flow.counters();
   totals.connected += flow.sender.tcb.established;
@@ -131,13 +131,13 @@ void Openings::count(TrafficTotals& totals, const Slot& slot) {
   totals.delivered_bytes += c.delivered_bytes;
 }
 
-uint64_t Openings::data_packets_in_network() const {
+uint64_t FlowArrivals::data_packets_in_network() const {
   uint64_t packets = 0;
   for (const auto& slot : slots_) packets += slot->flow ? slot->flow->packets_in_network() : 0;
   return packets;
 }
 
-size_t Openings::memory_bytes() const {
+size_t FlowArrivals::memory_bytes() const {
   size_t bytes = opened_.capacity() * sizeof(OpenedFlow) + completions_.capacity() * sizeof(Completion);
   for (const auto& slot : slots_) bytes += sizeof(Slot) + (slot->flow ? slot->flow->memory_bytes() - sizeof(Flow) : 0);
   return bytes;
