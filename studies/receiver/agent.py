@@ -98,7 +98,7 @@ def make_trace_worlds(
         most_files: Largest number of traces; None: all.
 
     Raises:
-        netbuf_gym.TraceError: A file cannot be read, or there is none.
+        TraceError: A file cannot be read, or there is none.
     """
     from netbuf_gym.tasks.receiver_window.trace_paths import read_windows, trace_files, trace_world
     from netbuf_gym.traces.windows import cut_window, has_capacity
@@ -132,7 +132,7 @@ def load_controllers(
     """Return the controllers by name, the agent first; the arguments of its environment; the names that this build lacks.
 
     Raises:
-        netbuf_gym.ConfigError, netbuf_gym.CheckpointError: A model cannot be read.
+        ConfigError, CheckpointError: A model cannot be read.
     """
     from netbuf_gym import tasks
     from netbuf_gym.controllers import ConstantAction

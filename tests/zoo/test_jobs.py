@@ -63,7 +63,7 @@ def test_help_of_every_command_needs_no_extras():
 
 @pytest.mark.slow
 def test_the_table_of_completion_needs_no_extras():
-    code = WITHOUT + "from netbuf_gym.cli.completion.table import make; import json; print(json.dumps(make()))"
+    code = WITHOUT + "from netbuf_gym.cli.completion.table import make_table; import json; print(json.dumps(make_table()))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert json.loads(run.stdout) == json.loads(json.dumps(table.make_table()))
