@@ -36,7 +36,10 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"netbuf_gym.{LATE[name]}")
     if (present := moved.find_present_name(f"netbuf_gym.{name}")) is not None:
         moved.warn(f"netbuf_gym.{name}", present)
-        return importlib.import_module(present)
+        try:
+            return moved.import_present(present)
+        except ImportError as error:
+            raise AttributeError(str(error)) from None
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

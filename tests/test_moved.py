@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import netbuf_gym
+from netbuf_gym.errors import ConfigError
 from netbuf_gym.utils import moved, statistics
 
 DOCUMENTED = """
@@ -68,11 +69,24 @@ def test_studies_are_found_by_their_former_names(name):
     assert importlib.import_module(f"netbuf_gym.reproduce.{name}").__name__ == present
 
 
-@pytest.mark.parametrize("name", sorted(moved.MOVED))
+@pytest.mark.parametrize("name", sorted(moved.KNOWN))
 def test_the_present_name_is_a_module(name):
-    present = moved.find_present_name(f"netbuf_gym.{name}")
+    present = moved.find_present_name(name if name.startswith("studies") else f"netbuf_gym.{name}")
     assert present.startswith("studies") or importlib.util.find_spec(present) is not None
     assert moved.find_present_name(present) is None, "moved twice"
+
+
+@pytest.mark.slow
+def test_former_names_are_imported_from_their_packages():
+    """`from PACKAGE import MODULE`, each before anything else has imported the module."""
+    lines = []
+    for name in sorted(moved.MOVED):
+        package, _, module = f"netbuf_gym.{name}".rpartition(".")
+        if not (package.startswith("netbuf_gym.reproduce") or name == "reproduce"):
+            present = moved.find_present_name(f"netbuf_gym.{name}")
+            lines.append(f"from {package} import {module}; assert {module}.__name__ == {present!r}")
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True)
+    assert done.returncode == 0 and len(lines) > 150, done.stderr
 
 
 def test_a_former_name_is_one_module_and_warns():
@@ -90,7 +104,32 @@ def test_what_has_not_moved_is_left_to_python():
 
 
 @pytest.mark.slow
-def test_a_command_runs_under_its_former_name():
-    done = subprocess.run([sys.executable, "-m", "netbuf_gym.suites.freeze", "--help"], capture_output=True, text=True)
-    assert done.returncode == 0 and "usage: python -m netbuf_gym.evaluation.suites.freeze" in done.stdout
-    assert "netbuf_gym.suites.freeze is netbuf_gym.evaluation.suites.freeze now" in done.stderr
+@pytest.mark.parametrize(
+    ("name", "status", "says"),
+    [
+        ("suites.freeze", 0, "netbuf_gym.suites.freeze is netbuf_gym.evaluation.suites.freeze now"),
+        ("zoo.tables", 1, "netbuf_gym.zoo.tables has gone; valid: netbuf-gym results pages"),
+        ("suites", 1, "netbuf_gym.suites is netbuf_gym.evaluation.suites now, a package that cannot be run"),
+    ],
+)
+def test_a_command_runs_under_its_former_name(name, status, says):
+    done = subprocess.run([sys.executable, "-m", f"netbuf_gym.{name}", "--help"], capture_output=True, text=True)
+    assert done.returncode == status and says in done.stderr
+    assert status or "usage: python -m netbuf_gym.evaluation.suites.freeze" in done.stdout
+
+
+def test_a_renamed_class_is_found_and_the_user_told():
+    for module in ("netbuf_gym.controllers", "netbuf_gym.controllers.protocol"):
+        with pytest.warns(DeprecationWarning, match=f"^{module}.Contender is {module}.Controller now$") as told:
+            assert importlib.import_module(module).Contender is netbuf_gym.controllers.Controller
+        assert told[0].filename == __file__
+
+
+def test_studies_outside_of_a_checkout_are_no_attribute(monkeypatch):
+    def refuse():
+        raise ConfigError("no checkout")
+
+    monkeypatch.setattr(moved, "require_checkout", refuse)
+    monkeypatch.delattr(netbuf_gym, "reproduce", raising=False)
+    with pytest.warns(DeprecationWarning):
+        assert not hasattr(netbuf_gym, "reproduce")

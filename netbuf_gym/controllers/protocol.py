@@ -13,6 +13,7 @@ import numpy as np
 from netbuf_gym.controllers import code_references
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.scenarios import Scenario
+from netbuf_gym.utils.moved import find_renamed
 
 Policy = Callable[[np.ndarray, Any, np.ndarray], tuple[np.ndarray, Any]]
 """`(observations, state, starts) -> (actions, state)`: one decision for every row.
@@ -209,3 +210,8 @@ def _make_user_controller(make: Callable[[str], Controller], word: str) -> Contr
     controller = make(word)
     controller.own_code = word
     return controller
+
+
+def __getattr__(name: str) -> Any:
+    """Find what has another name now."""
+    return find_renamed(__name__, name)

@@ -14,6 +14,7 @@ from importlib.machinery import ModuleSpec
 from types import CodeType, ModuleType
 from typing import Any, cast
 
+from netbuf_gym.errors import NetbufError
 from netbuf_gym.utils.checkout import STUDIES, import_studies, require_checkout
 
 PACKAGE = "netbuf_gym"
@@ -24,6 +25,7 @@ MOVED = {
     "checkout": "utils.checkout",
     "checks": "utils.checks",
     "commands": "cli",
+    "completion": "cli.completion",
     "contenders": "controllers",
     "contenders.contender": "controllers.protocol",
     "contenders.deciding": "controllers.policies",
@@ -56,15 +58,25 @@ MOVED = {
     "progress": "utils.progress",
     "registration": "envs.registration",
     "rendering": "envs.rendering",
-    "result_parts": "simulation.results.parts",
-    "result_plots": "simulation.results.plots",
-    "result_tables": "simulation.results.tables",
     "reproduce": "studies",
+    "reproduce.agents": "studies.common.agents",
     "reproduce.auter.auter": "studies.auter.experiment",
+    "reproduce.campaign": "studies.common.campaign",
+    "reproduce.cells": "studies.common.cells",
+    "reproduce.drawing": "studies.common.drawing",
+    "reproduce.experiment": "studies.common.experiment",
+    "reproduce.judging": "studies.common.judging",
     "reproduce.nuwa.nuwa": "studies.nuwa.experiment",
     "reproduce.page": "studies.pages",
     "reproduce.ppcc.ppcc": "studies.ppcc.experiment",
+    "reproduce.results": "studies.common.results",
     "reproduce.rlbm.families": "studies.switch.families",
+    "reproduce.settings": "studies.common.settings",
+    "reproduce.showing": "studies.common.showing",
+    "reproduce.table": "studies.common.table",
+    "result_parts": "simulation.results.parts",
+    "result_plots": "simulation.results.plots",
+    "result_tables": "simulation.results.tables",
     "results": "simulation.results.result",
     "rewards.making": "rewards.specs",
     "rewards.own": "rewards.custom",
@@ -89,6 +101,7 @@ MOVED = {
     "tasks.congestion_window.contenders": "tasks.congestion_window.baselines",
     "tasks.congestion_window.features": "tasks.congestion_window.observations",
     "tasks.congestion_window.measures": "tasks.congestion_window.metrics",
+    "tasks.congestion_window.rounds": "tasks.congestion_window.path_tracker",
     "tasks.congestion_window.rules": "tasks.congestion_window.task",
     "tasks.host_buffers.contenders": "tasks.host_buffers.baselines",
     "tasks.host_buffers.features": "tasks.host_buffers.observations",
@@ -110,6 +123,7 @@ MOVED = {
     "traffic_results": "simulation.results.traffic",
     "udp_results": "simulation.results.udp",
     "validate": "validation",
+    "validate.ks": "validation.judging",
     "validate.reading": "validation.reference",
     "validate.running": "validation.runner",
     "validate.settings": "validation.host_settings",
@@ -179,32 +193,67 @@ MOVED = {
 
 Submodules of a former name are found below the present one.
 """
+RENAMED = {name: {"Contender": "Controller"} for name in ("controllers", "controllers.protocol")}
+"""Present names of a module's attributes by former ones."""
+GONE = dict.fromkeys(("zoo.tables", "reproduce.page"), "netbuf-gym results pages")
+"""Commands in place of modules that `python -m` ran."""
+
+
+def _look_up(table: dict[str, str], name: str) -> str | None:
+    """Return the present name by the longest former one that `name` is, or is below."""
+    parts = name.split(".")
+    for end in range(len(parts), 0, -1):
+        present = table.get(".".join(parts[:end]))
+        if present is not None:
+            return ".".join([present, *parts[end:]])
+    return None
+
+
+def _list_children() -> dict[str, str]:
+    """Return present names by the child's former name below its parent's present one.
+
+    `from netbuf_gym.suites import running` asks for `evaluation.suites.running` once `netbuf_gym.suites` is imported.
+    """
+    found = {}
+    for name, present in MOVED.items():
+        parent, _, child = name.rpartition(".")
+        below = f"{_look_up(MOVED, parent)}.{child}"
+        if below != present and not below.startswith("None."):
+            found[below] = present
+    return found
+
+
+KNOWN = {**_list_children(), **MOVED}
+"""Present names by all that may be asked for."""
 
 
 def find_present_name(name: str) -> str | None:
     """Return the present name of a module by its former one, both fully qualified; None if it has not moved."""
     package, _, rest = name.partition(".")
-    parts = rest.split(".")
-    if package != PACKAGE or parts[0] not in TOPS:
+    if package not in (PACKAGE, STUDIES):
         return None
-    for end in range(len(parts), 0, -1):
-        present = MOVED.get(".".join(parts[:end]))
-        if present is not None:
-            found = ".".join([present, *parts[end:]])
-            return found if found.partition(".")[0] == STUDIES else f"{PACKAGE}.{found}"
-    return None
+    found = _look_up(KNOWN, rest if package == PACKAGE else name)
+    return found if found is None or found.partition(".")[0] == STUDIES else f"{PACKAGE}.{found}"
 
 
-RENAMED: dict[str, dict[str, str]] = {
-    "controllers": {"Contender": "Controller"},
-}
-"""Present names of a module's attributes by former ones."""
-TOPS = frozenset(name.partition(".")[0] for name in MOVED)
-
-
-def warn(name: str, present: str) -> None:
+def warn(name: str, present: str, stacklevel: int = 3) -> None:
     """Warn the caller's caller that it uses a former name."""
-    warnings.warn(f"{name} is {present} now", DeprecationWarning, stacklevel=3)
+    warnings.warn(f"{name} is {present} now", DeprecationWarning, stacklevel=stacklevel)
+
+
+def import_present(present: str) -> ModuleType:
+    """Import a module by its present name, a study's from the checkout.
+
+    Raises:
+        ImportError: There is no such module, or no checkout that has it.
+    """
+    top, _, rest = present.partition(".")
+    if top != STUDIES:
+        return importlib.import_module(present)
+    try:
+        return import_studies(require_checkout(), rest)
+    except NetbufError as error:
+        raise ImportError(str(error), name=present) from None
 
 
 def find_renamed(module: str, name: str) -> Any:
@@ -216,7 +265,7 @@ def find_renamed(module: str, name: str) -> Any:
     present = RENAMED.get(module.partition(".")[2], {}).get(name)
     if present is None:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
-    warn(f"{module}.{name}", f"{module}.{present}")
+    warn(f"{module}.{name}", f"{module}.{present}", stacklevel=4)
     return getattr(sys.modules[module], present)
 
 
@@ -226,11 +275,17 @@ class MovedFinder:
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
         """Return the spec that loads a former name, or None if `name` is not one."""
         present = find_present_name(name)
-        return None if present is None or present == name else ModuleSpec(name, cast(Any, MovedLoader(present)))
+        if present is None or present == name:
+            return None
+        loader = MovedLoader(present)
+        loader.spec = ModuleSpec(name, cast(Any, loader))
+        return loader.spec
 
 
 class MovedLoader:
     """Loader that binds a former name to the present module."""
+
+    spec: ModuleSpec
 
     def __init__(self, present: str):
         self.present = present
@@ -242,18 +297,24 @@ class MovedLoader:
         """Warn, and put the present module in the place of the former one."""
         name = module.__name__
         warn(name, self.present)
-        sys.modules[name] = self._load()
+        sys.modules[name] = import_present(self.present)
 
-    def _load(self) -> ModuleType:
-        top, _, rest = self.present.partition(".")
-        return import_studies(require_checkout(), rest) if top == STUDIES else importlib.import_module(self.present)
+    def get_code(self, name: str) -> CodeType:
+        """Return the present module's code, for `python -m` with a former name.
 
-    def get_code(self, name: str) -> CodeType | None:
-        """Return the present module's code, for `python -m` with a former name."""
+        Raises:
+            ImportError: The module cannot be run any more; names the command in its place.
+        """
+        former = name.partition(".")[2]
+        if former in GONE:
+            raise ImportError(f"{name} has gone; valid: {GONE[former]}")
+        package = hasattr(import_present(self.present), "__path__")
+        found = importlib.util.find_spec(f"{self.present}.__main__" if package else self.present)
+        if found is None or found.loader is None:
+            raise ImportError(f"{name} is {self.present} now, a package that cannot be run")
         print(f"{name} is {self.present} now", file=sys.stderr)
-        self._load()
-        spec = importlib.util.find_spec(self.present)
-        return None if spec is None or spec.loader is None else cast(Any, spec.loader).get_code(self.present)
+        self.spec.origin = found.origin
+        return cast(CodeType, cast(Any, found.loader).get_code(found.name))
 
 
 def install() -> None:
