@@ -158,7 +158,7 @@ def _scenario(case: Case) -> str:
 def _argument(case: Case) -> str:
     """Of scenarios and of generators of traces."""
     names = [*scenarios.parameters_of(case.pick(scenarios.names()))]
-    names += list(traces.generators.parameters_of(case.pick(sorted(traces.GENERATORS))))
+    names += list(traces.generators.list_parameters(case.pick(sorted(traces.GENERATORS))))
     return case.pick((*names, "duration_s", "duration_s", "rate_mbps", "n", "name", "kind", "seed", "self", "x", ""))
 
 
@@ -188,6 +188,7 @@ def prepare(folder: Path) -> None:
 
     from netbuf_gym.training import demo, evaluate, train  # noqa: F401
     from netbuf_gym.training.config import load
+    from netbuf_gym.zoo import library
 
     for job in ("train", "evaluate"):
         KEYS[job] = list(_flat(OmegaConf.to_container(load(job, []))))
@@ -196,7 +197,7 @@ def prepare(folder: Path) -> None:
     KEYS["evaluate"] += ["scenario.kwargs.n", "scenario.kwargs.load", "env"]
     KEYS["demo"] = KEYS["train"]
     KEYS["reproduce"] = [*find_key_kinds(Settings), "output", "jobs", "figures", "intervals", "x"]
-    agents = Path(demo.__file__).parent / "agents"
+    agents = library.FOLDER
     MODELS.update({path.parent.parent.name: path for path in sorted(agents.rglob("model.zip"))})
 
 

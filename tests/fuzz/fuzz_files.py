@@ -27,6 +27,7 @@ from netbuf_gym.traces import RateTrace
 from netbuf_gym.training.checkpoints import checkpoint
 from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
 from netbuf_gym.validation import reference
+from netbuf_gym.zoo import library
 from studies.common.campaign import Campaign
 from studies.common.results import Runs
 from studies.rlbm.experiment import RLBM
@@ -312,7 +313,7 @@ def prepare(folder: Path) -> None:
         schemes=("naive", "dt"), ccs=("cubic",), sizes=(20,), loads=(0.4,), seeds=3, duration_s=1.0, intervals=()
     )
     TABLES.append(Campaign(RLBM, settings, folder / "campaign", 1).run(lambda done, total: None).read_bytes())
-    MODELS.extend(sorted((Path(checkpoint.__file__).parent / "agents").rglob("model.zip")))
+    MODELS.extend(sorted(library.FOLDER.rglob("model.zip")))
 
 
 KIND = Kind("files", run, prepare=prepare, share=2.0)
