@@ -136,7 +136,7 @@ def load_population(network: str) -> Population:
 
 @dataclass(frozen=True)
 class Modulation:
-    """Rate of a path in steps.
+    """A path's capacity, step by step: rates and outages.
 
     Attributes:
         rate_mbps: Mbit/s outside outages. Shape (steps,).

@@ -1,4 +1,4 @@
-"""Checks of `netbuf_gym.utils.checks` for environment, reward and wrapper arguments, raising `ConfigError`."""
+"""Argument checks of environments, rewards and wrappers: those of `netbuf_gym.utils.checks`, raising `ConfigError`."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def csv_table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], comment
 
 
 def read_table(path: Path, comment: str, columns: Mapping[str, type | Collection[str]]) -> list[dict[str, Any]]:
-    """Return the rows of a table written by `csv_table` for an argument `output`; none if there is no file.
+    """Return the rows of a file that holds a `csv_table`; an empty list if there is no file.
 
     Args:
         columns: Cell type by column: `float`, `int`, or the valid words.

@@ -37,7 +37,7 @@ enum SenderRatio : size_t {
 void sender_ratios(const SenderRows& senders, float* out);
 
 inline constexpr size_t kSenderFeatures = 16;
-// Feature vectors in the order of features.py, [kSenderFeatures][rows], within [-1, 1]. `logs`: logarithms of
+// Feature vectors in the order of observations.py, [kSenderFeatures][rows], within [-1, 1]. `logs`: logarithms of
 // `sender_ratios`, `scales` their factors.
 void sender_features(const SenderRows& senders, const float* logs, const float* scales, float* out);
 

@@ -18,5 +18,5 @@ INDEX = {name: i for i, name in enumerate(COLUMNS)}
 
 
 def tcp_info(sockets: Sequence[socket.socket | int]) -> np.ndarray:
-    """Return float64 `(sockets, columns)` for sockets or their descriptors; the row of anything but a TCP socket is NaN."""
+    """Return `COLUMNS` of TCP sockets or their descriptors, float64 `(sockets, columns)`; rows of other sockets are NaN."""
     return np.asarray(_core.tcp_info([sock if isinstance(sock, int) else sock.fileno() for sock in sockets]))

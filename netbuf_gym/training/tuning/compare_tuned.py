@@ -6,8 +6,7 @@
 of the defaults (`netbuf_gym.training.campaign`): the same worlds and learner, without the settings. The kept models of both
 play `held_seeds` worlds of the scenario that they were chosen in, under seeds of the evaluation; the scores of all are
 written to `out`.
-`python -m netbuf_gym.zoo.build` runs it for each of its pairs; `python -m netbuf_gym.leaderboard.tables` makes a table of the
-files.
+`python -m netbuf_gym.zoo.build` runs it for each of its pairs; `netbuf-gym results pages` makes a table of the files.
 """
 
 from __future__ import annotations
@@ -172,4 +171,4 @@ def _format_gain(tuned: np.ndarray, defaults: np.ndarray, geometric: bool, lower
 
 
 if __name__ == "__main__":
-    scripts.run("beside_defaults", main)
+    scripts.run("compare_tuned", main)

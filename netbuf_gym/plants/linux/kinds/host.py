@@ -224,11 +224,11 @@ class Kind(base.Kind):
             host.apply(row)
 
     def observe(self) -> list[list[float]]:
-        """See `base.Kind`."""
+        """Return each host's telemetry of the interval, see `base.Kind`."""
         return [host.observe() for host in self._hosts]
 
     def report(self) -> list[dict[str, Any]]:
-        """See `base.Kind`."""
+        """Return each host's counters and what its clients got, see `base.Kind`."""
         clients = {} if self._workload is None else self._workload.look()
         more = {"flows_completed": clients["completed"], "flows_failed": clients["failures"]} if clients else {}
         return [{**host.report(), **more} for host in self._hosts]
