@@ -89,16 +89,16 @@ sanitize: $(SANITIZE_BUILD)/.built
 
 # The package is imported as it is here; its native module is that of the sanitizers' build.
 fuzz: $(VENV)/.test $(SANITIZE_BUILD)/.module
-	$(BIN)/python tests/fuzz/fuzz.py --build $(SANITIZE_BUILD) --seconds $(SECONDS) $(FUZZ_ARGS)
+	$(BIN)/python -m tools.fuzz --build $(SANITIZE_BUILD) --seconds $(SECONDS) $(FUZZ_ARGS)
 
 # Commands are killed (SIGKILL) at random moments and given again: KILLS_ARGS="--command train --kills 30".
 kills: $(VENV)/.test native
-	$(BIN)/python tests/kills/run.py $(KILLS_ARGS)
+	$(BIN)/python -m tools.kills $(KILLS_ARGS)
 
 # Controllers of live worlds, and tuners of a namespace's settings: KILLS_ARGS="--kills 100 --seed 2". Needs root.
 kills-live: $(VENV)/.test native
-	$(BIN)/python tests/plants/linux/kill_worlds.py $(KILLS_ARGS)
-	$(BIN)/python tests/live/kill_tune.py $(KILLS_ARGS)
+	$(BIN)/python -m tools.kills.live_worlds $(KILLS_ARGS)
+	$(BIN)/python -m tools.kills.live_tuners $(KILLS_ARGS)
 
 # All agents on some worlds of their tasks' suites, beside their kept rows; worlds that the simulator has changed are told of.
 gate: $(VENV)/.train native
@@ -190,4 +190,4 @@ bpf:
 
 .PHONY: mutate
 mutate: $(VENV)/.test
-	$(BIN)/python tests/mutation/mutate.py $(MUTATE_ARGS)
+	$(BIN)/python -m tools.mutation $(MUTATE_ARGS)

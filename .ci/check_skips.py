@@ -57,8 +57,8 @@ def has_linux(version: str) -> bool:
 
 def has_recorded_sums() -> bool:
     """Whether numpy adds as where the digests of worlds were recorded."""
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-    import digests
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+    from tests.envs import digests
 
     return json.loads(digests.RECORDED.read_text())["sums"] == digests.sums()
 

@@ -1,5 +1,6 @@
 """Fixtures that several test modules use."""
 
+import dataclasses
 import fcntl
 import os
 import sys
@@ -7,15 +8,16 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from processors import pin
+
+from tests.helpers.processors import pin
+from tests.helpers.tiny_jobs import TINY
 
 pin()
 settings.register_profile("by result", deadline=None)  # how long an example takes says how busy the machine is
 settings.load_profile("by result")
 
 HERE = Path(__file__).parent
-sys.path.append(str(HERE.parent))  # studies are run from the checkout
-BY_THE_CLOCK = ("live", "plants", "kills")
+BY_THE_CLOCK = ("host", "plants", "tools")
 """Folders of tests that move packets in real time, or kill at moments."""
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the other cores have tests of their own
@@ -42,6 +44,55 @@ def references() -> Path:
     return HERE.parent / "studies" / "validation" / "reference"
 
 
+@pytest.fixture(autouse=True)
+def one_torch_thread():
+    """One torch thread, whatever a job set."""
+    yield
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    """Overrides of a training job of a second, in its own run directory; and that directory."""
+    return [*TINY, f"run_dir={tmp_path / 'run'}"], tmp_path / "run"
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory):
+    """The run directory of a tiny finished run; not to be written to."""
+    from netbuf_gym.training.train import train
+
+    run_dir = tmp_path_factory.mktemp("trained") / "run"
+    train([*TINY, f"run_dir={run_dir}"])
+    return run_dir
+
+
+@pytest.fixture
+def measure(monkeypatch):
+    """Changes the measures of a task."""
+    from netbuf_gym import tasks
+
+    def change(task, **changes):
+        own = tasks.get(task)
+        changed = dataclasses.replace(own, measures=dataclasses.replace(own.measures, **changes))
+        monkeypatch.setitem(tasks.record._REGISTRY, task, changed)
+
+    return change
+
+
+@pytest.fixture
+def namespace():
+    """A network namespace, outside of which the test changes nothing."""
+    from tests.helpers import machines
+    from tests.helpers.namespaces import Namespace
+
+    machines.needs_live_worlds()
+    machines.needs_program("unshare", "nsenter")
+    with Namespace() as one:
+        yield one
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that go by the clock come last: they mostly wait, and may do so beside each other."""
@@ -56,7 +107,7 @@ def pytest_runtest_protocol(item: pytest.Item):
     """
     if "PYTEST_XDIST_WORKER" not in os.environ:
         return (yield)
-    with (HERE / "busy_machine.py").open() as door, Path(__file__).open() as room:
+    with (HERE / "helpers" / "busy_machine.py").open() as door, Path(__file__).open() as room:
         fcntl.flock(door, fcntl.LOCK_EX)
         fcntl.flock(room, fcntl.LOCK_EX if item.get_closest_marker("alone") else fcntl.LOCK_SH)
         fcntl.flock(door, fcntl.LOCK_UN)

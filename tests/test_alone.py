@@ -1,6 +1,7 @@
 """Tests that go by the clock have the machine for themselves, where others run beside each other."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -32,10 +33,11 @@ def test_beside(number):
 
 @pytest.mark.release
 def test_who_goes_by_the_clock_is_last_and_alone(tmp_path):
-    for name in ("conftest.py", "processors.py", "busy_machine.py"):
-        (tmp_path / name).write_bytes((HERE / name).read_bytes())
+    shutil.copytree(HERE / "helpers", tmp_path / "tests" / "helpers")
+    for name in ("__init__.py", "conftest.py"):
+        shutil.copy(HERE / name, tmp_path / "tests")
     for name in ("test_one.py", "test_other.py"):
-        (tmp_path / name).write_text(TESTS)
+        (tmp_path / "tests" / name).write_text(TESTS)
     words = [sys.executable, "-m", "pytest", "-q", "-n2", "--dist=loadfile", "--no-loadscope-reorder", "-p", "no:cacheprovider"]
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
     done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)

@@ -7,7 +7,6 @@ import subprocess
 import sys
 
 import pytest
-from release_cases import for_release
 
 import netbuf_gym as nb
 from netbuf_gym import tasks, traces
@@ -16,6 +15,7 @@ from netbuf_gym.cli.program import main
 from netbuf_gym.scenarios.glossary import GLOSSARY
 from netbuf_gym.traces import generators
 from netbuf_gym.utils.docstrings import extract_headline, find_range, find_unit, parse_arguments
+from tests.helpers.release_cases import for_release
 
 
 def listed(capsys, *arguments):

@@ -1,6 +1,6 @@
 """The code in the documentation's pages as a reader meets it: fenced blocks in their order, and the commands in them.
 
-    python tests/code_blocks.py STEPS
+    python tests/docs/code_blocks.py STEPS
 
 takes the steps of a page from a JSON file, one after the other, in the folder that it is started in: files that the page has
 its reader write, Python blocks in one namespace, where a warning is an error, and commands as their programs would run them.

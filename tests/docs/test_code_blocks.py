@@ -14,17 +14,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-import code_blocks
-import machines
 import pytest
 import yaml
-from release_cases import for_release
 
 from netbuf_gym.cli.page import format_commands as commands_table
 from netbuf_gym.cli.program import build_parser
 from netbuf_gym.pages.code_tables import fill_tables
+from tests.docs import code_blocks
+from tests.helpers import machines
+from tests.helpers.release_cases import for_release
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PATHS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "zoo/README.md", "notebooks/README.md")]
 COMMANDS = {"commands": lambda: commands_table(build_parser())}
 PAGES = {
@@ -35,10 +35,10 @@ BLOCKS = {page: list(code_blocks.blocks(page, text)) for page, text in PAGES.ite
 LIMIT_S = 900  # of a page, on a machine that is busy with others
 
 FOLLOWED = {
-    "docs/extending.md": ("tests/test_extending.py", {"python", "cpp", "console", "toml"}),
-    "docs/faq.md": ("tests/test_faq_page.py", {"python"}),
-    "docs/own_control.md": ("tests/test_own_control_page.py", {"python", "cpp", "console"}),
-    "docs/research.md": ("tests/test_research_page.py", {"python", "text"}),
+    "docs/extending.md": ("tests/docs/test_extending.py", {"python", "cpp", "console", "toml"}),
+    "docs/faq.md": ("tests/docs/test_faq_page.py", {"python"}),
+    "docs/own_control.md": ("tests/docs/test_own_control_page.py", {"python", "cpp", "console"}),
+    "docs/research.md": ("tests/docs/test_research_page.py", {"python", "text"}),
 }
 """Pages with a test of their own, and the languages of the blocks that it follows."""
 
@@ -56,37 +56,37 @@ TREATED = {
     "netbuf-gym leaderboard show": (SMALLER, ""),
     "netbuf-gym leaderboard show task=queue_threshold project=": (LEFT_OUT, "asks a server"),
     "netbuf-gym live check": (SMALLER, ""),
-    "netbuf-gym train": (CHECKED, "trains for minutes to hours; tests/zoo/test_train.py"),
+    "netbuf-gym train": (CHECKED, "trains for minutes to hours; tests/training/test_train.py"),
     "netbuf-gym train run_dir=": (SMALLER, f"total_timesteps=2048 {SMALL}"),
     "netbuf-gym tune run_dir=": (SMALLER, f"total_timesteps=2048 trials=1 rungs=1 worlds=2 {SMALL}"),
     "netbuf-gym tune env=congestion_window algo=ppo --cfg": (SMALLER, ""),
     "netbuf-gym suite v1/congestion_window": (SMALLER, "families=[ppcc] figures=false"),
-    "netbuf-gym demo": (CHECKED, "trains for minutes; tests/zoo/test_train.py"),
+    "netbuf-gym demo": (CHECKED, "trains for minutes; tests/training/test_train.py"),
     "netbuf-gym train --cfg": (SMALLER, ""),
     "netbuf-gym train --info": (SMALLER, ""),
     "netbuf-gym train algo=dqn --cfg": (SMALLER, ""),
-    "netbuf-gym tune": (CHECKED, "trains for hours; tests/zoo/test_tune.py"),
-    "python -m netbuf_gym.training.campaign": (CHECKED, "trains for hours; tests/zoo/test_zoo_campaign.py"),
+    "netbuf-gym tune": (CHECKED, "trains for hours; tests/training/test_tune.py"),
+    "python -m netbuf_gym.training.campaign": (CHECKED, "trains for hours; tests/training/test_zoo_campaign.py"),
     "netbuf-gym reproduce": (CHECKED, "runs for minutes to hours; tests/studies/test_campaign.py"),
     "python -m studies.": (LEFT_OUT, "plays trained agents for minutes to hours"),
-    "netbuf-gym suite": (CHECKED, "plays hundreds of worlds; tests/suites/test_field.py"),
-    "netbuf-gym suite gate controller=[mine.cc": (LEFT_OUT, "supposes two files of one's own; tests/test_own_control_page.py"),
-    "netbuf-gym leaderboard submit": (CHECKED, "plays hundreds of worlds; tests/zoo/test_leaderboard.py"),
-    "netbuf-gym validate": (CHECKED, "runs for minutes; tests/validate/test_ns3_marks.py"),
+    "netbuf-gym suite": (CHECKED, "plays hundreds of worlds; tests/evaluation/test_field.py"),
+    "netbuf-gym suite gate controller=[mine.cc": (LEFT_OUT, "supposes two files; tests/docs/test_own_control_page.py"),
+    "netbuf-gym leaderboard submit": (CHECKED, "plays hundreds of worlds; tests/leaderboard/test_leaderboard.py"),
+    "netbuf-gym validate": (CHECKED, "runs for minutes; tests/validation/test_ns3_marks.py"),
     "netbuf-gym trace calibrate": (CHECKED, "needs measured traces; tests/traces/test_calibration.py"),
     "netbuf-gym trace compare": (CHECKED, "needs measured traces; tests/traces/test_calibration.py"),
     "netbuf-gym trace rank": (CHECKED, "needs measured traces; tests/traces/test_calibration.py"),
-    "netbuf-gym live": (CHECKED, "changes this host, or runs in real time; tests/live/test_live_tune.py"),
-    "sudo netbuf-gym live": (CHECKED, "changes this host; tests/live/test_live_tune.py"),
+    "netbuf-gym live": (CHECKED, "changes this host, or runs in real time; tests/host/test_live_tune.py"),
+    "sudo netbuf-gym live": (CHECKED, "changes this host; tests/host/test_live_tune.py"),
     "netbuf-gym export runs/mine hub/mine --onnx": (SMALLER, ""),
-    "eval": (LEFT_OUT, "of an interactive shell; tests/test_completion.py"),
-    "netbuf-gym completion fish": (LEFT_OUT, "of an interactive shell; tests/test_completion.py"),
+    "eval": (LEFT_OUT, "of an interactive shell; tests/cli/test_completion.py"),
+    "netbuf-gym completion fish": (LEFT_OUT, "of an interactive shell; tests/cli/test_completion.py"),
     "python -m rl_zoo3": (LEFT_OUT, "belongs into an environment of its own; tests/zoo/test_export.py"),
     "wandb sync": (LEFT_OUT, "sends to a server"),
-    "jupyter lab": (LEFT_OUT, "a server; tests/test_notebooks.py runs the notebooks"),
+    "jupyter lab": (LEFT_OUT, "a server; tests/docs/test_notebooks.py runs the notebooks"),
     "apt install": (LEFT_OUT, "changes this machine; .ci/run does it"),
     "cmake": (LEFT_OUT, "builds for minutes, as make test-cpp does"),
-    "pip install": (LEFT_OUT, "installs; tests/test_extras.py looks up the extras"),
+    "pip install": (LEFT_OUT, "installs; tests/docs/test_extras.py looks up the extras"),
     "make": (LEFT_OUT, "builds, or runs everything; the targets are looked up below"),
     "source": (LEFT_OUT, "of an environment that is not there"),
     ".venv/bin/python -m pytest": (LEFT_OUT, "a test that runs anyway"),

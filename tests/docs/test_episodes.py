@@ -11,7 +11,7 @@ from netbuf_gym import tasks
 pytest.importorskip("torch")
 Image = pytest.importorskip("PIL.Image")
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.skipif(not (ROOT / "website").is_dir(), reason="not in a checkout")
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from netbuf_gym.pages import blocks
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "extending.md").read_text()
 BLOCKS = list(blocks.parse_blocks(PAGE))
 FILES = {block.file: block for block in BLOCKS if block.file}
@@ -145,8 +145,9 @@ def test_the_catalogues_tests_hold_for_what_is_added(tree):
 @pytest.mark.release
 def test_the_tests_of_the_registries_hold_for_what_is_added(tree):
     shutil.copytree(ROOT / "tests", tree / "tests", ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
-    chosen = ["tests/scenarios/test_congestion_controls.py", "tests/scenarios/test_disciplines.py", "tests/test_pages.py"]
-    chosen += ["tests/test_rollout.py", "tests/test_registration.py", "-k", "(scenarios or short_wait) and not documentation"]
+    chosen = ["tests/scenarios/test_congestion_controls.py", "tests/scenarios/test_disciplines.py", "tests/pages/test_pages.py"]
+    chosen += ["tests/evaluation/test_rollout.py", "tests/envs/test_registration.py"]
+    chosen += ["-k", "(scenarios or short_wait) and not documentation"]
     printed = in_tree(shlex.join(["python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *chosen]), tree)
     assert "passed" in printed and "failed" not in printed
 
@@ -175,7 +176,7 @@ def test_every_block_of_the_page_is_followed_but_the_first():
     assert [block.text for block in BLOCKS if not block.file and block not in RUN and block.language != "toml"] == [
         "make native .venv/.train\nsource .venv/bin/activate\n"
     ]
-    assert [block.section for block in BLOCKS if block.language == "toml"] == ["A task"]  # tests/test_extensions.py follows it
+    assert [block.section for block in BLOCKS if block.language == "toml"] == ["A task"]  # see test_extensions.py
 
 
 def test_blocks_are_read_with_their_files_and_commands(capsys, tmp_path):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(not (ROOT / "setup.cfg").is_file(), reason="not in a checkout")
 
 KINDS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile", "setup.cfg", "docs/**/*.md", "zoo/**/*.md")

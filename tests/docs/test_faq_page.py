@@ -10,7 +10,7 @@ import pytest
 from netbuf_gym.cli.program import build_parser
 from netbuf_gym.pages import blocks
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "faq.md").read_text()
 BLOCKS = [block for block in blocks.parse_blocks(PAGE) if block.language == "python"]
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbclient.exceptions import CellExecutionError
-from release_cases import for_release
 
 from netbuf_gym.errors import ConfigError
+from tests.helpers.release_cases import for_release
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "notebooks"
 SMALLEST = "bufferbloat"
 ABSOLUTE = re.compile(r"(?<![\w.:/])/(home|root|tmp|work|usr|opt|var|mnt|srv|Users|builds?)/")

@@ -11,7 +11,7 @@ import pytest
 
 from netbuf_gym.pages import blocks
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "own_control.md").read_text()
 BLOCKS = list(blocks.parse_blocks(PAGE))
 

@@ -12,7 +12,7 @@ import pytest
 
 from netbuf_gym.pages import blocks
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "research.md").read_text()
 BLOCKS = list(blocks.parse_blocks(PAGE))
 SCRIPT = "\n".join(block.text for block in BLOCKS if block.language == "python")

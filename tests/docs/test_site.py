@@ -14,7 +14,7 @@ import pytest
 
 import netbuf_gym
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(not (ROOT / "website").is_dir(), reason="not in a checkout")
 
 LOADED = {("link", "href"), ("base", "href")}

@@ -1,7 +1,7 @@
 """Digests of what the environments and the simulator give: a change of the code that should change no bit changes none.
 
-    python tests/digests.py            compares with tests/data/digests.json; exit status 1 where a case differs
-    python tests/digests.py --write    records them anew (say in CHANGELOG.md which changed, and why)
+    python -m tests.envs.digests            compares with tests/data/digests.json; exit status 1 where a case differs
+    python -m tests.envs.digests --write    records them anew (say in CHANGELOG.md which changed, and why)
 
 A case has a digest of what the core measured, `core`, and one of observations and rewards, `numpy`: numpy's float32
 logarithms differ in the last bit between processors that it dispatches differently for, so that the second is compared
@@ -21,12 +21,12 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from processors import start_pinned
 
 import netbuf_gym as nb
 from netbuf_gym import _core, traces
+from tests.helpers.processors import start_pinned
 
-RECORDED = Path(__file__).with_name("data") / "digests.json"
+RECORDED = Path(__file__).resolve().parents[1] / "data" / "digests.json"
 WORLDS, STEPS = 4, 60
 BY_SUMS = ("netbuf/QueueThreshold-v0 ", "simulate trace lte", "simulate last hop lte")
 """How cases begin whose `core` has means by numpy: its sums of many numbers end in other bits in other versions of it."""

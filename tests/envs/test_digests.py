@@ -1,9 +1,10 @@
-"""Nothing changes a bit of what the environments and the simulator give but on purpose (see tests/digests.py)."""
+"""Nothing changes a bit of what the environments and the simulator give but on purpose (see tests/envs/digests.py)."""
 
 import json
 
-import digests
 import pytest
+
+from tests.envs import digests
 
 RECORDED = json.loads(digests.RECORDED.read_text())
 

@@ -7,7 +7,6 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
-from release_cases import for_release
 from stable_baselines3.common.env_checker import check_env as check_env_sb3
 
 import netbuf_gym
@@ -17,6 +16,7 @@ from netbuf_gym.scenarios import Flow, Link, Scenario
 from netbuf_gym.tasks.congestion_window.telemetry import TELEMETRY
 from netbuf_gym.tasks.congestion_window.tracker import FIELD
 from netbuf_gym.wrappers import DurationLimit
+from tests.helpers.release_cases import for_release
 
 pytestmark = pytest.mark.filterwarnings("error")
 ID = "netbuf/CongestionWindow-v0"

@@ -9,9 +9,9 @@ import traceback
 import gymnasium as gym
 import numpy as np
 import pytest
-from release_cases import for_release
 
 import netbuf_gym as nb  # noqa: F401
+from tests.helpers.release_cases import for_release
 
 ID = "netbuf/CongestionWindow-v0"
 pytestmark = [

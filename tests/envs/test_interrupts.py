@@ -10,12 +10,12 @@ import time
 import gymnasium as gym
 import numpy as np
 import pytest
-from release_cases import for_release
 
 import netbuf_gym as nb
 from netbuf_gym import _core
 from netbuf_gym.plants.simulator import Simulator
 from netbuf_gym.scenarios.native import build_world_config
+from tests.helpers.release_cases import for_release
 
 ID = "netbuf/CongestionWindow-v0"
 SOON_S = 3.0  # the end of the interpreter included, on a machine that has other things to do

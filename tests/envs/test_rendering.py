@@ -7,12 +7,12 @@ import pickle
 import gymnasium as gym
 import numpy as np
 import pytest
-from release_cases import for_release
 
 from netbuf_gym import tasks
 from netbuf_gym.envs import rendering
 from netbuf_gym.envs.rendering import CHART_PANEL, CHART_WIDTH, PANEL, WIDTH, Recorder, draw_strips, frames_per_second
 from netbuf_gym.tasks import Panel
+from tests.helpers.release_cases import for_release
 
 IDS = ["netbuf/CongestionWindow-v0", "netbuf/QueueThreshold-v0", "netbuf/ReceiverWindow-v0", "netbuf/HostBuffers-v0"]
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hand_made_field import cell, made
 
 from netbuf_gym.cli import program
 from netbuf_gym.errors import ConfigError
@@ -18,6 +17,7 @@ from netbuf_gym.evaluation.suites.field.ranking import ALWAYS, tabulate_signs
 from netbuf_gym.evaluation.suites.field.suite import Sign, Table
 from netbuf_gym.simulation.runner import simulate
 from netbuf_gym.zoo import library, resolve
+from tests.evaluation.hand_made_field import cell, made
 
 RUNS = {
     "ccbench/solo": 660,

@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hand_made_field import cell, made
 
 from netbuf_gym.evaluation.suites import SUITES, runner
 from netbuf_gym.evaluation.suites.field import bbr3, rfc7928, rfc9743, rfc9743_worlds
@@ -12,6 +11,7 @@ from netbuf_gym.evaluation.suites.field.rfc9743_criteria import CRITERIA, REFERE
 from netbuf_gym.evaluation.suites.recorder import FLOW, LINK, STATE, Record
 from netbuf_gym.scenarios import PIE, RED, CoDel, FqCoDel, Policer, Sized
 from netbuf_gym.zoo import resolve
+from tests.evaluation.hand_made_field import cell, made
 
 
 def played(suite, *names, controller="cubic"):

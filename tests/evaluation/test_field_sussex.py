@@ -5,13 +5,13 @@ from random import Random
 
 import numpy as np
 import pytest
-from hand_made_field import cell, made
 
 from netbuf_gym.evaluation.suites import SUITES, runner
 from netbuf_gym.evaluation.suites.field import sage, sussex, sussex_measures, sussex_worlds
 from netbuf_gym.scenarios import TBF, DelaySchedule, Flow, FqCoDel, Scenario, UdpSource
 from netbuf_gym.simulation.runner import simulate
 from netbuf_gym.zoo import resolve
+from tests.evaluation.hand_made_field import cell, made
 
 
 @pytest.mark.slow

@@ -8,12 +8,12 @@ from pathlib import Path
 
 ROOT = os.geteuid() == 0
 SYSCTLS = "/proc/sys/net/ipv4/"
-TESTS = str(Path(__file__).resolve().parents[1])
+CHECKOUT = str(Path(__file__).resolve().parents[2])
 UNSHARE = ["unshare", "-nm"] if ROOT else ["unshare", "-Urnm"]
 HOLDER = """
 import ctypes, signal, sys
 sys.path.insert(0, sys.argv[1])
-import loopback
+from tests.helpers import loopback
 libc = ctypes.CDLL(None, use_errno=True)
 libc.prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG: it goes with the tests
 assert not libc.mount(b"none", b"/var/lib", b"tmpfs", 0, b""), ctypes.get_errno()
@@ -27,7 +27,7 @@ class Namespace:
     """A network namespace with its loopback device up, and an empty /var/lib; a context."""
 
     def __enter__(self):
-        command = [*UNSHARE, sys.executable, "-S", "-c", HOLDER, TESTS]
+        command = [*UNSHARE, sys.executable, "-S", "-c", HOLDER, CHECKOUT]
         self.holder = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self.holder.stdout.readline() == "1\n"
         self.enter = ["nsenter", "-t", str(self.holder.pid), "-n", "-m", f"--wd={os.getcwd()}"]

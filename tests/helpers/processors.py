@@ -22,7 +22,7 @@ def pin() -> None:
 def start_pinned() -> None:
     """Starts this program once more, pinned, where it is not."""
     if _needed():
-        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **ALIKE})
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, **ALIKE})
 
 
 def _needed() -> bool:

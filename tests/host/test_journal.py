@@ -5,7 +5,6 @@ import json
 import os
 import socket
 
-import machines
 import pytest
 
 from netbuf_gym.errors import ConfigError
@@ -14,6 +13,7 @@ from netbuf_gym.host import locks
 from netbuf_gym.host.journal import ForeignChangeError, Journal, Place, restore_settings
 from netbuf_gym.host.rings import RingSizes
 from netbuf_gym.host.settings import Ring, SettingError, Sysctl
+from tests.helpers import machines
 
 NAME, OTHER = "net.ipv4.tcp_rmem", "net.ipv4.tcp_notsent_lowat"
 ORIGINAL, WANTED = (4096, 131072, 6291456), (4096, 131072, 8388608)

@@ -9,15 +9,15 @@ import sys
 import time
 from pathlib import Path
 
-import machines
 import pytest
-from release_cases import for_release
 
 from netbuf_gym.cli import program
 from netbuf_gym.host import locks, session
 from netbuf_gym.host.journal import Journal
 from netbuf_gym.host.settings import Sysctl
 from netbuf_gym.host.tuner import Tuner
+from tests.helpers import machines
+from tests.helpers.release_cases import for_release
 
 NAMES = ("tcp_rmem", "tcp_wmem", "tcp_limit_output_bytes", "tcp_notsent_lowat")
 FAST = Path(__file__).with_name("fast_tuner.py")

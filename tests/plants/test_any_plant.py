@@ -7,7 +7,6 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
-from heating import HEATER, Rooms, record
 
 import netbuf_gym
 from netbuf_gym import plants, tasks
@@ -18,6 +17,7 @@ from netbuf_gym.envs.vector_env import VectorEnv
 from netbuf_gym.errors import ConfigError, PlantFault
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
 from netbuf_gym.plants import Advance, Plant
+from tests.plants.heating import HEATER, Rooms, record
 
 ID = "test/Heating-v0"
 FAILS = {"name": "test/room", "fails_at_s": 0.55}
@@ -373,7 +373,7 @@ def test_endless_worlds_do_not_end():
 
 
 def test_a_plant_may_be_named_by_where_it_is():
-    plants.register("lazy", "heating:Rooms")
+    plants.register("lazy", "tests.plants.heating:Rooms")
     try:
         assert plants.get("lazy") is Rooms
         made = plants.make("lazy", 2, 3, HEATER)
@@ -392,9 +392,9 @@ def test_a_plant_may_be_named_by_where_it_is():
         ("other", "heating", "plant = 'heating'; valid: .*module:Class"),
         ("other", ":Rooms", "plant = ':Rooms'; valid: .*module:Class"),
         ("other", "no_such_module:Rooms", "plant 'other' = 'no_such_module:Rooms' cannot be imported .*no_such_module"),
-        ("other", "heating:Roms", "plant 'other' = 'heating:Roms' cannot be imported .*Roms"),
+        ("other", "tests.plants.heating:Roms", "plant 'other' = 'tests.plants.heating:Roms' cannot be imported .*Roms"),
         ("other", ".heating:Rooms", "plant 'other' = '.heating:Rooms' cannot be imported"),
-        ("other", "heating:Room", "plant 'other' = 'heating:Room'; valid: a class derived from"),
+        ("other", "tests.plants.heating:Room", "plant 'other' = 'tests.plants.heating:Room'; valid: a class derived from"),
         ("other", "netbuf_gym.plants:Plant", "plant 'other' = 'netbuf_gym.plants:Plant' is abstract"),
     ],
 )

@@ -3,12 +3,12 @@
 import gymnasium as gym
 import numpy as np
 import pytest
-from heating import Comfort, Room, Rooms, record
 
 from netbuf_gym import plants, tasks
 from netbuf_gym.envs.env import Env
 from netbuf_gym.envs.vector_env import VectorEnv
 from netbuf_gym.errors import ConfigError
+from tests.plants.heating import Comfort, Room, Rooms, record
 
 ID = "test/Heating-v0"
 FAILS = {"name": "test/room", "fails_at_s": 0.55}

@@ -5,7 +5,6 @@ import json
 
 import numpy as np
 import pytest
-from heating import Rooms, a_room, record
 
 from netbuf_gym import plants, tasks
 from netbuf_gym.cli import program
@@ -13,6 +12,7 @@ from netbuf_gym.controllers import Callback, ConstantAction, Decider, RandomActi
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.tasks.metrics import Column, Measures
+from tests.plants.heating import Rooms, a_room, record
 
 
 class Thermostat(Decider):

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from hand_made import after_two_intervals, telemetry, tracker
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.rewards import make_reward, reward_spec
 from netbuf_gym.tasks.congestion_window import REWARDS
+from tests.tasks.hand_made import after_two_intervals, telemetry, tracker
 
 
 def terms(spec, made):

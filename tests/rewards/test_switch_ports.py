@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from hand_made_switch import BUSY, telemetry, tracker
 
 from netbuf_gym.tasks.queue_threshold import SwitchUtility
+from tests.tasks.hand_made_switch import BUSY, telemetry, tracker
 
 
 def burst(made, **fields):

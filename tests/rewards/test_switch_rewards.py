@@ -5,11 +5,11 @@ import math
 
 import numpy as np
 import pytest
-from hand_made_switch import BUSY, telemetry, tracker
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.rewards import make_reward, reward_spec
 from netbuf_gym.tasks.queue_threshold import REWARDS
+from tests.tasks.hand_made_switch import BUSY, telemetry, tracker
 
 
 def terms(spec, made):

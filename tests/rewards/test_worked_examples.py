@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from hand_made import after_two_intervals, telemetry, tracker
 
 from netbuf_gym.errors import CheckpointError, ConfigError
 from netbuf_gym.rewards import AlphaFair, LogUtility, RangeNormalized, ThreeSigmaRange, alpha_fair, in_range
 from netbuf_gym.tasks.congestion_window import PPCC_FEATURES
 from netbuf_gym.tasks.congestion_window.observations import observe_ppcc
+from tests.tasks.hand_made import after_two_intervals, telemetry, tracker
 
 # After two intervals of 0.1 s: half the fair share (2.3168 of 4.6336 Mbit/s), an RTT of 100 ms where the base is 50 ms, so
 # 50 ms of queueing, a tenth of the scale of 0.5 s; 5 of 25 packets lost. x = 0.5, d = 0.1, l = 0.2, y = 2.

@@ -1,7 +1,7 @@
 """What named scenarios are, field by field: the papers' tables and our defaults change on purpose only.
 
-    python tests/recorded_worlds.py            compares with tests/data/worlds.json
-    python tests/recorded_worlds.py --write    records them anew (say in CHANGELOG.md what changed, and why)
+    python -m tests.scenarios.recorded_worlds            compares with tests/data/worlds.json
+    python -m tests.scenarios.recorded_worlds --write    records them anew (say in CHANGELOG.md what changed, and why)
 
 Names that are not recorded are no difference: a new scenario needs no entry here.
 """
@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from processors import start_pinned
 
 from netbuf_gym import scenarios
 from netbuf_gym.scenarios import Scenario
+from tests.helpers.processors import start_pinned
 
-RECORDED = Path(__file__).with_name("data") / "worlds.json"
+RECORDED = Path(__file__).resolve().parents[1] / "data" / "worlds.json"
 DRAWS = 4
 JSON = (str, int, float, bool, list, tuple, type(None))
 VARIANTS: dict[str, dict[str, Any]] = {

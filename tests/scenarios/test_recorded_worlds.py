@@ -1,9 +1,10 @@
-"""Named scenarios are what they were (see tests/recorded_worlds.py)."""
+"""Named scenarios are what they were (see tests/scenarios/recorded_worlds.py)."""
 
 import json
 
 import pytest
-import recorded_worlds
+
+from tests.scenarios import recorded_worlds
 
 THEN = json.loads(recorded_worlds.RECORDED.read_text())
 

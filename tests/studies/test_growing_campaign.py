@@ -3,11 +3,11 @@
 import json
 
 import pytest
-from test_campaign import quiet, tiny
 
 from netbuf_gym.errors import ConfigError
 from studies.common import campaign
 from studies.common.campaign import Campaign
+from tests.studies.test_campaign import quiet, tiny
 
 
 def test_who_was_overtaken_leaves_a_campaign_that_grew_alone(tmp_path):

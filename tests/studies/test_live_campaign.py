@@ -2,7 +2,6 @@
 
 import math
 
-import machines
 import numpy as np
 import pytest
 from gymnasium import spaces
@@ -16,6 +15,7 @@ from studies.live.experiment import LIVE
 from studies.live.measures import ACTIONS, MEASURES
 from studies.live.settings import Settings
 from studies.live.work import KEYS, PLANTS, make_parts
+from tests.helpers import machines
 
 
 def quiet(done: int, total: int) -> None:

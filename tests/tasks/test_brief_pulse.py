@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from hand_made_switch import telemetry, tracker
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.tasks.queue_threshold import BriefPulse, QueueThreshold
 from netbuf_gym.tasks.queue_threshold.actions import PULSE_LEVELS_S
 from netbuf_gym.tasks.queue_threshold.tracker import BURST_MEMORY_S, STARTS_MEMORY_S
+from tests.tasks.hand_made_switch import telemetry, tracker
 
 TASK = "queue_threshold"
 

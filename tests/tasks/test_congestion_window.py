@@ -3,11 +3,11 @@
 import gymnasium as gym
 import numpy as np
 import pytest
-from hand_made import MSS, acknowledged, after_two_intervals, telemetry, tracker
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.tasks.congestion_window import DEFAULT_FEATURES, FACTORS, PPCC_STEPS, CongestionWindow
 from netbuf_gym.tasks.congestion_window.path_tracker import LATELY_S, LONG_S, LOSS_MEMORY_S
+from tests.tasks.hand_made import MSS, acknowledged, after_two_intervals, telemetry, tracker
 
 GOLDEN = {
     "queueing": 0.5,  # sqrt(ln 2 / ln 16)

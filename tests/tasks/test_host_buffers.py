@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from hand_made_host import sent, settings, telemetry, tracker
 
 from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError
@@ -12,6 +11,7 @@ from netbuf_gym.tasks.host_buffers import AUTER_FEATURES, DEFAULT_FEATURES, GRID
 from netbuf_gym.tasks.host_buffers.actions import FACTORS, RANGES, to_unit
 from netbuf_gym.tasks.host_buffers.telemetry import CONTROLS, HOST, TELEMETRY
 from netbuf_gym.tasks.host_buffers.tracker import CONTROL
+from tests.tasks.hand_made_host import sent, settings, telemetry, tracker
 
 MIB = 2**20
 

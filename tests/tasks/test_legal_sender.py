@@ -3,7 +3,6 @@
 import gymnasium as gym
 import numpy as np
 import pytest
-from hand_made import MSS, WORLD, acknowledged, decided, free, telemetry, tracker
 
 from netbuf_gym import scenarios
 from netbuf_gym.envs.engine import Engine
@@ -24,6 +23,7 @@ from netbuf_gym.tasks.congestion_window.path_tracker import (
     PathTracker,
 )
 from netbuf_gym.tasks.congestion_window.telemetry import TELEMETRY
+from tests.tasks.hand_made import MSS, WORLD, acknowledged, decided, free, telemetry, tracker
 
 LAST = len(FACTORS) - 1
 KEEP, DOUBLE, HALVE = [0.0], [1.0], [-1.0]

@@ -3,12 +3,12 @@
 import gymnasium as gym
 import numpy as np
 import pytest
-from hand_made_switch import BUSY, telemetry, tracker
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.scenarios import ABM, AgentThresholds, get
 from netbuf_gym.tasks.queue_threshold import GRIDS, RECIPES, QueueThreshold
 from netbuf_gym.tasks.queue_threshold.actions import LIMIT_LEVELS_S, PULSE_LEVELS_S
+from tests.tasks.hand_made_switch import BUSY, telemetry, tracker
 
 GOLDEN = {
     "buffer_time": (2 * np.log(1.2 / 1e-3) / np.log(1e4) - 1,),  # 1000 packets of 1.2 ms

@@ -5,13 +5,13 @@ from dataclasses import fields
 import gymnasium as gym
 import numpy as np
 import pytest
-from hand_made_receiver import MSS, arrived, telemetry, tracker
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.scenarios import Flow, Link, Scenario
 from netbuf_gym.scenarios.types import AGENT
 from netbuf_gym.tasks.receiver_window import REWARDS, RunningUtility, UtilityMeter, nuwa_utility
 from netbuf_gym.tasks.receiver_window import meter as meters
+from tests.tasks.hand_made_receiver import MSS, arrived, telemetry, tracker
 
 CAPACITY = 4.6336e6  # 40 segments in 100 ms
 

@@ -3,12 +3,12 @@
 import gymnasium as gym
 import numpy as np
 import pytest
-from hand_made_receiver import MSS, arrived, telemetry, tracker
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.scenarios import TARGET_DELAYS_MS
 from netbuf_gym.tasks.receiver_window import DEFAULT_FEATURES, FACTORS, NUWA_FACTORS, ReceiverWindow
 from netbuf_gym.tasks.receiver_window.actions import BDP_GAINS
+from tests.tasks.hand_made_receiver import MSS, arrived, telemetry, tracker
 
 GOLDEN = {
     "queueing": 0.4472136,  # sqrt(ln(1 + 50 / 50) / ln 32)

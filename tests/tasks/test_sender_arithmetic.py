@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from hand_made import MSS, tracker
 
 from netbuf_gym import _core
 from netbuf_gym.tasks.congestion_window import CongestionWindow
 from netbuf_gym.tasks.congestion_window.observations import DEFAULT_FEATURES, observe_default
 from netbuf_gym.tasks.congestion_window.path_tracker import LATELY_S, LONG_S, LOSS_MEMORY_S
 from netbuf_gym.tasks.congestion_window.telemetry import TELEMETRY
+from tests.tasks.hand_made import MSS, tracker
 
 FIELD = {name: column for column, name in enumerate(TELEMETRY.names)}
 MEMORY = ("previous_cwnd", "previous_rtt", "previous_throughput", "previous_rate", "rate", "peak_rate", "age_s", "least_rtt")

@@ -1,7 +1,6 @@
 """What losses do to a window of the recipe `default`, by its rules."""
 
 import pytest
-from hand_made import MSS, acknowledged, decided, free, telemetry
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.tasks.congestion_window import CongestionWindow
@@ -12,6 +11,7 @@ from netbuf_gym.tasks.congestion_window.path_tracker import (
     HEAVY_ROUNDS,
     LEAST_COUNTED,
 )
+from tests.tasks.hand_made import MSS, acknowledged, decided, free, telemetry
 
 KEEP, DOUBLE = [0.0], [1.0]
 

@@ -5,7 +5,6 @@ import itertools
 import gymnasium as gym
 import numpy as np
 import pytest
-from hand_made_switch import telemetry, tracker
 
 from netbuf_gym import tasks
 from netbuf_gym.controllers import InWorld
@@ -13,6 +12,7 @@ from netbuf_gym.errors import ConfigError
 from netbuf_gym.evaluation import baselines, rollout
 from netbuf_gym.tasks.queue_threshold import FixedThresholds, Limits, Pulse, PulseBurst, QueueThreshold
 from netbuf_gym.tasks.queue_threshold.actions import encode_limits
+from tests.tasks.hand_made_switch import telemetry, tracker
 
 TASK = "queue_threshold"
 SHORT = {"name": "rlbm/cubic-100-0.8", "duration_s": 4.0}

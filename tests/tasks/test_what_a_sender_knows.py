@@ -5,13 +5,13 @@ import zlib
 
 import numpy as np
 import pytest
-from hand_made import MSS, acknowledged, telemetry, tracker
 
 from netbuf_gym.envs.engine import Engine
 from netbuf_gym.tasks.congestion_window import FACTORS, CongestionWindow
 from netbuf_gym.tasks.congestion_window.path_tracker import DRAIN_AFTER_S
 from netbuf_gym.tasks.congestion_window.telemetry import TELEMETRY
 from netbuf_gym.tasks.congestion_window.tracker import Tracker
+from tests.tasks.hand_made import MSS, acknowledged, telemetry, tracker
 
 BEFORE_DRAIN = round(DRAIN_AFTER_S * 10)  # intervals of 0.1 s
 

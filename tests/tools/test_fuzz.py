@@ -11,26 +11,25 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import fuzz_environments
-import fuzz_oracles
-import fuzz_worlds
 import numpy as np
 import pytest
-from fuzz_case import ACCEPTED, Case, Finding, spoil
-from fuzz_sanitized import Finder, module_of, run_times
-from fuzz_server import Batch, Kind
 
 from netbuf_gym import _core
 from netbuf_gym.errors import NetbufError
 from netbuf_gym.scenarios import DISCIPLINES, Scenario, dumbbell, get
 from netbuf_gym.simulation.results.result import Links
 from netbuf_gym.simulation.runner import simulate
+from tools.fuzz import environments, oracles, random_worlds
+from tools.fuzz.case import ACCEPTED, Case, Finding, spoil
+from tools.fuzz.sanitized import Finder, module_of, run_times
+from tools.fuzz.server import Batch, Kind
 
-HERE = Path(__file__).parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def fuzz(*words, status=0):
-    done = subprocess.run([sys.executable, str(HERE / "fuzz.py"), *words], capture_output=True, text=True, timeout=300)
+    command = [sys.executable, "-m", "tools.fuzz", *words]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout
 
@@ -92,28 +91,28 @@ def case_of(number, seed=1, kind="scenarios"):
 
 
 def test_a_case_is_drawn_alike_and_unlike_its_neighbours():
-    worlds = [repr(fuzz_worlds.world(case_of(n, s))) for n, s in ((5, 1), (5, 1), (6, 1), (5, 2))]
+    worlds = [repr(random_worlds.world(case_of(n, s))) for n, s in ((5, 1), (5, 1), (6, 1), (5, 2))]
     assert worlds[0] == worlds[1] and len(set(worlds)) == 3
 
 
 def test_random_worlds_are_mostly_valid_and_hold_everything_that_there_is():
     made, text = [], ""
     for number in range(300):
-        data = fuzz_worlds.world(case_of(number))
+        data = random_worlds.world(case_of(number))
         text += json.dumps(data)
         try:
-            scenario = fuzz_worlds.small(Scenario.from_dict(data))
+            scenario = random_worlds.small(Scenario.from_dict(data))
         except NetbufError:
             continue
         if scenario is not None:
             made.append(scenario)
-            assert fuzz_worlds.packets_of(scenario) <= fuzz_worlds.PACKETS
+            assert random_worlds.packets_of(scenario) <= random_worlds.PACKETS
     assert len(made) > 240
     controls = {"bbr", "cubic", "newreno", "vegas", "westwood"}
     for word in (*DISCIPLINES, *controls, "poisson", "incast", "list", "static", "abm", "drr", "rates", "deliveries", "on_off"):
         assert f'"{word}"' in text
-    spoilt = [repr(spoil(case_of(n), fuzz_worlds.world(case_of(n)))) for n in range(50)]
-    assert sum(repr(fuzz_worlds.world(case_of(n))) != one for n, one in enumerate(spoilt)) > 45
+    spoilt = [repr(spoil(case_of(n), random_worlds.world(case_of(n)))) for n in range(50)]
+    assert sum(repr(random_worlds.world(case_of(n))) != one for n, one in enumerate(spoilt)) > 45
 
 
 WORLD = dumbbell(rate_mbps=5, rtt_ms=20, buffer_packets=20, senders=["cubic", "bbr"], duration_s=2.0)
@@ -130,40 +129,40 @@ WRONG_LINK = {
 @pytest.mark.parametrize("part", ["flows", "links"])
 def test_a_result_with_one_wrong_number_is_found(part):
     result = simulate(WORLD, 1)
-    fuzz_oracles.check(result)
+    oracles.check(result)
     for name, value in (WRONG_FLOW if part == "flows" else WRONG_LINK).items():
         at = WORLD.bottleneck if part == "links" else 0
         items = list(getattr(result, part))
         items[at] = replace(items[at], **{name: value})
         wrong = replace(result, **{part: Links(items) if part == "links" else tuple(items)})
         with pytest.raises(Finding, match="does not hold"):
-            fuzz_oracles.check(wrong)
+            oracles.check(wrong)
 
 
 def test_finite_flows_and_switches_with_one_wrong_number_are_found():
     result = simulate(get("rlbm/cubic-100-0.6", duration_s=5.0), 1)
-    fuzz_oracles.check(result)
+    oracles.check(result)
     for name, value in {"slowdown": 0.9, "size_bytes": 1, "flow": 0}.items():
         table = result.completions.copy()
         table[name] = value
         with pytest.raises(Finding):
-            fuzz_oracles.check(replace(result, completions=table))
+            oracles.check(replace(result, completions=table))
     with pytest.raises(Finding):
-        fuzz_oracles.check(replace(result, traffic=replace(result.traffic, delivered_bytes=7)))
+        oracles.check(replace(result, traffic=replace(result.traffic, delivered_bytes=7)))
     switch = result.switches[0]
     for changes in ({"occupancy_max": 1.1}, {"queues": (replace(switch.queues[0], arrivals=10**7),)}):
         with pytest.raises(Finding):
-            fuzz_oracles.check(replace(result, switches=type(result.switches)([replace(switch, **changes)])))
+            oracles.check(replace(result, switches=type(result.switches)([replace(switch, **changes)])))
 
 
 def test_results_that_differ_are_found():
     a = {"x": [1.0, float("nan")], "y": {"z": "w"}}
-    fuzz_oracles.same(a, {"x": [1.0, float("nan")], "y": {"z": "w"}}, "same")
+    oracles.same(a, {"x": [1.0, float("nan")], "y": {"z": "w"}}, "same")
     with pytest.raises(Finding, match=r"other: x\[0\] is 1\.0 and 1\.5"):
-        fuzz_oracles.same(a, {"x": [1.5, float("nan")], "y": {"z": "w"}}, "other")
+        oracles.same(a, {"x": [1.5, float("nan")], "y": {"z": "w"}}, "other")
     steps = [(None, np.zeros(2), 1.0, False, False)]
     with pytest.raises(Finding):
-        fuzz_environments.compare(steps, [(None, np.ones(2), 1.0, False, False)], "two")
+        environments.compare(steps, [(None, np.ones(2), 1.0, False, False)], "two")
 
 
 @pytest.mark.release

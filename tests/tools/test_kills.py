@@ -7,20 +7,21 @@ import time
 from pathlib import Path
 
 import pytest
-from kills.killing import Damage, Job, kill, whole_file
 
-HERE = Path(__file__).parent
+from tools.kills.killing import Damage, Job, kill, whole_file
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.slow
 def test_a_command_that_is_killed_and_given_again(tmp_path):
     output = tmp_path / "found.json"
     words = ["--command", "train", "--job", "ppo", "--kills", "1", "--output", str(output)]
-    done = subprocess.run([sys.executable, str(HERE / "run.py"), *words], capture_output=True, text=True, timeout=900)
+    done = subprocess.run([sys.executable, "-m", "tools.kills", *words], cwd=ROOT, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stdout + done.stderr
     ((name, found),) = json.loads(output.read_text())["commands"].items()
     assert name == "train" and found["kills"] == 1 and not found["damage"]
-    assert str(HERE.parents[1]) not in str(found["commands"])
+    assert str(ROOT) not in str(found["commands"])
 
 
 def writer(argv, whole):

@@ -3,12 +3,13 @@
 from dataclasses import replace
 from itertools import islice
 
-import mutate
 import pytest
-from mutation_cpp import cpp_sites
-from mutation_python import function_of, python_sites, same_code
-from mutation_report import explanation, summary, table
-from mutation_sites import OPERATORS, Mutation, drawn, fixed, other_number, pool
+
+from tools.mutation import __main__ as mutate
+from tools.mutation.cpp import cpp_sites
+from tools.mutation.python import function_of, python_sites, same_code
+from tools.mutation.sites import OPERATORS, Mutation, drawn, fixed, other_number, pool
+from tools.mutation.summary import explanation, summary, table
 
 CPP = """#include <a.h>  // a < b
 static_assert(sizeof(int) == 4);

@@ -9,7 +9,7 @@ import pytest
 
 from netbuf_gym.errors import ConfigError
 
-PATH = Path(__file__).resolve().parents[1] / ".ci" / "release_check.py"
+PATH = Path(__file__).resolve().parents[2] / ".ci" / "release_check.py"
 pytestmark = pytest.mark.skipif(not PATH.is_file(), reason="not in a checkout")
 
 

@@ -3,10 +3,11 @@
 import importlib.util
 from pathlib import Path
 
-import machines
 import pytest
 
-PATH = Path(__file__).resolve().parents[1] / ".ci" / "check_skips.py"
+from tests.helpers import machines
+
+PATH = Path(__file__).resolve().parents[2] / ".ci" / "check_skips.py"
 pytestmark = pytest.mark.skipif(not PATH.is_file(), reason="not in a checkout")
 
 

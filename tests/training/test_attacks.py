@@ -11,9 +11,7 @@ import numpy as np
 import pytest
 import stable_baselines3
 import torch as th
-from conftest import TINY
 from stable_baselines3.common.policies import ActorCriticPolicy
-from test_checkpoint import rewritten, with_meta
 
 from netbuf_gym import zoo
 from netbuf_gym.cli import program
@@ -25,6 +23,8 @@ from netbuf_gym.training.checkpoints import archive, checkpoint
 from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
 from netbuf_gym.training.train import train
 from netbuf_gym.zoo import resolve
+from tests.helpers.tiny_jobs import TINY
+from tests.training.test_checkpoint import rewritten, with_meta
 
 
 def refused(path, match):

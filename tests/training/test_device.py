@@ -9,7 +9,6 @@ from collections import deque
 import numpy as np
 import pytest
 import torch as th
-from conftest import TINY
 
 from netbuf_gym import zoo
 from netbuf_gym.errors import ConfigError
@@ -18,6 +17,7 @@ from netbuf_gym.training.checkpoints import checkpoint
 from netbuf_gym.training.config import check_training, load
 from netbuf_gym.training.train import CHANGEABLE_KEYS, train
 from netbuf_gym.training.tuning import study
+from tests.helpers.tiny_jobs import TINY
 
 PLAIN = "+algo.policy_kwargs.optimizer_kwargs={eps: 1e-5}"
 """An optimiser that is not fused: `meta` has none of those."""

@@ -10,11 +10,11 @@ import zipfile
 import numpy as np
 import pytest
 import torch as th
-from test_checkpoint import rewritten, with_meta
 
 from netbuf_gym.errors import CheckpointError
 from netbuf_gym.training.checkpoints import archive, checkpoint, digest, packing
 from netbuf_gym.zoo import library, resolve
+from tests.training.test_checkpoint import rewritten, with_meta
 
 FEW = ["queue_threshold/ppo", "congestion_window/dqn", "receiver_window/ppo_lstm", "host_buffers/a2c"]
 

@@ -6,13 +6,13 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch as th
-from release_cases import sample
 from stable_baselines3 import PPO, SAC
 
 from netbuf_gym import zoo
 from netbuf_gym.controllers import Model
 from netbuf_gym.training.algorithms.greedy import make_greedy_policy
 from netbuf_gym.training.checkpoints.saved_agent import make_rules
+from tests.helpers.release_cases import sample
 
 ROWS, STEPS = (1, 5), 6
 

@@ -5,12 +5,12 @@ import zipfile
 
 import pytest
 import torch as th
-from conftest import TINY
-from release_cases import for_release
 
 from netbuf_gym.cli.program import main
 from netbuf_gym.training import launching
 from netbuf_gym.training.checkpoints import archive
+from tests.helpers.release_cases import for_release
+from tests.helpers.tiny_jobs import TINY
 
 MODULES = {name: launching.LAUNCHER_EXTRAS[name][1] for name in ("joblib", "submitit_local", "ray")}
 

@@ -4,13 +4,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from machines import needs_live_worlds
 
 from netbuf_gym import zoo
 from netbuf_gym.controllers import Decider
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.host.decider import TASK, make_decider
 from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
+from tests.helpers.machines import needs_live_worlds
 
 NAME, WORLD = "receiver_window/ppo_lstm", {"name": "nuwa/wired", "duration_s": 3.0}
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import gymnasium as gym
 import pytest
-from release_cases import for_release, sample
 
 from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError
@@ -13,6 +12,7 @@ from netbuf_gym.training.config import load as load_config
 from netbuf_gym.training.ranges import DISCRETE_ONLY
 from netbuf_gym.training.train import train
 from netbuf_gym.zoo import load
+from tests.helpers.release_cases import for_release, sample
 
 CONF = Path(__file__).parents[2] / "conf"
 TASKS = ("congestion_window", "queue_threshold", "receiver_window", "host_buffers")

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import stable_baselines3
 import torch as th
-from gym_worlds import WORLDS, cart_poles, pendulums
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from stable_baselines3.common.logger import Logger
@@ -16,6 +15,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
 from netbuf_gym.training import learning
 from netbuf_gym.training.algorithms.ppo import BatchPPO, KLPenaltyPPO
+from tests.training.gym_worlds import WORLDS, cart_poles, pendulums
 
 STEPS = 12
 

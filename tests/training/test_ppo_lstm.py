@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import sb3_contrib
 import torch as th
-from gym_worlds import WORLDS, cart_poles, pendulums
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from sb3_contrib.common.recurrent.type_aliases import RNNStates
@@ -16,6 +15,7 @@ from netbuf_gym.training import ranges
 from netbuf_gym.training.algorithms.lstm import require_plain_lstm, unroll_lstm
 from netbuf_gym.training.algorithms.ppo_lstm import BatchRecurrentPPO
 from netbuf_gym.training.config import load
+from tests.training.gym_worlds import WORLDS, cart_poles, pendulums
 
 STEPS = 12
 CRITICS = {

@@ -56,7 +56,7 @@ def _flat(config, cls, prefix=""):
 
 
 COMPOSED = ("algo", "env", "scenario", "reward", "experiment")
-"""Groups whose choices tests/zoo/test_zoo_config.py composes."""
+"""Groups whose choices tests/training/test_zoo_config.py composes."""
 
 
 @pytest.mark.slow

@@ -4,14 +4,14 @@ import itertools
 import signal
 
 import pytest
-from kills import kill_train
-from kills.killing import compare
-from release_cases import for_release
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.training import callbacks, learning
 from netbuf_gym.training.train import train
 from netbuf_gym.utils.files import exclusive_lock
+from tests.helpers.release_cases import for_release
+from tools.kills import kill_train
+from tools.kills.killing import compare
 
 COMMON = ("algo.num_envs=4", "total_timesteps=448", "progress=false", "tensorboard=false", "stagger_steps=7")
 WORLDS = {

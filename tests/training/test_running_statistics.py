@@ -8,9 +8,6 @@ import numpy as np
 import pytest
 import stable_baselines3
 import torch as th
-from release_cases import for_release, sample
-from test_checkpoint import rewritten, with_meta
-from test_pairs import QUIET, SMALL, TASKS
 
 from netbuf_gym import wrappers
 from netbuf_gym.cli import program
@@ -24,6 +21,9 @@ from netbuf_gym.training.checkpoints import checkpoint
 from netbuf_gym.training.checkpoints.saved_agent import make_rules
 from netbuf_gym.training.train import train
 from netbuf_gym.zoo import datasets, export, library, load, resolve
+from tests.helpers.release_cases import for_release, sample
+from tests.training.test_checkpoint import rewritten, with_meta
+from tests.training.test_pairs import QUIET, SMALL, TASKS
 
 RUNNING = "algo.normalize=running"
 

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import stable_baselines3
 import torch as th
-from release_cases import for_release
 from stable_baselines3.common.env_util import make_vec_env
 
 from netbuf_gym.cli import program
@@ -19,6 +18,7 @@ from netbuf_gym.errors import CheckpointError, ConfigError
 from netbuf_gym.training import callbacks, learning
 from netbuf_gym.training.checkpoints import checkpoint
 from netbuf_gym.training.train import train
+from tests.helpers.release_cases import for_release
 
 
 def weights(path):

@@ -12,7 +12,6 @@ import pytest
 import torch as th
 from omegaconf import OmegaConf
 from optuna.trial import TrialState
-from release_cases import for_release, sample
 
 from netbuf_gym.cli import program
 from netbuf_gym.errors import ConfigError
@@ -26,6 +25,7 @@ from netbuf_gym.training.tuning import search_space
 from netbuf_gym.training.tuning import study as studies
 from netbuf_gym.training.tuning.trials import TrialTraining
 from netbuf_gym.utils.files import write_atomic
+from tests.helpers.release_cases import for_release, sample
 
 TASKS = ("congestion_window", "queue_threshold", "receiver_window", "host_buffers")
 ALGOS = ("dqn", "a2c", "ppo", "ppo_lstm")

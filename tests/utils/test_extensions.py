@@ -10,7 +10,7 @@ import pytest
 
 from netbuf_gym.pages import blocks
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 PAGE = (ROOT / "docs" / "extending.md").read_text()
 BLOCKS = list(blocks.parse_blocks(PAGE))

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from release_cases import for_release
 
 from netbuf_gym.traces import DeliveryTrace, RateTrace, generate
 from netbuf_gym.traces.calibration import SPLIT, read_part
@@ -16,6 +15,7 @@ from netbuf_gym.validation.networks import (
     rank_correlation,
 )
 from netbuf_gym.validation.networks import summarise_generated as summary_of_generated
+from tests.helpers.release_cases import for_release
 
 MEASURED = {
     "4g": {

@@ -2,14 +2,14 @@ import json
 import math
 
 import pytest
-from reference_files import linux_row, ns3_row, write, write_rates
-from release_cases import for_release
 
 from netbuf_gym.cli.program import main
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.utils.files import to_plain_values
 from netbuf_gym.utils.tables import format_number
 from netbuf_gym.validation import validate
+from tests.helpers.release_cases import for_release
+from tests.validation.reference_files import linux_row, ns3_row, write, write_rates
 
 
 @pytest.fixture(scope="module")

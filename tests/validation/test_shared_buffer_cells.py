@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from reference_files import ns3_row, write, write_rates
 
 from netbuf_gym.errors import ReferenceDataError
 from netbuf_gym.scenarios import FlowList, shared_buffer
@@ -14,6 +13,7 @@ from netbuf_gym.validation import judge_cell, judge_groups, read_folder, validat
 from netbuf_gym.validation.cells import DROPS, FAMILIES, GOODPUT, Cell, Setting
 from netbuf_gym.validation.runner import build_world
 from netbuf_gym.validation.shared_buffer import COLUMNS, COMPLETED, FCT, NS3_SHARED_BUFFER, OCCUPANCY, SLOWDOWN, SLOWDOWN_P99
+from tests.validation.reference_files import ns3_row, write, write_rates
 
 HEADER = "flow_id,start_s,sender,size_bytes,priority"
 FLOWS = [f"{i},{0.1 * i:.9f},{i % 10},{1_000_000 if i % 5 == 1 else 30_000},{int(i % 5 == 1)}" for i in range(20)]

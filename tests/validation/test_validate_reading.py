@@ -1,8 +1,16 @@
 import pytest
-from reference_files import LAST_HOP_COLUMNS, LINUX_COLUMNS, NS3_COLUMNS, linux_row, ns3_row, write, write_rates
 
 from netbuf_gym.errors import ReferenceDataError
 from netbuf_gym.validation import read_folder
+from tests.validation.reference_files import (
+    LAST_HOP_COLUMNS,
+    LINUX_COLUMNS,
+    NS3_COLUMNS,
+    linux_row,
+    ns3_row,
+    write,
+    write_rates,
+)
 
 
 def ns3_line(**changes) -> dict:

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
-from reference_files import LINUX_COLUMNS, linux_row, ns3_row, write, write_rates
 
 from netbuf_gym.errors import ReferenceDataError
 from netbuf_gym.scenarios import PIE, RED, CoDel, DropTail, FqCoDel
 from netbuf_gym.validation import read_folder
 from netbuf_gym.validation.cells import FAMILIES
 from netbuf_gym.validation.runner import build_world, list_seeds, run_seed
+from tests.validation.reference_files import LINUX_COLUMNS, linux_row, ns3_row, write, write_rates
 
 
 def only_cell(folder):

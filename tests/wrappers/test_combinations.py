@@ -6,10 +6,10 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch as th
-from release_cases import for_release, sample
 
 from netbuf_gym import tasks, wrappers
 from netbuf_gym.errors import ConfigError
+from tests.helpers.release_cases import for_release, sample
 
 pytest.importorskip("hydra")
 from netbuf_gym.integrations.normalizing import find_extractors, normalize_by_observations

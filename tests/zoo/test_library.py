@@ -10,7 +10,6 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from omegaconf import OmegaConf
-from release_cases import sample
 
 import netbuf_gym as nb
 from netbuf_gym.cli import program
@@ -19,6 +18,7 @@ from netbuf_gym.training.checkpoints import checkpoint
 from netbuf_gym.training.train import train
 from netbuf_gym.zoo import library
 from studies.rlbm.experiment import RLBM
+from tests.helpers.release_cases import sample
 
 NAMES = nb.zoo.names()
 WITH_MEMORY = [name for name in NAMES if library.read_metrics(library.FOLDER / name)["algo"] == "ppo_lstm"]

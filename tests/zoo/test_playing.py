@@ -5,12 +5,12 @@ import json
 import pickle
 
 import pytest
-from release_cases import for_release
 
 from netbuf_gym.cli.program import main
 from netbuf_gym.evaluation.suites import SUITES, get_suite, runner
 from netbuf_gym.training.checkpoints import versions
 from netbuf_gym.zoo import resolve, suite_runs
+from tests.helpers.release_cases import for_release
 
 WORDS = ["suite", "gate", "controller=[random,congestion_window/ppo,newreno]", "families=[ppcc]", "figures=false"]
 

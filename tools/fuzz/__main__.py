@@ -1,8 +1,8 @@
 """Fuzzing: random scenarios, arguments, files and actions, and what must hold whatever they are.
 
-    python tests/fuzz/fuzz.py --seconds 60 --build build/sanitize
-    python tests/fuzz/fuzz.py --case 7:scenarios:1234 --build build/sanitize      one case again, in this process
-    python tests/fuzz/fuzz.py --seconds 1800 --seed 7 --output build/fuzz.json
+    python -m tools.fuzz --seconds 60 --build build/sanitize
+    python -m tools.fuzz --case 7:scenarios:1234 --build build/sanitize      one case again, in this process
+    python -m tools.fuzz --seconds 1800 --seed 7 --output build/fuzz.json
 
 Cases run in child processes, so that a crash, a hang or a child that takes too much memory is a finding like another, and the
 rest goes on. Each is drawn from its seed, kind and number alone. Findings are written with what they were made of into the
@@ -16,11 +16,7 @@ import os
 import sys
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
-sys.path.append(str(HERE.parents[1]))  # studies are run from the checkout
-
-from fuzz_sanitized import enter  # noqa: E402
+from tools.fuzz.sanitized import enter
 
 KINDS = ("scenarios", "environments", "commands", "files")
 
@@ -58,7 +54,7 @@ def main() -> int:
         os.environ[name] = "1"
     os.environ.setdefault("MPLBACKEND", "Agg")
     checked = enter(given.build)
-    from fuzz_running import Campaign  # what imports the package comes after the module was chosen
+    from tools.fuzz.campaign import Campaign  # what imports the package comes after the module was chosen
 
     campaign = Campaign(given.kinds, given.seed, checked, given.findings.resolve())
     if given.case is not None:

@@ -14,12 +14,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from fuzz_case import REFUSED, once
-from fuzz_server import Batch, Kind, Outcome, run_case
-
 from netbuf_gym.utils.files import write_json
 from netbuf_gym.utils.tables import text_table
 from netbuf_gym.version import __version__
+from tools.fuzz.case import REFUSED, once
+from tools.fuzz.server import Batch, Kind, Outcome, run_case
 
 BATCH_S = 1.0
 
@@ -53,7 +52,7 @@ class Campaign:
     seconds: float = 0.0
 
     def __post_init__(self):
-        self.kinds: list[Kind] = [importlib.import_module(f"fuzz_{name}").KIND for name in self.names]
+        self.kinds: list[Kind] = [importlib.import_module(f"tools.fuzz.{name}").KIND for name in self.names]
         self.tallies = {kind.name: Tally() for kind in self.kinds}
         self._next = dict.fromkeys(self.tallies, 0)
         self._lasting = Path(tempfile.mkdtemp(prefix="netbuf-fuzz-kinds-"))

@@ -11,14 +11,13 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import fuzz_worlds
-from fuzz_case import ACCEPTED, REFUSED, Case, Finding
-from fuzz_server import Kind
-
 from netbuf_gym import scenarios, tasks, traces
 from netbuf_gym.cli import program
 from studies.common.settings import find_key_kinds
 from studies.rlbm.settings import Settings
+from tools.fuzz import random_worlds
+from tools.fuzz.case import ACCEPTED, REFUSED, Case, Finding
+from tools.fuzz.server import Kind
 
 STATUSES = (0, 1, 2, 130)
 MOST_LINES = 8
@@ -58,7 +57,7 @@ SMALL = {
 }  # fmt: skip
 """What makes jobs take little; without it they are interrupted."""
 LONG = ("tune",)
-"""They begin processes that train: tests/zoo/test_tune.py has them."""
+"""They begin processes that train: tests/training/test_tune.py has them."""
 MORE = {
     "evaluate": (
         "model=MODEL", "env=congestion_window", "scenario=ppcc/2", "baselines=[cubic,random]", "plots=true", "senders=2",
@@ -219,7 +218,7 @@ def _inputs(case: Case) -> None:
     Path("trace.down").write_text("1\n2\n2\n9\n40\n")
     Path("flows.csv").write_text("flow_id,start_s,sender,size_bytes,priority\n0,0,0,5000,0\n1,0.1,1,90000,1\n")
     Path("sizes.csv").write_text("size_bytes,cumulative\n100,0\n1000,0.5\n90000,1\n")
-    Path("world.json").write_text(json.dumps(fuzz_worlds.world(case)))
+    Path("world.json").write_text(json.dumps(random_worlds.world(case)))
     Path("odd.txt").write_bytes(b"\xff\x00 1,2\n,\n")
     os.mkdir("folder")
 

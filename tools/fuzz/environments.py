@@ -6,11 +6,8 @@ import warnings
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-import fuzz_worlds
 import gymnasium as gym
 import numpy as np
-from fuzz_case import ACCEPTED, REFUSED, Case, Finding, spoil
-from fuzz_server import Kind
 
 import netbuf_gym
 from netbuf_gym import scenarios, tasks
@@ -18,6 +15,9 @@ from netbuf_gym.envs import parallel_env
 from netbuf_gym.errors import NetbufError
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.tasks import TaskRecord
+from tools.fuzz import random_worlds
+from tools.fuzz.case import ACCEPTED, REFUSED, Case, Finding, spoil
+from tools.fuzz.server import Kind
 
 STEPS = 12
 OPTIONS = {
@@ -95,7 +95,7 @@ def world(case: Case, record: TaskRecord) -> Any:
     if case.chance(0.5):
         for _ in range(8):
             try:
-                scenario = fuzz_worlds.small(Scenario.from_dict(fuzz_worlds.world(case, switch=0.5)), 2000)
+                scenario = random_worlds.small(Scenario.from_dict(random_worlds.world(case, switch=0.5)), 2000)
                 record.rules(**record.rules.world_arguments(scenario)).control(scenario)
             except (NetbufError, AttributeError):
                 continue

@@ -12,12 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import fuzz_worlds
 import numpy as np
 import torch as th
-from fuzz_case import ACCEPTED, REFUSED, Case, Finding
-from fuzz_scenarios import simulated
-from fuzz_server import Kind
 
 from netbuf_gym import scenarios, traces
 from netbuf_gym.cli import program, workload
@@ -32,6 +28,10 @@ from studies.common.campaign import Campaign
 from studies.common.results import Runs
 from studies.rlbm.experiment import RLBM
 from studies.rlbm.settings import Settings
+from tools.fuzz import random_worlds
+from tools.fuzz.case import ACCEPTED, REFUSED, Case, Finding
+from tools.fuzz.scenarios import simulated
+from tools.fuzz.server import Kind
 
 TOKENS = (
     b"\0", b"\xef\xbb\xbf", b"nan", b"inf", b"-1", b"1e309", b"1e400", b"-0", b"0", b"1_0", b'"', b"'", b",", b",,", b"\n",
@@ -192,7 +192,7 @@ def _check_sizes(case: Case, sizes: SizeDistribution, whole: bytes) -> None:
 
 def _world(case: Case) -> bytes:
     while True:
-        world = fuzz_worlds.world(case)
+        world = random_worlds.world(case)
         try:
             Scenario.from_dict(world)
         except ScenarioError:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fuzz_case import Finding
 
 from netbuf_gym.scenarios import FlowList, Scenario, Video
 from netbuf_gym.simulation.results.result import Result
 from netbuf_gym.simulation.results.video import VideoResult
+from tools.fuzz.case import Finding
 
 SLACK = 1e-6
 MAY_BE_NAN = {

@@ -9,11 +9,10 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from fuzz_case import Case
-
 from netbuf_gym.scenarios import CONGESTION_CONTROLS, QUEUE_DISCIPLINES, STACKS, FlowList, Scenario
 from netbuf_gym.scenarios.catalogue import CatalogueEntry
 from netbuf_gym.scenarios.codec import SCHEMA
+from tools.fuzz.case import Case
 
 PACKETS = 4000
 """About so many a world may send, so that it takes milliseconds."""

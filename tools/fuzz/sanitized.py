@@ -68,6 +68,6 @@ def enter(build: Path | None) -> str:
     libraries = run_times(module)
     if libraries and not os.environ.get("LD_PRELOAD", "").startswith(libraries[0]):
         environment = {**os.environ, **OPTIONS, "LD_PRELOAD": ":".join(libraries)}
-        os.execve(sys.executable, [sys.executable, *sys.argv], environment)
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)
     sys.meta_path.insert(0, Finder(module))
     return "address, undefined" if libraries else "none"

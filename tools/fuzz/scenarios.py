@@ -7,17 +7,15 @@ import re
 from dataclasses import fields
 from typing import Any
 
-import fuzz_oracles
-import fuzz_worlds
-from fuzz_case import ACCEPTED, REFUSED, Case, Finding, spoil
-from fuzz_server import Kind
-
 from netbuf_gym import scenarios
 from netbuf_gym.errors import NetbufError
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.scenarios.catalogue import CONGESTION_CONTROLS, QUEUE_DISCIPLINES
 from netbuf_gym.simulation import runner
 from netbuf_gym.simulation.results.result import Result
+from tools.fuzz import oracles, random_worlds
+from tools.fuzz.case import ACCEPTED, REFUSED, Case, Finding, spoil
+from tools.fuzz.server import Kind
 
 RECORDS = (
     Scenario, scenarios.Link, scenarios.Flow, scenarios.Sized, scenarios.OnOff, scenarios.Video, scenarios.Switch,
@@ -34,7 +32,7 @@ FIELDS |= {parameter.name for record in CATALOGUES for parameter in record.param
 
 def run(case: Case) -> str:
     """A world from a dict, its result checked, and the same again."""
-    data = fuzz_worlds.world(case)
+    data = random_worlds.world(case)
     for _ in range(case.pick((0, 0, 0, 1, 2))):
         data = spoil(case, data)
     before = repr(data)
@@ -51,7 +49,7 @@ def run(case: Case) -> str:
 
 def simulated(case: Case, scenario: Scenario) -> str:
     """Simulates a valid scenario, twice, with everything that must hold."""
-    shorter = fuzz_worlds.small(scenario)
+    shorter = random_worlds.small(scenario)
     if shorter is None:
         return "too large"
     text = json.dumps(shorter.to_dict(), allow_nan=False)
@@ -66,9 +64,9 @@ def simulated(case: Case, scenario: Scenario) -> str:
     except NetbufError as error:
         refusal(str(error))
         return REFUSED
-    fuzz_oracles.check(result)
+    oracles.check(result)
     same_again(result, again, interval_s)
-    fuzz_oracles.check_files(result, case.folder)
+    oracles.check_files(result, case.folder)
     if case.chance(0.1):
         repr(result)
     return ACCEPTED
@@ -78,10 +76,10 @@ def same_again(result: Result, scenario: Scenario, interval_s: float | None) -> 
     """Whether the same scenario, read again, gives the same bits; and about the same if it is not looked at meanwhile."""
     again = runner.simulate(scenario, result.seed, sample_interval_s=interval_s, warmup_s=result.window_s[0])
     if json.dumps(again.to_dict()) != json.dumps(result.to_dict()):
-        fuzz_oracles.same(result.to_dict(), again.to_dict(), "one seed gives two results")
+        oracles.same(result.to_dict(), again.to_dict(), "one seed gives two results")
     unseen = runner.simulate(scenario, result.seed, sample_interval_s=None, warmup_s=result.window_s[0])
     what = "the result depends on the samples taken"
-    fuzz_oracles.same(result.to_dict(series=False), unseen.to_dict(series=False), what, tolerance=1e-6)
+    oracles.same(result.to_dict(series=False), unseen.to_dict(series=False), what, tolerance=1e-6)
 
 
 def refusal(message: str) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fuzz_case import Case, Finding, once
+from tools.fuzz.case import Case, Finding, once
 
 LOOK_S = 0.1
 PATIENCE = 8

@@ -1,7 +1,7 @@
 """Kills commands at random moments and gives them again: every artefact is whole, and the figures those of an undisturbed run.
 
-    python tests/kills/run.py --command evaluate --kills 3
-    python tests/kills/run.py --command train --command evaluate --kills 30 --output build/kills.json
+    python -m tools.kills --command evaluate --kills 3
+    python -m tools.kills --command train --command evaluate --kills 30 --output build/kills.json
 
 What is in the file --output of other commands stays. Exit status: 0 all is whole, 1 something was not.
 """
@@ -18,19 +18,16 @@ import tempfile
 import time
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path[0] = str(HERE.parent)
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):  # of threads, a fork keeps one
     os.environ[variable] = "1"
 os.environ.setdefault("MPLBACKEND", "Agg")
 
-from kills.killing import kill  # noqa: E402
-
 from netbuf_gym.utils.files import write_json  # noqa: E402
 from netbuf_gym.version import __version__  # noqa: E402
+from tools.kills.killing import kill  # noqa: E402
 
 SCHEMA = "netbuf-gym/kills/2"
-COMMANDS = tuple(sorted(path.stem.removeprefix("kill_") for path in HERE.glob("kill_*.py")))
+COMMANDS = ("evaluate", "reproduce", "train")
 
 
 def main() -> int:
@@ -46,7 +43,7 @@ def main() -> int:
         parser.error("--kills is less than 1")
     damaged = False
     for command in given.command or COMMANDS:
-        jobs = importlib.import_module(f"kills.kill_{command}").JOBS
+        jobs = importlib.import_module(f"tools.kills.kill_{command}").JOBS
         chosen = [job for job in jobs if given.job in (None, job.name)]
         if not chosen:
             parser.error(f"--job {given.job} is none of {command}; valid: {', '.join(job.name for job in jobs)}")

@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from kills.killing import Damage, Job, artefacts, whole_file
-
 import netbuf_gym
+from tools.kills.killing import Damage, Job, artefacts, whole_file
 
 PLOTS = {"throughput_delay.png", "time_series.png"}
 

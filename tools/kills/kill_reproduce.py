@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from kills.killing import Damage, Job, artefacts, whole_file
+from tools.kills.killing import Damage, Job, artefacts, whole_file
 
 CLOCKS = ("seconds", "machine")
 

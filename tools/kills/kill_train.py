@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import torch as th
-from kills.killing import Damage, Job, whole_file
 
 from netbuf_gym.training import curves
 from netbuf_gym.training.checkpoints import archive, checkpoint
+from tools.kills.killing import Damage, Job, whole_file
 
 WALL_CLOCK = ("time/fps", "time/time_elapsed", "time/env_seconds")
 COMMON = (

@@ -1,4 +1,4 @@
-"""Kills tuners at random moments and looks what the next start brings back: `python kill_tune.py --kills 100 --seed 1`.
+"""Kills tuners at random moments and looks what the next start brings back: `python -m tools.kills.live_tuners --kills 100`.
 
 Each tuner changes settings of a network namespace, twenty times a second (`fast_tuner.py`) or as `netbuf-gym live tune --apply`
 does. It is killed (SIGKILL) at any moment from its first import on: while it starts, between and within changes, or while it
@@ -16,12 +16,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from namespaces import Namespace
-
 from netbuf_gym.plants.linux import machine
+from tests.helpers.namespaces import Namespace
 
 NAMES = ("tcp_rmem", "tcp_wmem", "tcp_limit_output_bytes", "tcp_notsent_lowat")
-FAST = Path(__file__).with_name("fast_tuner.py")
+FAST = Path(__file__).resolve().parents[2] / "tests" / "host" / "fast_tuner.py"
 DEFAULT = "/var/lib/netbuf-gym"
 STARTING, ENDING, SLOW = 0.2, 0.25, 0.2
 """Shares of the kills that come while a tuner starts, and while it ends; share of the tuners that are the command itself."""

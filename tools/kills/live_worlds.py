@@ -1,4 +1,4 @@
-"""Kills owners of live worlds at random moments and looks what is left: `python kill_worlds.py --kills 100 --seed 1`.
+"""Kills owners of live worlds at random moments and looks what is left: `python -m tools.kills.live_worlds --kills 100`.
 
 Each owner resets, steps and closes environments with two live worlds over and over. It is killed (SIGKILL) at any moment
 from its first import on; soon after, nothing may be there that was not there before: processes, network namespaces, devices,
@@ -13,9 +13,8 @@ import sys
 import time
 from pathlib import Path
 
-import live_worlds
-
 from netbuf_gym.plants.linux import machine
+from tests.plants.linux import live_worlds
 
 LONGEST_S = 2.5
 STARTING = 0.2

@@ -1,8 +1,8 @@
 """Mutation tests: 100 one-line changes of core and rules, drawn by seed, and six fixed ones; which of them does no test see?
 
-    python tests/mutation/mutate.py                    106 mutations of seed 0, two at a time
-    python tests/mutation/mutate.py --seed 3 --list    what would be drawn, without building anything
-    python tests/mutation/mutate.py --only sender.cc   from files whose path ends so
+    python -m tools.mutation                    106 mutations of seed 0, two at a time
+    python -m tools.mutation --seed 3 --list    what would be drawn, without building anything
+    python -m tools.mutation --only sender.cc   from files whose path ends so
 
 Works on copies in a temporary folder, each built once. A mutation that does not compile, or compiles to the same code, is
 replaced by the next one drawn. For each the digests come first (they see most, but say nothing of why), then the C++
@@ -31,13 +31,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mutation_copy import Baseline, Copy, Fault, tree_digest
-from mutation_report import explanation, summary
-from mutation_sites import Mutation, drawn, fixed, pool, sites
+from tools.mutation.sites import Mutation, drawn, fixed, pool, sites
+from tools.mutation.summary import explanation, summary
+from tools.mutation.tree_copy import Baseline, Copy, Fault, tree_digest
 
 ROOT = Path(__file__).resolve().parents[2]
 EXPLANATIONS = Path(__file__).with_name("explanations.json")
-FOLDERS = ("netbuf_gym", "cpp", "tests", "zoo", "conf", "benchmarks", "docs", ".ci")
+FOLDERS = ("netbuf_gym", "cpp", "tests", "zoo", "conf", "benchmarks", "docs", "studies", "tools", ".ci")
 
 
 def arguments(given: list[str] | None = None) -> argparse.Namespace:

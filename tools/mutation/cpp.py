@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mutation_sites import ARITHMETIC, COMPARISONS, Mutation, other_number
+from tools.mutation.sites import ARITHMETIC, COMPARISONS, Mutation, other_number
 
 TOKEN = re.compile(
     r"""(?P<skip>\s+|//[^\n]*|/\*.*?\*/)

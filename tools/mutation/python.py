@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from types import CodeType
 
-from mutation_sites import ARITHMETIC, COMPARISONS, Mutation, other_number
+from tools.mutation.sites import ARITHMETIC, COMPARISONS, Mutation, other_number
 
 DROPPED = (ast.Assign, ast.AugAssign, ast.Delete, ast.Raise, ast.Break, ast.Continue)
 

@@ -78,8 +78,8 @@ def pool(root: Path, files: list[str]) -> list[str]:
 
 def sites(root: Path, path: str) -> list[Mutation]:
     """Every mutation of one file."""
-    from mutation_cpp import cpp_sites
-    from mutation_python import python_sites
+    from tools.mutation.cpp import cpp_sites
+    from tools.mutation.python import python_sites
 
     source = (root / path).read_text()
     return sorted((python_sites if path.endswith(".py") else cpp_sites)(path, source))

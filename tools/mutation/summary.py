@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from mutation_sites import Mutation
+from tools.mutation.sites import Mutation
 
 JUDGED = ("survived", "killed")
 COLUMNS = ("operator", "mutations", "digests and another test", "digests only", "another test only", "survived")
@@ -56,7 +56,7 @@ def summary(entries: list[dict[str, Any]], explained: dict[str, str], seed: int,
     lines.append(replaced(entries))
     for one in survivors(entries):
         lines += [f"\n{one.path}:{one.line}: {one.operator} survived", f"    {one.before}", f"    {one.after}"]
-        lines.append(f"    {explanation(explained, one) or 'not explained in tests/mutation/explanations.json'}")
+        lines.append(f"    {explanation(explained, one) or 'not explained in tools/mutation/explanations.json'}")
     judged = [one for one in entries if one["status"] in JUDGED]
     alive = len(survivors(entries))
     share = 100 * alive / max(1, len(judged))

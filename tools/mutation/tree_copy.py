@@ -18,11 +18,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mutation_python import function_of, same_code
-from mutation_sites import Mutation
+from tools.mutation.python import function_of, same_code
+from tools.mutation.sites import Mutation
 
-HERE = Path(__file__).resolve().parent
-DIGESTS = "tests/test_digests.py"
+DIGESTS = "tests/envs/test_digests.py"
 CPP_TESTS = "netbuf_tests"
 MEMORY_BYTES = 6 << 30
 SECOND = 0.25
@@ -111,7 +110,7 @@ class Copy:
         self.build_folder = folder / "build" / "mutation"
         self.environment = {
             **os.environ,
-            "PYTHONPATH": os.pathsep.join([str(folder), str(HERE)]),
+            "PYTHONPATH": str(folder),
             "PYTHONDONTWRITEBYTECODE": "1",
             "OMP_NUM_THREADS": "1",
             "CCACHE_BASEDIR": str(folder),
@@ -274,7 +273,7 @@ class Copy:
         return found
 
     def _pytest(self, modules: list[str], first: bool = True, without: Iterable[str] = ()) -> list[str]:
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "mutation_calls"]
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tools.mutation.calls"]
         command += ["-m", "not release", "--tb=line", "-W", "ignore", "--hypothesis-seed=0"]  # what CI runs
         return [*command, *(["-x"] if first else []), *(f"--deselect={one}" for one in without), *modules]
 

@@ -6,13 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import loopback
-
 from netbuf_gym.plants.linux import system
+from tests.helpers import loopback
 
-HERE = Path(__file__).resolve().parent
-PATHS = os.pathsep.join([str(HERE), str(HERE.parents[1])])
-"""Where modules of tests are, for a process that is no pytest."""
+CHECKOUT = Path(__file__).resolve().parents[3]
 
 
 def enter() -> None:
@@ -22,13 +19,12 @@ def enter() -> None:
 
 
 def run(module: str, function: str, *args: object) -> object:
-    """What a function of a module beside this one returns, called in a process and a network namespace of its own."""
+    """What a function of a module of tests returns, called in a process and a network namespace of its own."""
     code = (
-        "import alone, importlib, json, sys; alone.enter(); "
+        "import importlib, json, sys; from tests.plants.linux import alone; alone.enter(); "
         "print(json.dumps(getattr(importlib.import_module(sys.argv[1]), sys.argv[2])(*json.loads(sys.argv[3]))))"
     )
     command = [sys.executable, "-c", code, module, function, json.dumps(args)]
-    environment = {**os.environ, "PYTHONPATH": PATHS}
-    child = subprocess.run(command, cwd=HERE, env=environment, capture_output=True, text=True, timeout=60)
+    child = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=60)
     assert child.returncode == 0, child.stderr
     return json.loads(child.stdout.splitlines()[-1])

@@ -16,11 +16,11 @@ from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 
-import alone
-import machines
 import pytest
 
 from netbuf_gym.plants.linux.bpf import objects, struct_ops, windows
+from tests.helpers import machines
+from tests.plants.linux import alone
 
 SOURCES = Path(__file__).resolve().parents[3] / "cpp" / "bpf"
 CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")

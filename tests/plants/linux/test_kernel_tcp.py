@@ -4,13 +4,13 @@ import socket
 import struct
 import time
 
-import alone
-import machines
 import numpy as np
 import pytest
 
 from netbuf_gym import _core
 from netbuf_gym.plants.linux import diag, tcp_info
+from tests.helpers import machines
+from tests.plants.linux import alone
 
 
 @pytest.fixture

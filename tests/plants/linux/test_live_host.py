@@ -7,10 +7,8 @@ import signal
 from pathlib import Path
 
 import gymnasium as gym
-import machines
 import numpy as np
 import pytest
-from busy_machine import undisturbed
 
 import netbuf_gym  # noqa: F401  # registers the environments
 from netbuf_gym import scenarios, tasks
@@ -20,6 +18,8 @@ from netbuf_gym.plants.linux.proxy import processes
 from netbuf_gym.plants.linux.proxy.workload import MOST_FAILURES, Workload
 from netbuf_gym.plants.linux.relayed import Proxy, split_proxy_work
 from netbuf_gym.tasks.host_buffers.telemetry import CONTROLS, TELEMETRY
+from tests.helpers import machines
+from tests.helpers.busy_machine import undisturbed
 
 PLAIN = Proxy("plain")
 WORLD = {"name": "auter/local", "extra_ms": 16.0, "rate_mbps": 30.0, "duration_s": 4.0}

@@ -5,14 +5,14 @@ import dataclasses
 import gymnasium as gym
 import numpy as np
 import pytest
-from busy_machine import undisturbed
-from machines import needs_live_worlds
-from release_cases import for_release
 
 import netbuf_gym  # noqa: F401
 from netbuf_gym.tasks.host_buffers.observations import DEFAULT_FEATURES
 from netbuf_gym.tasks.host_buffers.random_paths import make_host_world
 from netbuf_gym.tasks.host_buffers.settings import NAMED
+from tests.helpers.busy_machine import undisturbed
+from tests.helpers.machines import needs_live_worlds
+from tests.helpers.release_cases import for_release
 
 LIMITED = [feature.name for feature in DEFAULT_FEATURES].index("sndbuf_limited")
 

@@ -8,16 +8,16 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
-import alone
-import machines
 import numpy as np
 import pytest
-from busy_machine import undisturbed
-from test_live_windows import BDP, path, run
 
 from netbuf_gym.plants.linux.kinds import sender as senders
 from netbuf_gym.plants.linux.world import LiveWorld
 from netbuf_gym.tasks.congestion_window.telemetry import sender
+from tests.helpers import machines
+from tests.helpers.busy_machine import undisturbed
+from tests.plants.linux import alone
+from tests.plants.linux.test_live_windows import BDP, path, run
 
 MS = 1_000_000
 

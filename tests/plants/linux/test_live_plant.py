@@ -10,13 +10,8 @@ import time
 from pathlib import Path
 
 import gymnasium as gym
-import live_worlds
 import numpy as np
 import pytest
-from busy_machine import undisturbed
-from live_worlds import dumbbell
-from machines import needs_live_worlds
-from release_cases import for_release
 
 import netbuf_gym as nb
 from netbuf_gym import plants
@@ -25,6 +20,11 @@ from netbuf_gym.errors import ConfigError, PlantFault
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.plants.linux.process import Process
 from netbuf_gym.plants.linux.setup import Agents, Setup
+from tests.helpers.busy_machine import undisturbed
+from tests.helpers.machines import needs_live_worlds
+from tests.helpers.release_cases import for_release
+from tests.plants.linux import live_worlds
+from tests.plants.linux.live_worlds import dumbbell
 
 GONE_S = 5.0
 """How long the ends of processes may take on a machine that is busy."""
@@ -232,7 +232,7 @@ def test_whoever_is_killed_the_other_goes_too(process, who):
 OWNER = """
 import os, sys, time
 sys.path.insert(0, {here!r})
-import live_worlds
+from tests.plants.linux import live_worlds
 worlds = [live_worlds.started(live_worlds.dumbbell(senders=["cubic", "bbr"], duration_s=60)) for _ in range(2)]
 if {forks}:
     if os.fork() == 0:
@@ -248,7 +248,7 @@ while True:
 @pytest.mark.parametrize("forks", [True, *for_release(False)], ids=["with a child that holds its sockets", "alone"])
 def test_a_killed_controller_leaves_nothing(forks):
     needs_live_worlds()
-    code = OWNER.format(here=str(Path(__file__).parent), forks=forks)
+    code = OWNER.format(here=str(Path(__file__).parents[3]), forks=forks)
     owner = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, start_new_session=True)
     try:
         assert owner.stdout.readline() == b"ready\n"
@@ -267,7 +267,7 @@ def test_a_killed_controller_leaves_nothing(forks):
 @pytest.mark.slow
 def test_a_controller_killed_while_it_starts_leaves_nothing():
     needs_live_worlds()
-    code = OWNER.format(here=str(Path(__file__).parent), forks=False)
+    code = OWNER.format(here=str(Path(__file__).parents[3]), forks=False)
     for after_s in (0.3, 0.6, 0.9):
         owner = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL)
         time.sleep(after_s)

@@ -5,19 +5,19 @@ import math
 import os
 import time
 
-import alone
 import gymnasium as gym
-import machines
 import numpy as np
 import pytest
-from live_worlds import dumbbell
-from machines import needs_live_worlds
-from release_cases import for_release
 
 import netbuf_gym as nb
 from netbuf_gym.plants.linux.codec import decode, encode
 from netbuf_gym.plants.linux.process import Process
 from netbuf_gym.plants.linux.setup import Agents, Setup
+from tests.helpers import machines
+from tests.helpers.machines import needs_live_worlds
+from tests.helpers.release_cases import for_release
+from tests.plants.linux import alone
+from tests.plants.linux.live_worlds import dumbbell
 
 WORLD = {"rate_mbps": 30.0, "extra_ms": 36.0, "relay_bytes": 65536, "duration_s": 6.0}
 BUFFER_BYTES = 50_000
@@ -121,7 +121,7 @@ def broken():
 def test_a_relay_goes_with_either_of_its_connections():
     needs_live_worlds()
     machines.needs_user_namespaces()
-    before, failures, connections = alone.run("test_live_relays", "broken")
+    before, failures, connections = alone.run(__name__, "broken")
     assert min(before) > 10_000 and connections == 0
     assert sorted(number for number, _ in failures) == [0, 1]
     assert any("the other connection of its relay" in why for _, why in failures)
@@ -154,7 +154,7 @@ def clamped():
 def test_a_clamp_binds_connections_that_stand_and_those_opened_later():
     needs_live_worlds()
     machines.needs_user_namespaces()
-    before, count, after = alone.run("test_live_relays", "clamped")
+    before, count, after = alone.run(__name__, "clamped")
     assert before[0] > 100_000 and count == 1
     assert 5_000 < max(after) <= 40_000 and min(after) > 5_000
 

@@ -6,19 +6,19 @@ import subprocess
 import sys
 from dataclasses import replace
 
-import alone
 import gymnasium as gym
-import machines
 import numpy as np
 import pytest
-from busy_machine import undisturbed
-from release_cases import for_release
 
 import netbuf_gym as nb
 from netbuf_gym import plants
 from netbuf_gym.plants.linux import steering
 from netbuf_gym.tasks.congestion_window.telemetry import SENDER, sender
 from netbuf_gym.tasks.receiver_window.telemetry import RECEIVER
+from tests.helpers import machines
+from tests.helpers.busy_machine import undisturbed
+from tests.helpers.release_cases import for_release
+from tests.plants.linux import alone
 
 INTERVAL_NS = 100_000_000
 BDP = 10e6 * 0.048 / 8

@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from namespaces import ROOT
+
+from tests.helpers.namespaces import ROOT
 
 pytestmark = pytest.mark.skipif(not ROOT, reason="enters network namespaces, which takes root")
 

@@ -9,20 +9,20 @@ import subprocess
 import sys
 from pathlib import Path
 
-import alone
-import machines
 import pytest
-from machines import needs_live_worlds
 
 import netbuf_gym as nb
 from netbuf_gym.plants.linux.relayed import Proxy, split_proxy_work
 from netbuf_gym.plants.linux.setup import Agents, Setup
+from tests.helpers import machines
+from tests.helpers.machines import needs_live_worlds
+from tests.plants.linux import alone
 
 BEGIN = """
 import ctypes, json, os, shutil, sys, time
 sys.path.insert(0, {here!r})
 import gymnasium as gym
-import live_worlds
+from tests.plants.linux import live_worlds
 import netbuf_gym as nb
 from netbuf_gym.plants.linux import system
 
@@ -64,7 +64,7 @@ def run(code, tmp_path, first=""):
     """What a process says that hides something from itself; it leaves no processes, and no files."""
     needs_live_worlds()
     machines.needs_user_namespaces()
-    begin = BEGIN.format(here=str(Path(__file__).parent))
+    begin = BEGIN.format(here=str(Path(__file__).parents[3]))
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     command = [sys.executable, "-c", first + begin + code]
     child = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
@@ -162,6 +162,6 @@ def test_a_port_in_use(proxy, program, why):
     machines.needs_user_namespaces()
     if proxy == "shadowsocks":
         machines.needs_shadowsocks()
-    said, left = alone.run("test_what_is_missing", "port_in_use", proxy)
+    said, left = alone.run(__name__, "port_in_use", proxy)
     assert said.startswith(f"{program}: ") and why in said and "\n" not in said
     assert left == []
