@@ -45,7 +45,7 @@ def reason(what, *words):
 @pytest.mark.parametrize("what", LACKING)
 def test_a_skip_is_allowed_where_the_machine_lacks_it(checks, monkeypatch, what):
     for place, value in LACKING[what]:
-        monkeypatch.setattr(f"machines.{place}", value)
+        monkeypatch.setattr(f"{machines.__name__}.{place}", value)
     said = reason(what)
     for there in (False, True):
         for probe in PROBES:
