@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "netbuf/app.h"
 #include "netbuf/host.h"
@@ -181,9 +182,10 @@ void check(const FlowConfig& flow, const std::string& at, size_t links, Stack st
              "empty for all but endless bulk flows without receive buffers, receiver controls and relays");
     }
   }
-  // An optimistic receiver's sender knows no losses, and its window no end.
-  if (flow.misbehaviour == "optimistic" && flow.send_buffer_bytes == 0) {
-    reject(at + ".send_buffer_bytes", flow.send_buffer_bytes, "positive beside an optimistic receiver");
+  // An optimistic receiver's sender knows no losses, and its window no end: a whole buffer is sent at once.
+  constexpr int64_t kMostAtOnce = std::numeric_limits<int32_t>::max();  // Linux' sk_sndbuf is an int
+  if (flow.misbehaviour == "optimistic" && (flow.send_buffer_bytes == 0 || flow.send_buffer_bytes > kMostAtOnce)) {
+    reject(at + ".send_buffer_bytes", flow.send_buffer_bytes, "1 to 2147483647 beside an optimistic receiver");
   }
   if (flow.start_ns < 0) reject(at + ".start_ns", flow.start_ns, ">= 0");
   if (flow.stop_ns != 0 && flow.stop_ns <= flow.start_ns) reject(at + ".stop_ns", flow.stop_ns, "0 or after start_ns");

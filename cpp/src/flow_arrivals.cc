@@ -49,9 +49,7 @@ uint32_t FlowArrivals::open(FlowConfig& config, const FlowArrival& arrival, Time
   return number;
 }
 
-// Over a relay both legs begin when a client's request would have let them: its SYN has reached the relay half a
-// round trip after the arrival, its request one and a half, and then the relay's request goes on like that. Who sends
-// data opens connections here.
+// Over a relay both legs begin when a client's request would have let them (IdealTimes). Who sends data opens connections here.
 void FlowArrivals::run(Time) {
   const FlowArrival arrival = traffic_.pop();
   FlowConfig& config = template_.traffic.front().senders[arrival.sender];
@@ -60,10 +58,9 @@ void FlowArrivals::run(Time) {
     opened_.push_back({arrival.start, arrival.sender, arrival.priority, arrival.size_bytes, 0, number});
     return host_.opened(first_ + number, *slots_[number]->flow);
   }
-  const Time first = ideal_.first_leg(arrival.sender), last = ideal_.last_leg(arrival.sender);
   FlowConfig& relay = config.relay.front();
-  const uint32_t up = open(config, arrival, arrival.start + last * 3 / 2 + first / 2, true);
-  const uint32_t down = open(relay, arrival, arrival.start + last / 2, false);
+  const uint32_t up = open(config, arrival, arrival.start + ideal_.sender_opens(arrival.sender), true);
+  const uint32_t down = open(relay, arrival, arrival.start + ideal_.relay_opens(arrival.sender), false);
   opened_.push_back({arrival.start, arrival.sender, arrival.priority, arrival.size_bytes, 0, down});
   make_relay({&*slots_[up]->flow, first_ + up}, {&*slots_[down]->flow, first_ + down}, relay.relay_buffer_bytes,
              [this](uint32_t index) { host_.woken_by_relay(index); });
@@ -116,7 +113,6 @@ TrafficTotals FlowArrivals::totals() const {
 void FlowArrivals::count(TrafficTotals& totals, const Slot& slot) {
   const Flow& flow = *slot.flow;
   const FlowCounters c = flow.counters();
-  totals.connected += flow.sender.tcb.established;
   totals.packets_sent += c.packets_sent;
   totals.packets_retransmitted += c.packets_retransmitted;
   totals.packets_received += c.packets_received;
@@ -127,6 +123,7 @@ void FlowArrivals::count(TrafficTotals& totals, const Slot& slot) {
   totals.marks += c.marks;
   totals.mark_responses += c.mark_responses;
   if (slot.relayed) return;
+  totals.connected += flow.sender.tcb.established;
   totals.received_bytes += c.received_bytes;
   totals.delivered_bytes += c.delivered_bytes;
 }

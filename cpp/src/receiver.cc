@@ -377,7 +377,7 @@ void Receiver::ask_again(Time now) {
   }
   request_.heard = counters_.packets_received;
   const Time timeout = std::max(profile_.min_rto, 3 * handshake_rtt_);
-  request_.repeat = now + std::min(timeout << std::min(request_.tries++, 15u), profile_.max_rto);
+  request_.repeat = now + doubled_timeout(timeout, std::min(request_.tries++, 15u), profile_.max_rto);
   timers_.set_no_later(Alarm::reading, request_.repeat);
   send_ack(kAckRequest);
 }

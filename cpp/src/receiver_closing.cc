@@ -88,7 +88,7 @@ void Receiver::repeat_answer() {
     return;
   }
   answer_syn();
-  set_timer(now_ + std::min(profile_.initial_rto << std::min(tries_, 15u), profile_.max_rto));
+  set_timer(now_ + doubled_timeout(profile_.initial_rto, std::min(tries_, 15u), profile_.max_rto));
 }
 
 // Nobody has answered the FIN.
@@ -102,7 +102,7 @@ void Receiver::repeat_fin() {
     if (profile_.repeats_fin) {
       fin_timeout_ = now_ + std::max(fin_interval_, profile_.min_rto);
     } else {
-      fin_timeout_ = now_ + std::min(fin_interval_ << std::min(++tries_, 15u), profile_.max_rto);
+      fin_timeout_ = now_ + doubled_timeout(fin_interval_, std::min(++tries_, 15u), profile_.max_rto);
     }
   }
   set_timer(std::min(fin_repeat_, fin_timeout_));

@@ -228,7 +228,7 @@ void Sender::on_timer(Time now) {
     back_off();
     if (backoff_ == profile_.syn_tries) return;  // gives up (a number of tries without end is 0)
     path_.launch(now, 0, 0, kSyn);
-    set_timer(now + std::min(profile_.initial_rto << backoff_, profile_.max_rto));
+    set_timer(now + doubled_timeout(profile_.initial_rto, backoff_, profile_.max_rto));
     return;
   }
   if (tcb.packets_out() == 0) return on_persist();
@@ -242,7 +242,7 @@ void Sender::on_wakeup(Time now) {
 
 Time Sender::rto() const {
   const Time base = recovery_->rto();
-  return std::min((base > 0 ? base : profile_.initial_rto) << backoff_, profile_.max_rto);
+  return doubled_timeout(base > 0 ? base : profile_.initial_rto, backoff_, profile_.max_rto);
 }
 
 void Sender::enter_state(CaState state) {
@@ -335,7 +335,7 @@ void Sender::on_persist() {
   }
   path_.launch(tcb.now, 0, 0, kWindowProbe);
   if (probes_ < 15) ++probes_;
-  set_timer(tcb.now + std::min(rto() << probes_, profile_.max_rto));
+  set_timer(tcb.now + doubled_timeout(rto(), probes_, profile_.max_rto));
 }
 
 void Sender::note_window(const Ack& ack) {

@@ -73,8 +73,11 @@ TEST(misbehaviour_is_of_endless_bulk_flows) {
   WorldConfig config = pair("greedy", "cubic", Stack::linux_kernel);
   CHECK(worlds::refusal(config).starts_with("flows[0].misbehaviour = greedy: must be one of optimistic split spoofed"));
   config.flows[0].misbehaviour = "optimistic";
-  CHECK(worlds::refusal(config).starts_with(
-      "flows[0].send_buffer_bytes = 0: must be positive beside an optimistic receiver"));
+  for (const int64_t bytes : {int64_t{0}, int64_t{1} << 40}) {
+    config.flows[0].send_buffer_bytes = bytes;
+    CHECK(worlds::refusal(config).starts_with("flows[0].send_buffer_bytes = " + std::to_string(bytes) +
+                                              ": must be 1 to 2147483647 beside an optimistic receiver"));
+  }
   config.flows[0].misbehaviour = "split";
   config.flows[0].receive_buffer_bytes = 100'000;
   CHECK(worlds::refusal(config).starts_with(

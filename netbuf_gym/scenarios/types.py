@@ -367,14 +367,24 @@ class Scenario:
         The time is the round-trip propagation delay, plus the transmission time of the flow's bytes (without headers) at the
         slowest link of its path. For a link of varying rate, transmission follows the trace from the earliest end of the
         handshake, one round trip of propagation after the start: no byte is sent earlier, so no flow is faster. With a relay,
-        the delay is two round trips on both legs, from the client's SYN on.
+        the delay is two round trips on both legs, from the client's SYN on, and a link's trace counts from when the first byte
+        can reach it.
         """
         rtt_s = self.propagation_rtt_ms(len(self.flows) + sender) * 1e-3
-        legs = self.traffic.senders[sender].legs
-        if len(legs) > 1:
-            rtt_s = 2e-3 * sequential_sum(self.links[i].least_delay_ms for leg in legs for i in (*leg.path, *leg.return_path))
-        links = [self.links[i] for leg in legs for i in leg.path]
-        return rtt_s + max(link.compute_carrying_s(size_bytes, start_s + rtt_s) for link in links)
+        first, *relays = self.traffic.senders[sender].legs
+        if not relays:
+            return rtt_s + max(self.links[i].compute_carrying_s(size_bytes, start_s + rtt_s) for i in first.path)
+        (relay,) = relays
+        delay_s = [link.least_delay_ms * 1e-3 for link in self.links]
+        path, path_back, relay_path, relay_back = (
+            sequential_sum(delay_s[i] for i in one) for one in (first.path, first.return_path, relay.path, relay.return_path)
+        )
+        reached_s = start_s + path + 2 * path_back + relay_path + 2 * relay_back  # when the first byte can set out
+        carrying_s = 0.0
+        for i in (*first.path, *relay.path):
+            carrying_s = max(carrying_s, self.links[i].compute_carrying_s(size_bytes, reached_s))
+            reached_s += delay_s[i]
+        return 2 * (path + path_back + relay_path + relay_back) + carrying_s
 
     @property
     def bdp_packets(self) -> float:

@@ -10,6 +10,8 @@ import pytest
 from netbuf_gym.errors import ScenarioError
 from netbuf_gym.plants.simulator import Simulator
 from netbuf_gym.scenarios import Bulk, Flow, FlowList, Host, Link, Relay, Scenario, Sender, Switch, Traffic
+from netbuf_gym.simulation import simulate
+from netbuf_gym.traces import RateTrace
 
 LINKS = [Link(name="bottleneck", rate_mbps=200, delay_ms=50, queue_packets=1700), Link(name="back", delay_ms=50)]
 HOST = Host(name="server", tcp_wmem=(4096, 16384, 1 << 20))
@@ -118,6 +120,23 @@ def test_relayed_flows_arrive_whole_and_are_told_once():
         assert host["memory_bytes"] == 0 < host["memory_mean_bytes"]
     # 240 ms are twice there and back on either leg.
     assert 0.24 <= first_completion_s(proxied(500)) < 0.2403
+
+
+@pytest.mark.parametrize("delays_ms", [(10, 50, 5, 50), (50, 10, 50, 5), (1, 40, 60, 2), (40, 1, 2, 60), (0, 0, 80, 1)])
+@pytest.mark.parametrize("varying", [False, True])
+def test_no_relayed_flow_is_faster_than_its_ideal_whatever_its_ways(delays_ms, varying):
+    scenario = proxied(500, flows=20)
+    links = [replace(link, delay_ms=delay_ms) for link, delay_ms in zip(scenario.links, delays_ms, strict=True)]
+    if varying:  # its rate falls while the first flow's data are on their way
+        rates = RateTrace(time_s=[0, 0.1, 0.4, 2], rate_mbps=[500, 2, 100, 20], period_s=4)
+        links[2] = replace(links[2], rate_mbps=None, trace=rates)
+    scenario = replace(scenario, links=links)
+    result = simulate(scenario)
+    done = result.completions
+    assert (done["slowdown"] >= 1 - 1e-9).all() and result.traffic.flows_connected == len(done) == 20
+    assert done["ideal_s"][0] == pytest.approx(scenario.ideal_s(0, 500, 0.0), abs=1e-8)
+    if not varying:  # without any queue nothing but headers lies between
+        assert done["fct_s"] == pytest.approx(2e-3 * sum(delays_ms), abs=4e-4)
 
 
 def first_completion_s(scenario: Scenario) -> float:

@@ -14,9 +14,8 @@ void LiveFlows::open_arrival() {
   const FlowConfig& sender = world_.traffic.front().senders[arrival.sender];
   if (sender.relay.empty()) return open_leg(opened, Task::open);
   to_open_[opened] = std::make_shared<Joint>(Joint{.buffer = sender.relay.front().relay_buffer_bytes});
-  const Time first = ideal_->first_leg(arrival.sender), last = ideal_->last_leg(arrival.sender);
-  alarms_.push({arrival.start + last / 2, opened, 0, Task::open_down});
-  alarms_.push({arrival.start + last * 3 / 2 + first / 2, opened, 0, Task::open_up});
+  alarms_.push({arrival.start + ideal_->relay_opens(arrival.sender), opened, 0, Task::open_down});
+  alarms_.push({arrival.start + ideal_->sender_opens(arrival.sender), opened, 0, Task::open_up});
 }
 
 void LiveFlows::open_leg(uint32_t opened, Task which) {
