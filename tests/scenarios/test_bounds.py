@@ -13,6 +13,7 @@ from netbuf_gym.scenarios.flows import Flow
 from netbuf_gym.scenarios.switches import ABM, DRR, AgentThresholds, DynamicThresholds, StaticThresholds, Switch
 from netbuf_gym.scenarios.traffic import FlowList, Incast, PoissonArrivals, Probe, Sender, Traffic
 from netbuf_gym.scenarios.udp import UdpSource
+from netbuf_gym.simulation import simulate
 
 UP, DOWN = math.inf, -math.inf
 MOST = 2**40
@@ -355,3 +356,10 @@ def test_shares_of_a_mixture():
     assert "b" not in drawn and abs(drawn.count("a") - 1000) < 110
     even = Mixture(parts=parts)
     assert all(abs([even.sample(rng).name for _ in range(3000)].count(name) - 1000) < 110 for name in "abc")
+
+
+@pytest.mark.parametrize("rate_mbps", [1e-6, 1e-5])
+def test_a_time_out_is_bounded_however_long_a_round_trip_takes(rate_mbps):
+    world = scenarios.dumbbell(rate_mbps=rate_mbps, rtt_ms=40, buffer_packets=100, senders=["newreno"], duration_s=1e5)
+    (flow,) = simulate(world, sample_interval_s=None).flows
+    assert flow.rtt_mean_ms > 1e7 and 0 < flow.timeouts <= 1e5 / 120
