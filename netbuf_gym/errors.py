@@ -44,6 +44,10 @@ class ConfigError(NetbufError, ValueError):
     """An invalid argument of an environment, a wrapper, a training job or a command."""
 
 
+class ConfigTypeError(ConfigError, TypeError):
+    """An argument that does not exist, or whose value has the wrong type; a `ConfigError` and a `TypeError`."""
+
+
 class CheckpointError(NetbufError, ValueError):
     """A saved model that is damaged, or that belongs to another environment or telemetry schema."""
 

@@ -19,7 +19,7 @@ import numpy as np
 from gymnasium.utils import seeding
 
 from netbuf_gym import plants, tasks
-from netbuf_gym.errors import ConfigError, PlantFault, shown
+from netbuf_gym.errors import ConfigError, ConfigTypeError, PlantFault, shown
 from netbuf_gym.plants.plant import EVENT, check_advance
 from netbuf_gym.rewards import Telemetry, bind_reward
 from netbuf_gym.scenarios.sources import ScenarioLike, WorldSource, resolve_scenario, sample_example
@@ -134,6 +134,11 @@ class Engine(Uncopyable):
         self._alive = self.plant.agent_mask.reshape(self.rows)
         self.failures.clear()
         self._unstarted.clear()
+
+    @property
+    def started(self) -> bool:
+        """Whether a world was started, ever."""
+        return any(scenario is not None for scenario in self.scenarios)
 
     @property
     def closed(self) -> bool:
@@ -291,6 +296,7 @@ class Engine(Uncopyable):
         """
         telemetry = Telemetry(self.tracker, self.task.name, self.agents, lambda: np.repeat(self.steps == 0, self.agents))
         made = bind_reward(tasks.make_task_reward(self.task.name, reward), telemetry)
+        self.reward_argument = reward
         self.reward, self.terms = made, np.zeros((len(made.terms), self.rows), np.float32)
 
     def step_info(self, name: str) -> dict[str, np.ndarray]:
@@ -338,6 +344,22 @@ def find_agents_argument(kwargs: Mapping[str, Any]) -> str:
     return "agents" if "agents" in kwargs else own
 
 
+def check_options(options: Any, valid: Iterable[str] = ()) -> dict[str, Any]:
+    """Return the options of a reset as a dict of their own.
+
+    Raises:
+        ConfigError: The value is no dict, or has a key that is not one of `valid`.
+    """
+    names = list(valid)
+    if options is not None and not isinstance(options, Mapping):
+        raise ConfigTypeError(f"options = {shown(options)}; valid: None or a dict{f' of {names[0]}' if names else ', empty'}")
+    given = dict(options or {})
+    for name in given:
+        if name not in names:
+            raise ConfigError(f"options has no key {shown(name)}; valid: {', '.join(names) or 'none'}")
+    return given
+
+
 def check_info(value: Any) -> tuple[str, ...]:
     """Return the entries requested by an `info` argument, one of `INFO` or several.
 
@@ -351,13 +373,13 @@ def check_info(value: Any) -> tuple[str, ...]:
 
 
 def check_arguments(task: str, options: Iterable[str]) -> None:
-    """Raise ConfigError for a name that is no argument of a task's environments."""
+    """Raise ConfigTypeError for a name that is no argument of a task's environments."""
     own = [name for name, is_a in inspect.signature(Engine).parameters.items() if is_a.kind is is_a.KEYWORD_ONLY]
     rules = tasks.get(task).rules
     valid = list(dict.fromkeys([*own, rules.agents_argument, *rules.options]))
     for name in options:
         if name not in valid:
-            raise ConfigError(f"there is no argument {name!r}; {suggest_valid(name, valid)}")
+            raise ConfigTypeError(f"got an unexpected keyword argument {name!r}; {suggest_valid(name, valid)}")
 
 
 def make_generator(seed: int | None) -> np.random.Generator:

@@ -9,16 +9,16 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from netbuf_gym.envs.engine import Engine, check_info, find_agents_argument, pop_agents
+from netbuf_gym.envs.engine import Engine, check_info, check_options, find_agents_argument, pop_agents
 from netbuf_gym.envs.registration import TaskIdCheck, environment_table
 from netbuf_gym.envs.rendering import Recorder, frames_per_second
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.utils.arguments import check_choice
-from netbuf_gym.utils.thread_guard import Uncopyable, exclusive_method
+from netbuf_gym.utils.thread_guard import CopiedUntilStarted, exclusive_method
 from netbuf_gym.wrappers.duration import DurationLimit
 
 
-class Env(Uncopyable, TaskIdCheck, gym.Env):
+class Env(CopiedUntilStarted, TaskIdCheck, gym.Env):
     """One world of any task.
 
     The task defines control, observations, rewards and most arguments: the class docstrings of tasks are the
@@ -29,11 +29,9 @@ class Env(Uncopyable, TaskIdCheck, gym.Env):
     Args:
         task: Name of the task; None: the first that was registered.
         max_episode_steps: Truncate after this many decisions, with the report, as the vector environment does; None: never.
-            `gym.make` does not pass on an argument of this name: it truncates all the same, and `env.unwrapped.report()`
-            returns the report.
         render_mode: `"ansi"` or `"rgb_array"`, or None.
-        info: Further entries of every step's `info`: `"telemetry"`, the values of the property `telemetry`. The terms of the
-            reward, `info["reward_terms"]`, are always there.
+        info: Further entries of every `info`: `"telemetry"`, the values of the property `telemetry`. The terms of the reward,
+            `info["reward_terms"]`, are in that of every step.
         kwargs: The task's arguments.
 
     Raises:
@@ -45,6 +43,7 @@ class Env(Uncopyable, TaskIdCheck, gym.Env):
     def __init__(self, *, render_mode: str | None = None, info: str | Sequence[str] = (), **kwargs: Any):
         if render_mode is not None:
             check_choice("render_mode", render_mode, self.metadata["render_modes"])
+        self._arguments = {"render_mode": render_mode, "info": info, **kwargs}
         name, agents = find_agents_argument(kwargs), pop_agents(kwargs)
         if agents != 1:
             raise ConfigError(
@@ -82,18 +81,22 @@ class Env(Uncopyable, TaskIdCheck, gym.Env):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
         """Start a new episode; see Gymnasium. There are no options.
 
-        `info["scenario"]` names the world drawn, and `info["plant"]` describes the platform of a live one.
+        `info["scenario"]` names the world drawn, `info["plant"]` describes the platform of a live one, and on request
+        `info["telemetry"]` is what was measured before the first decision.
         """
         super().reset(seed=seed)
-        if options:
-            raise ConfigError(f"options has no key {shown(next(iter(options)))}; valid: none")
+        check_options(options)
         if seed is not None or self._generator is None:
             self._generator = self.np_random.spawn(1)[0]
         self.engine.reset_world(0, self._generator)
         self.engine.start_history([0])
         self._recorder.start()
-        about = self.engine.plant.about(0)
-        return self._observation(), {"scenario": self.engine.scenarios[0].name, **({"plant": dict(about)} if about else {})}
+        info: dict[str, Any] = {"scenario": self.engine.scenarios[0].name}
+        if about := self.engine.plant.about(0):
+            info["plant"] = dict(about)
+        if self._reports_telemetry:
+            info["telemetry"] = self.telemetry
+        return self._observation(), info
 
     @exclusive_method
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
@@ -144,9 +147,25 @@ class Env(Uncopyable, TaskIdCheck, gym.Env):
 
 def make(**kwargs: Any) -> gym.Env:
     """Return an `Env` within the time limit that its scenario sets: the entry point of the registry."""
-    env = Env(**kwargs)
+    env = Env(**{"max_episode_steps": find_step_limit(), **kwargs})
     steps = env.engine.episode_steps()
     return DurationLimit(env) if steps is None else gym.wrappers.TimeLimit(env, steps)
+
+
+def find_step_limit() -> int | None:
+    """Return the `max_episode_steps` of the `gym.make` that is making an environment; None: it has none.
+
+    Gymnasium does not pass the argument on; its `TimeLimit` truncates around an environment that does not know that this step
+    is its last, and would not report.
+    """
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_code is not gym.make.__code__:
+        frame = frame.f_back
+    made = {} if frame is None else frame.f_locals
+    limit = made.get("max_episode_steps")
+    if limit is None:
+        limit = getattr(made.get("env_spec"), "max_episode_steps", None)
+    return limit if isinstance(limit, int) and limit > 0 else None
 
 
 make.metadata = Env.metadata  # type: ignore[attr-defined]

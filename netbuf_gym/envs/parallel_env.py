@@ -13,12 +13,13 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.utils import seeding
 
-from netbuf_gym.envs.engine import Engine, check_info, make_generator, pop_agents
+from netbuf_gym.envs.engine import Engine, check_info, pop_agents
 from netbuf_gym.envs.rendering import Recorder
 from netbuf_gym.errors import ConfigError, MissingExtraError
 from netbuf_gym.utils.arguments import check_choice
-from netbuf_gym.utils.thread_guard import Uncopyable, exclusive_method
+from netbuf_gym.utils.thread_guard import CopiedUntilStarted, exclusive_method
 
 try:
     from pettingzoo import ParallelEnv as _ParallelEnv
@@ -26,7 +27,7 @@ except ImportError:
     raise MissingExtraError("netbuf_gym.envs.parallel_env", "multiagent", "pettingzoo") from None
 
 
-class ParallelEnv(Uncopyable, _ParallelEnv):  # type: ignore[misc]  # PettingZoo has no types
+class ParallelEnv(CopiedUntilStarted, _ParallelEnv):  # type: ignore[misc]  # PettingZoo has no types
     """Agents of one task that decide at the same times, named by their kind: `sender_0`, `sender_1`, ...
 
     Observations, actions and rewards are those of the task, each agent's own. All agents end together, by truncation when
@@ -37,7 +38,7 @@ class ParallelEnv(Uncopyable, _ParallelEnv):  # type: ignore[misc]  # PettingZoo
         agents: Number of agents, 1 to 1024, default 2; tasks may have a name of their own for this argument, e.g. `senders`.
         render_mode: `"ansi"` (a line for each agent) or None.
         info: Entries of every step's `infos`, `"reward_terms"`, `"telemetry"` or both in a list: dicts of numbers by term or
-            field, each agent's own, NaN where nothing was measured.
+            field, each agent's own, NaN where nothing was measured. Telemetry is in a reset's `infos`, too.
         kwargs: The task's arguments, and `task`, its name; None: the first that was registered.
 
     Raises:
@@ -59,6 +60,7 @@ class ParallelEnv(Uncopyable, _ParallelEnv):  # type: ignore[misc]  # PettingZoo
         self.render_mode, self._info_names = render_mode, check_info(info)
         if agents is not None:
             kwargs["agents"] = agents
+        self._arguments = {"render_mode": render_mode, "info": info, **kwargs}
         self.engine = Engine(1, agents=pop_agents(kwargs, 2), **kwargs)
         task = self.engine.task
         self.metadata = {**self.metadata, "name": f"netbuf_{task.name}_v0"}
@@ -67,6 +69,18 @@ class ParallelEnv(Uncopyable, _ParallelEnv):  # type: ignore[misc]  # PettingZoo
         self.observation_spaces = dict.fromkeys(self.possible_agents, task.observation_space)
         self.action_spaces = dict.fromkeys(self.possible_agents, task.action_space)
         self._np_random: np.random.Generator | None = None
+        self._generator: np.random.Generator | None = None  # of the episodes
+
+    @property
+    def np_random(self) -> np.random.Generator:
+        """Generator that the episodes' own one is spawned from; wrappers draw from it. Seeded by `reset(seed=...)`."""
+        if self._np_random is None:
+            self._np_random, _ = seeding.np_random()
+        return self._np_random
+
+    @np_random.setter
+    def np_random(self, generator: np.random.Generator) -> None:
+        self._np_random = generator
 
     def observation_space(self, agent: str) -> gym.Space:
         """Return the space of any agent's observations: the same object each time, for each agent."""
@@ -88,12 +102,14 @@ class ParallelEnv(Uncopyable, _ParallelEnv):  # type: ignore[misc]  # PettingZoo
 
         Options are ignored, since PettingZoo's checker passes its own.
         """
-        if seed is not None or self._np_random is None:
-            self._np_random = make_generator(seed)
-        self.engine.reset_world(0, self._np_random)
+        if seed is not None:
+            self._np_random, _ = seeding.np_random(seed)
+        if seed is not None or self._generator is None:
+            self._generator = self.np_random.spawn(1)[0]
+        self.engine.reset_world(0, self._generator)
         self.engine.start_history([0])
         self.agents = list(self.possible_agents)
-        return self._observations(), {agent: {} for agent in self.agents}
+        return self._observations(), self._requested_infos([name for name in self._info_names if name == "telemetry"])
 
     @exclusive_method
     def step(self, actions: dict[str, Any]) -> tuple[dict, dict, dict, dict, dict]:
@@ -118,11 +134,7 @@ class ParallelEnv(Uncopyable, _ParallelEnv):  # type: ignore[misc]  # PettingZoo
         engine.decide(engine.task.check_actions([actions[agent] for agent in self.agents], engine.rows))
         agents, over = self.agents, bool(engine.ended[0])
         terminated, truncated = bool(engine.terminated[0]), bool(engine.truncated[0])
-        infos: dict[str, dict[str, Any]] = {agent: {} for agent in agents}
-        for name in self._info_names:
-            values = engine.step_info(name)
-            for row, agent in enumerate(agents):
-                infos[agent][name] = {key: float(column[row]) for key, column in values.items()}
+        infos = self._requested_infos(self._info_names)
         if over:
             why = {"failure": engine.failures[0]} if engine.failures else {}
             for agent, report in zip(agents, engine.report(0), strict=True):
@@ -148,6 +160,14 @@ class ParallelEnv(Uncopyable, _ParallelEnv):  # type: ignore[misc]  # PettingZoo
     def close(self) -> None:
         """Close the plant; calling this again, or after an error, has no effect."""
         self.engine.close()
+
+    def _requested_infos(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+        infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
+        for name in names:
+            values = self.engine.step_info(name)
+            for row, agent in enumerate(self.agents):
+                infos[agent][name] = {key: float(column[row]) for key, column in values.items()}
+        return infos
 
     def _observations(self) -> dict[str, np.ndarray]:
         return dict(zip(self.possible_agents, self.engine.history.read_rows(slice(None)), strict=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gymnasium.envs.registration import EnvSpec
+from gymnasium.vector import AutoresetMode
 
 from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError
@@ -12,7 +13,7 @@ from netbuf_gym.rewards import reward_spec
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.tasks.record import register_ids
 from netbuf_gym.tasks.tables import markdown_table
-from netbuf_gym.utils.thread_guard import forbid_wrapper_copies
+from netbuf_gym.utils.thread_guard import separate_wrapper_copies
 
 
 class TaskIdCheck:
@@ -35,7 +36,7 @@ class TaskIdCheck:
         if spec is not None:
             spec.kwargs = _convert_to_json(spec.kwargs, self.engine.record)
         self._spec = spec
-        forbid_wrapper_copies()
+        separate_wrapper_copies()
 
 
 def _convert_to_json(kwargs: dict[str, Any], record: tasks.TaskRecord) -> dict[str, Any]:
@@ -43,6 +44,8 @@ def _convert_to_json(kwargs: dict[str, Any], record: tasks.TaskRecord) -> dict[s
     plain = dict(kwargs)
     if isinstance(plain.get("scenario"), Scenario) and not plain["scenario"].has_own_controls:  # Python code stays an object
         plain["scenario"] = plain["scenario"].to_dict()
+    if isinstance(plain.get("autoreset_mode"), AutoresetMode):
+        plain["autoreset_mode"] = plain["autoreset_mode"].value
     if type(plain.get("reward")) in record.rewards.values():
         plain["reward"] = reward_spec(plain["reward"])
     return plain

@@ -10,27 +10,42 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from netbuf_gym.envs.engine import MAX_SEED, Engine, check_info, find_agents_argument, make_generator, pop_agents
+from netbuf_gym.envs.engine import (
+    MAX_SEED,
+    Engine,
+    check_info,
+    check_options,
+    find_agents_argument,
+    make_generator,
+    pop_agents,
+)
 from netbuf_gym.envs.registration import TaskIdCheck
 from netbuf_gym.envs.rendering import Recorder, frames_per_second
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.utils.arguments import check_boolean, check_choice, check_integer
-from netbuf_gym.utils.thread_guard import Uncopyable, exclusive_method
+from netbuf_gym.utils.thread_guard import CopiedUntilStarted, exclusive_method
 
 
-class VectorEnv(Uncopyable, TaskIdCheck, gym.vector.VectorEnv):
+class VectorEnv(CopiedUntilStarted, TaskIdCheck, gym.vector.VectorEnv):
     """Many agents as the rows of one vector environment, for all tasks.
 
     `gym.make_vec(id, num_envs=1024, threads=1, ...)` makes one. With `agents = N` every world has N controlled agents, and
     the rows are these agents, world by world (row = world * N + agent): one policy shared by all. A world resets as a unit.
 
     Worlds end by truncation when their scenario's duration is over (the last interval is a whole one), after
-    `max_episode_steps` decisions, or when they fail, which is possible with some plants: the reason is then
-    `info["final_info"]["failure"]`, under a mask of its own. Worlds terminate when their task ends for good.
-    Ended worlds are reset in the same step (`AutoresetMode.SAME_STEP`): the observation returned is the new episode's first,
-    `info["final_obs"]` holds the old episode's last and `info["final_info"]` its report, both with a mask under `_` and the
-    entry's name. `info` is empty as long as no episode ends, unless more is requested. A world that does not start again has
-    failed: the next step truncates it with the reason, and no report, and tries again. `reset()` itself raises.
+    `max_episode_steps` decisions, or when they fail, which is possible with some plants: the report's `failure` is the reason.
+    Worlds terminate when their task ends for good. How ended worlds go on is `autoreset_mode`, as in Gymnasium:
+
+    * `"SameStep"`: they are reset in the same step. The observation returned is the new episode's first,
+      `info["final_obs"]` holds the old episode's last and `info["final_info"]` its report.
+    * `"NextStep"`: the step returns the old episode's last observation, with its report in `info`. The next one ignores their
+      actions and returns the new episode's first observation, reward 0 and neither end. Most of Gymnasium's vector wrappers
+      need this mode or the next.
+    * `"Disabled"`: likewise, and `reset(options={"reset_mask": ...})` must come before the next step.
+
+    Entries of `info` have a mask under `_` and their name; without requested ones it is empty as long as no episode ends.
+    A world that does not start again has failed: the next step truncates it with the reason, and no report, and tries again.
+    `reset()` itself raises.
 
     Every world draws its scenarios and seeds from a generator of its own, spawned from `np_random`; the results depend
     on the seed alone, not on `threads`. `reset()` without a seed continues with these generators.
@@ -45,7 +60,9 @@ class VectorEnv(Uncopyable, TaskIdCheck, gym.vector.VectorEnv):
         render_mode: `"ansi"` or `"rgb_array"`: `render()` then returns one picture for each row; or None.
         info: Further entries of every step's `info`, `"reward_terms"`, `"telemetry"` or both in a list: dicts of arrays
             `(num_envs,)` by term or field, with masks under `_` and their names. They describe the decision just made, even in
-            rows whose episode it ended; for these rows `final_info` also has them. Telemetry is NaN where nothing was measured.
+            rows whose episode it ended; for these rows `final_info` also has them. Telemetry, which a reset's `info` has too,
+            is NaN where nothing was measured.
+        autoreset_mode: A `gymnasium.vector.AutoresetMode`, or its value.
         kwargs: Arguments as for the scalar environment, see `netbuf_gym.tasks`.
 
     Raises:
@@ -63,8 +80,22 @@ class VectorEnv(Uncopyable, TaskIdCheck, gym.vector.VectorEnv):
         max_episode_steps: int | None = None,
         render_mode: str | None = None,
         info: str | Sequence[str] = (),
+        autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
         **kwargs: Any,
     ):
+        modes = [mode.value for mode in AutoresetMode]
+        mode = autoreset_mode.value if isinstance(autoreset_mode, AutoresetMode) else autoreset_mode
+        self.autoreset_mode = AutoresetMode(check_choice("autoreset_mode", mode, modes))
+        self._arguments = {
+            "num_envs": num_envs,
+            "threads": threads,
+            "copy": copy,
+            "max_episode_steps": max_episode_steps,
+            "render_mode": render_mode,
+            "info": info,
+            "autoreset_mode": mode,
+            **kwargs,
+        }
         if render_mode is not None:
             check_choice("render_mode", render_mode, self.metadata["render_modes"])
         name, agents = find_agents_argument(kwargs), pop_agents(kwargs)
@@ -84,9 +115,11 @@ class VectorEnv(Uncopyable, TaskIdCheck, gym.vector.VectorEnv):
         self.render_mode = render_mode
         self._recorders = [Recorder(self.engine.task) for _ in range(num_envs if render_mode is not None else 0)]
         fps = frames_per_second(self.engine.interval_s, self.engine.task.fixed_steps)
-        self.metadata = {**self.metadata, "render_fps": fps}
+        self.metadata = {**self.metadata, "render_fps": fps, "autoreset_mode": self.autoreset_mode}
         self._generators: Any = None  # a list, once there is a seed
         self._started = False
+        self._over = np.zeros(self.engine.worlds, bool)
+        """Worlds that have ended and were not reset."""
 
     @property
     def worlds(self) -> int:
@@ -114,8 +147,8 @@ class VectorEnv(Uncopyable, TaskIdCheck, gym.vector.VectorEnv):
             options: `{"reset_mask": bool array (num_envs,)}` resets (and seeds) the worlds of the marked rows only.
 
         Returns:
-            observations `(num_envs, ...)`, and a dict: empty, or for live worlds `plant`, a description of each world's
-            platform.
+            observations `(num_envs, ...)`, and a dict: `plant`, a description of each live world's platform, and on request
+            `telemetry`.
 
         Raises:
             ConfigError: An option is unknown, or a mask has a wrong shape or type, is empty, or splits a world.
@@ -125,10 +158,14 @@ class VectorEnv(Uncopyable, TaskIdCheck, gym.vector.VectorEnv):
         self._seed_generators(seed, worlds)
         for world in worlds.tolist():
             self.engine.reset_world(world, self._generators[world])
-        self._start_recorders(worlds)
-        self.engine.start_history(worlds)
+        self._begin_episodes(worlds)
         self._started, self.closed = True, False
-        return self.engine.history.read(self._next_buffer()), self._describe_platforms(worlds)
+        info = self._describe_platforms(worlds)
+        if "telemetry" in self._info_names:
+            rows = np.zeros((self.worlds, self.engine.agents), bool)
+            rows[worlds] = True
+            info |= self._requested_info(rows.ravel(), ["telemetry"])
+        return self.engine.history.read(self._next_buffer()), info
 
     @exclusive_method
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
@@ -143,25 +180,38 @@ class VectorEnv(Uncopyable, TaskIdCheck, gym.vector.VectorEnv):
         Raises:
             ConfigError: Actions have a wrong shape or type, are NaN, or (discrete ones) are out of range.
             SimulatorFault, PlantFault: The plant cannot go on; it is closed.
-            gymnasium.error.ResetNeeded: The call comes before the first reset of all worlds.
+            gymnasium.error.ResetNeeded: The call comes before the first reset of all worlds, or with autoreset disabled
+                before that of a world that has ended.
             BusyError: Another thread is in `step` or `reset`.
         """
         if not self._started:
             raise gym.error.ResetNeeded("reset() must come before step()")
         engine = self.engine
+        waiting = np.flatnonzero(self._over)
+        if waiting.size and self.autoreset_mode == AutoresetMode.DISABLED:
+            raise gym.error.ResetNeeded(
+                f"worlds {waiting.tolist()} have ended: reset(options=...) of them must come before step()"
+            )
         engine.decide(engine.task.check_actions(actions, self.num_envs))
         for row, recorder in enumerate(self._recorders):
             recorder.add(engine.show(row))
-        rewards = engine.rewards.copy()
+        rewards, info = engine.rewards.copy(), {}
+        decided = np.repeat(~self._over, engine.agents)
+        if waiting.size:  # the plant runs all worlds; how these went on counts for nothing
+            self._restart_worlds(waiting)
+            rewards[~decided] = 0
         terminated, truncated = engine.terminated.repeat(engine.agents), engine.truncated.repeat(engine.agents)
-        info = self._requested_info(np.ones(self.num_envs, bool)) if self._info_names else {}
+        if self._info_names:
+            info = self._requested_info(decided, self._info_names)
+        self._over[:] = engine.ended
         if np.count_nonzero(engine.ended):
-            worlds = np.flatnonzero(engine.ended)
-            info |= self._final_info(worlds, engine.ended.repeat(engine.agents))
-            for world in worlds.tolist():
-                engine.restart_world(world, self._generators[world])
-            self._start_recorders(worlds)
-            engine.start_history(worlds)
+            worlds, rows = np.flatnonzero(engine.ended), engine.ended.repeat(engine.agents)
+            if self.autoreset_mode == AutoresetMode.SAME_STEP:
+                info |= self._final_info(worlds, rows)
+                self._restart_worlds(worlds)
+                self._over[:] = False
+            else:
+                info |= self._reports(worlds, rows)
         return engine.history.read(self._next_buffer()), rewards, terminated, truncated, info
 
     def render(self) -> tuple[str | np.ndarray, ...] | None:
@@ -175,8 +225,15 @@ class VectorEnv(Uncopyable, TaskIdCheck, gym.vector.VectorEnv):
         """Close the plant; called once, by `close`."""
         self.engine.close()
 
-    def _start_recorders(self, worlds: np.ndarray) -> None:
-        """Clear the pictures of worlds that begin anew."""
+    def _restart_worlds(self, worlds: np.ndarray) -> None:
+        for world in worlds.tolist():
+            self.engine.restart_world(world, self._generators[world])
+        self._begin_episodes(worlds)
+
+    def _begin_episodes(self, worlds: np.ndarray) -> None:
+        """Begin the history and clear the pictures of worlds that were reset."""
+        self.engine.start_history(worlds)
+        self._over[worlds] = False
         agents = self.engine.agents
         for recorder in (one for world in worlds.tolist() for one in self._recorders[world * agents : (world + 1) * agents]):
             recorder.start()
@@ -187,13 +244,13 @@ class VectorEnv(Uncopyable, TaskIdCheck, gym.vector.VectorEnv):
         self._buffer ^= 1
         return self._buffers[self._buffer]
 
-    def _requested_info(self, rows: np.ndarray) -> dict[str, Any]:
-        """Return the requested entries of the last decision in these rows with masks as in Gymnasium's vector environments."""
-        told: dict[str, Any] = {}
-        for name in self._info_names:
+    def _requested_info(self, rows: np.ndarray, names: Sequence[str]) -> dict[str, Any]:
+        """Return these entries of the last decision in these rows, with masks as in Gymnasium's vector environments."""
+        info: dict[str, Any] = {}
+        for name in names:
             values = self.engine.step_info(name)
-            told[name], told[f"_{name}"] = values | {f"_{key}": rows.copy() for key in values}, rows.copy()
-        return told
+            info[name], info[f"_{name}"] = values | {f"_{key}": rows.copy() for key in values}, rows.copy()
+        return info
 
     def _describe_platforms(self, worlds: np.ndarray) -> dict[str, Any]:
         """Return descriptions of the platforms of worlds just reset, with a mask; empty if there are none."""
@@ -210,12 +267,18 @@ class VectorEnv(Uncopyable, TaskIdCheck, gym.vector.VectorEnv):
         final_obs = np.full(self.num_envs, None, dtype=object)
         for row, observation in zip(indices, self.engine.history.read_rows(indices), strict=True):
             final_obs[row] = observation
+        final_info = self._requested_info(rows, self._info_names) | self._reports(worlds, rows)
+        return {"final_obs": final_obs, "_final_obs": rows.copy(), "final_info": final_info, "_final_info": rows.copy()}
+
+    def _reports(self, worlds: np.ndarray, rows: np.ndarray) -> dict[str, Any]:
+        """Return reports of ended worlds, a column an entry, with masks as in Gymnasium's vector environments."""
+        indices = np.flatnonzero(rows)
         failures = self.engine.failures
         reports = []
         for world in worlds.tolist():
             why = {"failure": failures[world]} if world in failures else {}
             reports += [{**report, **why} for report in self.engine.report(world)]
-        final_info: dict[str, Any] = self._requested_info(rows)
+        columns: dict[str, Any] = {}
         for key in dict.fromkeys(key for report in reports for key in report):
             has = [key in report for report in reports]
             at = indices if all(has) else indices[has]
@@ -230,14 +293,11 @@ class VectorEnv(Uncopyable, TaskIdCheck, gym.vector.VectorEnv):
                     column[row] = value
             mask = np.zeros(self.num_envs, bool)
             mask[at] = True
-            final_info[key], final_info[f"_{key}"] = column, mask
-        return {"final_obs": final_obs, "_final_obs": rows.copy(), "final_info": final_info, "_final_info": rows.copy()}
+            columns[key], columns[f"_{key}"] = column, mask
+        return columns
 
     def _masked_worlds(self, options: dict[str, Any] | None) -> np.ndarray:
-        options = dict(options or {})
-        mask = options.pop("reset_mask", None)
-        if options:
-            raise ConfigError(f"options has no key {shown(next(iter(options)))}; valid: reset_mask")
+        mask = check_options(options, ["reset_mask"]).get("reset_mask")
         if mask is None:
             return np.arange(self.worlds)
         if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (self.num_envs,):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import copyreg
 import functools
 from collections.abc import Callable
@@ -48,10 +49,36 @@ class Uncopyable:
         )
 
 
-def forbid_wrapper_copies() -> None:
-    """Make all wrapper classes defined so far refuse to be copied around a `Uncopyable` object, which copies would share.
+class CopiedUntilStarted(Uncopyable):
+    """Environment whose copies and pickles are another one, made with the same arguments, until its worlds run.
 
-    Copies of wrappers around anything else work as before.
+    A copy has the specification, the random generators, the reward and the source of worlds of the original.
+    """
+
+    engine: Any
+    _arguments: dict[str, Any]
+    """Arguments of the constructor."""
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if self.engine.started:
+            super().__reduce_ex__(protocol)
+        kept = ("_spec", "_np_random", "_np_random_seed", "_generator", "_generators")
+        own = {name: value for name, value in vars(self).items() if name in kept}
+        return _make_again, (type(self), self._arguments, own, self.engine.reward_argument, self.engine.source)
+
+
+def _make_again(cls: type, arguments: dict[str, Any], own: dict[str, Any], reward: Any, source: Any) -> Any:
+    made = cls(**arguments)
+    vars(made).update(copy.deepcopy(own))
+    made.engine.set_reward(reward)
+    made.engine.source = source
+    return made
+
+
+def separate_wrapper_copies() -> None:
+    """Make copies of all wrapper classes defined so far hold a copy of the environment that they wrap, never share it.
+
+    They are refused where the environment refuses. Copies of wrappers around anything else work as before.
     """
     wrappers: list[type] = [gym.Wrapper, gym.vector.VectorWrapper]
     for wrapper in wrappers:
@@ -60,7 +87,9 @@ def forbid_wrapper_copies() -> None:
 
 
 def _reduce_wrapper(wrapper: Any) -> Any:
+    reduced = wrapper.__reduce_ex__(4)
     inner = vars(wrapper).get("env")
-    if inner is not None and isinstance(inner.unwrapped, Uncopyable):
-        inner.unwrapped.__reduce_ex__(4)
-    return wrapper.__reduce_ex__(4)
+    if inner is None or not isinstance(inner.unwrapped, Uncopyable):
+        return reduced
+    make, arguments, state, *rest = reduced
+    return make, arguments, {**state, "env": copy.copy(inner)}, *rest

@@ -1,4 +1,4 @@
-"""Copies and pickles of what holds running worlds are refused by name, whatever stands around it; what makes it is not."""
+"""Copies and pickles of what holds running worlds are refused by name, whatever stands around it; before they are others."""
 
 import copy
 import pickle
@@ -11,6 +11,7 @@ import netbuf_gym as nb
 from netbuf_gym.errors import CopyError
 from netbuf_gym.plants.simulator import Simulator
 from netbuf_gym.wrappers import LogUtilityReward, NormalizeObservation
+from netbuf_gym.wrappers.rewards import exchange_reward
 
 cloudpickle = pytest.importorskip("cloudpickle")
 ID = "netbuf/CongestionWindow-v0"
@@ -32,8 +33,9 @@ def parallel():
     return pytest.importorskip("netbuf_gym.envs.parallel_env").ParallelEnv(agents=2)
 
 
-MAKERS = {
+ENVIRONMENTS = {
     "made": lambda: gym.make(ID),
+    "limited": lambda: gym.make(ID, max_episode_steps=5),
     "random durations": lambda: gym.make(ID, per_ack=True),
     "scalar": lambda: gym.make(ID).unwrapped,
     "switch": lambda: gym.make("netbuf/QueueThreshold-v0"),
@@ -45,25 +47,69 @@ MAKERS = {
     "a user's wrapper": lambda: Around(gym.make(ID)),
     "wrappers": lambda: gym.wrappers.TransformReward(Around(gym.make(ID)), float),
     "PettingZoo": parallel,
+}
+WORLDS = {
     "stable-baselines3": adapter,
     "engine": lambda: gym.make(ID).unwrapped.engine,
     "plant": lambda: gym.make(ID).unwrapped.engine.plant,
     "simulator": lambda: Simulator(nb.scenarios.dumbbell(), 1),
 }
-WAYS = {"copy": copy.copy, "deepcopy": copy.deepcopy, "pickle": pickle.dumps, "cloudpickle": cloudpickle.dumps}
+COPIES = {
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda one: pickle.loads(pickle.dumps(one)),
+    "cloudpickle": lambda one: cloudpickle.loads(cloudpickle.dumps(one)),
+}
+REFUSED = pytest.raises(CopyError, match=r"no copies; valid: make another, as gym.make\(env.spec\)")
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("maker", MAKERS)
-def test_refused(maker, way):
-    with pytest.raises(CopyError, match=r"no copies; valid: make another, as gym.make\(env.spec\)"):
-        WAYS[way](MAKERS[maker]())
+@pytest.mark.parametrize("way", COPIES)
+@pytest.mark.parametrize("maker", WORLDS)
+def test_running_worlds_are_not_copied(maker, way):
+    with REFUSED:
+        COPIES[way](WORLDS[maker]())
+
+
+@pytest.mark.parametrize("way", COPIES)
+@pytest.mark.parametrize("maker", ENVIRONMENTS)
+def test_a_copy_of_an_environment_is_another_until_it_runs(maker, way):
+    if (maker, way) == ("gymnasium's wrapper", "pickle"):
+        pytest.skip("Gymnasium's FlattenObservation holds a lambda")
+    env = ENVIRONMENTS[maker]()
+    made = COPIES[way](env)
+    assert made.unwrapped is not env.unwrapped and made.unwrapped.engine is not env.unwrapped.engine
+    assert play(made) == play(ENVIRONMENTS[maker]())
+    play(env)
+    for one in (env, made):
+        with REFUSED:
+            COPIES[way](one)
+
+
+def play(env):
+    """Return what three decisions of an environment come to, as a text."""
+    steps = [env.reset(seed=1)]
+    for _ in range(3):
+        actions = dict.fromkeys(env.agents, 3) if hasattr(env, "agents") else np.full(env.action_space.shape, 3)
+        steps.append(env.step(actions))
+    return str(steps)
+
+
+def test_a_copy_has_generators_and_rewards_of_the_original():
+    env = gym.make(ID)
+    env.unwrapped.np_random.random()
+    exchange_reward(env, {"name": "alpha_fair", "alpha": 2.0})
+    made = copy.deepcopy(env)
+    assert made.spec == env.spec and made.unwrapped.np_random is not env.unwrapped.np_random
+    for one in (env, made):
+        one.reset()
+    assert made.unwrapped.engine.seeds == env.unwrapped.engine.seeds
+    assert made.step(3)[4]["reward_terms"] == env.step(3)[4]["reward_terms"]
 
 
 @pytest.mark.parametrize("way", ["deepcopy", "pickle"])
 def test_refused_under_stable_baselines3s_wrappers(way):
     with pytest.raises(CopyError):
-        WAYS[way](monitored())
+        COPIES[way](monitored())
 
 
 def test_a_refused_copy_is_a_type_error_as_python_has_it():
