@@ -146,3 +146,40 @@ def test_the_tables_name_all_that_there_is():
         env.reset(seed=1)
         for name in env.step(env.action_space.sample())[4]["telemetry"]:
             assert f"| `{name}` " in table
+
+
+@pytest.mark.parametrize("make", [gym.make, lambda id, **kwargs: gym.make(gym.make(id, **kwargs).spec)])
+@pytest.mark.parametrize("task", TASKS)
+def test_a_time_limit_of_gym_make_reports_in_its_last_step(task, make):
+    (id,) = tasks.get(task).ids[:1]
+    env = make(id, max_episode_steps=4)
+    for seed in (1, 2):
+        env.reset(seed=seed)
+        for left in (3, 2, 1, 0):
+            _, _, terminated, truncated, info = env.step(env.action_space.sample())
+            assert truncated == (left == 0) and not terminated
+            report = env.unwrapped.report()
+            np.testing.assert_equal({key: info.get(key) for key in report}, report if truncated else dict.fromkeys(report))
+    unlimited = gym.make(id, max_episode_steps=-1).unwrapped
+    assert unlimited.engine.max_episode_steps is None
+
+
+@pytest.mark.parametrize("options", [5, "scenario", [1], True])
+@pytest.mark.parametrize("make", [gym.make, lambda id: gym.make_vec(id, num_envs=2)])
+def test_options_of_a_reset_are_a_dict(make, options):
+    env = make("netbuf/CongestionWindow-v0")
+    with pytest.raises(ConfigError, match=r"options = .*; valid: None or a dict"):
+        env.reset(options=options)
+    env.reset(options={})
+
+
+def test_a_reset_shows_telemetry_on_request():
+    env = Env(info="telemetry", scenario="ppcc/4")
+    _, info = env.reset(seed=1)
+    assert info["telemetry"].keys() == env.step(3)[4]["telemetry"].keys()
+    assert "telemetry" not in Env(scenario="ppcc/4").reset(seed=1)[1]
+    rows = VectorEnv(4, agents=2, info=BOTH, scenario="ppcc/2")
+    _, first = rows.reset(seed=1)
+    assert first["_telemetry"].all() and "reward_terms" not in first
+    _, part = rows.reset(options={"reset_mask": np.array([True, True, False, False])})
+    assert part["_telemetry"].tolist() == [True, True, False, False]

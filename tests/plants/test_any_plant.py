@@ -240,7 +240,7 @@ def test_agents_are_the_rows_of_a_vector_environment():
     assert env.unwrapped.engine.plant.telemetry[:, :, 2].tolist() == [[0, 500], [1000, 1500], [2000, 0]]
     with pytest.raises(ConfigError, match="num_envs = 5 is no multiple of agents = 2"):
         gym.make_vec(ID, num_envs=5, plant="rooms", agents=2)
-    with pytest.raises(ConfigError, match="there is no argument 'senders'"):
+    with pytest.raises(ConfigError, match="unexpected keyword argument 'senders'"):
         gym.make_vec(ID, num_envs=4, plant="rooms", senders=2)
     with pytest.raises(ConfigError, match="agents and senders are given"):
         gym.make_vec("netbuf/CongestionWindow-v0", num_envs=4, agents=2, senders=2)

@@ -199,10 +199,11 @@ def build_completions(scenario: Scenario, rows: np.ndarray) -> np.ndarray:
     for i, name in enumerate(("flow", "start_s", "fct_s", "size_bytes", "sender", "priority")):
         table[name] = rows[:, i]
     senders = scenario.traffic.senders if scenario.traffic is not None else ()
+    ends = range(len(scenario.flows), len(scenario.flows) + len(senders))
     ideals = [(scenario.ideal_s(i, 0), scenario.ideal_s(i, 1)) for i in range(len(senders))]
     at_0, at_1 = np.array(ideals).T
     table["ideal_s"] = at_0[table["sender"]] + (at_1 - at_0)[table["sender"]] * table["size_bytes"]
-    varying = np.array([any(scenario.links[i].trace is not None for leg in s.legs for i in leg.path) for s in senders])
+    varying = np.array([any(link.trace is not None for link in scenario.links_of(end)) for end in ends])
     table["ideal_s"] = np.where(varying[table["sender"]], rows[:, 6], table["ideal_s"])
     table["slowdown"] = table["fct_s"] / table["ideal_s"]
     table["difference_s"] = table["fct_s"] - table["ideal_s"]
