@@ -222,8 +222,9 @@ class VectorEnv(CopiedUntilStarted, TaskIdCheck, gym.vector.VectorEnv):
         return tuple(one.ansi() if self.render_mode == "ansi" else one.rgb_array() for one in self._recorders)
 
     def close_extras(self, **kwargs: Any) -> None:
-        """Close the plant; called once, by `close`."""
-        self.engine.close()
+        """Close the plant, if there is one yet; called once, by `close`."""
+        if "engine" in vars(self):
+            self.engine.close()
 
     def _restart_worlds(self, worlds: np.ndarray) -> None:
         for world in worlds.tolist():
