@@ -46,7 +46,7 @@ def test_supersuit_stacks_worlds_of_several_agents():
 def test_supersuit_skips_and_stacks_frames():
     supersuit = pytest.importorskip("supersuit")
     env = supersuit.frame_stack_v1(supersuit.frame_skip_v0(make_parallel(), (2, 3)), 2)
-    observations, _ = env.reset(seed=1)
+    env.reset(seed=1)
     steps = 0
     while env.agents:
         _, _, _, truncated, _ = env.step(dict.fromkeys(env.agents, 3))
