@@ -287,7 +287,7 @@ class Scenario:
         return self.links[self.bottleneck].mean_mbps(self.duration_s)
 
     def links_of(self, flow: int) -> list[Link]:
-        """Return the links on a flow's data path, its relay's included, in order; the traffic's senders come after the flows."""
+        """Return the links on a flow's data path, with its relay, in order; the traffic's senders come after the flows."""
         endpoint = self._get_endpoint(flow)
         legs = endpoint.legs if isinstance(endpoint, Sender) else (endpoint,)
         return [self.links[i] for leg in legs for i in leg.path]
