@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.utils import overrides
 from netbuf_gym.utils.plots import FORMATS, require_matplotlib
 
 FORMER = {"contender": "controller"}
@@ -17,13 +17,13 @@ FORMER = {"contender": "controller"}
 
 
 def parse_assignment(text: str) -> tuple[str, object]:
-    """Parse `name=value` of a --set option: the value as JSON if it is JSON, as a string otherwise."""
+    """Parse `name=value` of a --set option in Hydra's grammar; a value that has no place in it is a text as it stands."""
     name, equals, value = text.partition("=")
     if not equals or not name.isidentifier():
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
     name = FORMER.get(name, name)
     try:
-        return name, json.loads(value)
+        return name, overrides.parse_value(value)
     except (ValueError, RecursionError):
         return name, value
 

@@ -11,11 +11,9 @@ from pathlib import Path
 from netbuf_gym.controllers.code_references import is_compiled, is_python
 from netbuf_gym.envs.engine import MAX_THREADS
 from netbuf_gym.errors import ConfigError, require_extra, shown
-from netbuf_gym.evaluation.suites.config import parse_word
 from netbuf_gym.utils import overrides
-from netbuf_gym.utils.arguments import check_choice, check_integer
+from netbuf_gym.utils.arguments import check_choice, check_integer, check_text
 from netbuf_gym.utils.progress import print_line
-from netbuf_gym.utils.suggestions import did_you_mean
 from netbuf_gym.utils.tables import markdown_table
 
 HELP = "rank agents of all tasks on suite v1: hand in, show, check"
@@ -75,20 +73,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand and return its exit status."""
     verb = check_choice("verb", arguments.verb, VERBS)
-    words, given = [], {}
-    for argument in arguments.settings:
-        key = argument.partition("=")[0]
-        if "=" not in argument:
-            words.append(argument)
-        elif key not in KEYS:
-            valid = [f"{one}=" for one in KEYS]
-            hint = did_you_mean(f"{key}=", valid)
-            raise ConfigError(f"argument {shown(argument)} is unknown; {hint}valid: {', '.join(valid)}")
-        elif key in given:
-            raise ConfigError(f"{key} is given twice; valid: once")
-        else:
-            value = overrides.read_override(argument)[1]
-            given[key] = str(value).lower() if isinstance(value, bool) else parse_word(key, value)
+    words = [one for one in arguments.settings if "=" not in one]
+    found = overrides.read_overrides([one for one in arguments.settings if "=" in one], KEYS)
+    given = {key: str(value).lower() if isinstance(value, bool) else check_text(key, value) for key, value in found.items()}
     if words and verb != "submit":
         raise ConfigError(f"argument {shown(words[0])} is unknown to {verb}; valid: KEY=VALUE")
     threads = given.pop("threads", str(min(len(os.sched_getaffinity(0)), MAX_THREADS)))

@@ -1,4 +1,4 @@
-"""KEY=VALUE in Hydra's grammar without Hydra: reading values, and writing values that are read back unchanged.
+"""KEY=VALUE in Hydra's grammar without Hydra: the reader of all commands, and a writer whose texts are read back unchanged.
 
 A test compares the reader with Hydra's own.
 """
@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.utils.suggestions import suggest_valid
 
 PLAIN = re.compile(r"[A-Za-z_./][\w./:%+@-]*", re.ASCII)
 """Texts that need no quotes."""
@@ -49,21 +51,58 @@ def unquote_text(text: str) -> str:
     return text
 
 
+def split_override(argument: str) -> tuple[str, str]:
+    """Return the key and the unread text of the value; raises ConfigError, in one line, without `=` or a key."""
+    key, equals, text = argument.partition("=")
+    if not equals:
+        raise ConfigError(f"argument {shown(argument)} is not of the form key=value")
+    if not key.strip():
+        raise ConfigError(f"argument {shown(argument)} names no key; valid: key=value")
+    return key.strip(), text
+
+
 def read_override(argument: str) -> tuple[str, Any]:
     """Return the key and the value of an argument: null, a truth value, a number, a text, a list or a mapping.
 
     Raises:
         ConfigError: The argument is malformed; the message is one line.
     """
-    key, equals, text = argument.partition("=")
-    if not equals:
-        raise ConfigError(f"argument {shown(argument)} is not of the form key=value")
-    if not key.strip():
-        raise ConfigError(f"argument {shown(argument)} names no key; valid: key=value")
+    key, text = split_override(argument)
     try:
-        return key.strip(), parse_value(text)
+        return key, parse_value(text)
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"argument {shown(argument)} cannot be read: {str(error) or 'nested too deeply'}") from None
+
+
+def read_overrides(arguments: Sequence[str], known: Collection[str], lists: Collection[str] = ()) -> dict[str, Any]:
+    """Return the values of `key=value` arguments, by key.
+
+    Args:
+        arguments: The arguments, each with a key of its own.
+        known: The keys that are valid.
+        lists: Keys whose values are lists; a single value counts as a list of one, and brackets can be left out.
+
+    Raises:
+        ConfigError: An unknown key, a key given twice, or a malformed value.
+    """
+    found: dict[str, Any] = {}
+    for argument in arguments:
+        key, equals, text = argument.partition("=")
+        key = key.strip()
+        if not equals or key not in known:
+            rest = suggest_valid(f"{key}=", [f"{one}=" for one in known])
+            raise ConfigError(f"argument {shown(argument)} is unknown; {rest}")
+        if key in found:
+            raise ConfigError(f"{key} is given twice; valid: once")
+        bare_list = key in lists and not text.lstrip().startswith("[")
+        found[key] = read_override(f"{key}=[{text}]" if bare_list else argument)[1]
+    return found
+
+
+def select_overrides(arguments: Sequence[str], keys: Collection[str]) -> tuple[list[str], list[str]]:
+    """Return the arguments `key=value` with one of the keys, and the others, such as overrides of a configuration."""
+    own = [argument for argument in arguments if "=" in argument and argument.partition("=")[0].strip() in keys]
+    return own, [argument for argument in arguments if argument not in own]
 
 
 def parse_value(text: str) -> Any:

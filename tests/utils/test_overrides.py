@@ -79,6 +79,37 @@ def test_what_cannot_be_read_is_said_in_a_line(argument, message):
     assert len(str(error.value)) < 300 and "\n" not in str(error.value)
 
 
+def test_arguments_are_read_by_known_keys():
+    read = overrides.read_overrides(["seeds=3", " jobs = 1e2", "runs='a b'", "on=true"], ("seeds", "jobs", "runs", "on"))
+    assert read == {"seeds": 3, "jobs": 100.0, "runs": "a b", "on": True} and isinstance(read["seeds"], int)
+    for text in ("a,b", "[a,b]", " [a, b]"):
+        assert overrides.read_overrides([f"names={text}"], ["names"], lists=["names"]) == {"names": ["a", "b"]}
+    assert overrides.read_overrides(["names=a"], ["names"], lists=["names"]) == {"names": ["a"]}
+    assert overrides.read_overrides([], ["names"]) == {}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["worlds"], "argument 'worlds' is unknown; did you mean 'worlds='? valid: worlds=, output=$"),
+        (["=3"], "argument '=3' is unknown; valid: worlds=, output=$"),
+        (["world=3"], "argument 'world=3' is unknown; did you mean 'worlds='? valid: worlds=, output=$"),
+        (["worlds=3", "worlds=3"], "worlds is given twice; valid: once$"),
+        (["worlds=3,4"], "argument 'worlds=3,4' cannot be read: it names several values"),
+        (["output=a,,b"], "argument 'output=.a,,b.' cannot be read: the list holds an empty value"),
+    ],
+)
+def test_arguments_that_cannot_be_read_are_said_in_a_line(arguments, message):
+    with pytest.raises(ConfigError, match=message.replace("?", r"\?")):
+        overrides.read_overrides(arguments, ("worlds", "output"), lists=["output"])
+
+
+def test_arguments_of_others_are_handed_on_as_they_stand():
+    words = ["epochs=3", "algo=ppo", "+tuned=a", "word", "=3", "epochs=4", "algo.gamma=0.9", "folder"]
+    found = overrides.select_overrides(words, ("epochs", "folder"))
+    assert found == (["epochs=3", "epochs=4"], ["algo=ppo", "+tuned=a", "word", "=3", "algo.gamma=0.9", "folder"])
+
+
 def test_the_nearest_word():
     valid = ["algo", "algo.name", "algo.kwargs.gamma", "total_timesteps", "env.threads"]
     for word, meant in (

@@ -7,15 +7,13 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from netbuf_gym.envs.engine import MAX_THREADS
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError
 from netbuf_gym.evaluation.suites.suite import Suite
 from netbuf_gym.utils import overrides
-from netbuf_gym.utils.arguments import check_boolean, check_integer, check_real
+from netbuf_gym.utils.arguments import check_boolean, check_integer, check_real, check_text, check_texts
 from netbuf_gym.utils.executors import LOCAL, Executor, executor
-from netbuf_gym.utils.suggestions import did_you_mean
 
 KEYS = {
     "controller": "one or a list: names (netbuf-gym list controllers), constant:ACTION, models, agents, or your own code: "
@@ -67,16 +65,7 @@ def parse_arguments(suite: Suite, arguments: Sequence[str]) -> RunConfig:
         ConfigError: For an unknown key, one given twice, an invalid value, or no controller.
         MissingExtraError: If the executor's dependency is not installed.
     """
-    given: dict[str, Any] = {}
-    for argument in arguments:
-        key = argument.partition("=")[0].strip()
-        if "=" not in argument or key not in KEYS:
-            valid = [f"{one}=" for one in KEYS]
-            hint = did_you_mean(f"{key}=", valid)
-            raise ConfigError(f"argument {shown(argument)} is unknown; {hint}valid: {', '.join(valid)}")
-        if key in given:
-            raise ConfigError(f"{key} is given twice; valid: once")
-        given[key] = overrides.read_override(argument)[1]
+    given = overrides.read_overrides(arguments, KEYS)
     if "cc" in given and "controller" in given:
         raise ConfigError("cc and controller are given; valid: one of them")
     if "cc" in given:
@@ -88,35 +77,17 @@ def parse_arguments(suite: Suite, arguments: Sequence[str]) -> RunConfig:
     cores = min(len(os.sched_getaffinity(0)), MAX_THREADS)
     return RunConfig(
         suite=suite.name,
-        controllers=_parse_words("controller", given["controller"]),
-        families=_parse_words("families", given["families"]) if "families" in given else (),
-        output=Path(parse_word("output", given.get("output", f"runs/suite/{suite.name}"))),
+        controllers=check_texts("controller", given["controller"]),
+        families=check_texts("families", given["families"]) if "families" in given else (),
+        output=Path(check_text("output", given.get("output", f"runs/suite/{suite.name}"))),
         executor=engine,
         jobs=check_integer("jobs", given.get("jobs", cores), 1, 1024),
         threads=check_integer("threads", given.get("threads", cores if engine.here else 1), 1, MAX_THREADS),
         figures=check_boolean("figures", given.get("figures", True)),
-        against=None if against is None else Path(parse_word("against", against)),
-        beside=None if beside is None else tuple(map(Path, _parse_words("beside", beside))) if beside != [] else (),
+        against=None if against is None else Path(check_text("against", against)),
+        beside=None if beside is None else tuple(map(Path, check_texts("beside", beside))) if beside != [] else (),
         tolerance=check_real("tolerance", given.get("tolerance", 0.02), 0, 1e6),
     )
-
-
-def _parse_words(key: str, value: Any) -> tuple[str, ...]:
-    words = tuple(parse_word(key, one) for one in (value if isinstance(value, list) else [value]))
-    if not words:
-        raise ConfigError(f"{key} is empty; valid: at least one")
-    for word in words:
-        if words.count(word) > 1:
-            raise ConfigError(f"{key} holds {shown(word)} twice; valid: each once")
-    return words
-
-
-def parse_word(key: str, value: Any) -> str:
-    """Return a text, or a number as a text (a path may be one); raise ConfigError, naming the key, for anything else."""
-    text = f"{value:g}" if isinstance(value, (int, float)) and not isinstance(value, bool) else value
-    if not isinstance(text, str) or not text or "\0" in text:
-        raise ConfigError(f"{key} = {shown(value)}; valid: a text that is not empty")
-    return text
 
 
 def _quote_values(values: Sequence[str]) -> str:
