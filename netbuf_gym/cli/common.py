@@ -5,15 +5,12 @@ from __future__ import annotations
 import argparse
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.utils import overrides
 from netbuf_gym.utils.plots import FORMATS, require_matplotlib
-
-FORMER = {"contender": "controller"}
-"""Present names of settings by their former names."""
 
 
 def parse_assignment(text: str) -> tuple[str, object]:
@@ -21,7 +18,6 @@ def parse_assignment(text: str) -> tuple[str, object]:
     name, equals, value = text.partition("=")
     if not equals or not name.isidentifier():
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
-    name = FORMER.get(name, name)
     try:
         return name, overrides.parse_value(value)
     except (ValueError, RecursionError):
@@ -38,6 +34,31 @@ def collect_assignments(pairs: Sequence[tuple[str, object]]) -> dict[str, object
     if len(values) < len(pairs):
         raise ConfigError("--set gives a name twice; valid: each name once")
     return values
+
+
+def add_scenario_arguments(parser: argparse.ArgumentParser, owner: str = "scenario") -> None:
+    """Add the option --set for the arguments of a scenario, or of another owner."""
+    parser.add_argument(
+        "--set",
+        action="append",
+        type=parse_assignment,
+        default=[],
+        metavar="NAME=VALUE",
+        help=f"argument of the {owner}; repeatable",
+    )
+
+
+def add_seed(parser: argparse.ArgumentParser, default: int, meaning: str = "seed of the random numbers") -> None:
+    """Add the option --seed."""
+    parser.add_argument(
+        "--seed", type=make_whole_parser(0, 2**63 - 1), default=default, metavar="N", help=f"{meaning} (default: {default})"
+    )
+
+
+def format_keys(keys: Mapping[str, str]) -> str:
+    """Format the keys of settings with their meanings, a line each."""
+    width = max(map(len, keys))
+    return "\n".join(f"  {key:{width}}  {meaning}" for key, meaning in keys.items())
 
 
 def parse_names(text: str) -> list[str]:

@@ -12,17 +12,12 @@ from types import ModuleType
 from typing import Any
 
 from netbuf_gym.cli import multirun
+from netbuf_gym.cli.program import JOBS, Parser
 from netbuf_gym.errors import ConfigError, require_extra
 from netbuf_gym.training import config_reference
 from netbuf_gym.version import __version__
 
-JOBS = {
-    "train": "train an agent (KEY=VALUE, e.g. env=congestion_window algo=ppo seed=3)",
-    "tune": "search a learner's best settings (KEY=VALUE, e.g. env=congestion_window algo=ppo workers=2)",
-    "evaluate": "evaluate agents beside baselines (KEY=VALUE, e.g. model=runs/... scenario=ppcc/4)",
-    "demo": "train for two minutes, evaluate, draw",
-}
-CONFIGURATION = {"train": "train", "tune": "tune", "evaluate": "evaluate", "demo": "train"}
+CONFIGURATION = {name: "train" if name == "demo" else name for name in JOBS}
 """Configuration that each job uses."""
 EXPERIMENT = {"demo": "demo"}
 """Experiment that a job starts from."""
@@ -81,11 +76,11 @@ quotes of their own inside those of the shell ("scenario='trace:a b.csv'"). Keys
 scenario.kwargs.rate_mbps=20. To zsh brackets, parentheses and stars are patterns: 'seeds=[1]' needs quotes there."""
 
 
-def add(parser: argparse.ArgumentParser, name: str) -> None:
+def add(parser: Parser, name: str) -> None:
     """Add a job's arguments to its parser."""
     parser.description, parser.formatter_class = DESCRIPTION[name], argparse.RawDescriptionHelpFormatter
-    parser.epilog = lambda: f"{GRAMMAR}\n\n{config_reference.format_reference(CONFIGURATION[name], EXPERIMENT.get(name))}"
-    parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="what differs from the defaults, see below")
+    parser.make_epilog = lambda: f"{GRAMMAR}\n\n{config_reference.format_reference(CONFIGURATION[name], EXPERIMENT.get(name))}"
+    parser.add_argument("settings", nargs="*", metavar="KEY=VALUE", help="overrides of the defaults below")
     parser.add_argument("--cfg", "-c", choices=["job", "hydra", "all"], help="print the composed configuration and exit")
     parser.add_argument("--resolve", action="store_true", help="with --cfg: fill in what refers to other keys")
     parser.add_argument("--package", "-p", metavar="KEY", help="with --cfg: this part of it only")
@@ -128,7 +123,7 @@ def run(name: str, options: argparse.Namespace) -> int:
         raise ConfigError("--config-path is not taken; valid: --config-dir DIR, which adds to the configuration that there is")
     if options.shell_completion:
         raise ConfigError("--shell-completion is not taken; valid: netbuf-gym completion bash|zsh|fish")
-    several = getattr(options, "multirun", False) or "hydra.mode=MULTIRUN" in options.overrides
+    several = getattr(options, "multirun", False) or "hydra.mode=MULTIRUN" in options.settings
     views = {"--cfg": options.cfg, "--info": options.info, "--multirun": several, "--hydra-help": options.hydra_help}
     if sum(bool(one) for one in views.values()) > 1:
         raise ConfigError(f"{' and '.join(key for key, one in views.items() if one)}; valid: one of them")
@@ -139,7 +134,7 @@ def run(name: str, options: argparse.Namespace) -> int:
     config = import_training_module(name, "config")
     source = config.Source(options.config_dir, options.config_name)
     job = CONFIGURATION[name]
-    overrides = [one for one in options.overrides if one != "hydra.mode=RUN"]
+    overrides = [one for one in options.settings if one != "hydra.mode=RUN"]
     if name == "demo":
         overrides = config.expand_demo_overrides(overrides)
     if several:
@@ -150,7 +145,7 @@ def run(name: str, options: argparse.Namespace) -> int:
         print(_format_view(options, job, overrides, source), end="")
         return 0
     _check_job(config, job, overrides, source)
-    return import_training_module(name, name).main(list(options.overrides), source)
+    return import_training_module(name, name).main(list(options.settings), source)
 
 
 def import_training_module(name: str, module: str) -> ModuleType:

@@ -1,4 +1,4 @@
-"""`netbuf-gym leaderboard`: submits, ranks and checks agents."""
+"""`netbuf-gym leaderboard`: submission, ranking and check of agents."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from netbuf_gym.cli.common import format_keys
 from netbuf_gym.controllers.code_references import is_compiled, is_python
 from netbuf_gym.envs.engine import MAX_THREADS
 from netbuf_gym.errors import ConfigError, require_extra, shown
@@ -16,43 +17,39 @@ from netbuf_gym.utils.arguments import check_choice, check_integer, check_text
 from netbuf_gym.utils.progress import print_line
 from netbuf_gym.utils.tables import markdown_table
 
-HELP = "rank agents of all tasks on suite v1: hand in, show, check"
-
-INTERMIXED = True
-"""Options may stand among the settings."""
-
 KEYS = {
-    "task": "one task; default: all that there are results of",
-    "results": "folder of kept rows; default: the checkout's, or the package's",
-    "handed_in": "folder of rows that were handed in; default: results/handed_in",
-    "runs": "folder of wandb's runs; default: runs/leaderboard",
-    "project": "wandb's ENTITY/PROJECT: read by show, written by submit (default there: netbuf-gym)",
-    "mode": "submit: offline or online; default: WANDB_MODE, online where WANDB_API_KEY is set, else offline",
-    "name": "submit: of the row, the same for all training seeds; default: the run's",
-    "partial": "submit: true hands in rows of fewer than three training seeds, too, which then say so; default: false",
-    "evaluation": "submit: result.json of `netbuf-gym suite v1/TASK`; default: suite.json beside the model, or a new one",
-    "threads": "that run the worlds; default: one for each core",
+    "task": "one task (default: all with results)",
+    "results": "folder of kept rows (default: the checkout's, or the package's)",
+    "handed_in": "folder of submitted rows (default: results/handed_in)",
+    "runs": "folder of wandb runs (default: runs/leaderboard)",
+    "project": "wandb project ENTITY/PROJECT: read by show, written by submit (default: netbuf-gym of submit, none of show)",
+    "mode": "submit: offline or online (default: WANDB_MODE; else online if WANDB_API_KEY is set, offline if not)",
+    "name": "submit: name of the row, the same for all training seeds (default: the run's)",
+    "partial": "submit: true accepts rows of fewer than three training seeds, and marks them (default: false)",
+    "evaluation": "submit: result.json of `netbuf-gym suite v1/TASK` (default: suite.json beside the model, or a new one)",
+    "threads": "threads that run the worlds (default: one for each core)",
 }
+"""Settings with their meanings."""
 
-EPILOG = """verbs:
-  submit RUN...  looks an agent through and logs it to wandb: config, measures, table, model, result. RUN is a run's folder, a
-                 model's file or an agent of the package, evaluated on the suite of its task unless it was. Refused with the
-                 reason: another suite version, worlds that lack, another model, a model that does not reproduce its scores
-                 in worlds of every family, another model of the same training seed under the same name, or fewer than three
-                 training seeds of a name together with those that were handed in before. Offline runs are sent later:
+EPILOG = f"""verbs:
+  submit RUN...  check an agent and log it to wandb: config, metrics, table, model, result. RUN is a run folder, a model file
+                 or an agent of the package; it is evaluated on the suite of its task if it was not yet. Refused, with the
+                 reason: another version of the suite, missing worlds, the result of another model, a model that does not
+                 reproduce its scores in worlds of every family, a second model of one name and training seed, fewer than
+                 three training seeds of a name, earlier submissions included. To send offline runs later:
                  wandb sync runs/leaderboard/wandb/offline-run-*
-  show           ranks what the results, the rows and runs that were handed in and a project hold, and says who stands where
-                 in the suites of the field; rows that are not current are marked as stale
-  check          the package's agents play five worlds of each family again, and are held to their rows: exit status 1 where
-                 an agent has another score in more than a tenth of them; worlds that are not what they were, as controls that
-                 do not learn show, are told of; 2 where an agent has no rows
+  show           rank the kept results, submitted rows and runs, and those of a project; show places in the suites of the
+                 field; mark rows that are not current as stale
+  check          replay five worlds of each family with the agents of the package, and compare the scores with their rows:
+                 exit status 1 if more than a tenth of an agent's scores differ, 2 if an agent has no rows. Changed worlds,
+                 as controls without learning show them, are reported.
 
-`netbuf-gym results make leaderboard` plays what is missing or stale, `netbuf-gym results pages` writes the pages.
+`netbuf-gym results make leaderboard` plays missing and stale rows, `netbuf-gym results pages` writes the pages.
 
-settings are KEY=VALUE:
-{keys}
+settings, KEY=VALUE:
+{format_keys(KEYS)}
 
-Exit status: 0 done, 1 a result does not stand (check), 2 bad input or refused, 3 a fault of the simulator, 130 interrupted.
+Exit status: 0 done, 1 a result is not reproduced (check), 2 bad input or refused, 3 a fault of the simulator, 130 interrupted.
 
 examples:
   netbuf-gym leaderboard show task=queue_threshold
@@ -62,29 +59,26 @@ examples:
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the subcommand's arguments to its parser."""
-    wide = max(map(len, KEYS))
-    parser.epilog = EPILOG.format(keys="\n".join(f"  {key:{wide}}  {said}" for key, said in KEYS.items()))
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("verb", metavar="VERB", help=f"one of: {', '.join(VERBS)}")
-    parser.add_argument("settings", metavar="RUN|KEY=VALUE", nargs="*", help="agents to hand in, and settings, see below")
+    """Add the arguments of the command to its parser."""
+    parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
+    parser.add_argument("verb", choices=VERBS, help="action, see below")
+    parser.add_argument("settings", metavar="RUN|KEY=VALUE", nargs="*", help="agents to submit, and settings, see below")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the subcommand and return its exit status."""
-    verb = check_choice("verb", arguments.verb, VERBS)
-    words = [one for one in arguments.settings if "=" not in one]
+    """Run the verb and return its exit status."""
+    runs = [one for one in arguments.settings if "=" not in one]
+    if runs and arguments.verb != "submit":
+        raise ConfigError(f"argument {shown(runs[0])} is unknown to {arguments.verb}; valid: KEY=VALUE")
     found = overrides.read_overrides([one for one in arguments.settings if "=" in one], KEYS)
     given = {key: str(value).lower() if isinstance(value, bool) else check_text(key, value) for key, value in found.items()}
-    if words and verb != "submit":
-        raise ConfigError(f"argument {shown(words[0])} is unknown to {verb}; valid: KEY=VALUE")
     threads = given.pop("threads", str(min(len(os.sched_getaffinity(0)), MAX_THREADS)))
     if not threads.isdigit():
         raise ConfigError(f"threads = {threads!r}; valid: a whole number from 1 to {MAX_THREADS}")
     with require_extra("the leaderboard", "train"):
         from netbuf_gym.leaderboard import submission
     tasks = submission.resolve_tasks(given.get("task"))
-    return VERBS[verb](words, tasks, given, check_integer("threads", int(threads), 1, MAX_THREADS))
+    return VERBS[arguments.verb](runs, tasks, given, check_integer("threads", int(threads), 1, MAX_THREADS))
 
 
 def _get_results_folder(given: dict[str, str]) -> Path | None:
@@ -100,54 +94,54 @@ def _get_runs_folder(given: dict[str, str]) -> Path:
     return Path(given.get("runs", "runs/leaderboard"))
 
 
-def _submit(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], threads: int) -> int:
+def _submit(runs: Sequence[str], tasks: Sequence[str], given: dict[str, str], threads: int) -> int:
     from netbuf_gym.leaderboard import submission, tracking
     from netbuf_gym.training.schema import MIN_TRAINING_SEEDS
 
-    if not words:
+    if not runs:
         raise ConfigError("missing: RUN, e.g. netbuf-gym leaderboard submit queue_threshold/ppo")
-    for word in words:
+    for word in runs:
         if is_compiled(word) or is_python(word) or word.endswith(".py"):
-            valid = "a trained agent; netbuf-gym suite judges code beside everybody"
+            valid = "a trained agent; netbuf-gym suite evaluates code"
             raise ConfigError(f"RUN = {shown(word)} is code of one's own; valid: {valid}")
     partial = check_choice("partial", given.get("partial", "false"), ("true", "false")) == "true"
-    mode, evaluation = tracking.resolve_mode(given.get("mode")), given.get("evaluation")
+    mode = tracking.resolve_mode(given.get("mode"))
     entity, _, project = given.get("project", tracking.PROJECT).rpartition("/")
     tracking.require_wandb()
-    own = None if evaluation is None else Path(evaluation)
-    handed = [submission.prepare_submission(word, name=given.get("name"), evaluation=own, threads=threads) for word in words]
-    suites = {one.suite.name: one.suite for one in handed}
-    before = [
+    evaluation = Path(given["evaluation"]) if "evaluation" in given else None
+    submissions = [
+        submission.prepare_submission(word, name=given.get("name"), evaluation=evaluation, threads=threads) for word in runs
+    ]
+    earlier = [
         one
-        for own in suites.values()
+        for suite in {one.suite.name: one.suite for one in submissions}.values()
         for one in (
-            *submission.read_handed_in(own, _get_handed_in_folder(given)),
-            *tracking.read_handed_in(_get_runs_folder(given), own),
+            *submission.read_handed_in(suite, _get_handed_in_folder(given)),
+            *tracking.read_handed_in(_get_runs_folder(given), suite),
         )
     ]
-    rows = submission.require_seeds(handed, before)
-    few = {
+    incomplete = {
         name: f"{seeds} of at least {MIN_TRAINING_SEEDS} training seeds"
-        for name, seeds in rows.items()
+        for name, seeds in submission.require_seeds(submissions, earlier).items()
         if seeds < MIN_TRAINING_SEEDS
     }
     if not partial:
-        for name, lacking in few.items():
-            said = f"{name} has {lacking}, and one alone may be luck"
-            raise ConfigError(f"{said}; valid: RUN of the others, too, under name={name}, or partial=true, and its row says so")
-    for one in handed:
+        for name, seeds in incomplete.items():
+            valid = f"RUN of the others too, with name={name}, or partial=true, which marks the row"
+            raise ConfigError(f"{name} has {seeds}; valid: {valid}")
+    for one in submissions:
         submission.keep_submission(one, _get_handed_in_folder(given))
         folder = tracking.log_submission(one, _get_runs_folder(given), project or tracking.PROJECT, entity or None, mode)
         sent = f"send it with: wandb sync {folder}" if mode == "offline" else "sent"
-        print(f"{one.name}: handed in to {one.suite.name}, group {one.group}, {folder}; {sent}")
+        print(f"{one.name}: submitted to {one.suite.name}, group {one.group}, {folder}; {sent}")
         if (packaged := submission.find_packaged_twin(one)) is not None:
-            print(f"{one.name}: the very model of {packaged}, of the package, which has the row of both")
-    for name, lacking in few.items():
-        print(f"{name}: has {lacking}, and its row says so; hand in the others by name={name}")
+            print(f"{one.name}: the same model as {packaged} of the package, whose row stands for both")
+    for name, seeds in incomplete.items():
+        print(f"{name}: has {seeds}, and its row is marked; submit the others with name={name}")
     return 0
 
 
-def _show(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], threads: int) -> int:
+def _show(runs: Sequence[str], tasks: Sequence[str], given: dict[str, str], threads: int) -> int:
     from netbuf_gym.evaluation.suites import rows
     from netbuf_gym.evaluation.suites.field import overview
     from netbuf_gym.leaderboard import scores, standings, tracking
@@ -159,7 +153,7 @@ def _show(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], thr
         held = [task for task in tasks if "task" in given or standings.has_results(task, _get_results_folder(given))]
         if not held:
             raise ConfigError(
-                f"results = {_get_results_folder(given)} holds none; valid: a folder that `netbuf-gym results make` filled"
+                f"results = {_get_results_folder(given)} holds no results; valid: a folder of `netbuf-gym results make`"
             )
         for task in held:
             own = scores.get_ranking_suite(task)
@@ -172,12 +166,12 @@ def _show(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], thr
     return 0
 
 
-def _check(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], threads: int) -> int:
+def _check(runs: Sequence[str], tasks: Sequence[str], given: dict[str, str], threads: int) -> int:
     from netbuf_gym.leaderboard import gate
     from netbuf_gym.zoo import library
 
     names = [name for name in library.names() if name.partition("/")[0] in tasks]
-    held = gate.check_agents(names, _get_results_folder(given), threads, lambda name: print_line(f"playing {name} again"))
+    held = gate.check_agents(names, _get_results_folder(given), threads, lambda name: print_line(f"replaying {name}"))
     print(gate.format_table(held))
     return int(not all(one.reproduces_rows for one in held))
 

@@ -29,7 +29,7 @@ def _format_section(parser: argparse.ArgumentParser, depth: str, name: str) -> s
     ]
     if rows:
         parts.append(markdown_table(["Argument", ""], rows))
-    more = rest if callable(parser.epilog) else parser.epilog
+    more = parser.epilog or rest
     if more:
         parts.append(f"```text\n{more.strip(chr(10))}\n```")
     return "\n\n".join(part for part in parts if part)
@@ -69,7 +69,7 @@ def _is_documented(action: argparse.Action) -> bool:
 def _format_action(action: argparse.Action) -> str:
     value = ""
     if action.nargs != 0:
-        value = action.metavar or ("|".join(map(str, action.choices)) if action.choices else action.dest)
+        value = str(action.metavar or "") or ("|".join(map(str, action.choices)) if action.choices else action.dest)
         value = f"[{value}]" if action.nargs == "?" else f"{value} ..." if action.nargs == "*" else value
     if not action.option_strings:
         return f"`{value}`"

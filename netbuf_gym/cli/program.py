@@ -8,83 +8,77 @@ from __future__ import annotations
 
 import argparse
 import errno
+import importlib
 import os
 import signal
 import sys
 import threading
-from collections.abc import Iterable, Sequence
-from types import FrameType
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
-from netbuf_gym.cli import (
-    completion,
-    export,
-    jobs,
-    leaderboard,
-    listing,
-    live,
-    record,
-    reproduce,
-    results,
-    simulate,
-    suite,
-    trace,
-    validate,
-)
-from netbuf_gym.cli.common import parse_assignment
 from netbuf_gym.errors import NetbufError, SimulatorFault, one_line
 from netbuf_gym.utils.suggestions import did_you_mean
 from netbuf_gym.version import __version__
 
 PROGRAM = "netbuf-gym"
-COMMANDS = {
-    "simulate": simulate,
-    "validate": validate,
-    "reproduce": reproduce,
-    "suite": suite,
-    "leaderboard": leaderboard,
-    "results": results,
-    "export": export,
-    "record": record,
-    "trace": trace,
-    "live": live,
-    "list": listing,
-    "completion": completion,
+JOBS = {
+    "train": "train an agent",
+    "tune": "search the hyperparameters of a learning algorithm",
+    "evaluate": "evaluate agents and baselines",
+    "demo": "train for two minutes, evaluate and plot",
 }
-JOBS = jobs.JOBS
-WHY_OPTIONS = """Options, not KEY=VALUE as train, tune, evaluate, reproduce, suite and the like have: those compose a
-configuration of settings, this does one thing to the files and names that it is given."""
+"""Commands of `netbuf_gym.cli.jobs`, with their help."""
+COMMANDS = {
+    "simulate": "run a scenario without an agent",
+    "validate": "compare the simulator with reference measurements, or with the Linux kernel",
+    "reproduce": "repeat a study of the checkout, e.g. the experiments of a paper, and plot its figures",
+    "suite": "evaluate controllers on a fixed set of worlds: tables, ranks, plots, results",
+    "leaderboard": "submit agents, show the ranking of all tasks, check it",
+    "results": "check the kept results by replay, update stale ones, write the pages that show them",
+    "export": "export an agent as a folder for a model hub, as ONNX, or for RL Zoo",
+    "record": "record episodes of a controller as a Minari dataset",
+    "trace": "generate, show, plot and convert capacity traces and flow lists",
+    "live": "tune the buffers of this host, run agents on its kernel, check its requirements",
+    "list": "list scenarios, controllers, agents, rewards and whatever else has a name",
+    "completion": "print the completion script of a shell",
+}
+"""Commands with a module of their name, with their help."""
 
 WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-"""Errors of writing; messages name standard output, or a file of the run, if the error names no file."""
+"""Errors of writing. Where the error names no file, the message names standard output, or a file of the run."""
 
 
 class Parser(argparse.ArgumentParser):
-    """Argument parser that reports errors in one line; an epilog may be a function, called when help is shown."""
+    """Argument parser with one-line errors.
+
+    Attributes:
+        make_epilog: Function that makes the epilog when help is shown; None: `epilog` is a text.
+        commands: Parsers of the commands, by name.
+    """
+
+    make_epilog: Callable[[], str] | None = None
+    commands: Mapping[str, Parser] = {}
 
     def error(self, message: str) -> NoReturn:
+        """Print the message in one line and exit with status 2."""
         self.exit(2, f"{PROGRAM}: error: {message} (see {self.prog} --help)\n")
 
     def format_help(self) -> str:
-        if callable(self.epilog):
-            self.epilog = self.epilog()
+        """Return the help text."""
+        if self.make_epilog is not None:
+            self.epilog = self.make_epilog()
         return super().format_help()
 
     def parse_args(self, args: Iterable[str] | None = None, namespace: Any = None) -> Any:
+        """Parse arguments. `settings`, the KEY=VALUE words of a command that takes such, may stand among its options."""
         found, left = self.parse_known_args(args, namespace)
-        if isinstance(getattr(found, "words", None), list):  # settings may stand among options
-            words = [word for word in left if "=" in word and not word.startswith("-")]
-            left = [word for word in left if word not in words]
-            found.words = [*found.words, *map(self._parse_assignment, words)]
+        if isinstance(getattr(found, "settings", None), list):
+            found.settings += [word for word in left if not word.startswith("-")]
+            left = [word for word in left if word.startswith("-")]
         if left:
             self.error(f"unrecognized arguments: {' '.join(left)}{self._hint(left[0], getattr(found, 'command', None))}")
         return found
-
-    def _parse_assignment(self, word: str) -> tuple[str, object]:
-        try:
-            return parse_assignment(word)
-        except argparse.ArgumentTypeError as error:
-            self.error(str(error))
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         try:
@@ -97,7 +91,7 @@ class Parser(argparse.ArgumentParser):
         """Return a hint at the probable meaning of an unrecognised word; "" if there is none."""
         if "=" in word and not word.startswith("-"):
             return f"; {command} takes options, e.g. --set {word}" if command in ("simulate", "trace") else ""
-        own = self if command is None else _find_subparser(self, command)
+        own = self if command is None else self.commands[command]
         options = [one for action in own._actions for one in action.option_strings]
         return f"; {did_you_mean(word.partition('=')[0], options)}".rstrip("; ")
 
@@ -143,24 +137,28 @@ class InterruptGuard:
             sys.unraisablehook = self._unraisable
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """Build the parser of all commands."""
+def build_parser(commands: Collection[str] | None = None) -> Parser:
+    """Build the parser of the program.
+
+    Args:
+        commands: Commands whose arguments are added, which imports their modules; None: all.
+    """
     top = Parser(prog=PROGRAM, description="Reinforcement learning for network buffers and congestion windows.")
     top.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
-    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, module in COMMANDS.items():
-        own = commands.add_parser(name, help=module.HELP, description=module.HELP)
-        module.add(own)
-        if not getattr(module, "INTERMIXED", False) and not getattr(module, "WORDS", False):
-            own.epilog = f"{own.epilog}\n{WHY_OPTIONS}" if own.epilog else WHY_OPTIONS
-    for name, text in JOBS.items():
-        jobs.add(commands.add_parser(name, help=text), name)
+    parsers = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    top.commands = {
+        name: parsers.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+        for name, text in (JOBS | COMMANDS).items()
+    }
+    for name in top.commands if commands is None else top.commands.keys() & set(commands):
+        own = (name,) if name in JOBS else ()
+        import_command(name).add(top.commands[name], *own)
     return top
 
 
-def _find_subparser(parser: argparse.ArgumentParser, command: str) -> argparse.ArgumentParser:
-    """Return the parser of a command."""
-    return next(action.choices[command] for action in parser._actions if isinstance(action.choices, dict))
+def import_command(name: str) -> ModuleType:
+    """Import the module of a command."""
+    return importlib.import_module(f"netbuf_gym.cli.{'jobs' if name in JOBS else name}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -202,13 +200,15 @@ def _run_reporting_errors(argv: list[str]) -> int:
 
 
 def _run_command(argv: list[str]) -> int:
-    top = build_parser()
-    if argv and argv[0] in JOBS:
-        return jobs.run(argv[0], jobs.parse(_find_subparser(top, argv[0]), argv[1:]))
-    if argv and getattr(COMMANDS.get(argv[0]), "INTERMIXED", False):
-        return COMMANDS[argv[0]].run(_find_subparser(top, argv[0]).parse_intermixed_args(argv[1:]))
+    if "_ARGCOMPLETE" in os.environ:  # set by the script of `netbuf-gym completion`
+        import_command("completion").print_completions()
+    top = build_parser(argv[:1])
+    name = argv[0] if argv else ""
+    if name in JOBS:
+        jobs = import_command(name)
+        return jobs.run(name, jobs.parse(top.commands[name], argv[1:]))
     arguments = top.parse_args(argv)
-    return COMMANDS[arguments.command].run(arguments)
+    return import_command(arguments.command).run(arguments)
 
 
 def _print_error(message: str, status: int) -> int:

@@ -1,4 +1,4 @@
-"""`netbuf-gym record`: writes episodes as a Minari dataset."""
+"""`netbuf-gym record`: episodes of a controller as a Minari dataset."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from netbuf_gym.cli.common import make_whole_parser
 from netbuf_gym.errors import require_extra
 from netbuf_gym.utils.progress import ProgressBar
 
-HELP = "write episodes of whoever decides as a Minari dataset, to learn from"
-
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the subcommand's arguments to its parser."""
-    valid = f"one of: {', '.join(tasks.names())}; env=TASK is the same"
+    """Add the arguments of the command to its parser."""
+    valid = f"{', '.join(tasks.names())}; also env=TASK"
     parser.add_argument("task", metavar="TASK", type=_make_prefix_remover("env="), choices=tasks.names(), help=valid)
-    whoever = "a rule, a congestion control, random, constant:ACTION, an agent or a model's file; controller=... is the same"
-    parser.add_argument("controller", metavar="CONTROLLER", type=_make_prefix_remover("controller="), help=whoever)
-    parser.add_argument("--scenario", metavar="NAME", help="(netbuf-gym list scenarios; default: the task's)")
-    parser.add_argument("--episodes", type=make_whole_parser(1, 100_000), default=10, metavar="N", help="(default: 10)")
+    valid = "rule, congestion control, random, constant:ACTION, agent of the zoo, or model file; also controller=CONTROLLER"
+    parser.add_argument("controller", metavar="CONTROLLER", type=_make_prefix_remover("controller="), help=valid)
+    parser.add_argument("--scenario", metavar="NAME", help="netbuf-gym list scenarios (default: the task's)")
     parser.add_argument(
-        "--seed", type=make_whole_parser(0, 2**62), default=1, metavar="N", help="of the first episode (default: 1)"
+        "--episodes", type=make_whole_parser(1, 100_000), default=10, metavar="N", help="number of episodes (default: 10)"
     )
-    parser.add_argument("--folder", default="runs/datasets", metavar="DIR", help="of datasets (default: runs/datasets)")
-    parser.add_argument("--name", metavar="NAME", help="of the dataset (default: netbuf/TASK/CONTROLLER-v0)")
+    parser.add_argument(
+        "--seed", type=make_whole_parser(0, 2**62), default=1, metavar="N", help="seed of the first episode (default: 1)"
+    )
+    parser.add_argument("--folder", default="runs/datasets", metavar="DIR", help="folder of datasets (default: runs/datasets)")
+    parser.add_argument("--name", metavar="NAME", help="name of the dataset (default: netbuf/TASK/CONTROLLER-v0)")
 
 
 def _make_prefix_remover(key: str) -> Callable[[str], str]:
@@ -34,7 +34,7 @@ def _make_prefix_remover(key: str) -> Callable[[str], str]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the subcommand and return its exit status."""
+    """Run the command and return its exit status."""
     with require_extra("recording", "train"):
         from netbuf_gym.zoo.datasets import FOLDER_VARIABLE, record_dataset
     seeds = range(arguments.seed, arguments.seed + arguments.episodes)

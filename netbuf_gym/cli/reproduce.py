@@ -1,28 +1,28 @@
-"""`netbuf-gym reproduce`: runs a study of the checkout again."""
+"""`netbuf-gym reproduce`: a study of the checkout, run again."""
 
 from __future__ import annotations
 
 import argparse
 from typing import Any
 
+from netbuf_gym.cli.program import Parser
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.utils import checkout, executors
 
-HELP = "run a study of the project's checkout, such as a paper's own experiments, and draw its figures"
-ABOUT = f"""studies are not part of the installed package: a clone of the repository has them, and `netbuf-gym reproduce --help`
-in it lists them with their settings.
+ABOUT = f"""Studies are not part of the installed package. `netbuf-gym reproduce --help` in a clone of the repository lists them
+with their settings.
 
-settings are KEY=VALUE in the grammar of `netbuf-gym train`, lists in brackets, but no sweeps. Those of every study:
-  output=DIR               default: runs/reproduce/STUDY-DIGEST
-  jobs=N                   of them at once; default: one for each core
-  executor=NAME            where the runs are made; default: local
-  figures=true             whether to draw
+settings, KEY=VALUE in the grammar of `netbuf-gym train` (lists in brackets, no sweeps); for every study:
+  output=DIR               folder of the results (default: runs/reproduce/STUDY-DIGEST)
+  jobs=N                   number of concurrent runs (default: one for each core)
+  executor=NAME            where the runs are executed (default: local)
+  figures=true             plot figures: true or false
 
 executors:
 {executors.list_executors()}
 
-DIR gets runs.csv (a row a run, its first line the command), campaign.json and figures/. An interrupted campaign goes on
-when the command is given again; a runs.csv whose end was cut is completed, one that is damaged otherwise is refused.
+DIR receives runs.csv (a row for each run; the first line is the command), campaign.json and figures/. The same command
+continues an interrupted campaign. A runs.csv with a truncated end is completed; one with other damage is refused.
 
 Exit status: 0 done, 2 bad input, 3 a fault of the simulator, 130 interrupted.
 
@@ -31,9 +31,6 @@ examples:
   netbuf-gym reproduce rlbm schemes=[naive,dt] sizes=[100] loads=[0.8] seeds=2 figures=false
   netbuf-gym reproduce sender --studies ../netbuf-gym
 """
-
-INTERMIXED = True
-"""Options may stand among the settings."""
 
 
 def _import_studies(given: str | None = None) -> Any:
@@ -47,16 +44,17 @@ def _format_epilog() -> str:
         return str(error)
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """Add the subcommand's arguments to its parser."""
-    parser.formatter_class, parser.description = argparse.RawDescriptionHelpFormatter, f"{HELP}\n\n{ABOUT}"
-    parser.epilog = _format_epilog
-    parser.add_argument("experiment", metavar="STUDY", help="its name")
-    parser.add_argument("settings", metavar="KEY=VALUE", nargs="*", help="what differs from the defaults, see below")
-    parser.add_argument("--studies", metavar="DIR", help="a checkout; default: the one that this is called in")
+def add(parser: Parser) -> None:
+    """Add the arguments of the command to its parser."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description = f"{parser.description}\n\n{ABOUT}"
+    parser.make_epilog = _format_epilog
+    parser.add_argument("experiment", metavar="STUDY", help="name of the study")
+    parser.add_argument("settings", metavar="KEY=VALUE", nargs="*", help="settings that differ from the defaults")
+    parser.add_argument("--studies", metavar="DIR", help="checkout with the studies (default: that of the current folder)")
     parser.add_argument("--cfg", "-c", choices=["job"], help="print the settings and exit")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the subcommand and return its exit status."""
+    """Run the command and return its exit status."""
     return _import_studies(arguments.studies).run(arguments.experiment, arguments.settings, bool(arguments.cfg))

@@ -1,4 +1,4 @@
-"""`netbuf-gym results`: checks kept results by playing their worlds again, remakes them, and writes them into pages."""
+"""`netbuf-gym results`: check of the kept results by replay, update of stale ones, pages that show them."""
 
 from __future__ import annotations
 
@@ -16,35 +16,34 @@ from netbuf_gym.utils.progress import ProgressBar, print_line
 from netbuf_gym.utils.suggestions import did_you_mean
 from netbuf_gym.utils.tables import text_table
 
-HELP = "check kept results by playing their worlds again, make stale ones again, write the pages that show them"
-
 STUDIES = "studies"
 NEEDS = {
-    "live": "it takes real time on this machine's kernel, as root; valid: --live",
-    "train": "its agents are trained first; valid: --train",
-    "traces": "it plays measured traces; valid: --traces DIR",
+    "live": "needs root and real time on the kernel of this machine; valid: --live",
+    "train": "needs trainings of its agents; valid: --train",
+    "traces": "needs measured traces; valid: --traces DIR",
 }
-"""Needs of a campaign, with the option that grants each."""
+"""Needs of campaigns, each with the option that grants it."""
 FOLDERS = {"results": "rows, such as results/suites", "traces": "measured traces"}
 VERBS = {
-    "status": "play a world of each family again for every controller, say what differs, and mark those rows as stale",
-    "make": "play again whatever is missing or stale, and keep the rows",
+    "status": "replay a world of each family for every controller, report differences, and mark those rows as stale",
+    "make": "play missing and stale results, and keep the rows",
     "pages": "write the tables and figures of results into the pages of the checkout",
 }
-EPILOG = f"""Rows stand in results/suites/SUITE/CONTROLLER.csv: a row a world; the first line has the suite's edition, the
-model's digest, and the program, machine and command that made them. Rows are current as long as playing their worlds again
-gives their figures: to six digits, of agents and rules within 2 % in nine of ten worlds, since the last bits of sums depend
-on the machine. Rows that are not keep their figures, and a mark.
+"""Verbs with their help."""
+EPILOG = f"""Rows are in results/suites/SUITE/CONTROLLER.csv, one for each world. The first line has the edition of the suite,
+the digest of the model, and the program, machine and command of the run. Rows are current as long as a replay of their worlds
+gives their figures: to six digits; of agents and rules within 2 % in nine of ten worlds, since the last bits of sums depend
+on the machine. Stale rows keep their figures, and are marked.
 
-WHAT: leaderboard, field, a suite (rfc9743), a task, a controller (cubic), of a suite and a controller those of both; in a
-checkout also a study's campaign (studies/rlbm, studies/rlbm/default), whose status is told by a run of each scheme, played
-again. Default: all that is simulated.
+WHAT: leaderboard, field, a suite (rfc9743), a task, a controller (cubic); of a suite and a controller, the rows of both. In
+a checkout also a campaign of a study (studies/rlbm, studies/rlbm/default), whose status is a replay of a run of each scheme.
+Default: all that is simulated.
 
 executors:
 {list_executors()}
 
-Exit status: 0 done, or all current; 1 stale rows, or a suite's that are missing (status; campaigns without rows are told of and
-do not count); 2 bad input; 3 a fault of the simulator; 130 interrupted, and the same command goes on.
+Exit status: 0 done, or all current; 1 stale or missing rows of suites (status; campaigns without rows are reported and do not
+count); 2 bad input; 3 a fault of the simulator; 130 interrupted, the same command continues.
 
 examples:
   netbuf-gym results status
@@ -57,27 +56,32 @@ examples:
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the subcommand's arguments to its parser."""
+    """Add the arguments of the command to its parser."""
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    for verb, says in VERBS.items():
-        own = verbs.add_parser(verb, help=says, description=says, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for verb, text in VERBS.items():
+        own = verbs.add_parser(verb, help=text, description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
         own.epilog = EPILOG if verb != "pages" else None
         if verb == "pages":
-            own.add_argument("--checkout", metavar="DIR", help="whose pages; default: the one that this is called in")
+            own.add_argument("--checkout", metavar="DIR", help="checkout with the pages (default: that of the current folder)")
             continue
-        own.add_argument("what", metavar="WHAT", nargs="*", help="which results, see below")
-        own.add_argument("--all", action="store_true", help="play all worlds, not one of each family")
-        own.add_argument("--results", metavar="DIR", type=Path, help="folder of rows; default: the package's")
-        own.add_argument("--executor", default=LOCAL.name, help="where worlds are played; default: %(default)s")
+        own.add_argument("what", metavar="WHAT", nargs="*", help="results, see below (default: all simulated ones)")
+        own.add_argument("--all", action="store_true", help="replay all worlds, not one of each family")
+        own.add_argument("--results", metavar="DIR", type=Path, help="folder of rows (default: the package's)")
+        own.add_argument("--executor", default=LOCAL.name, help="where worlds are played, see below (default: %(default)s)")
         own.add_argument(
-            "--jobs", metavar="N", type=make_whole_parser(1, 1024), help="controllers at once; default: one for each core"
+            "--jobs",
+            metavar="N",
+            type=make_whole_parser(1, 1024),
+            help="concurrent controllers, 1 to 1024 (default: one for each core)",
         )
         if verb == "make":
-            own.add_argument("--dry-run", action="store_true", help="say what would be played, and for how long")
-            own.add_argument("--anew", action="store_true", help="play again what is current, too")
-            own.add_argument("--live", action="store_true", help="campaigns on the kernel, too: root, and a quiet machine")
-            own.add_argument("--train", action="store_true", help="campaigns that train, too")
-            own.add_argument("--traces", metavar="DIR", help="campaigns on measured traces, too, of this folder")
+            own.add_argument("--dry-run", action="store_true", help="print the plan and its duration only")
+            own.add_argument("--anew", action="store_true", help="play current results too")
+            own.add_argument(
+                "--live", action="store_true", help="include campaigns on the kernel; needs root and an idle machine"
+            )
+            own.add_argument("--train", action="store_true", help="include campaigns with trainings")
+            own.add_argument("--traces", metavar="DIR", help="include campaigns on measured traces, of this folder")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -96,13 +100,13 @@ def _print_status(arguments: argparse.Namespace) -> int:
     stale = [one for one in replays if not one.is_current]
     if stale:
         rows = [[*one.entry.key, f"{len(one.differences)} of {one.worlds}", one.reason] for one in stale]
-        print(text_table(["suite", "controller", "worlds", "why it is stale"], rows))
+        print(text_table(["suite", "controller", "worlds", "reason"], rows))
     for one in replays:
         if one.is_current and one.differences:
             print(f"{' '.join(one.entry.key)}: current, and {replay.describe_differences(one.differences, one.worlds)}")
     if replays:
         played = sum(one.worlds for one in replays)
-        print(f"{len(replays) - len(stale)} of {len(replays)} results are current, by {played:,} worlds played again")
+        print(f"{len(replays) - len(stale)} of {len(replays)} results are current, by a replay of {played:,} worlds")
     found = [(campaign, campaign.find_stale()) for campaign in campaigns]
     for campaign, reason in found:
         campaign.update_stale_mark(reason)
@@ -111,10 +115,10 @@ def _print_status(arguments: argparse.Namespace) -> int:
     if found:
         unplayed = [campaign.name for campaign, reason in found if not reason and not campaign.has_sample]
         current = sum(not reason for _, reason in found) - len(unplayed)
-        said = f"{current} of {len(found)} campaigns of the studies are current"
-        print(f"{said}; of {', '.join(unplayed)} no runs are played again" if unplayed else said)
+        line = f"{current} of {len(found)} campaigns of the studies are current"
+        print(f"{line}; not replayed: {', '.join(unplayed)}" if unplayed else line)
     for path in orphans:
-        print(f"{path}: holds rows of nothing that is ranked; valid: to delete it")
+        print(f"{path}: holds rows of no ranked controller; valid: delete it")
     return int(bool(stale) or any(campaign.is_stale(reason) for campaign, reason in found))
 
 
@@ -124,7 +128,7 @@ def _make_results(arguments: argparse.Namespace) -> int:
 
     selected, campaigns, left_out = _resolve_selection(arguments)
     if selected and not arguments.dry_run and _get_folder(arguments) == rows.INSTALLED:
-        raise ConfigError(f"{rows.INSTALLED} is the installed package's; valid: --results DIR, or an editable install")
+        raise ConfigError(f"{rows.INSTALLED} belongs to the installed package; valid: --results DIR, or an editable install")
     for campaign in left_out:
         print_line(f"{campaign.name}: left out; {NEEDS[campaign.needs]}")
     jobs = _count_jobs(arguments)
@@ -159,12 +163,12 @@ def _write_pages(arguments: argparse.Namespace) -> int:
 
     root = checkout.require_checkout(arguments.checkout, "--checkout")
     if rows.FOLDER != root.resolve() / "results" / "suites":
-        raise ConfigError(f"{root}: this program's rows are those of {rows.FOLDER}; valid: pip install -e {root}")
-    made = Pages(root, checkout.import_studies(root, "pages").make_sections(root))
-    for path in made.write():
+        raise ConfigError(f"{root}: the rows of this program are in {rows.FOLDER}; valid: pip install -e {root}")
+    pages = Pages(root, checkout.import_studies(root, "pages").make_sections(root))
+    for path in pages.write():
         print(f"written: {path.relative_to(root)}")
-    for name in made.find_unknown():
-        print_line(f"nothing is kept of {name}, which stays as it is")
+    for name in pages.find_unknown():
+        print_line(f"{name}: no results are kept; unchanged")
     return 0
 
 
@@ -217,7 +221,7 @@ def _select_campaigns(words: Sequence[str]) -> list[Any]:
 
 
 def _replay_entries(arguments: argparse.Namespace, selected: Sequence[Any], timed: bool = False) -> list[Any]:
-    """Play the selected rows' worlds again, and mark rows that differ, except those of an installed package."""
+    """Replay the worlds of the selected rows, and mark rows that differ, except those of an installed package."""
     from netbuf_gym.evaluation.suites import rows
     from netbuf_gym.leaderboard.results import replay
 
@@ -225,7 +229,7 @@ def _replay_entries(arguments: argparse.Namespace, selected: Sequence[Any], time
     marks = _get_folder(arguments) != rows.INSTALLED and not getattr(arguments, "dry_run", False)
     with ProgressBar("results") as bar:
 
-        def tell(one: Any) -> None:
+        def handle_replay(one: Any) -> None:
             found.append(one)
             bar(len(found), len(selected), " ".join(one.entry.key))
             if not one.is_current:
@@ -237,7 +241,7 @@ def _replay_entries(arguments: argparse.Namespace, selected: Sequence[Any], time
                     print_line(f"{one.entry.file}: cannot be marked ({error.strerror})")
 
         where: dict[str, Any] = {"executor": executor(arguments.executor), "jobs": _count_jobs(arguments)}
-        return replay.replay_entries(selected, every=arguments.all, timed=timed, each=tell, **where)
+        return replay.replay_entries(selected, every=arguments.all, timed=timed, each=handle_replay, **where)
 
 
 def _find_unchosen(selected: Sequence[Any], folder: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""`netbuf-gym simulate`: runs a scenario without an agent and prints statistics of flows and links."""
+"""`netbuf-gym simulate`: a scenario without an agent, with statistics of flows and links."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import numpy as np
 
 from netbuf_gym import scenarios
 from netbuf_gym.cli.common import (
+    add_scenario_arguments,
+    add_seed,
     check_outputs,
     check_plot,
     collect_assignments,
-    make_whole_parser,
-    parse_assignment,
     parse_names,
     parse_real,
 )
@@ -31,7 +31,6 @@ from netbuf_gym.simulation.runner import SAMPLE_INTERVALS_S, simulate
 from netbuf_gym.utils import checks
 from netbuf_gym.utils.tables import format_number, text_table
 
-HELP = "run a scenario without an agent"
 EPILOG = """examples:
   netbuf-gym simulate --scenario ppcc/2 --senders cubic,bbr --seed 1
   netbuf-gym simulate --scenario dumbbell --set rate_mbps=50 --set buffer_packets=200 --plot run.png
@@ -44,27 +43,20 @@ EPILOG = """examples:
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the subcommand's arguments to its parser."""
+    """Add the arguments of the command to its parser."""
     parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
     parser.add_argument(
         "--scenario",
         default="dumbbell",
         metavar="NAME",
-        help="a name (netbuf-gym list), trace:PATH or file:PATH (default: dumbbell)",
+        help="name (netbuf-gym list scenarios), trace:PATH or file:PATH (default: dumbbell)",
     )
-    parser.add_argument(
-        "--set",
-        action="append",
-        type=parse_assignment,
-        default=[],
-        metavar="NAME=VALUE",
-        help="an argument of the scenario; may be repeated",
-    )
+    add_scenario_arguments(parser)
     parser.add_argument(
         "--senders",
         type=parse_names,
         metavar="CC,...",
-        help="congestion control of each flow, e.g. cubic,bbr; also your own: mine.cc, mine.py:NAME",
+        help="congestion control of each flow, e.g. cubic,bbr; also code: FILE.cc, FILE.py:NAME",
     )
     parser.add_argument(
         "--scheme",
@@ -76,32 +68,30 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--app",
         type=parse_scheme,
         metavar="KIND",
-        help="what every flow sends: bulk, video, or a JSON object of kind and fields (sized, on_off, video)",
+        help="application of every flow: bulk, video, or a JSON object of kind and fields (sized, on_off, video)",
     )
     parser.add_argument("--stack", choices=("linux", "ns3"), help="TCP stack (default: the scenario's, linux)")
-    parser.add_argument("--duration", type=parse_real, metavar="S", help="seconds (default: the scenario's)")
+    parser.add_argument("--duration", type=parse_real, metavar="S", help="duration in seconds (default: the scenario's)")
+    add_seed(parser, 1, "seed of random losses, and of the sample from a distribution of scenarios")
     parser.add_argument(
-        "--seed",
-        type=make_whole_parser(0, 2**63 - 1),
-        default=1,
-        metavar="N",
-        help="decides losses, and the draw from a distribution (default: 1)",
+        "--warmup", type=parse_real, default=0.0, metavar="S", help="seconds before the statistics begin (default: 0)"
     )
     parser.add_argument(
-        "--warmup", type=parse_real, default=0.0, metavar="S", help="leave the first seconds out of the statistics (default: 0)"
-    )
-    parser.add_argument(
-        "--sample-interval", type=parse_real, default=0.1, metavar="S", help="time between samples of the series (default: 0.1)"
+        "--sample-interval",
+        type=parse_real,
+        default=0.1,
+        metavar="S",
+        help="seconds between samples of the series (default: 0.1)",
     )
     parser.add_argument("--json", metavar="FILE", help="write statistics and series as JSON")
-    parser.add_argument("--csv", metavar="FILE", help="write the series as CSV, a row for each sample and flow")
-    parser.add_argument("--flows", metavar="FILE", help="write the finite flows as CSV: a flow list that can be replayed")
-    parser.add_argument("--plot", metavar="FILE", help="draw the series (.png, .pdf, .svg)")
-    parser.add_argument("--all-links", action="store_true", help="show links without a queue limit too")
+    parser.add_argument("--csv", metavar="FILE", help="write the series as CSV: a row for each sample and flow")
+    parser.add_argument("--flows", metavar="FILE", help="write the finite flows as CSV: a flow list for --set flow_list=FILE")
+    parser.add_argument("--plot", metavar="FILE", help="plot the series (.png, .pdf or .svg)")
+    parser.add_argument("--all-links", action="store_true", help="print links without a queue limit too")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the subcommand and return its exit status."""
+    """Run the command and return its exit status."""
     check_outputs(arguments.json, arguments.csv, arguments.flows, arguments.plot)
     check_plot(arguments.plot)
     interval_s = checks.number("sample_interval_s", arguments.sample_interval, *SAMPLE_INTERVALS_S)
@@ -129,7 +119,9 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _show_warning(message: Warning | str, *_: object) -> None:
+def _show_warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: object = None, line: str | None = None
+) -> None:
     """Print a warning in one line, in the style of errors."""
     print(f"netbuf-gym: warning: {message}", file=sys.stderr, flush=True)
 
@@ -151,15 +143,18 @@ def resolve_scenario(arguments: argparse.Namespace) -> Scenario:
         ConfigError, ControlError, ScenarioError: Options that describe no scenario.
     """
     kwargs = collect_assignments(arguments.set)
-    senders = arguments.senders and [_resolve_control(word) for word in arguments.senders]
-    given = {"senders": senders, "stack": arguments.stack, "duration_s": arguments.duration}
+    given = {
+        "senders": arguments.senders and [_resolve_control(word) for word in arguments.senders],
+        "stack": arguments.stack,
+        "duration_s": arguments.duration,
+    }
     for name, value in given.items():
         if value is None:
             continue
         if name in kwargs:
             raise ConfigError(f"{name} is given twice; valid: an option of its own or --set")
         kwargs[name] = value
-    senders = None
+    senders: Any = None
     if "senders" in kwargs and "senders" not in scenarios.parameters_of(arguments.scenario):
         senders = kwargs.pop("senders")  # scenario file: same flows, other congestion controls
     world = scenarios.get(arguments.scenario, **kwargs)
@@ -206,7 +201,7 @@ def format_result(result: Result, all_links: bool = False) -> str:
     if result.switches:
         parts.append(_format_switches(result))
     parts.append(_format_links(result, all_links))
-    total = f"together {format_number(result.goodput_mbps)} Mbit/s, lost {format_number(result.loss_rate * 100, 3)} %"
+    total = f"total {format_number(result.goodput_mbps)} Mbit/s, lost {format_number(result.loss_rate * 100, 3)} %"
     if len(result.flows) > 1:
         total += f", Jain's fairness {format_number(result.fairness)}"
     if result.traffic is not None:
@@ -214,7 +209,7 @@ def format_result(result: Result, all_links: bool = False) -> str:
         total += f"; {t.flows_completed} of {t.flows_started} finite flows completed, {t.timeouts} time-outs"
     for probe in result.probes:
         total += f"; one-way delay of {probe.received} of {probe.sent} probes {format_number(probe.mean_ms)} ms"
-        total += f" (99 %: {format_number(probe.percentile_ms(99))}; whole run)"
+        total += f" (p99 {format_number(probe.percentile_ms(99))}; whole run)"
     return "\n\n".join([*parts, total])
 
 
@@ -225,7 +220,7 @@ def _format_flows(result: Result) -> str:
             "cc",
             "goodput Mbit/s",
             "RTT ms",
-            "least ms",
+            "min RTT ms",
             "cwnd packets",
             "sent",
             "resent",
@@ -253,7 +248,7 @@ def _format_flows(result: Result) -> str:
 
 
 def _format_udp(result: Result) -> str:
-    header = ["udp", "sent Mbit/s", "received Mbit/s", "one way ms", "least ms", "longest ms", "sent", "received", "lost %"]
+    header = ["udp", "sent Mbit/s", "received Mbit/s", "delay ms", "min delay ms", "max delay ms", "sent", "received", "lost %"]
     rows = [
         [
             source.name,
@@ -274,7 +269,7 @@ def _format_udp(result: Result) -> str:
 def _format_videos(result: Result) -> str:
     header = ["video", "abr", "bitrate Mbit/s", "switches", "chunks", "start s", "played s", "buffered s", "stalled s"]
     return text_table(
-        [*header, "stalls", "estimate off %", "window off %"],
+        [*header, "stalls", "estimate error %", "window error %"],
         [
             [
                 video.name,
@@ -296,7 +291,7 @@ def _format_videos(result: Result) -> str:
 
 def _format_finite_flows(result: Result) -> str:
     return text_table(
-        ["priority", "flows", "completed", "FCT s", "99 %", "slowdown", "99 %", "worst", "difference s, 99 %", "worst"],
+        ["priority", "flows", "completed", "FCT s", "p99", "slowdown", "p99", "max", "difference s, p99", "max"],
         [
             [
                 str(row["priority"]),
@@ -323,12 +318,12 @@ def _format_finite_flows(result: Result) -> str:
 def _format_switches(result: Result) -> str:
     parts = []
     for switch, given in zip(result.switches, result.scenario.switches, strict=True):
-        full = " ".join(
+        occupancy = ", ".join(
             f"{word} {format_number(share * 100)} %"
             for word, share in (
                 ("mean", switch.occupancy_mean),
-                ("99 %:", switch.occupancy_p99),
-                ("most", switch.occupancy_max),
+                ("p99", switch.occupancy_p99),
+                ("max", switch.occupancy_max),
             )
         )
         unit = "bytes" if switch.in_bytes else "packets"
@@ -345,9 +340,10 @@ def _format_switches(result: Result) -> str:
             ]
             for queue in switch.queues
         ]
-        header = ["port", "queue", "arrivals", "drops", "mean packets", "99 %", "most", "delay ms"]
-        title = f"{switch.name}: {given.admission.kind} thresholds, {given.scheduler.kind}, {switch.capacity} {unit};"
-        title += f" over the whole run, filled {full}"
+        header = ["port", "queue", "arrivals", "drops", "mean packets", "p99", "max", "delay ms"]
+        admission = given.admission.kind if given.admission is not None else "no"
+        title = f"{switch.name}: {admission} thresholds, {given.scheduler.kind}, {switch.capacity} {unit};"
+        title += f" occupancy over the whole run: {occupancy}"
         parts.append(f"{title}\n{text_table(header, rows)}")
     return "\n\n".join(parts)
 
@@ -364,7 +360,7 @@ def _format_links(result: Result, all_links: bool) -> str:
         or outcome.random_losses
     ]
     return text_table(
-        ["link", "Mbit/s", "used %", "queueing ms", "deviation", "queue packets", "most", "drops", "random losses"],
+        ["link", "Mbit/s", "utilization %", "queueing ms", "deviation", "queue packets", "max", "drops", "random losses"],
         [
             [
                 link.name,

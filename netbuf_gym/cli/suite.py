@@ -1,4 +1,4 @@
-"""`netbuf-gym suite`: judges controllers on a fixed set of worlds."""
+"""`netbuf-gym suite`: evaluation of controllers on a fixed set of worlds."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 from collections.abc import Collection, Sequence
 
 from netbuf_gym import tasks
+from netbuf_gym.cli.common import format_keys
 from netbuf_gym.controllers import Controller
 from netbuf_gym.errors import ConfigError, ControlError, NetbufError, one_line, shown
 from netbuf_gym.evaluation.suites import SUITES, get_suite
@@ -18,32 +19,23 @@ from netbuf_gym.utils.plots import require_matplotlib
 from netbuf_gym.utils.progress import ProgressBar
 from netbuf_gym.utils.tables import text_table
 
-HELP = "judge controllers on a fixed set of worlds, of the package's own or of the field: tables, ranks, plots, tidy results"
-
-INTERMIXED = True
-"""Options may stand among the settings."""
-
 
 def _format_epilog() -> str:
-    width = max(map(len, SUITES))
-    listed = "\n".join(f"  {one.name:{width}}  {one.task}: {one.summary}" for one in SUITES.values())
-    wide = max(map(len, KEYS))
-    keys = "\n".join(f"  {key:{wide}}  {said}" for key, said in KEYS.items())
     return f"""suites:
-{listed}
+{format_keys({one.name: f"{one.task}: {one.summary}" for one in SUITES.values()})}
 
-settings are KEY=VALUE in the grammar of `netbuf-gym train`, lists in brackets, but no sweeps:
-{keys}
+settings, KEY=VALUE in the grammar of `netbuf-gym train` (lists in brackets, no sweeps):
+{format_keys(KEYS)}
 
-Suites of the field (ccbench/solo to bbr3/conformance) rank by their own rule, among the package's kept results; the folder
-gets report.md, report.html, worlds.csv, figures/ and result.json. Of suites of the package's own it gets worlds.csv (a row
-a controller and world), table.md, figures/ and, last, result.json with the suite's version and digest: results of different
-versions are of different worlds, and are not compared. A controller that fails is marked, and the others go on. What is
-played is kept in parts/: an interrupted command goes on when it is given again, and who has played is not played again
-while nothing that decides the results has changed, the program among it; code of one's own is always played.
+Suites of the field (ccbench/solo to bbr3/conformance) have a ranking rule of their own, and rank among the kept results of
+the package. The output folder receives report.md, report.html, worlds.csv, figures/ and result.json. Suites of the package
+write worlds.csv (a row for each controller and world), table.md, figures/ and, last, result.json with version and digest of
+the suite; results of different versions are from different worlds and are not compared. A failed controller is marked, and
+the others continue. Finished worlds are kept in parts/: the same command continues an interrupted one, and replays nothing
+unless the program or something else that determines the results has changed; user code is always run.
 
-Exit status: 0 done, 1 behind the result that `against` names, or code of one's own failed, 2 bad input (a file of such code
-that is not there, too), 3 a fault of the simulator, 130 interrupted.
+Exit status: 0 done, 1 worse than the result of `against`, or user code failed, 2 bad input (also a missing file of user
+code), 3 a fault of the simulator, 130 interrupted.
 
 examples:
   netbuf-gym suite gate controller=cubic
@@ -58,84 +50,86 @@ examples:
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the subcommand's arguments to its parser."""
+    """Add the arguments of the command to its parser."""
     parser.epilog, parser.formatter_class = _format_epilog(), argparse.RawDescriptionHelpFormatter
-    parser.add_argument("suite", metavar="SUITE", help=f"one of: {', '.join(SUITES)}")
-    parser.add_argument("settings", metavar="KEY=VALUE", nargs="*", help="what is to be done, see below")
-    parser.add_argument("--families", action="store_true", help="list the suite's families, which families= takes, and end")
+    parser.add_argument("suite", metavar="SUITE", help="name of the suite, see below")
+    parser.add_argument("settings", metavar="KEY=VALUE", nargs="*", help="controllers and settings, see below")
+    parser.add_argument(
+        "--families", action="store_true", help="list the families of the suite, valid values of families=, and exit"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the subcommand and return its exit status."""
+    """Run the command and return its exit status."""
     from netbuf_gym.evaluation.suites import runner
     from netbuf_gym.zoo import library, resolve, suite_runs
 
-    own = get_suite(arguments.suite)
+    suite = get_suite(arguments.suite)
     if arguments.families:
-        print(_format_families(own))
+        print(_format_families(suite))
         return 0
-    order = parse_arguments(own, arguments.settings)
-    if order.figures:
+    config = parse_arguments(suite, arguments.settings)
+    if config.figures:
         require_matplotlib()  # before any work is done
-    edition = own.load()
-    cells = edition.of(order.families)
-    families = [family for family in edition.families if not order.families or family in order.families]
-    teller = own.report_writer(own, edition, families, order)
-    make_folder(order.output, "output")
+    edition = suite.load()
+    cells = edition.of(config.families)
+    families = [family for family in edition.families if not config.families or family in config.families]
+    report = suite.report_writer(suite, edition, families, config)
+    make_folder(config.output, "output")
     failed: dict[str, str] = {}
     words, controllers = [], []
-    for word in (*order.controllers, *teller.needs):
+    for word in (*config.controllers, *report.needs):
         try:
-            controllers.append(resolve.resolve_controller(word, own))
+            controllers.append(resolve.resolve_controller(word, suite))
             words.append(word)
         except ControlError as error:
             failed[word] = one_line(error)
-    _require_names(controllers, {*tasks.get(own.task).controllers, *library.names()})
+    _require_names(controllers, {*tasks.get(suite.task).controllers, *library.names()})
     for one in controllers:
-        resolve.require_fit(one, cells, own)
-    print(f"{order.command}: version {edition.version}, digest {edition.digest}, {len(cells)} worlds", flush=True)
+        resolve.require_fit(one, cells, suite)
+    print(f"{config.command}: version {edition.version}, digest {edition.digest}, {len(cells)} worlds", flush=True)
     played: list[runner.SuiteRun] = []
-    play = suite_runs.SuiteRunner(own, edition, order.output, order.executor, order.jobs, order.threads).play
+    play = suite_runs.SuiteRunner(suite, edition, config.output, config.executor, config.jobs, config.threads).play
     with ProgressBar("suite", line_seconds=None) as bar:
         for number, (word, one) in enumerate(zip(words, controllers, strict=True)):
-            counted = _WorldCounter(bar, number * len(cells), len(cells) * len(controllers), one.name)
+            counter = _WorldCounter(bar, number * len(cells), len(cells) * len(controllers), one.name)
             try:
-                played.append(play(word, one, cells, counted))
+                played.append(play(word, one, cells, counter))
             except Exception as error:  # the user's code may raise anything
                 if one.own_code is None and (isinstance(error, OSError) or len(failed) + 1 == len(controllers)):
                     raise  # a full disk rather than a controller, or all controllers have failed
                 failed[one.name] = one_line(error if isinstance(error, NetbufError) else f"{type(error).__name__}: {error}")
                 print(f"netbuf-gym: {one.name} failed: {failed[one.name]}", file=sys.stderr, flush=True)
-    text, behind = teller.write(played, failed, {word: resolve.compute_model_digest(word) for word in words})
+    text, behind = report.write(played, failed, {word: resolve.compute_model_digest(word) for word in words})
     print(text)
     for done in played:
-        print(f"\n{done.name}: {done.seconds:.1f} s, {done.cpu_seconds:.1f} s of processors")
-    print(f"written to {shlex.quote(str(order.output))}")
+        print(f"\n{done.name}: {done.seconds:.1f} s, {done.cpu_seconds:.1f} s of processor time")
+    print(f"written to {shlex.quote(str(config.output))}")
     if behind:
         print(behind)
     return 1 if behind or failed else 0
 
 
-def _format_families(own: Suite) -> str:
-    cells = own.load().cells
-    rows = [[family, str(sum(cell.family == family for cell in cells)), said] for family, said in own.families.items()]
-    return text_table(["family", "worlds", own.name], rows)
+def _format_families(suite: Suite) -> str:
+    cells = suite.load().cells
+    rows = [[family, str(sum(cell.family == family for cell in cells)), text] for family, text in suite.families.items()]
+    return text_table(["family", "worlds", suite.name], rows)
 
 
 def _require_names(controllers: Sequence[Controller], known: Collection[str]) -> None:
-    """Check that names are unique, and that the user's code has no name of the package's, whose results it would replace.
+    """Check that names are unique, and that user code has no name of the package, whose results it would replace.
 
     Raises:
-        ConfigError: Two controllers of one name, or the user's code under a known name.
+        ConfigError: Two controllers of one name, or user code with a known name.
     """
     names = [one.name for one in controllers]
     for one in controllers:
         if names.count(one.name) > 1:
-            valid = "different names of files in C++, whatever their folders, and of NAMEs in Python, whatever their files"
-            raise ConfigError(f"controller has two that are called {shown(one.name)}; valid: {valid}")
+            valid = "different names, of files of C++ and of classes of Python, whatever their folders and files"
+            raise ConfigError(f"controller has two of the name {shown(one.name)}; valid: {valid}")
         if one.own_code is not None and one.name in known:
-            said = f"controller = {shown(one.own_code)} is called {shown(one.name)}, as one of the package's is"
-            raise ConfigError(f"{said}; valid: another name")
+            problem = f"controller = {shown(one.own_code)} has the name {shown(one.name)} of one of the package"
+            raise ConfigError(f"{problem}; valid: another name")
 
 
 class _WorldCounter:

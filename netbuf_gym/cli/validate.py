@@ -1,4 +1,4 @@
-"""`netbuf-gym validate`: compares the simulator with reference measurements, or with the kernel."""
+"""`netbuf-gym validate`: the simulator compared with reference measurements, or with the Linux kernel."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from netbuf_gym.utils.files import write_atomic, write_json
 from netbuf_gym.validation import Report, host_settings, validate
 
 SEEDS = 30
-
-HELP = "rerun reference measurements in our simulator, or settings on the kernel too, and judge the difference"
-EPILOG = """exit status: 0 all within tolerance, 1 something out of tolerance, 2 bad input
+"""Runs of a cell with random numbers, by default."""
+EPILOG = """exit status: 0 all within tolerance, 1 a difference out of tolerance, 2 bad input
 
 examples:
   netbuf-gym validate studies/validation/reference
@@ -25,29 +24,29 @@ examples:
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the subcommand's arguments to its parser."""
+    """Add the arguments of the command to its parser."""
     parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
-    parser.add_argument("folder", metavar="DIR", nargs="?", help="a folder with CSV files, read with its subfolders")
+    parser.add_argument("folder", metavar="DIR", nargs="?", help="folder of reference measurements: CSV files, at any depth")
     parser.add_argument(
         "--against",
         choices=["linux"],
-        help="run hosts' buffer settings on this live plant and in the simulator instead: 40 settings, 20 s each",
+        help="compare with this live plant instead: 40 settings of host buffers, 20 s each",
     )
-    parser.add_argument("--json", metavar="FILE", help="write everything as JSON")
+    parser.add_argument("--json", metavar="FILE", help="write the results as JSON")
     parser.add_argument("--markdown", metavar="FILE", help="write the tables as Markdown")
     parser.add_argument(
         "--seeds",
         type=make_whole_parser(2, 100_000),
         metavar="N",
-        help=f"our runs of a cell in which chance decides (default: {SEEDS}); not with --against",
+        help=f"runs of a cell with random numbers, 2 to 100000 (default: {SEEDS}); not with --against",
     )
-    jobs = f"runs at a time (default: one for each core, or {host_settings.LIVE_JOBS} where they are live)"
+    jobs = f"concurrent runs, 1 to 1024 (default: one for each core; live: {host_settings.LIVE_JOBS})"
     parser.add_argument("--jobs", type=make_whole_parser(1, 1024), metavar="N", help=jobs)
-    parser.add_argument("--only", metavar="PATTERN", help="only cells whose id holds this, or matches it (with *, ?, [...])")
+    parser.add_argument("--only", metavar="PATTERN", help="only cells whose id contains PATTERN or matches it (*, ?, [...])")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the subcommand and return its exit status."""
+    """Run the command and return its exit status."""
     if (arguments.folder is None) == (arguments.against is None):
         found = "neither DIR nor --against" if arguments.folder is None else f"DIR = {arguments.folder!r} beside --against"
         raise ConfigError(f"{found}; valid: one of them")

@@ -78,7 +78,7 @@ def test_faults_and_interruptions_have_a_status_of_their_own(command, monkeypatc
         (ConfigError("no"), 2, "no"),
         (PermissionError(13, "Permission denied", "/x"), 2, "/x: Permission denied"),
     ):
-        monkeypatch.setattr(cli.COMMANDS["list"], "run", raising(error))
+        monkeypatch.setattr(cli.import_command("list"), "run", raising(error))
         got, out, err = command("list")
         assert (got, out) == (status, "") and err == f"netbuf-gym: error: {text}\n"
 
@@ -120,7 +120,7 @@ def test_the_module_is_the_command():
 @pytest.mark.slow
 def test_nothing_below_the_zoo_loads_a_learner():
     code = (
-        "import sys, netbuf_gym, netbuf_gym.cli.program; from netbuf_gym import simulate, scenarios;"
+        "import sys, netbuf_gym; from netbuf_gym.cli import program; program.build_parser(); from netbuf_gym import simulate, scenarios;"
         "simulate(scenarios.dumbbell(duration_s=1)); heavy = {'torch', 'hydra', 'stable_baselines3', 'matplotlib', 'scipy'};"
         "print(heavy & set(sys.modules))"
     )

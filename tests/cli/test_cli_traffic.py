@@ -29,7 +29,7 @@ def test_simulate_prints_finite_flows_and_switches(command, tmp_path):
     for text in ("rlbm/cubic-300-0.6: 10 Mbit/s", "buffer 600 packets", "slowdown", "switch: dynamic thresholds, round_robin"):
         assert text in out
     assert "finite flows completed" in out and "one-way delay of 20 of 20 probes" in out
-    assert "600 packets; over the whole run, filled mean" in out and "; whole run)" in out
+    assert "600 packets; occupancy over the whole run: mean" in out and "; whole run)" in out
     data = json.loads(files["json"].read_text())
     flows = FlowList.read_csv(tmp_path / "flows.csv", senders=10, queues=2)
     assert data["opened"]["size_bytes"] == flows.size_bytes.tolist()

@@ -10,7 +10,7 @@ import pytest
 
 import netbuf_gym as nb
 from netbuf_gym import tasks, traces
-from netbuf_gym.cli.inventory import TOPICS, _convert_to_json
+from netbuf_gym.cli.list import TOPICS, _convert_to_json
 from netbuf_gym.cli.program import main
 from netbuf_gym.scenarios.glossary import GLOSSARY
 from netbuf_gym.traces import generators

@@ -329,7 +329,7 @@ def test_words_that_name_no_controller_say_what_would(capsys):
     Path("beside").mkdir()
     Path("beside/own.cc").write_text(Path("own.cc").read_text())
     assert program.main(["suite", "gate", "controller=[own.cc,beside/own.cc]", "output=out"]) == 2
-    assert "two that are called 'own.cc'; valid: different names of files in C++" in capsys.readouterr().err
+    assert "two of the name 'own.cc'; valid: different names, of files of C++" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("word", ["own.cc", "g.py", "g.py:Own"])
@@ -358,7 +358,7 @@ def test_code_under_a_name_of_the_package_takes_nobody_s_place(name, capsys):
     Path("clash.py").write_text(f"class {name}:\n    def __call__(self, event):\n        pass\n")
     assert program.main(["suite", "rfc9743", f"controller=clash.py:{name}", "figures=false", "output=out"]) == 2
     said = capsys.readouterr().err
-    assert f"controller = 'clash.py:{name}' is called '{name}', as one of the package's is; valid: another name" in said
+    assert f"controller = 'clash.py:{name}' has the name '{name}' of one of the package; valid: another name" in said
 
 
 def test_an_interrupted_worker_is_gone():

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from netbuf_gym.cli.live_tune import resolve_controller, resolve_interval_s
+from netbuf_gym.cli.live import resolve_controller, resolve_interval_s
 from netbuf_gym.controllers import Callback, RandomAction
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.evaluation import rollout
@@ -99,7 +99,7 @@ class Trained(RandomAction):
 def test_intervals():
     assert resolve_interval_s(None, None) == resolve_interval_s(None, Trained(math.nan)) == 5.0
     assert resolve_interval_s(None, Trained(3)) == 3.0 and resolve_interval_s(7.0, Trained(3)) == 7.0
-    with pytest.raises(ConfigError, match="the model decides every 1 s; valid here: 3 to 10 s, as --interval says"):
+    with pytest.raises(ConfigError, match="the model decides every 1 s; valid here: 3 to 10 s"):
         resolve_interval_s(None, Trained(1))
 
 

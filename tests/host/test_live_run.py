@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from netbuf_gym.cli import live_run, program
+from netbuf_gym.cli import live, program
 from netbuf_gym.evaluation import rollout
 
 
@@ -34,7 +34,7 @@ def test_what_was_measured_before_an_interruption_is_written(monkeypatch, tmp_pa
     monkeypatch.setattr(rollout, "draw", lambda *_, **__: [None])
     monkeypatch.setattr(rollout, "play", play)
     drawn = []
-    monkeypatch.setattr(live_run.plots, "plot_time_series", lambda series, *_: drawn.append(set(series)))
+    monkeypatch.setattr(live.plots, "plot_time_series", lambda series, *_: drawn.append(set(series)))
     file, plot = tmp_path / "run.json", tmp_path / "run.png"
     words = ["controller=autotuning,max,default", "task=host_buffers", "--json", str(file), "--plot", str(plot)]
     assert program.main(["live", "run", *words]) == 130

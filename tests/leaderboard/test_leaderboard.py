@@ -592,7 +592,7 @@ def test_runs_of_a_project_are_fetched_and_ranked(field, played):
         (["show", "tsk=a"], "did you mean 'task='"),
         (["show", "task=switches"], "task = 'switches'"),
         (["show", "task=queue_threshold", "task=queue_threshold"], "task is given twice"),
-        (["show", "results=nowhere"], "results = nowhere holds none"),
+        (["show", "results=nowhere"], "results = nowhere holds no results"),
         (["show", "mine"], "argument 'mine' is unknown to show"),
         (["check", "threads=0"], "threads = 0"),
         (["check", "threads=x"], "threads = 'x'"),

@@ -16,7 +16,8 @@ import numpy as np
 import torch as th
 
 from netbuf_gym import scenarios, traces
-from netbuf_gym.cli import program, workload
+from netbuf_gym.cli import program
+from netbuf_gym.cli.trace import format_figures, read_workload
 from netbuf_gym.errors import ConfigError, NetbufError, ScenarioError
 from netbuf_gym.scenarios import FlowList, Scenario, SizeDistribution
 from netbuf_gym.traces import RateTrace
@@ -171,7 +172,7 @@ def _check_flows(case: Case, flows: FlowList, whole: bytes) -> None:
     again = FlowList.read_csv(case.folder / "again.csv")
     if not np.array_equal(flows.size_bytes, again.size_bytes) or not np.allclose(flows.start_s, again.start_s, atol=1e-9):
         raise Finding("written and read again, the flows are others")
-    workload.format_workload(flows)
+    format_figures(flows)
 
 
 def _sizes(case: Case) -> bytes:
@@ -184,7 +185,7 @@ def _check_sizes(case: Case, sizes: SizeDistribution, whole: bytes) -> None:
     drawn = sizes.sample(np.random.default_rng(1), 100)
     if not np.isfinite(sizes.mean_bytes) or (drawn < 1).any() or (drawn > max(sizes.size_bytes) + 1).any():
         raise Finding(f"sizes {drawn!r} of {sizes!r}")
-    workload.format_workload(sizes)
+    format_figures(sizes)
 
 
 # ---- worlds, models, tables, configurations
@@ -294,7 +295,7 @@ FORMS = (
     Form("deliveries.down", _deliveries, traces.read, _check_trace),
     Form("flows.csv", _flows, FlowList.read_csv, _check_flows),
     Form("sizes.csv", _sizes, SizeDistribution.read_csv, _check_sizes),
-    Form("workload.csv", _flows, workload.read_workload, lambda case, found, whole: None),
+    Form("workload.csv", _flows, read_workload, lambda case, found, whole: None),
     Form("world.json", _world, _read_world, _check_world, share=6),
     Form("model.zip", _model, _read_model, _check_model, text=False, share=2),
     Form("runs.csv", _runs, RLBM.read, _check_runs),

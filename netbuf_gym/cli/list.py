@@ -1,9 +1,12 @@
-"""Data that `netbuf-gym list` prints as text or JSON: named things and their parameters, both as dicts."""
+"""`netbuf-gym list`: names with their meanings and parameters, as tables or JSON."""
 
 from __future__ import annotations
 
+import argparse
 import inspect
-from collections.abc import Callable, Collection, Mapping
+import json
+import textwrap
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from typing import Any
 
@@ -16,9 +19,51 @@ from netbuf_gym.scenarios.catalogue import CatalogueEntry
 from netbuf_gym.tasks import TaskRecord
 from netbuf_gym.traces.generators import describe_parameters, list_parameters
 from netbuf_gym.utils.docstrings import extract_headline, find_range, find_unit, parse_arguments
+from netbuf_gym.utils.files import to_plain_values
+from netbuf_gym.utils.tables import format_number, text_table
 from netbuf_gym.zoo import library
 
 Entry = dict[str, Any]
+"""A named thing, or one of its parameters, as JSON has it."""
+FORMER = {"contenders": "controllers", "disciplines": "queue-disciplines"}
+"""Present names of topics by their former names."""
+NOT_SHOWN = ("parameters", "scores", "lower_is_better", "environment", "compared_with")
+"""Keys of entries that are no columns of a topic's table; they are shown below it, or in JSON only."""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
+    parser.add_argument(
+        "topic",
+        nargs="?",
+        type=parse_topic,
+        choices=["all", *TOPICS],
+        default="all",
+        metavar="TOPIC",
+        help=f"{', '.join(TOPICS)} (default: all)",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON: a list of objects; without TOPIC an object of lists")
+
+
+def parse_topic(text: str) -> str:
+    """Return the present name of a topic, whose words `-` or `_` may separate."""
+    name = text.replace("_", "-").lower()
+    return FORMER.get(name, name)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    topics = TOPICS if arguments.topic == "all" else {arguments.topic: TOPICS[arguments.topic]}
+    entries = {topic: list_entries() for topic, list_entries in topics.items()}
+    if arguments.json:
+        data = to_plain_values(entries if arguments.topic == "all" else entries[arguments.topic])
+        print(json.dumps(data, indent=1, allow_nan=False))
+    else:
+        print("\n\n".join(format_topic(topic, own) for topic, own in entries.items()))
+    return 0
+
+
+# ---- entries of each topic
 
 
 def list_scenarios() -> list[Entry]:
@@ -233,3 +278,78 @@ TOPICS: dict[str, Callable[[], list[Entry]]] = {
     "traces": list_trace_generators,
 }
 """Functions that return the entries of each topic."""
+
+
+# ---- tables
+
+
+def format_topic(name: str, entries: Sequence[Entry]) -> str:
+    """Format a topic as a table of its entries, and one of their parameters if there are any."""
+    kind = name.removesuffix("s").replace("-", " ")
+    columns = list(dict.fromkeys(key for entry in entries for key in entry if key not in NOT_SHOWN))
+    rows = [[_format_cell(entry.get(key)) for key in columns] for entry in entries]
+    if "scores" in (entries[0] if entries else ()):
+        columns.append("scores")
+        for row, entry in zip(rows, entries, strict=True):
+            row.append("; ".join(f"{scenario} {format_number(score)}" for scenario, score in entry["scores"].items()))
+    parts = [text_table([kind if key == "name" else key.replace("_", " ") for key in columns], rows)]
+    taking = [entry for entry in entries if entry.get("parameters")]
+    if name == "sizes":
+        parts.append("Also valid: the path of a CSV file with the columns size_bytes and cumulative.")
+    if name == "scenarios":
+        parts += [_format_defaults(taking), _format_distinct_parameters(taking)]
+    elif taking:
+        parts.append(_format_parameters(kind, taking))
+    return "\n\n".join(parts)
+
+
+def _format_parameters(kind: str, entries: Sequence[Entry]) -> str:
+    """Format a table with a row for each parameter of each entry."""
+    rows = []
+    for entry in entries:
+        for one in entry["parameters"]:
+            stacks = one.get("stacks", entry.get("stacks", []))
+            only = "" if set(entry.get("stacks", [])) <= set(stacks) else f" ({', '.join(stacks)} only)"
+            rows.append([entry["name"], one["name"], _format_default(one), one["unit"], one["range"], one["meaning"] + only])
+    return text_table([kind, "parameter", "default", "unit", "range", "meaning"], rows)
+
+
+def _format_defaults(entries: Sequence[Entry]) -> str:
+    """Format the parameters of each entry as `name=default`."""
+    lines = ["arguments with their defaults", "-----------------------------"]
+    for entry in entries:
+        words = " ".join(f"{one['name']}={_format_default(one, 'null')}".replace(" ", "") for one in entry["parameters"])
+        wrapped = textwrap.wrap(words, 112, break_long_words=False, break_on_hyphens=False)
+        lines += [entry["name"], *(f"    {line}" for line in wrapped)]
+    return "\n".join(lines)
+
+
+def _format_distinct_parameters(entries: Sequence[Entry]) -> str:
+    """Format a table with a row for each parameter; parameters that several entries share appear once."""
+    rows = {}
+    for entry in entries:
+        for one in entry["parameters"]:
+            row = [one["name"], one["unit"], one["range"], one["meaning"]]
+            rows[tuple(row)] = row
+    note = "Of a random distribution of scenarios, an argument is a range [LOW, HIGH], a list to draw from, or one value."
+    return f"{text_table(['argument', 'unit', 'range', 'meaning'], sorted(rows.values()))}\n{note}"
+
+
+def _format_default(parameter: Entry, none: str = "auto") -> str:
+    """Format a default; `none` stands for one that is derived from other parameters or from the world."""
+    if "default" not in parameter:
+        return "required"
+    value = parameter["default"]
+    return none if value is None else value if isinstance(value, str) else json.dumps(value)
+
+
+def _format_cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value)) or "-"
+    if isinstance(value, dict):
+        words = ", ".join(f"{key}={one}" for key, one in value.items() if key != "name")
+        given = textwrap.shorten(words, 60, placeholder=" ...")
+        return f"{value.get('name')}({given})" if "name" in value else given
+    return f"{value:,.0f}" if isinstance(value, float) else str(value)
