@@ -27,14 +27,12 @@ def get_experiment(name: str) -> Experiment[Any]:
 
 
 def describe_settings() -> dict[str, dict[str, Any]]:
-    """Return each study's settings as plain data for command-line completion: its summary, its keys, the values they take
-    (`choices`), and for keys that take a list the permitted items (`lists`)."""
+    """Return each study's settings for command-line completion: summary, keys, sources of values (`choices`), and the keys
+    that take lists (`lists`)."""
     return {one.name: _describe_experiment(one) for one in EXPERIMENTS.values()}
 
 
 def _describe_experiment(one: Experiment[Any]) -> dict[str, Any]:
     own = find_key_kinds(one.settings)
-    lists = {
-        key: dict(found) for key, found in one.choices.items() if key in own and own[key].many and not isinstance(found, str)
-    }
+    lists = [key for key in one.choices if key in own and own[key].many]
     return {"summary": one.summary, "keys": [*own, *COMMON_KEYS], "choices": dict(one.choices), "lists": lists}

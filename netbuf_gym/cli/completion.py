@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from argcomplete.completers import DirectoriesCompleter, FilesCompleter
+from argcomplete.completers import BaseCompleter, DirectoriesCompleter, FilesCompleter
 from argcomplete.finders import ExclusiveCompletionFinder
 from argcomplete.shell_integration import shellcode
 
@@ -82,7 +82,7 @@ def print_completions(**output: Any) -> None:
         output: Another destination: `output_stream` and `exit_method` of argcomplete.
     """
     command = os.environ.get("COMP_LINE", "").split()[1:2]
-    Finder()(build_parser(command), always_complete_options=False, default_completer=complete_argument, **output)
+    Finder()(build_parser(command), always_complete_options=False, default_completer=ArgumentCompleter(), **output)
 
 
 class Finder(ExclusiveCompletionFinder):
@@ -100,10 +100,18 @@ class Finder(ExclusiveCompletionFinder):
         return [word for word in settings if word.startswith(cword_prefix)]
 
 
-def complete_argument(
-    *, prefix: str, action: argparse.Action, parser: argparse.ArgumentParser, parsed_args: argparse.Namespace
-) -> Names:
-    """Return the candidates for an argument without choices; a completer of argcomplete."""
+class ArgumentCompleter(BaseCompleter):
+    """Completer of arguments that have no choices."""
+
+    def __call__(
+        self, *, prefix: str, action: argparse.Action, parser: argparse.ArgumentParser, parsed_args: argparse.Namespace
+    ) -> Names:
+        """Return the candidates for the unfinished value of an argument."""
+        return complete_argument(action, prefix, parsed_args)
+
+
+def complete_argument(action: argparse.Action, prefix: str, parsed_args: argparse.Namespace) -> Names:
+    """Return the candidates for the unfinished value of an argument."""
     if action.dest == "settings":
         return complete_setting(prefix, parsed_args)
     if action.dest == "set":
@@ -209,11 +217,13 @@ def describe_settings(
         study = describe_studies().get(parsed_args.experiment, {"keys": {}, "choices": {}, "lists": ()})
         return dict.fromkeys(study["keys"], ""), {"executor": executors, **study["choices"]}, tuple(study["lists"])
     if command == "suite":
-        from netbuf_gym.evaluation.suites import config, get_suite
+        from netbuf_gym.evaluation.suites import SUITES, config
 
-        suite = get_suite(parsed_args.suite)
+        suite = SUITES.get(parsed_args.suite)
+        if suite is None:
+            return {}, {}, ()
         controllers = {**list_names("controllers", suite.task), **list_names("agents", suite.task)}
-        return config.KEYS, {"executor": executors, "controller": controllers, "families": suite.families}, LISTS
+        return config.KEYS, {"executor": executors, "controller": controllers, "families": dict(suite.families)}, LISTS
     keys = import_command(command).KEYS
     return (keys[parsed_args.verb] if command == "live" else keys), {"task": list_tasks()}, ()
 

@@ -49,7 +49,7 @@ class AuterExperiment(Experiment[Settings]):
         "studies": STUDIES,
         "schemes": {"all": ""} | {scheme: label(scheme) for scheme in NAMES},
         "plant": PLANTS,
-        **dict.fromkeys(AGENTS, "named:agents"),
+        **dict.fromkeys(AGENTS, "agents"),
     }
     examples = (
         "",

@@ -103,7 +103,7 @@ class Experiment(ABC, Generic[S]):
         help: Help text on the settings and their defaults.
         examples: Command lines, after the experiment's name.
         choices: Values that keys take, for command-line completion: names with descriptions (for lists, of the items), or
-            a keyword of `netbuf_gym.cli.completion`.
+            a source of `netbuf_gym.cli.completion`: a topic of `netbuf-gym list`, or `folder`.
         sections: Sections of the appendix, by their marks.
         verdicts: Function for the page's table, from all sections whose rows exist, by their marks; "" if these are too few.
         kept_measures: Measures that are kept in results; empty: all.

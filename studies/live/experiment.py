@@ -37,9 +37,9 @@ class LiveExperiment(Experiment[Settings]):
     choices = {
         "tasks": dict.fromkeys(WORLDS, ""),
         "schemes": {"all": ""} | dict.fromkeys(NAMES, ""),
-        "sender": "named:agents",
-        "receiver": "named:agents",
-        "switch": "named:agents",
+        "sender": "agents",
+        "receiver": "agents",
+        "switch": "agents",
     }
     examples = ("schemes=all", "tasks=[queue_threshold] schemes=all duration_s=22", "schemes=[cubic,bbr] worlds=3")
     help = ""

@@ -53,8 +53,8 @@ class NuwaExperiment(Experiment[Settings]):
         "schemes": {"all": ""} | {scheme: label(scheme) for scheme in NAMES},
         "networks": dict.fromkeys(NETWORKS, ""),
         "algorithms": dict.fromkeys(ALGORITHMS, ""),
-        "agent": "named:agents",
-        "traces": "dir",
+        "agent": "agents",
+        "traces": "folder",
     }
     examples = (
         "",

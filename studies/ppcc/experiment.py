@@ -37,7 +37,7 @@ class PpccExperiment(Experiment[Settings]):
     choices = {
         "studies": STUDIES,
         "schemes": {"all": ""} | {scheme: label(scheme) for scheme in NAMES},
-        **dict.fromkeys(AGENTS, "named:agents"),
+        **dict.fromkeys(AGENTS, "agents"),
     }
     examples = (
         "",

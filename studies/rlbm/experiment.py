@@ -37,9 +37,9 @@ class RlbmExperiment(Experiment[Settings]):
     kept_measures = KEPT
     choices = {
         "schemes": {"all": ""} | dict.fromkeys(NAMES, ""),
-        "ccs": "list:congestion_controls",
+        "ccs": "congestion-controls",
         "traffic": dict(TRAFFIC),
-        "agent": "named:agents",
+        "agent": "agents",
     }
     examples = (
         "",

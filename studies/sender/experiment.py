@@ -37,8 +37,8 @@ class SenderExperiment(Experiment[Settings]):
     choices = {
         "studies": STUDIES,
         "schemes": {"all": ""} | {scheme: label(scheme) for scheme in NAMES},
-        "agent": "named:agents",
-        "traces": "dir",
+        "agent": "agents",
+        "traces": "folder",
     }
     examples = (
         "",

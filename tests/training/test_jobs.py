@@ -1,6 +1,5 @@
 """`train`, `evaluate`, `demo` on the command line: help without extras, Hydra's options, what was meant, sweeps, nonsense."""
 
-import json
 import os
 import random
 import statistics
@@ -11,7 +10,6 @@ import pytest
 from omegaconf import OmegaConf
 
 from netbuf_gym.cli import program
-from netbuf_gym.cli.completion import table
 from netbuf_gym.errors import SimulatorFault
 from netbuf_gym.training import config_reference, train
 from netbuf_gym.training.config import load
@@ -59,14 +57,6 @@ def test_help_of_every_command_needs_no_extras():
     refused = WITHOUT + "sys.exit(cli.main(['train', 'seed=1']))"
     run = subprocess.run([sys.executable, "-c", refused], capture_output=True, text=True)
     assert run.returncode == 2 and "pip install netbuf-gym[train]" in run.stderr and run.stderr.count("\n") == 1
-
-
-@pytest.mark.slow
-def test_the_table_of_completion_needs_no_extras():
-    code = WITHOUT + "from netbuf_gym.cli.completion.table import make_table; import json; print(json.dumps(make_table()))"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr
-    assert json.loads(run.stdout) == json.loads(json.dumps(table.make_table()))
 
 
 @pytest.mark.slow
