@@ -117,7 +117,7 @@ def test_rows_are_played_once_and_again_when_worlds_or_figures_are_others(field,
     files = {path.stem for path in rows.get_folder(own, field / "r").glob("*.csv")}
     assert files == {*KEPT, "ppo", best.replace(":", "-")}
     assert main(["results", "status", *words]) == 0
-    assert "7 of 7 results are current, by 18 worlds played again" in capsys.readouterr().out
+    assert "7 of 7 results are current, by a replay of 18 worlds" in capsys.readouterr().out
     path = rows.get_file(own, AGENT, field / "r")
     agent = rows.read(path)
     assert agent.about["digest"] == "aaa" and agent.about["command"] == f"netbuf-gym results make v1/{TASK} {AGENT}"
@@ -140,7 +140,7 @@ def test_rows_are_played_once_and_again_when_worlds_or_figures_are_others(field,
     assert {name for name in after if before[name] != after[name]} == {"ppo.csv", "droptail.csv"}
     assert rows.read(path).worlds == agent.worlds and main(["results", "status", *words, "--all"]) == 0
     assert not [one for one in (field / "runs").rglob("*") if one.is_file()], "parts that stand in the rows are removed"
-    assert "7 of 7 results are current, by 42 worlds" in capsys.readouterr().out
+    assert "7 of 7 results are current, by a replay of 42 worlds" in capsys.readouterr().out
 
     assert main(["leaderboard", "show", f"task={TASK}", "results=r"]) == 0
     told = capsys.readouterr().out
@@ -247,7 +247,7 @@ def test_rows_of_an_installed_package_are_not_made_in_place(field, monkeypatch, 
     monkeypatch.setattr(rows, "INSTALLED", field / "site-packages")
     monkeypatch.setattr(rows, "FOLDER", field / "site-packages")
     assert main(["results", "make", f"v1/{TASK}", "naive"]) == 2
-    assert "site-packages is the installed package's; valid: --results DIR" in capsys.readouterr().err
+    assert "site-packages belongs to the installed package; valid: --results DIR" in capsys.readouterr().err
 
 
 def check_pages(folder, standing):
@@ -507,7 +507,7 @@ def test_training_seeds_are_held_together_when_they_are_handed_in(run, field, ca
     before = [of_seed(run, seed + 1, "mine"), of_seed(run, seed + 2, "mine"), of_seed(run, seed + 3, "other")]
     results = scores.collect_results(before, own, own.load())
     words = ["leaderboard", "submit", str(run), "mode=offline", "name=mine", "runs=lb"]
-    few = "mine: has 2 of at least 3 training seeds, .*; hand in the others by name=mine"
+    few = "mine: has 2 of at least 3 training seeds, .*; submit the others with name=mine"
     for known, rest in ((results, ""), (results[1:], few)):
         monkeypatch.setattr(tracking, "read_handed_in", lambda folder, own, known=known: known)
         assert main([*words, "partial=true"]) == 0
@@ -588,7 +588,7 @@ def test_runs_of_a_project_are_fetched_and_ranked(field, played):
 @pytest.mark.parametrize(
     ("words", "match"),
     [
-        (["rank"], "verb = 'rank'"),
+        (["rank"], "invalid choice: 'rank'"),
         (["show", "tsk=a"], "did you mean 'task='"),
         (["show", "task=switches"], "task = 'switches'"),
         (["show", "task=queue_threshold", "task=queue_threshold"], "task is given twice"),
