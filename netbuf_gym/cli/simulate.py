@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 import warnings
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -23,9 +24,10 @@ from netbuf_gym.cli.common import (
 )
 from netbuf_gym.controllers import code_references
 from netbuf_gym.errors import ConfigError, describe_scenario
-from netbuf_gym.scenarios import Distribution, Scenario
+from netbuf_gym.scenarios import Distribution, Scenario, Switch
 from netbuf_gym.scenarios.codec import parse_application
 from netbuf_gym.simulation.results.result import Result
+from netbuf_gym.simulation.results.traffic import SwitchResult
 from netbuf_gym.simulation.results.video import ESTIMATES
 from netbuf_gym.simulation.runner import SAMPLE_INTERVALS_S, simulate
 from netbuf_gym.utils import checks
@@ -191,16 +193,25 @@ def format_result(result: Result, all_links: bool = False) -> str:
     )
     parts = [head]
     if result.flows:
-        parts.append(_format_flows(result))
+        parts.append(_format_table(FLOW_COLUMNS, result.flows))
     if result.videos:
-        parts.append(_format_videos(result))
+        parts.append(_format_table(VIDEO_COLUMNS, result.videos))
     if result.traffic is not None:
-        parts.append(_format_finite_flows(result))
+        parts.append(_format_table(FINITE_FLOW_COLUMNS, result.by_priority()))
     if result.udp:
-        parts.append(_format_udp(result))
-    if result.switches:
-        parts.append(_format_switches(result))
-    parts.append(_format_links(result, all_links))
+        parts.append(_format_table(UDP_COLUMNS, result.udp))
+    parts += [_format_switch(*pair) for pair in zip(result.switches, result.scenario.switches, strict=True)]
+    links = [
+        outcome
+        for link, outcome in zip(result.scenario.links, result.links, strict=True)
+        if all_links
+        or link.name == result.bottleneck
+        or link.queue_packets
+        or link.queue_bytes
+        or outcome.queue_drops
+        or outcome.random_losses
+    ]
+    parts.append(_format_table(LINK_COLUMNS, links))
     total = f"total {format_number(result.goodput_mbps)} Mbit/s, lost {format_number(result.loss_rate * 100, 3)} %"
     if len(result.flows) > 1:
         total += f", Jain's fairness {format_number(result.fairness)}"
@@ -213,166 +224,95 @@ def format_result(result: Result, all_links: bool = False) -> str:
     return "\n\n".join([*parts, total])
 
 
-def _format_flows(result: Result) -> str:
-    return text_table(
-        [
-            "flow",
-            "cc",
-            "goodput Mbit/s",
-            "RTT ms",
-            "min RTT ms",
-            "cwnd packets",
-            "sent",
-            "resent",
-            "lost %",
-            "time-outs",
-            "done s",
-        ],
-        [
-            [
-                flow.name,
-                flow.cc,
-                format_number(flow.goodput_mbps),
-                format_number(flow.rtt_mean_ms),
-                format_number(flow.rtt_min_ms),
-                format_number(flow.cwnd_mean_packets),
-                str(flow.packets_sent),
-                str(flow.packets_retransmitted),
-                format_number(flow.loss_rate * 100, 3),
-                str(flow.timeouts),
-                format_number(flow.completion_s),
-            ]
-            for flow in result.flows
-        ],
-    )
+def _format_table(columns: Columns, items: Iterable[Any]) -> str:
+    rows = [[_format_cell(get(item)) for get in columns.values()] for item in items]
+    return text_table(list(columns), rows)
 
 
-def _format_udp(result: Result) -> str:
-    header = ["udp", "sent Mbit/s", "received Mbit/s", "delay ms", "min delay ms", "max delay ms", "sent", "received", "lost %"]
-    rows = [
-        [
-            source.name,
-            format_number(source.sent_mbps),
-            format_number(source.received_mbps),
-            format_number(source.delay_mean_ms),
-            format_number(source.delay_min_ms_total),
-            format_number(source.delay_max_ms_total),
-            str(source.packets_sent),
-            str(source.packets_received),
-            format_number(source.loss_rate * 100, 3),
-        ]
-        for source in result.udp
-    ]
-    return text_table(header, rows)
+def _format_cell(value: object) -> str:
+    return format_number(value) if value is None or isinstance(value, float) else str(value)
 
 
-def _format_videos(result: Result) -> str:
-    header = ["video", "abr", "bitrate Mbit/s", "switches", "chunks", "start s", "played s", "buffered s", "stalled s"]
-    return text_table(
-        [*header, "stalls", "estimate error %", "window error %"],
-        [
-            [
-                video.name,
-                video.abr,
-                format_number(video.bitrate_mean_mbps),
-                str(video.switches),
-                str(len(video.chunks)),
-                format_number(video.startup_s),
-                format_number(video.played_s),
-                format_number(video.buffered_s),
-                format_number(video.stalled_s),
-                str(video.stalls),
-                *(format_number(video.error_median(name) * 100) for name in ESTIMATES),
-            ]
-            for video in result.videos
-        ],
-    )
+def _format_switch(outcome: SwitchResult, switch: Switch) -> str:
+    admission = "no" if switch.admission is None else switch.admission.kind
+    unit = "bytes" if outcome.in_bytes else "packets"
+    occupancy = {"mean": outcome.occupancy_mean, "p99": outcome.occupancy_p99, "max": outcome.occupancy_max}
+    shares = ", ".join(f"{name} {format_number(share * 100)} %" for name, share in occupancy.items())
+    title = f"{outcome.name}: {admission} thresholds, {switch.scheduler.kind}, {outcome.capacity} {unit};"
+    return f"{title} occupancy over the whole run: {shares}\n{_format_table(QUEUE_COLUMNS, outcome.queues)}"
 
 
-def _format_finite_flows(result: Result) -> str:
-    return text_table(
-        ["priority", "flows", "completed", "FCT s", "p99", "slowdown", "p99", "max", "difference s, p99", "max"],
-        [
-            [
-                str(row["priority"]),
-                str(row["started"]),
-                str(row["completed"]),
-                *(
-                    format_number(row[name])
-                    for name in (
-                        "fct_mean_s",
-                        "fct_p99_s",
-                        "slowdown_mean",
-                        "slowdown_p99",
-                        "slowdown_max",
-                        "difference_p99_s",
-                        "difference_max_s",
-                    )
-                ),
-            ]
-            for row in result.by_priority()
-        ],
-    )
+Columns = Mapping[str, Callable[[Any], object]]
+"""Functions that return the cells of a table's columns, by heading."""
 
-
-def _format_switches(result: Result) -> str:
-    parts = []
-    for switch, given in zip(result.switches, result.scenario.switches, strict=True):
-        occupancy = ", ".join(
-            f"{word} {format_number(share * 100)} %"
-            for word, share in (
-                ("mean", switch.occupancy_mean),
-                ("p99", switch.occupancy_p99),
-                ("max", switch.occupancy_max),
-            )
-        )
-        unit = "bytes" if switch.in_bytes else "packets"
-        rows = [
-            [
-                queue.port,
-                str(queue.queue),
-                str(queue.arrivals),
-                str(queue.drops),
-                format_number(queue.packets_mean),
-                format_number(queue.packets_p99),
-                format_number(queue.packets_max),
-                format_number(queue.delay_mean_ms),
-            ]
-            for queue in switch.queues
-        ]
-        header = ["port", "queue", "arrivals", "drops", "mean packets", "p99", "max", "delay ms"]
-        admission = given.admission.kind if given.admission is not None else "no"
-        title = f"{switch.name}: {admission} thresholds, {given.scheduler.kind}, {switch.capacity} {unit};"
-        title += f" occupancy over the whole run: {occupancy}"
-        parts.append(f"{title}\n{text_table(header, rows)}")
-    return "\n\n".join(parts)
-
-
-def _format_links(result: Result, all_links: bool) -> str:
-    shown = [
-        (link, outcome)
-        for link, outcome in zip(result.scenario.links, result.links, strict=True)
-        if all_links
-        or link.name == result.bottleneck
-        or link.queue_packets
-        or link.queue_bytes
-        or outcome.queue_drops
-        or outcome.random_losses
-    ]
-    return text_table(
-        ["link", "Mbit/s", "utilization %", "queueing ms", "deviation", "queue packets", "max", "drops", "random losses"],
-        [
-            [
-                link.name,
-                format_number(outcome.throughput_mbps),
-                format_number(outcome.utilisation * 100),
-                format_number(outcome.queue_delay_mean_ms),
-                format_number(outcome.queue_delay_std_ms),
-                format_number(outcome.queue_mean_packets),
-                str(outcome.queue_max_packets_total),
-                str(outcome.queue_drops),
-                str(outcome.random_losses),
-            ]
-            for link, outcome in shown
-        ],
-    )
+FLOW_COLUMNS: Columns = {
+    "flow": lambda flow: flow.name,
+    "cc": lambda flow: flow.cc,
+    "goodput Mbit/s": lambda flow: flow.goodput_mbps,
+    "RTT ms": lambda flow: flow.rtt_mean_ms,
+    "min RTT ms": lambda flow: flow.rtt_min_ms,
+    "cwnd packets": lambda flow: flow.cwnd_mean_packets,
+    "sent": lambda flow: flow.packets_sent,
+    "resent": lambda flow: flow.packets_retransmitted,
+    "lost %": lambda flow: format_number(flow.loss_rate * 100, 3),
+    "time-outs": lambda flow: flow.timeouts,
+    "done s": lambda flow: flow.completion_s,
+}
+UDP_COLUMNS: Columns = {
+    "udp": lambda source: source.name,
+    "sent Mbit/s": lambda source: source.sent_mbps,
+    "received Mbit/s": lambda source: source.received_mbps,
+    "delay ms": lambda source: source.delay_mean_ms,
+    "min delay ms": lambda source: source.delay_min_ms_total,
+    "max delay ms": lambda source: source.delay_max_ms_total,
+    "sent": lambda source: source.packets_sent,
+    "received": lambda source: source.packets_received,
+    "lost %": lambda source: format_number(source.loss_rate * 100, 3),
+}
+VIDEO_COLUMNS: Columns = {
+    "video": lambda video: video.name,
+    "abr": lambda video: video.abr,
+    "bitrate Mbit/s": lambda video: video.bitrate_mean_mbps,
+    "switches": lambda video: video.switches,
+    "chunks": lambda video: len(video.chunks),
+    "start s": lambda video: video.startup_s,
+    "played s": lambda video: video.played_s,
+    "buffered s": lambda video: video.buffered_s,
+    "stalled s": lambda video: video.stalled_s,
+    "stalls": lambda video: video.stalls,
+    "estimate error %": lambda video: video.error_median(ESTIMATES[0]) * 100,
+    "window error %": lambda video: video.error_median(ESTIMATES[1]) * 100,
+}
+FINITE_FLOW_COLUMNS: Columns = {
+    "priority": lambda row: row["priority"],
+    "flows": lambda row: row["started"],
+    "completed": lambda row: row["completed"],
+    "FCT s": lambda row: row["fct_mean_s"],
+    "FCT p99 s": lambda row: row["fct_p99_s"],
+    "slowdown": lambda row: row["slowdown_mean"],
+    "slowdown p99": lambda row: row["slowdown_p99"],
+    "slowdown max": lambda row: row["slowdown_max"],
+    "difference p99 s": lambda row: row["difference_p99_s"],
+    "difference max s": lambda row: row["difference_max_s"],
+}
+QUEUE_COLUMNS: Columns = {
+    "port": lambda queue: queue.port,
+    "queue": lambda queue: queue.queue,
+    "arrivals": lambda queue: queue.arrivals,
+    "drops": lambda queue: queue.drops,
+    "mean packets": lambda queue: queue.packets_mean,
+    "p99": lambda queue: queue.packets_p99,
+    "max": lambda queue: queue.packets_max,
+    "delay ms": lambda queue: queue.delay_mean_ms,
+}
+LINK_COLUMNS: Columns = {
+    "link": lambda link: link.name,
+    "Mbit/s": lambda link: link.throughput_mbps,
+    "utilization %": lambda link: link.utilisation * 100,
+    "queueing ms": lambda link: link.queue_delay_mean_ms,
+    "deviation": lambda link: link.queue_delay_std_ms,
+    "queue packets": lambda link: link.queue_mean_packets,
+    "max": lambda link: link.queue_max_packets_total,
+    "drops": lambda link: link.queue_drops,
+    "random losses": lambda link: link.random_losses,
+}
