@@ -73,8 +73,8 @@ def list_scenarios() -> list[Entry]:
         for name in scenarios.names()
     ]
     for form, pattern in scenarios.PATTERNS.items():
-        own = _list_scenario_parameters(pattern.example) if pattern.example else []
-        entries.append({"name": form, "meaning": pattern.description, "parameters": own})
+        parameters = _list_scenario_parameters(pattern.example) if pattern.example else []
+        entries.append({"name": form, "meaning": pattern.description, "parameters": parameters})
     return entries
 
 
@@ -91,17 +91,22 @@ def list_schemes() -> list[Entry]:
     entries = []
     for scheme in scenarios.SCHEMES.values():
         if scheme.name in scenarios.DISCIPLINES:
-            own = _list_record_parameters(scenarios.QUEUE_DISCIPLINES[scheme.name])
+            parameters = _list_record_parameters(scenarios.QUEUE_DISCIPLINES[scheme.name])
         else:
-            taken = inspect.signature(scheme.make).parameters
-            own = [_make_parameter(key, taken[key].default, *SCHEME_PARAMETERS.get(key, ("", ""))) for key in scheme.parameters]
-        entries.append({"name": scheme.name, "meaning": scheme.description, "parameters": own})
+            signature = inspect.signature(scheme.make).parameters
+            parameters = [
+                _make_parameter(key, signature[key].default, *SCHEME_PARAMETERS.get(key, ("", ""))) for key in scheme.parameters
+            ]
+        entries.append({"name": scheme.name, "meaning": scheme.description, "parameters": parameters})
     return entries
 
 
 SCHEME_PARAMETERS = {
-    "alphas": ("above 0", "threshold of each queue as a multiple of the free buffer; the last goes for all further queues"),
-    "betas": ("above 0 to 1", "constant factor of each queue's threshold beside the agent's; null: 1"),
+    "alphas": (
+        "above 0",
+        "threshold of each queue as a multiple of the free buffer; the last value applies to all further queues",
+    ),
+    "betas": ("above 0 to 1", "constant factor of each queue's threshold, besides that of the agent; null: 1"),
     "n": ("1 to 1e+09; null: the world's", "number of senders"),
 }
 """Ranges and meanings of parameters of schemes that are not queue disciplines."""
@@ -166,21 +171,20 @@ def list_rewards() -> list[Entry]:
     """Return entries of rewards by task, with the recipes whose default they are."""
     entries = []
     for record in tasks.records():
-        chosen = {recipe: record.rules(recipe).default_reward for recipe in record.rules.recipes}
+        defaults = {recipe: record.rules(recipe).default_reward for recipe in record.rules.recipes}
         for name, kind in record.rewards.items():
-            said = parse_arguments(kind)
+            meanings = parse_arguments(kind)
             entries.append(
                 {
                     "task": record.name,
                     "name": name,
                     "meaning": extract_headline(kind),
                     "terms": list(terms) if isinstance(terms := getattr(kind, "terms", ()), tuple) else [],
-                    "default_of": [recipe for recipe, reward in chosen.items() if reward == name],
+                    "default_of": [recipe for recipe, reward in defaults.items() if reward == name],
                     "parameters": [
-                        _make_parameter(
-                            one.name, default, _derive_range(default, said.get(one.name, "")), said.get(one.name, "")
-                        )
-                        for one, default in ((one, _get_default(one)) for one in fields(kind))
+                        _make_parameter(one.name, default, _derive_range(default, meaning), meaning)
+                        for one in fields(kind)
+                        for default, meaning in [(_get_default(one), meanings.get(one.name, ""))]
                     ],
                 }
             )
@@ -196,14 +200,17 @@ def list_controllers() -> list[Entry]:
 
 def list_baselines() -> list[Entry]:
     """Return entries of the controllers that agents are compared with by default, by task."""
-    named = ((record, name) for record in tasks.records() for name in record.measures.baselines)
-    return [_make_controller_entry(record, name, record.controllers[name]()) for record, name in named]
+    return [
+        _make_controller_entry(record, name, record.controllers[name]())
+        for record in tasks.records()
+        for name in record.measures.baselines
+    ]
 
 
 def _make_controller_entry(record: TaskRecord, name: str, controller: Controller) -> Entry:
     in_world = isinstance(controller, InWorld)
-    own = {**scenarios.CONGESTION_CONTROLS, **scenarios.SCHEMES}.get(name) if in_world else None
-    meaning = getattr(own, "meaning", "") or getattr(own, "description", "") or extract_headline(type(controller))
+    known = {**scenarios.CONGESTION_CONTROLS, **scenarios.SCHEMES}.get(name) if in_world else None
+    meaning = getattr(known, "meaning", "") or getattr(known, "description", "") or extract_headline(type(controller))
     return {
         "task": record.name,
         "name": name,
@@ -228,8 +235,9 @@ def list_trace_generators() -> list[Entry]:
     """Return entries of trace generators."""
     entries = []
     for name, generator in sorted(traces.GENERATORS.items()):
-        own = [_make_parameter(key, default, *describe_parameters(name)[key]) for key, default in list_parameters(name).items()]
-        entries.append({"name": name, "meaning": extract_headline(generator), "parameters": own})
+        described = describe_parameters(name)
+        parameters = [_make_parameter(key, default, *described[key]) for key, default in list_parameters(name).items()]
+        entries.append({"name": name, "meaning": extract_headline(generator), "parameters": parameters})
     return entries
 
 

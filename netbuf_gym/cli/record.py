@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from operator import methodcaller
 from pathlib import Path
 
 from netbuf_gym import tasks
@@ -15,9 +15,9 @@ from netbuf_gym.utils.progress import ProgressBar
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
     valid = f"{', '.join(tasks.names())}; also env=TASK"
-    parser.add_argument("task", metavar="TASK", type=_make_prefix_remover("env="), choices=tasks.names(), help=valid)
+    parser.add_argument("task", metavar="TASK", type=methodcaller("removeprefix", "env="), choices=tasks.names(), help=valid)
     valid = "rule, congestion control, random, constant:ACTION, agent of the zoo, or model file; also controller=CONTROLLER"
-    parser.add_argument("controller", metavar="CONTROLLER", type=_make_prefix_remover("controller="), help=valid)
+    parser.add_argument("controller", metavar="CONTROLLER", type=methodcaller("removeprefix", "controller="), help=valid)
     parser.add_argument("--scenario", metavar="NAME", help="netbuf-gym list scenarios (default: the task's)")
     parser.add_argument(
         "--episodes", type=make_whole_parser(1, 100_000), default=10, metavar="N", help="number of episodes (default: 10)"
@@ -27,10 +27,6 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--folder", default="runs/datasets", metavar="DIR", help="folder of datasets (default: runs/datasets)")
     parser.add_argument("--name", metavar="NAME", help="name of the dataset (default: netbuf/TASK/CONTROLLER-v0)")
-
-
-def _make_prefix_remover(key: str) -> Callable[[str], str]:
-    return lambda word: word.removeprefix(key)
 
 
 def run(arguments: argparse.Namespace) -> int:
