@@ -131,11 +131,16 @@ print(clamp_windows(relay.process.pid, 20_000) if os.path.exists(f"/proc/{relay.
 def test_a_relays_own_ends_behind_it_are_memory_too(namespace):
     code = """
 near, far = pair()
-far.sendall(bytes(50_000))
+far.setblocking(False)
+try:
+    while True:
+        far.send(bytes(50_000))  # until both ends hold all that they can
+except BlockingIOError:
+    time.sleep(0.5)
 ports = [near.getpeername()[1]], [near.getsockname()[1]]
 meters = HostMeter(), *(HostMeter(behind=port) for port in ports), HostMeter(local=True)
 print(json.dumps([[found["memory_bytes"], found["connections"]] for found in (meter.measure() for meter in meters)]))
 """
     none, relay, target, both = json.loads(namespace.python(SETUP + code))
-    assert none == [0, 0] and relay[0] > 50_000 and relay[1] == 0
+    assert none == [0, 0] and min(relay[0], target[0]) > 50_000 and relay[1] == 0
     assert both[0] == relay[0] + target[0] and both[1] == 2
