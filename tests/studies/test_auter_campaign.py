@@ -201,31 +201,6 @@ def test_the_search_plays_every_setting_of_the_grid():
     assert all(row["throughput_mbps"] > 0 and row["memory_mb"] > 0 for row in found)
 
 
-@pytest.mark.parametrize(
-    "argument, message",
-    [
-        ("studies=[fig_3]", "studies = 'fig_3' is unknown; valid: settings, regions"),
-        ("schemes=[tune_1]", "schemes = 'tune_1' is unknown; did you mean 'tune-1'?"),
-        ("schemes=[agent]", "schemes holds 'agent', but there is no agent; valid: agent=FILE, a model or run directory"),
-        ("schemes=[auter_bbr]", "schemes holds 'auter_bbr', but there is no auter=FILE; valid: auter=FILE"),
-        ("plant=ns3", "plant = 'ns3' is unknown; valid: sim, linux"),
-        ("seeds=0", "seeds = 0 is out of range"),
-        ("duration_s=1", "duration_s = 1.0 is out of range"),
-        ("hours=0", "hours = 0.0 is out of range"),
-        ("epochs=10", "epochs = 10 is out of range"),
-        ("studies=[settings] schemes=[agent_bbr] agent=x", "agent = 'x'"),
-        ("plant=linux studies=[training]", "studies holds 'training' with plant = 'linux'; valid: plant=sim"),
-        ("plant=linux", "the runs take"),
-        ("traces=x", "argument 'traces=x' is unknown"),
-    ],
-)
-def test_bad_arguments(tmp_path, capsys, argument, message):
-    assert main(["reproduce", "auter", *argument.split(), f"output={tmp_path / 'out'}"]) == 2
-    error = capsys.readouterr().err
-    assert message in error and error.count("\n") == 1
-    assert not (tmp_path / "out").exists()
-
-
 def test_studies_without_anyone_to_play_are_refused():
     settings = Settings(studies=("settings",), schemes=(WITH_BBR[LEARNED],), agent="x")
     with pytest.raises(ConfigError, match="studies holds 'settings', in which none of the schemes plays; valid there: default"):

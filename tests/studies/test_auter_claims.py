@@ -6,20 +6,15 @@ import numpy as np
 import pytest
 
 from studies.auter import claims, figures, paper, tables, worlds
+from studies.auter.experiment import AUTER
 from studies.auter.measures import MEASURES
 from studies.auter.schemes import LEARNED, NAMES, RECIPE, STYLES
-from studies.auter.sections import KEYS
 from studies.auter.settings import STUDIES
 from studies.common import judging
 from studies.common.results import Runs
+from tests.studies.hand_made_runs import make_runs
 
 GAIN = {"default": 1.0, "tune-1": 1.05, "tune-2": 1.3, "max": 1.2, "bbr": 1.1, RECIPE: 1.25, LEARNED: 1.4, "autotuning": 1.4}
-
-
-def made(rows: list[dict]) -> Runs:
-    """Results of which only some columns matter."""
-    columns = {name: np.array([row.get(name, math.nan) for row in rows]) for name in (*KEYS, *MEASURES)}
-    return Runs("made by hand", columns, KEYS, tuple(MEASURES))
 
 
 def row(study: str, cell: str, scheme: str, seed: int, step: int = 0, **values) -> dict:
@@ -50,7 +45,7 @@ def campaign(seeds: int = 3) -> Runs:
     for step in range(50, 4501, 50):
         for seed in range(2):
             rows.append(row("training", "paper", RECIPE, seed, step, **{name: rng.uniform(1, 9) for name in MEASURES}))
-    return made(rows)
+    return make_runs(AUTER, rows)
 
 
 def test_the_papers_numbers_are_those_of_its_tables():
@@ -93,7 +88,7 @@ def test_a_contrast_is_the_difference_of_two_gains():
     for cell in paper.CELLS:
         gain = 1.5 if cell.endswith("long") else 1.2
         rows += [row("regions", cell, "max", seed, throughput_mbps=10 * gain * (1 + 0.01 * seed)) for seed in range(3)]
-    runs = made(rows)
+    runs = make_runs(AUTER, rows)
     halves = [runs.where(cell=paper.select_cells(traffic=traffic)) for traffic in ("long", "short")]
     found = judging.compute_contrast(*halves, "max", "default", "throughput_mbps", claims.CELLS)
     assert found.mean == pytest.approx(math.log(1.25)) and found.low > 0

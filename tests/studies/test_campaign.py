@@ -215,48 +215,6 @@ def test_worlds_in_which_nothing_completes_are_drawn_too(tmp_path):
     assert np.isnan(runs.columns["fct_mean_s"]).all() and (runs.columns["flows_completed"] == 0).all()
 
 
-@pytest.mark.parametrize(
-    "argument, message",
-    [
-        ("schemes=[naive,foo]", "schemes = 'foo' is unknown; valid: naive, sophisticated"),
-        ("schemes=[]", "schemes is empty"),
-        ("schemes=[naive,naive]", "schemes holds 'naive' twice"),
-        ("schemes=[naive", "the list has no end; valid: e.g. [a,b]"),
-        ("schemes=naive,dt", "valid: one, or a list in brackets"),
-        ("schemes=[naive,,dt]", "holds an empty value"),
-        ("loads=[0]", "loads = 0.0 is out of range; valid: above 0 to 10"),
-        ("loads=[-0.1]", "loads = -0.1 is out of range"),
-        ("loads=[nan]", "loads = nan is out of range"),
-        ("loads=[x]", "loads = 'x' is not a number"),
-        ("sizes=[0]", "sizes = 0 is out of range; valid: 1.."),
-        ("sizes=[1.5]", "sizes = 1.5 is not a whole number"),
-        ("ccs=[cubic,tahoe]", "ccs = 'tahoe' is unknown; valid: "),
-        ("seeds=0", "seeds = 0 is out of range"),
-        ("seeds=many", "seeds = 'many' is not a whole number"),
-        ("duration_s=0", "duration_s = 0.0 is out of range"),
-        ("interval_s=0", "interval_s = 0.0 is out of range"),
-        ("intervals=[0]", "intervals = 0.0 is out of range"),
-        ("jobs=0", "jobs = 0 is out of range"),
-        ("traffic=mine", "traffic = 'mine' is unknown; valid: thesis-code, thesis-text, default"),
-        ("figures=perhaps", "figures = 'perhaps' is not a truth value; valid: true, false"),
-        ("agent=/nowhere/model.zip", "no such file"),
-        ("sizes", "argument 'sizes' is unknown; did you mean 'sizes='? valid: traffic="),
-        ("sceme=dt", "argument 'sceme=dt' is unknown; did you mean 'schemes='? valid: traffic="),
-        ("traffic=thesis_code", "traffic = 'thesis_code' is unknown; did you mean 'thesis-code'? valid: thesis-code"),
-        ("=1", "argument '=1' is unknown"),
-        ("seeds='3", "no closing '"),
-        ("seeds=[1,2]", "seeds = [1, 2] is not a whole number"),
-        ("output=a,b", "it names several values"),
-        ("colour=red", "argument 'colour=red' is unknown"),
-    ],
-)
-def test_bad_arguments(tmp_path, capsys, argument, message):
-    assert reproduce(argument, f"output={tmp_path / 'out'}") == 2
-    error = capsys.readouterr().err
-    assert message in error and error.count("\n") == 1
-    assert not (tmp_path / "out").exists()
-
-
 def test_bad_outputs(tmp_path, capsys):
     (tmp_path / "file").write_text("mine")
     assert reproduce(*TINY, f"output={tmp_path / 'file' / 'out'}") == 2

@@ -9,16 +9,10 @@ from netbuf_gym.errors import ConfigError
 from netbuf_gym.utils.statistics import Interval
 from studies.common import judging, kept, showing
 from studies.common.campaign import Campaign
-from studies.common.results import Runs
 from studies.rlbm import claims, compare, comparison
 from studies.rlbm.experiment import RLBM
 from studies.rlbm.settings import Settings
-
-
-def made(rows: list[dict]) -> Runs:
-    """Results of which only some columns matter."""
-    columns = {name: np.array([row.get(name, math.nan) for row in rows]) for name in RLBM.columns}
-    return Runs("made by hand", columns, RLBM.keys, tuple(RLBM.measures))
+from tests.studies.hand_made_runs import make_runs
 
 
 def row(scheme: str, seed: int, **values) -> dict:
@@ -28,10 +22,10 @@ def row(scheme: str, seed: int, **values) -> dict:
 def test_changes_are_paired_relative_and_over_seeds():
     rows = [row("naive", seed, fct_mean_s=10.0 * (seed + 1)) for seed in range(4)]
     rows += [row("random", seed, fct_mean_s=9.0 * (seed + 1)) for seed in range(4)]
-    found = claims.compute_change(made(rows), "random", "naive", "fct_mean_s")
+    found = claims.compute_change(make_runs(RLBM, rows), "random", "naive", "fct_mean_s")
     assert found == pytest.approx((math.log(0.9),) * 3)
-    assert claims.compute_change(made(rows), "random", "abm", "fct_mean_s") is None
-    assert claims.compute_change(made(rows), "random", "naive", "drops") is None  # measured nowhere
+    assert claims.compute_change(make_runs(RLBM, rows), "random", "abm", "fct_mean_s") is None
+    assert claims.compute_change(make_runs(RLBM, rows), "random", "naive", "drops") is None  # measured nowhere
 
 
 @pytest.mark.parametrize(
@@ -89,7 +83,7 @@ def test_every_claim_gets_a_verdict(finished):
 def test_pictures_get_smaller(tmp_path):
     from studies.rlbm.figures import plot_grid
 
-    runs = made([row("naive", seed, throughput_mbps=5.0 + seed) for seed in range(3)])
+    runs = make_runs(RLBM, [row("naive", seed, throughput_mbps=5.0 + seed) for seed in range(3)])
     figure = plot_grid(runs, Settings(schemes=("naive",), loads=(0.5,)), ("throughput_mbps",), (100,), "title")
     figure.savefig(tmp_path / "figure.png")
     small = showing.shrink_image(tmp_path / "figure.png")

@@ -1,7 +1,6 @@
 """Nuwa's campaign: its studies, their worlds, what is refused, and that it goes on."""
 
 import json
-import os
 
 import numpy as np
 import pytest
@@ -55,19 +54,6 @@ def test_every_scheme_meets_the_same_world(tmp_path):
         first, again, other = (study.make_worlds(settings, cell, [seed])[0] for seed in (SEED, SEED, SEED + 1))
         assert first.scenario == again.scenario and first.seed == again.seed
         assert first.scenario != other.scenario
-
-
-def test_it_goes_on_where_it_was_interrupted(tmp_path):
-    whole = tiny(tmp_path / "whole").run(quiet).read_text()
-
-    def stop(done: int, total: int) -> None:
-        if done >= total // 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        tiny(tmp_path / "out").run(stop)
-    assert os.listdir(tmp_path / "out" / "parts")
-    assert tiny(tmp_path / "out").run(quiet).read_text() == whole
 
 
 def test_the_grid_has_two_queues(tmp_path):
@@ -174,42 +160,6 @@ def test_a_trace_turned_is_the_same_trace_later():
     turned = worlds.rotate_trace(rates, 3.5)
     at = np.linspace(0, 7.99, 50)
     np.testing.assert_array_equal(turned.rate_at_mbps(at), rates.rate_at_mbps(at + 3.5))
-
-
-@pytest.mark.parametrize(
-    "argument, message",
-    [
-        ("studies=[table]", "studies = 'table' is unknown; valid: mobile, networks"),
-        ("studies=[video] schemes=[vegas]", "studies holds 'video', in which none of the schemes plays; valid there: nuwa_rl,"),
-        ("schemes=[nuwa_k4]", "schemes = 'nuwa_k4' is unknown"),
-        ("schemes=[nuwa_rl]", "schemes holds 'nuwa_rl', but there is no agent"),
-        ("networks=[3g]", "networks = '3g' is unknown; valid: wired, wifi, 4g, 5g"),
-        ("duration_s=0", "duration_s = 0.0 is out of range"),
-        ("duration_s=[1]", "duration_s = [1] is not a number"),
-        ("algorithms=[sac]", "algorithms = 'sac' is unknown; did you mean 'a2c'? valid: a2c, dqn, ppo, ppo_lstm"),
-        ("steps=3", "steps = 3 is out of range"),
-        ("training_seeds=0", "training_seeds = 0 is out of range"),
-        ("traces=/nowhere", "/nowhere/4g holds no file"),
-        ("traces=/nowhere studies=[grid]", "/nowhere/5g holds no file"),
-        ("traces=/nowhere studies=[video]", "/nowhere/4g holds no file"),
-        *[
-            (f"traces=/nowhere {words}", "traces = '/nowhere' has no effect: ")
-            for words in ("studies=[learning]", "studies=[change]", "studies=[networks] networks=[wired,wifi]")
-        ],
-        (
-            "traces=/nowhere studies=[fairness] schemes=[cubic]",
-            "traces = '/nowhere' has no effect: studies=[fairness] has no 4g or 5g link; valid with any of the studies mobile,"
-            " networks, grid, video (networks: with 4g or 5g among networks=)",
-        ),
-        ("traffic=default", "argument 'traffic=default' is unknown; did you mean 'traces='? valid: studies="),
-    ],
-)
-def test_bad_arguments(tmp_path, capsys, argument, message, monkeypatch):
-    monkeypatch.setattr(Settings, "bundled", classmethod(lambda cls, key="agent": ""))
-    assert main(["reproduce", "nuwa", *argument.split(), f"output={tmp_path / 'out'}"]) == 2
-    error = capsys.readouterr().err
-    assert message in error and error.count("\n") == 1
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("experiment", [NUWA, RLBM])

@@ -7,17 +7,11 @@ import pytest
 
 from studies.common import judging
 from studies.common.campaign import Campaign
-from studies.common.results import Runs
 from studies.nuwa import claims, measures, worlds
 from studies.nuwa.experiment import NUWA
 from studies.nuwa.schemes import NAMES, STYLES
 from studies.nuwa.settings import Settings
-
-
-def made(rows: list[dict]) -> Runs:
-    """Results of which only some columns matter."""
-    columns = {name: np.array([row.get(name, math.nan) for row in rows]) for name in NUWA.columns}
-    return Runs("made by hand", columns, NUWA.keys, tuple(NUWA.measures))
+from tests.studies.hand_made_runs import make_runs
 
 
 def row(scheme: str, seed: int, study="mobile", network="5g", **values) -> dict:
@@ -27,7 +21,7 @@ def row(scheme: str, seed: int, study="mobile", network="5g", **values) -> dict:
 def test_differences_judge_what_may_be_negative():
     rows = [row("cubic", seed, loss=0.01, utility=-0.5) for seed in range(4)]
     rows += [row("nuwa_k7", seed, loss=0.0, utility=-0.4 + 0.001 * seed) for seed in range(4)]
-    runs = made(rows)
+    runs = make_runs(NUWA, rows)
     assert judging.compute_change(runs, "nuwa_k7", "cubic", "loss", claims.CELLS) is None  # nothing is a multiple of nothing
     found = judging.compute_change(runs, "nuwa_k7", "cubic", "utility", claims.CELLS, judging.DIFFERENCE)
     assert found.mean == pytest.approx(0.1015) and found.low > 0
@@ -41,7 +35,7 @@ def test_differences_judge_what_may_be_negative():
 def test_table_1_is_judged_by_the_papers_margin():
     rows = [row("cubic", seed, data_mb=100.0, queue_delay_mean_ms=100.0, loss=0.01) for seed in range(3)]
     rows += [row("nuwa_paper_k7", seed, data_mb=103.0 + 0.1 * seed, queue_delay_mean_ms=80.0, loss=0.02) for seed in range(3)]
-    lines = claims.build_table_1_claims(made(rows)).splitlines()[2:]
+    lines = claims.build_table_1_claims(make_runs(NUWA, rows)).splitlines()[2:]
     assert [line.rpartition(": ")[2].rstrip(" |") for line in lines] == ["in sign only", "holds", "the opposite holds"]
     assert all("| CUBIC |" in line for line in lines)
 
@@ -119,11 +113,11 @@ def test_a_section_is_made_of_kept_rows(finished, section_of):
 
 def test_verdicts_are_of_the_rival_that_is_furthest_from_the_claim():
     data = {"cubic": 100, "bbr": 150, "nuwa_paper_k7": 120}
-    runs = made([row(scheme, seed, data_mb=value + seed) for seed in range(3) for scheme, value in data.items()])
+    runs = make_runs(NUWA, [row(scheme, seed, data_mb=value + seed) for seed in range(3) for scheme, value in data.items()])
     line = next(line for line in claims.build_verdicts_table(runs).splitlines() if "at least 4 % more data" in line)
     assert line.startswith("| published rule, k = 7, 5G: at least 4 % more data, against BBR, CUBIC | 4 %, Table I | -19.9 % [")
     assert line.endswith("] (BBR) | holds against 1 of 2 |")
 
 
 def test_cells_of_fairness_are_the_worlds():
-    assert claims.build_fairness_table(made([row("cubic", 0, "fairness", worlds.OWN, jain=1.0)])).count("\n") == 2
+    assert claims.build_fairness_table(make_runs(NUWA, [row("cubic", 0, "fairness", worlds.OWN, jain=1.0)])).count("\n") == 2

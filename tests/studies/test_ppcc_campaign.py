@@ -11,21 +11,15 @@ from netbuf_gym.evaluation import rollout
 from netbuf_gym.zoo import library
 from studies.common.cells import make_parts
 from studies.common.judging import HIGHER, LOWER
-from studies.common.results import Runs
 from studies.ppcc import claims, measures, paper, schemes, tables, worlds
 from studies.ppcc.experiment import PPCC
 from studies.ppcc.measures import MEASURES
 from studies.ppcc.schemes import NAMES, STYLES, compute_fitting_packets, make_controller
 from studies.ppcc.settings import DEFAULT_SCHEMES, STUDIES, Settings
 from studies.ppcc.studies import ALL, WINDOWS
+from tests.studies.hand_made_runs import make_runs
 
 SEED = 1_000_000
-
-
-def hand_made(rows: list[dict]) -> Runs:
-    """Results of which only some columns matter."""
-    columns = {name: np.array([row.get(name, math.nan) for row in rows]) for name in PPCC.columns}
-    return Runs("made by hand", columns, PPCC.keys, tuple(PPCC.measures))
 
 
 def row(scheme: str, seed: int = 0, study="table", cell="2", step=0, **values) -> dict:
@@ -92,29 +86,6 @@ def test_further_learners_play_from_their_files():
     assert len(rows) == 1 and 0 < rows[0]["goodput_mbps"] < 10 and rows[0]["jain"] <= 1
 
 
-@pytest.mark.parametrize(
-    "argument, message",
-    [
-        ("studies=[fig5]", "studies = 'fig5' is unknown; valid: table, ns3, series, senders, constants"),
-        ("schemes=[remy]", "schemes = 'remy' is unknown"),
-        ("schemes=[agent]", "schemes holds 'agent', but there is no agent; valid: agent=FILE"),
-        ("schemes=[newreno,a2c]", "schemes holds 'a2c', but there is no a2c=FILE; valid: a2c=FILE, a model or run directory"),
-        ("studies=[ns3] schemes=[copa]", "studies holds 'ns3', in which none of the schemes plays; valid there: newreno,"),
-        ("studies=[constants] schemes=[bbr]", "in which none of the schemes plays; valid there: constant"),
-        ("duration_s=1", "duration_s = 1.0 is out of range"),
-        ("dqn=receiver_window/ppo_lstm", "was trained on 'netbuf/ReceiverWindow-v0'; valid: an agent for congestion_window"),
-        ("ppcc=congestion_window/sender", "was trained by recipe 'default'; valid: an agent of recipe 'ppcc'"),
-        ("epochs=3", "argument 'epochs=3' is unknown"),
-    ],
-)
-def test_bad_arguments(tmp_path, capsys, argument, message, monkeypatch):
-    monkeypatch.setattr(Settings, "bundled", classmethod(lambda cls, key="agent": ""))
-    assert main(["reproduce", "ppcc", *argument.split(), f"output={tmp_path / 'out'}"]) == 2
-    error = capsys.readouterr().err
-    assert message in error and error.count("\n") == 1
-    assert not (tmp_path / "out").exists()
-
-
 def test_every_scheme_meets_the_same_world():
     settings = Settings(duration_s=2.0)
     for study in ALL.values():
@@ -159,11 +130,11 @@ def test_senders_that_hear_nothing_are_counted_and_left_out_of_delays():
     assert found[0]["silent"] == 1 and found[0]["jain"] == 0.5
     assert 0 < found[0]["delay_ms"] < 100 and found[0]["rtt_ms"] > 49 and 4 < found[0]["goodput_mbps"] < 5
     rows = [row("bbr", 0, "senders", "10-2", silent=1.0), row("cubic", 0, "senders", "10-2", silent=0.0)]
-    said = tables.describe_silent_senders(hand_made(rows))
+    said = tables.describe_silent_senders(make_runs(PPCC, rows))
     assert (
         said.endswith("BBR: 1 of 2 senders.")
         and "CUBIC" not in said
-        and not tables.describe_silent_senders(hand_made(rows[1:]))
+        and not tables.describe_silent_senders(make_runs(PPCC, rows[1:]))
     )
 
 
@@ -196,7 +167,7 @@ def test_claims_speak_of_schemes_measures_and_cells_that_there_are():
 def test_the_abstract_is_judged_by_its_own_figures():
     rows = [row("newreno", seed, delay_ms=100.0, goodput_mbps=4.0, mt=1.4, loss=1e-5) for seed in range(3)]
     rows += [row("ppcc", seed, delay_ms=40.0, goodput_mbps=4.4 + 0.01 * seed, mt=1.0, loss=2e-5) for seed in range(3)]
-    lines = [line.split("|") for line in claims.format_claims_table(hand_made(rows), "table").splitlines()]
+    lines = [line.split("|") for line in claims.format_claims_table(make_runs(PPCC, rows), "table").splitlines()]
     said = {line[1].strip(): line[3].strip() for line in lines}
     assert said["2: 58.75 % less delay (abstract)"].endswith(": holds")
     assert said["2: 27.8 % more throughput (abstract)"].endswith(": in sign only")
@@ -211,7 +182,7 @@ def test_most_of_the_time_is_more_than_half_of_the_seconds():
 
     rows = [one for seed in range(3) for one in seconds("newreno", seed, [60, 60, 60, 60])]
     rows += [one for seed in range(3) for one in seconds("ppcc", seed, [50, 50, 50, 70])]
-    runs = hand_made(rows)
+    runs = make_runs(PPCC, rows)
     lower = claims.OVER_TIME[0]
     assert claims.compute_time_shares(runs, lower, "ppcc", "newreno") == [0.75] * 3
     assert claims.format_time_share(runs, lower, "ppcc", "newreno") == "75 % [75, 75]: holds"
@@ -229,7 +200,7 @@ def test_growth_is_compared_within_a_number_of_senders():
         for many in (2, 4)
         for seed in range(3)
     ]
-    said = claims.format_adaptation(hand_made(rows), "ppcc", "newreno")
+    said = claims.format_adaptation(make_runs(PPCC, rows), "ppcc", "newreno")
     assert said.startswith("+99.") and said.endswith(": holds")
 
 
@@ -237,5 +208,5 @@ def test_the_best_constant_is_bold():
     rows = [
         row("constant", 0, "constants", cell, step, utility=-abs(step - 42) / 100, mt=1.0) for cell in "12" for step in (41, 42)
     ]
-    lines = tables.format_constants_table(hand_made(rows)).splitlines()
+    lines = tables.format_constants_table(make_runs(PPCC, rows)).splitlines()
     assert lines[-1].count("**") == 4 and lines[-2].count("**") == 0

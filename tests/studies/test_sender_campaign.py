@@ -22,15 +22,10 @@ from studies.sender.measures import MEASURES
 from studies.sender.schemes import CLASSIC, NAMES, PLACES, make_controller
 from studies.sender.settings import DEFAULT_SCHEMES, DEFAULT_STUDIES, STUDIES, TRACES, Settings
 from studies.sender.studies import ALL
+from tests.studies.hand_made_runs import make_runs
 
 SEED = 1_000_000
 QUICK = tuple(name for name in STUDIES if name not in ("grid", TRACES))
-
-
-def hand_made(rows: list[dict]) -> Runs:
-    """Results of which only some columns matter."""
-    columns = {name: np.array([row.get(name, math.nan) for row in rows]) for name in SENDER.columns}
-    return Runs("made by hand", columns, SENDER.keys, tuple(SENDER.measures))
 
 
 def row(scheme: str, seed: int = 0, study="ppcc", cell="2", step=0, **values) -> dict:
@@ -116,30 +111,6 @@ def test_the_agent_plays_by_its_name():
     (joining,) = ALL["agents"].play(agent, settings, "join-1", [SEED])
     (beside,) = ALL["rivals"].play(agent, settings, "cubic-1", [SEED])
     assert 0 < joining["converge_s"] <= 1.5 and 0 < joining["use"] < 1 and 0 < beside["share"] < 1
-
-
-@pytest.mark.parametrize(
-    "argument, message",
-    [
-        ("studies=[slow]", "studies = 'slow' is unknown; valid: ppcc, grid, start, traces"),
-        ("schemes=[agent]", "schemes holds 'agent', but there is no agent; valid: agent=FILE"),
-        ("studies=[traces]", "studies holds 'traces', but there is no folder of traces; valid: traces=DIR"),
-        ("traces=nowhere", "traces = 'nowhere' is no folder; valid: a folder with measured traces"),
-        ("traces=. studies=[ppcc]", "traces = '.', but studies has no 'traces'; valid: both or neither"),
-        ("studies=[outage] schemes=[oracle]", "in which none of the schemes plays; valid there: agent, newreno"),
-        (
-            "studies=[grid] schemes=[cubic,oracle]",
-            "schemes holds 'oracle', which plays in none of the studies; valid with one of traces",
-        ),
-        ("duration_s=1", "duration_s = 1.0 is out of range"),
-    ],
-)
-def test_bad_arguments(tmp_path, capsys, argument, message, monkeypatch):
-    monkeypatch.setattr(Settings, "bundled", classmethod(lambda cls, key="agent": ""))
-    assert main(["reproduce", "sender", *argument.split(), f"output={tmp_path / 'out'}"]) == 2
-    error = capsys.readouterr().err
-    assert message in error and error.count("\n") == 1
-    assert not (tmp_path / "out").exists()
 
 
 def test_traces_that_lack_or_change_are_told(tmp_path, folder):
@@ -270,7 +241,7 @@ def test_claims_are_judged_by_their_limits():
     rows += [row("vegas", seed, utility=-0.036 + 0.01 * (seed - 1)) for seed in range(3)]
     rows += [row("copa", 0, utility=-0.02)]
     rows += [row("newreno", seed, utility=math.nan if seed else -0.01) for seed in range(3)]
-    found = {scheme: said(hand_made(rows), "ppcc", scheme) for scheme in ("cubic", "bbr", "vegas", "copa", "newreno")}
+    found = {scheme: said(make_runs(SENDER, rows), "ppcc", scheme) for scheme in ("cubic", "bbr", "vegas", "copa", "newreno")}
     claim = "ppcc/2: utility at least -0.036"
     assert all(list(one) == [claim] for one in found.values())  # nothing was run in the other scenarios
     assert found["cubic"][claim].endswith("]: holds") and found["bbr"][claim].endswith(": does not hold")
@@ -283,10 +254,10 @@ def test_twice_cubics_share_is_enough_beside_bbr():
         return [row(scheme, seed, "rivals", "bbr-1", share=value + 1e-3 * seed) for seed in range(3)]
 
     claim = "BBR, 1 BDP: 0.25, or twice CUBIC's share there"
-    with_cubic = hand_made([*shares("copa", 0.2), *shares("cubic", 0.08)])
+    with_cubic = make_runs(SENDER, [*shares("copa", 0.2), *shares("cubic", 0.08)])
     assert said(with_cubic, "rivals", "copa")[claim].endswith(": holds")
     assert said(with_cubic, "rivals", "cubic")[claim].endswith(": does not hold")
-    assert said(hand_made(shares("copa", 0.2)), "rivals", "copa")[claim].endswith(": does not hold")
+    assert said(make_runs(SENDER, shares("copa", 0.2)), "rivals", "copa")[claim].endswith(": does not hold")
 
 
 def test_the_grid_counts_cells_behind_the_best_other_classic():
@@ -302,12 +273,12 @@ def test_the_grid_counts_cells_behind_the_best_other_classic():
         if one["scheme"] == "queue_target" and one["cell"] in cells[:2]:
             one["utility"] = -0.25
     claim = "at most 5 % of the cells more than 0.02 behind the best classic control"
-    runs = hand_made(rows)
+    runs = make_runs(SENDER, rows)
     assert said(runs, "grid", "queue_target")[claim] == "5.0 % [5.0, 5.0]: holds"
     assert said(runs, "grid", "cubic")[claim] == "100.0 % [100.0, 100.0]: does not hold"
     assert said(runs, "grid", "bbr")[claim] == "0.0 % [0.0, 0.0]: holds"  # CUBIC is the best other one
     rows[-1]["utility"] = math.nan  # nothing was acknowledged
-    assert claims.compute_margins(hand_made(rows), "queue_target")[cells[-1], 1.0] == -math.inf
+    assert claims.compute_margins(make_runs(SENDER, rows), "queue_target")[cells[-1], 1.0] == -math.inf
     table = tables.format_grid_table(runs)
     assert "| 2 | -0.05 (" in table and tables.choose_featured_scheme(runs) == "queue_target"
 
@@ -323,14 +294,14 @@ def test_the_way_to_the_causal_bound():
         for scheme, value in utilities.items()
         for cell in cells
     ]
-    runs = hand_made(rows)
+    runs = make_runs(SENDER, rows)
     claim = "LTE: two thirds of the way from the best classic to the causal bound"
     gap = claims.compute_gap(runs.where(study="traces"), "agent")
     assert gap.rival == "copa" and gap.closed.mean == pytest.approx(2 / 3, abs=0.02) and gap.ahead.low > 0.03
     without = runs.mask(runs.columns["scheme"] != "copa")
     assert said(without, "traces", "agent")[claim].endswith(": holds")
     assert said(without, "traces", "queue_target")[claim].endswith(": does not hold")
-    better = hand_made([one | {"utility": one["utility"] - 0.05 * (one["scheme"] == "agent")} for one in rows])
+    better = make_runs(SENDER, [one | {"utility": one["utility"] - 0.05 * (one["scheme"] == "agent")} for one in rows])
     assert said(better.mask(better.columns["scheme"] != "copa"), "traces", "agent")[claim].endswith(": in sign only")
     assert claims.compute_gap(runs.mask(runs.columns["scheme"] != "causal"), "agent") is None
     assert "-0.3" in tables.format_traces_table(runs) and "LTE" in tables.format_traces_table(runs)
@@ -351,7 +322,7 @@ def test_claims_of_several_training_seeds_stand_beside_the_same_others(tmp_path)
     others = [row("cubic", seed, "rivals", "bbr-1", share=0.1) for seed in range(3)]
     others += [row("agent", seed, "rivals", "bbr-1", share=0.9) for seed in range(3)]
     for part, rows in (("links", [row("cubic", seed, utility=-0.5) for seed in range(3)]), ("events", others)):
-        kept.write_rows(tmp_path, "sender", part, {"command": "by hand"}, hand_made(rows).to_csv(8))
+        kept.write_rows(tmp_path, "sender", part, {"command": "by hand"}, make_runs(SENDER, rows).to_csv(8))
     for name, share, utility in (("7", 0.22, -0.03), ("12", 0.15, -0.05)):
         for part, own in (("links", {"utility": utility}), ("events", {"study": "rivals", "cell": "bbr-1", "share": share})):
             folder = tmp_path / "agents" / name / part
@@ -379,7 +350,7 @@ def test_claims_of_several_training_seeds_stand_beside_the_same_others(tmp_path)
 def test_verdicts_tell_the_cell_that_is_furthest_from_its_target():
     shares = {"cubic-1": 0.5, "cubic-4": 0.7}
     rows = [row("agent", seed, "rivals", cell, share=one + 0.01 * seed) for seed in range(3) for cell, one in shares.items()]
-    table = claims.format_verdicts(hand_made(rows), sections.TITLES)
+    table = claims.format_verdicts(make_runs(SENDER, rows), sections.TITLES)
     assert table.splitlines()[2:] == [
         "| Beside other controls: 0.35 to 0.65 of the link | 0.35 to 0.65 | 0.71 [0.69, 0.73] (CUBIC, 4 BDP) |"
         " holds in 1, does not hold in 1 |"
