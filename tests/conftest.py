@@ -46,8 +46,7 @@ def references() -> Path:
 
 @pytest.fixture(autouse=True)
 def one_torch_thread():
-    """One torch thread, whatever a job set."""
-    yield
+    """One torch thread, whatever the test before set: networks this small gain nothing from more, and would wait for them."""
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
 
@@ -79,6 +78,19 @@ def measure(monkeypatch):
         monkeypatch.setitem(tasks.record._REGISTRY, task, changed)
 
     return change
+
+
+@pytest.fixture
+def command(capsys):
+    """Runs the command line in this process: exit status, standard output, standard error."""
+    from netbuf_gym.cli import program
+
+    def run(*argv):
+        status = program.main([str(word) for word in argv])
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
 
 
 @pytest.fixture

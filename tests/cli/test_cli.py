@@ -16,18 +16,6 @@ from netbuf_gym.cli import program as cli
 from netbuf_gym.errors import ConfigError, SimulatorFault
 
 
-@pytest.fixture
-def command(capsys):
-    """Runs the command line in this process: exit status, standard output, standard error."""
-
-    def run(*argv):
-        status = cli.main([str(word) for word in argv])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
-
-
 def refused(outcome, message):
     """Bad input: status 2, one line on standard error that says what is wrong, nothing on standard output."""
     status, out, err = outcome

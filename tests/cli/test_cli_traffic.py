@@ -4,21 +4,8 @@ import json
 import pytest
 
 from netbuf_gym import scenarios
-from netbuf_gym.cli import program
 from netbuf_gym.scenarios import FlowList, Scenario
 from netbuf_gym.utils.docstrings import find_unit
-
-
-@pytest.fixture
-def command(capsys):
-    """Runs the command line in this process: exit status, standard output, standard error."""
-
-    def run(*argv):
-        status = program.main([str(word) for word in argv])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
 
 
 def test_simulate_prints_finite_flows_and_switches(command, tmp_path):

@@ -27,58 +27,8 @@ RECIPES = [
 ]
 
 
-def actions(env, seed, steps):
-    """Within the space and a little beyond, or of the grid."""
-    rng, rows = np.random.default_rng(seed), env.num_envs
-    if isinstance(env.single_action_space, gym.spaces.Discrete):
-        return rng.integers(env.single_action_space.n, size=(steps, rows))
-    return rng.uniform(-1.1, 1.1, (steps, rows, *env.single_action_space.shape)).astype(np.float32)
-
-
 def same_reports(a, b):
     return all(x == b[key] or (isinstance(x, float) and math.isnan(x) and math.isnan(b[key])) for key, x in a.items())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kwargs", [*RECIPES, {"history": 1, "interval_s": 0.037}])
-@pytest.mark.parametrize("scenario", [RANDOM, BURSTS])
-def test_vector_equals_scalar_step_by_step(kwargs, scenario):
-    seeds = [11, 12, 13]
-    vector = gym.make_vec(ID, num_envs=3, scenario=scenario, **kwargs)
-    scalars = [gym.make(ID, scenario=scenario, **kwargs) for _ in seeds]
-    rows, _ = vector.reset(seed=seeds)
-    for row, scalar, seed in zip(rows, scalars, seeds, strict=True):
-        assert np.array_equal(row, scalar.reset(seed=seed)[0])
-    ends = 0
-    for chosen in actions(vector, 1, 150):
-        rows, rewards, terminated, truncated, info = vector.step(chosen)
-        for i, scalar in enumerate(scalars):
-            observation, reward, one_terminated, one_truncated, one_info = scalar.step(chosen[i])
-            assert reward == rewards[i] and (one_terminated, one_truncated) == (terminated[i], truncated[i])
-            if one_truncated:
-                ends += 1
-                assert np.array_equal(observation, info["final_obs"][i])
-                final = info["final_info"]
-                assert same_reports({k: v for k, v in one_info.items() if k != "reward_terms"}, {k: final[k][i] for k in final})
-                observation, _ = scalar.reset()
-            assert np.array_equal(observation, rows[i])
-    assert ends
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kwargs", RECIPES)
-def test_same_seed_same_bits_on_any_number_of_threads(kwargs):
-    def play(threads, seed):
-        env = VectorEnv(14, task="queue_threshold", scenario=RANDOM, threads=threads, **kwargs)
-        seen = [env.reset(seed=seed)[0]]
-        for chosen in actions(env, 2, 60):
-            observations, rewards, _, truncated, info = env.step(chosen)
-            seen += [observations, rewards, truncated]
-            seen += [column for key, column in info.get("final_info", {}).items() if key != "scenario"]
-        return b"".join(one.tobytes() for one in seen)
-
-    runs = [play(threads, 4) for threads in (1, 2, 4, 4)]
-    assert len(set(runs)) == 1 and play(1, 5) != runs[0]
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 import gymnasium as gym
 import numpy as np
 import pytest
-import torch as th
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from sb3_contrib import RecurrentPPO
 from stable_baselines3 import A2C, DQN, PPO
@@ -16,15 +15,6 @@ from netbuf_gym.integrations.sb3 import FIRST_EVALUATION_SEED, VectorEnvAdapter
 from netbuf_gym.training import schema
 
 WORLDS = 4
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Networks this small gain nothing from threads, and on a busy machine wait for them."""
-    before = th.get_num_threads()
-    th.set_num_threads(1)
-    yield
-    th.set_num_threads(before)
 
 
 def cart_pole():

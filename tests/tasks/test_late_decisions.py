@@ -37,25 +37,6 @@ def test_same_seed_same_bits_on_any_number_of_threads(kwargs):
     assert one != bits(kwargs, seed=5) and one != bits({**kwargs, "jitter_s": 0}) and one != bits({**kwargs, "latency_s": 0})
 
 
-@pytest.mark.parametrize(
-    "kwargs", [LATE, {"actions": "continuous", "jitter_s": 0.05}, {"recipe": "ppcc", "latency_s": 0.03, "paced": True}]
-)
-def test_vector_equals_scalar_step_by_step(kwargs):
-    seeds = [11, 12, 13]
-    vector, scalars = VectorEnv(3, scenario=RANDOM, **kwargs), [Env(scenario=RANDOM, **kwargs) for _ in seeds]
-    rows, _ = vector.reset(seed=seeds)
-    for row, scalar, seed in zip(rows, scalars, seeds, strict=True):
-        assert np.array_equal(row, scalar.reset(seed=seed)[0])
-    rng = np.random.default_rng(2)
-    for _ in range(29):
-        discrete = isinstance(vector.single_action_space, gym.spaces.Discrete)
-        actions = rng.integers(2, 9, 3) if discrete else rng.uniform(-1, 1, (3, 1)).astype(np.float32)
-        rows, rewards, *_ = vector.step(actions)
-        for i, scalar in enumerate(scalars):
-            observation, reward, *_ = scalar.step(actions[i])
-            assert reward == rewards[i] and np.array_equal(observation, rows[i])
-
-
 def test_a_number_is_a_range_of_no_width():
     assert bits({"latency_s": 0.02, "jitter_s": 0.01}) == bits({"latency_s": [0.02, 0.02], "jitter_s": (0.01, 0.01)})
     assert bits({"latency_s": 0, "jitter_s": [0, 0]}) == bits({})

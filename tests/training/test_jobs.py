@@ -27,16 +27,6 @@ from netbuf_gym import cli
 TRACE_VERBS = ("generate", "show", "plot", "convert", "flows")
 
 
-@pytest.fixture
-def command(capsys):
-    def run(*argv):
-        status = program.main([str(word) for word in argv])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
-
-
 @pytest.mark.slow
 def test_help_of_every_command_needs_no_extras():
     calls = [[name, "--help"] for name in (*program.COMMANDS, *program.JOBS)] + [

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import stable_baselines3
 import torch as th
-from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import DummyVecEnv
@@ -15,17 +14,9 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
 from netbuf_gym.training import learning
 from netbuf_gym.training.algorithms.ppo import BatchPPO, KLPenaltyPPO
-from tests.training.gym_worlds import WORLDS, cart_poles, pendulums
+from tests.training.gym_worlds import WORLDS, Ends, cart_poles, pendulums
 
 STEPS = 12
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = th.get_num_threads()
-    th.set_num_threads(1)
-    yield
-    th.set_num_threads(before)
 
 
 def make(kind, worlds=cart_poles, **kwargs):
@@ -72,25 +63,6 @@ def test_one_update_equals_stock(worlds):
 
 
 def test_truncated_episodes_are_bootstrapped_and_terminated_ones_are_not():
-    class Ends(gym.vector.VectorEnv):
-        """World 0 is truncated at every second step, world 1 terminated, world 2 goes on; all rewards are 0."""
-
-        metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
-        num_envs, step_count = 3, 0
-        single_observation_space = spaces.Box(-9.0, 9.0, (2,), np.float32)
-        single_action_space = spaces.Discrete(2)
-        action_space = spaces.MultiDiscrete([2] * 3)
-
-        def reset(self, *, seed=None, options=None):
-            return np.zeros((3, 2), np.float32), {}
-
-        def step(self, actions):
-            self.step_count += 1
-            end = self.step_count % 2 == 0
-            info = {"final_obs": np.full((3, 2), 2.0, np.float32), "_final_obs": np.array([end, end, False])}
-            flags = np.array([end, False, False]), np.array([False, end, False])
-            return np.ones((3, 2), np.float32), np.zeros(3), flags[1], flags[0], info if end else {}
-
     model = BatchPPO("MlpPolicy", VectorEnvAdapter(Ends()), n_steps=4, batch_size=12, seed=0, device="cpu", gamma=0.5)
     rollout = collect(model)
     expected = 0.5 * model._compute_values(th.full((1, 2), 2.0)).item()

@@ -15,7 +15,7 @@ from netbuf_gym.training import ranges
 from netbuf_gym.training.algorithms.lstm import require_plain_lstm, unroll_lstm
 from netbuf_gym.training.algorithms.ppo_lstm import BatchRecurrentPPO
 from netbuf_gym.training.config import load
-from tests.training.gym_worlds import WORLDS, cart_poles, pendulums
+from tests.training.gym_worlds import WORLDS, Ends, cart_poles, pendulums
 
 STEPS = 12
 CRITICS = {
@@ -23,14 +23,6 @@ CRITICS = {
     "shared": {"shared_lstm": True, "enable_critic_lstm": False},
     "none": {"enable_critic_lstm": False},
 }
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = th.get_num_threads()
-    th.set_num_threads(1)
-    yield
-    th.set_num_threads(before)
 
 
 def make(kind=BatchRecurrentPPO, worlds=cart_poles, critic="own", layers=1, **kwargs):
@@ -142,28 +134,8 @@ def test_replaying_a_rollout_in_sequences_gives_what_was_collected(critic):
     th.testing.assert_close(values, collected.flatten(), rtol=1e-3, atol=1e-5)
 
 
-class _Ends(VectorEnv):
-    """World 0 is truncated at every second step, world 1 terminated, world 2 goes on; all rewards are 0."""
-
-    metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
-    num_envs, step_count = 3, 0
-    single_observation_space = spaces.Box(-9.0, 9.0, (2,), np.float32)
-    single_action_space = spaces.Discrete(2)
-    action_space = spaces.MultiDiscrete([2] * 3)
-
-    def reset(self, *, seed=None, options=None):
-        return np.zeros((3, 2), np.float32), {}
-
-    def step(self, actions):
-        self.step_count += 1
-        end = self.step_count % 2 == 0
-        info = {"final_obs": np.full((3, 2), 2.0, np.float32), "_final_obs": np.array([end, end, False])}
-        truncated, terminated = np.array([end, False, False]), np.array([False, end, False])
-        return np.ones((3, 2), np.float32), np.zeros(3), terminated, truncated, info if end else {}
-
-
 def test_truncated_episodes_are_bootstrapped_with_their_memory():
-    model = make(worlds=lambda: VectorEnvAdapter(_Ends()), n_steps=4, batch_size=12, gamma=0.5)
+    model = make(worlds=lambda: VectorEnvAdapter(Ends()), n_steps=4, batch_size=12, gamma=0.5)
     rollout = collect(model)
     policy = model.policy
     seen = th.tensor([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]]).unsqueeze(1)  # of the first episode, to its end
