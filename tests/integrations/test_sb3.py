@@ -206,7 +206,7 @@ def test_boxes_of_actions_pass_through():
         (A2C, {}),
         (PPO, {"n_steps": 16, "batch_size": 32}),
         (DQN, {"actions": "grid", "learning_starts": 20, "buffer_size": 200}),
-        (RecurrentPPO, {"n_steps": 16, "batch_size": 32, "policy": "MlpLstmPolicy"}),
+        (RecurrentPPO, {"n_steps": 16, "n_epochs": 1, "policy": "MlpLstmPolicy", "policy_kwargs": {"lstm_hidden_size": 8}}),
     ],
 )
 def test_learners_of_boxes_and_grids_run_on_switches(kind, kwargs):
