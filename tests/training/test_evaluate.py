@@ -174,12 +174,6 @@ def test_demo_trains_evaluates_and_draws(tiny, monkeypatch, measure, capsys):
     assert (run_dir / "model.zip").exists()
 
 
-@pytest.mark.parametrize("command", ["train", "evaluate", "demo"])
-def test_help(command, capsys):
-    assert program.main([command, "--help"]) == 0
-    assert f"netbuf-gym {command}" in capsys.readouterr().out
-
-
 @pytest.fixture(scope="module")
 def switch_agent(tmp_path_factory):
     """The run directory of a tiny run on switches; not to be written to."""

@@ -20,7 +20,7 @@ def test_what_the_file_holds(cells):
     assert {cell.setting.kind for cell in cells} == {NS3_MARKS}
     assert {cell.setting.label for cell in cells} == {"dctcp", "codel_marks", "step_marks", "ledbat"}
     assert sum(not cell.not_judged for cell in cells) == 33
-    assert DATA.read_text().startswith("# tests/reference/ns3/marks.py ")
+    assert DATA.read_text().startswith("# tools/ns3/marks.py ")
 
 
 def test_ours_is_within_tolerance():

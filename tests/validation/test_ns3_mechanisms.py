@@ -36,7 +36,7 @@ def test_what_the_file_holds(cells):
     assert {cell.setting.cc for cell in cells} == {"NewReno", "Cubic", "LinuxReno"}
     rates = {cell.setting.rate_mbps for cell in cells}
     assert min(rates) == 5 and max(rates) == 100 and DATA.stat().st_size < 200_000
-    assert DATA.read_text().startswith("# tests/reference/ns3/cells.py ")
+    assert DATA.read_text().startswith("# tools/ns3/cells.py ")
 
 
 WITHOUT_CHANCE = ["udp_constant", "udp_on_off", "udp_back", "reverse", "reverse_slow", "delay_up", "delay_down", "delay_leo"]

@@ -11,11 +11,11 @@ Where the digests find it, the others are asked too, the quicker quarter of Pyth
 Interrupted, it goes on where it was as long as the tree is the same (--anew: it does not). Exit status 1 where more than
 --most of the mutations survive, or one without an explanation in explanations.json.
 
-Why neither mutmut nor cosmic-ray does the Python half: what takes the time, and most of this code, is to judge a mutation (copies
-that are built once, digests first, then the tests that run the mutated lines, limits of time and memory), and is shared with the
-C++ half, which neither has. mutmut 3.8 mutates functions without decorators only, where a fifth of our places stand outside of
-functions (defaults of dataclasses, ranges, tables), and cannot draw a sample by seed; cosmic-ray 8.7 runs one fixed command for
-each of some ten thousand mutations, whichever lines they change.
+Why neither mutmut nor cosmic-ray does the Python half: what takes the time, and most of this code, is to judge a mutation
+(copies that are built once, digests first, then the tests that run the mutated lines, limits of time and memory), and is
+shared with the C++ half, which neither has. mutmut 3.8 mutates functions without decorators only, where a fifth of our
+places stand outside of functions (defaults of dataclasses, ranges, tables), and cannot draw a sample by seed; cosmic-ray 8.7
+runs one fixed command for each of some ten thousand mutations, whichever lines they change.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-COMMAND = "# tests/reference/ns3/cells.py mechanisms tests/data/ns3_mechanisms.csv: ns-3.44 (wheel ns3==3.44.post0)"
+COMMAND = "# tools/ns3/cells.py mechanisms tests/data/ns3_mechanisms.csv: ns-3.44 (wheel ns3==3.44.post0)"
 WIRE_BYTES = 1502
 PATHS = ((5, 200, 1), (10, 40, 0.5), (10, 60, 10), (20, 100, 2), (50, 20, 4), (100, 10, 4), (100, 120, 0.25))
 """Mbit/s, ms there and back, buffer in BDP."""

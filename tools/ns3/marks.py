@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-COMMAND = "# tests/reference/ns3/marks.py marks tests/data/ns3_marks.csv: ns-3.44 (wheel ns3==3.44.post0)"
+COMMAND = "# tools/ns3/marks.py marks tests/data/ns3_marks.csv: ns-3.44 (wheel ns3==3.44.post0)"
 
 
 def dctcp() -> Iterator[dict]:
