@@ -21,7 +21,7 @@ from netbuf_gym.simulation.results.result import Links
 from netbuf_gym.simulation.runner import simulate
 from tools.fuzz import environments, oracles, random_worlds
 from tools.fuzz.case import ACCEPTED, Case, Finding, spoil
-from tools.fuzz.sanitized import Finder, module_of, run_times
+from tools.fuzz.sanitized import Finder, find_module, list_run_times
 from tools.fuzz.server import Batch, Kind
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -91,28 +91,28 @@ def case_of(number, seed=1, kind="scenarios"):
 
 
 def test_a_case_is_drawn_alike_and_unlike_its_neighbours():
-    worlds = [repr(random_worlds.world(case_of(n, s))) for n, s in ((5, 1), (5, 1), (6, 1), (5, 2))]
+    worlds = [repr(random_worlds.draw_world(case_of(n, s))) for n, s in ((5, 1), (5, 1), (6, 1), (5, 2))]
     assert worlds[0] == worlds[1] and len(set(worlds)) == 3
 
 
 def test_random_worlds_are_mostly_valid_and_hold_everything_that_there_is():
     made, text = [], ""
     for number in range(300):
-        data = random_worlds.world(case_of(number))
+        data = random_worlds.draw_world(case_of(number))
         text += json.dumps(data)
         try:
-            scenario = random_worlds.small(Scenario.from_dict(data))
+            scenario = random_worlds.shorten(Scenario.from_dict(data))
         except NetbufError:
             continue
         if scenario is not None:
             made.append(scenario)
-            assert random_worlds.packets_of(scenario) <= random_worlds.PACKETS
+            assert random_worlds.bound_packets(scenario) <= random_worlds.PACKETS
     assert len(made) > 240
     controls = {"bbr", "cubic", "newreno", "vegas", "westwood"}
     for word in (*DISCIPLINES, *controls, "poisson", "incast", "list", "static", "abm", "drr", "rates", "deliveries", "on_off"):
         assert f'"{word}"' in text
-    spoilt = [repr(spoil(case_of(n), random_worlds.world(case_of(n)))) for n in range(50)]
-    assert sum(repr(random_worlds.world(case_of(n))) != one for n, one in enumerate(spoilt)) > 45
+    spoilt = [repr(spoil(case_of(n), random_worlds.draw_world(case_of(n)))) for n in range(50)]
+    assert sum(repr(random_worlds.draw_world(case_of(n))) != one for n, one in enumerate(spoilt)) > 45
 
 
 WORLD = dumbbell(rate_mbps=5, rtt_ms=20, buffer_packets=20, senders=["cubic", "bbr"], duration_s=2.0)
@@ -129,40 +129,40 @@ WRONG_LINK = {
 @pytest.mark.parametrize("part", ["flows", "links"])
 def test_a_result_with_one_wrong_number_is_found(part):
     result = simulate(WORLD, 1)
-    oracles.check(result)
+    oracles.check_result(result)
     for name, value in (WRONG_FLOW if part == "flows" else WRONG_LINK).items():
         at = WORLD.bottleneck if part == "links" else 0
         items = list(getattr(result, part))
         items[at] = replace(items[at], **{name: value})
         wrong = replace(result, **{part: Links(items) if part == "links" else tuple(items)})
         with pytest.raises(Finding, match="does not hold"):
-            oracles.check(wrong)
+            oracles.check_result(wrong)
 
 
 def test_finite_flows_and_switches_with_one_wrong_number_are_found():
     result = simulate(get("rlbm/cubic-100-0.6", duration_s=5.0), 1)
-    oracles.check(result)
+    oracles.check_result(result)
     for name, value in {"slowdown": 0.9, "size_bytes": 1, "flow": 0}.items():
         table = result.completions.copy()
         table[name] = value
         with pytest.raises(Finding):
-            oracles.check(replace(result, completions=table))
+            oracles.check_result(replace(result, completions=table))
     with pytest.raises(Finding):
-        oracles.check(replace(result, traffic=replace(result.traffic, delivered_bytes=7)))
+        oracles.check_result(replace(result, traffic=replace(result.traffic, delivered_bytes=7)))
     switch = result.switches[0]
     for changes in ({"occupancy_max": 1.1}, {"queues": (replace(switch.queues[0], arrivals=10**7),)}):
         with pytest.raises(Finding):
-            oracles.check(replace(result, switches=type(result.switches)([replace(switch, **changes)])))
+            oracles.check_result(replace(result, switches=type(result.switches)([replace(switch, **changes)])))
 
 
 def test_results_that_differ_are_found():
     a = {"x": [1.0, float("nan")], "y": {"z": "w"}}
-    oracles.same(a, {"x": [1.0, float("nan")], "y": {"z": "w"}}, "same")
+    oracles.require_equal(a, {"x": [1.0, float("nan")], "y": {"z": "w"}}, "same")
     with pytest.raises(Finding, match=r"other: x\[0\] is 1\.0 and 1\.5"):
-        oracles.same(a, {"x": [1.5, float("nan")], "y": {"z": "w"}}, "other")
+        oracles.require_equal(a, {"x": [1.5, float("nan")], "y": {"z": "w"}}, "other")
     steps = [(None, np.zeros(2), 1.0, False, False)]
     with pytest.raises(Finding):
-        environments.compare(steps, [(None, np.ones(2), 1.0, False, False)], "two")
+        environments.require_equal_steps(steps, [(None, np.ones(2), 1.0, False, False)], "two")
 
 
 @pytest.mark.release
@@ -184,11 +184,11 @@ def test_one_case_alone_and_bad_arguments():
 
 def test_the_module_is_found_in_its_build_with_the_run_times_that_it_needs(tmp_path):
     own = Path(_core.__file__)
-    assert run_times(own) == []
+    assert list_run_times(own) == []
     with pytest.raises(SystemExit, match=r"holds no _core\*\.so"):
-        module_of(tmp_path)
+        find_module(tmp_path)
     shutil.copy(own, tmp_path / own.name)
-    finder = Finder(module_of(tmp_path))
+    finder = Finder(find_module(tmp_path))
     assert finder.find_spec("netbuf_gym.errors", None) is None
     assert finder.find_spec("netbuf_gym._core", None).origin == str(tmp_path / own.name)
     (tmp_path / "x.cc").write_text("int f() { return 1; }\n")
@@ -196,5 +196,5 @@ def test_the_module_is_found_in_its_build_with_the_run_times_that_it_needs(tmp_p
     made = tmp_path / "_core.x.so"
     flags = ["-shared", "-fPIC", "-fsanitize=address,undefined"]
     subprocess.run([compiler, *flags, str(tmp_path / "x.cc"), "-o", str(made)], check=True)
-    found = run_times(made)
+    found = list_run_times(made)
     assert "libasan" in found[0] and all(Path(path).is_file() for path in found)

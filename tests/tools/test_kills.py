@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.kills.killing import Damage, Job, kill, whole_file
+from tools.kills.killing import Damage, Job, kill, require_whole
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -74,4 +74,4 @@ CUT = [("a.png", b"\x89PNG\r\n\x1a\nx"), ("a.csv", b"a,b\n1\n"), ("a.csv", b"a,b
 def test_files_that_are_cut_are_found(name, data, tmp_path):
     (tmp_path / name).write_bytes(data)
     with pytest.raises(Damage):
-        whole_file(tmp_path / name)
+        require_whole(tmp_path / name)

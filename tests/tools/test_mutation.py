@@ -6,10 +6,10 @@ from itertools import islice
 import pytest
 
 from tools.mutation import __main__ as mutate
-from tools.mutation.cpp import cpp_sites
-from tools.mutation.python import function_of, python_sites, same_code
-from tools.mutation.sites import OPERATORS, Mutation, drawn, fixed, other_number, pool
-from tools.mutation.summary import explanation, summary, table
+from tools.mutation.cpp import list_cpp_sites
+from tools.mutation.python import find_function, is_same_code, list_python_sites
+from tools.mutation.sites import OPERATORS, Mutation, change_number, draw_mutations, find_fixed, list_pool
+from tools.mutation.summary import find_explanation, format_summary, make_table
 
 CPP = """#include <a.h>  // a < b
 static_assert(sizeof(int) == 4);
@@ -62,7 +62,7 @@ def changed(found):
 
 
 def test_places_in_cpp():
-    found = list(cpp_sites("f.cc", CPP))
+    found = list(list_cpp_sites("f.cc", CPP))
     by = {operator: sorted((one.line, one.old, one.new) for one in found if one.operator == operator) for operator in OPERATORS}
     assert by["comparison"] == [(11, "!=", "=="), (11, "<", "<="), (11, "<=", "<"), (12, "<", "<="), (14, "==", "!=")]
     assert by["arithmetic"] == [(9, "*", "/"), (12, "+=", "-="), (15, "/", "*"), (21, "-", "+")]
@@ -75,7 +75,7 @@ def test_places_in_cpp():
 
 
 def test_places_in_python():
-    found = list(python_sites("f.py", PYTHON))
+    found = list(list_python_sites("f.py", PYTHON))
     by = {operator: sorted((one.line, one.old, one.new) for one in found if one.operator == operator) for operator in OPERATORS}
     assert by["comparison"] == [(15, "!=", "=="), (15, "<=", "<")]
     assert by["arithmetic"] == [(14, "*", "/"), (14, "+", "-"), (19, "-", "+"), (20, "//", "*")]
@@ -86,7 +86,7 @@ def test_places_in_python():
 
 
 def test_a_mutation_changes_its_line_only():
-    for one in [*cpp_sites("f.cc", CPP), *python_sites("f.py", PYTHON)]:
+    for one in [*list_cpp_sites("f.cc", CPP), *list_python_sites("f.py", PYTHON)]:
         source = CPP if one.path == "f.cc" else PYTHON
         before, after = source.split("\n"), one.apply(source).split("\n")
         assert [i for i, (a, b) in enumerate(zip(before, after, strict=True), 1) if a != b] == [one.line]
@@ -100,36 +100,36 @@ def test_a_mutation_changes_its_line_only():
     [("0", "1"), ("7u", "8u"), ("1'000", "1001"), ("0x1F", "32"), ("0.5", "0.75"), ("2e-3", "0.003"), ("j", None)],
 )
 def test_constants(number, other):
-    assert other_number(number) == other
+    assert change_number(number) == other
 
 
 def test_draws_repeat_and_give_every_place_once():
-    found = sorted([*cpp_sites("f.cc", CPP), *python_sites("f.py", PYTHON)])
-    assert list(drawn(found, 1)) == list(drawn(found, 1)) != list(drawn(found, 2))
-    assert sorted(drawn(found, 1)) == found
+    found = sorted([*list_cpp_sites("f.cc", CPP), *list_python_sites("f.py", PYTHON)])
+    assert list(draw_mutations(found, 1)) == list(draw_mutations(found, 1)) != list(draw_mutations(found, 2))
+    assert sorted(draw_mutations(found, 1)) == found
     places = {"comparison": 150, "arithmetic": 200, "constant": 900, "dropped statement": 400}
     many = [replace(found[0], operator=name, line=line) for name, count in places.items() for line in range(count)]
-    first = [one.operator for one in islice(drawn(many, 3), 400)]  # however many places an operator has
+    first = [one.operator for one in islice(draw_mutations(many, 3), 400)]  # however many places an operator has
     assert all(70 < first.count(operator) < 130 for operator in OPERATORS)
 
 
 def test_same_code_is_recognised():
-    assert same_code("x = 1 + 2\n", "x = 3\n") and same_code("def f():\n  y = 1 < 2  # a\n", "def f():\n  y = 1 < 2\n")
-    assert not same_code("def f(a):\n  return a < 2\n", "def f(a):\n  return a <= 2\n")
-    assert not same_code("x = 1\n", "x = True\n")
+    assert is_same_code("x = 1 + 2\n", "x = 3\n") and is_same_code("def f():\n  y = 1 < 2  # a\n", "def f():\n  y = 1 < 2\n")
+    assert not is_same_code("def f(a):\n  return a < 2\n", "def f(a):\n  return a <= 2\n")
+    assert not is_same_code("x = 1\n", "x = True\n")
 
 
 def test_functions_of_lines():
-    assert function_of(PYTHON, 14) == 11 and function_of(PYTHON, 9) is None and function_of(PYTHON, 11) is None
-    assert function_of("@a\ndef f():\n  def g():\n    pass\n  return 1\n", 4) == 3
+    assert find_function(PYTHON, 14) == 11 and find_function(PYTHON, 9) is None and find_function(PYTHON, 11) is None
+    assert find_function("@a\ndef f():\n  def g():\n    pass\n  return 1\n", 4) == 3
 
 
 def test_the_tree_has_a_pool_and_the_fixed_mutations():
-    files = mutate.tracked()
-    names = pool(mutate.ROOT, files)
+    files = mutate.list_tracked()
+    names = list_pool(mutate.ROOT, files)
     assert {name.split("/")[1] for name in names} >= {"src", "include", "tasks", "scenarios"}
     assert not any("bindings" in name for name in names)
-    six = fixed(mutate.ROOT, names)
+    six = find_fixed(mutate.ROOT, names)
     assert len(six) == 6 and all(one.before != one.after for one in six)
     for one in six:
         one.apply((mutate.ROOT / one.path).read_text())
@@ -137,15 +137,15 @@ def test_the_tree_has_a_pool_and_the_fixed_mutations():
 
 def test_a_fixed_mutation_that_is_gone_is_named(tmp_path):
     with pytest.raises(LookupError, match=r"loss rate without random losses.*nowhere"):
-        fixed(tmp_path, [])
+        find_fixed(tmp_path, [])
 
 
 def test_identity_survives_moves():
     one = Mutation("a/b.cc", 3, 4, "1", "2", "constant", "    1;")
     assert one.identity == "b.cc: 1; => 2;"
-    assert explanation({"b.cc: 1; => 2;": "x", "a.cc: 1; => 2;": "y"}, one) == "x"
-    assert explanation({"c.cc: 1; => 2;": "moved", "b.cc: 1; => 3;": "z"}, one) == "moved"
-    assert explanation({"b.cc: 1; => 3;": "z"}, one) is None
+    assert find_explanation({"b.cc: 1; => 2;": "x", "a.cc: 1; => 2;": "y"}, one) == "x"
+    assert find_explanation({"c.cc: 1; => 2;": "moved", "b.cc: 1; => 3;": "z"}, one) == "moved"
+    assert find_explanation({"b.cc: 1; => 3;": "z"}, one) is None
 
 
 def test_the_summary_counts_and_explains():
@@ -156,7 +156,7 @@ def test_the_summary_counts_and_explains():
     entries = [entry("killed", True, "t"), entry("killed", True, None), entry("killed", False, "t")]
     entries += [entry("survived", False, None), entry("survived", False, None, 2)]
     entries += [entry("same code", False, None), entry("does not compile", False, None)]
-    assert table(entries)[-1] == ["all", "5", "1", "1", "1", "2"]
-    text = summary(entries, {"b.cc: 1; => 2;": "Because."}, 7, 60.0)
+    assert make_table(entries)[-1] == ["all", "5", "1", "1", "1", "2"]
+    text = format_summary(entries, {"b.cc: 1; => 2;": "Because."}, 7, 60.0)
     assert "seed 7: 2 of 5 survived, 40.0 %" in text and "Because." in text and "not explained in" in text
     assert "1 that did not compile, 1 with the same code" in text and "    1;\n    3;" in text

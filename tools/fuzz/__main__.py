@@ -16,13 +16,13 @@ import os
 import sys
 from pathlib import Path
 
-from tools.fuzz.sanitized import enter
+from tools.fuzz.sanitized import enter_sanitized
 
 KINDS = ("scenarios", "environments", "commands", "files")
 
 
-def arguments() -> argparse.Namespace:
-    """Of the command line."""
+def parse_arguments() -> argparse.Namespace:
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seconds", type=float, default=60.0, help="how long, about (default: 60)")
     parser.add_argument("--seed", type=int, default=1, help="(default: 1)")
@@ -48,12 +48,12 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Fuzzes; returns the exit status."""
-    given = arguments()
+    """Fuzz, and return the exit status."""
+    given = parse_arguments()
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):  # of threads, a fork keeps one
         os.environ[name] = "1"
     os.environ.setdefault("MPLBACKEND", "Agg")
-    checked = enter(given.build)
+    checked = enter_sanitized(given.build)
     from tools.fuzz.campaign import Campaign  # what imports the package comes after the module was chosen
 
     campaign = Campaign(given.kinds, given.seed, checked, given.findings.resolve())

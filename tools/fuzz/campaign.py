@@ -17,7 +17,7 @@ from pathlib import Path
 from netbuf_gym.utils.files import write_json
 from netbuf_gym.utils.tables import text_table
 from netbuf_gym.version import __version__
-from tools.fuzz.case import REFUSED, once
+from tools.fuzz.case import REFUSED, shorten_text
 from tools.fuzz.server import Batch, Kind, Outcome, run_case
 
 BATCH_S = 1.0
@@ -25,7 +25,7 @@ BATCH_S = 1.0
 
 @dataclass
 class Tally:
-    """Of one kind. `slowest`: the case that took longest, and its seconds."""
+    """Counts of one kind. `slowest`: the case that took longest, and its seconds."""
 
     cases: int = 0
     seconds: float = 0.0
@@ -63,10 +63,10 @@ class Campaign:
             kind.prepare(own)
 
     def one(self, seed: int, kind: str, number: int) -> int:
-        """Runs a case in this process and says what was found; the exit status."""
+        """Run a case in this process, say what was found, and return the exit status."""
 
         def print_inputs(inputs: object) -> None:
-            print(f"inputs: {once(inputs, 20_000)}")
+            print(f"inputs: {shorten_text(inputs, 20_000)}")
 
         try:
             result, finding = run_case(self.kinds[0], seed, number, print_inputs, self._lasting)
@@ -76,7 +76,7 @@ class Campaign:
         return 1 if finding else 0
 
     def run(self, seconds: float) -> None:
-        """Fuzzes for about so long, and whatever a busy machine had no time for a little longer."""
+        """Fuzz for about so long, and whatever a busy machine had no time for a little longer."""
         started = time.monotonic()
         try:
             while (left := started + seconds - time.monotonic()) > 0:
@@ -111,7 +111,7 @@ class Campaign:
         self.found.append(entry)
         self.folder.mkdir(parents=True, exist_ok=True)
         write_json(self.folder / f"{case.replace(':', '-')}.json", entry)
-        print(f"FOUND {case}: {_line(outcome.finding)}", file=sys.stderr, flush=True)
+        print(f"FOUND {case}: {_choose_line(outcome.finding)}", file=sys.stderr, flush=True)
 
     def _clean(self) -> None:
         shutil.rmtree(self._lasting, ignore_errors=True)
@@ -125,11 +125,11 @@ class Campaign:
         text = text_table(["kind", "cases", "seconds", "refused", "findings", "slowest"], rows)
         text += f"\n\n{self.seconds:.0f} s, seed {self.seed}, sanitizers of the native module: {self.checked}"
         for entry in self.found:
-            text += f"\n\n{entry['case']} (again: --case {entry['case']})\n{_shown(entry['found'])}"
+            text += f"\n\n{entry['case']} (again: --case {entry['case']})\n{_excerpt_finding(entry['found'])}"
         return text
 
     def write(self, path: Path) -> None:
-        """Writes the summary as JSON."""
+        """Write the summary as JSON."""
         data = {
             "schema": "netbuf-gym/fuzz/1",
             "netbuf_gym": __version__,
@@ -140,20 +140,20 @@ class Campaign:
             "seed": self.seed,
             "seconds": round(self.seconds),
             "kinds": {name: {**asdict(t), "seconds": round(t.seconds)} for name, t in self.tallies.items()},
-            "findings": [{"case": entry["case"], "found": once(entry["found"], 2000)} for entry in self.found],
+            "findings": [{"case": entry["case"], "found": shorten_text(entry["found"], 2000)} for entry in self.found],
         }
         write_json(path, data)
         json.loads(path.read_text())
 
 
-def _shown(finding: str, lines: int = 12) -> str:
-    """What is worth seeing in the summary: of a trace back its end, of anything else its beginning."""
+def _excerpt_finding(finding: str, lines: int = 12) -> str:
+    """Cut a finding to what is worth seeing in the summary: of a trace back its end, of anything else its beginning."""
     listed = finding.strip().splitlines()
     chosen = listed[-lines:] if finding.startswith("Traceback") else listed[:lines]
-    return "\n".join(once(line, 300) for line in chosen)
+    return "\n".join(shorten_text(line, 300) for line in chosen)
 
 
-def _line(finding: str) -> str:
-    """The line of a finding that says most: its first, or the last one of a trace back."""
+def _choose_line(finding: str) -> str:
+    """Choose the line of a finding that says most: its first, or the last one of a trace back."""
     lines = [line for line in finding.splitlines() if line.strip()]
     return (lines[-1] if lines and lines[0].startswith("Traceback") else lines[0] if lines else "")[:200]

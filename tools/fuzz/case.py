@@ -99,7 +99,7 @@ def spoil(case: Case, data: Any) -> Any:
     return data
 
 
-def once(text: object, limit: int = 4000) -> str:
-    """A value as text, cut where it is long."""
+def shorten_text(text: object, limit: int = 4000) -> str:
+    """Return a value as text, cut where it is long."""
     found = text if isinstance(text, str) else repr(text)
     return found if len(found) <= limit else f"{found[:limit]}... ({len(found)} characters)"

@@ -55,7 +55,7 @@ SMALL = {
         "figures=false", "jobs=1", "output=run",
     ),
 }  # fmt: skip
-"""What makes jobs take little; without it they are interrupted."""
+"""Settings that make jobs take little; without it they are interrupted."""
 LONG = ("tune",)
 """They begin processes that train: tests/training/test_tune.py has them."""
 MORE = {
@@ -71,9 +71,9 @@ MORE = {
 
 
 def run(case: Case) -> str:
-    """A command line, in this process."""
-    _inputs(case)
-    argv = [word.replace("\0", "") for word in command(case)]
+    """Run a command line in this process."""
+    _write_inputs(case)
+    argv = [word.replace("\0", "") for word in draw_command(case)]
     case.tell(argv)
     said = io.StringIO()
     try:
@@ -96,50 +96,50 @@ def run(case: Case) -> str:
     return REFUSED if status == 2 else ACCEPTED
 
 
-def command(case: Case) -> list[str]:
-    """The words of a command line."""
+def draw_command(case: Case) -> list[str]:
+    """Draw the words of a command line."""
     top = program.build_parser()
-    commands = _choices(top)
+    commands = _list_choices(top)
     if case.chance(0.02):
         return [case.pick((*ODD, "-h", "--version", *commands)) for _ in range(case.whole(0, 3))]
     name = case.pick([one for one in commands if one not in LONG for _ in range(1 if one == "demo" else 4)])
     if name in (*program.JOBS, "reproduce"):
-        return [name, *_job(case, name)]
-    return [name, *_words(case, commands[name])]
+        return [name, *_draw_job(case, name)]
+    return [name, *_draw_words(case, commands[name])]
 
 
-def _words(case: Case, parser: argparse.ArgumentParser) -> list[str]:
-    """Arguments of a command, as its parser describes them."""
+def _draw_words(case: Case, parser: argparse.ArgumentParser) -> list[str]:
+    """Draw arguments of a command, as its parser describes them."""
     words: list[str] = []
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             verb = case.pick(list(action.choices))
-            return [*words, verb, *_words(case, action.choices[verb])]
+            return [*words, verb, *_draw_words(case, action.choices[verb])]
         if not action.option_strings:
             if action.nargs != "?" or case.chance(0.7):
-                words.append(_value(case, action))
+                words.append(_draw_value(case, action))
         elif action.dest == "help":
             words += ["--help"] if case.chance(0.01) else []
         elif action.required or case.chance(0.3):
             for _ in range(case.pick((1, 1, 1, 2))):
                 words.append(case.pick(action.option_strings))
                 if action.nargs != 0:
-                    words.append(_value(case, action))
+                    words.append(_draw_value(case, action))
     if case.chance(0.05):
         words.insert(case.whole(0, len(words)), case.pick(ODD))
     return words
 
 
-def _value(case: Case, action: argparse.Action) -> str:
+def _draw_value(case: Case, action: argparse.Action) -> str:
     if action.choices is not None and case.chance(0.95):
         return str(case.pick(list(action.choices)))
     if case.chance(0.06):
         return case.pick((*ODD, *HUGE, *NUMBERS))
     name, meta = action.dest, str(action.metavar or "")
     if name == "scenario":
-        return _scenario(case)
+        return _draw_scenario(case)
     if name == "set":
-        return f"{_argument(case)}={case.pick((*NUMBERS, *NUMBERS, *ODD, *PATHS, 'cubic', '[1,2]', '[1.5,3]'))}"
+        return f"{_draw_argument(case)}={case.pick((*NUMBERS, *NUMBERS, *ODD, *PATHS, 'cubic', '[1,2]', '[1.5,3]'))}"
     if name == "senders":
         return case.pick(("cubic", "bbr", "cubic,bbr", "agent", "cubic,cubic,newreno", "x"))
     if name == "scheme":
@@ -149,20 +149,20 @@ def _value(case: Case, action: argparse.Action) -> str:
     return case.pick(PATHS)
 
 
-def _scenario(case: Case) -> str:
+def _draw_scenario(case: Case) -> str:
     known = [*scenarios.names(), "rlbm/cubic-100-0.6", "trace:trace.csv", "trace:trace.down", "file:world.json", "file:odd.txt"]
     return case.pick((*known, "trace:", "file:", "trace:missing", "rlbm/cubic-0-0", "rlbm/x-1-1", f"rlbm/cubic-{'9' * 30}-0.5"))
 
 
-def _argument(case: Case) -> str:
-    """Of scenarios and of generators of traces."""
+def _draw_argument(case: Case) -> str:
+    """Draw an argument of a scenario or of a generator of traces."""
     names = [*scenarios.parameters_of(case.pick(scenarios.names()))]
     names += list(traces.generators.list_parameters(case.pick(sorted(traces.GENERATORS))))
     return case.pick((*names, "duration_s", "duration_s", "rate_mbps", "n", "name", "kind", "seed", "self", "x", ""))
 
 
-def _job(case: Case, name: str) -> list[str]:
-    """Keys and values of a job, mostly small."""
+def _draw_job(case: Case, name: str) -> list[str]:
+    """Draw keys and values of a job, mostly small."""
     words = [] if case.chance(0.04) else list(SMALL[name])
     for _ in range(case.pick((0, 1, 1, 2, 3))):
         if name in MORE and case.chance(0.5):
@@ -190,7 +190,7 @@ def prepare(folder: Path) -> None:
     from netbuf_gym.zoo import library
 
     for job in ("train", "evaluate"):
-        KEYS[job] = list(_flat(OmegaConf.to_container(load(job, []))))
+        KEYS[job] = list(_flatten(OmegaConf.to_container(load(job, []))))
     KEYS["train"] += [f"algo.kwargs.{key}" for key in ("n_steps", "batch_size", "gamma", "target_kl", "n_epochs", "x")]
     KEYS["train"] += ["scenario.kwargs.n", "scenario.kwargs.loss", "env.kwargs.recipe", "env.kwargs.history"]
     KEYS["evaluate"] += ["scenario.kwargs.n", "scenario.kwargs.load", "env"]
@@ -200,25 +200,25 @@ def prepare(folder: Path) -> None:
     MODELS.update({path.parent.parent.name: path for path in sorted(agents.rglob("model.zip"))})
 
 
-def _flat(data: dict[str, Any], at: str = "") -> list[str]:
+def _flatten(data: dict[str, Any], at: str = "") -> list[str]:
     keys = []
     for key, value in data.items():
         keys.append(at + key)
-        keys += _flat(value, f"{at}{key}.") if isinstance(value, dict) else []
+        keys += _flatten(value, f"{at}{key}.") if isinstance(value, dict) else []
     return keys
 
 
-def _choices(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+def _list_choices(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
     return next(dict(action.choices) for action in parser._actions if isinstance(action, argparse._SubParsersAction))
 
 
-def _inputs(case: Case) -> None:
-    """The files that commands may be given."""
+def _write_inputs(case: Case) -> None:
+    """Write the files that commands may be given."""
     Path("trace.csv").write_text("time_s,mbps\n0,5\n1,0\n1.5,2\n")
     Path("trace.down").write_text("1\n2\n2\n9\n40\n")
     Path("flows.csv").write_text("flow_id,start_s,sender,size_bytes,priority\n0,0,0,5000,0\n1,0.1,1,90000,1\n")
     Path("sizes.csv").write_text("size_bytes,cumulative\n100,0\n1000,0.5\n90000,1\n")
-    Path("world.json").write_text(json.dumps(random_worlds.world(case)))
+    Path("world.json").write_text(json.dumps(random_worlds.draw_world(case)))
     Path("odd.txt").write_bytes(b"\xff\x00 1,2\n,\n")
     os.mkdir("folder")
 

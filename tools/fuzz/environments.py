@@ -29,11 +29,11 @@ OPTIONS = {
 
 
 def run(case: Case) -> str:
-    """An environment of some task."""
+    """Run an environment of some task."""
     warnings.simplefilter("ignore")
     record = case.pick(tasks.records())
-    kwargs = arguments(case, record)
-    how = case.pick((scalar, scalar, vector, vector, vector, several))
+    kwargs = draw_arguments(case, record)
+    how = case.pick((run_scalar, run_scalar, run_vector, run_vector, run_vector, run_parallel))
     case.tell(f"{how.__name__} {record.name} {kwargs!r}")
     try:
         return how(case, record, kwargs)
@@ -45,18 +45,18 @@ class Unplayable(Exception):
     """A world that the simulator refuses when it is to start."""
 
 
-def begin(env: Any, **how: Any) -> Any:
-    """The first reset of an environment: what its observations are. Raises `Unplayable`."""
+def reset_first(env: Any, **how: Any) -> Any:
+    """Reset an environment for the first time, and return its observations. Raises `Unplayable`."""
     try:
         return env.reset(**how)[0]
     except NetbufError as error:
         raise Unplayable(str(error)) from None
 
 
-def arguments(case: Case, record: TaskRecord) -> dict[str, Any]:
-    """What an environment of a task is made with."""
+def draw_arguments(case: Case, record: TaskRecord) -> dict[str, Any]:
+    """Draw the arguments that an environment of a task is made with."""
     rules = record.rules
-    kwargs: dict[str, Any] = {"scenario": world(case, record)}
+    kwargs: dict[str, Any] = {"scenario": draw_world(case, record)}
     if case.chance(0.5):
         kwargs["recipe"] = case.pick(rules.recipes)
     if case.chance(0.3):
@@ -90,12 +90,12 @@ def several_terms(telemetry: Any) -> dict[str, np.ndarray]:
     return {"first": np.where(telemetry.first, 1.0, 0.0), "other": -telemetry["elapsed_s"]}
 
 
-def world(case: Case, record: TaskRecord) -> Any:
-    """A scenario that a task may be played in: one of its own made short, or a random one."""
+def draw_world(case: Case, record: TaskRecord) -> Any:
+    """Draw a scenario that a task may be played in: one of its own made short, or a random one."""
     if case.chance(0.5):
         for _ in range(8):
             try:
-                scenario = random_worlds.small(Scenario.from_dict(random_worlds.world(case, switch=0.5)), 2000)
+                scenario = random_worlds.shorten(Scenario.from_dict(random_worlds.draw_world(case, switch=0.5)), 2000)
                 record.rules(**record.rules.world_arguments(scenario)).control(scenario)
             except (NetbufError, AttributeError):
                 continue
@@ -108,13 +108,13 @@ def world(case: Case, record: TaskRecord) -> Any:
     return spec
 
 
-def agents_of(case: Case, record: TaskRecord) -> dict[str, int]:
-    """The number of agents under one of its names, or nothing."""
+def draw_agents(case: Case, record: TaskRecord) -> dict[str, int]:
+    """Draw the number of agents under one of its names, or nothing."""
     return {} if case.chance(0.6) else {case.pick(("agents", record.rules.agents_argument)): case.pick((1, 1, 2, 3))}
 
 
-def action_of(case: Case, space: gym.Space, rows: int | None) -> np.ndarray:
-    """An action of the space, or of its corners; `rows`: for so many agents."""
+def draw_action(case: Case, space: gym.Space, rows: int | None) -> np.ndarray:
+    """Draw an action of the space, or of its corners; `rows`: for so many agents."""
     shape = space.shape if rows is None else (rows, *space.shape)
     if isinstance(space, gym.spaces.Box):
         if case.chance(0.2):
@@ -129,8 +129,8 @@ def action_of(case: Case, space: gym.Space, rows: int | None) -> np.ndarray:
     return space.sample() if rows is None else np.stack([space.sample() for _ in range(rows)])
 
 
-def bad_action(case: Case, good: np.ndarray) -> Any:
-    """Something that is no action."""
+def draw_bad_action(case: Case, good: np.ndarray) -> Any:
+    """Draw something that is no action."""
     options = (
         None, "x", [], [[]], np.nan, {}, np.full(np.shape(good), np.nan), np.append(good, 0), np.asarray(good)[..., None],
         np.full(np.shape(good), -1), np.full(np.shape(good), 2**62), np.asarray(good).astype(object), np.array("x"),
@@ -142,8 +142,8 @@ def bad_action(case: Case, good: np.ndarray) -> Any:
 # ---- the interfaces
 
 
-def scalar(case: Case, record: TaskRecord, kwargs: dict[str, Any]) -> str:
-    """`gym.make`, played twice from one seed."""
+def run_scalar(case: Case, record: TaskRecord, kwargs: dict[str, Any]) -> str:
+    """Play `gym.make` twice from one seed."""
     mode = case.pick((None, None, "ansi", "rgb_array"))
     try:
         env = gym.make(case.pick(record.ids), render_mode=mode, disable_env_checker=True, **kwargs)
@@ -154,38 +154,38 @@ def scalar(case: Case, record: TaskRecord, kwargs: dict[str, Any]) -> str:
             return REFUSED
         raise
     seed = case.pick((0, 1, 2**31, case.whole(0, 2**63 - 1)))
-    first = episode(case, env, seed, None)
-    again = episode(case, env, seed, first)
+    first = play_episode(case, env, seed, None)
+    again = play_episode(case, env, seed, first)
     if mode == "rgb_array" and case.chance(0.2):
         picture = env.render()
         if picture.dtype != np.uint8 or picture.ndim != 3:
             raise Finding(f"render gave {picture.dtype} {picture.shape}")
     elif mode == "ansi" and not isinstance(env.render(), str):
         raise Finding("render gave no text")
-    lasting = remembers(env.unwrapped.engine)
-    compare(first, again, "one seed gives two episodes", lasting)
+    lasting = is_stateful(env.unwrapped.engine)
+    require_equal_steps(first, again, "one seed gives two episodes", lasting)
     env.close()
     env.close()
     if case.chance(0.3):  # a closed environment is opened by a reset
-        compare(first, episode(case, env, seed, first), "closing changes an episode", lasting)
+        require_equal_steps(first, play_episode(case, env, seed, first), "closing changes an episode", lasting)
     return ACCEPTED
 
 
-def episode(case: Case, env: gym.Env, seed: int, like: list | None) -> list[tuple]:
-    """An episode with random actions, or those of another one: (action, observation, reward, terminated, truncated)."""
-    observation = begin(env, seed=seed)
-    within(env.observation_space, observation, "after a reset")
+def play_episode(case: Case, env: gym.Env, seed: int, like: list | None) -> list[tuple]:
+    """Play an episode with random actions, or those of another one: (action, observation, reward, terminated, truncated)."""
+    observation = reset_first(env, seed=seed)
+    require_within(env.observation_space, observation, "after a reset")
     steps: list[tuple] = [(None, observation, 0.0, False, False)]
     while len(steps) <= (STEPS if like is None else len(like) - 1) and not (steps[-1][3] or steps[-1][4]):
-        action = action_of(case, env.action_space, None) if like is None else like[len(steps)][0]
+        action = draw_action(case, env.action_space, None) if like is None else like[len(steps)][0]
         if like is None and case.chance(0.1):
-            bad = bad_action(case, action)
-            refused(lambda bad=bad: env.step(bad), env.action_space)
+            bad = draw_bad_action(case, action)
+            require_refusal(lambda bad=bad: env.step(bad), env.action_space)
             if env.unwrapped.engine.ended[0]:
                 break  # it was one after all
-            return episode(case, env, seed, None) if case.chance(0.5) else steps
+            return play_episode(case, env, seed, None) if case.chance(0.5) else steps
         observation, reward, terminated, truncated, info = env.step(action)
-        within(env.observation_space, observation, f"after step {len(steps)}")
+        require_within(env.observation_space, observation, f"after step {len(steps)}")
         if not np.isfinite(reward) or not isinstance(reward, float):
             raise Finding(f"reward {reward!r} in step {len(steps)}")
         if abs(sum(info["reward_terms"].values()) - reward) > 1e-3 * max(1, abs(reward)):
@@ -194,9 +194,9 @@ def episode(case: Case, env: gym.Env, seed: int, like: list | None) -> list[tupl
     return steps
 
 
-def vector(case: Case, record: TaskRecord, kwargs: dict[str, Any]) -> str:
-    """`gym.make_vec`, with one thread and with several, and beside scalar environments of the same seeds."""
-    agents = agents_of(case, record)
+def run_vector(case: Case, record: TaskRecord, kwargs: dict[str, Any]) -> str:
+    """Play `gym.make_vec` with one thread and with several, and beside scalar environments of the same seeds."""
+    agents = draw_agents(case, record)
     rows = case.whole(1, 4) * next(iter(agents.values()), 1)
     if case.chance(0.05):
         rows = case.pick((0, -1, 3, 2**30))
@@ -210,29 +210,29 @@ def vector(case: Case, record: TaskRecord, kwargs: dict[str, Any]) -> str:
     worlds = envs[0].unwrapped.worlds
     if seed is None or case.chance(0.3):
         seed = [case.whole(0, 2**31) for _ in range(worlds)]
-    first = play(case, envs[0], rows, seed, None)
-    compare(first, play(case, envs[1], rows, seed, first), "threads or copies change the results")
-    shared = remembers(envs[0].unwrapped.engine) and rows > 1
+    first = play_steps(case, envs[0], rows, seed, None)
+    require_equal_steps(first, play_steps(case, envs[1], rows, seed, first), "threads or copies change the results")
+    shared = is_stateful(envs[0].unwrapped.engine) and rows > 1
     if isinstance(seed, list) and "max_episode_steps" not in kwargs and worlds == rows and not shared:
-        beside(record, kwargs, seed, first)
+        compare_with_scalars(record, kwargs, seed, first)
     for env in envs:
         env.close()
     return ACCEPTED
 
 
-def play(case: Case, env: gym.vector.VectorEnv, rows: int, seed: Any, like: list | None) -> list[tuple]:
-    """Some steps of a vector environment, with a partial reset among them."""
-    observation = begin(env, seed=seed)
-    within(env.observation_space, observation, "after a reset")
+def play_steps(case: Case, env: gym.vector.VectorEnv, rows: int, seed: Any, like: list | None) -> list[tuple]:
+    """Play some steps of a vector environment, with a partial reset among them."""
+    observation = reset_first(env, seed=seed)
+    require_within(env.observation_space, observation, "after a reset")
     steps: list[tuple] = [(None, observation.copy(), None, None, None)]
     for i in range(1, STEPS + 1 if like is None else len(like)):
-        kind, given = chosen(case, env, rows, i) if like is None else like[i][0]
+        kind, given = draw_step(case, env, rows, i) if like is None else like[i][0]
         if kind == "mask":
             observation, _ = env.reset(seed=None, options={"reset_mask": given})
             zero = np.zeros(rows)
             reward, terminated, truncated = zero, zero, zero
         elif kind == "bad":
-            refused(lambda given=given: env.step(given), env.single_action_space)
+            require_refusal(lambda given=given: env.step(given), env.single_action_space)
             break
         else:
             observation, reward, terminated, truncated, info = env.step(given)
@@ -241,29 +241,29 @@ def play(case: Case, env: gym.vector.VectorEnv, rows: int, seed: Any, like: list
                 raise Finding(f"ended {ended!r}, info has {sorted(info)}")
             if ended.any():
                 for row in np.flatnonzero(ended):
-                    within(env.single_observation_space, info["final_obs"][row], f"at the end of row {row}")
-        within(env.observation_space, observation, f"after step {i}")
+                    require_within(env.single_observation_space, info["final_obs"][row], f"at the end of row {row}")
+        require_within(env.observation_space, observation, f"after step {i}")
         if not np.isfinite(reward).all():
             raise Finding(f"rewards {reward!r} in step {i}")
         steps.append(((kind, given), observation.copy(), reward.copy(), terminated.copy(), truncated.copy()))
     return steps
 
 
-def chosen(case: Case, env: gym.vector.VectorEnv, rows: int, i: int) -> tuple[str, Any]:
-    """What is done next: actions, something bad, or a reset of some worlds."""
-    actions = action_of(case, env.single_action_space, rows)
+def draw_step(case: Case, env: gym.vector.VectorEnv, rows: int, i: int) -> tuple[str, Any]:
+    """Draw what is done next: actions, something bad, or a reset of some worlds."""
+    actions = draw_action(case, env.single_action_space, rows)
     if case.chance(0.03):
-        return "bad", bad_action(case, actions)
+        return "bad", draw_bad_action(case, actions)
     if case.chance(0.1):
         mask = np.repeat(case.rng.random(env.unwrapped.worlds) < 0.5, rows // env.unwrapped.worlds)
         if mask.any():
             return "mask", mask
-        refused(lambda: env.reset(options={"reset_mask": case.pick((mask, mask[:0], mask.astype(float), "x"))}), None)
+        require_refusal(lambda: env.reset(options={"reset_mask": case.pick((mask, mask[:0], mask.astype(float), "x"))}), None)
     return "step", actions
 
 
-def beside(record: TaskRecord, kwargs: dict[str, Any], seeds: list[int], steps: list[tuple]) -> None:
-    """Whether scalar environments give the rows of a vector environment until an episode or a partial reset ends them."""
+def compare_with_scalars(record: TaskRecord, kwargs: dict[str, Any], seeds: list[int], steps: list[tuple]) -> None:
+    """Compare scalar environments with the rows of a vector environment until an episode or a partial reset ends them."""
     for row, seed in enumerate(seeds[:2]):
         env = gym.make(record.ids[0], disable_env_checker=True, **kwargs)
         observation, _ = env.reset(seed=seed)
@@ -281,8 +281,8 @@ def beside(record: TaskRecord, kwargs: dict[str, Any], seeds: list[int], steps: 
         env.close()
 
 
-def several(case: Case, record: TaskRecord, kwargs: dict[str, Any]) -> str:
-    """PettingZoo's interface."""
+def run_parallel(case: Case, record: TaskRecord, kwargs: dict[str, Any]) -> str:
+    """Play PettingZoo's interface."""
     try:
         env = parallel_env.parallel_env(task=record.name, agents=case.pick((1, 2, 2, 3)), **kwargs)
     except NetbufError:
@@ -290,15 +290,15 @@ def several(case: Case, record: TaskRecord, kwargs: dict[str, Any]) -> str:
     told = []
     seed = case.whole(0, 2**31)
     for like in (None, 0):
-        observations = begin(env, seed=seed)
+        observations = reset_first(env, seed=seed)
         steps: list[tuple] = []
         for i in range(STEPS):
             if not env.agents:
                 break
             for agent, observation in observations.items():
-                within(env.observation_space(agent), observation, f"of {agent} after step {i}")
+                require_within(env.observation_space(agent), observation, f"of {agent} after step {i}")
             if like is None:
-                actions = {agent: action_of(case, env.action_space(agent), None) for agent in env.agents}
+                actions = {agent: draw_action(case, env.action_space(agent), None) for agent in env.agents}
             else:
                 actions = told[0][i][0]
             observations, rewards, terminated, truncated, _ = env.step(actions)
@@ -308,7 +308,7 @@ def several(case: Case, record: TaskRecord, kwargs: dict[str, Any]) -> str:
             over = [any(ends.values()) for ends in (terminated, truncated)]
             steps.append((actions, seen, np.array(list(rewards.values())), *over))
         told.append(steps)
-    compare(*told, "one seed gives two episodes of several agents", remembers(env.engine))
+    require_equal_steps(*told, "one seed gives two episodes of several agents", is_stateful(env.engine))
     env.close()
     return ACCEPTED
 
@@ -316,14 +316,14 @@ def several(case: Case, record: TaskRecord, kwargs: dict[str, Any]) -> str:
 # ---- what must hold
 
 
-def within(space: gym.Space, observation: Any, when: str) -> None:
-    """Raises `Finding` unless the space contains an observation."""
+def require_within(space: gym.Space, observation: Any, when: str) -> None:
+    """Raise `Finding` unless the space contains an observation."""
     if not space.contains(observation):
         raise Finding(f"an observation {when} is not in the space: {observation!r}")
 
 
-def refused(act: Any, space: gym.Space | None) -> None:
-    """Raises `Finding` unless something bad is refused by one of our errors; some odd values are actions after all."""
+def require_refusal(act: Any, space: gym.Space | None) -> None:
+    """Raise `Finding` unless something bad is refused by one of our errors; some odd values are actions after all."""
     try:
         act()
     except NetbufError as error:
@@ -334,15 +334,15 @@ def refused(act: Any, space: gym.Space | None) -> None:
         raise Finding("a mask that is none was taken")
 
 
-def remembers(engine: Any) -> bool:
+def is_stateful(engine: Any) -> bool:
     """Whether an environment's reward keeps what it has seen from one episode to the next, and for all rows."""
     if not is_dataclass(engine.reward):
         return True  # one of a user's, for all that is known
     return bool(vars(engine.reward).keys() - {entry.name for entry in fields(engine.reward)})
 
 
-def compare(first: list[tuple], again: list[tuple], what: str, lasting: bool = False) -> None:
-    """Raises `Finding` where two runs of the same actions differ; `lasting`: rewards may."""
+def require_equal_steps(first: list[tuple], again: list[tuple], what: str, lasting: bool = False) -> None:
+    """Raise `Finding` where two runs of the same actions differ; `lasting`: rewards may."""
     for i, (a, b) in enumerate(zip(first, again, strict=False)):
         for column, (x, y) in enumerate(zip(a[1:], b[1:], strict=True)):
             if x is not None and not np.array_equal(x, y) and not (lasting and column == 1):

@@ -31,7 +31,7 @@ from studies.rlbm.experiment import RLBM
 from studies.rlbm.settings import Settings
 from tools.fuzz import random_worlds
 from tools.fuzz.case import ACCEPTED, REFUSED, Case, Finding
-from tools.fuzz.scenarios import simulated
+from tools.fuzz.scenarios import simulate_twice
 from tools.fuzz.server import Kind
 
 TOKENS = (
@@ -68,7 +68,7 @@ class Form:
 
 
 def run(case: Case) -> str:
-    """A file of some form, changed or not, read."""
+    """Read a file of some form, changed or not."""
     warnings.simplefilter("ignore")
     form = case.pick([form for form in FORMS for _ in range(form.share)])
     whole = form.make(case)
@@ -193,7 +193,7 @@ def _check_sizes(case: Case, sizes: SizeDistribution, whole: bytes) -> None:
 
 def _world(case: Case) -> bytes:
     while True:
-        world = random_worlds.world(case)
+        world = random_worlds.draw_world(case)
         try:
             Scenario.from_dict(world)
         except ScenarioError:
@@ -206,7 +206,7 @@ def _read_world(path: Path) -> Any:
 
 
 def _check_world(case: Case, world: Scenario, whole: bytes) -> None:
-    simulated(case, world)
+    simulate_twice(case, world)
 
 
 def _model(case: Case) -> bytes:
@@ -230,7 +230,7 @@ def _rules(agent: SavedAgent) -> Any:
 
 
 def _check_model(case: Case, agent: SavedAgent, whole: bytes) -> None:
-    """What was read despite a change, as of a date, has the numbers of the file that was whole."""
+    """Check that a model read despite a change, as of a date, has the numbers of the file that was whole."""
     (case.folder / "whole.zip").write_bytes(whole)
     first = _read_model(case.folder / "whole.zip")
     ours, theirs = (one._built.policy.state_dict() for one in (agent, first))

@@ -1,4 +1,4 @@
-"""What must hold of every result, whatever the world: counts, conservation, bounds, and files that can be read again."""
+"""Claims that hold of every result, whatever the world: counts, conservation, bounds, and files that can be read again."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ MAY_BE_NAN = {
 """Where the docs say so: nothing was measured."""
 
 
-def check(result: Result) -> None:
-    """Raises `Finding` for the first thing that does not hold."""
-    for what, holds in _claims(result):
+def check_result(result: Result) -> None:
+    """Raise `Finding` for the first thing that does not hold."""
+    for what, holds in _list_claims(result):
         if not holds:
             raise Finding(f"does not hold: {what}")
 
 
-def _claims(result: Result) -> Iterator[tuple[str, bool]]:
-    yield from _finite(result)
+def _list_claims(result: Result) -> Iterator[tuple[str, bool]]:
+    yield from _list_finite_flow_claims(result)
     whole_run = result.window_s[0] == 0
     for i, flow in enumerate(result.flows):
-        yield from _flow(result, i, flow, whole_run)
+        yield from _list_flow_claims(result, i, flow, whole_run)
     for i, link in enumerate(result.links):
-        yield from _link(result, i, link, whole_run)
-    yield from _traffic(result, whole_run)
-    yield from _switches(result)
+        yield from _list_link_claims(result, i, link, whole_run)
+    yield from _list_traffic_claims(result, whole_run)
+    yield from _list_switch_claims(result)
     for probe, given in zip(result.probes, result.scenario.probes, strict=True):
         yield f"probe: received {probe.received} of {probe.sent}", 0 <= probe.received <= probe.sent
         least_s = sum(result.scenario.links[i].least_delay_ms for i in given.path) * 1e-3
@@ -58,12 +58,12 @@ def _claims(result: Result) -> Iterator[tuple[str, bool]]:
         yield f"udp: least delay {source.delay_min_ms_total}", not source.delay_min_ms_total < least_ms - 1e-5
     clients = [flow.app for flow in result.scenario.flows if isinstance(flow.app, Video)]
     for video, given in zip(result.videos, clients, strict=True):
-        yield from _video(video, given)
+        yield from _list_video_claims(video, given)
     fairness = result.fairness
     yield f"fairness {fairness}", math.isnan(fairness) or 1 / len(result.flows) - SLACK <= fairness <= 1 + SLACK
 
 
-def _video(video: VideoResult, given: Video) -> Iterator[tuple[str, bool]]:
+def _list_video_claims(video: VideoResult, given: Video) -> Iterator[tuple[str, bool]]:
     chunks, of = video.chunks, video.name
     held_s = video.played_s + video.buffered_s
     yield f"{of}: played and buffered {held_s} of {len(chunks)} chunks", abs(held_s - len(chunks) * given.chunk_s) < 1e-6
@@ -75,7 +75,7 @@ def _video(video: VideoResult, given: Video) -> Iterator[tuple[str, bool]]:
     yield f"{of}: stalls take time", (video.stalled_s > 0) == (video.stalls > 0) and video.stalled_s >= 0
 
 
-def _finite(result: Result) -> Iterator[tuple[str, bool]]:
+def _list_finite_flow_claims(result: Result) -> Iterator[tuple[str, bool]]:
     records = [*result.flows, *result.links, *([result.traffic] if result.traffic else []), *result.switches, *result.udp]
     records += [queue for switch in result.switches for queue in switch.queues]
     for record in records:
@@ -89,7 +89,7 @@ def _finite(result: Result) -> Iterator[tuple[str, bool]]:
         yield f"series {name} has no infinities", not np.isinf(series).any() or name == "ssthresh_packets"
 
 
-def _flow(result: Result, i: int, flow: Any, whole_run: bool) -> Iterator[tuple[str, bool]]:
+def _list_flow_claims(result: Result, i: int, flow: Any, whole_run: bool) -> Iterator[tuple[str, bool]]:
     scenario, at = result.scenario, f"flow {i}: "
     yield f"{at}resent {flow.packets_retransmitted} of {flow.packets_sent}", flow.packets_retransmitted <= flow.packets_sent
     span_s = result.window_s[1] - result.window_s[0]
@@ -100,7 +100,7 @@ def _flow(result: Result, i: int, flow: Any, whole_run: bool) -> Iterator[tuple[
         first = flow.packets_sent - flow.packets_retransmitted
         yield f"{at}lost {lost} of {flow.packets_sent}", lost <= flow.packets_sent
         yield f"{at}delivered {flow.delivered_bytes} of {first} segments", flow.delivered_bytes <= first * scenario.mss
-        most = capacity_mbit(scenario, scenario.flows[i].path) + scenario.data_bytes * 8e-6
+        most = compute_capacity_mbit(scenario, scenario.flows[i].path) + scenario.data_bytes * 8e-6
         yield f"{at}goodput {flow.goodput_mbps} within capacity", flow.goodput_mbps * span_s <= most * (1 + SLACK)
     least_ms = scenario.propagation_rtt_ms(i)
     yield f"{at}least RTT {flow.rtt_min_ms} of {least_ms}", not flow.rtt_min_ms < least_ms - 1e-4
@@ -109,7 +109,7 @@ def _flow(result: Result, i: int, flow: Any, whole_run: bool) -> Iterator[tuple[
     yield f"{at}completion {end}", math.isnan(end) or flow.start_s - 1e-8 <= end <= scenario.duration_s + 1e-8
 
 
-def _link(result: Result, i: int, link: Any, whole_run: bool) -> Iterator[tuple[str, bool]]:
+def _list_link_claims(result: Result, i: int, link: Any, whole_run: bool) -> Iterator[tuple[str, bool]]:
     given, at = result.scenario.links[i], f"link {link.name}: "
     if whole_run:
         left = link.packets_in - link.packets_out - link.queue_drops
@@ -128,7 +128,7 @@ def _link(result: Result, i: int, link: Any, whole_run: bool) -> Iterator[tuple[
         # A packet counts when it begins to be sent, so that one may count whose end the window does not hold.
         lone = [*(probe.bytes for probe in result.scenario.probes), *(udp.packet_bytes for udp in result.scenario.udp)]
         one = max([result.scenario.data_bytes, *lone]) * 8e-6
-        offered = capacity_mbit(result.scenario, (i,), start_s)
+        offered = compute_capacity_mbit(result.scenario, (i,), start_s)
         carried = link.throughput_mbps * (end_s - start_s)
         most = offered + 2 * one
         told = f"{at}carried {carried:.9g} of {offered:.9g} Mbit (device_packets={given.device_packets})"
@@ -137,7 +137,7 @@ def _link(result: Result, i: int, link: Any, whole_run: bool) -> Iterator[tuple[
             yield f"{at}utilisation {link.utilisation}", link.utilisation <= 1 + 2e-3
 
 
-def _traffic(result: Result, whole_run: bool) -> Iterator[tuple[str, bool]]:
+def _list_traffic_claims(result: Result, whole_run: bool) -> Iterator[tuple[str, bool]]:
     done, opened, total = result.completions, result.opened, result.traffic
     if total is None:
         return
@@ -159,7 +159,7 @@ def _traffic(result: Result, whole_run: bool) -> Iterator[tuple[str, bool]]:
         yield f"traffic delivered {total.delivered_bytes}, {received} received", total.delivered_bytes == received
 
 
-def _switches(result: Result) -> Iterator[tuple[str, bool]]:
+def _list_switch_claims(result: Result) -> Iterator[tuple[str, bool]]:
     for switch in result.switches:
         shares = switch.occupancy_mean, switch.occupancy_p99, switch.occupancy_max
         yield f"switch {switch.name}: occupancy {shares}", all(not share > 1 + SLACK for share in shares)
@@ -170,8 +170,8 @@ def _switches(result: Result) -> Iterator[tuple[str, bool]]:
             yield told, q.packets_mean <= q.packets_max + SLACK and q.packets_p99 <= q.packets_max + SLACK
 
 
-def capacity_mbit(scenario: Scenario, path: tuple[int, ...], start_s: float = 0.0) -> float:
-    """What the slowest link of a path can carry from `start_s` to the end; a token bucket passes its burst at the peak."""
+def compute_capacity_mbit(scenario: Scenario, path: tuple[int, ...], start_s: float = 0.0) -> float:
+    """Compute what a path's slowest link can carry from `start_s` to the end; a token bucket passes its burst at the peak."""
     end_s, least = scenario.duration_s, math.inf
     for i in path:
         link = replace(scenario.links[i], discipline=None)
@@ -181,14 +181,14 @@ def capacity_mbit(scenario: Scenario, path: tuple[int, ...], start_s: float = 0.
     return least
 
 
-def same(a: Any, b: Any, what: str, tolerance: float = 0.0, at: str = "") -> None:
-    """Raises `Finding` where two nests of dicts, lists and numbers differ; NaN is equal to itself."""
+def require_equal(a: Any, b: Any, what: str, tolerance: float = 0.0, at: str = "") -> None:
+    """Raise `Finding` where two nests of dicts, lists and numbers differ; NaN is equal to itself."""
     if isinstance(a, dict) and isinstance(b, dict) and a.keys() == b.keys():
         for key in a:
-            same(a[key], b[key], what, tolerance, f"{at}.{key}")
+            require_equal(a[key], b[key], what, tolerance, f"{at}.{key}")
     elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
         for i, (x, y) in enumerate(zip(a, b, strict=True)):
-            same(x, y, what, tolerance, f"{at}[{i}]")
+            require_equal(x, y, what, tolerance, f"{at}[{i}]")
     elif isinstance(a, float) and isinstance(b, float) and math.isclose(a, b, rel_tol=tolerance, abs_tol=tolerance):
         return
     elif a != b and not (a != a and b != b):
@@ -196,7 +196,7 @@ def same(a: Any, b: Any, what: str, tolerance: float = 0.0, at: str = "") -> Non
 
 
 def check_files(result: Result, folder: Path) -> None:
-    """Writes a result in every form and reads it again."""
+    """Write a result in every form and read it again."""
     result.write_json(folder / "result.json")
     json.loads((folder / "result.json").read_text(), parse_constant=_no_constant)
     if result.series:

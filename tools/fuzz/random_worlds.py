@@ -18,31 +18,31 @@ PACKETS = 4000
 """About so many a world may send, so that it takes milliseconds."""
 
 
-def world(case: Case, switch: float = 0.25) -> dict[str, Any]:
-    """A scenario that is valid but for the odd thing that cannot go together; `switch`: the probability of one."""
+def draw_world(case: Case, switch: float = 0.25) -> dict[str, Any]:
+    """Draw a scenario that is valid but for the odd thing that cannot go together; `switch`: the probability of one."""
     stack = case.pick(STACKS)
     ahead, back = case.whole(1, 3), case.whole(1, 2)
     names = [*(["bottleneck"] if case.chance(0.6) else ["first"]), *(f"ahead-{i}" for i in range(1, ahead))]
     names += [f"back-{i}" for i in range(back)]
-    links = [_link(case, name) for name in names]
+    links = [_draw_link(case, name) for name in names]
     data: dict[str, Any] = {"schema": SCHEMA, "links": links, "stack": stack}
     data["duration_s"] = case.log(1e-4, 60)
-    ports = _ports(case, links, ahead) if case.chance(switch) else []
+    ports = _draw_ports(case, links, ahead) if case.chance(switch) else []
     queues = case.whole(1, 4)
     if ports:
-        data["switches"] = [_switch(case, [links[i]["name"] for i in ports], queues)]
+        data["switches"] = [_draw_switch(case, [links[i]["name"] for i in ports], queues)]
         for i in ports:
             for key in ("queue_packets", "queue_bytes", "discipline"):
                 links[i].pop(key, None)
             links[i]["device_packets"] = case.pick((0, 0, 1, 7))
     priorities = queues if ports else case.pick((1, 1, 64))
     paths = {"ahead": range(ahead), "back": range(ahead, ahead + back), "links": links}
-    data["flows"] = [_flow(case, stack, paths, priorities, data["duration_s"]) for _ in range(case.pick((0, 1, 1, 2, 5)))]
+    data["flows"] = [_draw_flow(case, stack, paths, priorities, data["duration_s"]) for _ in range(case.pick((0, 1, 1, 2, 5)))]
     if case.chance(0.4) or not data["flows"]:
-        data["traffic"] = _traffic(case, stack, paths, priorities, data["duration_s"])
-    data["probes"] = [_probe(case, paths, priorities, data["duration_s"]) for _ in range(case.pick((0, 0, 1, 3)))]
+        data["traffic"] = _draw_traffic(case, stack, paths, priorities, data["duration_s"])
+    data["probes"] = [_draw_probe(case, paths, priorities, data["duration_s"]) for _ in range(case.pick((0, 0, 1, 3)))]
     if case.chance(0.3):
-        data["udp"] = [_udp(case, paths, priorities, data["duration_s"]) for _ in range(case.whole(1, 3))]
+        data["udp"] = [_draw_udp(case, paths, priorities, data["duration_s"]) for _ in range(case.whole(1, 3))]
     for name, make in (
         ("name", lambda: case.pick(("w", "é", "a b"))),
         ("hystart", lambda: case.chance(0.5)),
@@ -56,10 +56,10 @@ def world(case: Case, switch: float = 0.25) -> dict[str, Any]:
     return data
 
 
-def small(scenario: Scenario, packets: float = PACKETS) -> Scenario | None:
-    """The same world, as short as it must be to send about so many packets; None: it cannot be."""
+def shorten(scenario: Scenario, packets: float = PACKETS) -> Scenario | None:
+    """Return the same world, as short as it must be to send about so many packets; None: it cannot be."""
     for _ in range(40):
-        found = packets_of(scenario)
+        found = bound_packets(scenario)
         if found <= packets:
             return scenario
         shorter = scenario.duration_s * (packets / found if math.isfinite(found) else 0.1) * 0.9
@@ -69,11 +69,11 @@ def small(scenario: Scenario, packets: float = PACKETS) -> Scenario | None:
     return None
 
 
-def packets_of(scenario: Scenario) -> float:
-    """About how many packets and events a world makes, at most."""
+def bound_packets(scenario: Scenario) -> float:
+    """Bound how many packets and events a world makes, at most."""
     span_s, total = scenario.duration_s, 0.0
     for i, flow in enumerate(scenario.flows):
-        most = _most(scenario, flow, i, span_s, flow.receive_buffer_bytes, flow.initial_cwnd_packets)
+        most = _bound_segments(scenario, flow, i, span_s, flow.receive_buffer_bytes, flow.initial_cwnd_packets)
         app = flow.app
         if hasattr(app, "size_bytes"):
             most = min(most, app.size_bytes / scenario.mss + 1)
@@ -85,7 +85,7 @@ def packets_of(scenario: Scenario) -> float:
             most = min(most, app.bitrates_mbps[-1] * 1e6 * (span_s + app.buffer_s + app.chunk_s) / 8 / scenario.mss + span_s)
         total += most
     if scenario.traffic is not None:
-        total += _of_traffic(scenario, span_s)
+        total += _bound_traffic(scenario, span_s)
     total += sum((span_s - probe.start_s) / probe.interval_s for probe in scenario.probes if probe.start_s < span_s)
     for source in scenario.udp:
         lives_s = max(0.0, min(span_s, source.stop_s or span_s) - source.start_s)
@@ -99,14 +99,14 @@ def packets_of(scenario: Scenario) -> float:
     return total
 
 
-def _peak_mbps(scenario: Scenario, path: Any, span_s: float) -> float:
+def _compute_peak_mbps(scenario: Scenario, path: Any, span_s: float) -> float:
     """The mean rate of a path's slowest link, at which it passes a token bucket's burst."""
     return min(replace(scenario.links[i], discipline=None).mean_mbps(span_s) for i in path)
 
 
-def _most(scenario: Scenario, flow: Any, index: int, span_s: float, window_bytes: int | None, first: int) -> float:
+def _bound_segments(scenario: Scenario, flow: Any, index: int, span_s: float, window_bytes: int | None, first: int) -> float:
     """Segments that a flow can send at most: what its slowest link passes, or its window in each round trip."""
-    rate = _peak_mbps(scenario, flow.path, span_s)
+    rate = _compute_peak_mbps(scenario, flow.path, span_s)
     if math.isfinite(rate):
         return rate * 1e6 * span_s / 8 / scenario.mss * 3 + first  # small ones are sent several to a packet's time
     rtt_s = scenario.base_rtt_ms(index) * 1e-3
@@ -117,7 +117,7 @@ def _most(scenario: Scenario, flow: Any, index: int, span_s: float, window_bytes
     return window * (trips + 1)
 
 
-def _of_traffic(scenario: Scenario, span_s: float) -> float:
+def _bound_traffic(scenario: Scenario, span_s: float) -> float:
     total, traffic = 0.0, scenario.traffic
     for arrivals in traffic.arrivals:
         if isinstance(arrivals, FlowList):
@@ -126,7 +126,7 @@ def _of_traffic(scenario: Scenario, span_s: float) -> float:
         else:
             flows = arrivals.count_expected_flows(span_s)
             size = arrivals.sizes.mean_bytes if hasattr(arrivals, "sizes") else arrivals.size_bytes
-        rates = [_peak_mbps(scenario, sender.path, span_s) for sender in traffic.senders]
+        rates = [_compute_peak_mbps(scenario, sender.path, span_s) for sender in traffic.senders]
         total += 10 * flows + min(flows * size, sum(rates) * 1e6 * span_s / 8) / scenario.mss
     return total
 
@@ -134,13 +134,13 @@ def _of_traffic(scenario: Scenario, span_s: float) -> float:
 # ---- the parts
 
 
-def _link(case: Case, name: str) -> dict[str, Any]:
+def _draw_link(case: Case, name: str) -> dict[str, Any]:
     link: dict[str, Any] = {"name": name, "delay_ms": case.pick((0, 0.5, case.log(1e-3, 300)))}
     kind = case.rng.random()
     if kind < 0.65:
         link["rate_mbps"] = case.log(0.01, 2000)
     elif kind < 0.85:
-        link["trace"] = _trace(case)
+        link["trace"] = _draw_trace(case)
     limit = case.rng.random()
     if limit < 0.6:
         link["queue_packets"] = case.pick((1, 2, 10, 100, 1000))
@@ -155,16 +155,16 @@ def _link(case: Case, name: str) -> dict[str, Any]:
     link["loss_on_acks"] = case.chance(0.3)
     if kind < 0.85 and case.chance(0.35):
         name = case.pick(sorted(QUEUE_DISCIPLINES))
-        link["discipline"] = {"kind": name, **_parameters(case, QUEUE_DISCIPLINES[name], None)}
+        link["discipline"] = {"kind": name, **_draw_parameters(case, QUEUE_DISCIPLINES[name], None)}
         link["device_packets"] = case.pick((0, 0, 1, 20))
-    return link | _wire(case, link)
+    return link | _draw_wire(case, link)
 
 
-def _wire(case: Case, link: dict[str, Any]) -> dict[str, Any]:
-    """What changes on the way, of some links."""
+def _draw_wire(case: Case, link: dict[str, Any]) -> dict[str, Any]:
+    """Draw what changes on the way, of some links."""
     found: dict[str, Any] = {}
     if case.chance(0.25):
-        found["delay_ms"] = _schedule(case, "delay_ms", (0, 0.5, 50, case.log(1e-3, 300))) | {"reorder": case.chance(0.5)}
+        found["delay_ms"] = _draw_schedule(case, "delay_ms", (0, 0.5, 50, case.log(1e-3, 300))) | {"reorder": case.chance(0.5)}
     if case.chance(0.2):
         distribution = case.pick(("uniform", "exponential", "normal", "pareto"))
         found["jitter"] = {"distribution": distribution, "scale_ms": case.pick((0, 0.01, case.log(1e-3, 100)))}
@@ -174,20 +174,20 @@ def _wire(case: Case, link: dict[str, Any]) -> dict[str, Any]:
         if distribution == "pareto":
             found["jitter"]["shape"] = case.pick((0.5, 1.5, 3))
     if "loss" not in link and "gilbert_elliott" not in link and case.chance(0.15):
-        found["loss"] = _schedule(case, "loss", (0, 0.01, 0.5, 1))
+        found["loss"] = _draw_schedule(case, "loss", (0, 0.01, 0.5, 1))
         found["loss"]["loss"][-1] = 0.02
     if "trace" in link and case.chance(0.4):
         found |= {"on_outage": "drop", "outage_ms": case.pick((1, 20, 100, 1000))}
     return found
 
 
-def _schedule(case: Case, field: str, values: tuple) -> dict[str, Any]:
+def _draw_schedule(case: Case, field: str, values: tuple) -> dict[str, Any]:
     gaps = [case.log(1e-3, 3) for _ in range(case.whole(1, 6))]
     schedule = {"time_s": [sum(gaps[:i]) for i in range(len(gaps))], field: [case.pick(values) for _ in gaps]}
     return schedule | ({"period_s": sum(gaps)} if case.chance(0.5) else {})
 
 
-def _trace(case: Case) -> dict[str, Any]:
+def _draw_trace(case: Case) -> dict[str, Any]:
     steps = case.whole(1, 8)
     if case.chance(0.5):
         gaps = [case.log(1e-3, 3) for _ in range(steps)]
@@ -200,7 +200,7 @@ def _trace(case: Case) -> dict[str, Any]:
     return {"kind": "deliveries", "time_ms": times, **period}
 
 
-def _parameters(case: Case, record: CatalogueEntry, stack: str | None) -> dict[str, Any]:
+def _draw_parameters(case: Case, record: CatalogueEntry, stack: str | None) -> dict[str, Any]:
     """Some of the parameters of a congestion control or discipline, mostly near their defaults."""
     known = [parameter for parameter in record.parameters if stack is None or stack in parameter.stacks]
     values: dict[str, Any] = {}
@@ -215,13 +215,13 @@ def _parameters(case: Case, record: CatalogueEntry, stack: str | None) -> dict[s
     return values
 
 
-def _control(case: Case, stack: str) -> Any:
+def _draw_control(case: Case, stack: str) -> Any:
     name = case.pick([r.name for r in CONGESTION_CONTROLS.values() if stack in r.stacks and not r.agent])
-    values = _parameters(case, CONGESTION_CONTROLS[name], stack)
+    values = _draw_parameters(case, CONGESTION_CONTROLS[name], stack)
     return {"name": name, **values} if values else name
 
 
-def _path(case: Case, paths: dict[str, Any]) -> dict[str, list]:
+def _draw_path(case: Case, paths: dict[str, Any]) -> dict[str, list]:
     """Some of the links ahead, in order, and some of those back, by number or by name."""
     found = {}
     for key, among in (("path", paths["ahead"]), ("return_path", paths["back"])):
@@ -230,8 +230,12 @@ def _path(case: Case, paths: dict[str, Any]) -> dict[str, list]:
     return found
 
 
-def _flow(case: Case, stack: str, paths: dict[str, Any], priorities: int, span_s: float) -> dict[str, Any]:
-    flow: dict[str, Any] = {"cc": _control(case, stack), **_path(case, paths), "priority": case.whole(0, priorities - 1)}
+def _draw_flow(case: Case, stack: str, paths: dict[str, Any], priorities: int, span_s: float) -> dict[str, Any]:
+    flow: dict[str, Any] = {
+        "cc": _draw_control(case, stack),
+        **_draw_path(case, paths),
+        "priority": case.whole(0, priorities - 1),
+    }
     if case.chance(0.4):
         flow["start_s"] = case.pick((0.0, span_s * case.rng.random(), span_s, 2 * span_s))
         if case.chance(0.5):
@@ -249,7 +253,7 @@ def _flow(case: Case, stack: str, paths: dict[str, Any], priorities: int, span_s
             times = sorted({case.log(1e-4, 3) for _ in range(2 * case.whole(1, 4))})
             flow["app"]["rests_s"] = [times[k : k + 2] for k in range(0, len(times) - 1, 2)]
         elif app == "video":
-            flow["app"] |= _video(case)
+            flow["app"] |= _draw_video(case)
     for name in ("send_buffer_bytes", "receive_buffer_bytes"):
         if case.chance(0.3):
             flow[name] = case.pick((4096, 20_000, 65_536, 10**6))
@@ -259,7 +263,7 @@ def _flow(case: Case, stack: str, paths: dict[str, Any], priorities: int, span_s
         flow["ecn"] = case.pick((True, "accurate"))
     if case.chance(0.2):
         times = sorted({case.log(1e-4, 3) for _ in range(case.whole(1, 4))})
-        flow["routes"] = [{"at_s": time, **_path(case, paths)} for time in times]
+        flow["routes"] = [{"at_s": time, **_draw_path(case, paths)} for time in times]
     bulk = flow.get("app", {"kind": "bulk"})["kind"] == "bulk" and not {"stop_s", "receive_buffer_bytes"} & flow.keys()
     if bulk and case.chance(0.2):
         flow["misbehaviour"] = case.pick(("optimistic", "split", "spoofed"))
@@ -267,7 +271,7 @@ def _flow(case: Case, stack: str, paths: dict[str, Any], priorities: int, span_s
     return flow
 
 
-def _video(case: Case) -> dict[str, Any]:
+def _draw_video(case: Case) -> dict[str, Any]:
     """A client that mostly asks for small chunks, so that there are several in a short world."""
     chunk_s = case.pick((0.1, 0.5, 4))
     ladder = sorted({case.log(1e-3, 50) for _ in range(case.whole(1, 6))})
@@ -279,15 +283,15 @@ def _video(case: Case) -> dict[str, Any]:
     return found
 
 
-def _traffic(case: Case, stack: str, paths: dict[str, Any], priorities: int, span_s: float) -> dict[str, Any]:
+def _draw_traffic(case: Case, stack: str, paths: dict[str, Any], priorities: int, span_s: float) -> dict[str, Any]:
     spoken = {"ecn": True} if stack == "linux" and case.chance(0.3) else {}
-    senders = [{"cc": _control(case, stack), **_path(case, paths), **spoken} for _ in range(case.whole(1, 4))]
-    arrivals = [_arrivals(case, len(senders), priorities, span_s) for _ in range(case.pick((1, 1, 2)))]
+    senders = [{"cc": _draw_control(case, stack), **_draw_path(case, paths), **spoken} for _ in range(case.whole(1, 4))]
+    arrivals = [_draw_arrivals(case, len(senders), priorities, span_s) for _ in range(case.pick((1, 1, 2)))]
     below = sorted(case.some((1, 1000, 10_000, 2_000_000), min(priorities - 1, 3)))
     return {"senders": senders, "arrivals": arrivals, "priority_below": below}
 
 
-def _arrivals(case: Case, senders: int, priorities: int, span_s: float) -> dict[str, Any]:
+def _draw_arrivals(case: Case, senders: int, priorities: int, span_s: float) -> dict[str, Any]:
     kind = case.rng.random()
     span = {"start_s": case.pick((0, 0, span_s / 2))}
     if case.chance(0.2):
@@ -308,16 +312,19 @@ def _arrivals(case: Case, senders: int, priorities: int, span_s: float) -> dict[
     return {"kind": "list", **columns}
 
 
-def _probe(case: Case, paths: dict[str, Any], priorities: int, span_s: float) -> dict[str, Any]:
-    probe: dict[str, Any] = {"path": _path(case, paths)["path"], "interval_s": max(span_s / case.whole(1, 100), 1e-6)}
+def _draw_probe(case: Case, paths: dict[str, Any], priorities: int, span_s: float) -> dict[str, Any]:
+    probe: dict[str, Any] = {"path": _draw_path(case, paths)["path"], "interval_s": max(span_s / case.whole(1, 100), 1e-6)}
     probe["priority"] = case.whole(0, priorities - 1)
     if case.chance(0.4):
         probe |= {"start_s": span_s * float(case.rng.random()), "bytes": case.pick((1, 64, 1500, 65_535))}
     return probe
 
 
-def _udp(case: Case, paths: dict[str, Any], priorities: int, span_s: float) -> dict[str, Any]:
-    source: dict[str, Any] = {"path": case.pick(list(_path(case, paths).values())), "priority": case.whole(0, priorities - 1)}
+def _draw_udp(case: Case, paths: dict[str, Any], priorities: int, span_s: float) -> dict[str, Any]:
+    source: dict[str, Any] = {
+        "path": case.pick(list(_draw_path(case, paths).values())),
+        "priority": case.whole(0, priorities - 1),
+    }
     source["packet_bytes"] = case.pick((1, 64, 1500, 65_535, case.whole(1, 65_535)))
     rate_mbps = case.log(1, 1000) * source["packet_bytes"] * 8e-6 / span_s
     source["rate_mbps"] = min(max(rate_mbps, 1e-6), source["packet_bytes"] * 8e3)
@@ -331,7 +338,7 @@ def _udp(case: Case, paths: dict[str, Any], priorities: int, span_s: float) -> d
     return source
 
 
-def _ports(case: Case, links: list[dict[str, Any]], ahead: int) -> list[int]:
+def _draw_ports(case: Case, links: list[dict[str, Any]], ahead: int) -> list[int]:
     """Links with a rate, one or more of those ahead."""
     rated = [i for i in range(ahead) if "rate_mbps" in links[i] or "trace" in links[i]]
     if not rated:
@@ -340,7 +347,7 @@ def _ports(case: Case, links: list[dict[str, Any]], ahead: int) -> list[int]:
     return rated if case.chance(0.5) else rated[:1]
 
 
-def _switch(case: Case, ports: list[str], queues: int) -> dict[str, Any]:
+def _draw_switch(case: Case, ports: list[str], queues: int) -> dict[str, Any]:
     kind = case.pick(("static", "dynamic", "abm", "agent"))
     factors = [case.pick((0, 0.1, 1, 8, 1e6)) for _ in range(queues)]
     admission = {

@@ -13,7 +13,7 @@ from pathlib import Path
 
 NAME = "netbuf_gym._core"
 RUN_TIMES = ("libasan", "libubsan", "libstdc++")
-"""What a module that is loaded later needs first; without libstdc++ the sanitizers miss what throws."""
+"""Libraries that a module that is loaded later needs first; without libstdc++ the sanitizers miss what throws."""
 OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1:detect_odr_violation=0:quarantine_size_mb=16",
     "UBSAN_OPTIONS": "halt_on_error=1:abort_on_error=1:print_stacktrace=1",
@@ -34,8 +34,8 @@ class Finder:
         return importlib.util.spec_from_file_location(name, self.path, loader=loader)
 
 
-def module_of(build: Path) -> Path:
-    """The module in a build folder.
+def find_module(build: Path) -> Path:
+    """Find the module in a build folder.
 
     Raises:
         SystemExit: there is none.
@@ -46,8 +46,8 @@ def module_of(build: Path) -> Path:
     return found[0].resolve()
 
 
-def run_times(module: Path) -> list[str]:
-    """The sanitizers' libraries that a module was linked with, and that of C++; none of a module without sanitizers."""
+def list_run_times(module: Path) -> list[str]:
+    """List the sanitizers' libraries that a module was linked with, and that of C++; none of a module without sanitizers."""
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     linked = subprocess.run(["ldd", str(module)], capture_output=True, text=True, check=True, env=environment).stdout
     found = dict(re.findall(r"(lib[\w+]+)\.so\S* => (\S+)", linked))
@@ -56,16 +56,16 @@ def run_times(module: Path) -> list[str]:
     return [found[name] for name in RUN_TIMES if name in found]
 
 
-def enter(build: Path | None) -> str:
-    """Makes this process one that loads the module of a build folder, by starting it anew where a run time is to be preloaded.
+def enter_sanitized(build: Path | None) -> str:
+    """Make this process one that loads the module of a build folder, by starting it anew where a run time is to be preloaded.
 
     Returns:
         What the module is checked by, for reports.
     """
     if build is None:
         return "none"
-    module = module_of(build)
-    libraries = run_times(module)
+    module = find_module(build)
+    libraries = list_run_times(module)
     if libraries and not os.environ.get("LD_PRELOAD", "").startswith(libraries[0]):
         environment = {**os.environ, **OPTIONS, "LD_PRELOAD": ":".join(libraries)}
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)

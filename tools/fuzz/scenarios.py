@@ -31,8 +31,8 @@ FIELDS |= {parameter.name for record in CATALOGUES for parameter in record.param
 
 
 def run(case: Case) -> str:
-    """A world from a dict, its result checked, and the same again."""
-    data = random_worlds.world(case)
+    """Simulate a world from a dict, check its result, and do the same again."""
+    data = random_worlds.draw_world(case)
     for _ in range(case.pick((0, 0, 0, 1, 2))):
         data = spoil(case, data)
     before = repr(data)
@@ -40,16 +40,16 @@ def run(case: Case) -> str:
     try:
         scenario = Scenario.from_dict(data)
     except NetbufError as error:
-        refusal(str(error))
+        require_clear_refusal(str(error))
         return REFUSED
     if repr(data) != before:
         raise Finding("from_dict changed the dict that it was given")
-    return simulated(case, scenario)
+    return simulate_twice(case, scenario)
 
 
-def simulated(case: Case, scenario: Scenario) -> str:
-    """Simulates a valid scenario, twice, with everything that must hold."""
-    shorter = random_worlds.small(scenario)
+def simulate_twice(case: Case, scenario: Scenario) -> str:
+    """Simulate a valid scenario, twice, with everything that must hold."""
+    shorter = random_worlds.shorten(scenario)
     if shorter is None:
         return "too large"
     text = json.dumps(shorter.to_dict(), allow_nan=False)
@@ -62,28 +62,28 @@ def simulated(case: Case, scenario: Scenario) -> str:
     try:
         result = runner.simulate(shorter, seed, sample_interval_s=interval_s, warmup_s=warmup_s)
     except NetbufError as error:
-        refusal(str(error))
+        require_clear_refusal(str(error))
         return REFUSED
-    oracles.check(result)
-    same_again(result, again, interval_s)
+    oracles.check_result(result)
+    require_repeatable(result, again, interval_s)
     oracles.check_files(result, case.folder)
     if case.chance(0.1):
         repr(result)
     return ACCEPTED
 
 
-def same_again(result: Result, scenario: Scenario, interval_s: float | None) -> None:
-    """Whether the same scenario, read again, gives the same bits; and about the same if it is not looked at meanwhile."""
+def require_repeatable(result: Result, scenario: Scenario, interval_s: float | None) -> None:
+    """Raise `Finding` unless the scenario, read again, gives the same bits, and about the same if not looked at meanwhile."""
     again = runner.simulate(scenario, result.seed, sample_interval_s=interval_s, warmup_s=result.window_s[0])
     if json.dumps(again.to_dict()) != json.dumps(result.to_dict()):
-        oracles.same(result.to_dict(), again.to_dict(), "one seed gives two results")
+        oracles.require_equal(result.to_dict(), again.to_dict(), "one seed gives two results")
     unseen = runner.simulate(scenario, result.seed, sample_interval_s=None, warmup_s=result.window_s[0])
     what = "the result depends on the samples taken"
-    oracles.same(result.to_dict(series=False), unseen.to_dict(series=False), what, tolerance=1e-6)
+    oracles.require_equal(result.to_dict(series=False), unseen.to_dict(series=False), what, tolerance=1e-6)
 
 
-def refusal(message: str) -> None:
-    """Raises `Finding` unless a refusal is a line or so and names a field."""
+def require_clear_refusal(message: str) -> None:
+    """Raise `Finding` unless a refusal is a line or so and names a field."""
     if not message.strip() or len(message) > 6000 or message.count("\n") > 3:
         raise Finding(f"a refusal of {len(message)} characters: {message[:500]!r}")
     if not FIELDS & set(re.findall(r"[A-Za-z_]\w*", message)):

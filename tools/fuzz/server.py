@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tools.fuzz.case import Case, Finding, once
+from tools.fuzz.case import Case, Finding, shorten_text
 
 LOOK_S = 0.1
 PATIENCE = 8
@@ -53,7 +53,7 @@ class Kind:
 
 @dataclass
 class Outcome:
-    """What became of one case. `finding` is empty where nothing was found."""
+    """The outcome of one case. `finding` is empty where nothing was found."""
 
     number: int
     seconds: float
@@ -90,7 +90,7 @@ class Batch:
     outcomes: list[Outcome] = field(default_factory=list)
 
     def run(self) -> list[Outcome]:
-        """Runs them and returns what became of them."""
+        """Run the cases and return what became of them."""
         with tempfile.TemporaryFile() as errors, tempfile.TemporaryDirectory(prefix="netbuf-fuzz-", dir=QUICK) as folder:
             reading, writing = os.pipe()
             sys.stdout.flush()
@@ -110,7 +110,7 @@ class Batch:
 
     def _watch(self, child: int, reading: int, errors: Any) -> None:
         running: _Running | None = None
-        end, grown, rest = "", _resident(child), b""
+        end, grown, rest = "", _measure_memory(child), b""
         while True:
             ready, _, _ = select.select([reading], [], [], LOOK_S)
             if ready:
@@ -127,12 +127,12 @@ class Batch:
         if running is not None:
             errors.seek(0)
             said = errors.read().decode(errors="replace")
-            why = end or f"the process died: {_status(status)}"
-            self.outcomes.append(_dead(running, f"{why}\n{_report(said)}".rstrip()))
+            why = end or f"the process died: {_describe_status(status)}"
+            self.outcomes.append(_describe_death(running, f"{why}\n{_excerpt_report(said)}".rstrip()))
 
     def _hear(self, message: dict[str, Any], running: _Running | None, child: int) -> _Running | None:
         if "start" in message:
-            return _Running(message["start"], time.monotonic(), time.monotonic(), _used_s(child))
+            return _Running(message["start"], time.monotonic(), time.monotonic(), _measure_used_s(child))
         assert running is not None
         if "inputs" in message:
             running.inputs = message["inputs"]
@@ -143,18 +143,18 @@ class Batch:
         return None
 
     def _judge(self, child: int, running: _Running | None, before: int) -> str:
-        """Why the child must end; empty: it need not."""
+        """Say why the child must end; empty: it need not."""
         if running is None:
             return ""
-        seconds, used_s = time.monotonic() - running.since, _used_s(child) - running.used_s
+        seconds, used_s = time.monotonic() - running.since, _measure_used_s(child) - running.used_s
         if self.kind.interrupt_s is not None and not running.interrupted:
             if seconds > self.kind.interrupt_s:
-                running.interrupted, running.since, running.used_s = True, time.monotonic(), _used_s(child)
+                running.interrupted, running.since, running.used_s = True, time.monotonic(), _measure_used_s(child)
                 os.kill(child, signal.SIGINT)
         elif used_s > self.kind.limit_s or seconds > self.kind.limit_s * PATIENCE:
             told = f"{used_s:.1f} s of the processor's, {seconds:.1f} s by the clock"
             return f"hangs: {told}{' since it was interrupted' if running.interrupted else ''}"
-        grown = _resident(child) - before
+        grown = _measure_memory(child) - before
         return f"memory: grew by {grown / 2**20:.0f} MiB" if grown > self.kind.memory_bytes else ""
 
     # ---- the child
@@ -180,7 +180,9 @@ class Batch:
         until = time.monotonic() + self.seconds
         for number in range(self.first, self.first + self.count):
             say(start=number)
-            result, finding = run_case(self.kind, self.seed, number, lambda inputs: say(inputs=once(inputs, 60_000)), folder)
+            result, finding = run_case(
+                self.kind, self.seed, number, lambda inputs: say(inputs=shorten_text(inputs, 60_000)), folder
+            )
             say(result=result, finding=finding)
             yield
             if finding or time.monotonic() > until:  # after a finding nothing is sure
@@ -188,7 +190,7 @@ class Batch:
 
 
 def run_case(kind: Kind, seed: int, number: int, tell: Callable[[Any], None], within: Path) -> tuple[str, str]:
-    """Runs a case in this process, in a new folder within another; what became of it, and what was found."""
+    """Run a case in this process, in a new folder within another; return what became of it, and what was found."""
     folder = Path(tempfile.mkdtemp(prefix="case-", dir=within))
     before = os.getcwd()
     try:
@@ -203,17 +205,17 @@ def run_case(kind: Kind, seed: int, number: int, tell: Callable[[Any], None], wi
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _dead(running: _Running, why: str) -> Outcome:
+def _describe_death(running: _Running, why: str) -> Outcome:
     return Outcome(running.number, time.monotonic() - running.began, "found", why, running.inputs)
 
 
-def _status(status: int) -> str:
+def _describe_status(status: int) -> str:
     if os.WIFSIGNALED(status):
         return signal.Signals(os.WTERMSIG(status)).name
     return f"exit status {os.WEXITSTATUS(status)}"
 
 
-def _report(said: str, lines: int = 60) -> str:
+def _excerpt_report(said: str, lines: int = 60) -> str:
     """A sanitizer's report from its beginning, or the end of what was said."""
     listed = said.splitlines()
     for i, line in enumerate(listed):
@@ -222,7 +224,7 @@ def _report(said: str, lines: int = 60) -> str:
     return "\n".join(listed[-lines:])
 
 
-def _resident(process: int) -> int:
+def _measure_memory(process: int) -> int:
     """Bytes of memory that a process holds; 0 of one that has ended."""
     try:
         return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * PAGE_BYTES
@@ -230,7 +232,7 @@ def _resident(process: int) -> int:
         return 0
 
 
-def _used_s(process: int) -> float:
+def _measure_used_s(process: int) -> float:
     """Seconds that a process has used processors for, its ended children's too; 0 of one that has ended."""
     try:
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()

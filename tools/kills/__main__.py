@@ -31,7 +31,7 @@ COMMANDS = ("evaluate", "reproduce", "train")
 
 
 def main() -> int:
-    """Kills; returns the exit status."""
+    """Kill, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--command", choices=COMMANDS, action="append", help="may be repeated (default: all)")
     parser.add_argument("--job", help="of a command this one alone, such as a learner of train (default: all in turn)")
@@ -57,18 +57,18 @@ def main() -> int:
                 tempfile.tempdir = None
         damaged |= bool(found["damage"])
         if given.output is not None:
-            write(given.output, command, {**about(given.seed), **found})
+            write_found(given.output, command, {**describe_run(given.seed), **found})
     return 1 if damaged else 0
 
 
-def about(seed: int) -> dict[str, object]:
-    """What the kills were made with."""
+def describe_run(seed: int) -> dict[str, object]:
+    """Describe what the kills were made with."""
     machine = f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}"
     return {"netbuf_gym": __version__, "date": time.strftime("%Y-%m-%d"), "machine": machine, "seed": seed}
 
 
-def write(path: Path, command: str, found: dict[str, object]) -> None:
-    """Puts what was found into a file, beside what is there of other commands."""
+def write_found(path: Path, command: str, found: dict[str, object]) -> None:
+    """Put what was found into a file, beside what is there of other commands."""
     before = json.loads(path.read_text()) if path.is_file() else {}
     others = before["commands"] if before.get("schema") == SCHEMA else {}
     write_json(path, {"schema": SCHEMA, "commands": {**others, command: found}})

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import netbuf_gym
-from tools.kills.killing import Damage, Job, artefacts, whole_file
+from tools.kills.killing import Damage, Job, list_artefacts, require_whole
 
 PLOTS = {"throughput_delay.png", "time_series.png"}
 
 
 def prepare() -> None:
-    """Imports what the command does."""
+    """Import what the command does."""
     import matplotlib.backends.backend_agg
     import matplotlib.figure  # noqa: F401
 
@@ -28,10 +28,10 @@ def argv(folder: Path) -> list[str]:
 
 
 def whole(folder: Path) -> None:
-    """Every file that is there, read to its end."""
-    found = artefacts(folder)
+    """Read every file that is there to its end."""
+    found = list_artefacts(folder)
     for path in found:
-        whole_file(path)
+        require_whole(path)
     names = {path.name for path in found}
     if "result.json" in names and not names >= {"table.md", *PLOTS}:
         raise Damage(f"result.json is there, and of the others only {sorted(names)}")
@@ -41,7 +41,7 @@ def figures(folder: Path) -> dict[str, Any]:
     """The result without the name of its folder, the table, and the pictures."""
     result = json.loads((folder / "result.json").read_text())
     result["config"].pop("run_dir", None)
-    others = {path.name: path.read_bytes() for path in artefacts(folder) if path.name != "result.json"}
+    others = {path.name: path.read_bytes() for path in list_artefacts(folder) if path.name != "result.json"}
     return {"result.json": result, **others}
 
 

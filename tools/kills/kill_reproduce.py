@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tools.kills.killing import Damage, Job, artefacts, whole_file
+from tools.kills.killing import Damage, Job, list_artefacts, require_whole
 
 CLOCKS = ("seconds", "machine")
 
 
 def prepare() -> None:
-    """Imports what the command does."""
+    """Import what the command does."""
     import matplotlib.backends.backend_agg
     import matplotlib.figure  # noqa: F401
 
@@ -29,9 +29,9 @@ def argv(folder: Path) -> list[str]:
 
 
 def whole(folder: Path) -> None:
-    """Every file that is there, read to its end."""
-    for path in artefacts(folder):
-        whole_file(path)
+    """Read every file that is there to its end."""
+    for path in list_artefacts(folder):
+        require_whole(path)
 
 
 def figures(folder: Path) -> dict[str, Any]:
@@ -41,7 +41,9 @@ def figures(folder: Path) -> dict[str, Any]:
     description = json.loads((folder / "campaign.json").read_text())
     for key in CLOCKS:
         description.pop(key, None)
-    others = {str(path.relative_to(folder)): path.read_bytes() for path in artefacts(folder) if path.name != "campaign.json"}
+    others = {
+        str(path.relative_to(folder)): path.read_bytes() for path in list_artefacts(folder) if path.name != "campaign.json"
+    }
     return {"campaign.json": description, **others}
 
 

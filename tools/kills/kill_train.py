@@ -12,7 +12,7 @@ import torch as th
 
 from netbuf_gym.training import curves
 from netbuf_gym.training.checkpoints import archive, checkpoint
-from tools.kills.killing import Damage, Job, whole_file
+from tools.kills.killing import Damage, Job, require_whole
 
 WALL_CLOCK = ("time/fps", "time/time_elapsed", "time/env_seconds")
 COMMON = (
@@ -36,7 +36,7 @@ LEARNERS = {
 
 
 def prepare() -> None:
-    """Imports what the command does."""
+    """Import what the command does."""
     import matplotlib.backends.backend_agg
     import matplotlib.figure  # noqa: F401
     import torch._dynamo  # noqa: F401  (learners import it when they begin, for seconds)
@@ -80,12 +80,12 @@ def equal(one: Any, other: Any) -> bool:
 
 
 def whole(run_dir: Path) -> None:
-    """Every file of a run, read to its end."""
+    """Read every file of a run to its end."""
     for path in run_dir.glob("[!.]*"):
         if path.suffix == ".yaml":
             checkpoint.read_config(path)
         elif path.suffix == ".png":
-            whole_file(path)
+            require_whole(path)
         elif path.suffix == ".csv":
             if any(None in row or None in row.values() for row in rows(run_dir)):
                 raise Damage(f"{path.name} is cut")

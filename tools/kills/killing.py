@@ -32,12 +32,12 @@ PICTURE = (b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82")
 
 
 class Damage(Exception):
-    """What is not as it should be after a kill."""
+    """Something that is not as it should be after a kill."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """What is killed.
+    """A command that is killed.
 
     Attributes:
         name: of the case.
@@ -59,15 +59,15 @@ class Job:
 
 
 def compare(job: Job, folder: Path, undisturbed: Path) -> None:
-    """Raises `Damage` unless two finished folders hold the same figures."""
+    """Raise `Damage` unless two finished folders hold the same figures."""
     one, other = job.figures(folder), job.figures(undisturbed)
     for name in one.keys() | other.keys():
         if name not in one or name not in other or not job.equal(one[name], other[name]):
             raise Damage(f"{job.name}: {name} is not that of an undisturbed run")
 
 
-def whole_file(path: Path) -> None:
-    """Raises `Damage` or an error of reading unless a picture, a JSON file, a CSV or a page is there to its end."""
+def require_whole(path: Path) -> None:
+    """Raise `Damage` or an error of reading unless a picture, a JSON file, a CSV or a page is there to its end."""
     data = path.read_bytes()
     if path.suffix == ".png":
         cut = not (data.startswith(PICTURE[0]) and data.endswith(PICTURE[1]))
@@ -84,13 +84,13 @@ def whole_file(path: Path) -> None:
         raise Damage(f"{path.name} is cut")
 
 
-def artefacts(folder: Path) -> list[Path]:
-    """The files in a folder, but for those of writes that were under way."""
+def list_artefacts(folder: Path) -> list[Path]:
+    """List the files in a folder, but for those of writes that were under way."""
     return [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith(".")]
 
 
 def run(argv: Sequence[str], log: Path, kill_at: Callable[[float], bool] | None = None) -> bool:
-    """Runs a command line, and kills it, with all that it has started, when `kill_at(seconds since its start)` says so.
+    """Run a command line, and kill it, with all that it has started, when `kill_at(seconds since its start)` says so.
 
     Returns:
         Whether it was killed, and had not ended before.
@@ -98,7 +98,7 @@ def run(argv: Sequence[str], log: Path, kill_at: Callable[[float], bool] | None 
     Raises:
         Damage: it failed by itself, or takes too long.
     """
-    process, began = _started(argv, log), time.monotonic()
+    process, began = _start(argv, log), time.monotonic()
     try:
         while True:
             found, status = os.waitpid(process, os.WNOHANG)
@@ -108,25 +108,25 @@ def run(argv: Sequence[str], log: Path, kill_at: Callable[[float], bool] | None 
             if elapsed > LIMIT_S:
                 raise Damage(f"{' '.join(argv)} takes more than {LIMIT_S:g} s")
             if kill_at is not None and kill_at(elapsed):
-                _kill(process)
+                _kill_group(process)
                 return True
             time.sleep(0 if isinstance(kill_at, Moment) and kill_at.kind == "writing" else LOOK_S)  # most writes take less
     except BaseException:
-        _kill(process)
+        _kill_group(process)
         raise
     if code := os.waitstatus_to_exitcode(status):
         raise Damage(f"{' '.join(argv)} ends with {code}: {log.read_text(errors='replace')[-1000:]}")
     return False
 
 
-def _kill(process: int) -> None:
+def _kill_group(process: int) -> None:
     with contextlib.suppress(ProcessLookupError, ChildProcessError):
         os.killpg(process, signal.SIGKILL)
         os.waitpid(process, 0)
 
 
-def _started(argv: Sequence[str], log: Path) -> int:
-    """A process that runs a command line, its group's leader; returns its number."""
+def _start(argv: Sequence[str], log: Path) -> int:
+    """Start a process that runs a command line, its group's leader; return its number."""
     ready, tell = os.pipe()
     child = os.fork()
     if child:
@@ -156,7 +156,7 @@ def _started(argv: Sequence[str], log: Path) -> int:
 
 @dataclass
 class Moment:
-    """When a kill is to come: of which kind, and where in the seconds that it is drawn from."""
+    """A moment that a kill is to come at: of which kind, and where in the seconds that it is drawn from."""
 
     kind: str
     at: float
@@ -165,7 +165,7 @@ class Moment:
     writing_s: float
 
     def __post_init__(self):
-        self._known = _stamps(self.folder)
+        self._known = _list_stamps(self.folder)
         self._begun: float | None = None
 
     def __call__(self, elapsed: float) -> bool:
@@ -173,18 +173,18 @@ class Moment:
         if self.kind == "any":
             return elapsed >= self.at * self.whole_s
         if self._begun is None:
-            if _stamps(self.folder) == self._known:
+            if _list_stamps(self.folder) == self._known:
                 return False
             self._begun = elapsed
         if self.kind == "begun":
             return elapsed >= self._begun + self.at * self.writing_s
         if elapsed < self._begun + self.at * self.writing_s / 2:
-            self._known = _stamps(self.folder)
+            self._known = _list_stamps(self.folder)
             return False
-        return _stamps(self.folder) != self._known
+        return _list_stamps(self.folder) != self._known
 
 
-def _stamps(folder: Path) -> dict[str, int]:
+def _list_stamps(folder: Path) -> dict[str, int]:
     found: dict[str, int] = {}
     with contextlib.suppress(FileNotFoundError):  # a folder that goes meanwhile ends the walk: what is missing is a change too
         for path in folder.rglob("*"):
@@ -193,7 +193,7 @@ def _stamps(folder: Path) -> dict[str, int]:
 
 
 def kill(jobs: Sequence[Job], kills: int, seed: int, scratch: Path) -> dict[str, Any]:
-    """Kills jobs in turn, up to three times each case, until so many kills have come, and compares what they then give.
+    """Kill jobs in turn, up to three times each case, until so many kills have come, and compares what they then give.
 
     Returns:
         JSON-able: what was done, and what was found.
@@ -207,16 +207,16 @@ def kill(jobs: Sequence[Job], kills: int, seed: int, scratch: Path) -> dict[str,
         job = jobs[len(cases) % len(jobs)]
         whole = scratch / f"undisturbed-{job.name}"
         if job.name not in undisturbed:
-            undisturbed[job.name] = _spans(job, whole, log)
+            undisturbed[job.name] = _measure_spans(job, whole, log)
         case = {"job": job.name, "kills": [], "damage": ""}
         cases.append(case)
         folder = scratch / f"case-{len(cases)}"
         try:
             most = min(KILLS_A_CASE, kills - done)
-            _case(job, folder, whole, undisturbed[job.name], most, rng, case["kills"])
+            _run_case(job, folder, whole, undisturbed[job.name], most, rng, case["kills"])
         except Exception as error:
             case["damage"] = f"{type(error).__name__}: {error}"
-            case["left"] = _left(folder)
+            case["left"] = _list_left(folder)
         else:
             shutil.rmtree(folder)
         done += len(case["kills"])
@@ -225,7 +225,7 @@ def kill(jobs: Sequence[Job], kills: int, seed: int, scratch: Path) -> dict[str,
             raise SystemExit("the commands end before they can be killed")
     left = [kill["left"] for case in cases for kill in case["kills"]]
     return {
-        "commands": {job.name: _told(job) for job in jobs},
+        "commands": {job.name: _format_command(job) for job in jobs},
         "undisturbed_s": {name: round(spans[0], 2) for name, spans in undisturbed.items()},
         "kills": done,
         "kills_while_a_file_was_being_written": sum(any("/." in f"/{name}" for name in names) for names in left),
@@ -235,12 +235,12 @@ def kill(jobs: Sequence[Job], kills: int, seed: int, scratch: Path) -> dict[str,
     }
 
 
-def _spans(job: Job, folder: Path, log: Path) -> tuple[float, float]:
-    """Runs a job undisturbed; how long it takes, and how long from its first file on."""
+def _measure_spans(job: Job, folder: Path, log: Path) -> tuple[float, float]:
+    """Run a job undisturbed; return how long it takes, and how long from its first file on."""
     wrote: list[float] = []
 
     def look(elapsed: float) -> bool:
-        if not wrote and _stamps(folder):
+        if not wrote and _list_stamps(folder):
             wrote.append(elapsed)
         return False
 
@@ -252,7 +252,7 @@ def _spans(job: Job, folder: Path, log: Path) -> tuple[float, float]:
     return whole_s, whole_s - (wrote[0] if wrote else 0.0)
 
 
-def _case(
+def _run_case(
     job: Job, folder: Path, whole: Path, spans: tuple[float, float], kills: int, rng: random.Random, found: list[dict[str, Any]]
 ) -> None:
     log = folder.with_suffix(".log")
@@ -264,7 +264,7 @@ def _case(
         killed = run(job.argv(folder), log, moment)
         if killed and moment is not None:
             at_s = round(time.monotonic() - began, 3)
-            found.append({"moment": moment.kind, "after_s": at_s, "left": _left(folder)})
+            found.append({"moment": moment.kind, "after_s": at_s, "left": _list_left(folder)})
         if folder.is_dir():
             job.whole(folder)
         if not killed:
@@ -273,10 +273,10 @@ def _case(
     log.unlink(missing_ok=True)
 
 
-def _left(folder: Path) -> list[str]:
+def _list_left(folder: Path) -> list[str]:
     names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
     return names if len(names) <= 12 else [*names[:12], f"and {len(names) - 12} more"]
 
 
-def _told(job: Job) -> str:
+def _format_command(job: Job) -> str:
     return " ".join(["netbuf-gym", *job.argv(Path("DIR"))]).replace(f"{ROOT}/", "")

@@ -1,4 +1,4 @@
-"""Kills tuners at random moments and looks what the next start brings back: `python -m tools.kills.live_tuners --kills 100`.
+"""Kill tuners at random moments and look what the next start brings back: `python -m tools.kills.live_tuners --kills 100`.
 
 Each tuner changes settings of a network namespace, twenty times a second (`fast_tuner.py`) or as `netbuf-gym live tune --apply`
 does. It is killed (SIGKILL) at any moment from its first import on: while it starts, between and within changes, or while it
@@ -29,19 +29,19 @@ COMMAND = ("tune", "tcp_wmem_max_bytes=6000000", "tcp_rmem_max_bytes=7000000", "
 NEXT = (("restore",), ("tune", "controller=keep", "--apply", "--interval", "3", "--duration", "3"))
 
 
-def values(namespace):
-    """The settings that tuners change."""
+def read_settings(namespace):
+    """Read the settings that tuners change."""
     return {name: namespace.get(name) for name in NAMES}
 
 
-def left(folder, namespace):
-    """Files of tuners that are there, in a folder and in the default place."""
+def list_left_files(folder, namespace):
+    """List files of tuners that are there, in a folder and in the default place."""
     default = namespace.run("sh", "-c", f"ls -A {DEFAULT} 2>/dev/null").stdout.split()
     return sorted(one.name for one in folder.iterdir()) + default
 
 
-def killed(namespace, folder, draw):
-    """Starts a tuner, and kills it; how, in words."""
+def kill_tuner(namespace, folder, draw):
+    """Start a tuner, and kill it; return how, in words."""
     given = [] if draw.random() < 0.5 else [str(folder / "live.json")]
     slow = draw.random() < SLOW
     if slow:
@@ -68,7 +68,7 @@ def killed(namespace, folder, draw):
 
 
 def main():
-    """See above."""
+    """Kill tuners, as the module says."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
@@ -77,15 +77,15 @@ def main():
         sys.exit(f"no live worlds: {reason}")
     draw, caught, bad = random.Random(arguments.seed), 0, 0
     with Namespace() as namespace, tempfile.TemporaryDirectory() as name:
-        folder, original = Path(name), values(namespace)
+        folder, original = Path(name), read_settings(namespace)
         for number in range(arguments.kills):
-            how = killed(namespace, folder, draw)
-            changed = values(namespace) != original
+            how = kill_tuner(namespace, folder, draw)
+            changed = read_settings(namespace) != original
             caught += changed
             words = draw.choice(NEXT)
             done = namespace.live(*words)
-            wrong = {name: value for name, value in values(namespace).items() if value != original[name]}
-            rest = left(folder, namespace)
+            wrong = {name: value for name, value in read_settings(namespace).items() if value != original[name]}
+            rest = list_left_files(folder, namespace)
             if wrong or rest or done.returncode:
                 bad += 1
                 print(f"kill {number} ({how}), then {words[0]}: {wrong} {rest} {done.returncode} {done.stderr}", flush=True)

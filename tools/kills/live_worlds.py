@@ -1,4 +1,4 @@
-"""Kills owners of live worlds at random moments and looks what is left: `python -m tools.kills.live_worlds --kills 100`.
+"""Kill owners of live worlds at random moments and look what is left: `python -m tools.kills.live_worlds --kills 100`.
 
 Each owner resets, steps and closes environments with two live worlds over and over. It is killed (SIGKILL) at any moment
 from its first import on; soon after, nothing may be there that was not there before: processes, network namespaces, devices,
@@ -35,8 +35,8 @@ while True:
 WATCHED = ("net/ipv4/tcp_rmem", "net/ipv4/tcp_wmem", "net/ipv4/tcp_available_congestion_control", "net/core/rmem_max")
 
 
-def state(spaces=frozenset(), since=0):
-    """What killing may leave behind, as it is now."""
+def read_state(spaces=frozenset(), since=0):
+    """Read what killing may leave behind, as it is now."""
     return {
         "namespaces": sorted(live_worlds.in_use(set(spaces), since)),
         "devices": sorted(os.listdir("/sys/class/net")),
@@ -44,8 +44,8 @@ def state(spaces=frozenset(), since=0):
     }
 
 
-def kill_one(starting, after_s, before):
-    """Kills a owner so long after its start, or after it has begun; its processes, and what is left of it, by name."""
+def kill_owner(starting, after_s, before):
+    """Kill an owner so long after its start, or after it has begun; its processes, and what is left of it, by name."""
     owner = subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE)
     if not starting:
         owner.stdout.readline()
@@ -57,7 +57,7 @@ def kill_one(starting, after_s, before):
     since = live_worlds.ticks()
     end = time.monotonic() + SETTLED_S
     while True:
-        left = {name: (before[name], now) for name, now in state(spaces, since).items() if now != before[name]}
+        left = {name: (before[name], now) for name, now in read_state(spaces, since).items() if now != before[name]}
         if live_worlds.processes() - pids:  # other programs' worlds have congestion controls too
             left.pop(WATCHED[2], None)
         alive = live_worlds.processes(owner.pid) | {pid for pid in pids if Path(f"/proc/{pid}").exists()}
@@ -69,7 +69,7 @@ def kill_one(starting, after_s, before):
 
 
 def main():
-    """See above."""
+    """Kill owners, as the module says."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
@@ -77,10 +77,10 @@ def main():
     if reason := machine.look().missing:
         sys.exit(f"no live worlds: {reason}")
     draw = random.Random(arguments.seed)
-    before, caught, bad = state(), 0, 0
+    before, caught, bad = read_state(), 0, 0
     for number in range(arguments.kills):
         starting, after_s = draw.random() < STARTING, draw.uniform(0, LONGEST_S)
-        processes, left = kill_one(starting, after_s, before)
+        processes, left = kill_owner(starting, after_s, before)
         caught += processes > 0
         if left:
             bad += 1

@@ -37,8 +37,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tools.mutation.sites import Mutation, drawn, fixed, pool, sites
-from tools.mutation.summary import explanation, summary
+from tools.mutation.sites import Mutation, draw_mutations, find_fixed, list_pool, list_sites
+from tools.mutation.summary import find_explanation, format_summary
 from tools.mutation.tree_copy import Baseline, Copy, Fault, tree_digest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,7 +46,7 @@ EXPLANATIONS = Path(__file__).with_name("explanations.json")
 FOLDERS = ("netbuf_gym", "cpp", "tests", "zoo", "conf", "benchmarks", "docs", "studies", "tools", ".ci")
 
 
-def arguments(given: list[str] | None = None) -> argparse.Namespace:
+def parse_arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=100, help="mutations drawn, beside the fixed ones")
@@ -62,8 +62,8 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(given)
 
 
-def tracked() -> list[str]:
-    """The files of the tree: tracked ones, and new ones that are not ignored."""
+def list_tracked() -> list[str]:
+    """List the files of the tree: tracked ones, and new ones that are not ignored."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     if listed.returncode:  # a copy without a repository
@@ -77,12 +77,12 @@ class Run:
 
     def __init__(self, options: argparse.Namespace, files: list[str], folder: Path):
         self.options, self.files, self.folder = options, files, folder
-        names = pool(ROOT, files)
+        names = list_pool(ROOT, files)
         if options.only:
             names = [name for name in names if name.endswith(tuple(options.only))]
-        self.fixed = [] if options.only else fixed(ROOT, names)
-        found = [mutation for name in names for mutation in sites(ROOT, name)]
-        self.order: Iterator[Mutation] = drawn(found, options.seed)
+        self.fixed = [] if options.only else find_fixed(ROOT, names)
+        found = [mutation for name in names for mutation in list_sites(ROOT, name)]
+        self.order: Iterator[Mutation] = draw_mutations(found, options.seed)
         self.lock = threading.Condition()
         self.entries: list[dict[str, Any]] = []  # in the order drawn
         self.wanted = options.count + len(self.fixed)
@@ -151,7 +151,7 @@ class Run:
                 say(f"{len(entries)}/{self.wanted}, {alive} survive")
 
     def resume(self, digest: str) -> None:
-        """Takes over what an earlier run found of the same tree."""
+        """Take over what an earlier run found of the same tree."""
         mode = f"{'quick' if self.options.quick else 'full'}-{self.options.share:g}"
         self.journal = self.folder / f"journal-{digest}-{mode}.jsonl"
         if self.options.anew:
@@ -162,7 +162,7 @@ class Run:
                 self.done[found.pop("key")] = found
 
     def baseline(self, copy: Copy, digest: str) -> Baseline:
-        """What the tests do without a mutation; measured once for a tree."""
+        """Measure the tests without a mutation, once for a tree."""
         kept = self.folder / f"baseline-{digest}.json"
         if not kept.exists():
             say("runs the tests without a mutation")
@@ -207,10 +207,10 @@ def interrupt(number: int, frame: Any) -> None:
 
 
 def main(given: list[str] | None = None) -> int:
-    options = arguments(given)
+    options = parse_arguments(given)
     for number in (signal.SIGINT, signal.SIGTERM):  # in the background a shell lets the former be ignored
         signal.signal(number, interrupt)
-    files = tracked()
+    files = list_tracked()
     own = hashlib.sha256(str(ROOT).encode()).hexdigest()[:8]
     folder = (options.folder or Path(tempfile.gettempdir()) / f"netbuf-mutation-{own}").resolve()
     try:
@@ -240,14 +240,14 @@ def main(given: list[str] | None = None) -> int:
             say("\ninterrupted; the same command goes on from here")
             return 130
     explained = json.loads(EXPLANATIONS.read_text())
-    print(summary(entries, explained, options.seed, time.monotonic() - began))
+    print(format_summary(entries, explained, options.seed, time.monotonic() - began))
     if options.json:
         rows = [{**asdict(one["mutation"]), **{key: one[key] for key in one if key != "mutation"}} for one in entries]
         options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps(rows, indent=1) + "\n")
     valid = run.valid()
     survivors = [one["mutation"] for one in valid if one["status"] == "survived"]
-    unexplained = any(explanation(explained, one) is None for one in survivors)
+    unexplained = any(find_explanation(explained, one) is None for one in survivors)
     return int(len(survivors) > options.most * max(1, len(valid)) or unexplained)
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tools.mutation.sites import ARITHMETIC, COMPARISONS, Mutation, other_number
+from tools.mutation.sites import ARITHMETIC, COMPARISONS, Mutation, change_number
 
 TOKEN = re.compile(
     r"""(?P<skip>\s+|//[^\n]*|/\*.*?\*/)
@@ -151,8 +151,8 @@ def _acts(words: list[Token]) -> bool:
     return len(words) > 2 and words[-1].text == ")"
 
 
-def cpp_sites(path: str, source: str) -> Iterator[Mutation]:
-    """Every mutation of a C++ file."""
+def list_cpp_sites(path: str, source: str) -> Iterator[Mutation]:
+    """Yield every mutation of a C++ file."""
     code = tokens(source)
     inside = _scopes(code)
     lines, starts = source.split("\n"), [0]
@@ -184,7 +184,7 @@ def cpp_sites(path: str, source: str) -> Iterator[Mutation]:
             elif token.text in ARITHMETIC and line not in strings:
                 yield mutation(ARITHMETIC[token.text], "arithmetic")
         elif token.kind == "number":
-            new = other_number(token.text)
+            new = change_number(token.text)
             pure = code[i - 1].text == "=" and code[i - 2].text in (")", "const", "noexcept")  # virtual
             if new is not None and not pure and not _neutral(code, i, inside):
                 yield mutation(new, "constant")

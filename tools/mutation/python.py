@@ -9,13 +9,13 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from types import CodeType
 
-from tools.mutation.sites import ARITHMETIC, COMPARISONS, Mutation, other_number
+from tools.mutation.sites import ARITHMETIC, COMPARISONS, Mutation, change_number
 
 DROPPED = (ast.Assign, ast.AugAssign, ast.Delete, ast.Raise, ast.Break, ast.Continue)
 
 
-def python_sites(path: str, source: str) -> Iterator[Mutation]:
-    """Every mutation of a Python file."""
+def list_python_sites(path: str, source: str) -> Iterator[Mutation]:
+    """Yield every mutation of a Python file."""
     lines = source.split("\n")
     found = [token for token in tokenize.generate_tokens(io.StringIO(source).readline) if token.type == tokenize.OP]
     places = [token.start for token in found]
@@ -39,7 +39,7 @@ def python_sites(path: str, source: str) -> Iterator[Mutation]:
         elif isinstance(node, ast.Constant):
             line, column = _start(lines, node)
             old = lines[line - 1][column : _end(lines, node)[1]]
-            new = str(not node.value) if isinstance(node.value, bool) else other_number(old)
+            new = str(not node.value) if isinstance(node.value, bool) else change_number(old)
             if new is not None and isinstance(node.value, (bool, int, float)):
                 yield mutation(line, column, old, new, "constant")
         dropped = isinstance(node, DROPPED) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call))
@@ -79,7 +79,7 @@ def _end(lines: list[str], node: ast.expr | ast.stmt) -> tuple[int, int]:
     return node.end_lineno, _column(lines, node.end_lineno, node.end_col_offset)
 
 
-def same_code(before: str, after: str) -> bool:
+def is_same_code(before: str, after: str) -> bool:
     """Whether two sources compile to the same instructions and constants."""
     return _code(compile(before, "same", "exec")) == _code(compile(after, "same", "exec"))
 
@@ -89,8 +89,8 @@ def _code(code: CodeType) -> tuple:
     return code.co_code, constants, code.co_names, code.co_varnames
 
 
-def function_of(source: str, line: int) -> int | None:
-    """The first line (decorators included) of the innermost function that a line's code belongs to; None: the module's.
+def find_function(source: str, line: int) -> int | None:
+    """Find the first line (decorators included) of the innermost function that a line's code belongs to; None: the module's.
 
     A default argument belongs to the function around, and so does a decorator.
     """

@@ -1,4 +1,4 @@
-"""What can be mutated: the pool of files, the operators, the places where they apply, and the fixed mutations.
+"""The places that can be mutated: the pool of files, the operators, the places where they apply, and the fixed mutations.
 
 A mutation changes one line of code: a comparison (`<` to `<=`, `==` to `!=`), an arithmetic operator (`+` to `-`,
 `*` to `/`), a constant (n to n + 1, x to 1.5 x, true to false), or drops a statement. Comments, strings, includes,
@@ -43,7 +43,7 @@ class Mutation:
 
     @property
     def identity(self) -> str:
-        """What the mutation is known by when code around it has moved: its file's name, and the line before and after."""
+        """A name that stays when code around the mutation moves: its file's name, and the line before and after."""
         return f"{Path(self.path).name}: {self.before} => {self.after}"
 
     def apply(self, source: str) -> str:
@@ -56,8 +56,8 @@ class Mutation:
         return "\n".join(lines)
 
 
-def other_number(text: str) -> str | None:
-    """The constant that a number becomes: an integer the next one, another number half as much again; None: left alone."""
+def change_number(text: str) -> str | None:
+    """Return the constant that a number becomes: an integer the next one, another number half more; None: left alone."""
     match = re.fullmatch(r"(0[xX][0-9a-fA-F']+|[\d_']*\.?[\d_']*(?:[eE][+-]?\d+)?)([uUlLzZfFj]*)", text)
     if not match or not match[1] or "j" in match[2]:
         return None
@@ -68,25 +68,25 @@ def other_number(text: str) -> str | None:
     return f"{value * 1.5 if value else 1.0!r}{match[2]}"
 
 
-def pool(root: Path, files: list[str]) -> list[str]:
-    """Those of the files that can be mutated."""
+def list_pool(root: Path, files: list[str]) -> list[str]:
+    """List those of the files that can be mutated."""
     found: set[str] = set()
     for pattern in (*CORE, *RULES):
         found |= {str(path.relative_to(root)) for path in root.glob(pattern)}
     return sorted(found & set(files))
 
 
-def sites(root: Path, path: str) -> list[Mutation]:
-    """Every mutation of one file."""
-    from tools.mutation.cpp import cpp_sites
-    from tools.mutation.python import python_sites
+def list_sites(root: Path, path: str) -> list[Mutation]:
+    """Return every mutation of one file."""
+    from tools.mutation.cpp import list_cpp_sites
+    from tools.mutation.python import list_python_sites
 
     source = (root / path).read_text()
-    return sorted((python_sites if path.endswith(".py") else cpp_sites)(path, source))
+    return sorted((list_python_sites if path.endswith(".py") else list_cpp_sites)(path, source))
 
 
-def drawn(found: list[Mutation], seed: int) -> Iterator[Mutation]:
-    """The mutations in the order in which a seed draws them: an operator, each as likely, then one of its places."""
+def draw_mutations(found: list[Mutation], seed: int) -> Iterator[Mutation]:
+    """Draw the mutations in the order in which a seed draws them: an operator, each as likely, then one of its places."""
     rng = random.Random(seed)
     left = {operator: [one for one in found if one.operator == operator] for operator in OPERATORS}
     for places in left.values():
@@ -123,8 +123,8 @@ FIXED = (
 )
 
 
-def fixed(root: Path, files: list[str]) -> list[Mutation]:
-    """The fixed mutations.
+def find_fixed(root: Path, files: list[str]) -> list[Mutation]:
+    """Find the fixed mutations.
 
     Raises:
         LookupError: a pattern fits no line of the pool, or several.

@@ -11,8 +11,8 @@ JUDGED = ("survived", "killed")
 COLUMNS = ("operator", "mutations", "digests and another test", "digests only", "another test only", "survived")
 
 
-def explanation(explained: dict[str, str], one: Mutation) -> str | None:
-    """What is said of a survivor, by its file's name and its line, or by the line alone when that has moved elsewhere."""
+def find_explanation(explained: dict[str, str], one: Mutation) -> str | None:
+    """Find what is said of a survivor, by its file's name and its line, or by the line alone when that has moved elsewhere."""
     if one.identity in explained:
         return explained[one.identity]
     line = one.identity.partition(": ")[2]
@@ -25,8 +25,8 @@ def _row(entries: list[dict[str, Any]]) -> list[int]:
     return [len(entries), *killed, sum(one["status"] == "survived" for one in entries)]
 
 
-def table(entries: list[dict[str, Any]]) -> list[list[str]]:
-    """A row for each operator and one for all; what was replaced does not count."""
+def make_table(entries: list[dict[str, Any]]) -> list[list[str]]:
+    """Make a row for each operator and one for all; what was replaced does not count."""
     judged = [one for one in entries if one["status"] in JUDGED]
     kinds: dict[str, list] = {}
     for one in judged:
@@ -35,30 +35,30 @@ def table(entries: list[dict[str, Any]]) -> list[list[str]]:
     return [*rows, ["all", *map(str, _row(judged))]]
 
 
-def survivors(entries: list[dict[str, Any]]) -> list[Any]:
+def list_survivors(entries: list[dict[str, Any]]) -> list[Any]:
     return [one["mutation"] for one in entries if one["status"] == "survived"]
 
 
-def replaced(entries: list[dict[str, Any]]) -> str:
+def format_replaced(entries: list[dict[str, Any]]) -> str:
     count = Counter(one["status"] for one in entries if one["status"] not in JUDGED)
     wrong, same = count["does not compile"], count["same code"]
     return f"Replaced by the next one drawn: {wrong} that did not compile, {same} with the same code."
 
 
-def summary(entries: list[dict[str, Any]], explained: dict[str, str], seed: int, seconds: float) -> str:
-    """For the terminal: the table, and every survivor with what is said of it."""
-    rows = [list(COLUMNS), *table(entries)]
+def format_summary(entries: list[dict[str, Any]], explained: dict[str, str], seed: int, seconds: float) -> str:
+    """Format for the terminal the table, and every survivor with what is said of it."""
+    rows = [list(COLUMNS), *make_table(entries)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(COLUMNS))]
     lines = []
     for row in rows:
         cells = [f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)]
         lines.append("  ".join([f"{row[0]:<{widths[0]}}", *cells]))
-    lines.append(replaced(entries))
-    for one in survivors(entries):
+    lines.append(format_replaced(entries))
+    for one in list_survivors(entries):
         lines += [f"\n{one.path}:{one.line}: {one.operator} survived", f"    {one.before}", f"    {one.after}"]
-        lines.append(f"    {explanation(explained, one) or 'not explained in tools/mutation/explanations.json'}")
+        lines.append(f"    {find_explanation(explained, one) or 'not explained in tools/mutation/explanations.json'}")
     judged = [one for one in entries if one["status"] in JUDGED]
-    alive = len(survivors(entries))
+    alive = len(list_survivors(entries))
     share = 100 * alive / max(1, len(judged))
     lines.append(f"\nseed {seed}: {alive} of {len(judged)} survived, {share:.1f} %, in {seconds / 60:.0f} minutes")
     return "\n".join(lines)

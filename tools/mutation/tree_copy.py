@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tools.mutation.python import function_of, same_code
+from tools.mutation.python import find_function, is_same_code
 from tools.mutation.sites import Mutation
 
 DIGESTS = "tests/envs/test_digests.py"
@@ -41,7 +41,7 @@ SHARED = (
         "add_library(netbuf_plain ALIAS netbuf)",
     ),
 )
-"""What of CMakeLists.txt makes two libraries of objects of the core, and how it makes one shared library instead."""
+"""Lines of CMakeLists.txt that make two libraries of objects of the core, and those that make one shared library instead."""
 
 
 class Fault(Exception):
@@ -50,7 +50,7 @@ class Fault(Exception):
 
 @dataclass
 class Baseline:
-    """What the tests do without a mutation.
+    """The tests' times and calls without a mutation.
 
     Attributes:
         modules: of Python, each with its seconds, what it calls, and whether that reaches the core.
@@ -65,7 +65,7 @@ class Baseline:
     def ordered(self, mutation: Mutation, source: str, share: float = 1.0) -> list[str]:
         """Modules of tests, the ones most likely to see it first, among them the quickest; this share of all their time."""
         native = not mutation.path.endswith(".py")
-        line = None if native else function_of(source, mutation.line)
+        line = None if native else find_function(source, mutation.line)
         stem = Path(mutation.path).stem
 
         def rank(name: str) -> tuple[int, float]:
@@ -85,12 +85,12 @@ class Baseline:
         """Whether a module of tests runs the mutated function; a line outside functions, and the core, may be seen by all."""
         if not mutation.path.endswith(".py"):
             return True
-        line = function_of(source, mutation.line)
+        line = find_function(source, mutation.line)
         return line is None or line in self.modules.get(module, {"called": {}})["called"].get(mutation.path, ())
 
 
 def tree_digest(root: Path, files: list[str]) -> str:
-    """Of every file that tests can see, its name and content."""
+    """Digest the name and content of every file that tests can see."""
     sha = hashlib.sha256()
     for name in files:
         if name.startswith("docs/") or name.endswith((".md", "explanations.json")):
@@ -121,7 +121,7 @@ class Copy:
     # ---- the copy
 
     def sync(self) -> None:
-        """Makes the copy's files those of the tree; what is as it was keeps its time, so that builds go on."""
+        """Make the copy's files those of the tree; what is as it was keeps its time, so that builds go on."""
         self.folder.mkdir(parents=True, exist_ok=True)
         keep = set(self.files)
         for path in [one for one in self.folder.rglob("*") if one.is_file() and not one.is_symlink()]:
@@ -189,7 +189,7 @@ class Copy:
 
     @classmethod
     def stop(cls) -> None:
-        """Ends everything that runs for any copy."""
+        """End everything that runs for any copy."""
         cls.stopped.set()
         for process in list(cls.running):
             _end(process)
@@ -249,7 +249,7 @@ class Copy:
         return [str(self.build_folder / "cpp" / "tests" / CPP_TESTS), name]
 
     def measure(self) -> Baseline:
-        """Runs every test without a mutation."""
+        """Run every test without a mutation."""
         found = Baseline()
         for name in self.programs():
             began = os.times()
@@ -306,7 +306,7 @@ class Copy:
     def judge(
         self, mutation: Mutation, base: Baseline, second: bool, share: float, told: Callable[[str], None]
     ) -> dict[str, Any]:
-        """What becomes of a mutation: `status`, whether the digests kill it, which `other` test (if not, or if `second`)."""
+        """Judge a mutation: `status`, whether the digests kill it, which `other` test (if not, or if `second`)."""
         source = (self.folder / mutation.path).read_text()
         mutated = mutation.apply(source)
         result: dict[str, Any] = {"status": "survived", "digests": False, "other": None}
@@ -315,7 +315,7 @@ class Copy:
         try:
             if not native:
                 try:
-                    if same_code(source, mutated):
+                    if is_same_code(source, mutated):
                         return {**result, "status": "same code"}
                 except SyntaxError:
                     return {**result, "status": "does not compile"}
@@ -346,7 +346,7 @@ class Copy:
 
 
 def _limit(usual_s: float) -> None:
-    """For a child process: memory, and time of the processor."""
+    """Limit a child process in memory, and in time of the processor."""
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
     seconds = round(30 + 5 * usual_s)
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
