@@ -18,6 +18,7 @@ from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
 from netbuf_gym.training.config import FIRST_EVALUATION_SEED, load
 from netbuf_gym.training.evaluate import choose_readable, evaluate
 from netbuf_gym.training.train import train
+from netbuf_gym.utils import plots
 
 FIRST = FIRST_EVALUATION_SEED
 SHORT = {"name": "ppcc/4", "duration_s": 3}
@@ -162,16 +163,21 @@ def test_evaluation_without_plots(trained, tmp_path):
 @pytest.mark.slow
 def test_demo_trains_evaluates_and_draws(tiny, monkeypatch, measure, capsys):
     overrides, run_dir = tiny
-    measure("congestion_window", benchmark=("ppcc/1", "ppcc/4"))
-    monkeypatch.setattr(demo, "SEEDS", 2)
+    measure("congestion_window", benchmark=("ppcc/fluctuating", "ppcc/4"))
+    monkeypatch.setattr(demo, "SEEDS", 1)
+    drawn = []
+    monkeypatch.setattr(plots, "plot_time_series", lambda series, *rest: drawn.append((series, rest[-1])))
     assert program.main(["demo", *overrides, "torch_threads=1"]) == 0
     out = capsys.readouterr().out
-    for scenario in ("ppcc/1", "ppcc/4"):
+    for scenario in ("ppcc/fluctuating", "ppcc/4"):
         folder = run_dir / "evaluation" / scenario.replace("/", "-")
         assert (folder / "table.md").read_text() in out
         assert json.loads((folder / "result.json").read_text())["scenario"] == scenario
         assert (folder / "throughput_delay.png").exists()
-    assert (run_dir / "model.zip").exists()
+    assert (run_dir / "model.zip").exists() and "* Mt: " in out
+    series, limits = drawn[0]
+    assert list(series) == ["ppo", *WINDOWS.baselines]
+    assert sorted(set(limits["throughput_mbps"][1][1])) == [10, 20]
 
 
 @pytest.fixture(scope="module")

@@ -1,15 +1,12 @@
 """What evaluations draw, and the words beside their tables: every controller, capacities, each measure explained."""
 
-import dataclasses
 
 import numpy as np
 import pytest
 
 from netbuf_gym import tasks
 from netbuf_gym.evaluation import comparison, rollout, summary
-from netbuf_gym.tasks import record
 from netbuf_gym.tasks.metrics import Column
-from netbuf_gym.training import demo
 from netbuf_gym.training.config import FIRST_EVALUATION_SEED as FIRST
 from netbuf_gym.training.config import load
 from netbuf_gym.training.evaluate import evaluate
@@ -37,20 +34,6 @@ def test_pictures_over_time_show_as_many_controllers_as_asked_for_and_the_capaci
     assert label == "capacity" and edges.tolist() == [0, 1] and capacity.tolist() == [10]
     rates = calls[2][0]["naive"]["throughput_mbps"]
     assert 0 <= np.nanmin(rates) and np.nanmax(rates) <= 10 * 1.02
-
-
-@pytest.mark.slow
-def test_the_demo_shows_every_controller(tiny, monkeypatch, capsys):
-    calls = drawn(monkeypatch)
-    monkeypatch.setattr(demo, "SEEDS", 1)
-    own = tasks.get("congestion_window")
-    changed = dataclasses.replace(own, measures=dataclasses.replace(own.measures, benchmark=("ppcc/fluctuating",)))
-    monkeypatch.setitem(record._REGISTRY, "congestion_window", changed)
-    assert demo.main([*tiny[0], "max_minutes=null"]) == 0
-    series, limits = calls[0]
-    assert list(series) == ["ppo", *WINDOWS.baselines]
-    assert sorted(set(limits["throughput_mbps"][1][1])) == [10, 20]
-    assert "* Mt: " in capsys.readouterr().out
 
 
 @pytest.mark.slow
