@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
-from netbuf_gym.errors import ConfigError, NetbufError, shown
-
-
-def read_key_values(argv: Sequence[str], known: Mapping[str, str]) -> dict[str, str]:
-    """Return `known` updated by the arguments `key=value`; the last of several with the same key counts.
-
-    Raises:
-        ConfigError: An argument of another form, or an unknown key.
-    """
-    found, others = split_arguments(argv, known)
-    if others:
-        raise ConfigError(f"argument {others[0]!r} is unknown; valid: {', '.join(f'{name}=' for name in known)}")
-    return found
+from netbuf_gym.errors import NetbufError
 
 
 def split_arguments(argv: Sequence[str], known: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """Return `known` updated as by `read_key_values`, and the other arguments, such as overrides of a configuration."""
+    """Return `known` updated by the arguments `key=value`, the last of several counting, and the other arguments."""
     found, others = dict(known), []
     for argument in argv:
         key, equals, value = argument.partition("=")
@@ -40,19 +26,6 @@ def parse_number(text: str) -> int | float | str:
         return int(text) if text.isdecimal() else float(text)
     except ValueError:
         return text
-
-
-def check_output_path(key: str, path: str) -> Path:
-    """Return the output file that an argument names, checked before the work whose results go there.
-
-    Raises:
-        ConfigError: The file's folder is not writable, or the path is a folder.
-    """
-    found = Path(path)
-    if found.is_dir() or not os.access(found.parent, os.W_OK):
-        what = "is a folder" if found.is_dir() else "its folder cannot be written"
-        raise ConfigError(f"{key} = {shown(path)}: {what}; valid: a file in a folder that can be written")
-    return found
 
 
 def run(name: str, main: Callable[[Sequence[str]], int]) -> None:

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from netbuf_gym.training.schema import FIRST_EVALUATION_SEED
-from netbuf_gym.utils.arguments import check_choice, check_integer, check_real
+from netbuf_gym.utils.arguments import check_choice, check_integer, check_real, check_unique
 from studies.auter import paper
 from studies.auter.schemes import LEARNED, NAMES, RECIPE, TASK, WITH_BBR
 from studies.common.settings import Settings as Common
-from studies.common.settings import check_unique
 
 SETTINGS, REGIONS, TRAINING = "settings", "regions", "training"
 LATENCY, BANDWIDTH, LOSS, FLOW_SIZE = "latency", "bandwidth", "loss", "flow_size"

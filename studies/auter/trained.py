@@ -20,8 +20,9 @@ import numpy as np
 from netbuf_gym.controllers import Controller
 from netbuf_gym.errors import ConfigError, require_extra
 from netbuf_gym.utils import scripts
-from netbuf_gym.utils.arguments import check_integer
+from netbuf_gym.utils.arguments import check_integer, check_text
 from netbuf_gym.utils.executors import LOCAL
+from netbuf_gym.utils.overrides import read_overrides
 from netbuf_gym.utils.progress import ProgressBar
 from studies.auter import paper
 from studies.auter.long_paths import MEASURED, Means, build_seeds_table
@@ -49,11 +50,11 @@ def main(argv: Sequence[str]) -> int:
     if any(argument in ("-h", "--help") for argument in argv):
         print(__doc__)
         return 0
-    known = {"runs": RUNS, "seeds": "3", "jobs": str(len(os.sched_getaffinity(0)))}
-    given = scripts.read_key_values(argv, known)
-    seeds, jobs = (check_integer(key, scripts.parse_number(given[key]), 1, 1000) for key in ("seeds", "jobs"))
+    defaults = {"runs": RUNS, "seeds": 3, "jobs": len(os.sched_getaffinity(0))}
+    given = defaults | read_overrides(argv, defaults)
+    seeds, jobs = (check_integer(key, given[key], 1, 1000) for key in ("seeds", "jobs"))
     settings = Settings(studies=(PATHS,), seeds=seeds)
-    models = find_models(Path(given["runs"]))
+    models = find_models(Path(check_text("runs", given["runs"])))
     playing: dict[str, Controller | None] = {f"{AGENT}{seed}": _agent(path) for seed, path in models.items()}
     with ProgressBar("trained") as bar:
         rows = play_all(playing | dict.fromkeys(RIVALS), settings, jobs, bar)

@@ -21,6 +21,7 @@ from netbuf_gym.tasks.host_buffers.settings import GRID
 from netbuf_gym.utils import scripts
 from netbuf_gym.utils.arguments import check_integer
 from netbuf_gym.utils.executors import LOCAL
+from netbuf_gym.utils.overrides import read_overrides
 from netbuf_gym.utils.progress import ProgressBar
 from netbuf_gym.utils.tables import text_table
 from studies.auter import constants
@@ -43,9 +44,9 @@ def main(argv: Sequence[str]) -> int:
     if any(argument in ("-h", "--help") for argument in argv):
         print(__doc__)
         return 0
-    known = {"seeds": "5", "jobs": str(len(os.sched_getaffinity(0)))}
-    given = scripts.read_key_values(argv, known)
-    seeds, jobs = (check_integer(name, scripts.parse_number(given[name]), 1, 100_000) for name in ("seeds", "jobs"))
+    defaults = {"seeds": 5, "jobs": len(os.sched_getaffinity(0))}
+    given = defaults | read_overrides(argv, defaults)
+    seeds, jobs = (check_integer(name, given[name], 1, 100_000) for name in defaults)
     with ProgressBar("tune_constant") as bar:
         rows = search_constants(range(seeds), jobs, bar)
     command = f"python -m studies.auter.tune_constant seeds={seeds}"

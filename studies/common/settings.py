@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.utils import overrides
-from netbuf_gym.utils.suggestions import did_you_mean
 from netbuf_gym.zoo import library
 
 COMMAND = "netbuf-gym reproduce"
@@ -172,16 +171,8 @@ def read_arguments(settings: type[Settings], arguments: Sequence[str]) -> dict[s
         ConfigError: An unknown key, a key given twice, a malformed value.
     """
     known = find_key_kinds(settings) | COMMON_KEYS
-    given: dict[str, Any] = {}
-    for argument in arguments:
-        key = argument.partition("=")[0].strip()
-        if "=" not in argument or key not in known:
-            valid = [f"{one}=" for one in known]
-            hint = did_you_mean(f"{key}=", valid)
-            raise ConfigError(f"argument {shown(argument)} is unknown; {hint}valid: {', '.join(valid)}")
-        if key in given:
-            raise ConfigError(f"{key} is given twice; valid: once")
-        value = overrides.read_override(argument)[1]
+    given = overrides.read_overrides(arguments, known)
+    for key, value in given.items():
         if isinstance(value, str) and "\0" in value:
             raise ConfigError(f"{key} = {shown(value)} holds a null character; valid: text without one")
         given[key] = _convert_list(key, known[key], value) if known[key].many else _convert_value(known[key], value)
@@ -192,21 +183,6 @@ def shorten_path(path: Path) -> str:
     """Return a path relative to the current folder if it lies below, else as it is."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
-
-
-def check_unique(key: str, values: Sequence, least: int = 1) -> tuple:
-    """Return a list's values after checking that each occurs once.
-
-    Raises:
-        ConfigError: Fewer values than `least`, or a value that occurs twice.
-    """
-    values = tuple(values)
-    if len(values) < least:
-        raise ConfigError(f"{key} is empty; valid: at least one")
-    for value in values:
-        if values.count(value) > 1:
-            raise ConfigError(f"{key} holds {shown(value)} twice; valid: each once")
-    return values
 
 
 def format_value(value: Any) -> str:

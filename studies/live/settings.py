@@ -8,10 +8,9 @@ from typing import ClassVar
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.training.schema import FIRST_EVALUATION_SEED
-from netbuf_gym.utils.arguments import check_choice, check_integer, check_real
+from netbuf_gym.utils.arguments import check_choice, check_integer, check_real, check_unique
 from netbuf_gym.zoo import library
 from studies.common.settings import Settings as Common
-from studies.common.settings import check_unique
 from studies.live.schemes import LEARNED, NAMES, SCHEMES
 from studies.live.worlds import RECEIVER, SENDER, SWITCH, WORLDS
 

@@ -8,9 +8,8 @@ from typing import ClassVar
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.tasks.receiver_window import NETWORKS
 from netbuf_gym.training.schema import FIRST_EVALUATION_SEED
-from netbuf_gym.utils.arguments import check_choice, check_integer, check_real
+from netbuf_gym.utils.arguments import check_choice, check_integer, check_real, check_unique
 from studies.common.settings import Settings as Common
-from studies.common.settings import check_unique
 from studies.nuwa.schemes import LEARNED, NAMES, TASK
 
 MOBILE, FOUR, GRID, CHANGE, FAIRNESS = "mobile", "networks", "grid", "change", "fairness"

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from netbuf_gym.training.schema import FIRST_EVALUATION_SEED
-from netbuf_gym.utils.arguments import check_choice, check_integer, check_real
+from netbuf_gym.utils.arguments import check_choice, check_integer, check_real, check_unique
 from netbuf_gym.zoo import library
 from studies.common.settings import Settings as Common
-from studies.common.settings import check_unique
 from studies.ppcc.schemes import AGENTS, LEARNED, LEARNERS, NAMES, RECIPE, TASK
 
 TABLE, NS3, SERIES, SENDERS, CONSTANTS = "table", "ns3", "series", "senders", "constants"

@@ -25,8 +25,8 @@ from netbuf_gym import _core
 from netbuf_gym.scenarios import Flow, Scenario, route_change
 from netbuf_gym.scenarios.native import build_world_config
 from netbuf_gym.traces import RateTrace
-from netbuf_gym.utils import scripts
 from netbuf_gym.utils.arguments import check_integer
+from netbuf_gym.utils.overrides import read_overrides
 from studies.common import kept, replay
 
 TICK_NS = 5_000_000
@@ -277,8 +277,8 @@ def main(argv: Sequence[str]) -> int:
     Args:
         argv: Name of the section, then optionally `seeds=N` for the sections of shares.
     """
-    given = scripts.read_key_values(argv[1:], {"seeds": str(SEEDS)})
-    path = keep_section(argv[0], check_integer("seeds", scripts.parse_number(given["seeds"]), 1, 1000), CHECKOUT)
+    given = read_overrides(argv[1:], ("seeds",))
+    path = keep_section(argv[0], check_integer("seeds", given.get("seeds", SEEDS), 1, 1000), CHECKOUT)
     found = kept.read_rows(CHECKOUT, "receiver", argv[0])
     assert found is not None
     print(f"{MEASUREMENTS[argv[0]][1](found.records)}\nwritten to {path}")

@@ -32,6 +32,7 @@ from netbuf_gym.evaluation.rollout import View
 from netbuf_gym.utils import scripts
 from netbuf_gym.utils.executors import LOCAL
 from netbuf_gym.utils.files import write_atomic
+from netbuf_gym.utils.overrides import select_overrides
 from netbuf_gym.utils.progress import ProgressBar
 from netbuf_gym.utils.statistics import percentiles
 from netbuf_gym.version import __version__
@@ -153,12 +154,10 @@ def main(argv: Sequence[str]) -> int:
     if any(argument in ("-h", "--help") for argument in argv):
         print(__doc__)
         return 0
-    for argument in argv:
-        if argument.partition("=")[0] in ("traffic", "figures", "intervals", "executor"):
-            raise ConfigError(f"argument {argument!r} is the campaign's, not the comparison's")
-    given = {argument.partition("=")[0] for argument in argv}
+    for argument in select_overrides(argv, ("traffic", "figures", "intervals", "executor"))[0]:
+        raise ConfigError(f"argument {argument!r} is the campaign's, not the comparison's")
     defaults = {"traffic": "default", "intervals": "[]", "schemes": f"[{','.join(SCHEMES)}]", "seeds": "20", "output": OUTPUT}
-    order = RLBM.parse([*(f"{key}={value}" for key, value in defaults.items() if key not in given), *argv])
+    order = RLBM.parse([*(f"{key}={value}" for key, value in defaults.items() if not select_overrides(argv, [key])[0]), *argv])
     keep_comparison(order.settings, order.output, order.jobs, argv, CHECKOUT)
     found = kept.read_rows(CHECKOUT, RLBM.name, COMPARE)
     assert found is not None
@@ -170,7 +169,7 @@ def keep_comparison(settings: Settings, folder: Path, jobs: int, argv: Sequence[
     """Run the schemes that a folder lacks, keep the rows of all schemes, delete the folder and return the rows' path."""
     with ProgressBar("compare") as bar:
         rows = compare_schemes(settings, folder, jobs, bar)
-    said = [argument for argument in argv if argument.partition("=")[0] not in ("output", "jobs")]
+    said = select_overrides(argv, ("output", "jobs"))[1]
     header = {
         "command": shlex.join(["python", "-m", "studies.rlbm.compare", *said]),
         "agents": {"agent": agents.compute_agent_digest(settings)[:16]},

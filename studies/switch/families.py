@@ -35,8 +35,8 @@ from netbuf_gym.errors import CheckpointError, ConfigError, ReferenceDataError, 
 from netbuf_gym.evaluation.rollout import evaluate
 from netbuf_gym.scenarios.switches import DROPS
 from netbuf_gym.tasks.queue_threshold import BriefPulse, BufferScheme, Limits, Pulse, PulseBurst, QueueThreshold
-from netbuf_gym.utils import scripts
-from netbuf_gym.utils.arguments import check_choice, check_integer, check_real
+from netbuf_gym.utils.arguments import check_choice, check_integer, check_real, check_text
+from netbuf_gym.utils.overrides import read_overrides, select_overrides
 from netbuf_gym.utils.progress import print_line
 from studies.common import kept, replay
 from studies.common.agents import compute_controller_digest
@@ -84,20 +84,18 @@ def main(argv: Sequence[str]) -> int:
         return 0
     section = check_choice("section", argv[0].replace("_", " "), PARTS)
     part = PARTS[section]
-    words = {"worlds": str(part.worlds), "threads": str(len(os.sched_getaffinity(0))), "duration_s": f"{part.duration_s:g}"}
-    words |= {"slow": f"{QueueThreshold.name}/ppo", "fast": f"{QueueThreshold.name}/ppo-10ms", "output": str(CHECKOUT)}
-    words |= {"families": ",".join(part.families), "drops": ",".join(DROPS)}
-    given = scripts.read_key_values(argv[1:], words)
-    worlds, threads = (
-        check_integer(name, scripts.parse_number(given[name]), low, 100_000) for name, low in (("worlds", 2), ("threads", 1))
-    )
-    duration_s = check_real("duration_s", scripts.parse_number(given["duration_s"]), 1, 3600)
-    families = tuple(check_choice("families", name, FAMILIES) for name in given["families"].split(","))
-    drops = [check_choice("drops", name, DROPS) for name in given["drops"].split(",")]
-    agents = {who: load_agent(key, given[key]) for who, key in ((SLOW, "slow"), (FAST, "fast")) if given[key]}
+    defaults = {"worlds": part.worlds, "threads": len(os.sched_getaffinity(0)), "duration_s": part.duration_s}
+    defaults |= {"slow": f"{QueueThreshold.name}/ppo", "fast": f"{QueueThreshold.name}/ppo-10ms", "output": str(CHECKOUT)}
+    defaults |= {"families": part.families, "drops": DROPS}
+    given = defaults | read_overrides(argv[1:], defaults, lists=("families", "drops"))
+    worlds, threads = (check_integer(name, given[name], low, 100_000) for name, low in (("worlds", 2), ("threads", 1)))
+    duration_s = check_real("duration_s", given["duration_s"], 1, 3600)
+    families = tuple(check_choice("families", name, FAMILIES) for name in given["families"])
+    drops = [check_choice("drops", name, DROPS) for name in given["drops"]]
+    agents = {who: load_agent(key, check_text(key, given[key])) for who, key in ((SLOW, "slow"), (FAST, "fast")) if given[key]}
     own = SectionScope(worlds, families, duration_s, part.rules)
-    own_words = [word for word in argv[1:] if word.partition("=")[0] not in ("threads", "output")]
-    path = keep_section(section, own, drops, agents, threads, Path(given["output"]), " ".join([argv[0], *own_words]))
+    own_words = " ".join([argv[0], *select_overrides(argv[1:], ("threads", "output"))[1]])
+    path = keep_section(section, own, drops, agents, threads, Path(check_text("output", given["output"])), own_words)
     found = kept.read_rows(path.parents[3], NAME, section)
     assert found is not None
     print(

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from netbuf_gym.errors import ReferenceDataError
-from netbuf_gym.utils import scripts
 from netbuf_gym.utils.arguments import check_choice, check_integer
+from netbuf_gym.utils.overrides import read_overrides
 from netbuf_gym.utils.progress import ProgressBar, print_line
 from netbuf_gym.validation import Report, host_settings, read_folder, validate
 from netbuf_gym.validation.cells import DISTRIBUTION
@@ -136,10 +136,8 @@ def main(argv: Sequence[str]) -> int:
         argv: Name of the section, then optionally `jobs=N`.
     """
     section = check_choice("section", argv[0] if argv else "", SECTIONS)
-    given = scripts.read_key_values(argv[1:], {"jobs": ""})
-    keep_section(
-        section, CHECKOUT, check_integer("jobs", scripts.parse_number(given["jobs"]), 1, 1024) if given["jobs"] else None
-    )
+    given = read_overrides(argv[1:], ("jobs",))
+    keep_section(section, CHECKOUT, check_integer("jobs", given["jobs"], 1, 1024) if "jobs" in given else None)
     rows = kept.read_rows(CHECKOUT, STUDY, section)
     assert rows is not None
     report = build_report(rows)

@@ -4,11 +4,17 @@ import numpy as np
 import pytest
 
 from netbuf_gym.errors import CheckpointError, ConfigError, ReferenceDataError
+from netbuf_gym.utils.overrides import select_overrides, split_override
 from studies.common import kept
 from studies.switch import families, tables
 from studies.switch.tables import CONSTANT, FAIR, FAST, NAIVE, SLOW, Measurements
 
 QUICK = ["families", "worlds=3", "duration_s=4", "families=high_load", "drops=tail", "slow=", "fast=", "threads=1"]
+
+
+def replace_argument(argument):
+    """Return the words of `QUICK` with another value of one key."""
+    return [*select_overrides(QUICK, [split_override(argument)[0]])[1], argument]
 
 
 @pytest.mark.slow
@@ -122,18 +128,19 @@ def test_targets_are_judged_by_means_and_by_whole_intervals():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("argument", "said"),
     [
-        (["world=3"], "argument 'world=3' is unknown; valid: worlds="),
-        (["worlds=1"], "worlds = 1 is out of range; valid: 2"),
-        (["families=incasts"], "families = 'incasts' is unknown"),
-        (["drops=top"], "drops = 'top'"),
-        (["duration_s=x"], "duration_s"),
+        ("world=3", "argument 'world=3' is unknown; did you mean 'worlds='. valid: worlds="),
+        ("worlds=1", "worlds = 1 is out of range; valid: 2"),
+        ("families=[incasts]", "families = 'incasts' is unknown"),
+        ("families=high_load,incasts", "families = 'incasts' is unknown"),
+        ("drops=top", "drops = 'top'"),
+        ("duration_s=x", "duration_s = 'x' is not a number"),
     ],
 )
-def test_bad_arguments_are_refused(arguments, said):
+def test_bad_arguments_are_refused(argument, said):
     with pytest.raises(ConfigError, match=said):
-        families.main([*QUICK, *arguments])
+        families.main(replace_argument(argument))
     with pytest.raises(ConfigError, match="section = 'years' is unknown; valid: random, families, 300 s"):
         families.main(["years"])
 
@@ -141,9 +148,9 @@ def test_bad_arguments_are_refused(arguments, said):
 def test_agents_of_other_tasks_are_refused(tmp_path):
     for key in ("slow", "fast"):
         with pytest.raises(CheckpointError, match=f"^{key} = {tmp_path}: holds neither"):
-            families.main([*QUICK, f"{key}={tmp_path}"])
+            families.main(replace_argument(f"{key}={tmp_path}"))
     with pytest.raises(ConfigError, match="slow = 'congestion_window/ppo' is an agent of congestion_window; valid"):
-        families.main([*QUICK, "slow=congestion_window/ppo"])
+        families.main(replace_argument("slow=congestion_window/ppo"))
 
 
 def test_everybody_is_known_by_name():

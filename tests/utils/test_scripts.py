@@ -2,37 +2,16 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from netbuf_gym.errors import ConfigError
 from netbuf_gym.utils import scripts
-
-
-def test_words_say_something_instead_of_what_is_known():
-    known = {"worlds": "200", "output": "table.csv"}
-    assert scripts.read_key_values([], known) == known
-    assert scripts.read_key_values(["output=a=b.csv", "worlds="], known) == {"worlds": "", "output": "a=b.csv"}
-    assert known["output"] == "table.csv"
-    for word in ("worlds", "seeds=3", "=3"):
-        with pytest.raises(ConfigError, match=rf"argument '{word}' is unknown; valid: worlds=, output="):
-            scripts.read_key_values([word], known)
 
 
 def test_words_of_somebody_else_are_handed_on_as_they_stand():
     words = ["epochs=3", "algo=ppo", "+tuned=a", "word", "=3", "epochs=4", "algo.gamma=0.9"]
     found = scripts.split_arguments(words, {"epochs": "200", "folder": "here"})
     assert found == ({"epochs": "4", "folder": "here"}, ["algo=ppo", "+tuned=a", "word", "=3", "algo.gamma=0.9"])
-
-
-def test_files_are_refused_before_the_work_that_could_not_be_kept(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert scripts.check_output_path("output", "t.csv") == Path("t.csv")
-    with pytest.raises(ConfigError, match=r"output = '\.': is a folder; valid: a file in a folder that can be written"):
-        scripts.check_output_path("output", ".")
-    with pytest.raises(ConfigError, match=r"figure = 'none/a\.svg': its folder cannot be written"):
-        scripts.check_output_path("figure", "none/a.svg")
 
 
 def test_numbers_are_numbers_and_what_is_none_stays():
