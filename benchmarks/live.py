@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 import time
+from typing import TYPE_CHECKING
 
 import gymnasium as gym
 
@@ -28,6 +29,9 @@ from netbuf_gym.tasks.host_buffers.random_paths import make_host_world
 from netbuf_gym.zoo import library
 
 from measure import Row, parser, repeat, report
+
+if TYPE_CHECKING:
+    from netbuf_gym.zoo.agent import Agent
 
 COMMAND = "python benchmarks/live.py"
 CONNECTIONS, LOOKS = 1000, 20
@@ -78,7 +82,7 @@ def path(rate_mbps: float, sender: str, duration_s: float) -> nb.scenarios.Scena
     )
 
 
-def controlled(agent: zoo.Agent | None) -> dict[str, float]:
+def controlled(agent: Agent | None) -> dict[str, float]:
     """A live world that is decided on every 100 ms: shares of a core, %, of the controller and of all that serves the world."""
     own = {"recipe": agent.env_kwargs["recipe"]} if agent else {}
     scenario = path(RATE_MBPS, "agent", BEGINNING_S + DECIDED_S + 1)

@@ -5,17 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
-from typing import Any, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from netbuf_gym import tasks
 from netbuf_gym.controllers import Controller, InWorld
+from netbuf_gym.envs.engine import MAX_THREADS
 from netbuf_gym.evaluation.rollout import View, World, get_controller, play
 from netbuf_gym.evaluation.summary import Runs
 from netbuf_gym.tasks.metrics import Measures
 from netbuf_gym.utils import sandbox
+from netbuf_gym.utils.arguments import check_integer
 from netbuf_gym.utils.progress import ProgressBar
+
+Played: TypeAlias = tuple[list[dict[str, Any]], list[dict[str, float]]]
+"""Reports of a world's agents, and samples over time, which only the first world has."""
 
 
 class WorldProgress:
@@ -44,6 +49,7 @@ def run(
     """Run a controller in worlds drawn from a task's scenario.
 
     Args:
+        threads: Number of threads that run the worlds, of processes if they run user code.
         each: Called with the controller's name after each finished world.
         stop: Ends the work early, by `Stopped`, once set.
         env: Further arguments of the environment, which override the controller's own.
@@ -54,36 +60,59 @@ def run(
         ControlError: If user code, which runs in a separate process, fails.
     """
     name = name or controller.name
+    numbered = list(enumerate(worlds))
+    report_done = lambda index: each(name)  # noqa: E731
     if controller.own_code is not None and not sandbox.is_worker():
-        played = sandbox.run(name, _run_user_code, controller.own_code, worlds, task, scenario, name, env, each=each)
-        return cast(Runs, played)
+        code = controller.own_code
+        threads = check_integer("threads", threads, 1, MAX_THREADS)
+        played = sandbox.run_parallel(
+            name, _play_user_code, numbered, threads, code, task, scenario, env, each=report_done, stop=stop
+        )
+    else:
+        played = _play(numbered, controller, task, scenario, env, threads, each=report_done, stop=stop)
+    found, samples = [reports for reports, _ in played], played[0][1]
     measures = tasks.get(task).measures
-    found: list[list[dict[str, Any]]] = [[] for _ in worlds]
-    samples: list[dict[str, float]] = []
-
-    def keep(view: View) -> None:
-        found[view.index] = view.report()
-        each(name)
-
-    watch = {0: lambda view: samples.append(view.show())}
-    play(controller, worlds, keep, task=task, scenario=scenario, threads=threads, watch=watch, stop=stop, **env)
     measures = measures.of(key for key, value in found[0][0].items() if isinstance(value, Real))
     columns = ("time_s", *dict(measures.series))
     series = {key: np.array([sample.get(key, math.nan) for sample in samples]) for key in columns}
     return Runs(name, [world.episode for world in worlds], _collect_metrics(measures, found), series)
 
 
-def _run_user_code(
-    word: str,
-    worlds: Sequence[World],
+def _play_user_code(
+    numbered: Sequence[tuple[int, World]],
+    code: str,
     task: str,
     scenario: str | dict[str, Any],
-    name: str,
     env: Mapping[str, Any],
-    each: Callable[[str], None],
-    stop: sandbox.StopSignal,
-) -> Runs:
-    return run(get_controller(word, task), worlds, task=task, scenario=scenario, name=name, each=each, stop=stop, **env)
+    **callbacks: Any,
+) -> list[Played]:
+    return _play(numbered, get_controller(code, task), task, scenario, env, 1, **callbacks)
+
+
+def _play(
+    numbered: Sequence[tuple[int, World]],
+    controller: Controller,
+    task: str,
+    scenario: str | dict[str, Any],
+    env: Mapping[str, Any],
+    threads: int,
+    each: Callable[[int], None],
+    stop: sandbox.StopSignal | None,
+) -> list[Played]:
+    """Run worlds, which are given with their numbers; of number 0 return samples over time, too."""
+    found: list[Played] = [([], []) for _ in numbered]
+
+    def keep(view: View) -> None:
+        found[view.index][0].extend(view.report())
+        each(view.index)
+
+    def sample(view: View) -> None:
+        found[view.index][1].append(view.show())
+
+    watch = {index: sample for index, (number, _) in enumerate(numbered) if number == 0}
+    worlds = [world for _, world in numbered]
+    play(controller, worlds, keep, task=task, scenario=scenario, threads=threads, watch=watch, stop=stop, **env)
+    return found
 
 
 def run_baselines(

@@ -21,21 +21,18 @@ import numpy as np
 
 from netbuf_gym import plants, tasks
 from netbuf_gym.controllers import ConstantAction, Controller, InWorld, Policy
-from netbuf_gym.envs.engine import MAX_SEED, Engine, draw_episode, make_generator, pop_agents
+from netbuf_gym.envs.engine import MAX_SEED, MAX_THREADS, Engine, draw_episode, make_generator, pop_agents
 from netbuf_gym.errors import ConfigError, PlantFault, describe_scenario, shown
 from netbuf_gym.plants.simulator import World as Simulated
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.scenarios.sources import ScenarioLike
 from netbuf_gym.utils import sandbox
 from netbuf_gym.utils.arguments import check_choice, check_integer
+from netbuf_gym.utils.sandbox import Stopped as Stopped
 from netbuf_gym.utils.sandbox import StopSignal
 
 CONSTANT = "constant:"
 """Prefix of the name of a controller that always takes the same action."""
-
-
-class Stopped(Exception):
-    """Raised when work is abandoned because `stop` was set."""
 
 
 class World(NamedTuple):
@@ -174,7 +171,7 @@ def evaluate(
         task: Name of the task.
         scenario: As for the environment; None: the task's default.
         seeds: Seeds of the episodes.
-        threads: Number of threads that run the worlds.
+        threads: Number of threads that run the worlds, of processes if they run user code.
         env: Further arguments of the environment: what agents see and decide, and when. Of these a controller that is part of
             the world uses only the number of agents that it replaces.
 
@@ -191,29 +188,38 @@ def evaluate(
     scenario = tasks.get(task).rules.default_scenario if scenario is None else scenario
     worlds = draw(task, scenario, seeds, **env)
     if controller.own_code is not None and not sandbox.is_worker():
-        return sandbox.run(controller.name, _collect_reports, controller.own_code, worlds, task, scenario, 1, env)
-    return _collect_reports(controller, worlds, task, scenario, threads, env)
+        code, threads = controller.own_code, check_integer("threads", threads, 1, MAX_THREADS)
+        reports = sandbox.run_parallel(controller.name, _collect_user_reports, worlds, threads, code, task, scenario, env)
+    else:
+        reports = _collect_reports(worlds, controller, task, scenario, env, threads)
+    return [report for of_world in reports for report in of_world]
+
+
+def _collect_user_reports(
+    worlds: Sequence[World], code: str, task: str, scenario: ScenarioLike, env: Mapping[str, Any], **callbacks: Any
+) -> list[list[dict[str, Any]]]:
+    return _collect_reports(worlds, get_controller(code, task), task, scenario, env, 1, **callbacks)
 
 
 def _collect_reports(
-    controller: str | Controller,
     worlds: Sequence[World],
+    controller: Controller,
     task: str,
     scenario: ScenarioLike,
-    threads: int,
     env: Mapping[str, Any],
+    threads: int,
     each: Callable[[int], None] = lambda world: None,
     stop: StopSignal | None = None,
-) -> list[dict[str, Any]]:
-    """Return the reports of every agent, world by world."""
+) -> list[list[dict[str, Any]]]:
+    """Return the reports of each world's agents."""
     found: list[list[dict[str, Any]]] = [[] for _ in worlds]
 
     def keep(view: View) -> None:
         found[view.index] = view.report()
         each(view.index)
 
-    play(player(controller, task), worlds, keep, task=task, scenario=scenario, threads=threads, stop=stop, **env)
-    return [report for reports in found for report in reports]
+    play(controller, worlds, keep, task=task, scenario=scenario, threads=threads, stop=stop, **env)
+    return found
 
 
 def play(

@@ -19,7 +19,7 @@ def in_range(values: Any, low: float, high: float, clip: bool = True) -> np.ndar
     Args:
         values: Numbers of any shape.
         low, high: Range, `low` at most `high`; where both are equal all values become 0.
-        clip: Clip to [0, 1]; otherwise values outside the range are below 0 or above 1, by at most `MAX_UNCLIPPED`.
+        clip: Whether to clip to [0, 1]; otherwise values beyond low and high give results outside, by at most `MAX_UNCLIPPED`.
 
     Raises:
         ConfigError: `low` is above `high`, or a bound is not a number in range.

@@ -209,7 +209,7 @@ class RangeNormalized:
     Args:
         throughput_weight, delay_weight, loss_weight: weights a, b, c, 0 to 100; in the paper a is above both others.
         memory: number of remembered samples, 2 to 10 million.
-        clip: clip R to [0, 1]; otherwise the R of an outlier is below 0 or above 1, as in the equation, by at most 1e6.
+        clip: whether R is clipped to [0, 1]; otherwise the R of an outlier lies outside, as in the equation, by at most 1e6.
     """
 
     throughput_weight: float = 1.0

@@ -16,9 +16,10 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from multiprocessing.connection import Connection, Pipe
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from netbuf_gym.errors import ConfigError, ControlError, NetbufError, PlantFault, one_line
 
@@ -48,8 +49,8 @@ class StopSignal(Protocol):
     def set(self) -> None: ...
 
 
-class WorkCancelled(Exception):
-    """A worker was ended because its work is no longer wanted."""
+class Stopped(Exception):
+    """Work was abandoned because `stop` was set."""
 
 
 class Heartbeat:
@@ -100,7 +101,7 @@ def run(
         stop: Event that ends the worker when set.
 
     Raises:
-        GivenUp: `stop` was set.
+        Stopped: `stop` was set.
         ControlError: The code crashed, hung, took too much time or memory, or raised an exception.
         NetbufError: An error of this package raised by the function.
     """
@@ -118,13 +119,58 @@ def run(
                 process.kill()
 
 
+def run_parallel(
+    what: str,
+    function: Callable[..., list[Any]],
+    items: Sequence[Any],
+    workers: int,
+    *args: Any,
+    each: Callable[[int], None] = lambda index: None,
+    stop: StopSignal | None = None,
+) -> list[Any]:
+    """Return a result for each item, computed by several workers at the same time, each of which takes every n-th item.
+
+    Args:
+        what: Name of the user's code in messages.
+        function: As for `run`; `function(share, *args, each=..., stop=...)` returns a result for each item of its share, and
+            calls `each` with the index in the share of every one that is done.
+        items: Items, at least one.
+        workers: Number of workers, at least 1.
+        each: Callback in this process, called with the index of every item that is done, one at a time.
+        stop: Event that ends the workers when set; set by the first error, which ends all workers.
+
+    Raises:
+        Stopped, ControlError, NetbufError: As `run` does.
+    """
+    workers = min(workers, len(items))
+    one_at_a_time, stop = threading.Lock(), stop or threading.Event()
+
+    def work(first: int) -> list[Any]:
+        def report(index: int) -> None:
+            with one_at_a_time:
+                each(first + index * workers)
+
+        return cast(list[Any], run(what, function, items[first::workers], *args, each=report, stop=stop))
+
+    found: list[Any] = [None] * len(items)
+    with ThreadPoolExecutor(workers) as pool:
+        working = {pool.submit(work, first): first for first in range(workers)}
+        try:
+            for done in as_completed(working):
+                found[working[done] :: workers] = done.result()
+        except BaseException:
+            stop.set()
+            raise
+    return found
+
+
 def _follow_worker(
     what: str, process: subprocess.Popen, pipe: Connection, each: Callable[[Any], None], stop: StopSignal
 ) -> Any:
     heard, heard_cpu, step_cpu, begun, where = time.monotonic(), 0.0, 0.0, False, ""
     while True:
         if stop.is_set():
-            raise WorkCancelled
+            raise Stopped
         if pipe.poll(0.25):
             try:
                 said, value = pipe.recv()

@@ -231,14 +231,13 @@ def draw_long_run(runs: Runs) -> Any:
     rows = ((RATE, "throughput (Mbit/s)"), ("latency_ms", "RTT (ms)"), ("memory_mb", "memory (MB)"))
     figure = make_figure(9.6, 2.1 * len(rows) + 0.9)
     panels = figure.subplots(len(rows), 1, sharex=True)
-    hours = 31 if not steps else steps
     for axes, (measure, said) in zip(panels, rows, strict=True):
         for scheme in [scheme for scheme in NAMES if scheme in own.values("scheme")]:
             colour, line, name = STYLES[scheme]
             here = own.where(scheme=scheme)
             mean = [compute_mean_and_half(here.where(step=step).columns[measure])[0] for step in steps]
             width = plots.WIDE if scheme == LEARNED else plots.LINE
-            axes.plot(hours, mean, line, color=colour, linewidth=width, label=name)
+            axes.plot(steps, mean, line, color=colour, linewidth=width, label=name)
         plots.format_axes(axes, ylabel=said)
         if measure == "memory_mb":
             axes.set_yscale("log")

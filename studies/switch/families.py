@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -82,17 +82,13 @@ def main(argv: Sequence[str]) -> int:
     if not argv or any(argument in ("-h", "--help") for argument in argv):
         print(__doc__)
         return 0
-    section = check_choice("section", argv[0].replace("_", " "), PARTS)
+    section, given = read_arguments(argv)
     part = PARTS[section]
-    defaults = {"worlds": part.worlds, "threads": len(os.sched_getaffinity(0)), "duration_s": part.duration_s}
-    defaults |= {"slow": f"{QueueThreshold.name}/ppo", "fast": f"{QueueThreshold.name}/ppo-10ms", "output": str(CHECKOUT)}
-    defaults |= {"families": part.families, "drops": DROPS}
-    given = defaults | read_overrides(argv[1:], defaults, lists=("families", "drops"))
     worlds, threads = (check_integer(name, given[name], low, 100_000) for name, low in (("worlds", 2), ("threads", 1)))
     duration_s = check_real("duration_s", given["duration_s"], 1, 3600)
     families = tuple(check_choice("families", name, FAMILIES) for name in given["families"])
     drops = [check_choice("drops", name, DROPS) for name in given["drops"]]
-    agents = {who: load_agent(key, check_text(key, given[key])) for who, key in ((SLOW, "slow"), (FAST, "fast")) if given[key]}
+    agents = load_agents(given)
     own = SectionScope(worlds, families, duration_s, part.rules)
     own_words = " ".join([argv[0], *select_overrides(argv[1:], ("threads", "output"))[1]])
     path = keep_section(section, own, drops, agents, threads, Path(check_text("output", given["output"])), own_words)
@@ -106,6 +102,25 @@ def main(argv: Sequence[str]) -> int:
         sep="\n",
     )
     return 0
+
+
+def read_arguments(argv: Sequence[str]) -> tuple[str, dict[str, Any]]:
+    """Return the section that a command names, and the values of its arguments, completed by the defaults.
+
+    Raises:
+        ConfigError: An argument that is unknown or malformed.
+    """
+    section = check_choice("section", argv[0].replace("_", " "), PARTS)
+    part = PARTS[section]
+    defaults = {"worlds": part.worlds, "threads": len(os.sched_getaffinity(0)), "duration_s": part.duration_s}
+    defaults |= {"slow": f"{QueueThreshold.name}/ppo", "fast": f"{QueueThreshold.name}/ppo-10ms", "output": str(CHECKOUT)}
+    defaults |= {"families": part.families, "drops": DROPS}
+    return section, defaults | read_overrides(argv[1:], defaults, lists=("families", "drops"))
+
+
+def load_agents(given: Mapping[str, Any]) -> dict[str, Controller]:
+    """Load the agents that arguments name, by their names in tables; raises as `load_agent`."""
+    return {who: load_agent(key, check_text(key, given[key])) for who, key in ((SLOW, "slow"), (FAST, "fast")) if given[key]}
 
 
 def keep_section(
@@ -144,8 +159,14 @@ def keep_section(
 
 
 def explain_staleness(found: kept.KeptRows) -> str:
-    """Return why a section's rows are stale: a controller's first worlds of some families come out otherwise; "" if none do."""
-    agents = {who: load_agent("agent", f"{QueueThreshold.name}/{name}") for who, name in ((SLOW, "ppo"), (FAST, "ppo-10ms"))}
+    """Return why a section's rows are stale: a controller's first worlds of some families come out otherwise; "" if none do.
+
+    The agents are those that the rows' command names.
+    """
+    try:
+        agents = load_agents(read_arguments(found.header["command"].split()[3:])[1])  # behind "python -m studies.switch"
+    except (ConfigError, CheckpointError) as error:
+        return str(error)
     differing: dict[str, dict[str, tuple[float, str]]] = defaultdict(dict)
     played, measures = Counter[str](), ("slowdowns", "goodputs")
     rows = list(tables.parse_rows(found).items())

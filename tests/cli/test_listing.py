@@ -132,6 +132,12 @@ def test_rewards_by_task_with_their_parameters(capsys):
         }
 
 
+def test_truth_values_are_listed_as_such(capsys):
+    for entry in json.loads(listed(capsys, "rewards", "--json")):
+        for one in entry["parameters"]:
+            assert (one["range"] == "true or false") == isinstance(one["default"], bool), (entry["name"], one["name"])
+
+
 def test_steps_of_agents_are_whole_numbers(capsys):
     assert all(type(one["steps"]) is int for one in json.loads(listed(capsys, "agents", "--json")))
 

@@ -6,13 +6,14 @@ import re
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import netbuf_gym as nb
 from netbuf_gym import controllers
 from netbuf_gym.cli import program
 from netbuf_gym.errors import ConfigError, ControlError
-from netbuf_gym.evaluation import rollout, suites
+from netbuf_gym.evaluation import comparison, rollout, suites
 from netbuf_gym.evaluation.suites import report, runner
 from netbuf_gym.utils import sandbox
 from netbuf_gym.zoo import suite_runs
@@ -361,10 +362,40 @@ def test_code_under_a_name_of_the_package_takes_nobody_s_place(name, capsys):
     assert f"controller = 'clash.py:{name}' has the name '{name}' of one of the package; valid: another name" in said
 
 
+@pytest.mark.slow
+def test_worlds_are_shared_among_workers_and_stopped(monkeypatch):
+    Path("mine.py").write_text("class Kept:\n    def __call__(self, ack):\n        return 10 * ack.mss_bytes\n")
+    controller, own, shares = rollout.get_controller("mine.py:Kept", TASK), sandbox.run, []
+
+    def counted(*arguments, **more):
+        shares.append(len(arguments[2]))
+        return own(*arguments, **more)
+
+    monkeypatch.setattr(sandbox, "run", counted)
+    scenario = {"name": "ppcc/2", "duration_s": 1.0}
+    worlds = rollout.draw(TASK, scenario, [4, 5, 6])
+    told = []
+    where = {"task": TASK, "scenario": scenario}
+    compared = [comparison.run(controller, worlds, threads=threads, each=told.append, **where) for threads in (1, 2)]
+    assert shares == [3, 2, 1] and len(told) == 6
+    for key, values in compared[0].metrics.items():
+        np.testing.assert_array_equal(values, compared[1].metrics[key])
+    for key, values in compared[0].series.items():
+        assert len(values) > 1
+        np.testing.assert_array_equal(values, compared[1].series[key])
+    one, many = (rollout.evaluate("mine.py:Kept", TASK, scenario, [4, 5, 6], threads) for threads in (1, 2))
+    assert shares == [3, 2, 1, 3, 2, 1] and repr(one) == repr(many)
+    stop = sandbox.threading.Event()
+    with pytest.raises(rollout.Stopped):
+        comparison.run(controller, worlds, each=lambda name: stop.set(), stop=stop, **where)
+    with pytest.raises(ConfigError, match="threads = 0 is out of range"):
+        comparison.run(controller, worlds, threads=0, **where)
+
+
 def test_an_interrupted_worker_is_gone():
     stop = sandbox.threading.Event()
     stop.set()
-    with pytest.raises(sandbox.WorkCancelled):
+    with pytest.raises(sandbox.Stopped):
         sandbox.run("it", time.sleep, 60, stop=stop)
     with pytest.raises(ConfigError, match="cannot be sent"):
         sandbox.run("it", lambda: None)

@@ -358,8 +358,16 @@ def test_a_page_says_of_which_suite_and_behind_whom():
     assert said.endswith("Above it are: in `rivals` them by 0.200; in `ppcc` them by less than 0.001.")
     behind = report.describe_standing(result(fixed=(-0.1, -0.2), all=(-0.3, -0.25)), GATE.score)
     assert "in 1 of 1 families, and over all worlds is behind them by 0.050. Above it are: nowhere." in behind
+    data = result(fixed=(None, -0.2), rivals=(None, None), ppcc=(-0.05, None), all=(-0.3, -0.4))
+    said = report.describe_standing(data, GATE.score)
+    assert "in 1 of 2 families, and over all worlds is ahead of all of them." in said
+    assert said.endswith("Above it are: in `fixed` them (us has no score).")
+
+
+def test_a_page_has_the_scores_of_families():
+    data = result(fixed=(-0.1, -0.2), rivals=(-0.5, -0.3), ppcc=(-0.05, -0.0499), all=(-0.3, -0.4))
     table = report.format_families(data, GATE)
-    assert "| rivals | 2 | -0.500 | **-0.300** |" in table and table.endswith(said)
+    assert "| rivals | 2 | -0.500 | **-0.300** |" in table and table.endswith(report.describe_standing(data, GATE.score))
 
 
 @pytest.mark.slow

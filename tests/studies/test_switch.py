@@ -33,6 +33,9 @@ def test_rows_are_kept_and_playing_goes_on(tmp_path, capsys, monkeypatch):
     kept.write_rows(tmp_path / "other", "switch", "families", rows.header, tables.format_rows(other))
     said = families.explain_staleness(kept.read_rows(tmp_path / "other", "switch", "families"))
     assert said.startswith("differs in 1 of 1 runs") and "most in tail high_load dt: goodputs" in said
+    missing = {**rows.header, "command": f"python -m studies.switch families slow= fast={tmp_path / 'none'}"}
+    kept.write_rows(tmp_path / "other", "switch", "families", missing, tables.format_rows(found))
+    assert families.explain_staleness(kept.read_rows(tmp_path / "other", "switch", "families")).startswith("fast = ")
     measure, played = families._measure_controller, []
 
     def killed(who, *rest):
@@ -125,6 +128,25 @@ def test_targets_are_judged_by_means_and_by_whole_intervals():
     verdicts = [line.rpartition(" | ")[2].rstrip(" |") for line in lines]
     assert verdicts == ["holds"] * 2 + ["does not hold"] * 2 + ["holds"] * 6 + ["does not hold"] * 8
     assert "at most 2.3, below best constant's, below fq-codel's" in lines[2] and "0.980 [0.980, 0.980]" in lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("words", "loaded"),
+    [
+        ("", {SLOW: "queue_threshold/ppo", FAST: "queue_threshold/ppo-10ms"}),
+        (" worlds=2 slow=runs/mine fast=", {SLOW: "runs/mine"}),
+    ],
+)
+def test_rows_are_run_again_with_the_agents_of_their_command(words, loaded, tmp_path, monkeypatch):
+    header = {"command": f"python -m studies.switch families{words}", "worlds": 2, "duration_s": 60}
+    found = {("tail", "random", NAIVE): Measurements(np.array([1.0, 2.0]), np.array([3.0, 4.0]))}
+    kept.write_rows(tmp_path, "switch", "families", header, tables.format_rows(found))
+    played = []
+    monkeypatch.setattr(families, "load_agent", lambda key, name: name)
+    measured = next(iter(found.values()))
+    monkeypatch.setattr(families, "_measure_controller", lambda who, agents, *rest: played.append(agents) or measured)
+    assert families.explain_staleness(kept.read_rows(tmp_path, "switch", "families")) == ""
+    assert played == [loaded]
 
 
 @pytest.mark.parametrize(

@@ -212,19 +212,27 @@ def describe_standing(data: Mapping[str, Any], metric: Metric) -> str:
     """Return a sentence on a result's first controller: in how many families it is the best, and where others are above it.
 
     Args:
-        data: Contents of a result.json with several controllers.
+        data: Contents of a result.json with several controllers. A score may be None; a family without any is not counted.
         metric: The score.
     """
     (first, ours), *others = ((name, one["families"]) for name, one in data["controllers"].items())
     above: dict[str, list[str]] = {}
-    for family, own in ours.items():
+    least = 10**-metric.digits
+    for family, scores in ours.items():
+        own = scores[metric.key]
         for name, theirs in others:
-            if theirs[family][metric.key] > own[metric.key]:
-                by = theirs[family][metric.key] - own[metric.key]
-                least = 10**-metric.digits
-                said = f"by {by:.{metric.digits}f}" if by >= least else f"by less than {least:g}"
-                above.setdefault(family, []).append(f"{name} {said}")
-    families = [family for family in ours if family != ALL]
+            their = theirs[family][metric.key]
+            if their is None or (own is not None and their <= own):
+                continue
+            said = (
+                f"({first} has no score)"
+                if own is None
+                else f"by {their - own:.{metric.digits}f}"
+                if their - own >= least
+                else f"by less than {least:g}"
+            )
+            above.setdefault(family, []).append(f"{name} {said}")
+    families = [family for family in ours if family != ALL and (family in above or ours[family][metric.key] is not None)]
     behind = [family for family in families if family in above]
     where = "; ".join(f"in `{family}` {', '.join(above[family])}" for family in behind) or "nowhere"
     over_all = f"behind {', '.join(above[ALL])}" if ALL in above else "ahead of all of them"

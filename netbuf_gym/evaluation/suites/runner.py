@@ -6,7 +6,6 @@ import resource
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -107,35 +106,13 @@ def _measure_user_code(
     suite: Suite, cells: Sequence[Cell], controller: Controller, threads: int, each: Callable[[Cell], None]
 ) -> list[dict[str, float]]:
     """Return the metrics of each cell for user code, in separate processes, each of which runs a share of the cells."""
-    shares = [list(range(first, len(cells), threads)) for first in range(min(threads, len(cells)))]
-    one_at_a_time, stop = threading.Lock(), threading.Event()
-
-    def report_done(index: int) -> None:
-        with one_at_a_time:
-            each(cells[index])
-
-    def played(share: list[int]) -> list[dict[str, float]]:
-        own = [cells[index].name for index in share]
-        what = f"congestion control {controller.name}"
-        return sandbox.run(
-            what, _measure_share, suite, own, controller.own_code, each=lambda index: report_done(share[index]), stop=stop
-        )
-
-    found: list[dict[str, float]] = [{} for _ in cells]
-    with ThreadPoolExecutor(len(shares)) as pool:
-        working = {pool.submit(played, share): share for share in shares}
-        try:
-            for done in as_completed(working):
-                for index, value in zip(working[done], done.result(), strict=True):
-                    found[index] = value
-        except BaseException:
-            stop.set()
-            raise
-    return found
+    what, names = f"congestion control {controller.name}", [cell.name for cell in cells]
+    code = controller.own_code
+    return sandbox.run_parallel(what, _measure_share, names, threads, suite, code, each=lambda index: each(cells[index]))
 
 
 def _measure_share(
-    suite: Suite, names: Sequence[str], word: str, each: Callable[[int], None], stop: sandbox.StopSignal
+    names: Sequence[str], suite: Suite, word: str, each: Callable[[int], None], stop: sandbox.StopSignal
 ) -> list[dict[str, float]]:
     cells, numbers = suite.load().get_named_cells(names), {name: number for number, name in enumerate(names)}
     return _measure_cells(suite, cells, get_controller(word, suite.task), 1, lambda cell: each(numbers[cell.name]), stop)

@@ -31,7 +31,7 @@ class AuterReward:
         throughput_weight: x_thr, above 0 to 100, and above the size of both others.
         latency_weight, loss_weight: x_lat and x_loss, below 0.
         memory: number of remembered samples, 2 to 10 million.
-        clip: clip R to [0, 1]; otherwise the R of an outlier is below 0 or above 1, by at most 1e6.
+        clip: whether R is clipped to [0, 1]; otherwise the R of an outlier lies outside, by at most 1e6.
     """
 
     throughput_weight: float = 1.0
@@ -100,10 +100,10 @@ class HostUtility:
         out *= np.array(weights, np.float32)[:, None]
         begun = tracker.rate > 0
         if self.progress:
-            self._subtract_previous(tracker, out, begun)
+            self._subtract_previous(tracker, out)
         out *= tracker["elapsed_s"] * begun
 
-    def _subtract_previous(self, tracker: Tracker, out: np.ndarray, begun: np.ndarray) -> None:
+    def _subtract_previous(self, tracker: Tracker, out: np.ndarray) -> None:
         """Subtract a share, `progress`, of the previous interval's terms, or in the first interval of the present ones."""
         before = self.__dict__.setdefault("_before", np.zeros_like(out))
         now = out.copy()

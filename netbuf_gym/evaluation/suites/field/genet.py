@@ -47,7 +47,7 @@ def make_cells() -> list[FieldCell]:
         d = 10 ** rng.uniform(math.log10(2), math.log10(200))
         loss = 10 ** rng.uniform(-5, math.log10(0.05))
         queue = max(2, round(rng.uniform(0.2, 3) * high * 2 * d * 1e3 / 12_000))
-        trace, mean = RateTrace(times, rates), 0.0
+        trace = RateTrace(times, rates)
         mean = trace.mean_mbps(DURATION_S)
         scenario = make_path(
             None, 2 * d, [(AGENT, 0.0, None)], DURATION_S, queue_packets=queue, loss=loss if loss >= 1e-4 else 0.0, trace=trace
