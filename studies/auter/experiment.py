@@ -27,12 +27,35 @@ from studies.common.experiment import Experiment, Work
 from studies.common.results import Runs
 
 
+def _format_help() -> str:
+    studies = "\n".join(f"      {name:9} {said}" for name, said in STUDIES.items())
+    lines = []
+    for key, said in (("agent", "the agent with our recipe"), ("auter", "one that was trained with the paper's recipe")):
+        lines.append(f"  {key}=FILE               {said}: a model.zip, a run directory or a name (netbuf-gym list agents;")
+        lines.append(f"                           default: {AGENTS[key][1]}, where it comes with the package); plays as")
+        lines.append(f"                           {' and '.join(AGENTS[key][0])}")
+    return f"""\
+  studies=[{",".join(DEFAULT_STUDIES)}]
+      also {TRAINING}, which needs what training needs:
+{studies}
+  schemes=[{",".join(DEFAULT_SCHEMES)}]
+      also {", ".join(scheme for schemes, _ in AGENTS.values() for scheme in schemes)}; or all
+{chr(10).join(lines)}
+  plant=sim                or linux: live, {LIVE_S / 60:.0f} minutes at most with {AT_ONCE} worlds at once
+  seeds=5                  worlds of each cell, from first_seed={FIRST_EVALUATION_SEED} on (no agent was trained on those)
+  duration_s=null          of every run but long ones; null: what docs/auter.md says
+  hours=null               of the study long_run; null: {paper.HOURS}, and live a third of an hour
+  epochs={paper.EPOCHS}              of each session of the study {TRAINING}
+  training_seeds=3         sessions"""
+
+
 class AuterExperiment(Experiment[Settings]):
     """The paper's comparison of a proxy's buffers set by hand, by rules and by agents."""
 
     name = Settings.experiment
     summary = "the paper on Auter: a proxy's buffers over long distances, hand-tuned, by rules and by agents"
     settings = Settings
+    work = AuterWork
     keys = KEYS
     texts = TEXTS
     measures = MEASURES
@@ -58,38 +81,11 @@ class AuterExperiment(Experiment[Settings]):
         "plant=linux studies=[regions] schemes=[default,max,autotuning] seeds=2",
         "studies=[training]",
     )
-    help = ""
-
-    def work(self, settings: Settings) -> AuterWork:
-        """See `Experiment.work`."""
-        return AuterWork(settings)
+    help = _format_help()
 
     def draw(self, work: Work[Any], runs: Runs, folder: Path) -> list[Path]:
         """See `Experiment.draw`."""
         return draw_all(runs, folder)
 
 
-def _help() -> str:
-    studies = "\n".join(f"      {name:9} {said}" for name, said in STUDIES.items())
-    lines = []
-    for key, said in (("agent", "the agent with our recipe"), ("auter", "one that was trained with the paper's recipe")):
-        lines.append(f"  {key}=FILE               {said}: a model.zip, a run directory or a name (netbuf-gym list agents;")
-        lines.append(f"                           default: {AGENTS[key][1]}, where it comes with the package); plays as")
-        lines.append(f"                           {' and '.join(AGENTS[key][0])}")
-    return f"""\
-  studies=[{",".join(DEFAULT_STUDIES)}]
-      also {TRAINING}, which needs what training needs:
-{studies}
-  schemes=[{",".join(DEFAULT_SCHEMES)}]
-      also {", ".join(scheme for schemes, _ in AGENTS.values() for scheme in schemes)}; or all
-{chr(10).join(lines)}
-  plant=sim                or linux: live, {LIVE_S / 60:.0f} minutes at most with {AT_ONCE} worlds at once
-  seeds=5                  worlds of each cell, from first_seed={FIRST_EVALUATION_SEED} on (no agent was trained on those)
-  duration_s=null          of every run but long ones; null: what docs/auter.md says
-  hours=null               of the study long_run; null: {paper.HOURS}, and live a third of an hour
-  epochs={paper.EPOCHS}              of each session of the study {TRAINING}
-  training_seeds=3         sessions"""
-
-
-AuterExperiment.help = _help()
 AUTER = AuterExperiment()

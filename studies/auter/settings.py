@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from netbuf_gym.training.schema import FIRST_EVALUATION_SEED
-from netbuf_gym.utils.arguments import check_choice, check_integer, check_real, check_unique
 from studies.auter import paper
 from studies.auter.schemes import LEARNED, NAMES, RECIPE, TASK, WITH_BBR
+from studies.common.settings import Range
 from studies.common.settings import Settings as Common
 
 SETTINGS, REGIONS, TRAINING = "settings", "regions", "training"
@@ -66,6 +66,15 @@ class Settings(Common):
     agents: ClassVar = AGENTS
     names: ClassVar[tuple[str, ...]] = NAMES
     by_default: ClassVar[tuple[str, ...]] = DEFAULT_SCHEMES
+    valid: ClassVar = {
+        "studies": STUDIES,
+        "schemes": NAMES,
+        "plant": PLANTS,
+        "duration_s": Range(5, 86_400),
+        "hours": Range(0.01, 240),
+        "epochs": Range(paper.RESET_EACH, 10**7),
+        "training_seeds": Range(1, 100),
+    }
 
     studies: tuple[str, ...] = DEFAULT_STUDIES
     schemes: tuple[str, ...] = DEFAULT_SCHEMES
@@ -78,21 +87,6 @@ class Settings(Common):
     auter: str = ""
     epochs: int = paper.EPOCHS
     training_seeds: int = 3
-
-    def __post_init__(self) -> None:
-        put = object.__setattr__
-        put(self, "studies", check_unique("studies", [check_choice("studies", name, STUDIES) for name in self.studies]))
-        put(self, "schemes", check_unique("schemes", [check_choice("schemes", name, NAMES) for name in self.schemes]))
-        check_choice("plant", self.plant, PLANTS)
-        put(self, "seeds", check_integer("seeds", self.seeds, 1, 100_000))
-        put(self, "first_seed", check_integer("first_seed", self.first_seed, 0, 2**62))
-        if self.duration_s is not None:
-            put(self, "duration_s", check_real("duration_s", self.duration_s, 5, 86_400))
-        if self.hours is not None:
-            put(self, "hours", check_real("hours", self.hours, 0.01, 240))
-        put(self, "epochs", check_integer("epochs", self.epochs, paper.RESET_EACH, 10**7))
-        put(self, "training_seeds", check_integer("training_seeds", self.training_seeds, 1, 100))
-        self.require_agent()
 
     @property
     def live(self) -> bool:

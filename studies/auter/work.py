@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,12 @@ from netbuf_gym.controllers import Controller
 from netbuf_gym.errors import ConfigError
 from studies.auter import training
 from studies.auter.measures import MEASURES
-from studies.auter.schemes import NAMES, RECIPE, find_agent_key, make_controller
+from studies.auter.schemes import RECIPE, find_agent_key, make_controller
 from studies.auter.sections import KEYS
 from studies.auter.settings import AT_ONCE, LIVE_S, SIM, TRAINING, Settings
 from studies.auter.studies import ALL, Study
 from studies.common import agents
-from studies.common.experiment import Chunk, Key, Part, Work
+from studies.common.experiment import Chunk, Key, Part, Work, complete_rows, require_playing
 
 SCHEME, SEED = KEYS.index("scheme"), KEYS.index("seed")
 
@@ -35,10 +34,7 @@ def build_parts(settings: Settings) -> list[Part]:
                 raise ConfigError(f"studies holds {TRAINING!r} with plant = {settings.plant!r}; valid: plant={SIM}")
             continue
         study = ALL[name]
-        schemes = [scheme for scheme in settings.schemes if study.plays(scheme)]
-        if not schemes:
-            playing = ", ".join(scheme for scheme in NAMES if study.plays(scheme))
-            raise ConfigError(f"studies holds {name!r}, in which none of the schemes plays; valid there: {playing}")
+        schemes = require_playing(name, study.plays, settings)
         for cell in study.cells(settings):
             for scheme in schemes:
                 parts += _build_study_parts(settings, study, cell, scheme)
@@ -94,10 +90,6 @@ class AuterWork(Work[Settings]):
                 self.agents[scheme] = agents.load_agent(settings, ALL[study].make_example(settings), key, scheme)
             make_controller(scheme, study, cell, self.agents.get(scheme))  # raises before any work is done
 
-    def chunks(self, parts: Sequence[Part]) -> Iterator[Chunk]:
-        """Yield one chunk per part."""
-        return (Chunk(part, part.runs) for part in parts)
-
     def run(self, chunk: Chunk, folder: Path, stop: threading.Event) -> list[dict[str, Any]]:
         """See `Work.run`."""
         study, cell, _, scheme, *_ = chunk.runs[0]
@@ -107,5 +99,4 @@ class AuterWork(Work[Settings]):
         else:
             controller = make_controller(scheme, study, cell, self.agents.get(scheme))
             found = ALL[study].play(controller, self.settings, cell, seeds, stop)
-        nothing = dict.fromkeys(MEASURES, math.nan)
-        return [dict(zip(KEYS, run, strict=True)) | nothing | row for run, row in zip(chunk.runs, found, strict=True)]
+        return complete_rows(chunk, KEYS, MEASURES, found)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from netbuf_gym.controllers import Controller
 from netbuf_gym.errors import ConfigError
-from studies.common.experiment import Chunk, Key, Part, S, Work
+from studies.common.experiment import Chunk, Key, Part, S, Work, complete_rows, require_playing
 from studies.common.settings import Settings
 
 KEYS = ("study", "cell", "scheme", "step", "seed")
@@ -56,10 +55,7 @@ def make_parts(settings: Settings, asked: Sequence[str], known: Mapping[str, Stu
     studies = [known[name] for name in asked]
     parts: list[Part] = []
     for study in studies:
-        schemes = [scheme for scheme in settings.schemes if study.plays(scheme)]
-        if not schemes:
-            playing = ", ".join(scheme for scheme in settings.names if study.plays(scheme))
-            raise ConfigError(f"studies holds {study.name!r}, in which none of the schemes plays; valid there: {playing}")
+        schemes = require_playing(study.name, study.plays, settings)
         for cell in study.cells:
             for scheme in schemes:
                 runs: tuple[Key, ...] = tuple(
@@ -102,17 +98,13 @@ class CellWork(Work[S]):
     ):
         self.settings, self.identity = settings, identity
         self.parts = make_parts(settings, asked, studies)
-        self._studies, self._nothing = studies, dict.fromkeys(measures, math.nan)
+        self._studies, self._measures = studies, measures
         played = dict.fromkeys(part.runs[0][2] for part in self.parts)
         self.controllers = {scheme: controller(scheme) for scheme in played}
-
-    def chunks(self, parts: Sequence[Part]) -> Iterator[Chunk]:
-        """Yield one chunk for each part."""
-        return (Chunk(part, part.runs) for part in parts)
 
     def run(self, chunk: Chunk, folder: Path, stop: threading.Event) -> list[dict[str, Any]]:
         """Run a chunk; see `Work.run`."""
         study, cell, scheme, *_ = chunk.runs[0]
         seeds = list(dict.fromkeys(run[-1] for run in chunk.runs))
         found = self._studies[study].play(self.controllers[scheme], self.settings, cell, seeds, stop)
-        return [dict(zip(KEYS, run, strict=True)) | self._nothing | row for run, row in zip(chunk.runs, found, strict=True)]
+        return complete_rows(chunk, KEYS, self._measures, found)

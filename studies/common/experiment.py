@@ -6,10 +6,11 @@ folder and its resumption, the tidy file, the judging of claims) are in `studies
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -55,9 +56,9 @@ class Work(ABC, Generic[S]):
     parts: list[Part]
     identity: Mapping[str, str]
 
-    @abstractmethod
     def chunks(self, parts: Sequence[Part]) -> Iterator[Chunk]:
-        """Yield chunks of the given parts, for threads, in the order in which to start them."""
+        """Yield chunks of the given parts, for threads, in the order in which to start them: here one for each part."""
+        return (Chunk(part, part.runs) for part in parts)
 
     @abstractmethod
     def run(self, chunk: Chunk, folder: Path, stop: threading.Event) -> list[dict[str, Any]]:
@@ -68,6 +69,23 @@ class Work(ABC, Generic[S]):
             folder: The campaign's folder, for data that outlasts an interruption within a run.
             stop: Event that ends the work early, by an exception.
         """
+
+
+def require_playing(study: str, plays: Callable[[str], bool], settings: Settings) -> list[str]:
+    """Return the schemes of the settings that play in a study; raise ConfigError if none does."""
+    schemes = [scheme for scheme in settings.schemes if plays(scheme)]
+    if not schemes:
+        playing = ", ".join(scheme for scheme in settings.names if plays(scheme))
+        raise ConfigError(f"studies holds {study!r}, in which none of the schemes plays; valid there: {playing}")
+    return schemes
+
+
+def complete_rows(
+    chunk: Chunk, keys: Sequence[str], measures: Iterable[str], found: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the rows of a chunk from what was measured in each of its runs: with keys, and NaN for other measures."""
+    nothing = dict.fromkeys(measures, math.nan)
+    return [dict(zip(keys, run, strict=True)) | nothing | row for run, row in zip(chunk.runs, found, strict=True)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +114,8 @@ class Experiment(ABC, Generic[S]):
         name: Name on the command line, and of the page.
         summary: One-line description.
         settings: Type of the settings.
+        work: Returns the campaign's work with its controllers loaded and checked, before anything is run. Raises ConfigError or
+            CheckpointError if a controller does not fit, MissingExtraError if a package that one needs is not installed.
         keys: Columns that identify a run.
         texts: Key columns that are text.
         measures: Measured columns, with descriptions. NaN (an empty field) where nothing was measured.
@@ -112,6 +132,7 @@ class Experiment(ABC, Generic[S]):
     name: str
     summary: str
     settings: type[S]
+    work: Callable[[S], Work[S]]
     keys: tuple[str, ...]
     texts: tuple[str, ...]
     measures: Mapping[str, str]
@@ -122,15 +143,6 @@ class Experiment(ABC, Generic[S]):
     sections: Mapping[str, Section]
     verdicts: Callable[[Mapping[str, KeptRows]], str]
     kept_measures: tuple[str, ...] = ()
-
-    @abstractmethod
-    def work(self, settings: S) -> Work[S]:
-        """Return the campaign's work with its controllers loaded and checked, before anything is run.
-
-        Raises:
-            ConfigError, CheckpointError: A controller does not fit.
-            MissingExtraError: A package that a controller needs is not installed.
-        """
 
     @abstractmethod
     def draw(self, work: Work[S], runs: Runs, folder: Path) -> list[Path]:

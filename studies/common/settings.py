@@ -7,16 +7,26 @@ import json
 import shlex
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.utils import overrides
+from netbuf_gym.utils.arguments import check_choice, check_integer, check_real, check_unique
 from netbuf_gym.zoo import library
 
 COMMAND = "netbuf-gym reproduce"
+
+
+class Range(NamedTuple):
+    """Range of valid numbers: [low, high], or (low, high] with `low_open`."""
+
+    low: int | float
+    high: int | float
+    low_open: bool = False
 
 
 class Settings:
@@ -33,6 +43,7 @@ class Settings:
             comes with the package; derived from `learned` and `shipped` if not given.
         names: All schemes.
         by_default: Schemes that need no agent and run if none are named.
+        valid: Names or ranges of the keys that have such, beside those of `seeds` and `first_seed`; of lists, of each item.
         schemes: Schemes to run.
         seeds, first_seed: Number of runs in a cell, and the first one's seed.
         agent: File of the learned agent, or its run directory; "" without one.
@@ -45,6 +56,7 @@ class Settings:
     agents: ClassVar[Mapping[str, tuple[tuple[str, ...], str]]]
     names: ClassVar[tuple[str, ...]]
     by_default: ClassVar[tuple[str, ...]]
+    valid: ClassVar[Mapping[str, Range | Collection[str]]] = {}
     schemes: tuple[str, ...]
     seeds: int
     first_seed: int
@@ -54,6 +66,14 @@ class Settings:
         super().__init_subclass__()
         if "agents" not in vars(cls):
             cls.agents = {"agent": ((cls.learned,), cls.shipped)}
+
+    def __post_init__(self) -> None:
+        """Check the values by `valid`, and that schemes and agents go together."""
+        valid = {"seeds": Range(1, 100_000), "first_seed": Range(0, 2**62), **self.valid}
+        for key, kind in find_key_kinds(type(self)).items():
+            if key in valid:
+                object.__setattr__(self, key, _check_value(key, kind, getattr(self, key), valid[key]))
+        self.require_agent()
 
     @property
     def label(self) -> str:
@@ -141,6 +161,7 @@ class _Kind:
     optional: bool
 
 
+@cache
 def find_key_kinds(settings: type[Settings]) -> dict[str, _Kind]:
     """Return the kind of values that each key of an experiment takes."""
     hints = typing.get_type_hints(settings)
@@ -153,6 +174,19 @@ def _parse_hint(hint: Any) -> _Kind:
         hint = typing.get_args(hint)[0]
     optional = isinstance(hint, types.UnionType)
     return _Kind(many, typing.get_args(hint)[0] if optional else hint, optional)
+
+
+def _check_value(key: str, kind: _Kind, value: Any, valid: Range | Collection[str]) -> Any:
+    """Return a key's value, or raise ConfigError."""
+    if kind.many:
+        return check_unique(key, [_check_value(key, _Kind(False, kind.of, False), one, valid) for one in value])
+    if value is None and kind.optional:
+        return None
+    if not isinstance(valid, Range):
+        return check_choice(key, value, valid)
+    if kind.of is int:
+        return check_integer(key, value, int(valid.low), int(valid.high))
+    return check_real(key, value, valid.low, valid.high, low_open=valid.low_open)
 
 
 COMMON_KEYS = {

@@ -17,44 +17,7 @@ from studies.live.work import KEYS, TEXTS, LiveWork
 from studies.live.worlds import SENDER, WORLDS
 
 
-class LiveExperiment(Experiment[Settings]):
-    """Controllers in the simulator and on the kernel, in the same worlds."""
-
-    name = Settings.experiment
-    summary = "the same controllers in the simulator and on the kernel: how far apart they are"
-    settings = Settings
-    keys = KEYS
-    texts = TEXTS
-    measures = MEASURES
-    explained = {
-        "task": "the environment's",
-        "world": "rate, round trip and queue; of queue thresholds packets a queue and load",
-        "scheme": "who plays",
-        "plant": "sim: the simulator; noise: the simulator with hosts that are late; linux: the kernel",
-    }
-    sections = SECTIONS
-    verdicts = staticmethod(verdicts)
-    choices = {
-        "tasks": dict.fromkeys(WORLDS, ""),
-        "schemes": {"all": ""} | dict.fromkeys(NAMES, ""),
-        "sender": "agents",
-        "receiver": "agents",
-        "switch": "agents",
-    }
-    examples = ("schemes=all", "tasks=[queue_threshold] schemes=all duration_s=22", "schemes=[cubic,bbr] worlds=3")
-    help = ""
-
-    def work(self, settings: Settings) -> LiveWork:
-        """Return the campaign's work; see `Experiment.work`."""
-        return LiveWork(settings)
-
-    def draw(self, work: Work[Any], runs: Runs, folder: Path) -> list[Path]:
-        """Draw all figures; see `Experiment.draw`."""
-        assert isinstance(work, LiveWork)
-        return draw_all(work, runs, folder)
-
-
-def _help() -> str:
+def _format_help() -> str:
     schemes = "\n".join(f"      {task}: {', '.join(names)}" for task, names in SCHEMES.items())
     shipped = "\n".join(
         f"  {key + '=FILE':24} the agent of {task}; default: {Settings.agents[key][1]}, which comes with the package"
@@ -74,5 +37,38 @@ def _help() -> str:
       jobs=N is how many kernel worlds run beside each other, too"""
 
 
-LiveExperiment.help = _help()
+class LiveExperiment(Experiment[Settings]):
+    """Controllers in the simulator and on the kernel, in the same worlds."""
+
+    name = Settings.experiment
+    summary = "the same controllers in the simulator and on the kernel: how far apart they are"
+    settings = Settings
+    work = LiveWork
+    keys = KEYS
+    texts = TEXTS
+    measures = MEASURES
+    explained = {
+        "task": "the environment's",
+        "world": "rate, round trip and queue; of queue thresholds packets a queue and load",
+        "scheme": "who plays",
+        "plant": "sim: the simulator; noise: the simulator with hosts that are late; linux: the kernel",
+    }
+    sections = SECTIONS
+    verdicts = staticmethod(verdicts)
+    choices = {
+        "tasks": dict.fromkeys(WORLDS, ""),
+        "schemes": {"all": ""} | dict.fromkeys(NAMES, ""),
+        "sender": "agents",
+        "receiver": "agents",
+        "switch": "agents",
+    }
+    examples = ("schemes=all", "tasks=[queue_threshold] schemes=all duration_s=22", "schemes=[cubic,bbr] worlds=3")
+    help = _format_help()
+
+    def draw(self, work: Work[Any], runs: Runs, folder: Path) -> list[Path]:
+        """Draw all figures; see `Experiment.draw`."""
+        assert isinstance(work, LiveWork)
+        return draw_all(work, runs, folder)
+
+
 LIVE = LiveExperiment()

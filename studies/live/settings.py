@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.training.schema import FIRST_EVALUATION_SEED
-from netbuf_gym.utils.arguments import check_choice, check_integer, check_real, check_unique
 from netbuf_gym.zoo import library
+from studies.common.settings import Range
 from studies.common.settings import Settings as Common
 from studies.live.schemes import LEARNED, NAMES, SCHEMES
 from studies.live.worlds import RECEIVER, SENDER, SWITCH, WORLDS
@@ -47,6 +47,14 @@ class Settings(Common):
     }
     names: ClassVar[tuple[str, ...]] = NAMES
     by_default: ClassVar[tuple[str, ...]] = tuple(name for name in NAMES if name != LEARNED)
+    valid: ClassVar = {
+        "tasks": WORLDS,
+        "schemes": NAMES,
+        "worlds": Range(1, max(map(len, WORLDS.values()))),
+        "duration_s": Range(1, 3600),
+        "noise_ms": Range(0, 100),
+        "repeats": Range(1, 100),
+    }
 
     tasks: tuple[str, ...] = (SENDER,)
     schemes: tuple[str, ...] = by_default
@@ -60,16 +68,7 @@ class Settings(Common):
     switch: str = ""
 
     def __post_init__(self) -> None:
-        put = object.__setattr__
-        put(self, "tasks", check_unique("tasks", [check_choice("tasks", name, WORLDS) for name in self.tasks]))
-        put(self, "schemes", check_unique("schemes", [check_choice("schemes", name, NAMES) for name in self.schemes]))
-        if self.worlds is not None:
-            put(self, "worlds", check_integer("worlds", self.worlds, 1, max(map(len, WORLDS.values()))))
-        put(self, "duration_s", check_real("duration_s", self.duration_s, 1, 3600))
-        put(self, "noise_ms", check_real("noise_ms", self.noise_ms, 0, 100))
-        put(self, "repeats", check_integer("repeats", self.repeats, 1, 100))
-        put(self, "first_seed", check_integer("first_seed", self.first_seed, 0, 2**62))
-        self.require_agent()
+        super().__post_init__()
         live_s = (
             sum(
                 len(list(WORLDS[task])[: self.worlds])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 from netbuf_gym.controllers import Controller
 from netbuf_gym.evaluation import rollout
 from studies.common import agents
-from studies.common.experiment import Chunk, Part, Work
+from studies.common.experiment import Chunk, Part, Work, complete_rows
 from studies.live.measures import ACTIONS, MEASURES, average_reports, read_timing
 from studies.live.schemes import LEARNED, CountedController, count_actions, get_controller
 from studies.live.settings import KEYS_OF_AGENTS, Settings
@@ -81,4 +80,4 @@ class LiveWork(Work[Settings]):
         rollout.play(controller, [rollout.World(scenario, seed, seed)], keep, task=task, stop=stop, **own)
         if isinstance(controller, CountedController):
             found |= dict(zip(ACTIONS, controller.shares.tolist(), strict=True))
-        return [dict(zip(KEYS, key, strict=True)) | dict.fromkeys(MEASURES, math.nan) | found]
+        return complete_rows(chunk, KEYS, MEASURES, [found])

@@ -31,12 +31,33 @@ def _wrap_list(words: tuple[str, ...]) -> str:
     return "\n".join([*lines, line])
 
 
+def _format_help() -> str:
+    studies = "\n".join(f"      {name:9} {said}" for name, said in STUDIES.items())
+    return f"""\
+  studies=[{",".join(DEFAULT_STUDIES)}]
+      also {LEARNING}, which trains for hours:
+{studies}
+{_wrap_list(DEFAULT_SCHEMES)}
+      also {LEARNED}: {label(LEARNED)}; or all
+  agent=FILE               the trained agent: a model.zip, a run directory or a name (netbuf-gym list agents; default:
+                           {Settings.shipped}, which comes with the package); a file that exists goes before a name
+  networks=[{",".join(NETWORKS)}]
+      of the studies networks and learning
+  traces=DIR               real traces (Mahimahi or CSV) in its folders 4g and 5g, in place of generated ones
+  seeds=10                 worlds of each cell, from first_seed={FIRST_EVALUATION_SEED} on (no agent was trained on those)
+  duration_s=null          of every run; null: the paper's, 40 or 80 s
+  algorithms=[{",".join(ALGORITHMS)}]
+  steps=1000000            of each training run of the study learning
+  training_seeds=5         runs of each learner on each network"""
+
+
 class NuwaExperiment(Experiment[Settings]):
     """The paper's comparison of receivers that drive their senders with receivers that do not."""
 
     name = Settings.experiment
     summary = "the paper on Nuwa and Nuwa-RL: receivers beside congestion controls over 4G, 5G, Wi-Fi and wired paths"
     settings = Settings
+    work = NuwaWork
     keys = KEYS
     texts = TEXTS
     measures = MEASURES
@@ -62,11 +83,7 @@ class NuwaExperiment(Experiment[Settings]):
         "studies=[mobile,networks,grid] traces=DIR agent=runs/receiver_window/ppo/mine",
         "studies=[learning] networks=[4g] algorithms=[ppo] steps=200000",
     )
-    help = ""
-
-    def work(self, settings: Settings) -> NuwaWork:
-        """See `Experiment.work`."""
-        return NuwaWork(settings)
+    help = _format_help()
 
     def draw(self, work: Work[Any], runs: Runs, folder: Path) -> list[Path]:
         """See `Experiment.draw`."""
@@ -74,25 +91,4 @@ class NuwaExperiment(Experiment[Settings]):
         return draw_all(work, runs, folder)
 
 
-def _help() -> str:
-    studies = "\n".join(f"      {name:9} {said}" for name, said in STUDIES.items())
-    return f"""\
-  studies=[{",".join(DEFAULT_STUDIES)}]
-      also {LEARNING}, which trains for hours:
-{studies}
-{_wrap_list(DEFAULT_SCHEMES)}
-      also {LEARNED}: {label(LEARNED)}; or all
-  agent=FILE               the trained agent: a model.zip, a run directory or a name (netbuf-gym list agents; default:
-                           {Settings.shipped}, which comes with the package); a file that exists goes before a name
-  networks=[{",".join(NETWORKS)}]
-      of the studies networks and learning
-  traces=DIR               real traces (Mahimahi or CSV) in its folders 4g and 5g, in place of generated ones
-  seeds=10                 worlds of each cell, from first_seed={FIRST_EVALUATION_SEED} on (no agent was trained on those)
-  duration_s=null          of every run; null: the paper's, 40 or 80 s
-  algorithms=[{",".join(ALGORITHMS)}]
-  steps=1000000            of each training run of the study learning
-  training_seeds=5         runs of each learner on each network"""
-
-
-NuwaExperiment.help = _help()
 NUWA = NuwaExperiment()

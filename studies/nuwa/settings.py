@@ -8,7 +8,7 @@ from typing import ClassVar
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.tasks.receiver_window import NETWORKS
 from netbuf_gym.training.schema import FIRST_EVALUATION_SEED
-from netbuf_gym.utils.arguments import check_choice, check_integer, check_real, check_unique
+from studies.common.settings import Range
 from studies.common.settings import Settings as Common
 from studies.nuwa.schemes import LEARNED, NAMES, TASK
 
@@ -53,6 +53,15 @@ class Settings(Common):
     shipped: ClassVar[str] = f"{TASK}/ppo_lstm"
     names: ClassVar[tuple[str, ...]] = NAMES
     by_default: ClassVar[tuple[str, ...]] = DEFAULT_SCHEMES
+    valid: ClassVar = {
+        "studies": STUDIES,
+        "schemes": NAMES,
+        "networks": NETWORKS,
+        "duration_s": Range(1, 3600),
+        "algorithms": ALGORITHMS,
+        "steps": Range(POINTS, 10**9),
+        "training_seeds": Range(1, 100),
+    }
 
     studies: tuple[str, ...] = DEFAULT_STUDIES
     schemes: tuple[str, ...] = DEFAULT_SCHEMES
@@ -67,24 +76,9 @@ class Settings(Common):
     training_seeds: int = 5
 
     def __post_init__(self) -> None:
-        put = object.__setattr__
-        put(self, "studies", check_unique("studies", [check_choice("studies", name, STUDIES) for name in self.studies]))
-        put(self, "schemes", check_unique("schemes", [check_choice("schemes", name, NAMES) for name in self.schemes]))
-        put(self, "networks", check_unique("networks", [check_choice("networks", name, NETWORKS) for name in self.networks]))
-        put(self, "seeds", check_integer("seeds", self.seeds, 1, 100_000))
-        put(self, "first_seed", check_integer("first_seed", self.first_seed, 0, 2**62))
-        if self.duration_s is not None:
-            put(self, "duration_s", check_real("duration_s", self.duration_s, 1, 3600))
+        super().__post_init__()
         if not isinstance(self.traces, str):
             raise ConfigError(f"traces = {self.traces!r}; valid: a folder")
-        put(
-            self,
-            "algorithms",
-            check_unique("algorithms", [check_choice("algorithms", name, ALGORITHMS) for name in self.algorithms]),
-        )
-        put(self, "steps", check_integer("steps", self.steps, POINTS, 10**9))
-        put(self, "training_seeds", check_integer("training_seeds", self.training_seeds, 1, 100))
-        self.require_agent()
 
     def resolve_duration_s(self, paper_s: float) -> float:
         """Return the duration of a run in s, by default the paper's."""

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import threading
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from netbuf_gym.controllers import Controller
 from netbuf_gym.errors import ConfigError, shown
 from studies.common import agents
-from studies.common.experiment import Chunk, Key, Part, Work
+from studies.common.experiment import Chunk, Key, Part, Work, complete_rows, require_playing
 from studies.nuwa import learning, worlds
 from studies.nuwa.measures import MEASURES, OF_LEARNERS
-from studies.nuwa.schemes import LEARNED, NAMES, make_controller
+from studies.nuwa.schemes import LEARNED, make_controller
 from studies.nuwa.settings import FOUR, LEARNING, Settings
 from studies.nuwa.studies import ALL
 
@@ -32,10 +30,7 @@ def build_parts(settings: Settings) -> list[Part]:
     for name in settings.studies:
         if name == LEARNING:
             continue
-        schemes = ALL[name].schemes(settings)
-        if not schemes:
-            playing = ", ".join(scheme for scheme in NAMES if ALL[name].plays(scheme))
-            raise ConfigError(f"studies holds {name!r}, in which none of the schemes plays; valid there: {playing}")
+        schemes = require_playing(name, ALL[name].plays, settings)
         for cell in ALL[name].cells(settings):
             for scheme in schemes:
                 runs: tuple[Key, ...] = tuple((name, cell, scheme, None, seed) for seed in settings.list_seeds())
@@ -90,10 +85,6 @@ class NuwaWork(Work[Settings]):
             for scheme in played
         }
 
-    def chunks(self, parts: Sequence[Part]) -> Iterator[Chunk]:
-        """Yield one chunk per part."""
-        return (Chunk(part, part.runs) for part in parts)
-
     def run(self, chunk: Chunk, folder: Path, stop: threading.Event) -> list[dict[str, Any]]:
         """See `Work.run`."""
         study, cell, scheme, _, seed = chunk.runs[0]
@@ -103,5 +94,4 @@ class NuwaWork(Work[Settings]):
         else:
             seeds = [run[-1] for run in chunk.runs]
             found = ALL[study].play(self.controllers[scheme], self.settings, cell, seeds, stop)
-        nothing = dict.fromkeys(MEASURES, math.nan)
-        return [dict(zip(KEYS, run, strict=True)) | nothing | row for run, row in zip(chunk.runs, found, strict=True)]
+        return complete_rows(chunk, KEYS, MEASURES, found)

@@ -17,12 +17,31 @@ from studies.ppcc.settings import DEFAULT_SCHEMES, FILES, STUDIES, Settings
 from studies.ppcc.work import StudyRuns
 
 
+def _format_help() -> str:
+    studies = "\n".join(f"      {name:9} {said}" for name, said in STUDIES.items())
+    said = {LEARNED: "our agent", RECIPE: "an agent that was trained by the paper's recipe"}
+    said |= {key: f"one that was trained by {name}" for key, name in LEARNERS.items()}
+    lines = []
+    for key, what in said.items():
+        lines.append(f"  {f'{key}=FILE':24} {what}; plays as {key}")
+        lines.append(f"{'':27}(default: {FILES[key] if Settings.bundled(key) else 'none'})")
+    return f"""\
+  studies=[{",".join(STUDIES)}]
+{studies}
+  schemes=[{",".join(DEFAULT_SCHEMES)}]
+      also agents, of which FILE is a model.zip, a run directory or a name (netbuf-gym list agents); or all
+{chr(10).join(lines)}
+  seeds=10                 worlds of each cell, from first_seed={FIRST_EVALUATION_SEED} on (no agent was trained on those)
+  duration_s=null          of every run; null: the paper's 100 s"""
+
+
 class PpccExperiment(Experiment[Settings]):
     """Comparison of learned congestion windows with classic congestion controls, after the paper."""
 
     name = Settings.experiment
     summary = "the paper on TCP-PPCC: learned congestion windows beside NewReno, QTCP, CUBIC, BBR and others"
     settings = Settings
+    work = StudyRuns
     keys = KEYS
     texts = TEXTS
     measures = MEASURES
@@ -45,34 +64,11 @@ class PpccExperiment(Experiment[Settings]):
         "studies=[table] schemes=[newreno,qtcp,cubic,bbr] seeds=3 output=out",
         "dqn=runs/congestion_window/dqn/mine a2c=runs/congestion_window/a2c/mine",
     )
-    help = ""
-
-    def work(self, settings: Settings) -> StudyRuns:
-        """See `Experiment.work`."""
-        return StudyRuns(settings)
+    help = _format_help()
 
     def draw(self, work: Work[Any], runs: Runs, folder: Path) -> list[Path]:
         """See `Experiment.draw`."""
         return draw_all(runs, folder)
 
 
-def _format_help() -> str:
-    studies = "\n".join(f"      {name:9} {said}" for name, said in STUDIES.items())
-    said = {LEARNED: "our agent", RECIPE: "an agent that was trained by the paper's recipe"}
-    said |= {key: f"one that was trained by {name}" for key, name in LEARNERS.items()}
-    lines = []
-    for key, what in said.items():
-        lines.append(f"  {f'{key}=FILE':24} {what}; plays as {key}")
-        lines.append(f"{'':27}(default: {FILES[key] if Settings.bundled(key) else 'none'})")
-    return f"""\
-  studies=[{",".join(STUDIES)}]
-{studies}
-  schemes=[{",".join(DEFAULT_SCHEMES)}]
-      also agents, of which FILE is a model.zip, a run directory or a name (netbuf-gym list agents); or all
-{chr(10).join(lines)}
-  seeds=10                 worlds of each cell, from first_seed={FIRST_EVALUATION_SEED} on (no agent was trained on those)
-  duration_s=null          of every run; null: the paper's 100 s"""
-
-
-PpccExperiment.help = _format_help()
 PPCC = PpccExperiment()

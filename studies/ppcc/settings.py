@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from netbuf_gym.training.schema import FIRST_EVALUATION_SEED
-from netbuf_gym.utils.arguments import check_choice, check_integer, check_real, check_unique
 from netbuf_gym.zoo import library
+from studies.common.settings import Range
 from studies.common.settings import Settings as Common
 from studies.ppcc.schemes import AGENTS, LEARNED, LEARNERS, NAMES, RECIPE, TASK
 
@@ -47,6 +47,7 @@ class Settings(Common):
     agents: ClassVar = {key: ((key,), name) for key, name in FILES.items()}
     names: ClassVar[tuple[str, ...]] = NAMES
     by_default: ClassVar[tuple[str, ...]] = DEFAULT_SCHEMES
+    valid: ClassVar = {"studies": STUDIES, "schemes": NAMES, "duration_s": Range(2, 3600)}
 
     studies: tuple[str, ...] = tuple(STUDIES)
     schemes: tuple[str, ...] = DEFAULT_SCHEMES
@@ -59,16 +60,6 @@ class Settings(Common):
     a2c: str = ""
     ppo: str = ""
     ppo_lstm: str = ""
-
-    def __post_init__(self) -> None:
-        put = object.__setattr__
-        put(self, "studies", check_unique("studies", [check_choice("studies", name, STUDIES) for name in self.studies]))
-        put(self, "schemes", check_unique("schemes", [check_choice("schemes", name, NAMES) for name in self.schemes]))
-        put(self, "seeds", check_integer("seeds", self.seeds, 1, 100_000))
-        put(self, "first_seed", check_integer("first_seed", self.first_seed, 0, 2**62))
-        if self.duration_s is not None:
-            put(self, "duration_s", check_real("duration_s", self.duration_s, 2, 3600))
-        self.require_agent()
 
     @property
     def lasting_s(self) -> float:

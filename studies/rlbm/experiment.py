@@ -28,6 +28,7 @@ class RlbmExperiment(Experiment[Settings]):
     name = Settings.experiment
     summary = "the thesis on learned queue thresholds: schemes x congestion controls x sizes x loads x seeds, 60 s each"
     settings = Settings
+    work = CampaignGrid
     keys = KEYS
     texts = TEXTS
     measures = MEASURES
@@ -62,10 +63,6 @@ class RlbmExperiment(Experiment[Settings]):
   interval_s=0.1           between the decisions of random and rlbm
   intervals={_format_list(INTERVALS_S)}
       the same for the interval sweep, which goes over CUBIC and sizes 100, 500, 1000; []: none"""
-
-    def work(self, settings: Settings) -> CampaignGrid:
-        """See `Experiment.work`."""
-        return CampaignGrid(settings)
 
     def draw(self, work: Work[Any], runs: Runs, folder: Path) -> list[Path]:
         """See `Experiment.draw`."""

@@ -8,7 +8,8 @@ from typing import ClassVar
 from netbuf_gym.scenarios import AGENT, SCHEMES, Scenario, congestion_controls, get
 from netbuf_gym.tasks.queue_threshold import QUEUE_PACKETS, QueueThreshold
 from netbuf_gym.training.schema import FIRST_EVALUATION_SEED
-from netbuf_gym.utils.arguments import check_choice, check_integer, check_real, check_unique
+from netbuf_gym.utils.arguments import check_choice, check_real, check_unique
+from studies.common.settings import Range
 from studies.common.settings import Settings as Common
 
 TRAFFIC = {"thesis-code": "rlbm/thesis-code", "thesis-text": "rlbm/thesis-text", "default": "rlbm/default"}
@@ -49,6 +50,14 @@ class Settings(Common):
     shipped: ClassVar[str] = f"{QueueThreshold.name}/ppo"
     names: ClassVar[tuple[str, ...]] = NAMES
     by_default: ClassVar[tuple[str, ...]] = DEFAULT_SCHEMES
+    valid: ClassVar = {
+        "traffic": TRAFFIC,
+        "schemes": NAMES,
+        "sizes": Range(1, 1_000_000),
+        "loads": Range(0, 10, low_open=True),
+        "duration_s": Range(0.1, 3600),
+        "interval_s": Range(0.01, 10),
+    }
 
     traffic: str = "thesis-code"
     schemes: tuple[str, ...] = DEFAULT_SCHEMES
@@ -63,20 +72,11 @@ class Settings(Common):
     agent: str = ""
 
     def __post_init__(self) -> None:
-        put = object.__setattr__
-        check_choice("traffic", self.traffic, TRAFFIC)
-        put(self, "schemes", check_unique("schemes", [check_choice("schemes", name, NAMES) for name in self.schemes]))
-        valid = sorted(set(congestion_controls("linux")) - {AGENT})
-        put(self, "ccs", check_unique("ccs", [check_choice("ccs", name, valid) for name in self.ccs]))
-        put(self, "sizes", check_unique("sizes", [check_integer("sizes", size, 1, 1_000_000) for size in self.sizes]))
-        put(self, "loads", check_unique("loads", [check_real("loads", load, 0, 10, low_open=True) for load in self.loads]))
-        put(self, "seeds", check_integer("seeds", self.seeds, 1, 100_000))
-        put(self, "first_seed", check_integer("first_seed", self.first_seed, 0, 2**62))
-        put(self, "duration_s", check_real("duration_s", self.duration_s, 0.1, 3600))
-        put(self, "interval_s", check_real("interval_s", self.interval_s, 0.01, 10))
-        put(self, "intervals", tuple(check_real("intervals", value, 0.01, 10) for value in self.intervals))
-        check_unique("intervals", self.intervals, least=0)
-        self.require_agent()
+        super().__post_init__()
+        ccs = sorted(set(congestion_controls("linux")) - {AGENT})
+        object.__setattr__(self, "ccs", check_unique("ccs", [check_choice("ccs", name, ccs) for name in self.ccs]))
+        intervals = [check_real("intervals", value, 0.01, 10) for value in self.intervals]
+        object.__setattr__(self, "intervals", check_unique("intervals", intervals, least=0))
 
     @property
     def label(self) -> str:

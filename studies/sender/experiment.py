@@ -17,12 +17,29 @@ from studies.sender.settings import DEFAULT_SCHEMES, DEFAULT_STUDIES, NEED_TRACE
 from studies.sender.work import StudyRuns
 
 
+def _format_help() -> str:
+    studies = "\n".join(f"      {name:10} {said}" for name, said in STUDIES.items())
+    others = ", ".join(name for name in NAMES if name not in DEFAULT_SCHEMES)
+    return f"""\
+  studies=[{",".join(DEFAULT_STUDIES)}]
+      and {", ".join(NEED_TRACES)}, where there are any:
+{studies}
+  schemes=[{",".join(DEFAULT_SCHEMES)}]
+      also {others}; or all
+  agent=FILE               the agent: a model.zip, a run directory or a name (netbuf-gym list agents; default: the package's
+                           {Settings.shipped}, where the scheme agent is among schemes); plays as agent
+  traces=DIR               a folder with the measured traces that docs/sender.md names, at any depth
+  seeds=5                  worlds of each cell, from first_seed={FIRST_EVALUATION_SEED} on (no agent was trained on those)
+  duration_s=null          the most that a run takes; null: what docs/sender.md says"""
+
+
 class SenderExperiment(Experiment[Settings]):
     """Comparison of the congestion-window agent with congestion controls, a rule and bounds, on paths that senders use."""
 
     name = Settings.experiment
     summary = "a sender for real paths: the congestion-window agent on links, traces, outages and changing paths, beside rivals"
     settings = Settings
+    work = StudyRuns
     keys = KEYS
     texts = TEXTS
     measures = MEASURES
@@ -45,36 +62,15 @@ class SenderExperiment(Experiment[Settings]):
         "agent=congestion_window/sender traces=traces",
         "studies=[outage,delay_step] schemes=[cubic,bbr,copa] seeds=3 output=out",
     )
-    help = ""
+    help = _format_help()
 
     def choose(self, runs: Runs) -> Runs:
         """Select the rows of whole runs; rows over time are for figures alone."""
         return runs.where(step=0)
-
-    def work(self, settings: Settings) -> StudyRuns:
-        """See `Experiment.work`."""
-        return StudyRuns(settings)
 
     def draw(self, work: Work[Any], runs: Runs, folder: Path) -> list[Path]:
         """See `Experiment.draw`."""
         return draw_all(runs, folder)
 
 
-def _format_help() -> str:
-    studies = "\n".join(f"      {name:10} {said}" for name, said in STUDIES.items())
-    others = ", ".join(name for name in NAMES if name not in DEFAULT_SCHEMES)
-    return f"""\
-  studies=[{",".join(DEFAULT_STUDIES)}]
-      and {", ".join(NEED_TRACES)}, where there are any:
-{studies}
-  schemes=[{",".join(DEFAULT_SCHEMES)}]
-      also {others}; or all
-  agent=FILE               the agent: a model.zip, a run directory or a name (netbuf-gym list agents; default: the package's
-                           {Settings.shipped}, where the scheme agent is among schemes); plays as agent
-  traces=DIR               a folder with the measured traces that docs/sender.md names, at any depth
-  seeds=5                  worlds of each cell, from first_seed={FIRST_EVALUATION_SEED} on (no agent was trained on those)
-  duration_s=null          the most that a run takes; null: what docs/sender.md says"""
-
-
-SenderExperiment.help = _format_help()
 SENDER = SenderExperiment()

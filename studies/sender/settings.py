@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.training.schema import FIRST_EVALUATION_SEED
-from netbuf_gym.utils.arguments import check_choice, check_integer, check_real, check_unique
 from netbuf_gym.zoo import library
+from studies.common.settings import Range
 from studies.common.settings import Settings as Common
 from studies.sender.schemes import BOUNDS, CONSTANT, KEEP, LEARNED, NAMES, RULE, TASK, USUAL
 
@@ -53,6 +53,7 @@ class Settings(Common):
     shipped: ClassVar[str] = library.SENDER
     names: ClassVar[tuple[str, ...]] = NAMES
     by_default: ClassVar[tuple[str, ...]] = DEFAULT_SCHEMES
+    valid: ClassVar = {"studies": STUDIES, "schemes": NAMES, "duration_s": Range(3, 3600)}
 
     studies: tuple[str, ...] = DEFAULT_STUDIES
     schemes: tuple[str, ...] = DEFAULT_SCHEMES
@@ -63,13 +64,7 @@ class Settings(Common):
     agent: str = ""
 
     def __post_init__(self) -> None:
-        put = object.__setattr__
-        put(self, "studies", check_unique("studies", [check_choice("studies", name, STUDIES) for name in self.studies]))
-        put(self, "schemes", check_unique("schemes", [check_choice("schemes", name, NAMES) for name in self.schemes]))
-        put(self, "seeds", check_integer("seeds", self.seeds, 1, 100_000))
-        put(self, "first_seed", check_integer("first_seed", self.first_seed, 0, 2**62))
-        if self.duration_s is not None:
-            put(self, "duration_s", check_real("duration_s", self.duration_s, 3, 3600))
+        super().__post_init__()
         if TRACES in self.studies and not self.traces:
             valid = "traces=DIR, a folder with the measured traces that docs/sender.md names"
             raise ConfigError(f"studies holds {TRACES!r}, but there is no folder of traces; valid: {valid}")
@@ -77,7 +72,6 @@ class Settings(Common):
             raise ConfigError(f"traces = {self.traces!r}, but studies has no {TRACES!r}; valid: both or neither")
         if self.traces and not Path(self.traces).is_dir():
             raise ConfigError(f"traces = {self.traces!r} is no folder; valid: a folder with measured traces")
-        self.require_agent()
 
     @classmethod
     def from_values(cls, given: Mapping[str, Any]) -> Settings:
