@@ -200,8 +200,8 @@ def _compute_bands(own: Runs, measure: str, cells: Sequence[str]) -> dict[str, t
         if scheme == D:
             continue
         points = [compute_change(own.where(cell=cell), scheme, D, RATE, CELLS) for cell in cells]
-        found = np.array([[np.nan] * 3 if one is None else one for one in points])
-        mean, low, high = 100 * np.expm1(np.where(np.isfinite(found), found, found[:, :1])).T
+        changes = np.array([[np.nan] * 3 if one is None else one for one in points])
+        mean, low, high = 100 * np.expm1(np.where(np.isfinite(changes), changes, changes[:, :1])).T
         lines[scheme] = (mean, low, high)
     return lines
 

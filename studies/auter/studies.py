@@ -84,7 +84,7 @@ class Study:
         steps, whole_s = self.steps(settings), self.resolve_duration_s(settings, cell)
         made = [self.make_world(settings, cell, seed) for seed in seeds]
         watches = [RunRecorder(whole_s, len(steps) - 1) for _ in seeds]
-        env = {} if settings.plant == SIM else {"plant": settings.plant}
+        env: dict[str, Any] = {} if settings.plant == SIM else {"plant": settings.plant}
         watch = {index: one.record for index, one in enumerate(watches)}
         rollout.play(
             controller, made, lambda view: watches[view.index].record_end(view), task=TASK, watch=watch, stop=stop, **env

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -55,7 +55,7 @@ def run_session(settings: Settings, seed: int, stop: threading.Event) -> list[di
     worlds = make_worlds(config.env.id, 1, 1, kwargs)
     seen: list[list[float]] = []
 
-    engine: Any = worlds.unwrapped.engine
+    engine = cast(Any, worlds.unwrapped).engine
 
     class Watch(BaseCallback):
         """Callback that records the measures of each epoch."""

@@ -81,7 +81,7 @@ def require_playing(study: str, plays: Callable[[str], bool], settings: Settings
 
 
 def complete_rows(
-    chunk: Chunk, keys: Sequence[str], measures: Iterable[str], found: Sequence[Mapping[str, Any]]
+    chunk: Chunk, keys: Sequence[str], measures: Iterable[str], found: Sequence[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """Return the rows of a chunk from what was measured in each of its runs: with keys, and NaN for other measures."""
     nothing = dict.fromkeys(measures, math.nan)

@@ -118,7 +118,7 @@ class Runs:
                     mean, (centre, low, high) = float(each[finite].mean()), statistics.mean_interval(left[finite])
                     half = factor * (high - centre) if np.isfinite(high - low) else 0.0
                     found[scheme][:, i] = mean, mean - half, mean + half
-        return {scheme: tuple(columns) for scheme, columns in found.items()}
+        return {scheme: (columns[0], columns[1], columns[2]) for scheme, columns in found.items()}
 
     def compute_seed_means(self, measure: str) -> dict[int, float]:
         """Return the mean of a measure over each seed's rows that have a value."""

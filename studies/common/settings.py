@@ -9,7 +9,6 @@ import types
 import typing
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -161,7 +160,6 @@ class _Kind:
     optional: bool
 
 
-@cache
 def find_key_kinds(settings: type[Settings]) -> dict[str, _Kind]:
     """Return the kind of values that each key of an experiment takes."""
     hints = typing.get_type_hints(settings)

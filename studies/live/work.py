@@ -76,7 +76,7 @@ class LiveWork(Work[Settings]):
         scenario = self.world(task, world)
         if plant == NOISY:
             scenario = add_noise(scenario, self.settings.noise_ms)
-        own = {"plant": LIVE} if plant == LIVE else {}
+        own: dict[str, Any] = {"plant": LIVE} if plant == LIVE else {}
         rollout.play(controller, [rollout.World(scenario, seed, seed)], keep, task=task, stop=stop, **own)
         if isinstance(controller, CountedController):
             found |= dict(zip(ACTIONS, controller.shares.tolist(), strict=True))

@@ -135,7 +135,7 @@ ScenarioFactory = Callable[[float], Scenario]
 
 
 def _make_path_worlds(make: Callable[[Path | None, float], Scenario]) -> dict[str, ScenarioFactory]:
-    return {path.name: partial(make, path) for path in PATHS} | {TRACE: partial(make, None)}
+    return {TRACE if path is None else path.name: partial(make, path) for path in (*PATHS, None)}
 
 
 WORLDS: Mapping[str, Mapping[str, ScenarioFactory]] = {

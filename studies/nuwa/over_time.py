@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -114,12 +115,7 @@ def draw_video(work: NuwaWork) -> Any:
         plots.plot_steps(axes, _average_steps(edges, values, 1.0), "capacity, means of 1 s")
         for scheme in schemes:
             found: list[Any] = []
-            rollout.play(
-                work.controllers[scheme],
-                [world],
-                lambda view, found=found: found.append(measures.get_video_result(view)),
-                task=TASK,
-            )
+            rollout.play(work.controllers[scheme], [world], partial(_keep_video_result, found), task=TASK)
             chunks, (colour, _, name) = found[0].chunks, STYLES[scheme]
             for of, mark, said in (("estimate_mbps", "x", "chunk / time"), ("window_mbps", ".", "window / RTT")):
                 if np.isfinite(chunks[of]).any():
@@ -131,6 +127,10 @@ def draw_video(work: NuwaWork) -> Any:
     panels[-1].set_xlabel("time (s)", fontsize=TEXT)
     figure.suptitle(f"What a video client takes the link for, seed {settings.first_seed}", fontsize=TEXT + 1)
     return figure
+
+
+def _keep_video_result(found: list[Any], view: rollout.View) -> None:
+    found.append(measures.get_video_result(view))
 
 
 def _average_steps(edges: np.ndarray, values: np.ndarray, step_s: float) -> plots.Steps:

@@ -63,7 +63,10 @@ def format_constants_table(runs: Runs) -> str:
     own = runs.where(study=CONSTANTS)
     cells, steps = own.values("cell"), sorted(own.values("step"))
     means = {(cell, step): _compute_means(own.where(cell=cell, step=step)) for cell in cells for step in steps}
-    best = {cell: max(steps, key=lambda step, cell=cell: means[cell, step][0]) for cell in cells}
+    best = {}
+    for cell in cells:
+        utilities = {step: means[cell, step][0] for step in steps}
+        best[cell] = max(utilities, key=utilities.__getitem__)
     rows = []
     for step in steps:
         texts = [f"{means[cell, step][0]:.3f}; {means[cell, step][1]:.2f}" for cell in cells]

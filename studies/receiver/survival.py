@@ -134,7 +134,8 @@ def _make_world(
     own: int = 1,
     **more: Any,
 ) -> Any:
-    from netbuf_gym.scenarios.traffic import FlowList, Sender, Traffic
+    from netbuf_gym.scenarios.senders import Sender
+    from netbuf_gym.scenarios.traffic import FlowList, Traffic
     from netbuf_gym.tasks.receiver_window.random_paths import RECEIVER_DRIVEN, receiver_world
 
     traffic = None
@@ -142,7 +143,7 @@ def _make_world(
         size = int(2 * back_mbps * duration_s * 1e6 / 8)
         flows = FlowList(start_s=[1.0], sender=[0], size_bytes=[size], priority=[0])
         traffic = Traffic(senders=[Sender(cc="cubic", path=(1,), return_path=(0,))], arrivals=[flows])
-    capacity = {} if "trace" in more else {"rate_mbps": float(rate_mbps)}
+    capacity: dict[str, Any] = {} if "trace" in more else {"rate_mbps": float(rate_mbps)}
     return receiver_world(
         rtt_ms=rtt_ms,
         buffer_packets=_compute_buffer_packets(rate_mbps, rtt_ms, buffer),

@@ -22,6 +22,7 @@ import shutil
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,7 @@ def make_rows(settings: Settings, scheme: str, outcomes: dict[Key, Outcome]) -> 
         each = [float(percentiles(outcomes[key].slowdowns, (BAD_TAIL,))[0]) for key in own]
         finite = [value for value in each if np.isfinite(value)]
         rows.append(row(own, float(np.mean(finite)) if finite else float("nan"), seed=seed))
-    rows += [row([(*cell, seed) for seed in seeds], **dict(zip(COLUMNS[1:4], cell, strict=True))) for cell in cells]
+    rows += [row([(*cell, seed) for seed in seeds], **dict[str, Any](zip(COLUMNS[1:4], cell, strict=True))) for cell in cells]
     for size, load in itertools.product(settings.sizes, settings.loads):
         rows.append(row([(cc, size, load, seed) for cc in settings.ccs for seed in seeds], size=size, load=load))
     return rows
@@ -118,6 +119,10 @@ def play_scheme(settings: Settings, scheme: str, jobs: int, progress: Callable[[
     return outcomes
 
 
+def _report_progress(progress: Callable[[int, int], None], before: int, total: int, done: int) -> None:
+    progress(before + done, total)
+
+
 def compare_schemes(settings: Settings, folder: Path, jobs: int, progress: Callable[[int, int], None]) -> list[dict[str, Any]]:
     """Return the rows of all schemes; read the rows of schemes that an earlier call has finished.
 
@@ -135,10 +140,8 @@ def compare_schemes(settings: Settings, folder: Path, jobs: int, progress: Calla
     for number, scheme in enumerate(settings.schemes):
         path = folder / f"{scheme}.csv"
         if not path.is_file():
-            before = number * each
-            outcomes = play_scheme(
-                settings, scheme, jobs, lambda done, before=before: progress(before + done, each * len(settings.schemes))
-            )
+            report = partial(_report_progress, progress, number * each, each * len(settings.schemes))
+            outcomes = play_scheme(settings, scheme, jobs, report)
             write_atomic(path, kept.format_rows(COLUMNS, make_rows(settings, scheme, outcomes)))
         rows += csv.DictReader(path.read_text(encoding="utf-8").splitlines())
     return rows

@@ -80,7 +80,7 @@ def draw_all(work: CampaignGrid, runs: Runs, folder: Path) -> list[Path]:
     for cc in settings.ccs:
         own = main.where(cc=cc)
         title = f"{CCS.get(cc, cc)} senders, traffic {settings.traffic}"
-        rows = ("throughput_mbps", "difference_p99_s", "slowdown_p99_p0")
+        rows: tuple[str, ...] = ("throughput_mbps", "difference_p99_s", "slowdown_p99_p0")
         save(f"throughput_slowdown_{cc}", plot_grid(own, settings, rows, chosen, title))
         save(f"fct_flows_{cc}", plot_grid(own, settings, ("fct_mean_s", "fct_mean_s_p0", "flows_completed"), chosen, title))
         save(f"ping_{cc}", plot_grid(own, settings, ("ping_mean_ms",), chosen, title))

@@ -60,4 +60,4 @@ def verdicts(sections: Mapping[str, KeptRows]) -> str:
     return format_verdicts(select_interval(read_runs(kept), kept.header["settings"]["interval_s"]))
 
 
-SECTIONS: dict[str, Section] = dict.fromkeys(TRAFFIC, format_campaign) | {COMPARE: format_comparison}
+SECTIONS: dict[str, Section] = {**dict.fromkeys(TRAFFIC, format_campaign), COMPARE: format_comparison}

@@ -85,4 +85,6 @@ class Settings(Common):
 
     def scenario(self, cc: str, size: int, load: float) -> Scenario:
         """Return the scenario of a cell, under the naive scheme."""
-        return get(TRAFFIC[self.traffic], cc=cc, queue_packets=size, load=load, duration_s=self.duration_s)
+        found = get(TRAFFIC[self.traffic], cc=cc, queue_packets=size, load=load, duration_s=self.duration_s)
+        assert isinstance(found, Scenario)
+        return found

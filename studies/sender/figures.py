@@ -100,8 +100,8 @@ def plot_traces(own: Runs) -> Any:
         if bound in own.values("scheme"):
             means = [_compute_mean_utility(own, bound, family) for family in families]
             look = {"color": "black", "linestyles": STYLES[bound][1], "linewidth": plots.LINE, "zorder": 3}
-            x = np.arange(len(families))
-            axes.hlines(means, x - 0.45, x + 0.45, label=label(bound), **look)
+            middles = np.arange(len(families))
+            axes.hlines(means, middles - 0.45, middles + 0.45, label=label(bound), **look)
     axes.set_xticks(range(len(families)), [trace_cells.SAID[family] for family in families])
     plots.format_axes(axes, ylabel="utility, the higher the better", grid="y")
     plots.add_legend_below(figure, [axes], inches=1.6, first=LABELS)

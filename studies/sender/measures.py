@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -138,7 +138,7 @@ class DeliveryLog:
         ends_s = self.times_s[self.times_s >= from_s + OVER_S - 1e-6]
         rates = self.delivered_mbps(0, ends_s - OVER_S, ends_s)
         link = self.made.scenario.links[0]
-        peak_mbps = link.rate_mbps if link.trace is None else link.trace.peak_mbps
+        peak_mbps = cast(float, link.rate_mbps) if link.trace is None else link.trace.peak_mbps
         reached = ends_s[rates >= share * peak_mbps]
         return float((reached[0] if len(reached) else self.end_s) - from_s)
 

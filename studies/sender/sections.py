@@ -138,5 +138,5 @@ def verdicts(sections: Mapping[str, KeptRows]) -> str:
     return claims.format_verdicts(seeds.concatenate_runs([read_runs(sections[part]) for part in seeds.PARTS]), TITLES)
 
 
-SECTIONS: dict[str, Section] = dict.fromkeys(seeds.PARTS, format_campaign) | {seeds.SECTION: format_seeds}
+SECTIONS: dict[str, Section] = {**dict.fromkeys(seeds.PARTS, format_campaign), seeds.SECTION: format_seeds}
 """Studies of many links and traces; studies of events on a few links, with more seeds; and the claims by training seed."""

@@ -74,7 +74,7 @@ class Settings(Common):
             raise ConfigError(f"traces = {self.traces!r} is no folder; valid: a folder with measured traces")
 
     @classmethod
-    def from_values(cls, given: Mapping[str, Any]) -> Settings:
+    def from_values(cls, given: Mapping[str, Any]) -> Common:
         """See `Common.from_values`: with a folder of traces, the default studies include that of traces."""
         if given.get("traces") and "studies" not in given:
             given = {**given, "studies": tuple(STUDIES)}

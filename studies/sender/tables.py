@@ -75,7 +75,10 @@ def format_grid_table(own: Runs) -> str:
         scheme: {cell: _compute_mean(own.where(scheme=scheme, cell=cell).columns["utility"]) for cell in cells}
         for scheme in list_present_schemes(own)
     }
-    best = {cell: max(means, key=lambda scheme, cell=cell: means[scheme][cell]) for cell in cells}
+    best = {}
+    for cell in cells:
+        utilities = {scheme: values[cell] for scheme, values in means.items()}
+        best[cell] = max(utilities, key=utilities.__getitem__)
     rows = []
     for scheme, values in means.items():
         columns = own.where(scheme=scheme).columns

@@ -103,8 +103,8 @@ def describe_cell(study: str, cell: str) -> str:
     if study == "rivals":
         return f"{label(first)}, {second} BDP"
     if study == "agents":
-        said = {JOIN: f"{JOINERS} joining", SLOW: f"{SLOW_MANY} over {SLOW_MBPS:g} Mbit/s, {SLOW_RTT_MS:g} ms"}
-        return f"{said.get(first, f'{first} senders')}, {second} BDP"
+        kinds = {JOIN: f"{JOINERS} joining", SLOW: f"{SLOW_MANY} over {SLOW_MBPS:g} Mbit/s, {SLOW_RTT_MS:g} ms"}
+        return f"{kinds.get(first, f'{first} senders')}, {second} BDP"
     return f"{cell} BDP" if study == "start" else cell
 
 
@@ -153,12 +153,15 @@ def make_ppcc(cell: str, seed: int, duration_s: float) -> StudyWorld:
 def make_grid(cell: str, seed: int, duration_s: float) -> StudyWorld:
     """Build one link of the grid; `duration_s` is the duration of the longest run."""
     rate, rtt, buffer, loss = map(float, cell.split("-"))
-    buffers = {"buffer_packets": compute_buffer(rate, rtt, buffer)}
-    return StudyWorld(
-        dumbbell(
-            rate_mbps=rate, rtt_ms=rtt, loss=loss, duration_s=compute_grid_duration(cell, duration_s), name=cell, **buffers
-        )
+    scenario = dumbbell(
+        rate_mbps=rate,
+        rtt_ms=rtt,
+        loss=loss,
+        duration_s=compute_grid_duration(cell, duration_s),
+        name=cell,
+        buffer_packets=compute_buffer(rate, rtt, buffer),
     )
+    return StudyWorld(scenario)
 
 
 def make_start(cell: str, seed: int, duration_s: float) -> StudyWorld:

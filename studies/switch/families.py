@@ -112,7 +112,7 @@ def read_arguments(argv: Sequence[str]) -> tuple[str, dict[str, Any]]:
     """
     section = check_choice("section", argv[0].replace("_", " "), PARTS)
     part = PARTS[section]
-    defaults = {"worlds": part.worlds, "threads": len(os.sched_getaffinity(0)), "duration_s": part.duration_s}
+    defaults: dict[str, Any] = {"worlds": part.worlds, "threads": len(os.sched_getaffinity(0)), "duration_s": part.duration_s}
     defaults |= {"slow": f"{QueueThreshold.name}/ppo", "fast": f"{QueueThreshold.name}/ppo-10ms", "output": str(CHECKOUT)}
     defaults |= {"families": part.families, "drops": DROPS}
     return section, defaults | read_overrides(argv[1:], defaults, lists=("families", "drops"))

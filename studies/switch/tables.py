@@ -151,12 +151,12 @@ def format_summary(found: FoundMeasurements) -> list[str]:
                 f"over {name} {_format_interval(combine_families(found, drop, who, rival))}" for rival, name in named.items()
             )
             lines.append(f"* {who}, drops at the {drop}, {count} families: {ratios}")
-    named = []
+    worse = []
     for drop, family, who in sort_keys(found):
         ratio = found[drop, family, who].compute_ratio(found[drop, family, NAIVE])
         if who in AGENTS and ratio.mean > WORSE:
-            named.append(f"{who}, {family}, {drop} ({_format_interval(ratio)})")
-    return [*lines, f"* Worse than the naive buffer by more than {100 * (WORSE - 1):.0f} %: {'; '.join(named) or 'nowhere'}"]
+            worse.append(f"{who}, {family}, {drop} ({_format_interval(ratio)})")
+    return [*lines, f"* Worse than the naive buffer by more than {100 * (WORSE - 1):.0f} %: {'; '.join(worse) or 'nowhere'}"]
 
 
 def draw_ratios(found: FoundMeasurements, path: Path) -> None:
@@ -257,14 +257,14 @@ def format_verdicts(found: FoundMeasurements, others: FoundMeasurements, long: F
         rows.append([what, "below best constant's", _format_interval(ratio), _decide_verdict(ratio.high < 1)])
     for drop, who in ((drop, who) for drop in DROPS for who in AGENTS):
         naive = long[drop, "random", NAIVE]
-        own, constant = (long[drop, "random", one].compute_goodput_ratio(naive) for one in (who, CONSTANT))
+        goodput, best = (long[drop, "random", one].compute_goodput_ratio(naive) for one in (who, CONSTANT))
         what = f"goodput over 300 s, {drop} drops, {_get_interval_name(who)}"
         rows.append(
             [
                 what,
                 "at least 0.99 of naive's",
-                f"{_format_interval(own)}; best constant {_format_interval(constant)}",
-                _decide_verdict(own.mean >= 0.99),
+                f"{_format_interval(goodput)}; best constant {_format_interval(best)}",
+                _decide_verdict(goodput.mean >= 0.99),
             ]
         )
     return format_verdicts_table(rows, ("claim", "target", "ours", "verdict"))

@@ -87,7 +87,7 @@ def _make_ns3_row(title: str, groups: list[GroupVerdict], cells: list[CellVerdic
         for name, quantity in (("goodput", GOODPUT), ("delay", QUEUE_DELAY))
         if (said := format_group_errors(groups, quantity))
     )
-    within = all(one.verdict == WITHIN for one in (*groups, *cells))
+    within = {*(one.verdict for one in groups), *(one.verdict for one in cells)} <= {WITHIN}
     return f"{title}: errors, middle and largest group", f"ns-3, {len(cells)} cells", errors, _name_verdict(within)
 
 

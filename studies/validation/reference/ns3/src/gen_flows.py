@@ -38,7 +38,7 @@ for variant, B, T in (("thesis", None, 60), ("sane10", 10e6, 600), ("sane100", 1
         for seed in (1, 2, 3):
             r = random.Random(f"{variant}-{load}-{seed}")
             rate = load * 500 if B is None else load * B / (8 * mean)
-            t = 0
+            t = 0.0
             n = 0
             tot = 0
             with open(f"{D}/flows_{variant}_{load}_{seed}.csv", "w") as f:
