@@ -1,4 +1,4 @@
-"""Where the core's time goes: instructions a data packet by function, counted by valgrind's callgrind.
+"""Profile of the core: instructions a data packet by function, counted by valgrind's callgrind.
 
     python benchmarks/instructions.py [--update docs/appendix/benchmarks.md] [--most N]
 
