@@ -6,26 +6,13 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 
 from netbuf_gym.errors import NetbufError
+from netbuf_gym.utils.overrides import select_overrides, split_override
 
 
 def split_arguments(argv: Sequence[str], known: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """Return `known` updated by the arguments `key=value`, the last of several counting, and the other arguments."""
-    found, others = dict(known), []
-    for argument in argv:
-        key, equals, value = argument.partition("=")
-        if equals and key in known:
-            found[key] = value
-        else:
-            others.append(argument)
-    return found, others
-
-
-def parse_number(text: str) -> int | float | str:
-    """Return the number in a text, or the text itself if there is none, for a check to refuse."""
-    try:
-        return int(text) if text.isdecimal() else float(text)
-    except ValueError:
-        return text
+    """Return `known` updated by the unread texts of `key=value`, the last of several counting, and the other arguments."""
+    own, others = select_overrides(argv, known)
+    return {**known, **dict(map(split_override, own))}, others
 
 
 def run(name: str, main: Callable[[Sequence[str]], int]) -> None:

@@ -14,11 +14,6 @@ def test_words_of_somebody_else_are_handed_on_as_they_stand():
     assert found == ({"epochs": "4", "folder": "here"}, ["algo=ppo", "+tuned=a", "word", "=3", "algo.gamma=0.9"])
 
 
-def test_numbers_are_numbers_and_what_is_none_stays():
-    found = [scripts.parse_number(text) for text in ("20", "0.5", "1e3", "-1", "x", "")]
-    assert found == [20, 0.5, 1000.0, -1.0, "x", ""] and isinstance(found[0], int)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "status", "said"),

@@ -30,9 +30,9 @@ from netbuf_gym.training.checkpoints import checkpoint, versions
 from netbuf_gym.training.config import load
 from netbuf_gym.training.environment import build_env_kwargs, make_worlds
 from netbuf_gym.utils import scripts
-from netbuf_gym.utils.arguments import check_integer
+from netbuf_gym.utils.arguments import check_integer, check_text
 from netbuf_gym.utils.files import write_atomic
-from netbuf_gym.utils.overrides import format_override
+from netbuf_gym.utils.overrides import format_override, read_overrides, select_overrides
 from netbuf_gym.zoo import datasets
 
 
@@ -108,11 +108,12 @@ def main(argv: Sequence[str]) -> int:
     name, *words = argv
     if "=" in name:
         raise ConfigError(f"dataset is missing before {shown(name)}; valid: a dataset's name, then key=value")
-    given, others = scripts.split_arguments(
-        words, {"folder": "runs/datasets", "epochs": "200", "run_dir": f"runs/cloned/{name}"}
-    )
-    epochs, run_dir = check_integer("epochs", scripts.parse_number(given["epochs"]), 1, 10_000), Path(given["run_dir"])
-    found = clone_dataset(name, Path(given["folder"]), run_dir, epochs, others)
+    defaults = {"folder": "runs/datasets", "epochs": 200, "run_dir": f"runs/cloned/{name}"}
+    own, others = select_overrides(words, defaults)
+    given = defaults | read_overrides(own, defaults)
+    folder, run_dir = (Path(check_text(key, given[key])) for key in ("folder", "run_dir"))
+    epochs = check_integer("epochs", given["epochs"], 1, 10_000)
+    found = clone_dataset(name, folder, run_dir, epochs, others)
     print(f"{run_dir}: " + ", ".join(f"{key} {value:.4g}" for key, value in found.items()))
     print(f"evaluate with: netbuf-gym evaluate {format_override('model', run_dir)}")
     return 0
