@@ -8,7 +8,7 @@
 
 from typing import Any
 
-from netbuf_gym.controllers.policies import Callback, ConstantAction, Model, RandomAction, lock_of
+from netbuf_gym.controllers.policies import Callback, ConstantAction, KeepAction, Model, RandomAction, lock_of
 from netbuf_gym.controllers.protocol import Controller, Decider, InWorld, Named, Policy, Rules
 from netbuf_gym.utils.moved import find_renamed
 
@@ -18,6 +18,7 @@ __all__ = [
     "Controller",
     "Decider",
     "InWorld",
+    "KeepAction",
     "Model",
     "Named",
     "Policy",

@@ -6,7 +6,7 @@ import copy
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import gymnasium as gym
 import numpy as np
@@ -93,6 +93,24 @@ def constant_policy(action: Any, rules: Rules, worlds: int) -> Policy:
         raise ConfigError(f"action = {shown(action)} is not of the action space; valid: {space}")
     actions = np.repeat(value[None], worlds * rules.agents, axis=0)
     return lambda observations, state, starts: (actions, None)
+
+
+class RulesWithKeepAction(Rules, Protocol):
+    """Rules that say which action leaves things as they are."""
+
+    @property
+    def keep_action(self) -> Any: ...
+
+
+class KeepAction(Decider[RulesWithKeepAction]):
+    """The constant action that leaves everything as it is, or most nearly so."""
+
+    name = "keep"
+
+    def start(self, rules: RulesWithKeepAction, seeds: Sequence[int]) -> Policy:
+        """See `Controller.start`; raise ConfigError where no action keeps things as they are."""
+        self._require_recipe(rules)
+        return constant_policy(rules.keep_action, rules, len(seeds))
 
 
 class Callback(Decider):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import gymnasium as gym
 import numpy as np
@@ -46,7 +46,11 @@ class Rules(Protocol):
     def observation_space(self) -> gym.Space: ...
 
 
-class Controller(ABC):
+RulesT = TypeVar("RulesT", bound=Rules, contravariant=True)
+"""Rules that a controller can play by: those of any task, or those of one (`Decider[QueueThreshold]`)."""
+
+
+class Controller(ABC, Generic[RulesT]):
     """Base class of controllers: they decide in the agents' place, or act in the world instead of them.
 
     Attributes:
@@ -86,7 +90,7 @@ class Controller(ABC):
         return scenario
 
     @abstractmethod
-    def start(self, rules: Rules, seeds: Sequence[int]) -> Policy | None:
+    def start(self, rules: RulesT, seeds: Sequence[int]) -> Policy | None:
         """Return the policy for worlds that are about to begin; None for a controller that acts in the world (`InWorld`).
 
         Args:
@@ -99,11 +103,11 @@ class Controller(ABC):
         """
 
 
-class Decider(Controller):
+class Decider(Controller[RulesT]):
     """A controller that decides in the agents' place."""
 
     @abstractmethod
-    def start(self, rules: Rules, seeds: Sequence[int]) -> Policy:
+    def start(self, rules: RulesT, seeds: Sequence[int]) -> Policy:
         """See `Controller.start`."""
 
     def _require_recipe(self, rules: Rules) -> None:
@@ -112,7 +116,7 @@ class Decider(Controller):
             raise ConfigError(f"{self.name} does not speak recipe {rules.recipe!r}; valid: {valid}")
 
 
-class InWorld(Controller):
+class InWorld(Controller[Rules]):
     """A controller that is part of the world, and acts on every packet or ACK without being queried.
 
     Its reports are made by the same functions, from the same counters, as those of the agents' plant.

@@ -24,7 +24,7 @@ environment.
 from netbuf_gym.rewards.custom import OwnReward, bind_reward
 from netbuf_gym.rewards.episode_means import RunningUtility
 from netbuf_gym.rewards.ranges import ThreeSigmaRange, in_range
-from netbuf_gym.rewards.specs import is_redefinition, make_reward, reward_of, reward_spec
+from netbuf_gym.rewards.specs import index_rewards, is_redefinition, make_reward, reward_of, reward_spec
 from netbuf_gym.rewards.telemetry import Telemetry
 from netbuf_gym.rewards.utility import UTILITIES, AlphaFair, LinearUtility, LogUtility, Power, RangeNormalized, alpha_fair
 
@@ -42,6 +42,7 @@ __all__ = [
     "alpha_fair",
     "bind_reward",
     "in_range",
+    "index_rewards",
     "is_redefinition",
     "make_reward",
     "reward_of",

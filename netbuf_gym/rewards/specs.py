@@ -53,6 +53,11 @@ def make_reward(spec: Any, rewards: Mapping[str, type], elsewhere: Mapping[str, 
     return spec
 
 
+def index_rewards(*kinds: type[Any]) -> dict[str, type[Any]]:
+    """Return classes of rewards by the names that they declare."""
+    return {kind.name: kind for kind in kinds}
+
+
 def reward_spec(reward: Any) -> dict[str, Any]:
     """Return the JSON-able dict that `make_reward` turns into an equal reward."""
     return {"name": reward.name, **asdict(reward)}

@@ -258,7 +258,7 @@ class Power:
         out[0] *= tracker["elapsed_s"]
 
 
-UTILITIES: tuple[type, ...] = (LogUtility, LinearUtility, AlphaFair, Power, RangeNormalized)
+UTILITIES: tuple[type[Any], ...] = (LogUtility, LinearUtility, AlphaFair, Power, RangeNormalized)
 """Rewards available to a task whose tracker is a `Path`."""
 
 

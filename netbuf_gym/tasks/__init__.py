@@ -8,6 +8,7 @@ import importlib
 import pkgutil
 
 from netbuf_gym.tasks.congestion_window.task import CongestionWindow
+from netbuf_gym.tasks.features import Feature, documented, feature_table
 from netbuf_gym.tasks.host_buffers.task import HostBuffers
 from netbuf_gym.tasks.queue_threshold.task import QueueThreshold
 from netbuf_gym.tasks.receiver_window.task import ReceiverWindow
@@ -23,8 +24,8 @@ from netbuf_gym.tasks.record import (
     unregister,
 )
 from netbuf_gym.tasks.schema import require_schema
-from netbuf_gym.tasks.tables import documented, feature_table, spaces_table, telemetry_table
-from netbuf_gym.tasks.task import Feature, Panel, Task
+from netbuf_gym.tasks.tables import spaces_table, telemetry_table
+from netbuf_gym.tasks.task import Panel, Task
 
 FIRST = "congestion_window"
 """Task of environments created without a task."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import gymnasium as gym
@@ -10,12 +11,49 @@ import numpy as np
 
 from netbuf_gym.errors import ConfigError, shown
 
+LARGEST_FACTOR = 2.0
+"""Factor of the continuous action 1; actions -1 to 1 stand for factors of 1/2 to 2, log-scaled."""
+
+
+@dataclass(frozen=True)
+class FactorActions:
+    """Mapping of actions to factors of named quantities.
+
+    Attributes:
+        names: Names of the quantities.
+        space: Action space of one agent: a `Box` where there are neither levels nor choices, see `LARGEST_FACTOR`.
+        levels: Factors of each action of a `Discrete` space, float64 `(actions, names)`.
+        choices: Factors of each quantity in a `MultiDiscrete` space, float64 `(factors,)` each.
+    """
+
+    names: tuple[str, ...]
+    space: gym.Space
+    levels: np.ndarray | None = None
+    choices: tuple[np.ndarray, ...] = ()
+
+    def decode(self, action: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the factors of checked actions by name, float64 `(rows,)` each."""
+        if self.choices:
+            return {name: self.choices[k][action[:, k]] for k, name in enumerate(self.names)}
+        chosen = LARGEST_FACTOR**action if self.levels is None else self.levels[action]
+        return dict(zip(self.names, chosen.T, strict=True))
+
+    @property
+    def neutral_action(self) -> np.ndarray | int:
+        """The action that keeps everything as it is, or most nearly so."""
+        if self.choices:
+            return np.array([int(np.argmin(np.abs(np.log(factors)))) for factors in self.choices])
+        if self.levels is None:
+            return np.zeros(len(self.names), np.float32)
+        return int(np.argmin(np.abs(np.log(self.levels)).sum(axis=1)))
+
 
 def describe_action(space: gym.Space) -> str:
     """Return a phrase describing one agent's action, for messages."""
+    whole = space.dtype is not None and space.dtype.kind in "iu"
     if space.shape == ():
-        return "a single integer" if space.dtype.kind in "iu" else "a single number"
-    return f"{'integers' if space.dtype.kind in 'iu' else 'numbers'} of shape {space.shape}"
+        return "a single integer" if whole else "a single number"
+    return f"{'integers' if whole else 'numbers'} of shape {space.shape}"
 
 
 def to_array(action: Any) -> np.ndarray:
@@ -47,8 +85,9 @@ def check_actions(action: Any, space: gym.Space, rows: int, words: Callable[[], 
         ConfigError: The shape or type is wrong, or an action is NaN or outside a space of integers.
     """
     array = to_array(action)
-    if array.shape != (rows, *space.shape):
-        raise ConfigError(f"actions have shape {array.shape}; valid: {(rows, *space.shape)}, for each agent {words()}")
+    shape = (rows, *(space.shape or ()))
+    if array.shape != shape:
+        raise ConfigError(f"actions have shape {array.shape}; valid: {shape}, for each agent {words()}")
     if isinstance(space, gym.spaces.Box):
         return _clip_to_box(array, space)
     if array.dtype.kind not in "iu":

@@ -96,8 +96,12 @@ def register_ids(record: TaskRecord) -> None:
     """Register a task's environments with Gymnasium unless they are registered already."""
     for name in record.ids:
         if name not in gym.registry:
-            makers = {"entry_point": "netbuf_gym.envs.env:make", "vector_entry_point": "netbuf_gym.envs.vector_env:VectorEnv"}
-            gym.register(name, **makers, kwargs={"task": record.name})
+            gym.register(
+                name,
+                entry_point="netbuf_gym.envs.env:make",
+                vector_entry_point="netbuf_gym.envs.vector_env:VectorEnv",
+                kwargs={"task": record.name},
+            )
 
 
 def unregister(name: str) -> None:

@@ -7,9 +7,10 @@ row per agent, world by world.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import Any, ClassVar, Generic, TypeVar
 
 import gymnasium as gym
 import numpy as np
@@ -19,34 +20,13 @@ from netbuf_gym.plants.kinds import AgentKind
 from netbuf_gym.plants.plant import INTERVAL
 from netbuf_gym.plants.telemetry import TelemetrySchema
 from netbuf_gym.tasks import actions
+from netbuf_gym.tasks.features import Feature, documented, feature_table
 from netbuf_gym.tasks.tracking import LastMeasured
 from netbuf_gym.utils.arguments import check_choice, check_integer
 
 MAX_AGENTS = 1024
 Spans = Sequence[tuple[float, float]]
 """Start and end times in seconds; an end of inf means for ever."""
-
-
-@dataclass(frozen=True)
-class Feature:
-    """One component of an observation.
-
-    Attributes:
-        name: Identifier.
-        low, high: Raw range that is mapped onto the space.
-        meaning: Phrase, which also names the scale of the mapping where it is not linear.
-        floor: Value that `low` is mapped onto; `high` is mapped onto 1.
-    """
-
-    name: str
-    low: float
-    high: float
-    meaning: str
-    floor: float = 0.0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the properties that a saved model must agree with."""
-        return {"name": self.name, "low": self.low, "high": self.high, "meaning": self.meaning}
 
 
 @dataclass(frozen=True)
@@ -74,8 +54,12 @@ def outage_message(scenario: Any) -> str:
     )
 
 
-class Task(ABC):
-    """One recipe of a task.
+TrackerT = TypeVar("TrackerT", bound=LastMeasured)
+"""Tracker of a task: what its rules know of each agent beside the present action."""
+
+
+class Task(ABC, Generic[TrackerT]):
+    """One recipe of a task. In a derived class's docstring `{features of RECIPE}` becomes the table of that recipe's features.
 
     Args:
         recipe: One of `recipes`.
@@ -85,6 +69,7 @@ class Task(ABC):
     Attributes:
         name, recipes, default_history, default_scenario, default_interval_s: Defaults of the task; the interval is the time
             between decisions.
+        recipe_features, recipe_rewards: `features` and `default_reward` of each recipe, where they differ.
         options: Further arguments of its environments, passed to the constructor by name.
         discrete: By recipe, arguments that give `Discrete` actions, for learners of action values; recipes with such actions
             by default, or without such a variant, are left out.
@@ -95,15 +80,17 @@ class Task(ABC):
         panels: Panels of an episode's picture; by default the first values of telemetry.
         features: Components of one feature vector, `width` of them.
         default_reward: Default reward of the recipe.
-        action_space, observation_space: Spaces of a single agent. Actions may be `Discrete`, `MultiDiscrete`, `MultiBinary` or
-            a `Box`; for others `check_actions` must be overridden.
+        action_space: Space of a single agent: `Discrete`, `MultiDiscrete`, `MultiBinary` or a `Box`; for others
+            `check_actions` must be overridden.
         action_is: Phrase for one agent's action in messages; None: derived from the space.
         until: Event that ends a decision interval, `"interval"` or `"event"` (`Plant.advance`).
     """
 
     name: ClassVar[str]
     recipes: ClassVar[tuple[str, ...]] = ("default",)
-    default_history: ClassVar[dict[str, int]] = {"default": 1}
+    default_history: ClassVar[Mapping[str, int]] = {"default": 1}
+    recipe_features: ClassVar[Mapping[str, tuple[Feature, ...]]] = {}
+    recipe_rewards: ClassVar[Mapping[str, str]] = {}
     default_scenario: ClassVar[str]
     default_interval_s: ClassVar[float] = 0.1
     options: ClassVar[tuple[str, ...]] = ()
@@ -115,7 +102,6 @@ class Task(ABC):
     features: tuple[Feature, ...]
     default_reward: str
     action_space: gym.Space
-    observation_space: gym.spaces.Box
     action_is: str | None = None
     until: str = INTERVAL
 
@@ -123,6 +109,20 @@ class Task(ABC):
         self.recipe = check_choice("recipe", recipe, self.recipes)
         self.history = self.default_history[recipe] if history is None else check_integer("history", history, 1, 64)
         self.agents = check_integer(self.agents_argument, agents, 1, MAX_AGENTS)
+        if recipe in self.recipe_features:
+            self.features = self.recipe_features[recipe]
+        if recipe in self.recipe_rewards:
+            self.default_reward = self.recipe_rewards[recipe]
+
+    def __init_subclass__(cls, **kwargs: Any):
+        super().__init_subclass__(**kwargs)
+        documented(cls)
+
+    @cached_property
+    def observation_space(self) -> gym.spaces.Box:
+        """Space of a single agent's observations: `history` feature vectors, from the least floor of the features to 1."""
+        least = min(feature.floor for feature in self.features)
+        return gym.spaces.Box(least, 1.0, (self.history * self.width,), np.float32)
 
     @property
     def width(self) -> int:
@@ -142,7 +142,8 @@ class Task(ABC):
     @classmethod
     def feature_tables(cls) -> dict[str, str]:
         """Return a Markdown table of the features of each recipe (`netbuf_gym.tasks.feature_table`), for pages."""
-        return {}
+        of_recipes = cls.recipe_features or dict.fromkeys(cls.recipes, getattr(cls, "features", ()))
+        return {recipe: feature_table(features) for recipe, features in of_recipes.items() if features}
 
     @classmethod
     def world_arguments(cls, world: Any) -> dict[str, Any]:
@@ -157,11 +158,31 @@ class Task(ABC):
             ConfigError: The world has no place for them, or nothing that they could control.
         """
 
-    def make_tracker(self, rows: int, interval_s: float) -> Any:
-        """Return a tracker of telemetry, a `LastMeasured`: `update(telemetry)`, `now` and `last`, `(fields, rows)`."""
-        return LastMeasured(self.telemetry, rows)
+    def choose_agents(self, scenario: Any, found: Sequence[int], places: int, name: str) -> Sequence[int]:
+        """Return the indices of the places that agents control in a world: those that are agents' already, or the first ones.
 
-    def start(self, tracker: Any, rows: slice, scenario: Any) -> None:
+        Args:
+            scenario: The world.
+            found: Indices of the places that are agents' already.
+            places: Number of places in the world.
+            name: Plural of the places, for messages.
+
+        Raises:
+            ConfigError: Another number of places is agents', or the world has fewer places than agents.
+        """
+        if len(found) == self.agents:
+            return found
+        if found or places < self.agents:
+            has = f"{describe_scenario(scenario)} has {places} {name}, {len(found)} of them an agent's"
+            valid = f"a scenario with as many agents, or with none and at least as many {name}"
+            raise ConfigError(f"{has}, and {self.agents_argument} = {self.agents}; valid: {valid}")
+        return range(self.agents)
+
+    def make_tracker(self, rows: int, interval_s: float) -> TrackerT:
+        """Return a tracker of telemetry."""
+        return LastMeasured(self.telemetry, rows)  # type: ignore[return-value]  # the tracker of tasks that have no other
+
+    def start(self, tracker: TrackerT, rows: slice, scenario: Any) -> None:
         """Reset a tracker's rows to those of a world that starts anew."""
         tracker.forget(rows)
 
@@ -170,21 +191,21 @@ class Task(ABC):
         return [() for _ in range(self.agents)]
 
     @abstractmethod
-    def decode(self, action: np.ndarray, tracker: Any, out: np.ndarray) -> np.ndarray:
+    def decode(self, action: np.ndarray, tracker: TrackerT, out: np.ndarray) -> np.ndarray:
         """Write the plant's controls for checked actions, (rows, ...), into `out`, float64 `(rows, controls)`; return `out`."""
 
     @abstractmethod
-    def observe(self, tracker: Any, out: np.ndarray) -> np.ndarray:
+    def observe(self, tracker: TrackerT, out: np.ndarray) -> np.ndarray:
         """Write the last interval's feature vectors, finite and in the space, into `out`, `(width, rows)`; return `out`."""
 
-    def terminal(self, tracker: Any) -> np.ndarray | None:
+    def terminal(self, tracker: TrackerT) -> np.ndarray | None:
         """Return which agents' tasks ended for good with the last interval, bool `(rows,)`, or None if none ever does.
 
         A world terminates with the first of its agents.
         """
         return None
 
-    def report_input(self, tracker: Any, rows: slice, counters: list[Any]) -> list[Any]:
+    def report_input(self, tracker: TrackerT, rows: slice, counters: list[Any]) -> list[Any]:
         """Return the input of `report` for a world: the plant's counters, with what the tracker adds about these rows."""
         return counters
 
@@ -195,7 +216,7 @@ class Task(ABC):
         """
         return counters
 
-    def show(self, tracker: Any, row: int) -> dict[str, float]:
+    def show(self, tracker: TrackerT, row: int) -> dict[str, float]:
         """Return one agent's state for pictures and time series, by name."""
         return dict(zip(self.telemetry.names, tracker.last[:, row].tolist(), strict=True))
 

@@ -106,6 +106,7 @@ MOVED = {
     "tasks.host_buffers.contenders": "tasks.host_buffers.baselines",
     "tasks.host_buffers.features": "tasks.host_buffers.observations",
     "tasks.host_buffers.measures": "tasks.host_buffers.metrics",
+    "tasks.host_buffers.meter": "tasks.host_buffers.tracker",
     "tasks.host_buffers.rules": "tasks.host_buffers.task",
     "tasks.host_buffers.worlds": "tasks.host_buffers.random_paths",
     "tasks.measures": "tasks.metrics",

@@ -116,8 +116,8 @@ def test_a_scenario_is_json_in_the_spec():
         (lambda rng: {"n": 3}, ConfigError, "what scenario <lambda> gave: .* has neither a name nor links"),
         (lambda rng: at_random, ConfigError, "scenario <lambda> gave <function at_random"),
         (lambda rng: "ppcc/x", ScenarioError, "'ppcc/x' is unknown"),
-        (lambda rng: "rlbm/default", ConfigError, "scenario 'rlbm/default' has 0 flows, 0 of them agents, and senders = 1"),
-        (two_bottlenecks().with_agents(2), ConfigError, "scenario 'two' has 2 flows, 2 of them agents, and senders = 1"),
+        (lambda rng: "rlbm/default", ConfigError, "scenario 'rlbm/default' has 0 flows, 0 of them an agent's, and senders = 1"),
+        (two_bottlenecks().with_agents(2), ConfigError, "scenario 'two' has 2 flows, 2 of them an agent's, and senders = 1"),
     ],
 )
 def test_what_makes_no_world_is_refused_when_the_environment_is_made(scenario, error, message):
@@ -145,7 +145,7 @@ def test_several_agents():
         env = ParallelEnv(2, scenario=scenario)
         env.reset(seed=1)
         assert env.engine.scenarios[0].agents == 2
-    with pytest.raises(ConfigError, match="scenario 'two' has 2 flows, 0 of them agents, and senders = 3"):
+    with pytest.raises(ConfigError, match="scenario 'two' has 2 flows, 0 of them an agent's, and senders = 3"):
         ParallelEnv(3, scenario=at_random)
     rows = VectorEnv(4, senders=2, scenario=at_random)
     rows.reset(seed=1)

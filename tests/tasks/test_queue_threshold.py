@@ -109,7 +109,7 @@ def test_observations_stay_within_the_space(recipe):
 def test_decode_golden(recipe, actions, alphas):
     task = QueueThreshold(recipe)
     checked = task.check_actions(np.array(actions, np.float32), len(actions))
-    np.testing.assert_allclose(task.decode(checked, None, np.empty(checked.shape)), alphas, rtol=1e-12)
+    np.testing.assert_allclose(task.decode_alphas(checked), alphas, rtol=1e-12)
 
 
 def test_limits_become_alphas_by_what_is_free():
@@ -243,11 +243,11 @@ def test_a_grid_is_a_set_of_continuous_actions(recipe, queues):
     count = len(GRIDS[recipe]) ** queues
     assert grid.action_space == gym.spaces.Discrete(count)
     chosen = np.arange(count)
-    alphas = grid.decode(grid.check_actions(chosen, count), None, np.empty((count, queues)))
+    alphas = grid.decode_alphas(grid.check_actions(chosen, count))
     assert len(np.unique(alphas, axis=0)) == count
     continuous = np.stack([box.encode(one) for one in alphas.tolist()])
     assert box.action_space.contains(continuous[0])
-    again = box.decode(box.check_actions(continuous, count), None, np.empty((count, queues)))
+    again = box.decode_alphas(box.check_actions(continuous, count))
     np.testing.assert_allclose(again, alphas, rtol=1e-6 if recipe == "thesis-text" else 0)
     assert [int(grid.encode(one)) for one in alphas.tolist()] == chosen.tolist()
 
@@ -257,7 +257,7 @@ def test_the_thesis_static_buffers_are_exactly_reachable(recipe):
     task = QueueThreshold(recipe)
     for alphas in ((1.0, 1.0), (8.0, 1.0)):
         checked = task.check_actions(task.encode(alphas)[None], 1)
-        assert task.decode(checked, None, np.empty((1, 2)))[0].tolist() == list(alphas)
+        assert task.decode_alphas(checked)[0].tolist() == list(alphas)
 
 
 @pytest.mark.parametrize(

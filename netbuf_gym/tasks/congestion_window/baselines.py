@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym import plants
-from netbuf_gym.controllers import Controller, Decider, InWorld, Named, Policy, RandomAction, code_references
+from netbuf_gym.controllers import Controller, Decider, InWorld, KeepAction, Named, Policy, RandomAction, code_references
 from netbuf_gym.controllers import user_code as own
-from netbuf_gym.controllers.policies import constant_policy
 from netbuf_gym.errors import ControlError, ScenarioError, shown
 from netbuf_gym.plants.counters import sender_counters
 from netbuf_gym.plants.simulator import FLOW_SAMPLE, LINK_SAMPLE, Simulator
@@ -22,7 +21,7 @@ from netbuf_gym.scenarios.catalogue import WITHOUT_AGENT
 from netbuf_gym.scenarios.types import AGENT, Scenario
 from netbuf_gym.tasks.congestion_window.observations import DEFAULT_FEATURES
 from netbuf_gym.tasks.congestion_window.report import episode_report
-from netbuf_gym.tasks.congestion_window.task import CONTINUOUS, NO_CLAMP, CongestionWindow
+from netbuf_gym.tasks.congestion_window.task import CONTINUOUS, NO_CLAMP, CongestionWindow, agent_flows
 from netbuf_gym.utils.arguments import check_choice, check_real
 
 SAMPLES_PER_INTERVAL = 20
@@ -49,12 +48,13 @@ class CongestionControl(InWorld):
 
     def place(self, scenario: Scenario) -> Scenario:
         """Return the same world with this congestion control in place of every agent."""
-        return scenario.with_senders([self.cc if flow.cc == AGENT else flow.cc for flow in scenario.flows])
+        senders: list[Any] = [self.cc if flow.cc == AGENT else flow.cc for flow in scenario.flows]
+        return scenario.with_senders(senders)
 
     def make_follower(self, scenario: Scenario, seed: int, interval_s: float) -> WindowFollower:
         """See `InWorld.make_follower`; raise ScenarioError where the control has no place in the world."""
         end_ns, step_ns = round(scenario.duration_s * 1e9), max(round(interval_s * 1e9 / SAMPLES_PER_INTERVAL), 1)
-        first, column = _agent_flows(scenario)[0], FLOW_SAMPLE.index("cwnd_packets")
+        first, column = agent_flows(scenario)[0], FLOW_SAMPLE.index("cwnd_packets")
         windows = []
         with closing(plants.lone("sim", self.place(scenario), seed)) as world:
             while world.now_ns < end_ns:
@@ -65,14 +65,14 @@ class CongestionControl(InWorld):
 
     def report(self, scenario: Scenario, world: Simulator) -> list[dict[str, Any]]:
         """See `netbuf_gym.tasks.congestion_window.report.episode_report`."""
-        flows = _agent_flows(scenario)
+        flows = agent_flows(scenario)
         counters = sender_counters(world, scenario, flows)
         return [episode_report(scenario, flow, own) for flow, own in zip(flows, counters, strict=True)]
 
     def make_watcher(self, scenario: Scenario, world: Simulator) -> Callable[[], dict[str, float]]:
         """See `InWorld.make_watcher`."""
         cwnd, rtt = (FLOW_SAMPLE.index(name) for name in ("cwnd_packets", "rtt_ms"))
-        queue, first = LINK_SAMPLE.index("queue_packets"), _agent_flows(scenario)[0]
+        queue, first = LINK_SAMPLE.index("queue_packets"), agent_flows(scenario)[0]
 
         acked, then_s = 0, 0.0
 
@@ -104,7 +104,7 @@ class UserCongestionControl(CongestionControl):
         Raises:
             ControlError: A flow has run for more than `NEVER_SENDS_S` without anything acknowledged.
         """
-        for flow in _agent_flows(scenario):
+        for flow in agent_flows(scenario):
             start_s, acked = scenario.flows[flow].start_s, world.flow_stats()[flow]["acked_bytes"]
             if acked == 0 and world.now_ns * 1e-9 - start_s > NEVER_SENDS_S:
                 since = f"in {world.now_ns * 1e-9 - start_s:g} s of {scenario.name or 'a world'}"
@@ -137,12 +137,7 @@ def load_user_controller(word: str) -> Controller:
         raise ControlError(f"{shown(word)}: {error}") from None
 
 
-def _agent_flows(scenario: Scenario) -> list[int]:
-    """Return the indices of the flows that are agents'."""
-    return [index for index, flow in enumerate(scenario.flows) if flow.cc == AGENT]
-
-
-class WindowFollower(Decider):
+class WindowFollower(Decider[CongestionWindow]):
     """Controller that holds, in each interval, the mean window of a congestion control in the same world.
 
     The actions are the factors, of 1/2 to 2, that lead to that window from the present one. Between decisions the window stands
@@ -184,13 +179,11 @@ def _latest_window(observations: np.ndarray) -> np.ndarray:
     return 65536.0 ** latest[:, _COLUMN["window_size"]]
 
 
-class KeepWindow(Decider):
+class KeepWindow(KeepAction):
     """Window kept as it is: in recipe default the one that the slow start reached, in ppcc the initial one.
 
     The discrete factors of recipe default do not include 1, so continuous actions are used there.
     """
-
-    name = "keep"
 
     @property
     def env(self) -> dict[str, Any]:
@@ -205,12 +198,8 @@ class KeepWindow(Decider):
         """See `Controller.match_arguments`: always its own actions, not those of `env`."""
         return self.merge_arguments({key: value for key, value in env.items() if key != "actions"})
 
-    def start(self, rules: CongestionWindow, seeds: Sequence[int]) -> Policy:
-        """See `Controller.start`; raise ConfigError where no action keeps a window."""
-        return constant_policy(rules.keep_action, rules, len(seeds))
 
-
-class QueueTarget(Decider):
+class QueueTarget(Decider[CongestionWindow]):
     """Rule that keeps a few segments in the queue, like Vegas, using only the default recipe's latest features.
 
     This baseline shows that the observations suffice, and is a standard for agents. The estimate of queued segments includes

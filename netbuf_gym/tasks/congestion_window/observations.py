@@ -6,7 +6,7 @@ import numpy as np
 
 from netbuf_gym.tasks.congestion_window.path_tracker import PathTracker
 from netbuf_gym.tasks.congestion_window.tracker import CWND, FIELD, MSS, Tracker
-from netbuf_gym.tasks.task import Feature
+from netbuf_gym.tasks.features import Feature
 
 PPCC_FEATURES = (
     Feature("ssthresh_bytes", 0, 1e6, "slow-start threshold as last set; the upper end while infinite"),

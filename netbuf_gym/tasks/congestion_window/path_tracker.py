@@ -7,11 +7,23 @@ sender drains its share of the queue, measures again, and accepts the result.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from netbuf_gym.tasks.congestion_window.tracker import ACKS, ELAPSED, FIELD, MSS, PACKETS_LOST, RTT, SEGMENTS_ACKED, Tracker
+from netbuf_gym.tasks.congestion_window.tracker import (
+    ACKS,
+    CWND,
+    ELAPSED,
+    FIELD,
+    MSS,
+    PACKETS_LOST,
+    RTT,
+    SEGMENTS_ACKED,
+    SSTHRESH,
+    Tracker,
+)
+from netbuf_gym.tasks.flows import PerRow
+
+RTT_MIN, TIMEOUTS = FIELD["rtt_min_s"], FIELD["timeouts"]
 
 
 class LossRounds:
@@ -56,8 +68,6 @@ class LossRounds:
         """Forget everything about these rows."""
         self._all[:, rows] = 0
 
-
-RTT_MIN, TIMEOUTS, SSTHRESH, CWND = (FIELD[name] for name in ("rtt_min_s", "timeouts", "ssthresh_bytes", "cwnd_bytes"))
 
 SEEN_WITHIN = 0.02
 """Share of the least round trip by which another one may be longer and still count as having seen it."""
@@ -153,9 +163,9 @@ class PathTracker(Tracker):
         self.wanted, self.resumed, self.drained, self.arrived = np.zeros((4, rows))
         self.acked, self.starting = np.zeros((2, rows), bool)
 
-    def reset(self, rows: slice, **world: Any) -> None:
+    def reset(self, rows: slice, *, mss_bytes: float, **world: PerRow) -> None:
         """Reset rows, see `Tracker.reset`."""
-        super().reset(rows, **world)
+        super().reset(rows, mss_bytes=mss_bytes, **world)
         self._path[:, rows] = 0
         self._heavy_rounds.reset(rows)
         self._growth_rounds.reset(rows)

@@ -211,8 +211,7 @@ class PathWorld:
                 first.append(Flow(cc=senders[len(first)], path=ahead, return_path=behind, start_s=start_s))
             for rivals, there, back in ((path.rivals, ahead, behind), (path.reverse, behind, ahead)):
                 for one in rivals:
-                    times = {"start_s": one.start_s, "stop_s": one.stop_s}
-                    others.append(Flow(cc=one.cc, path=there, return_path=back, **times))
+                    others.append(Flow(cc=one.cc, path=there, return_path=back, start_s=one.start_s, stop_s=one.stop_s))
         return Scenario(links=links, flows=[*first, *others], duration_s=self.duration_s, name=name or self.family)
 
     def to_dict(self) -> dict[str, Any]:

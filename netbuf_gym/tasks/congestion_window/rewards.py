@@ -7,11 +7,11 @@ the last one measured, and counts as the base RTT (no delay) before the first.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from netbuf_gym.rewards import UTILITIES, RunningUtility
+from netbuf_gym.rewards import UTILITIES, RunningUtility, index_rewards
 from netbuf_gym.tasks.congestion_window.tracker import RTT, THROUGHPUT, Tracker
 from netbuf_gym.utils.arguments import check_real
 
@@ -52,4 +52,4 @@ class UtilitySign:
         out[0] *= known
 
 
-REWARDS: dict[str, type[Any]] = {kind.name: kind for kind in (*UTILITIES, RunningUtility, UtilitySign)}
+REWARDS = index_rewards(*UTILITIES, RunningUtility, UtilitySign)

@@ -5,32 +5,29 @@ Rules only, batch first (leading axis = senders). The docstring of `CongestionWi
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
 
-from netbuf_gym.errors import ConfigError, describe_scenario, shown
+from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.plants.plant import EVENT, INTERVAL
 from netbuf_gym.scenarios.types import AGENT, Scenario
+from netbuf_gym.tasks.actions import LARGEST_FACTOR
 from netbuf_gym.tasks.congestion_window.hidden_traffic import HIDDEN_KINDS, find_hidden_spans
 from netbuf_gym.tasks.congestion_window.observations import DEFAULT_FEATURES, PPCC_FEATURES, observe_default, observe_ppcc
 from netbuf_gym.tasks.congestion_window.path_tracker import DRAIN_AFTER_S, SEEN_WITHIN, PathTracker
 from netbuf_gym.tasks.congestion_window.report import episode_report
 from netbuf_gym.tasks.congestion_window.telemetry import SENDER, sender
 from netbuf_gym.tasks.congestion_window.tracker import FIELD, MSS, RTT, THROUGHPUT, Tracker
-from netbuf_gym.tasks.tables import documented, feature_table
-from netbuf_gym.tasks.task import Panel, Spans, Task, outage_message
-from netbuf_gym.tasks.tracking import find_first_rows
+from netbuf_gym.tasks.features import Feature
+from netbuf_gym.tasks.flows import capacity_mbps, describe_paths, require_capacity
+from netbuf_gym.tasks.task import Panel, Spans, Task
 from netbuf_gym.utils.arguments import check_boolean, check_choice, check_real
 
 UNLIMITED_BUFFER_PACKETS = 150_000
 """Size of an unlimited queue where a window needs an upper bound: the deepest buffer of TCP-PPCC."""
-
-LEAST_RTT_S = 1e-6
-"""Replacement for a base RTT of 0, as of a Mahimahi trace without delays, where other quantities are divided by it."""
 
 PPCC_STEPS = np.array([-200, -100, -50, -20, 0, 5, 10, 100, 200, 500, 600], np.float64)
 """The paper's actions a: cwnd <- cwnd + a * MSS^2 / cwnd."""
@@ -44,9 +41,6 @@ MAX_FACTORS, FACTOR_RANGE = 64, (0.01, 100.0)
 
 MAX_WINDOW_BYTES = 2.0**40
 """Largest window in bytes."""
-LARGEST_FACTOR = 2.0
-"""Factor of the continuous action 1; actions -1 to 1 stand for factors of 1/2 to 2, log-scaled."""
-
 RECIPES = ("default", "ppcc")
 DISCRETE, CONTINUOUS = "discrete", "continuous"
 MEASURED, PATH, NO_CLAMP = "measured", "path", "none"
@@ -56,11 +50,11 @@ RECIPE_DEFAULTS: dict[str, dict[str, Any]] = {
     "default": {"clamp": MEASURED, "actions": DISCRETE, "drain": True, "paced": True, "slow_start": True, "growth_loss": 1.0},
     "ppcc": {"clamp": PATH, "actions": DISCRETE, "drain": False, "paced": False, "slow_start": False, "growth_loss": 1.0},
 }
-"""Defaults of each recipe."""
+"""Default arguments of each recipe."""
 
 
 def decode_ppcc(
-    action: np.ndarray, cwnd: np.ndarray, mss: np.ndarray, low: np.ndarray, high: np.ndarray, out: np.ndarray
+    action: np.ndarray, cwnd: np.ndarray, mss: np.ndarray, low: np.ndarray, high: np.ndarray | float, out: np.ndarray
 ) -> np.ndarray:
     """Write the windows of the paper's Eq. 1 in bytes, clamped; all arrays `(rows,)`, `action` indices into `PPCC_STEPS`."""
     PPCC_STEPS.take(action, out=out, mode="clip")
@@ -71,8 +65,7 @@ def decode_ppcc(
     return np.minimum(np.maximum(out, low, out=out), high, out=out)
 
 
-@documented
-class CongestionWindow(Task):
+class CongestionWindow(Task[Tracker]):
     """
     ## Description
 
@@ -233,19 +226,12 @@ class CongestionWindow(Task):
     name: ClassVar[str] = "congestion_window"
     recipes: ClassVar[tuple[str, ...]] = RECIPES
     default_history: ClassVar[dict[str, int]] = {"default": 4, "ppcc": 4}
+    recipe_features: ClassVar[dict[str, tuple[Feature, ...]]] = {"default": DEFAULT_FEATURES, "ppcc": PPCC_FEATURES}
+    recipe_rewards: ClassVar[dict[str, str]] = {"default": "log_utility", "ppcc": "utility_sign"}
     default_scenario: ClassVar[str] = "ppcc/4"
     options: ClassVar[tuple[str, ...]] = (
-        "per_ack",
-        "actions",
-        "clamp",
-        "drain",
-        "drain_after_s",
-        "seen_within",
-        "growth_loss",
-        "paced",
-        "slow_start",
-        "latency_s",
-        "jitter_s",
+        *("per_ack", "actions", "clamp", "drain", "drain_after_s", "seen_within", "growth_loss", "paced", "slow_start"),
+        *("latency_s", "jitter_s"),
     )
     agents_argument: ClassVar[str] = "senders"
     hidden: ClassVar[tuple[str, ...]] = HIDDEN_KINDS
@@ -299,15 +285,10 @@ class CongestionWindow(Task):
                     raise ConfigError(f'{given} with recipe "ppcc"; valid: {own[name]!r}, as it was published')
             if self.clamp == MEASURED:
                 raise ConfigError(f'clamp = {self.clamp!r} with recipe "ppcc"; valid: {PATH!r}, {NO_CLAMP!r}')
-            self.features, self.levels, low = PPCC_FEATURES, PPCC_STEPS, 0.0
-            self._observe, self.default_reward = observe_ppcc, "utility_sign"
-        else:
-            self.features, self.levels, low = DEFAULT_FEATURES, factors, -1.0
-            self._observe, self.default_reward = observe_default, "log_utility"
+        self.levels = PPCC_STEPS if recipe == "ppcc" else factors
         self.action_space = gym.spaces.Discrete(len(self.levels))
         if self.actions == CONTINUOUS:
             self.action_space = gym.spaces.Box(-1.0, 1.0, (1,), np.float32)
-        self.observation_space = gym.spaces.Box(low, 1.0, (self.history * self.width,), np.float32)
 
     def _check_drain(self, after_s: Any, within: Any) -> tuple[float, float]:
         """Return validated drain conditions or their defaults; raise ConfigError if any is set while `drain` is false."""
@@ -343,21 +324,12 @@ class CongestionWindow(Task):
             return np.clip(changes / np.log(LARGEST_FACTOR), -1, 1).astype(np.float32)[:, None]
         return np.abs(changes[:, None] - np.log(self.levels)).argmin(axis=1)
 
-    @classmethod
-    def feature_tables(cls) -> dict[str, str]:
-        """Return the feature table of each recipe, for the reference page."""
-        return {"default": feature_table(DEFAULT_FEATURES), "ppcc": feature_table(PPCC_FEATURES)}
-
     def control(self, scenario: Scenario) -> Scenario:
         """Return the world with its first `agents` flows controlled, unless as many flows are agents already."""
-        if scenario.agents == self.agents:
-            return _require_limited(scenario)
-        if scenario.agents or len(scenario.flows) < self.agents:
-            raise ConfigError(
-                f"{describe_scenario(scenario)} has {len(scenario.flows)} flows, {scenario.agents} of them agents, and "
-                f"senders = {self.agents}; valid: a scenario of as many agents, or of none and as many flows at least"
-            )
-        return _require_limited(scenario.with_agents(self.agents))
+        controlled = self.choose_agents(scenario, agent_flows(scenario), len(scenario.flows), "flows")
+        if scenario.agents != self.agents:
+            scenario = scenario.with_agents(self.agents)
+        return require_capacity(scenario, controlled)
 
     def make_tracker(self, rows: int, interval_s: float) -> Tracker:
         """Return the tracker of the senders' telemetry.
@@ -376,29 +348,25 @@ class CongestionWindow(Task):
 
     def start(self, tracker: Tracker, rows: slice, scenario: Scenario) -> None:
         """See `Task.start`."""
-        controlled = _agent_flows(scenario)
+        controlled = agent_flows(scenario)
         tracker.reset(
             rows,
-            capacity_bps=[_capacity_mbps(scenario, i) * 1e6 for i in controlled],
-            share_bps=[scenario.fair_share_mbps(i) * 1e6 for i in controlled],
-            base_rtt_s=[max(scenario.base_rtt_ms(i) * 1e-3, LEAST_RTT_S) for i in controlled],
             initial_window=[scenario.flows[i].initial_cwnd_packets * scenario.mss for i in controlled],
             highest_window=[highest_window_packets(scenario, i) * scenario.mss for i in controlled],
             mss_bytes=scenario.mss,
-            first_beside=find_first_rows([scenario.tightest_link(i) for i in controlled], rows),
+            **describe_paths(scenario, controlled, rows),
         )
 
     def hidden_spans(self, scenario: Scenario) -> list[tuple[Spans, ...]]:
         """See `Task.hidden_spans` and `find_hidden_spans`."""
-        return [find_hidden_spans(scenario, flow) for flow in _agent_flows(scenario)]
+        return [find_hidden_spans(scenario, flow) for flow in agent_flows(scenario)]
 
-    def decode(self, action: np.ndarray, tracker: Any, out: np.ndarray) -> np.ndarray:
+    def decode(self, action: np.ndarray, tracker: Tracker, out: np.ndarray) -> np.ndarray:
         """Write windows in bytes for checked actions, `(rows,)`, into `out`, `(rows, 1)`; see `PathTracker.decide`."""
         low, high = tracker.lowest_window, tracker.highest_window
-        if self.recipe == "ppcc":
-            decode_ppcc(
-                action, tracker.cwnd, tracker.last[MSS], low, high if self.clamp == PATH else MAX_WINDOW_BYTES, out[:, 0]
-            )
+        if not isinstance(tracker, PathTracker):
+            most = high if self.clamp == PATH else MAX_WINDOW_BYTES
+            decode_ppcc(action, tracker.cwnd, tracker.last[MSS], low, most, out[:, 0])
             return out
         factors = LARGEST_FACTOR ** action[:, 0] if self.actions == CONTINUOUS else self.levels.take(action, mode="clip")
         cap = tracker.compute_window_cap() if self.clamp == MEASURED else high if self.clamp == PATH else None
@@ -407,11 +375,11 @@ class CongestionWindow(Task):
 
     def observe(self, tracker: Tracker, out: np.ndarray) -> np.ndarray:
         """Write the last interval's feature vectors, finite and in the space, into `out`, `(width, rows)`; return `out`."""
-        return self._observe(tracker, out)
+        return observe_default(tracker, out) if isinstance(tracker, PathTracker) else observe_ppcc(tracker, out)
 
     def report(self, scenario: Scenario, counters: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """See `netbuf_gym.tasks.congestion_window.report.episode_report`."""
-        return [episode_report(scenario, flow, own) for flow, own in zip(_agent_flows(scenario), counters, strict=True)]
+        return [episode_report(scenario, flow, own) for flow, own in zip(agent_flows(scenario), counters, strict=True)]
 
     def show(self, tracker: Tracker, row: int) -> dict[str, float]:
         """Return window in segments, RTT in ms, throughput in Mbit/s, queue in packets."""
@@ -472,32 +440,18 @@ def _parse_range(name: str, given: Any) -> tuple[float, float]:
     return low, high
 
 
-def _agent_flows(scenario: Scenario) -> list[int]:
+def agent_flows(scenario: Scenario) -> list[int]:
+    """Return the indices of the flows whose sender an agent controls."""
     return [i for i, flow in enumerate(scenario.flows) if flow.cc == AGENT]
-
-
-def _capacity_mbps(scenario: Scenario, flow: int) -> float:
-    return scenario.links[scenario.tightest_link(flow)].mean_mbps(scenario.duration_s)
-
-
-def _require_limited(scenario: Scenario) -> Scenario:
-    """Return the scenario; raise ConfigError if the path of one of its agents is unlimited or carries nothing."""
-    for flow in _agent_flows(scenario):
-        if not math.isfinite(_capacity_mbps(scenario, flow)):
-            at = f"{describe_scenario(scenario)} has no link of finite rate on the path of flows[{flow}]"
-            raise ConfigError(f"{at}, so that there is nothing to control; valid: rate_mbps or a trace")
-        if not _capacity_mbps(scenario, flow) > 0:
-            raise ConfigError(outage_message(scenario))
-    return scenario
 
 
 def highest_window_packets(scenario: Scenario, flow: int) -> float:
     """Return the clamp of an agent's window: twice what its path and the buffer of its slowest link hold."""
     link = scenario.links[scenario.tightest_link(flow)]
-    limits = [UNLIMITED_BUFFER_PACKETS]
+    limits: list[float] = [UNLIMITED_BUFFER_PACKETS]
     if link.queue_packets is not None:
         limits.append(link.queue_packets)
     if link.queue_bytes is not None:
         limits.append(link.queue_bytes / scenario.data_bytes)
-    bdp_packets = _capacity_mbps(scenario, flow) * 1e3 * scenario.propagation_rtt_ms(flow) / 8 / scenario.data_bytes
+    bdp_packets = capacity_mbps(scenario, flow) * 1e3 * scenario.propagation_rtt_ms(flow) / 8 / scenario.data_bytes
     return 2 * (bdp_packets + min(limits))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from netbuf_gym import _core
 from netbuf_gym.tasks.congestion_window.telemetry import TELEMETRY
-from netbuf_gym.tasks.tracking import LastMeasured, Quantity, RunningMeans
+from netbuf_gym.tasks.flows import FlowTracker, PerRow
+from netbuf_gym.tasks.tracking import Quantity
 
 FIELD = {name: column for column, name in enumerate(TELEMETRY.names)}
 SSTHRESH, CWND, MSS = FIELD["ssthresh_bytes"], FIELD["cwnd_bytes"], FIELD["mss_bytes"]
@@ -21,13 +20,13 @@ PEAK_MEMORY_S = 10.0
 _FORGETTING = np.float32(-1 / PEAK_MEMORY_S)
 
 
-class Tracker(LastMeasured):
+class Tracker(FlowTracker):
     """Last measured value of every telemetry field, and quantities derived from more than one interval.
 
     Before the first measurement the slow-start threshold is +inf in `last` (a threshold that was never set is infinite).
-    Implements `netbuf_gym.rewards.utility.Path`.
+    `means` begin with the first ACK.
 
-    Attributes (all float32 of shape `(rows,)` unless stated):
+    Attributes beside those of `FlowTracker` (all float32 of shape `(rows,)` unless stated):
         rate: bits acknowledged over the time from the last ACK of earlier intervals to the last one of this, in bit/s:
             throughput independent of how many ACKs happen to fall into an interval. 0 without an ACK.
         previous_cwnd, previous_rtt, previous_throughput, previous_rate: values of one interval earlier.
@@ -35,62 +34,35 @@ class Tracker(LastMeasured):
         peak_rate: highest rate so far in bit/s, forgotten with time constant `PEAK_MEMORY_S`.
         age_s: time since the last ACK arrived, in seconds.
         rtt_known, previous_rtt_known: bool, whether a round trip had been measured by now, and one interval earlier.
-        capacity_bps, share_bps, base_rtt_s: properties of the sender's own path: the slowest link's rate, the least even share
-            of a link, and propagation plus serialisation. For rewards and reports; never observed.
-        first_beside: int64, the row of the first agent whose data cross the same slowest link. For rewards.
         lowest_window, highest_window: float64, the bounds of the congestion window in bytes.
-        means: means of `throughput_ratio` and `rtt_ratio` over the world's life, from the first ACK on. For rewards.
         cwnd: float64, the window in force in bytes (exact, since actions build on it).
         arithmetic: native computation of these arrays from telemetry, and of the features observed from them.
-        interval_s: nominal length of a decision interval, the spacing of the agent's decisions and so its time resolution;
-            measured amounts are divided by the measured length, `last[ELAPSED]`.
     """
 
     def __init__(self, rows: int, interval_s: float):
-        super().__init__(TELEMETRY, rows)
-        self.interval_s = interval_s
+        super().__init__(TELEMETRY, rows, interval_s)
         self._memory = np.zeros((8, rows), np.float32)
         self.previous_cwnd, self.previous_rtt, self.previous_throughput, self.previous_rate = self._memory[:4]
         self.rate, self.peak_rate, self.age_s, self.least_rtt = self._memory[4:]
         self.least_rtt[:] = np.inf
-        self._world = np.ones((3, rows), np.float32)
-        self.capacity_bps, self.share_bps, self.base_rtt_s = self._world
-        self.first_beside = np.arange(rows)
         self.lowest_window, self.highest_window, self.cwnd = np.ones((3, rows))
         self._known = np.zeros((2, rows), bool)
         self.rtt_known, self.previous_rtt_known = self._known
         self._kept = np.empty(rows, np.float32)
-        self.means = RunningMeans(rows)
-        bound = {"last": self.last, "memory": self._memory, "window": self.cwnd, "known": self._known}
-        self.arithmetic = _core.SenderFeatures(TELEMETRY.names, interval_s, **bound)
+        self.arithmetic = _core.SenderFeatures(
+            TELEMETRY.names, interval_s, last=self.last, memory=self._memory, window=self.cwnd, known=self._known
+        )
 
-    def reset(
-        self,
-        rows: slice,
-        *,
-        capacity_bps: float | Sequence[float],
-        share_bps: float | Sequence[float],
-        base_rtt_s: float | Sequence[float],
-        initial_window: float | Sequence[float],
-        highest_window: float | Sequence[float],
-        mss_bytes: float,
-        first_beside: int | Sequence[int],
-    ) -> None:
-        """Forget all measurements of these rows, whose world starts anew. Windows in bytes."""
-        self.forget(rows)
+    def reset(self, rows: slice, *, initial_window: PerRow, highest_window: PerRow, mss_bytes: float, **path: PerRow) -> None:
+        """Forget all measurements of these rows, whose world starts anew; windows in bytes, `path` as for `reset_path`."""
+        self.reset_path(rows, **path)
         self.last[SSTHRESH, rows] = np.inf
         self.last[MSS, rows] = mss_bytes
         self.last[CWND, rows] = initial_window
         self._memory[:, rows] = 0
-        self.means.forget(rows)
         self.least_rtt[rows] = np.inf
         self.previous_cwnd[rows] = initial_window
-        self.rtt_known[rows] = False
-        self.previous_rtt_known[rows] = False
-        self.capacity_bps[rows] = capacity_bps
-        self.share_bps[rows] = share_bps
-        self.base_rtt_s[rows] = base_rtt_s
-        self.first_beside[rows] = first_beside
+        self._known[:, rows] = False
         self.cwnd[rows] = initial_window
         self.lowest_window[rows] = 2 * mss_bytes
         self.highest_window[rows] = np.maximum(highest_window, 2 * mss_bytes)
@@ -126,12 +98,7 @@ class Tracker(LastMeasured):
         Quantity("rtt_ratio", "1", "RTT / base RTT, at least 1; 1 before the first round trip", rtt_ratio),
         Quantity("queueing_s", "s", "RTT less base RTT, at least 0", queueing_s),
         Quantity("loss_ratio", "1", "lost / (lost + acknowledged) packets; 0 when there were none", loss_ratio),
-        Quantity("capacity_bps", "bit/s", "mean rate of the path's bottleneck", lambda self: self.capacity_bps),
-        Quantity("share_bps", "bit/s", "fair share, what `throughput_ratio` divides by", lambda self: self.share_bps),
-        Quantity("base_rtt_s", "s", "base RTT: propagation and transmission there and back", lambda self: self.base_rtt_s),
-        Quantity("first_beside", "1", "row of the first agent with the same bottleneck", lambda self: self.first_beside),
-        Quantity("mean_throughput_ratio", "1", "mean of `throughput_ratio` so far", lambda self: self.means.share()),
-        Quantity("mean_rtt_ratio", "1", "mean of `rtt_ratio` so far", lambda self: self.means.rtt_ratio()),
+        *FlowTracker.quantities,
         Quantity("delivery_rate_bps", "bit/s", "of ACKs, from the last one before the interval on", lambda self: self.rate),
         Quantity("previous_throughput_bps", "bit/s", "an interval earlier", lambda self: self.previous_throughput),
         Quantity("previous_rtt_s", "s", "RTT an interval earlier; 0 before the first", lambda self: self.previous_rtt),

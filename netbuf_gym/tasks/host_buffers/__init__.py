@@ -1,7 +1,6 @@
 """The host-buffers task: a host decides how large its ring, its socket buffers and its TCP buffers are."""
 
 from netbuf_gym.tasks.host_buffers.baselines import CONTROLLERS, Bpftune, KeepSettings, Setting, WithCongestionControl
-from netbuf_gym.tasks.host_buffers.meter import Meter
 from netbuf_gym.tasks.host_buffers.metrics import MEASURES
 from netbuf_gym.tasks.host_buffers.observations import AUTER_FEATURES, DEFAULT_FEATURES
 from netbuf_gym.tasks.host_buffers.random_paths import HostPaths, make_host_world
@@ -11,6 +10,7 @@ from netbuf_gym.tasks.host_buffers.scenarios import SCENARIOS
 from netbuf_gym.tasks.host_buffers.settings import DEFAULT, GRID, NAMED, Settings
 from netbuf_gym.tasks.host_buffers.task import RECIPES, HostBuffers
 from netbuf_gym.tasks.host_buffers.telemetry import HOST, TELEMETRY
+from netbuf_gym.tasks.host_buffers.tracker import Meter
 from netbuf_gym.tasks.record import TaskRecord
 
 RECORD = TaskRecord(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
-from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
+from netbuf_gym.tasks.actions import FactorActions
 from netbuf_gym.tasks.host_buffers.settings import RING_RANGE, SOCKET_RANGE, TCP_RANGE
 from netbuf_gym.tasks.host_buffers.tracker import CONTROL, Tracker
 
@@ -64,48 +63,15 @@ _TCP = [CONTROL[f"tcp_{side}_{which}_bytes"] for side in ("rmem", "wmem") for wh
 _SIDES = [(_TCP[0], _TCP[1]), (_TCP[2], _TCP[3])]
 
 
-@dataclass(frozen=True)
-class ActionFactors:
-    """Mapping of the default recipe's actions to factors.
-
-    Attributes:
-        layers: Layers that are acted on.
-        flat: Whether an action changes one layer, rather than each by its own factor.
-        space: Space of one agent's actions.
-        levels: Factors of flat actions, float64 (actions, layers).
-        choices: Factors of other actions by layer, 1 in their middle.
-    """
-
-    layers: tuple[str, ...]
-    flat: bool
-    space: gym.Space
-    levels: np.ndarray
-    choices: tuple[np.ndarray, ...]
-
-    @classmethod
-    def for_layers(cls, layers: tuple[str, ...], flat: bool) -> ActionFactors:
-        """Return the mapping for these layers."""
+def make_factor_actions(layers: tuple[str, ...], flat: bool) -> FactorActions:
+    """Return the mapping of actions to factors of these layers: flat ones change one layer each, or none."""
+    if not flat:
         choices = tuple(np.array(sorted((*FACTORS[layer], 1.0))) for layer in layers)
-        rows = [np.ones(len(layers))]
-        for column, layer in enumerate(layers):
-            for factor in FACTORS[layer]:
-                rows.append(np.ones(len(layers)))
-                rows[-1][column] = factor
-        space: Any = gym.spaces.Discrete(len(rows)) if flat else gym.spaces.MultiDiscrete([len(one) for one in choices])
-        return cls(layers, flat, space, np.array(rows), choices)
-
-    def factors(self, action: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the factors of checked actions by layer, float64 `(rows,)` each."""
-        if self.flat:
-            return dict(zip(self.layers, self.levels[action].T, strict=True))
-        return {layer: self.choices[k][action[:, k]] for k, layer in enumerate(self.layers)}
-
-    @property
-    def keep_action(self) -> Any:
-        """Action that leaves everything as it is."""
-        if self.flat:
-            return 0
-        return np.array([int(np.argmax(one == 1.0)) for one in self.choices])
+        return FactorActions(layers, gym.spaces.MultiDiscrete([len(factors) for factors in choices]), choices=choices)
+    rows = [[1.0] * len(layers)]
+    for column, layer in enumerate(layers):
+        rows += [[factor if k == column else 1.0 for k in range(len(layers))] for factor in FACTORS[layer]]
+    return FactorActions(layers, gym.spaces.Discrete(len(rows)), np.array(rows))
 
 
 def request_ring(steps: np.ndarray, tracker: Tracker, requests: int, connections: float) -> np.ndarray:

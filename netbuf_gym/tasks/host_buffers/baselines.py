@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.controllers import Controller, Decider, Named, Policy, RandomAction
-from netbuf_gym.controllers.policies import constant_policy
+from netbuf_gym.controllers import Controller, Decider, KeepAction, Named, Policy, RandomAction, Rules
 from netbuf_gym.controllers.user_code import make_controller
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.scenarios import Scenario
@@ -27,7 +26,13 @@ _check_congestion_control = as_argument_check(parse_congestion_control)
 _COLUMN = {feature.name: column for column, feature in enumerate(DEFAULT_FEATURES)}
 
 
-class Setting(Decider):
+class KeepSettings(KeepAction):
+    """Host that keeps the initial settings of its scenario."""
+
+    recipes = ("default", "auter")
+
+
+class Setting(KeepSettings):
     """Host that starts with these settings and keeps them.
 
     Args:
@@ -35,8 +40,6 @@ class Setting(Decider):
         name: Name in tables; None: that of the settings.
         cc: Congestion control of everything that the host sends; None: as in the scenario.
     """
-
-    recipes = ("default", "auter")
 
     def __init__(self, settings: str | Settings, name: str | None = None, cc: str | None = None):
         if isinstance(settings, str) and settings not in NAMED:
@@ -50,23 +53,6 @@ class Setting(Decider):
         which = find_agent_hosts(scenario)
         scenario = change_hosts(scenario, which, lambda host: apply_settings(host, self.settings))
         return scenario if self.cc is None else with_congestion_control(scenario, which, self.cc)
-
-    def start(self, rules: HostBuffers, seeds: Sequence[int]) -> Policy:
-        """See `Controller.start`."""
-        self._require_recipe(rules)
-        return constant_policy(rules.keep_action, rules, len(seeds))
-
-
-class KeepSettings(Decider):
-    """Host that keeps the initial settings of its scenario."""
-
-    name = "keep"
-    recipes = ("default", "auter")
-
-    def start(self, rules: HostBuffers, seeds: Sequence[int]) -> Policy:
-        """See `Controller.start`."""
-        self._require_recipe(rules)
-        return constant_policy(rules.keep_action, rules, len(seeds))
 
 
 class WithCongestionControl(Decider):
@@ -99,7 +85,7 @@ class WithCongestionControl(Decider):
         """Return the inner controller's world, with this congestion control for what the agents' hosts send."""
         return with_congestion_control(self.controller.place(scenario), find_agent_hosts(scenario), self.cc)
 
-    def start(self, rules: HostBuffers, seeds: Sequence[int]) -> Policy:
+    def start(self, rules: Rules, seeds: Sequence[int]) -> Policy:
         """See `Controller.start`; raise ConfigError where the controller decides nothing."""
         policy = self.controller.start(rules, seeds)
         if policy is None:
@@ -107,7 +93,7 @@ class WithCongestionControl(Decider):
         return policy
 
 
-class Bpftune(Decider):
+class Bpftune(Decider[HostBuffers]):
     """bpftune's rule for TCP buffers, applied once an interval, starting from given settings.
 
     A maximum grows by a quarter when the buffers in use come within a quarter of it; without connections none is in use. It

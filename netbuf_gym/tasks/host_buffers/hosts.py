@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from netbuf_gym.errors import ConfigError, ScenarioError, describe_scenario
 from netbuf_gym.scenarios.hosts import Host
+from netbuf_gym.scenarios.links import Link
 from netbuf_gym.scenarios.traffic import FlowList
 from netbuf_gym.scenarios.types import DATA_BYTES, Scenario
+from netbuf_gym.tasks.flows import LEAST_RTT_S, links_at
 from netbuf_gym.tasks.host_buffers.actions import INITIAL_VALUES
 from netbuf_gym.tasks.host_buffers.settings import Settings
 from netbuf_gym.tasks.host_buffers.telemetry import CONTROLS
@@ -24,9 +26,6 @@ DEFAULT_HOST_NAME = "host"
 
 ENDLESS_BYTES = 2**40
 """Size from which a flow lasts as long as its world."""
-
-LEAST_RTT_S = 1e-6
-"""Replacement for a base RTT of 0 where other quantities are divided by it."""
 
 
 def ensure_hosts(scenario: Scenario) -> Scenario:
@@ -78,7 +77,11 @@ def initial_settings(scenario: Scenario, host: Host) -> list[float]:
         "notsent_lowat_bytes": host.notsent_lowat_bytes,
         "window_clamp_bytes": None,
     }
-    return [float(INITIAL_VALUES.get(one.name, math.nan) if said[one.name] is None else said[one.name]) for one in CONTROLS]
+    settings = []
+    for control in CONTROLS:
+        value = said[control.name]
+        settings.append(INITIAL_VALUES.get(control.name, math.nan) if value is None else float(value))
+    return settings
 
 
 def _ring_packets(scenario: Scenario, host: Host) -> float | None:
@@ -86,7 +89,7 @@ def _ring_packets(scenario: Scenario, host: Host) -> float | None:
         return None
     if host.ring_packets is not None:
         return host.ring_packets
-    return scenario.links[host.devices[0]].queue_packets  # devices of a scenario's hosts are link indices
+    return links_at(scenario, host.devices)[0].queue_packets
 
 
 def find_agent_hosts(scenario: Scenario) -> list[int]:
@@ -94,30 +97,41 @@ def find_agent_hosts(scenario: Scenario) -> list[int]:
     return [i for i, host in enumerate(scenario.hosts) if host.agent]
 
 
-def list_connections(scenario: Scenario, host: Host) -> list[tuple[Sequence[int], Sequence[int], Sequence[int], int]]:
+class Way(Protocol):
+    """Flow, sender or relay, by the links of its data and of its ACKs."""
+
+    @property
+    def path(self) -> Sequence[int | str]: ...
+
+    @property
+    def return_path(self) -> Sequence[int | str]: ...
+
+
+def list_connections(scenario: Scenario, host: Host) -> list[tuple[Sequence[Way], int]]:
     """Return what a host carries: one entry for each lasting connection, and for each sender whose flows it sends or relays.
 
     Traffic that the host only receives counts where it sends nothing.
 
     Returns:
-        for each entry: the links that bound it, the path of what the host sends or receives, the return path, and the number of
-        its connections that last as long as the world.
+        for each entry: the ways whose links bound it, the last of them that of what the host sends or receives; and the number
+        of its connections that last as long as the world.
     """
-    sent, received = [], []
+    sent: list[tuple[Sequence[Way], int]] = []
+    received: list[tuple[Sequence[Way], int]] = []
     for flow in scenario.flows:
         if flow.sender_host == host.name:
-            sent.append((flow.path, flow.path, flow.return_path, 1))
+            sent.append(([flow], 1))
         elif flow.receiver_host == host.name:
-            received.append((flow.path, flow.path, flow.return_path, 1))
+            received.append(([flow], 1))
     for number, sender in enumerate(() if scenario.traffic is None else scenario.traffic.senders):
         relay, count = sender.relay, _count_lasting(scenario, number)
+        ways: list[Way] = [sender] if relay is None else [sender, relay]
         if relay is not None and relay.host == host.name:
-            sent.append(((*sender.path, *relay.path), relay.path, relay.return_path, count))
+            sent.append((ways, count))
         elif sender.sender_host == host.name:
-            sent.append((sender.path, sender.path, sender.return_path, count))
+            sent.append(([sender], count))
         elif host.name in (sender.receiver_host, relay and relay.receiver_host):
-            way = sender if relay is None else relay
-            received.append(((*sender.path, *way.path), way.path, way.return_path, count))
+            received.append((ways, count))
     return sent or received
 
 
@@ -139,14 +153,15 @@ def compute_offer(scenario: Scenario, host: Host) -> tuple[float, float, float]:
     """
     slowest: dict[int, float] = {}
     rtts, lasting = [], 0
-    for links, path, back, count in list_connections(scenario, host):
+    for ways, count in list_connections(scenario, host):
+        links = [int(index) for way in ways for index in way.path]
         rates = {link: scenario.links[link].mean_mbps(scenario.duration_s) for link in links}
         tightest = min(rates, key=lambda link: rates[link]) if rates else None
         if tightest is not None and math.isfinite(rates[tightest]):
             slowest[tightest] = rates[tightest] * 1e6
         size = DATA_BYTES[scenario.stack]
-        there = sequential_sum(_transit_ms(scenario, link, size) for link in path)
-        rtts.append(there + sequential_sum(_transit_ms(scenario, link, 0) for link in back))
+        there = sequential_sum(_transit_ms(link, size) for link in links_at(scenario, ways[-1].path))
+        rtts.append(there + sequential_sum(_transit_ms(link, 0) for link in links_at(scenario, ways[-1].return_path)))
         lasting += count
     if not slowest:
         at = f"{describe_scenario(scenario)}: nothing limits what host {host.name!r} sends or receives"
@@ -157,9 +172,8 @@ def compute_offer(scenario: Scenario, host: Host) -> tuple[float, float, float]:
     return capacity, capacity / max(lasting, 1), max(float(np.mean(rtts)) * 1e-3, LEAST_RTT_S)
 
 
-def _transit_ms(scenario: Scenario, link: int, size_bytes: int) -> float:
-    one = scenario.links[link]
-    return one.least_delay_ms + one.service_ms(size_bytes)
+def _transit_ms(link: Link, size_bytes: int) -> float:
+    return link.least_delay_ms + link.service_ms(size_bytes)
 
 
 def with_congestion_control(scenario: Scenario, which: Sequence[int], cc: Any) -> Scenario:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from netbuf_gym.scenarios.limits import DATA_BYTES
+from netbuf_gym.tasks.features import Feature
 from netbuf_gym.tasks.host_buffers.settings import RING_RANGE, SOCKET_RANGE, TCP_RANGE
 from netbuf_gym.tasks.host_buffers.tracker import CONTROL, FIELD, Tracker
-from netbuf_gym.tasks.task import Feature
 
 RATE_RANGE_BPS = (1e4, 1e10)
 RTT_RANGE_S = (1e-3, 1.0)

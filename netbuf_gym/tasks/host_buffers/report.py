@@ -23,7 +23,7 @@ def episode_reports(
 
     Returns:
         a dict for each host:
-        utility: mean over the decision intervals, see `netbuf_gym.tasks.host_buffers.meter`.
+        utility: mean over the decision intervals, see `netbuf_gym.tasks.host_buffers.Meter`.
         throughput_mbps: payload acknowledged over all connections, over the time.
         flow_mbps: throughput of a connection: mean over the connections of an interval, then over intervals.
         share: throughput / capacity.

@@ -7,15 +7,14 @@ not measured in an interval count with their last value.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from netbuf_gym.errors import ConfigError, shown
-from netbuf_gym.rewards import UTILITIES
+from netbuf_gym.rewards import UTILITIES, index_rewards
 from netbuf_gym.rewards.ranges import ThreeSigmaRange
-from netbuf_gym.tasks.host_buffers.meter import DELAY_WEIGHT, MEMORY_WEIGHT, compute_terms
-from netbuf_gym.tasks.host_buffers.tracker import Tracker
+from netbuf_gym.tasks.host_buffers.tracker import DELAY_WEIGHT, MEMORY_WEIGHT, Tracker, compute_terms
 from netbuf_gym.utils.arguments import check_boolean, check_real
 
 
@@ -112,4 +111,4 @@ class HostUtility:
         np.copyto(before, now)
 
 
-REWARDS: dict[str, type[Any]] = {kind.name: kind for kind in (*UTILITIES, AuterReward, HostUtility)}
+REWARDS = index_rewards(*UTILITIES, AuterReward, HostUtility)

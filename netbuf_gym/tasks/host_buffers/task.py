@@ -13,14 +13,16 @@ import numpy as np
 
 from netbuf_gym.errors import ConfigError, describe_scenario, shown
 from netbuf_gym.scenarios.types import Scenario
+from netbuf_gym.tasks.actions import FactorActions
+from netbuf_gym.tasks.features import Feature
 from netbuf_gym.tasks.host_buffers.actions import (
     FACTORS,
     LAYERS,
     STEPS,
-    ActionFactors,
     decode_auter,
     decode_default,
     decode_direct,
+    make_factor_actions,
 )
 from netbuf_gym.tasks.host_buffers.hosts import (
     apply_settings,
@@ -35,7 +37,6 @@ from netbuf_gym.tasks.host_buffers.report import episode_reports
 from netbuf_gym.tasks.host_buffers.settings import DEFAULT
 from netbuf_gym.tasks.host_buffers.telemetry import HOST
 from netbuf_gym.tasks.host_buffers.tracker import CONTROL, Tracker
-from netbuf_gym.tasks.tables import documented, feature_table
 from netbuf_gym.tasks.task import Panel, Task
 from netbuf_gym.utils.arguments import check_choice, check_integer, check_sequence
 
@@ -47,8 +48,7 @@ RING_REQUESTS, RING_CONNECTIONS = 3, 100
 MAX_RING_COUNT = 10**9
 
 
-@documented
-class HostBuffers(Task):
+class HostBuffers(Task[Tracker]):
     """
     ## Description
 
@@ -184,6 +184,12 @@ class HostBuffers(Task):
     name: ClassVar[str] = "host_buffers"
     recipes: ClassVar[tuple[str, ...]] = RECIPES
     default_history: ClassVar[dict[str, int]] = {"default": 2, "auter": 1, "direct": 2}
+    recipe_features: ClassVar[dict[str, tuple[Feature, ...]]] = {
+        "default": DEFAULT_FEATURES,
+        "auter": AUTER_FEATURES,
+        "direct": DEFAULT_FEATURES,
+    }
+    recipe_rewards: ClassVar[dict[str, str]] = {"default": "host_utility", "auter": "auter", "direct": "host_utility"}
     default_scenario: ClassVar[str] = "auter/any"
     default_interval_s: ClassVar[float] = 3.0
     options: ClassVar[tuple[str, ...]] = ("acts_on", "actions", "ring_requests", "ring_connections")
@@ -226,26 +232,15 @@ class HostBuffers(Task):
             m if ring_connections is None else check_integer("ring_connections", ring_connections, 0, MAX_RING_COUNT)
         )
         flat = self.actions == "flat"
+        self.acting: FactorActions | None = None
         if auter:
-            self.acting = None
             self.action_space = gym.spaces.Discrete(len(STEPS)) if flat else gym.spaces.MultiDiscrete([3, 3, 3])
-            self.keep_action: Any = len(STEPS) // 2 if flat else np.ones(3, np.int64)
+            self.keep_action: np.ndarray | int = len(STEPS) // 2 if flat else np.ones(3, np.int64)
         elif recipe == "direct":
-            self.acting, self.action_space = None, gym.spaces.Box(-1.0, 1.0, (4,), np.float32)
+            self.action_space = gym.spaces.Box(-1.0, 1.0, (4,), np.float32)
         else:
-            self.acting = ActionFactors.for_layers(self.acts_on, flat)
-            self.action_space, self.keep_action = self.acting.space, self.acting.keep_action
-        if auter:
-            self.features, self._observe, self.default_reward, low = AUTER_FEATURES, observe_auter, "auter", 0.0
-        else:
-            self.features, self._observe, self.default_reward, low = DEFAULT_FEATURES, observe_default, "host_utility", -1.0
-        self.observation_space = gym.spaces.Box(low, 1.0, (self.history * self.width,), np.float32)
-
-    @classmethod
-    def feature_tables(cls) -> dict[str, str]:
-        """Return the feature table of each recipe, for the reference page."""
-        default = feature_table(DEFAULT_FEATURES)
-        return {"default": default, "auter": feature_table(AUTER_FEATURES), "direct": default}
+            self.acting = make_factor_actions(self.acts_on, flat)
+            self.action_space, self.keep_action = self.acting.space, self.acting.neutral_action
 
     def control(self, scenario: Scenario) -> Scenario:
         """Return the world with its first `agents` hosts controlled, unless as many are agents' already.
@@ -255,17 +250,12 @@ class HostBuffers(Task):
         if not isinstance(scenario, Scenario):
             raise ConfigError(f"{describe_scenario(scenario)} is no netbuf_gym.scenarios.Scenario; valid: one")
         scenario = ensure_hosts(scenario)
-        controlled: Any = find_agent_hosts(scenario)
-        if len(controlled) != self.agents:
-            if controlled or len(scenario.hosts) < self.agents:
-                raise ConfigError(
-                    f"{describe_scenario(scenario)} has {len(scenario.hosts)} hosts, {len(controlled)} of them an agent's, and "
-                    f"agents = {self.agents}; valid: a scenario of as many agents' hosts, or of none and as many hosts at least"
-                )
-            controlled = range(self.agents)
+        found = find_agent_hosts(scenario)
+        controlled = self.choose_agents(scenario, found, len(scenario.hosts), "hosts")
+        if not found:
             if self.recipe == "auter":
                 scenario = change_hosts(scenario, controlled, lambda host: apply_settings(host, DEFAULT))
-            scenario = change_hosts(scenario, controlled, _mark_as_agent)
+            scenario = change_hosts(scenario, controlled, lambda host: replace(host, agent=True))
         for i in controlled:
             compute_offer(scenario, scenario.hosts[i])
         return scenario
@@ -286,14 +276,13 @@ class HostBuffers(Task):
         if self.recipe == "direct":
             return decode_direct(action, tracker, out)
         if self.acting is not None:
-            factors = self.acting.factors(action)
-            return decode_default(factors, tracker, out, self.ring_requests, self.ring_connections)
+            return decode_default(self.acting.decode(action), tracker, out, self.ring_requests, self.ring_connections)
         steps = STEPS[action] if self.actions == "flat" else action - 1
         return decode_auter(steps, tracker, out, self.ring_requests, self.ring_connections)
 
     def observe(self, tracker: Tracker, out: np.ndarray) -> np.ndarray:
         """Write the last interval's feature vectors, finite and in the space, into `out`, `(width, rows)`; return `out`."""
-        return self._observe(tracker, out)
+        return observe_auter(tracker, out) if self.recipe == "auter" else observe_default(tracker, out)
 
     def report_input(self, tracker: Tracker, rows: slice, counters: list[Any]) -> list[Any]:
         """See `Task.report_input`: each host's counters with, as `achieved`, its results from the meter."""
@@ -332,10 +321,6 @@ class HostBuffers(Task):
             "ring_requests": self.ring_requests,
             "ring_connections": self.ring_connections,
         }
-
-
-def _mark_as_agent(host: Any) -> Any:
-    return replace(host, agent=True)
 
 
 def _parse_layers(acts_on: Any) -> tuple[str, ...]:

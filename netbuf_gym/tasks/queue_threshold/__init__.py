@@ -1,13 +1,12 @@
 """The queue-threshold task: a shared-buffer switch decides how long its queues may grow."""
 
 from netbuf_gym.tasks.queue_threshold.actions import GRIDS
-from netbuf_gym.tasks.queue_threshold.baselines import CONTROLLERS, BufferScheme, FixedThresholds
+from netbuf_gym.tasks.queue_threshold.baselines import AGENT_SCHEME, CONTROLLERS, BufferScheme, FixedThresholds
 from netbuf_gym.tasks.queue_threshold.brief_pulse import BriefPulse
 from netbuf_gym.tasks.queue_threshold.metrics import MEASURES
 from netbuf_gym.tasks.queue_threshold.report import switch_report
 from netbuf_gym.tasks.queue_threshold.rewards import REWARDS, SwitchUtility, ThesisCode, ThesisText
 from netbuf_gym.tasks.queue_threshold.scenarios import CELLS, QUEUE_PACKETS, SCENARIOS, RandomSharedBuffer
-from netbuf_gym.tasks.queue_threshold.schemes import SCHEMES
 from netbuf_gym.tasks.queue_threshold.switch_rules import Limits, Pulse, PulseBurst
 from netbuf_gym.tasks.queue_threshold.task import RECIPES, QueueThreshold
 from netbuf_gym.tasks.queue_threshold.telemetry import switch_kind, switch_telemetry
@@ -22,7 +21,7 @@ RECORD = TaskRecord(
     measures=MEASURES,
     scenarios=SCENARIOS,
     patterns=(CELLS,),
-    schemes=SCHEMES,
+    schemes=(AGENT_SCHEME,),
     page="queue_threshold.md",
 )
 

@@ -12,8 +12,8 @@ from netbuf_gym.tasks.queue_threshold.tracker import SwitchTracker
 LOG2_ALPHA = (-8.0, 3.0)
 """Range of log2(alpha) that actions -1 to 1 are mapped to, with the recipe default."""
 
-CODE_EXPONENT = (-3.0, 3.0)
-"""Range of the exponent a in 2^a, with the recipe thesis-code. The code's own exponent is Gaussian and unbounded."""
+EXPONENTS = {"default": LOG2_ALPHA, "thesis-code": (-3.0, 3.0)}
+"""Ranges of log2(alpha) by recipe. The thesis' code has a Gaussian exponent, which is unbounded."""
 
 LIMIT_S = (1e-3, 1.0)
 """Range of limits in seconds that actions -1 to 1 are mapped to on a log scale, with `actions="limits"`."""
@@ -74,19 +74,23 @@ def count_levels(kind: str, recipe: str) -> int:
     return len(LEVELS_S.get(kind, GRIDS[recipe]))
 
 
-def decode_default_alphas(action: np.ndarray) -> np.ndarray:
-    """Return alphas of 2^-8 to 2^3, log-scaled: equal steps of the action are equal factors."""
-    return _power_of_two(action, *LOG2_ALPHA)
+def decode_alphas(action: np.ndarray, recipe: str) -> np.ndarray:
+    """Return the alphas of actions: log-scaled over `EXPONENTS`, or with recipe thesis-text linear from 0.001 to 1."""
+    share = (np.clip(action, -1.0, 1.0) + 1) / 2
+    if recipe == "thesis-text":
+        return np.maximum(share, LEAST_ALPHA)
+    low, high = EXPONENTS[recipe]
+    return np.exp2(np.round((low + (high - low) * share) * OCTAVE_STEPS) / OCTAVE_STEPS)
 
 
-def decode_thesis_text_alphas(action: np.ndarray) -> np.ndarray:
-    """Return alphas of 0.001 to 1, linear in the action."""
-    return np.maximum((np.clip(action, -1.0, 1.0) + 1) / 2, LEAST_ALPHA)
-
-
-def decode_thesis_code_alphas(action: np.ndarray) -> np.ndarray:
-    """Return alphas 2^a, with a linear in the action from -3 to 3."""
-    return _power_of_two(action, *CODE_EXPONENT)
+def encode_alphas(alphas: np.ndarray, recipe: str) -> np.ndarray:
+    """Return the float32 actions of `decode_alphas` for alphas; beyond what actions express the nearest end of the range."""
+    if recipe == "thesis-text":
+        share = alphas
+    else:
+        low, high = EXPONENTS[recipe]
+        share = (np.log2(alphas) - low) / (high - low)
+    return np.clip(2 * share - 1, -1, 1).astype(np.float32)
 
 
 def decode_limits(action: np.ndarray) -> np.ndarray:
@@ -111,8 +115,3 @@ def encode_limits(limit_s: np.ndarray | float) -> np.ndarray:
     low, high = LIMIT_S
     within = np.clip(np.asarray(limit_s, np.float64), low, high)
     return (2 * np.log(within / low) / np.log(high / low) - 1).astype(np.float32)
-
-
-def _power_of_two(action: np.ndarray, low: float, high: float) -> np.ndarray:
-    exponent = low + (high - low) * (np.clip(action, -1.0, 1.0) + 1) / 2
-    return np.exp2(np.round(exponent * OCTAVE_STEPS) / OCTAVE_STEPS)

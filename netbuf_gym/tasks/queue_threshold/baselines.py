@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,12 +15,28 @@ from netbuf_gym.errors import ConfigError, ScenarioError, shown
 from netbuf_gym.plants.counters import read_counters
 from netbuf_gym.plants.simulator import LINK_SAMPLE, Simulator
 from netbuf_gym.scenarios import AGENT, SCHEMES, Scenario
-from netbuf_gym.tasks.queue_threshold.brief_pulse import BriefPulse
+from netbuf_gym.scenarios.scheme_catalogue import Scheme
+from netbuf_gym.scenarios.schemes import extend_alphas
+from netbuf_gym.scenarios.switches import AgentThresholds, Switch
+from netbuf_gym.tasks.queue_threshold.brief_pulse import BriefPulse, FastBriefPulse
 from netbuf_gym.tasks.queue_threshold.report import switch_report
 from netbuf_gym.tasks.queue_threshold.switch_rules import Limits, Pulse, PulseBurst
 from netbuf_gym.tasks.queue_threshold.task import QueueThreshold
 from netbuf_gym.utils.arguments import check_choice, check_real, check_sequence
 from netbuf_gym.utils.suggestions import suggest_valid
+
+
+def _control_by_agent(scenario: Scenario, betas: object = None, alphas: object = None) -> Scenario:
+    def admission(switch: Switch) -> AgentThresholds:
+        return AgentThresholds(
+            betas=extend_alphas((1.0,) if betas is None else betas, switch.queues),
+            alphas=None if alphas is None else extend_alphas(alphas, switch.queues),
+        )
+
+    return scenario.with_admission(admission)
+
+
+AGENT_SCHEME = Scheme("agent", "limits set by an environment: alpha times beta times the free buffer", _control_by_agent)
 
 ALPHA_TOLERANCE = 1e-3
 """Relative tolerance between the alpha requested and the alpha of the nearest action: actions are rounded."""
@@ -70,7 +86,7 @@ class BufferScheme(InWorld):
 
         Where an AQM replaces the switch, its ports are added up as one.
         """
-        ports, before, sent, then_s = list(scenario.switches[0].ports), 0.0, 0.0, 0.0
+        ports, before, sent, then_s = [int(port) for port in scenario.switches[0].ports], 0.0, 0.0, 0.0
         length_column, drop_column, sent_column = map(LINK_SAMPLE.index, ("queue_packets", "queue_drops", "bytes_sent"))
 
         def show() -> dict[str, float]:
@@ -92,7 +108,7 @@ class BufferScheme(InWorld):
         return show
 
 
-class FixedThresholds(Decider):
+class FixedThresholds(Decider[QueueThreshold]):
     """Constant alphas; (1, 1) is RLBM's naive buffer and (8, 1) its sophisticated one.
 
     Args:
@@ -112,41 +128,11 @@ class FixedThresholds(Decider):
             ConfigError: No action expresses these alphas; the message names the nearest.
         """
         action = rules.encode(self.alphas)
-        nearest = rules.decode(rules.check_actions(action[None], 1), None, np.empty((1, rules.queues)))[0]
+        nearest = rules.decode_alphas(rules.check_actions(np.array([action]), 1))[0]
         if not np.allclose(nearest, self.alphas, rtol=ALPHA_TOLERANCE, atol=0):
             said = f"alphas = {shown(list(self.alphas))} cannot be said in recipe {rules.recipe!r}"
             raise ConfigError(f"{said}; nearest: {shown(nearest.tolist())}")
         return constant_policy(action, rules, len(seeds))
-
-
-class RuleAtInterval(Decider):
-    """A rule that decides at its own interval, where other controllers are judged at the task's.
-
-    Args:
-        rule: The rule that decides.
-        interval_s: Time between its decisions.
-    """
-
-    def __init__(self, rule: Decider, interval_s: float):
-        self.rule, self.interval_s = rule, interval_s
-        self.name, self.recipes = f"{rule.name}-{interval_s * 1e3:g}ms", rule.recipes
-
-    def merge_arguments(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Controller.merge_arguments`."""
-        return {**self.rule.merge_arguments(env), "interval_s": self.interval_s}
-
-    def match_arguments(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Controller.match_arguments`."""
-        return {**self.rule.match_arguments(env), "interval_s": self.interval_s}
-
-    @property
-    def env(self) -> dict[str, Any]:
-        """See `Controller.env`."""
-        return {**self.rule.env, "interval_s": self.interval_s}
-
-    def start(self, rules: QueueThreshold, seeds: Sequence[int]) -> Policy:
-        """See `Controller.start`."""
-        return self.rule.start(rules, seeds)
 
 
 CONTROLLERS = Named(
@@ -158,7 +144,7 @@ CONTROLLERS = Named(
         "pulse": Pulse,
         "pulse_burst": PulseBurst,
         "brief_pulse": BriefPulse,
-        "brief_pulse-10ms": lambda: RuleAtInterval(BriefPulse(), 0.01),
+        "brief_pulse-10ms": FastBriefPulse,
     },
     {"limits": Limits.from_settings, "brief_pulse": BriefPulse.from_settings},
     own=make_controller,

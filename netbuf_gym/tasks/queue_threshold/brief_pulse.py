@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.controllers import Decider, Policy
-from netbuf_gym.controllers.protocol import SHARED_ARGUMENTS
+from netbuf_gym.controllers import Policy
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.tasks.queue_threshold.actions import PULSE_LEVELS_S
+from netbuf_gym.tasks.queue_threshold.switch_rules import LimitRule
 from netbuf_gym.tasks.queue_threshold.task import QueueThreshold
 from netbuf_gym.utils.arguments import check_real
 
@@ -28,7 +28,7 @@ PULSES = [(time_s, level) for level, (_, time_s) in enumerate(LEVELS) if time_s]
 """Pairs of pulse duration in seconds and number of the level, shortest first."""
 
 
-class BriefPulse(Decider):
+class BriefPulse(LimitRule):
     """Queue 0 stays open; when it exceeds a target it is cut for a few packets' time, at most once in a while.
 
     The pulse is the shortest one among the actions in which the ports send the requested number of packets. All further queues
@@ -58,7 +58,7 @@ class BriefPulse(Decider):
     """
 
     name = "brief_pulse"
-    recipes = ("default",)
+    actions = "pulse_grid"
 
     def __init__(
         self,
@@ -110,20 +110,9 @@ class BriefPulse(Decider):
         rule.name = f"{cls.name}:{settings}"
         return rule
 
-    @property
-    def env(self) -> dict[str, Any]:
-        """Recipe `default` with a grid of pulses for actions."""
-        return {"recipe": "default", "actions": "pulse_grid"}
-
-    def match_arguments(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Controller.match_arguments`: the rule's own recipe and actions, at the intervals and on the plant of `env`."""
-        return {key: env[key] for key in SHARED_ARGUMENTS if key in env} | self.env
-
     def start(self, rules: QueueThreshold, seeds: Sequence[int]) -> Policy:
         """See `Controller.start`."""
-        self._require_recipe(rules)
-        if rules.actions != "pulse_grid":
-            raise ConfigError(f'{self.name} names pulses; actions = {shown(rules.actions)}; valid: "pulse_grid"')
+        self._require_actions(rules)
         column = {feature.name: place for place, feature in enumerate(rules.features)}
         backlog, cut, head, packet = (column[name] for name in ("backlog_0", "cut_0", "drop_head", "packet_time"))
         started, most, seen = (column[name] for name in ("starts_lately_0", "starts_most_0", "flows_seen_0"))
@@ -160,6 +149,21 @@ class BriefPulse(Decider):
             return (2 * chosen if rules.marks else chosen), None
 
         return policy
+
+
+class FastBriefPulse(BriefPulse):
+    """The rule deciding every 10 ms, where other controllers are judged at the task's interval."""
+
+    name = "brief_pulse-10ms"
+
+    @property
+    def env(self) -> dict[str, Any]:
+        """See `LimitRule.env`; with the rule's own interval."""
+        return {**super().env, "interval_s": 0.01}
+
+    def merge_arguments(self, env: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Controller.merge_arguments`; the interval stays the rule's own."""
+        return {**self.env, **env, "interval_s": 0.01}
 
 
 def _find_nearest_level(limit_ms: float) -> int:

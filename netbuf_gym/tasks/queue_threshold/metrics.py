@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from netbuf_gym.scenarios.types import Scenario
+from netbuf_gym.tasks.flows import links_at
 from netbuf_gym.tasks.metrics import Column, Group, Limit, Margin, Measures, Price
 from netbuf_gym.utils.sums import sequential_sum
 
@@ -20,11 +23,11 @@ def _congestion_control(world: Scenario) -> str:
 
 def _port_capacity(world: Scenario) -> tuple[np.ndarray, np.ndarray]:
     """Return the capacity of the switch's port over time; with several ports their constant sum, infinite if any varies."""
-    ports = world.switches[0].ports if world.switches else (world.bottleneck,)
+    ports = links_at(world, world.switches[0].ports if world.switches else (world.bottleneck,))
     if len(ports) == 1:
-        return world.links[ports[0]].capacity_steps(world.duration_s)
-    constant = all(world.links[port].trace is None for port in ports)
-    together = sequential_sum(world.links[port].mean_mbps() for port in ports) if constant else float("inf")
+        return ports[0].capacity_steps(world.duration_s)
+    constant = all(port.trace is None for port in ports)
+    together = sequential_sum(port.mean_mbps() for port in ports) if constant else float("inf")
     return np.array([0.0, world.duration_s]), np.array([together])
 
 
@@ -74,7 +77,7 @@ MEASURES = Measures(
     benchmark=("rlbm/random",),
     limit=lambda world: world.capacity_mbps,
     groups=(
-        Group("buffer (packets)", lambda world: float(world.buffer_packets)),
+        Group("buffer (packets)", lambda world: float(world.buffer_packets or math.inf)),
         Group("load", _offered_load, 2),
         Group("congestion control", _congestion_control),
     ),

@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from netbuf_gym.scenarios.switches import compute_alpha, compute_limit
+from netbuf_gym.tasks.features import Feature
 from netbuf_gym.tasks.queue_threshold.actions import LOG2_ALPHA
 from netbuf_gym.tasks.queue_threshold.tracker import SwitchTracker
-from netbuf_gym.tasks.task import Feature
 
 SHARED_FEATURES = (
     Feature("buffer_time", 1e-3, 10, "log of the time in s that the ports take to send a full buffer", floor=-1),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from netbuf_gym.plants.counters import Counters
 from netbuf_gym.scenarios.switches import Switch
 from netbuf_gym.scenarios.types import Scenario
-from netbuf_gym.simulation.results.traffic import COMPLETED, NAN, build_completions, mean, percentile
+from netbuf_gym.simulation.results.traffic import COMPLETED, build_completions, mean, percentile
 from netbuf_gym.utils.sums import sequential_sum
 
 
@@ -72,16 +73,20 @@ def switch_report(
         report |= {"occupancy_mean": switch["occupancy_mean"] * share, "occupancy_p99": switch["occupancy_p99"] * share}
         report["queue_mean_packets"] = sequential_sum(one["packets_mean"] for one in switch["queues"])
     else:
-        ports = [counters.links[port] for port in (own.ports if own is not None else (scenario.bottleneck,))]
+        ports = [counters.links[int(port)] for port in (own.ports if own is not None else (scenario.bottleneck,))]
         length = sequential_sum(port["queue_integral_packet_s"] for port in ports) / max(counters.now_s, 1e-9)
-        limit = scenario.buffer_packets
+        limit: float | None = scenario.buffer_packets
         if own is not None:
             limit = own.capacity / (scenario.data_bytes if own.in_bytes else 1)
         report["drops"] = int(sum(port["queue_drops"] for port in ports))
-        report |= {"occupancy_mean": length / limit if limit else NAN, "occupancy_p99": NAN, "queue_mean_packets": length}
+        report |= {
+            "occupancy_mean": length / limit if limit else math.nan,
+            "occupancy_p99": math.nan,
+            "queue_mean_packets": length,
+        }
     for q in range(queues):
         lengths = [one["packets_mean"] for one in switch["queues"] if one["queue"] == q] if switch else []
-        report[f"queue_mean_packets_{q}"] = sequential_sum(lengths) if lengths else NAN
+        report[f"queue_mean_packets_{q}"] = sequential_sum(lengths) if lengths else math.nan
     report |= {
         "probe_delay_mean_ms": mean(delays) * 1e3,
         "duration_s": counters.now_s,

@@ -33,11 +33,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from netbuf_gym.rewards import AlphaFair, RangeNormalized
+from netbuf_gym.rewards import AlphaFair, RangeNormalized, index_rewards
 from netbuf_gym.scenarios.switches import compute_limit
 from netbuf_gym.tasks.queue_threshold.tracker import SwitchTracker
 from netbuf_gym.utils.arguments import check_choice, check_real, check_sequence
@@ -162,6 +162,5 @@ class ThesisCode:
         np.log2(1 + gbps, out=out[1])
 
 
-_OWN_REWARDS = (SwitchUtility, ThesisText, ThesisCode)
-REWARDS: dict[str, type[Any]] = {kind.name: kind for kind in (*_OWN_REWARDS, AlphaFair, RangeNormalized)}
+REWARDS = index_rewards(SwitchUtility, ThesisText, ThesisCode, AlphaFair, RangeNormalized)
 """Rewards by name, with those of `netbuf_gym.rewards` whose terms a switch measures: it measures no round-trip times."""

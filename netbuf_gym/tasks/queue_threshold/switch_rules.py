@@ -30,24 +30,29 @@ LIMIT_MS = (LIMIT_S[0] * 1e3, LIMIT_S[1] * 1e3)
 CLOSED, OPEN = encode_limits(np.array(LIMIT_S))
 
 
-class LimitRule(Decider):
-    """Base class of rules that name limits in time, whatever actions the compared agent uses."""
+class LimitRule(Decider[QueueThreshold]):
+    """Base class of rules that name limits in time, whatever actions the compared agent uses.
+
+    Attributes:
+        actions: Kind of actions that the rule decides with.
+    """
 
     recipes = ("default",)
+    actions = "limits"
 
     @property
     def env(self) -> dict[str, Any]:
-        """Recipe `default` with limits for actions."""
-        return {"recipe": "default", "actions": "limits"}
+        """Recipe `default` with the rule's actions."""
+        return {"recipe": "default", "actions": self.actions}
 
     def match_arguments(self, env: Mapping[str, Any]) -> dict[str, Any]:
         """See `Controller.match_arguments`: the rule's own recipe and actions, at the intervals and on the plant of `env`."""
         return {key: env[key] for key in SHARED_ARGUMENTS if key in env} | self.env
 
-    def _require_limits(self, rules: QueueThreshold) -> None:
+    def _require_actions(self, rules: QueueThreshold) -> None:
         self._require_recipe(rules)
-        if rules.actions != "limits":
-            raise ConfigError(f'{self.name} names limits in time; actions = {shown(rules.actions)}; valid: "limits"')
+        if rules.actions != self.actions:
+            raise ConfigError(f'{self.name} with actions = {shown(rules.actions)}; valid: "{self.actions}"')
 
 
 class Limits(LimitRule):
@@ -82,7 +87,7 @@ class Limits(LimitRule):
 
     def start(self, rules: QueueThreshold, seeds: Sequence[int]) -> Policy:
         """See `Controller.start`."""
-        self._require_limits(rules)
+        self._require_actions(rules)
         if len(self.limits_ms) > rules.queues:
             raise ConfigError(f"limits_ms has {len(self.limits_ms)} values for {rules.queues} queues; valid: at most as many")
         limits = (*self.limits_ms, *(self.limits_ms[-1],) * (rules.queues - len(self.limits_ms)))
@@ -117,7 +122,7 @@ class Pulse(LimitRule):
 
     def start(self, rules: QueueThreshold, seeds: Sequence[int]) -> Policy:
         """See `Controller.start`."""
-        self._require_limits(rules)
+        self._require_actions(rules)
         seen = [feature.name for feature in rules.features]
         backlog_column, started = seen.index("backlog_0"), seen.index("starts_0")
         longest_ms, most_started = (rules.features[k].high for k in (backlog_column, started))

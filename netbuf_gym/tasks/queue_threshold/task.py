@@ -16,27 +16,28 @@ import numpy as np
 from netbuf_gym.errors import ConfigError, describe_scenario
 from netbuf_gym.plants.counters import Counters
 from netbuf_gym.plants.plant import EVENT, INTERVAL
-from netbuf_gym.scenarios.switches import CONGESTED, DROPS, AgentThresholds, compute_limit
+from netbuf_gym.scenarios.links import Link
+from netbuf_gym.scenarios.switches import CONGESTED, DROPS, AgentThresholds, Switch, compute_limit
 from netbuf_gym.scenarios.types import Scenario
+from netbuf_gym.tasks.features import feature_table
+from netbuf_gym.tasks.flows import links_at
 from netbuf_gym.tasks.queue_threshold.actions import (
-    CODE_EXPONENT,
     DROP_AGENT,
+    EXPONENTS,
     GRIDS,
     KINDS,
     LEAST_ALPHA,
     LIMIT_LEVELS_S,
     LIMIT_S,
-    LOG2_ALPHA,
     MAX_GRID,
     PULSE_LEVELS_S,
     PULSE_LIMIT_S,
     apply_changes,
     convert_limits_to_alphas,
     count_levels,
-    decode_default_alphas,
+    decode_alphas,
     decode_limits,
-    decode_thesis_code_alphas,
-    decode_thesis_text_alphas,
+    encode_alphas,
     grid_levels,
 )
 from netbuf_gym.tasks.queue_threshold.observations import (
@@ -50,7 +51,6 @@ from netbuf_gym.tasks.queue_threshold.observations import (
 from netbuf_gym.tasks.queue_threshold.report import switch_report
 from netbuf_gym.tasks.queue_threshold.telemetry import switch_kind
 from netbuf_gym.tasks.queue_threshold.tracker import SwitchTracker
-from netbuf_gym.tasks.tables import documented, feature_table
 from netbuf_gym.tasks.task import Panel, Task, outage_message
 from netbuf_gym.utils.arguments import check_choice, check_real, check_sequence
 from netbuf_gym.utils.sums import sequential_sum
@@ -60,8 +60,7 @@ BLUE, LILAC, RED = (31, 119, 180), (200, 160, 220), (214, 39, 40)
 RECIPES = ("default", "thesis-text", "thesis-code")
 
 
-@documented
-class QueueThreshold(Task):
+class QueueThreshold(Task[SwitchTracker]):
     """
     ## Description
 
@@ -215,6 +214,11 @@ class QueueThreshold(Task):
     name: ClassVar[str] = "queue_threshold"
     recipes: ClassVar[tuple[str, ...]] = RECIPES
     default_history: ClassVar[dict[str, int]] = {"default": 4, "thesis-text": 1, "thesis-code": 1}
+    recipe_rewards: ClassVar[dict[str, str]] = {
+        "default": "switch_utility",
+        "thesis-text": "thesis_text",
+        "thesis-code": "thesis_code",
+    }
     default_scenario: ClassVar[str] = "rlbm/default"
     options: ClassVar[tuple[str, ...]] = ("actions", "betas", "drop", "congested")
     discrete: ClassVar[dict[str, dict[str, Any]]] = {
@@ -256,18 +260,9 @@ class QueueThreshold(Task):
         self.betas = self._check_betas(betas)
         self.kind = switch_kind(queues)
         self.until = EVENT if recipe == "thesis-code" else INTERVAL
-        self.default_reward = {"default": "switch_utility"}.get(recipe, recipe.replace("-", "_"))
-        shared, own, self._observe, low = {
-            "default": (SHARED_FEATURES, QUEUE_FEATURES, observe_default, -1.0),
-        }.get(recipe, (THESIS_SHARED, THESIS_QUEUE, observe_thesis, 0.0))
+        shared, own = (SHARED_FEATURES, QUEUE_FEATURES) if recipe == "default" else (THESIS_SHARED, THESIS_QUEUE)
         numbered = (replace(feature, name=f"{feature.name}_{q}") for feature in own for q in range(queues))
         self.features = (*shared, *numbered)
-        self.observation_space = gym.spaces.Box(low, 1.0, (self.history * self.width,), np.float32)
-        self._alphas = {
-            "default": decode_default_alphas,
-            "thesis-text": decode_thesis_text_alphas,
-            "thesis-code": decode_thesis_code_alphas,
-        }[recipe]
         self.grid: np.ndarray | None = None
         """Levels of each action without drop place and marks, float64; None without a grid.
 
@@ -333,19 +328,17 @@ class QueueThreshold(Task):
             raise ConfigError(
                 f"{describe_scenario(scenario)} has a switch of {switch.queues} queues; valid: {self.queues}, as in the others"
             )
-        if not sequential_sum(scenario.links[port].mean_mbps(scenario.duration_s) for port in switch.ports) > 0:
+        if not sequential_sum(link.mean_mbps(scenario.duration_s) for link in links_at(scenario, switch.ports)) > 0:
             raise ConfigError(outage_message(scenario))
-        own = switch.admission if isinstance(switch.admission, AgentThresholds) else None
-        drop = switch.drop if self.drop in (None, DROP_AGENT) else self.drop
-        congested = switch.congested if self.congested in (None, DROP_AGENT) else self.congested
-        same = drop == switch.drop and congested == switch.congested
-        if own is not None and self.betas in (None, own.betas) and same:
-            return scenario
-        admission = own
-        if own is None or self.betas not in (None, own.betas):
-            betas = self.betas or (1.0,) * self.queues
-            admission = AgentThresholds(betas=betas, alphas=own.alphas if own is not None else (1.0,) * self.queues)
-        return replace(scenario, switches=(replace(switch, admission=admission, drop=drop, congested=congested),))
+        changes: dict[str, Any] = {}
+        if not isinstance(switch.admission, AgentThresholds):
+            changes["admission"] = AgentThresholds(betas=self.betas or (1.0,) * self.queues)
+        elif self.betas not in (None, switch.admission.betas):
+            changes["admission"] = replace(switch.admission, betas=self.betas)
+        for name, value in (("drop", self.drop), ("congested", self.congested)):
+            if value not in (None, DROP_AGENT, getattr(switch, name)):
+                changes[name] = value
+        return replace(scenario, switches=(replace(switch, **changes),)) if changes else scenario
 
     def make_tracker(self, rows: int, interval_s: float) -> SwitchTracker:
         """Return the memory of each switch's telemetry."""
@@ -355,14 +348,16 @@ class QueueThreshold(Task):
     def start(self, tracker: SwitchTracker, rows: slice, scenario: Scenario) -> None:
         """See `Task.start`."""
         switch = scenario.switches[0]
+        admission = switch.admission
+        assert isinstance(admission, AgentThresholds), "`control` makes them an agent's"
         tracker.reset(
             rows,
-            capacity_bps=sequential_sum(_line_rate_mbps(scenario, port) for port in switch.ports) * 1e6,
+            capacity_bps=sequential_sum(_line_rate_mbps(link) for link in links_at(scenario, switch.ports)) * 1e6,
             capacity=switch.capacity,
             in_bytes=switch.in_bytes,
             packet_bytes=scenario.data_bytes,
-            alphas=switch.admission.alphas,
-            betas=switch.admission.betas,
+            alphas=admission.alphas,
+            betas=admission.betas,
             ports=len(switch.ports),
             queue_cap=switch.queue_cap,
             drop_head=switch.drop == "head",
@@ -371,8 +366,7 @@ class QueueThreshold(Task):
     def decode(self, action: np.ndarray, tracker: SwitchTracker, out: np.ndarray) -> np.ndarray:
         """Write the controls of checked actions to `out`, `(rows, 2 * queues + 3)`.
 
-        The controls are alphas, alphas of cuts, the cuts' time, the drop place and marks. Actions that name alphas need no
-        tracker, and `out` may then hold the alphas alone.
+        The controls are alphas, alphas of cuts, the cuts' time, the drop place and marks.
         """
         queues = self.queues
         out[:, queues:] = np.nan
@@ -381,9 +375,8 @@ class QueueThreshold(Task):
                 out[:, column] = action % 2 if self.grid is not None else action[:, -1] > 0
                 action = action // 2 if self.grid is not None else action[:, :-1]
         if self.actions in ("continuous", "grid"):
-            out[:, :queues] = self._alphas(action) if self.grid is None else self.grid[action]
-            if tracker is not None:
-                tracker.note_decision(out[:, :queues].T)
+            out[:, :queues] = self.decode_alphas(action)
+            tracker.note_decision(out[:, :queues].T)
             return out
         if self.grid is not None:
             limit_s, pulse_s = self.grid[action].swapaxes(0, 1)
@@ -401,7 +394,11 @@ class QueueThreshold(Task):
         tracker.note_limits(limit_s.T)
         return out
 
-    def encode(self, alphas: Any) -> np.ndarray:
+    def decode_alphas(self, action: np.ndarray) -> np.ndarray:
+        """Return the alphas, `(rows, queues)`, of checked actions that name alphas and nothing else."""
+        return decode_alphas(action, self.recipe) if self.grid is None else self.grid[action]
+
+    def encode(self, alphas: Any) -> np.ndarray | np.int64:
         """Return the action of one switch closest to these alphas: a float32 array `(queues,)`, or a grid's integer.
 
         Raises:
@@ -419,16 +416,11 @@ class QueueThreshold(Task):
             raise ConfigError(f'congested = "{DROP_AGENT}" leaves it to actions; valid here: null, "drop" or "mark"')
         if self.grid is not None:
             return np.int64(np.abs(np.log(self.grid) - np.log(wanted)).sum(axis=1).argmin())
-        if self.recipe == "thesis-text":
-            action = 2 * wanted - 1
-        else:
-            low, high = LOG2_ALPHA if self.recipe == "default" else CODE_EXPONENT
-            action = 2 * (np.log2(wanted) - low) / (high - low) - 1
-        return np.clip(action, -1, 1).astype(np.float32)
+        return encode_alphas(wanted, self.recipe)
 
     def observe(self, tracker: SwitchTracker, out: np.ndarray) -> np.ndarray:
         """Write the feature vectors of the interval just ended, `(width, rows)`, to `out`: finite and within the space."""
-        return self._observe(tracker, out)
+        return observe_default(tracker, out) if self.recipe == "default" else observe_thesis(tracker, out)
 
     def report(self, scenario: Scenario, counters: list[Counters]) -> list[dict[str, Any]]:
         """See `netbuf_gym.tasks.queue_threshold.report.switch_report`."""
@@ -447,9 +439,8 @@ class QueueThreshold(Task):
             state[f"alpha_{q}"] = alpha
             capacity = float(tracker.capacity[row])
             cap = float(tracker.cap_share[row]) * capacity
-            limit = compute_limit(alpha, float(tracker.betas[q, row]), float(tracker.free[row]), cap) * float(
-                tracker.ports[row]
-            )
+            limit = compute_limit(alpha, float(tracker.betas[q, row]), float(tracker.free[row]), cap)
+            limit *= float(tracker.ports[row])
             state[f"threshold_packets_{q}"] = float(min(limit, capacity)) / unit
         return state
 
@@ -463,9 +454,8 @@ class QueueThreshold(Task):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings that a saved model must agree with, actions, queues and betas included."""
-        ranges = {"default": LOG2_ALPHA, "thesis-text": (LEAST_ALPHA, 1.0), "thesis-code": CODE_EXPONENT}
         levels = {
-            "continuous": ranges[self.recipe],
+            "continuous": EXPONENTS.get(self.recipe, (LEAST_ALPHA, 1.0)),
             "grid": GRIDS[self.recipe],
             "limit_grid": LIMIT_LEVELS_S,
             "pulse_grid": [*map(list, PULSE_LEVELS_S), PULSE_LIMIT_S],
@@ -480,15 +470,14 @@ class QueueThreshold(Task):
         }
 
 
-def _require_one_switch(scenario: Scenario) -> Any:
+def _require_one_switch(scenario: Scenario) -> Switch:
     if len(scenario.switches) != 1:
         valid = "a scenario with one, e.g. rlbm/default"
         raise ConfigError(f"{describe_scenario(scenario)} has {len(scenario.switches)} switches; valid: {valid}")
     return scenario.switches[0]
 
 
-def _line_rate_mbps(scenario: Scenario, port: int) -> float:
+def _line_rate_mbps(link: Link) -> float:
     """Return the line rate of a port, which a switch knows; for a varying one the highest, not the mean of the future."""
-    link = scenario.links[port]
     highest = link.trace.peak_mbps if link.trace is not None else link.mean_mbps()
     return min(highest, link.throughput_limit_mbps)

@@ -1,13 +1,15 @@
 """The receiver-window task: a TCP receiver decides how much the sender may have in flight."""
 
+from netbuf_gym.controllers import KeepAction
+from netbuf_gym.rewards import RunningUtility
 from netbuf_gym.tasks.receiver_window.actions import FACTORS, NUWA_FACTORS
-from netbuf_gym.tasks.receiver_window.baselines import CONTROLLERS, RECEIVERS, CongestionControl, KeepAction, ReceiverControl
+from netbuf_gym.tasks.receiver_window.baselines import CONTROLLERS, RECEIVERS, CongestionControl, ReceiverControl
 from netbuf_gym.tasks.receiver_window.meter import UtilityMeter, nuwa_utility
 from netbuf_gym.tasks.receiver_window.metrics import MEASURES
 from netbuf_gym.tasks.receiver_window.observations import DEFAULT_FEATURES, NUWA_FEATURES
 from netbuf_gym.tasks.receiver_window.random_paths import NETWORKS, ReceiverPaths, receiver_world
 from netbuf_gym.tasks.receiver_window.report import episode_reports
-from netbuf_gym.tasks.receiver_window.rewards import REWARDS, RunningUtility
+from netbuf_gym.tasks.receiver_window.rewards import REWARDS
 from netbuf_gym.tasks.receiver_window.scenarios import SCENARIOS
 from netbuf_gym.tasks.receiver_window.task import RECIPES, ReceiverWindow
 from netbuf_gym.tasks.receiver_window.telemetry import RECEIVER, TELEMETRY

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 
 import gymnasium as gym
 import numpy as np
 
+from netbuf_gym.tasks.actions import FactorActions
 from netbuf_gym.tasks.receiver_window.observations import K_RANGE, TARGET_RANGE_S
 from netbuf_gym.tasks.receiver_window.telemetry import RECEIVER
 from netbuf_gym.tasks.receiver_window.tracker import MSS, RTT_MIN, Tracker
@@ -38,9 +38,6 @@ FACTORS: dict[str, dict[str, tuple[float, ...]]] = {
 }
 """Factors of each controlled quantity, by the value of `acts_on`; several quantities are multiplied in every combination."""
 
-LARGEST_FACTOR = 2.0
-"""With continuous actions, -1 to 1 are mapped to factors of 1/2 to 2 on a log scale."""
-
 LEAST_SEGMENTS = 2
 
 _K, _TARGET, _WINDOW, _BDP = (
@@ -48,39 +45,12 @@ _K, _TARGET, _WINDOW, _BDP = (
 )
 
 
-@dataclass(frozen=True)
-class ActionMapping:
-    """Mapping from actions to factors.
-
-    Attributes:
-        names: Multiplied quantities: of `"window"`, `"k"`, `"target"`, `"bdp"`.
-        levels: Factors of each action, float64 (actions, names); None: actions are continuous.
-        space: Action space of one agent.
-    """
-
-    names: tuple[str, ...]
-    levels: np.ndarray | None
-    space: gym.Space
-
-    @classmethod
-    def from_factors(cls, factors: dict[str, tuple[float, ...]], continuous: bool) -> ActionMapping:
-        """Return the mapping for the quantities and factors in `factors`."""
-        if continuous:
-            return cls(tuple(factors), None, gym.spaces.Box(-1.0, 1.0, (len(factors),), np.float32))
-        levels = np.array(list(itertools.product(*factors.values())))
-        return cls(tuple(factors), levels, gym.spaces.Discrete(len(levels)))
-
-    def decode_factors(self, action: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the factors of checked actions by name, float64 `(rows,)`."""
-        chosen = LARGEST_FACTOR**action if self.levels is None else self.levels[action]
-        return {name: chosen[:, column] for column, name in enumerate(self.names)}
-
-    @property
-    def neutral_action(self) -> np.ndarray | int:
-        """The action that keeps everything as it is, or most nearly so."""
-        if self.levels is None:
-            return np.zeros(len(self.names), np.float32)
-        return int(np.argmin(np.abs(np.log(self.levels)).sum(axis=1)))
+def make_factor_actions(factors: dict[str, tuple[float, ...]], continuous: bool) -> FactorActions:
+    """Return the mapping of actions to all combinations of these factors, or to any factors of 1/2 to 2."""
+    if continuous:
+        return FactorActions(tuple(factors), gym.spaces.Box(-1.0, 1.0, (len(factors),), np.float32))
+    levels = np.array(list(itertools.product(*factors.values())))
+    return FactorActions(tuple(factors), gym.spaces.Discrete(len(levels)), levels)
 
 
 def decode_nuwa(factors: dict[str, np.ndarray], tracker: Tracker, out: np.ndarray) -> np.ndarray:

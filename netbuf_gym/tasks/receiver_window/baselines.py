@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.controllers import Decider, InWorld, Named, Policy, RandomAction
-from netbuf_gym.controllers.policies import constant_policy
+from netbuf_gym.controllers import InWorld, KeepAction, Named, RandomAction
 from netbuf_gym.controllers.user_code import make_controller
 from netbuf_gym.errors import ConfigError, ScenarioError
 from netbuf_gym.plants.counters import sender_counters
 from netbuf_gym.plants.simulator import FLOW_SAMPLE, LINK_SAMPLE, Simulator
 from netbuf_gym.scenarios.catalogue import RECEIVER_CONTROLS, WITHOUT_AGENT
 from netbuf_gym.scenarios.types import Scenario
+from netbuf_gym.tasks.flows import capacity_mbps
 from netbuf_gym.tasks.receiver_window.meter import UtilityMeter
 from netbuf_gym.tasks.receiver_window.random_paths import RECEIVER_DRIVEN
 from netbuf_gym.tasks.receiver_window.report import episode_reports
-from netbuf_gym.tasks.receiver_window.task import PAPER_PARAMETERS, ReceiverWindow, capacity_mbps
+from netbuf_gym.tasks.receiver_window.task import PAPER_PARAMETERS
 from netbuf_gym.utils.arguments import check_choice
 
 DEFAULT_SENDER = "cubic"
@@ -165,16 +165,6 @@ def _read_counters(scenario: Scenario, world: Simulator, flows: Sequence[int]) -
 def make_control(name: str) -> ReplacingControl:
     """Return the receiver or congestion control with this name."""
     return ReceiverControl(name) if name in RECEIVERS else CongestionControl(name)
-
-
-class KeepAction(Decider):
-    """The constant action that leaves window, gain and target as they are, or most nearly so."""
-
-    name = "keep"
-
-    def start(self, rules: ReceiverWindow, seeds: Sequence[int]) -> Policy:
-        """See `Controller.start`."""
-        return constant_policy(rules.keep_action, rules, len(seeds))
 
 
 CONTROLLERS = Named(control_names, make_control, {"keep": KeepAction, "random": RandomAction}, own=make_controller)

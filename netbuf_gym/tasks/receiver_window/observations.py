@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from netbuf_gym.tasks.features import Feature
 from netbuf_gym.tasks.receiver_window.tracker import DRAIN_AFTER_S, DRAIN_INTERVALS, FIELD, MSS, RTT, RTT_MIN, Tracker
-from netbuf_gym.tasks.task import Feature
 
 LARGEST_SEGMENTS = 16_384.0
 K_RANGE = (0.25, 16.0)

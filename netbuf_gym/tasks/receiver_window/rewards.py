@@ -7,13 +7,12 @@ bottleneck; in an interval in which no packet left the queue it is that of the l
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from netbuf_gym.rewards import UTILITIES, RunningUtility
-from netbuf_gym.rewards.utility import AlphaFair
-from netbuf_gym.tasks.receiver_window.tracker import Tracker
+from netbuf_gym.rewards import UTILITIES, RunningUtility, index_rewards
+from netbuf_gym.rewards.utility import AlphaFair, Path
 from netbuf_gym.utils.arguments import check_real
 
 
@@ -38,11 +37,11 @@ class DataUtility(AlphaFair):
         super().__post_init__()
         check_real("data_weight", self.data_weight, 0, 100)
 
-    def __call__(self, tracker: Tracker, out: np.ndarray) -> None:
+    def __call__(self, tracker: Path, out: np.ndarray) -> None:
         """Write the terms, `(4, rows)`, to `out`."""
         super().__call__(tracker, out[:3])
         share = np.minimum(tracker.throughput_ratio(), np.float32(4))
         np.multiply(share * np.float32(self.data_weight), tracker["elapsed_s"], out=out[3])
 
 
-REWARDS: dict[str, type[Any]] = {kind.name: kind for kind in (*UTILITIES, RunningUtility, DataUtility)}
+REWARDS = index_rewards(*UTILITIES, RunningUtility, DataUtility)

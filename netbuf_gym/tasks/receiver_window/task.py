@@ -5,18 +5,18 @@ Rules only, batch first (leading axis = receivers). The docstring of `ReceiverWi
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-import gymnasium as gym
 import numpy as np
 
 from netbuf_gym.errors import ConfigError, ScenarioError, describe_scenario
 from netbuf_gym.scenarios.catalogue import resolve_target_ms as target_ms_of
 from netbuf_gym.scenarios.types import AGENT, Scenario
-from netbuf_gym.tasks.receiver_window.actions import FACTORS, NUWA_FACTORS, ActionMapping, decode_default, decode_nuwa
+from netbuf_gym.tasks.features import Feature
+from netbuf_gym.tasks.flows import describe_paths, require_capacity
+from netbuf_gym.tasks.receiver_window.actions import FACTORS, NUWA_FACTORS, decode_default, decode_nuwa, make_factor_actions
 from netbuf_gym.tasks.receiver_window.observations import (
     DEFAULT_FEATURES,
     K_RANGE,
@@ -28,13 +28,8 @@ from netbuf_gym.tasks.receiver_window.observations import (
 from netbuf_gym.tasks.receiver_window.report import episode_reports
 from netbuf_gym.tasks.receiver_window.telemetry import RECEIVER
 from netbuf_gym.tasks.receiver_window.tracker import DELAY, FIELD, MSS, Tracker
-from netbuf_gym.tasks.tables import documented, feature_table
-from netbuf_gym.tasks.task import Panel, Task, outage_message
-from netbuf_gym.tasks.tracking import find_first_rows
+from netbuf_gym.tasks.task import Panel, Task
 from netbuf_gym.utils.arguments import as_argument_check, check_boolean, check_choice, check_real
-
-LEAST_RTT_S = 1e-6
-"""Value of a base RTT of 0 as a divisor."""
 
 check_target_ms = as_argument_check(target_ms_of)
 
@@ -54,8 +49,7 @@ PAPER_PARAMETERS = {**NO_DRAIN, "decrease": 0.0, "keep": 1.0}
 """Parameters of Nuwa's rule with which it follows the paper exactly."""
 
 
-@documented
-class ReceiverWindow(Task):
+class ReceiverWindow(Task[Tracker]):
     """
     ## Description
 
@@ -204,6 +198,8 @@ class ReceiverWindow(Task):
     name: ClassVar[str] = "receiver_window"
     recipes: ClassVar[tuple[str, ...]] = RECIPES
     default_history: ClassVar[dict[str, int]] = {"default": 4, "nuwa": 4}
+    recipe_features: ClassVar[dict[str, tuple[Feature, ...]]] = {"default": DEFAULT_FEATURES, "nuwa": NUWA_FEATURES}
+    recipe_rewards: ClassVar[dict[str, str]] = {"default": "running_utility", "nuwa": "alpha_fair"}
     default_scenario: ClassVar[str] = "nuwa/any"
     options: ClassVar[tuple[str, ...]] = ("acts_on", "actions", "k", "target_ms", "drain", "sender")
     kind = RECEIVER
@@ -240,15 +236,8 @@ class ReceiverWindow(Task):
         target_ms = (25.0 if acts_on == "bdp" else 75.0) if target_ms is None else check_target_ms("target_ms", target_ms)
         self.k = check_real("k", k, *((1, 9) if nuwa else K_RANGE))
         self.target_s = check_real("target_ms", target_ms, TARGET_RANGE_S[0] * 1e3, TARGET_RANGE_S[1] * 1e3) * 1e-3
-        self.action_mapping = ActionMapping.from_factors(
-            {"k": NUWA_FACTORS} if nuwa else FACTORS[acts_on], actions == "continuous"
-        )
+        self.action_mapping = make_factor_actions({"k": NUWA_FACTORS} if nuwa else FACTORS[acts_on], actions == "continuous")
         self.action_space = self.action_mapping.space
-        if nuwa:
-            self.features, self._observe, self.default_reward, low = NUWA_FEATURES, observe_nuwa, "alpha_fair", 0.0
-        else:
-            self.features, self._observe, self.default_reward, low = DEFAULT_FEATURES, observe_default, "running_utility", -1.0
-        self.observation_space = gym.spaces.Box(low, 1.0, (self.history * self.width,), np.float32)
         self.keep_action = self.action_mapping.neutral_action
         """The action that leaves things as they are, or most nearly so."""
 
@@ -257,31 +246,18 @@ class ReceiverWindow(Task):
         """Whether the window moves between decisions: by Nuwa's rule, or with measured products."""
         return self.acts_on != "window"
 
-    @classmethod
-    def feature_tables(cls) -> dict[str, str]:
-        """Return the feature table of each recipe, for this page."""
-        return {"default": feature_table(DEFAULT_FEATURES), "nuwa": feature_table(NUWA_FEATURES)}
-
     def control(self, scenario: Scenario) -> Scenario:
         """Return the world with the first `agents` flows' receivers controlled, unless agents already control as many."""
         if not isinstance(scenario, Scenario):
             raise ConfigError(f"{describe_scenario(scenario)} is no netbuf_gym.scenarios.Scenario; valid: one")
-        controlled = scenario.agent_receivers
-        if len(controlled) != self.agents:
-            if controlled or len(scenario.flows) < self.agents:
-                raise ConfigError(
-                    f"{describe_scenario(scenario)} has {len(scenario.flows)} flows, {len(controlled)} of them an agent's "
-                    f"receiver's, and agents = {self.agents}; valid: a scenario of as many such flows, or of none and as many "
-                    "flows at least"
-                )
-            controlled = tuple(range(self.agents))
+        controlled = self.choose_agents(scenario, scenario.agent_receivers, len(scenario.flows), "flows")
         own = {"receiver": self._receiver} | ({} if self.sender is None else {"cc": self.sender})
         scenario = _change_flows(scenario, controlled, own)
         for flow in controlled:
             if scenario.flows[flow].cc == AGENT:
                 at = f"{describe_scenario(scenario)} has an agent for the sender of flows[{flow}]"
                 raise ConfigError(f"{at}; valid: a congestion control")
-        return _require_capacity(scenario)
+        return require_capacity(scenario, controlled)
 
     def make_tracker(self, rows: int, interval_s: float) -> Tracker:
         """Return the memory of each receiver's telemetry."""
@@ -290,28 +266,29 @@ class ReceiverWindow(Task):
     def start(self, tracker: Tracker, rows: slice, scenario: Scenario) -> None:
         """See `Task.start`."""
         controlled = scenario.agent_receivers
+        path = {
+            **describe_paths(scenario, controlled, rows),
+            "share_bps": [fair_share_mbps(scenario, i) * 1e6 for i in controlled],
+        }
         tracker.reset(
             rows,
-            capacity_bps=[capacity_mbps(scenario, i) * 1e6 for i in controlled],
-            share_bps=[fair_share_mbps(scenario, i) * 1e6 for i in controlled],
-            base_rtt_s=[max(scenario.base_rtt_ms(i) * 1e-3, LEAST_RTT_S) for i in controlled],
+            **path,
             start_s=[scenario.flows[i].start_s for i in controlled],
             mss_bytes=scenario.mss,
             k=self.k if self.moves_between_decisions else 0.0,
             target_s=self.target_s,
-            first_beside=find_first_rows([scenario.tightest_link(i) for i in controlled], rows),
         )
 
     def decode(self, action: np.ndarray, tracker: Tracker, out: np.ndarray) -> np.ndarray:
         """Write gain, target delay in s, window in bytes and in products (NaN: unchanged) of actions to `out`, `(rows, 4)`."""
-        factors = self.action_mapping.decode_factors(action)
+        factors = self.action_mapping.decode(action)
         if self.recipe == "nuwa":
             return decode_nuwa(factors, tracker, out)
         return decode_default(factors, tracker, out, self.moves_between_decisions)
 
     def observe(self, tracker: Tracker, out: np.ndarray) -> np.ndarray:
         """Write the feature vectors of the interval just ended, `(width, rows)`, to `out`: finite and within the space."""
-        return self._observe(tracker, out)
+        return observe_nuwa(tracker, out) if self.recipe == "nuwa" else observe_default(tracker, out)
 
     def report_input(self, tracker: Tracker, rows: slice, counters: list[Any]) -> list[Any]:
         """See `Task.report_input`: each agent's counters and, as `achieved`, the results of its intervals."""
@@ -355,17 +332,12 @@ class ReceiverWindow(Task):
         }
 
 
-def capacity_mbps(scenario: Scenario, flow: int) -> float:
-    """Return the mean rate of the slowest link on a flow's path."""
-    return scenario.links[scenario.tightest_link(flow)].mean_mbps(scenario.duration_s)
-
-
 def fair_share_mbps(scenario: Scenario, flow: int) -> float:
     """Return the least even share of a link on a flow's path between the flows that cross it within the scenario's duration."""
     shares = []
-    for link in set(scenario.flows[flow].path):
-        users = sum(link in one.path and one.start_s < scenario.duration_s for one in scenario.flows)
-        shares.append(scenario.links[link].mean_mbps(scenario.duration_s) / max(users, 1))
+    for index, link in zip(scenario.flows[flow].path, scenario.links_of(flow), strict=True):
+        users = sum(index in one.path and one.start_s < scenario.duration_s for one in scenario.flows)
+        shares.append(link.mean_mbps(scenario.duration_s) / max(users, 1))
     return min(shares)
 
 
@@ -380,18 +352,3 @@ def _change_flows(scenario: Scenario, which: Sequence[int], changes: dict[str, A
         return scenario if flows == tuple(scenario.flows) else replace(scenario, flows=flows)
     except ScenarioError as error:
         raise ConfigError(str(error)) from None
-
-
-def _require_capacity(scenario: Scenario) -> Scenario:
-    """Return the scenario after a check of each agent's path.
-
-    Raises:
-        ConfigError: A path has no link of finite rate, or carries nothing.
-    """
-    for flow in scenario.agent_receivers:
-        if not math.isfinite(capacity_mbps(scenario, flow)):
-            at = f"{describe_scenario(scenario)} has no link of finite rate on the path of flows[{flow}]"
-            raise ConfigError(f"{at}, so that there is nothing to control; valid: rate_mbps or a trace")
-        if not capacity_mbps(scenario, flow) > 0:
-            raise ConfigError(outage_message(scenario))
-    return scenario

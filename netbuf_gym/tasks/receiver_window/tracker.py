@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
+from netbuf_gym.tasks.flows import FlowTracker, PerRow
 from netbuf_gym.tasks.receiver_window.meter import UtilityMeter
 from netbuf_gym.tasks.receiver_window.telemetry import TELEMETRY
-from netbuf_gym.tasks.tracking import LastMeasured, Quantity, RunningMeans
+from netbuf_gym.tasks.tracking import Quantity
 
 FIELD = {name: column for column, name in enumerate(TELEMETRY.names)}
 ELAPSED, RECEIVED, PACKETS, RATE = (
@@ -42,17 +41,16 @@ CAP_SEGMENTS = 10
 """Segments that the cap of the window leaves beyond the measured product."""
 
 
-class Tracker(LastMeasured):
+class Tracker(FlowTracker):
     """The last measured value of every telemetry field, and quantities that span several intervals.
 
-    A `netbuf_gym.rewards.utility.Path`. The tracker also decides when a drain is due, from the measurements that it holds.
+    The tracker also decides when a drain is due, from the measurements that it holds.
 
     Args:
-        rows: Number of agents, over all worlds.
-        interval_s: Nominal length of a decision interval.
+        rows, interval_s: As for `FlowTracker`.
         drain: Whether drains are held by halving the window for some intervals.
 
-    Attributes (all float32 of shape `(rows,)` unless stated):
+    Attributes beside those of `FlowTracker` (all float32 of shape `(rows,)` unless stated):
         rate: bits that arrived over the interval, in bit/s; 0 without a packet.
         previous_rate, previous_delay, previous_window: rate, mean queueing delay and window one interval earlier.
         peak_rate: the highest rate so far in bit/s, decaying with time constant `PEAK_MEMORY_S`, but not in silence.
@@ -61,23 +59,15 @@ class Tracker(LastMeasured):
         received: float64, bytes that arrived in the interval: 0 before the first one, and in silence.
         draining: float32, intervals that the drain still lasts, 0 outside one.
         resumed: float64, the window in bytes that the next decision starts from: after a drain the window before it.
-        means: of `throughput_ratio` and `rtt_ratio` over the world's life.
-        capacity_bps, share_bps, base_rtt_s: capacity, fair share and base RTT of the path of the agent's flow. For rewards and
-            reports; never observed.
-        first_beside: int64, the row of the first agent whose data cross the same slowest link. For rewards.
         meter: sum of Nuwa's utility.
     """
 
     def __init__(self, rows: int, interval_s: float, drain: bool = True):
-        super().__init__(TELEMETRY, rows)
-        self.interval_s, self.drain = interval_s, drain
+        super().__init__(TELEMETRY, rows, interval_s)
+        self.drain = drain
         self._memory = np.zeros((7, rows), np.float32)
         self.rate, self.previous_rate, self.previous_delay, self.previous_window = self._memory[:4]
         self.peak_rate, self.least_seen_s, self.draining = self._memory[4:]
-        self.means = RunningMeans(rows)
-        self._world = np.ones((3, rows), np.float32)
-        self.capacity_bps, self.share_bps, self.base_rtt_s = self._world
-        self.first_beside = np.arange(rows)
         self._exact = np.ones((5, rows))
         self.window, self.k, self.target_s, self.received, self.resumed = self._exact
         self.meter = UtilityMeter(rows)
@@ -87,22 +77,17 @@ class Tracker(LastMeasured):
         self,
         rows: slice,
         *,
-        capacity_bps: float | Sequence[float],
-        share_bps: float | Sequence[float],
-        base_rtt_s: float | Sequence[float],
-        start_s: float | Sequence[float],
+        capacity_bps: PerRow,
+        start_s: PerRow,
         mss_bytes: float,
         k: float,
         target_s: float,
-        first_beside: int | Sequence[int],
+        **path: PerRow,
     ) -> None:
-        """Forget everything measured on these rows, whose world starts anew."""
-        self.forget(rows)
+        """Forget everything measured on these rows, whose world starts anew; `path` as for `reset_path`."""
+        self.reset_path(rows, capacity_bps=capacity_bps, **path)
         self.last[MSS, rows] = mss_bytes
         self._memory[:, rows] = 0
-        self.means.forget(rows)
-        self.capacity_bps[rows], self.share_bps[rows], self.base_rtt_s[rows] = capacity_bps, share_bps, base_rtt_s
-        self.first_beside[rows] = first_beside
         self.window[rows] = self.resumed[rows] = FIRST_SEGMENTS * mss_bytes
         self.last[WINDOW, rows] = self.previous_window[rows] = FIRST_SEGMENTS * mss_bytes
         self.k[rows], self.target_s[rows], self.received[rows] = k, target_s, 0
@@ -175,15 +160,10 @@ class Tracker(LastMeasured):
         Quantity("rtt_ratio", "1", "1 + queueing delay at the bottleneck / base RTT", rtt_ratio),
         Quantity("queueing_s", "s", "queueing delay at the bottleneck, mean over the packets that left it last", queueing_s),
         Quantity("loss_ratio", "1", "packets marked lost / sent, at most 1; 0 when there were none", loss_ratio),
-        Quantity("capacity_bps", "bit/s", "mean rate of the path's bottleneck", lambda self: self.capacity_bps),
-        Quantity("share_bps", "bit/s", "fair share, what `throughput_ratio` divides by", lambda self: self.share_bps),
-        Quantity("base_rtt_s", "s", "base RTT: propagation and transmission there and back", lambda self: self.base_rtt_s),
+        *FlowTracker.quantities,
         Quantity("arrival_rate_bps", "bit/s", "what arrived, over the interval; 0 without a packet", lambda self: self.rate),
         Quantity("peak_rate_bps", "bit/s", "highest arrival rate lately", lambda self: self.peak_rate),
         Quantity("previous_rate_bps", "bit/s", "arrival rate an interval earlier", lambda self: self.previous_rate),
         Quantity("previous_delay_s", "s", "measured queueing delay an interval earlier", lambda self: self.previous_delay),
-        Quantity("first_beside", "1", "row of the first agent with the same bottleneck", lambda self: self.first_beside),
-        Quantity("mean_throughput_ratio", "1", "mean of `throughput_ratio` so far", lambda self: self.means.share()),
-        Quantity("mean_rtt_ratio", "1", "mean of `rtt_ratio` so far", lambda self: self.means.rtt_ratio()),
         Quantity("least_seen_s", "s", "time since the least queueing delay was seen", lambda self: self.least_seen_s),
     )
