@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import math
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -325,23 +325,18 @@ class Engine(Uncopyable):
         return {"telemetry": self.task.telemetry.to_dict(), **self.task.to_dict(), "interval_s": self.interval_s}
 
 
-def pop_agents(kwargs: dict[str, Any], default: int = 1) -> int:
-    """Remove the number of agents in a world, under either of its names, from an environment's arguments and return it.
+def pop_agents(kwargs: dict[str, Any], default: int = 1) -> tuple[str, int]:
+    """Remove the number of agents in a world from an environment's arguments; return the name it is given by, and the number.
 
     Raises:
-        ConfigError: The number is given twice, or out of range.
+        ConfigError: The number is given under both of its names, `agents` and the task's own, or is out of range.
     """
-    own, name = tasks.get(kwargs.get("task")).rules.agents_argument, find_agents_argument(kwargs)
+    own = tasks.get(kwargs.get("task")).rules.agents_argument
     given = {name: kwargs.pop(name) for name in ("agents", own) if name in kwargs}
     if len(given) > 1:
         raise ConfigError(f"agents and {own} are given; they say the same, valid: one of them")
-    return check_integer(name, given.get(name, default), 1, MAX_AGENTS)
-
-
-def find_agents_argument(kwargs: Mapping[str, Any]) -> str:
-    """Return the name of the number of agents in an environment's arguments; without it the task's own name."""
-    own = tasks.get(kwargs.get("task")).rules.agents_argument
-    return "agents" if "agents" in kwargs else own
+    name, agents = next(iter(given.items()), (own, default))
+    return name, check_integer(name, agents, 1, MAX_AGENTS)
 
 
 def check_options(options: Any, valid: Iterable[str] = ()) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from netbuf_gym.envs.engine import Engine, check_info, check_options, find_agents_argument, pop_agents
+from netbuf_gym.envs.engine import Engine, check_info, check_options, pop_agents
 from netbuf_gym.envs.registration import TaskIdCheck, environment_table
 from netbuf_gym.envs.rendering import Recorder, frames_per_second
 from netbuf_gym.errors import ConfigError, shown
@@ -44,7 +44,7 @@ class Env(CopiedUntilStarted, TaskIdCheck, gym.Env):
         if render_mode is not None:
             check_choice("render_mode", render_mode, self.metadata["render_modes"])
         self._arguments = {"render_mode": render_mode, "info": info, **kwargs}
-        name, agents = find_agents_argument(kwargs), pop_agents(kwargs)
+        name, agents = pop_agents(kwargs)
         if agents != 1:
             raise ConfigError(
                 f"{name} = {shown(agents)}; valid here: 1 (for more: gym.make_vec, or netbuf_gym.envs.parallel_env)"

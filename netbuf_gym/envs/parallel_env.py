@@ -61,7 +61,7 @@ class ParallelEnv(CopiedUntilStarted, _ParallelEnv):  # type: ignore[misc]  # Pe
         if agents is not None:
             kwargs["agents"] = agents
         self._arguments = {"render_mode": render_mode, "info": info, **kwargs}
-        self.engine = Engine(1, agents=pop_agents(kwargs, 2), **kwargs)
+        self.engine = Engine(1, agents=pop_agents(kwargs, 2)[1], **kwargs)
         task = self.engine.task
         self.metadata = {**self.metadata, "name": f"netbuf_{task.name}_v0"}
         self.possible_agents = [f"{task.kind.name}_{i}" for i in range(self.engine.agents)]

@@ -15,7 +15,6 @@ from netbuf_gym.envs.engine import (
     Engine,
     check_info,
     check_options,
-    find_agents_argument,
     make_generator,
     pop_agents,
 )
@@ -98,7 +97,7 @@ class VectorEnv(CopiedUntilStarted, TaskIdCheck, gym.vector.VectorEnv):
         }
         if render_mode is not None:
             check_choice("render_mode", render_mode, self.metadata["render_modes"])
-        name, agents = find_agents_argument(kwargs), pop_agents(kwargs)
+        name, agents = pop_agents(kwargs)
         num_envs = check_integer("num_envs", num_envs, 1, 1 << 20)
         if num_envs % agents:
             raise ConfigError(f"num_envs = {num_envs} is no multiple of {name} = {agents}, and a world has that many rows")

@@ -286,7 +286,7 @@ def _require_in_world_plant(controller: Controller, engine: Engine, env: Mapping
 
 def _make_engine(worlds: int, task: str, scenario: ScenarioLike | None, env: Mapping[str, Any]) -> Engine:
     env = {"recipe": tasks.get(task).rules.recipes[0], **env, "task": task}
-    return Engine(worlds, scenario=scenario, agents=pop_agents(env), **env)
+    return Engine(worlds, scenario=scenario, agents=pop_agents(env)[1], **env)
 
 
 def _run_decisions(

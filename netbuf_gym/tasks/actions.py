@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,30 +63,12 @@ def to_array(action: Any) -> np.ndarray:
         raise ConfigError(f"actions are no array: {error}") from None
 
 
-def check_single_action(action: Any, space: gym.Space, words: str) -> np.ndarray:
-    """Return one agent's action as a batch of one; raise ConfigError unless its shape is that of the space."""
-    array = to_array(action)
-    if array.shape != space.shape:
-        raise ConfigError(f"action has shape {array.shape}; valid: {space.shape}, {words}")
-    return array[None]
-
-
-def check_actions(action: Any, space: gym.Space, rows: int, words: Callable[[], str]) -> np.ndarray:
-    """Return the validated actions of all agents: integers, or float64 clipped to the space of a `Box`.
-
-    Args:
-        action: Actions of all agents, `(rows, ...)`.
-        space: Action space of one agent.
-        rows: Number of agents.
-        words: Returns the phrase for one agent's action; called only for a message.
+def check_values(array: np.ndarray, space: gym.Space) -> np.ndarray:
+    """Return actions `(rows, ...)` of one agent's space: integers, or float64 clipped to the space of a `Box`.
 
     Raises:
-        ConfigError: The shape or type is wrong, or an action is NaN or outside a space of integers.
+        ConfigError: The type is wrong, or an action is NaN or outside a space of integers.
     """
-    array = to_array(action)
-    shape = (rows, *(space.shape or ()))
-    if array.shape != shape:
-        raise ConfigError(f"actions have shape {array.shape}; valid: {shape}, for each agent {words()}")
     if isinstance(space, gym.spaces.Box):
         return _clip_to_box(array, space)
     if array.dtype.kind not in "iu":

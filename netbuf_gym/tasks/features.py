@@ -59,10 +59,46 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def documented(cls: T) -> T:
-    """Replace `{features of RECIPE}` in a class docstring by the table from `cls.feature_tables()`; done for every `Task`."""
-    if cls.__doc__ is not None and "{features of " in cls.__doc__:
-        page = inspect.cleandoc(cls.__doc__)
-        for recipe, table in cls.feature_tables().items():
-            page = page.replace(f"{{features of {recipe}}}", table)
+    """Fill the place holders in a task's docstring; done for every `Task`.
+
+    `{features of RECIPE}` becomes the table from `cls.feature_tables()`, `{common arguments}` the last rows of a table of
+    arguments, and `{episode end}` the rules by which episodes end.
+    """
+    if cls.__doc__ is not None and "{" in cls.__doc__:
+        page = inspect.cleandoc(cls.__doc__).replace("{episode end}", EPISODE_END)
+        if "{features of " in page:
+            for recipe, table in cls.feature_tables().items():
+                page = page.replace(f"{{features of {recipe}}}", table)
+        if "{common arguments}" in page:
+            page = page.replace("{common arguments}", _format_common_arguments(cls))
         cls.__doc__ = page
     return cls
+
+
+EPISODE_END = """\
+1. Termination: never.
+2. Truncation: when the scenario's duration is over, rounded up to whole intervals. `gym.make` adds the `TimeLimit`; the class
+   alone goes on for ever. Also when the plant's world fails, with the reason in `info["failure"]`; simulated ones do not."""
+
+COMMON_ARGUMENTS = """\
+| `scenario` | **str**, **dict**, **Scenario**, **Distribution**, **callable** | `"{task.default_scenario}"` | a name \
+(`netbuf_gym.scenarios.names()`, `trace:PATH`), a dict of `name` and its arguments, a scenario's `to_dict()`, the scenario or \
+distribution itself, or a function `(rng) -> Scenario`, called each episode |
+| `recipe` | **str** | `"default"` | {recipes} |
+| `history` | **int** | {history} | feature vectors in an observation, 1 to 64 |
+| `reward` | **str**, **dict**, **callable** | the recipe's | see Rewards |
+| `info` | **str**, **list** | `[]` | what else `info` holds: `"telemetry"`, and of vector environments `"reward_terms"` |
+| `interval_s` | **float** | `{task.default_interval_s:g}` | time between decisions, 0.001 to 100 s |
+| `{task.agents_argument}` | **int** | `1` | agents that decide in a world; the scalar environment takes 1, see `VectorEnv` \
+and `netbuf_gym.envs.parallel_env` |
+| `plant` | **str**, **dict** | `"sim"` | what is controlled, a name of `netbuf_gym.plants`, or a dict of `name` and the \
+plant's arguments |
+| `render_mode` | **str** | `None` | `"ansi"` or `"rgb_array"` |
+
+`gym.make_vec(id, num_envs=1024, threads=1, ...)` steps many worlds at once (`netbuf_gym.envs.vector_env.VectorEnv`)."""
+
+
+def _format_common_arguments(task: Any) -> str:
+    recipes = ", ".join(f'`"{recipe}"`' for recipe in task.recipes)
+    history = ", ".join(f"{recipe}: `{depth}`" for recipe, depth in task.default_history.items())
+    return COMMON_ARGUMENTS.format(task=task, recipes=recipes, history=history)

@@ -237,7 +237,10 @@ class Task(ABC, Generic[TrackerT]):
         Raises:
             ConfigError: The shape or type is wrong, or an action is NaN or outside a space of integers.
         """
-        return actions.check_actions(action, self.action_space, rows, self._describe_action)
+        array, shape = actions.to_array(action), (rows, *(self.action_space.shape or ()))
+        if array.shape != shape:
+            raise ConfigError(f"actions have shape {array.shape}; valid: {shape}, for each agent {self._describe_action()}")
+        return actions.check_values(array, self.action_space)
 
     def check_single_action(self, action: Any) -> np.ndarray:
         """Return one agent's action as a batch of one.
@@ -245,7 +248,10 @@ class Task(ABC, Generic[TrackerT]):
         Raises:
             ConfigError: The shape is not that of the space.
         """
-        return actions.check_single_action(action, self.action_space, self._describe_action())
+        array = actions.to_array(action)
+        if array.shape != self.action_space.shape:
+            raise ConfigError(f"action has shape {array.shape}; valid: {self.action_space.shape}, {self._describe_action()}")
+        return array[None]
 
     def require_valid_observation(self, found: Any, out: np.ndarray) -> None:
         """Raise ConfigError unless `observe` returned `out` itself, filled with observations of the space."""

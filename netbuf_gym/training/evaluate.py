@@ -165,7 +165,7 @@ def _resolve_agents(config: DictConfig, task: str) -> int:
     for key, value in given.items():
         if key not in ("agents", tasks.get(task).rules.agents_argument):
             raise ConfigError(f"{key} = {value!r} is no argument of task {task!r}; valid: agents=...")
-    return pop_agents({"task": task, **given})
+    return pop_agents({"task": task, **given})[1]
 
 
 def _check_arguments(config: DictConfig, task: str, names: Sequence[str]) -> None:

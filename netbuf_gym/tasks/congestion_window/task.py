@@ -157,10 +157,7 @@ class CongestionWindow(Task[Tracker]):
 
     ## Episode End
 
-    1. Termination: never.
-    2. Truncation: when the scenario's duration is over (100 s for `ppcc/*`: 1000 decisions), rounded up to whole
-       intervals. `gym.make` adds the `TimeLimit`; the class alone goes on for ever. Also when the plant's world fails, with
-       the reason in `info["failure"]`; simulated ones do not.
+    {episode end} `ppcc/*` last 100 s, 1000 decisions.
 
     The last step's `info` reports the whole episode, start-up included, from the simulator's counters: `goodput_mbps`,
     `mean_rtt_ms`, `base_rtt_ms`, `queue_delay_mean_ms` (sojourn at the slowest link of the
@@ -172,17 +169,6 @@ class CongestionWindow(Task[Tracker]):
 
     | Parameter     | Type                | Default               | Description                                            |
     |---------------|---------------------|-----------------------|--------------------------------------------------------|
-    | `scenario`    | **str**, **dict**,  | `"ppcc/4"`            | a name (`netbuf_gym.scenarios.names()`, `trace:PATH`), |
-    |               | **Scenario**,       |                       | a dict of `name` and its arguments, a scenario's       |
-    |               | **Distribution**,   |                       | `to_dict()`, the scenario or distribution itself, or a |
-    |               | **callable**        |                       | function `(rng) -> Scenario`, called each episode      |
-    | `recipe`      | **str**             | `"default"`           | `"default"` or `"ppcc"`                                |
-    | `history`     | **int**             | `4`                   | feature vectors in an observation, 1 to 64             |
-    | `reward`      | **str**, **dict**,  | the recipe's          | see Rewards                                            |
-    |               | **callable**        |                       |                                                        |
-    | `info`        | **str**, **list**   | `[]`                  | what else `info` holds: `"telemetry"`, and of vector   |
-    |               |                     |                       | environments `"reward_terms"`                          |
-    | `interval_s`  | **float**           | `0.1`                 | time between decisions, 0.001 to 100 s                 |
     | `per_ack`     | **bool**            | `False`               | decide on every ACK, at the latest after `interval_s`  |
     | `actions`     | **str**, **list**   | `"discrete"`          | or `"continuous"`, or factors that rise, as many as    |
     |               |                     |                       | actions: shorter intervals call for finer ones; recipe |
@@ -201,14 +187,7 @@ class CongestionWindow(Task[Tracker]):
     |               |                     |                       | from which each sender of a world has its own          |
     | `jitter_s`    | **float**, **list** | `0.0`                 | what a decision may take beyond that, or a range of    |
     |               |                     |                       | it; together at most `interval_s`                      |
-    | `senders`     | **int**             | `1`                   | controlled senders in a world (`agents` says the       |
-    |               |                     |                       | same); the scalar environment takes 1, see `VectorEnv` |
-    |               |                     |                       | and `netbuf_gym.envs.parallel_env`                     |
-    | `plant`       | **str**, **dict**   | `"sim"`               | what is controlled, a name of `netbuf_gym.plants`, or  |
-    |               |                     |                       | a dict of `name` and the plant's arguments             |
-    | `render_mode` | **str**             | `None`                | `"ansi"` or `"rgb_array"`                              |
-
-    `gym.make_vec(id, num_envs=1024, threads=1, ...)` steps many worlds at once (`netbuf_gym.envs.vector_env.VectorEnv`).
+    {common arguments}
 
     ```python
     >>> import gymnasium as gym, netbuf_gym
@@ -217,10 +196,6 @@ class CongestionWindow(Task[Tracker]):
     >>> observation, reward, terminated, truncated, info = env.step(10)
 
     ```
-
-    ## Version History
-
-    * v0: Initial version.
     """
 
     name: ClassVar[str] = "congestion_window"

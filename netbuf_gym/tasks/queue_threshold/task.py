@@ -148,14 +148,12 @@ class QueueThreshold(Task[SwitchTracker]):
 
     ## Starting State
 
-    An empty network at time 0; alphas as the scenario has them, (1, 1). A random scenario is drawn anew each episode.
+    An empty network at time 0, of a scenario with one switch, whose admission becomes the one agent's; alphas as the scenario
+    has them, (1, 1). A random scenario is drawn anew each episode.
 
     ## Episode End
 
-    1. Termination: never.
-    2. Truncation: when the scenario's duration is over (60 s for `rlbm/*`: 600 decisions), rounded up to whole intervals.
-       `gym.make` adds the time limit; the class alone goes on for ever. Also when the plant's world fails, with the reason in
-       `info["failure"]`; simulated ones do not.
+    {episode end} `rlbm/*` last 60 s, 600 decisions.
 
     With the recipe thesis-code a decision lasts whole intervals until the worst slowdown has changed, so that an episode
     has as many decisions as there are such changes.
@@ -171,12 +169,6 @@ class QueueThreshold(Task[SwitchTracker]):
 
     | Parameter     | Type                | Default               | Description                                            |
     |---------------|---------------------|-----------------------|--------------------------------------------------------|
-    | `scenario`    | **str**, **dict**,  | `"rlbm/default"`      | a name (`netbuf_gym.scenarios.names()`), a dict of     |
-    |               | **Scenario**,       |                       | `name` and its arguments, a scenario's `to_dict()`,    |
-    |               | **Distribution**,   |                       | the scenario or distribution itself, or a function     |
-    |               | **callable**        |                       | `(rng) -> Scenario`, called each episode; with one     |
-    |               |                     |                       | switch, whose admission becomes the agent's            |
-    | `recipe`      | **str**             | `"default"`           | `"default"`, `"thesis-text"` or `"thesis-code"`        |
     | `actions`     | **str**             | `"continuous"`        | `"continuous"`, `"limits"`, `"changes"`, `"grid"`,     |
     |               |                     |                       | `"limit_grid"` or `"pulse_grid"`                       |
     | `betas`       | **list** of float   | the recipe's          | a fixed factor above 0 to 1 for each queue; default:   |
@@ -186,17 +178,7 @@ class QueueThreshold(Task[SwitchTracker]):
     |               |                     |                       | the scenario's                                         |
     | `congested`   | **str**             | `None`                | `"drop"`, `"mark"`, `"agent"`: likewise, of flows that |
     |               |                     |                       | speak ECN; None: the scenario's                        |
-    | `history`     | **int**             | `4`, thesis-*: `1`    | feature vectors in an observation, 1 to 64             |
-    | `reward`      | **str**, **dict**,  | the recipe's          | see Rewards                                            |
-    |               | **callable**        |                       |                                                        |
-    | `info`        | **str**, **list**   | `[]`                  | what else `info` holds: `"telemetry"`, and of vector   |
-    |               |                     |                       | environments `"reward_terms"`                          |
-    | `interval_s`  | **float**           | `0.1`                 | time between decisions, 0.001 to 100 s                 |
-    | `plant`       | **str**, **dict**   | `"sim"`               | what is controlled, a name of `netbuf_gym.plants`, or  |
-    |               |                     |                       | a dict of `name` and the plant's arguments             |
-    | `render_mode` | **str**             | `None`                | `"ansi"` or `"rgb_array"`                              |
-
-    `gym.make_vec(id, num_envs=1024, threads=1, ...)` steps many worlds at once (`netbuf_gym.envs.vector_env.VectorEnv`).
+    {common arguments}
 
     ```python
     >>> import gymnasium as gym, netbuf_gym
@@ -205,10 +187,6 @@ class QueueThreshold(Task[SwitchTracker]):
     >>> observation, reward, terminated, truncated, info = env.step([1.0, 5 / 11])
 
     ```
-
-    ## Version History
-
-    * v0: Initial version.
     """
 
     name: ClassVar[str] = "queue_threshold"

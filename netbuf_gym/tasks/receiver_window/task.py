@@ -139,10 +139,7 @@ class ReceiverWindow(Task[Tracker]):
 
     ## Episode End
 
-    1. Termination: never.
-    2. Truncation: when the scenario's duration is over (80 s for `nuwa/*`: 800 decisions), rounded up to whole intervals.
-       `gym.make` adds the `TimeLimit`; the class alone goes on for ever. Also when the plant's world fails, with the reason in
-       `info["failure"]`; simulated ones do not.
+    {episode end} `nuwa/*` last 80 s, 800 decisions.
 
     The last step's `info` reports the whole episode, start-up included: `utility` (Nuwa's, mean over the intervals; x is of the
     mean capacity), `goodput_mbps`, `data_mb`, `share` of the capacity, `queue_delay_mean_ms` and `queue_delay_p95_ms` at the
@@ -152,11 +149,6 @@ class ReceiverWindow(Task[Tracker]):
 
     | Parameter     | Type                | Default               | Description                                            |
     |---------------|---------------------|-----------------------|--------------------------------------------------------|
-    | `scenario`    | **str**, **dict**,  | `"nuwa/any"`          | a name (`netbuf_gym.scenarios.names()`, `trace:PATH`), |
-    |               | **Scenario**,       |                       | a dict of `name` and its arguments, a scenario's       |
-    |               | **Distribution**,   |                       | `to_dict()`, the scenario or distribution itself, or a |
-    |               | **callable**        |                       | function `(rng) -> Scenario`, called each episode      |
-    | `recipe`      | **str**             | `"default"`           | `"default"` or `"nuwa"`                                |
     | `acts_on`     | **str**             | `"bdp"`               | see Action Space; recipe nuwa: `"k"`                   |
     | `actions`     | **str**             | `"factors"`           | `"factors"` or `"continuous"`; recipe nuwa: the former |
     | `k`           | **float**           | `2`                   | gain of Nuwa's rule at first; `acts_on="window"`: 0;   |
@@ -167,20 +159,7 @@ class ReceiverWindow(Task[Tracker]):
     | `drain`       | **bool**            | `True`                | see Action Space; recipe nuwa: `False`                 |
     | `sender`      | **str**, **dict**   | `None`                | congestion control of the agents' senders; None: as    |
     |               |                     |                       | the scenario has them                                  |
-    | `history`     | **int**             | `4`                   | feature vectors in an observation, 1 to 64             |
-    | `reward`      | **str**, **dict**,  | the recipe's          | see Rewards                                            |
-    |               | **callable**        |                       |                                                        |
-    | `info`        | **str**, **list**   | `[]`                  | what else `info` holds: `"telemetry"`, and of vector   |
-    |               |                     |                       | environments `"reward_terms"`                          |
-    | `interval_s`  | **float**           | `0.1`                 | time between decisions, 0.001 to 100 s                 |
-    | `agents`      | **int**             | `1`                   | receivers that decide in a world; the scalar           |
-    |               |                     |                       | environment takes 1, see `VectorEnv` and               |
-    |               |                     |                       | `netbuf_gym.envs.parallel_env`                        |
-    | `plant`       | **str**, **dict**   | `"sim"`               | what is controlled, a name of `netbuf_gym.plants`, or  |
-    |               |                     |                       | a dict of `name` and the plant's arguments             |
-    | `render_mode` | **str**             | `None`                | `"ansi"` or `"rgb_array"`                              |
-
-    `gym.make_vec(id, num_envs=1024, threads=1, ...)` steps many worlds at once (`netbuf_gym.envs.vector_env.VectorEnv`).
+    {common arguments}
 
     ```python
     >>> import gymnasium as gym, netbuf_gym
@@ -189,10 +168,6 @@ class ReceiverWindow(Task[Tracker]):
     >>> observation, reward, terminated, truncated, info = env.step(10)
 
     ```
-
-    ## Version History
-
-    * v0: Initial version.
     """
 
     name: ClassVar[str] = "receiver_window"
