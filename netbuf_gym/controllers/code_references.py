@@ -46,7 +46,7 @@ def require_file(word: str, field: str) -> None:
     if match is None and where.suffix == ".py":
         raise ConfigError(f"{field} = {shown(word)} names nothing in its file; valid: {where}:NAME, a class or function there")
     if where.suffix in (".py", *SUFFIXES) and not where.is_file():
-        raise ConfigError(f"{field} = {shown(word)}: there is no file {where}; valid: one that is there")
+        raise ConfigError(f"{field} = {shown(word)}: there is no file {where}; valid: an existing file")
 
 
 def load_object(word: str) -> Any:
@@ -65,10 +65,10 @@ def load_object(word: str) -> Any:
             raise ControlError(f"{shown(word)}: there is no file {where}; valid: FILE.py:NAME") from None
         except (Exception, SystemExit) as error:
             said = f"{shown(word)}: {where} cannot be imported ({type(error).__name__}: {error})"
-            raise ControlError(f"{said}; valid: one that can") from error
+            raise ControlError(f"{said}; valid: a module that can be imported") from error
     if not hasattr(module, name):
         there = ", ".join(own for own, value in vars(module).items() if not own.startswith("_") and callable(value))
-        raise ControlError(f"{shown(word)}: {where} has no {name!r}; valid: {there or 'one that it has'}")
+        raise ControlError(f"{shown(word)}: {where} has no {name!r}; valid: {there or 'a name that it defines'}")
     return getattr(module, name)
 
 

@@ -113,7 +113,7 @@ class Decider(Controller[RulesT]):
     def _require_recipe(self, rules: Rules) -> None:
         if self.recipes is not None and rules.recipe not in self.recipes:
             valid = ", ".join(map(repr, self.recipes))
-            raise ConfigError(f"{self.name} does not speak recipe {rules.recipe!r}; valid: {valid}")
+            raise ConfigError(f"{self.name} does not support recipe {rules.recipe!r}; valid: {valid}")
 
 
 class InWorld(Controller[Rules]):

@@ -334,7 +334,7 @@ def pop_agents(kwargs: dict[str, Any], default: int = 1) -> tuple[str, int]:
     own = tasks.get(kwargs.get("task")).rules.agents_argument
     given = {name: kwargs.pop(name) for name in ("agents", own) if name in kwargs}
     if len(given) > 1:
-        raise ConfigError(f"agents and {own} are given; they say the same, valid: one of them")
+        raise ConfigError(f"agents and {own} are given; valid: one of them, since both are the number of agents")
     name, agents = next(iter(given.items()), (own, default))
     return name, check_integer(name, agents, 1, MAX_AGENTS)
 

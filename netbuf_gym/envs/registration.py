@@ -32,7 +32,7 @@ class TaskIdCheck:
         task, own = self.engine.task.name, None if spec is None else tasks.find_task(spec.id)
         if spec is not None and own not in (None, task):
             self.engine.close()
-            raise ConfigError(f"task = {task!r} is not that of {spec.id}; valid: {own!r}, which need not be said")
+            raise ConfigError(f"task = {task!r} is not that of {spec.id}; valid: {own!r}, or no task")
         if spec is not None:
             spec.kwargs = _convert_to_json(spec.kwargs, self.engine.record)
         self._spec = spec

@@ -321,7 +321,7 @@ class VectorEnv(CopiedUntilStarted, TaskIdCheck, gym.vector.VectorEnv):
             streams = self.np_random.spawn(self.worlds)
         else:
             if not isinstance(seed, (Sequence, np.ndarray)) or isinstance(seed, str):
-                raise ConfigError(f"seed = {shown(seed)}; valid: a whole number, or one for each of {self.worlds} worlds")
+                raise ConfigError(f"seed = {shown(seed)}; valid: an integer, or one for each of {self.worlds} worlds")
             if len(seed) != self.worlds:
                 raise ConfigError(f"seed has {len(seed)} values; valid: one, or one for each of {self.worlds} worlds")
             streams = [make_generator(check_integer(f"seed[{k}]", one, 0, MAX_SEED - 1)) for k, one in enumerate(seed)]

@@ -24,17 +24,17 @@ def require_schema(saved: Any, current: dict[str, Any], owner: str = "the saved 
         CheckpointError: Names the first difference, with both values.
     """
     if not isinstance(saved, dict):
-        raise CheckpointError(f"{owner} carries no environment schema but {shown(saved)}")
+        raise CheckpointError(f"{owner} has no environment schema but {shown(saved)}")
     own = [key for key in current if key not in ("telemetry", *SHARED)]  # reported first, since they determine the columns
     missing = [key for key in ("telemetry", *SHARED) if key not in saved]
     if missing and saved.get("task") in (None, current["task"]):
-        raise CheckpointError(f"{owner} carries an environment schema without {', '.join(missing)}")
+        raise CheckpointError(f"{owner} has an environment schema without {', '.join(missing)}")
     first = ("task", "recipe", *own, *(key for key in saved if key not in current))
     for key in (*first, "telemetry", *(key for key in SHARED if key not in first)):
         if key == "telemetry":
             TelemetrySchema.from_dict(current[key]).require(TelemetrySchema.from_dict(saved[key]), owner)
             continue
-        there, here = (shown(one[key], 120) if key in one else "what is usual" for one in (saved, current))
+        there, here = (shown(one[key], 120) if key in one else "the default" for one in (saved, current))
         if key in saved and key in current and saved[key] == current[key]:
             continue
         if key == "features" and isinstance(saved[key], list):

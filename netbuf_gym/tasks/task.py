@@ -50,7 +50,7 @@ def outage_message(scenario: Any) -> str:
     """Return the message for a world that carries nothing, so that no share of its capacity is defined."""
     return (
         f"{describe_scenario(scenario)} carries nothing in its duration_s = {scenario.duration_s:g}: its trace is an outage"
-        " that long; valid: one in which something can be sent"
+        " that long; valid: a world that can carry something"
     )
 
 
@@ -266,7 +266,7 @@ class Task(ABC, Generic[TrackerT]):
         wrong = np.argwhere(~((out >= low) & (out <= high)))
         if len(wrong):
             at, row = wrong[0].tolist()
-            valid = f"{low[at, 0]:g} to {high[at, 0]:g}, as the observation space has it"
+            valid = f"{low[at, 0]:g} to {high[at, 0]:g}, by the observation space"
             raise ConfigError(f"{where}: feature {self.features[at].name!r} of row {row} is {out[at, row]:g}; valid: {valid}")
 
     def _describe_action(self) -> str:

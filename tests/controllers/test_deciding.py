@@ -104,7 +104,7 @@ def test_a_function_decides():
     controller = Callback(lambda observations: seen.append(observations) or [7] * len(observations), "seven", ["default"])
     assert played(controller, rules(SPACES[0]), 3, steps=2).tolist() == [[7, 7, 7]] * 2
     assert controller.name == "seven" and seen[0].shape == (3, 3)
-    with pytest.raises(ConfigError, match="seven does not speak recipe 'other'; valid: 'default'"):
+    with pytest.raises(ConfigError, match="seven does not support recipe 'other'; valid: 'default'"):
         controller.start(rules(SPACES[0], recipe="other"), [1])
 
 

@@ -90,7 +90,7 @@ def test_words_name_files_and_modules():
     }.items():
         with pytest.raises((ConfigError, ControlError), match=said.replace("(", r"\(")):
             rollout.get_controller(word, TASK)
-    with pytest.raises(ConfigError, match=r"plays congestion_window alone"):
+    with pytest.raises(ConfigError, match=r"is a congestion control, for task congestion_window only"):
         rollout.get_controller("own.cc", "queue_threshold")
     with pytest.raises(ConfigError, match=r"controller = 'nomodule:Name'"):
         rollout.get_controller("nomodule:Name", TASK)

@@ -78,7 +78,7 @@ def test_the_first_recipe_is_played_unless_another_is_asked_for(heating, monkeyp
     for kwargs in ({}, {"recipe": "cosy"}):
         rollout.evaluate(look, seeds=[1, 2], **ON, **kwargs)
     assert set(seen) == {(2, 3), (2, 6)}
-    with pytest.raises(ConfigError, match="thermostat does not speak recipe 'warm'; valid: 'default'"):
+    with pytest.raises(ConfigError, match="thermostat does not support recipe 'warm'; valid: 'default'"):
         rollout.evaluate("thermostat", seeds=[1], recipe="warm", **ON)
 
 

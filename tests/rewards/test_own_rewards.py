@@ -453,7 +453,7 @@ def test_a_name_of_several_rewards_of_other_tasks_is_refused(rewards):
     tasks.register_reward(TASK, same)
     tasks.register(tasks.TaskRecord(rules=rules, ids=("test/Another-v0",), summary="x", rewards={"same": reward_of(same)}))
     try:
-        with pytest.raises(ConfigError, match="reward 'same' is several, of tasks congestion_window, another"):
+        with pytest.raises(ConfigError, match="reward 'same' is ambiguous, tasks congestion_window, another"):
             gym.make("netbuf/QueueThreshold-v0", scenario=SWITCH, reward="same")
         gym.make(ID, reward="same")
     finally:

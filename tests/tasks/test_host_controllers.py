@@ -76,7 +76,7 @@ def test_bad_controllers_are_named():
         Setting("tune-9")
     with pytest.raises(ConfigError, match="growth = -1"):
         Bpftune(growth=-1)
-    with pytest.raises(ConfigError, match="does not speak recipe 'direct'"):
+    with pytest.raises(ConfigError, match="does not support recipe 'direct'"):
         rollout.evaluate("max", task="host_buffers", scenario=SMALL, seeds=[1], recipe="direct")
 
 

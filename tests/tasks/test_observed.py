@@ -29,7 +29,7 @@ def with_value(value):
         (lambda self, tracker, out: TRUE(self, tracker, out).copy(), r"Threshold\.observe gave another array, \("),
         (lambda self, tracker, out: None, r"QueueThreshold\.observe gave None; valid: the array `out` .*\(features, rows\) = "),
         (with_value(np.nan), r"QueueThreshold\.observe: feature '\w+' of row 0 is nan; valid: "),
-        (with_value(7), r"feature '\w+' of row 0 is 7; valid: -?\d+ to 1, as the observation space has it"),
+        (with_value(7), r"feature '\w+' of row 0 is 7; valid: -?\d+ to 1, by the observation space"),
     ],
 )
 @pytest.mark.parametrize("after", [0, 1])

@@ -95,7 +95,7 @@ def test_bad_arguments_are_named(folder, arguments, error, says):
 
 def test_files_with_outages_throughout_are_refused(tmp_path):
     traces.write(RateTrace([0.0], [0.1], 30.0), tmp_path / "dead.csv")
-    with pytest.raises(TraceError, match=r"dead\.csv.*outages throughout"):
+    with pytest.raises(TraceError, match=r"dead\.csv.*never carries"):
         scenarios.get("nuwa/traces", path=str(tmp_path))
 
 

@@ -71,7 +71,7 @@ def test_what_is_left_out_as_usual_is_another_than_what_is_said(name, other):
     """Whichever of the two says it."""
     usual, said = Engine(1).schema(), Engine(1, **{name: other}).schema()
     assert name not in usual
-    with pytest.raises(CheckpointError, match=f"was trained with {name} = {other}, this environment has what is usual"):
+    with pytest.raises(CheckpointError, match=f"was trained with {name} = {other}, this environment has the default"):
         require_schema(said, usual)
-    with pytest.raises(CheckpointError, match=f"was trained with {name} = what is usual, this environment has {other}"):
+    with pytest.raises(CheckpointError, match=f"was trained with {name} = the default, this environment has {other}"):
         require_schema(usual, said)

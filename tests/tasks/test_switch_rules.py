@@ -217,7 +217,7 @@ def test_rules_are_listed_and_stand_beside_agents():
         (lambda: rollout.evaluate("limits:0", TASK, SHORT), "limits_ms"),
         (lambda: rollout.evaluate("limits:1:2:3", TASK, SHORT), "limits_ms has 3 values for 2 queues; valid: at most"),
         (lambda: rollout.evaluate("pulse", TASK, SHORT, actions="grid"), "actions = 'grid'; valid: \"limits\""),
-        (lambda: rollout.evaluate("pulse", TASK, SHORT, recipe="thesis-text", actions="continuous"), "does not speak recipe"),
+        (lambda: rollout.evaluate("pulse", TASK, SHORT, recipe="thesis-text", actions="continuous"), "does not support recipe"),
         (lambda: rollout.evaluate("pulse:20", TASK, SHORT), "controller = 'pulse:20' is unknown"),
     ],
 )

@@ -126,7 +126,7 @@ class Path:
             data["generated"] = {key: value for key, value in vars(self.generated).items() if value is not False}
         elif self.trace is not None:
             if not isinstance(self.trace, RateTrace):
-                raise ScenarioTypeError(f"trace = {shown(self.trace)} is not a RateTrace; valid: one, or `generated`")
+                raise ScenarioTypeError(f"trace = {shown(self.trace)} is not a RateTrace; valid: a RateTrace, or `generated`")
             data["trace"] = {"time_s": self.trace.time_s.tolist(), "rate_mbps": self.trace.rate_mbps.tolist()}
         for field in ("loss", "jitter_ms"):
             if getattr(self, field):

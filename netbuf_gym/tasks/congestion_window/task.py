@@ -408,10 +408,10 @@ def _parse_range(name: str, given: Any) -> tuple[float, float]:
         value = check_real(name, given, 0, 100)
         return value, value
     if len(given) != 2:
-        raise ConfigError(f"{name} = {shown(given)}; valid: a number of seconds, or the least and the most of them")
+        raise ConfigError(f"{name} = {shown(given)}; valid: a number of seconds, or a lower and an upper bound")
     low, high = (check_real(f"{name}[{i}]", value, 0, 100) for i, value in enumerate(given))
     if low > high:
-        raise ConfigError(f"{name} = {shown(given)} falls; valid: the least first")
+        raise ConfigError(f"{name} = {shown(given)}; valid: the lower bound first")
     return low, high
 
 

@@ -89,7 +89,7 @@ class WithCongestionControl(Decider):
         """See `Controller.start`; raise ConfigError where the controller decides nothing."""
         policy = self.controller.start(rules, seeds)
         if policy is None:
-            raise ConfigError(f"{self.controller.name} acts in the world and decides nothing; valid: one that decides")
+            raise ConfigError(f"{self.controller.name} acts in the world and decides nothing; valid: a controller that decides")
         return policy
 
 

@@ -303,7 +303,7 @@ def _parse_layers(acts_on: Any) -> tuple[str, ...]:
         return LAYERS
     given = (acts_on,) if isinstance(acts_on, str) else check_sequence("acts_on", acts_on, "layers")
     if not len(given):
-        raise ConfigError(f"acts_on is empty; valid: of {', '.join(FACTORS)}")
+        raise ConfigError(f"acts_on is empty; valid: one or more of {', '.join(FACTORS)}")
     chosen = {check_choice("acts_on", layer, FACTORS) for layer in given}
     if len(chosen) < len(given):
         raise ConfigError(f"acts_on = {shown(list(given))} names a layer twice; valid: each once")

@@ -130,7 +130,7 @@ class FixedThresholds(Decider[QueueThreshold]):
         action = rules.encode(self.alphas)
         nearest = rules.decode_alphas(rules.check_actions(np.array([action]), 1))[0]
         if not np.allclose(nearest, self.alphas, rtol=ALPHA_TOLERANCE, atol=0):
-            said = f"alphas = {shown(list(self.alphas))} cannot be said in recipe {rules.recipe!r}"
+            said = f"alphas = {shown(list(self.alphas))} cannot be expressed in recipe {rules.recipe!r}"
             raise ConfigError(f"{said}; nearest: {shown(nearest.tolist())}")
         return constant_policy(action, rules, len(seeds))
 

@@ -389,9 +389,9 @@ class QueueThreshold(Task[SwitchTracker]):
         if self.actions not in ("continuous", "grid"):
             raise ConfigError(f'actions = "{self.actions}" name times, not alphas; valid: "continuous" or "grid"')
         if self.places_drops:
-            raise ConfigError(f'drop = "{DROP_AGENT}" leaves it to actions; valid here: null, "tail" or "head"')
+            raise ConfigError(f'drop = "{DROP_AGENT}" makes the drop place a part of actions; valid here: null, "tail" or "head"')
         if self.marks:
-            raise ConfigError(f'congested = "{DROP_AGENT}" leaves it to actions; valid here: null, "drop" or "mark"')
+            raise ConfigError(f'congested = "{DROP_AGENT}" makes marking a part of actions; valid here: null, "drop" or "mark"')
         if self.grid is not None:
             return np.int64(np.abs(np.log(self.grid) - np.log(wanted)).sum(axis=1).argmin())
         return encode_alphas(wanted, self.recipe)

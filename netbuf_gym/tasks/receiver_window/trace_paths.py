@@ -152,7 +152,7 @@ class TraceWindows(Distribution):
         files = trace_files(self.path, self.network, self.part)
         windows = {file: read_windows(file, self.duration_s)[1] for file in files}
         if not any(windows.values()):
-            raise TraceError("has outages throughout, as has every other file; valid: a trace with 0.3 Mbit/s", files[0])
+            raise TraceError("never carries 0.3 Mbit/s, nor does any other file; valid: a trace that does", files[0])
         put(self, "_windows", tuple((file, starts_s) for file, starts_s in windows.items() if starts_s))
         self.sample(np.random.default_rng(0))  # the remaining fields are checked where they are used
 
@@ -165,7 +165,7 @@ class TraceWindows(Distribution):
         file, starts_s = _pick_option(self._windows, u[0])
         window = cut_window(read_windows(file, self.duration_s)[0], _pick_option(starts_s, u[1]), self.duration_s)
         if window is None:
-            raise ScenarioError(f"path: {file} was changed meanwhile; valid: files that stay as they are")
+            raise ScenarioError(f"path: {file} has changed since it was read; valid: files that do not change")
         return trace_world(
             window,
             rtt_ms=_pick_option(self.rtt_ms, u[2]),
