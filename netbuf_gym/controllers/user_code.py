@@ -21,7 +21,8 @@ def make_controller(word: str) -> Controller:
         ControlError: The object cannot be imported, or is none of these.
     """
     if is_compiled(word):
-        raise ConfigError(f"{shown(word)} is a congestion control, for task congestion_window only; valid: MODULE:NAME or FILE.py:NAME, in Python")
+        what = f"{shown(word)} is a congestion control, for task congestion_window only"
+        raise ConfigError(f"{what}; valid: MODULE:NAME or FILE.py:NAME, in Python")
     found = load_object(word)
     made = as_controller(found)
     if made is not None:

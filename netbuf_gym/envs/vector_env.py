@@ -254,12 +254,12 @@ class VectorEnv(CopiedUntilStarted, TaskIdCheck, gym.vector.VectorEnv):
 
     def _describe_platforms(self, worlds: np.ndarray) -> dict[str, Any]:
         """Return descriptions of the platforms of worlds just reset, with a mask; empty if there are none."""
-        told = {world: about for world in worlds.tolist() if (about := self.engine.plant.about(world))}
-        if not told:
+        platforms = {world: about for world in worlds.tolist() if (about := self.engine.plant.about(world))}
+        if not platforms:
             return {}
         rows = np.arange(self.num_envs) // self.engine.agents
-        known = np.array([row in told for row in rows.tolist()])
-        return {"plant": np.array([dict(told.get(row, {})) for row in rows.tolist()], object), "_plant": known}
+        known = np.array([row in platforms for row in rows.tolist()])
+        return {"plant": np.array([dict(platforms.get(row, {})) for row in rows.tolist()], object), "_plant": known}
 
     def _final_info(self, worlds: np.ndarray, rows: np.ndarray) -> dict[str, Any]:
         """Return last observations and reports of ended worlds, with masks as in Gymnasium's vector environments."""

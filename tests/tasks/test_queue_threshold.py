@@ -6,7 +6,7 @@ import pytest
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.scenarios import ABM, AgentThresholds, get
-from netbuf_gym.tasks.queue_threshold import GRIDS, RECIPES, QueueThreshold
+from netbuf_gym.tasks.queue_threshold import GRIDS, QueueThreshold
 from netbuf_gym.tasks.queue_threshold.actions import LIMIT_LEVELS_S, PULSE_LEVELS_S
 from tests.tasks.hand_made_switch import BUSY, telemetry, tracker
 
@@ -89,7 +89,7 @@ def test_thesis_state_golden_and_standing(recipe):
     np.testing.assert_allclose(observe(task, made), golden, rtol=1e-6)
 
 
-@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize("recipe", QueueThreshold.recipes)
 def test_observations_stay_within_the_space(recipe):
     task, made = QueueThreshold(recipe, history=1), tracker()
     extremes = {name: 1e9 for name in BUSY if not name.startswith(("free", "at_free", "alpha"))}
@@ -236,7 +236,7 @@ def test_bursts_are_remembered_for_seconds():
     assert made.starts_most[0, 0] == pytest.approx(9, rel=1e-3)
 
 
-@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize("recipe", QueueThreshold.recipes)
 @pytest.mark.parametrize("queues", [1, 2, 3])
 def test_a_grid_is_a_set_of_continuous_actions(recipe, queues):
     grid, box = QueueThreshold(recipe, actions="grid", queues=queues), QueueThreshold(recipe, queues=queues)

@@ -6,7 +6,7 @@ from netbuf_gym.tasks.congestion_window.observations import DEFAULT_FEATURES, PP
 from netbuf_gym.tasks.congestion_window.report import episode_report
 from netbuf_gym.tasks.congestion_window.rewards import REWARDS
 from netbuf_gym.tasks.congestion_window.scenarios import SCENARIOS
-from netbuf_gym.tasks.congestion_window.task import FACTORS, PPCC_STEPS, RECIPES, CongestionWindow
+from netbuf_gym.tasks.congestion_window.task import FACTORS, PPCC_STEPS, CongestionWindow
 from netbuf_gym.tasks.congestion_window.telemetry import SENDER, TELEMETRY
 from netbuf_gym.tasks.record import TaskRecord
 
@@ -28,7 +28,6 @@ __all__ = [
     "MEASURES",
     "PPCC_FEATURES",
     "PPCC_STEPS",
-    "RECIPES",
     "RECORD",
     "REWARDS",
     "SCENARIOS",

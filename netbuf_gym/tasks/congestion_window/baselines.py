@@ -108,7 +108,9 @@ class UserCongestionControl(CongestionControl):
             start_s, acked = scenario.flows[flow].start_s, world.flow_stats()[flow]["acked_bytes"]
             if acked == 0 and world.now_ns * 1e-9 - start_s > NEVER_SENDS_S:
                 since = f"in {world.now_ns * 1e-9 - start_s:g} s of {scenario.name or 'a world'}"
-                raise ControlError(f"congestion control {self.name} never sends: nothing was acknowledged {since}; valid: one that sends")
+                raise ControlError(
+                    f"congestion control {self.name} never sends: nothing was acknowledged {since}; valid: one that sends"
+                )
         return super().report(scenario, world)
 
 

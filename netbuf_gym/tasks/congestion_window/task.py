@@ -41,7 +41,6 @@ MAX_FACTORS, FACTOR_RANGE = 64, (0.01, 100.0)
 
 MAX_WINDOW_BYTES = 2.0**40
 """Largest window in bytes."""
-RECIPES = ("default", "ppcc")
 DISCRETE, CONTINUOUS = "discrete", "continuous"
 MEASURED, PATH, NO_CLAMP = "measured", "path", "none"
 CLAMPS = (MEASURED, PATH, NO_CLAMP)
@@ -199,7 +198,7 @@ class CongestionWindow(Task[Tracker]):
     """
 
     name: ClassVar[str] = "congestion_window"
-    recipes: ClassVar[tuple[str, ...]] = RECIPES
+    recipes: ClassVar[tuple[str, ...]] = ("default", "ppcc")
     default_history: ClassVar[dict[str, int]] = {"default": 4, "ppcc": 4}
     recipe_features: ClassVar[dict[str, tuple[Feature, ...]]] = {"default": DEFAULT_FEATURES, "ppcc": PPCC_FEATURES}
     recipe_rewards: ClassVar[dict[str, str]] = {"default": "log_utility", "ppcc": "utility_sign"}

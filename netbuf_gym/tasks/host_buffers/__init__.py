@@ -8,7 +8,7 @@ from netbuf_gym.tasks.host_buffers.report import episode_reports
 from netbuf_gym.tasks.host_buffers.rewards import REWARDS, AuterReward, HostUtility
 from netbuf_gym.tasks.host_buffers.scenarios import SCENARIOS
 from netbuf_gym.tasks.host_buffers.settings import DEFAULT, GRID, NAMED, Settings
-from netbuf_gym.tasks.host_buffers.task import RECIPES, HostBuffers
+from netbuf_gym.tasks.host_buffers.task import HostBuffers
 from netbuf_gym.tasks.host_buffers.telemetry import HOST, TELEMETRY
 from netbuf_gym.tasks.host_buffers.tracker import Meter
 from netbuf_gym.tasks.record import TaskRecord
@@ -33,7 +33,6 @@ __all__ = [
     "HOST",
     "MEASURES",
     "NAMED",
-    "RECIPES",
     "RECORD",
     "REWARDS",
     "SCENARIOS",

@@ -10,16 +10,14 @@ from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.tasks.host_buffers.hosts import compute_offer
 
 
-def episode_reports(
-    scenario: Scenario, hosts: Sequence[int], counters: Sequence[dict[str, Any]], achieved: Sequence[dict[str, float]]
-) -> list[dict[str, Any]]:
+def episode_reports(scenario: Scenario, hosts: Sequence[int], counters: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the report of each host's whole life so far, start-up included.
 
     Args:
         scenario: World that was run.
         hosts: Indices of the hosts.
-        counters: Counters of each host (`AgentKind.counters` of `HOST`).
-        achieved: Means over the intervals of each host (`Meter.compute_results`).
+        counters: Counters of each host (`AgentKind.counters` of `HOST`), and under `achieved` the means over its intervals
+            (`Meter.compute_results`).
 
     Returns:
         a dict for each host:
@@ -39,7 +37,8 @@ def episode_reports(
             worlds only.
     """
     reports = []
-    for host, own, measured in zip(hosts, counters, achieved, strict=True):
+    for host, own in zip(hosts, counters, strict=True):
+        measured = own["achieved"]
         capacity_bps, _, base_s = compute_offer(scenario, scenario.hosts[host])
         duration_s = max(own["now_s"], 1e-9)
         sent_bps = own["sent_bytes"] * 8 / duration_s

@@ -40,8 +40,6 @@ from netbuf_gym.tasks.host_buffers.tracker import CONTROL, Tracker
 from netbuf_gym.tasks.task import Panel, Task
 from netbuf_gym.utils.arguments import check_choice, check_integer, check_sequence
 
-RECIPES = ("default", "auter", "direct")
-
 RING_REQUESTS, RING_CONNECTIONS = 3, 100
 """n and m of Algorithm 1, which the paper does not state: ours."""
 
@@ -156,7 +154,7 @@ class HostBuffers(Task[Tracker]):
     """
 
     name: ClassVar[str] = "host_buffers"
-    recipes: ClassVar[tuple[str, ...]] = RECIPES
+    recipes: ClassVar[tuple[str, ...]] = ("default", "auter", "direct")
     default_history: ClassVar[dict[str, int]] = {"default": 2, "auter": 1, "direct": 2}
     recipe_features: ClassVar[dict[str, tuple[Feature, ...]]] = {
         "default": DEFAULT_FEATURES,
@@ -265,7 +263,7 @@ class HostBuffers(Task[Tracker]):
 
     def report(self, scenario: Scenario, counters: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """See `netbuf_gym.tasks.host_buffers.report.episode_reports`."""
-        return episode_reports(scenario, find_agent_hosts(scenario), counters, [own["achieved"] for own in counters])
+        return episode_reports(scenario, find_agent_hosts(scenario), counters)
 
     def show(self, tracker: Tracker, row: int) -> dict[str, float]:
         """Return TCP maximum in KiB, RTT in ms, throughput in Mbit/s, memory in MB, ring in packets, connections."""

@@ -8,7 +8,7 @@ from netbuf_gym.tasks.queue_threshold.report import switch_report
 from netbuf_gym.tasks.queue_threshold.rewards import REWARDS, SwitchUtility, ThesisCode, ThesisText
 from netbuf_gym.tasks.queue_threshold.scenarios import CELLS, QUEUE_PACKETS, SCENARIOS, RandomSharedBuffer
 from netbuf_gym.tasks.queue_threshold.switch_rules import Limits, Pulse, PulseBurst
-from netbuf_gym.tasks.queue_threshold.task import RECIPES, QueueThreshold
+from netbuf_gym.tasks.queue_threshold.task import QueueThreshold
 from netbuf_gym.tasks.queue_threshold.telemetry import switch_kind, switch_telemetry
 from netbuf_gym.tasks.record import TaskRecord
 
@@ -30,7 +30,6 @@ __all__ = [
     "GRIDS",
     "MEASURES",
     "QUEUE_PACKETS",
-    "RECIPES",
     "RECORD",
     "REWARDS",
     "SCENARIOS",

@@ -57,8 +57,6 @@ from netbuf_gym.utils.sums import sequential_sum
 
 BLUE, LILAC, RED = (31, 119, 180), (200, 160, 220), (214, 39, 40)
 
-RECIPES = ("default", "thesis-text", "thesis-code")
-
 
 class QueueThreshold(Task[SwitchTracker]):
     """
@@ -190,7 +188,7 @@ class QueueThreshold(Task[SwitchTracker]):
     """
 
     name: ClassVar[str] = "queue_threshold"
-    recipes: ClassVar[tuple[str, ...]] = RECIPES
+    recipes: ClassVar[tuple[str, ...]] = ("default", "thesis-text", "thesis-code")
     default_history: ClassVar[dict[str, int]] = {"default": 4, "thesis-text": 1, "thesis-code": 1}
     recipe_rewards: ClassVar[dict[str, str]] = {
         "default": "switch_utility",
@@ -389,7 +387,9 @@ class QueueThreshold(Task[SwitchTracker]):
         if self.actions not in ("continuous", "grid"):
             raise ConfigError(f'actions = "{self.actions}" name times, not alphas; valid: "continuous" or "grid"')
         if self.places_drops:
-            raise ConfigError(f'drop = "{DROP_AGENT}" makes the drop place a part of actions; valid here: null, "tail" or "head"')
+            raise ConfigError(
+                f'drop = "{DROP_AGENT}" makes the drop place a part of actions; valid here: null, "tail" or "head"'
+            )
         if self.marks:
             raise ConfigError(f'congested = "{DROP_AGENT}" makes marking a part of actions; valid here: null, "drop" or "mark"')
         if self.grid is not None:

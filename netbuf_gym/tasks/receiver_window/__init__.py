@@ -11,7 +11,7 @@ from netbuf_gym.tasks.receiver_window.random_paths import NETWORKS, ReceiverPath
 from netbuf_gym.tasks.receiver_window.report import episode_reports
 from netbuf_gym.tasks.receiver_window.rewards import REWARDS
 from netbuf_gym.tasks.receiver_window.scenarios import SCENARIOS
-from netbuf_gym.tasks.receiver_window.task import RECIPES, ReceiverWindow
+from netbuf_gym.tasks.receiver_window.task import ReceiverWindow
 from netbuf_gym.tasks.receiver_window.telemetry import RECEIVER, TELEMETRY
 from netbuf_gym.tasks.record import TaskRecord
 
@@ -36,7 +36,6 @@ __all__ = [
     "NUWA_FEATURES",
     "RECEIVER",
     "RECEIVERS",
-    "RECIPES",
     "RECORD",
     "REWARDS",
     "SCENARIOS",

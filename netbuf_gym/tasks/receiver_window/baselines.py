@@ -100,8 +100,8 @@ class ReplacingControl(InWorld):
         """See `netbuf_gym.tasks.receiver_window.report.episode_reports`; without samples of a world the utility is NaN."""
         flows = list(scenario.agent_receivers)
         meter = self._meters[world][0] if world in self._meters else UtilityMeter(len(flows))
-        achieved = [meter.summarize(row) for row in range(len(flows))]
-        return episode_reports(scenario, flows, sender_counters(world, scenario, flows), achieved)
+        counters = enumerate(sender_counters(world, scenario, flows))
+        return episode_reports(scenario, flows, [{**own, "achieved": meter.summarize(row)} for row, own in counters])
 
     def make_watcher(self, scenario: Scenario, world: Simulator) -> Callable[[], dict[str, float]]:
         """See `InWorld.make_watcher`: shows throughput as it arrives, the bottleneck's queue, and the sender's window."""

@@ -10,17 +10,15 @@ from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.utils.statistics import jain_index
 
 
-def episode_reports(
-    scenario: Scenario, flows: Sequence[int], counters: Sequence[dict[str, Any]], achieved: Sequence[dict[str, float]]
-) -> list[dict[str, Any]]:
+def episode_reports(scenario: Scenario, flows: Sequence[int], counters: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return a report on each flow's whole life so far, start-up included.
 
     Args:
         scenario: The world that was run.
         flows: Indices of the flows.
         counters: Cumulative counters of each flow and of the slowest link on its path
-            (`netbuf_gym.plants.counters.sender_counters`).
-        achieved: Results of each flow measured interval by interval (`UtilityMeter.summarize`).
+            (`netbuf_gym.plants.counters.sender_counters`), and under `achieved` the results of its intervals
+            (`UtilityMeter.summarize`).
 
     Returns:
         a dict for each flow:
@@ -38,7 +36,8 @@ def episode_reports(
         scenario: the scenario's name.
     """
     reports = []
-    for flow, own, measured in zip(flows, counters, achieved, strict=True):
+    for flow, own in zip(flows, counters, strict=True):
+        measured = own["achieved"]
         duration_s = max(own["now_s"] - scenario.flows[flow].start_s, 1e-9)
         goodput_mbps = own["delivered_bytes"] * 8e-6 / duration_s
         capacity_mbps = scenario.links[scenario.tightest_link(flow)].mean_mbps(scenario.duration_s)

@@ -33,8 +33,6 @@ from netbuf_gym.utils.arguments import as_argument_check, check_boolean, check_c
 
 check_target_ms = as_argument_check(target_ms_of)
 
-RECIPES = ("default", "nuwa")
-
 NO_DRAIN = {"drain_interval_s": 0.0}
 """Parameters of Nuwa's rule that disable its drains."""
 
@@ -171,7 +169,7 @@ class ReceiverWindow(Task[Tracker]):
     """
 
     name: ClassVar[str] = "receiver_window"
-    recipes: ClassVar[tuple[str, ...]] = RECIPES
+    recipes: ClassVar[tuple[str, ...]] = ("default", "nuwa")
     default_history: ClassVar[dict[str, int]] = {"default": 4, "nuwa": 4}
     recipe_features: ClassVar[dict[str, tuple[Feature, ...]]] = {"default": DEFAULT_FEATURES, "nuwa": NUWA_FEATURES}
     recipe_rewards: ClassVar[dict[str, str]] = {"default": "running_utility", "nuwa": "alpha_fair"}
@@ -272,7 +270,7 @@ class ReceiverWindow(Task[Tracker]):
 
     def report(self, scenario: Scenario, counters: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """See `netbuf_gym.tasks.receiver_window.report.episode_reports`."""
-        return episode_reports(scenario, scenario.agent_receivers, counters, [own["achieved"] for own in counters])
+        return episode_reports(scenario, scenario.agent_receivers, counters)
 
     def show(self, tracker: Tracker, row: int) -> dict[str, float]:
         """Return window and queue in packets, measured queueing delay in ms, throughput in Mbit/s, k and target in ms."""
