@@ -171,8 +171,7 @@ def make_task_reward(task: str, spec: Any) -> Any:
     if isinstance(name, str) and name not in own:
         kinds = {record.name: record.rewards[name] for record in records() if name in record.rewards}
         if len(set(kinds.values())) > 1:
-            raise ConfigError(
-                f"reward {name!r} is ambiguous, tasks {', '.join(kinds)} have different ones; valid for {task!r}: the reward itself"
-            )
+            what = f"reward {name!r} is ambiguous, tasks {', '.join(kinds)} have different ones"
+            raise ConfigError(f"{what}; valid for {task!r}: the reward itself")
         elsewhere = dict.fromkeys([name], next(iter(kinds.values()))) if kinds else {}
     return make_reward(spec, own, elsewhere)
