@@ -69,10 +69,6 @@ class Env(CopiedUntilStarted, TaskIdCheck, gym.Env):
         """Measurements of the last interval, by name and in SI units; NaN where nothing was measured."""
         return dict(zip(self.engine.task.telemetry.names, self.engine.tracker.now[:, 0].tolist(), strict=True))
 
-    def schema(self) -> dict[str, Any]:
-        """Return the settings that a saved model must agree with; compare with `netbuf_gym.tasks.require_schema`."""
-        return self.engine.schema()
-
     def report(self) -> dict[str, Any]:
         """Return the report on the episode so far, as in the last step's `info`."""
         return self.engine.report(0)[0]

@@ -17,10 +17,14 @@ from netbuf_gym.utils.thread_guard import separate_wrapper_copies
 
 
 class TaskIdCheck:
-    """Mixin of environments that rejects an id of another task, as in `gym.make(id, task=...)`."""
+    """Mixin of environments: their settings, and the refusal of another task's id, as in `gym.make(id, task=...)`."""
 
     engine: Any
     _spec: EnvSpec | None = None
+
+    def schema(self) -> dict[str, Any]:
+        """Return the settings that a saved model must agree with; compare with `netbuf_gym.tasks.require_schema`."""
+        return self.engine.schema()
 
     @property
     def spec(self) -> EnvSpec | None:

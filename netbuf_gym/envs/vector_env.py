@@ -125,10 +125,6 @@ class VectorEnv(CopiedUntilStarted, TaskIdCheck, gym.vector.VectorEnv):
         """Number of worlds, `num_envs / agents`."""
         return self.engine.worlds
 
-    def schema(self) -> dict[str, Any]:
-        """Return the settings that a saved model must agree with; compare with `netbuf_gym.tasks.require_schema`."""
-        return self.engine.schema()
-
     def generators(self, seed: int | Sequence[int] | None = None) -> list[np.random.Generator]:
         """Return the generators of the worlds' episodes: seeded as by `reset(seed=seed)`, or as they are."""
         self._seed_generators(seed, np.arange(self.worlds))

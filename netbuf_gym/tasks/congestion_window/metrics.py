@@ -24,7 +24,6 @@ MEASURES = Measures(
         ),
     ),
     score="utility",
-    lower_is_better=False,
     logged=("utility", "goodput_mbps", "mean_rtt_ms", "queue_delay_mean_ms", "loss_rate"),
     series=(
         ("throughput_mbps", "throughput,\nacknowledged (Mbit/s)"),

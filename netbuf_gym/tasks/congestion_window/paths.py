@@ -118,28 +118,27 @@ class Path:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-able dict; fields at their default are left out, and a generated trace is not written out."""
-        data: dict[str, Any] = {"rtt_ms": self.rtt_ms, "buffer_packets": self.buffer_packets}
-        for field in ("rate_mbps", "return_mbps", "return_packets"):
-            if getattr(self, field) is not None:
-                data[field] = getattr(self, field)
+        data: dict[str, Any] = {
+            "rtt_ms": self.rtt_ms,
+            "buffer_packets": self.buffer_packets,
+            "rate_mbps": self.rate_mbps,
+            "return_mbps": self.return_mbps,
+            "return_packets": self.return_packets,
+        }
         if self.generated is not None:
             data["generated"] = {key: value for key, value in vars(self.generated).items() if value is not False}
         elif self.trace is not None:
             if not isinstance(self.trace, RateTrace):
                 raise ScenarioTypeError(f"trace = {shown(self.trace)} is not a RateTrace; valid: a RateTrace, or `generated`")
             data["trace"] = {"time_s": self.trace.time_s.tolist(), "rate_mbps": self.trace.rate_mbps.tolist()}
-        for field in ("loss", "jitter_ms"):
-            if getattr(self, field):
-                data[field] = getattr(self, field)
+        data |= {"loss": self.loss or None, "jitter_ms": self.jitter_ms or None}
         if self.delays is not None:
             data["delays"] = {"time_s": self.delays.time_s.tolist(), "delay_ms": self.delays.delay_ms.tolist()}
-        if self.on_outage != "hold":
-            data["on_outage"] = self.on_outage
+        data["on_outage"] = None if self.on_outage == "hold" else self.on_outage
         data["starts_s"] = list(self.starts_s)
-        for field in ("rivals", "reverse"):
-            if getattr(self, field):
-                data[field] = [{key: one for key, one in vars(rival).items() if one} for rival in getattr(self, field)]
-        return data
+        for field, flows in (("rivals", self.rivals), ("reverse", self.reverse)):
+            data[field] = [{key: value for key, value in vars(flow).items() if value} for flow in flows] or None
+        return {key: value for key, value in data.items() if value is not None}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], at: str = "path") -> Path:

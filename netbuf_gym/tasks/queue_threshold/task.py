@@ -387,9 +387,7 @@ class QueueThreshold(Task[SwitchTracker]):
         if self.actions not in ("continuous", "grid"):
             raise ConfigError(f'actions = "{self.actions}" name times, not alphas; valid: "continuous" or "grid"')
         if self.places_drops:
-            raise ConfigError(
-                f'drop = "{DROP_AGENT}" makes the drop place part of actions; valid here: null, "tail" or "head"'
-            )
+            raise ConfigError(f'drop = "{DROP_AGENT}" makes the drop place part of actions; valid here: null, "tail" or "head"')
         if self.marks:
             raise ConfigError(f'congested = "{DROP_AGENT}" makes marking a part of actions; valid here: null, "drop" or "mark"')
         if self.grid is not None:

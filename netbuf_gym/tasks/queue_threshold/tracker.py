@@ -86,7 +86,8 @@ class SwitchTracker(LastMeasured):
         for column, field in enumerate(SHARED):
             setattr(self, field.name, self.last[column])
         block, end = len(SHARED), len(SHARED) + queues * len(PER_QUEUE)
-        self.queue = _views_by_name(self.last[block:end].reshape(queues, len(PER_QUEUE), rows))
+        per_queue = self.last[block:end].reshape(queues, len(PER_QUEUE), rows)
+        self.queue = SimpleNamespace(**{field.name: per_queue[:, column] for column, field in enumerate(PER_QUEUE)})
         at = {field.name.removeprefix("at_"): self.last[end + k] for k, field in enumerate(AT_LAST_COMPLETION)}
         self.at = SimpleNamespace(**at, drained_bytes=self.last[end + len(AT_LAST_COMPLETION) :])
         self._memory = np.zeros((7 * queues + 2, rows), np.float32)
@@ -223,8 +224,3 @@ class SwitchTracker(LastMeasured):
         Quantity("flow_known", "bool", "whether any flow has completed by now", lambda self: self.flow_known),
         Quantity("ports", "1", "ports of the switch; the fields of a queue are sums over them", lambda self: self.ports),
     )
-
-
-def _views_by_name(block: np.ndarray) -> SimpleNamespace:
-    """Return views `(queues, rows)` by field name of a block `(queues, fields of a queue, rows)`."""
-    return SimpleNamespace(**{field.name: block[:, column] for column, field in enumerate(PER_QUEUE)})

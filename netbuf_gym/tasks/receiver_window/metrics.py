@@ -25,7 +25,6 @@ MEASURES = Measures(
         Column("jain", "Jain", 3, says="Jain's index of the goodput of the agents' flows of a world"),
     ),
     score="utility",
-    lower_is_better=False,
     logged=("utility", "goodput_mbps", "share", "queue_delay_mean_ms", "loss_rate"),
     series=(
         ("throughput_mbps", "throughput,\nreceived (Mbit/s)"),
