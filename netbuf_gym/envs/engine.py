@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import math
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
