@@ -11,6 +11,8 @@ import numpy as np
 
 from netbuf_gym.evaluation.suites.field.ranking import FieldReport
 from netbuf_gym.evaluation.suites.field.suite import (
+    AGENT,
+    PACKET_BITS,
     TASK,
     FieldCell,
     FieldSuite,
@@ -19,9 +21,12 @@ from netbuf_gym.evaluation.suites.field.suite import (
     Results,
     Sign,
     Table,
+    bdp_packets,
+    compute_queue,
+    derive_seed,
+    make_loader,
     make_measure,
 )
-from netbuf_gym.evaluation.suites.field.worlds import AGENT, PACKET_BITS, bdp_packets, compute_queue, derive_seed, make_loader
 from netbuf_gym.evaluation.suites.recorder import Record
 from netbuf_gym.evaluation.suites.suite import Metric
 from netbuf_gym.scenarios import DelaySchedule, Flow, Link, OnOff, Scenario

@@ -16,8 +16,20 @@ import numpy as np
 from netbuf_gym.evaluation.suites.field import games
 from netbuf_gym.evaluation.suites.field.games import DELAYS_MS, RATES_MBPS, SOURCE, GameWins, PairwiseMetric, SoloMetric
 from netbuf_gym.evaluation.suites.field.ranking import FieldReport
-from netbuf_gym.evaluation.suites.field.suite import TASK, FieldCell, FieldSuite, Report, Results, Sign, Table
-from netbuf_gym.evaluation.suites.field.worlds import AGENT, compute_queue, derive_seed, make_loader, make_path
+from netbuf_gym.evaluation.suites.field.suite import (
+    AGENT,
+    TASK,
+    FieldCell,
+    FieldSuite,
+    Report,
+    Results,
+    Sign,
+    Table,
+    compute_queue,
+    derive_seed,
+    make_loader,
+    make_path,
+)
 from netbuf_gym.evaluation.suites.recorder import Record
 from netbuf_gym.evaluation.suites.suite import Metric
 from netbuf_gym.traces import RateTrace

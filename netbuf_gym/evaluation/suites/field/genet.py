@@ -8,6 +8,7 @@ import numpy as np
 
 from netbuf_gym.evaluation.suites.field.ranking import FieldReport
 from netbuf_gym.evaluation.suites.field.suite import (
+    AGENT,
     TASK,
     Column,
     FieldCell,
@@ -16,10 +17,12 @@ from netbuf_gym.evaluation.suites.field.suite import (
     Report,
     Results,
     Sign,
+    derive_seed,
+    make_loader,
     make_measure,
+    make_path,
     rank_controllers,
 )
-from netbuf_gym.evaluation.suites.field.worlds import AGENT, derive_seed, make_loader, make_path
 from netbuf_gym.evaluation.suites.recorder import Record
 from netbuf_gym.evaluation.suites.suite import Metric
 from netbuf_gym.traces import RateTrace

@@ -11,6 +11,7 @@ import numpy as np
 
 from netbuf_gym.evaluation.suites.field.ranking import FieldReport
 from netbuf_gym.evaluation.suites.field.suite import (
+    AGENT,
     TASK,
     Column,
     FieldCell,
@@ -20,10 +21,12 @@ from netbuf_gym.evaluation.suites.field.suite import (
     Results,
     Sign,
     Table,
+    compute_queue,
+    derive_seed,
+    make_loader,
     make_measure,
     rank_controllers,
 )
-from netbuf_gym.evaluation.suites.field.worlds import AGENT, compute_queue, derive_seed, make_loader
 from netbuf_gym.evaluation.suites.recorder import Record, weighted_quantile
 from netbuf_gym.evaluation.suites.suite import Metric
 from netbuf_gym.scenarios import Flow, Link, OnOff, Scenario, Sized, UdpSource

@@ -8,6 +8,7 @@ from netbuf_gym.evaluation.suites.field import games
 from netbuf_gym.evaluation.suites.field.games import BUFFERS, DELAYS_MS, RATES_MBPS, PairwiseMetric, SoloMetric
 from netbuf_gym.evaluation.suites.field.ranking import FieldReport
 from netbuf_gym.evaluation.suites.field.suite import (
+    AGENT,
     TASK,
     FieldCell,
     FieldSuite,
@@ -16,9 +17,12 @@ from netbuf_gym.evaluation.suites.field.suite import (
     Results,
     Sign,
     Table,
+    compute_queue,
+    derive_seed,
+    make_loader,
     make_measure,
+    make_path,
 )
-from netbuf_gym.evaluation.suites.field.worlds import AGENT, compute_queue, derive_seed, make_loader, make_path
 from netbuf_gym.evaluation.suites.recorder import Record, finite_mean
 from netbuf_gym.evaluation.suites.suite import Metric
 from netbuf_gym.traces import RateTrace
