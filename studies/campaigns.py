@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from netbuf_gym.errors import ConfigError
+from netbuf_gym.leaderboard import controllers
 from netbuf_gym.utils.executors import LOCAL
 from netbuf_gym.utils.plots import require_matplotlib
 from netbuf_gym.utils.progress import ProgressBar, print_line
-from netbuf_gym.zoo import resolve
 from studies.auter import trained, tune_constant
 from studies.catalogue import EXPERIMENTS
 from studies.common import kept
@@ -93,7 +93,7 @@ class StudyCampaign(ABC):
         if header.get("rows") == kept.MEANS:
             return MEANS_ONLY
         played = set(header.get("agents", {}).values())
-        others = [name for name in self.agents if played and resolve.compute_model_digest(name) not in played]
+        others = [name for name in self.agents if played and controllers.compute_model_digest(name) not in played]
         if others:
             return f"played by another model than {', '.join(others)}"
         found = None if self.needs else kept.read_rows(CHECKOUT, self.study, self.section)

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from netbuf_gym import tasks
 from netbuf_gym.cli.common import format_keys
 from netbuf_gym.controllers.code_references import is_compiled, is_python
 from netbuf_gym.envs.engine import MAX_THREADS
@@ -76,9 +77,9 @@ def run(arguments: argparse.Namespace) -> int:
     if not threads.isdigit():
         raise ConfigError(f"threads = {threads!r}; valid: a whole number from 1 to {MAX_THREADS}")
     with require_extra("the leaderboard", "train"):
-        from netbuf_gym.leaderboard import submission
-    tasks = submission.resolve_tasks(given.get("task"))
-    return VERBS[arguments.verb](runs, tasks, given, check_integer("threads", int(threads), 1, MAX_THREADS))
+        import netbuf_gym.leaderboard.submission  # noqa: F401
+    names = tasks.names() if "task" not in given else [tasks.get(given["task"]).name]
+    return VERBS[arguments.verb](runs, names, given, check_integer("threads", int(threads), 1, MAX_THREADS))
 
 
 def _get_results_folder(given: dict[str, str]) -> Path | None:
@@ -94,8 +95,8 @@ def _get_runs_folder(given: dict[str, str]) -> Path:
     return Path(given.get("runs", "runs/leaderboard"))
 
 
-def _submit(runs: Sequence[str], tasks: Sequence[str], given: dict[str, str], threads: int) -> int:
-    from netbuf_gym.leaderboard import submission, tracking
+def _submit(runs: Sequence[str], names: Sequence[str], given: dict[str, str], threads: int) -> int:
+    from netbuf_gym.leaderboard import submission
     from netbuf_gym.training.schema import MIN_TRAINING_SEEDS
 
     if not runs:
@@ -105,9 +106,9 @@ def _submit(runs: Sequence[str], tasks: Sequence[str], given: dict[str, str], th
             valid = "a trained agent; netbuf-gym suite evaluates code"
             raise ConfigError(f"RUN = {shown(word)} is code of one's own; valid: {valid}")
     partial = check_choice("partial", given.get("partial", "false"), ("true", "false")) == "true"
-    mode = tracking.resolve_mode(given.get("mode"))
-    entity, _, project = given.get("project", tracking.PROJECT).rpartition("/")
-    tracking.require_wandb()
+    mode = submission.resolve_mode(given.get("mode"))
+    entity, _, project = given.get("project", submission.PROJECT).rpartition("/")
+    submission.require_wandb()
     evaluation = Path(given["evaluation"]) if "evaluation" in given else None
     submissions = [
         submission.prepare_submission(word, name=given.get("name"), evaluation=evaluation, threads=threads) for word in runs
@@ -115,10 +116,7 @@ def _submit(runs: Sequence[str], tasks: Sequence[str], given: dict[str, str], th
     earlier = [
         one
         for suite in {one.suite.name: one.suite for one in submissions}.values()
-        for one in (
-            *submission.read_handed_in(suite, _get_handed_in_folder(given)),
-            *tracking.read_handed_in(_get_runs_folder(given), suite),
-        )
+        for one in submission.read_handed_in(suite, _get_handed_in_folder(given), _get_runs_folder(given))
     ]
     incomplete = {
         name: f"{seeds} of at least {MIN_TRAINING_SEEDS} training seeds"
@@ -131,7 +129,7 @@ def _submit(runs: Sequence[str], tasks: Sequence[str], given: dict[str, str], th
             raise ConfigError(f"{name} has {seeds}; valid: {valid}")
     for one in submissions:
         submission.keep_submission(one, _get_handed_in_folder(given))
-        folder = tracking.log_submission(one, _get_runs_folder(given), project or tracking.PROJECT, entity or None, mode)
+        folder = submission.log_submission(one, _get_runs_folder(given), project or submission.PROJECT, entity or None, mode)
         sent = f"send it with: wandb sync {folder}" if mode == "offline" else "sent"
         print(f"{one.name}: submitted to {one.suite.name}, group {one.group}, {folder}; {sent}")
         if (packaged := submission.find_packaged_twin(one)) is not None:
@@ -141,38 +139,36 @@ def _submit(runs: Sequence[str], tasks: Sequence[str], given: dict[str, str], th
     return 0
 
 
-def _show(runs: Sequence[str], tasks: Sequence[str], given: dict[str, str], threads: int) -> int:
-    from netbuf_gym.evaluation.suites import rows
-    from netbuf_gym.evaluation.suites.field import overview
-    from netbuf_gym.leaderboard import scores, standings, tracking
+def _show(runs: Sequence[str], names: Sequence[str], given: dict[str, str], threads: int) -> int:
+    from netbuf_gym.leaderboard import field_reports, rows, standings, submission
 
     with tempfile.TemporaryDirectory() as fetched:
-        more = tracking.find_offline_results(_get_runs_folder(given))
+        more = submission.find_offline_results(_get_runs_folder(given))
         if "project" in given:
-            more += tracking.download_project_results(given["project"], Path(fetched))
-        held = [task for task in tasks if "task" in given or standings.has_results(task, _get_results_folder(given))]
+            more += submission.download_project_results(given["project"], Path(fetched))
+        held = [task for task in names if "task" in given or standings.has_results(task, _get_results_folder(given))]
         if not held:
             raise ConfigError(
                 f"results = {_get_results_folder(given)} holds no results; valid: a folder of `netbuf-gym results make`"
             )
         for task in held:
-            own = scores.get_ranking_suite(task)
+            own = standings.get_ranking_suite(task)
             handed_in = sorted(rows.get_folder(own, _get_handed_in_folder(given)).glob("*.csv"))
             standing = standings.compute_standings(task, _get_results_folder(given), [*handed_in, *more])
             print(f"{own.name}\n\n{standings.format_table(task, standing)}\n")
-            if places := overview.tabulate_places(task):
+            if places := field_reports.tabulate_places(task):
                 print(f"{places.title.lower()}\n\n{markdown_table(places.header, places.rows)}\n\n* {places.says}\n")
     print("\n".join(f"* {line}" for line in standings.READING))
     return 0
 
 
-def _check(runs: Sequence[str], tasks: Sequence[str], given: dict[str, str], threads: int) -> int:
-    from netbuf_gym.leaderboard import gate
+def _check(runs: Sequence[str], names: Sequence[str], given: dict[str, str], threads: int) -> int:
+    from netbuf_gym.leaderboard import results
     from netbuf_gym.zoo import library
 
-    names = [name for name in library.names() if name.partition("/")[0] in tasks]
-    held = gate.check_agents(names, _get_results_folder(given), threads, lambda name: print_line(f"replaying {name}"))
-    print(gate.format_table(held))
+    agents = [name for name in library.names() if name.partition("/")[0] in names]
+    held = results.check_agents(agents, _get_results_folder(given), threads, lambda name: print_line(f"replaying {name}"))
+    print(results.format_gate(held))
     return int(not all(one.reproduces_rows for one in held))
 
 

@@ -92,10 +92,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _print_status(arguments: argparse.Namespace) -> int:
-    from netbuf_gym.leaderboard.results import entries, replay
+    from netbuf_gym.leaderboard import results
 
     selected, campaigns, _ = _resolve_selection(arguments)
-    orphans = [] if arguments.what else entries.find_orphans(_get_folder(arguments))
+    orphans = [] if arguments.what else results.find_orphans(_get_folder(arguments))
     replays = _replay_entries(arguments, selected)
     stale = [one for one in replays if not one.is_current]
     if stale:
@@ -103,7 +103,7 @@ def _print_status(arguments: argparse.Namespace) -> int:
         print(text_table(["suite", "controller", "worlds", "reason"], rows))
     for one in replays:
         if one.is_current and one.differences:
-            print(f"{' '.join(one.entry.key)}: current, and {replay.describe_differences(one.differences, one.worlds)}")
+            print(f"{' '.join(one.entry.key)}: current, and {results.describe_differences(one.differences, one.worlds)}")
     if replays:
         played = sum(one.worlds for one in replays)
         print(f"{len(replays) - len(stale)} of {len(replays)} results are current, by a replay of {played:,} worlds")
@@ -123,8 +123,8 @@ def _print_status(arguments: argparse.Namespace) -> int:
 
 
 def _make_results(arguments: argparse.Namespace) -> int:
-    from netbuf_gym.evaluation.suites import rows
-    from netbuf_gym.leaderboard.results import make
+    from netbuf_gym.leaderboard import rows
+    from netbuf_gym.leaderboard import results
 
     selected, campaigns, left_out = _resolve_selection(arguments)
     if selected and not arguments.dry_run and _get_folder(arguments) == rows.INSTALLED:
@@ -132,11 +132,11 @@ def _make_results(arguments: argparse.Namespace) -> int:
     for campaign in left_out:
         print_line(f"{campaign.name}: left out; {NEEDS[campaign.needs]}")
     jobs = _count_jobs(arguments)
-    maker = make.ResultMaker(executor(arguments.executor), jobs, jobs if arguments.executor == LOCAL.name else 1)
+    maker = results.ResultMaker(executor(arguments.executor), jobs, jobs if arguments.executor == LOCAL.name else 1)
     replays = _replay_entries(arguments, selected, timed=True)
     stale = [one for one in replays if arguments.anew or not one.is_current]
     unchosen = _find_unchosen(selected, _get_folder(arguments))
-    make.print_plan(stale, jobs, unchosen)
+    results.print_plan(stale, jobs, unchosen)
     wanted = [
         (one, reason) for one in campaigns if (reason := one.find_stale() or ("asked for anew" if arguments.anew else ""))
     ]
@@ -157,7 +157,7 @@ def _make_results(arguments: argparse.Namespace) -> int:
 
 
 def _write_pages(arguments: argparse.Namespace) -> int:
-    from netbuf_gym.evaluation.suites import rows
+    from netbuf_gym.leaderboard import rows
     from netbuf_gym.pages.result_tables import Pages
     from netbuf_gym.utils import checkout
 
@@ -178,7 +178,7 @@ def _resolve_selection(arguments: argparse.Namespace) -> tuple[list[Any], list[A
     Raises:
         ConfigError: A word that names nothing, a campaign named in full whose needs are not granted, or a missing folder.
     """
-    from netbuf_gym.leaderboard.results import entries
+    from netbuf_gym.leaderboard import results
 
     for option in ("results", "traces"):
         given = getattr(arguments, option, None)
@@ -186,7 +186,7 @@ def _resolve_selection(arguments: argparse.Namespace) -> tuple[list[Any], list[A
             raise ConfigError(f"--{option} {given}: no such folder; valid: a folder of {FOLDERS[option]}")
     words = [word for word in arguments.what if word == STUDIES or word.startswith(f"{STUDIES}/")]
     others = [word for word in arguments.what if word not in words]
-    selected = [] if words and not others else entries.select_entries(entries.list_entries(_get_folder(arguments)), others)
+    selected = [] if words and not others else results.select_entries(results.list_entries(_get_folder(arguments)), others)
     if others and not words:
         return selected, [], []
     campaigns = _select_campaigns(words)
@@ -222,8 +222,8 @@ def _select_campaigns(words: Sequence[str]) -> list[Any]:
 
 def _replay_entries(arguments: argparse.Namespace, selected: Sequence[Any], timed: bool = False) -> list[Any]:
     """Replay the worlds of the selected rows, and mark rows that differ, except those of an installed package."""
-    from netbuf_gym.evaluation.suites import rows
-    from netbuf_gym.leaderboard.results import replay
+    from netbuf_gym.leaderboard import rows
+    from netbuf_gym.leaderboard import results
 
     found: list[Any] = []
     marks = _get_folder(arguments) != rows.INSTALLED and not getattr(arguments, "dry_run", False)
@@ -236,31 +236,31 @@ def _replay_entries(arguments: argparse.Namespace, selected: Sequence[Any], time
                 print_line(f"stale: {' '.join(one.entry.key)}: {one.reason}")
             if marks:
                 try:
-                    replay.mark_rows(one)
+                    results.mark_rows(one)
                 except OSError as error:
                     print_line(f"{one.entry.file}: cannot be marked ({error.strerror})")
 
         where: dict[str, Any] = {"executor": executor(arguments.executor), "jobs": _count_jobs(arguments)}
-        return replay.replay_entries(selected, every=arguments.all, timed=timed, each=handle_replay, **where)
+        return results.replay_entries(selected, every=arguments.all, timed=timed, each=handle_replay, **where)
 
 
 def _find_unchosen(selected: Sequence[Any], folder: Path) -> list[str]:
     """Return tasks of unknown best constant whose leaderboards are selected as a whole."""
-    from netbuf_gym.leaderboard import constants, scores
+    from netbuf_gym.leaderboard import standings
 
     tasks = []
     for task in dict.fromkeys(one.suite.task for one in selected):
-        own = scores.get_ranking_suite(task)
-        if len(scores.list_controllers(task)) == sum(one.suite.name == own.name for one in selected):
+        own = standings.get_ranking_suite(task)
+        if len(standings.list_controllers(task)) == sum(one.suite.name == own.name for one in selected):
             try:
-                constants.read_best_constant(task, folder)
+                standings.read_best_constant(task, folder)
             except ConfigError:
                 tasks.append(task)
     return tasks
 
 
 def _get_folder(arguments: argparse.Namespace) -> Path:
-    from netbuf_gym.evaluation.suites import rows
+    from netbuf_gym.leaderboard import rows
 
     return arguments.results or rows.FOLDER
 

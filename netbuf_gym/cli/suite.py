@@ -11,9 +11,10 @@ from netbuf_gym import tasks
 from netbuf_gym.cli.common import format_keys
 from netbuf_gym.controllers import Controller
 from netbuf_gym.errors import ConfigError, ControlError, NetbufError, one_line, shown
-from netbuf_gym.evaluation.suites import SUITES, get_suite
+from netbuf_gym.evaluation.comparison import WorldProgress
+from netbuf_gym.evaluation.suites import SUITES, Suite, get_suite
 from netbuf_gym.evaluation.suites.config import KEYS, parse_arguments
-from netbuf_gym.evaluation.suites.suite import Suite
+from netbuf_gym.evaluation.suites.field.suite import FieldSuite
 from netbuf_gym.utils.files import make_folder
 from netbuf_gym.utils.plots import require_matplotlib
 from netbuf_gym.utils.progress import ProgressBar
@@ -61,8 +62,11 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    from netbuf_gym.evaluation.suites import runner
-    from netbuf_gym.zoo import library, resolve, suite_runs
+    from netbuf_gym.leaderboard.controllers import compute_model_digest, require_fit, resolve_controller
+    from netbuf_gym.leaderboard.field_reports import FieldReport
+    from netbuf_gym.leaderboard.play import SuiteRun, SuiteRunner
+    from netbuf_gym.leaderboard.reports import FamilyReport, ReportWriter
+    from netbuf_gym.zoo import library
 
     suite = get_suite(arguments.suite)
     if arguments.families:
@@ -74,25 +78,29 @@ def run(arguments: argparse.Namespace) -> int:
     edition = suite.load()
     cells = edition.of(config.families)
     families = [family for family in edition.families if not config.families or family in config.families]
-    report = suite.report_writer(suite, edition, families, config)
+    report: ReportWriter
+    if isinstance(suite, FieldSuite):
+        report = FieldReport(suite, edition, families, config)
+    else:
+        report = FamilyReport(suite, edition, families, config)
     make_folder(config.output, "output")
     failed: dict[str, str] = {}
     words, controllers = [], []
     for word in (*config.controllers, *report.needs):
         try:
-            controllers.append(resolve.resolve_controller(word, suite))
+            controllers.append(resolve_controller(word, suite))
             words.append(word)
         except ControlError as error:
             failed[word] = one_line(error)
     _require_names(controllers, {*tasks.get(suite.task).controllers, *library.names()})
     for one in controllers:
-        resolve.require_fit(one, cells, suite)
+        require_fit(one, cells, suite)
     print(f"{config.command}: version {edition.version}, digest {edition.digest}, {len(cells)} worlds", flush=True)
-    played: list[runner.SuiteRun] = []
-    play = suite_runs.SuiteRunner(suite, edition, config.output, config.executor, config.jobs, config.threads).play
+    played: list[SuiteRun] = []
+    play = SuiteRunner(suite, edition, config.output, config.executor, config.jobs, config.threads).play
     with ProgressBar("suite", line_seconds=None) as bar:
         for number, (word, one) in enumerate(zip(words, controllers, strict=True)):
-            counter = _WorldCounter(bar, number * len(cells), len(cells) * len(controllers), one.name)
+            counter = WorldProgress(bar, len(cells) * len(controllers), number * len(cells), one.name)
             try:
                 played.append(play(word, one, cells, counter))
             except Exception as error:  # the user's code may raise anything
@@ -100,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
                     raise  # a full disk rather than a controller, or all controllers have failed
                 failed[one.name] = one_line(error if isinstance(error, NetbufError) else f"{type(error).__name__}: {error}")
                 print(f"netbuf-gym: {one.name} failed: {failed[one.name]}", file=sys.stderr, flush=True)
-    text, behind = report.write(played, failed, {word: resolve.compute_model_digest(word) for word in words})
+    text, behind = report.write(played, failed, {word: compute_model_digest(word) for word in words})
     print(text)
     for done in played:
         print(f"\n{done.name}: {done.seconds:.1f} s, {done.cpu_seconds:.1f} s of processor time")
@@ -130,14 +138,3 @@ def _require_names(controllers: Sequence[Controller], known: Collection[str]) ->
         if one.own_code is not None and one.name in known:
             problem = f"controller = {shown(one.own_code)} has the name {shown(one.name)} of one of the package"
             raise ConfigError(f"{problem}; valid: another name")
-
-
-class _WorldCounter:
-    """Callback that counts finished worlds on a progress bar."""
-
-    def __init__(self, bar: ProgressBar, done: int, total: int, name: str):
-        self._bar, self._done, self._total, self._name = bar, done, total, name
-
-    def __call__(self, cell: object) -> None:
-        self._done += 1
-        self._bar(self._done, self._total, self._name)

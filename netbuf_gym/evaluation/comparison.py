@@ -24,14 +24,14 @@ Played: TypeAlias = tuple[list[dict[str, Any]], list[dict[str, float]]]
 
 
 class WorldProgress:
-    """Progress over the worlds that controllers have finished, shown on a bar."""
+    """Callback that counts finished worlds on a bar, with a text, or else with what it is called with."""
 
-    def __init__(self, bar: ProgressBar, total: int):
-        self.bar, self.total, self.done = bar, total, 0
+    def __init__(self, bar: ProgressBar, total: int, done: int = 0, text: str | None = None):
+        self.bar, self.total, self.done, self.text = bar, total, done, text
 
-    def __call__(self, name: str) -> None:
+    def __call__(self, finished: object) -> None:
         self.done += 1
-        self.bar(self.done, self.total, name)
+        self.bar(self.done, self.total, str(finished) if self.text is None else self.text)
 
 
 def run(

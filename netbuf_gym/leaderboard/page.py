@@ -1,8 +1,9 @@
-"""Leaderboard pages: Markdown, and self-contained HTML."""
+"""Leaderboard pages: Markdown, and self-contained HTML; and tables of the package's agents, with facts of their training."""
 
 from __future__ import annotations
 
 import html
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from string import Template
@@ -11,14 +12,13 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym import tasks
-from netbuf_gym.evaluation.suites import scoring
-from netbuf_gym.evaluation.suites.field import overview
-from netbuf_gym.leaderboard import scores
+from netbuf_gym.leaderboard import field_reports, scoring
 from netbuf_gym.leaderboard import standings as leaderboard
 from netbuf_gym.utils import plots, statistics
 from netbuf_gym.utils.files import make_folder, write_atomic
 from netbuf_gym.utils.tables import format_number, markdown_table
 from netbuf_gym.version import __version__
+from netbuf_gym.zoo import library
 
 TEMPLATE = Path(__file__).with_name("page_template.html")
 COLOURS = {"agent": "#0072b2", "rule": "#009e73", "constant": "#e69f00", "other control": "#767676", "random": "#a33"}
@@ -92,7 +92,7 @@ def format_markdown(standings: dict[str, list[scoring.Standing]]) -> str:
         "\n".join(f"* {line}" for line in leaderboard.READING),
     ]
     for task, standing in standings.items():
-        own = scores.get_ranking_suite(task)
+        own = leaderboard.get_ranking_suite(task)
         edition, best = own.load(), scoring.best_heuristic(standing)
         parts += [
             f"## {tasks.get(task).ids[0].partition('/')[2]}",
@@ -110,10 +110,12 @@ def format_markdown(standings: dict[str, list[scoring.Standing]]) -> str:
 
 def format_field_places(task: str) -> list[str]:
     """Return places of a task's controllers in suites of the field, as parts of a page; [] if there are none."""
-    places = overview.tabulate_places(task)
+    places = field_reports.tabulate_places(task)
     if places is None:
         return []
-    reports = ", ".join(f"[{suite.name}]({overview.get_report_path(suite)})" for suite, _ in overview.collect_rankings(task))
+    reports = ", ".join(
+        f"[{suite.name}]({field_reports.get_report_path(suite)})" for suite, _ in field_reports.collect_rankings(task)
+    )
     return [
         f"### {places.title}",
         f"{places.says} Their reports: {reports}; made again by `netbuf-gym results make SUITE`.",
@@ -191,7 +193,7 @@ def _format_row(task: str, place: int, one: scoring.Standing) -> str:
 
 
 def _format_section(task: str, standing: Sequence[scoring.Standing]) -> str:
-    own = scores.get_ranking_suite(task)
+    own = leaderboard.get_ranking_suite(task)
     edition = own.load()
     said = f"{own.name}, version {edition.version}, digest {edition.digest}: {len(edition.cells)} worlds"
     said = f"{said}. {' '.join(list_claims(standing))} The best rule is {scoring.best_heuristic(standing)}."
@@ -204,7 +206,7 @@ def _format_section(task: str, standing: Sequence[scoring.Standing]) -> str:
 
 def _format_field(task: str) -> str:
     """Return HTML of a task's places in suites of the field; "" if there are none."""
-    places = overview.tabulate_places(task)
+    places = field_reports.tabulate_places(task)
     if places is None:
         return ""
     head = "".join(f"<th>{html.escape(one)}</th>" for one in places.header)
@@ -285,3 +287,51 @@ def _draw_axis(x: Callable[[float], float], low: float, high: float, top: float,
 
 def _wrap_svg(width: float, height: float, label: str, parts: Sequence[str]) -> str:
     return f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{label}">{"".join(parts)}</svg>'
+
+
+# ---- tables of agents
+
+TRAINING = ("algorithm", "recipe", "trained on", "seeds", "steps", "minutes")
+"""Columns of `format_training_facts`."""
+AGENTS_HEADER = ("agent", *TRAINING, "score", "over best rule", "over best constant")
+
+
+def format_agents_table(task: str, standing: Sequence[scoring.Standing], page: Path) -> str:
+    """Format a Markdown table of the package's agents of a task, the best first.
+
+    Args:
+        task: Name of the task.
+        standing: Standings of the task, the best first.
+        page: Folder that links to the agents' cards start from, below the root of the checkout.
+
+    Raises:
+        ConfigError: metrics.json of an agent cannot be read.
+    """
+    made = []
+    for one in standing:
+        if one.name in library.names():
+            card = library.FOLDER / one.name / "card.md"
+            link = os.path.relpath(card, library.FOLDER.parents[1] / page)
+            agent = f"[{one.name.removeprefix(f'{task}/')}]({link})"
+            agent += f" {leaderboard.STALE}" if leaderboard.is_stale(one) else ""
+            over = (leaderboard.format_difference(one.over_heuristic), leaderboard.format_difference(one.over_constant))
+            made.append([agent, *format_training_facts(library.read_metrics(card.parent)), str(one.middle), *over])
+    return markdown_table(AGENTS_HEADER, made) if made else "No agent yet."
+
+
+def format_training_facts(metrics: dict[str, Any]) -> list[str]:
+    """Return the cells of columns `TRAINING`; steps and minutes are means per seed, including the agents it began with."""
+    trained_on = metrics["training_scenario"]
+    before = [one or {} for one in metrics.get("begun_with", [])]
+    steps, seconds = (
+        np.mean(metrics[f"training_{key}"]) + np.mean([one.get(key, 0.0) for one in before] or [0.0])
+        for key in ("timesteps", "seconds")
+    )
+    return [
+        metrics["algo"],
+        metrics["recipe"],
+        trained_on["name"] if isinstance(trained_on, dict) else trained_on,
+        str(len(metrics["training_seeds"])),
+        f"{steps / 1e6:.1f} M",
+        f"{seconds / 60:.1f}",
+    ]

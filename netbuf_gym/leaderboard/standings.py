@@ -1,20 +1,28 @@
-"""Standings of `netbuf-gym leaderboard`: the order of controllers on the ranking suites of all tasks, and their tables."""
+"""Standings of controllers on the ranking suites of all tasks, from kept results and submissions, and their tables."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
-from netbuf_gym.errors import ConfigError
-from netbuf_gym.evaluation.suites import rows, scoring
-from netbuf_gym.leaderboard import constants, scores
-from netbuf_gym.tasks import get
+from netbuf_gym import tasks
+from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.evaluation.suites import Edition, Suite, get_suite
+from netbuf_gym.evaluation.suites.catalogue import CHOOSE_ON, V1
+from netbuf_gym.leaderboard import rows, scoring
+from netbuf_gym.leaderboard.scoring import CHANCE, Result
 from netbuf_gym.training.schema import MIN_TRAINING_SEEDS
+from netbuf_gym.utils.files import read_text
 from netbuf_gym.utils.progress import print_line
 from netbuf_gym.utils.statistics import Interval
 from netbuf_gym.utils.tables import format_number, markdown_table
+from netbuf_gym.zoo import library
 
+CONSTANTS = "constants.json"
+"""File beside the rows of a ranking suite: the best constant, as `netbuf-gym results make` chooses it on other worlds."""
 HEADER = ("", "controller", "kind", "score", "P(> best rule)", "over best rule", "over best constant", "seeds", "CPU s", "us")
 """Columns of a task's table, before the price of the score if there is one."""
 NOT_BETTER = "(not above the best constant)"
@@ -38,6 +46,100 @@ READING = (
 )
 
 
+def get_ranking_suite(task: str) -> Suite:
+    """Return the suite that controllers of a task are ranked by."""
+    return get_suite(f"{V1}/{tasks.get(task).name}")
+
+
+def list_controllers(task: str, *constants: str) -> list[str]:
+    """Return the controllers of a leaderboard: chance, the given constants, rules, agents of the package, other controls."""
+    measures = tasks.get(task).measures
+    agents = [name for name in library.names() if name.partition("/")[0] == task]
+    beside = (*measures.baselines, *measures.carded_beside, *measures.ranked_beside)
+    return list(dict.fromkeys((CHANCE, *constants, *measures.heuristics, *agents, *beside)))
+
+
+def get_constants_file(task: str, folder: Path | None = None) -> Path:
+    """Return the file that states the best constant of a task, below a folder of results."""
+    return rows.get_folder(f"{V1}/{task}", folder) / CONSTANTS
+
+
+def read_best_constant(task: str, folder: Path | None = None) -> str:
+    """Read the best constant of a task from a folder of results.
+
+    Raises:
+        ConfigError: No readable file, or one for other worlds.
+    """
+    path, again = get_constants_file(task, folder), f"valid: the file that `netbuf-gym results make {V1}/{task}` writes"
+    try:
+        data = json.loads(read_text(path))
+        edition = get_suite(CHOOSE_ON[task]).load()
+        if data["digest"] != edition.digest or data["best"] not in tasks.get(task).measures.constants:
+            raise ConfigError(f"{path}: is of other worlds, digest {shown(data['digest'])}; {again}")
+        return str(data["best"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        if isinstance(error, ConfigError):
+            raise
+        raise ConfigError(f"{path}: does not say which constant is the best ({error}); {again}") from None
+
+
+def has_results(task: str, folder: Path | None = None) -> bool:
+    """Return whether a folder of results holds those of a task."""
+    return get_constants_file(task, folder).is_file()
+
+
+def extract_results(data: dict[str, Any], own: Suite, edition: Edition, where: str) -> list[Result]:
+    """Return the results of all controllers of a `result.json`.
+
+    Raises:
+        ConfigError: A result of another edition, missing worlds, or a value that is no number.
+    """
+    return [scoring.score_rows(rows.parse_result(data, name, where), own, edition) for name in data["controllers"]]
+
+
+def collect_results(files: Iterable[Path], own: Suite, edition: Edition) -> list[Result]:
+    """Read the results of all controllers of files (rows, or a suite's result.json) of this edition.
+
+    Returns:
+        The first result of each model, or of each name without a model.
+    """
+    found: list[Result] = []
+    for path in files:
+        if path.suffix == ".csv":
+            found.append(scoring.score_rows(rows.read(path), own, edition))
+        elif (data := rows.read_result(path))["suite"] == own.name:
+            found += extract_results(data, own, edition, str(path))
+    return drop_duplicates(found)
+
+
+def is_free_name(task: str, name: str) -> bool:
+    """Return whether an agent may have a name, i.e. no unlearned controller of the task has it."""
+    return name not in tasks.get(task).controllers and name not in tasks.get(task).measures.constants
+
+
+def require_seed(one: Result, others: Iterable[Result]) -> None:
+    """Check that a submitted agent has a training seed of its own within its row, whose training seeds all count.
+
+    Raises:
+        ConfigError: No training seed, or another model of the same name has the same one.
+    """
+    seed, name, where = one.about.get("seed"), one.row, one.about["of"]
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise ConfigError(f"{where}: {name} lacks its training seed (seed = {shown(seed)}); valid: a whole number from 0 on")
+    for other in others:
+        if (other.row, other.about.get("seed")) == (name, seed) and other.model != one.model:
+            again = f"{name} has another model of training seed {seed}, from {other.about['of']}"
+            raise ConfigError(f"{where}: {again}; valid: each training seed once, or another name")
+
+
+def drop_duplicates(results: Iterable[Result]) -> list[Result]:
+    """Return the first result of each model, or of each name without a model."""
+    found: dict[str, Result] = {}
+    for one in results:
+        found.setdefault(one.model, one)
+    return list(found.values())
+
+
 def compute_standings(task: str, folder: Path | None = None, more: Sequence[Path] = ()) -> list[scoring.Standing]:
     """Return the standings of all controllers of a task, the best first.
 
@@ -48,33 +150,28 @@ def compute_standings(task: str, folder: Path | None = None, more: Sequence[Path
             training seed or with the seed of another model under their name, with a message.
 
     Raises:
-        ConfigError: See `scoring.compute_standings` and `scores.collect_results`.
+        ConfigError: See `scoring.compute_standings` and `collect_results`.
     """
-    own = scores.get_ranking_suite(task)
-    edition, constant = own.load(), constants.read_best_constant(task, folder)
-    files = sorted(rows.get_file(own, name, folder) for name in scores.list_controllers(task, constant))
-    found = scores.collect_results([path for path in files if path.is_file()], own, edition)
+    own = get_ranking_suite(task)
+    edition, constant = own.load(), read_best_constant(task, folder)
+    files = sorted(rows.get_file(own, name, folder) for name in list_controllers(task, constant))
+    found = collect_results([path for path in files if path.is_file()], own, edition)
     for path in more:
         try:
-            given = scores.collect_results([path], own, edition)
-            if any(not scores.is_free_name(task, str(one.about.get("group"))) for one in given):
+            given = collect_results([path], own, edition)
+            if any(not is_free_name(task, str(one.about.get("group"))) for one in given):
                 raise ConfigError(f"{path}: has the name of a controller of {task}; valid: a name of its own")
             for one in given:
-                scores.require_seed(one, found)
-            found = scores.drop_duplicates([*found, *given])
+                require_seed(one, found)
+            found = drop_duplicates([*found, *given])
         except ConfigError as error:
             print_line(f"passed over: {error}")
     return scoring.compute_standings(own, edition, found, constant)
 
 
-def has_results(task: str, folder: Path | None = None) -> bool:
-    """Return whether a folder of results holds those of a task."""
-    return constants.get_constants_file(task, folder).is_file()
-
-
 def format_table(task: str, standing: Sequence[scoring.Standing]) -> str:
     """Format a task's standings as a Markdown table; agents that do not surely beat the best constant are marked."""
-    made, price = [], get(task).measures.price
+    made, price = [], tasks.get(task).measures.price
     for place, one in enumerate(standing, 1):
         improvement = f"{one.improvement.mean:.2f} [{one.improvement.low:.2f}, {one.improvement.high:.2f}]"
         made.append(

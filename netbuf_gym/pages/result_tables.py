@@ -18,15 +18,12 @@ from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.evaluation.suites import field as suites_of_the_field
-from netbuf_gym.evaluation.suites import get_suite, paths, report, rows, scoring
+from netbuf_gym.evaluation.suites import get_suite, paths
 from netbuf_gym.evaluation.suites.config import parse_arguments
-from netbuf_gym.evaluation.suites.field import overview
-from netbuf_gym.evaluation.suites.field.ranking import FieldReport
 from netbuf_gym.evaluation.suites.field.suite import FieldSuite
+from netbuf_gym.leaderboard import field_reports, reports, results, rows, scoring
 from netbuf_gym.leaderboard import page as leaderboard_page
-from netbuf_gym.leaderboard import scores, tables
 from netbuf_gym.leaderboard import standings as leaderboard
-from netbuf_gym.leaderboard.results import entries
 from netbuf_gym.pages import code_tables
 from netbuf_gym.training.tuning import compare_tuned
 from netbuf_gym.utils import plots
@@ -67,7 +64,7 @@ class Pages:
             MissingExtraError: matplotlib is not installed.
             OSError: A page cannot be written.
         """
-        for one in entries.list_ranking_suites():
+        for one in results.list_ranking_suites():
             if unfit := rows.read_kept(one)[1]:
                 raise ConfigError(f"{unfit[0]}; `netbuf-gym results make {one.name}` plays what does not fit again")
         plots.require_matplotlib()
@@ -78,7 +75,7 @@ class Pages:
         if self.standings:
             folders = self.root / APPENDIX, self.root / "docs" / "figures"
             written += leaderboard_page.write_pages(self.standings, *folders)
-        written += [self._write_report(one) for one in suites_of_the_field.SUITES if overview.read_kept(one).names]
+        written += [self._write_report(one) for one in suites_of_the_field.SUITES if field_reports.read_kept(one).names]
         return written
 
     def _renew_page(self, path: Path) -> str:
@@ -125,12 +122,12 @@ class Pages:
     @cached_property
     def sections(self) -> dict[str, Section]:
         """Functions that make the tables of the package's own results, by section name."""
-        made: dict[str, Section] = {name: _without_links(make) for name, make in overview.TABLES.items()}
+        made: dict[str, Section] = {name: _without_links(make) for name, make in field_reports.TABLES.items()}
         for task, standing in self.standings.items():
             made[f"leaderboard {task}"] = _without_links(partial(leaderboard.format_short_table, standing))
             made[f"leaderboard claims {task}"] = _without_links(partial(_format_claims, standing))
             made[f"leaderboard families {task}"] = _without_links(partial(leaderboard.format_families, standing))
-            made[f"zoo {task}"] = partial(tables.format_agents_table, task, standing)
+            made[f"zoo {task}"] = partial(leaderboard_page.format_agents_table, task, standing)
             for one in standing:
                 made[card_section(one.name)] = _without_links(partial(_make_card, standing, one.name))
             if task == paths.TASK:
@@ -149,10 +146,10 @@ class Pages:
         return found
 
     def _write_report(self, suite: FieldSuite) -> Path:
-        folder = self.root / APPENDIX / overview.get_report_path(suite)
-        results, edition = overview.read_kept(suite), suite.load()
-        teller = FieldReport(suite, edition, edition.families, parse_arguments(suite, ["controller=kept"]))
-        teller.report(folder.parent, results, results.names, {}, f"netbuf-gym results make {suite.name}")
+        folder = self.root / APPENDIX / field_reports.get_report_path(suite)
+        found, edition = field_reports.read_kept(suite), suite.load()
+        report = field_reports.FieldReport(suite, edition, edition.families, parse_arguments(suite, ["controller=kept"]))
+        report.report(folder.parent, found, found.names, {}, f"netbuf-gym results make {suite.name}")
         return folder
 
 
@@ -181,13 +178,13 @@ def _format_claims(standing: list[scoring.Standing]) -> str:
 
 def _make_gate_table() -> str:
     """Return the scores by family on the gate, of the sender and the controllers shown beside it."""
-    gate, own = get_suite("gate"), scores.get_ranking_suite(paths.TASK)
+    gate, own = get_suite("gate"), leaderboard.get_ranking_suite(paths.TASK)
     edition, found = gate.load(), rows.read_kept(own)[0]
     constants = [name for name in found if name.startswith(rollout.CONSTANT)]
     shown = [name for name in (*GATE, *constants) if name in found]
     summaries = {
-        name: {"families": report.summarise(found[name].to_suite_run(edition), gate, edition.families)} for name in shown
+        name: {"families": reports.summarise(found[name].to_suite_run(edition), gate, edition.families)} for name in shown
     }
     command = f"netbuf-gym suite gate controller=[{','.join(shown)}]"
     data = {"suite": gate.name, "version": edition.version, "command": command, "controllers": summaries}
-    return report.format_families(data, gate)
+    return reports.format_families(data, gate)

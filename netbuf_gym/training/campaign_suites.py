@@ -16,8 +16,9 @@ import numpy as np
 from netbuf_gym.controllers import Controller
 from netbuf_gym.envs.engine import MAX_THREADS
 from netbuf_gym.evaluation import rollout
-from netbuf_gym.evaluation.suites import get_suite, report, runner
-from netbuf_gym.evaluation.suites.suite import Suite
+from netbuf_gym.evaluation.suites import Suite, get_suite
+from netbuf_gym.leaderboard import play
+from netbuf_gym.leaderboard.reports import ALL
 from netbuf_gym.tasks.metrics import Measures
 from netbuf_gym.training.checkpoints import checkpoint
 from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
@@ -72,7 +73,7 @@ def evaluate_for_card(
             "agents": [_compute_mean(one, key, family) for one in agents],
             "others": {one.name: _compute_mean(one, key, family) for one in beside},
         }
-        for family in (*edition.families, report.ALL)
+        for family in (*edition.families, ALL)
     }
     ours = np.array(agents[kept].of(key))
     return {
@@ -126,14 +127,14 @@ def format_card(found: dict[str, Any], kept_seed: int) -> list[str]:
     ]
 
 
-def _play_suite(own: Suite, controllers: Sequence[Controller]) -> list[runner.SuiteRun]:
+def _play_suite(own: Suite, controllers: Sequence[Controller]) -> list[play.SuiteRun]:
     cells, threads = own.load().cells, min(len(os.sched_getaffinity(0)), MAX_THREADS)
     print(f"playing suite {own.name}", file=sys.stderr, flush=True)
-    played: list[runner.SuiteRun] = []
+    played: list[play.SuiteRun] = []
     with ProgressBar(own.name) as bar:
         for number, one in enumerate(controllers):
             bar(number * len(cells), len(controllers) * len(cells), one.name)
-            played.append(runner.run(own, cells, one, threads=threads))
+            played.append(play.run(own, cells, one, threads=threads))
         bar(len(controllers) * len(cells), len(controllers) * len(cells), "")
     return played
 
@@ -144,10 +145,10 @@ def _describe_edition(own: Suite) -> dict[str, Any]:
 
 
 def _select_family(family: str) -> str | None:
-    return None if family == report.ALL else family
+    return None if family == ALL else family
 
 
-def _compute_mean(played: runner.SuiteRun, key: str, family: str) -> float | None:
+def _compute_mean(played: play.SuiteRun, key: str, family: str) -> float | None:
     values = np.array(played.of(key, _select_family(family)))
     return float(np.nanmean(values)) if np.isfinite(values).any() else None
 

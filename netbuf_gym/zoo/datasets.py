@@ -16,9 +16,9 @@ from netbuf_gym import tasks
 from netbuf_gym.controllers import Controller, Decider, InWorld
 from netbuf_gym.errors import ConfigError, require_extra, shown
 from netbuf_gym.evaluation import rollout
+from netbuf_gym.leaderboard.controllers import resolve_task_controller
 from netbuf_gym.utils.files import make_folder
 from netbuf_gym.version import __version__
-from netbuf_gym.zoo import resolve
 
 FOLLOWING_METRICS = (("goodput_mbps", "goodput"), ("mean_rtt_ms", "mean RTT"))
 """Report keys, with labels, that show how near an agent has come to the control that it follows."""
@@ -63,7 +63,7 @@ def record_dataset(
         import minari
         from minari.data_collector.episode_buffer import EpisodeBuffer
         from minari.dataset.minari_dataset import parse_dataset_id
-    playing = resolve.resolve_task_controller(controller, task, f"env {tasks.get(task).ids[0]}")
+    playing = resolve_task_controller(controller, task, f"env {tasks.get(task).ids[0]}")
     scenario = scenario or tasks.get(task).rules.default_scenario
     seeds = rollout.check_seeds(seeds)
     worlds = rollout.draw(task, scenario, seeds, **playing.env)
@@ -132,7 +132,7 @@ def _resolve_decider(controller: Controller, world: rollout.World, interval_s: f
 
 def _list_recordable(task: str) -> list[str]:
     """Return the names of the task's controllers that can be recorded."""
-    known = {name: resolve.resolve_task_controller(name, task, task) for name in tasks.get(task).controllers}
+    known = {name: resolve_task_controller(name, task, task) for name in tasks.get(task).controllers}
     return [
         name
         for name, one in known.items()

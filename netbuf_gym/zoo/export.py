@@ -19,7 +19,7 @@ from netbuf_gym import tasks
 from netbuf_gym.controllers import Decider, Policy, Rules
 from netbuf_gym.errors import ConfigError, require_extra
 from netbuf_gym.evaluation import rollout
-from netbuf_gym.leaderboard import scores, submission
+from netbuf_gym.leaderboard import rows, submission
 from netbuf_gym.training.checkpoints import checkpoint, packing, versions
 from netbuf_gym.training.checkpoints.saved_agent import SavedAgent, make_rules
 from netbuf_gym.training.config import to_plain
@@ -168,7 +168,7 @@ def list_metrics(saved: checkpoint.SavedModel) -> list[tuple[str, str, float]]:
             found.append((key, said, round(float(np.mean(values)), 6)))
     file = saved.path.parent / submission.EVALUATION
     if file.is_file():
-        data = scores.read_result(file)
+        data = rows.read_result(file)
         for one in data["controllers"].values():
             value = one["families"]["all"][data["score"]]
             found.append((data["score"], f"{data['score']} on suite {data['suite']}", value))

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from netbuf_gym.errors import ConfigError, ReferenceDataError
-from netbuf_gym.evaluation.suites.rows import read_processor_name as processor
+from netbuf_gym.leaderboard.rows import read_processor_name as processor
 from netbuf_gym.utils.checkout import PickledWork
 from netbuf_gym.utils.executors import LOCAL, Executor
 from netbuf_gym.utils.files import exclusive_lock, make_folder, write_atomic, write_json

@@ -16,7 +16,7 @@ from studies.common.kept import DIGITS, KeptRows
 
 SAME, MOST_DIFFERING = 0.02, 0.1
 """Relative difference that counts as none, and the tolerated share of runs with a larger one: agents now and then decide
-differently on another machine, where sums differ in the last bit (`netbuf_gym.leaderboard.results.replay`)."""
+differently on another machine, where sums differ in the last bit (`netbuf_gym.leaderboard.results`)."""
 
 
 def find_stale_reason(experiment: Experiment[Any], settings: Any, kept: KeptRows) -> str:

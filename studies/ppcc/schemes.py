@@ -7,7 +7,7 @@ from typing import Any
 
 from netbuf_gym.controllers import Controller, RandomAction
 from netbuf_gym.evaluation.rollout import get_controller
-from netbuf_gym.leaderboard.constants import best_constant
+from netbuf_gym.leaderboard.standings import read_best_constant
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.scenarios.types import AGENT
 from netbuf_gym.tasks.congestion_window import CongestionControl, CongestionWindow
@@ -104,5 +104,5 @@ def make_controller(scheme: str, packets: int | None = None) -> Controller:
     if scheme == CONSTANT:
         return ConstantWindow(packets)
     if scheme == ACTION:
-        return get_controller(best_constant(TASK), TASK)
+        return get_controller(read_best_constant(TASK), TASK)
     return RandomRecipeActions() if scheme == RANDOM else get_controller(scheme, TASK)

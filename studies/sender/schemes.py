@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from netbuf_gym.controllers import Controller
 from netbuf_gym.evaluation.rollout import get_controller
-from netbuf_gym.leaderboard.constants import best_constant
+from netbuf_gym.leaderboard.standings import read_best_constant
 from netbuf_gym.scenarios.catalogue import sender_controls
 from netbuf_gym.tasks.congestion_window import CongestionWindow
 from netbuf_gym.tasks.congestion_window.families import EXCLUDED_RIVALS, LATER_RIVALS
@@ -55,4 +55,4 @@ def make_controller(scheme: str) -> Controller:
     """Return the controller of a scheme other than the trained agent."""
     if scheme in BOUNDS:
         return Bound(scheme)
-    return get_controller(best_constant(TASK) if scheme == CONSTANT else scheme, TASK)
+    return get_controller(read_best_constant(TASK) if scheme == CONSTANT else scheme, TASK)

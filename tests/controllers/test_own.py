@@ -14,9 +14,9 @@ from netbuf_gym import controllers
 from netbuf_gym.cli import program
 from netbuf_gym.errors import ConfigError, ControlError
 from netbuf_gym.evaluation import comparison, rollout, suites
-from netbuf_gym.evaluation.suites import report, runner
+from netbuf_gym.leaderboard import play
+from netbuf_gym.leaderboard.reports import format_tables
 from netbuf_gym.utils import sandbox
-from netbuf_gym.zoo import suite_runs
 
 TASK = "congestion_window"
 PLAIN = """
@@ -313,7 +313,7 @@ def test_what_is_nothing_that_plays_is_marked_like_other_failures(capsys):
 
 
 def test_a_pipe_in_a_reason_is_escaped_once():
-    table = report.format_tables(suites.get_suite("gate"), {}, {"mine.py:Own": "one | two"})
+    table = format_tables(suites.get_suite("gate"), {}, {"mine.py:Own": "one | two"})
     assert table.splitlines()[-1] == r"| mine.py:Own | one \| two |"
 
 
@@ -346,11 +346,11 @@ def test_a_worker_is_as_the_process_itself():
     cells = own.load().of(["steps"])[:6]
     word = written()
     told = []
-    played = runner.run(own, cells, rollout.get_controller(word, TASK), threads=2, each=told.append)
-    here = runner._measure_cells(
-        own, cells, rollout.get_controller(word, TASK), 1, lambda cell: None, sandbox.threading.Event()
-    )
-    assert repr(played.values) == repr(here) and sorted(one.name for one in told) == sorted(one.name for one in cells)
+    played = play.run(own, cells, rollout.get_controller(word, TASK), threads=2, each=told.append)
+    one, stop = rollout.get_controller(word, TASK), sandbox.threading.Event()
+    here = play._measure_cells(own, cells, one, 1, lambda cell: None, stop)
+    assert repr(played.values) == repr([here[cell.name] for cell in cells])
+    assert sorted(one.name for one in told) == sorted(one.name for one in cells)
 
 
 @pytest.mark.slow
@@ -422,7 +422,7 @@ def test_its_worlds_are_played_by_as_few_processes_as_there_are_threads(capsys, 
         return own(*arguments, **more)
 
     monkeypatch.setattr(sandbox, "run", counted)
-    monkeypatch.setattr(suite_runs, "LONE_GROUP_SIZE", 2)
+    monkeypatch.setattr(play, "LONE_GROUP_SIZE", 2)
     cells = suites.get_suite("gate").load().of(["delays"])
     written()
     words = ["controller=own.cc", "families=[delays]", "threads=1", "figures=false", "output=out"]

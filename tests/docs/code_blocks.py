@@ -92,7 +92,7 @@ BEGINNINGS = {
     "trace": "netbuf_gym.cli.trace.run",
     "live": "netbuf_gym.cli.live.run",
     "reproduce": "studies.command.Campaign",
-    "suite": "netbuf_gym.zoo.suite_runs.SuiteRunner.play",
+    "suite": "netbuf_gym.leaderboard.play.SuiteRunner.play",
     "leaderboard": "netbuf_gym.leaderboard.submission.prepare_submission",
     "netbuf_gym.training.campaign": "netbuf_gym.training.campaign.train_models",
 }

@@ -11,12 +11,13 @@ import pytest
 
 from netbuf_gym.cli import program
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.evaluation.suites import SUITES, field, recorder, rows, runner
-from netbuf_gym.evaluation.suites.field import ccbench, document, games, league, overview, pantheon
-from netbuf_gym.evaluation.suites.field.ranking import ALWAYS, tabulate_signs
+from netbuf_gym.evaluation.suites import SUITES, field, recorder
+from netbuf_gym.evaluation.suites.field import ccbench, games, pantheon
 from netbuf_gym.evaluation.suites.field.suite import Sign, Table
+from netbuf_gym.leaderboard import controllers, field_reports, play, rows
+from netbuf_gym.leaderboard.field_reports import ALWAYS, tabulate_signs
 from netbuf_gym.simulation.runner import simulate
-from netbuf_gym.zoo import library, resolve
+from netbuf_gym.zoo import library
 from tests.evaluation.hand_made_field import cell, made
 
 RUNS = {
@@ -108,7 +109,7 @@ def test_league_ranks_who_played_everything():
 def test_record_says_what_simulate_says():
     one = cell("ccbench/friendly", "12-20-B")
     suite = SUITES["ccbench/friendly"]
-    played = runner.run(suite, [one], resolve.resolve_controller("bbr", suite))
+    played = play.run(suite, [one], controllers.resolve_controller("bbr", suite))
     result = simulate(one.scenario.with_senders(["cubic", "bbr"]), seed=one.seed, sample_interval_s=5.0)
     arrival = result.series["arrival_mbps"][:, 1] * 1500 / 1448
     assert played.values[0]["mbps_0"] == pytest.approx(arrival[1:7].mean(), rel=1e-9)
@@ -152,14 +153,14 @@ def test_command_ranks_among_the_kept(tmp_path, capsys):
 
 
 def test_one_that_fails_is_a_row_and_the_suite_goes_on(tmp_path, capsys, monkeypatch):
-    real = runner.run
+    real = play.run
 
     def failing(suite, cells, controller, **more):
         if controller.name == "vegas":
             raise ConfigError("its window is NaN; valid: a number")
         return real(suite, cells, controller, **more)
 
-    monkeypatch.setattr(runner, "run", failing)
+    monkeypatch.setattr(play, "run", failing)
     words = ["suite", "bbr3/conformance", "controller=[vegas,bbr3]", "families=[tiny]", "beside=[]", "figures=false"]
     assert program.main([*words, f"output={tmp_path}"]) == 1
     assert capsys.readouterr().err.count("vegas failed: its window is NaN") == 1
@@ -183,7 +184,7 @@ def test_bad_words(words, says, capsys, tmp_path):
 
 @pytest.mark.parametrize("word", ["missing.cc", "missing.py:Name"])
 def test_a_file_that_is_not_there_is_bad_input(word, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(runner, "run", lambda *given, **more: pytest.fail("something is played"))
+    monkeypatch.setattr(play, "run", lambda *given, **more: pytest.fail("something is played"))
     words = ["suite", "bbr3/conformance", f"controller=[cubic,'{word}']", "beside=[]", f"output={tmp_path}"]
     assert program.main(words) == 2
     assert f"controller = '{word}': there is no file {word.partition(':')[0]}; valid: one" in capsys.readouterr().err
@@ -210,14 +211,14 @@ def test_beside_is_of_the_field_and_of_the_same_worlds(tmp_path, capsys):
 def test_a_damaged_file_beside_is_told_by_its_line(tmp_path):
     suite = SUITES["mvfst-rl"]
     edition, path = suite.load(), tmp_path / "worlds.csv"
-    columns = ",".join([*league.ABOUT, *(metric.key for metric in suite.metrics)])
+    columns = ",".join(["controller", *rows.COLUMNS, *(metric.key for metric in suite.metrics)])
     row = ",".join(["a", "job 1", "w", "1", "2", *["0.5"] * len(suite.metrics)])
 
-    def read(text):
-        path.write_text(f"# x; {league.describe_edition(suite, edition)}\n{text}")
-        return league.read(path, suite, edition)
+    def read_worlds(text):
+        path.write_text(f"# x; {rows.describe_edition(suite.name, edition.version, edition.digest)}\n{text}")
+        return rows.read_worlds(path, suite, edition)
 
-    found = read(f"{columns}\n{row}\n{row.removesuffix('0.5').replace('a,', 'b,')}\n")
+    found = read_worlds(f"{columns}\n{row}\n{row.removesuffix('0.5').replace('a,', 'b,')}\n")
     assert found["a"]["w"]["power"] == 0.5 and math.isnan(found["b"]["w"][suite.metrics[-1].key])
     for text, says in {
         f"{columns}\n{row}\n{row[:-1]}": "line 4 is damaged: 'a,job 1,w",
@@ -228,7 +229,7 @@ def test_a_damaged_file_beside_is_told_by_its_line(tmp_path):
         "": r"has columns \[\]",
     }.items():
         with pytest.raises(ConfigError, match=f"beside = {path}: {says}"):
-            read(text)
+            read_worlds(text)
 
 
 @pytest.mark.slow
@@ -250,21 +251,22 @@ def test_signs_and_documents():
         [Sign("a", "b", False, "1 < 2", "because"), Sign("c", "d", None, "-"), Sign("e", "f", True, "x", "unused")]
     )
     assert [row[-2:] for row in table.rows] == [["because", "no"], ["", "not known"], ["", "yes"]]
-    page = document.render_page("<t>", [document.Heading("a & b"), table, document.Lines(["`x<y`"], listed=True)])
+    blocks = [field_reports.Heading("a & b"), table, field_reports.Lines(["`x<y`"], listed=True)]
+    page = field_reports.render_page("<t>", blocks)
     assert "<title>&lt;t&gt;</title>" in page and "<code>x&lt;y</code>" in page and page.count('class="flag"') == 1
-    assert "| a | b | 1 < 2 | because | no |" in document.render_markdown([Table("t", table.header, table.rows)], None)
-    assert set(overview.TABLES) == {"field suites", "field signs", "field leagues", "field firsts"}
+    assert "| a | b | 1 < 2 | because | no |" in field_reports.render_markdown([Table("t", table.header, table.rows)], None)
+    assert set(field_reports.TABLES) == {"field suites", "field signs", "field leagues", "field firsts"}
 
 
 def test_places_are_of_whoever_took_part(monkeypatch):
     rankings = [(SUITES["pantheon"], ["cubic", "bbr", "vegas"]), (SUITES["sage"], ["bbr", "cubic"])]
-    monkeypatch.setattr(overview, "collect_rankings", lambda task: rankings if task == "congestion_window" else [])
-    table = overview.tabulate_places("congestion_window")
+    monkeypatch.setattr(field_reports, "collect_rankings", lambda task: rankings if task == "congestion_window" else [])
+    table = field_reports.tabulate_places("congestion_window")
     assert table.header == ["", "controller", "ahead of", "pantheon (3)", "sage (2)"]
     assert table.rows == [["1", "bbr", "0.75", "2", "1"], ["2", "cubic", "0.50", "1", "2"], ["3", "vegas", "0.00", "3", "-"]]
-    assert overview.tabulate_places("queue_threshold") is None
+    assert field_reports.tabulate_places("queue_threshold") is None
     rankings.append((SUITES["bbr3/conformance"], ["vegas", "bbr", "cubic"]))  # who is like BBRv3 is not ahead of anybody
-    again = overview.tabulate_places("congestion_window")
+    again = field_reports.tabulate_places("congestion_window")
     assert [row[:3] for row in again.rows] == [row[:3] for row in table.rows] and again.rows[0][-1] == "2"
     assert "bbr3/conformance, which says who is like a control, is not in the mean" in again.says
 
@@ -286,6 +288,6 @@ def test_kept_results_of_an_earlier_version_and_stale_ones_are_told(tmp_path, ca
 
 @pytest.mark.slow
 def test_suites_that_rank_nobody_have_no_places():
-    ranked = overview.collect_rankings("congestion_window")
+    ranked = field_reports.collect_rankings("congestion_window")
     assert ranked and all(len(names) > 1 and suite.task == "congestion_window" for suite, names in ranked)
-    assert overview.collect_rankings("host_buffers") == []
+    assert field_reports.collect_rankings("host_buffers") == []

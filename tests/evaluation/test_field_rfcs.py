@@ -5,12 +5,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from netbuf_gym.evaluation.suites import SUITES, runner
-from netbuf_gym.evaluation.suites.field import bbr3, rfc7928, rfc9743, rfc9743_worlds
-from netbuf_gym.evaluation.suites.field.rfc9743_criteria import CRITERIA, REFERENCE, Flag, flag_less
+from netbuf_gym.evaluation.suites import SUITES
+from netbuf_gym.evaluation.suites.field import bbr3, rfc7928, rfc9743
+from netbuf_gym.evaluation.suites.field.rfc9743 import CRITERIA, REFERENCE, Flag, flag_less
 from netbuf_gym.evaluation.suites.recorder import FLOW, LINK, STATE, Record
+from netbuf_gym.leaderboard import controllers, play
 from netbuf_gym.scenarios import PIE, RED, CoDel, FqCoDel, Policer, Sized
-from netbuf_gym.zoo import resolve
 from tests.evaluation.hand_made_field import cell, made
 
 
@@ -18,7 +18,7 @@ def played(suite, *names, controller="cubic"):
     """What some worlds have come to, by their names."""
     cells = [cell(suite, name) for name in names]
     own = SUITES[suite]
-    return dict(zip(names, runner.run(own, cells, resolve.resolve_controller(controller, own)).values, strict=True))
+    return dict(zip(names, play.run(own, cells, controllers.resolve_controller(controller, own)).values, strict=True))
 
 
 def recorded(scenario, time_s, flow=(), link=()):
@@ -76,11 +76,11 @@ def test_worlds_of_the_grid_without_a_figure_are_bad_ones():
 def test_loads_of_short_flows_are_what_they_say():
     for load in (0.1, 0.3, 0.5):
         for seed in range(20):
-            flows = rfc9743_worlds.make_short_flows("cubic", load, seed)
+            flows = rfc9743.make_short_flows("cubic", load, seed)
             carried = sum(flow.app.size_bytes for flow in flows) * 8e-6 / (20 * 109)
             assert carried == pytest.approx(load, rel=1e-3)
             assert all(1 <= flow.start_s <= 110 for flow in flows)
-    assert rfc9743_worlds.make_short_flows("cubic", 0.3, 1) != rfc9743_worlds.make_short_flows("cubic", 0.3, 2)
+    assert rfc9743.make_short_flows("cubic", 0.3, 1) != rfc9743.make_short_flows("cubic", 0.3, 2)
 
 
 @pytest.mark.slow
@@ -98,8 +98,8 @@ def test_the_queue_of_the_slow_phase_is_seen_though_few_packets_cross_it():
 
 def test_warm_up_is_of_ten_seconds_but_in_worlds_of_a_few(monkeypatch):
     spans = []
-    real = rfc9743_worlds._drop_share
-    monkeypatch.setattr(rfc9743_worlds, "_drop_share", lambda record, own, span: spans.append(span) or real(record, own, span))
+    real = rfc9743._drop_share
+    monkeypatch.setattr(rfc9743, "_drop_share", lambda record, own, span: spans.append(span) or real(record, own, span))
     found = played("rfc9743", "grid-rate4-rtt10-q1-1", "dc-flows2-1")
     assert spans == [(10.0, 60.0), (0.2, 2.0)] and all(one["drops"] < 0.5 for one in found.values())
 
@@ -187,8 +187,8 @@ def test_marks_are_to_be_answered():
 
 
 def test_late_packets_are_late_by_places():
-    late = rfc9743_worlds._make_late_schedule(0.01, 10, 20, 20, 7)  # 0.6 ms a packet
-    slots = late.delay_at_ms((np.arange(rfc9743_worlds.SLOTS) + 0.5) * 0.6e-3)
+    late = rfc9743._make_late_schedule(0.01, 10, 20, 20, 7)  # 0.6 ms a packet
+    slots = late.delay_at_ms((np.arange(rfc9743.SLOTS) + 0.5) * 0.6e-3)
     assert late.reorder and (slots > 20).sum() == 100 and late.period_s == pytest.approx(6)
     assert set(np.round(slots, 6)) == {20, 26.3}
     names = [f"reorder-share0.1-places{places}-1" for places in (1, 100)]

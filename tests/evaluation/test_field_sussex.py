@@ -6,18 +6,18 @@ from random import Random
 import numpy as np
 import pytest
 
-from netbuf_gym.evaluation.suites import SUITES, runner
-from netbuf_gym.evaluation.suites.field import sage, sussex, sussex_measures, sussex_worlds
+from netbuf_gym.evaluation.suites import SUITES
+from netbuf_gym.evaluation.suites.field import sage, sussex
+from netbuf_gym.leaderboard import controllers, play
 from netbuf_gym.scenarios import TBF, DelaySchedule, Flow, FqCoDel, Scenario, UdpSource
 from netbuf_gym.simulation.runner import simulate
-from netbuf_gym.zoo import resolve
 from tests.evaluation.hand_made_field import cell, made
 
 
 @pytest.mark.slow
 def test_sussex_worlds_are_the_testbed_s():
-    assert sussex_worlds.buffer_bytes(100, 20, 1) == int(100 * 2**20 * 0.02 / 8)
-    assert sussex_worlds.buffer_bytes(1, 1, 0.2) == 1500
+    assert sussex.buffer_bytes(100, 20, 1) == int(100 * 2**20 * 0.02 / 8)
+    assert sussex.buffer_bytes(1, 1, 0.2) == 1500
     one = cell("testbed/2025", "intra-rtt-30ms-0.2-1").scenario
     assert one.duration_s == 120 and one.propagation_rtt_ms() == 60
     link = one.links[0]
@@ -91,14 +91,14 @@ def test_sussex_pairs_are_moved_to_the_first_bucket_and_back():
 
 
 def test_sussex_bucket_passes_its_burst_and_then_its_rate():
-    link = sussex_worlds.make_bucket(100, sussex_worlds.buffer_bytes(100, 20, 0.2))
+    link = sussex.make_bucket(100, sussex.buffer_bytes(100, 20, 0.2))
     flood = UdpSource(path=[0], rate_mbps=400, stop_s=1)
     never = Flow(path=[0], return_path=[0], start_s=1.5)
     played = simulate(Scenario(links=[link], udp=[flood], flows=[never], duration_s=1.2), seed=1).links["bottleneck"]
     queue = 52_428 // 1500
     assert played.packets_out == pytest.approx((100e6 / 8 + 524_288) / 1500 + queue, abs=2)
     assert played.queue_max_packets_total == queue
-    alone = sussex_worlds.make_dumbbell(sussex_worlds.make_bucket(100, 262_144), [20], [("cubic", 0.0, 30.0)], 30, "alone")
+    alone = sussex.make_dumbbell(sussex.make_bucket(100, 262_144), [20], [("cubic", 0.0, 30.0)], 30, "alone")
     found = simulate(alone, seed=1).flows[0]
     assert found.goodput_mbps == pytest.approx(100 * 1448 / 1500, rel=0.01)
 
@@ -115,20 +115,20 @@ class Seen:
 
 def test_sussex_scores_by_hand():
     two = Seen(2)
-    assert sussex_measures.measure_fairness(0, 10)(two) == {
+    assert sussex.measure_fairness(0, 10)(two) == {
         "fairness_r1": pytest.approx(0.25),
         "second_share": pytest.approx(0.8),
     }
-    assert sussex_measures.measure_fairness(0, 10, (9, 10))(two)["fairness_r1_end"] == pytest.approx(0.5)  # an odd second
+    assert sussex.measure_fairness(0, 10, (9, 10))(two)["fairness_r1_end"] == pytest.approx(0.5)  # an odd second
     ends = {"leo-inter-rtt-10ms-1-1": 49 / 99, "inter-rtt-50ms-1-1": 6 / 12, "rates-10mbps-1-1": 13 / 25}
     for name, odd in ends.items():  # 100 to 199 s, 188 to 200 s, 75 to 100 s
         assert cell("testbed/2025", name).measure(two)["fairness_r1_end"] == pytest.approx(0.5 * odd), name
-    found = sussex_measures.measure_friendliness(0, 10, (8, 9))(two)
+    found = sussex.measure_friendliness(0, 10, (8, 9))(two)
     assert found["friendliness_r2"] == pytest.approx((1 / 61 + 31 / 61) / 2)
     assert found["friendliness_r2_end"] == pytest.approx(1 / 61) and found["second_share"] == pytest.approx(0.8)
     assert found["friendliness_r3"] == pytest.approx((60 / 1 + 60 / 30) / 2), "one that rests counts as 1 Mbit/s"
-    assert sussex_measures.measure_against_cubic(Seen(3))["friendliness_r4"] == pytest.approx(30 / 75 / 2)
-    assert sussex_measures.measure_spine(0, 10)(Seen(3))["spine_r5"] == pytest.approx(30 / 90 / 2)
+    assert sussex.measure_against_cubic(Seen(3))["friendliness_r4"] == pytest.approx(30 / 75 / 2)
+    assert sussex.measure_spine(0, 10)(Seen(3))["spine_r5"] == pytest.approx(30 / 90 / 2)
 
 
 def test_sussex_efficiency_is_of_each_second():
@@ -150,7 +150,7 @@ def test_sussex_efficiency_is_of_each_second():
             alone = [t < 2 or t >= 4 for t in times[:-1]]
             return np.where(alone, 20.0, 40.0) if len(times) > 2 else np.array([30.0])
 
-    found = sussex_measures.measure_efficiency([(0, 4), (2, 6)], 10)(Joined())
+    found = sussex.measure_efficiency([(0, 4), (2, 6)], 10)(Joined())
     assert found["efficiency_e1"] == pytest.approx((4 * 0.5 / 1 + 2 * 1 / 2) / 6), "the ratio of the means is 0.44"
     assert found["efficiency_e2"] == pytest.approx((4 * 0.4 / 1 + 2 * 0.8 / 2) / 6)
     assert found["use"] == pytest.approx(40 / 60) and found["inflation"] == pytest.approx(1.5)
@@ -165,14 +165,14 @@ def test_sussex_phases_by_hand():
                 return np.array([(5 * 50 + 3 * 10 * (flow + 1)) / 9 if flow else (2 * 50 + 3 * 10) / 9])
             return np.array([10.0 * (flow + 1) if 2 <= t < 5 else 50.0 if flow or t < 5 else 0.0 for t in times[:-1]])
 
-    found = sussex_measures.measure_phases(2, 5, 100)(Moved(4, 9.0))
+    found = sussex.measure_phases(2, 5, 100)(Moved(4, 9.0))
     assert [found[f"fairness_{key}"] for key in ("before", "moved", "after")] == pytest.approx([1, 0.25, 0])
     assert found["fairness_r1"] == pytest.approx(1.25 / 3)
     assert found["use"] == pytest.approx((3 * 5 * 50 + 2 * 50 + 3 * 100) / (6 * 200 + 3 * 100))
 
 
 def test_sussex_families_are_scored_and_ranked_by_what_they_are_about():
-    r3, e1 = sussex_measures.R3, sussex_measures.E1
+    r3, e1 = sussex.R3, sussex.E1
     assert [r3.score_world({r3.key: value}) for value in (0.0, 0.5, 4.0)] == [0, 0.5, 0.25]
     assert e1.score_world({e1.key: 1.2}) == 1 and math.isnan(r3.score_world({r3.key: math.nan}))
     assert r3.to_rank_values(np.array([0.0, 1.0, 2.0])).tolist() == pytest.approx([math.log(100), 0, math.log(2)])
@@ -232,7 +232,7 @@ def test_sussex_families_measure_what_they_are_scored_by():
     names = ["intra-rtt", "friendly", "many-cubic", "cross-intra", "cross-inter", "handover", "inter-rtt", "jump"]
     shortest["jump"] = cell("testbed/2025", "jump-10ms-4-1")
     chosen = [shortest[name] for name in names]
-    values = dict(zip(names, runner.run(suite, chosen, resolve.resolve_controller("cubic", suite)).values, strict=True))
+    values = dict(zip(names, play.run(suite, chosen, controllers.resolve_controller("cubic", suite)).values, strict=True))
     for name, found in values.items():
         score = sussex.get_experiments(2025)[name].score
         assert 0 < found["score"] <= 1 and found["score"] == pytest.approx(score.score_world(found)), name

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.evaluation.suites import get_suite, rows, runner
-from netbuf_gym.zoo import resolve
+from netbuf_gym.evaluation.suites import get_suite
+from netbuf_gym.leaderboard import controllers, play, rows
 
 SUITE = get_suite("mvfst-rl")
 EDITION = SUITE.load()
@@ -92,7 +92,7 @@ def test_a_damaged_head_is_not_marked(tmp_path):
 
 def test_rows_are_stamped_with_program_machine_and_command():
     cells = EDITION.cells[:2]
-    played = runner.run(SUITE, cells, resolve.resolve_controller("cubic", SUITE))
+    played = play.run(SUITE, cells, controllers.resolve_controller("cubic", SUITE))
     made = rows.make_rows(played, SUITE, EDITION, "a command", model_sha256=None)
     assert (
         made.about["machine"] == rows.read_processor_name()

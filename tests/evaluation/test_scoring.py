@@ -8,7 +8,7 @@ import pytest
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.evaluation.suites import Cell, Edition, get_suite
-from netbuf_gym.evaluation.suites.scoring import (
+from netbuf_gym.leaderboard.scoring import (
     AGENT,
     CHANCE,
     CONSTANT,

@@ -20,19 +20,18 @@ from netbuf_gym.evaluation.suites import (
     frozen,
     get_suite,
     paths,
-    report,
-    report_files,
-    runner,
     task_suites,
 )
 from netbuf_gym.evaluation.suites.catalogue import CHOOSE_ON, DRAW_WORLDS
 from netbuf_gym.evaluation.suites.config import parse_arguments
+from netbuf_gym.evaluation.suites.field.suite import FieldSuite
+from netbuf_gym.leaderboard import controllers, play, reports
 from netbuf_gym.scenarios.types import AGENT
 from netbuf_gym.tasks.congestion_window.families import FAMILIES
 from netbuf_gym.tasks.congestion_window.paths import Path, PathWorld
 from netbuf_gym.training.checkpoints import checkpoint
 from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
-from netbuf_gym.zoo import library, resolve
+from netbuf_gym.zoo import library
 
 GATE = get_suite("gate")
 
@@ -122,7 +121,7 @@ def test_worlds_of_other_tasks_are_measured_as_reports_say(task):
     own = get_suite(f"v1/{task}")
     first = {one.family: one for one in reversed(own.load().cells)}
     cells = [replace(one, scenario=replace(one.scenario, duration_s=30.0)) for one in list(first.values())[3:6]]
-    played = runner.run(own, cells, resolve.resolve_controller("random", own))
+    played = play.run(own, cells, controllers.resolve_controller("random", own))
     (told,) = rollout.evaluate("random", task, cells[0].scenario, [cells[0].seed])
     measures = tasks.get(task).measures
     assert own.score.key == ("score" if measures.lower_is_better else measures.score)
@@ -141,7 +140,7 @@ def test_each_task_has_one_suite_to_rank_by_and_one_to_choose_on():
 
 
 def test_measures_are_those_of_the_report():
-    played = runner.run(GATE, SMALL.cells, resolve.resolve_controller("cubic", GATE))
+    played = play.run(GATE, SMALL.cells, controllers.resolve_controller("cubic", GATE))
     one = SMALL.cells[0]
     (told,) = rollout.evaluate("cubic", GATE.task, one.scenario, [0])  # no loss: no seed decides anything
     assert played.values[0]["utility"] == told["utility"]
@@ -153,7 +152,7 @@ def test_measures_are_those_of_the_report():
 
 def test_who_delivers_nothing_is_worst_and_no_gap():
     silent = cell("late", "fixed", duration_s=1.0, rtt_ms=3000.0)
-    played = runner.run(GATE, [silent], resolve.resolve_controller("cubic", GATE))
+    played = play.run(GATE, [silent], controllers.resolve_controller("cubic", GATE))
     value = played.values[0]["utility"]
     share = 1448 * 8e-6 / 5
     assert value == pytest.approx(0.5 * math.log(share)) and math.isnan(played.values[0]["inflation"])
@@ -163,14 +162,14 @@ def test_deciders_rules_and_constants_play_every_cell():
     names = ["queue_target", "constant:5", "keep", "random"]
     for name in names:
         seen = []
-        played = runner.run(GATE, SMALL.cells, resolve.resolve_controller(name, GATE), each=seen.append)
+        played = play.run(GATE, SMALL.cells, controllers.resolve_controller(name, GATE), each=seen.append)
         assert played.name == name and sorted(one.name for one in seen) == sorted(one.name for one in SMALL.cells)
         assert np.isfinite(played.of("utility")).all() and len(played.of("utility", "fixed")) == 2
 
 
 def test_threads_change_nothing():
-    one = resolve.resolve_controller("bbr", GATE)
-    first, second = (runner.run(GATE, SMALL.cells, one, threads=threads) for threads in (1, 2))
+    one = controllers.resolve_controller("bbr", GATE)
+    first, second = (play.run(GATE, SMALL.cells, one, threads=threads) for threads in (1, 2))
     for metric in GATE.metrics:
         np.testing.assert_array_equal(first.of(metric.key), second.of(metric.key))
 
@@ -188,7 +187,7 @@ def test_threads_change_nothing():
 )
 def test_who_cannot_play_is_refused_by_name(word, error, message):
     with pytest.raises(error, match=message):
-        resolve.resolve_controller(word, GATE)
+        controllers.resolve_controller(word, GATE)
 
 
 def test_a_model_of_other_observations_is_refused_by_family(monkeypatch):
@@ -197,12 +196,12 @@ def test_a_model_of_other_observations_is_refused_by_family(monkeypatch):
 
     monkeypatch.setattr(rollout, "check", lacking)
     with pytest.raises(CheckpointError, match=r"keep cannot play the family 'fixed' of suite gate: .*'rtt_trend'"):
-        resolve.require_fit(resolve.resolve_controller("keep", GATE), SMALL.cells, GATE)
+        controllers.require_fit(controllers.resolve_controller("keep", GATE), SMALL.cells, GATE)
     monkeypatch.undo()
     with pytest.raises(ConfigError, match="constant:99 cannot play the family 'fixed' of suite gate: action = 99"):
-        resolve.require_fit(resolve.resolve_controller("constant:99", GATE), SMALL.cells, GATE)
+        controllers.require_fit(controllers.resolve_controller("constant:99", GATE), SMALL.cells, GATE)
     with pytest.raises(ConfigError, match="action = True"):
-        resolve.require_fit(resolve.resolve_controller("constant:true", GATE), SMALL.cells, GATE)
+        controllers.require_fit(controllers.resolve_controller("constant:true", GATE), SMALL.cells, GATE)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +216,7 @@ def test_a_saved_model_of_other_observations_is_refused_by_family(change, messag
     saved = checkpoint.read_model(library.FOLDER / "congestion_window" / "ppo")
     lacking = SavedAgent(replace(saved, env=saved.env | {"schema": saved.env["schema"] | change}), "mine")
     with pytest.raises(CheckpointError, match=rf"^mine cannot play the family 'fixed' of suite gate: .*{message}") as caught:
-        resolve.require_fit(lacking, SMALL.cells, GATE)
+        controllers.require_fit(lacking, SMALL.cells, GATE)
     assert "\n" not in str(caught.value)
 
 
@@ -296,10 +295,10 @@ def test_against_an_earlier_result(small, tmp_path, capsys):
     result.write_text(json.dumps(data | {"suite": "v1/congestion_window", "version": 1, "digest": "abd"}))
     assert run(tmp_path, "controller=cubic", f"against={result}") == 2
     with pytest.raises(ConfigError, match="cannot be read"):
-        report.read_earlier(tmp_path / "none.json", GATE, SMALL, [])
+        reports.read_earlier(tmp_path / "none.json", GATE, SMALL, [])
     (tmp_path / "bad.json").write_text("{}")
     with pytest.raises(ConfigError, match=r"is no result.json of a suite"):
-        report.read_earlier(tmp_path / "bad.json", GATE, SMALL, [])
+        reports.read_earlier(tmp_path / "bad.json", GATE, SMALL, [])
 
 
 @pytest.mark.parametrize(
@@ -352,26 +351,26 @@ def result(**families):
 
 def test_a_page_says_of_which_suite_and_behind_whom():
     data = result(fixed=(-0.1, -0.2), rivals=(-0.5, -0.3), ppcc=(-0.05, -0.0499), all=(-0.3, -0.4))
-    said = report.describe_standing(data, GATE.score)
+    said = reports.describe_standing(data, GATE.score)
     assert said.startswith("On suite `gate`, version 7, of these us has the highest mean utility in 1 of 3 families")
     assert "worlds is ahead of all of them." in said
     assert said.endswith("Above it are: in `rivals` them by 0.200; in `ppcc` them by less than 0.001.")
-    behind = report.describe_standing(result(fixed=(-0.1, -0.2), all=(-0.3, -0.25)), GATE.score)
+    behind = reports.describe_standing(result(fixed=(-0.1, -0.2), all=(-0.3, -0.25)), GATE.score)
     assert "in 1 of 1 families, and over all worlds is behind them by 0.050. Above it are: nowhere." in behind
     data = result(fixed=(None, -0.2), rivals=(None, None), ppcc=(-0.05, None), all=(-0.3, -0.4))
-    said = report.describe_standing(data, GATE.score)
+    said = reports.describe_standing(data, GATE.score)
     assert "in 1 of 2 families, and over all worlds is ahead of all of them." in said
     assert said.endswith("Above it are: in `fixed` them (us has no score).")
 
 
 def test_a_page_has_the_scores_of_families():
     data = result(fixed=(-0.1, -0.2), rivals=(-0.5, -0.3), ppcc=(-0.05, -0.0499), all=(-0.3, -0.4))
-    table = report.format_families(data, GATE)
-    assert "| rivals | 2 | -0.500 | **-0.300** |" in table and table.endswith(report.describe_standing(data, GATE.score))
+    table = reports.format_families(data, GATE)
+    assert "| rivals | 2 | -0.500 | **-0.300** |" in table and table.endswith(reports.describe_standing(data, GATE.score))
 
 
 @pytest.mark.slow
 def test_counts_of_summaries_are_those_of_the_worlds():
     for name, own in SUITES.items():
-        if own.report_writer is report_files.FamilyReport:
+        if not isinstance(own, FieldSuite):
             assert re.search(rf"\b{len(own.load().cells)} (further )?(worlds|paths)", own.summary), name

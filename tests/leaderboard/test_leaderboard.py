@@ -13,10 +13,9 @@ import pytest
 from netbuf_gym import tasks
 from netbuf_gym.cli.program import main
 from netbuf_gym.errors import CheckpointError, ConfigError, MissingExtraError
-from netbuf_gym.evaluation.suites import SUITES, Edition, get_suite, rows, scoring
-from netbuf_gym.leaderboard import constants, gate, scores, standings, submission, tracking
+from netbuf_gym.evaluation.suites import SUITES, Edition, get_suite
 from netbuf_gym.leaderboard import page as leaderboard_page
-from netbuf_gym.leaderboard.results import entries, replay
+from netbuf_gym.leaderboard import results, rows, scoring, standings, submission
 from netbuf_gym.tasks import record
 from netbuf_gym.zoo import library
 
@@ -59,7 +58,7 @@ def played(suites, tmp_path_factory):
     """The agent's result on the small suite."""
     own = suites[f"v1/{TASK}"]
     path = tmp_path_factory.mktemp("played") / "suite.json"
-    scores.write_result(path, scores.play_controller(AGENT, own, own.load()))
+    rows.write_result(path, submission.play_controller(AGENT, own, own.load()))
     return path
 
 
@@ -113,7 +112,7 @@ def test_rows_are_played_once_and_again_when_worlds_or_figures_are_others(field,
     monkeypatch.setattr(library, "names", lambda: [AGENT])
     shutil.copytree(kept, field / "r")
     own, words = get_suite(f"v1/{TASK}"), [f"v1/{TASK}", "--results", "r"]
-    best = constants.read_best_constant(TASK, field / "r")
+    best = standings.read_best_constant(TASK, field / "r")
     files = {path.stem for path in rows.get_folder(own, field / "r").glob("*.csv")}
     assert files == {*KEPT, "ppo", best.replace(":", "-")}
     assert main(["results", "status", *words]) == 0
@@ -181,7 +180,7 @@ def test_what_is_to_be_played_is_told_first_and_nothing_is_written(field, kept, 
 def test_rules_may_differ_as_machines_do_but_no_family_as_a_whole(field, kept, monkeypatch, capsys):
     shutil.copytree(kept, field / "r")
     own, words = get_suite(f"v1/{TASK}"), ["status", f"v1/{TASK}", "limits", "--results", "r"]
-    monkeypatch.setattr(replay, "REPRODUCED", 0.8)
+    monkeypatch.setattr(results, "REPRODUCED", 0.8)
     path = rows.get_file(own, "limits", field / "r")
     before = path.read_text()
     changed_row(path, own, goodput_mbps=1.1)
@@ -191,7 +190,7 @@ def test_rules_may_differ_as_machines_do_but_no_family_as_a_whole(field, kept, m
     family = own.load().cells[0].family
     whole = [cell.name for cell in own.load().cells if cell.family == family]
     found = rows.read(path)
-    monkeypatch.setattr(replay, "REPRODUCED", 0.0)
+    monkeypatch.setattr(results, "REPRODUCED", 0.0)
     doubled = {
         name: {key: 2 * one for key, one in values.items()} if name in whole else values
         for name, values in found.worlds.items()
@@ -207,7 +206,7 @@ def test_rows_of_nothing_that_is_ranked_are_told_of_and_not_ranked(field, kept, 
     found = rows.read(rows.get_file(own, "naive", field / "r"))
     path = rows.get_file(own, "oldcontrol", field / "r")
     rows.write(path, replace(found, about={**found.about, "controller": "oldcontrol"}), own, own.load())
-    assert entries.find_orphans(field / "r") == [path]
+    assert results.find_orphans(field / "r") == [path]
     assert "oldcontrol" not in [one.name for one in standings.compute_standings(TASK, field / "r")]
 
 
@@ -263,20 +262,20 @@ def check_pages(folder, standing):
 
 
 def test_results_that_are_none_are_refused(field, played):
-    own = scores.get_ranking_suite(TASK)
+    own = standings.get_ranking_suite(TASK)
     data = json.loads(played.read_text())
     path = field / "x.json"
     for text, match in (("[]", "is no result.json"), ('{"schema": "other", "controllers": {}}', "is no result.json")):
         path.write_text(text)
         with pytest.raises(ConfigError, match=match):
-            scores.read_result(path)
+            rows.read_result(path)
     with pytest.raises(ConfigError, match="cannot be read"):
-        scores.read_result(field / "none.json")
+        rows.read_result(field / "none.json")
     data["controllers"][AGENT]["worlds"]["shallow-01"]["score"] = "best"
     with pytest.raises(ConfigError, match=r"shallow-01: score = 'best'; valid: a number"):
-        scores.extract_results(data, own, own.load(), "x")
+        standings.extract_results(data, own, own.load(), "x")
     with pytest.raises(ConfigError, match=r"constants.json: does not say .*results make v1/queue_threshold"):
-        constants.read_best_constant(TASK, field)
+        standings.read_best_constant(TASK, field)
 
 
 # ---- handing in
@@ -311,12 +310,12 @@ def test_an_agent_is_handed_in_offline_and_read_again(run, capsys):
     }
     assert logged["families/_type"] == "table-file" and logged["cpu_seconds"] > 0 and "score/overload" in logged
 
-    (result,) = tracking.find_offline_results(run.parent / "lb")
-    own = scores.get_ranking_suite(TASK)
-    (one,) = scores.collect_results([result], own, own.load())
+    (result,) = submission.find_offline_results(run.parent / "lb")
+    own = standings.get_ranking_suite(TASK)
+    (one,) = standings.collect_results([result], own, own.load())
     assert one.name == one.about["group"] == "queue_threshold/mine" and one.about["algo"] == "ppo"
     (file,) = (run.parent / "results" / "handed_in" / f"v1-{TASK}").iterdir()
-    assert scores.collect_results([file], own, own.load())[0].worlds == one.worlds and file.stem.startswith(
+    assert standings.collect_results([file], own, own.load())[0].worlds == one.worlds and file.stem.startswith(
         "queue_threshold-mine-seed"
     )
 
@@ -385,7 +384,7 @@ def test_few_worlds_that_were_made_up_are_seen_in_the_mean(run, suites, monkeypa
     monkeypatch.setattr(submission, "require_reproduced", lambda *_: None)
     found = submission.prepare_submission(str(run))
     monkeypatch.undo()
-    monkeypatch.setattr(gate, "is_reproduced", lambda off, worlds: True)
+    monkeypatch.setattr(results, "is_reproduced", lambda off, worlds: True)
     cells = suites[f"v1/{TASK}"].load().cells
     with pytest.raises(ConfigError, match=r"does not reproduce its score in 1 of 6 worlds: in shallow-02 .*, not 99"):
         submission.require_reproduced(found, cells)
@@ -404,7 +403,7 @@ def test_means_by_family_are_those_of_the_worlds_whatever_the_evaluation_says(ru
 
 def test_the_worlds_that_are_played_again_are_of_every_family_and_others_every_time(suites):
     edition = suites[f"v1/{TASK}"].load()
-    chosen = [[one.name for one in submission.sample_worlds(edition, np.random.default_rng(k))] for k in range(20)]
+    chosen = [[one.name for one in submission.draw_worlds(edition, np.random.default_rng(k))] for k in range(20)]
     assert all([name.partition("-")[0] for name in own] == ["shallow"] * 2 + ["overload"] * 2 for own in chosen)
     assert len({tuple(own) for own in chosen}) > 3
 
@@ -500,16 +499,16 @@ def test_what_lacks_its_seed_or_has_that_of_another_is_passed_over(run, controls
 def test_training_seeds_are_held_together_when_they_are_handed_in(run, field, capsys, monkeypatch):
     pytest.importorskip("wandb")
     logged = []
-    monkeypatch.setattr(tracking, "log_submission", lambda one, *_: logged.append(one.name) or field)
+    monkeypatch.setattr(submission, "log_submission", lambda one, *_: logged.append(one.name) or field)
     monkeypatch.setattr(submission, "require_reproduced", lambda *_: None)
-    own = scores.get_ranking_suite(TASK)
+    own = standings.get_ranking_suite(TASK)
     seed = submission.prepare_submission(str(run)).leaderboard_result.about["seed"]
     before = [of_seed(run, seed + 1, "mine"), of_seed(run, seed + 2, "mine"), of_seed(run, seed + 3, "other")]
-    results = scores.collect_results(before, own, own.load())
+    results = standings.collect_results(before, own, own.load())
     words = ["leaderboard", "submit", str(run), "mode=offline", "name=mine", "runs=lb"]
     few = "mine: has 2 of at least 3 training seeds, .*; submit the others with name=mine"
     for known, rest in ((results, ""), (results[1:], few)):
-        monkeypatch.setattr(tracking, "read_handed_in", lambda folder, own, known=known: known)
+        monkeypatch.setattr(submission, "read_handed_in", lambda folder, own, known=known: known)
         assert main([*words, "partial=true"]) == 0
         told = capsys.readouterr().out
         assert bool(re.search(rest, told)) and ("training seeds" in told) is bool(rest)
@@ -517,10 +516,10 @@ def test_training_seeds_are_held_together_when_they_are_handed_in(run, field, ca
     assert main(words) == 2 and logged == []
     told = capsys.readouterr().err
     assert re.search("mine has 2 of at least 3 training seeds.*; valid: RUN of the others.*partial=true", told)
-    monkeypatch.setattr(tracking, "read_handed_in", lambda folder, own: results)
+    monkeypatch.setattr(submission, "read_handed_in", lambda folder, own: results)
     assert main(words) == 0 and logged == ["mine"]
-    again = scores.collect_results([of_seed(run, seed, "mine")], own, own.load())
-    monkeypatch.setattr(tracking, "read_handed_in", lambda folder, own: again)
+    again = standings.collect_results([of_seed(run, seed, "mine")], own, own.load())
+    monkeypatch.setattr(submission, "read_handed_in", lambda folder, own: again)
     logged.clear()
     assert main(words) == 2 and logged == []
     assert f"mine has another model of training seed {seed}, from" in capsys.readouterr().err
@@ -534,7 +533,7 @@ def test_a_model_of_nothing_is_refused(field):
 def test_without_wandb_it_says_what_to_install(run, monkeypatch, capsys):
     monkeypatch.setitem(__import__("sys").modules, "wandb", None)
     with pytest.raises(MissingExtraError, match=r"wandb is not installed\): pip install netbuf-gym\[leaderboard\]"):
-        tracking.require_wandb()
+        submission.require_wandb()
     assert main(["leaderboard", "submit", str(run)]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
@@ -542,19 +541,19 @@ def test_without_wandb_it_says_what_to_install(run, monkeypatch, capsys):
 def test_how_runs_are_logged_is_asked_for_or_told_by_the_account(monkeypatch):
     for name in ("WANDB_MODE", "WANDB_API_KEY"):
         monkeypatch.delenv(name, raising=False)
-    assert tracking.resolve_mode(None) == "offline" and tracking.resolve_mode("online") == "online"
+    assert submission.resolve_mode(None) == "offline" and submission.resolve_mode("online") == "online"
     monkeypatch.setenv("WANDB_API_KEY", "x")
-    assert tracking.resolve_mode(None) == "online" and tracking.resolve_mode("offline") == "offline"
+    assert submission.resolve_mode(None) == "online" and submission.resolve_mode("offline") == "offline"
     monkeypatch.setenv("WANDB_MODE", "")
-    assert tracking.resolve_mode(None) == "online"
-    tracking.require_wandb()
+    assert submission.resolve_mode(None) == "online"
+    submission.require_wandb()
     assert "WANDB_MODE" not in os.environ
     monkeypatch.setenv("WANDB_MODE", "offline")
-    assert tracking.resolve_mode(None) == "offline"
-    tracking.require_wandb()
+    assert submission.resolve_mode(None) == "offline"
+    submission.require_wandb()
     assert os.environ["WANDB_MODE"] == "offline"
     with pytest.raises(ConfigError, match="mode = 'maybe'; valid: offline, online"):
-        tracking.resolve_mode("maybe")
+        submission.resolve_mode("maybe")
 
 
 def test_runs_of_a_project_are_fetched_and_ranked(field, played):
@@ -563,13 +562,13 @@ def test_runs_of_a_project_are_fetched_and_ranked(field, played):
     class File:
         def download(self, root, replace):
             (field / root).mkdir(parents=True)
-            shutil.copy(played, field / root / tracking.RESULT)
+            shutil.copy(played, field / root / submission.RESULT)
 
     class Run:
         id = "abc"
 
         def file(self, name):
-            assert name == tracking.RESULT
+            assert name == submission.RESULT
             return File()
 
     class Api:
@@ -578,11 +577,11 @@ def test_runs_of_a_project_are_fetched_and_ranked(field, played):
                 raise ValueError("Could not find project")
             return [Run()]
 
-    (found,) = tracking.download_project_results("me/mine", field / "fetched", Api())
-    own = scores.get_ranking_suite(TASK)
-    assert [one.name for one in scores.collect_results([found, played], own, own.load())] == [AGENT], "one of a model"
+    (found,) = submission.download_project_results("me/mine", field / "fetched", Api())
+    own = standings.get_ranking_suite(TASK)
+    assert [one.name for one in standings.collect_results([found, played], own, own.load())] == [AGENT], "one of a model"
     with pytest.raises(ConfigError, match="project = 'me/other': Could not find project; valid: ENTITY/PROJECT"):
-        list(tracking.download_project_results("me/other", field / "fetched", Api()))
+        list(submission.download_project_results("me/other", field / "fetched", Api()))
 
 
 @pytest.mark.parametrize(
@@ -637,10 +636,10 @@ def test_agents_are_held_to_their_rows_where_worlds_are_what_they_were(field, ke
 
 
 def test_a_tenth_of_the_worlds_may_be_others():
-    assert gate.is_reproduced({"a": (0.0, 1.0)}, 10) and not gate.is_reproduced({"a": (0.0, 1.0)}, 9)
+    assert results.is_reproduced({"a": (0.0, 1.0)}, 10) and not results.is_reproduced({"a": (0.0, 1.0)}, 9)
     nan = float("nan")
     cells = get_suite(f"v1/{TASK}").load().cells[:4]
-    assert gate.find_changed_scores(cells, [0.0, nan, 0.0, nan], [0.019, nan, nan, 0.0]).keys() == {
+    assert results.find_changed_scores(cells, [0.0, nan, 0.0, nan], [0.019, nan, nan, 0.0]).keys() == {
         cells[2].name,
         cells[3].name,
     }

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.evaluation.suites import rows
+from netbuf_gym.leaderboard import rows
 from netbuf_gym.leaderboard import standings as leaderboard
 from netbuf_gym.pages import result_tables
 from netbuf_gym.version import __version__
@@ -49,7 +49,7 @@ def test_a_mark_without_its_end_is_refused(site):
 
 
 def test_rows_that_do_not_fit_stop_all_pages(site, tmp_path, monkeypatch):
-    own = result_tables.entries.list_ranking_suites()[0]
+    own = result_tables.results.list_ranking_suites()[0]
     monkeypatch.setattr(result_tables.rows, "FOLDER", tmp_path / "rows")
     path = rows.get_file(own, "naive")
     path.parent.mkdir(parents=True)
@@ -76,7 +76,7 @@ def test_agents_stand_in_tables_with_links_to_their_cards(site):
 @pytest.mark.slow
 def test_all_pages_of_a_checkout_are_written(site, monkeypatch):
     monkeypatch.setattr(result_tables.suites_of_the_field, "SUITES", result_tables.suites_of_the_field.SUITES[-1:])
-    monkeypatch.setattr(result_tables.overview, "SUITES", result_tables.suites_of_the_field.SUITES)
+    monkeypatch.setattr(result_tables.field_reports, "SUITES", result_tables.suites_of_the_field.SUITES)
     page = site.root / "docs" / "leaderboard.md"
     code = "<!-- table: environments -->\n<!-- end of table -->\n"
     page.write_text(marked("leaderboard queue_threshold") + code + marked("x y"))

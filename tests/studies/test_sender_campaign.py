@@ -79,7 +79,7 @@ def test_studies_run_and_go_on(tmp_path, capsys, section_of):
     assert ((shares > 0) & (shares < 1)).all()
     constant = whole.where(study="rivals", scheme="constant", cell=worlds.RIVAL_CELLS[0], seed=SEED)
     settings = SENDER.parse(words).settings
-    assert schemes.best_constant(schemes.TASK) == "constant:5"
+    assert schemes.read_best_constant(schemes.TASK) == "constant:5"
     ours = make_controller("constant:5")
     (again,) = ALL["rivals"].play(ours, settings, worlds.RIVAL_CELLS[0], [SEED])
     assert constant.columns["utility"][0] == pytest.approx(again["utility"], 1e-6)

@@ -17,12 +17,11 @@ from netbuf_gym import zoo
 from netbuf_gym.cli import program
 from netbuf_gym.errors import CheckpointError, ConfigError
 from netbuf_gym.evaluation.suites import get_suite
-from netbuf_gym.leaderboard import submission
+from netbuf_gym.leaderboard import controllers, submission
 from netbuf_gym.training import config, evaluate
 from netbuf_gym.training.checkpoints import archive, checkpoint
 from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
 from netbuf_gym.training.train import train
-from netbuf_gym.zoo import resolve
 from tests.helpers.tiny_jobs import TINY
 from tests.training.test_checkpoint import rewritten, with_meta
 
@@ -137,7 +136,7 @@ def harms(trained, tmp_path):
 OPENS = {
     "load": lambda path: zoo.load(path),
     "evaluate": lambda path: evaluate.evaluate(config.load("evaluate", [f"model={path}"])),
-    "suite": lambda path: resolve.resolve_controller(str(path), get_suite("gate")),
+    "suite": lambda path: controllers.resolve_controller(str(path), get_suite("gate")),
     "submit": lambda path: submission.prepare_submission(str(path)),
     "start_from": lambda path: train([*TINY, f"start_from={path}", f"run_dir={path.parent / 'new'}"]),
 }
@@ -205,7 +204,7 @@ def test_models_of_other_worlds_are_refused_before_their_networks_are_read(train
     monkeypatch.setattr(archive, "read_parameters", lambda *given: pytest.fail("opened"))
     path = trained / "model.zip"
     with pytest.raises(ConfigError, match="is an agent of task 'congestion_window'; suite v1/host_buffers is of"):
-        resolve.resolve_controller(str(path), get_suite("v1/host_buffers"))
+        controllers.resolve_controller(str(path), get_suite("v1/host_buffers"))
     with pytest.raises(CheckpointError, match="was trained on task 'congestion_window', not on 'host_buffers'"):
         evaluate.evaluate(config.load("evaluate", [f"model={path}", "env=host_buffers"]))
 
@@ -215,7 +214,7 @@ def test_models_of_other_worlds_are_refused_before_their_networks_are_read(train
     other = with_meta(path, tmp_path / "other.zip", older)
     own = get_suite("gate")
     with pytest.raises(CheckpointError, match=r"cannot play the family 'ppcc' of suite gate: .*77"):
-        resolve.require_fit(resolve.resolve_controller(str(other), own), own.load().cells[:1], own)
+        controllers.require_fit(controllers.resolve_controller(str(other), own), own.load().cells[:1], own)
     for use in ("load", "submit"):
         with pytest.raises(CheckpointError, match="77"):
             OPENS[use](other)

@@ -12,8 +12,9 @@ import pytest
 import torch as th
 
 from netbuf_gym.errors import CheckpointError
+from netbuf_gym.leaderboard.controllers import compute_model_digest
 from netbuf_gym.training.checkpoints import archive, checkpoint, digest, packing
-from netbuf_gym.zoo import library, resolve
+from netbuf_gym.zoo import library
 from tests.training.test_checkpoint import rewritten, with_meta
 
 FEW = ["queue_threshold/ppo", "congestion_window/dqn", "receiver_window/ppo_lstm", "host_buffers/a2c"]
@@ -38,9 +39,7 @@ def test_packing_makes_no_other_model_and_a_changed_weight_does(name, tmp_path):
     packing.pack_model(checkpoint.read_model(own), tmp_path / "packed.zip")
     assert (tmp_path / "packed.zip").read_bytes() != own.read_bytes()  # times, addresses in memory
     found = digest.compute_model_digest(own)
-    assert (
-        digest.compute_model_digest(tmp_path / "packed.zip") == found == resolve.compute_model_digest(name) and len(found) == 16
-    )
+    assert digest.compute_model_digest(tmp_path / "packed.zip") == found == compute_model_digest(name) and len(found) == 16
 
     def nudge(state):
         weights = state[list(state)[-1]].numpy()
@@ -94,24 +93,24 @@ def test_of_the_description_only_what_decides_counts(trained, tmp_path, change, 
 
 def test_a_folder_is_the_file_that_plays_and_what_is_no_model_has_none(trained, tmp_path):
     shutil.copy(trained / "model.zip", tmp_path)
-    own = resolve.compute_model_digest(str(tmp_path))
+    own = compute_model_digest(str(tmp_path))
     assert own == digest.compute_model_digest(trained / "model.zip")
     with_meta(trained / "model.zip", tmp_path / "checkpoint.zip", lambda meta: meta["config"]["algo"].update(activation="relu"))
-    assert checkpoint.read_model(tmp_path).path.name == "checkpoint.zip" and resolve.compute_model_digest(str(tmp_path)) != own
+    assert checkpoint.read_model(tmp_path).path.name == "checkpoint.zip" and compute_model_digest(str(tmp_path)) != own
     (tmp_path / "own.cc").write_text("int x;")
     cut = tmp_path / "cut.zip"
     cut.write_bytes((trained / "model.zip").read_bytes()[:-100])
     for word in ("cubic", "nobody", "constant:3", str(tmp_path / "own.cc"), str(cut)):
-        assert resolve.compute_model_digest(word) is None
+        assert compute_model_digest(word) is None
     with pytest.raises(CheckpointError, match=r"cut.zip: no model saved by netbuf-gym, or damaged \(BadZipFile\)"):
         digest.compute_model_digest(cut)
 
 
 def test_it_needs_no_learner():
-    code = "import sys; from netbuf_gym.zoo.resolve import compute_model_digest as digest_of; "
+    code = "import sys; from netbuf_gym.leaderboard.controllers import compute_model_digest as digest_of; "
     code += "print(digest_of('queue_threshold/ppo'), *sys.modules)"
     found, *modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert found == resolve.compute_model_digest("queue_threshold/ppo")
+    assert found == compute_model_digest("queue_threshold/ppo")
     assert not {"torch", "omegaconf", "stable_baselines3"} & set(modules)
 
 

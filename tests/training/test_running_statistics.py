@@ -13,14 +13,14 @@ from netbuf_gym import wrappers
 from netbuf_gym.cli import program
 from netbuf_gym.errors import CheckpointError
 from netbuf_gym.evaluation import rollout, suites
-from netbuf_gym.evaluation.suites import runner
 from netbuf_gym.host.decider import make_decider
 from netbuf_gym.integrations.normalizing import find_extractors
+from netbuf_gym.leaderboard import controllers, play
 from netbuf_gym.training.algorithms import cloning
 from netbuf_gym.training.checkpoints import checkpoint
 from netbuf_gym.training.checkpoints.saved_agent import make_rules
 from netbuf_gym.training.train import train
-from netbuf_gym.zoo import datasets, export, library, load, resolve
+from netbuf_gym.zoo import datasets, export, library, load
 from tests.helpers.release_cases import for_release, sample
 from tests.training.test_checkpoint import rewritten, with_meta
 from tests.training.test_pairs import QUIET, SMALL, TASKS
@@ -119,7 +119,7 @@ def test_commands_play_them(runs, tmp_path, capsys):
     words = ["seeds=1", "plots=false", "progress=false", "baselines=[random]", f"run_dir={tmp_path / 'out'}"]
     assert program.main(["evaluate", f"model={run}", *words, "scenario=ppcc/4", "scenario.kwargs.duration_s=3"]) == 0
     assert "a2c" in capsys.readouterr().out
-    played = runner.run(own, own.load().cells[:1], resolve.resolve_controller(str(run), own))
+    played = play.run(own, own.load().cells[:1], controllers.resolve_controller(str(run), own))
     assert np.isfinite(played.of(own.score.key)).all() and (run / "model.zip").read_bytes() == data
 
 

@@ -7,22 +7,23 @@ import pickle
 import pytest
 
 from netbuf_gym.cli.program import main
-from netbuf_gym.evaluation.suites import SUITES, get_suite, runner
+from netbuf_gym.evaluation.suites import SUITES, get_suite
+from netbuf_gym.leaderboard import controllers, play
 from netbuf_gym.training.checkpoints import versions
-from netbuf_gym.zoo import resolve, suite_runs
+from netbuf_gym.utils.executors import LOCAL
 from tests.helpers.release_cases import for_release
 
 WORDS = ["suite", "gate", "controller=[random,congestion_window/ppo,newreno]", "families=[ppcc]", "figures=false"]
 
 
-def play(folder, *words):
+def play_suite(folder, *words):
     return main([*WORDS, f"output={folder}", *words])
 
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory):
     folder = tmp_path_factory.mktemp("suite") / "alone"
-    assert play(folder, "threads=1") == 0
+    assert play_suite(folder, "threads=1") == 0
     return folder
 
 
@@ -40,13 +41,13 @@ def same(one, other):
 def test_a_suite_is_the_same_to_the_bit_on_every_engine(name, alone, tmp_path, monkeypatch):
     pytest.importorskip({"submitit_local": "submitit"}.get(name, name))
     monkeypatch.chdir(tmp_path)
-    assert play(tmp_path / "out", f"executor={name}", "jobs=2") == 0
+    assert play_suite(tmp_path / "out", f"executor={name}", "jobs=2") == 0
     assert same(alone, tmp_path / "out")
 
 
 @pytest.mark.slow
 def test_what_was_played_before_an_interruption_is_not_played_again(alone, tmp_path, monkeypatch, capsys):
-    own, played = runner.run, []
+    own, played = play.run, []
 
     def counted(suite, cells, controller, **more):
         if len(played) == 2:
@@ -54,20 +55,20 @@ def test_what_was_played_before_an_interruption_is_not_played_again(alone, tmp_p
         played.append(controller.name)
         return own(suite, cells, controller, **more)
 
-    monkeypatch.setattr(runner, "run", counted)
-    assert play(tmp_path / "out") == 130 and not (tmp_path / "out" / "result.json").exists()
+    monkeypatch.setattr(play, "run", counted)
+    assert play_suite(tmp_path / "out") == 130 and not (tmp_path / "out" / "result.json").exists()
     assert len(list((tmp_path / "out" / "parts").iterdir())) == 2
     played.clear()
     played.append("room for one more")
-    assert play(tmp_path / "out") == 0 and len(played) == 2 and same(alone, tmp_path / "out")
-    assert play(tmp_path / "out") == 0 and len(played) == 2, "nothing is played again"
+    assert play_suite(tmp_path / "out") == 0 and len(played) == 2 and same(alone, tmp_path / "out")
+    assert play_suite(tmp_path / "out") == 0 and len(played) == 2, "nothing is played again"
 
 
 def test_a_full_disk_is_no_controllers_fault(tmp_path, monkeypatch, capsys):
     def full(path, text):
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
-    monkeypatch.setattr(suite_runs, "write_atomic", full)
+    monkeypatch.setattr(play, "write_atomic", full)
     words = ["suite", "gate", "controller=[newreno,cubic]", "families=[ppcc]", "figures=false", f"output={tmp_path / 'out'}"]
     assert main(words) == 2
     said = capsys.readouterr().err
@@ -92,14 +93,15 @@ def test_other_programs_worlds_and_damaged_files_are_played(tmp_path, monkeypatc
     assert len(parts()) > 2
 
 
-def test_worlds_that_are_each_alone_are_cut_into_more_groups():
+def test_worlds_that_are_each_alone_are_cut_into_more_groups(tmp_path):
     own = get_suite("v1/receiver_window")
     cells = own.load().cells
-    rule, control = (resolve.resolve_controller(word, own) for word in ("keep", "cubic"))
-    assert len(suite_runs._group_cells(rule, cells)) == 1 and len(suite_runs._group_cells(control, cells)) == -(
-        -len(cells) // suite_runs.LONE_GROUP_SIZE
-    )
-    assert [cell for group in suite_runs._group_cells(control, cells) for cell in group] == list(cells)
+    rule, control = (controllers.resolve_controller(word, own) for word in ("keep", "cubic"))
+    runner = play.SuiteRunner(own, own.load(), tmp_path, LOCAL, 1, 1)
+    assert len(runner._group_worlds(rule, cells)) == 1
+    groups = runner._group_worlds(control, cells)
+    assert len(groups) == -(-len(cells) // play.LONE_GROUP_SIZE)
+    assert [cell for group in groups for cell in group] == list(cells)
 
 
 def test_other_processes_look_a_suite_and_its_worlds_up_by_name():

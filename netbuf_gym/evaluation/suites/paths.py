@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym.evaluation.rollout import View
-from netbuf_gym.evaluation.suites import frozen, report_files
+from netbuf_gym.evaluation.suites import frozen
 from netbuf_gym.evaluation.suites.suite import Cell, Edition, Metric, Suite
 from netbuf_gym.scenarios.types import AGENT, MSS_BYTES, Scenario
 from netbuf_gym.tasks.congestion_window.families import FAMILIES, SenderPaths, default_rivals
@@ -185,7 +185,6 @@ SUITES = tuple(
         metrics=METRICS,
         scatter=("inflation", "share"),
         families=OURS,
-        report_writer=report_files.FamilyReport,
     )
     for name, summary in _SUMMARIES.items()
 )

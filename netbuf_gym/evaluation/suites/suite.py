@@ -105,8 +105,6 @@ class Suite:
         families: Description of each family.
         sample_s: Interval at which counters are read during a run; `measure` is then called with a
             `netbuf_gym.evaluation.suites.recorder.Record` of the readings instead. None: never.
-        report_writer: Makes the `netbuf_gym.evaluation.suites.report_files.ReportWriter` of a run's results: before the run, so
-            that it can refuse what it cannot report; after the run its `write` is called with the results.
     """
 
     name: str
@@ -117,7 +115,6 @@ class Suite:
     metrics: tuple[Metric, ...]
     scatter: tuple[str, str]
     families: Mapping[str, str]
-    report_writer: Callable[..., Any]
     sample_s: float | None = None
 
     @property

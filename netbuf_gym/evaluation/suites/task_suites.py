@@ -16,7 +16,7 @@ import numpy as np
 from netbuf_gym import tasks
 from netbuf_gym.errors import ScenarioError
 from netbuf_gym.evaluation.rollout import View
-from netbuf_gym.evaluation.suites import frozen, hosts, receivers, report_files, sampling, switches
+from netbuf_gym.evaluation.suites import frozen, hosts, receivers, sampling, switches
 from netbuf_gym.evaluation.suites.suite import Cell, Edition, Metric, Suite
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.tasks.host_buffers.random_paths import make_host_world
@@ -131,7 +131,6 @@ def _make_suite(edition: str, task: str) -> Suite:
         metrics=_make_metrics(task),
         scatter=(scatter[0][0], scatter[1][0]),
         families={key: one.says for key, one in families.items()},
-        report_writer=report_files.FamilyReport,
     )
 
 

@@ -9,11 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.evaluation.suites.field.ranking import FieldReport
 from netbuf_gym.evaluation.suites.field.suite import (
     AGENT,
     PACKET_BITS,
-    TASK,
     FieldCell,
     FieldSuite,
     OmittedWorlds,
@@ -322,14 +320,12 @@ def _format_span(column: int) -> str:
 SUITE = FieldSuite(
     name="bbr3/conformance",
     summary="cases of BBR version 3's draft that show from outside, on four paths",
-    task=TASK,
     load=make_loader(2, lambda: list(make_cells())),
     measure=make_measure(METRICS),
     sample_s=SAMPLE_S,
     metrics=METRICS,
     scatter=("inflation", "use"),
     families={key: case.says for key, case in CASES.items()},
-    report_writer=FieldReport,
     source="ietf-wg-ccwg/draft-ietf-ccwg-bbr (August 2026), example test cases",
     rules=(
         "A case is passed where its value lies within bounds; bounds are ours, the draft states behaviour.",

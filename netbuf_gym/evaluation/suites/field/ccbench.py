@@ -15,10 +15,8 @@ import numpy as np
 
 from netbuf_gym.evaluation.suites.field import games
 from netbuf_gym.evaluation.suites.field.games import DELAYS_MS, RATES_MBPS, SOURCE, GameWins, PairwiseMetric, SoloMetric
-from netbuf_gym.evaluation.suites.field.ranking import FieldReport
 from netbuf_gym.evaluation.suites.field.suite import (
     AGENT,
-    TASK,
     FieldCell,
     FieldSuite,
     Report,
@@ -218,7 +216,6 @@ _WINNERS = "The margin is the league's 10 %; those of 5 and 20 % are ours."
 SOLO = FieldSuite(
     name="ccbench/solo",
     summary="660 worlds of a flow alone: throughput squared over delay, in four segments",
-    task=TASK,
     load=make_loader(1, make_solo_cells),
     measure=lambda cell, record: cell.measure(record),
     sample_s=1.0,
@@ -239,14 +236,12 @@ SOLO = FieldSuite(
         _WINNERS,
         "The way back carries ACKs alone and has no limit here; the first segment has the flow's start.",
     ),
-    report_writer=FieldReport,
     judge=rank_solo,
     signs=check_solo_signs,
 )
 FRIENDLY = FieldSuite(
     name="ccbench/friendly",
     summary="125 worlds beside a CUBIC flow that is there first: who takes about half",
-    task=TASK,
     load=make_loader(1, make_friendly_cells),
     measure=lambda cell, record: cell.measure(record),
     sample_s=5.0,
@@ -265,7 +260,6 @@ FRIENDLY = FieldSuite(
         "Winners of a game (a world's window): (L/2 - m) 0.9 <= T <= (L/2 + m) 1.1.",
         _WINNERS,
     ),
-    report_writer=FieldReport,
     judge=rank_friendly,
     signs=check_friendly_signs,
 )

@@ -6,10 +6,8 @@ import math
 
 import numpy as np
 
-from netbuf_gym.evaluation.suites.field.ranking import FieldReport
 from netbuf_gym.evaluation.suites.field.suite import (
     AGENT,
-    TASK,
     Column,
     FieldCell,
     FieldSuite,
@@ -112,14 +110,12 @@ def check_signs(results: Results) -> list[Sign]:
 SUITE = FieldSuite(
     name="genet/synthetic",
     summary="572 worlds of Genet's widest range: rates that are drawn anew, loss, queues",
-    task=TASK,
     load=make_loader(1, make_cells),
     measure=make_measure(METRICS),
     sample_s=1.0,
     metrics=METRICS,
     scatter=("inflation", "share"),
     families=FAMILIES,
-    report_writer=FieldReport,
     source="GenetProject/Genet: config/cc/udr3.json, src/common/utils.py",
     rules=(
         "Ranked by the mean normalised reward.",

@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym import scenarios, traces
-from netbuf_gym.evaluation.suites.field.ranking import FieldReport
 from netbuf_gym.evaluation.suites.field.suite import (
     AGENT,
-    TASK,
     Column,
     FieldCell,
     FieldSuite,
@@ -166,14 +164,12 @@ def _make_suite(name: str, summary: str, runs: int, counts: tuple[int, ...], jud
     return FieldSuite(
         name=name,
         summary=summary,
-        task=TASK,
         load=make_loader(1, lambda: list(make_cells(runs, counts))),
         measure=make_measure(METRICS),
         sample_s=0.1,
         metrics=tuple(sorted(METRICS, key=lambda one: one.key != score)),
         scatter=("inflation", "share"),
         families={f"job {number}": said for number, said in JOBS.items()},
-        report_writer=FieldReport,
         source=source,
         rules=(
             "Pantheon ranks nobody; ours is log2(throughput / 95th percentile of the one-way delay) less CUBIC's, "

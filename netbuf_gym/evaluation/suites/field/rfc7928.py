@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.evaluation.suites.field.ranking import FieldReport
 from netbuf_gym.evaluation.suites.field.suite import (
     AGENT,
-    TASK,
     Column,
     FieldCell,
     FieldSuite,
@@ -290,14 +288,12 @@ def _explain_droptail() -> str:
 SUITE = FieldSuite(
     name="rfc7928",
     summary="RFC 7928 as coded for ns-3 behind drop-tail, RED, CoDel, PIE, and flent's grid behind FQ-CoDel",
-    task=TASK,
     load=make_loader(2, lambda: list(make_cells())),
     measure=make_measure(METRICS),
     sample_s=0.1,
     metrics=METRICS,
     scatter=("queue_ms", "goodput"),
     families=FAMILIES,
-    report_writer=FieldReport,
     source="rahulkumdas/Upgrade-AQM-Evaluation-Suite-of-ns-3 (aqm-eval-suite), shashank68/aqm-evaluation; RFC 7928",
     rules=(
         "None is published. Ours: the distance of the centre of the ellipse (queue delay / 100 ms, goodput / "

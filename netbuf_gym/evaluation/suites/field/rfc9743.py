@@ -1,4 +1,4 @@
-"""Worlds that RFC 9743 asks to consider for a new congestion control, and a row for every MUST and SHOULD, beside CUBIC's value.
+"""Worlds that RFC 9743 asks to consider for a new congestion control; a row for every MUST and SHOULD, beside CUBIC's value.
 
 The RFC (draft-ietf-ccwg-rfc5033bis, edbe64b) names settings and no thresholds: worlds, measures and flags are ours. Every flag
 is raised against CUBIC in the same worlds, some only beyond an absolute amount as well. Every world is run with three seeds,
@@ -17,11 +17,9 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym import traces
-from netbuf_gym.evaluation.suites.field.ranking import FieldReport
 from netbuf_gym.evaluation.suites.field.suite import (
     AGENT,
     PACKET_BITS,
-    TASK,
     FieldCell,
     FieldSuite,
     OmittedWorlds,
@@ -940,14 +938,12 @@ METRICS = (
 SUITE = FieldSuite(
     name="rfc9743",
     summary="what RFC 9743 asks to consider: worlds of three seeds each, a row for every MUST and SHOULD",
-    task=TASK,
     load=make_loader(2, make_cells),
     measure=make_measure(METRICS),
     sample_s=SAMPLE_S,
     metrics=METRICS,
     scatter=("queue_rtt", "utilisation"),
     families=_FAMILIES,
-    report_writer=FieldReport,
     source=DRAFT,
     rules=(
         "The RFC asks to consider; it sets no thresholds and ranks nobody. Flags are ours: against CUBIC in the same worlds.",

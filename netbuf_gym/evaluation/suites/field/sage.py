@@ -6,10 +6,8 @@ from itertools import product
 
 from netbuf_gym.evaluation.suites.field import games
 from netbuf_gym.evaluation.suites.field.games import BUFFERS, DELAYS_MS, RATES_MBPS, PairwiseMetric, SoloMetric
-from netbuf_gym.evaluation.suites.field.ranking import FieldReport
 from netbuf_gym.evaluation.suites.field.suite import (
     AGENT,
-    TASK,
     FieldCell,
     FieldSuite,
     OmittedWorlds,
@@ -112,14 +110,12 @@ def check_signs(results: Results) -> list[Sign]:
 SUITE = FieldSuite(
     name="sage",
     summary="Sage's sets: 500 worlds alone on flipping rates, 125 that CUBIC joins",
-    task=TASK,
     load=make_loader(1, make_cells),
     measure=make_measure(METRICS),
     sample_s=1.0,
     metrics=METRICS,
     scatter=("inflation", "share"),
     families=FAMILIES,
-    report_writer=FieldReport,
     source="Soheil-ab/sage; Aruuni/mininettestbed: tcpdatagen/sage_og (a re-creation of its grids); scores of " + games.SOURCE,
     rules=(
         "Scores and winners as in ccBench, in windows of 7 s (set I) and 30 s from when CUBIC is there (set II); the "

@@ -23,6 +23,8 @@ from netbuf_gym.scenarios.types import AGENT
 
 TASK = "congestion_window"
 """Task whose controllers these suites evaluate."""
+SENDER = f"{TASK}/sender"
+"""The package's own agent (`netbuf_gym.zoo.library.SENDER`), in figures and signs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,6 +165,7 @@ class FieldSuite(Suite):
         compares: Whether its ranking says which controller is better, not which one resembles a reference.
     """
 
+    task: str = TASK
     source: str
     rules: Sequence[str]
     judge: Callable[[Results], Report]

@@ -18,10 +18,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netbuf_gym.evaluation.suites.field.ranking import SENDER, FieldReport
 from netbuf_gym.evaluation.suites.field.suite import (
     AGENT,
-    TASK,
+    SENDER,
     Column,
     FieldCell,
     FieldSuite,
@@ -986,14 +985,12 @@ def _make_suite(
     return FieldSuite(
         name=f"testbed/{year}",
         summary=summary,
-        task=TASK,
         load=make_loader(VERSIONS[year], partial(make_cells, year)),
         measure=partial(measure, year),
         sample_s=1.0,
         metrics=METRICS,
         scatter=("inflation", "use"),
         families={family.key: family.says for family in get_experiments(year).values()},
-        report_writer=FieldReport,
         source=source,
         rules=(
             "The testbeds' authors rank nobody, and sum nothing over experiments. Ours: each column a mean over its "

@@ -1,10 +1,11 @@
-"""Files of results: a row per world, a file per suite and controller (`results/suites/rfc9743/cubic.csv`).
+"""Files of results: kept rows, and the `worlds.csv` and `result.json` of a suite's run.
 
-The first line is a comment that holds JSON: the suite's edition, the controller and its model, and the program, machine and
-command that made the rows. The second names the columns: family, world, agents, seed, then the suite's metrics; an empty cell
-is a missing value.
+Kept rows are one per world, in a file per suite and controller (`results/suites/rfc9743/cubic.csv`). The first line is a
+comment that holds JSON: the suite's edition, the controller and its model, and the program, machine and command that made the
+rows. The second names the columns: family, world, agents, seed, then the suite's metrics; an empty cell is a missing value.
 
->>> from netbuf_gym.evaluation.suites import get_suite, rows
+>>> from netbuf_gym.evaluation.suites import get_suite
+>>> from netbuf_gym.leaderboard import rows
 >>> kept = rows.read_kept(get_suite("mvfst-rl"))[0]["cubic"]
 >>> kept.about["suite"], len(kept.worlds)
 ('mvfst-rl', 54)
@@ -13,25 +14,27 @@ is a missing value.
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import math
 import platform
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from netbuf_gym.errors import ConfigError, shown
-from netbuf_gym.evaluation.suites import frozen
-from netbuf_gym.evaluation.suites.runner import SuiteRun
-from netbuf_gym.evaluation.suites.suite import Edition, Suite
+from netbuf_gym.evaluation.suites import Edition, Suite
+from netbuf_gym.evaluation.suites.frozen import round_floats
+from netbuf_gym.leaderboard.play import SuiteRun
 from netbuf_gym.utils.data import PACKAGE, find_data
 from netbuf_gym.utils.files import read_text, to_plain_values, write_atomic
 from netbuf_gym.version import __version__
 
-SCHEMA = "netbuf-gym/rows/1"
+SCHEMA, RESULT_SCHEMA = "netbuf-gym/rows/1", "netbuf-gym/suite/1"
+"""Formats of kept rows, and of `result.json`."""
 INSTALLED = PACKAGE / "data" / "results" / "suites"
 """Kept results that are installed with the package; a checkout has none there."""
 FOLDER = find_data("results") / "suites"
@@ -40,7 +43,9 @@ COLUMNS = ("family", "world", "agents", "seed")
 """Columns before a suite's metrics."""
 ABOUT = ("suite", "version", "digest", "task", "controller")
 """Keys of a file's first line that name its worlds and its controller."""
-MAX_BYTES = 1 << 26
+MAX_BYTES, MAX_RESULT_BYTES = 1 << 26, 1 << 24
+ControllerWorlds = dict[str, dict[str, dict[str, float]]]
+"""Metrics by controller and world."""
 STALE = "stale"
 """Key of a file's first line with the reason, in words, why its rows are not current."""
 
@@ -99,21 +104,20 @@ def make_rows(played: SuiteRun, suite: Suite, edition: Edition, command: str, **
     Args:
         more: Further entries of the first line.
     """
-    worlds = {cell.name: frozen.round_floats(dict(values)) for cell, values in zip(played.cells, played.values, strict=True)}
     about = {
         **dict(zip(ABOUT, (suite.name, edition.version, edition.digest, suite.task, played.name), strict=True)),
         "netbuf_gym": __version__,
         "machine": read_processor_name(),
         "command": command,
-        "seconds": frozen.round_floats(played.seconds),
-        "cpu_seconds": frozen.round_floats(played.cpu_seconds),
+        "seconds": round_floats(played.seconds),
+        "cpu_seconds": round_floats(played.cpu_seconds),
         **more,
     }
-    return Rows(about, worlds)
+    return Rows(about, round_floats(played.worlds))
 
 
 def parse_result(data: Mapping[str, Any], controller: str, where: str = "") -> Rows:
-    """Return rows of one controller of a suite's `result.json` (`netbuf_gym.evaluation.suites.report`), values unchecked."""
+    """Return rows of one controller of a suite's `result.json` (`read_result`), values unchecked."""
     one = data["controllers"][controller]
     about = {key: data[key] for key in ABOUT[:-1]} | {"controller": controller}
     about |= {key: data[key] for key in ("netbuf_gym", "command") if key in data}
@@ -174,39 +178,139 @@ def read(path: Path) -> Rows:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from None
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ConfigError(f"{path}: is no file of rows ({error}); valid: one of schema {SCHEMA!r}") from None
-    header, *table = csv.reader(io.StringIO(rest)) if rest else [[]]
-    if tuple(header[: len(COLUMNS)]) != COLUMNS:
+    header = _read_header(rest)
+    if header[: len(COLUMNS)] != [*COLUMNS]:
         raise ConfigError(f"{path}: line 2: columns {shown(header)}; valid: {', '.join(COLUMNS)}, then the suite's metrics")
-    worlds: dict[str, dict[str, float]] = {}
-    keys, last = header[len(COLUMNS) :], len(table) + 2
-    for number, row in enumerate(table, 3):
-        try:
-            metrics = [float(value) if value else math.nan for value in row[len(COLUMNS) :]]
-            if len(row) != len(header) or row[1] in worlds or (number == last and not rest.endswith("\n")):
-                raise ValueError
-        except (ValueError, IndexError):
-            said = f"{path}: line {number} is damaged: {shown(','.join(row))}"
-            raise ConfigError(f"{said}; valid: {len(header)} columns, another world than before, then numbers") from None
-        worlds[row[1]] = dict(zip(keys, metrics, strict=True))
+    table = _read_table(rest, len(COLUMNS), str(path), "another world than before, then numbers")
     del about["schema"]
-    return Rows(about, worlds, str(path))
+    return Rows(about, {texts[1]: metrics for texts, metrics in table}, str(path))
+
+
+def _read_header(text: str) -> list[str]:
+    return next(csv.reader(io.StringIO(text)), [])
+
+
+def _read_table(text: str, before: int, where: str, valid: str) -> Iterator[tuple[list[str], dict[str, float]]]:
+    """Yield the texts and the metrics of each row below a header.
+
+    Args:
+        before: Number of columns of text: the controller's name if there is one, and `COLUMNS`.
+        where, valid: File, and what follows the columns' number, in messages.
+
+    Raises:
+        ConfigError: If a row is damaged, cut off, or of the same world as another one; names the line.
+    """
+    header, *table = csv.reader(io.StringIO(text))
+    seen = set[tuple[str, ...]]()
+    for number, row in enumerate(table, 3):
+        key = (*row[: before - len(COLUMNS)], *row[before - 3 : before - 2])
+        cut_off = number == len(table) + 2 and not text.endswith("\n")
+        try:
+            metrics = [float(value) if value else math.nan for value in row[before:]]
+            if len(row) != len(header) or key in seen or cut_off:
+                raise ValueError
+        except ValueError:
+            said = f"{where}: line {number} is damaged: {shown(','.join(row))}"
+            raise ConfigError(f"{said}; valid: {len(header)} columns, {valid}") from None
+        seen.add(key)
+        yield row[:before], dict(zip(header[before:], metrics, strict=True))
+
+
+def read_worlds(path: Path, suite: Suite, edition: Edition, field: str = "beside") -> ControllerWorlds:
+    """Return the results in a `worlds.csv` of a suite of the field, or in a gzipped one.
+
+    Raises:
+        ConfigError: If the file cannot be read, is damaged, or is of other worlds.
+    """
+    where = f"{field} = {path}"
+    try:
+        raw = path.read_bytes()
+        text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode()
+    except (OSError, UnicodeDecodeError, EOFError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else "is no worlds.csv"
+        raise ConfigError(f"{where}: cannot be read: {why}; valid: a worlds.csv of {suite.name}") from None
+    first, _, rest = text.partition("\n")
+    present = describe_edition(suite.name, edition.version, edition.digest)
+    if present not in first:
+        raise ConfigError(f"{where}: is of {first.removeprefix('# ')[:120]!r}; valid: {present}")
+    texts, header = ["controller", *COLUMNS], _read_header(rest)
+    columns = [*texts, *(metric.key for metric in suite.metrics)]
+    if header != columns:
+        raise ConfigError(f"{where}: has columns {shown(header)}; valid: those of {suite.name}, {','.join(columns)}")
+    worlds: ControllerWorlds = {}
+    for (controller, _, world, *_), metrics in _read_table(rest, len(texts), where, f"{', '.join(texts)} and numbers"):
+        worlds.setdefault(controller, {})[world] = metrics
+    return worlds
+
+
+def write_result(path: Path, data: Any) -> None:
+    """Write a `result.json` atomically, one line per world."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(to_plain_values(data), indent=1)
+    text = re.sub(r"\{\n([^{}]*?)\n *\}", lambda own: "{" + re.sub(r"\n? +", " ", own[1]).strip() + "}", text)
+    write_atomic(path, f"{text}\n")
+
+
+def read_result(path: Path) -> dict[str, Any]:
+    """Return the `result.json` of a suite's run.
+
+    Raises:
+        ConfigError: If the file cannot be read, or is no such result.
+    """
+    try:
+        if path.stat().st_size > MAX_RESULT_BYTES:
+            raise ValueError(f"larger than {MAX_RESULT_BYTES:,} bytes")
+        data = json.loads(read_text(path))
+        if data["schema"] != RESULT_SCHEMA or not all(isinstance(one["worlds"], dict) for one in data["controllers"].values()):
+            raise ValueError(f"schema {shown(data['schema'])}")
+        for key in ("suite", "version", "digest", "task", "score", "command"):
+            data[key]
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ConfigError(f"{path}: is no result.json of a suite ({error})") from None
+    return data
+
+
+def read_value(values: Any, key: str, where: str) -> float:
+    """Return a metric of a world of a `result.json`; NaN if there is none.
+
+    Raises:
+        ConfigError: If the value is no number.
+    """
+    value = values.get(key) if isinstance(values, dict) else values
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return math.nan
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise ConfigError(f"{where}: {key} = {shown(value)}; valid: a number, or null where there is none")
+    return float(value)
+
+
+def describe_edition(suite: str, version: Any, digest: Any) -> str:
+    """Return a text that names the edition which results are of."""
+    return f"suite {suite}, version {version}, digest {digest}"
 
 
 def require_edition(about: Mapping[str, Any], suite: Suite, edition: Edition, where: str) -> None:
     """Raise ConfigError for results of another suite, or of another version of it."""
     was, now = (about["suite"], about["version"], about["digest"]), (suite.name, edition.version, edition.digest)
     if was != now:
-        named = [f"suite {name}, version {version}, digest {digest}" for name, version, digest in (was, now)]
+        named = describe_edition(*was), describe_edition(*now)
         raise ConfigError(f"{where}: was evaluated on {named[0]}; valid: {named[1]}, as scores of others are of other worlds")
+
+
+def require_all_worlds(rows: Rows, edition: Edition) -> None:
+    """Raise ConfigError for rows that lack a world of an edition."""
+    missing = [cell.name for cell in edition.cells if cell.name not in rows.worlds]
+    if missing:
+        said = f"{rows.where}: {rows.controller} lacks {len(missing)} of {len(edition.cells)} worlds, {missing[0]!r} first"
+        raise ConfigError(f"{said}; valid: all")
 
 
 def require_whole(rows: Rows, suite: Suite, edition: Edition) -> None:
     """Raise ConfigError unless rows are of a suite's edition, cover all of its worlds, and have all of its metrics."""
     require_edition(rows.about, suite, edition, rows.where)
-    missing = [cell.name for cell in edition.cells if cell.name not in rows.worlds]
-    if missing:
-        said = f"{rows.where}: {rows.controller} lacks {len(missing)} of {len(edition.cells)} worlds, {missing[0]!r} first"
-        raise ConfigError(f"{said}; valid: all")
+    require_all_worlds(rows, edition)
     keys = [metric.key for metric in suite.metrics]
     lacking = [key for key in keys if key not in next(iter(rows.worlds.values()))]
     if lacking:

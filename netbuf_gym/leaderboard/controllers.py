@@ -1,18 +1,22 @@
-"""Controllers from words: a controller of a task by name, a constant action, a trained agent, or the user's code."""
+"""Controllers by name: a task's own, a constant action, a trained agent, or the user's code."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from netbuf_gym import tasks
 from netbuf_gym.controllers import Controller, code_references
 from netbuf_gym.errors import CheckpointError, ConfigError, require_extra, shown
 from netbuf_gym.evaluation import rollout
-from netbuf_gym.evaluation.suites.suite import Cell, Suite
+from netbuf_gym.evaluation.suites import Cell, Suite
 from netbuf_gym.training.checkpoints import digest
 from netbuf_gym.utils.suggestions import did_you_mean
 from netbuf_gym.zoo import library
+
+if TYPE_CHECKING:
+    from netbuf_gym.training.checkpoints.checkpoint import SavedModel
 
 
 def resolve_controller(word: str, suite: Suite) -> Controller:
@@ -88,3 +92,10 @@ def compute_model_digest(word: str) -> str | None:
         return digest.compute_model_digest(path)
     except CheckpointError:
         return None
+
+
+def describe_agent(saved: SavedModel) -> dict[str, Any]:
+    """Return the facts of an agent, JSON-able: algo, seed, recipe, timesteps."""
+    config, schema = saved.config, saved.env["schema"]
+    known = {"algo": str(config.algo.name), "seed": int(config.seed), "recipe": schema.get("recipe")}
+    return {**known, "timesteps": int(saved.progress["timesteps"])}

@@ -1,4 +1,4 @@
-"""Results of a suite: tables by family, rows of a CSV file, the JSON, and the comparison with an earlier result."""
+"""Reports of runs on suites whose worlds are averaged by family: tables, figures, rows, JSON, changes from earlier results."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from netbuf_gym.errors import ConfigError, shown
-from netbuf_gym.evaluation.suites.runner import SuiteRun
-from netbuf_gym.evaluation.suites.suite import Edition, Metric, Suite
-from netbuf_gym.utils import statistics
-from netbuf_gym.utils.files import read_text
+from netbuf_gym.evaluation.suites import Edition, Metric, Suite
+from netbuf_gym.evaluation.suites.config import RunConfig
+from netbuf_gym.leaderboard.play import SuiteRun
+from netbuf_gym.leaderboard.rows import RESULT_SCHEMA, describe_edition
+from netbuf_gym.utils import plots, statistics
+from netbuf_gym.utils.files import read_text, write_atomic, write_json
 from netbuf_gym.utils.tables import csv_table, markdown_table
 from netbuf_gym.version import __version__
 
-SCHEMA = "netbuf-gym/suite/1"
 ALL = "all"
 """Name of the row over all worlds."""
 WORST = 0.1
@@ -116,7 +117,7 @@ def to_dict(
 ) -> dict[str, Any]:
     """Return a JSON-able form: the edition, each controller's summary and values of every world, and reasons of failures."""
     return {
-        "schema": SCHEMA,
+        "schema": RESULT_SCHEMA,
         "netbuf_gym": __version__,
         "suite": suite.name,
         "version": edition.version,
@@ -131,7 +132,7 @@ def to_dict(
                 "seconds": one.seconds,
                 "cpu_seconds": one.cpu_seconds,
                 "families": summaries[one.name],
-                "worlds": {cell.name: values for cell, values in zip(one.cells, one.values, strict=True)},
+                "worlds": one.worlds,
             }
             for one in played
         },
@@ -157,11 +158,13 @@ def read_earlier(file: Path, suite: Suite, edition: Edition, families: Sequence[
     except (ValueError, KeyError, TypeError) as error:
         why = f"without {error}" if isinstance(error, KeyError) else str(error)
         raise ConfigError(f"against = {file}: is no result.json of a suite ({why}); valid: what a suite wrote") from None
-    if schema != SCHEMA or not isinstance(controllers, dict) or not controllers:
-        raise ConfigError(f"against = {file}: schema {shown(schema)}, controllers {shown(controllers)}; valid: {SCHEMA!r}, one")
+    if schema != RESULT_SCHEMA or not isinstance(controllers, dict) or not controllers:
+        raise ConfigError(
+            f"against = {file}: schema {shown(schema)}, controllers {shown(controllers)}; valid: {RESULT_SCHEMA!r}, one"
+        )
     ours = suite.name, edition.version, edition.digest
     if of[-1] != ours[-1] or (of[0] == ours[0] and of != ours):
-        named = [f"suite {name}, version {version}, digest {digest}" for name, version, digest in (of, ours)]
+        named = describe_edition(*of), describe_edition(*ours)
         raise ConfigError(f"against = {file}: is of {named[0]}; valid: {named[1]}, as figures of others are of other worlds")
     for name, one in controllers.items():
         for family in families:
@@ -259,3 +262,163 @@ def _format_cell(value: float | None, metric: Metric) -> str:
 def _format_interval(own: Mapping[str, Any], metric: Metric) -> str:
     half = own.get(f"{metric.key}_half")
     return _format_cell(own[metric.key], metric) + (f" ± {_format_cell(half, metric)}" if half is not None else "")
+
+
+class ReportWriter(Protocol):
+    """Writer of a run's results; raises ConfigError on construction for an order that it cannot report.
+
+    Attributes:
+        needs: Controllers that the report requires; they are run even if the user did not name them.
+    """
+
+    needs: Sequence[str]
+
+    def write(self, played: Sequence[SuiteRun], failed: Mapping[str, str], models: Mapping[str, str | None]) -> tuple[str, str]:
+        """Write the results into the order's folder.
+
+        Args:
+            played: Results of the controllers.
+            failed: Controllers that failed, with reasons.
+            models: Digests of the files of models.
+
+        Returns:
+            The text to print, and the closing message if the exit status is to be 1, else "".
+        """
+        ...
+
+
+class FamilyReport:
+    """Tables and figures by family; see `ReportWriter`."""
+
+    needs: Sequence[str] = ()
+
+    def __init__(self, suite: Suite, edition: Edition, families: Sequence[str], order: RunConfig):
+        if order.beside is not None:
+            raise ConfigError(
+                f"beside = {', '.join(map(str, order.beside)) or '[]'}: {suite.name} ranks nobody; valid: no beside"
+            )
+        self._suite, self._edition, self._families, self._order = suite, edition, families, order
+        self._before = None if order.against is None else read_earlier(order.against, suite, edition, families)
+
+    def write(self, played: Sequence[SuiteRun], failed: Mapping[str, str], models: Mapping[str, str | None]) -> tuple[str, str]:
+        """Write worlds.csv, table.md, figures/ and result.json; see `ReportWriter`."""
+        suite, edition, families, order = self._suite, self._edition, self._families, self._order
+        summaries = {one.name: summarise(one, suite, families) for one in played}
+        table = format_tables(suite, summaries, failed)
+        behind: list[str] = []
+        if self._before is not None and played:
+            beside, behind = compare_results(suite, summaries, self._before, order.tolerance)
+            table += f"\n\nagainst {order.against}\n\n{beside}"
+        # result.json marks the folder as complete and of one run, so it is removed first and written last.
+        (order.output / "result.json").unlink(missing_ok=True)
+        write_atomic(order.output / "worlds.csv", format_rows(played, suite, order.command))
+        title = f"suite {suite.name}, version {edition.version}"
+        write_atomic(order.output / "table.md", f"{title}\n\n{table}\n\n{format_notes(suite, families)}\n")
+        if order.figures and played:
+            draw_figures(suite, played, families, order.output / "figures", title)
+        data: dict[str, Any] = to_dict(suite, edition, played, summaries, models, order.command, failed)
+        write_json(order.output / "result.json", data)
+        return table, f"behind {order.against} by more than {order.tolerance:g}: {', '.join(behind)}" if behind else ""
+
+
+LOWEST = 0.02
+"""Quantile of all scores at which figures of scores begin, so that a few failures do not hide the rest."""
+
+
+def draw_figures(suite: Suite, played: Sequence[SuiteRun], families: Sequence[str], folder: Path, title: str) -> list[Path]:
+    """Draw families.png, worlds.png and scatter.png into a folder and return their paths.
+
+    Raises:
+        MissingExtraError: If matplotlib is not installed.
+        OSError: If a file cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"{name}.png" for name in ("families", "worlds", "scatter")]
+    draw_families(suite, played, families, paths[0], title)
+    draw_distribution(suite, played, paths[1], title)
+    tradeoff_scatter(suite, played, families, paths[2], title)
+    return paths
+
+
+def draw_families(suite: Suite, played: Sequence[SuiteRun], families: Sequence[str], path: Path, title: str) -> None:
+    """Draw a row per family: faint dots for worlds, a marker for the mean of each controller."""
+    figure = plots.make_figure(7.2, 1.2 + 0.48 * len(families))
+    axes, key = figure.add_subplot(), suite.score.key
+    for number, one in enumerate(played):
+        colour, marker, _ = plots.get_style(number)
+        shift = 0.75 * ((number + 0.5) / len(played) - 0.5)
+        for row, family in enumerate(families):
+            values = np.asarray(one.of(key, family), float)
+            values = values[np.isfinite(values)]
+            axes.plot(values, np.full(len(values), row + shift), ".", color=colour, alpha=0.3, markersize=4, zorder=2)
+            if len(values):
+                label = one.name if row == 0 else None
+                look = {"markersize": _get_marker_size(marker), "markeredgecolor": "white", "zorder": 3 + (number == 0)}
+                axes.plot(values.mean(), row + shift, marker, color=colour, label=label, linestyle="none", **look)
+    axes.set_yticks(range(len(families)), families)
+    axes.invert_yaxis()
+    axes.axvline(0, **plots.LIMIT)
+    _limit_score_axis(axes, suite, played)
+    plots.format_axes(axes, f"{suite.score.label} (small: worlds, large: means)", title=title)
+    plots.add_legend_below(figure, [axes])
+    plots.write_figure(figure, path)
+
+
+def draw_distribution(suite: Suite, played: Sequence[SuiteRun], path: Path, title: str) -> None:
+    """Draw the share of the worlds in which each controller's score is below a value."""
+    figure = plots.make_figure(6.4, 4.0)
+    axes = figure.add_subplot()
+    for number, one in enumerate(played):
+        values = np.sort(np.asarray(one.of(suite.score.key), float))  # NaN comes last and is not drawn
+        colour, _, dashes = plots.get_style(number)
+        share = np.arange(1, len(values) + 1) / max(len(values), 1)
+        axes.step(values, share, where="post", color=colour, linestyle=dashes, linewidth=plots.WIDE, label=one.name)
+    axes.set_ylim(0, 1)
+    _limit_score_axis(axes, suite, played)
+    plots.format_axes(axes, suite.score.label, "share of the worlds below", title, legend=1)
+    plots.write_figure(figure, path)
+
+
+def tradeoff_scatter(suite: Suite, played: Sequence[SuiteRun], families: Sequence[str], path: Path, title: str) -> None:
+    """Draw a panel per family, one metric against another: faint dots for worlds, large markers for means."""
+    x, y = (suite.metric(key) for key in suite.scatter)
+    columns = min(4, len(families))
+    lines = -(-len(families) // columns)
+    figure = plots.make_figure(0.6 + 2.3 * columns, 0.9 + 1.9 * lines)
+    panels = figure.subplots(lines, columns, squeeze=False)
+    for index, (axes, family) in enumerate(zip(panels.flat, families, strict=False)):
+        everything = np.concatenate([x.factor * np.asarray(one.of(x.key, family), float) for one in played])
+        plots.set_log_scale(axes, "x", everything)
+        for number, one in enumerate(played):
+            colour, marker, _ = plots.get_style(number)
+            across = x.factor * np.asarray(one.of(x.key, family), float)
+            up = y.factor * np.asarray(one.of(y.key, family), float)
+            both = np.isfinite(across) & np.isfinite(up)
+            axes.plot(across[both], up[both], ".", color=colour, alpha=0.35, markersize=4, zorder=2)
+            if both.any():
+                centre = across[both].mean(), up[both].mean()
+                look = {"markersize": _get_marker_size(marker), "markeredgecolor": "white", "linestyle": "none", "zorder": 3}
+                axes.plot(*centre, marker, color=colour, label=one.name, **look)
+        highest = np.concatenate([y.factor * np.asarray(one.of(y.key, family), float) for one in played])
+        axes.set_ylim(0, 1.1 * float(np.nanmax(highest, initial=1e-9)))
+        last = index + columns >= len(families)
+        plots.format_axes(axes, x.label if last else "", y.label if index % columns == 0 else "", family)
+    for axes in list(panels.flat)[len(families) :]:
+        axes.set_axis_off()
+    figure.suptitle(title, fontsize=plots.TEXT + 1)
+    plots.add_legend_below(figure, list(panels.flat))
+    plots.write_figure(figure, path)
+
+
+def _get_marker_size(marker: str) -> int:
+    """Return the size at which a marker looks as large as the others."""
+    return 12 if marker == "*" else 8
+
+
+def _limit_score_axis(axes: object, suite: Suite, played: Sequence[SuiteRun]) -> None:
+    """Start the score axis where all but a few scores lie; the others are left to the tables."""
+    values = np.concatenate([np.asarray(one.of(suite.score.key), float) for one in played])
+    values = values[np.isfinite(values)]
+    if len(values) > 20:
+        low, high = float(np.quantile(values, LOWEST)), float(values.max())
+        axes.set_xlim(left=low - 0.05 * (high - low), right=high + 0.05 * (high - low))  # type: ignore[attr-defined]

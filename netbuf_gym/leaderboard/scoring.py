@@ -17,7 +17,8 @@ import numpy as np
 
 from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.evaluation.suites.suite import Edition, Suite
+from netbuf_gym.evaluation.suites import Edition, Suite
+from netbuf_gym.leaderboard.rows import Rows, read_value, require_all_worlds, require_edition
 from netbuf_gym.utils import statistics
 from netbuf_gym.utils.statistics import Interval
 
@@ -41,6 +42,34 @@ class Result:
     worlds: Mapping[str, float]
     about: Mapping[str, Any] = field(default_factory=dict)
     price: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def row(self) -> str:
+        """Name of the row that it belongs to, with those of other training seeds."""
+        return str(self.about.get("group") or self.name)
+
+    @property
+    def model(self) -> str:
+        """Digest of its model, or its name without one."""
+        return str(self.about.get("model_sha256") or self.name)
+
+
+def score_rows(rows: Rows, suite: Suite, edition: Edition) -> Result:
+    """Return score and price of a controller in every world.
+
+    Raises:
+        ConfigError: If rows are of another edition, lack worlds, or hold a value that is no number.
+    """
+    require_edition(rows.about, suite, edition, rows.where)
+    require_all_worlds(rows, edition)
+    where = f"{rows.where}: {rows.controller}"
+    key, price = suite.score.key, tasks.get(suite.task).measures.price
+    worlds = {cell.name: read_value(rows.worlds[cell.name], key, f"{where}, {cell.name}") for cell in edition.cells}
+    prices = {}
+    if price is not None:
+        priced = {world: one for world, one in rows.worlds.items() if isinstance(one, dict) and price.metric in one}
+        prices = {world: read_value(one, price.metric, f"{where}, {world}") for world, one in priced.items()}
+    return Result(rows.controller, worlds, {**rows.about, "of": rows.where}, prices)
 
 
 @dataclass(frozen=True)
@@ -111,7 +140,7 @@ def compute_standings(suite: Suite, edition: Edition, results: Sequence[Result],
         missing = [cell.name for cell in edition.cells if cell.name not in one.worlds]
         if missing:
             raise ConfigError(f"result of {one.name} lacks {len(missing)} worlds, {missing[0]!r} among them; valid: all worlds")
-        grouped.setdefault(str(one.about.get("group") or one.name), []).append(one)
+        grouped.setdefault(one.row, []).append(one)
     raw = {name: _group_scores(edition, members) for name, members in grouped.items()}
     heuristics = [name for name in tasks.get(suite.task).measures.heuristics if name in raw]
     for name, valid in ((CHANCE, CHANCE in raw), (constant, constant in raw), ("a heuristic", heuristics)):
