@@ -184,7 +184,6 @@ MOVED = {
     "zoo.replay": "training.checkpoints.replay",
     "zoo.resolve": "leaderboard.controllers",
     "zoo.results": "leaderboard.results",
-    "zoo.results.pages": "pages.result_tables",
     "zoo.running": "evaluation.comparison",
     "zoo.saved": "training.checkpoints.saved_agent",
     "zoo.schema": "training.schema",

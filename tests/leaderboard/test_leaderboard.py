@@ -320,7 +320,7 @@ def test_an_agent_is_handed_in_offline_and_read_again(run, capsys):
     )
 
     folder, again = file.parents[1], submission.prepare_submission(str(run), name="queue_threshold/mine")
-    assert [other.worlds for other in submission.read_handed_in(own, folder)] == [one.worlds]
+    assert [other.worlds for other in submission.read_handed_in(own, folder, run.parent / "none")] == [one.worlds]
     assert submission.keep_submission(again, folder) == file
     file.write_text(file.read_text().replace(again.result["model_sha256"], "0" * 16, 1))
     with pytest.raises(ConfigError, match="holds rows of another model, queue_threshold/mine; valid: another name"):
@@ -508,7 +508,7 @@ def test_training_seeds_are_held_together_when_they_are_handed_in(run, field, ca
     words = ["leaderboard", "submit", str(run), "mode=offline", "name=mine", "runs=lb"]
     few = "mine: has 2 of at least 3 training seeds, .*; submit the others with name=mine"
     for known, rest in ((results, ""), (results[1:], few)):
-        monkeypatch.setattr(submission, "read_handed_in", lambda folder, own, known=known: known)
+        monkeypatch.setattr(submission, "read_handed_in", lambda own, folder, runs, known=known: known)
         assert main([*words, "partial=true"]) == 0
         told = capsys.readouterr().out
         assert bool(re.search(rest, told)) and ("training seeds" in told) is bool(rest)
@@ -516,10 +516,10 @@ def test_training_seeds_are_held_together_when_they_are_handed_in(run, field, ca
     assert main(words) == 2 and logged == []
     told = capsys.readouterr().err
     assert re.search("mine has 2 of at least 3 training seeds.*; valid: RUN of the others.*partial=true", told)
-    monkeypatch.setattr(submission, "read_handed_in", lambda folder, own: results)
+    monkeypatch.setattr(submission, "read_handed_in", lambda own, folder, runs: results)
     assert main(words) == 0 and logged == ["mine"]
     again = standings.collect_results([of_seed(run, seed, "mine")], own, own.load())
-    monkeypatch.setattr(submission, "read_handed_in", lambda folder, own: again)
+    monkeypatch.setattr(submission, "read_handed_in", lambda own, folder, runs: again)
     logged.clear()
     assert main(words) == 2 and logged == []
     assert f"mine has another model of training seed {seed}, from" in capsys.readouterr().err
