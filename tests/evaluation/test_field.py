@@ -98,7 +98,7 @@ def test_league_ranks_who_played_everything():
     worse = games | {f"delay_ms_{k}": 40.0 for k in range(4)}
     about = {"w1": {"family": "constant", "rate": 12}, "w2": {"family": "2x-u", "rate": 12}}
     results = made({"a": {"w1": worse, "w2": games}, "b": {"w1": games, "w2": games}, "c": {"w1": games}}, about)
-    told = ccbench.rank_solo(results)
+    told = ccbench.rank_league(results, "solo")
     assert told.ranking == ["b", "a"] and [row[:3] for row in told.tables[0].rows] == [
         ["1", "b", "100.00"],
         ["2", "a", "50.00"],

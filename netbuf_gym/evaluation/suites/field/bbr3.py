@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym.evaluation.suites.field.suite import (
-    AGENT,
     PACKET_BITS,
     FieldCell,
     FieldSuite,
@@ -29,6 +28,7 @@ from netbuf_gym.evaluation.suites.recorder import Record
 from netbuf_gym.evaluation.suites.suite import Metric
 from netbuf_gym.scenarios import DelaySchedule, Flow, Link, OnOff, Scenario
 from netbuf_gym.scenarios.disciplines import Discipline
+from netbuf_gym.scenarios.types import AGENT
 from netbuf_gym.traces import DeliveryTrace, RateTrace
 
 PATHS = ((1, 100), (10, 20), (100, 40), (500, 10))

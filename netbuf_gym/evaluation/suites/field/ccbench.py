@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -16,7 +17,6 @@ import numpy as np
 from netbuf_gym.evaluation.suites.field import games
 from netbuf_gym.evaluation.suites.field.games import DELAYS_MS, RATES_MBPS, SOURCE, GameWins, PairwiseMetric, SoloMetric
 from netbuf_gym.evaluation.suites.field.suite import (
-    AGENT,
     FieldCell,
     FieldSuite,
     Report,
@@ -30,6 +30,7 @@ from netbuf_gym.evaluation.suites.field.suite import (
 )
 from netbuf_gym.evaluation.suites.recorder import Record
 from netbuf_gym.evaluation.suites.suite import Metric
+from netbuf_gym.scenarios.types import AGENT
 from netbuf_gym.traces import RateTrace
 
 BUFFERS = {"0.5B": 0.5, **{"B" if times == 1 else f"{times}B": times for times in games.BUFFERS}}
@@ -49,15 +50,9 @@ def _make_solo_world(rate: int, delay: int, buffer: str, schedule: str) -> Field
     name = f"{rate}-{delay}-{schedule}-{buffer}"
     second = rate * SCHEDULES[schedule]
     link: dict[str, Any] = {"trace": RateTrace([0, 7, 14, 21], [rate, second, rate, second])} if second != rate else {}
-    scenario = make_path(
-        None if link else rate,
-        2 * delay,
-        [(AGENT, 0.0, None)],
-        SOLO_S,
-        queue_packets=compute_queue(rate, 2 * delay, BUFFERS[buffer]),
-        more={"name": name},
-        **link,
-    )
+    link["queue_packets"] = compute_queue(rate, 2 * delay, BUFFERS[buffer])
+    flows, mbps = [(AGENT, 0.0, None)], rate if second == rate else None
+    scenario = make_path(mbps, 2 * delay, flows, SOLO_S, more={"name": name}, **link)
     about = {"rate": rate, "delay": delay, "buffer": buffer, "schedule": schedule}
     return FieldCell(name, schedule, scenario, derive_seed("solo", name), measure=_measure_solo, about=about)
 
@@ -93,11 +88,7 @@ def _measure_friendly(record: Record) -> dict[str, float]:
 def make_solo_cells() -> list[FieldCell]:
     """Return all 660 worlds of a flow alone."""
     grid = product(SCHEDULES, RATES_MBPS, DELAYS_MS, BUFFERS)
-    return [
-        _make_solo_world(rate, d, buffer, schedule)
-        for schedule, rate, d, buffer in grid
-        if (rate, schedule) not in NOT_IN_LEAGUE
-    ]
+    return [_make_solo_world(rate, d, b, schedule) for schedule, rate, d, b in grid if (rate, schedule) not in NOT_IN_LEAGUE]
 
 
 def make_friendly_cells() -> list[FieldCell]:
@@ -115,7 +106,8 @@ def compute_winning_rates(results: Results, league: str) -> dict[str, float]:
     return dict(sorted(made.items(), key=lambda item: -item[1]))
 
 
-def _rank_league(results: Results, league: str) -> Report:
+def rank_league(results: Results, league: str) -> Report:
+    """Rank controllers by their winning rates in a league, of flows alone (`solo`) or beside CUBIC (`friendly`)."""
     winners = _get_winner_rule(league)
     names, cells, won = winners(results, results.cells, PARTS)
     if not names:
@@ -125,16 +117,11 @@ def _rank_league(results: Results, league: str) -> Report:
     groups = list(dict.fromkeys(cell.family for cell in cells))
     at = {group: np.repeat([cell.family == group for cell in cells], PARTS) for group in groups}
     order = sorted(range(len(names)), key=lambda k: -rate[k])
-    rows = [
-        [
-            str(1 + sum(r > rate[k] for r in rate)),
-            names[k],
-            f"{rate[k]:.2f}",
-            *(f"{100 * won[k][at[group]].mean():.1f}" for group in groups),
-            *(f"{one[k]:.1f}" for one in wider.values()),
-        ]
-        for k in order
-    ]
+    rows = []
+    for k in order:
+        by_group, by_margin = ([100 * won[k][at[group]].mean() for group in groups], [one[k] for one in wider.values()])
+        place = str(1 + sum(r > rate[k] for r in rate))
+        rows.append([place, names[k], f"{rate[k]:.2f}", *(f"{one:.1f}" for one in (*by_group, *by_margin))])
     header = ["", "controller", "winning rate (%)", *groups, *(f"margin {m:.0%}" for m in wider)]
     says = f"{won.shape[1]} games of {len(names)} controllers; who takes part decides the rates: {', '.join(sorted(names))}."
     first = [f"{names[order[0]]} wins most games of {league}: {rate[order[0]]:.2f} % of {won.shape[1]}."]
@@ -142,16 +129,6 @@ def _rank_league(results: Results, league: str) -> Report:
     by_part = [[names[k], *(f"{100 * won[k].reshape(-1, PARTS)[:, p].mean():.1f}" for p in range(PARTS))] for k in order]
     parts = Table("Winning rates by segment (%)", ["controller", *spans], by_part)
     return Report(first, [names[k] for k in order], [Table(f"League {league}", header, rows, says), parts])
-
-
-def rank_solo(results: Results) -> Report:
-    """Return the league of flows alone."""
-    return _rank_league(results, "solo")
-
-
-def rank_friendly(results: Results) -> Report:
-    """Return the league of flows beside CUBIC."""
-    return _rank_league(results, "friendly")
 
 
 def _find_best(found: dict[str, float], names: Iterable[str]) -> float:
@@ -168,50 +145,36 @@ def _check_lead(results: Results, league: str, ahead: Sequence[str], behind: Seq
 
 def check_solo_signs(results: Results) -> list[Sign]:
     """Return what is recalled of the paper's first league."""
-    classic = {
-        name: rate
-        for name, rate in compute_winning_rates(results, "solo").items()
-        if name in (*DELAY_BASED[:1], *LOSS_BASED, "bbr")
-    }
+    rates, names = compute_winning_rates(results, "solo"), (*DELAY_BASED[:1], *LOSS_BASED, "bbr")
+    classic = {name: rate for name, rate in rates.items() if name in names}
     vegas = next(iter(classic), "") == "vegas" if "vegas" in classic else None
     shown = ", ".join(f"{name} {rate:.1f} %" for name, rate in classic.items())
     says = "of vegas, cubic, bbr, newreno and westwood, vegas leads alone"
+    lead = "delay-based controls are ahead of loss-based ones alone"
     return [
-        _check_lead(results, "solo", DELAY_BASED, LOSS_BASED, "delay-based controls are ahead of loss-based ones alone"),
+        _check_lead(results, "solo", DELAY_BASED, LOSS_BASED, lead),
         Sign(says, "recalled from arXiv 2307.10054", vegas, shown),
     ]
 
 
 def check_friendly_signs(results: Results) -> list[Sign]:
     """Return what is recalled of the paper's second league."""
-    return [
-        _check_lead(
-            results, "friendly", LOSS_BASED, DELAY_BASED, "loss-based controls are ahead of delay-based ones beside CUBIC"
-        )
-    ]
+    says = "loss-based controls are ahead of delay-based ones beside CUBIC"
+    return [_check_lead(results, "friendly", LOSS_BASED, DELAY_BASED, says)]
 
 
-def _make_columns(*keys: tuple[str, str, str, int]) -> tuple[Metric, ...]:
-    spans = {"solo": SEGMENTS, "friendly": WINDOWS}
+def _make_columns(spans: Sequence[tuple[int, int]], *keys: tuple[str, str, int]) -> tuple[Metric, ...]:
+    """Return metrics of the segments or windows, by key: label and digits."""
     return tuple(
-        Metric(
-            f"{key}_{k}",
-            f"{label}, {spans[league][k][0]} to {spans[league][k][1]} s",
-            digits,
-            f"{label} of the flow in that time",
-        )
-        for key, label, league, digits in keys
-        for k in range(PARTS)
+        Metric(f"{key}_{k}", f"{label}, {start} to {end} s", digits, f"{label} of the flow in that time")
+        for key, label, digits in keys
+        for k, (start, end) in enumerate(spans)
     )
 
 
-_SAID = {
-    "constant": "one rate throughout",
-    **{
-        name: f"a rate that is {'multiplied' if name.endswith('u') else 'divided'} by {name[0]} at 7 and 21 s, and back at 14 s"
-        for name in list(SCHEDULES)[1:]
-    },
-}
+_CHANGES = "a rate that is {} by {} at 7 and 21 s, and back at 14 s"
+_SAID = {"constant": "one rate throughout"}
+_SAID |= {one: _CHANGES.format("multiplied" if one.endswith("u") else "divided", one[0]) for one in list(SCHEDULES)[1:]}
 _WINNERS = "The margin is the league's 10 %; those of 5 and 20 % are ours."
 SOLO = FieldSuite(
     name="ccbench/solo",
@@ -225,7 +188,7 @@ SOLO = FieldSuite(
         ),
         Metric("share", "share (%)", 1, "throughput over the rate, 0 to 24 s", 100),
         Metric("inflation", "delay / base", 2, "mean time in the queue and both propagations, over the latter"),
-        *_make_columns(("mbps", "throughput (Mbit/s)", "solo", 2), ("delay_ms", "delay (ms)", "solo", 1)),
+        *_make_columns(SEGMENTS, ("mbps", "throughput (Mbit/s)", 2), ("delay_ms", "delay (ms)", 1)),
     ),
     scatter=("inflation", "share"),
     families=_SAID,
@@ -236,7 +199,7 @@ SOLO = FieldSuite(
         _WINNERS,
         "The way back carries ACKs alone and has no limit here; the first segment has the flow's start.",
     ),
-    judge=rank_solo,
+    judge=partial(rank_league, league="solo"),
     signs=check_solo_signs,
 )
 FRIENDLY = FieldSuite(
@@ -249,7 +212,7 @@ FRIENDLY = FieldSuite(
         Metric("closeness", "closeness", 3, "1 less the distance of its throughput from half of the link, over that half"),
         Metric("share", "of its half (%)", 1, "throughput over half of the link, 5 to 120 s", 100),
         Metric("inflation", "RTT / base", 2, "mean round-trip time over the least possible one"),
-        *_make_columns(("mbps", "throughput (Mbit/s)", "friendly", 2)),
+        *_make_columns(WINDOWS, ("mbps", "throughput (Mbit/s)", 2)),
     ),
     scatter=("inflation", "share"),
     families={name: f"a buffer of {times} times what the path holds" for name, times in list(BUFFERS.items())[1:]},
@@ -260,7 +223,7 @@ FRIENDLY = FieldSuite(
         "Winners of a game (a world's window): (L/2 - m) 0.9 <= T <= (L/2 + m) 1.1.",
         _WINNERS,
     ),
-    judge=rank_friendly,
+    judge=partial(rank_league, league="friendly"),
     signs=check_friendly_signs,
 )
 SUITES = (SOLO, FRIENDLY)

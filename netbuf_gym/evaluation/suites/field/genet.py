@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from netbuf_gym.evaluation.suites.field.suite import (
-    AGENT,
     Column,
     FieldCell,
     FieldSuite,
@@ -23,6 +22,7 @@ from netbuf_gym.evaluation.suites.field.suite import (
 )
 from netbuf_gym.evaluation.suites.recorder import Record
 from netbuf_gym.evaluation.suites.suite import Metric
+from netbuf_gym.scenarios.types import AGENT
 from netbuf_gym.traces import RateTrace
 
 WORLDS, DURATION_S, LEAST_STEP_S = 572, 30.0, 0.1

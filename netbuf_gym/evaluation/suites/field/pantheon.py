@@ -11,13 +11,11 @@ import numpy as np
 
 from netbuf_gym import scenarios, traces
 from netbuf_gym.evaluation.suites.field.suite import (
-    AGENT,
     Column,
     FieldCell,
     FieldSuite,
     Report,
     Results,
-    Sign,
     derive_seed,
     make_loader,
     make_measure,
@@ -27,6 +25,7 @@ from netbuf_gym.evaluation.suites.field.suite import (
 from netbuf_gym.evaluation.suites.recorder import Record
 from netbuf_gym.evaluation.suites.suite import Metric
 from netbuf_gym.scenarios import Link, Scenario
+from netbuf_gym.scenarios.types import AGENT
 from netbuf_gym.traces import DeliveryTrace
 
 DURATION_S, RUNS, MVFST_RUNS = 30.0, 5, 3
@@ -155,11 +154,6 @@ def judge_reward(results: Results) -> Report:
     return Report([f"{order[0]} has the highest reward: {results.mean(order[0], 'reward'):.3f}."], order, [table])
 
 
-def no_signs(results: Results) -> list[Sign]:
-    """Return no signs: no rank order of these paths is published in the text at hand."""
-    return []
-
-
 def _make_suite(name: str, summary: str, runs: int, counts: tuple[int, ...], judge: Any, score: str, source: str) -> FieldSuite:
     return FieldSuite(
         name=name,
@@ -179,7 +173,6 @@ def _make_suite(name: str, summary: str, runs: int, counts: tuple[int, ...], jud
             "Paths 1 to 3 draw Poisson deliveries at the nominal rate; the stored traces are 2 to 8 % slower.",
         ),
         judge=judge,
-        signs=no_signs,
         reference=("cubic",),
     )
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym.evaluation.suites.field.suite import (
-    AGENT,
     Column,
     FieldCell,
     FieldSuite,
@@ -28,6 +27,7 @@ from netbuf_gym.evaluation.suites.field.suite import (
 from netbuf_gym.evaluation.suites.recorder import Record, weighted_quantile
 from netbuf_gym.evaluation.suites.suite import Metric
 from netbuf_gym.scenarios import Flow, Link, OnOff, Scenario, Sized, UdpSource
+from netbuf_gym.scenarios.types import AGENT
 from netbuf_gym.traces import RateTrace
 from netbuf_gym.utils.statistics import jain_index
 

@@ -8,7 +8,7 @@ which determine losses, short flows, and a delay of each flow's start by up to o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count, pairwise, product
@@ -18,7 +18,6 @@ import numpy as np
 
 from netbuf_gym import traces
 from netbuf_gym.evaluation.suites.field.suite import (
-    AGENT,
     PACKET_BITS,
     FieldCell,
     FieldSuite,
@@ -51,6 +50,7 @@ from netbuf_gym.scenarios import (
 from netbuf_gym.scenarios.flows import Sized
 from netbuf_gym.scenarios.sizes import WEB_SEARCH
 from netbuf_gym.scenarios.traffic import Probe
+from netbuf_gym.scenarios.types import AGENT
 from netbuf_gym.traces import RateTrace, Trace
 from netbuf_gym.utils.statistics import jain_index
 
@@ -263,12 +263,8 @@ def _measure_completion(first: int) -> Measure:
             bits = flow.app.size_bytes * 8e-6 * scenario.data_bytes / scenario.mss
             slow.append(took / (scenario.propagation_rtt_ms(i) * 1e-3 + bits / scenario.capacity_mbps))
         found = {f"slowdown_p{share}": float(np.quantile(slow, share / 100)) if slow else math.nan for share in (50, 99)}
-        long = (
-            float(np.mean([record.goodput_mbps(i, (WARM_S, scenario.duration_s))[0] for i in range(first)]))
-            if first
-            else math.nan
-        )
-        return {**found, "long_mbps": long}
+        long = [record.goodput_mbps(i, (WARM_S, scenario.duration_s))[0] for i in range(first)]
+        return {**found, "long_mbps": float(np.mean(long)) if long else math.nan}
 
     return measure
 
@@ -376,15 +372,14 @@ def make_short_flows(cc: str, load: float, seed: int, rate: float = 20.0, durati
 
 def make_cells() -> list[FieldCell]:
     """Return all worlds, each with every seed."""
-    return [cell for seed in SEEDS for cell in _make_seed_cells(seed)]
-
-
-def _make_seed_cells(seed: int) -> Iterator[FieldCell]:
-    of = _WorldBuilder(seed)
-    _add_solo_worlds(of, seed)
-    _add_shared_worlds(of, seed)
-    _add_harsh_worlds(of, seed)
-    yield from of.cells
+    cells = []
+    for seed in SEEDS:
+        of = _WorldBuilder(seed)
+        _add_solo_worlds(of, seed)
+        _add_shared_worlds(of, seed)
+        _add_harsh_worlds(of, seed)
+        cells += of.cells
+    return cells
 
 
 def _add_solo_worlds(of: _WorldBuilder, seed: int) -> None:
@@ -412,17 +407,9 @@ def _add_solo_worlds(of: _WorldBuilder, seed: int) -> None:
         about: dict[str, Any] = {"jitter": scale, "reorder": reorder}
         of.add("delay", about, alone, 90, bottleneck=jitter, measure=_measure_phases(10, 30, 60, 90, share=0.9))
     for kbps, rtt in product((64, 250), (200, 1000)):
-        of.add(
-            "iot",
-            {"kbps": kbps, "rtt": rtt},
-            alone,
-            120,
-            rate=kbps / 1e3,
-            rtt=rtt,
-            queue=4,
-            mss_bytes=536,
-            measure=_measure_thin_path,
-        )
+        about = {"kbps": kbps, "rtt": rtt}
+        thin = {"rate": kbps / 1e3, "rtt": rtt, "queue": 4, "mss_bytes": 536}
+        of.add("iot", about, alone, 120, **thin, measure=_measure_thin_path)
     for rate, q, loss in product((20, 100), (0.25, 1), (0.0, 1e-4)):
         about = {"rate": rate, "q": q, "loss": loss}
         of.add("satellite", about, alone, 120, rate=rate, rtt=600, q=q, bottleneck={"loss": loss}, measure=_measure_start)
@@ -437,10 +424,8 @@ def _add_solo_worlds(of: _WorldBuilder, seed: int) -> None:
             "delay_ms": DelaySchedule([0, 20, 40], [rtt for _, rtt in path]),
             "queue_packets": compute_queue(*path[0], q),
         }
-        about = {"q": q, "reverse": turned}
-        of.add(
-            "path", about, alone, 60, q=q, bottleneck=changing, back={"delay_ms": 0.0}, measure=_measure_phases(0, 20, 40, 60)
-        )
+        about, back = {"q": q, "reverse": turned}, {"delay_ms": 0.0}
+        of.add("path", about, alone, 60, q=q, bottleneck=changing, back=back, measure=_measure_phases(0, 20, 40, 60))
 
 
 def _make_wireless_trace(kind: str, seed: int) -> Trace:
@@ -454,17 +439,8 @@ def _add_shared_worlds(of: _WorldBuilder, seed: int) -> None:
     for n, q in product((2, 8, 32), (0.1, 0.25, 0.5, 1, 1.5, 4)):
         of.add("shallow", {"flows": n, "q": q}, [(AGENT, 0.0)] * n, 60, rate=50, q=q)
     for n, rtt, q in product((2, 4, 16), (20, 100), (0.25, 1, 4)):
-        joining = [(AGENT, 5.0 * i) for i in range(n)]
-        of.add(
-            "intra",
-            {"flows": n, "rtt": rtt, "q": q},
-            joining,
-            60 + max(60, 5 * n),
-            rate=50,
-            rtt=rtt,
-            q=q,
-            measure=_measure_fairness,
-        )
+        joining, about = [(AGENT, 5.0 * i) for i in range(n)], {"flows": n, "rtt": rtt, "q": q}
+        of.add("intra", about, joining, 60 + max(60, 5 * n), rate=50, rtt=rtt, q=q, measure=_measure_fairness)
     for rtt, q in product((40, 100, 200), (0.25, 1, 4)):
         of.add_paths("rtt", {"rtt": rtt, "q": q}, (20, rtt), 50, q, 120)
     for family, (long, cc) in SHORT.items():
@@ -476,41 +452,21 @@ def _add_shared_worlds(of: _WorldBuilder, seed: int) -> None:
         about = {"other": other, "ours": ours, "theirs": theirs, "rtt": rtt, "q": q}
         of.add("mixed", about, flows, 120, rate=50, rtt=rtt, q=q, measure=_measure_others)
     for q, mbps in product((1, 4), (1, 2.5)):
-        source = [UdpSource(path=(0,), rate_mbps=mbps, packet_bytes=1200)]
+        source, about = [UdpSource(path=(0,), rate_mbps=mbps, packet_bytes=1200)], {"q": q, "mbps": mbps}
         probes = [Probe(path=(0,), interval_s=0.02, start_s=WARM_S)]
-        of.add(
-            "realtime", {"q": q, "mbps": mbps}, [(AGENT, 0.0)], 120, q=q, udp=source, probes=probes, measure=_measure_real_time
-        )
+        of.add("realtime", about, [(AGENT, 0.0)], 120, q=q, udp=source, probes=probes, measure=_measure_real_time)
     marks = {cc: {"ecn": True} for cc in (AGENT, "cubic")}
     limit = compute_queue(50, 40, 4)
     for (aqm, discipline), n, mixed in product(MANAGED.items(), (1, 8), (False, True)):
         flows = [(AGENT, 0.0)] * n + [("cubic", 0.0)] * (n * mixed)
         about = {"aqm": aqm, "flows": n, "cubic": mixed}
         for family, marking in (("aqm", False), ("ecn", True)):
-            own = {"discipline": discipline(ecn=marking), "queue_packets": limit}
-            of.add(
-                family,
-                about,
-                flows,
-                60,
-                rate=50,
-                bottleneck=own,
-                fields=marks if marking else None,
-                measure=_measure_managed_queue,
-            )
+            own, fields = {"discipline": discipline(ecn=marking), "queue_packets": limit}, marks if marking else None
+            of.add(family, about, flows, 60, rate=50, bottleneck=own, fields=fields, measure=_measure_managed_queue)
     for n, other in product((1, 8), (NOBODY, "cubic", "prague")):  # DualPI2 has a queue each for classic and L4S packets
         flows = [(AGENT, 0.0)] * n + [(other, 0.0)] * (n * (other != NOBODY))
-        own = {"discipline": "dualpi2", "queue_packets": limit}
-        of.add(
-            "l4s",
-            {"flows": n, "other": other},
-            flows,
-            60,
-            rate=50,
-            bottleneck=own,
-            fields=marks,
-            measure=_measure_managed_queue,
-        )
+        own, about = {"discipline": "dualpi2", "queue_packets": limit}, {"flows": n, "other": other}
+        of.add("l4s", about, flows, 60, rate=50, bottleneck=own, fields=marks, measure=_measure_managed_queue)
     for receiver, q in product((HONEST, *RECEIVERS), (1, 4)):
         fields = {"send_buffer_bytes": SEND_BUFFER_BYTES, "misbehaviour": None if receiver == HONEST else receiver}
         flows = [(AGENT, 0.0), ("cubic", 0.0)]
@@ -826,10 +782,11 @@ def evaluate_criteria(results: Results, name: str) -> list[CriterionResult]:
 def _tabulate_criteria(results: Results, name: str) -> Table:
     rows = []
     for one in evaluate_criteria(results, name):
-        words = {True: "FLAG", False: "", None: ""}[one.flagged]
         shown = [f"{v:.{one.criterion.digits}f}" if math.isfinite(v) else "-" for v in (one.value, one.cubic)]
         flag = "" if one.criterion.flag is None else str(one.criterion.flag)
-        rows.append([one.criterion.level, one.criterion.sections, one.criterion.says, *shown, flag, words])
+        rows.append(
+            [one.criterion.level, one.criterion.sections, one.criterion.says, *shown, flag, "FLAG" if one.flagged else ""]
+        )
     return Table(f"{name}, criterion by criterion", ["level", "RFC", "measure", name, REFERENCE, "flagged if", ""], rows)
 
 
@@ -841,27 +798,14 @@ def judge(results: Results) -> Report:
         return sum(one.flagged is True and one.criterion.level == level for one in flags[name])
 
     order = sorted(results.names, key=lambda name: (count(name, MUST), count(name, SHOULD)))
-    musts = [one.says for one in CRITERIA if one.level == MUST]
-    shoulds = [one.says for one in CRITERIA if one.level == SHOULD]
-    rows = [
-        [
-            name,
-            str(count(name, MUST)),
-            str(count(name, SHOULD)),
-            "; ".join(one.criterion.says for one in flags[name] if one.flagged and one.criterion.level == MUST),
-        ]
-        for name in order
-    ]
-    header = [
-        "controller",
-        f"MUST rows flagged, of {len(musts)}",
-        f"SHOULD rows flagged, of {len(shoulds)}",
-        "flagged MUST rows",
-    ]
+    musts, shoulds = (sum(one.level == level for one in CRITERIA) for level in (MUST, SHOULD))
+    rows = []
+    for name in order:
+        flagged = [one.criterion.says for one in flags[name] if one.flagged and one.criterion.level == MUST]
+        rows.append([name, str(count(name, MUST)), str(count(name, SHOULD)), "; ".join(flagged)])
+    header = ["controller", f"MUST rows flagged, of {musts}", f"SHOULD rows flagged, of {shoulds}", "flagged MUST rows"]
     first = [
-        f"{name}: {count(name, MUST)} of {len(musts)} MUST rows and {count(name, SHOULD)} of {len(shoulds)} SHOULD "
-        f"rows flagged."
-        for name in order
+        f"{name}: {must} of {musts} MUST rows and {should} of {shoulds} SHOULD rows flagged." for name, must, should, _ in rows
     ]
     pages = [_tabulate_criteria(results, name) for name in order if name != REFERENCE]
     return Report(first, order, [Table("Flags", header, rows), *pages])

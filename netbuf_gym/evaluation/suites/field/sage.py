@@ -7,13 +7,11 @@ from itertools import product
 from netbuf_gym.evaluation.suites.field import games
 from netbuf_gym.evaluation.suites.field.games import BUFFERS, DELAYS_MS, RATES_MBPS, PairwiseMetric, SoloMetric
 from netbuf_gym.evaluation.suites.field.suite import (
-    AGENT,
     FieldCell,
     FieldSuite,
     OmittedWorlds,
     Report,
     Results,
-    Sign,
     Table,
     compute_queue,
     derive_seed,
@@ -23,6 +21,7 @@ from netbuf_gym.evaluation.suites.field.suite import (
 )
 from netbuf_gym.evaluation.suites.recorder import Record, finite_mean
 from netbuf_gym.evaluation.suites.suite import Metric
+from netbuf_gym.scenarios.types import AGENT
 from netbuf_gym.traces import RateTrace
 
 RTTS_MS = tuple(2 * delay for delay in DELAYS_MS)
@@ -88,23 +87,13 @@ def judge(results: Results) -> Report:
     one, two = compute_winning_rates(results, 1), compute_winning_rates(results, 2)
     names = [name for name in results.names if name in one or name in two]
     order = sorted(names, key=lambda name: -(one.get(name, 0) + two.get(name, 0)))
-    rows = [
-        [
-            str(k),
-            name,
-            *(f"{part[name]:.2f}" if name in part else "-" for part in (one, two)),
-            f"{one.get(name, 0) + two.get(name, 0):.2f}",
-        ]
-        for k, name in enumerate(order, 1)
-    ]
+    rows = []
+    for k, name in enumerate(order, 1):
+        rates = [f"{part[name]:.2f}" if name in part else "-" for part in (one, two)]
+        rows.append([str(k), name, *rates, f"{one.get(name, 0) + two.get(name, 0):.2f}"])
     header = ["", "controller", "set I (%)", "set II (%)", "sum"]
     first = [f"{order[0]} has the highest sum of both winning rates."] if order else ["nobody has played"]
     return Report(first, order, [Table("Winning rates", header, rows)])
-
-
-def check_signs(results: Results) -> list[Sign]:
-    """Return no signs: rates are published only as plots."""
-    return []
 
 
 SUITE = FieldSuite(
@@ -122,6 +111,5 @@ SUITE = FieldSuite(
         "sum is ours.",
     ),
     judge=judge,
-    signs=check_signs,
     not_run=(OmittedWorlds("its own traces of the Internet and of cellular networks", "nothing: they are not stored"),),
 )

@@ -19,7 +19,6 @@ from netbuf_gym.evaluation.suites import frozen
 from netbuf_gym.evaluation.suites.recorder import Record
 from netbuf_gym.evaluation.suites.suite import Cell, Edition, Metric, Suite
 from netbuf_gym.scenarios import Flow, Link, Scenario
-from netbuf_gym.scenarios.types import AGENT
 
 TASK = "congestion_window"
 """Task whose controllers these suites evaluate."""
@@ -159,7 +158,7 @@ class FieldSuite(Suite):
         source: Source of its parameters.
         rules: Its ranking rule, and what we added to it, in sentences.
         judge: Returns the ranking over all results.
-        signs: Compares published properties with the results.
+        signs: Compares published properties with the results; default: none are published.
         not_run: Parts that are not run.
         reference: Controllers that its report requires.
         compares: Whether its ranking says which controller is better, not which one resembles a reference.
@@ -169,7 +168,7 @@ class FieldSuite(Suite):
     source: str
     rules: Sequence[str]
     judge: Callable[[Results], Report]
-    signs: Callable[[Results], Sequence[Sign]]
+    signs: Callable[[Results], Sequence[Sign]] = lambda results: ()
     not_run: Sequence[OmittedWorlds] = ()
     reference: Sequence[str] = ()
     compares: bool = True
@@ -271,6 +270,3 @@ def make_loader(version: int, make: Callable[[], Sequence[FieldCell]]) -> Callab
         return Edition(version, sha.hexdigest()[:16], cells)
 
     return load
-
-
-__all__ = ["AGENT", "bdp_packets", "compute_queue", "derive_seed", "make_loader", "make_path"]

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from netbuf_gym.evaluation.suites.field.suite import (
-    AGENT,
     SENDER,
     Column,
     FieldCell,
@@ -36,6 +35,7 @@ from netbuf_gym.evaluation.suites.field.suite import (
 from netbuf_gym.evaluation.suites.recorder import Record, finite_mean
 from netbuf_gym.evaluation.suites.suite import Metric
 from netbuf_gym.scenarios import DelaySchedule, Flow, Link, LossSchedule, Route, Scenario
+from netbuf_gym.scenarios.types import AGENT
 from netbuf_gym.traces import RateTrace
 from netbuf_gym.utils import statistics
 
@@ -354,6 +354,23 @@ def make_dumbbell(
     return Scenario(links=links, flows=flows, duration_s=duration_s, name=name)
 
 
+def _make_bucket_world(
+    name: str,
+    rtts_ms: Sequence[Any],
+    q: float,
+    places: Sequence[Place],
+    duration_s: float,
+    measure: Measure,
+    about: dict[str, Any],
+    *,
+    rate: float = RATE,
+    held_ms: float | None = None,
+) -> World:
+    """Return a world of flows through a bucket, with a buffer of q times what a path of `held_ms` holds; None: the longest."""
+    link = make_bucket(rate, buffer_bytes(rate, max(rtts_ms) if held_ms is None else held_ms, q))
+    return World(name, make_dumbbell(link, rtts_ms, places, duration_s, name), measure, about)
+
+
 def make_parking_lot(switches: int, rtt_ms: float, queue_bytes: int, duration_s: float, name: str) -> Scenario:
     """Return a scenario of a flow over all hops, and one over each hop, all of one round trip."""
     hops = switches - 1
@@ -424,40 +441,32 @@ def _two_over_rates(first: str = AGENT) -> list[Place]:
     return [(first, 0.0, RATES_S), (AGENT, 25.0, RATES_S)]
 
 
-def intra_rtt(testbed: Testbed, run: int) -> Worlds:
-    """Yield worlds of two flows of one round trip."""
+def _intra_rtt(testbed: Testbed, run: int) -> Worlds:
     for d, q in product(DELAYS_MS, QUEUES):
-        name, link = f"{d}ms-{q}", make_bucket(RATE, buffer_bytes(RATE, 2 * d, q))
-        scenario = make_dumbbell(link, [2 * d], _make_two_flows(d), 4 * d, name)
-        yield World(name, scenario, measure_fairness(d, 4 * d, _get_last_window(d)), {"d": d, "q": q})
+        measure, about = measure_fairness(d, 4 * d, _get_last_window(d)), {"d": d, "q": q}
+        yield _make_bucket_world(f"{d}ms-{q}", [2 * d], q, _make_two_flows(d), 4 * d, measure, about)
 
 
-def inter_rtt(testbed: Testbed, run: int) -> Worlds:
-    """Yield worlds of two flows, the first of 20 ms."""
+def _inter_rtt(testbed: Testbed, run: int) -> Worlds:
     for d, q in product(DELAYS_MS, QUEUES):
-        name, link = f"{d}ms-{q}", make_bucket(RATE, buffer_bytes(RATE, max(20, 2 * d), q))
-        scenario = make_dumbbell(link, [20, 2 * d], _make_two_flows(d), 4 * d, name)
-        yield World(name, scenario, measure_fairness(d, 4 * d, _get_last_window(d)), {"d": d, "q": q})
+        measure, about = measure_fairness(d, 4 * d, _get_last_window(d)), {"d": d, "q": q}
+        yield _make_bucket_world(f"{d}ms-{q}", [20, 2 * d], q, _make_two_flows(d), 4 * d, measure, about)
 
 
-def rates(testbed: Testbed, run: int) -> Worlds:
-    """Yield worlds of two flows of 40 ms over many rates."""
+def _rates(testbed: Testbed, run: int) -> Worlds:
+    measure = measure_fairness(25, RATES_S, (75, RATES_S))
     for rate, q in product(testbed.rates, QUEUES):
-        name, link = f"{rate}mbps-{q}", make_bucket(rate, buffer_bytes(rate, 40, q))
-        scenario = make_dumbbell(link, [40], _two_over_rates(), RATES_S, name)
-        yield World(name, scenario, measure_fairness(25, RATES_S, (75, RATES_S)), {"rate": rate, "q": q})
+        about = {"rate": rate, "q": q}
+        yield _make_bucket_world(f"{rate}mbps-{q}", [40], q, _two_over_rates(), RATES_S, measure, about, rate=rate)
 
 
-def wide(testbed: Testbed, run: int) -> Worlds:
-    """Yield worlds of two flows of one round trip over five rates."""
+def _wide(testbed: Testbed, run: int) -> Worlds:
     for rate, r in product((20, 60, 100, 140, 180), DELAYS_MS):
         name, places = f"{rate}mbps-{r}ms", [(AGENT, 0.0, 2.0 * r), (AGENT, r / 2, 2.0 * r)]
-        scenario = make_dumbbell(make_bucket(rate, buffer_bytes(rate, r, 1)), [r], places, 2 * r, name)
-        yield World(name, scenario, measure_fairness(r / 2, 2 * r), {"rate": rate, "r": r})
+        yield _make_bucket_world(name, [r], 1, places, 2 * r, measure_fairness(r / 2, 2 * r), {"rate": rate, "r": r}, rate=rate)
 
 
-def parking_lots(testbed: Testbed, run: int) -> Worlds:
-    """Yield parking lots of two to five hops."""
+def _parking_lots(testbed: Testbed, run: int) -> Worlds:
     lots = [(4, q) for q in QUEUES] + [(n, 1) for n in (3, 5, 6)]
     for (n, q), d in product(lots, DELAYS_MS):
         name = f"{n}switches-{d}ms-{q}"
@@ -465,7 +474,7 @@ def parking_lots(testbed: Testbed, run: int) -> Worlds:
         yield World(name, scenario, measure_spine(3 * d, 4 * d), {"d": d, "q": q, "switches": n})
 
 
-def cross_intra(testbed: Testbed, run: int) -> Worlds:
+def _cross_intra(testbed: Testbed, run: int) -> Worlds:
     """Yield worlds of two pairs of 40 ms; the first bucket's buffer is of 50 ms, as in the testbed's script."""
     for d, q in product((20,), QUEUES):
         name, queues = f"{d}ms-{q}", (buffer_bytes(RATE, 50, q), buffer_bytes(RATE, 2 * d, q))
@@ -473,8 +482,7 @@ def cross_intra(testbed: Testbed, run: int) -> Worlds:
         yield World(name, scenario, measure_phases(4 * d, 8 * d, RATE), {"d": d, "q": q})
 
 
-def cross_inter(testbed: Testbed, run: int) -> Worlds:
-    """Yield worlds of a pair of 50 ms, and another of 10 to 100 ms."""
+def _cross_inter(testbed: Testbed, run: int) -> Worlds:
     for d, q in product(range(5, 51, 5), QUEUES):
         name, queues = f"{d}ms-{q}", (buffer_bytes(RATE, 50, q), buffer_bytes(RATE, 2 * d, q))
         scenario = make_crossing((50, 2 * d), queues, 100, 200, 300, name)
@@ -484,54 +492,47 @@ def cross_inter(testbed: Testbed, run: int) -> Worlds:
 # ---- friendliness
 
 
-def friendly(testbed: Testbed, run: int) -> Worlds:
-    """Yield worlds in which the controller joins a CUBIC flow."""
+def _friendly(testbed: Testbed, run: int) -> Worlds:
     start, end = testbed.friendly
     for d, q in product(DELAYS_MS, QUEUES):
-        name, link = f"{d}ms-{q}", make_bucket(RATE, buffer_bytes(RATE, 2 * d, q))
         measure = measure_friendliness(start * d, end * d, _get_last_window(d))
-        yield World(name, make_dumbbell(link, [2 * d], _make_two_flows(d, "cubic"), 4 * d, name), measure, {"d": d, "q": q})
+        yield _make_bucket_world(f"{d}ms-{q}", [2 * d], q, _make_two_flows(d, "cubic"), 4 * d, measure, {"d": d, "q": q})
 
 
-def inverse(testbed: Testbed, run: int) -> Worlds:
-    """Yield worlds in which a CUBIC flow joins the controller."""
+def _inverse(testbed: Testbed, run: int) -> Worlds:
     start, end = testbed.friendly
     for d, q in product(testbed.inverse_ms, QUEUES):
-        name, link = f"{d}ms-{q}", make_bucket(RATE, buffer_bytes(RATE, 2 * d, q))
-        scenario = make_dumbbell(link, [2 * d], _make_two_flows(d, AGENT, "cubic"), 4 * d, name)
-        yield World(name, scenario, measure_fairness(start * d, end * d), {"d": d, "q": q})
+        measure, flows = measure_fairness(start * d, end * d), _make_two_flows(d, AGENT, "cubic")
+        yield _make_bucket_world(f"{d}ms-{q}", [2 * d], q, flows, 4 * d, measure, {"d": d, "q": q})
 
 
-def friendly_rates(testbed: Testbed, run: int) -> Worlds:
-    """Yield worlds in which the controller joins a CUBIC flow of 40 ms, over many rates."""
+def _friendly_rates(testbed: Testbed, run: int) -> Worlds:
+    measure = measure_friendliness(25, RATES_S, (75, RATES_S))
     for rate, q in product(testbed.rates, QUEUES):
-        name, link = f"{rate}mbps-{q}", make_bucket(rate, buffer_bytes(rate, 40, q))
-        scenario = make_dumbbell(link, [40], _two_over_rates("cubic"), RATES_S, name)
-        yield World(name, scenario, measure_friendliness(25, RATES_S, (75, RATES_S)), {"rate": rate, "q": q})
+        about = {"rate": rate, "q": q}
+        yield _make_bucket_world(f"{rate}mbps-{q}", [40], q, _two_over_rates("cubic"), RATES_S, measure, about, rate=rate)
 
 
-def many_cubic(testbed: Testbed, run: int) -> Worlds:
+def _many_cubic(testbed: Testbed, run: int) -> Worlds:
     """Yield worlds of the controller and CUBIC flows that start within 15 s, drawn with the seed run * number of flows."""
     for n, q in product(range(2, 21, 2), QUEUES):
-        name, draw = f"{n}cubic-{q}", Random(run * (n + 1))
+        draw = Random(run * (n + 1))
         places = [(AGENT, 0.0, 60.0), *(("cubic", float(draw.randint(1, 15)), 60.0) for _ in range(n))]
-        scenario = make_dumbbell(make_bucket(RATE, buffer_bytes(RATE, 30, q)), [30], places, 60, name)
-        yield World(name, scenario, measure_against_cubic, {"n": n, "q": q})
+        yield _make_bucket_world(f"{n}cubic-{q}", [30], q, places, 60, measure_against_cubic, {"n": n, "q": q})
 
 
 # ---- efficiency
 
 
-def efficient(testbed: Testbed, run: int) -> Worlds:
-    """Yield worlds of four flows that come, and leave, every 25 s."""
+def _efficient(testbed: Testbed, run: int) -> Worlds:
     windows = [(25.0 * i, 25.0 * i + 100) for i in range(4)]
+    places = [(AGENT, *window) for window in windows]
     for d, q in product(testbed.efficient_ms, QUEUES):
-        name, link = f"{d}ms-{q}", make_bucket(RATE, buffer_bytes(RATE, 2 * d, q))
-        scenario = make_dumbbell(link, [2 * d], [(AGENT, *w) for w in windows], 175, name)
-        yield World(name, scenario, measure_efficiency(windows, RATE), {"d": d, "q": q})
+        measure, about = measure_efficiency(windows, RATE), {"d": d, "q": q}
+        yield _make_bucket_world(f"{d}ms-{q}", [2 * d], q, places, 175, measure, about)
 
 
-def managed_queues(testbed: Testbed, run: int) -> Worlds:
+def _managed_queues(testbed: Testbed, run: int) -> Worlds:
     """Yield worlds of five such flows behind each of the disciplines; delays and buffers are ours."""
     windows = [(25.0 * i, 25.0 * i + 125) for i in range(5)]
     for (aqm, how), d, q in product(DISCIPLINES.items(), (10, 100), QUEUES):
@@ -544,15 +545,14 @@ def managed_queues(testbed: Testbed, run: int) -> Worlds:
 # ---- paths that change
 
 
-def responsive(testbed: Testbed, run: int) -> Worlds:
+def _responsive(testbed: Testbed, run: int) -> Worlds:
     """Yield a world of rate and round trip drawn anew every 10 s; the run's number is the seed of the draws."""
     draw, times = Random(run), np.arange(0.0, 300.0, 10.0)
     rates_mbps, rtts = zip(*((draw.randint(1, 100), draw.randint(20, 200)) for _ in times), strict=True)
     yield _make_drawn_world(testbed, run, RateTrace(times, rates_mbps), DelaySchedule(times, rtts, reorder=True))
 
 
-def responsive_loss(testbed: Testbed, run: int) -> Worlds:
-    """Yield a world of rate and loss drawn anew every 10 s."""
+def _responsive_loss(testbed: Testbed, run: int) -> Worlds:
     draw, times = Random(run), np.arange(0.0, 300.0, 10.0)
     rates_mbps, losses = zip(*((draw.randint(1, 100), round(draw.uniform(0, 5), 2) / 100) for _ in times), strict=True)
     yield _make_drawn_world(testbed, run, RateTrace(times, rates_mbps), 100, LossSchedule(times, losses))
@@ -580,20 +580,18 @@ def _make_schedules(paths: Sequence[Sequence[float]]) -> tuple[RateTrace, DelayS
     return RateTrace(ORBIT_S, rates_mbps), DelaySchedule(ORBIT_S, rtts, reorder=True), LossSchedule(ORBIT_S, losses)
 
 
-def leo(testbed: Testbed, run: int) -> Worlds:
-    """Yield a world of paths over satellites."""
+def _leo(testbed: Testbed, run: int) -> Worlds:
     draw = Random(run)
     trace, rtt, _ = _make_schedules([_draw_orbit(draw) for _ in ORBIT_S])
     yield _make_drawn_world(testbed, run, trace, rtt)
 
 
-def leo_loss(testbed: Testbed, run: int) -> Worlds:
-    """Yield a world of paths over satellites with random loss."""
+def _leo_loss(testbed: Testbed, run: int) -> Worlds:
     draw = Random(run)
     yield _make_drawn_world(testbed, run, *_make_schedules([_draw_orbit(draw) for _ in ORBIT_S]))
 
 
-def leo_outages(testbed: Testbed, run: int) -> Worlds:
+def _leo_outages(testbed: Testbed, run: int) -> Worlds:
     """Yield a world of paths over satellites with an outage of the bottleneck's link at each change."""
     draw = Random(run)
     paths = [_draw_orbit_and_outage(draw) for _ in ORBIT_S]
@@ -605,7 +603,7 @@ def leo_outages(testbed: Testbed, run: int) -> Worlds:
     yield World("draw", scenario, measure_solo(), {})
 
 
-def leo_inter_rtt(testbed: Testbed, run: int) -> Worlds:
+def _leo_inter_rtt(testbed: Testbed, run: int) -> Worlds:
     """Yield worlds of two flows of different round trips, and an outage of the bottleneck's link every 5 s.
 
     After an outage the bucket is full: none is shorter than its burst takes to arrive (Linux' `tbf_reset` fills the bucket when
@@ -621,7 +619,7 @@ def leo_inter_rtt(testbed: Testbed, run: int) -> Worlds:
         yield World(name, scenario, measure_fairness(50, 200, (100, 199)), {"r": r, "q": q})
 
 
-def handover(testbed: Testbed, run: int) -> Worlds:
+def _handover(testbed: Testbed, run: int) -> Worlds:
     """Yield worlds in which netem's link goes down after every 5 s and loses queued and arriving data, but not the bucket."""
     rtt_ms = 50
     for gone in range(20, 201, 20):
@@ -633,12 +631,12 @@ def handover(testbed: Testbed, run: int) -> Worlds:
         yield World(f"{gone}ms", scenario, measure_solo(), {"gone": gone})
 
 
-def jump(testbed: Testbed, run: int) -> Worlds:
+def _jump(testbed: Testbed, run: int) -> Worlds:
     """Yield worlds in which the round trip is multiplied at 20 s; what follows is compared with the new one."""
     for r, times in product(DELAYS_MS, (1.5, 2, 3, 4)):
-        name, rtt = f"{r}ms-{times}", DelaySchedule([0, 20], [r, r * times], reorder=True)
-        scenario = make_dumbbell(make_bucket(RATE, buffer_bytes(RATE, r, 1)), [rtt], [(AGENT, 0.0, 50.0)], 50, name)
-        yield World(name, scenario, measure_solo(20.0, r * times), {"r": r, "times": times})
+        rtt = DelaySchedule([0, 20], [r, r * times], reorder=True)
+        places, measure, about = [(AGENT, 0.0, 50.0)], measure_solo(20.0, r * times), {"r": r, "times": times}
+        yield _make_bucket_world(f"{r}ms-{times}", [rtt], 1, places, 50, measure, about, held_ms=r)
 
 
 STARLINK = {522: 62.7, 408: 49.0, 388: 46.6, 326: 39.1, 582: 69.8, 219: 26.3, 696: 83.6, 740: 88.8}
@@ -646,7 +644,7 @@ STARLINK = {522: 62.7, 408: 49.0, 388: 46.6, 326: 39.1, 582: 69.8, 219: 26.3, 69
 10 ms under its mean to 10 ms above it, and falls back after 15 s."""
 
 
-def _starlink(starts: Sequence[float], measure: Measure) -> Worlds:
+def _make_starlink_worlds(starts: Sequence[float], measure: Measure) -> Worlds:
     for buffer, mean in STARLINK.items():
         rtt = DelaySchedule(np.arange(15.0), mean + np.linspace(-10, 10, 15), period_s=15, reorder=True)
         link = Link(name="bottleneck", rate_mbps=RATE, queue_bytes=1500 * buffer)
@@ -654,14 +652,14 @@ def _starlink(starts: Sequence[float], measure: Measure) -> Worlds:
         yield World(name, make_dumbbell(link, [rtt], [(AGENT, at, 300.0) for at in starts], 300, name), measure, {})
 
 
-def starlink(testbed: Testbed, run: int) -> Worlds:
+def _starlink(testbed: Testbed, run: int) -> Worlds:
     """Return worlds of one flow over sawtooth delays, in place of logs that are not stored."""
-    return _starlink([0.0], measure_solo())
+    return _make_starlink_worlds([0.0], measure_solo())
 
 
-def starlink_two(testbed: Testbed, run: int) -> Worlds:
+def _starlink_two(testbed: Testbed, run: int) -> Worlds:
     """Return worlds of two flows over sawtooth delays, in place of logs that are not stored."""
-    return _starlink([0.0, 100.0], measure_fairness(100, 300))
+    return _make_starlink_worlds([0.0, 100.0], measure_fairness(100, 300))
 
 
 VERSIONS = {2024: 2, 2025: 3}
@@ -722,41 +720,41 @@ class Experiment:
 BOTH = (2024, 2025)
 FAMILIES = (
     Experiment("intra-rtt", "two flows of one round trip, 20 to 200 ms, 100 Mbit/s, the second a quarter later",
-           intra_rtt, R1, "R1, one RTT", BOTH),
-    Experiment("inter-rtt", "two flows, one of 20 ms and one of 20 to 200 ms", inter_rtt, R1, "R1, several",
+           _intra_rtt, R1, "R1, one RTT", BOTH),
+    Experiment("inter-rtt", "two flows, one of 20 ms and one of 20 to 200 ms", _inter_rtt, R1, "R1, several",
            BOTH),
-    Experiment("rates", "two flows on 10 Mbit/s and more, 40 ms", rates, R1, "R1, rates", BOTH),
-    Experiment("friendly", "the controller joins a CUBIC flow", friendly, R2, "R2", (2024,)),
-    Experiment("friendly", "the controller joins a CUBIC flow", friendly, R3, "|ln R3|, R4"),
-    Experiment("inverse", "a CUBIC flow joins the controller", inverse, R1, None, BOTH),
-    Experiment("friendly-rates", "the controller joins a CUBIC flow, 10 to 100 Mbit/s, 40 ms", friendly_rates, R2,
+    Experiment("rates", "two flows on 10 Mbit/s and more, 40 ms", _rates, R1, "R1, rates", BOTH),
+    Experiment("friendly", "the controller joins a CUBIC flow", _friendly, R2, "R2", (2024,)),
+    Experiment("friendly", "the controller joins a CUBIC flow", _friendly, R3, "|ln R3|, R4"),
+    Experiment("inverse", "a CUBIC flow joins the controller", _inverse, R1, None, BOTH),
+    Experiment("friendly-rates", "the controller joins a CUBIC flow, 10 to 100 Mbit/s, 40 ms", _friendly_rates, R2,
            "R2", (2024,)),
-    Experiment("many-cubic", "the controller and 2 to 20 CUBIC flows that come in 15 s", many_cubic, R4,
+    Experiment("many-cubic", "the controller and 2 to 20 CUBIC flows that come in 15 s", _many_cubic, R4,
            "|ln R3|, R4"),
-    Experiment("efficiency", "four flows that join every 25 s and leave so", efficient, E1, "E1", BOTH),
-    Experiment("aqm", "five such flows behind CoDel and FQ-CoDel, q = 0.2, 1, 4", managed_queues, E1),
-    Experiment("parking-lot", "one flow over two to five hops, another over each hop", parking_lots, R5, "R5"),
+    Experiment("efficiency", "four flows that join every 25 s and leave so", _efficient, E1, "E1", BOTH),
+    Experiment("aqm", "five such flows behind CoDel and FQ-CoDel, q = 0.2, 1, 4", _managed_queues, E1),
+    Experiment("parking-lot", "one flow over two to five hops, another over each hop", _parking_lots, R5, "R5"),
     Experiment("cross-intra", "two pairs of 40 ms; the second is moved to the first one's bottleneck, and back",
-           cross_intra, R1, "R1, cross paths"),
-    Experiment("cross-inter", "the same of 50 ms, and 10 to 100 ms", cross_inter, R1, "R1, cross paths"),
-    Experiment("handover", "one flow; every 5 s a link before the bottleneck is down for 20 to 200 ms", handover, G,
+           _cross_intra, R1, "R1, cross paths"),
+    Experiment("cross-inter", "the same of 50 ms, and 10 to 100 ms", _cross_inter, R1, "R1, cross paths"),
+    Experiment("handover", "one flow; every 5 s a link before the bottleneck is down for 20 to 200 ms", _handover, G,
            "G, handover"),
-    Experiment("jump", "one flow whose round trip is multiplied by 1.5 to 4 at 20 s", jump, G),
+    Experiment("jump", "one flow whose round trip is multiplied by 1.5 to 4 at 20 s", _jump, G),
     Experiment("leo-inter-rtt", "two flows of different round trips, outages of 45 to 120 ms every 5 s",
-           leo_inter_rtt, R1),
-    Experiment("wide", "two flows of one round trip on 20 to 180 Mbit/s, 10 to 100 ms", wide, R1, runs=3),
+           _leo_inter_rtt, R1),
+    Experiment("wide", "two flows of one round trip on 20 to 180 Mbit/s, 10 to 100 ms", _wide, R1, runs=3),
     Experiment("responsive", "rate (1 to 100 Mbit/s) and round trip (20 to 200 ms) drawn anew every 10 s",
-           responsive, G, "G, responsive", BOTH, DRAWS),
-    Experiment("responsive-loss", "rate and random loss (0 to 5 %) drawn anew every 10 s", responsive_loss, G,
+           _responsive, G, "G, responsive", BOTH, DRAWS),
+    Experiment("responsive-loss", "rate and random loss (0 to 5 %) drawn anew every 10 s", _responsive_loss, G,
            "G, loss", BOTH, DRAWS),
-    Experiment("leo", "rate (50 to 100 Mbit/s) and round trip (5 to 100 ms) drawn anew every 15 s", leo, G,
+    Experiment("leo", "rate (50 to 100 Mbit/s) and round trip (5 to 100 ms) drawn anew every 15 s", _leo, G,
            "G, LEO", runs=DRAWS),
-    Experiment("leo-loss", "the same, with random loss of 0 to 1 %", leo_loss, G, "G, LEO", runs=DRAWS),
-    Experiment("leo-outages", "the same, with an outage of 45 to 120 ms at each change", leo_outages, G, "G, LEO",
+    Experiment("leo-loss", "the same, with random loss of 0 to 1 %", _leo_loss, G, "G, LEO", runs=DRAWS),
+    Experiment("leo-outages", "the same, with an outage of 45 to 120 ms at each change", _leo_outages, G, "G, LEO",
            runs=DRAWS),
     Experiment("starlink", "sawtooth delays with the means of eight Starlink paths, for logs that are not stored: one flow",
-           starlink, G, runs=1),
-    Experiment("starlink-two", "the same with two flows", starlink_two, R1, runs=1),
+           _starlink, G, runs=1),
+    Experiment("starlink-two", "the same with two flows", _starlink_two, R1, runs=1),
 )  # fmt: skip
 """Every experiment of either testbed."""
 
@@ -810,32 +808,21 @@ def _list_unranked(year: int) -> str:
 
 
 def _tabulate_buffers(year: int, results: Results, order: Sequence[str]) -> Table:
-    own = [get_experiments(year)[key] for key in ("intra-rtt", "inter-rtt", "friendly")]
+    own = [(one, q) for key in ("intra-rtt", "inter-rtt", "friendly") for one in [get_experiments(year)[key]] for q in QUEUES]
     labels = {metric.key: metric.label for metric in METRICS}
-    header = ["controller", *(f"{labels[one.score.key]} of {one.key}, q = {q}" for one in own for q in QUEUES)]
-
-    def shown(name: str, one: Experiment, q: float) -> str:
-        return f"{results.mean(name, one.score.key, family=one.key, q=q):.3f}"
-
-    rows = [[name, *(shown(name, one, q) for one in own for q in QUEUES)] for name in order]
-    return Table("By buffer, in BDP", header, rows)
+    header = ["controller", *(f"{labels[one.score.key]} of {one.key}, q = {q}" for one, q in own)]
+    means = {name: [results.mean(name, one.score.key, family=one.key, q=q) for one, q in own] for name in order}
+    return Table("By buffer, in BDP", header, [[name, *(f"{mean:.3f}" for mean in means[name])] for name in order])
 
 
 def _tabulate_disciplines(results: Results, order: Sequence[str]) -> Table:
-    shown = [metric for metric in METRICS if metric.key in ("efficiency_e1", "efficiency_e2", "queue_ms")]
-    header = ["controller", *(f"{metric.label}, {aqm}" for aqm in DISCIPLINES for metric in shown)]
-    rows = [
-        [
-            name,
-            *(
-                f"{results.mean(name, metric.key, family='aqm', aqm=aqm):.{metric.digits}f}"
-                for aqm in DISCIPLINES
-                for metric in shown
-            ),
-        ]
-        for name in order
-    ]
-    return Table("Behind managed queues", header, rows)
+    metrics = [metric for metric in METRICS if metric.key in ("efficiency_e1", "efficiency_e2", "queue_ms")]
+    columns = [(metric, aqm) for aqm in DISCIPLINES for metric in metrics]
+    rows = []
+    for name in order:
+        means = [results.mean(name, metric.key, family="aqm", aqm=aqm) for metric, aqm in columns]
+        rows.append([name, *(f"{mean:.{metric.digits}f}" for mean, (metric, _) in zip(means, columns, strict=True))])
+    return Table("Behind managed queues", ["controller", *(f"{metric.label}, {aqm}" for metric, aqm in columns)], rows)
 
 
 # ---- signs
@@ -877,61 +864,35 @@ def check_signs(results: Results) -> list[Sign]:
     why += f"{100 * reno[0]:.0f} % and the second of two as long {100 * reno[1]:.0f} %" if _all_finite(*reno) else "less"
     cubic, bbr = (results.mean(name, G.key, family="responsive-loss") for name in ("cubic", "bbr"))
     return [
-        Sign(
-            "CUBIC shares evenly at equal round trips (R1 over 0.7, q >= 1)",
-            "expected",
-            near > 0.7 if _all_finite(near) else None,
-            f"R1 {near:.2f}",
-            "R1 is of single seconds of the whole overlap: the second flow's rise counts, and windows cut at different times",
-        ),
-        Sign(
-            "CUBIC's R1 is lower at unequal round trips than at equal ones (ratios of 5 to 10; as long as the longer)",
-            "expected",
-            even.high < 0 if _all_finite(even.high) else None,
-            f"{evens[0]:.2f} and {evens[1]:.2f}, {_format_signed(even)}",
-            why,
-        ),
-        Sign(
-            "with unequal round trips CUBIC favours the shorter one (the longer, which comes second, has less than the "
-            "second of two as long)",
-            "recalled from the 2024 paper",
-            share.high < 0 if _all_finite(share.high) else None,
-            f"{100 * shares[0]:.0f} and {100 * shares[1]:.0f} %, in points {_format_signed(share, 100, 1)}",
-            why,
-        ),
-        Sign(
-            "under random loss of 0 to 5 % CUBIC's goodput collapses while BBR's stays",
-            "expected",
-            cubic < 0.5 * bbr if _all_finite(cubic, bbr) else None,
-            f"G {cubic:.2f} and {bbr:.2f}",
-        ),
-    ]
+        Sign("CUBIC shares evenly at equal round trips (R1 over 0.7, q >= 1)", "expected",
+             near > 0.7 if _all_finite(near) else None, f"R1 {near:.2f}",
+             "R1 is of single seconds of the whole overlap: the second flow's rise counts, and windows cut at different times"),
+        Sign("CUBIC's R1 is lower at unequal round trips than at equal ones (ratios of 5 to 10; as long as the longer)",
+             "expected", even.high < 0 if _all_finite(even.high) else None,
+             f"{evens[0]:.2f} and {evens[1]:.2f}, {_format_signed(even)}", why),
+        Sign("with unequal round trips CUBIC favours the shorter one (the longer, which comes second, has less than the "
+             "second of two as long)", "recalled from the 2024 paper", share.high < 0 if _all_finite(share.high) else None,
+             f"{100 * shares[0]:.0f} and {100 * shares[1]:.0f} %, in points {_format_signed(share, 100, 1)}", why),
+        Sign("under random loss of 0 to 5 % CUBIC's goodput collapses while BBR's stays", "expected",
+             cubic < 0.5 * bbr if _all_finite(cubic, bbr) else None, f"G {cubic:.2f} and {bbr:.2f}"),
+    ]  # fmt: skip
+
+
+ABSTRACT = "arXiv 2510.25105, abstract"
 
 
 def check_2024_signs(results: Results) -> list[Sign]:
     """Return the signs of both testbeds, and those published in 2024 of controls that are not available here."""
-    return [
-        *check_signs(results),
-        Sign(
-            "CUBIC and Orca share paths of equal round trips well, Aurora starves late comers",
-            "recalled from the 2024 paper",
-            None,
-            "needs Orca and Aurora, which are not part of the package",
-        ),
-    ]
-
-
-def _split_learned(results: Results) -> tuple[str, list[str]]:
-    """Return the agent that signs on learned controls are checked with ("": none), and the controllers that are no agents."""
-    agents = [name for name in results.names if "/" in name]
-    ours = SENDER if SENDER in agents else next(iter(agents), "")
-    return ours, [name for name in results.names if name not in agents]
+    needs = "needs Orca and Aurora, which are not part of the package"
+    says = "CUBIC and Orca share paths of equal round trips well, Aurora starves late comers"
+    return [*check_signs(results), Sign(says, "recalled from the 2024 paper", None, needs)]
 
 
 def check_2025_signs(results: Results) -> list[Sign]:
     """Return the signs of both testbeds, and those published in 2025 of learned controls."""
     shallow, deep = (results.mean("bbr", R3.key, family="friendly", q=q) for q in (0.2, 4))
-    ours, others = _split_learned(results)
+    agents = [name for name in results.names if "/" in name]
+    ours, others = SENDER if SENDER in agents else next(iter(agents), ""), [one for one in results.names if one not in agents]
     plain, lossy = (results.mean(ours, G.key, family=f) for f in ("responsive", "responsive-loss"))
     bbr = results.mean("bbr", G.key, family="responsive-loss")
     known = [value for name in others if _all_finite(value := results.mean(name, G.key, family="responsive"))]
@@ -940,38 +901,19 @@ def check_2025_signs(results: Results) -> list[Sign]:
     least = results.mean("cubic", "inflation", family="efficiency")
     return [
         *check_signs(results),
-        Sign(
-            "BBR takes more than CUBIC at q = 0.2 (R3 > 1), less at q = 4",
-            "expected",
-            shallow > 1 > deep if _all_finite(shallow, deep) else None,
-            f"R3 {shallow:.2f} and {deep:.2f}",
-        ),
-        Sign(
-            "Astraea is the fairest over the round trips and rates that it was made for, and outside of them no longer",
-            "arXiv 2510.25105, abstract",
-            None,
-            "needs Astraea, which is not part of the package",
-        ),
-        Sign(
-            "learned controls withstand random loss",
-            "arXiv 2510.25105, abstract",
-            lossy > bbr - 0.1 if _all_finite(lossy, bbr) else None,
-            f"{ours} G {lossy:.2f}, bbr {bbr:.2f}",
-        ),
-        Sign(
-            "learned controls fall behind when rate and round trip change every 10 s",
-            "arXiv 2510.25105, abstract",
-            plain < best if _all_finite(plain, best) else None,
-            f"{ours} G {plain:.2f}, the best that is no agent {best:.2f}",
-            "of another learned control, and another training: the published ones are Astraea, Orca, Sage, Vivace",
-        ),
-        Sign(
-            "learned controls fill the link and keep delay low",
-            "arXiv 2510.25105, abstract",
-            full > 0.8 and delay < least if _all_finite(full, delay, least) else None,
-            f"{ours}: {100 * full:.0f} % at RTT / base {delay:.2f}, CUBIC {least:.2f}",
-        ),
-    ]
+        Sign("BBR takes more than CUBIC at q = 0.2 (R3 > 1), less at q = 4", "expected",
+             shallow > 1 > deep if _all_finite(shallow, deep) else None, f"R3 {shallow:.2f} and {deep:.2f}"),
+        Sign("Astraea is the fairest over the round trips and rates that it was made for, and outside of them no longer",
+             ABSTRACT, None, "needs Astraea, which is not part of the package"),
+        Sign("learned controls withstand random loss", ABSTRACT,
+             lossy > bbr - 0.1 if _all_finite(lossy, bbr) else None, f"{ours} G {lossy:.2f}, bbr {bbr:.2f}"),
+        Sign("learned controls fall behind when rate and round trip change every 10 s", ABSTRACT,
+             plain < best if _all_finite(plain, best) else None, f"{ours} G {plain:.2f}, the best that is no agent {best:.2f}",
+             "of another learned control, and another training: the published ones are Astraea, Orca, Sage, Vivace"),
+        Sign("learned controls fill the link and keep delay low", ABSTRACT,
+             full > 0.8 and delay < least if _all_finite(full, delay, least) else None,
+             f"{ours}: {100 * full:.0f} % at RTT / base {delay:.2f}, CUBIC {least:.2f}"),
+    ]  # fmt: skip
 
 
 # ---- suites
