@@ -281,7 +281,7 @@ def _require_in_world_plant(controller: Controller, engine: Engine, env: Mapping
     """Raise ConfigError for a controller that acts in worlds, on a plant that has no place for it."""
     if isinstance(controller, InWorld) and not engine.plant.in_world:
         plant = shown(env.get("plant"))
-        raise ConfigError(f"{controller.name} acts in the world, where plant = {plant} lets nobody; valid: 'sim', 'linux'")
+        raise ConfigError(f"{controller.name} acts in the world, which plant = {plant} does not allow; valid: 'sim', 'linux'")
 
 
 def _make_engine(worlds: int, task: str, scenario: ScenarioLike | None, env: Mapping[str, Any]) -> Engine:

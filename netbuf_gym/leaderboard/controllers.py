@@ -48,7 +48,7 @@ def resolve_task_controller(word: str, task: str, where: str) -> Controller:
     except CheckpointError:
         valid = f"a controller ({', '.join(known)}), constant:ACTION, a model's file or an agent's name, mine.cc, mine.py:NAME"
         hint = did_you_mean(word, [*known, *library.names()])
-        raise ConfigError(f"controller = {shown(word)} is nothing that plays {task}; {hint}valid: {valid}") from None
+        raise ConfigError(f"controller = {shown(word)} is no controller of {task}; {hint}valid: {valid}") from None
     return _load_agent(path, word, task, where)
 
 

@@ -123,6 +123,7 @@ def _render_inline(text: str) -> str:
     return re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(text, quote=True))
 
 
+NO_RESULTS = "no controller has results"
 MAX_DRAWN, ALWAYS = 8, ("cubic", "bbr", SENDER)
 """Most controllers in a figure: those of the run if they are few, the first ones of the ranking, and those of `ALWAYS`."""
 
@@ -176,7 +177,7 @@ class FieldReport:
     def _judge_results(self, results: Results) -> Report:
         if results.names:
             return self._suite.judge(results)
-        return Report(["nobody has played"], [], [Table("Ranking", ["controller", ""], [])])
+        return Report([NO_RESULTS], [], [Table("Ranking", ["controller", ""], [])])
 
     def _make_blocks(
         self,
@@ -201,18 +202,18 @@ class FieldReport:
             Lines(self._get_opening_lines(judged, run, failed)),
             Lines(about),
             *judged.tables,
-            Heading("How it ranks"),
+            Heading("Ranking rule"),
             Lines(suite.rules, listed=True),
         ]
         if signs:
-            made += [Heading("Published, and here"), tabulate_signs(signs)]
-        made += [Heading("Pictures"), *pictures] if pictures else []
+            made += [Heading("Published properties, and the results here"), tabulate_signs(signs)]
+        made += [Heading("Figures"), *pictures] if pictures else []
         made += [Heading("By family"), self._tabulate_families(results, suite.score)]
         made.append(Lines([f"{one.label}: {one.says}" for one in suite.metrics[:8]], listed=True))
         made.append(Lines([f"{name}: {suite.families[name]}" for name in self._families], listed=True))
         if suite.not_run:
             rows = [[one.worlds, one.feature] for one in suite.not_run]
-            made += [Heading("Not run"), Table("Worlds that need what is not built", ["worlds", "feature"], rows)]
+            made += [Heading("Not run"), Table("Worlds that need a missing feature", ["worlds", "feature"], rows)]
         return made
 
     def _get_opening_lines(self, judged: Report, run: Sequence[str], failed: Mapping[str, str]) -> list[str]:
@@ -283,7 +284,7 @@ def _require_all_worlds(beside: rows.ControllerWorlds, cells: Sequence[FieldCell
         lacking = [cell.name for cell in cells if cell.name not in worlds]
         if lacking:
             said = f"beside has {name} without {len(lacking)} of the {len(cells)} worlds, {lacking[0]} among them"
-            raise ConfigError(f"{said}; valid: whoever has played them all, or families=[...] that it has played")
+            raise ConfigError(f"{said}; valid: results of all of them, or families=[...] that they cover")
 
 
 def _append_failed(judged: Report, failed: Mapping[str, str]) -> Report:
@@ -302,7 +303,7 @@ def tabulate_signs(signs: Sequence[Sign]) -> Table:
     for one in signs:
         shown = "-" if "nan" in one.shown else one.shown
         rows.append([one.says, one.source, shown, one.reason if one.holds is False else "", words[one.holds]])
-    return Table("Rank orders and signs", ["what", "source", "here", "reason", "holds"], rows)
+    return Table("Rank orders and signs", ["property", "source", "here", "reason", "holds"], rows)
 
 
 CLASSIC = ("vegas", "cubic", "bbr", "newreno", "westwood")
@@ -331,7 +332,7 @@ def tabulate_suites() -> str:
         missing = "; ".join(f"{one.worlds} ({one.feature})" for one in suite.not_run)
         simulated = f"{sum(cell.scenario.duration_s for cell in cells):.0f}"
         rows.append([f"`{suite.name}`", str(len(cells)), simulated, suite.summary, suite.source, missing or "-"])
-    return markdown_table(["suite", "runs", "simulated s", "what", "source", "not run"], rows)
+    return markdown_table(["suite", "runs", "simulated s", "description", "source", "not run"], rows)
 
 
 def tabulate_all_signs() -> str:
@@ -339,7 +340,7 @@ def tabulate_all_signs() -> str:
     rows = [["`ccbench`", *row] for row in tabulate_signs([_check_both_tops()]).rows]
     for suite in SUITES:
         rows += [[f"`{suite.name}`", *row] for row in tabulate_signs(suite.signs(read_kept(suite))).rows]
-    return markdown_table(["suite", "what", "source", "here", "reason", "holds"], rows)
+    return markdown_table(["suite", "property", "source", "here", "reason", "holds"], rows)
 
 
 def _compute_league_rates() -> tuple[dict[str, float], dict[str, float]]:
@@ -427,7 +428,7 @@ def tabulate_places(task: str) -> Table | None:
     says = (
         "Places in the suites' own rankings of the results that the package keeps (how many there are of each); ahead of: the "
         "share of the others that a controller is ahead of, mean over the suites that it was in."
-        + "".join(f" {name}, which says who is like a control, is not in the mean." for name in alike)
+        + "".join(f" {name} ranks by likeness to a reference, and is not in the mean." for name in alike)
     )
     return Table("Suites of the field", header, rows, says)
 

@@ -88,7 +88,7 @@ def format_markdown(standings: dict[str, list[scoring.Standing]]) -> str:
         "# Leaderboard",
         f"Written by `{MADE_BY}` (netbuf-gym {__version__}) from the rows in `results/suites`, which "
         "`netbuf-gym results make` plays; [the same with pictures](leaderboard.html), to sort and filter. "
-        "[How to read it, and how to hand in an agent of your own](../leaderboard.md).",
+        "[How to read it, and how to submit an agent of your own](../leaderboard.md).",
         "\n".join(f"* {line}" for line in leaderboard.READING),
     ]
     for task, standing in standings.items():

@@ -295,7 +295,7 @@ class FamilyReport:
     def __init__(self, suite: Suite, edition: Edition, families: Sequence[str], order: RunConfig):
         if order.beside is not None:
             raise ConfigError(
-                f"beside = {', '.join(map(str, order.beside)) or '[]'}: {suite.name} ranks nobody; valid: no beside"
+                f"beside = {', '.join(map(str, order.beside)) or '[]'}: {suite.name} ranks no controllers; valid: no beside"
             )
         self._suite, self._edition, self._families, self._order = suite, edition, families, order
         self._before = None if order.against is None else read_earlier(order.against, suite, edition, families)

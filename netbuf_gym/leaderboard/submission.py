@@ -206,7 +206,7 @@ def require_seeds(handed: Sequence[Submission], before: Sequence[Result]) -> dic
     for one in handed:
         for other in found:
             if (digest := other.about.get("model_sha256")) and digest == one.result["model_sha256"] and other.name != one.name:
-                raise ConfigError(f"name = {shown(one.name)}: {one.saved.path} is handed in as {other.name}; valid: that name")
+                raise ConfigError(f"name = {shown(one.name)}: {one.saved.path} is submitted as {other.name}; valid: that name")
         standings.require_seed(one.leaderboard_result, found)
         found = standings.drop_duplicates([*found, one.leaderboard_result])
     for one in handed:
@@ -258,35 +258,23 @@ def draw_worlds(edition: Edition, rng: np.random.Generator) -> list[Cell]:
 def require_reproduced(one: Submission, cells: Sequence[Cell]) -> None:
     """Raise ConfigError unless the model reproduces its submitted figures.
 
-    They must recur in nearly all of the worlds, and the mean score must not be lower.
+    Each metric must recur in nearly all of the worlds, within `DECISION_TOLERANCE` (relative; the score: absolute), and the mean
+    score must not be lower.
     """
     controller = SavedAgent(one.saved, one.name)
     controllers.require_fit(controller, cells, one.suite)
     played = play.run(one.suite, cells, controller)
-    for metric in one.suite.metrics:
-        _require_same_metric(one, cells, metric.key, np.array(played.of(metric.key)))
-    key = one.suite.score.key
-    again = played.of(key)
-    said = [np.nan if (was := one.result["worlds"][cell.name][key]) is None else was for cell in cells]
-    off = results.find_changed_scores(cells, said, again)
-    better = float(np.nansum(np.array(said) - np.array(again))) / len(cells)
-    if not results.is_reproduced(off, len(cells)) or better > DECISION_TOLERANCE:
-        world, (was, now) = max(off.items(), key=lambda entry: (entry[1][0] or 0) - entry[1][1])
-        what = f"{one.evaluation}: {one.saved.path} does not reproduce its {key} in {len(off)} of {len(cells)} worlds"
-        raise ConfigError(
-            f"{what}: in {world} it has {now:.4g}, not {was}; valid: its own results, within {DECISION_TOLERANCE:g}"
-        )
-
-
-def _require_same_metric(one: Submission, cells: Sequence[Cell], key: str, again: np.ndarray) -> None:
-    """Raise ConfigError unless a metric, other than the score, recurs in nearly all worlds, within a relative tolerance."""
-    said = np.array([np.nan if (was := one.result["worlds"][cell.name][key]) is None else was for cell in cells], float)
-    same = np.isclose(said, again, rtol=DECISION_TOLERANCE, atol=1e-6, equal_nan=True)
-    off = [at for at, held in enumerate(same) if not held]
-    if key != one.suite.score.key and not results.is_reproduced(off, len(cells)):
-        what = f"{one.evaluation}: {one.saved.path} does not reproduce its {key} in {len(off)} of {len(cells)} worlds"
-        world, was, now = cells[off[0]].name, said[off[0]], again[off[0]]
-        raise ConfigError(f"{what}: in {world} it has {now:.4g}, not {was:.4g}; valid: its own results")
+    for metric in (*one.suite.metrics[1:], one.suite.score):
+        key, scored = metric.key, metric is one.suite.score
+        said = np.array([rows.read_value(one.result["worlds"][cell.name], key, cell.name) for cell in cells])
+        now, tolerance = np.array(played.of(key)), (0.0, DECISION_TOLERANCE) if scored else (DECISION_TOLERANCE, 1e-6)
+        off = np.flatnonzero(~np.isclose(said, now, *tolerance, equal_nan=True)).tolist()
+        lower = float(np.nansum(said - now)) / len(cells) if scored else 0.0
+        if not results.is_reproduced(off, len(cells)) or lower > DECISION_TOLERANCE:
+            at = max(off, key=lambda k: np.nan_to_num(said[k]) - np.nan_to_num(now[k]))
+            what = f"{one.evaluation}: {one.saved.path} does not reproduce its {key} in {len(off)} of {len(cells)} worlds"
+            values = f"in {cells[at].name} it has {now[at]:.4g}, not {said[at]:.4g}"
+            raise ConfigError(f"{what}: {values}; valid: its own results, within {DECISION_TOLERANCE:g}")
 
 
 def tabulate_families(one: Submission) -> tuple[list[str], list[list[Any]]]:
@@ -326,7 +314,7 @@ def require_wandb() -> None:
     """
     if not os.environ.get("WANDB_MODE", "none"):
         del os.environ["WANDB_MODE"]
-    with require_extra("handing in to the leaderboard", "leaderboard"):
+    with require_extra("a submission to the leaderboard", "leaderboard"):
         import wandb  # noqa: F401
 
 
@@ -365,18 +353,14 @@ def log_submission(
         about |= {"netbuf_gym": __version__}
         config: Any = run.config
         config.update({"leaderboard": {**about, **{k: v for k, v in one.result.items() if not isinstance(v, dict)}}})
-        run.log({"families": _make_table(wandb, one), **list_measures(one)})
+        columns, table = tabulate_families(one)
+        run.log({"families": wandb.Table(columns=columns, data=table), **list_measures(one)})
         run.summary.update(list_measures(one))
         run.log_artifact(_make_artifact(wandb, one, seed, about))
         written = Path(run.dir) / RESULT
         rows.write_result(written, one.data)
         run.save(str(written), base_path=run.dir, policy="now")
         return Path(run.dir).parent
-
-
-def _make_table(wandb: Any, one: Submission) -> Any:
-    columns, rows = tabulate_families(one)
-    return wandb.Table(columns=columns, data=rows)
 
 
 def _make_artifact(wandb: Any, one: Submission, seed: int, about: dict[str, Any]) -> Any:

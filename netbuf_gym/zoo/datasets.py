@@ -38,7 +38,7 @@ def record_dataset(
 ) -> str:
     """Write one episode per seed, and replay the first one from the file: observations and rewards must be the same.
 
-    A congestion control is replaced by an agent that follows its window (`InWorld.make_follower`); its distance is told,
+    A congestion control is replaced by an agent that follows its window (`InWorld.make_follower`); its distance is reported,
     and part of the dataset's description.
 
     Args:

@@ -67,13 +67,9 @@ def export_folder(agent: str, output: Path, onnx: bool = False) -> list[Path]:
                 shutil.copyfile(own / name, made / name)
         if network is not None:
             write_atomic(made / NETWORK, network)
-        write_json(made / versions.NAME, _collect_versions(saved))
+        write_json(made / versions.NAME, versions.resolve_versions(saved.path, saved.versions, saved.config.seed))
         write_atomic(made / CARD, format_card(agent, saved))
     return sorted(output.iterdir())
-
-
-def _collect_versions(saved: checkpoint.SavedModel) -> dict[str, Any]:
-    return versions.resolve_versions(saved.path, saved.versions, saved.config.seed)
 
 
 def _require_new(output: Path) -> None:
@@ -120,8 +116,8 @@ def export_rl_zoo3(agent: str, output: Path) -> tuple[Path, str]:
         own = {"n_envs": config.algo.num_envs, "n_timesteps": saved.progress["timesteps"], "policy": config.algo.policy}
         kwargs = {key: value for key, value in saved.env["kwargs"].items() if key not in TIMING_ARGUMENTS}
         args = {"algo": algo, "env": env, "env_kwargs": kwargs, "seed": config.seed, "gym_packages": ["netbuf_gym"]}
-        for file, told in {"config.yml": own, "args.yml": args}.items():
-            write_atomic(about / file, yaml.safe_dump(told, sort_keys=False))
+        for file, content in {"config.yml": own, "args.yml": args}.items():
+            write_atomic(about / file, yaml.safe_dump(content, sort_keys=False))
     own_words = f"--algo {algo} --env {env} --gym-packages netbuf_gym -f {shlex.quote(str(output))}"
     return output / model, f"python -m rl_zoo3.enjoy {own_words} --exp-id 1 --no-render"
 
@@ -153,7 +149,7 @@ observation, info = env.reset(seed=1)
 action, _ = agent.predict(observation)
 ```
 """
-    made = versions.format_versions(_collect_versions(saved))
+    made = versions.format_versions(versions.resolve_versions(saved.path, saved.versions, saved.config.seed))
     return f"---\n{yaml.safe_dump(front, sort_keys=False)}---\n\n{text}\n{made}\n\n{use}"
 
 

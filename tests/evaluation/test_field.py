@@ -149,7 +149,7 @@ def test_command_ranks_among_the_kept(tmp_path, capsys):
     again[3] = "families=[tiny,drain]"
     assert program.main(again) == 2, "two of its families are not those two"
     said = capsys.readouterr().err
-    assert "beside has cubic without 4 of the 8 worlds, drain-1mbps-100ms among them; valid: whoever has played" in said
+    assert "beside has cubic without 4 of the 8 worlds, drain-1mbps-100ms among them; valid: results of all of them" in said
 
 
 def test_one_that_fails_is_a_row_and_the_suite_goes_on(tmp_path, capsys, monkeypatch):
@@ -202,7 +202,7 @@ def test_families_are_listed(suite, capsys):
 
 def test_beside_is_of_the_field_and_of_the_same_worlds(tmp_path, capsys):
     assert program.main(["suite", "gate", "controller=cubic", "beside=[]", f"output={tmp_path}"]) == 2
-    assert "beside = []: gate ranks nobody; valid: no beside" in capsys.readouterr().err
+    assert "beside = []: gate ranks no controllers; valid: no beside" in capsys.readouterr().err
     (tmp_path / "worlds.csv").write_text("# netbuf-gym suite sage; suite sage, version 0, digest 0\ncontroller,world\n")
     assert program.main(["suite", "sage", "controller=cubic", f"beside=[{tmp_path}/worlds.csv]", f"output={tmp_path}"]) == 2
     assert "valid: suite sage, version 1, digest" in capsys.readouterr().err
@@ -238,7 +238,7 @@ def test_nobody_who_has_come_to_anything_is_told(tmp_path, capsys, monkeypatch):
     (tmp_path / "wrong.cc").write_text("nonsense")
     assert program.main(["suite", "rfc7928", "controller=wrong.cc", "beside=[]", "output=out"]) == 1
     said = capsys.readouterr().out
-    assert "nobody has played" in said and "| wrong.cc | failed |" in said
+    assert "no controller has results" in said and "| wrong.cc | failed |" in said
     assert "failed" in (tmp_path / "out" / "report.html").read_text()
 
 
@@ -268,7 +268,7 @@ def test_places_are_of_whoever_took_part(monkeypatch):
     rankings.append((SUITES["bbr3/conformance"], ["vegas", "bbr", "cubic"]))  # who is like BBRv3 is not ahead of anybody
     again = field_reports.tabulate_places("congestion_window")
     assert [row[:3] for row in again.rows] == [row[:3] for row in table.rows] and again.rows[0][-1] == "2"
-    assert "bbr3/conformance, which says who is like a control, is not in the mean" in again.says
+    assert "bbr3/conformance ranks by likeness to a reference, and is not in the mean" in again.says
 
 
 def test_kept_results_of_an_earlier_version_and_stale_ones_are_told(tmp_path, capsys, monkeypatch):

@@ -188,7 +188,7 @@ def test_sussex_families_are_scored_and_ranked_by_what_they_are_about():
     at = told.tables[0].header.index("|ln R3|, R4")
     assert [row[at] for row in told.tables[0].rows] == ["0.000", f"{math.log(2) / 2:.3f}", f"{math.log(4) / 2:.3f}"]
     assert "R2" in sussex.judge(2024, three).tables[0].header and "R5" not in sussex.judge(2024, three).tables[0].header
-    assert sage.judge(made({"a": {"w": {}}}, {"w": {"set": 1}})).first == ["nobody has played"]
+    assert sage.judge(made({"a": {"w": {}}}, {"w": {"set": 1}})).first == ["no controller has results in all worlds"]
 
 
 def test_sussex_signs_are_of_the_sender_and_of_whoever_is_no_agent():

@@ -151,7 +151,7 @@ def slower(monkeypatch):
 
 @pytest.mark.parametrize(("task", "name"), [("congestion_window", "cubic"), ("queue_threshold", "dt")])
 def test_what_acts_in_simulated_worlds_refuses_another_plant(slower, task, name):
-    message = f"{name} acts in the world, where plant = 'slower' lets nobody; valid: 'sim', 'linux'"
+    message = f"{name} acts in the world, which plant = 'slower' does not allow; valid: 'sim', 'linux'"
     with pytest.raises(ConfigError, match=message):
         rollout.evaluate(name, task, plant="slower")
     with pytest.raises(ConfigError, match=message):

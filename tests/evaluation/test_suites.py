@@ -180,7 +180,7 @@ def test_threads_change_nothing():
 @pytest.mark.parametrize(
     ("word", "error", "message"),
     [
-        ("cubik", ConfigError, "'cubik' is nothing that plays congestion_window; did you mean 'cubic'"),
+        ("cubik", ConfigError, "'cubik' is no controller of congestion_window; did you mean 'cubic'"),
         ("constant:[", ConfigError, "valid: constant:ACTION"),
         ("queue_threshold/ppo", ConfigError, "is an agent of task 'queue_threshold'; suite gate is of task"),
     ],

@@ -111,7 +111,7 @@ def rank_league(results: Results, league: str) -> Report:
     winners = _get_winner_rule(league)
     names, cells, won = winners(results, results.cells, PARTS)
     if not names:
-        return Report([f"{league}: nobody has played"], [], [Table("League", ["controller"], [])])
+        return Report([f"{league}: no controller has results in all worlds"], [], [Table("League", ["controller"], [])])
     wider = {margin: winners(results, results.cells, PARTS, margin)[2].mean(axis=1) * 100 for margin in (0.05, 0.2)}
     rate = 100 * won.mean(axis=1)
     groups = list(dict.fromkeys(cell.family for cell in cells))
@@ -123,7 +123,9 @@ def rank_league(results: Results, league: str) -> Report:
         place = str(1 + sum(r > rate[k] for r in rate))
         rows.append([place, names[k], f"{rate[k]:.2f}", *(f"{one:.1f}" for one in (*by_group, *by_margin))])
     header = ["", "controller", "winning rate (%)", *groups, *(f"margin {m:.0%}" for m in wider)]
-    says = f"{won.shape[1]} games of {len(names)} controllers; who takes part decides the rates: {', '.join(sorted(names))}."
+    says = (
+        f"{won.shape[1]} games of {len(names)} controllers; rates depend on all of them: {', '.join(sorted(names))}."
+    )
     first = [f"{names[order[0]]} wins most games of {league}: {rate[order[0]]:.2f} % of {won.shape[1]}."]
     spans = [f"{start} to {end} s" for start, end in (SEGMENTS if league == "solo" else WINDOWS)]
     by_part = [[names[k], *(f"{100 * won[k].reshape(-1, PARTS)[:, p].mean():.1f}" for p in range(PARTS))] for k in order]
@@ -204,7 +206,7 @@ SOLO = FieldSuite(
 )
 FRIENDLY = FieldSuite(
     name="ccbench/friendly",
-    summary="125 worlds beside a CUBIC flow that is there first: who takes about half",
+    summary="125 worlds beside an earlier CUBIC flow, of whose link about half is to be taken",
     load=make_loader(1, make_friendly_cells),
     measure=lambda cell, record: cell.measure(record),
     sample_s=5.0,
@@ -218,7 +220,7 @@ FRIENDLY = FieldSuite(
     families={name: f"a buffer of {times} times what the path holds" for name, times in list(BUFFERS.items())[1:]},
     source=SOURCE,
     rules=(
-        "T is the rounded throughput of the second flow in a window, m the least distance of anybody's T from half of "
+        "T is the rounded throughput of the second flow in a window, m the least distance of any controller's T from half of "
         "the link.",
         "Winners of a game (a world's window): (L/2 - m) 0.9 <= T <= (L/2 + m) 1.1.",
         _WINNERS,

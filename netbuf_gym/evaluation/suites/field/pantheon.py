@@ -166,7 +166,7 @@ def _make_suite(name: str, summary: str, runs: int, counts: tuple[int, ...], jud
         families={f"job {number}": said for number, said in JOBS.items()},
         source=source,
         rules=(
-            "Pantheon ranks nobody; ours is log2(throughput / 95th percentile of the one-way delay) less CUBIC's, "
+            "Pantheon publishes no ranking; ours is log2(throughput / 95th percentile of the one-way delay) less CUBIC's, "
             "mean over jobs."
             if score == "power"
             else "mvfst-rl's own reward, of steps of 0.1 s; its delay is here the mean of a step, not the largest.",

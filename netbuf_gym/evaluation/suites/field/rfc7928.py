@@ -69,9 +69,9 @@ def _make_world(aqm: str, flows: list[dict[str, Any]], name: str, **changed: Any
     link = {"trace": rate} if isinstance(rate, RateTrace) else {"rate_mbps": rate}
     links = [Link(name="bottleneck", delay_ms=at["delay"], queue_packets=at["limit"], discipline=MANAGED[aqm], **link)]
 
-    def way(who: str, access_ms: float) -> tuple[int, int, int]:
+    def way(flow: str, access_ms: float) -> tuple[int, int, int]:
         """Return a forward path with its own links at both ends."""
-        links.extend(Link(name=f"{end} {who}", rate_mbps=at["access"], delay_ms=access_ms) for end in ("from", "to"))
+        links.extend(Link(name=f"{end} {flow}", rate_mbps=at["access"], delay_ms=access_ms) for end in ("from", "to"))
         return len(links) - 2, 0, len(links) - 1
 
     made = []
@@ -296,10 +296,10 @@ SUITE = FieldSuite(
     families=FAMILIES,
     source="rahulkumdas/Upgrade-AQM-Evaluation-Suite-of-ns-3 (aqm-eval-suite), shashank68/aqm-evaluation; RFC 7928",
     rules=(
-        "None is published. Ours: the distance of the centre of the ellipse (queue delay / 100 ms, goodput / "
+        "No ranking is published. Ours: the distance of the centre of the ellipse (queue delay / 100 ms, goodput / "
         "capacity) from (0, 1); "
         "controllers by their mean place over the disciplines, disciplines by the distance, ties by the ellipse's area.",
-        "Controllers send wherever the suite has NewReno; the aggressive sender of 5.2 is whoever is judged (scenario 5.1.1).",
+        "Controllers send wherever the suite has NewReno; the aggressive sender of 5.2 is the controller (scenario 5.1.1).",
         "Segments of 698 bytes, initial windows of 3, queues of 45 packets, 500 where the rate changes; Linux's "
         "stack, not ns-3's. RED, CoDel and PIE have the source's parameters, the rest as ns-3.44 has it. The way "
         "back has no limit.",

@@ -707,7 +707,7 @@ CRITERIA: Sequence[Criterion] = (
               _mean("ecn", "utilisation", 100), flag_less(0.8), 1),
     Criterion("7.1", SHOULD, "the same: queue, median (ms)", _mean("ecn", "queue_p50_ms"), Flag(2), 1),
     Criterion("7.1", SHOULD, "the same: queue, 95th percentile (ms)", _mean("ecn", "queue_ms"), Flag(2), 1),
-    Criterion("7.1", SHOULD, "the same, nobody else there: packets marked (%)",
+    Criterion("7.1", SHOULD, "the same, no other flows: packets marked (%)",
               _mean("ecn", "marked", 100, cubic=False), Flag(2, 5, " %"), 2),
     Criterion("7.1", SHOULD, "the same, as many CUBIC flows beside: Jain's index",
               _mean("ecn", "jain", cubic=True), flag_less(0.8), 3),
@@ -890,16 +890,16 @@ SUITE = FieldSuite(
     families=_FAMILIES,
     source=DRAFT,
     rules=(
-        "The RFC asks to consider; it sets no thresholds and ranks nobody. Flags are ours: against CUBIC in the same worlds.",
+        "The RFC asks to consider; it sets no thresholds and no ranking. Flags are ours: against CUBIC in the same worlds.",
         "Controllers stand by their flagged MUST rows, then by their flagged SHOULD rows.",
         "Statistics leave out the first 10 s (of `dc`, which has 2 s, a tenth); each world is run with three seeds.",
         "The RFC's SHOULDs, and what it says in lower case that a control should or ought to do, are SHOULD rows.",
         "Bursts of loss go on from packet to packet, as netem's do: a sender that waits for a time-out is still in one, and "
         "some seeds leave little after it.",
-        "DCTCP and Prague always speak ECN, the other controllers in `ecn` and `l4s`; the queues of `aqm` mark nobody.",
+        "DCTCP and Prague always speak ECN, the other controllers in `ecn` and `l4s`; the queues of `aqm` mark no packets.",
         "Short flows that never end count with the time to the end of the world.",
-        "Receivers that anticipate ACKs flag nobody: CUBIC's own sender, told of no loss, sends until its send buffer "
-        f"({SEND_BUFFER_BYTES / 2**20:g} MiB) is full, so that nobody can be much worse.",
+        "Receivers that anticipate ACKs raise no flags: CUBIC's own sender, which sees no loss, sends until its send buffer "
+        f"({SEND_BUFFER_BYTES / 2**20:g} MiB) is full, so that no controller can be much worse.",
     ),
     judge=judge,
     signs=check_signs,

@@ -92,7 +92,7 @@ def judge(results: Results) -> Report:
         rates = [f"{part[name]:.2f}" if name in part else "-" for part in (one, two)]
         rows.append([str(k), name, *rates, f"{one.get(name, 0) + two.get(name, 0):.2f}"])
     header = ["", "controller", "set I (%)", "set II (%)", "sum"]
-    first = [f"{order[0]} has the highest sum of both winning rates."] if order else ["nobody has played"]
+    first = [f"{order[0]} has the highest sum of both winning rates."] if order else ["no controller has results in all worlds"]
     return Report(first, order, [Table("Winning rates", header, rows)])
 
 

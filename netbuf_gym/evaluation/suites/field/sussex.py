@@ -797,7 +797,7 @@ def judge(year: int, results: Results) -> Report:
     """Rank controllers by the mean of their places in the columns; there is no published rule."""
     columns = _make_columns(year, results)
     order, table = rank_controllers(results, columns, "Ranking")
-    first = [f"{order[0]} stands first: mean place {table.rows[0][-1]} of {len(order)} over {len(columns)} columns."]
+    first = [f"{order[0]} ranks first: mean place {table.rows[0][-1]} of {len(order)} over {len(columns)} columns."]
     tables = [table, _tabulate_buffers(year, results, order)]
     return Report(first, order, tables + ([_tabulate_disciplines(results, order)] if "aqm" in get_experiments(year) else []))
 
@@ -935,7 +935,7 @@ def _make_suite(
         families={family.key: family.says for family in get_experiments(year).values()},
         source=source,
         rules=(
-            "The testbeds' authors rank nobody, and sum nothing over experiments. Ours: each column a mean over its "
+            "The testbeds' authors publish no ranking and no sum over experiments. Ours: each column a mean over its "
             "worlds and runs; controllers by the mean of their places.",
             f"In no column, and so without a say in the places: {_list_unranked(year)}.",
             "R1 is the smaller over the larger goodput of a second, R2 the same of both and 1 Mbit/s, R3 and R4 the "
