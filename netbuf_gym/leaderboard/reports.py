@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,9 +13,9 @@ from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.evaluation.suites import Edition, Metric, Suite
 from netbuf_gym.evaluation.suites.config import RunConfig
 from netbuf_gym.leaderboard.play import SuiteRun
-from netbuf_gym.leaderboard.rows import RESULT_SCHEMA, describe_edition
+from netbuf_gym.leaderboard.rows import RESULT_SCHEMA, describe_edition, read_result
 from netbuf_gym.utils import plots, statistics
-from netbuf_gym.utils.files import read_text, write_atomic, write_json
+from netbuf_gym.utils.files import write_atomic, write_json
 from netbuf_gym.utils.tables import csv_table, markdown_table
 from netbuf_gym.version import __version__
 
@@ -36,7 +35,8 @@ def summarise(played: SuiteRun, suite: Suite, families: Sequence[str]) -> dict[s
     for family in (*families, ALL):
         own: dict[str, Any] = {"worlds": len(played.of(suite.score.key, None if family == ALL else family))}
         for metric in suite.metrics:
-            values = _finite_values(played.of(metric.key, None if family == ALL else family))
+            values = np.asarray(played.of(metric.key, None if family == ALL else family), float)
+            values = values[np.isfinite(values)]
             own[metric.key] = float(values.mean()) if len(values) else None
             if metric is suite.score and len(values):
                 interval = statistics.mean_interval(values)
@@ -149,19 +149,8 @@ def read_earlier(file: Path, suite: Suite, edition: Edition, families: Sequence[
         ConfigError: If the file cannot be read, is of another version, or of a suite with other worlds, whose figures cannot be
             compared with these, or lacks a family.
     """
-    try:
-        data = json.loads(read_text(file))
-        of = data["suite"], data["version"], data["digest"]
-        schema, controllers = data["schema"], data["controllers"]
-    except OSError as error:
-        raise ConfigError(f"against = {file}: cannot be read: {error.strerror or error}") from None
-    except (ValueError, KeyError, TypeError) as error:
-        why = f"without {error}" if isinstance(error, KeyError) else str(error)
-        raise ConfigError(f"against = {file}: is no result.json of a suite ({why}); valid: what a suite wrote") from None
-    if schema != RESULT_SCHEMA or not isinstance(controllers, dict) or not controllers:
-        raise ConfigError(
-            f"against = {file}: schema {shown(schema)}, controllers {shown(controllers)}; valid: {RESULT_SCHEMA!r}, one"
-        )
+    data = read_result(file, "against")
+    of, controllers = (data["suite"], data["version"], data["digest"]), data["controllers"]
     ours = suite.name, edition.version, edition.digest
     if of[-1] != ours[-1] or (of[0] == ours[0] and of != ours):
         named = describe_edition(*of), describe_edition(*ours)
@@ -248,11 +237,6 @@ def format_families(data: Mapping[str, Any], suite: Suite) -> str:
     """Return a result as Markdown: its command, the scores by family, and `describe_standing`."""
     table = format_tables(suite, {name: one["families"] for name, one in data["controllers"].items()}).partition("\n\n")[2]
     return f"`{data['command']}`:\n\n{table.partition(chr(10) * 2)[0]}\n\n{describe_standing(data, suite.score)}"
-
-
-def _finite_values(values: Sequence[float]) -> np.ndarray:
-    array = np.asarray(values, float)
-    return array[np.isfinite(array)]
 
 
 def _format_cell(value: float | None, metric: Metric) -> str:

@@ -296,7 +296,12 @@ def replay_entries(
         if one.key in reasons and not timed:
             made[one.key] = Replay(one, reasons[one.key])
             each(made[one.key])
-    longest_first = sorted(entries, key=lambda one: (one.is_learned, -_sum_simulated_s(one, every)))
+
+    def rank_by_duration(one: Entry) -> tuple[bool, float]:
+        cells = _sample_replayed(one.suite, one.controller, every)
+        return one.is_learned, -sum(cell.scenario.duration_s for cell in cells)
+
+    longest_first = sorted(entries, key=rank_by_duration)
     ahead = {one.key: one for one in longest_first if one.key not in made}
     whole = frozenset(key for key in ahead if every and key not in reasons)
     for task, (worlds, cpu_seconds, simulated_s) in executor.run(_ReplayJob(whole), ahead, jobs, stop):
@@ -377,10 +382,6 @@ def describe_differences(differing: Sequence[Difference], worlds: int) -> str:
     """Describe how many of the replayed worlds differ, and the largest difference."""
     most = max(differing, key=lambda one: one.size)
     return f"differs in {len(differing)} of {worlds} worlds played again by netbuf-gym {__version__}, most in {most}"
-
-
-def _sum_simulated_s(entry: Entry, every: bool) -> float:
-    return sum(cell.scenario.duration_s for cell in _sample_replayed(entry.suite, entry.controller, every))
 
 
 @dataclass(frozen=True)

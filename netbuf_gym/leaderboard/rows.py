@@ -117,8 +117,14 @@ def make_rows(played: SuiteRun, suite: Suite, edition: Edition, command: str, **
 
 
 def parse_result(data: Mapping[str, Any], controller: str, where: str = "") -> Rows:
-    """Return rows of one controller of a suite's `result.json` (`read_result`), values unchecked."""
+    """Return rows of one controller of a suite's `result.json` (`read_result`), values unchecked.
+
+    Raises:
+        ConfigError: If the controller has no worlds.
+    """
     one = data["controllers"][controller]
+    if not isinstance(one.get("worlds"), dict):
+        raise ConfigError(f"{where}: is no result.json of a suite: {controller} has worlds = {shown(one.get('worlds'))}")
     about = {key: data[key] for key in ABOUT[:-1]} | {"controller": controller}
     about |= {key: data[key] for key in ("netbuf_gym", "command") if key in data}
     about |= {key: value for key, value in one.items() if key not in ("worlds", "families")}
@@ -251,24 +257,35 @@ def write_result(path: Path, data: Any) -> None:
     write_atomic(path, f"{text}\n")
 
 
-def read_result(path: Path) -> dict[str, Any]:
-    """Return the `result.json` of a suite's run.
+def read_result(path: Path, field: str = "") -> dict[str, Any]:
+    """Return the `result.json` of a suite's run; what it holds of its controllers is unchecked.
+
+    Args:
+        field: Name of the argument that gave the path, for messages.
 
     Raises:
         ConfigError: If the file cannot be read, or is no such result.
     """
+    where = f"{field} = {path}" if field else str(path)
     try:
         if path.stat().st_size > MAX_RESULT_BYTES:
             raise ValueError(f"larger than {MAX_RESULT_BYTES:,} bytes")
         data = json.loads(read_text(path))
-        if data["schema"] != RESULT_SCHEMA or not all(isinstance(one["worlds"], dict) for one in data["controllers"].values()):
-            raise ValueError(f"schema {shown(data['schema'])}")
         for key in ("suite", "version", "digest", "task", "score", "command"):
             data[key]
+        schema, own = data["schema"], data["controllers"]
+        if (
+            schema != RESULT_SCHEMA
+            or not isinstance(own, dict)
+            or not own
+            or not all(isinstance(one, dict) for one in own.values())
+        ):
+            raise ValueError(f"schema {shown(schema)}, controllers {shown(own)}")
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ConfigError(f"{path}: is no result.json of a suite ({error})") from None
+        raise ConfigError(f"{where}: cannot be read: {error.strerror or error}") from None
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        why = f"without {error}" if isinstance(error, KeyError) else str(error)
+        raise ConfigError(f"{where}: is no result.json of a suite ({why}); valid: one of schema {RESULT_SCHEMA!r}") from None
     return data
 
 

@@ -226,7 +226,12 @@ def _compute_prices(edition: Edition, grouped: Mapping[str, Sequence[Result]], o
 
     Worlds in which the price of `of` is 0 are left out.
     """
-    priced = {name: members for name, members in grouped.items() if all(_has_prices(edition, one) for one in members)}
+    names = [cell.name for cell in edition.cells]
+    priced = {
+        name: members
+        for name, members in grouped.items()
+        if all(math.isfinite(one.price.get(world, math.nan)) for one in members for world in names)
+    }
     if of not in priced:
         return {}
     base, found = priced[of][0].price, {}
@@ -238,10 +243,6 @@ def _compute_prices(edition: Edition, grouped: Mapping[str, Sequence[Result]], o
                 families.setdefault(cell.family, []).append(own / base[cell.name])
         found[name] = float(np.mean([np.mean(shares) for shares in families.values()])) if families else math.nan
     return found
-
-
-def _has_prices(edition: Edition, result: Result) -> bool:
-    return all(math.isfinite(result.price.get(cell.name, math.nan)) for cell in edition.cells)
 
 
 def _mark_ahead(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:

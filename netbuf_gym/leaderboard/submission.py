@@ -258,7 +258,7 @@ def draw_worlds(edition: Edition, rng: np.random.Generator) -> list[Cell]:
 def require_reproduced(one: Submission, cells: Sequence[Cell]) -> None:
     """Raise ConfigError unless the model reproduces its submitted figures.
 
-    Each metric must recur in nearly all of the worlds, within `DECISION_TOLERANCE` (relative; the score: absolute), and the mean
+    Each metric must recur in nearly all of the worlds, within `DECISION_TOLERANCE` (of the score absolutely), and the mean
     score must not be lower.
     """
     controller = SavedAgent(one.saved, one.name)

@@ -123,9 +123,7 @@ def rank_league(results: Results, league: str) -> Report:
         place = str(1 + sum(r > rate[k] for r in rate))
         rows.append([place, names[k], f"{rate[k]:.2f}", *(f"{one:.1f}" for one in (*by_group, *by_margin))])
     header = ["", "controller", "winning rate (%)", *groups, *(f"margin {m:.0%}" for m in wider)]
-    says = (
-        f"{won.shape[1]} games of {len(names)} controllers; rates depend on all of them: {', '.join(sorted(names))}."
-    )
+    says = f"{won.shape[1]} games of {len(names)} controllers; rates depend on all of them: {', '.join(sorted(names))}."
     first = [f"{names[order[0]]} wins most games of {league}: {rate[order[0]]:.2f} % of {won.shape[1]}."]
     spans = [f"{start} to {end} s" for start, end in (SEGMENTS if league == "solo" else WINDOWS)]
     by_part = [[names[k], *(f"{100 * won[k].reshape(-1, PARTS)[:, p].mean():.1f}" for p in range(PARTS))] for k in order]

@@ -441,16 +441,11 @@ def _two_over_rates(first: str = AGENT) -> list[Place]:
     return [(first, 0.0, RATES_S), (AGENT, 25.0, RATES_S)]
 
 
-def _intra_rtt(testbed: Testbed, run: int) -> Worlds:
+def _two_rtts(testbed: Testbed, run: int, first_ms: Sequence[int] = ()) -> Worlds:
+    """Yield worlds of two flows; both have one round trip, unless the first has another."""
     for d, q in product(DELAYS_MS, QUEUES):
         measure, about = measure_fairness(d, 4 * d, _get_last_window(d)), {"d": d, "q": q}
-        yield _make_bucket_world(f"{d}ms-{q}", [2 * d], q, _make_two_flows(d), 4 * d, measure, about)
-
-
-def _inter_rtt(testbed: Testbed, run: int) -> Worlds:
-    for d, q in product(DELAYS_MS, QUEUES):
-        measure, about = measure_fairness(d, 4 * d, _get_last_window(d)), {"d": d, "q": q}
-        yield _make_bucket_world(f"{d}ms-{q}", [20, 2 * d], q, _make_two_flows(d), 4 * d, measure, about)
+        yield _make_bucket_world(f"{d}ms-{q}", [*first_ms, 2 * d], q, _make_two_flows(d), 4 * d, measure, about)
 
 
 def _rates(testbed: Testbed, run: int) -> Worlds:
@@ -580,15 +575,10 @@ def _make_schedules(paths: Sequence[Sequence[float]]) -> tuple[RateTrace, DelayS
     return RateTrace(ORBIT_S, rates_mbps), DelaySchedule(ORBIT_S, rtts, reorder=True), LossSchedule(ORBIT_S, losses)
 
 
-def _leo(testbed: Testbed, run: int) -> Worlds:
+def _leo(testbed: Testbed, run: int, lossy: bool = False) -> Worlds:
     draw = Random(run)
-    trace, rtt, _ = _make_schedules([_draw_orbit(draw) for _ in ORBIT_S])
-    yield _make_drawn_world(testbed, run, trace, rtt)
-
-
-def _leo_loss(testbed: Testbed, run: int) -> Worlds:
-    draw = Random(run)
-    yield _make_drawn_world(testbed, run, *_make_schedules([_draw_orbit(draw) for _ in ORBIT_S]))
+    trace, rtt, loss = _make_schedules([_draw_orbit(draw) for _ in ORBIT_S])
+    yield _make_drawn_world(testbed, run, trace, rtt, loss if lossy else 0.0)
 
 
 def _leo_outages(testbed: Testbed, run: int) -> Worlds:
@@ -644,22 +634,13 @@ STARLINK = {522: 62.7, 408: 49.0, 388: 46.6, 326: 39.1, 582: 69.8, 219: 26.3, 69
 10 ms under its mean to 10 ms above it, and falls back after 15 s."""
 
 
-def _make_starlink_worlds(starts: Sequence[float], measure: Measure) -> Worlds:
+def _starlink(testbed: Testbed, run: int, *, starts: Sequence[float], measure: Measure) -> Worlds:
+    """Yield worlds of flows over sawtooth delays, in place of logs that are not stored."""
     for buffer, mean in STARLINK.items():
         rtt = DelaySchedule(np.arange(15.0), mean + np.linspace(-10, 10, 15), period_s=15, reorder=True)
         link = Link(name="bottleneck", rate_mbps=RATE, queue_bytes=1500 * buffer)
         name = f"{mean:g}ms-{len(starts)}"
         yield World(name, make_dumbbell(link, [rtt], [(AGENT, at, 300.0) for at in starts], 300, name), measure, {})
-
-
-def _starlink(testbed: Testbed, run: int) -> Worlds:
-    """Return worlds of one flow over sawtooth delays, in place of logs that are not stored."""
-    return _make_starlink_worlds([0.0], measure_solo())
-
-
-def _starlink_two(testbed: Testbed, run: int) -> Worlds:
-    """Return worlds of two flows over sawtooth delays, in place of logs that are not stored."""
-    return _make_starlink_worlds([0.0, 100.0], measure_fairness(100, 300))
 
 
 VERSIONS = {2024: 2, 2025: 3}
@@ -720,8 +701,8 @@ class Experiment:
 BOTH = (2024, 2025)
 FAMILIES = (
     Experiment("intra-rtt", "two flows of one round trip, 20 to 200 ms, 100 Mbit/s, the second a quarter later",
-           _intra_rtt, R1, "R1, one RTT", BOTH),
-    Experiment("inter-rtt", "two flows, one of 20 ms and one of 20 to 200 ms", _inter_rtt, R1, "R1, several",
+           _two_rtts, R1, "R1, one RTT", BOTH),
+    Experiment("inter-rtt", "two flows, one of 20 ms and one of 20 to 200 ms", partial(_two_rtts, first_ms=[20]), R1, "R1, several",
            BOTH),
     Experiment("rates", "two flows on 10 Mbit/s and more, 40 ms", _rates, R1, "R1, rates", BOTH),
     Experiment("friendly", "the controller joins a CUBIC flow", _friendly, R2, "R2", (2024,)),
@@ -749,12 +730,13 @@ FAMILIES = (
            "G, loss", BOTH, DRAWS),
     Experiment("leo", "rate (50 to 100 Mbit/s) and round trip (5 to 100 ms) drawn anew every 15 s", _leo, G,
            "G, LEO", runs=DRAWS),
-    Experiment("leo-loss", "the same, with random loss of 0 to 1 %", _leo_loss, G, "G, LEO", runs=DRAWS),
+    Experiment("leo-loss", "the same, with random loss of 0 to 1 %", partial(_leo, lossy=True), G, "G, LEO", runs=DRAWS),
     Experiment("leo-outages", "the same, with an outage of 45 to 120 ms at each change", _leo_outages, G, "G, LEO",
            runs=DRAWS),
     Experiment("starlink", "sawtooth delays with the means of eight Starlink paths, for logs that are not stored: one flow",
-           _starlink, G, runs=1),
-    Experiment("starlink-two", "the same with two flows", _starlink_two, R1, runs=1),
+           partial(_starlink, starts=[0.0], measure=measure_solo()), G, runs=1),
+    Experiment("starlink-two", "the same with two flows",
+           partial(_starlink, starts=[0.0, 100.0], measure=measure_fairness(100, 300)), R1, runs=1),
 )  # fmt: skip
 """Every experiment of either testbed."""
 
@@ -800,11 +782,6 @@ def judge(year: int, results: Results) -> Report:
     first = [f"{order[0]} ranks first: mean place {table.rows[0][-1]} of {len(order)} over {len(columns)} columns."]
     tables = [table, _tabulate_buffers(year, results, order)]
     return Report(first, order, tables + ([_tabulate_disciplines(results, order)] if "aqm" in get_experiments(year) else []))
-
-
-def _list_unranked(year: int) -> str:
-    """Return the families that are in no column."""
-    return ", ".join(family.key for family in get_experiments(year).values() if family.column is None)
 
 
 def _tabulate_buffers(year: int, results: Results, order: Sequence[str]) -> Table:
@@ -924,6 +901,7 @@ NOT_SCORED = "nothing: the second flow is alone, and no score sees it"
 def _make_suite(
     year: int, summary: str, source: str, signs: Callable[[Results], list[Sign]], not_run: tuple[OmittedWorlds, ...]
 ) -> FieldSuite:
+    unranked = ", ".join(family.key for family in get_experiments(year).values() if family.column is None)
     return FieldSuite(
         name=f"testbed/{year}",
         summary=summary,
@@ -937,7 +915,7 @@ def _make_suite(
         rules=(
             "The testbeds' authors publish no ranking and no sum over experiments. Ours: each column a mean over its "
             "worlds and runs; controllers by the mean of their places.",
-            f"In no column, and so without a say in the places: {_list_unranked(year)}.",
+            f"In no column, and so without a say in the places: {unranked}.",
             "R1 is the smaller over the larger goodput of a second, R2 the same of both and 1 Mbit/s, R3 and R4 the "
             "scheme's over CUBIC's (in R3 both are at least 1 Mbit/s), of which 1 is friendly and |ln| is ranked, R5 "
             "that of the flow over all hops over the largest of the others', E1 utilisation over mean RTT in "
