@@ -408,7 +408,7 @@ def _add_solo_worlds(of: _WorldBuilder, seed: int) -> None:
         of.add("delay", about, alone, 90, bottleneck=jitter, measure=_measure_phases(10, 30, 60, 90, share=0.9))
     for kbps, rtt in product((64, 250), (200, 1000)):
         about = {"kbps": kbps, "rtt": rtt}
-        thin = {"rate": kbps / 1e3, "rtt": rtt, "queue": 4, "mss_bytes": 536}
+        thin: dict[str, Any] = {"rate": kbps / 1e3, "rtt": rtt, "queue": 4, "mss_bytes": 536}
         of.add("iot", about, alone, 120, **thin, measure=_measure_thin_path)
     for rate, q, loss in product((20, 100), (0.25, 1), (0.0, 1e-4)):
         about = {"rate": rate, "q": q, "loss": loss}
@@ -439,7 +439,8 @@ def _add_shared_worlds(of: _WorldBuilder, seed: int) -> None:
     for n, q in product((2, 8, 32), (0.1, 0.25, 0.5, 1, 1.5, 4)):
         of.add("shallow", {"flows": n, "q": q}, [(AGENT, 0.0)] * n, 60, rate=50, q=q)
     for n, rtt, q in product((2, 4, 16), (20, 100), (0.25, 1, 4)):
-        joining, about = [(AGENT, 5.0 * i) for i in range(n)], {"flows": n, "rtt": rtt, "q": q}
+        joining = [(AGENT, 5.0 * i) for i in range(n)]
+        about: dict[str, Any] = {"flows": n, "rtt": rtt, "q": q}
         of.add("intra", about, joining, 60 + max(60, 5 * n), rate=50, rtt=rtt, q=q, measure=_measure_fairness)
     for rtt, q in product((40, 100, 200), (0.25, 1, 4)):
         of.add_paths("rtt", {"rtt": rtt, "q": q}, (20, rtt), 50, q, 120)
@@ -461,8 +462,8 @@ def _add_shared_worlds(of: _WorldBuilder, seed: int) -> None:
         flows = [(AGENT, 0.0)] * n + [("cubic", 0.0)] * (n * mixed)
         about = {"aqm": aqm, "flows": n, "cubic": mixed}
         for family, marking in (("aqm", False), ("ecn", True)):
-            own, fields = {"discipline": discipline(ecn=marking), "queue_packets": limit}, marks if marking else None
-            of.add(family, about, flows, 60, rate=50, bottleneck=own, fields=fields, measure=_measure_managed_queue)
+            own, ecn = {"discipline": discipline(ecn=marking), "queue_packets": limit}, marks if marking else None
+            of.add(family, about, flows, 60, rate=50, bottleneck=own, fields=ecn, measure=_measure_managed_queue)
     for n, other in product((1, 8), (NOBODY, "cubic", "prague")):  # DualPI2 has a queue each for classic and L4S packets
         flows = [(AGENT, 0.0)] * n + [(other, 0.0)] * (n * (other != NOBODY))
         own, about = {"discipline": "dualpi2", "queue_packets": limit}, {"flows": n, "other": other}

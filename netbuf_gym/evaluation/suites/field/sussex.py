@@ -702,7 +702,8 @@ BOTH = (2024, 2025)
 FAMILIES = (
     Experiment("intra-rtt", "two flows of one round trip, 20 to 200 ms, 100 Mbit/s, the second a quarter later",
            _two_rtts, R1, "R1, one RTT", BOTH),
-    Experiment("inter-rtt", "two flows, one of 20 ms and one of 20 to 200 ms", partial(_two_rtts, first_ms=[20]), R1, "R1, several",
+    Experiment("inter-rtt", "two flows, one of 20 ms and one of 20 to 200 ms",
+           partial(_two_rtts, first_ms=[20]), R1, "R1, several",
            BOTH),
     Experiment("rates", "two flows on 10 Mbit/s and more, 40 ms", _rates, R1, "R1, rates", BOTH),
     Experiment("friendly", "the controller joins a CUBIC flow", _friendly, R2, "R2", (2024,)),
