@@ -123,8 +123,7 @@ def _print_status(arguments: argparse.Namespace) -> int:
 
 
 def _make_results(arguments: argparse.Namespace) -> int:
-    from netbuf_gym.leaderboard import rows
-    from netbuf_gym.leaderboard import results
+    from netbuf_gym.leaderboard import results, rows
 
     selected, campaigns, left_out = _resolve_selection(arguments)
     if selected and not arguments.dry_run and _get_folder(arguments) == rows.INSTALLED:
@@ -222,8 +221,7 @@ def _select_campaigns(words: Sequence[str]) -> list[Any]:
 
 def _replay_entries(arguments: argparse.Namespace, selected: Sequence[Any], timed: bool = False) -> list[Any]:
     """Replay the worlds of the selected rows, and mark rows that differ, except those of an installed package."""
-    from netbuf_gym.leaderboard import rows
-    from netbuf_gym.leaderboard import results
+    from netbuf_gym.leaderboard import results, rows
 
     found: list[Any] = []
     marks = _get_folder(arguments) != rows.INSTALLED and not getattr(arguments, "dry_run", False)

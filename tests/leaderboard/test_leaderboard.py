@@ -1,4 +1,4 @@
-"""The leaderboard: filled, handed in to, ranked and shown. Runs are read again from wandb's own offline files."""
+"""The leaderboard: its results, submissions, standings and pages. Runs are read again from the offline files of wandb."""
 
 import json
 import os
