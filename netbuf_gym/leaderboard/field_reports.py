@@ -140,7 +140,7 @@ class FieldReport:
             self._beside |= rows.read_worlds(path, suite, edition)
         if order.beside:
             _require_all_worlds(self._beside, select_cells(edition, families))
-        self.needs = [name for name in suite.reference if name not in (*order.controllers, *self._beside)]
+        self.needs: Sequence[str] = [name for name in suite.reference if name not in (*order.controllers, *self._beside)]
 
     def write(self, played: Sequence[SuiteRun], failed: Mapping[str, str], models: Mapping[str, str | None]) -> tuple[str, str]:
         """Write worlds.csv, report.md, report.html, figures/ and result.json; see `ReportWriter`."""
