@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "netbuf/app.h"
+#include "netbuf/config_fields.h"
 #include "netbuf/host.h"
 #include "netbuf/packet.h"
 #include "netbuf/queue_discipline.h"
@@ -19,8 +20,11 @@ namespace netbuf {
 namespace {
 
 // Steps that hold from time to time, from 0 on.
-void check_steps(const std::vector<Time>& times, size_t values, Time period, const std::string& at) {
-  if (times.size() != values) reject(at + "_time_ns", times.size(), "as long as its values, " + std::to_string(values));
+void check_steps(const std::vector<Time>& times, size_t values, Time period, const std::string& at,
+                 const char* of_values) {
+  if (times.size() != values) {
+    reject(at + of_values, values, "as long as " + at + "_time_ns, " + std::to_string(times.size()));
+  }
   if (times.empty()) return;
   if (times.front() != 0) reject(at + "_time_ns[0]", times.front(), "0");
   for (size_t i = 1; i < times.size(); ++i) {
@@ -33,17 +37,12 @@ void check_steps(const std::vector<Time>& times, size_t values, Time period, con
   }
 }
 
-constexpr Time kLongestDelay = 3600 * kSecond;
-
 void check_wire(const LinkConfig& link, const std::string& at) {
-  check_steps(link.delay_time_ns, link.delay_step_ns.size(), link.delay_period_ns, at + ".delay");
+  check_steps(link.delay_time_ns, link.delay_step_ns.size(), link.delay_period_ns, at + ".delay", "_step_ns");
   for (const Time delay : link.delay_step_ns) {
     if (delay < link.delay_ns || delay > kLongestDelay) reject(at + ".delay_step_ns", delay, "in [delay_ns, 3.6e12]");
   }
-  check_steps(link.loss_time_ns, link.loss_step.size(), link.loss_period_ns, at + ".loss");
-  for (const double loss : link.loss_step) {
-    if (!(loss >= 0 && loss <= 1)) reject(at + ".loss_step", loss, "in [0, 1]");
-  }
+  check_steps(link.loss_time_ns, link.loss_step.size(), link.loss_period_ns, at + ".loss", "_step");
   if (!link.loss_step.empty() && (link.loss > 0 || !link.ge.empty())) {
     reject(at + ".loss_step", link.loss_step.size(), "empty beside loss or ge");
   }
@@ -52,21 +51,9 @@ void check_wire(const LinkConfig& link, const std::string& at) {
   if (!known_jitter(jitter.distribution)) {
     reject(of + ".distribution", jitter.distribution, "uniform, exponential, normal, pareto, or empty for none");
   }
-  if (!(jitter.scale_ns >= 0 && jitter.scale_ns <= kLongestDelay)) {
-    reject(of + ".scale_ns", jitter.scale_ns, "in [0, 3.6e12]");
-  }
-  if (!(jitter.mean_ns >= 0 && jitter.mean_ns <= kLongestDelay)) {
-    reject(of + ".mean_ns", jitter.mean_ns, "in [0, 3.6e12]");
-  }
-  if (!(jitter.shape >= 0.1 && jitter.shape <= 100)) reject(of + ".shape", jitter.shape, "in [0.1, 100]");
-  if (!(jitter.correlation >= 0 && jitter.correlation < 1)) {
-    reject(of + ".correlation", jitter.correlation, "in [0, 1)");
-  }
+  check_fields(jitter, of);
   if (link.delay_reorders && !jitter.distribution.empty() && !jitter.reorder) {
     reject(of + ".reorder", jitter.reorder, "true where delay_reorders is");
-  }
-  if (link.outage_ns < 0 || link.outage_ns > kLongest) {
-    reject(at + ".outage_ns", link.outage_ns, "in [0, 1e16] (0: queues outlast outages)");
   }
   if (link.outage_ns > 0 && link.trace_ns.empty() && link.schedule_time_ns.empty()) {
     reject(at + ".outage_ns", link.outage_ns, "0 for a link whose rate does not vary");
@@ -74,42 +61,15 @@ void check_wire(const LinkConfig& link, const std::string& at) {
 }
 
 void check(const LinkConfig& link, const std::string& at) {
-  if (!valid_rate(link.rate_bps)) {
-    reject(at + ".rate_bps", link.rate_bps, "finite and at least 1, or 0 for infinitely fast");
-  }
-  if (link.delay_ns < 0 || link.delay_ns > kLongestDelay) reject(at + ".delay_ns", link.delay_ns, "in [0, 3.6e12]");
-  if (link.queue_limit_packets < 0) reject(at + ".queue_limit_packets", link.queue_limit_packets, ">= 0 (0: no limit)");
-  if (link.queue_limit_bytes < 0) reject(at + ".queue_limit_bytes", link.queue_limit_bytes, ">= 0 (0: no limit)");
-  if (!(link.loss >= 0 && link.loss < 1)) reject(at + ".loss", link.loss, "in [0, 1)");
-  if (!link.ge.empty()) {
-    if (link.ge.size() != 4) reject(at + ".ge", link.ge.size(), "four probabilities");
-    for (const double p : link.ge) {
-      if (!(p >= 0 && p <= 1)) reject(at + ".ge", p, "probabilities in [0, 1]");
-    }
-  }
+  check_fields(link, at);
+  if (!link.ge.empty() && link.ge.size() != 4) reject(at + ".ge", link.ge.size(), "four probabilities");
   for (size_t i = 1; i < link.loss_list.size(); ++i) {
     if (link.loss_list[i] <= link.loss_list[i - 1]) reject(at + ".loss_list", link.loss_list[i], "strictly increasing");
   }
-  if (link.schedule_time_ns.size() != link.schedule_rate_bps.size()) {
-    reject(at + ".schedule_rate_bps", link.schedule_rate_bps.size(), "as long as schedule_time_ns");
-  }
-  if (!link.schedule_time_ns.empty()) {
-    if (link.schedule_time_ns.front() != 0) reject(at + ".schedule_time_ns[0]", link.schedule_time_ns.front(), "0");
-    for (size_t i = 1; i < link.schedule_time_ns.size(); ++i) {
-      if (link.schedule_time_ns[i] <= link.schedule_time_ns[i - 1] || link.schedule_time_ns[i] > kLongest) {
-        reject(at + ".schedule_time_ns", link.schedule_time_ns[i], "strictly increasing, at most 1e16");
-      }
-    }
-    for (const double rate : link.schedule_rate_bps) {
-      if (!valid_rate(rate)) reject(at + ".schedule_rate_bps", rate, "finite and at least 1, or 0 for an outage");
-    }
-    if (*std::max_element(link.schedule_rate_bps.begin(), link.schedule_rate_bps.end()) <= 0) {
-      reject(at + ".schedule_rate_bps", 0, "positive at least once");
-    }
-    if (link.schedule_period_ns != 0 &&
-        (link.schedule_period_ns <= link.schedule_time_ns.back() || link.schedule_period_ns > kLongest)) {
-      reject(at + ".schedule_period_ns", link.schedule_period_ns, "0, or beyond the last step and at most 1e16");
-    }
+  const std::vector<double>& rates = link.schedule_rate_bps;
+  check_steps(link.schedule_time_ns, rates.size(), link.schedule_period_ns, at + ".schedule", "_rate_bps");
+  if (!rates.empty() && *std::max_element(rates.begin(), rates.end()) <= 0) {
+    reject(at + ".schedule_rate_bps", 0, "positive at least once");
   }
   if (!link.trace_ns.empty()) {
     if (!std::is_sorted(link.trace_ns.begin(), link.trace_ns.end()) || link.trace_ns.front() < 0) {
@@ -120,9 +80,6 @@ void check(const LinkConfig& link, const std::string& at) {
              "positive, not before the last opportunity and at most 1e16");
     }
   }
-  if (link.device_packets < 0 || link.device_packets > 1'000'000) {
-    reject(at + ".device_packets", link.device_packets, "in [0, 1e6]");
-  }
   check_wire(link, at);
   if (!link.discipline.empty()) {
     discipline_parameters(link.discipline, link.discipline_parameters, at + ".discipline");
@@ -130,8 +87,6 @@ void check(const LinkConfig& link, const std::string& at) {
     reject(at + ".discipline_parameters", link.discipline_parameters.begin()->first, "empty without a discipline");
   }
 }
-
-constexpr int64_t kMaxWindow = int64_t{1} << 30;  // RFC 7323, 2.3
 
 void check_path(const std::vector<uint32_t>& path, const std::string& field, size_t links) {
   if (path.empty()) reject(field, "[]", "at least one link");
@@ -142,6 +97,7 @@ void check_path(const std::vector<uint32_t>& path, const std::string& field, siz
 }
 
 void check(const FlowConfig& flow, const std::string& at, size_t links, Stack stack) {
+  check_fields(flow, at);
   if (!flow.own_control) check_congestion_control(flow.cc, stack, flow.cc_parameters, at + ".cc");
   if (flow.controlled && (flow.own_control || !Catalogue<CongestionControlRecord>::find(flow.cc)->agent)) {
     reject(at + ".cc", flow.cc, "an agent's when the flow is controlled");
@@ -187,45 +143,20 @@ void check(const FlowConfig& flow, const std::string& at, size_t links, Stack st
   if (flow.misbehaviour == "optimistic" && (flow.send_buffer_bytes == 0 || flow.send_buffer_bytes > kMostAtOnce)) {
     reject(at + ".send_buffer_bytes", flow.send_buffer_bytes, "1 to 2147483647 beside an optimistic receiver");
   }
-  if (flow.start_ns < 0) reject(at + ".start_ns", flow.start_ns, ">= 0");
   if (flow.stop_ns != 0 && flow.stop_ns <= flow.start_ns) reject(at + ".stop_ns", flow.stop_ns, "0 or after start_ns");
   const Application& app = Catalogue<Application>::get(flow.app, at + ".app");
   app.check(flow, at);
-  if (flow.off_ns < 0 || flow.off_ns > kLongest) reject(at + ".off_ns", flow.off_ns, "in [0, 1e16]");
-  if (!valid_rate(flow.app_rate_bps)) {
-    reject(at + ".app_rate_bps", flow.app_rate_bps, "finite and at least 1, or 0 for as fast as TCP takes it");
-  }
-  if (flow.send_buffer_bytes < 0) reject(at + ".send_buffer_bytes", flow.send_buffer_bytes, ">= 0 (0: never limits)");
-  if (flow.receive_buffer_bytes < 0) {
-    reject(at + ".receive_buffer_bytes", flow.receive_buffer_bytes, ">= 0 (0: never limits)");
-  }
-  if (flow.window_clamp_bytes < 0 || flow.window_clamp_bytes > kMaxWindow) {
-    reject(at + ".window_clamp_bytes", flow.window_clamp_bytes, "in [1, 2^30], or 0 for no clamp");
-  }
   check_receiver_control(flow, at + ".receiver");
   if (!flow.receiver.empty() && flow.window_clamp_bytes > 0) {
     reject(at + ".window_clamp_bytes", flow.window_clamp_bytes, "0 beside a receiver control");
   }
-  if (flow.clock_offset_ns < -kLongest || flow.clock_offset_ns > kLongest) {
-    reject(at + ".clock_offset_ns", flow.clock_offset_ns, "in [-1e16, 1e16]");
-  }
-  if (!(std::fabs(flow.clock_drift_ppm) <= 1e5)) {
-    reject(at + ".clock_drift_ppm", flow.clock_drift_ppm, "in [-1e5, 1e5]");
-  }
   if (flow.timestamp_ns != kMillisecond && flow.timestamp_ns != kMicrosecond) {
     reject(at + ".timestamp_ns", flow.timestamp_ns, "1000 or 1000000");
   }
-  if (flow.clamp_interval_ns < -1 || flow.clamp_interval_ns > 10 * kSecond) {
-    reject(at + ".clamp_interval_ns", flow.clamp_interval_ns, "in [0, 10^10], or -1 for no clamp");
-  }
-  if (!valid_rate(flow.read_bps)) reject(at + ".read_bps", flow.read_bps, "finite and at least 1, or 0 for at once");
   if (app.answers && flow.read_bps > 0) reject(at + ".read_bps", flow.read_bps, "0 for a client, which reads at once");
   if (flow.relay_from >= 0 && !app.relays) reject(at + ".app", flow.app, "bulk for a flow that relays another's bytes");
   if (flow.relay_from >= 0 && flow.relay_buffer_bytes <= 0) {
     reject(at + ".relay_buffer_bytes", flow.relay_buffer_bytes, "positive for a relay");
-  }
-  if (flow.initial_cwnd_packets < 1 || flow.initial_cwnd_packets > 1000) {
-    reject(at + ".initial_cwnd_packets", flow.initial_cwnd_packets, "in [1, 1000]");
   }
 }
 
@@ -286,6 +217,7 @@ void check_relays(const std::vector<FlowConfig>& flows) {
 
 void check(const SwitchConfig& sw, const std::string& at, const std::vector<LinkConfig>& links,
            std::vector<bool>& taken) {
+  check_fields(sw, at);
   if (sw.ports.empty()) reject(at + ".ports", "[]", "at least one link");
   for (const uint32_t port : sw.ports) {
     if (port >= links.size()) reject(at + ".ports", port, "indices of links below " + std::to_string(links.size()));
@@ -299,11 +231,6 @@ void check(const SwitchConfig& sw, const std::string& at, const std::vector<Link
       reject("links[" + std::to_string(port) + "].queue_limit_packets", link.queue_limit_packets,
              "0 for the port of a switch: its buffer is shared");
     }
-  }
-  if (sw.queues < 1 || sw.queues > kMaxQueues) reject(at + ".queues", sw.queues, "in [1, 64]");
-  if (sw.capacity < 1 || sw.capacity > kLargest) reject(at + ".capacity", sw.capacity, "in [1, 2^40]");
-  if (sw.queue_cap < 0 || sw.queue_cap > kLargest) {
-    reject(at + ".queue_cap", sw.queue_cap, "in [1, 2^40], or 0 for none");
   }
   if (sw.admission == "static") {
     if (sw.thresholds.size() != sw.queues) reject(at + ".thresholds", sw.thresholds.size(), "one for each queue");
@@ -321,10 +248,6 @@ void check(const SwitchConfig& sw, const std::string& at, const std::vector<Link
   if (!sw.betas.empty() && sw.betas.size() != sw.queues) {
     reject(at + ".betas", sw.betas.size(), "one for each queue, or none");
   }
-  for (const double beta : sw.betas) {
-    if (!(beta >= 0 && beta <= 1e6)) reject(at + ".betas", beta, "in [0, 1e6]");
-  }
-  if (sw.mark < 0 || sw.mark > kLargest) reject(at + ".mark", sw.mark, "in [0, 2^40] (0: never)");
   if (sw.drop != "tail" && sw.drop != "head") reject(at + ".drop", sw.drop, "tail or head");
   if (sw.congested != "drop" && sw.congested != "mark") reject(at + ".congested", sw.congested, "drop or mark");
   if (sw.scheduler == "drr") {
@@ -338,9 +261,7 @@ void check(const SwitchConfig& sw, const std::string& at, const std::vector<Link
 }
 
 void check(const ArrivalsConfig& arrivals, const std::string& at, size_t senders) {
-  if (arrivals.start_ns < 0 || arrivals.start_ns > kLongest) {
-    reject(at + ".start_ns", arrivals.start_ns, "in [0, 1e16]");
-  }
+  check_fields(arrivals, at);
   if (arrivals.stop_ns != 0 && arrivals.stop_ns <= arrivals.start_ns) {
     reject(at + ".stop_ns", arrivals.stop_ns, "0 or after start_ns");
   }
@@ -349,22 +270,14 @@ void check(const ArrivalsConfig& arrivals, const std::string& at, size_t senders
 
 void check(const ProbeConfig& probe, const std::string& at, size_t links) {
   check_path(probe.path, at + ".path", links);
-  if (probe.interval_ns <= 0 || probe.interval_ns > kLongest) {
-    reject(at + ".interval_ns", probe.interval_ns, "in [1, 1e16]");
-  }
-  if (probe.start_ns < 0 || probe.start_ns > kLongest) reject(at + ".start_ns", probe.start_ns, "in [0, 1e16]");
-  if (probe.bytes < 1 || probe.bytes > 65'535) reject(at + ".bytes", probe.bytes, "in [1, 65535]");
+  check_fields(probe, at);
 }
 
 void check(const UdpConfig& udp, const std::string& at, size_t links) {
   check_path(udp.path, at + ".path", links);
-  if (!(udp.rate_bps >= 1 && udp.rate_bps <= 1e12)) reject(at + ".rate_bps", udp.rate_bps, "in [1, 1e12]");
-  if (udp.bytes < 1 || udp.bytes > 65'535) reject(at + ".bytes", udp.bytes, "in [1, 65535]");
+  check_fields(udp, at);
   if (udp.rate_bps > udp.bytes * 8e9) reject(at + ".rate_bps", udp.rate_bps, "at most a packet a nanosecond");
-  if (udp.start_ns < 0 || udp.start_ns > kLongest) reject(at + ".start_ns", udp.start_ns, "in [0, 1e16]");
   if (udp.stop_ns != 0 && udp.stop_ns <= udp.start_ns) reject(at + ".stop_ns", udp.stop_ns, "0 or after start_ns");
-  if (udp.on_ns < 0 || udp.on_ns > kLongest) reject(at + ".on_ns", udp.on_ns, "in [1, 1e16], or 0 for always on");
-  if (udp.off_ns < 0 || udp.off_ns > kLongest) reject(at + ".off_ns", udp.off_ns, "in [0, 1e16]");
   if (udp.on_ns == 0 && udp.off_ns != 0) reject(at + ".off_ns", udp.off_ns, "0 for a source that is always on");
 }
 
@@ -425,6 +338,7 @@ void check_traffic(const WorldConfig& config) {
 }  // namespace
 
 void validate(const WorldConfig& config) {
+  check_fields(config, "");
   if (config.links.empty()) reject("links", "[]", "at least one link");
   if (config.flows.empty() && config.traffic.empty()) reject("flows", "[]", "at least one flow, or traffic");
   for (size_t i = 0; i < config.links.size(); ++i) check(config.links[i], "links[" + std::to_string(i) + "]");
@@ -463,15 +377,6 @@ void validate(const WorldConfig& config) {
     const std::string at = "udp[" + std::to_string(i) + "]";
     check(config.udp[i], at, config.links.size());
     check_priority(config.udp[i].priority, config.udp[i].path, config, at + ".priority");
-  }
-  if (config.mss != 0 && (config.mss < 100 || config.mss > 9'000)) {
-    reject("mss", config.mss, "in [100, 9000], or 0 for the stack's");
-  }
-  if (config.min_rto_ns < 0 || config.min_rto_ns > 60 * kSecond) {
-    reject("min_rto_ns", config.min_rto_ns, "in [1, 6e10], or 0 for the stack's");
-  }
-  if (config.delayed_ack_packets > 1'000) {
-    reject("delayed_ack_packets", config.delayed_ack_packets, "in [1, 1000], or 0 for the stack's");
   }
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "netbuf/app.h"
+#include "netbuf/config_fields.h"
 #include "netbuf/reject.h"
 #include "netbuf/socket_buffer.h"
 #include "netbuf/stack.h"
@@ -12,32 +13,17 @@ namespace netbuf {
 
 namespace {
 
-constexpr int64_t kMostBytes = int64_t{1} << 40;
-
 void check(const HostConfig& host, const std::string& at, size_t links) {
-  const auto in_range = [&](int64_t value, int64_t least, const char* field) {
-    if (value < least || value > kMostBytes) {
-      reject(at + "." + field, value, "in [" + std::to_string(least) + ", 2^40]");
-    }
-  };
-  for (size_t i = 0; i < 3; ++i) in_range(host.tcp_rmem[i], 1, "tcp_rmem"), in_range(host.tcp_wmem[i], 1, "tcp_wmem");
-  in_range(host.socket_bytes, 1, "socket_bytes");
+  check_fields(host, at);
   if (!host.tcp_mem.empty() && host.tcp_mem.size() != 3) {
     reject(at + ".tcp_mem", host.tcp_mem.size(), "three numbers, or none");
   }
-  for (const int64_t bytes : host.tcp_mem) in_range(bytes, kPage, "tcp_mem");
   if (!std::is_sorted(host.tcp_mem.begin(), host.tcp_mem.end())) reject(at + ".tcp_mem", host.tcp_mem[0], "rising");
-  in_range(host.ring_packets, 0, "ring_packets");
-  in_range(host.notsent_lowat_bytes, 0, "notsent_lowat_bytes");
-  in_range(host.limit_output_bytes, 0, "limit_output_bytes");
   for (const uint32_t device : host.devices) {
     if (device >= links) reject(at + ".devices", device, "indices of links below " + std::to_string(links));
   }
   if (host.ring_packets > 0 && host.devices.empty()) {
     reject(at + ".ring_packets", host.ring_packets, "0 for a host without a device");
-  }
-  if (host.ring_stall_ns < 0 || host.ring_stall_ns > 3600 * kSecond) {
-    reject(at + ".ring_stall_ns", host.ring_stall_ns, "in [0, 3.6e12]");
   }
 }
 
@@ -46,12 +32,6 @@ void check(const FlowConfig& flow, const std::string& at, const WorldConfig& con
   const std::string valid = "-1, or the index of a host below " + std::to_string(hosts);
   if (flow.sender_host < -1 || flow.sender_host >= hosts) reject(at + ".sender_host", flow.sender_host, valid);
   if (flow.receiver_host < -1 || flow.receiver_host >= hosts) reject(at + ".receiver_host", flow.receiver_host, valid);
-  if (flow.sndbuf_bytes < 0 || flow.sndbuf_bytes > kMostBytes) {
-    reject(at + ".sndbuf_bytes", flow.sndbuf_bytes, "in [1, 2^40], or 0 for none");
-  }
-  if (flow.rcvbuf_bytes < 0 || flow.rcvbuf_bytes > kMostBytes) {
-    reject(at + ".rcvbuf_bytes", flow.rcvbuf_bytes, "in [1, 2^40], or 0 for none");
-  }
   if (flow.sndbuf_bytes > 0 && flow.sender_host < 0) {
     reject(at + ".sndbuf_bytes", flow.sndbuf_bytes, "0 for a sender at no host");
   }

@@ -182,6 +182,10 @@ class ReceiverControl(_ParameterisedControl):
     """Receiver control with parameters: `Flow.receiver` converts a dict like `{"name": "nuwa", "k": 7}` to this type."""
 
 
+Controls = str | Mapping[str, Any] | CongestionControl | OwnControl | Callable[..., Any]
+"""Congestion control: a name, a dict of `name` and parameters, or the user's code."""
+
+
 def parse_congestion_control(
     field: str, value: object, names: Iterable[str], stack: str | None = None
 ) -> str | CongestionControl | OwnControl:
@@ -236,7 +240,7 @@ def resolve_target_ms(field: str, value: Any) -> Any:
     return TARGET_DELAYS_MS[checks.choice(field, value, TARGET_DELAYS_MS)] if isinstance(value, str) else value
 
 
-def check_segments(field: str, receiver: str | ReceiverControl | None, mss_bytes: int) -> None:
+def check_segments(field: str, receiver: object, mss_bytes: int) -> None:
     """Raise ScenarioError if a receiver control's parameter is below its minimum of full segments."""
     if not isinstance(receiver, ReceiverControl):
         return
@@ -275,7 +279,7 @@ def get_control_name(cc: Any) -> str:
     return cc if isinstance(cc, str) else cc.name
 
 
-def parse_sender_list(senders: object, field: str = "senders") -> tuple | None:
+def parse_sender_list(senders: object, field: str = "senders") -> tuple[Any, ...] | None:
     """Return a list of congestion controls as a tuple; None for a single congestion control."""
     if isinstance(senders, (str, Mapping, CongestionControl)) or is_own_control(senders):
         return None

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.scenarios.catalogue import (
     CONGESTION_CONTROLS,
-    CongestionControl,
+    Controls,
     ReceiverControl,
     parse_congestion_control,
     parse_receiver_control,
 )
-from netbuf_gym.scenarios.hosts import check_sockets
+from netbuf_gym.scenarios.fields import boolean, check_fields, choice, integer, links, number, rule, text, to_nanoseconds
+from netbuf_gym.scenarios.hosts import HOST_NAME, check_sockets
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DURATION_S, MAX_QUEUES
-from netbuf_gym.scenarios.python_control import OwnControl
 from netbuf_gym.scenarios.video import Video
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS
 from netbuf_gym.utils import checks
@@ -26,15 +26,21 @@ from netbuf_gym.utils import checks
 class Bulk:
     """Application that always has data to send."""
 
+    kind: ClassVar[str] = "bulk"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sized:
     """Application that sends `size_bytes` (1 to 2**40) and ends."""
 
-    size_bytes: int
+    size_bytes: int = field(metadata=integer(1, MAX_COUNT, core="size_bytes"))
+    kind: ClassVar[str] = "sized"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "size_bytes", checks.integer("size_bytes", self.size_bytes, 1, MAX_COUNT))
+        check_fields(self)
+
+
+_RATE = number(MIN_RATE_MBPS, MAX_RATE_MBPS, core="app_rate_bps")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,18 +53,14 @@ class OnOff:
         random: Whether the periods are exponentially distributed instead of fixed.
     """
 
-    on_s: float
-    off_s: float
-    rate_mbps: float | None = None
-    random: bool = False
+    on_s: float = field(metadata=number(1e-6, MAX_DURATION_S, core="on_ns"))
+    off_s: float = field(metadata=number(1e-6, MAX_DURATION_S, core="off_ns"))
+    rate_mbps: float | None = field(default=None, metadata=_RATE)
+    random: bool = field(default=False, metadata=boolean(core="random_on_off"))
+    kind: ClassVar[str] = "on_off"
 
     def __post_init__(self) -> None:
-        for field in ("on_s", "off_s"):
-            object.__setattr__(self, field, checks.number(field, getattr(self, field), 1e-6, MAX_DURATION_S))
-        if self.rate_mbps is not None:
-            rate = checks.number("rate_mbps", self.rate_mbps, MIN_RATE_MBPS, MAX_RATE_MBPS)
-            object.__setattr__(self, "rate_mbps", rate)
-        object.__setattr__(self, "random", checks.boolean("random", self.random))
+        check_fields(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,27 +72,34 @@ class Paused:
         rate_mbps: Rate between pauses, 1e-6 to 1e6 Mbit/s; None: as fast as TCP accepts data.
     """
 
-    rests_s: Sequence[Sequence[float]]
-    rate_mbps: float | None = None
+    rests_s: Sequence[Sequence[float]] = field(
+        metadata=rule(
+            lambda label, rests: _check_rests(f"paused.{label}", rests),
+            core="rest_ns",
+            convert=lambda rests: [to_nanoseconds(time) for rest in rests for time in rest],
+        )
+    )
+    rate_mbps: float | None = field(default=None, metadata=_RATE)
+    kind: ClassVar[str] = "paused"
 
     def __post_init__(self) -> None:
-        rests, before = [], -1.0
-        for i, rest in enumerate(checks.sequence("paused.rests_s", self.rests_s, "rests")):
-            field = f"paused.rests_s[{i}]"
-            times = [checks.number(field, time, 0, MAX_DURATION_S) for time in checks.sequence(field, rest, "times")]
-            if len(times) != 2 or not before < times[0] < times[1]:
-                raise ScenarioError(f"{field} = {shown(rest)}; valid: (from, to), from before to and after the rest before")
-            before = times[1]
-            rests.append(tuple(times))
-        if not rests:
-            raise ScenarioError("paused.rests_s is empty; valid: at least one rest")
-        object.__setattr__(self, "rests_s", tuple(rests))
-        if self.rate_mbps is not None:
-            rate = checks.number("rate_mbps", self.rate_mbps, MIN_RATE_MBPS, MAX_RATE_MBPS)
-            object.__setattr__(self, "rate_mbps", rate)
+        check_fields(self)
+
+
+def _check_rests(label: str, value: object) -> tuple[tuple[float, ...], ...]:
+    rests, before = [], -1.0
+    for i, rest in enumerate(checks.sequence(label, value, "rests")):
+        at = f"{label}[{i}]"
+        times = tuple(checks.number(at, time, 0, MAX_DURATION_S) for time in checks.sequence(at, rest, "times"))
+        if len(times) != 2 or not before < times[0] < times[1]:
+            raise ScenarioError(f"{at} = {shown(rest)}; valid: (from, to), from before to and after the rest before")
+        before = times[1]
+        rests.append(times)
+    return tuple(rests)
 
 
 Application = Bulk | Sized | OnOff | Paused | Video
+APPLICATIONS: dict[str, type] = {cls.kind: cls for cls in (Bulk, Sized, OnOff, Paused, Video)}
 
 ACCURATE = "accurate"
 """Value of `Flow.ecn` for accurate ECN, where the receiver reports the number of marked packets."""
@@ -107,15 +116,45 @@ class Route:
         path, return_path: As in `Flow`.
     """
 
-    at_s: float
-    path: Sequence[int | str]
-    return_path: Sequence[int | str]
+    at_s: float = field(metadata=number(0, MAX_DURATION_S, low_open=True, core="from_ns"))
+    path: Sequence[int | str] = field(metadata=links(core="path"))
+    return_path: Sequence[int | str] = field(metadata=links(core="return_path"))
 
     def __post_init__(self) -> None:
-        put = object.__setattr__
-        put(self, "at_s", checks.number("route.at_s", self.at_s, 0, MAX_DURATION_S, low_open=True))
-        put(self, "path", checks.sequence("route.path", self.path, "links"))
-        put(self, "return_path", checks.sequence("route.return_path", self.return_path, "links"))
+        check_fields(self, "route.")
+
+
+def _check_application(label: str, value: object) -> object:
+    if isinstance(value, Application):
+        return value
+    raise ScenarioTypeError(f"{label} = {shown(value)}; valid: Bulk(), Sized(...), OnOff(...), Paused(...) or Video(...)")
+
+
+def _check_resolution(label: str, value: object) -> int:
+    unit = checks.integer(label, value, 1, 1000)
+    if unit not in (1, 1000):
+        raise ScenarioError(f"{label} = {unit}; valid: 1000 or 1")
+    return unit
+
+
+def _check_ecn(label: str, value: object) -> bool | str:
+    return ACCURATE if isinstance(value, str) and value == ACCURATE else checks.boolean(label, value)
+
+
+def _check_routes(label: str, value: Any) -> tuple[Route, ...]:
+    if not value:
+        return ()
+    routes, before = checks.sequence(label, value, "routes"), 0.0
+    for i, route in enumerate(routes):
+        if not isinstance(route, Route):
+            raise ScenarioTypeError(f"{label}[{i}] = {shown(route)}; valid: Route(...)")
+        if route.at_s <= before:
+            raise ScenarioError(f"{label}[{i}].at_s = {route.at_s:g}; valid: after the one before, {before:g}")
+        before = route.at_s
+    return routes
+
+
+_BUFFER = 4096, MAX_COUNT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,59 +200,38 @@ class Flow:
             2**40; the kernel caps them at `Host.socket_bytes` and doubles them, without autotuning. None: autotuning.
     """
 
-    cc: str | Mapping[str, Any] | CongestionControl | OwnControl | Callable[..., Any] = "cubic"
-    path: Sequence[int | str]
-    return_path: Sequence[int | str]
-    start_s: float = 0.0
-    stop_s: float | None = None
-    app: Application = Bulk()
-    send_buffer_bytes: int | None = None
-    receive_buffer_bytes: int | None = None
-    receiver: str | Mapping[str, Any] | ReceiverControl | None = None
-    clock_offset_ms: float = 0.0
-    clock_drift_ppm: float = 0.0
-    timestamp_resolution_us: int = 1000
-    clamp_interval_ms: float | None = None
-    read_mbps: float | None = None
-    initial_cwnd_packets: int = 10
-    name: str = ""
-    priority: int = 0
-    sender_host: str | None = None
-    receiver_host: str | None = None
-    sndbuf_bytes: int | None = None
-    rcvbuf_bytes: int | None = None
-    ecn: bool | str = False
-    routes: Sequence[Route] = ()
-    misbehaviour: str | None = None
+    cc: Controls = field(
+        default="cubic", metadata=rule(lambda label, cc: parse_congestion_control(label, cc, CONGESTION_CONTROLS))
+    )
+    path: Sequence[int | str] = field(metadata=links(core="path"))
+    return_path: Sequence[int | str] = field(metadata=links(core="return_path"))
+    start_s: float = field(default=0.0, metadata=number(0, MAX_DURATION_S, core="start_ns"))
+    stop_s: float | None = field(default=None, metadata=number(0, MAX_DURATION_S, low_open=True, core="stop_ns"))
+    app: Application = field(default=Bulk(), metadata=rule(_check_application))
+    send_buffer_bytes: int | None = field(default=None, metadata=integer(*_BUFFER, core="send_buffer_bytes"))
+    receive_buffer_bytes: int | None = field(default=None, metadata=integer(*_BUFFER, core="receive_buffer_bytes"))
+    receiver: str | Mapping[str, Any] | ReceiverControl | None = field(default=None, metadata=rule(parse_receiver_control))
+    clock_offset_ms: float = field(default=0.0, metadata=number(-1e9, 1e9, core="clock_offset_ns"))
+    clock_drift_ppm: float = field(default=0.0, metadata=number(-1e5, 1e5, core="clock_drift_ppm"))
+    timestamp_resolution_us: int = field(default=1000, metadata=rule(_check_resolution, core="timestamp_ns"))
+    clamp_interval_ms: float | None = field(default=None, metadata=number(0, 1e4, core="clamp_interval_ns"))
+    read_mbps: float | None = field(default=None, metadata=number(MIN_RATE_MBPS, MAX_RATE_MBPS, core="read_bps"))
+    initial_cwnd_packets: int = field(default=10, metadata=integer(1, 1000, core="initial_cwnd_packets"))
+    name: str = field(default="", metadata=text())
+    priority: int = field(default=0, metadata=integer(0, MAX_QUEUES - 1, core="priority"))
+    sender_host: str | None = field(default=None, metadata=HOST_NAME)
+    receiver_host: str | None = field(default=None, metadata=HOST_NAME)
+    sndbuf_bytes: int | None = field(default=None, metadata=integer(1, MAX_COUNT, core="sndbuf_bytes"))
+    rcvbuf_bytes: int | None = field(default=None, metadata=integer(1, MAX_COUNT, core="rcvbuf_bytes"))
+    ecn: bool | str = field(default=False, metadata=rule(_check_ecn, core="ecn", convert=bool))
+    routes: Sequence[Route] = field(default=(), metadata=rule(_check_routes))
+    misbehaviour: str | None = field(default=None, metadata=choice(MISBEHAVIOURS, core="misbehaviour"))
 
     def __post_init__(self) -> None:
-        put = object.__setattr__
-        put(self, "cc", parse_congestion_control("flow.cc", self.cc, CONGESTION_CONTROLS))
-        put(self, "path", checks.sequence("flow.path", self.path, "links"))
-        put(self, "return_path", checks.sequence("flow.return_path", self.return_path, "links"))
-        put(self, "start_s", checks.number("flow.start_s", self.start_s, 0, MAX_DURATION_S))
-        if self.stop_s is not None:
-            put(self, "stop_s", checks.number("flow.stop_s", self.stop_s, 0, MAX_DURATION_S, low_open=True))
-            if self.stop_s <= self.start_s:
-                raise ScenarioError(f"flow.stop_s = {self.stop_s:g} is not after start_s = {self.start_s:g}")
-        if not isinstance(self.app, Application):
-            valid = "Bulk(), Sized(...), OnOff(...), Paused(...) or Video(...)"
-            raise ScenarioTypeError(f"flow.app = {shown(self.app)}; valid: {valid}")
-        for field in ("send_buffer_bytes", "receive_buffer_bytes"):
-            if getattr(self, field) is not None:
-                put(self, field, checks.integer(f"flow.{field}", getattr(self, field), 4096, MAX_COUNT))
-        if self.receiver is not None:
-            put(self, "receiver", parse_receiver_control("flow.receiver", self.receiver))
-        put(self, "clock_offset_ms", checks.number("flow.clock_offset_ms", self.clock_offset_ms, -1e9, 1e9))
-        put(self, "clock_drift_ppm", checks.number("flow.clock_drift_ppm", self.clock_drift_ppm, -1e5, 1e5))
-        unit = checks.integer("flow.timestamp_resolution_us", self.timestamp_resolution_us, 1, 1000)
-        if unit not in (1, 1000):
-            raise ScenarioError(f"flow.timestamp_resolution_us = {unit}; valid: 1000 or 1")
-        put(self, "timestamp_resolution_us", unit)
-        if self.clamp_interval_ms is not None:
-            put(self, "clamp_interval_ms", checks.number("flow.clamp_interval_ms", self.clamp_interval_ms, 0, 1e4))
+        check_fields(self, "flow.")
+        if self.stop_s is not None and self.stop_s <= self.start_s:
+            raise ScenarioError(f"flow.stop_s = {self.stop_s:g} is not after start_s = {self.start_s:g}")
         if self.read_mbps is not None:
-            put(self, "read_mbps", checks.number("flow.read_mbps", self.read_mbps, MIN_RATE_MBPS, MAX_RATE_MBPS))
             if isinstance(self.app, Video):
                 raise ScenarioError(f"flow.read_mbps = {self.read_mbps:g} beside app = Video(...); valid: None")
             if self.receive_buffer_bytes is None and self.receiver_host is None:
@@ -221,27 +239,8 @@ class Flow:
                     f"flow.read_mbps = {self.read_mbps:g} without receive_buffer_bytes, which what is not read yet fills;"
                     " valid: both, or None"
                 )
-        cwnd = checks.integer("flow.initial_cwnd_packets", self.initial_cwnd_packets, 1, 1000)
-        put(self, "initial_cwnd_packets", cwnd)
-        checks.text("flow.name", self.name)
-        put(self, "priority", checks.integer("flow.priority", self.priority, 0, MAX_QUEUES - 1))
-        if self.ecn != ACCURATE:
-            put(self, "ecn", checks.boolean("flow.ecn", self.ecn))
-        self._check_routes()
-        if self.misbehaviour is not None:
-            checks.choice("flow.misbehaviour", self.misbehaviour, MISBEHAVIOURS)
         check_sockets(self, "flow")
-        for field, host in (("send_buffer_bytes", "sender_host"), ("receive_buffer_bytes", "receiver_host")):
-            size, name = getattr(self, field), getattr(self, host)
-            if size is not None and name is not None:
-                raise ScenarioError(f"flow.{field} = {size} beside {host} = {name!r}; valid: one of them, or neither")
-
-    def _check_routes(self) -> None:
-        object.__setattr__(self, "routes", checks.sequence("flow.routes", self.routes, "routes") if self.routes else ())
-        before = 0.0
-        for i, route in enumerate(self.routes):
-            if not isinstance(route, Route):
-                raise ScenarioTypeError(f"flow.routes[{i}] = {shown(route)}; valid: Route(...)")
-            if route.at_s <= before:
-                raise ScenarioError(f"flow.routes[{i}].at_s = {route.at_s:g}; valid: after the one before, {before:g}")
-            before = route.at_s
+        for buffer, end in (("send_buffer_bytes", "sender_host"), ("receive_buffer_bytes", "receiver_host")):
+            size, host = getattr(self, buffer), getattr(self, end)
+            if size is not None and host is not None:
+                raise ScenarioError(f"flow.{buffer} = {size} beside {end} = {host!r}; valid: one of them, or neither")

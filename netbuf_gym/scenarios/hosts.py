@@ -4,16 +4,57 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.scenarios.fields import Indices, boolean, check_fields, integer, number, rule
 from netbuf_gym.scenarios.limits import HAS_HOSTS, MAX_COUNT
 from netbuf_gym.utils import checks
 
 PAGE_BYTES = 4096
 """Page size of simulated hosts, independent of the machine that runs the simulation."""
 _KERNEL = re.compile(r"([1-9]\d?)\.(\d{1,3})")
+
+
+def check_name(label: str, value: object, valid: str = "a name") -> str:
+    """Check a name, which must not be empty."""
+    name = checks.text(label, value)
+    if not name:
+        raise ScenarioError(f"{label} is empty; valid: {valid}")
+    return name
+
+
+HOST_NAME = rule(partial(check_name, valid="the name of a host, or None"))
+"""Metadata of a field with the name of the host at which a connection ends."""
+
+
+def _check_sizes(label: str, value: object, least: int = 1) -> tuple[int, ...]:
+    """Check three sizes in bytes, each at least `least`."""
+    if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 3:
+        raise ScenarioTypeError(f"{label} = {shown(value)}; valid: three numbers of bytes")
+    return tuple(checks.integer(f"{label}[{i}]", number, least, MAX_COUNT) for i, number in enumerate(value))
+
+
+def _check_marks(label: str, value: object) -> tuple[int, ...]:
+    marks = _check_sizes(label, value, PAGE_BYTES)
+    if list(marks) != sorted(marks):
+        raise ScenarioError(f"{label} = {marks} does not rise; valid: low, pressure, high")
+    return marks
+
+
+def _parse_kernel(label: str, value: object) -> int:
+    """Return a kernel's version as the core has it: 1000 times the major number, plus the minor."""
+    found = _KERNEL.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        raise ScenarioError(f'{label} = {shown(value)} is no version; valid: "6.18", as `uname -r` begins')
+    return int(found[1]) * 1000 + int(found[2])
+
+
+def _check_kernel(label: str, value: object) -> object:
+    _parse_kernel(label, value)
+    return value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,46 +92,29 @@ class Host:
         ScenarioError: A field out of range, a mark of `tcp_mem` above the next, a ring without a device.
     """
 
-    name: str
-    tcp_rmem: Sequence[int] = (4096, 131072, 6291456)
-    tcp_wmem: Sequence[int] = (4096, 16384, 4194304)
-    socket_bytes: int = 212992
-    tcp_mem: Sequence[int] | None = None
-    ring_packets: int | None = None
+    name: str = field(metadata=rule(check_name, core="name"))
+    tcp_rmem: Sequence[int] = field(default=(4096, 131072, 6291456), metadata=rule(_check_sizes, core="tcp_rmem"))
+    tcp_wmem: Sequence[int] = field(default=(4096, 16384, 4194304), metadata=rule(_check_sizes, core="tcp_wmem"))
+    socket_bytes: int = field(default=212992, metadata=integer(1, MAX_COUNT, core="socket_bytes"))
+    tcp_mem: Sequence[int] | None = field(default=None, metadata=rule(_check_marks, core="tcp_mem"))
+    ring_packets: int | None = field(default=None, metadata=integer(1, 2**20, core="ring_packets"))
     device: str | int | Sequence[str | int] | None = None
-    ring_stall_s: float = 2.1
-    notsent_lowat_bytes: int | None = None
-    limit_output_bytes: int | None = None
-    moderate_rcvbuf: bool = True
-    polls: bool = True
-    kernel: str = "6.18"
-    agent: bool = False
+    ring_stall_s: float = field(default=2.1, metadata=number(0, 3600, core="ring_stall_ns"))
+    notsent_lowat_bytes: int | None = field(default=None, metadata=integer(1, 2**32, core="notsent_lowat_bytes"))
+    limit_output_bytes: int | None = field(default=None, metadata=integer(1, MAX_COUNT, core="limit_output_bytes"))
+    moderate_rcvbuf: bool = field(default=True, metadata=boolean(core="moderate_rcvbuf"))
+    polls: bool = field(default=True, metadata=boolean(core="polls"))
+    kernel: str = field(
+        default="6.18", metadata=rule(_check_kernel, core="kernel", convert=partial(_parse_kernel, "host.kernel"))
+    )
+    agent: bool = field(default=False, metadata=boolean(core="agent"))
 
     def __post_init__(self) -> None:
-        put = object.__setattr__
-        if not checks.text("host.name", self.name):
-            raise ScenarioError("host.name is empty; valid: a name")
-        put(self, "tcp_rmem", _check_three_sizes("host.tcp_rmem", self.tcp_rmem, 1))
-        put(self, "tcp_wmem", _check_three_sizes("host.tcp_wmem", self.tcp_wmem, 1))
-        put(self, "socket_bytes", checks.integer("host.socket_bytes", self.socket_bytes, 1, MAX_COUNT))
-        if self.tcp_mem is not None:
-            put(self, "tcp_mem", _check_three_sizes("host.tcp_mem", self.tcp_mem, PAGE_BYTES))
-            if not self.tcp_mem[0] <= self.tcp_mem[1] <= self.tcp_mem[2]:
-                raise ScenarioError(f"host.tcp_mem = {self.tcp_mem} does not rise; valid: low, pressure, high")
+        check_fields(self, "host.")
         if self.device is not None and not isinstance(self.device, (str, int)):
-            put(self, "device", checks.sequence("host.device", self.device, "links"))
-        if self.ring_packets is not None:
-            put(self, "ring_packets", checks.integer("host.ring_packets", self.ring_packets, 1, 2**20))
-            if self.device is None:
-                raise ScenarioError(f"host.ring_packets = {self.ring_packets} without a device; valid: both, or None")
-        put(self, "ring_stall_s", checks.number("host.ring_stall_s", self.ring_stall_s, 0, 3600))
-        for field, most in (("notsent_lowat_bytes", 2**32), ("limit_output_bytes", MAX_COUNT)):
-            if getattr(self, field) is not None:
-                put(self, field, checks.integer(f"host.{field}", getattr(self, field), 1, most))
-        put(self, "moderate_rcvbuf", checks.boolean("host.moderate_rcvbuf", self.moderate_rcvbuf))
-        put(self, "polls", checks.boolean("host.polls", self.polls))
-        put(self, "agent", checks.boolean("host.agent", self.agent))
-        self.kernel_number  # noqa: B018  # raises for an invalid version
+            object.__setattr__(self, "device", checks.sequence("host.device", self.device, "links"))
+        if self.ring_packets is not None and self.device is None:
+            raise ScenarioError(f"host.ring_packets = {self.ring_packets} without a device; valid: both, or None")
 
     @property
     def devices(self) -> tuple[str | int, ...]:
@@ -99,41 +123,18 @@ class Host:
             return ()
         return (self.device,) if isinstance(self.device, (str, int)) else tuple(self.device)
 
-    @property
-    def kernel_number(self) -> int:
-        """Kernel version for the core: 1000 times the major number, plus the minor."""
-        found = _KERNEL.fullmatch(self.kernel) if isinstance(self.kernel, str) else None
-        if found is None:
-            raise ScenarioError(f'host.kernel = {shown(self.kernel)} is no version; valid: "6.18", as `uname -r` begins')
-        return int(found[1]) * 1000 + int(found[2])
-
-
-def _check_three_sizes(field: str, value: object, least: int) -> tuple[int, int, int]:
-    """Check three sizes in bytes, each at least `least`."""
-    if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 3:
-        raise ScenarioTypeError(f"{field} = {shown(value)}; valid: three numbers of bytes")
-    first, second, third = (checks.integer(f"{field}[{i}]", number, least, MAX_COUNT) for i, number in enumerate(value))
-    return first, second, third
-
 
 def check_sockets(end: object, what: str) -> None:
-    """Check the socket fields of a flow, sender or relay: host names, and explicit buffers, which need a host.
-
-    Raises:
-        ScenarioError: An empty name, a buffer out of range, or a buffer without a host.
-    """
-    for host_field, field in (("sender_host", "sndbuf_bytes"), ("receiver_host", "rcvbuf_bytes")):
-        host, size = getattr(end, host_field), getattr(end, field)
-        if host is not None and not checks.text(f"{what}.{host_field}", host):
-            raise ScenarioError(f"{what}.{host_field} is empty; valid: the name of a host, or None")
-        if size is None:
-            continue
-        object.__setattr__(end, field, checks.integer(f"{what}.{field}", size, 1, MAX_COUNT))
-        if host is None:
-            raise ScenarioError(f"{what}.{field} = {size} without {host_field}; valid: both, or None")
+    """Raise ScenarioError for an explicit buffer of a flow, sender or relay at an end that is at no host."""
+    for host, buffer in (("sender_host", "sndbuf_bytes"), ("receiver_host", "rcvbuf_bytes")):
+        size = getattr(end, buffer)
+        if size is not None and getattr(end, host) is None:
+            raise ScenarioError(f"{what}.{buffer} = {size} without {host}; valid: both, or None")
 
 
-def resolve_hosts(hosts: tuple, indices: Callable[[str, tuple], tuple], ports: Container[int], stack: str) -> tuple:
+def resolve_hosts(
+    hosts: tuple[Any, ...], indices: Callable[[str, tuple[str | int, ...]], Indices], ports: Container[int], stack: str
+) -> tuple[Host, ...]:
     """Return the hosts of a scenario with their devices as indices; the same tuple if they are indices already.
 
     Args:
@@ -163,7 +164,7 @@ def resolve_hosts(hosts: tuple, indices: Callable[[str, tuple], tuple], ports: C
     return hosts if all(a is b for a, b in zip(hosts, placed, strict=True)) else tuple(placed)
 
 
-def check_host_names(field: str, ends: Sequence[Any], hosts: tuple) -> None:
+def check_host_names(field: str, ends: Sequence[Any], hosts: Sequence[Host]) -> None:
     """Raise ScenarioError unless all flows, or legs of a sender, end at existing hosts."""
     names = [host.name for host in hosts]
     for i, end in enumerate(ends):

@@ -9,12 +9,13 @@ predecessor.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.scenarios.fields import boolean, check_fields, choice, number
 from netbuf_gym.scenarios.limits import MAX_DELAY_MS
 from netbuf_gym.traces.types import MAX_TIME_S
 from netbuf_gym.utils import checks
@@ -149,6 +150,10 @@ class LossSchedule(_StepSchedule):
         return self._values_at(time_s)
 
 
+def _scale_to_ns(milliseconds: float) -> float:
+    return milliseconds * 1e6
+
+
 @dataclass(frozen=True, kw_only=True)
 class Jitter:
     """Random delay of each packet, ACKs included, in addition to propagation. Never negative.
@@ -172,26 +177,17 @@ class Jitter:
             no earlier than those sent before it.
     """
 
-    distribution: str = "uniform"
-    scale_ms: float
-    mean_ms: float = 0.0
-    shape: float = 3.0
-    correlation: float = 0.0
-    reorder: bool = False
+    distribution: str = field(default="uniform", metadata=choice(DISTRIBUTIONS, core="distribution"))
+    scale_ms: float = field(metadata=number(0, MAX_DELAY_MS, core="scale_ns", convert=_scale_to_ns))
+    mean_ms: float = field(default=0.0, metadata=number(0, MAX_DELAY_MS, core="mean_ns", convert=_scale_to_ns))
+    shape: float = field(default=3.0, metadata=number(MIN_SHAPE, MAX_SHAPE, core="shape"))
+    correlation: float = field(default=0.0, metadata=number(0, MAX_CORRELATION, core="correlation"))
+    reorder: bool = field(default=False, metadata=boolean(core="reorder"))
 
     def __post_init__(self) -> None:
-        put = object.__setattr__
-        checks.choice("jitter.distribution", self.distribution, DISTRIBUTIONS)
-        for field, low, high in (
-            ("scale_ms", 0.0, MAX_DELAY_MS),
-            ("mean_ms", 0.0, MAX_DELAY_MS),
-            ("shape", MIN_SHAPE, MAX_SHAPE),
-            ("correlation", 0.0, MAX_CORRELATION),
-        ):
-            put(self, field, checks.number(f"jitter.{field}", getattr(self, field), low, high))
+        check_fields(self, "jitter.")
         if self.mean_ms and self.distribution != "normal":
             raise ScenarioError(f"jitter.mean_ms = {self.mean_ms:g} of {self.distribution}; valid: 0, or distribution='normal'")
-        put(self, "reorder", checks.boolean("jitter.reorder", self.reorder))
 
 
 def check_delay(field: str, value: object) -> float | DelaySchedule:

@@ -57,6 +57,7 @@ MIN_DURATION_S = 1e-9
 """One nanosecond, the simulator's unit of time."""
 MAX_DURATION_S = 1e6
 MAX_COUNT = 2**40
+MAX_DATAGRAM_BYTES = 65_535
 MAX_QUEUES = 64
 """Largest number of priority queues of a switch."""
 MAX_ALPHA = 1e6

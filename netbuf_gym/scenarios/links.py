@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.scenarios.disciplines import Discipline, parse_discipline
+from netbuf_gym.scenarios.fields import boolean, check_fields, choice, integer, number, rule
 from netbuf_gym.scenarios.impairments import DelaySchedule, Jitter, LossSchedule, check_delay, check_loss
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DELAY_MS
 from netbuf_gym.traces.capacity import capacity_steps
@@ -16,6 +17,7 @@ from netbuf_gym.utils import checks
 
 ON_OUTAGE = ("hold", "drop")
 OUTAGE_MS = 100.0
+_SHARE = number(0, 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,14 +29,13 @@ class GilbertElliott:
         loss_good, loss_bad: Probability that a packet is lost in the state, 0 to 1.
     """
 
-    p_good_to_bad: float
-    p_bad_to_good: float
-    loss_good: float = 0.0
-    loss_bad: float = 1.0
+    p_good_to_bad: float = field(metadata=_SHARE)
+    p_bad_to_good: float = field(metadata=_SHARE)
+    loss_good: float = field(default=0.0, metadata=_SHARE)
+    loss_bad: float = field(default=1.0, metadata=_SHARE)
 
     def __post_init__(self) -> None:
-        for field in ("p_good_to_bad", "p_bad_to_good", "loss_good", "loss_bad"):
-            object.__setattr__(self, field, checks.number(f"gilbert_elliott.{field}", getattr(self, field), 0, 1))
+        check_fields(self, "gilbert_elliott.")
 
     @property
     def mean_loss(self) -> float:
@@ -69,34 +70,26 @@ class Link:
         outage_ms: Shortest gap without service that is such an outage, 1 to 1e5 ms (for `"drop"` only).
     """
 
-    name: str
-    rate_mbps: float | None = None
-    delay_ms: float | DelaySchedule = 0.0
-    queue_packets: int | None = None
-    queue_bytes: int | None = None
-    loss: float | LossSchedule = 0.0
+    name: str = field(metadata=rule(None, core="name"))
+    rate_mbps: float | None = field(default=None, metadata=number(MIN_RATE_MBPS, MAX_RATE_MBPS, core="rate_bps"))
+    delay_ms: float | DelaySchedule = field(default=0.0, metadata=rule(check_delay))
+    queue_packets: int | None = field(default=None, metadata=integer(1, MAX_COUNT, core="queue_limit_packets"))
+    queue_bytes: int | None = field(default=None, metadata=integer(1, MAX_COUNT, core="queue_limit_bytes"))
+    loss: float | LossSchedule = field(default=0.0, metadata=rule(check_loss))
     gilbert_elliott: GilbertElliott | None = None
-    loss_on_acks: bool = False
+    loss_on_acks: bool = field(default=False, metadata=boolean(core="loss_on_acks"))
     trace: Trace | None = None
-    discipline: Discipline | str | dict | None = None
-    device_packets: int = 0
+    discipline: Discipline | str | dict | None = field(default=None, metadata=rule(parse_discipline))
+    device_packets: int = field(default=0, metadata=integer(0, 1000, core="device_packets"))
     jitter: Jitter | None = None
-    on_outage: str = "hold"
-    outage_ms: float = OUTAGE_MS
+    on_outage: str = field(default="hold", metadata=choice(ON_OUTAGE))
+    outage_ms: float = field(default=OUTAGE_MS, metadata=number(1, MAX_DELAY_MS))
 
     def __post_init__(self) -> None:
-        put = object.__setattr__
         if not checks.text("link.name", self.name):
             raise ScenarioError("link.name is empty; valid: a name")
         at = f"link {self.name!r}: "
-        if self.rate_mbps is not None:
-            put(self, "rate_mbps", checks.number(f"{at}rate_mbps", self.rate_mbps, MIN_RATE_MBPS, MAX_RATE_MBPS))
-        put(self, "delay_ms", check_delay(f"{at}delay_ms", self.delay_ms))
-        for field in ("queue_packets", "queue_bytes"):
-            if getattr(self, field) is not None:
-                put(self, field, checks.integer(at + field, getattr(self, field), 1, MAX_COUNT))
-        put(self, "loss", check_loss(f"{at}loss", self.loss))
-        put(self, "loss_on_acks", checks.boolean(f"{at}loss_on_acks", self.loss_on_acks))
+        check_fields(self, at)
         if self.gilbert_elliott is not None:
             if not isinstance(self.gilbert_elliott, GilbertElliott):
                 raise ScenarioTypeError(f"{at}gilbert_elliott = {shown(self.gilbert_elliott)} is not a GilbertElliott")
@@ -107,21 +100,13 @@ class Link:
                 raise ScenarioTypeError(f"{at}trace = {shown(self.trace)} is not a RateTrace or DeliveryTrace")
             if self.rate_mbps is not None:
                 raise ScenarioError(f"{at}rate_mbps = {self.rate_mbps:g} beside a trace; valid: one of them")
-        put(self, "device_packets", checks.integer(f"{at}device_packets", self.device_packets, 0, 1000))
-        if self.discipline is not None:
-            put(self, "discipline", parse_discipline(f"{at}discipline", self.discipline))
-        self._check_wire(at)
-
-    def _check_wire(self, at: str) -> None:
+        elif self.on_outage == "drop":
+            raise ScenarioError(f"{at}on_outage = 'drop' without a trace, of which outages are part; valid: 'hold'")
         if self.jitter is not None:
             if not isinstance(self.jitter, Jitter):
                 raise ScenarioTypeError(f"{at}jitter = {shown(self.jitter)} is not a Jitter")
             if isinstance(self.delay_ms, DelaySchedule) and self.delay_ms.reorder and not self.jitter.reorder:
                 raise ScenarioError(f"{at}jitter.reorder = False beside a delay_ms that may reorder; valid: both or neither")
-        checks.choice(f"{at}on_outage", self.on_outage, ON_OUTAGE)
-        object.__setattr__(self, "outage_ms", checks.number(f"{at}outage_ms", self.outage_ms, 1, MAX_DELAY_MS))
-        if self.on_outage == "drop" and self.trace is None:
-            raise ScenarioError(f"{at}on_outage = 'drop' without a trace, of which outages are part; valid: 'hold'")
 
     @property
     def least_delay_ms(self) -> float:

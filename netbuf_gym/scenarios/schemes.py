@@ -10,6 +10,7 @@ from typing import Any
 
 from netbuf_gym.errors import ScenarioError, describe_scenario
 from netbuf_gym.scenarios.disciplines import DISCIPLINES, Discipline
+from netbuf_gym.scenarios.fields import get_indices
 from netbuf_gym.scenarios.scheme_catalogue import Scheme, register
 from netbuf_gym.scenarios.switches import ABM, Admission, DynamicThresholds, StaticThresholds, Switch
 from netbuf_gym.scenarios.types import Scenario
@@ -73,7 +74,7 @@ def _limit_buffers(scenario: Scenario, n: int) -> Scenario:
         raise ScenarioError(f"{describe_scenario(scenario)} has no switch; valid: a scenario with one")
     switches = []
     for switch in scenario.switches:
-        rate_mbps = sequential_sum(scenario.links[port].mean_mbps(scenario.duration_s) for port in switch.ports)
+        rate_mbps = sequential_sum(scenario.links[port].mean_mbps(scenario.duration_s) for port in get_indices(switch.ports))
         needed = rate_mbps * scenario.propagation_rtt_ms() * 1e3 / 8 / math.sqrt(n)
         capacity = int(needed if switch.in_bytes else needed / scenario.data_bytes)
         queues = switch.queues * len(switch.ports)
@@ -93,7 +94,7 @@ def _make_discipline_scheme(cls: type[Discipline]) -> Callable[..., Scenario]:
 
     own = inspect.signature(make)
     keep = [next(iter(own.parameters.values()))]
-    make.__signature__ = own.replace(parameters=keep + list(inspect.signature(cls).parameters.values()))
+    make.__signature__ = own.replace(parameters=keep + list(inspect.signature(cls).parameters.values()))  # type: ignore[attr-defined]
     return make
 
 

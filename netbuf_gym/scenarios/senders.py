@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
-from netbuf_gym.scenarios.catalogue import WITHOUT_AGENT, CongestionControl, parse_congestion_control
-from netbuf_gym.scenarios.hosts import check_sockets
+from netbuf_gym.scenarios.catalogue import WITHOUT_AGENT, Controls, parse_congestion_control
+from netbuf_gym.scenarios.fields import boolean, check_fields, integer, links, rule, text
+from netbuf_gym.scenarios.hosts import HOST_NAME, check_name, check_sockets
 from netbuf_gym.scenarios.limits import MAX_COUNT
-from netbuf_gym.scenarios.python_control import OwnControl
-from netbuf_gym.utils import checks
+
+_CONTROL = rule(lambda label, cc: parse_congestion_control(label, cc, WITHOUT_AGENT))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,27 +33,19 @@ class Relay:
         ecn: ECN of the connection to the client, as in `Flow`.
     """
 
-    host: str
-    path: Sequence[int | str]
-    return_path: Sequence[int | str]
-    buffer_bytes: int = 65536
-    cc: str | Mapping[str, Any] | CongestionControl | OwnControl | Callable[..., Any] | None = None
-    receiver_host: str | None = None
-    sndbuf_bytes: int | None = None
-    rcvbuf_bytes: int | None = None
-    initial_cwnd_packets: int = 10
-    ecn: bool = False
+    host: str = field(metadata=rule(check_name))
+    path: Sequence[int | str] = field(metadata=links(core="path"))
+    return_path: Sequence[int | str] = field(metadata=links(core="return_path"))
+    buffer_bytes: int = field(default=65536, metadata=integer(1, MAX_COUNT, core="relay_buffer_bytes"))
+    cc: Controls | None = field(default=None, metadata=_CONTROL)
+    receiver_host: str | None = field(default=None, metadata=HOST_NAME)
+    sndbuf_bytes: int | None = field(default=None, metadata=integer(1, MAX_COUNT, core="sndbuf_bytes"))
+    rcvbuf_bytes: int | None = field(default=None, metadata=integer(1, MAX_COUNT, core="rcvbuf_bytes"))
+    initial_cwnd_packets: int = field(default=10, metadata=integer(1, 1000, core="initial_cwnd_packets"))
+    ecn: bool = field(default=False, metadata=boolean(core="ecn"))
 
     def __post_init__(self) -> None:
-        put = object.__setattr__
-        put(self, "path", checks.sequence("relay.path", self.path, "links"))
-        put(self, "return_path", checks.sequence("relay.return_path", self.return_path, "links"))
-        put(self, "buffer_bytes", checks.integer("relay.buffer_bytes", self.buffer_bytes, 1, MAX_COUNT))
-        if self.cc is not None:
-            put(self, "cc", parse_congestion_control("relay.cc", self.cc, WITHOUT_AGENT))
-        cwnd = checks.integer("relay.initial_cwnd_packets", self.initial_cwnd_packets, 1, 1000)
-        put(self, "initial_cwnd_packets", cwnd)
-        put(self, "ecn", checks.boolean("relay.ecn", self.ecn))
+        check_fields(self, "relay.")
         check_sockets(self, "relay")
 
     @property
@@ -76,34 +68,27 @@ class Sender:
         relay: Proxy of the flows; `path` and `receiver_host` then lead to the proxy. None: no proxy.
     """
 
-    cc: str | Mapping[str, Any] | CongestionControl | OwnControl | Callable[..., Any] = "cubic"
-    path: Sequence[int | str]
-    return_path: Sequence[int | str]
-    initial_cwnd_packets: int = 10
-    name: str = ""
-    sender_host: str | None = None
-    receiver_host: str | None = None
-    sndbuf_bytes: int | None = None
-    rcvbuf_bytes: int | None = None
+    cc: Controls = field(default="cubic", metadata=_CONTROL)
+    path: Sequence[int | str] = field(metadata=links(core="path"))
+    return_path: Sequence[int | str] = field(metadata=links(core="return_path"))
+    initial_cwnd_packets: int = field(default=10, metadata=integer(1, 1000, core="initial_cwnd_packets"))
+    name: str = field(default="", metadata=text())
+    sender_host: str | None = field(default=None, metadata=HOST_NAME)
+    receiver_host: str | None = field(default=None, metadata=HOST_NAME)
+    sndbuf_bytes: int | None = field(default=None, metadata=integer(1, MAX_COUNT, core="sndbuf_bytes"))
+    rcvbuf_bytes: int | None = field(default=None, metadata=integer(1, MAX_COUNT, core="rcvbuf_bytes"))
     relay: Relay | None = None
-    ecn: bool = False
+    ecn: bool = field(default=False, metadata=boolean(core="ecn"))
 
     def __post_init__(self) -> None:
-        put = object.__setattr__
-        put(self, "cc", parse_congestion_control("sender.cc", self.cc, WITHOUT_AGENT))
-        put(self, "path", checks.sequence("sender.path", self.path, "links"))
-        put(self, "return_path", checks.sequence("sender.return_path", self.return_path, "links"))
-        cwnd = checks.integer("sender.initial_cwnd_packets", self.initial_cwnd_packets, 1, 1000)
-        put(self, "initial_cwnd_packets", cwnd)
-        checks.text("sender.name", self.name)
-        put(self, "ecn", checks.boolean("sender.ecn", self.ecn))
+        check_fields(self, "sender.")
         if self.relay is not None:
             if not isinstance(self.relay, Relay):
                 raise ScenarioTypeError(f"sender.relay = {shown(self.relay)} is not a Relay")
             host, relay = self.receiver_host, self.relay.host
             if host not in (None, relay):
                 raise ScenarioError(f"sender.receiver_host = {host!r} beside relay.host = {relay!r}; valid: that, or None")
-            put(self, "receiver_host", relay)
+            object.__setattr__(self, "receiver_host", relay)
         check_sockets(self, "sender")
 
     @property

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
 
-from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.errors import ScenarioTypeError, shown
 from netbuf_gym.scenarios.catalogue import parse_sender_list
+from netbuf_gym.scenarios.codec import build_dataclass
 from netbuf_gym.scenarios.limits import HOST_DEFAULTS, STACKS
 from netbuf_gym.scenarios.links import Link
+from netbuf_gym.scenarios.senders import Sender
 from netbuf_gym.scenarios.switches import SCHEDULERS, Admission, Scheduler, Switch
-from netbuf_gym.scenarios.traffic import Arrivals, Probe, Sender, Traffic
+from netbuf_gym.scenarios.traffic import Arrivals, Probe, Traffic
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.utils import checks
 
@@ -142,18 +143,4 @@ def _parse_scheduler(scheduler: object, queues: int) -> Scheduler:
         raise ScenarioTypeError(f"scheduler = {shown(scheduler)}; valid: {', '.join(SCHEDULERS)}, or a dict of kind and fields")
     kind = checks.choice("scheduler", scheduler.get("kind"), SCHEDULERS)
     values = {key: value for key, value in scheduler.items() if key != "kind"}
-    return build_from_fields("scheduler", SCHEDULERS[kind], values) if values else SCHEDULERS[kind].make_default(queues)
-
-
-def build_from_fields(field: str, cls: type, values: dict) -> object:
-    """Build an object of a dataclass from field values; raise ScenarioError for an unknown or missing field."""
-    known = [f.name for f in fields(cls)]
-    for name in values:
-        if name not in known:
-            raise ScenarioError(f"{field} has no field {name!r}; valid: {', '.join(known) or 'none'}")
-    try:
-        return cls(**values)
-    except TypeError as error:
-        if isinstance(error, ScenarioError):
-            raise
-        raise ScenarioError(f"{field} = {shown(values)} lacks a field; valid: {', '.join(known)}") from None
+    return build_dataclass("scheduler", SCHEDULERS[kind], values) if values else SCHEDULERS[kind].make_default(queues)

@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.scenarios.fields import Rule, boolean, check_fields, choice, integer, links, rule
 from netbuf_gym.scenarios.limits import MAX_ALPHA, MAX_COUNT, MAX_QUEUES
 from netbuf_gym.utils import checks
+
+
+def _check_factors(label: str, value: object) -> tuple[float, ...]:
+    values = checks.sequence(label, value, "numbers")
+    return tuple(checks.number(f"{label}[{q}]", factor, 0, MAX_ALPHA) for q, factor in enumerate(values))
+
+
+def _each_integer(items: str, low: int, high: int, core: str) -> dict[str, Rule]:
+    """Return the metadata of a field with an integer in [low, high] for each queue; `items`: word for them in messages."""
+
+    def check(label: str, value: object) -> tuple[int, ...]:
+        values = checks.sequence(label, value, items)
+        return tuple(checks.integer(f"{label}[{q}]", number, low, high) for q, number in enumerate(values))
+
+    return rule(check, core)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,13 +37,11 @@ class StaticThresholds:
         limits: For each queue of a port, 0 to 2**40, in the switch's unit (packets or bytes).
     """
 
-    limits: Sequence[int]
+    limits: Sequence[int] = field(metadata=_each_integer("limits", 0, MAX_COUNT, core="thresholds"))
     kind: ClassVar[str] = "static"
 
     def __post_init__(self) -> None:
-        limits = checks.sequence("static.limits", self.limits, "limits")
-        limits = tuple(checks.integer(f"static.limits[{q}]", x, 0, MAX_COUNT) for q, x in enumerate(limits))
-        object.__setattr__(self, "limits", limits)
+        check_fields(self, "static.")
 
     @property
     def queues(self) -> int:
@@ -43,11 +57,11 @@ class DynamicThresholds:
         alphas: For each queue, 0 to 1e6.
     """
 
-    alphas: Sequence[float]
+    alphas: Sequence[float] = field(metadata=rule(_check_factors, core="alphas"))
     kind: ClassVar[str] = "dynamic"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "alphas", _check_factors("dynamic.alphas", self.alphas))
+        check_fields(self, "dynamic.")
 
     @property
     def queues(self) -> int:
@@ -66,11 +80,11 @@ class ABM:
         alphas: For each queue, 0 to 1e6.
     """
 
-    alphas: Sequence[float]
+    alphas: Sequence[float] = field(metadata=rule(_check_factors, core="alphas"))
     kind: ClassVar[str] = "abm"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "alphas", _check_factors("abm.alphas", self.alphas))
+        check_fields(self, "abm.")
 
     @property
     def queues(self) -> int:
@@ -87,17 +101,16 @@ class AgentThresholds:
         alphas: For each queue until the agent's first action, 0 to 1e6; None: all 1.
     """
 
-    betas: Sequence[float] = (1.0, 1.0)
-    alphas: Sequence[float] | None = None
+    betas: Sequence[float] = field(default=(1.0, 1.0), metadata=rule(_check_factors, core="betas"))
+    alphas: Sequence[float] | None = field(default=None, metadata=rule(_check_factors, core="alphas"))
     kind: ClassVar[str] = "agent"
 
     def __post_init__(self) -> None:
-        betas = _check_factors("agent.betas", self.betas)
-        alphas = (1.0,) * len(betas) if self.alphas is None else _check_factors("agent.alphas", self.alphas)
-        if len(alphas) != len(betas):
-            raise ScenarioError(f"agent.alphas has {len(alphas)} values for {len(betas)} betas; valid: as many")
-        object.__setattr__(self, "betas", betas)
-        object.__setattr__(self, "alphas", alphas)
+        check_fields(self, "agent.")
+        if self.alphas is None:
+            object.__setattr__(self, "alphas", (1.0,) * len(self.betas))
+        elif len(self.alphas) != len(self.betas):
+            raise ScenarioError(f"agent.alphas has {len(self.alphas)} values for {len(self.betas)} betas; valid: as many")
 
     @property
     def queues(self) -> int:
@@ -154,13 +167,11 @@ class DRR:
         quanta_bytes: Quantum of each queue per turn, 1 to 1e9 bytes.
     """
 
-    quanta_bytes: Sequence[int]
+    quanta_bytes: Sequence[int] = field(metadata=_each_integer("quanta", 1, 10**9, core="quanta"))
     kind: ClassVar[str] = "drr"
 
     def __post_init__(self) -> None:
-        quanta = checks.sequence("drr.quanta_bytes", self.quanta_bytes, "quanta")
-        quanta = tuple(checks.integer(f"drr.quanta_bytes[{q}]", x, 1, 10**9) for q, x in enumerate(quanta))
-        object.__setattr__(self, "quanta_bytes", quanta)
+        check_fields(self, "drr.")
 
     @classmethod
     def make_default(cls, queues: int) -> DRR:
@@ -181,7 +192,7 @@ class StrictPriority:
 
 
 Scheduler = RoundRobin | DRR | StrictPriority
-SCHEDULERS: dict[str, type] = {cls.kind: cls for cls in (RoundRobin, DRR, StrictPriority)}
+SCHEDULERS: dict[str, type[Scheduler]] = {cls.kind: cls for cls in (RoundRobin, DRR, StrictPriority)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,32 +227,25 @@ class Switch:
         ScenarioError: A field out of range, or an admission or scheduler for another number of queues.
     """
 
-    name: str = "switch"
-    ports: Sequence[int | str] = ("bottleneck",)
-    queues: int = 2
-    buffer_packets: int | None = None
-    buffer_bytes: int | None = None
+    name: str = field(default="switch", metadata=rule(None, core="name"))
+    ports: Sequence[int | str] = field(default=("bottleneck",), metadata=links(core="ports"))
+    queues: int = field(default=2, metadata=integer(1, MAX_QUEUES, core="queues"))
+    buffer_packets: int | None = field(default=None, metadata=integer(1, MAX_COUNT))
+    buffer_bytes: int | None = field(default=None, metadata=integer(1, MAX_COUNT))
     admission: Admission | None = None
     scheduler: Scheduler = RoundRobin()
-    queue_cap: int | None = None
-    drop: str = "tail"
-    protect_syn: bool = False
-    mark: int | None = None
-    congested: str = "drop"
+    queue_cap: int | None = field(default=None, metadata=integer(1, MAX_COUNT, core="queue_cap"))
+    drop: str = field(default="tail", metadata=choice(DROPS, core="drop"))
+    protect_syn: bool = field(default=False, metadata=boolean(core="protect_syn"))
+    mark: int | None = field(default=None, metadata=integer(1, MAX_COUNT, core="mark"))
+    congested: str = field(default="drop", metadata=choice(CONGESTED, core="congested"))
 
     def __post_init__(self) -> None:
         put = object.__setattr__
         if not checks.text("switch.name", self.name):
             raise ScenarioError("switch.name is empty; valid: a name")
         at = f"switch {self.name!r}: "
-        put(self, "ports", checks.sequence(f"{at}ports", self.ports, "links"))
-        put(self, "queues", checks.integer(f"{at}queues", self.queues, 1, MAX_QUEUES))
-        for field in ("buffer_packets", "buffer_bytes", "queue_cap", "mark"):
-            if getattr(self, field) is not None:
-                put(self, field, checks.integer(at + field, getattr(self, field), 1, MAX_COUNT))
-        put(self, "drop", checks.choice(f"{at}drop", self.drop, DROPS))
-        put(self, "congested", checks.choice(f"{at}congested", self.congested, CONGESTED))
-        put(self, "protect_syn", checks.boolean(f"{at}protect_syn", self.protect_syn))
+        check_fields(self, at)
         if (self.buffer_packets is None) == (self.buffer_bytes is None):
             given = "neither" if self.buffer_packets is None else "both"
             raise ScenarioError(f"{at}{given} of buffer_packets and buffer_bytes is given; valid: one of them")
@@ -272,8 +276,3 @@ class Switch:
     def with_capacity(self, capacity: int) -> Switch:
         """Return the switch with another buffer size, in the switch's unit."""
         return replace(self, buffer_bytes=capacity) if self.in_bytes else replace(self, buffer_packets=capacity)
-
-
-def _check_factors(field: str, values: object) -> tuple[float, ...]:
-    values = checks.sequence(field, values, "numbers")
-    return tuple(checks.number(f"{field}[{q}]", value, 0, MAX_ALPHA) for q, value in enumerate(values))

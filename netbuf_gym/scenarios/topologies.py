@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from netbuf_gym.errors import ScenarioError
-from netbuf_gym.scenarios.catalogue import CongestionControl, parse_senders
+from netbuf_gym.scenarios.catalogue import Controls, parse_senders
 from netbuf_gym.scenarios.disciplines import Discipline
 from netbuf_gym.scenarios.impairments import DelaySchedule, Jitter, LossSchedule
 from netbuf_gym.scenarios.limits import HOST_DEFAULTS
-from netbuf_gym.scenarios.python_control import OwnControl
 from netbuf_gym.scenarios.types import (
     MAX_COUNT,
     MAX_DELAY_MS,
@@ -27,7 +25,6 @@ from netbuf_gym.scenarios.types import (
 from netbuf_gym.traces.types import MIN_RATE_MBPS, Trace
 from netbuf_gym.utils import checks
 
-Controls = str | Mapping[str, Any] | CongestionControl | OwnControl | Callable[..., Any]
 Senders = Controls | Iterable[Controls]
 """Congestion controls, as names or dicts of `name` and parameters; a single one stands for one sender."""
 

@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, prefix_location, shown
-from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DURATION_S, MAX_QUEUES
+from netbuf_gym.scenarios.catalogue import Controls
+from netbuf_gym.scenarios.fields import boolean, check_fields, integer, links, number
+from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DATAGRAM_BYTES, MAX_DURATION_S, MAX_QUEUES
 from netbuf_gym.scenarios.senders import Sender
 from netbuf_gym.scenarios.sizes import SizeDistribution, read_records, sizes_of
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS
@@ -22,6 +24,8 @@ from netbuf_gym.utils.sums import sequential_sum
 
 MIN_RATE_PER_S = 1e-9
 MAX_RATE_PER_S = 1e6
+_START = number(0, MAX_DURATION_S, core="start_ns")
+_STOP = number(0, MAX_DURATION_S, core="stop_ns")
 COLUMNS = ("flow_id", "start_s", "sender", "size_bytes", "priority")
 
 
@@ -36,16 +40,14 @@ class PoissonArrivals:
         stop_s: End of the arrivals, above `start_s`; None: never.
     """
 
-    flows_per_s: float
+    flows_per_s: float = field(metadata=number(MIN_RATE_PER_S, MAX_RATE_PER_S, core="rate_per_s"))
     sizes: SizeDistribution
-    start_s: float = 0.0
-    stop_s: float | None = None
+    start_s: float = field(default=0.0, metadata=_START)
+    stop_s: float | None = field(default=None, metadata=_STOP)
     kind: ClassVar[str] = "poisson"
-    parts: ClassVar[dict[str, type]] = {"sizes": SizeDistribution}  # fields that are dataclasses
 
     def __post_init__(self) -> None:
-        rate = checks.number("poisson.flows_per_s", self.flows_per_s, MIN_RATE_PER_S, MAX_RATE_PER_S)
-        object.__setattr__(self, "flows_per_s", rate)
+        check_fields(self, "poisson.")
         if not isinstance(self.sizes, SizeDistribution):
             raise ScenarioTypeError(f"poisson.sizes = {shown(self.sizes)} is not a SizeDistribution")
         _check_span(self)
@@ -106,21 +108,16 @@ class Incast:
         stop_s: End of the bursts, above `start_s`; None: never.
     """
 
-    interval_s: float
-    fan_in: int
-    size_bytes: int
-    random: bool = False
-    start_s: float = 0.0
-    stop_s: float | None = None
+    interval_s: float = field(metadata=number(1e-6, MAX_DURATION_S, core="interval_ns"))
+    fan_in: int = field(metadata=integer(1, 2**20, core="fan_in"))
+    size_bytes: int = field(metadata=integer(1, MAX_COUNT, core="size_bytes", convert=lambda size: [size]))
+    random: bool = field(default=False, metadata=boolean(core="random"))
+    start_s: float = field(default=0.0, metadata=_START)
+    stop_s: float | None = field(default=None, metadata=_STOP)
     kind: ClassVar[str] = "incast"
-    parts: ClassVar[dict[str, type]] = {}
 
     def __post_init__(self) -> None:
-        put = object.__setattr__
-        put(self, "interval_s", checks.number("incast.interval_s", self.interval_s, 1e-6, MAX_DURATION_S))
-        put(self, "fan_in", checks.integer("incast.fan_in", self.fan_in, 1, 2**20))
-        put(self, "size_bytes", checks.integer("incast.size_bytes", self.size_bytes, 1, MAX_COUNT))
-        put(self, "random", checks.boolean("incast.random", self.random))
+        check_fields(self, "incast.")
         _check_span(self)
 
     @property
@@ -158,7 +155,6 @@ class FlowList:
     flow_id: np.ndarray = None  # type: ignore[assignment]  # 0, 1, ... as given
     _source: tuple[str, np.ndarray] | None = field(default=None, init=False, repr=False)
     kind: ClassVar[str] = "list"
-    parts: ClassVar[dict[str, type]] = {}
 
     if TYPE_CHECKING:  # lists become arrays
 
@@ -355,7 +351,7 @@ class Traffic:
                     f"{switch!r}; valid: 0..{queues - 1}"
                 )
 
-    def with_senders(self, names: Iterable[str]) -> Traffic:
+    def with_senders(self, names: Iterable[Controls]) -> Traffic:
         """Return the traffic with other congestion controls, one for each sender."""
         return replace(self, senders=tuple(replace(s, cc=cc) for s, cc in zip(self.senders, names, strict=True)))
 
@@ -372,28 +368,20 @@ class Probe:
         bytes: Size of a packet on the wire, 1 to 65535.
     """
 
-    path: Sequence[int | str]
-    priority: int = 0
-    interval_s: float = 1.0
-    start_s: float = 0.0
-    bytes: int = 64
+    path: Sequence[int | str] = field(metadata=links(core="path"))
+    priority: int = field(default=0, metadata=integer(0, MAX_QUEUES - 1, core="priority"))
+    interval_s: float = field(default=1.0, metadata=number(1e-6, MAX_DURATION_S, core="interval_ns"))
+    start_s: float = field(default=0.0, metadata=number(0, MAX_DURATION_S, core="start_ns"))
+    bytes: int = field(default=64, metadata=integer(1, MAX_DATAGRAM_BYTES, core="bytes"))
 
     def __post_init__(self) -> None:
-        put = object.__setattr__
-        put(self, "path", checks.sequence("probe.path", self.path, "links"))
-        put(self, "priority", checks.integer("probe.priority", self.priority, 0, MAX_QUEUES - 1))
-        put(self, "interval_s", checks.number("probe.interval_s", self.interval_s, 1e-6, MAX_DURATION_S))
-        put(self, "start_s", checks.number("probe.start_s", self.start_s, 0, MAX_DURATION_S))
-        put(self, "bytes", checks.integer("probe.bytes", self.bytes, 1, 65535))
+        check_fields(self, "probe.")
 
 
 def _check_span(arrivals: PoissonArrivals | Incast) -> None:
-    kind = arrivals.kind
-    object.__setattr__(arrivals, "start_s", checks.number(f"{kind}.start_s", arrivals.start_s, 0, MAX_DURATION_S))
-    if arrivals.stop_s is not None:
-        object.__setattr__(arrivals, "stop_s", checks.number(f"{kind}.stop_s", arrivals.stop_s, 0, MAX_DURATION_S))
-        if arrivals.stop_s <= arrivals.start_s:
-            raise ScenarioError(f"{kind}.stop_s = {arrivals.stop_s:g} is not after start_s = {arrivals.start_s:g}")
+    if arrivals.stop_s is not None and arrivals.stop_s <= arrivals.start_s:
+        at = f"{arrivals.kind}.stop_s = {arrivals.stop_s:g}"
+        raise ScenarioError(f"{at} is not after start_s = {arrivals.start_s:g}")
 
 
 def _check_column(name: str, values: object, dtype: type, low: float, high: float) -> np.ndarray:
@@ -461,12 +449,12 @@ def _parse_row_by_row(
     """
     values: dict[str, list] = {name: [] for name in columns}
     seen: dict[int, int] = {}
-    for number, line in entries:
+    for at, line in entries:
         found = split_csv_fields(line)
         if len(found) != fields:
-            raise ScenarioError(prefix_location(f"has {len(found)} fields; valid: {fields}, as the header", path, number))
+            raise ScenarioError(prefix_location(f"has {len(found)} fields; valid: {fields}, as the header", path, at))
         for name, (place, low, high) in columns.items():
-            label = prefix_location(name, path, number)
+            label = prefix_location(name, path, at)
             try:
                 value = parse_number(found[place])
             except ValueError:
@@ -476,8 +464,8 @@ def _parse_row_by_row(
         if "flow_id" in values:
             flow_id = values["flow_id"][-1]
             if flow_id in seen:
-                raise ScenarioError(prefix_location(f"flow_id = {flow_id} is on line {seen[flow_id]} too", path, number))
-            seen[flow_id] = number
+                raise ScenarioError(prefix_location(f"flow_id = {flow_id} is on line {seen[flow_id]} too", path, at))
+            seen[flow_id] = at
     return {name: np.array(column) for name, column in values.items()}
 
 

@@ -6,15 +6,16 @@ All types are immutable, check their fields on construction, and convert to and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any, TypeVar
 
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, describe_scenario, shown
 from netbuf_gym.scenarios import codec, scheme_catalogue
 from netbuf_gym.scenarios.catalogue import (
     RECEIVER_CONTROLS,
     CongestionControl,
-    ReceiverControl,
+    Controls,
     check_segments,
     congestion_controls,
     get_control_name,
@@ -23,6 +24,7 @@ from netbuf_gym.scenarios.catalogue import (
     sender_controls,
 )
 from netbuf_gym.scenarios.disciplines import Discipline
+from netbuf_gym.scenarios.fields import Indices, boolean, check_fields, choice, get_indices, integer, number, text
 from netbuf_gym.scenarios.flows import Application, Bulk, Flow, OnOff, Paused, Route, Sized
 from netbuf_gym.scenarios.hosts import Host, check_host_names, resolve_hosts
 from netbuf_gym.scenarios.limits import (
@@ -70,6 +72,9 @@ __all__ = [
     "Sized",
 ]
 
+Crossing = TypeVar("Crossing", Flow, Route, Sender, Relay, Probe, UdpSource, Switch)
+"""Record that crosses links, or has them as ports."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
@@ -100,36 +105,26 @@ class Scenario:
 
     links: Sequence[Link]
     flows: Sequence[Flow] = ()
-    duration_s: float
-    stack: str = "linux"
-    name: str = ""
-    hystart: bool = True
-    pacing: bool = False
+    duration_s: float = field(metadata=number(MIN_DURATION_S, MAX_DURATION_S))
+    stack: str = field(default="linux", metadata=choice(STACKS, core="stack"))
+    name: str = field(default="", metadata=text())
+    hystart: bool = field(default=True, metadata=boolean(core="hystart"))
+    pacing: bool = field(default=False, metadata=boolean(core="pacing"))
     switches: Sequence[Switch] = ()
     traffic: Traffic | None = None
     probes: Sequence[Probe] = ()
     udp: Sequence[UdpSource] = ()
     hosts: Sequence[Host] = ()
-    mss_bytes: int | None = None
-    min_rto_ms: float | None = None
-    delayed_ack: int | None = None
+    mss_bytes: int | None = field(default=None, metadata=integer(100, 9000, core="mss"))
+    min_rto_ms: float | None = field(default=None, metadata=number(1, 60_000, core="min_rto_ns"))
+    delayed_ack: int | None = field(default=None, metadata=integer(1, 1000, core="delayed_ack_packets"))
 
     def __post_init__(self) -> None:
         put = object.__setattr__
         put(self, "links", checks.sequence("links", self.links, "links"))
-        put(self, "duration_s", checks.number("duration_s", self.duration_s, MIN_DURATION_S, MAX_DURATION_S))
-        checks.choice("stack", self.stack, STACKS)
-        checks.text("name", self.name)
-        put(self, "hystart", checks.boolean("hystart", self.hystart))
-        put(self, "pacing", checks.boolean("pacing", self.pacing))
+        check_fields(self)
         if self.pacing and not PACES[self.stack]:
             raise ScenarioError(f"pacing = True is not in the {self.stack} stack; valid: False")
-        if self.mss_bytes is not None:
-            put(self, "mss_bytes", checks.integer("mss_bytes", self.mss_bytes, 100, 9000))
-        if self.min_rto_ms is not None:
-            put(self, "min_rto_ms", checks.number("min_rto_ms", self.min_rto_ms, 1, 60_000))
-        if self.delayed_ack is not None:
-            put(self, "delayed_ack", checks.integer("delayed_ack", self.delayed_ack, 1, 1000))
         index: dict[str, int] = {}
         for i, link in enumerate(self.links):
             if not isinstance(link, Link):
@@ -138,96 +133,100 @@ class Scenario:
                 raise ScenarioError(
                     f"links[{i}].name = {link.name!r} is taken by links[{index[link.name]}]; valid: unique names"
                 )
-        flows = _convert_to_tuple("flows", self.flows)
-        if not flows and self.traffic is None:
+        put(self, "flows", self._resolve_all("flows", self.flows, Flow, index))
+        if not self.flows and self.traffic is None:
             beside = " beside udp, which is no flow" if self.udp else ""
             raise ScenarioError(f"flows is empty{beside}; valid: at least one flow, or a traffic")
-        put(self, "flows", self._resolve_links("flows", flows, Flow, index))
         for i, flow in enumerate(self.flows):
             check_segments(f"flows[{i}].receiver", flow.receiver, self.mss)
         if self.traffic is not None:
             if not isinstance(self.traffic, Traffic):
                 raise ScenarioTypeError(f"traffic = {shown(self.traffic)} is not a Traffic")
-            senders = self._resolve_links("traffic.senders", self.traffic.senders, Sender, index)
+            senders = self._resolve_all("traffic.senders", self.traffic.senders, Sender, index)
             if senders is not self.traffic.senders:
                 put(self, "traffic", replace(self.traffic, senders=senders))
-            self._check_arrivals()
-        put(self, "probes", self._resolve_links("probes", _convert_to_tuple("probes", self.probes), Probe, index))
-        put(self, "udp", self._resolve_links("udp", _convert_to_tuple("udp", self.udp), UdpSource, index))
+            self._check_arrivals(self.traffic)
+        put(self, "probes", self._resolve_all("probes", self.probes, Probe, index))
+        put(self, "udp", self._resolve_all("udp", self.udp, UdpSource, index))
         source: dict[str, int] = {}
         for i, name in enumerate(list_source_names(self.udp)):
             if source.setdefault(name, i) != i:
                 raise ScenarioError(f"udp[{i}].name = {name!r} is taken by udp[{source[name]}]; valid: unique names")
-        put(self, "switches", self._resolve_links("switches", _convert_to_tuple("switches", self.switches), Switch, index))
+        put(self, "switches", self._resolve_all("switches", self.switches, Switch, index))
         self._check_switches()
-        ports = {port for switch in self.switches for port in switch.ports}
-        put(
-            self,
-            "hosts",
-            resolve_hosts(
-                _convert_to_tuple("hosts", self.hosts), partial(self._resolve_indices, index=index), ports, self.stack
-            ),
-        )
+        ports = {port for switch in self.switches for port in get_indices(switch.ports)}
+        hosts = _convert_to_tuple("hosts", self.hosts)
+        put(self, "hosts", resolve_hosts(hosts, partial(self._resolve_indices, index=index), ports, self.stack))
         check_host_names("flows", self.flows, self.hosts)
-        for sender in self.traffic.senders if self.traffic is not None else ():
+        for sender in self._senders:
             check_host_names("traffic.senders", sender.legs, self.hosts)
 
-    def _resolve_links(self, field: str, items: tuple, cls: type, index: dict[str, int]) -> tuple:
-        """Check items that cross links and return them with links as indices; the same tuple if all are indices already."""
-        valid = congestion_controls(self.stack) if cls is Flow else sender_controls(self.stack)
-        placed = []
-        for i, item in enumerate(items):
-            if not isinstance(item, cls):
-                raise ScenarioTypeError(f"{field}[{i}] = {shown(item)} is not a {cls.__name__}")
-            if cls in (Flow, Sender, Relay) and item.cc is not None and not isinstance(item.cc, OwnControl):
-                if (name := get_control_name(item.cc)) not in valid:
-                    raise ScenarioError(
-                        f"{field}[{i}].cc = {name!r} is not in the {self.stack} stack; valid: {', '.join(valid)}"
-                    )
-                if isinstance(item.cc, CongestionControl):
-                    parse_congestion_control(f"{field}[{i}].cc", item.cc, valid, self.stack)
-            if getattr(item, "ecn", False) and not SPEAKS_ECN[self.stack]:
-                raise ScenarioError(f"{field}[{i}].ecn = True is not in the {self.stack} stack; valid: False")
-            changes = {}
-            if cls is Sender and item.relay is not None:
-                (relay,) = self._resolve_links(f"{field}[{i}].relay", (item.relay,), Relay, index)
-                changes = {} if relay is item.relay else {"relay": relay}
-            if cls is Flow and item.routes:
-                routes = self._resolve_links(f"{field}[{i}].routes", item.routes, Route, index)
-                changes = {} if routes is item.routes else {"routes": routes}
-            for name in _LINK_FIELDS[cls]:
-                given = getattr(item, name)
-                links = self._resolve_indices(f"{field}[{i}].{name}", given, index)
-                if links != given or any(type(link) is not int for link in given):  # 2.0 == 2, but is not an index
-                    changes[name] = links
-            placed.append(replace(item, **changes) if changes else item)
-        return items if all(a is b for a, b in zip(items, placed, strict=True)) else tuple(placed)
+    @property
+    def _senders(self) -> Sequence[Sender]:
+        return self.traffic.senders if self.traffic is not None else ()
 
-    def _resolve_indices(self, field: str, path: tuple, index: dict[str, int]) -> tuple[int, ...]:
+    def _resolve_all(self, label: str, items: object, cls: type[Crossing], index: dict[str, int]) -> tuple[Crossing, ...]:
+        """Return items that cross links with links as indices; the same tuple if all are indices already."""
+        given = _convert_to_tuple(label, items)
+        for i, item in enumerate(given):
+            if not isinstance(item, cls):
+                raise ScenarioTypeError(f"{label}[{i}] = {shown(item)} is not a {cls.__name__}")
+        resolved = tuple(self._resolve(f"{label}[{i}]", item, index) for i, item in enumerate(given))
+        return given if all(a is b for a, b in zip(given, resolved, strict=True)) else resolved
+
+    def _resolve(self, label: str, item: Crossing, index: dict[str, int]) -> Crossing:
+        """Check an item against the stack, and return it with links as indices."""
+        changes: dict[str, Any] = {}
+        if isinstance(item, (Flow, Sender, Relay)):
+            self._check_control(label, item)
+        if isinstance(item, Sender) and item.relay is not None:
+            changes["relay"] = self._resolve(f"{label}.relay", item.relay, index)
+        elif isinstance(item, Flow) and item.routes:
+            changes["routes"] = self._resolve_all(f"{label}.routes", item.routes, Route, index)
+        for name in _LINK_FIELDS[type(item)]:
+            changes[name] = self._resolve_indices(f"{label}.{name}", getattr(item, name), index)
+        changes = {name: value for name, value in changes.items() if value is not getattr(item, name)}
+        return replace(item, **changes) if changes else item
+
+    def _check_control(self, label: str, item: Flow | Sender | Relay) -> None:
+        valid = congestion_controls(self.stack) if isinstance(item, Flow) else sender_controls(self.stack)
+        if item.cc is not None and not isinstance(item.cc, OwnControl):
+            if (name := get_control_name(item.cc)) not in valid:
+                raise ScenarioError(f"{label}.cc = {name!r} is not in the {self.stack} stack; valid: {', '.join(valid)}")
+            if isinstance(item.cc, CongestionControl):
+                parse_congestion_control(f"{label}.cc", item.cc, valid, self.stack)
+        if item.ecn and not SPEAKS_ECN[self.stack]:
+            raise ScenarioError(f"{label}.ecn = True is not in the {self.stack} stack; valid: False")
+
+    def _resolve_indices(self, label: str, links: Sequence[int | str], index: dict[str, int]) -> Indices:
+        """Return links as indices; the same object if they are indices already."""
+        most = len(self.links) - 1
+        if isinstance(links, Indices) and all(0 <= link <= most for link in links):
+            return links
         result = []
-        for link in path:
+        for link in links:
             if isinstance(link, str):
                 if link not in index:
-                    raise ScenarioError(f"{field} has no link {link!r}; valid: {', '.join(index)}")
+                    raise ScenarioError(f"{label} has no link {link!r}; valid: {', '.join(index)}")
                 link = index[link]
-            result.append(checks.integer(f"{field} link", link, 0, len(self.links) - 1))
-        return tuple(result)
+            result.append(checks.integer(f"{label} link", link, 0, most))
+        return Indices(result)
 
-    def _check_arrivals(self) -> None:
+    def _check_arrivals(self, traffic: Traffic) -> None:
         """Raise ScenarioError if random arrivals would open more than `MAX_FLOWS` flows."""
         left = float(MAX_FLOWS)
-        for i, arrivals in enumerate(self.traffic.arrivals):
+        for i, arrivals in enumerate(traffic.arrivals):
             if isinstance(arrivals, FlowList):
                 continue
             flows = arrivals.count_expected_flows(self.duration_s)
             if flows > left:
                 if isinstance(arrivals, PoissonArrivals):
-                    field, value, valid = "flows_per_s", arrivals.flows_per_s, arrivals.flows_per_s * left / flows
+                    name, value, valid = "flows_per_s", arrivals.flows_per_s, arrivals.flows_per_s * left / flows
                 else:
-                    field, value = "interval_s", arrivals.interval_s
+                    name, value = "interval_s", arrivals.interval_s
                     valid = value * flows / left if left else float("inf")  # earlier arrivals may have used up the limit
                 raise ScenarioError(
-                    f"traffic.arrivals[{i}].{field} = {value:g} makes {flows:.4g} flows in duration_s = {self.duration_s:g};"
+                    f"traffic.arrivals[{i}].{name} = {value:g} makes {flows:.4g} flows in duration_s = {self.duration_s:g};"
                     f" valid: {valid:.4g} or {'less' if valid < value else 'more'}, for {MAX_FLOWS} flows of all arrivals"
                 )
             left -= flows
@@ -235,11 +234,12 @@ class Scenario:
     def _check_switches(self) -> None:
         owner: dict[int, str] = {}
         names = set()
+        queued: dict[str, Sequence[Flow | Probe | UdpSource]] = {"flows": self.flows, "probes": self.probes, "udp": self.udp}
         for i, switch in enumerate(self.switches):
             if switch.name in names:
                 raise ScenarioError(f"switches[{i}].name = {switch.name!r} is taken; valid: unique names")
             names.add(switch.name)
-            for port in switch.ports:
+            for port in get_indices(switch.ports):
                 link = self.links[port]
                 at = f"switches[{i}]: port {link.name!r}"
                 if port in owner:
@@ -249,16 +249,14 @@ class Scenario:
                     raise ScenarioError(f"{at} has no rate; valid: rate_mbps or a trace")
                 if link.discipline is not None or link.queue_packets is not None or link.queue_bytes is not None:
                     raise ScenarioError(f"{at} has a queue of its own; valid: neither queue limit nor discipline")
-            for what, items in (("flows", self.flows), ("probes", self.probes), ("udp", self.udp)):
+            for what, items in queued.items():
                 for k, item in enumerate(items):
                     if item.priority >= switch.queues and _crosses(item, switch):
                         raise ScenarioError(
                             f"{what}[{k}].priority = {item.priority} is beyond the {switch.queues} queues of switch "
                             f"{switch.name!r}; valid: 0..{switch.queues - 1}"
                         )
-            if self.traffic is not None and any(
-                _crosses(leg, switch) for sender in self.traffic.senders for leg in sender.legs
-            ):
+            if self.traffic is not None and any(_crosses(leg, switch) for sender in self._senders for leg in sender.legs):
                 self.traffic.check_queues(switch.queues, switch.name)
         for i, link in enumerate(self.links):
             if link.device_packets and link.discipline is None and i not in owner:
@@ -277,7 +275,7 @@ class Scenario:
     def bottleneck_of(self, flow: int) -> int:
         """Return the index of the slowest link on a flow's data path, by mean rate over the scenario; the traffic's senders are
         numbered after the flows. Among equally slow links, the scenario's `bottleneck`, or else the first."""
-        rates = {i: self.links[i].mean_mbps(self.duration_s) for i in self._get_endpoint(flow).path}
+        rates = {i: self.links[i].mean_mbps(self.duration_s) for i in self._get_path(flow)}
         tightest = [i for i, rate in rates.items() if rate == min(rates.values())]
         return self.bottleneck if self.bottleneck in tightest else tightest[0]
 
@@ -290,17 +288,17 @@ class Scenario:
         """Return the links on a flow's data path, with its relay, in order; the traffic's senders come after the flows."""
         endpoint = self._get_endpoint(flow)
         legs = endpoint.legs if isinstance(endpoint, Sender) else (endpoint,)
-        return [self.links[i] for leg in legs for i in leg.path]
+        return [self.links[i] for leg in legs for i in get_indices(leg.path)]
 
     def tightest_link(self, flow: int) -> int:
         """Return the index of the first slowest link on a flow's data path, by mean rate over the scenario."""
-        return min(self._get_endpoint(flow).path, key=lambda i: self.links[i].mean_mbps(self.duration_s))
+        return min(self._get_path(flow), key=lambda i: self.links[i].mean_mbps(self.duration_s))
 
     def fair_share_mbps(self, flow: int) -> float:
         """Return the fair share of a flow, Mbit/s: the least share along its path if each link split its mean rate evenly
         between the flows whose data cross it. Flows of the traffic do not count."""
         shares = []
-        for i in set(self._get_endpoint(flow).path):
+        for i in set(self._get_path(flow)):
             users = sum(i in other.path for other in self.flows)
             shares.append(self.links[i].mean_mbps(self.duration_s) / max(users, 1))
         return min(shares)
@@ -346,22 +344,26 @@ class Scenario:
 
     def _get_endpoint(self, flow: int) -> Flow | Sender:
         """Return a flow by index; indices after the flows are the traffic's senders."""
-        senders = self.traffic.senders if self.traffic is not None else ()
-        flow = checks.integer("flow", flow, 0, len(self.flows) + len(senders) - 1)
-        return self.flows[flow] if flow < len(self.flows) else senders[flow - len(self.flows)]
+        flow = checks.integer("flow", flow, 0, len(self.flows) + len(self._senders) - 1)
+        return self.flows[flow] if flow < len(self.flows) else self._senders[flow - len(self.flows)]
+
+    def _get_path(self, flow: int) -> Indices:
+        return get_indices(self._get_endpoint(flow).path)
 
     def propagation_rtt_ms(self, flow: int = 0) -> float:
         """Return the round-trip propagation delay of a flow, ms: changing delays at their least, without jitter. The traffic's
         senders are numbered after the flows."""
         f = self._get_endpoint(flow)
-        return sequential_sum(self.links[i].least_delay_ms for i in (*f.path, *f.return_path))
+        path = (*get_indices(f.path), *get_indices(f.return_path))
+        return sequential_sum(self.links[i].least_delay_ms for i in path)
 
     def base_rtt_ms(self, flow: int = 0) -> float:
         """Return the least round-trip time of a flow, ms: propagation and transmission of one full packet and one ACK."""
         rtt = self.propagation_rtt_ms(flow)
         f = self._get_endpoint(flow)
-        rtt += sequential_sum(self.links[i].service_ms(self.data_bytes) for i in f.path)
-        return rtt + sequential_sum(self.links[i].service_ms(ACK_BYTES[self.stack]) for i in f.return_path)
+        rtt += sequential_sum(self.links[i].service_ms(self.data_bytes) for i in get_indices(f.path))
+        acks = get_indices(f.return_path)
+        return rtt + sequential_sum(self.links[i].service_ms(ACK_BYTES[self.stack]) for i in acks)
 
     def ideal_s(self, sender: int, size_bytes: float, start_s: float = 0.0) -> float:
         """Return the ideal completion time of a flow of the traffic that starts at `start_s`, seconds.
@@ -373,48 +375,47 @@ class Scenario:
         can reach it.
         """
         rtt_s = self.propagation_rtt_ms(len(self.flows) + sender) * 1e-3
-        first, *relays = self.traffic.senders[sender].legs
+        first, *relays = self._senders[sender].legs
         if not relays:
-            return rtt_s + max(self.links[i].compute_carrying_s(size_bytes, start_s + rtt_s) for i in first.path)
+            path = get_indices(first.path)
+            return rtt_s + max(self.links[i].compute_carrying_s(size_bytes, start_s + rtt_s) for i in path)
         (relay,) = relays
+        ways = [get_indices(way) for way in (first.path, first.return_path, relay.path, relay.return_path)]
         delay_s = [link.least_delay_ms * 1e-3 for link in self.links]
-        path, path_back, relay_path, relay_back = (
-            sequential_sum(delay_s[i] for i in one) for one in (first.path, first.return_path, relay.path, relay.return_path)
-        )
-        reached_s = start_s + path + 2 * path_back + relay_path + 2 * relay_back  # when the first byte can set out
+        there, back, relay_there, relay_back = (sequential_sum(delay_s[i] for i in way) for way in ways)
+        reached_s = start_s + there + 2 * back + relay_there + 2 * relay_back  # when the first byte can set out
         carrying_s = 0.0
-        for i in (*first.path, *relay.path):
+        for i in (*ways[0], *ways[2]):
             carrying_s = max(carrying_s, self.links[i].compute_carrying_s(size_bytes, reached_s))
             reached_s += delay_s[i]
-        return 2 * (path + path_back + relay_path + relay_back) + carrying_s
+        return 2 * (there + back + relay_there + relay_back) + carrying_s
 
     @property
     def bdp_packets(self) -> float:
         """Bandwidth-delay product: capacity times the first flow's propagation RTT, in full packets on the wire."""
         return self.capacity_mbps * 1e3 * self.propagation_rtt_ms() / 8 / self.data_bytes
 
-    def with_senders(self, senders: str | dict | CongestionControl | Iterable[str | dict | CongestionControl]) -> Scenario:
+    def with_senders(self, senders: Controls | Iterable[Controls]) -> Scenario:
         """Return the world with other congestion controls: one for each flow and then each sender of the traffic, or one for
         all. Each is a name, a dict of `name` and parameters, or Python code (`python_control`).
 
         Raises:
             ScenarioError: An unknown name, or a number of names other than that of flows and senders.
         """
-        n, hosts = len(self.flows), len(self.traffic.senders) if self.traffic is not None else 0
-        names = parse_sender_list(senders)
-        if names is None:
-            names = (senders,) * (n + hosts)
-        if len(names) != n + hosts:
-            raise ScenarioError(f"senders has {len(names)} names for {n + hosts} flows; valid: as many, or one name for all")
+        n = len(self.flows)
+        most = n + len(self._senders)
+        listed = parse_sender_list(senders)
+        names: tuple[Any, ...] = (senders,) * most if listed is None else listed
+        if len(names) != most:
+            raise ScenarioError(f"senders has {len(names)} names for {most} flows; valid: as many, or one name for all")
         flows = tuple(replace(f, cc=cc) for f, cc in zip(self.flows, names[:n], strict=True))
-        traffic = self.traffic.with_senders(names[n:]) if hosts else None
+        traffic = self.traffic.with_senders(names[n:]) if self.traffic is not None else None
         return replace(self, flows=flows, traffic=traffic)
 
     @property
     def has_own_controls(self) -> bool:
         """Whether a congestion control is the user's own code (`OwnControl`)."""
-        ends = (*self.flows, *(self.traffic.senders if self.traffic is not None else ()))
-        return any(isinstance(end.cc, OwnControl) for end in ends)
+        return any(isinstance(end.cc, OwnControl) for ends in (self.flows, self._senders) for end in ends)
 
     def with_agents(self, n: int | None = None) -> Scenario:
         """Return the world with its first `n` flows (None: all) controlled by agents.
@@ -463,9 +464,9 @@ class Scenario:
             links[at] = replace(links[at], discipline=discipline)
         for switch in self.switches:
             share = max(1, switch.capacity // len(switch.ports))
-            limit = {"queue_bytes": share} if switch.in_bytes else {"queue_packets": share}
-            for port in switch.ports:
-                links[port] = replace(links[port], **limit, discipline=discipline)
+            queue_bytes, queue_packets = (share, None) if switch.in_bytes else (None, share)
+            for port in get_indices(switch.ports):
+                links[port] = replace(links[port], queue_bytes=queue_bytes, queue_packets=queue_packets, discipline=discipline)
         return replace(self, links=tuple(links), switches=())
 
     def to_dict(self) -> dict:
@@ -482,11 +483,11 @@ class Scenario:
         return codec.from_dict(cls, data)
 
 
-def _is_agent_driven(receiver: str | ReceiverControl) -> bool:
+def _is_agent_driven(receiver: object) -> bool:
     return RECEIVER_CONTROLS[get_control_name(receiver)].agent
 
 
-_LINK_FIELDS = {
+_LINK_FIELDS: dict[type, tuple[str, ...]] = {
     Flow: ("path", "return_path"),
     Sender: ("path", "return_path"),
     Relay: ("path", "return_path"),

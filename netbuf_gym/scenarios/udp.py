@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from netbuf_gym.errors import ScenarioError
-from netbuf_gym.scenarios.limits import MAX_DURATION_S, MAX_QUEUES
+from netbuf_gym.scenarios.fields import boolean, check_fields, integer, links, number, text
+from netbuf_gym.scenarios.limits import MAX_DATAGRAM_BYTES, MAX_DURATION_S, MAX_QUEUES
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS
-from netbuf_gym.utils import checks
 
 MOST_PACKETS_PER_S = 1e9
 
@@ -37,42 +37,32 @@ class UdpSource:
         ScenarioError: A value out of range.
     """
 
-    path: Sequence[int | str]
-    rate_mbps: float
-    packet_bytes: int = 1500
-    on_s: float | None = None
-    off_s: float | None = None
-    random: bool = False
-    start_s: float = 0.0
-    stop_s: float | None = None
-    name: str = ""
-    priority: int = 0
+    path: Sequence[int | str] = field(metadata=links(core="path"))
+    rate_mbps: float = field(metadata=number(MIN_RATE_MBPS, MAX_RATE_MBPS, core="rate_bps"))
+    packet_bytes: int = field(default=1500, metadata=integer(1, MAX_DATAGRAM_BYTES, core="bytes"))
+    on_s: float | None = field(default=None, metadata=number(1e-6, MAX_DURATION_S, core="on_ns"))
+    off_s: float | None = field(default=None, metadata=number(1e-6, MAX_DURATION_S, core="off_ns"))
+    random: bool = field(default=False, metadata=boolean(core="random_on_off"))
+    start_s: float = field(default=0.0, metadata=number(0, MAX_DURATION_S, core="start_ns"))
+    stop_s: float | None = field(default=None, metadata=number(0, MAX_DURATION_S, core="stop_ns"))
+    name: str = field(default="", metadata=text())
+    priority: int = field(default=0, metadata=integer(0, MAX_QUEUES - 1, core="priority"))
 
     def __post_init__(self) -> None:
-        put = object.__setattr__
-        put(self, "path", checks.sequence("udp.path", self.path, "links"))
-        put(self, "rate_mbps", checks.number("udp.rate_mbps", self.rate_mbps, MIN_RATE_MBPS, MAX_RATE_MBPS))
-        put(self, "packet_bytes", checks.integer("udp.packet_bytes", self.packet_bytes, 1, 65535))
+        check_fields(self, "udp.")
         most_mbps = MOST_PACKETS_PER_S * self.packet_bytes * 8e-6
         if self.rate_mbps > most_mbps:
             raise ScenarioError(
                 f"udp.rate_mbps = {self.rate_mbps:g} is more than 1e9 packets a second; valid: {most_mbps:g} or less"
             )
-        if (self.on_s is None) != (self.off_s is None):
-            raise ScenarioError(f"udp.on_s = {self.on_s}, udp.off_s = {self.off_s}; valid: both in seconds, or neither")
-        for field in ("on_s", "off_s"):
-            if getattr(self, field) is not None:
-                put(self, field, checks.number(f"udp.{field}", getattr(self, field), 1e-6, MAX_DURATION_S))
-        put(self, "random", checks.boolean("udp.random", self.random))
+        for given, other in (("on_s", "off_s"), ("off_s", "on_s")):
+            length_s = getattr(self, given)
+            if length_s is not None and getattr(self, other) is None:
+                raise ScenarioError(f"udp.{given} = {length_s:g}, udp.{other} = None; valid: both in seconds, or neither")
         if self.random and self.on_s is None:
             raise ScenarioError("udp.random = True without periods; valid: on_s and off_s, or False")
-        put(self, "start_s", checks.number("udp.start_s", self.start_s, 0, MAX_DURATION_S))
-        if self.stop_s is not None:
-            put(self, "stop_s", checks.number("udp.stop_s", self.stop_s, 0, MAX_DURATION_S))
-            if self.stop_s <= self.start_s:
-                raise ScenarioError(f"udp.stop_s = {self.stop_s:g} is not after start_s = {self.start_s:g}")
-        checks.text("udp.name", self.name)
-        put(self, "priority", checks.integer("udp.priority", self.priority, 0, MAX_QUEUES - 1))
+        if self.stop_s is not None and self.stop_s <= self.start_s:
+            raise ScenarioError(f"udp.stop_s = {self.stop_s:g} is not after start_s = {self.start_s:g}")
 
     @property
     def mean_mbps(self) -> float:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 from netbuf_gym import _core
 from netbuf_gym.errors import ScenarioError
+from netbuf_gym.scenarios.fields import check_fields, choice, integer, number, rule
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS
 from netbuf_gym.utils import checks
 
@@ -16,6 +18,18 @@ MAX_CHUNK_S, MAX_BUFFER_S, MAX_CHUNKS, MAX_SAFETY = 1000.0, 3600.0, 1000, 10.0
 MAX_LADDER = 100
 RESERVOIR, CUSHION = 90 / 240, 126 / 240
 """Reservoir and cushion of BBA-0, as shares of the buffer."""
+
+
+def _check_ladder(label: str, value: object) -> tuple[float, ...]:
+    ladder = checks.sequence(label, value, "bitrates")
+    if len(ladder) > MAX_LADDER:
+        raise ScenarioError(f"{label} has {len(ladder)} bitrates; valid: at most {MAX_LADDER}")
+    ladder = tuple(checks.number(f"{label}[{i}]", one, MIN_RATE_MBPS, MAX_RATE_MBPS) for i, one in enumerate(ladder))
+    for i in range(1, len(ladder)):
+        if ladder[i] <= ladder[i - 1]:
+            at = f"{label}[{i}] = {ladder[i]:g}"
+            raise ScenarioError(f"{at} is not above {ladder[i - 1]:g}; valid: rising bitrates")
+    return ladder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,36 +53,25 @@ class Video:
             is the highest, 0 to 3600 s; None: 37.5 and 52.5 % of the buffer, as in BBA-0 with its 240 s.
     """
 
-    bitrates_mbps: Sequence[float] = (0.3, 0.75, 1.2, 1.85, 2.85, 4.3)
-    chunk_s: float = 4.0
-    buffer_s: float = 30.0
-    startup_s: float = 4.0
-    abr: str = "rate"
-    window_chunks: int = 5
-    safety: float = 0.85
-    reservoir_s: float | None = None
-    cushion_s: float | None = None
+    bitrates_mbps: Sequence[float] = field(
+        default=(0.3, 0.75, 1.2, 1.85, 2.85, 4.3),
+        metadata=rule(_check_ladder, core="bitrate_bps", convert=lambda ladder: [bitrate * 1e6 for bitrate in ladder]),
+    )
+    chunk_s: float = field(default=4.0, metadata=number(0.1, MAX_CHUNK_S, core="chunk_ns"))
+    buffer_s: float = field(default=30.0, metadata=rule(None, core="buffer_ns"))
+    startup_s: float = field(default=4.0, metadata=rule(None, core="startup_ns"))
+    abr: str = field(default="rate", metadata=choice(BITRATE_RULES, core="abr"))
+    window_chunks: int = field(default=5, metadata=integer(1, MAX_CHUNKS, core="window_chunks"))
+    safety: float = field(default=0.85, metadata=number(0, MAX_SAFETY, low_open=True, core="safety"))
+    reservoir_s: float | None = field(default=None, metadata=number(0, MAX_BUFFER_S))
+    cushion_s: float | None = field(default=None, metadata=number(0, MAX_BUFFER_S))
+    kind: ClassVar[str] = "video"
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        ladder = checks.sequence("bitrates_mbps", self.bitrates_mbps, "bitrates")
-        if len(ladder) > MAX_LADDER:
-            raise ScenarioError(f"bitrates_mbps has {len(ladder)} bitrates; valid: at most {MAX_LADDER}")
-        ladder = tuple(checks.number(f"bitrates_mbps[{i}]", one, MIN_RATE_MBPS, MAX_RATE_MBPS) for i, one in enumerate(ladder))
-        for i in range(1, len(ladder)):
-            if ladder[i] <= ladder[i - 1]:
-                at = f"bitrates_mbps[{i}] = {ladder[i]:g}"
-                raise ScenarioError(f"{at} is not above {ladder[i - 1]:g}; valid: rising bitrates")
-        put(self, "bitrates_mbps", ladder)
-        put(self, "chunk_s", checks.number("chunk_s", self.chunk_s, 0.1, MAX_CHUNK_S))
+        check_fields(self)
         put(self, "buffer_s", checks.number("buffer_s", self.buffer_s, self.chunk_s, MAX_BUFFER_S))
         put(self, "startup_s", checks.number("startup_s", self.startup_s, 0, self.buffer_s))
-        checks.choice("abr", self.abr, BITRATE_RULES)
-        put(self, "window_chunks", checks.integer("window_chunks", self.window_chunks, 1, MAX_CHUNKS))
-        put(self, "safety", checks.number("safety", self.safety, 0, MAX_SAFETY, low_open=True))
-        for field in ("reservoir_s", "cushion_s"):
-            if getattr(self, field) is not None:
-                put(self, field, checks.number(field, getattr(self, field), 0, MAX_BUFFER_S))
 
     @property
     def buffer_rule_s(self) -> tuple[float, float]:

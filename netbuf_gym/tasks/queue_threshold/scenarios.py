@@ -13,10 +13,11 @@ import numpy as np
 
 from netbuf_gym.errors import ScenarioTypeError, shown
 from netbuf_gym.scenarios.catalogue import CongestionControl, parse_sender_list, parse_senders
+from netbuf_gym.scenarios.codec import build_dataclass
 from netbuf_gym.scenarios.distributions import Distribution
 from netbuf_gym.scenarios.limits import MAX_COUNT
 from netbuf_gym.scenarios.named import Pattern, World, remove_parameters
-from netbuf_gym.scenarios.shared_buffer import HOSTS, SMALL_BYTES, build_from_fields, shared_buffer
+from netbuf_gym.scenarios.shared_buffer import HOSTS, SMALL_BYTES, shared_buffer
 from netbuf_gym.scenarios.sizes import SizeDistribution, sizes_of
 from netbuf_gym.scenarios.switches import DROPS
 from netbuf_gym.scenarios.traffic import Arrivals, FlowList, Incast, PoissonArrivals
@@ -394,7 +395,7 @@ def _resolve_incast(incast: object) -> list[Arrivals]:
         return [incast]
     if not isinstance(incast, dict):
         raise ScenarioTypeError(f"incast = {shown(incast)}; valid: a dict of interval_s, fan_in, size_bytes, random, ...")
-    return [build_from_fields("incast", Incast, incast)]
+    return [build_dataclass("incast", Incast, incast)]
 
 
 def _check_pair(field: str, value: object) -> tuple:

@@ -1,0 +1,173 @@
+"""Rules of the fields of scenario records: valid values, and the field of the core's configuration that takes them.
+
+A record is a frozen dataclass whose fields have a rule as metadata:
+
+    start_s: float = field(default=0.0, metadata=number(0, MAX_DURATION_S, core="start_ns"))
+
+`check_fields` holds a record to its rules, and `copy_to_core` sets the core's fields from it. The core checks what it is given
+by its own table of fields (`cpp/include/netbuf/config_fields.h`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import MISSING, dataclass, fields
+from functools import cache
+from typing import Any
+
+from netbuf_gym.errors import ScenarioError
+from netbuf_gym.utils import checks
+
+Check = Callable[[str, Any], Any]
+"""(label, value) -> the value as a record stores it; raises ScenarioError."""
+Convert = Callable[[Any], Any]
+"""(value) -> the value in the unit and type of the core's field."""
+
+
+class Indices(tuple[int, ...]):
+    """Links of a path or a switch as a scenario has resolved them: indices into `Scenario.links`, no names."""
+
+
+def get_indices(links: Sequence[int | str]) -> Indices:
+    """Return the links of a record of a `Scenario`, which are indices.
+
+    Raises:
+        ScenarioError: Names of links, which only a scenario resolves.
+    """
+    if not isinstance(links, Indices):
+        raise ScenarioError(f"links = {tuple(links)} are not indices; valid: those of a record of a Scenario")
+    return links
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Rule of a record's field. The field's default is valid and is not checked; a default of None: the core's default.
+
+    Attributes:
+        check: Check of a value; None: the record checks the field itself, since its range depends on other fields.
+        core: Field of the core's configuration; None: `native` translates the field.
+        convert: Conversion to the core's unit; None: by the units in the names of both fields.
+    """
+
+    check: Check | None
+    core: str | None = None
+    convert: Convert | None = None
+
+
+def rule(check: Check | None, core: str | None = None, convert: Convert | None = None) -> dict[str, Rule]:
+    """Return the metadata of a field with a check of its own; see `Rule`."""
+    return {"rule": Rule(check, core, convert)}
+
+
+def number(
+    low: float, high: float, *, low_open: bool = False, core: str | None = None, convert: Convert | None = None
+) -> dict[str, Rule]:
+    """Return the metadata of a field with a finite float in [low, high], or (low, high] with `low_open`."""
+    return rule(lambda label, value: checks.number(label, value, low, high, low_open=low_open), core, convert)
+
+
+def integer(low: int, high: int, *, core: str | None = None, convert: Convert | None = None) -> dict[str, Rule]:
+    """Return the metadata of a field with an integer in [low, high]."""
+    return rule(lambda label, value: checks.integer(label, value, low, high), core, convert)
+
+
+def boolean(*, core: str | None = None) -> dict[str, Rule]:
+    """Return the metadata of a field with a truth value."""
+    return rule(checks.boolean, core)
+
+
+def text(*, core: str | None = None) -> dict[str, Rule]:
+    """Return the metadata of a field with a string."""
+    return rule(checks.text, core)
+
+
+def choice(options: Iterable[str], *, core: str | None = None) -> dict[str, Rule]:
+    """Return the metadata of a field with one of several strings."""
+    return rule(lambda label, value: checks.choice(label, value, options), core)
+
+
+def links(*, core: str | None = None) -> dict[str, Rule]:
+    """Return the metadata of a field with one or more links, as indices into `Scenario.links` or names."""
+    return rule(_check_links, core)
+
+
+def _check_links(label: str, value: Any) -> tuple[int | str, ...]:
+    if isinstance(value, Indices):
+        return value
+    items = checks.sequence(label, value, "links")
+    return Indices(items) if all(type(item) is int for item in items) else items
+
+
+def check_fields(record: object, prefix: str = "") -> None:
+    """Check the fields of a record by their rules, and store the values as plain Python types.
+
+    Args:
+        record: Record under construction.
+        prefix: Text before a field's name in error messages.
+
+    Raises:
+        ScenarioError: An invalid value; names the field.
+    """
+    cls: type = type(record)
+    for name, check, default in _list_checks(cls):
+        value = getattr(record, name)
+        if value is default:
+            continue
+        checked = check(prefix + name, value)
+        if checked is not value:
+            object.__setattr__(record, name, checked)
+
+
+def copy_to_core(config: Any, record: object) -> None:
+    """Set the fields of a configuration of the core from those of a record that name them; None leaves the core's default."""
+    cls: type = type(record)
+    config_cls: type = type(config)
+    for name, core, convert, usual in _list_core_fields(cls, config_cls):
+        value = getattr(record, name)
+        if value is not None and value is not usual:
+            setattr(config, core, convert(value) if convert is not None else value)
+
+
+@cache
+def _list_checks(cls: type) -> list[tuple[str, Check, Any]]:
+    """Return name, check and default (MISSING: none) of a record's fields."""
+    found = [(entry, entry.metadata.get("rule")) for entry in fields(cls)]
+    return [(entry.name, rule.check, entry.default) for entry, rule in found if rule is not None and rule.check is not None]
+
+
+@cache
+def _list_core_fields(cls: type, config_cls: type) -> list[tuple[str, str, Convert | None, Any]]:
+    """Return name, core's field, conversion, and the default that is the core's too (MISSING: none) of a record's fields."""
+    untouched, found = config_cls(), []
+    for entry in fields(cls):
+        rule = entry.metadata.get("rule")
+        if rule is None or rule.core is None:
+            continue
+        convert, usual = rule.convert or _find_conversion(entry.name, rule.core), entry.default
+        if usual is not None and usual is not MISSING:
+            converted = usual if convert is None else convert(usual)
+            if getattr(untouched, rule.core) != converted:
+                usual = MISSING
+        found.append((entry.name, rule.core, convert, usual))
+    return found
+
+
+def to_nanoseconds(seconds: Any) -> Any:
+    """Round seconds to whole nanoseconds: an int for a number, a list of ints for an array."""
+    if isinstance(seconds, (int, float)):
+        return round(seconds * 1e9)
+    return (seconds * 1e9).round().astype("int64").tolist()
+
+
+CONVERSIONS: dict[tuple[str, str], Convert] = {
+    ("_s", "_ns"): to_nanoseconds,
+    ("_ms", "_ns"): lambda ms: round(ms * 1e6),
+    ("_us", "_ns"): lambda us: us * 1000,
+    ("_mbps", "_bps"): lambda mbps: mbps * 1e6,
+}
+"""Conversions by the units in which the names of a record's field and of the core's end."""
+
+
+def _find_conversion(name: str, core: str) -> Convert | None:
+    ends = f"_{name.rpartition('_')[2]}", f"_{core.rpartition('_')[2]}"
+    return CONVERSIONS.get(ends)
