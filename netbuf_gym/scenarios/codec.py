@@ -188,7 +188,7 @@ def build_dataclass(field: str, cls: type, data: object) -> Any:
     try:
         return cls(**data)
     except ScenarioError as error:
-        if field == "scenario":
+        if field == "scenario" or str(error).startswith(f"{field}."):
             raise
         raise type(error)(f"{field}: {error}") from None
 

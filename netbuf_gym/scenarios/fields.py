@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, dataclass, fields
-from functools import cache
+from functools import cache, partial
+from operator import attrgetter
 from typing import Any
 
 from netbuf_gym.errors import ScenarioError
@@ -22,6 +23,7 @@ Check = Callable[[str, Any], Any]
 """(label, value) -> the value as a record stores it; raises ScenarioError."""
 Convert = Callable[[Any], Any]
 """(value) -> the value in the unit and type of the core's field."""
+Getter = Callable[[object], tuple[Any, ...]]
 
 
 class Indices(tuple[int, ...]):
@@ -63,12 +65,12 @@ def number(
     low: float, high: float, *, low_open: bool = False, core: str | None = None, convert: Convert | None = None
 ) -> dict[str, Rule]:
     """Return the metadata of a field with a finite float in [low, high], or (low, high] with `low_open`."""
-    return rule(lambda label, value: checks.number(label, value, low, high, low_open=low_open), core, convert)
+    return rule(partial(checks.number, low=low, high=high, low_open=low_open), core, convert)
 
 
 def integer(low: int, high: int, *, core: str | None = None, convert: Convert | None = None) -> dict[str, Rule]:
     """Return the metadata of a field with an integer in [low, high]."""
-    return rule(lambda label, value: checks.integer(label, value, low, high), core, convert)
+    return rule(partial(checks.integer, low=low, high=high), core, convert)
 
 
 def boolean(*, core: str | None = None) -> dict[str, Rule]:
@@ -83,7 +85,7 @@ def text(*, core: str | None = None) -> dict[str, Rule]:
 
 def choice(options: Iterable[str], *, core: str | None = None) -> dict[str, Rule]:
     """Return the metadata of a field with one of several strings."""
-    return rule(lambda label, value: checks.choice(label, value, options), core)
+    return rule(partial(checks.choice, valid=options), core)
 
 
 def links(*, core: str | None = None) -> dict[str, Rule]:
@@ -95,7 +97,7 @@ def _check_links(label: str, value: Any) -> tuple[int | str, ...]:
     if isinstance(value, Indices):
         return value
     items = checks.sequence(label, value, "links")
-    return Indices(items) if all(type(item) is int for item in items) else items
+    return Indices(items) if set(map(type, items)) == {int} else items
 
 
 def check_fields(record: object, prefix: str = "") -> None:
@@ -109,36 +111,37 @@ def check_fields(record: object, prefix: str = "") -> None:
         ScenarioError: An invalid value; names the field.
     """
     cls: type = type(record)
-    for name, check, default in _list_checks(cls):
-        value = getattr(record, name)
-        if value is default:
-            continue
-        checked = check(prefix + name, value)
-        if checked is not value:
-            object.__setattr__(record, name, checked)
+    get_values, checked_fields = _list_checks(cls)
+    for value, (name, check, default) in zip(get_values(record), checked_fields):  # noqa: B905
+        if value is not default:
+            checked = check(prefix + name, value)
+            if checked is not value:
+                object.__setattr__(record, name, checked)
 
 
 def copy_to_core(config: Any, record: object) -> None:
     """Set the fields of a configuration of the core from those of a record that name them; None leaves the core's default."""
     cls: type = type(record)
-    config_cls: type = type(config)
-    for name, core, convert, usual in _list_core_fields(cls, config_cls):
-        value = getattr(record, name)
-        if value is not None and value is not usual:
-            setattr(config, core, convert(value) if convert is not None else value)
+    get_values, core_fields = _CORE_FIELDS.get(cls) or _list_core_fields(cls, type(config)())
+    for value, (name, convert, usual) in zip(get_values(record), core_fields):  # noqa: B905
+        if value is not usual and value is not None:
+            setattr(config, name, convert(value) if convert is not None else value)
 
 
 @cache
-def _list_checks(cls: type) -> list[tuple[str, Check, Any]]:
-    """Return name, check and default (MISSING: none) of a record's fields."""
-    found = [(entry, entry.metadata.get("rule")) for entry in fields(cls)]
-    return [(entry.name, rule.check, entry.default) for entry, rule in found if rule is not None and rule.check is not None]
+def _list_checks(cls: type) -> tuple[Getter, list[tuple[str, Check, Any]]]:
+    """Return name, check and default (MISSING: none) of a record's fields that have a check."""
+    found = [(entry, entry.metadata["rule"]) for entry in fields(cls) if "rule" in entry.metadata]
+    checked = [(entry.name, rule.check, entry.default) for entry, rule in found if rule.check is not None]
+    return _make_getter([name for name, _, _ in checked]), checked
 
 
-@cache
-def _list_core_fields(cls: type, config_cls: type) -> list[tuple[str, str, Convert | None, Any]]:
-    """Return name, core's field, conversion, and the default that is the core's too (MISSING: none) of a record's fields."""
-    untouched, found = config_cls(), []
+_CORE_FIELDS: dict[type, tuple[Getter, list[tuple[str, Convert | None, Any]]]] = {}
+
+
+def _list_core_fields(cls: type, untouched: object) -> tuple[Getter, list[tuple[str, Convert | None, Any]]]:
+    """Return core's field, conversion, and the default that is the core's too (MISSING: none) of a record's fields."""
+    names, found = [], []
     for entry in fields(cls):
         rule = entry.metadata.get("rule")
         if rule is None or rule.core is None:
@@ -148,8 +151,16 @@ def _list_core_fields(cls: type, config_cls: type) -> list[tuple[str, str, Conve
             converted = usual if convert is None else convert(usual)
             if getattr(untouched, rule.core) != converted:
                 usual = MISSING
-        found.append((entry.name, rule.core, convert, usual))
-    return found
+        names.append(entry.name)
+        found.append((rule.core, convert, usual))
+    return _CORE_FIELDS.setdefault(cls, (_make_getter(names), found))
+
+
+def _make_getter(names: list[str]) -> Getter:
+    """Return a function from a record to a tuple of the fields of these names."""
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda record: tuple([getattr(record, name) for name in names])
 
 
 def to_nanoseconds(seconds: Any) -> Any:

@@ -133,13 +133,13 @@ def check_sockets(end: object, what: str) -> None:
 
 
 def resolve_hosts(
-    hosts: tuple[Any, ...], indices: Callable[[str, tuple[str | int, ...]], Indices], ports: Container[int], stack: str
+    hosts: tuple[Any, ...], indices: Callable[[str, str, tuple[str | int, ...]], Indices], ports: Container[int], stack: str
 ) -> tuple[Host, ...]:
     """Return the hosts of a scenario with their devices as indices; the same tuple if they are indices already.
 
     Args:
         hosts: Hosts of the scenario.
-        indices: (field, links) -> indices of links given by name or index.
+        indices: (owner, field, links) -> indices of links given by name or index.
         ports: Links that are ports of switches.
         stack: Stack of the scenario.
 
@@ -153,7 +153,7 @@ def resolve_hosts(
             raise ScenarioTypeError(f"hosts[{i}] = {shown(host)} is not a Host")
         if names.setdefault(host.name, i) != i:
             raise ScenarioError(f"hosts[{i}].name = {host.name!r} is taken by hosts[{names[host.name]}]; valid: unique names")
-        device = indices(f"hosts[{i}].device", host.devices)
+        device = indices(f"hosts[{i}]", "device", host.devices)
         for link in device:
             if link in ports:
                 raise ScenarioError(f"hosts[{i}].device = {link} is the port of a switch; valid: another link")

@@ -15,6 +15,7 @@ from netbuf_gym import traces
 from netbuf_gym.errors import ConfigError, ScenarioError, ScenarioTypeError, TraceError, shown
 from netbuf_gym.scenarios.catalogue import parse_sender_list, parse_senders
 from netbuf_gym.scenarios.distributions import Distribution
+from netbuf_gym.scenarios.factories import derive_factory
 from netbuf_gym.scenarios.glossary import GLOSSARY, Entry
 from netbuf_gym.scenarios.topologies import dumbbell
 from netbuf_gym.scenarios.types import Scenario
@@ -201,99 +202,28 @@ def resolve_senders(n: int | None, senders: str | dict | Iterable[str | dict] | 
     return named
 
 
-def plain_dumbbell(
-    *,
-    n: Any = None,
-    senders: Any = None,
-    rate_mbps: Any = 10.0,
-    rtt_ms: Any = 48.0,
-    buffer_packets: Any = 150,
-    loss: Any = 0.0,
-    duration_s: Any = 100.0,
-    stagger_s: Any = 0.1,
-    stack: Any = "linux",
-    access_mbps: Any = None,
-    access_delay_ms: Any = None,
-    hystart: Any = True,
-    reverse: Any = (),
-    return_rate_mbps: Any = None,
-    return_buffer_packets: Any = None,
-    discipline: Any = None,
-    ecn: Any = False,
-) -> Scenario:
-    """A configurable dumbbell; by default 10 Mbit/s, 48 ms, a buffer of 150 packets, no loss, 100 s."""
-    return dumbbell(
-        rate_mbps=rate_mbps,
-        rtt_ms=rtt_ms,
-        buffer_packets=buffer_packets,
-        loss=loss,
-        senders=resolve_senders(n, senders),
-        duration_s=duration_s,
-        stagger_s=stagger_s,
-        stack=stack,
-        access_mbps=access_mbps,
-        access_delay_ms=access_delay_ms,
-        hystart=hystart,
-        reverse=reverse,
-        return_rate_mbps=return_rate_mbps,
-        return_buffer_packets=return_buffer_packets,
-        discipline=discipline,
-        ecn=ecn,
-        name="dumbbell",
-    )
-
-
-def _create_pantheon_maker(number: int) -> Callable[..., World]:
+def _create_pantheon_factory(number: int) -> Callable[..., World]:
     rate, random, one_way_ms, queue, loss = PANTHEON[number]
 
-    def maker(
-        *, n: Any = None, senders: Any = None, duration_s: Any = 30.0, stagger_s: Any = 0.1, trace_seed: Any = 1
-    ) -> Scenario:
+    def make(*, trace_seed: int = 1, duration_s: float = 30.0, **world: Any) -> Scenario:
         trace = traces.generate("poisson", duration_s=duration_s, seed=trace_seed, rate_mbps=rate) if random else None
-        return dumbbell(
-            rate_mbps=None if random else rate,
-            trace=trace,
-            rtt_ms=2 * one_way_ms,
-            buffer_packets=queue,
-            loss=loss,
-            senders=resolve_senders(n, senders),
-            duration_s=duration_s,
-            stagger_s=stagger_s,
-            name=f"pantheon/{number}",
-        )
+        return dumbbell(rate_mbps=None if random else rate, trace=trace, duration_s=duration_s, **world)
 
     kind = "Poisson deliveries" if random else "constant"
-    maker.__doc__ = f"Pantheon's path: {rate:g} Mbit/s {kind}, {2 * one_way_ms} ms, {queue} packets, loss {loss:g}, 30 s."
+    summary = f"Pantheon's path: {rate:g} Mbit/s {kind}, {2 * one_way_ms} ms, {queue} packets, loss {loss:g}, 30 s."
     if random:
-        maker.__doc__ += "\n\nArgs:\n    duration_s: length of the world, and of its random deliveries, 0.001 to 1e+05 s"
-    return maker
+        summary += "\n\nArgs:\n    duration_s: length of the world, and of its random deliveries, 0.001 to 1e+05 s"
+    path = {"rtt_ms": 2 * one_way_ms, "buffer_packets": queue, "loss": loss, "name": f"pantheon/{number}"}
+    return derive_factory(make, summary, like=dumbbell, only=("stagger_s",), fixed=path, resolve=resolve_senders)
 
 
-def _trace_world(
-    path: str,
-    *,
-    n: Any = None,
-    senders: Any = None,
-    rtt_ms: Any = 40.0,
-    buffer_packets: Any = 300,
-    loss: Any = 0.0,
-    duration_s: Any = 80.0,
-    stagger_s: Any = 0.1,
-    stack: Any = "linux",
-    loop: Any = True,
-) -> Scenario:
-    """A dumbbell whose bottleneck follows a trace file."""
-    return dumbbell(
-        trace=traces.read(path, loop=checks.boolean("loop", loop)),
-        rtt_ms=rtt_ms,
-        buffer_packets=buffer_packets,
-        loss=loss,
-        senders=resolve_senders(n, senders),
-        duration_s=duration_s,
-        stagger_s=stagger_s,
-        stack=stack,
-        name=f"trace:{path}",
-    )
+def _make_trace_dumbbell(*, path: str, loop: bool = True, **world: Any) -> Scenario:
+    try:
+        trace = traces.read(path, loop=checks.boolean("loop", loop))
+    except TraceError as error:
+        valid = "trace:PATH, a trace in Mahimahi's form or CSV"
+        raise TraceError(f"scenario = {shown(f'trace:{path}')}: {error}; valid: {valid}") from None
+    return dumbbell(trace=trace, name=f"trace:{path}", **world)
 
 
 def _read_scenario(path: str) -> Scenario:
@@ -314,15 +244,17 @@ def _match_trace_name(name: str) -> Callable[..., World] | None:
     if prefix != "trace" or not path:
         return None
 
-    def from_trace(**kwargs: Any) -> Scenario:
-        try:
-            return _trace_world(path, **kwargs)
-        except TraceError as error:
-            valid = "trace:PATH, a trace in Mahimahi's form or CSV"
-            raise TraceError(f"scenario = {shown(name)}: {error}; valid: {valid}") from None
-
-    from_trace.__signature__ = remove_parameters(_trace_world, "path")  # type: ignore[attr-defined]
-    return from_trace
+    return derive_factory(
+        _make_trace_dumbbell,
+        "A dumbbell whose bottleneck follows a trace file.",
+        like=dumbbell,
+        only=("rtt_ms", "buffer_packets", "loss", "duration_s", "stagger_s", "stack"),
+        fixed={"path": path},
+        resolve=resolve_senders,
+        rtt_ms=40.0,
+        buffer_packets=300,
+        duration_s=80.0,
+    )
 
 
 def _match_file_name(name: str) -> Callable[..., World] | None:
@@ -336,21 +268,17 @@ def _match_file_name(name: str) -> Callable[..., World] | None:
     return from_file
 
 
-def normalise_interval(value: object) -> object:
-    """Return a number as the interval that holds only that number, and a list (from JSON) as a tuple."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return value, value
-    return tuple(value) if isinstance(value, list) else value
-
-
-def remove_parameters(function: Callable, *names: str) -> inspect.Signature:
-    """Return a function's signature without the parameters of these names."""
-    signature = inspect.signature(function)
-    return signature.replace(parameters=[p for p in signature.parameters.values() if p.name not in names])
-
-
-register("dumbbell", plain_dumbbell)
+register(
+    "dumbbell",
+    derive_factory(
+        dumbbell,
+        "A configurable dumbbell; by default 10 Mbit/s, 48 ms, a buffer of 150 packets, no loss, 100 s.",
+        without=("trace", "gilbert_elliott", "app", "pacing", "delays", "jitter", "on_outage"),
+        fixed={"name": "dumbbell"},
+        resolve=resolve_senders,
+    ),
+)
 for _number in PANTHEON:
-    register(f"pantheon/{_number}", _create_pantheon_maker(_number))
+    register(f"pantheon/{_number}", _create_pantheon_factory(_number))
 register_pattern(Pattern("trace:PATH", "A dumbbell whose bottleneck follows a trace file.", _match_trace_name, "trace:PATH"))
 register_pattern(Pattern("file:PATH", "A scenario file, written from Scenario.to_dict().", _match_file_name))

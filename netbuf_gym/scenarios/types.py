@@ -180,12 +180,18 @@ class Scenario:
         if isinstance(item, (Flow, Sender, Relay)):
             self._check_control(label, item)
         if isinstance(item, Sender) and item.relay is not None:
-            changes["relay"] = self._resolve(f"{label}.relay", item.relay, index)
+            relay = self._resolve(f"{label}.relay", item.relay, index)
+            if relay is not item.relay:
+                changes["relay"] = relay
         elif isinstance(item, Flow) and item.routes:
-            changes["routes"] = self._resolve_all(f"{label}.routes", item.routes, Route, index)
+            routes = self._resolve_all(f"{label}.routes", item.routes, Route, index)
+            if routes is not item.routes:
+                changes["routes"] = routes
         for name in _LINK_FIELDS[type(item)]:
-            changes[name] = self._resolve_indices(f"{label}.{name}", getattr(item, name), index)
-        changes = {name: value for name, value in changes.items() if value is not getattr(item, name)}
+            links = getattr(item, name)
+            indices = self._resolve_indices(label, name, links, index)
+            if indices is not links:
+                changes[name] = indices
         return replace(item, **changes) if changes else item
 
     def _check_control(self, label: str, item: Flow | Sender | Relay) -> None:
@@ -198,12 +204,12 @@ class Scenario:
         if item.ecn and not SPEAKS_ECN[self.stack]:
             raise ScenarioError(f"{label}.ecn = True is not in the {self.stack} stack; valid: False")
 
-    def _resolve_indices(self, label: str, links: Sequence[int | str], index: dict[str, int]) -> Indices:
-        """Return links as indices; the same object if they are indices already."""
+    def _resolve_indices(self, owner: str, name: str, links: Sequence[int | str], index: dict[str, int]) -> Indices:
+        """Return the links in the field `name` of `owner` as indices; the same object if they are indices already."""
         most = len(self.links) - 1
-        if isinstance(links, Indices) and all(0 <= link <= most for link in links):
+        if isinstance(links, Indices) and (not links or (min(links) >= 0 and max(links) <= most)):
             return links
-        result = []
+        label, result = f"{owner}.{name}", []
         for link in links:
             if isinstance(link, str):
                 if link not in index:

@@ -64,7 +64,7 @@ def test_senders_and_n():
         ("rlbm/tahoe-500-0.5", {}, "sender.cc = 'tahoe' is unknown"),
         ("rlbm/cubic-0-0.5", {}, "queue_packets = 0"),
         ("rlbm/cubic-500-0", {}, "load = 0"),
-        ("rlbm/cubic-500-0.5", {"load": 0.3}, "has no argument 'load'; valid: rate_mbps"),
+        ("rlbm/cubic-500-0.5", {"load": 0.3}, "has no argument 'load'; valid: sizes, flow_list"),
         ("", {}, "scenario = '' is unknown"),
         ("trace:", {}, "scenario = 'trace:' is unknown"),
         (3, {}, "scenario = 3 is not a name"),

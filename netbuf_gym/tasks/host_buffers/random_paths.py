@@ -12,9 +12,9 @@ import numpy as np
 from netbuf_gym.errors import ScenarioError
 from netbuf_gym.scenarios.distributions import Distribution, check_interval, log_uniform
 from netbuf_gym.scenarios.flows import Flow
-from netbuf_gym.scenarios.hosts import Host
+from netbuf_gym.scenarios.hosts import PAGE_BYTES, Host
 from netbuf_gym.scenarios.impairments import DelaySchedule, Jitter, LossSchedule
-from netbuf_gym.scenarios.limits import MAX_DELAY_MS, MAX_DURATION_S, compute_bdp_packets
+from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DELAY_MS, MAX_DURATION_S, compute_bdp_packets
 from netbuf_gym.scenarios.links import Link
 from netbuf_gym.scenarios.senders import Relay, Sender
 from netbuf_gym.scenarios.sizes import SizeDistribution, sizes_of
@@ -77,7 +77,7 @@ def make_host_world(
     client_rmem: Sequence[int] = (4096, 131_072, 67_108_864),
     delay: Any = None,
     duration_s: float = 300.0,
-    settings: Settings = NAMED["autotuning"],
+    settings: Settings | str = "autotuning",
     memory_bytes: int | None = None,
     polls: bool = True,
     agent: bool = False,
@@ -110,7 +110,7 @@ def make_host_world(
         client_rmem: Receive buffers of the clients, (least, default, maximum), which the host cannot set.
         delay: Delay of the bottleneck in place of half of `rtt_ms`, in any form that `Link.delay_ms` takes.
         duration_s: Duration of the world, 0.001 to 1e6 s.
-        settings: Initial settings of the host.
+        settings: Initial settings of the host, or their name in `NAMED`.
         memory_bytes: Limit on the memory of all TCP connections of the host; None: no limit.
         polls: Whether the host's programs ask for room between writes, as `Host.polls`.
         agent: Whether an agent controls the host.
@@ -131,6 +131,10 @@ def make_host_world(
     if buffer_packets is None:
         buffer_packets = _queue_packets(checks.number("buffer_bdp", buffer_bdp, 0, 1e4, low_open=True), mean_mbps, rtt_ms)
     jitter_ms = checks.number("jitter_ms", jitter_ms, 0, MAX_DELAY_MS)
+    if memory_bytes is not None:
+        memory_bytes = checks.integer("memory_bytes", memory_bytes, 2 * PAGE_BYTES, MAX_COUNT)
+    if not isinstance(settings, Settings):
+        settings = NAMED[checks.choice("settings", settings, NAMED)]
     links = [
         Link(name="nic", rate_mbps=nic_mbps, queue_packets=settings.ring_packets),
         Link(

@@ -6,16 +6,15 @@ connection without buffer limits reaches about what the paper's best settings re
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
 from netbuf_gym.errors import ScenarioError, shown
+from netbuf_gym.scenarios.factories import derive_factory
 from netbuf_gym.scenarios.named import World
 from netbuf_gym.scenarios.sizes import SizeDistribution
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.tasks.host_buffers.random_paths import HostPaths, draw_long_run, make_host_world, single_size
-from netbuf_gym.tasks.host_buffers.settings import NAMED, Settings
 from netbuf_gym.utils import checks
 
 LOCAL_RTT_MS = 4.0
@@ -36,60 +35,28 @@ MIXED_SIZES = SizeDistribution(
 """The five sizes of the paper's Fig. 7, with equal probability."""
 
 
-def get_settings(settings: Any) -> Settings:
-    """Return the settings of a name; raise ScenarioError for an unknown one."""
-    return NAMED[checks.choice("settings", settings, NAMED)]
+_WORLD = (
+    *("rate_mbps", "rtt_ms", "buffer_bdp", "buffer_packets", "loss", "jitter_ms", "traffic", "connections", "load", "cc"),
+    *("explicit_bytes", "relay_bytes", "duration_s", "settings", "memory_bytes"),
+)
+"""Arguments of `make_host_world` that the regions have."""
 
 
 def _make_region_factory(name: str, summary: str) -> Callable[..., World]:
-    defaults: dict[str, Any] = {
-        **REGIONS[name],
-        "buffer_packets": None,
-        "traffic": "long",
-        "connections": 1,
-        "load": 0.1,
-        "cc": "cubic",
-        "explicit_bytes": None,
-        "relay_bytes": None,
-        "settings": "autotuning",
-        "memory_bytes": None,
-        "duration_s": 300.0,
-    }
-
-    def maker(**given: Any) -> Scenario:
-        chosen = {**defaults, **given}
-        return make_host_world(**{**chosen, "settings": get_settings(chosen["settings"])}, name=f"auter/{name}")
-
-    maker.__doc__ = summary
-    maker.__signature__ = inspect.Signature(
-        [inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=value) for key, value in defaults.items()]
-    )
-    return maker
+    fixed = {"name": f"auter/{name}"}
+    return derive_factory(make_host_world, summary, only=_WORLD, fixed=fixed, load=0.1, **REGIONS[name])
 
 
 def local_testbed(
-    *,
-    extra_ms: Any = 40.0,
-    rate_mbps: Any = 100.0,
-    loss: Any = 0.0,
-    size_bytes: Any = None,
-    buffer_bdp: Any = 1.0,
-    buffer_packets: Any = None,
-    jitter_ms: Any = 0.0,
-    traffic: Any = "long",
-    connections: Any = 1,
-    load: Any = 0.3,
-    cc: Any = "cubic",
-    explicit_bytes: Any = None,
-    relay_bytes: Any = None,
-    settings: Any = "autotuning",
-    memory_bytes: Any = None,
-    duration_s: Any = 300.0,
+    *, extra_ms: float = 40.0, size_bytes: int | str | None = None, traffic: str = "long", **world: Any
 ) -> Scenario:
-    """Auter's local testbed: 4 ms plus an added delay, 100 Mbit/s, a queue of 1 BDP; the basis of the paper's sweeps.
+    """Return a world of the local testbed.
 
     Args:
-        size_bytes: size of files that arrive at random in place of pages, 1 to 2**40; mixed: 10 kB to 100 MB; null: pages
+        extra_ms: Latency beside the testbed's own, 0 to 1e5 ms.
+        size_bytes: Size of files that arrive in place of pages, 1 to 2**40, or "mixed"; None: pages.
+        traffic: As in `make_host_world`; with files "long" is "short".
+        world: Further arguments of `make_host_world`.
     """
     sizes = None
     if size_bytes is not None:
@@ -97,71 +64,25 @@ def local_testbed(
             raise ScenarioError(f"size_bytes = {shown(size_bytes)}; valid: 1 to 2**40, mixed, or null")
         sizes = MIXED_SIZES if size_bytes == "mixed" else single_size(checks.integer("size_bytes", size_bytes, 1, 2**40))
         traffic = "short" if traffic == "long" else traffic
-    return make_host_world(
-        rate_mbps=rate_mbps,
-        rtt_ms=LOCAL_RTT_MS + checks.number("extra_ms", extra_ms, 0, 1e5),
-        loss=loss,
-        sizes=sizes,
-        buffer_bdp=buffer_bdp,
-        buffer_packets=buffer_packets,
-        jitter_ms=jitter_ms,
-        traffic=traffic,
-        connections=connections,
-        load=load,
-        cc=cc,
-        explicit_bytes=explicit_bytes,
-        relay_bytes=relay_bytes,
-        settings=get_settings(settings),
-        memory_bytes=memory_bytes,
-        duration_s=duration_s,
-        name="auter/local",
-    )
-
-
-def many_connections(
-    *,
-    connections: Any = 1000,
-    rate_mbps: Any = 100.0,
-    rtt_ms: Any = 64.0,
-    buffer_bdp: Any = 1.0,
-    cc: Any = "cubic",
-    settings: Any = "autotuning",
-    memory_bytes: Any = None,
-    stagger_s: Any = 0.01,
-    duration_s: Any = 60.0,
-) -> Scenario:
-    """Many connections that share 100 Mbit/s at 64 ms, for the memory that they occupy on the host (the paper's Fig. 9)."""
-    return make_host_world(
-        connections=connections,
-        rate_mbps=rate_mbps,
-        rtt_ms=rtt_ms,
-        buffer_bdp=buffer_bdp,
-        cc=cc,
-        settings=get_settings(settings),
-        memory_bytes=memory_bytes,
-        stagger_s=stagger_s,
-        duration_s=duration_s,
-        name="auter/connections",
-    )
+    rtt_ms = LOCAL_RTT_MS + checks.number("extra_ms", extra_ms, 0, 1e5)
+    return make_host_world(rtt_ms=rtt_ms, sizes=sizes, traffic=traffic, name="auter/local", **world)
 
 
 def changing_path(
     *,
-    hours: Any = 31.0,
-    rate_mbps: Any = 4.0,
-    rtt_ms: Any = 242.0,
-    loss: Any = 0.002,
-    buffer_packets: Any = 200,
-    world_seed: Any = 1,
-    connections: Any = 1,
-    cc: Any = "cubic",
-    settings: Any = "autotuning",
+    hours: float = 31.0,
+    rate_mbps: float = 4.0,
+    rtt_ms: float = 242.0,
+    loss: float = 0.002,
+    world_seed: int = 1,
+    **world: Any,
 ) -> Scenario:
-    """Path whose rate, latency and loss change over 31 hours with the time of day, at random, and with its route (Fig. 8).
+    """Return a world of a path that changes for `hours` (above 0 to 200), drawn from `world_seed`.
 
     Args:
-        rate_mbps: rate of the path at night, before random changes, 0.001 to 1e+05 Mbit/s
-        loss: probability that a data packet is lost at night, before random changes, 0 to 0.1
+        rate_mbps, loss: Rate (0.001 to 1e5 Mbit/s) and loss (0 to 0.1) at night, before random changes.
+        rtt_ms: Propagation there and back, 0 to 1e5 ms, before changes.
+        world: Further arguments of `make_host_world`.
     """
     path = draw_long_run(
         checks.integer("world_seed", world_seed, 0, 2**63 - 1),
@@ -170,11 +91,21 @@ def changing_path(
         rate_mbps=checks.number("rate_mbps", rate_mbps, 1e-3, 1e5),
         loss=checks.number("loss", loss, 0, 0.1),
     )
-    own = {"buffer_packets": buffer_packets, "connections": connections, "cc": cc, "settings": get_settings(settings)}
-    return make_host_world(**path, **own, name="auter/hours")
+    return make_host_world(**path, **world, name="auter/hours")
 
 
-_PATHS = """
+_LOCAL_ARGS = """
+
+    Args:
+        size_bytes: size of files that arrive at random in place of pages, 1 to 2**40; mixed: 10 kB to 100 MB; null: pages
+"""
+_HOURS_ARGS = """
+
+    Args:
+        rate_mbps: rate of the path at night, before random changes, 0.001 to 1e+05 Mbit/s
+        loss: probability that a data packet is lost at night, before random changes, 0 to 0.1
+"""
+_PATHS_ARGS = """
 
     Args:
         rtt_ms: propagation there and back, above 0 to 1e+05 ms
@@ -186,18 +117,7 @@ _PATHS = """
 
 def _make_paths_factory(name: str, summary: str, **own: Any) -> Callable[..., World]:
     """Return a factory of random worlds; `own` replaces defaults of `HostPaths`."""
-    defaults = {key: own.get(key, one.default) for key, one in inspect.signature(HostPaths).parameters.items() if key != "name"}
-
-    def maker(**given: Any) -> HostPaths:
-        chosen = {**defaults, **given}
-        lists = {key: tuple(value) for key, value in chosen.items() if isinstance(value, list)}
-        return HostPaths(**{**chosen, **lists}, name=name)
-
-    maker.__doc__ = summary + _PATHS
-    maker.__signature__ = inspect.Signature(
-        [inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=value) for key, value in defaults.items()]
-    )
-    return maker
+    return derive_factory(HostPaths, summary + _PATHS_ARGS, fixed={"name": name}, **own)
 
 
 SCENARIOS: dict[str, Callable[..., World]] = {
@@ -206,9 +126,32 @@ SCENARIOS: dict[str, Callable[..., World]] = {
     ),
     "auter/es-we": _make_region_factory("es-we", "A client in the East, the proxy in the West: 1 Gbit/s, 63 ms, 0.001 % loss."),
     "auter/es-ea": _make_region_factory("es-ea", "A client in the East, the proxy in East Asia: 1 Mbit/s, 242 ms, 5 % loss."),
-    "auter/local": local_testbed,
-    "auter/connections": many_connections,
-    "auter/hours": changing_path,
+    "auter/local": derive_factory(
+        local_testbed,
+        "Auter's local testbed: 4 ms plus an added delay, 100 Mbit/s, a queue of 1 BDP; the basis of the paper's sweeps."
+        + _LOCAL_ARGS,
+        like=make_host_world,
+        only=[name for name in _WORLD if name != "rtt_ms"],
+        load=0.3,
+    ),
+    "auter/connections": derive_factory(
+        make_host_world,
+        "Many connections that share 100 Mbit/s at 64 ms, for the memory that they occupy on the host (the paper's Fig. 9).",
+        only=("rate_mbps", "rtt_ms", "buffer_bdp", "connections", "stagger_s", "cc", "duration_s", "settings", "memory_bytes"),
+        fixed={"name": "auter/connections"},
+        connections=1000,
+        rtt_ms=64.0,
+        stagger_s=0.01,
+        duration_s=60.0,
+    ),
+    "auter/hours": derive_factory(
+        changing_path,
+        "Path whose rate, latency and loss change over 31 hours with the time of day, at random, and with its route (Fig. 8)."
+        + _HOURS_ARGS,
+        like=make_host_world,
+        only=("buffer_packets", "connections", "cc", "settings"),
+        buffer_packets=200,
+    ),
     "auter/any": _make_paths_factory(
         "auter/any",
         "A proxy on a random path: 1 to 50 Mbit/s, 5 to 300 ms, long, short or mixed traffic, own or relayed; 300 s.",

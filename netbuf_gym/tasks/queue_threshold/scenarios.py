@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,9 +15,10 @@ from netbuf_gym.errors import ScenarioTypeError, shown
 from netbuf_gym.scenarios.catalogue import CongestionControl, parse_sender_list, parse_senders
 from netbuf_gym.scenarios.codec import build_dataclass
 from netbuf_gym.scenarios.distributions import Distribution
+from netbuf_gym.scenarios.factories import derive_factory
 from netbuf_gym.scenarios.limits import MAX_COUNT
-from netbuf_gym.scenarios.named import Pattern, World, remove_parameters
-from netbuf_gym.scenarios.shared_buffer import HOSTS, SMALL_BYTES, shared_buffer
+from netbuf_gym.scenarios.named import Pattern, World
+from netbuf_gym.scenarios.shared_buffer import HOSTS, shared_buffer
 from netbuf_gym.scenarios.sizes import SizeDistribution, sizes_of
 from netbuf_gym.scenarios.switches import DROPS
 from netbuf_gym.scenarios.traffic import Arrivals, FlowList, Incast, PoissonArrivals
@@ -34,34 +35,41 @@ THESIS_CODE_FLOWS_PER_S = 5.0
 """Flows per second at load 1 from each sender, by the thesis' code."""
 
 
-def rlbm_default(
+_COMMON = ("rate_mbps", "scheme", "hosts", "scheduler", "drop", "protect_syn", "ecn", "congested", "duration_s", "stack")
+_ALL = (*_COMMON, "priority_below", "delay_ms", "access_mbps", "access_delay_ms", "mss_bytes", "min_rto_ms", "delayed_ack")
+"""Arguments of `shared_buffer` that RLBM's worlds have, and those that only the default has."""
+
+
+def make_switch_world(
     *,
     cc: Any = "cubic",
-    queue_packets: Any = 500,
-    load: Any = 0.6,
-    rate_mbps: Any = 10.0,
-    duration_s: Any = 60.0,
-    scheme: Any = "naive",
-    hosts: Any = HOSTS,
-    sizes: Any = "web_search",
-    flow_list: Any = None,
-    incast: Any = None,
-    scheduler: Any = "round_robin",
-    per_queue_cap: Any = False,
-    drop: Any = "tail",
-    protect_syn: Any = False,
-    ecn: Any = False,
-    congested: Any = "drop",
-    priority_below: Any = (SMALL_BYTES,),
-    delay_ms: Any = 10.0,
-    access_mbps: Any = 100.0,
-    access_delay_ms: Any = 0.1,
-    stack: Any = "linux",
-    mss_bytes: Any = None,
-    min_rto_ms: Any = None,
-    delayed_ack: Any = None,
+    queue_packets: int = 500,
+    load: float = 0.6,
+    sizes: str | os.PathLike[str] | SizeDistribution = "web_search",
+    flow_list: str | os.PathLike[str] | FlowList | None = None,
+    incast: Mapping[str, Any] | Incast | None = None,
+    per_queue_cap: bool = False,
+    rate_mbps: float = 10.0,
+    name: str = "rlbm/default",
+    **world: Any,
 ) -> Scenario:
-    """RLBM's world with our defaults: ten senders offer `load` times 10 Mbit/s to a buffer of 2 * `queue_packets`, 60 s."""
+    """Return the world in which ten senders offer `load` times the bottleneck's rate to a buffer of 2 * `queue_packets`.
+
+    Args:
+        cc: Congestion control of all senders, or one for each, as in `shared_buffer`.
+        queue_packets: Packets of a queue, 1 to 2**39; the shared buffer is twice as large.
+        load: Offered load as a share of `rate_mbps`, above 0 to 1e3.
+        sizes: Flow sizes: a distribution, the name of a built-in one, or a CSV file.
+        flow_list: Flows to open instead of random ones: a list, or a CSV file.
+        incast: Bursts beside these flows: `Incast` or its fields; None: none.
+        per_queue_cap: Whether no queue exceeds `queue_packets`.
+        rate_mbps: Rate of the bottleneck, 1e-6 to 1e6 Mbit/s.
+        name: Name of the scenario.
+        world: Further arguments of `shared_buffer`.
+
+    Raises:
+        ScenarioError: A value out of range.
+    """
     queue_packets = checks.integer("queue_packets", queue_packets, 1, MAX_COUNT // 2)
     if flow_list is None:
         arrivals = [PoissonArrivals.for_load(load, _check_rate(rate_mbps), sizes_of(sizes))]
@@ -69,158 +77,65 @@ def rlbm_default(
         arrivals = [_resolve_flow_list(flow_list)]
     return shared_buffer(
         senders=cc,
-        hosts=hosts,
         arrivals=arrivals + _resolve_incast(incast),
         rate_mbps=rate_mbps,
-        delay_ms=delay_ms,
-        access_mbps=access_mbps,
-        access_delay_ms=access_delay_ms,
         buffer_packets=2 * queue_packets,
         queue_cap=queue_packets if checks.boolean("per_queue_cap", per_queue_cap) else None,
-        drop=drop,
-        protect_syn=protect_syn,
-        ecn=ecn,
-        congested=congested,
-        scheme=scheme,
-        scheduler=scheduler,
-        priority_below=priority_below,
-        duration_s=duration_s,
-        stack=stack,
-        mss_bytes=mss_bytes,
-        min_rto_ms=min_rto_ms,
-        delayed_ack=delayed_ack,
-        name="rlbm/default",
+        name=name,
+        **world,
     )
 
 
-def rlbm_incast(
-    *,
-    cc: Any = "cubic",
-    queue_packets: Any = 500,
-    load: Any = 0.5,
-    rate_mbps: Any = 10.0,
-    duration_s: Any = 60.0,
-    scheme: Any = "naive",
-    hosts: Any = HOSTS,
-    sizes: Any = "web_search",
-    interval_s: Any = 1.0,
-    fan_in: Any = 10,
-    size_bytes: Any = 20_000,
-    random: Any = False,
-    scheduler: Any = "round_robin",
-    per_queue_cap: Any = False,
-    drop: Any = "tail",
-    protect_syn: Any = False,
-    ecn: Any = False,
-    congested: Any = "drop",
-    stack: Any = "linux",
+rlbm_default = derive_factory(
+    make_switch_world,
+    "RLBM's world with our defaults: ten senders offer `load` times 10 Mbit/s to a buffer of 2 * `queue_packets`, 60 s.",
+    like=shared_buffer,
+    only=_ALL,
+    without=("name",),
+)
+
+
+def make_incast_world(
+    *, interval_s: float = 1.0, fan_in: int = 10, size_bytes: int = 20_000, random: bool = False, **world: Any
 ) -> Scenario:
-    """RLBM's world with incast: beside the default's flows, every second all ten senders start a flow of 20 kB at once."""
-    world = rlbm_default(
-        cc=cc,
-        queue_packets=queue_packets,
-        load=load,
-        rate_mbps=rate_mbps,
-        duration_s=duration_s,
-        scheme=scheme,
-        hosts=hosts,
-        sizes=sizes,
-        incast={"interval_s": interval_s, "fan_in": fan_in, "size_bytes": size_bytes, "random": random},
-        scheduler=scheduler,
-        per_queue_cap=per_queue_cap,
-        drop=drop,
-        protect_syn=protect_syn,
-        ecn=ecn,
-        congested=congested,
-        stack=stack,
-    )
-    return replace(world, name="rlbm/incast")
+    """Return `make_switch_world` with incast; the arguments are the fields of `Incast`, and those of `make_switch_world`."""
+    bursts = Incast(interval_s=interval_s, fan_in=fan_in, size_bytes=size_bytes, random=random)
+    return make_switch_world(incast=bursts, name="rlbm/incast", **world)
 
 
-def rlbm_thesis_text(
+def make_thesis_world(
     *,
+    code: bool,
     cc: Any = "cubic",
-    queue_packets: Any = 500,
-    load: Any = 0.6,
-    rate_mbps: Any = 10.0,
-    duration_s: Any = 60.0,
-    scheme: Any = "naive",
-    hosts: Any = HOSTS,
-    sizes: Any = "web_search",
-    incast: Any = None,
-    scheduler: Any = "round_robin",
-    per_queue_cap: Any = False,
-    drop: Any = "tail",
-    protect_syn: Any = False,
-    ecn: Any = False,
-    congested: Any = "drop",
-    stack: Any = "linux",
+    queue_packets: int = 500,
+    load: float = 0.6,
+    sizes: str | os.PathLike[str] | SizeDistribution = "web_search",
+    incast: Mapping[str, Any] | Incast | None = None,
+    per_queue_cap: bool = False,
+    stop_s: float | None = None,
+    hosts: int = HOSTS,
+    **world: Any,
 ) -> Scenario:
-    """RLBM's world by the thesis' text: 500 * `load` flows a second in all, permanent overload of the 10 Mbit/s."""
-    queue_packets = checks.integer("queue_packets", queue_packets, 1, MAX_COUNT // 2)
-    rate = THESIS_FLOWS_PER_S * checks.number("load", load, 0, 1e3, low_open=True)
-    return shared_buffer(
-        senders=cc,
-        hosts=hosts,
-        arrivals=[PoissonArrivals(flows_per_s=rate, sizes=sizes_of(sizes)), *_resolve_incast(incast)],
-        rate_mbps=rate_mbps,
-        buffer_packets=2 * queue_packets,
-        queue_cap=queue_packets if checks.boolean("per_queue_cap", per_queue_cap) else None,
-        drop=drop,
-        protect_syn=protect_syn,
-        ecn=ecn,
-        congested=congested,
-        scheme=scheme,
-        scheduler=scheduler,
-        duration_s=duration_s,
-        stack=stack,
-        name="rlbm/thesis-text",
-    )
+    """Return the thesis' world, whose `load` is flows per second; other arguments are as in `make_switch_world`.
 
-
-def rlbm_thesis_code(
-    *,
-    cc: Any = "cubic",
-    queue_packets: Any = 500,
-    load: Any = 0.6,
-    rate_mbps: Any = 10.0,
-    duration_s: Any = 60.0,
-    stop_s: Any = 45.0,
-    scheme: Any = "naive",
-    hosts: Any = HOSTS,
-    sizes: Any = "web_search",
-    incast: Any = None,
-    scheduler: Any = "round_robin",
-    per_queue_cap: Any = False,
-    drop: Any = "tail",
-    protect_syn: Any = False,
-    ecn: Any = False,
-    congested: Any = "drop",
-    stack: Any = "linux",
-) -> Scenario:
-    """RLBM's world by its code: 5 * `load` flows a second a sender until 45 s, buffer in bytes, MSS 1000, RTO from 10 ms."""
-    queue_packets = checks.integer("queue_packets", queue_packets, 1, MAX_COUNT // 2000)
-    each = THESIS_CODE_FLOWS_PER_S * checks.number("load", load, 0, 1e3, low_open=True)
+    Args:
+        code: Whether the world is that of the thesis' code (a rate for each sender, a buffer in bytes) or that of its text.
+        stop_s: End of the arrivals; None: never.
+    """
+    queue_packets = checks.integer("queue_packets", queue_packets, 1, MAX_COUNT // (2000 if code else 2))
+    load = checks.number("load", load, 0, 1e3, low_open=True)
     named = parse_sender_list(cc)
-    n = checks.integer("hosts", hosts, 1, 10_000) if named is None else len(named)
+    senders = checks.integer("hosts", hosts, 1, 10_000) if named is None else len(named)
+    rate = senders * (THESIS_CODE_FLOWS_PER_S * load) if code else THESIS_FLOWS_PER_S * load
+    unit = 1000 if code else 1
+    buffer = {"buffer_bytes" if code else "buffer_packets": 2 * unit * queue_packets}
     return shared_buffer(
         senders=cc,
         hosts=hosts,
-        arrivals=[PoissonArrivals(flows_per_s=n * each, sizes=sizes_of(sizes), stop_s=stop_s), *_resolve_incast(incast)],
-        rate_mbps=rate_mbps,
-        buffer_bytes=2000 * queue_packets,
-        queue_cap=1000 * queue_packets if checks.boolean("per_queue_cap", per_queue_cap) else None,
-        drop=drop,
-        protect_syn=protect_syn,
-        ecn=ecn,
-        congested=congested,
-        scheme=scheme,
-        scheduler=scheduler,
-        duration_s=duration_s,
-        stack=stack,
-        mss_bytes=1000,
-        min_rto_ms=10.0,
-        name="rlbm/thesis-code",
+        arrivals=[PoissonArrivals(flows_per_s=rate, sizes=sizes_of(sizes), stop_s=stop_s), *_resolve_incast(incast)],
+        queue_cap=unit * queue_packets if checks.boolean("per_queue_cap", per_queue_cap) else None,
+        **buffer,
+        **world,
     )
 
 
@@ -302,67 +217,21 @@ class RandomSharedBuffer(Distribution):
         """Return the cached world without its final arrivals, and the arrivals of its bursts."""
         key = cc, queue_packets, rate_mbps, sizes, drop
         if key not in self._bases:
-            world = rlbm_default(
-                cc=cc,
-                queue_packets=queue_packets,
-                rate_mbps=rate_mbps,
-                duration_s=self.duration_s,
-                scheme=self.scheme,
-                hosts=self.hosts,
-                sizes=sizes,
-                incast=self.incast,
-                scheduler=self.scheduler,
-                per_queue_cap=self.per_queue_cap,
-                drop=drop,
-                protect_syn=self.protect_syn,
-                ecn=self.ecn,
-                congested=self.congested,
-                stack=self.stack,
+            drawn = {"cc": cc, "queue_packets": queue_packets, "rate_mbps": rate_mbps, "sizes": sizes, "drop": drop}
+            others = (
+                "duration_s",
+                "scheme",
+                "hosts",
+                "incast",
+                "scheduler",
+                "per_queue_cap",
+                "protect_syn",
+                "ecn",
+                "congested",
             )
+            world = make_switch_world(**drawn, **{field: getattr(self, field) for field in (*others, "stack")})
             self._bases[key] = replace(world, name=self.name), world.traffic.arrivals[1:]
         return self._bases[key]
-
-
-def rlbm_random(
-    *,
-    load: Any = (0.1, 0.8),
-    queue_packets: Any = QUEUE_PACKETS,
-    cc: Any = ("cubic", "newreno"),
-    incast_probability: Any = 0.0,
-    incast: Any = None,
-    rate_mbps: Any = 10.0,
-    duration_s: Any = 60.0,
-    scheme: Any = "naive",
-    hosts: Any = HOSTS,
-    sizes: Any = "web_search",
-    scheduler: Any = "round_robin",
-    per_queue_cap: Any = False,
-    drop: Any = "tail",
-    protect_syn: Any = False,
-    ecn: Any = False,
-    congested: Any = "drop",
-    stack: Any = "linux",
-) -> RandomSharedBuffer:
-    """RLBM's default world, randomised: loads of 0.1..0.8, buffers of 200..2000 packets, CUBIC or NewReno."""
-    return RandomSharedBuffer(
-        load=load,
-        queue_packets=queue_packets,
-        cc=cc,
-        incast_probability=incast_probability,
-        incast=incast,
-        rate_mbps=rate_mbps,
-        duration_s=duration_s,
-        scheme=scheme,
-        hosts=hosts,
-        sizes=sizes,
-        scheduler=scheduler,
-        per_queue_cap=per_queue_cap,
-        drop=drop,
-        protect_syn=protect_syn,
-        ecn=ecn,
-        congested=congested,
-        stack=stack,
-    )
 
 
 def _convert_each(field: str, value: Any, made: Callable[[Any], Any]) -> Any:
@@ -423,20 +292,39 @@ def _find_cell_maker(name: str) -> Callable[..., Scenario] | None:
         return None
     cc, queue_packets, load = cell[1], int(cell[2]), float(cell[3])
 
-    def from_cell(**kwargs: Any) -> Scenario:
-        world = rlbm_default(cc=cc, queue_packets=queue_packets, load=load, **kwargs)
-        return replace(world, name=name)
-
-    from_cell.__signature__ = remove_parameters(rlbm_default, "cc", "queue_packets", "load")
-    return from_cell
+    fixed = {"cc": cc, "queue_packets": queue_packets, "load": load, "name": name}
+    return derive_factory(make_switch_world, rlbm_default.__doc__ or "", like=shared_buffer, only=_ALL, fixed=fixed)
 
 
 SCENARIOS: dict[str, Callable[..., World]] = {
     "rlbm/default": rlbm_default,
-    "rlbm/incast": rlbm_incast,
-    "rlbm/random": rlbm_random,
-    "rlbm/thesis-code": rlbm_thesis_code,
-    "rlbm/thesis-text": rlbm_thesis_text,
+    "rlbm/incast": derive_factory(
+        make_incast_world,
+        "RLBM's world with incast: beside the default's flows, every second all ten senders start a flow of 20 kB at once.",
+        like=derive_factory(make_switch_world, "", like=shared_buffer, only=_COMMON, without=("flow_list", "incast", "name")),
+        load=0.5,
+    ),
+    "rlbm/random": derive_factory(
+        RandomSharedBuffer,
+        "RLBM's default world, randomised: loads of 0.1..0.8, buffers of 200..2000 packets, CUBIC or NewReno.",
+        fixed={"name": "rlbm/random"},
+    ),
+    "rlbm/thesis-code": derive_factory(
+        make_thesis_world,
+        "RLBM's world by its code: 5 * `load` flows a second a sender until 45 s, buffer in bytes, MSS 1000, RTO from 10 ms.",
+        like=shared_buffer,
+        only=_COMMON,
+        fixed={"code": True, "mss_bytes": 1000, "min_rto_ms": 10.0, "name": "rlbm/thesis-code"},
+        stop_s=45.0,
+    ),
+    "rlbm/thesis-text": derive_factory(
+        make_thesis_world,
+        "RLBM's world by the thesis' text: 500 * `load` flows a second in all, permanent overload of the 10 Mbit/s.",
+        like=shared_buffer,
+        only=_COMMON,
+        without=("stop_s",),
+        fixed={"code": False, "name": "rlbm/thesis-text"},
+    ),
 }
 """Makers of worlds by scenario name."""
 
