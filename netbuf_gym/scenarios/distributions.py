@@ -5,17 +5,28 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.scenarios.catalogue import CongestionControl, parse_senders
-from netbuf_gym.scenarios.limits import compute_bdp_packets
+from netbuf_gym.scenarios.fields import Rule, check_fields, choice, integer, number, rule, text
+from netbuf_gym.scenarios.limits import MAX_COUNT, compute_bdp_packets
 from netbuf_gym.scenarios.topologies import dumbbell
 from netbuf_gym.scenarios.types import MAX_DELAY_MS, MAX_DURATION_S, MAX_RATE_MBPS, STACKS, Scenario
 from netbuf_gym.traces.types import MIN_RATE_MBPS, RateTrace
 from netbuf_gym.utils import checks
+
+SHARE = number(0, 1)
+"""Metadata of a field with a share of the worlds."""
+SENDERS = rule(lambda label, value: parse_senders(value, label))
+"""Metadata of a field with congestion controls, one for each flow."""
+
+
+def interval(high: float, low: float | None = None) -> dict[str, Rule]:
+    """Return the metadata of a field with a range to sample from, within [low, high]; a `low` of None: above 0."""
+    return rule(lambda label, value: check_interval(label, value, high, low))
 
 
 class Distribution(ABC):
@@ -56,37 +67,23 @@ class RandomDumbbell(Distribution):
         min_buffer_packets: Least buffer, 1 or more.
     """
 
-    rate_mbps: tuple[float, float] = (1.0, 100.0)
-    rtt_ms: tuple[float, float] = (5.0, 200.0)
-    buffer_bdp: tuple[float, float] = (0.25, 8.0)
-    loss_probability: float = 0.5
-    loss: tuple[float, float] = (1e-5, 1e-2)
-    change_probability: float = 0.0
-    change_interval_s: tuple[float, float] = (2.0, 20.0)
-    change_factor: float = 4.0
-    senders: Sequence[str | CongestionControl] = ("cubic",)
+    rate_mbps: tuple[float, float] = field(default=(1.0, 100.0), metadata=interval(MAX_RATE_MBPS, low=MIN_RATE_MBPS))
+    rtt_ms: tuple[float, float] = field(default=(5.0, 200.0), metadata=interval(MAX_DELAY_MS))
+    buffer_bdp: tuple[float, float] = field(default=(0.25, 8.0), metadata=interval(1e4))
+    loss_probability: float = field(default=0.5, metadata=SHARE)
+    loss: tuple[float, float] = field(default=(1e-5, 1e-2), metadata=interval(0.999))
+    change_probability: float = field(default=0.0, metadata=SHARE)
+    change_interval_s: tuple[float, float] = field(default=(2.0, 20.0), metadata=interval(MAX_DURATION_S, low=0.01))
+    change_factor: float = field(default=4.0, metadata=number(1, 1e6))
+    senders: Sequence[str | CongestionControl] = field(default=("cubic",), metadata=SENDERS)
     duration_s: float = 100.0
     stagger_s: float = 0.1
-    stack: str = "linux"
-    min_buffer_packets: int = 2
-    name: str = "random"
+    stack: str = field(default="linux", metadata=choice(STACKS))
+    min_buffer_packets: int = field(default=2, metadata=integer(1, MAX_COUNT))
+    name: str = field(default="random", metadata=text())
 
     def __post_init__(self) -> None:
-        put = object.__setattr__
-        put(self, "rate_mbps", check_interval("rate_mbps", self.rate_mbps, MAX_RATE_MBPS))
-        checks.number("rate_mbps[0]", self.rate_mbps[0], MIN_RATE_MBPS, MAX_RATE_MBPS)
-        put(self, "rtt_ms", check_interval("rtt_ms", self.rtt_ms, MAX_DELAY_MS))
-        put(self, "buffer_bdp", check_interval("buffer_bdp", self.buffer_bdp, 1e4))
-        put(self, "loss", check_interval("loss", self.loss, 0.999))
-        put(self, "loss_probability", checks.number("loss_probability", self.loss_probability, 0, 1))
-        put(self, "change_probability", checks.number("change_probability", self.change_probability, 0, 1))
-        put(self, "change_interval_s", check_interval("change_interval_s", self.change_interval_s, MAX_DURATION_S))
-        checks.number("change_interval_s[0]", self.change_interval_s[0], 0.01, MAX_DURATION_S)
-        put(self, "change_factor", checks.number("change_factor", self.change_factor, 1, 1e6))
-        put(self, "min_buffer_packets", checks.integer("min_buffer_packets", self.min_buffer_packets, 1, 2**40))
-        put(self, "senders", parse_senders(self.senders))
-        checks.choice("stack", self.stack, STACKS)
-        checks.text("name", self.name)
+        check_fields(self)
         self.sample(np.random.default_rng(0))  # `dumbbell` checks the remaining fields
 
     @property
@@ -180,13 +177,14 @@ def flows_of(world: Scenario | Distribution) -> int:
     return len(world.flows) if isinstance(world, Scenario) else world.flows
 
 
-def check_interval(field: str, value: object, high: float) -> tuple[float, float]:
+def check_interval(field: str, value: object, high: float, low: float | None = None) -> tuple[float, float]:
     """Check a range to sample from and return its ends.
 
     Args:
         field: Field name for error messages.
-        value: A number, or two numbers in ascending order, above 0 to `high`.
+        value: A number, or two numbers in ascending order, `low` to `high`.
         high: Largest valid number.
+        low: Least valid number; None: any above 0.
 
     Raises:
         ScenarioError: No such range; names the field.
@@ -195,7 +193,7 @@ def check_interval(field: str, value: object, high: float) -> tuple[float, float
         value = (value, value)
     if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 2:
         raise ScenarioTypeError(f"{field} = {shown(value)}; valid: a number, or two, the lowest and the highest")
-    low_end = checks.number(f"{field}[0]", value[0], 0, high, low_open=True)
+    low_end = checks.number(f"{field}[0]", value[0], 0 if low is None else low, high, low_open=low is None)
     return low_end, checks.number(f"{field}[1]", value[1], low_end, high)
 
 

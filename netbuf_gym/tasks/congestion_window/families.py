@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from netbuf_gym.errors import ScenarioError
-from netbuf_gym.scenarios.catalogue import parse_congestion_control, parse_senders, sender_controls
+from netbuf_gym.scenarios.catalogue import parse_congestion_control, sender_controls
 from netbuf_gym.scenarios.delays import handovers, leo_delays, route_change
-from netbuf_gym.scenarios.distributions import Distribution, check_interval, log_uniform
+from netbuf_gym.scenarios.distributions import SENDERS, SHARE, Distribution, check_interval, interval, log_uniform
+from netbuf_gym.scenarios.fields import check_fields, choice, number, rule, text
 from netbuf_gym.scenarios.impairments import DelaySchedule
 from netbuf_gym.scenarios.limits import MAX_DELAY_MS, MAX_DURATION_S, compute_bdp_packets
 from netbuf_gym.scenarios.types import Scenario
@@ -71,6 +72,17 @@ def default_rivals() -> tuple[str, ...]:
     return tuple(name for name in sender_controls("linux") if name not in (*EXCLUDED_RIVALS, *LATER_RIVALS))
 
 
+def _check_networks(label: str, value: object) -> tuple[str, ...]:
+    networks = checks.sequence(label, value, "names")
+    return tuple(checks.choice(f"{label}[{i}]", network, NETWORKS) for i, network in enumerate(networks))
+
+
+def _check_stagger(label: str, value: object) -> tuple[float, float]:
+    if not isinstance(value, bool) and value in (0, (0, 0), [0, 0]):
+        return 0.0, 0.0
+    return check_interval(label, value, MAX_DURATION_S)
+
+
 @dataclass(frozen=True, kw_only=True)
 class SenderPaths(Distribution):
     """Distribution over the worlds of one family, each path with its own rate, round trip and buffer.
@@ -101,50 +113,30 @@ class SenderPaths(Distribution):
         name: Label of the worlds.
     """
 
-    family: str
-    senders: Sequence[Any] = ("cubic",)
-    rate_mbps: tuple[float, float] = (0.5, 1000.0)
-    rtt_ms: tuple[float, float] = (5.0, 400.0)
-    buffer_bdp: tuple[float, float] = (0.25, 16.0)
-    loss: tuple[float, float] = (1e-4, 2e-2)
-    competitors: Sequence[Any] | None = None
-    networks: Sequence[str] = MIXED_NETWORKS
-    leave_probability: float = 0.3
-    mixed_probability: float = 0.2
-    jitter_probability: float = 0.0
-    rivals_probability: float = 0.0
-    stagger_s: tuple[float, float] = (0.05, 4.0)
-    duration_s: float = 20.0
-    most_mbit: float = 2000.0
-    name: str = ""
+    family: str = field(metadata=choice(FAMILIES))
+    senders: Sequence[Any] = field(default=("cubic",), metadata=SENDERS)
+    rate_mbps: tuple[float, float] = field(default=(0.5, 1000.0), metadata=interval(MOST_MBPS, low=LOWEST_MBPS))
+    rtt_ms: tuple[float, float] = field(default=(5.0, 400.0), metadata=interval(MAX_DELAY_MS))
+    buffer_bdp: tuple[float, float] = field(default=(0.25, 16.0), metadata=interval(1e4))
+    loss: tuple[float, float] = field(default=(1e-4, 2e-2), metadata=interval(0.999))
+    competitors: Sequence[Any] | None = field(default=None, metadata=SENDERS)
+    networks: Sequence[str] = field(default=MIXED_NETWORKS, metadata=rule(_check_networks))
+    leave_probability: float = field(default=0.3, metadata=SHARE)
+    mixed_probability: float = field(default=0.2, metadata=SHARE)
+    jitter_probability: float = field(default=0.0, metadata=SHARE)
+    rivals_probability: float = field(default=0.0, metadata=SHARE)
+    stagger_s: tuple[float, float] = field(default=(0.05, 4.0), metadata=rule(_check_stagger))
+    duration_s: float = field(default=20.0, metadata=number(1, 1e4))
+    most_mbit: float = field(default=2000.0, metadata=number(1, 1e9))
+    name: str = field(default="", metadata=text())
 
     def __post_init__(self) -> None:
-        put = object.__setattr__
-        checks.choice("family", self.family, FAMILIES)
-        put(self, "senders", parse_senders(self.senders))
-        put(self, "rate_mbps", check_interval("rate_mbps", self.rate_mbps, MOST_MBPS))
-        checks.number("rate_mbps[0]", self.rate_mbps[0], LOWEST_MBPS, MOST_MBPS)
-        put(self, "rtt_ms", check_interval("rtt_ms", self.rtt_ms, MAX_DELAY_MS))
-        put(self, "buffer_bdp", check_interval("buffer_bdp", self.buffer_bdp, 1e4))
-        put(self, "loss", check_interval("loss", self.loss, 0.999))
-        at_once = not isinstance(self.stagger_s, bool) and self.stagger_s in (0, (0, 0), [0, 0])
-        put(self, "stagger_s", (0.0, 0.0) if at_once else check_interval("stagger_s", self.stagger_s, MAX_DURATION_S))
-        put(
-            self,
-            "competitors",
-            default_rivals() if self.competitors is None else parse_senders(self.competitors, "competitors"),
-        )
+        check_fields(self)
+        if self.competitors is None:
+            object.__setattr__(self, "competitors", default_rivals())
         possible = [name for name in sender_controls("linux") if name not in EXCLUDED_RIVALS]
         for i, cc in enumerate(self.competitors or ()):
             parse_congestion_control(f"competitors[{i}]", cc, possible, "linux")
-        put(self, "networks", checks.sequence("networks", self.networks, "names"))
-        for i, network in enumerate(self.networks):
-            checks.choice(f"networks[{i}]", network, NETWORKS)
-        for field in ("leave_probability", "mixed_probability", "jitter_probability", "rivals_probability"):
-            put(self, field, checks.number(field, getattr(self, field), 0, 1))
-        put(self, "duration_s", checks.number("duration_s", self.duration_s, 1, 1e4))
-        put(self, "most_mbit", checks.number("most_mbit", self.most_mbit, 1, 1e9))
-        checks.text("name", self.name)
         self.sample(np.random.default_rng(0))  # the remaining fields are checked where they are used
 
     @property

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from netbuf_gym.errors import ScenarioError
-from netbuf_gym.scenarios.distributions import Distribution, check_interval, log_uniform
+from netbuf_gym.scenarios.distributions import SHARE, Distribution, interval, log_uniform
+from netbuf_gym.scenarios.fields import check_fields, number, rule, text
 from netbuf_gym.scenarios.flows import Flow
 from netbuf_gym.scenarios.hosts import PAGE_BYTES, Host
 from netbuf_gym.scenarios.impairments import DelaySchedule, Jitter, LossSchedule
@@ -200,6 +201,11 @@ def _make_proxy(memory_bytes: int | None, polls: bool, agent: bool) -> Host:
     return Host(name=PROXY, device="nic", ring_packets=RING_PACKETS, tcp_mem=limit, polls=polls, agent=agent)
 
 
+def _check_kinds(label: str, value: object) -> tuple[str, ...]:
+    kinds = checks.sequence(label, value, "kinds")
+    return tuple(checks.choice(f"{label}[{i}]", kind, KINDS) for i, kind in enumerate(kinds))
+
+
 @dataclass(frozen=True, kw_only=True)
 class HostPaths(Distribution):
     """Distribution over proxies on paths of random rate, round trip, buffer, loss, jitter and traffic.
@@ -229,54 +235,31 @@ class HostPaths(Distribution):
         name: Label of the worlds.
     """
 
-    rate_mbps: Any = (1.0, 50.0)
-    rtt_ms: Any = (5.0, 300.0)
-    buffer_bdp: Any = (0.5, 8.0)
-    loss_probability: float = 0.3
-    loss: Any = (1e-5, 2e-2)
-    jitter_probability: float = 0.3
-    jitter: Any = (0.005, 0.05)
-    traffic: Sequence[str] = ("long", "long", "mixed", "short")
-    connections: Any = (1, 8)
-    load: Any = (0.1, 0.7)
-    ccs: Sequence[str] = ("cubic",)
-    change_probability: float = 0.0
-    change_factor: float = 4.0
-    start_probability: float = 0.0
-    start_bytes: Any = (32_768.0, 67_108_864.0)
-    explicit_probability: float = 0.0
-    relay_probability: float = 0.0
-    polls_probability: float = 1.0
+    rate_mbps: Any = field(default=(1.0, 50.0), metadata=interval(MAX_RATE_MBPS, low=MIN_RATE_MBPS))
+    rtt_ms: Any = field(default=(5.0, 300.0), metadata=interval(MAX_DELAY_MS))
+    buffer_bdp: Any = field(default=(0.5, 8.0), metadata=interval(1e4))
+    loss_probability: float = field(default=0.3, metadata=SHARE)
+    loss: Any = field(default=(1e-5, 2e-2), metadata=interval(0.999))
+    jitter_probability: float = field(default=0.3, metadata=SHARE)
+    jitter: Any = field(default=(0.005, 0.05), metadata=interval(10.0))
+    traffic: Sequence[str] = field(default=("long", "long", "mixed", "short"), metadata=rule(_check_kinds))
+    connections: Any = field(default=(1, 8), metadata=interval(MAX_CONNECTIONS, low=1))
+    load: Any = field(default=(0.1, 0.7), metadata=interval(1e3))
+    ccs: Sequence[str] = field(default=("cubic",), metadata=rule(partial(checks.sequence, what="congestion controls")))
+    change_probability: float = field(default=0.0, metadata=SHARE)
+    change_factor: float = field(default=4.0, metadata=number(1, 1000))
+    start_probability: float = field(default=0.0, metadata=SHARE)
+    start_bytes: Any = field(default=(32_768.0, 67_108_864.0), metadata=interval(67_108_864.0, low=4096))
+    explicit_probability: float = field(default=0.0, metadata=SHARE)
+    relay_probability: float = field(default=0.0, metadata=SHARE)
+    polls_probability: float = field(default=1.0, metadata=SHARE)
     nic_mbps: float | None = NIC_MBPS
-    slow_nic_probability: float = 0.0
-    duration_s: float = 300.0
-    name: str = "host paths"
+    slow_nic_probability: float = field(default=0.0, metadata=SHARE)
+    duration_s: float = field(default=300.0, metadata=number(0.001, MAX_DURATION_S))
+    name: str = field(default="host paths", metadata=text())
 
     def __post_init__(self) -> None:
-        put = object.__setattr__
-        put(self, "rate_mbps", check_interval("rate_mbps", self.rate_mbps, MAX_RATE_MBPS))
-        checks.number("rate_mbps[0]", self.rate_mbps[0], MIN_RATE_MBPS, MAX_RATE_MBPS)
-        put(self, "rtt_ms", check_interval("rtt_ms", self.rtt_ms, MAX_DELAY_MS))
-        put(self, "buffer_bdp", check_interval("buffer_bdp", self.buffer_bdp, 1e4))
-        put(self, "loss", check_interval("loss", self.loss, 0.999))
-        put(self, "jitter", check_interval("jitter", self.jitter, 10.0))
-        put(self, "connections", check_interval("connections", self.connections, MAX_CONNECTIONS))
-        checks.number("connections[0]", self.connections[0], 1, MAX_CONNECTIONS)
-        put(self, "load", check_interval("load", self.load, 1e3))
-        put(self, "start_bytes", check_interval("start_bytes", self.start_bytes, 67_108_864.0))
-        checks.number("start_bytes[0]", self.start_bytes[0], 4096, 67_108_864)
-        for field in ("loss", "jitter", "change", "start", "explicit", "relay", "polls", "slow_nic"):
-            name = f"{field}_probability"
-            put(self, name, checks.number(name, getattr(self, name), 0, 1))
-        put(self, "change_factor", checks.number("change_factor", self.change_factor, 1, 1000))
-        for field, what in (("traffic", "kinds"), ("ccs", "congestion controls")):
-            put(self, field, checks.sequence(field, getattr(self, field), what))
-            if not getattr(self, field):
-                raise ScenarioError(f"{field} is empty; valid: at least one")
-        for i, kind in enumerate(self.traffic):
-            checks.choice(f"traffic[{i}]", kind, KINDS)
-        put(self, "duration_s", checks.number("duration_s", self.duration_s, 0.001, MAX_DURATION_S))
-        checks.text("name", self.name)
+        check_fields(self)
         for cc in self.ccs:  # validated here, since one may first be drawn in mid-training
             make_host_world(cc=cc, duration_s=1.0, nic_mbps=self.nic_mbps)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,11 @@ import numpy as np
 from netbuf_gym import traces
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.scenarios.catalogue import CONGESTION_CONTROLS, get_control_name, parse_congestion_control, sender_controls
-from netbuf_gym.scenarios.distributions import Distribution, check_interval, log_uniform
+from netbuf_gym.scenarios.distributions import SHARE, Distribution, interval, log_uniform
+from netbuf_gym.scenarios.fields import check_fields, integer, number, rule, text
 from netbuf_gym.scenarios.flows import Flow
 from netbuf_gym.scenarios.impairments import DelaySchedule
-from netbuf_gym.scenarios.limits import MAX_DELAY_MS, MAX_DURATION_S, compute_bdp_packets
+from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DELAY_MS, MAX_DURATION_S, compute_bdp_packets
 from netbuf_gym.scenarios.links import Link
 from netbuf_gym.scenarios.traffic import FlowList, Sender, Traffic
 from netbuf_gym.scenarios.types import Scenario
@@ -132,6 +133,24 @@ def _is_receiver_driven(cc: Any) -> bool:
     return get_control_name(cc) == RECEIVER_DRIVEN
 
 
+def _check_networks(label: str, value: object) -> tuple[str, ...]:
+    networks = checks.sequence(label, value, "names")
+    return tuple(checks.choice("network", network, tuple(traces.GENERATORS)) for network in networks)
+
+
+def _check_resolutions(label: str, value: object) -> tuple[int, ...]:
+    resolutions = checks.sequence(label, value, "resolutions in microseconds")
+    check_resolutions(resolutions)
+    return resolutions
+
+
+def _check_competitors(label: str, value: object) -> tuple[Any, ...]:
+    competitors = checks.sequence(label, value, "congestion controls")
+    for i, cc in enumerate(competitors):
+        parse_congestion_control(f"{label}[{i}]", cc, sender_controls("linux"), "linux")
+    return competitors
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReceiverPaths(Distribution):
     """Worlds over generated networks, each with a trace, a round trip, a buffer and clocks of its own.
@@ -163,62 +182,38 @@ class ReceiverPaths(Distribution):
         min_buffer_packets: Least buffer, 1 or more.
     """
 
-    networks: Sequence[str] = NETWORKS
+    networks: Sequence[str] = field(default=NETWORKS, metadata=rule(_check_networks))
     arguments: Any = None
-    rtt_ms: Any = (20.0, 80.0)
-    buffer_bdp: Any = (1.0, 4.0)
-    buffer_packets: Any = None
-    senders: Sequence[Any] = (RECEIVER_DRIVEN,)
+    rtt_ms: Any = field(default=(20.0, 80.0), metadata=interval(MAX_DELAY_MS))
+    buffer_bdp: Any = field(default=(1.0, 4.0), metadata=interval(1e4))
+    buffer_packets: int | None = field(default=None, metadata=integer(1, MAX_COUNT))
+    senders: Sequence[Any] = field(default=(RECEIVER_DRIVEN,), metadata=rule(lambda _, senders: check_senders(senders)))
     receiver: Any = DEFAULT_RECEIVER
-    unchanged_probability: float = 0.0
-    clock_offset_ms: float = 50.0
-    clock_drift_ppm: float = 50.0
-    timestamp_us: Sequence[int] = (1000, 1)
-    competitor_probability: float = 0.0
-    competitors: Sequence[Any] = ("cubic", "bbr", "newreno")
-    reverse_probability: float = 0.0
-    reverse_mbps: Any = (1.0, 20.0)
-    loss_probability: float = 0.0
-    loss: Any = (1e-5, 1e-2)
-    step_probability: float = 0.0
-    step_ms: Any = (5.0, 80.0)
-    drop_probability: float = 0.0
-    seconds_probability: float = 0.0
-    duration_s: float = 80.0
+    unchanged_probability: float = field(default=0.0, metadata=SHARE)
+    clock_offset_ms: float = field(default=50.0, metadata=number(0, 1e6))
+    clock_drift_ppm: float = field(default=50.0, metadata=number(0, 1e3))
+    timestamp_us: Sequence[int] = field(default=(1000, 1), metadata=rule(_check_resolutions))
+    competitor_probability: float = field(default=0.0, metadata=SHARE)
+    competitors: Sequence[Any] = field(default=("cubic", "bbr", "newreno"), metadata=rule(_check_competitors))
+    reverse_probability: float = field(default=0.0, metadata=SHARE)
+    reverse_mbps: Any = field(default=(1.0, 20.0), metadata=interval(1e6))
+    loss_probability: float = field(default=0.0, metadata=SHARE)
+    loss: Any = field(default=(1e-5, 1e-2), metadata=interval(0.999))
+    step_probability: float = field(default=0.0, metadata=SHARE)
+    step_ms: Any = field(default=(5.0, 80.0), metadata=interval(MAX_DELAY_MS))
+    drop_probability: float = field(default=0.0, metadata=SHARE)
+    seconds_probability: float = field(default=0.0, metadata=SHARE)
+    duration_s: float = field(default=80.0, metadata=number(0.001, 1e4))
     stagger_s: float = 0.1
-    name: str = "receiver paths"
-    min_buffer_packets: int = 20
+    name: str = field(default="receiver paths", metadata=text())
+    min_buffer_packets: int = field(default=20, metadata=integer(1, MAX_COUNT))
 
     def __post_init__(self) -> None:
-        put = object.__setattr__
-        put(self, "networks", checks.sequence("networks", self.networks, "names"))
-        for network in self.networks:
-            checks.choice("network", network, tuple(traces.GENERATORS))
+        check_fields(self)
         if self.arguments is not None and not isinstance(self.arguments, dict):
             raise ScenarioTypeError(f"arguments = {shown(self.arguments)}; valid: a dict")
         for network in self.networks:  # each may be drawn first in the middle of a training
             check_parameters(network, self.arguments or {})
-        put(self, "rtt_ms", check_interval("rtt_ms", self.rtt_ms, MAX_DELAY_MS))
-        put(self, "buffer_bdp", check_interval("buffer_bdp", self.buffer_bdp, 1e4))
-        put(self, "reverse_mbps", check_interval("reverse_mbps", self.reverse_mbps, 1e6))
-        put(self, "loss", check_interval("loss", self.loss, 0.999))
-        put(self, "step_ms", check_interval("step_ms", self.step_ms, MAX_DELAY_MS))
-        if self.buffer_packets is not None:
-            put(self, "buffer_packets", checks.integer("buffer_packets", self.buffer_packets, 1, 2**40))
-        put(self, "min_buffer_packets", checks.integer("min_buffer_packets", self.min_buffer_packets, 1, 2**40))
-        for kind in ("unchanged", "competitor", "reverse", "loss", "step", "drop", "seconds"):
-            field = f"{kind}_probability"
-            put(self, field, checks.number(field, getattr(self, field), 0, 1))
-        for field, high in (("clock_offset_ms", 1e6), ("clock_drift_ppm", 1e3)):
-            put(self, field, checks.number(field, getattr(self, field), 0, high))
-        put(self, "timestamp_us", checks.sequence("timestamp_us", self.timestamp_us, "resolutions in microseconds"))
-        put(self, "competitors", checks.sequence("competitors", self.competitors, "congestion controls"))
-        check_resolutions(self.timestamp_us)
-        for i, cc in enumerate(self.competitors):
-            parse_congestion_control(f"competitors[{i}]", cc, sender_controls("linux"), "linux")
-        put(self, "senders", check_senders(self.senders))
-        put(self, "duration_s", checks.number("duration_s", self.duration_s, 0.001, 1e4))
-        checks.text("name", self.name)
         self.sample(np.random.default_rng(0))  # the remaining fields are checked where they are used
 
     @property
