@@ -32,7 +32,7 @@ def derive_factory(
         make: Class or function that makes the worlds; its named arguments are the factory's.
         summary: Docstring of the factory: its first line describes the scenario, entries under "Args:" describe arguments that
             mean something else than in `GLOSSARY`.
-        like: Class or function that has the arguments which `make` takes as `**kwargs`, with their defaults; None: none.
+        like: Class or function that has the arguments which `make` takes as `**kwargs`; None: there are none.
         only: Names of the arguments of `like`, or without it of `make`, that the factory has; None: all.
         without: Names of arguments that the factory does not have.
         fixed: Values of arguments that the factory does not have either.
@@ -43,8 +43,9 @@ def derive_factory(
     Raises:
         ConfigError: A name that is no argument of `make` or `like`.
     """
-    own, fixed = _list_named(make), dict(fixed or {})
-    others = {name: known for name, known in _list_named(like).items() if name not in own} if like is not None else {}
+    own, fixed = list_named(inspect.signature(make)), dict(fixed or {})
+    others = {} if like is None else list_named(inspect.signature(like))
+    others = {name: parameter for name, parameter in others.items() if name not in own}
     for name in (*defaults, *fixed, *(only or ()), *without):
         if name not in own and name not in others:
             raise ConfigError(f"{name!r} is no argument of {make}; valid: {', '.join((*own, *others))}")
@@ -75,6 +76,7 @@ def derive_factory(
     return factory
 
 
-def _list_named(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+def list_named(signature: inspect.Signature) -> dict[str, inspect.Parameter]:
+    """Return the parameters of a function that can be given by name."""
     named = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
-    return {name: known for name, known in inspect.signature(function).parameters.items() if known.kind in named}
+    return {name: parameter for name, parameter in signature.parameters.items() if parameter.kind in named}

@@ -15,7 +15,7 @@ from netbuf_gym import traces
 from netbuf_gym.errors import ConfigError, ScenarioError, ScenarioTypeError, TraceError, shown
 from netbuf_gym.scenarios.catalogue import parse_sender_list, parse_senders
 from netbuf_gym.scenarios.distributions import Distribution
-from netbuf_gym.scenarios.factories import derive_factory
+from netbuf_gym.scenarios.factories import derive_factory, list_named
 from netbuf_gym.scenarios.glossary import GLOSSARY, Entry
 from netbuf_gym.scenarios.topologies import dumbbell
 from netbuf_gym.scenarios.types import Scenario
@@ -105,7 +105,7 @@ def describe(name: str) -> str:
 
 def parameters_of(name: str) -> list[str]:
     """Return the names of the keyword arguments of `get(name, ...)`."""
-    return list(_select_named_parameters(inspect.signature(_find_maker(name))))
+    return list(list_named(inspect.signature(_find_maker(name))))
 
 
 def defaults_of(name: str) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def check_arguments(name: str, signature: inspect.Signature, given: Mapping[str,
     Raises:
         ScenarioError: An unknown argument, or a required one that is missing; names the argument.
     """
-    by_name = _select_named_parameters(signature)
+    by_name = list_named(signature)
     takes_all = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
     for argument in given:
         if argument not in by_name and not takes_all:
@@ -163,11 +163,6 @@ def check_arguments(name: str, signature: inspect.Signature, given: Mapping[str,
     for argument, parameter in by_name.items():
         if parameter.default is parameter.empty and argument not in given:
             raise ScenarioError(f"{name} needs the argument {argument!r}; valid: {argument}=...")
-
-
-def _select_named_parameters(signature: inspect.Signature) -> dict[str, inspect.Parameter]:
-    kinds = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
-    return {name: parameter for name, parameter in signature.parameters.items() if parameter.kind in kinds}
 
 
 def _find_maker(name: object) -> Callable[..., World]:

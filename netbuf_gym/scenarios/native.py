@@ -42,27 +42,28 @@ def build_world_config(scenario: Scenario) -> _core.WorldConfig:
     if scenario.traffic is not None:
         config.traffic = build_traffic_config(scenario.traffic, hosts)
     if scenario.probes:
-        config.probes = [_copy(_core.ProbeConfig(), probe) for probe in scenario.probes]
+        config.probes = [_fill_config(_core.ProbeConfig(), probe) for probe in scenario.probes]
     if scenario.udp:
         config.udp = [build_udp_config(source) for source in scenario.udp]
     return config
 
 
-def _copy(config: Any, record: object) -> Any:
+def _fill_config(config: Any, record: object) -> Any:
+    """Set the fields that the record names, and return the configuration."""
     copy_to_core(config, record)
     return config
 
 
 def build_link_config(link: Link) -> _core.LinkConfig:
     """Convert a link."""
-    config = _copy(_core.LinkConfig(), link)
+    config = _fill_config(_core.LinkConfig(), link)
     config.delay_ns = round(link.least_delay_ms * 1e6)
     if isinstance(link.delay_ms, DelaySchedule):
         config.delay_time_ns, config.delay_period_ns = _convert_step_times(link.delay_ms)
         config.delay_step_ns = (link.delay_ms.delay_ms * 1e6).round().astype("int64").tolist()
         config.delay_reorders = link.delay_ms.reorder
     if link.jitter is not None:
-        config.jitter = _copy(_core.JitterConfig(), link.jitter)
+        config.jitter = _fill_config(_core.JitterConfig(), link.jitter)
     if isinstance(link.loss, LossSchedule):
         config.loss_time_ns, config.loss_period_ns = _convert_step_times(link.loss)
         config.loss_step = link.loss.loss.tolist()
@@ -91,7 +92,7 @@ def _convert_step_times(steps: DelaySchedule | LossSchedule | RateTrace) -> tupl
 
 def build_flow_config(flow: Flow) -> _core.FlowConfig:
     """Convert a flow, without its hosts."""
-    config = _copy(_core.FlowConfig(), flow)
+    config = _fill_config(_core.FlowConfig(), flow)
     _set_cc(config, flow.cc)
     if flow.cc == AGENT:
         config.controlled = True
@@ -114,12 +115,12 @@ def build_flow_config(flow: Flow) -> _core.FlowConfig:
 
 def build_route_config(route: Route) -> _core.RouteConfig:
     """Convert a route."""
-    return _copy(_core.RouteConfig(), route)
+    return _fill_config(_core.RouteConfig(), route)
 
 
 def build_host_config(host: Host) -> _core.HostConfig:
     """Convert a host, whose devices must be indices."""
-    config = _copy(_core.HostConfig(), host)
+    config = _fill_config(_core.HostConfig(), host)
     config.devices = [int(link) for link in host.devices]
     return config
 
@@ -135,7 +136,7 @@ def _assign_hosts(config: _core.FlowConfig, end: Flow | Sender | Relay, hosts: l
 
 def build_video_config(video: Video) -> _core.VideoConfig:
     """Convert a video client."""
-    config = _copy(_core.VideoConfig(), video)
+    config = _fill_config(_core.VideoConfig(), video)
     config.reservoir_ns, config.cushion_ns = map(to_nanoseconds, video.buffer_rule_s)
     return config
 
@@ -150,7 +151,7 @@ def _set_cc(config: _core.FlowConfig, cc: Controls) -> None:
 
 def build_switch_config(switch: Switch) -> _core.SwitchConfig:
     """Convert a switch."""
-    config = _copy(_core.SwitchConfig(), switch)
+    config = _fill_config(_core.SwitchConfig(), switch)
     config.capacity = switch.capacity
     config.in_bytes = switch.in_bytes
     if switch.admission is not None:
@@ -174,7 +175,7 @@ def build_traffic_config(traffic: Traffic, hosts: list[str]) -> _core.TrafficCon
 
 def build_sender_config(sender: Sender | Relay) -> _core.FlowConfig:
     """Convert a sender, or a relay, to the template of its flows, without its hosts."""
-    config = _copy(_core.FlowConfig(), sender)
+    config = _fill_config(_core.FlowConfig(), sender)
     if sender.cc is not None:
         _set_cc(config, sender.cc)
     return config
@@ -210,7 +211,7 @@ def build_arrivals_config(arrivals: Arrivals) -> _core.ArrivalsConfig:
 
 def build_udp_config(source: UdpSource) -> _core.UdpConfig:
     """Convert a source of datagrams."""
-    return _copy(_core.UdpConfig(), source)
+    return _fill_config(_core.UdpConfig(), source)
 
 
 _CACHE: dict[int, tuple[Sequence[Any], list[Any]]] = {}
