@@ -119,6 +119,12 @@ def check_fields(record: object, prefix: str = "") -> None:
                 object.__setattr__(record, name, checked)
 
 
+def check_span(record: Any, prefix: str) -> None:
+    """Raise ScenarioError unless the `stop_s` of a record is None or after its `start_s`."""
+    if record.stop_s is not None and record.stop_s <= record.start_s:
+        raise ScenarioError(f"{prefix}stop_s = {record.stop_s:g} is not after start_s = {record.start_s:g}")
+
+
 def copy_to_core(config: Any, record: object) -> None:
     """Set the fields of a configuration of the core from those of a record that name them; None leaves the core's default."""
     cls: type = type(record)

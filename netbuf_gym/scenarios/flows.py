@@ -14,7 +14,18 @@ from netbuf_gym.scenarios.catalogue import (
     parse_congestion_control,
     parse_receiver_control,
 )
-from netbuf_gym.scenarios.fields import boolean, check_fields, choice, integer, links, number, rule, text, to_nanoseconds
+from netbuf_gym.scenarios.fields import (
+    boolean,
+    check_fields,
+    check_span,
+    choice,
+    integer,
+    links,
+    number,
+    rule,
+    text,
+    to_nanoseconds,
+)
 from netbuf_gym.scenarios.hosts import HOST_NAME, check_sockets
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DURATION_S, MAX_QUEUES
 from netbuf_gym.scenarios.video import Video
@@ -229,8 +240,7 @@ class Flow:
 
     def __post_init__(self) -> None:
         check_fields(self, "flow.")
-        if self.stop_s is not None and self.stop_s <= self.start_s:
-            raise ScenarioError(f"flow.stop_s = {self.stop_s:g} is not after start_s = {self.start_s:g}")
+        check_span(self, "flow.")
         if self.read_mbps is not None:
             if isinstance(self.app, Video):
                 raise ScenarioError(f"flow.read_mbps = {self.read_mbps:g} beside app = Video(...); valid: None")

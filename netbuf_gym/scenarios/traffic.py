@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, prefix_location, shown
 from netbuf_gym.scenarios.catalogue import Controls
-from netbuf_gym.scenarios.fields import boolean, check_fields, integer, links, number
+from netbuf_gym.scenarios.fields import boolean, check_fields, check_span, integer, links, number
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DATAGRAM_BYTES, MAX_DURATION_S, MAX_QUEUES
 from netbuf_gym.scenarios.senders import Sender
 from netbuf_gym.scenarios.sizes import SizeDistribution, read_records, sizes_of
@@ -50,7 +50,7 @@ class PoissonArrivals:
         check_fields(self, "poisson.")
         if not isinstance(self.sizes, SizeDistribution):
             raise ScenarioTypeError(f"poisson.sizes = {shown(self.sizes)} is not a SizeDistribution")
-        _check_span(self)
+        check_span(self, "poisson.")
 
     @staticmethod
     def for_load(
@@ -118,7 +118,7 @@ class Incast:
 
     def __post_init__(self) -> None:
         check_fields(self, "incast.")
-        _check_span(self)
+        check_span(self, "incast.")
 
     @property
     def offered_mbps(self) -> float:
@@ -376,12 +376,6 @@ class Probe:
 
     def __post_init__(self) -> None:
         check_fields(self, "probe.")
-
-
-def _check_span(arrivals: PoissonArrivals | Incast) -> None:
-    if arrivals.stop_s is not None and arrivals.stop_s <= arrivals.start_s:
-        at = f"{arrivals.kind}.stop_s = {arrivals.stop_s:g}"
-        raise ScenarioError(f"{at} is not after start_s = {arrivals.start_s:g}")
 
 
 def _check_column(name: str, values: object, dtype: type, low: float, high: float) -> np.ndarray:

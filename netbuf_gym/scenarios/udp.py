@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from netbuf_gym.errors import ScenarioError
-from netbuf_gym.scenarios.fields import boolean, check_fields, integer, links, number, text
+from netbuf_gym.scenarios.fields import boolean, check_fields, check_span, integer, links, number, text
 from netbuf_gym.scenarios.limits import MAX_DATAGRAM_BYTES, MAX_DURATION_S, MAX_QUEUES
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS
 
@@ -61,8 +61,7 @@ class UdpSource:
                 raise ScenarioError(f"udp.{given} = {length_s:g}, udp.{other} = None; valid: both in seconds, or neither")
         if self.random and self.on_s is None:
             raise ScenarioError("udp.random = True without periods; valid: on_s and off_s, or False")
-        if self.stop_s is not None and self.stop_s <= self.start_s:
-            raise ScenarioError(f"udp.stop_s = {self.stop_s:g} is not after start_s = {self.start_s:g}")
+        check_span(self, "udp.")
 
     @property
     def mean_mbps(self) -> float:
