@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import argparse
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING
 
-from netbuf_gym.cli import multirun
 from netbuf_gym.cli.program import JOBS, Parser
 from netbuf_gym.errors import ConfigError, require_extra
 from netbuf_gym.training import config_reference
 from netbuf_gym.version import __version__
+
+if TYPE_CHECKING:
+    from netbuf_gym.training.jobs import Job
 
 CONFIGURATION = {name: "train" if name == "demo" else name for name in JOBS}
 """Configuration that each job uses."""
@@ -128,24 +130,28 @@ def run(name: str, options: argparse.Namespace) -> int:
     if sum(bool(one) for one in views.values()) > 1:
         raise ConfigError(f"{' and '.join(key for key, one in views.items() if one)}; valid: one of them")
     if (options.package is not None or options.resolve) and options.cfg is None:
-        raise ConfigError("--package and --resolve say what --cfg prints; valid: with --cfg job|hydra|all")
+        raise ConfigError("--package and --resolve change what --cfg prints; valid: with --cfg job|hydra|all")
     if any(views.values()) and options.run:
         raise ConfigError("--run and another command of Hydra's; valid: one of them")
-    config = import_training_module(name, "config")
-    source = config.Source(options.config_dir, options.config_name)
-    job = CONFIGURATION[name]
+    training = import_training_module(name, "jobs")
+    source = training.Source(options.config_dir, options.config_name)
     overrides = [one for one in options.settings if one != "hydra.mode=RUN"]
-    if name == "demo":
-        overrides = config.expand_demo_overrides(overrides)
     if several:
-        return multirun.run_sweep(
-            name, overrides, source, import_training_module, lambda words: _check_job(config, job, words, source)
-        )
+        return import_training_module(name, "sweep").run_sweep(name, overrides, source, run_job)
     if any(views.values()):
-        print(_format_view(options, job, overrides, source), end="")
+        if name == "demo":
+            overrides = training.expand_demo_overrides(overrides)
+        shown = ["--hydra-help"] if options.hydra_help else ["--info", options.info] if options.info else ["--cfg", options.cfg]
+        view = [*shown, *(["--resolve"] if options.resolve else [])]
+        views_module = import_training_module(name, "hydra_views")
+        print(views_module.format_view(CONFIGURATION[name], overrides, source, view, options.package), end="")
         return 0
-    _check_job(config, job, overrides, source)
-    return import_training_module(name, name).main(list(options.settings), source)
+    return run_job(training.load_job(name, overrides, source))
+
+
+def run_job(job: Job) -> int:
+    """Run a job and return its exit status; raises as its module's `main` does, or MissingExtraError."""
+    return import_training_module(job.name, job.name).main(job)
 
 
 def import_training_module(name: str, module: str) -> ModuleType:
@@ -156,31 +162,3 @@ def import_training_module(name: str, module: str) -> ModuleType:
     """
     with require_extra(f"netbuf-gym {name}", "tune" if name == "tune" else "train"):
         return importlib.import_module(f"netbuf_gym.training.{module}")
-
-
-def _format_view(options: argparse.Namespace, job: str, overrides: list[str], source: Any) -> str:
-    views = import_training_module(job, "hydra_views")
-    if options.hydra_help:
-        return views.render_hydra_help(job, source)
-    if options.info is not None:
-        return views.render_info(job, overrides, source, options.info)
-    return views.render_config(job, overrides, source, options.cfg, options.package, options.resolve)
-
-
-def _check_job(config: ModuleType, job: str, overrides: Sequence[str], source: Any) -> None:
-    """Raise ConfigError for a job that cannot run, before the learners are loaded, which takes seconds."""
-    resumed = [one for one in overrides if one.startswith("resume=") and one not in ("resume=", "resume=null")]
-    if job == "train" and resumed:
-        return  # the resumed run has its own configuration
-    checks: dict[str, Callable[[Any], None]] = {
-        "train": config.check_training,
-        "tune": config.check_study,
-        "evaluate": config.check_evaluation,
-    }
-    found = config.load(job, overrides, source)
-    checks[job](found)
-    config.check_scenario(found)
-    if job in ("train", "tune"):
-        ranges = import_training_module(job, "ranges")
-        ranges.check_algo(found.algo)
-        ranges.check_rollout(found.algo, found.env.num_envs)

@@ -42,9 +42,11 @@ from netbuf_gym.tasks.metrics import Margin, Measures
 from netbuf_gym.training import campaign_suites, selection
 from netbuf_gym.training.checkpoints import checkpoint, packing, versions
 from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
-from netbuf_gym.training.config import check_validation, find_differences, load, resolve_evaluation_seeds
+from netbuf_gym.training.config import find_differences, load
+from netbuf_gym.training.jobs import CHANGEABLE_KEYS, load_job
+from netbuf_gym.training.ranges import resolve_evaluation_seeds
 from netbuf_gym.training.schema import FIRST_VALIDATION_SEED
-from netbuf_gym.training.train import CHANGEABLE_KEYS, train
+from netbuf_gym.training.train import train
 from netbuf_gym.utils import scripts, statistics
 from netbuf_gym.utils.executors import LOCAL, executor
 from netbuf_gym.utils.files import write_atomic, write_json
@@ -141,8 +143,7 @@ def parse_plan(argv: Sequence[str]) -> CampaignPlan:
         raise ConfigError(f"first_seed = {own['first_seed']!r} is out of range; valid: {valid}")
     if own["suites"] not in ("true", "false"):
         raise ConfigError(f"suites = {own['suites']!r}; valid: true or false")
-    config = load("train", overrides)
-    check_validation(config)
+    config = load_job("train", overrides).config
     record = tasks.get(config.env.name)
     if not record.measures.score:
         raise ConfigError(f"task {record.name!r} has no score that agents are ranked by; valid: a record with measures")

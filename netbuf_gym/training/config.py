@@ -1,14 +1,12 @@
-"""Configuration of training and evaluation: YAML files under `conf/`, composed by Hydra, checked against the types of `schema`.
+"""Configurations of jobs: YAML files under `conf/`, composed by Hydra, checked against the types of `schema`.
 
-A job's configuration is `train.yaml` or `evaluate.yaml` with one file of each group (env, algo, scenario, reward), an
-optional `experiment`, and the overrides of the command line in Hydra's grammar (`algo.gamma=0.98`). An unknown key, or a
-value of the wrong type, is an error.
+A job's configuration is `train.yaml`, `tune.yaml` or `evaluate.yaml` with one file of each group (env, algo, scenario,
+reward), an optional `experiment`, and the overrides of the command line in Hydra's grammar (`algo.gamma=0.98`). An unknown
+key, or a value of the wrong type, is an error.
 """
 
 from __future__ import annotations
 
-import os
-import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,41 +14,27 @@ from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from typing import Any, cast, get_type_hints, overload
 
-from hydra import compose
-from hydra._internal.hydra import Hydra
-from hydra._internal.utils import create_config_search_path
-from hydra.core.config_search_path import SearchPathQuery
+from hydra import compose, initialize_config_dir
+from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.types import Quote, QuotedString
-from hydra.initialize import get_gh_backup, restore_gh_from_backup
-from hydra.version import setbase
+from hydra.core.plugins import Plugins
+from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 
-from netbuf_gym import scenarios, tasks
-from netbuf_gym.envs.engine import MAX_THREADS
-from netbuf_gym.errors import ConfigError, NetbufError, shown
-from netbuf_gym.evaluation import rollout
+from netbuf_gym import tasks
+from netbuf_gym.errors import ConfigError
 from netbuf_gym.training import config_errors
-from netbuf_gym.training.schema import (
-    CONF,
-    FIRST_EVALUATION_SEED,
-    FIRST_STUDY_SEED,
-    FIRST_VALIDATION_SEED,
-    JOBS,
-    MIN_TRAINING_SEEDS,
-    PRUNERS,
-    SAMPLERS,
-    ScenarioConfig,
-)
-from netbuf_gym.training.schema import TrainConfig as TrainConfig
+from netbuf_gym.training.config_reference import flatten_leaves as flatten_leaves
+from netbuf_gym.training.schema import CONF, JOBS, ScenarioConfig
 from netbuf_gym.utils.arguments import check_choice
 from netbuf_gym.utils.overrides import unquote_text
 
-MAX_TORCH_THREADS = 1024
-DEVICE = re.compile(r"cpu|cuda(:(0|[1-9][0-9]{0,2}))?|auto")
-"""Syntax of device names; `models.resolve_device` checks that the device exists."""
+HYDRA_VERSION = "1.3"
+"""Version of Hydra whose defaults apply."""
+COMPOSE_LOCK = threading.RLock()
+"""Lock around Hydra's composition, whose state is global to the process."""
 
 _store = ConfigStore.instance()
 for _name, _types in JOBS.items():
@@ -84,12 +68,22 @@ class Source:
                     raise ConfigError(f"{file}: netbuf-gym has a file of this name, which is read instead; valid: another name")
 
 
-COMPOSE_LOCK = threading.Lock()
-"""Lock around Hydra's composition, whose state is global to the process."""
+class ConfigDirPlugin(SearchPathPlugin):
+    """Hydra plugin that reads the folders of the source that is composed after `conf/`; without effect elsewhere."""
+
+    folders: Sequence[Path] = ()
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        """See `SearchPathPlugin.manipulate_search_path`."""
+        for folder in self.folders:
+            search_path.append("command-line", f"file://{folder.absolute()}")
+
+
+Plugins.instance().register(ConfigDirPlugin)
 
 
 def load(job: str, overrides: Sequence[str], source: Source | None = None) -> DictConfig:
-    """Return the configuration of a job ("train", "tune" or "evaluate") with overrides, resolved and checked.
+    """Return the configuration of a job ("train", "tune" or "evaluate") with overrides, resolved and of the schema's types.
 
     A scenario without a file is selected by its name: `scenario=trace:path/to/file`. So is a task: its environment is
     then trained on the task's own default scenario. Keys below `kwargs` may be new: `scenario.kwargs.rate_mbps=20`.
@@ -97,59 +91,69 @@ def load(job: str, overrides: Sequence[str], source: Source | None = None) -> Di
     Raises:
         ConfigError: An unknown key, group choice or value; the message is one line, with the likely intended name.
     """
-    config = compose_config(job, list(overrides), source or Source())
-    try:
+    return resolve_config(compose_config(job, overrides, source or Source())[0], job, overrides)
+
+
+def compose_config(
+    job: str, overrides: Sequence[str], source: Source, hydra_overrides: Sequence[str] = ()
+) -> tuple[DictConfig, DictConfig]:
+    """Return the configuration of the schema's types, with interpolations unresolved, and the same with Hydra's own part.
+
+    Args:
+        job: Name of the job.
+        overrides: Overrides of the job.
+        source: Source of the configuration.
+        hydra_overrides: Overrides of Hydra's own part.
+
+    Raises:
+        ConfigError: As `load`.
+    """
+    source.check_folders()
+    for override in overrides:
+        config_errors.check_override(override, job, source.folders)
+    with config_errors.explain_errors(overrides, job):
+        with open_hydra(job, source):
+            words = [*normalise_overrides(overrides, job, source), *hydra_overrides]
+            whole = compose(source.config_name or job, words, return_hydra_config=True)
+        config = OmegaConf.masked_copy(whole, [key for key in map(str, whole) if key != "hydra"])
+        _require_keys(config, JOBS[job], job)
+        return merge_configs(OmegaConf.structured(JOBS[job]), config), whole  # typed, whatever the primary file
+
+
+def resolve_config(config: DictConfig, job: str, overrides: Sequence[str]) -> DictConfig:
+    """Resolve the interpolations of a composed configuration, and return it.
+
+    Raises:
+        ConfigError: An interpolation that cannot be resolved, or a missing value.
+    """
+    with config_errors.explain_errors(overrides, job):
         OmegaConf.resolve(config)
-    except OmegaConfBaseException as error:
-        raise config_errors.explain_error(error, overrides, job) from None
     missing = sorted(OmegaConf.missing_keys(config))
     if missing:
         raise ConfigError(f"missing: {', '.join(f'{key}=...' for key in missing)}")
     return config
 
 
-def compose_config(job: str, overrides: list[str], source: Source) -> DictConfig:
-    """Return the configuration as composed by Hydra, with interpolations and `???` unresolved; raises as `load` does."""
-    source.check_folders()
-    for override in overrides:
-        config_errors.check_override(override, job, source.folders)
-    try:
-        with COMPOSE_LOCK, open_hydra(job, source):
-            config = compose(source.config_name or job, overrides=normalise_overrides(overrides, job, source))
-        _require_keys(config, JOBS[job], job)
-        return merge_configs(OmegaConf.structured(JOBS[job]), config)  # typed, whatever the primary file
-    except Exception as error:  # any error of Hydra's parts or of files in `config_dir`
-        raise config_errors.explain_error(error, overrides, job) from None
+@contextmanager
+def isolate_hydra(source: Source) -> Iterator[None]:
+    """Let Hydra read the source's folders too, and restore any other Hydra of the process afterwards."""
+    _register_task_configs()
+    with COMPOSE_LOCK:
+        before, folders = GlobalHydra.instance().hydra, ConfigDirPlugin.folders
+        GlobalHydra.instance().clear()
+        ConfigDirPlugin.folders = source.folders
+        try:
+            yield
+        finally:
+            ConfigDirPlugin.folders = folders
+            GlobalHydra.instance().hydra = before
 
 
 @contextmanager
-def open_hydra(job: str, source: Source) -> Iterator[Hydra]:
-    """Yield a Hydra that reads `conf/` and the source's folders; any other Hydra of the process is restored afterwards.
-
-    Raises:
-        ConfigError: The source's folder does not exist, or holds a file that one of `conf/` hides.
-    """
-    _register_task_configs()
-    path = create_config_search_path(str(CONF))
-    source.check_folders()
-    for folder in source.folders:
-        path.append("command-line", f"file://{folder.absolute()}", anchor=SearchPathQuery(provider="main", path=None))
-    before = get_gh_backup()
-    GlobalHydra.instance().clear()
-    setbase("1.3")
-    try:
-        yield Hydra.create_main_hydra2(job, path)
-    finally:
-        restore_gh_from_backup(before)
-
-
-def expand_demo_overrides(overrides: Sequence[str]) -> list[str]:
-    """Translate overrides of `netbuf-gym demo` to those of training; given ones take precedence over the demo's own."""
-    own = [one.partition("=")[2].strip() for one in overrides if one.startswith("experiment=")][-1:]
-    names = own[0].strip("[]") if own and own[0] not in config_errors.EMPTY_CHOICES else ""
-    cores = min(2, len(os.sched_getaffinity(0)))  # a second torch thread gains little, and costs much on a busy machine
-    others = [one for one in overrides if not one.startswith("experiment=")]
-    return [f"experiment=[{','.join(['demo', *filter(None, names.split(','))])}]", f"env.threads={cores}", *others]
+def open_hydra(job: str, source: Source) -> Iterator[None]:
+    """Initialise Hydra to read `conf/` and the source's folders."""
+    with isolate_hydra(source), initialize_config_dir(str(CONF), job_name=job, version_base=HYDRA_VERSION):
+        yield
 
 
 def normalise_overrides(overrides: Sequence[str], job: str, source: Source) -> list[str]:
@@ -198,109 +202,6 @@ def _require_keys(config: DictConfig, cls: type, job: str, prefix: str = "") -> 
             _require_keys(part, kinds[key], job, f"{prefix}{key}.")
 
 
-def check_scenario(config: DictConfig) -> None:
-    """Raise ScenarioError for a name or arguments that make no scenario; called before anything slow."""
-    if config.scenario.name is not None:
-        scenarios.get(config.scenario.name, **to_plain(config.scenario.kwargs))
-
-
-def check_training(config: DictConfig) -> None:
-    """Raise ConfigError for values that no training can run with."""
-    for key, low, high in (
-        ("seed", 0, FIRST_EVALUATION_SEED - 1),
-        ("total_timesteps", 1, 10**12),
-        ("torch_threads", 1, MAX_TORCH_THREADS),
-        ("stagger_steps", 0, 10**6),
-        ("checkpoint_minutes", 0.0001, 1e6),
-        ("snapshots", 0, 10_000),
-        ("imitate.steps", 1, 10**6),
-        ("imitate.rounds", 1, 100),
-        ("imitate.epochs", 1, 1000),
-        ("imitate.spread", 0, 0.5),
-        ("env.num_envs", 1, 10**6),
-        ("env.threads", 1, MAX_THREADS),
-        ("twins", 1, config.env.num_envs),
-    ):
-        value = OmegaConf.select(config, key)
-        if not low <= value <= high:
-            raise ConfigError(f"{key} = {value!r} is out of range; valid: {low} to {high}")
-    if not DEVICE.fullmatch(config.device):
-        raise ConfigError(f"device = {shown(config.device)} is none; valid: cpu, cuda, cuda:N, auto")
-    if config.wandb.mode is not None:
-        check_choice("wandb.mode", config.wandb.mode, ("offline", "online"))
-    if config.env.num_envs % config.twins:
-        worlds = config.env.num_envs
-        raise ConfigError(f"twins = {config.twins} does not divide env.num_envs = {worlds}; valid: a divisor of it")
-    if config.max_minutes is not None and not 0 < config.max_minutes < 1e6:
-        raise ConfigError(f"max_minutes = {config.max_minutes!r} is out of range; valid: above 0, or null")
-
-
-def check_validation(config: DictConfig) -> None:
-    """Raise ConfigError for a validation scenario that is not one of the task's."""
-    one = config.validation
-    if one.name is None and one.kwargs:
-        raise ConfigError("validation.kwargs are given without validation.name; valid: both, or neither")
-    if one.name is not None and config.env.name in tasks.names():
-        try:
-            rollout.draw(config.env.name, build_scenario_spec(one), [FIRST_VALIDATION_SEED])
-        except NetbufError as error:
-            raise ConfigError(f"validation.name = {one.name!r} gives {config.env.name} no world: {error}") from None
-
-
-def check_study(config: DictConfig) -> None:
-    """Raise ConfigError for values that no study can run with."""
-    check_training(config)
-    check_validation(config)
-    for key, low, high in (
-        ("trials", 1, 100_000),
-        ("seeds", MIN_TRAINING_SEEDS, 100),
-        ("rungs", 1, 1000),
-        ("worlds", 1, FIRST_EVALUATION_SEED - FIRST_STUDY_SEED),
-        ("workers", 1, 1024),
-        ("stale_minutes", 0.01, 1e6),
-    ):
-        if not low <= config[key] <= high:
-            raise ConfigError(f"{key} = {config[key]!r} is out of range; valid: {low} to {high}")
-    if config.seed + config.seeds > FIRST_VALIDATION_SEED:
-        raise ConfigError(f"seed = {config.seed} is out of range; valid: 0 to {FIRST_VALIDATION_SEED - config.seeds}")
-    for key, low in (("hours", 0.0), ("slowest", 1.0)):
-        if config[key] is not None and not low < config[key] < 1e6:
-            raise ConfigError(f"{key} = {config[key]!r} is out of range; valid: above {low:g}, or null")
-    check_choice("pruner", config.pruner, PRUNERS)
-    check_choice("sampler", config.sampler, SAMPLERS)
-    if config.resume is not None:
-        raise ConfigError("resume belongs to netbuf-gym train; valid: the study's own command once more, which goes on with it")
-
-
-def check_evaluation(config: DictConfig) -> None:
-    """Raise ConfigError for values that no evaluation can run with."""
-    resolve_evaluation_seeds(config.seeds)
-    if config.task is not None:
-        tasks.get(config.task)
-    if not 0 < config.confidence < 1:
-        raise ConfigError(f"confidence = {config.confidence!r} is out of range; valid: between 0 and 1")
-
-
-def resolve_evaluation_seeds(seeds: Any) -> list[int]:
-    """Return the evaluation seeds for a number of seeds or a list of them.
-
-    Raises:
-        ConfigError: Not a number or a list of whole numbers, too few, repeated, or seeds that training uses.
-    """
-    if isinstance(seeds, int) and not isinstance(seeds, bool) and 1 <= seeds < FIRST_EVALUATION_SEED:
-        return list(range(FIRST_EVALUATION_SEED, FIRST_EVALUATION_SEED + seeds))
-    valid = f"valid: 1 to {FIRST_EVALUATION_SEED - 1} seeds, or a list of seeds from {FIRST_EVALUATION_SEED} on"
-    if not OmegaConf.is_list(seeds) and not isinstance(seeds, (list, tuple)):
-        raise ConfigError(f"seeds = {shown(seeds)} cannot be used; {valid}")
-    chosen = list(seeds)
-    if not chosen or len(set(map(str, chosen))) != len(chosen):
-        raise ConfigError(f"seeds = {shown(chosen)} is empty or repeats a seed; {valid}")
-    for seed in chosen:
-        if not isinstance(seed, int) or isinstance(seed, bool) or not FIRST_EVALUATION_SEED <= seed < 2**63:
-            raise ConfigError(f"seeds holds {shown(seed)}, which is no evaluation seed; {valid}")
-    return chosen
-
-
 @overload
 def build_scenario_spec(scenario: DictConfig | ScenarioConfig, default: str) -> str | dict[str, Any]: ...
 @overload
@@ -325,13 +226,6 @@ def find_differences(one: DictConfig, other: DictConfig) -> list[tuple[str, Any,
     """Return the dotted keys in which two configurations differ, with the values of both."""
     then, now = (flatten_leaves(to_plain(config)) for config in (one, other))
     return [(key, then.get(key), now.get(key)) for key in sorted(then.keys() | now.keys()) if then.get(key) != now.get(key)]
-
-
-def flatten_leaves(value: Any, key: str = "") -> dict[str, Any]:
-    """Flatten nested dictionaries into one with dotted keys."""
-    if not isinstance(value, dict) or not value:
-        return {key: value}
-    return {k: v for name, one in value.items() for k, v in flatten_leaves(one, f"{key}.{name}" if key else name).items()}
 
 
 def to_plain(config: Any) -> Any:

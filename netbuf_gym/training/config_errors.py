@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from hydra.errors import OverrideParseException
@@ -23,10 +24,10 @@ GLOBAL_GROUPS = ("experiment", "tuned")
 SWEEP_SYNTAX = re.compile(r",|^(choice|range|glob|interval|sort|shuffle|tag|extend_list|str|int|float|bool|json_str)\(")
 QUOTED_TEXT = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
 HYDRA_HINTS = {
-    "hydra.run.dir": "run_dir=DIR says where a run is written",
-    "hydra.sweep.dir": "it says where --multirun writes",
-    "hydra.sweep.subdir": "it says where --multirun writes",
-    "hydra/launcher": "it says who runs the jobs of --multirun",
+    "hydra.run.dir": "run_dir=DIR sets where a run is written",
+    "hydra.sweep.dir": "it sets where --multirun writes",
+    "hydra.sweep.subdir": "it sets where --multirun writes",
+    "hydra/launcher": "it chooses the launcher of --multirun",
     "hydra.job.chdir": "jobs run where they are started",
 }
 
@@ -105,6 +106,15 @@ def describe_unknown_key(key: str, job: str) -> str:
         valid = ", ".join(config_reference.read_choices(key))
         return f"in {job} {key!r} is a task's name and has no keys; valid: {key}=NAME, of {valid}"
     return f"there is no key {shown(key)}; {did_you_mean(key, list_known_keys(job))}{_format_help_hint(job)}"
+
+
+@contextmanager
+def explain_errors(overrides: Sequence[str], job: str) -> Iterator[None]:
+    """Convert any error of Hydra or OmegaConf in the `with` block to a ConfigError of one line."""
+    try:
+        yield
+    except Exception as error:  # any error of Hydra's parts or of a user's files
+        raise explain_error(error, overrides, job) from None
 
 
 def explain_error(error: Exception, overrides: Sequence[str], job: str) -> ConfigError:

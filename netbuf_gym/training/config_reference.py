@@ -1,23 +1,23 @@
 """Reference of a job's configuration: groups with their choices, keys with types, defaults and meanings.
 
-Read from `conf/` and `netbuf_gym.training.schema` without Hydra, for help, completion and error messages. A test compares
+Read from `conf/` and `netbuf_gym.training.schema` without Hydra, for help, completion and error messages. Tests compare
 the result with Hydra's composition.
 """
 
 from __future__ import annotations
 
-import copy
+import itertools
 import json
 import re
 import textwrap
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING as NO_DEFAULT
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, get_type_hints
 
 from netbuf_gym import tasks
-from netbuf_gym.training import plain_yaml
+from netbuf_gym.errors import one_line
 from netbuf_gym.training.schema import CONF, JOBS
 from netbuf_gym.utils.docstrings import parse_arguments
 
@@ -25,6 +25,8 @@ NAMED_SCENARIO_FILE = "named"
 """The scenario file for scenarios without a file of their own; not a choice for users."""
 GLOBAL_PACKAGE_HEADER = "# @package _global_"
 """First line of files that set keys of the whole configuration."""
+EXPONENT = re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9_]*)?[eE][-+]?[0-9]+")
+"""Numbers that YAML 1.1 takes for text."""
 ALIASES = {"evaluate": {"env": "task"}}
 """Aliases of keys on the command line, by job."""
 
@@ -47,7 +49,7 @@ def read_groups(job: str, experiment: str | None = None) -> dict[str, str | None
         experiment: Experiment of the command; None: none.
     """
     found: dict[str, str | None] = {}
-    for entry in _read_yaml(CONF / f"{job}.yaml").get("defaults", []):
+    for entry in read_yaml(CONF / f"{job}.yaml").get("defaults", []):
         if isinstance(entry, dict):
             found |= {name.removeprefix("override ").strip(): choice for name, choice in entry.items()}
         elif (CONF / f"{entry}.yaml").is_file():
@@ -64,7 +66,7 @@ def read_choices(group: str, *folders: Path) -> dict[str, str]:
         for path in sorted((folder / group).rglob("*.yaml")):
             name = str(path.relative_to(folder / group).with_suffix(""))
             if not (group == "scenario" and name == NAMED_SCENARIO_FILE):
-                found.setdefault(name, plain_yaml.read_leading_comment(path.read_text(encoding="utf-8", errors="replace")))
+                found.setdefault(name, _read_leading_comment(path))
     if group == "env":
         found |= {record.name: record.summary for record in tasks.records()}
     return found
@@ -77,15 +79,15 @@ def compose_defaults(job: str, experiment: str | None = None) -> dict[str, Any]:
         job: Name of the job.
         experiment: Experiment of the command, whose file has no defaults list; None: none.
     """
-    config = _build_type_defaults(JOBS[job])
+    config = asdict(JOBS[job]())
     for group, choice in read_groups(job).items():
         if choice is not None:
-            text = (CONF / group / f"{choice}.yaml").read_text(encoding="utf-8")
-            own = plain_yaml.parse_mapping(text)
+            path = CONF / group / f"{choice}.yaml"
+            own, text = read_yaml(path), path.read_text(encoding="utf-8")
             _merge_into(config, own if text.startswith(GLOBAL_PACKAGE_HEADER) else {group: own})
     _merge_file(config, job)
     if experiment is not None:
-        _merge_into(config, _read_yaml(CONF / "experiment" / f"{experiment}.yaml"))
+        _merge_into(config, read_yaml(CONF / "experiment" / f"{experiment}.yaml"))
     return config
 
 
@@ -100,9 +102,10 @@ def read_choice_kwargs(group: str, choice: str, *folders: Path) -> dict[str, Any
         path = folder / group / f"{choice}.yaml"
         if path.is_file():
             try:
-                return dict(_flatten(_read_yaml(path), group))
+                found = flatten_leaves(read_yaml(path), group)
             except ValueError:
                 return {}
+            return {name: value for name, value in found.items() if name not in (group, f"{group}.defaults")}
     return {}
 
 
@@ -130,6 +133,48 @@ def format_value(value: Any) -> str:
     return re.sub(r'"|(?<=[,:]) ', "", json.dumps(value))
 
 
+def read_yaml(path: Path) -> dict[str, Any]:
+    """Return the mapping in a file, as OmegaConf reads it.
+
+    Raises:
+        ValueError: The file holds no mapping, or is no YAML.
+    """
+    import yaml
+
+    try:
+        found = yaml.load(path.read_text(encoding="utf-8"), _make_yaml_loader())
+    except yaml.YAMLError as error:
+        raise ValueError(f"{path}: {one_line(error)}") from None
+    if not isinstance(found or {}, dict):
+        raise ValueError(f"{path}: holds no mapping")
+    return found or {}
+
+
+@lru_cache(maxsize=1)
+def _make_yaml_loader() -> Any:
+    """Make PyYAML's loader with the numbers of YAML 1.2, such as 1e-3."""
+    import yaml
+
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+        pass
+
+    Loader.add_implicit_resolver("tag:yaml.org,2002:float", EXPONENT, list("-+0123456789."))
+    return Loader
+
+
+def _read_leading_comment(path: Path) -> str:
+    """Return a file's leading comment in one line, without `@package`."""
+    lines = itertools.takewhile(lambda line: line.startswith("#"), path.read_text("utf-8", "replace").splitlines())
+    return " ".join(line.lstrip("# ").strip() for line in lines if not line.startswith("# @package"))
+
+
+def flatten_leaves(value: Any, key: str = "") -> dict[str, Any]:
+    """Flatten nested dictionaries into one with dotted keys."""
+    if not isinstance(value, dict) or not value:
+        return {key: value}
+    return {k: v for name, one in value.items() for k, v in flatten_leaves(one, f"{key}.{name}" if key else name).items()}
+
+
 def _iterate_keys(cls: type, config: Mapping[str, Any], prefix: str) -> Iterator[ConfigKey]:
     hints = get_type_hints(cls)
     said: dict[str, str] = {}
@@ -149,46 +194,21 @@ def _describe_type(kind: Any) -> str:
     return words.replace("Any", "any").replace("list[", "list of ").replace("]", "").replace(" | ", " or ")
 
 
-def _build_type_defaults(cls: type) -> dict[str, Any]:
-    made: dict[str, Any] = {}
-    hints = get_type_hints(cls)
-    for one in fields(cls):
-        if is_dataclass(hints[one.name]):
-            made[one.name] = _build_type_defaults(hints[one.name])
-        elif one.default_factory is not NO_DEFAULT:
-            made[one.name] = one.default_factory()
-        else:
-            made[one.name] = one.default
-    return made
-
-
 def _merge_into(config: dict[str, Any], more: Mapping[str, Any]) -> None:
     for key, value in more.items():
         if isinstance(value, dict) and isinstance(config.get(key), dict):
             _merge_into(config[key], value)
         else:
-            config[key] = copy.deepcopy(value)
+            config[key] = value
 
 
 def _merge_file(config: dict[str, Any], name: str) -> None:
     """Merge the keys of a primary file, without its groups, over those of the primary files it is based on."""
-    own = _read_yaml(CONF / f"{name}.yaml")
+    own = read_yaml(CONF / f"{name}.yaml")
     for entry in own.get("defaults", []):
         if isinstance(entry, str) and (CONF / f"{entry}.yaml").is_file():
             _merge_file(config, entry)
     _merge_into(config, {key: value for key, value in own.items() if key not in ("defaults", "hydra")})
-
-
-def _flatten(config: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
-    for key, value in config.items():
-        if isinstance(value, dict) and value:
-            yield from _flatten(value, f"{prefix}.{key}")
-        elif key != "defaults":
-            yield f"{prefix}.{key}", value
-
-
-def _read_yaml(path: Path) -> dict[str, Any]:
-    return plain_yaml.parse_mapping(path.read_text(encoding="utf-8"))
 
 
 def _wrap_words(words: str, width: int) -> list[str]:

@@ -7,11 +7,13 @@ from typing import Any
 import gymnasium as gym
 from omegaconf import DictConfig
 
-from netbuf_gym import tasks
+from netbuf_gym import scenarios, tasks
 from netbuf_gym.errors import ConfigError, NetbufError, shown
+from netbuf_gym.evaluation import rollout
 from netbuf_gym.scenarios.sources import resolve_scenario, sample_example
 from netbuf_gym.training.config import build_scenario_spec, to_plain
 from netbuf_gym.training.ranges import DISCRETE_ONLY
+from netbuf_gym.training.schema import FIRST_VALIDATION_SEED
 
 
 def build_env_kwargs(config: DictConfig) -> dict[str, Any]:
@@ -62,3 +64,21 @@ def make_worlds(env_id: str, num_envs: int, threads: int, kwargs: dict[str, Any]
         raise
     except (gym.error.Error, TypeError, ValueError) as error:
         raise ConfigError(f"environment {env_id!r}: {error}") from None
+
+
+def check_scenario(config: DictConfig) -> None:
+    """Raise ScenarioError for a name or arguments that make no scenario; called before anything slow."""
+    if config.scenario.name is not None:
+        scenarios.get(config.scenario.name, **to_plain(config.scenario.kwargs))
+
+
+def check_validation(config: DictConfig) -> None:
+    """Raise ConfigError for a validation scenario that is not one of the task's."""
+    one = config.validation
+    if one.name is None and one.kwargs:
+        raise ConfigError("validation.kwargs are given without validation.name; valid: both, or neither")
+    if one.name is not None and config.env.name in tasks.names():
+        try:
+            rollout.draw(config.env.name, build_scenario_spec(one), [FIRST_VALIDATION_SEED])
+        except NetbufError as error:
+            raise ConfigError(f"validation.name = {one.name!r} gives {config.env.name} no world: {error}") from None

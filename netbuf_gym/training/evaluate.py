@@ -21,15 +21,9 @@ from netbuf_gym.scenarios import Scenario
 from netbuf_gym.tasks.metrics import Measures
 from netbuf_gym.training.checkpoints import checkpoint
 from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
-from netbuf_gym.training.config import (
-    MAX_TORCH_THREADS,
-    Source,
-    build_scenario_spec,
-    check_evaluation,
-    load,
-    resolve_evaluation_seeds,
-    to_plain,
-)
+from netbuf_gym.training.config import build_scenario_spec, to_plain
+from netbuf_gym.training.jobs import Job
+from netbuf_gym.training.ranges import MAX_TORCH_THREADS, resolve_evaluation_seeds
 from netbuf_gym.utils import plots
 from netbuf_gym.utils.arguments import check_choice, check_integer
 from netbuf_gym.utils.files import make_folder, write_atomic, write_json
@@ -39,10 +33,9 @@ from netbuf_gym.version import __version__
 from netbuf_gym.zoo import library
 
 
-def main(argv: Sequence[str], source: Source | None = None) -> int:
-    """Run the command with overrides and return its exit status, 0. Raises as `evaluate` does."""
-    config = load("evaluate", argv, source)
-    run_dir = evaluate(config)
+def main(job: Job) -> int:
+    """Run the command and return its exit status, 0. Raises as `evaluate` does."""
+    run_dir = evaluate(job.config)
     print((run_dir / "table.md").read_text(), end="")
     print(f"written to {run_dir}")
     return 0
@@ -58,14 +51,13 @@ def outcome(run_dir: Path) -> tuple[str, str]:
 
 
 def evaluate(config: DictConfig) -> Path:
-    """Evaluate by a configuration and return the run directory.
+    """Evaluate by a configuration as `load_job` returns it, and return the run directory.
 
     Raises:
         CheckpointError: The model cannot be read, or does not fit.
         ConfigError, ScenarioError: The configuration cannot be used.
         OSError: The run directory cannot be written.
     """
-    check_evaluation(config)
     seeds = resolve_evaluation_seeds(config.seeds)
     saved = None if config.model is None else checkpoint.read_model(library.find_agent_path(config.model))
     if saved is not None and config.env_id is not None and saved.env.get("id") != config.env_id:
@@ -88,8 +80,8 @@ def evaluate(config: DictConfig) -> Path:
     with ProgressBar("evaluating", line_seconds=None, shown=config.progress) as bar:
         counted = comparison.WorldProgress(bar, total)
         if agent is not None:
-            told = {"scenario": scenario, "threads": config.threads, "each": counted}
-            runs.append(comparison.run(agent, worlds, task=task, **told, **env))
+            shared = {"scenario": scenario, "threads": config.threads, "each": counted}
+            runs.append(comparison.run(agent, worlds, task=task, **shared, **env))
         runs += comparison.run_baselines(task, names, worlds, scenario=scenario, threads=config.threads, env=env, each=counted)
     run_dir = _make_timed_folder(Path("runs", "evaluate", task)) if config.run_dir is None else Path(config.run_dir)
     title = f"{scenario['name'] if isinstance(scenario, dict) else scenario}, {len(seeds)} seeds"

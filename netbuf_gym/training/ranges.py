@@ -1,27 +1,42 @@
-"""Valid ranges of the learners' arguments: one table, checked before any heavy import and before anything is written.
+"""Valid ranges of the values of jobs and of the learners' arguments, checked before any heavy import and any output.
 
 Applied alike to configurations from the command line and from saved models, so that neither a mistake nor a crafted file
-can ask for layers, memories or rollouts of excessive size. Tests compare the table with the learners' constructors.
+can ask for layers, memories or rollouts of excessive size. Tests compare the tables with the learners' constructors.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, MutableMapping
 from functools import partial
 from typing import Any
 
 from gymnasium.spaces import Discrete, Space
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
+from netbuf_gym import tasks
+from netbuf_gym.envs.engine import MAX_THREADS
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.tasks.task import Task
 from netbuf_gym.training.config import to_plain
-from netbuf_gym.training.schema import ACTIVATIONS, NORMALIZE
+from netbuf_gym.training.schema import (
+    ACTIVATIONS,
+    FIRST_EVALUATION_SEED,
+    FIRST_STUDY_SEED,
+    FIRST_VALIDATION_SEED,
+    MIN_TRAINING_SEEDS,
+    NORMALIZE,
+    PRUNERS,
+    SAMPLERS,
+)
 from netbuf_gym.utils.arguments import check_boolean, check_choice, check_integer, check_real
 from netbuf_gym.utils.suggestions import suggest_valid
 from netbuf_gym.wrappers.normalize import CLIP
 
 Check = Callable[[str, Any], Any]
+MAX_TORCH_THREADS = 1024
+DEVICE = re.compile(r"cpu|cuda(:(0|[1-9][0-9]{0,2}))?|auto")
+"""Syntax of device names; `models.resolve_device` checks that the device exists."""
 MAX_WIDTH, MAX_LAYERS = 4096, 8
 MAX_ROLLOUT = 1 << 28
 """Maximum number of decisions of one rollout, over all worlds."""
@@ -139,6 +154,89 @@ _ROLLOUTS: dict[str, dict[str, int | None]] = {
     "ppo_lstm": {"n_steps": 128, "batch_size": 128},
 }
 """Learners that learn from rollouts, with the defaults that set the rollout's size."""
+
+
+def check_training(config: DictConfig) -> None:
+    """Raise ConfigError for values that no training can run with."""
+    for key, low, high in (
+        ("seed", 0, FIRST_EVALUATION_SEED - 1),
+        ("total_timesteps", 1, 10**12),
+        ("torch_threads", 1, MAX_TORCH_THREADS),
+        ("stagger_steps", 0, 10**6),
+        ("checkpoint_minutes", 0.0001, 1e6),
+        ("snapshots", 0, 10_000),
+        ("imitate.steps", 1, 10**6),
+        ("imitate.rounds", 1, 100),
+        ("imitate.epochs", 1, 1000),
+        ("imitate.spread", 0, 0.5),
+        ("env.num_envs", 1, 10**6),
+        ("env.threads", 1, MAX_THREADS),
+        ("twins", 1, config.env.num_envs),
+    ):
+        value = OmegaConf.select(config, key)
+        if not low <= value <= high:
+            raise ConfigError(f"{key} = {value!r} is out of range; valid: {low} to {high}")
+    if not DEVICE.fullmatch(config.device):
+        raise ConfigError(f"device = {shown(config.device)} is none; valid: cpu, cuda, cuda:N, auto")
+    if config.wandb.mode is not None:
+        check_choice("wandb.mode", config.wandb.mode, ("offline", "online"))
+    if config.env.num_envs % config.twins:
+        worlds = config.env.num_envs
+        raise ConfigError(f"twins = {config.twins} does not divide env.num_envs = {worlds}; valid: a divisor of it")
+    if config.max_minutes is not None and not 0 < config.max_minutes < 1e6:
+        raise ConfigError(f"max_minutes = {config.max_minutes!r} is out of range; valid: above 0, or null")
+
+
+def check_study(config: DictConfig) -> None:
+    """Raise ConfigError for values, beside those of training, that no study can run with."""
+    for key, low, high in (
+        ("trials", 1, 100_000),
+        ("seeds", MIN_TRAINING_SEEDS, 100),
+        ("rungs", 1, 1000),
+        ("worlds", 1, FIRST_EVALUATION_SEED - FIRST_STUDY_SEED),
+        ("workers", 1, 1024),
+        ("stale_minutes", 0.01, 1e6),
+    ):
+        if not low <= config[key] <= high:
+            raise ConfigError(f"{key} = {config[key]!r} is out of range; valid: {low} to {high}")
+    if config.seed + config.seeds > FIRST_VALIDATION_SEED:
+        raise ConfigError(f"seed = {config.seed} is out of range; valid: 0 to {FIRST_VALIDATION_SEED - config.seeds}")
+    for key, low in (("hours", 0.0), ("slowest", 1.0)):
+        if config[key] is not None and not low < config[key] < 1e6:
+            raise ConfigError(f"{key} = {config[key]!r} is out of range; valid: above {low:g}, or null")
+    check_choice("pruner", config.pruner, PRUNERS)
+    check_choice("sampler", config.sampler, SAMPLERS)
+    if config.resume is not None:
+        raise ConfigError("resume belongs to netbuf-gym train; valid: the study's own command once more, which goes on with it")
+
+
+def check_evaluation(config: DictConfig) -> None:
+    """Raise ConfigError for values that no evaluation can run with."""
+    resolve_evaluation_seeds(config.seeds)
+    if config.task is not None:
+        tasks.get(config.task)
+    if not 0 < config.confidence < 1:
+        raise ConfigError(f"confidence = {config.confidence!r} is out of range; valid: between 0 and 1")
+
+
+def resolve_evaluation_seeds(seeds: Any) -> list[int]:
+    """Return the evaluation seeds for a number of seeds or a list of them.
+
+    Raises:
+        ConfigError: Not a number or a list of whole numbers, too few, repeated, or seeds that training uses.
+    """
+    if isinstance(seeds, int) and not isinstance(seeds, bool) and 1 <= seeds < FIRST_EVALUATION_SEED:
+        return list(range(FIRST_EVALUATION_SEED, FIRST_EVALUATION_SEED + seeds))
+    valid = f"valid: 1 to {FIRST_EVALUATION_SEED - 1} seeds, or a list of seeds from {FIRST_EVALUATION_SEED} on"
+    if not OmegaConf.is_list(seeds) and not isinstance(seeds, (list, tuple)):
+        raise ConfigError(f"seeds = {shown(seeds)} cannot be used; {valid}")
+    chosen = list(seeds)
+    if not chosen or len(set(map(str, chosen))) != len(chosen):
+        raise ConfigError(f"seeds = {shown(chosen)} is empty or repeats a seed; {valid}")
+    for seed in chosen:
+        if not isinstance(seed, int) or isinstance(seed, bool) or not FIRST_EVALUATION_SEED <= seed < 2**63:
+            raise ConfigError(f"seeds holds {shown(seed)}, which is no evaluation seed; {valid}")
+    return chosen
 
 
 def check_algo(algo: DictConfig) -> None:

@@ -17,18 +17,18 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 
 from netbuf_gym import tasks
 from netbuf_gym.errors import CheckpointError, ConfigError
 from netbuf_gym.tasks.metrics import Measures
 from netbuf_gym.training import curriculum
 from netbuf_gym.training.checkpoints import checkpoint, versions
-from netbuf_gym.training.config import Source, check_training, check_validation, load
+from netbuf_gym.training.config import Source, merge_configs
 from netbuf_gym.training.environment import build_env_kwargs, make_worlds
-from netbuf_gym.training.ranges import check_actions, check_algo, check_guesses, check_rollout
+from netbuf_gym.training.jobs import RUN_FILES, Job, load_job
+from netbuf_gym.training.ranges import check_actions, check_guesses, check_rollout
 from netbuf_gym.utils.files import exclusive_lock, make_folder, name_in_errors, write_atomic
-from netbuf_gym.utils.overrides import format_override, unquote_text
+from netbuf_gym.utils.overrides import format_override
 from netbuf_gym.utils.progress import print_line
 from netbuf_gym.zoo import library
 
@@ -42,19 +42,6 @@ if TYPE_CHECKING:  # imports that take seconds wait until the arguments are chec
 
 UNREACHABLE_STEPS = 10**9
 """Number of steps beyond any time limit, such as the demo's."""
-
-RUN_FILES = ("model.zip", "checkpoint.zip")
-CHANGEABLE_KEYS = (
-    "total_timesteps",
-    "max_minutes",
-    "device",
-    "torch_threads",
-    "checkpoint_minutes",
-    "tensorboard",
-    "wandb.mode",
-    "progress",
-    "env.threads",
-)
 
 
 @dataclass(frozen=True)
@@ -81,9 +68,9 @@ class TrainResult:
     window: int | None = None
 
 
-def main(argv: Sequence[str], source: Source | None = None) -> int:
-    """Run the command with overrides and return its exit status, 0, or 130 when interrupted. Raises as `train` does."""
-    result = train(list(argv), source, print_line)
+def main(job: Job) -> int:
+    """Run the command and return its exit status, 0, or 130 when interrupted. Raises as `run` does."""
+    result = run(job.config, print_line)
 
     from netbuf_gym.training import curves
 
@@ -116,12 +103,18 @@ def format_next_step(result: TrainResult) -> str:
 def train(
     overrides: Sequence[str], source: Source | None = None, tell: Callable[[str], None] = lambda text: None
 ) -> TrainResult:
-    """Train by configuration overrides, as on the command line.
+    """Train by configuration overrides, as on the command line; raises as `load_job` and `run` do.
 
     Args:
         overrides: Overrides of the configuration.
         source: Sources of the configuration, as the command line's options give them.
         tell: Called before training starts, with a line about the job and its output folder.
+    """
+    return run(load_job("train", overrides, source).config, tell)
+
+
+def run(config: DictConfig, tell: Callable[[str], None] = lambda text: None) -> TrainResult:
+    """Train, or resume a run, by a configuration as `load_job` returns it.
 
     Raises:
         ConfigError: The configuration cannot be used.
@@ -129,20 +122,17 @@ def train(
         DivergedError: The learner's numbers became infinite or NaN; the last checkpoint remains.
         OSError: The run directory cannot be written.
     """
-    resumed = [o.partition("=")[2] for o in overrides if o.startswith("resume=")]
-    others = [o for o in overrides if not o.startswith("resume=")]
-    if resumed and resumed[-1] == "":
-        raise ConfigError("resume = '' names no run; valid: a run directory, or null")
-    if resumed and resumed[-1] != "null":
-        return _resume_training(Path(unquote_text(resumed[-1])), others, tell)
-    return _start_training(load("train", others, source), tell)
+    if config.resume is None:
+        return _start_training(config, tell)
+    path = Path(config.resume)
+    with exclusive_lock(path if path.is_dir() else path.parent, "resume"):
+        return _resume_training(merge_configs(config, {"resume": None}), checkpoint.read_model(path), tell)
 
 
 def _start_training(config: DictConfig, tell: Callable[[str], None]) -> TrainResult:
     """Train by a configuration from the beginning."""
-    check_training(config)
-    check_validation(config)
-    check_algo(config.algo)
+    from netbuf_gym.training import selection
+
     note = check_rollout(config.algo, config.env.num_envs)
     run_dir = _resolve_run_dir(config)
     kwargs = build_env_kwargs(config)
@@ -158,12 +148,32 @@ def _start_training(config: DictConfig, tell: Callable[[str], None]) -> TrainRes
         with exclusive_lock(run_dir, "run_dir"):
             _require_empty(run_dir)  # again, now that the lock is held
             checkpoint.remove_leftovers(run_dir)
-            _remove_earlier_selection(run_dir)
+            selection.remove_selection(run_dir)
             with name_in_errors(run_dir / "config.yaml"):
                 write_atomic(run_dir / "config.yaml", OmegaConf.to_yaml(config))
                 versions.write_versions(run_dir, config.seed)
             tell(f"training {_describe_training(config)}, into {run_dir}")
             return _run_training(config, model, recorder, describe_env(model, config, kwargs), run_dir, None)
+    finally:
+        worlds.close()
+
+
+def _resume_training(config: DictConfig, saved: checkpoint.SavedModel, tell: Callable[[str], None]) -> TrainResult:
+    """Resume a run, whose directory is locked, from its model."""
+    run_dir = saved.path.parent
+    if saved.progress["timesteps"] >= config.total_timesteps:
+        checkpoint.remove_leftovers(run_dir)
+        raise ConfigError(f"{saved.path}: has all of its {config.total_timesteps} steps; raise total_timesteps to go on")
+    if config.max_minutes is not None and saved.progress["seconds"] >= config.max_minutes * 60:
+        raise ConfigError(f"{saved.path}: has used its {config.max_minutes:g} minutes; raise max_minutes to go on")
+    kwargs = build_env_kwargs(config)
+    worlds = make_worlds(config.env.id, config.env.num_envs, config.env.threads, kwargs)
+    try:
+        model, recorder = _make_learner(config, worlds)
+        description = describe_env(model, config, kwargs)
+        checkpoint.require_same_env(saved, description)
+        tell(f"going on at {saved.progress['timesteps']:,} steps, training {_describe_training(config)}, in {run_dir}")
+        return _run_training(config, model, recorder, description, run_dir, saved)
     finally:
         worlds.close()
 
@@ -183,12 +193,6 @@ def build_learner(
     return model, recorder
 
 
-def _remove_earlier_selection(run_dir: Path) -> None:
-    from netbuf_gym.training import selection
-
-    selection.remove_selection(run_dir)
-
-
 def _describe_training(config: DictConfig) -> str:
     limit = (
         f"{config.total_timesteps:,} steps" if config.total_timesteps < UNREACHABLE_STEPS or config.max_minutes is None else ""
@@ -198,57 +202,6 @@ def _describe_training(config: DictConfig) -> str:
     known = config.env.name in tasks.names()
     scenario = config.scenario.name or (tasks.get(config.env.name).rules.default_scenario if known else config.env.name)
     return f"{config.algo.name} on {scenario} for {limit}"
-
-
-def _resume_training(run: Path, overrides: Sequence[str], tell: Callable[[str], None]) -> TrainResult:
-    """Resume the run of a directory or a file; one that ended before its first checkpoint starts again."""
-    if run.is_dir() and not any((run / name).is_file() for name in RUN_FILES) and (run / "config.yaml").is_file():
-        config = checkpoint.read_config(run / "config.yaml")
-        _apply_changes(config, overrides)
-        config.run_dir = str(run)
-        return _start_training(config, tell)
-    if not run.exists():
-        raise CheckpointError(f"resume = {str(run)!r}: no such file; valid: a run's directory, or its checkpoint.zip")
-    folder = run if run.is_dir() else run.parent
-    with exclusive_lock(folder, "resume"):
-        return _resume_locked(run, overrides, tell)
-
-
-def _resume_locked(run: Path, overrides: Sequence[str], tell: Callable[[str], None]) -> TrainResult:
-    """Resume a run while holding the lock on its directory."""
-    saved = checkpoint.read_model(run)
-    config, run_dir = saved.config, saved.path.parent
-    _apply_changes(config, overrides)
-    check_training(config)
-    if saved.progress["timesteps"] >= config.total_timesteps:
-        checkpoint.remove_leftovers(run_dir)
-        raise ConfigError(f"{saved.path}: has all of its {config.total_timesteps} steps; raise total_timesteps to go on")
-    if config.max_minutes is not None and saved.progress["seconds"] >= config.max_minutes * 60:
-        raise ConfigError(f"{saved.path}: has used its {config.max_minutes:g} minutes; raise max_minutes to go on")
-    kwargs = build_env_kwargs(config)
-    worlds = make_worlds(config.env.id, config.env.num_envs, config.env.threads, kwargs)
-    try:
-        model, recorder = _make_learner(config, worlds)
-        description = describe_env(model, config, kwargs)
-        checkpoint.require_same_env(saved, description)
-        tell(f"going on at {saved.progress['timesteps']:,} steps, training {_describe_training(config)}, in {run_dir}")
-        return _run_training(config, model, recorder, description, run_dir, saved)
-    finally:
-        worlds.close()
-
-
-def _apply_changes(config: DictConfig, overrides: Sequence[str]) -> None:
-    """Apply overrides to the configuration of a resumed run; raise ConfigError for keys that cannot change."""
-    for override in overrides:
-        key, equals, value = override.partition("=")
-        if not equals or key not in CHANGEABLE_KEYS:
-            raise ConfigError(f"{override!r} cannot be combined with resume; valid: {', '.join(CHANGEABLE_KEYS)}")
-        try:
-            OmegaConf.update(config, key, OmegaConf.from_dotlist([f"value={value}"]).value)
-        except OmegaConfBaseException as error:
-            raise ConfigError(" ".join(str(error).split())) from None
-    if "${" in " ".join(overrides):
-        raise ConfigError("a value of ${...} cannot be combined with resume; valid: a number, or true, false, null")
 
 
 def _make_learner(config: DictConfig, worlds: gym.vector.VectorEnv) -> tuple[BaseAlgorithm, EpisodeRecorder]:

@@ -24,7 +24,7 @@ from optuna.visualization import matplotlib as pictures
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.training import config_reference
 from netbuf_gym.training.callbacks import Interrupt
-from netbuf_gym.training.config import Source
+from netbuf_gym.training.jobs import Job
 from netbuf_gym.training.tuning import processes, search_space
 from netbuf_gym.training.tuning import study as studies
 from netbuf_gym.utils.files import write_atomic
@@ -37,9 +37,9 @@ MIN_TRIALS_FOR_IMPORTANCE = 8
 """Minimum number of complete trials for a plot of importance."""
 
 
-def main(argv: Sequence[str], source: Source | None = None) -> int:
-    """Run the command with overrides and return its exit status, 0, or 130 when interrupted. Raises as `tune` does."""
-    plan = studies.parse_plan(argv, source)
+def main(job: Job) -> int:
+    """Run the command and return its exit status, 0, or 130 when interrupted. Raises as `tune` does."""
+    plan = studies.make_plan(job)
     whole = tune(plan)
     study = studies.open_study(plan)
     print(format_summary(plan, study))
@@ -162,15 +162,10 @@ def _run_workers(plan: studies.StudyPlan, study: optuna.Study) -> bool:
 
 def _show_progress(bar: ProgressBar, plan: studies.StudyPlan, study: optuna.Study) -> None:
     trials = studies.list_ended_trials(study)
-    best = max(
-        (one.value for one in trials if one.value is not None), key=lambda value: _orient_score(plan, value), default=None
-    )
+    choose_best = min if plan.measures.lower_is_better else max
+    best = choose_best((one.value for one in trials if one.value is not None), default=None)
     text = f"{len(trials)} of {plan.config.trials} trials"
     bar(len(trials), plan.config.trials, text if best is None else f"{text}, best {plan.measures.score} {best:.4f}")
-
-
-def _orient_score(plan: studies.StudyPlan, value: float) -> float:
-    return -value if plan.measures.lower_is_better else value
 
 
 def _draw_slices(plan: studies.StudyPlan, trials: Sequence[FrozenTrial]) -> Any:

@@ -76,10 +76,10 @@ def test_faults_and_interruptions_have_a_status_of_their_own(command, monkeypatc
 def test_jobs_are_imported_when_asked_for(command, monkeypatch):
     seen = []
     module = types.ModuleType("netbuf_gym.training.train")
-    module.main = lambda argv, source: seen.append((argv, source.config_dir)) or 7
+    module.main = lambda job: seen.append((job.config.env.name, job.overrides, job.source.config_dir)) or 7
     monkeypatch.setitem(sys.modules, "netbuf_gym.training.train", module)
     assert command("train", "env=congestion_window", "--config-dir", ".", "algo=ppo")[0] == 7
-    assert seen == [(["env=congestion_window", "algo=ppo"], ".")]
+    assert seen == [("congestion_window", ["env=congestion_window", "algo=ppo"], ".")]
 
 
 @pytest.mark.parametrize("job", cli.JOBS)

@@ -106,7 +106,7 @@ def needed(name: str, module: str) -> types.ModuleType:
     if module not in jobs.JOBS:
         return importlib.import_module(f"netbuf_gym.training.{module}")
     idle = types.ModuleType(module)
-    idle.main, idle.outcome = lambda words, source: 0, lambda folder: ("", "-")  # type: ignore[attr-defined]
+    idle.main = lambda job: 0  # type: ignore[attr-defined]
     return idle
 
 
@@ -132,16 +132,16 @@ def checked(words: list[str]) -> int:
             patches.enter_context(mock.patch(BEGINNINGS[name], side_effect=Checked))
         else:  # a job
             patches.enter_context(mock.patch("netbuf_gym.cli.jobs.import_training_module", needed))
-            patches.enter_context(mock.patch("netbuf_gym.training.launching.launch_jobs", launched))
+            patches.enter_context(mock.patch("netbuf_gym.training.sweep.launch_jobs", launched))
         try:
             return status_of(words)
         except Checked:
             return 0
 
 
-def launched(command: str, jobs: list[list[str]], *more: object) -> list[tuple[int, str, float]]:
-    """What a launcher says of jobs that did nothing."""
-    return [(0, "", 0.0)] * len(jobs)
+def launched(run: object, number: int, *more: object) -> list[tuple[int, str, float]]:
+    """Outcomes of jobs that did nothing."""
+    return [(0, "", 0.0)] * number
 
 
 def take(step: dict) -> None:

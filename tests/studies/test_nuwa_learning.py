@@ -8,8 +8,8 @@ import pytest
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.evaluation.rollout import Stopped
 from netbuf_gym.tasks.receiver_window import NETWORKS
-from netbuf_gym.training.config import check_training, load
-from netbuf_gym.training.ranges import check_algo, check_rollout
+from netbuf_gym.training.config import load
+from netbuf_gym.training.ranges import check_algo, check_rollout, check_training
 from studies.common.campaign import Campaign
 from studies.nuwa import claims, learning
 from studies.nuwa.experiment import NUWA

@@ -14,8 +14,10 @@ from netbuf_gym import zoo
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.training import models
 from netbuf_gym.training.checkpoints import checkpoint
-from netbuf_gym.training.config import check_training, load
-from netbuf_gym.training.train import CHANGEABLE_KEYS, train
+from netbuf_gym.training.config import load
+from netbuf_gym.training.jobs import CHANGEABLE_KEYS
+from netbuf_gym.training.ranges import check_training
+from netbuf_gym.training.train import train
 from netbuf_gym.training.tuning import study
 from tests.helpers.tiny_jobs import TINY
 

@@ -12,15 +12,15 @@ from netbuf_gym.evaluation import comparison, rollout, summary
 from netbuf_gym.plants.counters import sender_counters
 from netbuf_gym.plants.simulator import Simulator
 from netbuf_gym.tasks.congestion_window import episode_report
-from netbuf_gym.training import demo
+from netbuf_gym.training import demo, schema
 from netbuf_gym.training.checkpoints import checkpoint
 from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
-from netbuf_gym.training.config import FIRST_EVALUATION_SEED, load
+from netbuf_gym.training.config import load
 from netbuf_gym.training.evaluate import choose_readable, evaluate
 from netbuf_gym.training.train import train
 from netbuf_gym.utils import plots
 
-FIRST = FIRST_EVALUATION_SEED
+FIRST = schema.FIRST_EVALUATION_SEED
 SHORT = {"name": "ppcc/4", "duration_s": 3}
 WINDOWS, SWITCH_MEASURES = (tasks.get(name).measures for name in ("congestion_window", "queue_threshold"))
 METRICS = WINDOWS.metrics

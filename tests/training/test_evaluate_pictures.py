@@ -1,15 +1,14 @@
 """What evaluations draw, and the words beside their tables: every controller, capacities, each measure explained."""
 
-
 import numpy as np
 import pytest
 
 from netbuf_gym import tasks
 from netbuf_gym.evaluation import comparison, rollout, summary
 from netbuf_gym.tasks.metrics import Column
-from netbuf_gym.training.config import FIRST_EVALUATION_SEED as FIRST
 from netbuf_gym.training.config import load
 from netbuf_gym.training.evaluate import evaluate
+from netbuf_gym.training.schema import FIRST_EVALUATION_SEED as FIRST
 from netbuf_gym.utils import plots
 
 WINDOWS, SWITCH_MEASURES = (tasks.get(name).measures for name in ("congestion_window", "queue_threshold"))

@@ -10,11 +10,11 @@ import pytest
 from omegaconf import OmegaConf
 
 from netbuf_gym.cli import program
-from netbuf_gym.errors import SimulatorFault
+from netbuf_gym.errors import CheckpointError, SimulatorFault
 from netbuf_gym.training import config_reference, train
 from netbuf_gym.training.config import load
 
-EXTRAS = ("torch", "hydra", "omegaconf", "yaml", "matplotlib", "tqdm", "rich", "stable_baselines3", "pandas", "scipy")
+EXTRAS = ("torch", "hydra", "omegaconf", "matplotlib", "tqdm", "rich", "stable_baselines3", "pandas", "scipy")
 WITHOUT = f"""
 import sys
 class Without:
@@ -265,14 +265,15 @@ def test_a_sweep_runs_every_combination_and_ends_in_a_table(command, tiny, tmp_p
 
 
 @pytest.mark.slow
-def test_sweeps_have_the_grammar_of_hydras(tmp_path, monkeypatch):
-    from netbuf_gym.training import hydra_views
+def test_sweeps_have_the_grammar_of_hydras(trained, tmp_path, monkeypatch):
+    from netbuf_gym.training import sweep
     from netbuf_gym.training.config import Source
 
     def chosen(*overrides):
-        return [" ".join(job.chosen) for job in hydra_views.expand_jobs("train", overrides, Source())[1]]
+        return [" ".join(job.chosen) for job in sweep.expand_jobs("train", overrides, Source())[1]]
 
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "a b").write_text("1\n2\n")  # a trace
     assert chosen("seed=range(0,6,2)") == ["seed=0", "seed=2", "seed=4"]
     assert chosen("algo=choice(ppo,dqn)", "seed=1,2")[:2] == ["algo=ppo seed=1", "algo=ppo seed=2"]
     assert chosen("algo=glob(ppo*)") == ["algo=ppo", "algo=ppo_kl", "algo=ppo_lstm"]
@@ -280,16 +281,16 @@ def test_sweeps_have_the_grammar_of_hydras(tmp_path, monkeypatch):
     assert chosen("scenario=ppcc/1,pantheon/1,'trace:a b'") == ["scenario=ppcc/1", "scenario=pantheon/1", "scenario=trace:a b"]
     assert chosen("algo.net_arch=[8],[8,8]") == ["algo.net_arch=[8]", "algo.net_arch=[8,8]"]
     assert chosen("seed=3") == [""]
-    folder, jobs = hydra_views.expand_jobs(
-        "train", ["seed=1,2", "hydra.sweep.dir='x y'", "hydra.sweep.subdir=s-${seed}"], Source()
-    )
+    folder, jobs = sweep.expand_jobs("train", ["seed=1,2", "hydra.sweep.dir='x y'", "hydra.sweep.subdir=s-${seed}"], Source())
     assert str(folder) == "x y" and [str(job.folder) for job in jobs] == ["x y/s-1", "x y/s-2"]
-    assert load("train", jobs[1].overrides).run_dir == "x y/s-2"
-    folder, jobs = hydra_views.expand_jobs("train", ["resume=a,b"], Source())
-    assert folder is None and [job.overrides for job in jobs] == [["resume=a"], ["resume=b"]]
-    first = hydra_views.expand_jobs("train", ["seed=1,2"], Source())[0]
+    assert jobs[1].config.run_dir == load("train", jobs[1].overrides).run_dir == "x y/s-2"
+    with pytest.raises(CheckpointError, match="resume = 'b': no such file"):
+        sweep.expand_jobs("train", [f"resume={trained},b"], Source())
+    folder, (job,) = sweep.expand_jobs("train", [f"resume={trained}", "total_timesteps=512"], Source())
+    assert folder is None and (job.config.resume, job.config.total_timesteps) == (str(trained), 512)
+    first = sweep.expand_jobs("train", ["seed=1,2"], Source())[0]
     first.mkdir(parents=True)
-    assert hydra_views.expand_jobs("train", ["seed=1,2"], Source())[0] != first
+    assert sweep.expand_jobs("train", ["seed=1,2"], Source())[0] != first
 
 
 @pytest.mark.parametrize(
@@ -319,8 +320,8 @@ def test_a_sweep_that_cannot_be_run_begins_nothing(command, words, message, tmp_
 def test_an_interruption_ends_a_sweep_and_a_fault_does_not(ends, status, begun, command, tmp_path, monkeypatch):
     calls = []
 
-    def main(overrides, source):
-        calls.append(overrides)
+    def main(job):
+        calls.append(job)
         end = ends[len(calls) - 1]
         if isinstance(end, BaseException):
             raise end

@@ -7,12 +7,12 @@ import pytest
 import torch as th
 
 from netbuf_gym.cli.program import main
-from netbuf_gym.training import launching
+from netbuf_gym.training import sweep
 from netbuf_gym.training.checkpoints import archive
 from tests.helpers.release_cases import for_release
 from tests.helpers.tiny_jobs import TINY
 
-MODULES = {name: launching.LAUNCHER_EXTRAS[name][1] for name in ("joblib", "submitit_local", "ray")}
+MODULES = {name: sweep.LAUNCHER_EXTRAS[name][1] for name in ("joblib", "submitit_local", "ray")}
 
 
 def weights(run):
@@ -54,8 +54,8 @@ def test_a_job_that_fails_and_a_launcher_that_there_is_not_are_said(tiny, capfd,
     assert main(["train", "-m", "seed=1,2", "hydra/launcher=joblib", "hydra.launcher.jobs=2", *overrides]) == 2
     assert "jobs" in (said := capfd.readouterr().err) and said.count("\n") == 1
     assert main(["train", "seed=1", "hydra/launcher=joblib"]) == 2
-    assert "it says who runs the jobs of --multirun" in capfd.readouterr().err
+    assert "it chooses the launcher of --multirun" in capfd.readouterr().err
     monkeypatch.setitem(sys.modules, MODULES["joblib"], None)
     assert main(["train", "-m", "seed=1,2", "hydra/launcher=joblib", *overrides]) == 2
     assert "hydra/launcher=joblib needs" in (said := capfd.readouterr().err) and "netbuf-gym[joblib]" in said
-    assert launching.split_launcher_overrides(["seed=1", "hydra.launcher.x=2"]) == ("basic", ["hydra.launcher.x=2"], ["seed=1"])
+    assert sweep.find_launcher(["hydra.launcher.x=2"]) == "basic"

@@ -5,38 +5,30 @@ import dataclasses
 import pytest
 from omegaconf import OmegaConf
 
-from netbuf_gym.training import config_reference, plain_yaml
+from netbuf_gym.training import config_reference
 from netbuf_gym.training.config import Source, compose_config, load
 from netbuf_gym.training.schema import CONF, JOBS
 
 
 @pytest.mark.parametrize("path", sorted(CONF.rglob("*.yaml")), ids=lambda path: str(path.relative_to(CONF)))
 def test_every_file_is_read_as_omegaconf_reads_it(path):
-    assert plain_yaml.parse_mapping(path.read_text()) == OmegaConf.to_container(OmegaConf.load(path))
+    assert config_reference.read_yaml(path) == OmegaConf.to_container(OmegaConf.load(path))
 
 
-def test_the_reader_of_plain_yaml():
-    text = "# @package x\n# says\n# so\n\na: 1e-3\nb: {c: [1, two, '3'], d: ${e.f}}\ng:\n  - h: i  # why\n  - j\n"
-    text += 'k: "l: m"\nn:\no: 1_000\np:\n- 1\n- q\nr: 2\n'
-    assert plain_yaml.parse_mapping(text) == {
-        "a": 1e-3,
-        "b": {"c": [1, "two", "3"], "d": "${e.f}"},
-        "g": [{"h": "i"}, "j"],
-        "k": "l: m",
-        "n": None,
-        "o": 1000,
-        "p": [1, "q"],
-        "r": 2,
-    }
-    assert plain_yaml.read_leading_comment(text) == "says so" and plain_yaml.parse_mapping("") == {}
-    for wrong in ("a: [1", "a: 'b", "a", "  a: 1\n b: 2", "a: [1] 2", "- a"):
-        with pytest.raises(ValueError):
-            plain_yaml.parse_mapping(wrong)
+def test_numbers_and_mistakes_in_yaml_are_read_as_omegaconf_reads_them(tmp_path):
+    path = tmp_path / "x.yaml"
+    for text in ("a: 1e-3", "a: -1E5", "a: 1.5e3", "a: 1_000", "a: .5", "a: 1e", "a: e3", "a: [1, two, '3', '${e.f}']", ""):
+        path.write_text(text)
+        assert config_reference.read_yaml(path) == OmegaConf.to_container(OmegaConf.load(path)), text
+    for wrong in ("a: [1", "a: 'b", "  a: 1\n b: 2", "a: [1] 2", "- a", "a"):
+        path.write_text(wrong)
+        with pytest.raises(ValueError, match="x"):
+            config_reference.read_yaml(path)
 
 
 @pytest.mark.parametrize("job", JOBS)
 def test_defaults_are_those_that_hydra_composes(job):
-    composed = OmegaConf.to_container(compose_config(job, [], Source()))
+    composed = OmegaConf.to_container(compose_config(job, [], Source())[0])
     assert config_reference.compose_defaults(job) == composed
     flat = {key.name: key.default for key in config_reference.list_keys(job)}
     config = load(job, [])

@@ -19,6 +19,7 @@ from netbuf_gym.training import tune
 from netbuf_gym.training.callbacks import Interrupt
 from netbuf_gym.training.checkpoints import checkpoint
 from netbuf_gym.training.config import Source, flatten_leaves, load, to_plain
+from netbuf_gym.training.jobs import load_job
 from netbuf_gym.training.schema import CONF, FIRST_STUDY_SEED
 from netbuf_gym.training.train import train
 from netbuf_gym.training.tuning import search_space
@@ -39,7 +40,7 @@ def study(tmp_path_factory):
     """A small study that is done: its overrides and its folder. Not to be written to."""
     folder = tmp_path_factory.mktemp("study") / "folder"
     overrides = [*STUDY, f"run_dir={folder}"]
-    assert tune.main(overrides) == 0
+    assert tune.main(load_job("tune", overrides)) == 0
     return overrides, folder
 
 
@@ -93,7 +94,7 @@ def test_a_study_of_before_there_was_a_key_goes_on_by_its_default(tmp_path):
 @pytest.mark.slow
 def test_a_study_that_goes_on_proposes_other_settings(tmp_path):
     overrides = [*SMALL, "rungs=1", "worlds=2", "progress=false", f"run_dir={tmp_path}"]  # tpe, which draws at random first
-    assert tune.main([*overrides, "trials=3"]) == 0 and tune.main([*overrides, "trials=5"]) == 0
+    assert all(tune.main(load_job("tune", [*overrides, f"trials={trials}"])) == 0 for trials in (3, 5))
     _, found = open_study([*overrides, "trials=5"])
     assert len({str(one.params) for one in found.trials}) == 5
 
@@ -242,7 +243,7 @@ def test_a_trial_that_is_slow_is_given_up(tmp_path, monkeypatch):
     monkeypatch.setattr(
         studies, "_get_time_limit", lambda study, one: 1e-9 if studies.list_ended_trials(study) else float("inf")
     )
-    assert tune.main(overrides) == 0
+    assert tune.main(load_job("tune", overrides)) == 0
     _, found = open_study(overrides)
     first, *others = found.trials
     assert first.state == TrialState.COMPLETE and [one.state for one in others] == [TrialState.PRUNED] * 2
@@ -253,7 +254,7 @@ def test_a_trial_that_is_slow_is_given_up(tmp_path, monkeypatch):
 def test_a_trial_that_ended_before_anything_was_learned_is_given_up(tmp_path):
     own = ["env=congestion_window", "algo=dqn", "scenario=ppcc/4", "scenario.kwargs.duration_s=2", "stagger_steps=0"]
     overrides = [*own, "algo.num_envs=4", "total_timesteps=128", *STUDY[len(SMALL) :], "trials=2", f"run_dir={tmp_path}"]
-    assert tune.main(overrides) == 0
+    assert tune.main(load_job("tune", overrides)) == 0
     _, found = open_study(overrides)
     assert [one.state for one in found.trials] == [TrialState.COMPLETE, TrialState.PRUNED]
     assert found.trials[1].user_attrs[studies.UNTRAINED]

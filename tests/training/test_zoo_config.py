@@ -1,8 +1,11 @@
 """Composition of configurations: every file, every override, every mistake."""
 
 import inspect
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from hydra import compose, initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 from stable_baselines3 import PPO
 
@@ -10,14 +13,9 @@ from netbuf_gym import scenarios, tasks
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.tasks.queue_threshold import REWARDS as SWITCH_REWARDS
 from netbuf_gym.training import config_reference, models
-from netbuf_gym.training.config import (
-    CONF,
-    FIRST_EVALUATION_SEED,
-    build_scenario_spec,
-    check_training,
-    load,
-    resolve_evaluation_seeds,
-)
+from netbuf_gym.training.config import build_scenario_spec, load
+from netbuf_gym.training.ranges import check_training, resolve_evaluation_seeds
+from netbuf_gym.training.schema import CONF, FIRST_EVALUATION_SEED
 from netbuf_gym.utils.overrides import quote_text
 
 
@@ -229,3 +227,17 @@ def test_every_reward_is_a_choice():
         for group in ("algo", "reward", "env")
         for choice in config_reference.read_choices(group)
     )
+
+
+def test_configurations_are_loaded_by_threads_within_another_programs_hydra(tmp_path):
+    (tmp_path / "other.yaml").write_text("a: 1\n")
+    with initialize_config_dir(str(tmp_path), version_base=None):
+        own = GlobalHydra.instance().hydra
+        with ThreadPoolExecutor(4) as threads:
+            assert [config.seed for config in threads.map(lambda seed: load("train", [f"seed={seed}"]), range(8))] == [
+                *range(8)
+            ]
+        with pytest.raises(ConfigError, match="'sed'"):
+            load("train", ["sed=1"])
+        assert GlobalHydra.instance().hydra is own and compose("other") == {"a": 1}
+    assert not GlobalHydra.instance().is_initialized()

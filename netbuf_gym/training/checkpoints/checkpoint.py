@@ -30,14 +30,14 @@ from yaml import YAMLError
 
 from netbuf_gym import tasks
 from netbuf_gym.envs.engine import check_arguments
-from netbuf_gym.errors import CheckpointError, ConfigError, shown
+from netbuf_gym.errors import CheckpointError, ConfigError, one_line, shown
 from netbuf_gym.tasks import Task, require_schema
 from netbuf_gym.training.checkpoints import archive as archives
 from netbuf_gym.training.checkpoints import versions as made_with
 from netbuf_gym.training.checkpoints.archive import META, PARAMETERS
-from netbuf_gym.training.config import TrainConfig, check_training, merge_configs, to_plain
-from netbuf_gym.training.ranges import check_algo
-from netbuf_gym.training.schema import NORMALIZE
+from netbuf_gym.training.config import merge_configs, to_plain
+from netbuf_gym.training.ranges import check_algo, check_training
+from netbuf_gym.training.schema import NORMALIZE, TrainConfig
 from netbuf_gym.utils.files import name_in_errors, replace_file, write_atomic
 
 if TYPE_CHECKING:
@@ -325,20 +325,12 @@ def restore_model(saved: SavedModel, model: BaseAlgorithm, rng: bool) -> bool:
     Raises:
         CheckpointError: The parameters do not fit this model.
     """
-    import torch as th
-
     from netbuf_gym.training.checkpoints.learner_state import set_generator_states
 
     try:
         with zipfile.ZipFile(saved.path) as archive:
-            parameters = archives.read_parameters(archive, PARAMETERS)
-            optimizer = archives.read_parameters(archive, OPTIMIZER)
             states = archives.read_json(archive, RNG)
-        model.policy.load_state_dict(parameters, strict=True)
-        for name, value in model.policy.state_dict().items():
-            if not th.isfinite(value).all():
-                raise ValueError(f"{name} is not finite")
-        _set_optimizer(model.policy.optimizer, optimizer["state"])
+        _set_optimizer(model.policy.optimizer, _load_networks(saved, model))
         for name, value in saved.attributes.items():
             setattr(model, name, value)
         model.num_timesteps = int(saved.progress["timesteps"])
@@ -359,8 +351,6 @@ def load_start_networks(saved: SavedModel, model: BaseAlgorithm, rules: Task) ->
         CheckpointError: The saved model was trained by other rules or with another normalisation, or its parameters do not fit
             this model.
     """
-    import torch as th
-
     from netbuf_gym.integrations.normalizing import find_extractors
 
     require_same_rules(saved, rules)
@@ -369,13 +359,7 @@ def load_start_networks(saved: SavedModel, model: BaseAlgorithm, rules: Task) ->
         its = f"was trained with algo.normalize = {saved.config.algo.normalize!r}, this training has {own!r}"
         raise CheckpointError(f"start_from = {saved.path}: {its}; valid: the same")
     try:
-        with zipfile.ZipFile(saved.path) as archive:
-            parameters = archives.read_parameters(archive, PARAMETERS)
-            state = archives.read_parameters(archive, OPTIMIZER)["state"]
-        model.policy.load_state_dict(parameters, strict=True)
-        for name, value in model.policy.state_dict().items():
-            if not th.isfinite(value).all():
-                raise ValueError(f"{name} is not finite")
+        state = _load_networks(saved, model)
         names = _list_state_names(model.policy.optimizer)
         if all(set(values) == names for values in state.values()):
             _set_optimizer(model.policy.optimizer, state)
@@ -384,6 +368,20 @@ def load_start_networks(saved: SavedModel, model: BaseAlgorithm, rules: Task) ->
         its = f"algo.net_arch = {shown(to_plain(algo.net_arch))}, algo.policy_kwargs = {shown(to_plain(algo.policy_kwargs))}"
         why = f"start_from = {saved.path}: its networks are not of this shape ({_shorten(error)})"
         raise CheckpointError(f"{why}; valid: {its}, which are its own") from None
+
+
+def _load_networks(saved: SavedModel, model: BaseAlgorithm) -> dict[int, dict[str, Any]]:
+    """Load a saved model's networks into a model and return its optimiser's state; raises any error of torch's unpickler."""
+    import torch as th
+
+    with zipfile.ZipFile(saved.path) as archive:
+        parameters = archives.read_parameters(archive, PARAMETERS)
+        state: dict[int, dict[str, Any]] = archives.read_parameters(archive, OPTIMIZER)["state"]
+    model.policy.load_state_dict(parameters, strict=True)
+    for name, value in model.policy.state_dict().items():
+        if not th.isfinite(value).all():
+            raise ValueError(f"{name} is not finite")
+    return state
 
 
 def _list_state_names(optimizer: Any) -> set[str]:
@@ -449,5 +447,5 @@ def read_moment(saved: SavedModel) -> tuple[Moment, dict[str, Any] | None]:
 
 
 def _shorten(value: Any) -> str:
-    text = " ".join(str(value).split())
+    text = one_line(value)
     return text if len(text) <= 160 else text[:157] + "..."

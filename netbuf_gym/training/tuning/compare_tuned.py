@@ -25,8 +25,9 @@ from netbuf_gym.errors import ConfigError
 from netbuf_gym.evaluation import comparison
 from netbuf_gym.training import campaign, selection
 from netbuf_gym.training.checkpoints import checkpoint
-from netbuf_gym.training.config import find_differences, load, resolve_evaluation_seeds
-from netbuf_gym.training.train import CHANGEABLE_KEYS
+from netbuf_gym.training.config import find_differences, load
+from netbuf_gym.training.jobs import CHANGEABLE_KEYS
+from netbuf_gym.training.ranges import resolve_evaluation_seeds
 from netbuf_gym.utils import scripts, statistics
 from netbuf_gym.utils.files import write_json
 from netbuf_gym.utils.progress import ProgressBar
@@ -52,14 +53,7 @@ def main(argv: Sequence[str]) -> int:
     if any(argument in ("-h", "--help") for argument in argv):
         print(__doc__)
         return 0
-    own = {"tuned": "", "out": "", "held_seeds": "48"}
-    rest = []
-    for argument in argv:
-        key, equals, value = argument.partition("=")
-        if equals and key in own:
-            own[key] = value
-        else:
-            rest.append(argument)
+    own, rest = scripts.split_arguments(argv, {"tuned": "", "out": "", "held_seeds": "48"})
     if not own["held_seeds"].isdecimal() or not 1 <= int(own["held_seeds"]) <= 1000:
         raise ConfigError(f"held_seeds = {own['held_seeds']!r} is out of range; valid: 1 to 1000")
     if not own["out"]:
@@ -116,7 +110,7 @@ def compare_models(tuned: Sequence[Path], defaults: Sequence[Path], seeds: Seque
         each = comparison.WorldProgress(bar, len(seeds) * (len(tuned) + len(defaults)))
         scores = selection.score_models([*tuned, *defaults], task, scenario, seeds, each)
 
-    def told(models: Sequence[checkpoint.SavedModel], scores: Sequence[float]) -> dict[str, Any]:
+    def describe(models: Sequence[checkpoint.SavedModel], scores: Sequence[float]) -> dict[str, Any]:
         own = {"seeds": [one.config.seed for one in models], "timesteps": models[0].config.total_timesteps}
         return own | {"scores": [float(f"{score:.6g}") for score in scores]}
 
@@ -127,8 +121,8 @@ def compare_models(tuned: Sequence[Path], defaults: Sequence[Path], seeds: Seque
         "score": tasks.get(task).measures.score,
         "scenario": scenario,
         "held_seeds": [seeds[0], seeds[-1]],
-        "tuned": told(ours, scores[: len(ours)]),
-        "defaults": told(theirs, scores[len(ours) :]),
+        "tuned": describe(ours, scores[: len(ours)]),
+        "defaults": describe(theirs, scores[len(ours) :]),
     }
 
 

@@ -28,13 +28,14 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
 
 from netbuf_gym import tasks
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, one_line, shown
 from netbuf_gym.tasks.metrics import Measures
 from netbuf_gym.training import config_reference, selection
 from netbuf_gym.training.algorithms.ppo import DivergedError
 from netbuf_gym.training.callbacks import Interrupt
 from netbuf_gym.training.config import Source, find_differences, load, merge_configs, to_plain
 from netbuf_gym.training.environment import build_env_kwargs, make_worlds
+from netbuf_gym.training.jobs import Job, load_job
 from netbuf_gym.training.schema import FIRST_STUDY_SEED, TrainConfig, TuneConfig
 from netbuf_gym.training.tuning import search_space as search
 from netbuf_gym.training.tuning.trials import InterruptedTrial, TrialTraining
@@ -102,25 +103,30 @@ class StudyPlan:
         return [one for one in self.overrides if _parse_key(one).partition(".")[0] not in (*STUDY_KEYS, "seed", "run_dir")]
 
 
-def parse_plan(overrides: Sequence[str], source: Source | None = None) -> StudyPlan:
-    """Parse the command line.
+def make_plan(job: Job) -> StudyPlan:
+    """Return the plan of a job.
 
     Raises:
-        ConfigError, ScenarioError: As `load` does; an invalid search; an environment that cannot be made.
+        ConfigError, ScenarioError: An invalid search; an environment that cannot be made.
     """
-    config = load("tune", overrides, source)
-    chosen = [_parse_key(one) for one in overrides]
+    config = job.config
+    chosen = [_parse_key(one) for one in job.overrides]
     settings = search.read_settings(config.search, [one for one in chosen if one not in config_reference.read_groups("tune")])
     for one in settings:
         if OmegaConf.select(config, one.key, default=search) is search:
             raise ConfigError(f"search.{one.name}.key = {shown(one.key)}: there is no such key in the configuration")
     if not tasks.get(config.env.name).measures.score:
         raise ConfigError(f"task {config.env.name!r} has no score to be tuned for; valid: a task with measures")
-    made = StudyPlan([*overrides], source or Source(), config, settings)
+    made = StudyPlan(job.overrides, job.source, config, settings)
     training = made.training({}, config.seed)
     worlds = make_worlds(training.env.id, training.env.num_envs, 1, build_env_kwargs(training))
     worlds.close()  # an environment that cannot be made leaves no study behind
     return made
+
+
+def parse_plan(overrides: Sequence[str], source: Source | None = None) -> StudyPlan:
+    """Return the plan of a command line; raises as `load_job` and `make_plan` do."""
+    return make_plan(load_job("tune", overrides, source))
 
 
 def open_study(one: StudyPlan) -> optuna.Study:
@@ -143,7 +149,7 @@ def open_study(one: StudyPlan) -> optuna.Study:
             load_if_exists=True,
         )
     except StorageInternalError as error:
-        raise ConfigError(f"storage = {shown(config.storage)} cannot be used: {' '.join(str(error).split())[:200]}") from None
+        raise ConfigError(f"storage = {shown(config.storage)} cannot be used: {one_line(error)[:200]}") from None
     known = study.user_attrs.get(CONFIG)
     if known is None:
         for values in beginnings:
@@ -233,7 +239,7 @@ def _run_trial(study: optuna.Study, trial: optuna.Trial, one: StudyPlan, interru
     settings = {setting.key: setting.propose(trial) for setting in one.settings}
     began, value = time.process_time(), float("nan")
 
-    def told(value: float | None = None) -> FrozenTrial:
+    def finish(value: float | None = None) -> FrozenTrial:
         trial.set_user_attr(CPU, time.process_time() - began)
         return study.tell(trial, value, TrialState.PRUNED if value is None else None)
 
@@ -254,17 +260,17 @@ def _run_trial(study: optuna.Study, trial: optuna.Trial, one: StudyPlan, interru
                 value = selection.compute_mean_score(np.array(scores), measures.geometric)
                 trial.report(value, rung)
                 if rung < config.rungs and trial.should_prune():
-                    return told()
+                    return finish()
         except DivergedError:
             trial.set_user_attr(DIVERGED, True)
-            return told()
+            return finish()
         except SlowError:
             trial.set_user_attr(SLOW, True)
-            return told()
+            return finish()
         if trial.number > 0 and not all(training.has_learned for training in each):  # trial 0, the defaults, is the reference
             trial.set_user_attr(UNTRAINED, True)
-            return told()
-    return told(value if np.isfinite(value) else None)  # NaN if no world gave a score
+            return finish()
+    return finish(value if np.isfinite(value) else None)  # NaN if no world gave a score
 
 
 def _score_training(training: TrialTraining, one: StudyPlan) -> float:
@@ -371,8 +377,7 @@ def _open_storage(one: StudyPlan) -> BaseStorage:
     try:
         return RDBStorage(given)
     except Exception as error:  # any of SQLAlchemy and its drivers
-        said = " ".join(str(error).split())[:200]
-        raise ConfigError(f"storage = {shown(given)} cannot be used ({said}); valid: {STORAGES}") from None
+        raise ConfigError(f"storage = {shown(given)} cannot be used ({one_line(error)[:200]}); valid: {STORAGES}") from None
 
 
 class TrialSeededSampler(optuna.samplers.BaseSampler):
