@@ -113,8 +113,8 @@ def test_no_link_of_the_long_description_is_relative(sources):
     ],
 )
 def test_links_become_absolute(given, made):
-    setup = runpy.run_path(str(ROOT / "setup.py"))
-    assert setup["absolute"](given) == made.format(files=setup["FILES"], raw=setup["RAW"])
+    links = runpy.run_path(str(ROOT / "website" / "links.py"))
+    assert links["link_to_repository"](given) == made.format(files=links["FILES"], raw=links["RAW"])
 
 
 def test_the_sources_are_whole(sources):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import posixpath
 import re
-import runpy
 from fnmatch import fnmatch
 from html import unescape
 from pathlib import Path
@@ -23,8 +22,9 @@ from netbuf_gym.cli.page import format_commands
 from netbuf_gym.cli.program import build_parser
 from netbuf_gym.pages.code_tables import fill_tables
 
+import links  # MkDocs adds the folder of hooks to sys.path while it loads them
+
 ROOT = Path(__file__).parents[1]
-SETUP = runpy.run_path(str(ROOT / "setup.py"))
 
 
 def elsewhere() -> dict[str, str]:
@@ -40,7 +40,7 @@ FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>',
 
 def on_config(config: MkDocsConfig) -> None:
     """The repository's address, for the link in the header; and the pages that the navigation names by a pattern."""
-    config.repo_url, config.edit_uri = SETUP["URL"], "blob/HEAD/"
+    config.repo_url, config.edit_uri = links.URL, "blob/HEAD/"
     there = [path.relative_to(config.docs_dir).as_posix() for path in Path(config.docs_dir).rglob("*.md")]
     config.nav = spelled(config.nav, sorted([*there, *ELSEWHERE.values()]))
 
@@ -87,12 +87,12 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
         path = posixpath.normpath(posixpath.join(here, path))
         there = ELSEWHERE.get(path) or (path.removeprefix("docs/") if path.startswith("docs/") else None)
         if there is None:
-            there = f"{SETUP['RAW' if image else 'FILES']}/{path}"
+            there = f"{links.RAW if image else links.FILES}/{path}"
         else:
             there = posixpath.relpath(there, posixpath.dirname(uri) or ".")
         return there + mark + part
 
-    return SETUP["relinked"](markdown, to)
+    return links.replace_links(markdown, to)
 
 
 def on_page_content(html: str, **_: Any) -> str:

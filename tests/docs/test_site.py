@@ -99,11 +99,11 @@ def test_no_page_asks_another_host(site, pages):
 
 @pytest.mark.release
 def test_links_of_the_repository_lead_to_its_files(pages):
-    setup = runpy.run_path(str(ROOT / "setup.py"))
-    theirs = [target for page in pages.values() for target in page.links if target.startswith(setup["URL"] + "/")]
+    links = runpy.run_path(str(ROOT / "website" / "links.py"))
+    theirs = [target for page in pages.values() for target in page.links if target.startswith(links["URL"] + "/")]
     assert len(theirs) > 30
     for target in theirs:
-        path = target.removeprefix(setup["URL"] + "/").removeprefix("blob/HEAD/").removeprefix("raw/HEAD/")
+        path = target.removeprefix(links["URL"] + "/").removeprefix("blob/HEAD/").removeprefix("raw/HEAD/")
         assert (ROOT / unquote(urlsplit(path).path)).exists(), target
 
 
@@ -116,7 +116,7 @@ def markdown():
 
 
 def test_links_of_the_sources_lead_to_files():
-    relinked = runpy.run_path(str(ROOT / "setup.py"))["relinked"]
+    replace_links = runpy.run_path(str(ROOT / "website" / "links.py"))["replace_links"]
     followed = []
     for path in markdown():
 
@@ -125,7 +125,7 @@ def test_links_of_the_sources_lead_to_files():
             assert (path.parent / target.partition("#")[0]).exists(), f"{path.relative_to(ROOT)}: {target}"
             return target
 
-        relinked(path.read_text(encoding="utf-8"), follow)
+        replace_links(path.read_text(encoding="utf-8"), follow)
     assert len(followed) > 200
 
 
