@@ -5,8 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.simulation.results.result import Result
@@ -232,8 +233,57 @@ class Family(ABC):
         }
 
 
+def match_pattern(name: str, pattern: str) -> bool:
+    """Return whether a cell's id matches a pattern, or contains it when it has no wildcard; case-insensitive."""
+    name, pattern = name.lower(), pattern.lower()
+    return fnmatchcase(name, pattern) if set(pattern) & set("*?[") else pattern in name
+
+
 FAMILIES: dict[str, Family] = {}
 """Families by kind; each family's module adds its own."""
+
+Row = Mapping[str, str]
+Numbers = Mapping[str, float]
+"""A row of a reference file by column: its text, and its checked numbers, of which whole ones are integers."""
+
+
+def make_dumbbell_setting(kind: str, row: Row, v: Numbers, own: Any = None) -> Setting:
+    """Return the setting described by the columns of dumbbells, with the defaults of `Setting` for those that a file lacks."""
+    return Setting(
+        kind=kind,
+        label=row.get("label", ""),
+        cc=row["cc"],
+        flows=int(v["N"]),
+        rate_mbps=v["B_mbps"],
+        rtt_ms=v["rtt_prop_ms"],
+        buffer_packets=int(v["buffer_pkts"]),
+        loss=v.get("loss", 0.0),
+        duration_s=v["T_s"],
+        warmup_s=v["warm_s"],
+        stagger_s=v.get("stagger_s", 0.1),
+        access_mbps=v.get("access_mbps"),
+        own=own,
+        **stack_options(v),
+    )
+
+
+class StackOptions(TypedDict):
+    """Options of the reference program's stack."""
+
+    hystart: bool
+    mss_bytes: int
+    delayed_ack: int
+    min_rto_s: float
+
+
+def stack_options(v: Numbers) -> StackOptions:
+    """Return the options of the stack from a row's columns, the reference program's defaults for those that a file lacks."""
+    return {
+        "hystart": bool(v.get("hystart", 1)),
+        "mss_bytes": int(v.get("mss", 1448)),
+        "delayed_ack": int(v.get("delack", 2)),
+        "min_rto_s": v.get("min_rto_s", 1.0),
+    }
 
 
 def register_family(cls: type[Family]) -> type[Family]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from netbuf_gym.scenarios import PIE, RED, CoDel, Discipline, DropTail, FqCoDel, Scenario, dumbbell, last_hop
+from netbuf_gym.scenarios import Scenario, dumbbell, last_hop
 from netbuf_gym.simulation.results.result import Result
 from netbuf_gym.traces import RateTrace, read_rate_steps
 from netbuf_gym.validation.cells import (
@@ -47,12 +48,14 @@ NS3_ODD = {
 }
 
 
-NS3_DISCIPLINES: dict[str, Callable[[int], Discipline]] = {
-    "Fifo": lambda limit: DropTail(),
-    "CoDel": lambda limit: CoDel(mtu_bytes=1499),
-    "FqCoDel": lambda limit: FqCoDel(mtu_bytes=1499, quantum_bytes=1502, perturbation=2994316),
-    "Pie": lambda limit: PIE(burst_quiet_s=1.5),
-    "Red": lambda limit: RED(min_packets=0.2 * limit, max_packets=0.6 * limit, wait=True),
+DisciplineSpec = dict[str, Any]
+"""A value of `Link.discipline`: its name and parameters."""
+NS3_DISCIPLINES: dict[str, Callable[[int], DisciplineSpec]] = {
+    "Fifo": lambda limit: {"name": "droptail"},
+    "CoDel": lambda limit: {"name": "codel", "mtu_bytes": 1499},
+    "FqCoDel": lambda limit: {"name": "fq_codel", "mtu_bytes": 1499, "quantum_bytes": 1502, "perturbation": 2994316},
+    "Pie": lambda limit: {"name": "pie", "burst_quiet_s": 1.5},
+    "Red": lambda limit: {"name": "red", "min_packets": 0.2 * limit, "max_packets": 0.6 * limit, "wait": True},
 }
 """ns-3.44's queue disciplines by name, as functions of the limit in packets.
 
@@ -91,7 +94,7 @@ class Dumbbell(Family):
 class Ns3(Dumbbell):
     """Common base of ns-3's families."""
 
-    disciplines: Mapping[str, Callable[[int], Discipline]] = {}
+    disciplines: Mapping[str, Callable[[int], DisciplineSpec]] = {}
 
     def why_not_judged(self, s: Setting) -> str:
         if reason := explain_missing_scheme(s):
@@ -200,7 +203,7 @@ def apply_stack_options(scenario: Scenario, setting: Setting) -> Scenario:
     Raises:
         ScenarioError: A value out of range.
     """
-    changes = {}
+    changes: dict[str, Any] = {}
     if setting.min_rto_s != 1.0:
         changes["min_rto_ms"] = setting.min_rto_s * 1e3
     if setting.delayed_ack != 2:
@@ -221,6 +224,7 @@ def _apply_discipline(world: Scenario, setting: Setting) -> Scenario:
 
 def _read_schedule(cell: Cell) -> RateTrace:
     """Return the rate schedule as the reference program plays it: whole bit/s, first the rate B, the last rate to the end."""
+    assert cell.rate_file is not None
     time_s, mbps = read_rate_steps(cell.rate_file)
     mbps = np.floor(mbps * 1e6 + 0.5) / 1e6
     if time_s[0] > 0:

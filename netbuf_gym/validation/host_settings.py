@@ -13,16 +13,17 @@ import platform
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import CancelledError
 from contextlib import closing
 from dataclasses import asdict, dataclass
-from fnmatch import fnmatchcase
 from typing import Any
 
 from netbuf_gym import plants
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.scenarios import Flow, Host, Link, Scenario
+from netbuf_gym.utils.executors import LOCAL
 from netbuf_gym.utils.tables import format_number, format_percent, markdown_table, text_table
+from netbuf_gym.validation.cells import match_pattern
 
 SCHEMA = "netbuf-gym/settings/1"
 RATE_MBPS = 50.0
@@ -57,14 +58,14 @@ class Cell:
     def scenario(self) -> Scenario:
         """Return the world, with a queue of one bandwidth-delay product, at least 20 packets."""
         queue = max(LEAST_QUEUE_PACKETS, round(RATE_MBPS * 1e3 * self.latency_ms / 8 / 1500))
-        sizes = {"tcp_rmem": (4096, 131072, self.maximum_bytes), "tcp_wmem": (4096, 16384, self.maximum_bytes)}
+        rmem, wmem = (4096, 131072, self.maximum_bytes), (4096, 16384, self.maximum_bytes)
         return Scenario(
             name=self.id,
             links=[
                 Link(name="bottleneck", rate_mbps=RATE_MBPS, delay_ms=self.latency_ms / 2, queue_packets=queue),
                 Link(name="back", delay_ms=self.latency_ms / 2),
             ],
-            hosts=[Host(name="server", **sizes), Host(name="client", **sizes)],
+            hosts=[Host(name=name, tcp_rmem=rmem, tcp_wmem=wmem) for name in ("server", "client")],
             flows=[Flow(cc=self.cc, path=[0], return_path=[1], sender_host="server", receiver_host="client")],
             duration_s=DURATION_S,
         )
@@ -194,7 +195,7 @@ def select_cells(only: str | None = None) -> list[Cell]:
         ConfigError: No setting matches.
     """
     every = [Cell(*one) for one in itertools.product(CONTROLS, MAXIMA_BYTES, LATENCIES_MS)]
-    chosen = [one for one in every if only is None or _match_pattern(one.id, only)]
+    chosen = [one for one in every if only is None or match_pattern(one.id, only)]
     if not chosen:
         raise ConfigError(f"only = {only!r} matches no setting; valid: part of an id, as {every[0].id}")
     return chosen
@@ -238,19 +239,8 @@ def _measure_all(plant: str, chosen: Sequence[Cell], jobs: int, watch: Callable[
         watch(f"{cell.id} on {plant}: {measured.throughput_mbps:.2f} Mbit/s, {measured.rtt_ms:.1f} ms")
         return measured
 
-    with ThreadPoolExecutor(jobs) as pool:
-        running = [pool.submit(one, cell) for cell in chosen]
-        try:
-            return [future.result() for future in running]
-        except BaseException:
-            stop.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-def _match_pattern(name: str, pattern: str) -> bool:
-    name, pattern = name.lower(), pattern.lower()
-    return fnmatchcase(name, pattern) if set(pattern) & set("*?[") else pattern in name
+    measured = dict(LOCAL.run(one, chosen, jobs, stop))
+    return [measured[cell] for cell in chosen]
 
 
 def _format_size(size_bytes: int) -> str:

@@ -10,9 +10,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from netbuf_gym.scenarios import CoDel, Discipline, DropTail, Flow, Link, Scenario
+from netbuf_gym.scenarios import Flow, Link, Scenario
 from netbuf_gym.simulation.results.result import Result
-from netbuf_gym.validation.cells import ALONE, DROPS, GOODPUT, QUEUE_DELAY, Cell, Family, Setting, Tolerance, register_family
+from netbuf_gym.validation.cells import (
+    ALONE,
+    DROPS,
+    GOODPUT,
+    QUEUE_DELAY,
+    Cell,
+    Family,
+    Numbers,
+    Row,
+    Setting,
+    Tolerance,
+    make_dumbbell_setting,
+    register_family,
+)
 from netbuf_gym.validation.dumbbells import NS3_ODD
 
 NS3_MARKS = "ns3-marks"
@@ -44,23 +57,9 @@ class Marking:
     by_chance: bool = False
 
 
-def make_setting(kind: str, row: Mapping[str, str], v: Mapping[str, float]) -> Setting:
-    """Return the setting described by a row's columns; `v` holds the row's numbers."""
-    return Setting(
-        kind=kind,
-        label=row["label"],
-        cc=row["cc"],
-        flows=int(v["N"]),
-        rate_mbps=v["B_mbps"],
-        rtt_ms=v["rtt_prop_ms"],
-        buffer_packets=int(v["buffer_pkts"]),
-        loss=0.0,
-        duration_s=v["T_s"],
-        warmup_s=v["warm_s"],
-        stagger_s=v["stagger_s"],
-        access_mbps=v["access_mbps"],
-        own=Marking(how=row["marking"], packets=int(v["mark_pkts"]), ecn=bool(v["ecn"])),
-    )
+def make_setting(kind: str, row: Row, v: Numbers) -> Setting:
+    """Return the setting described by a row's columns."""
+    return make_dumbbell_setting(kind, row, v, Marking(how=row["marking"], packets=int(v["mark_pkts"]), ecn=bool(v["ecn"])))
 
 
 @register_family
@@ -99,10 +98,10 @@ class Ns3Marks(Family):
 
     def scenario(self, cell: Cell, seed: int | None) -> Scenario:
         s, own = cell.setting, cell.setting.own
-        disciplines: dict[str, Discipline] = {
-            "Fifo": DropTail(),
-            "CoDel": CoDel(mtu_bytes=1499),
-            "Step": DropTail(mark_packets=max(own.packets - 1, 0)),
+        disciplines: dict[str, dict[str, Any]] = {
+            "Fifo": {"name": "droptail"},
+            "CoDel": {"name": "codel", "mtu_bytes": 1499},
+            "Step": {"name": "droptail", "mark_packets": max(own.packets - 1, 0)},
         }
         delay_ms = s.rtt_ms / 2 - 2 * ACCESS_DELAY_MS
         links = [
@@ -123,8 +122,15 @@ class Ns3Marks(Family):
                 links.append(Link(name=f"{i}-{end}", rate_mbps=s.access_mbps, delay_ms=ACCESS_DELAY_MS))
             path: dict[str, Any] = {"path": (first, 0, first + 1), "return_path": (first + 2, 1, first + 3)}
             flows.append(Flow(cc=SCHEMES[s.cc], start_s=i * s.stagger_s, ecn=own.ecn, **path))
-        own_stack = {"mss_bytes": WIRE_BYTES - 52, "min_rto_ms": 1000.0, "delayed_ack": 2}
-        return Scenario(links=links, flows=flows, duration_s=s.duration_s, name=s.id, **own_stack)
+        return Scenario(
+            links=links,
+            flows=flows,
+            duration_s=s.duration_s,
+            name=s.id,
+            mss_bytes=WIRE_BYTES - 52,
+            min_rto_ms=1000.0,
+            delayed_ack=2,
+        )
 
     def row(self, s: Setting, runs: int) -> Sequence[str]:
         return [str(s.flows), str(s.buffer_packets), f"{s.own.how} {s.own.packets or ''}".strip(), str(runs)]

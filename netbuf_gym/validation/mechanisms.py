@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from netbuf_gym.errors import ReferenceDataError, shown
+from netbuf_gym.errors import shown
 from netbuf_gym.scenarios import DelaySchedule, Flow, Jitter, Link, Scenario, UdpSource
 from netbuf_gym.simulation.results.result import Result
 from netbuf_gym.validation.cells import (
@@ -21,8 +20,11 @@ from netbuf_gym.validation.cells import (
     QUEUE_DELAY,
     Cell,
     Family,
+    Numbers,
+    Row,
     Setting,
     Tolerance,
+    make_dumbbell_setting,
     register_family,
 )
 from netbuf_gym.validation.dumbbells import NS3_SCHEMES, explain_missing_scheme
@@ -108,32 +110,26 @@ class Mechanisms:
 
 
 def parse_steps(text: str) -> tuple[tuple[float, float], ...]:
-    """Return the pairs of a list `t:rtt;t:rtt`.
-
-    Raises:
-        ValueError: The text is no such list.
-    """
-    pairs = [tuple(float(number) for number in step.split(":")) for step in text.split(";") if step]
-    if any(len(pair) != 2 for pair in pairs):
-        raise ValueError(text)
-    return tuple((time_s, rtt_ms) for time_s, rtt_ms in pairs)
-
-
-def make_setting(kind: str, row: Mapping[str, str], v: Mapping[str, float], file: Path, line: int) -> Setting:
-    """Return the setting described by a row's columns; `v` holds the row's numbers.
-
-    Raises:
-        ReferenceDataError: `rtt_steps` is no list of times and delays, or an RTT is below that of the access links.
-    """
+    """Return the pairs of a list `t:rtt;t:rtt`; raise ValueError for another text."""
     try:
-        steps = parse_steps(row["rtt_steps"])
+        return tuple((float(time_s), float(rtt_ms)) for time_s, rtt_ms in (step.split(":") for step in text.split(";") if step))
     except ValueError:
-        valid = "nothing, or s:ms;s:ms"
-        raise ReferenceDataError(f"rtt_steps = {shown(row['rtt_steps'])}; valid: {valid}", file, line) from None
+        raise ValueError(f"rtt_steps = {shown(text)}; valid: nothing, or s:ms;s:ms") from None
+
+
+def make_setting(kind: str, row: Row, v: Numbers) -> Setting:
+    """Return the setting described by a row's columns.
+
+    Raises:
+        ValueError: There are no flows, `rtt_steps` is no list of times and delays, or an RTT is below that of the access links.
+    """
+    if v["N"] + v["N_back"] == 0:
+        raise ValueError("N = 0 and N_back = 0; valid: at least one flow")
+    steps = parse_steps(row["rtt_steps"])
     least_ms = 4 * ACCESS_DELAY_MS
     for name, rtt_ms in (("rtt_prop_ms", v["rtt_prop_ms"]), *(("rtt_steps", step[1]) for step in steps)):
         if not rtt_ms >= least_ms:
-            raise ReferenceDataError(f"{name} = {rtt_ms:g}; valid: at least the access links' {least_ms:g} ms", file, line)
+            raise ValueError(f"{name} = {rtt_ms:g}; valid: at least the access links' {least_ms:g} ms")
     mechanisms = Mechanisms(
         back_flows=int(v["N_back"]),
         back_mbps=v["B_back_mbps"],
@@ -150,21 +146,7 @@ def make_setting(kind: str, row: Mapping[str, str], v: Mapping[str, float], file
         udp_start_s=v["udp_start_s"],
         udp_back=bool(v["udp_back"]),
     )
-    return Setting(
-        kind=kind,
-        label=row["label"],
-        cc=row["cc"],
-        flows=int(v["N"]),
-        rate_mbps=v["B_mbps"],
-        rtt_ms=v["rtt_prop_ms"],
-        buffer_packets=int(v["buffer_pkts"]),
-        loss=0.0,
-        duration_s=v["T_s"],
-        warmup_s=v["warm_s"],
-        stagger_s=v["stagger_s"],
-        access_mbps=v["access_mbps"],
-        own=mechanisms,
-    )
+    return make_dumbbell_setting(kind, row, v, mechanisms)
 
 
 @register_family

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from netbuf_gym.errors import ReferenceDataError, shown
 from netbuf_gym.utils.files import CsvError, read_text, split_csv_fields, split_csv_rows
 from netbuf_gym.validation import marks, mechanisms, shared_buffer
-from netbuf_gym.validation.cells import DROPS, FAMILIES, GOODPUT, LOSS_RATE, QUEUE_DELAY, Cell, Reference, Setting, Skipped
+from netbuf_gym.validation.cells import (
+    DROPS,
+    GOODPUT,
+    LOSS_RATE,
+    QUEUE_DELAY,
+    Cell,
+    Numbers,
+    Reference,
+    Row,
+    Setting,
+    Skipped,
+    make_dumbbell_setting,
+)
 from netbuf_gym.validation.dumbbells import LINUX_DUMBBELL, NS3_DUMBBELL, NS3_LAST_HOP
 from netbuf_gym.validation.marks import NS3_MARKS
 from netbuf_gym.validation.mechanisms import NS3_MECHANISMS
 from netbuf_gym.validation.shared_buffer import NS3_SHARED_BUFFER
-
-Row = dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -156,7 +166,7 @@ def _read_file(file: Path, root: Path, cells: dict[Setting, Cell], skipped: list
         return
     if not rows:
         raise ReferenceDataError("has a header but no rows; valid: at least one row", file, 1)
-    _READERS[kind](file, root, kind, set(header), rows, cells)
+    _read_cells(file, root, kind, set(header), rows, cells)
 
 
 def _read_rows(file: Path) -> tuple[list[str], list[tuple[int, Row]]]:
@@ -178,7 +188,7 @@ def _read_rows(file: Path) -> tuple[list[str], list[tuple[int, Row]]]:
     repeated = {name for name in header if header.count(name) > 1}
     if repeated:
         raise ReferenceDataError(f"column {sorted(repeated)[0]!r} stands twice in the header", file, records[0][0])
-    rows = []
+    rows: list[tuple[int, Row]] = []
     for line, record in records[1:]:
         fields = split_csv_fields(record)
         if len(fields) != len(header):
@@ -208,169 +218,131 @@ def _detect_kind(columns: set[str]) -> tuple[str | None, str]:
     return None, "its columns are of no known kind"
 
 
-def _require_columns(file: Path, columns: set[str], needed: set[str], kind: str) -> None:
-    missing = sorted(needed - columns)
+def _make_ns3_setting(kind: str, row: Row, v: Numbers) -> Setting:
+    setting = make_dumbbell_setting(kind, row, v)
+    if setting.rtt_ms < setting.family.least_rtt_ms:
+        valid = f"at least the access links' {setting.family.least_rtt_ms:g} ms"
+        raise ValueError(f"rtt_prop_ms = {setting.rtt_ms:g}; valid: {valid}")
+    return replace(setting, qdisc=row["qdisc"], rate_trace=row["rate_trace"] if setting.family.follows_schedule else "")
+
+
+@dataclass(frozen=True)
+class _Format:
+    """Format of the files of one kind of cells.
+
+    Attributes:
+        make: (kind, row, numbers) -> the row's setting; ValueError says what is wrong with it.
+        quantities: Columns of the quantities compared.
+        numbers, optional: Columns of numbers, and those that a file may lack.
+        texts: Columns of text that are not empty in a cell's row.
+        others: Further columns that are needed.
+    """
+
+    make: Callable[[str, Row, Numbers], Setting]
+    quantities: dict[str, str]
+    numbers: dict[str, Number]
+    texts: tuple[str, ...]
+    optional: dict[str, Number] = field(default_factory=dict)
+    others: tuple[str, ...] = ()
+
+
+_NS3_FORMAT = _Format(
+    _make_ns3_setting,
+    {GOODPUT: "goodput_w_mbps", QUEUE_DELAY: "sojourn_mean_w_ms", DROPS: "queue_drops"},
+    NS3,
+    ("cc", "qdisc"),
+    NS3_OPTIONAL,
+    ("flow",),
+)
+_FORMATS = {
+    NS3_DUMBBELL: _NS3_FORMAT,
+    NS3_LAST_HOP: replace(_NS3_FORMAT, texts=("cc", "qdisc", "rate_trace")),
+    LINUX_DUMBBELL: _Format(
+        make_dumbbell_setting,
+        {GOODPUT: "goodput_w_mbps", QUEUE_DELAY: "qdelay_mean_w_ms", LOSS_RATE: "loss_rate_w"},
+        LINUX,
+        ("cc",),
+        LINUX_OPTIONAL,
+    ),
+    NS3_SHARED_BUFFER: _Format(
+        shared_buffer.make_setting,
+        shared_buffer.COLUMNS,
+        SHARED_BUFFER | SHARED_BUFFER_RESULTS,
+        ("variant", "policy", "cc"),
+        NS3_OPTIONAL,
+    ),
+    NS3_MECHANISMS: _Format(mechanisms.make_setting, mechanisms.COLUMNS, MECHANISMS, ("label", "cc"), others=("rtt_steps",)),
+    NS3_MARKS: _Format(marks.make_setting, marks.COLUMNS, MARKING, ("label", "cc", "marking")),
+}
+
+
+def _read_cells(
+    file: Path, root: Path, kind: str, columns: set[str], rows: list[tuple[int, Row]], cells: dict[Setting, Cell]
+) -> None:
+    """Add the cells of a file to `cells`, or their values to those that are there."""
+    form, totals = _FORMATS[kind], 0
+    missing = sorted({*form.texts, *form.numbers, *form.others} - columns)
     if missing:
         raise ReferenceDataError(f"{kind} cells need the column {', '.join(missing)}, which the header lacks", file, 1)
+    numbers = form.numbers | {name: number for name, number in form.optional.items() if name in columns}
+    for line, row in rows:
+        try:
+            v = _parse_numbers(row, numbers)
+            if "flow" in form.others and not _holds_totals(row, v):
+                continue
+            totals += 1
+            if empty := [name for name in form.texts if not row[name]]:
+                raise ValueError(f"{empty[0]} is empty; valid: a name")
+            setting = form.make(kind, row, v)
+        except ValueError as error:
+            raise ReferenceDataError(str(error), file, line) from None
+        if setting not in cells:
+            cells[setting] = Cell(setting=setting, file=file, line=line, not_judged=setting.family.why_not_judged(setting))
+        cell = cells[setting]
+        cell.seeds.append(int(v["seed"]))
+        for quantity, column in form.quantities.items():
+            cell.reference.setdefault(quantity, []).append(v[column])
+        if "late_mean_us" in v:
+            cell.late_us.append(v["late_mean_us"])
+        if kind == NS3_SHARED_BUFFER:
+            cell.reference.setdefault(DROPS, []).append(v["drops_q0"] + v["drops_q1"])
+            if not cell.not_judged:
+                name = shared_buffer.name_flow_file(row)
+                what = "list of flows (variant, load, seed)"
+                cell.flow_files[cell.seeds[-1]] = _find_file(name, "flows", what, file, line, root)
+        elif setting.family.follows_schedule and cell.rate_file is None:
+            cell.rate_file = _find_file(setting.rate_trace, "rates", "rate_trace", file, line, root)
+    if not totals:
+        raise ReferenceDataError(f"has no row with flow = {AGGREGATE}, which holds a cell's totals", file, rows[0][0])
 
 
-def _parse_numbers(file: Path, line: int, row: Row, columns: dict[str, Number]) -> dict[str, float]:
+def _holds_totals(row: Row, v: Numbers) -> bool:
+    """Return whether a row of ns-3's is that of a whole run, not of one flow; raise ValueError if it is neither."""
+    if row["flow"] != AGGREGATE and Number(0, v["N"] - 1, whole=True).parse(row["flow"]) is None:
+        valid = f"0 to {v['N'] - 1}, or {AGGREGATE} for the whole run"
+        raise ValueError(f"flow = {shown(row['flow'])}; valid: {valid}")
+    return row["flow"] == AGGREGATE
+
+
+def _parse_numbers(row: Row, columns: dict[str, Number]) -> Numbers:
+    """Return the numbers of a row by column; raise ValueError for an invalid one."""
     values = {}
     for name, column in columns.items():
         value = column.parse(row[name])
         if value is None:
-            raise ReferenceDataError(f"{name} = {shown(row[name])}; valid: {column.valid}", file, line)
+            raise ValueError(f"{name} = {shown(row[name])}; valid: {column.valid}")
         values[name] = value
     if values.get("warm_s", 0.0) >= values["T_s"]:
-        message = f"warm_s = {values['warm_s']:g} is not below T_s = {values['T_s']:g}"
-        raise ReferenceDataError(message, file, line)
+        raise ValueError(f"warm_s = {values['warm_s']:g} is not below T_s = {values['T_s']:g}")
     return values
 
 
-def _add_values(
-    cells: dict[Setting, Cell], setting: Setting, file: Path, line: int, seed: int, values: dict[str, float]
-) -> Cell:
-    cell = cells.get(setting)
-    if cell is None:
-        cell = cells[setting] = Cell(setting=setting, file=file, line=line, not_judged=setting.family.why_not_judged(setting))
-    cell.seeds.append(seed)
-    for quantity, value in values.items():
-        cell.reference.setdefault(quantity, []).append(value)
-    return cell
-
-
-def _read_ns3(file: Path, root: Path, kind: str, columns: set[str], rows: list[tuple[int, Row]], cells: dict) -> None:
-    family = FAMILIES[kind]
-    texts = {"cc", "flow", "qdisc"} | ({"rate_trace"} if family.follows_schedule else set())
-    _require_columns(file, columns, texts | set(NS3), kind)
-    optional = {name: number for name, number in NS3_OPTIONAL.items() if name in columns}
-    aggregates = 0
-    for line, row in rows:
-        v = _parse_numbers(file, line, row, NS3 | optional)
-        _require_text(file, line, row, "cc")
-        if row["flow"] != AGGREGATE:
-            if Number(0, v["N"] - 1, whole=True).parse(row["flow"]) is None:
-                valid = f"0 to {v['N'] - 1}, or {AGGREGATE} for the whole run"
-                raise ReferenceDataError(f"flow = {shown(row['flow'])}; valid: {valid}", file, line)
-            continue
-        aggregates += 1
-        setting = Setting(
-            kind=kind,
-            label=row.get("label", ""),
-            cc=row["cc"],
-            flows=v["N"],
-            rate_mbps=v["B_mbps"],
-            rtt_ms=v["rtt_prop_ms"],
-            buffer_packets=v["buffer_pkts"],
-            loss=v["loss"],
-            duration_s=v["T_s"],
-            warmup_s=v["warm_s"],
-            stagger_s=v["stagger_s"],
-            access_mbps=v["access_mbps"],
-            rate_trace=_require_text(file, line, row, "rate_trace") if family.follows_schedule else "",
-            qdisc=_require_text(file, line, row, "qdisc"),
-            hystart=bool(v.get("hystart", 1)),
-            mss_bytes=v.get("mss", 1448),
-            delayed_ack=v.get("delack", 2),
-            min_rto_s=v.get("min_rto_s", 1.0),
-        )
-        if setting.rtt_ms < family.least_rtt_ms:
-            message = f"rtt_prop_ms = {setting.rtt_ms:g}; valid: at least the access links' {family.least_rtt_ms:g} ms"
-            raise ReferenceDataError(message, file, line)
-        values = {GOODPUT: v["goodput_w_mbps"], QUEUE_DELAY: v["sojourn_mean_w_ms"], DROPS: v["queue_drops"]}
-        cell = _add_values(cells, setting, file, line, v["seed"], values)
-        if family.follows_schedule and cell.rate_file is None:
-            cell.rate_file = _find_rate_file(file, line, root, setting.rate_trace)
-    if not aggregates:
-        raise ReferenceDataError(f"has no row with flow = {AGGREGATE}, which holds a cell's totals", file, rows[0][0])
-
-
-def _read_linux(file: Path, root: Path, kind: str, columns: set[str], rows: list[tuple[int, Row]], cells: dict) -> None:
-    _require_columns(file, columns, {"cc"} | set(LINUX), kind)
-    optional = {name: number for name, number in LINUX_OPTIONAL.items() if name in columns}
-    for line, row in rows:
-        v = _parse_numbers(file, line, row, LINUX | optional)
-        setting = Setting(
-            kind=kind,
-            label=row.get("label", ""),
-            cc=_require_text(file, line, row, "cc"),
-            flows=v["N"],
-            rate_mbps=v["B_mbps"],
-            rtt_ms=v["rtt_prop_ms"],
-            buffer_packets=v["buffer_pkts"],
-            loss=v["loss"],
-            duration_s=v["T_s"],
-            warmup_s=v["warm_s"],
-        )
-        values = {GOODPUT: v["goodput_w_mbps"], QUEUE_DELAY: v["qdelay_mean_w_ms"], LOSS_RATE: v["loss_rate_w"]}
-        cell = _add_values(cells, setting, file, line, v["seed"], values)
-        if "late_mean_us" in v:
-            cell.late_us.append(v["late_mean_us"])
-
-
-def _read_shared_buffer(file: Path, root: Path, kind: str, columns: set[str], rows: list, cells: dict) -> None:
-    _require_columns(file, columns, {"variant", "policy", "cc"} | set(SHARED_BUFFER) | set(SHARED_BUFFER_RESULTS), kind)
-    optional = {name: number for name, number in NS3_OPTIONAL.items() if name in columns}
-    for line, row in rows:
-        v = _parse_numbers(file, line, row, SHARED_BUFFER | optional | SHARED_BUFFER_RESULTS)
-        for name in ("variant", "policy"):
-            if "/" in _require_text(file, line, row, name):
-                raise ReferenceDataError(f"{name} = {shown(row[name])}; valid: a name without a slash", file, line)
-        setting = shared_buffer.make_setting(kind, row, v, _require_text(file, line, row, "cc"))
-        values = {quantity: v[column] for quantity, column in shared_buffer.COLUMNS.items()}
-        values[DROPS] = v["drops_q0"] + v["drops_q1"]
-        cell = _add_values(cells, setting, file, line, v["seed"], values)
-        if not cell.not_judged:
-            cell.flow_files[v["seed"]] = shared_buffer.find_flow_file(file, line, root, row)
-
-
-def _read_mechanisms(file: Path, root: Path, kind: str, columns: set[str], rows: list, cells: dict) -> None:
-    _require_columns(file, columns, {"label", "cc", "rtt_steps"} | set(MECHANISMS), kind)
-    for line, row in rows:
-        v = _parse_numbers(file, line, row, MECHANISMS)
-        for name in ("label", "cc"):
-            _require_text(file, line, row, name)
-        if v["N"] + v["N_back"] == 0:
-            raise ReferenceDataError("N = 0 and N_back = 0; valid: at least one flow", file, line)
-        setting = mechanisms.make_setting(kind, row, v, file, line)
-        _add_values(
-            cells, setting, file, line, v["seed"], {quantity: v[column] for quantity, column in mechanisms.COLUMNS.items()}
-        )
-
-
-def _read_marks(file: Path, root: Path, kind: str, columns: set[str], rows: list, cells: dict) -> None:
-    _require_columns(file, columns, {"label", "cc", "marking"} | set(MARKING), kind)
-    for line, row in rows:
-        v = _parse_numbers(file, line, row, MARKING)
-        for name in ("label", "cc", "marking"):
-            _require_text(file, line, row, name)
-        setting = marks.make_setting(kind, row, v)
-        _add_values(cells, setting, file, line, v["seed"], {quantity: v[column] for quantity, column in marks.COLUMNS.items()})
-
-
-def _require_text(file: Path, line: int, row: Row, name: str) -> str:
-    if not row[name]:
-        raise ReferenceDataError(f"{name} is empty; valid: a name", file, line)
-    return row[name]
-
-
-def _find_rate_file(file: Path, line: int, root: Path, name: str) -> Path:
-    """Return the rate schedule that a row names: beside the row's file or in a folder rates there, or likewise at the root."""
+def _find_file(name: str, folder: str, what: str, file: Path, line: int, root: Path) -> Path:
+    """Return the file that a row names: beside the row's file or in `folder` there, or likewise at the root."""
     if Path(name).name != name:
-        raise ReferenceDataError(f"rate_trace = {shown(name)}; valid: a file name without folders", file, line)
-    places = [file.parent / "rates", file.parent, root / "rates", root]
-    for place in places:
-        if (place / name).is_file():
-            return place / name
-    looked = ", ".join(str(place) for place in dict.fromkeys(places))
-    raise ReferenceDataError(f"rate_trace = {shown(name)} is in none of {looked}", file, line)
-
-
-_READERS: dict[str, Callable] = {
-    NS3_DUMBBELL: _read_ns3,
-    NS3_LAST_HOP: _read_ns3,
-    LINUX_DUMBBELL: _read_linux,
-    NS3_SHARED_BUFFER: _read_shared_buffer,
-    NS3_MECHANISMS: _read_mechanisms,
-    NS3_MARKS: _read_marks,
-}
+        raise ReferenceDataError(f"{what} = {shown(name)}; valid: a file name without folders", file, line)
+    places = list(dict.fromkeys([file.parent / folder, file.parent, root / folder, root]))
+    found = next((place / name for place in places if (place / name).is_file()), None)
+    if found is None:
+        raise ReferenceDataError(f"{what} = {shown(name)} is in none of {', '.join(map(str, places))}", file, line)
+    return found

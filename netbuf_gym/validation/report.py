@@ -7,15 +7,14 @@ import os
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 
-from netbuf_gym.errors import ConfigError, ScenarioError
-from netbuf_gym.utils import checks
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.utils.arguments import check_integer
 from netbuf_gym.utils.progress import ProgressBar
 from netbuf_gym.utils.tables import format_number, format_percent, markdown_table, text_table
 from netbuf_gym.validation import marks, mechanisms, shared_buffer
-from netbuf_gym.validation.cells import DROPS, FAMILIES, GOODPUT, QUEUE_DELAY, TITLES, Cell, Reference, Setting, Skipped
+from netbuf_gym.validation.cells import DROPS, FAMILIES, GOODPUT, QUEUE_DELAY, TITLES, Cell, Reference, Skipped, match_pattern
 from netbuf_gym.validation.judging import (
     NOT_JUDGED,
     OUT,
@@ -32,6 +31,8 @@ from netbuf_gym.version import __version__
 
 SCHEMA = "netbuf-gym/validation/1"
 TITLES = TITLES | shared_buffer.TITLES | mechanisms.TITLES | marks.TITLES
+COMPARED = (*("reference", "ours", "error", "relative_error", "allowed", "standard_error", "distance", "p", "verdict"),)
+"""Fields of a comparison in the report."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +54,7 @@ class Report:
     @property
     def within(self) -> bool:
         """True if nothing that was judged is out of tolerance."""
-        return not any(v.verdict == OUT for v in (*self.cells, *self.groups))
+        return not any(v.verdict == OUT for v in self.cells) and not any(group.verdict == OUT for group in self.groups)
 
     def count(self, verdict: str) -> int:
         """Return the number of cells with a verdict."""
@@ -107,11 +108,11 @@ class Report:
         parts += ["## Cells", ""]
         for title, header, rows in self._tables():
             parts += [f"### {title}", "", markdown_table(header, rows), ""]
-        listed = [(cell.setting.id, reason) for reason, cells in self._not_judged().items() for cell in cells]
+        listed = [[cell.setting.id, reason] for reason, cells in self._not_judged().items() for cell in cells]
         if listed:
             parts += ["## Not judged", "", markdown_table(["cell", "reason"], listed), ""]
         if self.skipped:
-            rows = [(self._name(s.file), s.reason) for s in self.skipped]
+            rows = [[self._name(s.file), s.reason] for s in self.skipped]
             parts += ["## Files skipped", "", markdown_table(["file", "reason"], rows), ""]
         return "\n".join(parts)
 
@@ -119,15 +120,9 @@ class Report:
         """Return a Markdown table: how many cells of each kind are out, and how far groups are off."""
         header = ["cells", "judged", "out of tolerance", "groups", "error of goodput", "error of queueing delay"]
         rows = []
-        judged: dict[str, list[str]] = {}
-        for v in self.cells:
-            if v.verdict != NOT_JUDGED:
-                judged.setdefault(v.cell.setting.kind, []).append(v.verdict)
-        of_kind: dict[str, list[GroupVerdict]] = {}
-        for group in self.groups:
-            of_kind.setdefault(group.kind, []).append(group)
-        for kind, groups in of_kind.items():
-            verdicts = judged.get(kind, [])
+        for kind in dict.fromkeys(group.kind for group in self.groups):
+            groups = [group for group in self.groups if group.kind == kind]
+            verdicts = [v.verdict for v in self.cells if v.cell.setting.kind == kind and v.verdict != NOT_JUDGED]
             counts = (len(verdicts), verdicts.count(OUT), len(groups))
             rows.append(
                 [kind, *map(str, counts), *(format_group_errors(groups, quantity) for quantity in (GOODPUT, QUEUE_DELAY))]
@@ -169,7 +164,13 @@ class Report:
             "kind": setting.kind,
             "file": self._name(cell.file),
             "line": cell.line,
-            "setting": _collect_setting(setting),
+            "setting": {
+                "label": setting.label,
+                "cc": setting.cc,
+                "rate_mbps": setting.rate_mbps,
+                "buffer_packets": setting.buffer_packets,
+                **setting.family.report_fields(setting),
+            },
             "judged": v.how or None,
             "verdict": v.verdict,
             "reason": cell.not_judged or None,
@@ -224,13 +225,10 @@ def validate(
         ConfigError: An argument out of range, or a pattern that no cell matches.
         SimulatorFault: The simulator found its own state inconsistent.
     """
-    try:
-        seeds = checks.integer("seeds", seeds, 2, 100_000)
-        jobs = None if jobs is None else checks.integer("jobs", jobs, 1, 1024)
-    except ScenarioError as error:
-        raise ConfigError(str(error)) from None
-    reference = read_folder(folder)
-    cells = [cell for cell in reference.cells if only is None or match_cell(cell, only)]
+    seeds = check_integer("seeds", seeds, 2, 100_000)
+    jobs = None if jobs is None else check_integer("jobs", jobs, 1, 1024)
+    reference = read_folder(Path(folder))
+    cells = [cell for cell in reference.cells if only is None or match_pattern(cell.setting.id, only)]
     if not cells:
         example = reference.cells[0].setting.id
         raise ConfigError(f"only = {only!r} matches none of the {len(reference.cells)} cells; there is, e.g., {example}")
@@ -248,12 +246,6 @@ def judge_cells(reference: Reference, cells: Sequence[Cell], seeds: int) -> Repo
         groups=tuple(judge_groups(cells)),
         skipped=reference.skipped,
     )
-
-
-def match_cell(cell: Cell, pattern: str) -> bool:
-    """Return whether a cell's id matches a pattern, or contains it when it has no wildcard; case-insensitive."""
-    name, pattern = cell.setting.id.lower(), pattern.lower()
-    return fnmatchcase(name, pattern) if set(pattern) & set("*?[") else pattern in name
 
 
 def _format_cell_row(v: CellVerdict) -> list[str]:
@@ -275,13 +267,6 @@ def _format_row(first: Sequence[str], comparisons: Sequence[Comparison], verdict
 def _format_value(quantity: str, value: float) -> str:
     whole = quantity in (DROPS, shared_buffer.COMPLETED) and value == round(value)
     return f"{value:.0f}" if whole else format_number(value)
-
-
-def _collect_setting(setting: Setting) -> dict:
-    """Return the report's fields of a setting."""
-    data = {"label": setting.label, "cc": setting.cc, "rate_mbps": setting.rate_mbps}
-    data["buffer_packets"] = setting.buffer_packets
-    return data | setting.family.report_fields(setting)
 
 
 def _format_error(c: Comparison) -> str:
@@ -325,14 +310,4 @@ def _shared_groups_table(groups: Sequence[GroupVerdict]) -> str:
 
 
 def _collect_comparison(c: Comparison) -> dict:
-    return {
-        "reference": c.reference,
-        "ours": c.ours,
-        "error": c.error,
-        "relative_error": c.relative_error,
-        "allowed": c.allowed,
-        "standard_error": c.standard_error,
-        "distance": c.distance,
-        "p": c.p,
-        "verdict": c.verdict,
-    }
+    return {name: getattr(c, name) for name in COMPARED}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
+from concurrent.futures import CancelledError
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from netbuf_gym.errors import ReferenceDataError, ScenarioError, TraceError
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.simulation.runner import simulate
+from netbuf_gym.utils.executors import LOCAL
 from netbuf_gym.validation.cells import DISTRIBUTION, Cell, Setting
 from netbuf_gym.validation.judging import choose_judging
 
@@ -89,16 +90,12 @@ def run_cells(cells: Sequence[Cell], seeds: int, jobs: int | None, progress: Cal
         if stop.is_set():
             raise CancelledError
 
-    with ThreadPoolExecutor(max_workers=jobs or os.cpu_count() or 1) as pool:
-        futures = {pool.submit(run_seed, worlds[i, seed], judged[i].setting, seed, look): (i, seed) for i, seed in tasks}
-        try:
-            for done, future in enumerate(as_completed(futures), 1):
-                results[futures[future]] = future.result()
-                progress(done, len(tasks))
-        except BaseException:
-            stop.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    def run(task: tuple[int, int]) -> dict[str, float]:
+        return run_seed(worlds[task], judged[task[0]].setting, task[1], look)
+
+    for task, values in LOCAL.run(run, tasks, jobs or os.cpu_count() or 1, stop):
+        results[task] = values
+        progress(len(results), len(tasks))
     for cell in judged:
         cell.our_seeds, cell.ours = [], {}
     for i, seed in tasks:

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
-from netbuf_gym.errors import ReferenceDataError, shown
+from netbuf_gym.errors import shown
 from netbuf_gym.scenarios import FlowList, Scenario, shared_buffer
 from netbuf_gym.simulation.results.result import Result
-from netbuf_gym.validation.cells import DROPS, GOODPUT, GROUPED, ONE_PACKET, Cell, Family, Setting, Tolerance, register_family
+from netbuf_gym.validation.cells import (
+    DROPS,
+    GOODPUT,
+    GROUPED,
+    ONE_PACKET,
+    Cell,
+    Family,
+    Numbers,
+    Row,
+    Setting,
+    Tolerance,
+    register_family,
+    stack_options,
+)
 from netbuf_gym.validation.dumbbells import NS3_SCHEMES, apply_stack_options, explain_missing_scheme
 
 NS3_SHARED_BUFFER = "ns3-sharedbuffer"
@@ -57,25 +69,25 @@ NS3_SHARED = {
 }
 
 
-def make_setting(kind: str, row: dict[str, str], values: dict[str, float], cc: str) -> Setting:
-    """Return the setting described by a row's columns; `values` holds the row's numbers."""
+def make_setting(kind: str, row: Row, v: Numbers) -> Setting:
+    """Return the setting described by a row's columns; raise ValueError for a name with a slash."""
+    for name in ("variant", "policy"):
+        if "/" in row[name]:
+            raise ValueError(f"{name} = {shown(row[name])}; valid: a name without a slash")
     return Setting(
         kind=kind,
         label=f"{row['variant']}/{row['policy']}",
-        cc=cc,
+        cc=row["cc"],
         flows=HOSTS,
-        rate_mbps=values["B_mbps"],
+        rate_mbps=v["B_mbps"],
         rtt_ms=2 * (DELAY_MS + ACCESS_DELAY_MS),
-        buffer_packets=values["perq_pkts"],
+        buffer_packets=int(v["perq_pkts"]),
         loss=0.0,
-        duration_s=values["T_s"],
+        duration_s=v["T_s"],
         warmup_s=0.0,
-        access_mbps=values["access_mbps"],
-        mss_bytes=values.get("mss", 1448),
-        delayed_ack=values.get("delack", 2),
-        min_rto_s=values.get("min_rto_s", 1.0),
-        hystart=bool(values.get("hystart", 1)),
+        access_mbps=v["access_mbps"],
         extra=f"load{row['load']}",
+        **stack_options(v),
     )
 
 
@@ -94,21 +106,9 @@ def get_load(setting: Setting) -> float:
     return float(setting.extra.removeprefix("load"))
 
 
-def find_flow_file(file: Path, line: int, root: Path, row: dict[str, str]) -> Path:
-    """Return the flow list of a row: beside the row's file or in a folder flows there, or likewise at the root.
-
-    Raises:
-        ReferenceDataError: There is no such file; names the row's file and line.
-    """
-    name = f"flows_{row['variant']}_{row['load']}_{row['seed']}.csv"
-    if Path(name).name != name:
-        raise ReferenceDataError(f"variant, load and seed name {shown(name)}; valid: a file name without folders", file, line)
-    places = [file.parent / "flows", file.parent, root / "flows", root]
-    for place in places:
-        if (place / name).is_file():
-            return place / name
-    looked = ", ".join(str(place) for place in dict.fromkeys(places))
-    raise ReferenceDataError(f"the flow list {name} is in none of {looked}", file, line)
+def name_flow_file(row: Row) -> str:
+    """Return the name of the flow list of a row's variant, load and seed."""
+    return f"flows_{row['variant']}_{row['load']}_{row['seed']}.csv"
 
 
 @register_family
@@ -135,6 +135,7 @@ class SharedBuffer(Family):
     def scenario(self, cell: Cell, seed: int | None) -> Scenario:
         """Return the world with the flow list of one of the cell's seeds, by default the first."""
         s = cell.setting
+        assert s.access_mbps is not None  # a column of these cells
         flows = FlowList.read_csv(cell.flow_files[cell.seeds[0] if seed is None else seed], senders=HOSTS, queues=QUEUES)
         world = shared_buffer(
             senders=NS3_SCHEMES[s.cc],

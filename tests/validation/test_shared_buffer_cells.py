@@ -165,8 +165,8 @@ def test_unknown_schemes_are_listed_and_not_judged(tmp_path):
         ({"occ_p99_pct": 101}, "occ_p99_pct = '101'"),
         ({"variant": ""}, "variant is empty"),
         ({"variant": "a/b"}, "variant = 'a/b'; valid: a name without a slash"),
-        ({"seed": 2}, "the flow list flows_sane10_0.4_2.csv is in none of "),
-        ({"load": 0.6}, "the flow list flows_sane10_0.6_1.csv is in none of "),
+        ({"seed": 2}, "list of flows (variant, load, seed) = 'flows_sane10_0.4_2.csv' is in none of "),
+        ({"load": 0.6}, "list of flows (variant, load, seed) = 'flows_sane10_0.6_1.csv' is in none of "),
     ],
 )
 def test_malformed_rows_name_file_and_line(tmp_path, change, message):
