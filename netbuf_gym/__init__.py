@@ -11,29 +11,44 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from netbuf_gym import controllers, errors, plants, rewards, scenarios, tasks, traces, wrappers
+from netbuf_gym import controllers, errors, plants, rewards, scenarios, tasks, traces
 from netbuf_gym.envs.registration import register_environments
-from netbuf_gym.evaluation import baselines, rollout
-from netbuf_gym.simulation import simulate
-from netbuf_gym.simulation.results import FlowResult, LinkResult, Result
 from netbuf_gym.utils import extensions, moved
-from netbuf_gym.version import __version__
 
 if TYPE_CHECKING:
     import netbuf_gym.zoo as zoo
+    from netbuf_gym import wrappers
+    from netbuf_gym.evaluation import baselines, rollout
+    from netbuf_gym.simulation import simulate
+    from netbuf_gym.simulation.results import FlowResult, LinkResult, Result
     from netbuf_gym.utils import statistics as stats
+    from netbuf_gym.version import __version__
 
-LATE = {"stats": "utils.statistics", "zoo": "zoo"}
-"""Slow-loading modules, by the names under which the package offers them."""
+LATE = {
+    "FlowResult": "simulation.results:FlowResult",
+    "LinkResult": "simulation.results:LinkResult",
+    "Result": "simulation.results:Result",
+    "__version__": "version:__version__",
+    "baselines": "evaluation.baselines",
+    "rollout": "evaluation.rollout",
+    "simulate": "simulation:simulate",
+    "stats": "utils.statistics",
+    "wrappers": "wrappers",
+    "zoo": "zoo",
+}
+"""Modules and their members that registration does without, by the names under which the package offers them."""
 
 moved.install()
 register_environments()
 
 
 def __getattr__(name: str) -> Any:
-    """Import a module of `LATE` or of a former name on first access."""
+    """Import a name of `LATE`, or a module of a former name, on first access."""
     if name in LATE:
-        return importlib.import_module(f"netbuf_gym.{LATE[name]}")
+        module, _, member = LATE[name].partition(":")
+        found = importlib.import_module(f"netbuf_gym.{module}")
+        globals()[name] = getattr(found, member) if member else found
+        return globals()[name]
     if (present := moved.find_present_name(f"netbuf_gym.{name}")) is not None:
         moved.warn(f"netbuf_gym.{name}", present)
         try:
@@ -44,7 +59,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return the package's names, with the modules of `LATE`, loaded or not."""
+    """Return the package's names, with those of `LATE`, loaded or not."""
     return sorted({*globals(), *__all__, *LATE})
 
 

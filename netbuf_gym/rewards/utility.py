@@ -20,6 +20,7 @@ sender's own path, of the link's rate over the number of flows that cross it; wi
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Protocol
@@ -33,7 +34,7 @@ from netbuf_gym.utils.arguments import check_boolean, check_real
 NEAR_ONE = 1e-6
 """Distance from 1 within which alpha counts as 1, the logarithm: the formula's 1 / (1 - alpha) would swamp float32."""
 
-MAX_ALPHA = float(np.finfo(np.float64).max)
+MAX_ALPHA = sys.float_info.max
 """Upper limit of alpha: any finite number is accepted."""
 
 LARGEST = 1e30

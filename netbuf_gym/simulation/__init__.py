@@ -1,5 +1,17 @@
 """Simulation without an agent: statistics and time series from a scenario and a seed."""
 
-from netbuf_gym.simulation.runner import simulate
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from netbuf_gym.simulation.runner import simulate
 
 __all__ = ["simulate"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import `simulate` on first access: modules that need a part of results do not load the runner."""
+    if name in __all__:
+        from netbuf_gym.simulation.runner import simulate
+
+        return simulate
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,9 +15,8 @@ from types import CodeType, ModuleType
 from typing import Any, cast
 
 from netbuf_gym.errors import NetbufError
-from netbuf_gym.utils.checkout import STUDIES, import_studies, require_checkout
 
-PACKAGE = "netbuf_gym"
+PACKAGE, STUDIES = "netbuf_gym", "studies"
 MOVED = {
     "adding": "utils.sums",
     "arguments": "utils.arguments",
@@ -261,6 +260,8 @@ def import_present(present: str) -> ModuleType:
     top, _, rest = present.partition(".")
     if top != STUDIES:
         return importlib.import_module(present)
+    from netbuf_gym.utils.checkout import import_studies, require_checkout
+
     try:
         return import_studies(require_checkout(), rest)
     except NetbufError as error:

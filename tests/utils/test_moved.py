@@ -9,7 +9,7 @@ import pytest
 
 import netbuf_gym
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.utils import moved, statistics
+from netbuf_gym.utils import checkout, moved, statistics
 
 DOCUMENTED = """
 baselines.evaluate cli.main contenders.Callback contenders.ConstantAction contenders.Contender contenders.Decider
@@ -129,7 +129,7 @@ def test_studies_outside_of_a_checkout_are_no_attribute(monkeypatch):
     def refuse():
         raise ConfigError("no checkout")
 
-    monkeypatch.setattr(moved, "require_checkout", refuse)
+    monkeypatch.setattr(checkout, "require_checkout", refuse)
     monkeypatch.delattr(netbuf_gym, "reproduce", raising=False)
     with pytest.warns(DeprecationWarning):
         assert not hasattr(netbuf_gym, "reproduce")
