@@ -44,7 +44,6 @@ class FixedControls:
         self.controls, self.name = dict(controls), name
 
     def decide(self, telemetry: Mapping[str, float]) -> dict[str, float]:
-        """See `Decider.decide`."""
         return dict(self.controls)
 
 
@@ -61,7 +60,6 @@ class ChangedControlsDecider:
         self._changed: set[str] = set()
 
     def decide(self, telemetry: Mapping[str, float]) -> dict[str, float]:
-        """See `Decider.decide`."""
         decided = self._rule.decide(telemetry)
         first = self._first = decided if self._first is None else self._first
         self._changed |= {name for name, value in decided.items() if value != first.get(name)}
@@ -131,7 +129,6 @@ class ControllerDecider:
         self._control = np.full((1, len(rules.kind.controls)), np.nan)
 
     def decide(self, telemetry: Mapping[str, float]) -> dict[str, float]:
-        """See `Decider.decide`."""
         row = np.array([[telemetry.get(name, math.nan) for name in self._rules.telemetry.names]])
         self._tracker.update(row)
         features = self._rules.observe(self._tracker, self._features)

@@ -34,8 +34,8 @@ def lock_host_tuning(journal: Path, begins: bool = True) -> Iterator[None]:
         begins: whether a journal may begin there, so that its folder is made; else a folder that is not there needs no lock.
 
     Raises:
-        Busy: another process holds one; named by its number. OSError: the journal's folder cannot be written, or the kernel
-            has no abstract addresses.
+        LockedError: another process, named by its number, holds one. OSError: the journal's folder cannot be written, or the
+            kernel has no abstract addresses.
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as holder:
         try:

@@ -76,7 +76,7 @@ def open_journal(path: Path, say: Say, make: Callable[[str], Setting] = make_set
     """Provide a journal to change settings by, exclusively; a former run's changes are undone first, and all others at the end.
 
     Raises:
-        Busy: somebody tunes already. ConfigError: a former run's settings cannot be restored, or, at the end, one's own.
+        LockedError: somebody tunes already. ConfigError: a former run's settings cannot be restored, or, at the end, one's own.
     """
     with locks.lock_host_tuning(path):
         _report_outcomes(restore_leftovers(path, make), say, "left by a former run: ")

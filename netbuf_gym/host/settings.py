@@ -100,7 +100,6 @@ class Sysctl(Setting):
         self.path = root.joinpath(*name.split("."))
 
     def read(self) -> Value:
-        """See `Setting.read`."""
         try:
             value = tuple(int(word) for word in self.path.read_text().split())
         except OSError as error:
@@ -110,7 +109,6 @@ class Sysctl(Setting):
         return value
 
     def write(self, value: Value) -> None:
-        """See `Setting.write`."""
         try:
             handle = os.open(self.path, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
             try:
@@ -128,11 +126,10 @@ class Sysctl(Setting):
             raise self._refusal(error) from None
 
     def limits(self, index: int) -> tuple[int, int]:
-        """See `Setting.limits`."""
         return self._kind.low, self._kind.high
 
     def check_value(self, value: Sequence[int]) -> Value:
-        """Return `value`, if the sysctl can have it (`Setting.checked`); of three numbers none is less than its predecessor."""
+        """Return `value`, if the sysctl can have it; of three numbers none is below its predecessor. Raises SettingError."""
         value = super().check_value(value)
         if list(value) != sorted(value):
             raise SettingError(f"{self.name} = {' '.join(map(str, value))}; valid: min <= default <= max")
@@ -167,11 +164,9 @@ class Ring(Setting):
         self._most: int | None = None
 
     def read(self) -> Value:
-        """See `Setting.read`."""
         return (self._read_sizes().tx,)
 
     def write(self, value: Value) -> None:
-        """See `Setting.write`."""
         self._try_access(lambda: self._access.set(self.device, value[0]))
 
     def require_writable(self) -> None:

@@ -98,7 +98,6 @@ class SimPlant(Plant):
 
     @classmethod
     def lone(cls, scenario: Any, seed: int, **options: Any) -> Simulator:
-        """See `Plant.lone`."""
         return Simulator(scenario, seed)
 
     def buffers(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -126,7 +125,6 @@ class SimPlant(Plant):
         self.control[world] = np.nan
 
     def apply(self, control: np.ndarray) -> None:
-        """See `Plant.apply`."""
         if control is not self.control:
             self.control[...] = control
 

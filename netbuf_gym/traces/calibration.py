@@ -1,9 +1,9 @@
 """Calibration of the networks' populations on measured traces: traits of each trace by moments, then their mean and spread.
 
-The split of the traces into calibration, validation and evaluation is fixed here by name; the traces themselves are not part of
-the project. 4G: Mahimahi's LTE recordings (Winstein, Sivaraman and Balakrishnan, 2013; Netravali et al., 2015) and DeepCC's in
-New York (Abbasloo, Yen and Chao, 2019), at a resolution of 1 ms. 5G: downloads in University College Cork's data set (Raca et
-al., 2020), at a resolution of 1 s. Both directions of one recording, and recordings of one day, are in the same part.
+The split of the traces into calibration, validation and evaluation is fixed by name in `split.json`; the traces themselves are
+not part of the project. 4G: Mahimahi's LTE recordings (Winstein, Sivaraman and Balakrishnan, 2013; Netravali et al., 2015) and
+DeepCC's in New York (Abbasloo, Yen and Chao, 2019), at a resolution of 1 ms. 5G: downloads in University College Cork's data
+set (Raca et al., 2020), at a resolution of 1 s. Both directions of one recording, and recordings of one day, are in one part.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,57 +32,7 @@ from netbuf_gym.traces.reading import read
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace, Trace
 
 PARTS = ("calibration", "validation", "evaluation")
-SPLIT: dict[str, dict[str, tuple[str, ...]]] = {
-    "4g": {
-        "calibration": (
-            "ATT-LTE-driving-2016.down",
-            "ATT-LTE-driving-2016.up",
-            "TMobile-LTE-short.down",
-            "TMobile-LTE-short.up",
-            "trace-1552768760-taxi3",
-            "trace-1552925703-home1-static",
-            "trace-1553199718-ts-walking",
-            "trace-1553204803-ts-walking",
-        ),
-        "validation": ("Verizon-LTE-short.down", "Verizon-LTE-short.up", "trace-1553114405-bus"),
-        "evaluation": (
-            "ATT-LTE-driving.down",
-            "ATT-LTE-driving.up",
-            "trace-1552767958-taxi1",
-            "trace-1553201037-ts-walking",
-            "trace-1553201711-ts-walking",
-        ),
-    },
-    "5g": {
-        "calibration": (
-            "Driving_B_2019.12.14_10.16.30.txt",
-            "Driving_B_2019.12.16_07.22.43.txt",
-            "Driving_B_2019.12.16_11.49.59.txt",
-            "Driving_B_2019.12.16_12.27.05.txt",
-            "Driving_B_2019.12.16_14.23.32.txt",
-            "Driving_B_2019.12.17_07.32.39.txt",
-            "Driving_B_2020.02.14_07.29.00.txt",
-            "Driving_B_2020.02.14_09.38.22.txt",
-            "Driving_B_2020.02.14_12.58.17.txt",
-            "Static_B_2019.12.16_13.40.04.txt",
-            "Static_B_2020.02.14_13.21.26.txt",
-        ),
-        "validation": (
-            "Driving_B_2020.01.16_07.26.43.txt",
-            "Driving_B_2020.01.16_09.56.56.txt",
-            "Driving_B_2020.01.16_12.10.03.txt",
-            "Static_B_2020.01.16_10.43.34.txt",
-        ),
-        "evaluation": (
-            "Driving_B_2020.02.13_13.03.24.txt",
-            "Driving_B_2020.02.13_15.02.01.txt",
-            "Driving_B_2020.02.27_17.30.15.txt",
-            "Driving_B_2020.02.27_20.35.57.txt",
-            "Static_B_2020.02.13_13.57.29.txt",
-            "Static_B_2020.02.27_18.39.27.txt",
-        ),
-    },
-}
+SPLIT: dict[str, dict[str, list[str]]] = json.loads(Path(__file__).with_name("split.json").read_text())
 """Names of the traces by network and part."""
 
 FINEST_S = {"4g": 0.01, "5g": 1.0}
@@ -165,20 +115,15 @@ def estimate_traits(trace: Trace, paths: Population) -> dict[str, float]:
     }
 
 
-class _BinnedTrace:
+class _BinnedTrace(NamedTuple):
     """Binned trace: rate in Mbit/s, bins outside outages, lengths of outages, rate before each outage, traits of bursts."""
 
-    def __init__(
-        self,
-        rate: np.ndarray,
-        on: np.ndarray,
-        step_s: float,
-        outages_s: np.ndarray,
-        before_outages: np.ndarray,
-        bursts: dict[str, float],
-    ):
-        self.rate, self.on, self.step_s = rate, on, step_s
-        self.outages_s, self.before_outages, self.bursts = outages_s, before_outages, bursts
+    rate: np.ndarray
+    on: np.ndarray
+    step_s: float
+    outages_s: np.ndarray
+    before_outages: np.ndarray
+    bursts: dict[str, float]
 
 
 def _bin_deliveries(trace: DeliveryTrace) -> _BinnedTrace:

@@ -167,10 +167,7 @@ def jittered(
 
 GENERATORS: dict[str, Callable[..., Trace]] = {
     **{f.__name__: f for f in (constant, square, walk, lte, mmwave, poisson, jittered)},
-    "wired": networks.wired,
-    "wifi": networks.wifi,
-    "4g": networks.cellular_4g,
-    "5g": networks.cellular_5g,
+    **networks.GENERATORS,
 }
 
 

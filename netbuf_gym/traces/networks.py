@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -236,85 +237,61 @@ def _compute_bursts(path: Modulation, traits: np.ndarray) -> tuple[np.ndarray, n
     return np.where(path.off, 0.0, per_ms / (1.0 + more)), more, abs(own["burst_sigma"])
 
 
-def wired(
-    rng: np.random.Generator,
-    duration_s: float,
-    *,
-    mean_mbps: float | None = None,
-    spread: float = 1.0,
-    outages: float = 1.0,
-    form: str = "rates",
-    step_s: float | None = None,
-) -> Trace:
-    """Path over fixed access lines: nearly constant, with other subscribers' load and rare losses of the line.
+def _make_generator(network: str, form: str, most_mbps: int, mean: str, meaning: str) -> Callable[..., Trace]:
+    """Return the generator of a network's traces.
 
     Args:
-        mean_mbps: 0.01 to 2000, mean rate outside outages; None: drawn from the network's paths
-        step_s: 0.001 to 1, length of a step; None: the network's own
+        form: Default form.
+        most_mbps, mean, meaning: Greatest mean rate, its meaning, and the description, for the docstring.
     """
-    return _generate_network_trace("wired", rng, duration_s, mean_mbps, spread, outages, form, step_s)
+    default = form
 
+    def generate(
+        rng: np.random.Generator,
+        duration_s: float,
+        *,
+        mean_mbps: float | None = None,
+        spread: float = 1.0,
+        outages: float = 1.0,
+        form: str = default,
+        step_s: float | None = None,
+    ) -> Trace:
+        return _generate_network_trace(network, rng, duration_s, mean_mbps, spread, outages, form, step_s)
 
-def wifi(
-    rng: np.random.Generator,
-    duration_s: float,
-    *,
-    mean_mbps: float | None = None,
-    spread: float = 1.0,
-    outages: float = 1.0,
-    form: str = "deliveries",
-    step_s: float | None = None,
-) -> Trace:
-    """Path over 802.11: rate adaptation and contention, frames aggregated into bursts, interference and roaming.
+    generate.__doc__ = f"""{meaning}
 
     Args:
-        mean_mbps: 0.01 to 600, mean rate outside outages; None: drawn from the network's paths
+        mean_mbps: 0.01 to {most_mbps}, {mean}; None: drawn from the network's paths
         step_s: 0.001 to 1, length of a step; None: the network's own
     """
-    return _generate_network_trace("wifi", rng, duration_s, mean_mbps, spread, outages, form, step_s)
+    return generate
 
 
-def cellular_4g(
-    rng: np.random.Generator,
-    duration_s: float,
-    *,
-    mean_mbps: float | None = None,
-    spread: float = 1.0,
-    outages: float = 1.0,
-    form: str = "deliveries",
-    step_s: float | None = None,
-) -> Trace:
-    """Path over LTE: calibrated from 10 ms on, with bursts of delivery opportunities, outages and handovers.
-
-    Args:
-        mean_mbps: 0.01 to 150, mean rate outside outages; None: drawn from the network's paths
-        step_s: 0.001 to 1, length of a step; None: the network's own
-    """
-    return _generate_network_trace("4g", rng, duration_s, mean_mbps, spread, outages, form, step_s)
-
-
-def cellular_5g(
-    rng: np.random.Generator,
-    duration_s: float,
-    *,
-    mean_mbps: float | None = None,
-    spread: float = 1.0,
-    outages: float = 1.0,
-    form: str = "rates",
-    step_s: float | None = None,
-) -> Trace:
-    """Path over 5G with fallback to LTE: calibrated from 1 s on, below 1 s scheduler jitter, outages and handovers.
+_MEAN = "mean rate outside outages"
+GENERATORS = {
+    "wired": _make_generator(
+        *("wired", "rates", 2000, _MEAN),
+        "Path over fixed access lines: nearly constant, with other subscribers' load and rare losses of the line.",
+    ),
+    "wifi": _make_generator(
+        *("wifi", "deliveries", 600, _MEAN),
+        "Path over 802.11: rate adaptation and contention, frames aggregated into bursts, interference and roaming.",
+    ),
+    "4g": _make_generator(
+        *("4g", "deliveries", 150, _MEAN),
+        "Path over LTE: calibrated from 10 ms on, with bursts of delivery opportunities, outages and handovers.",
+    ),
+    "5g": _make_generator(
+        *("5g", "rates", 600, "mean of the rate's process, before outages"),
+        """Path over 5G with fallback to LTE: calibrated from 1 s on, below 1 s scheduler jitter, outages and handovers.
 
     `mean_mbps` is the mean of the rate's process, before outages, handovers' gaps and the cap at 600 Mbit/s. Levels last for a
     minute, and traces are not scaled to the mean: over 20 traces of 5000 s at 20 Mbit/s the mean is 1.02 times `mean_mbps`
     without outages (0.82 to 1.42 times) and 0.79 times with outages; at 300 Mbit/s, where peaks are cut, 0.79 and 0.62 times. A
-    trace of 80 s has between a seventh and two and a half times of `mean_mbps`.
-
-    Args:
-        mean_mbps: 0.01 to 600, mean of the rate's process, before outages; None: drawn from the network's paths
-        step_s: 0.001 to 1, length of a step; None: the network's own
-    """
-    return _generate_network_trace("5g", rng, duration_s, mean_mbps, spread, outages, form, step_s)
+    trace of 80 s has between a seventh and two and a half times of `mean_mbps`.""",
+    ),
+}
+"""Generators of networks' traces by name."""
 
 
 def _generate_network_trace(

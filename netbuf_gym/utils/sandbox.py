@@ -1,7 +1,7 @@
 """Isolated worker process for user code: a crash, a hang or memory exhaustion ends the worker alone and is reported.
 
-The worker is a fresh interpreter (nothing of the caller's main module is run again) that dies with its parent. It sends a sign
-of life whenever `Pulse.is_set` is called, as rollouts do between two events; a worker that computes on without one is killed.
+The worker is a fresh interpreter (nothing of the caller's main module is run again) that dies with its parent. The worker sends
+a sign of life whenever `Heartbeat.is_set` is called, as rollouts do between two events, and is killed where none comes.
 """
 
 from __future__ import annotations

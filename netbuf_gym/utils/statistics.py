@@ -228,7 +228,4 @@ def _probability(value: float) -> float:
 
 def percentiles(values: np.ndarray, shares: tuple[float, ...]) -> list[float]:
     """Return nearest-rank percentiles, shares from 0 to 1; NaN for no values."""
-    if not len(values):
-        return [math.nan] * len(shares)
-    ordered = np.sort(values)
-    return [float(ordered[max(math.ceil(share * len(ordered)) - 1, 0)]) for share in shares]
+    return [float(np.quantile(values, share, method="inverted_cdf")) if len(values) else math.nan for share in shares]

@@ -36,7 +36,7 @@ class MessageChannel:
         """Send a message.
 
         Raises:
-            Ended: the other end is gone.
+            PeerGone: the other end is gone.
         """
         text = json.dumps(message).encode()
         try:
@@ -48,8 +48,8 @@ class MessageChannel:
         """Receive the next message.
 
         Raises:
-            Ended: the other end is gone.
-            Late: no message has come within `timeout_s`.
+            PeerGone: the other end is gone.
+            AnswerTimeout: no message has come within `timeout_s`.
         """
         end = None if timeout_s is None else time.monotonic() + timeout_s
         while (message := self._pop_message()) is None:
@@ -70,7 +70,7 @@ class MessageChannel:
         """Sleep, to some microseconds; returns True at once when there is a message, which takes turns with what goes on.
 
         Raises:
-            Ended: the other end is gone.
+            PeerGone: the other end is gone.
         """
         ready = select.select([self.socket], [], [], seconds)[0]
         if ready and not self.socket.recv(1, socket.MSG_PEEK):

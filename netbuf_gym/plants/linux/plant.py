@@ -72,7 +72,6 @@ class LinuxPlant(Plant):
     def lone(
         cls, scenario: Any, seed: int, *, realtime: bool = True, proxy: str | Mapping[str, Any] | None = None, **options: Any
     ) -> LiveRun:
-        """See `Plant.lone`."""
         if proxy is not None:
             raise ConfigError(f"proxy = {shown(proxy)}: no host decides here; valid: task host_buffers, or no proxy")
         return LiveRun(scenario, seed, check_boolean("realtime", realtime))
@@ -117,7 +116,6 @@ class LinuxPlant(Plant):
         self.control[world] = self.telemetry[world] = np.nan
 
     def apply(self, control: np.ndarray) -> None:
-        """See `Plant.apply`."""
         if control is not self.control:
             self.control[...] = control
 

@@ -67,11 +67,9 @@ class LiveReadings(World):
         return rows
 
     def link_stats(self) -> list[dict[str, Any]]:
-        """See the simulated `World` (`netbuf_gym.plants.simulator`)."""
         return self._state["links"]
 
     def switch_stats(self) -> list[dict[str, Any]]:
-        """See the simulated `World` (`netbuf_gym.plants.simulator`)."""
         return self._state["switches"]
 
     def traffic_stats(self) -> dict[str, Any]:
@@ -88,11 +86,9 @@ class LiveReadings(World):
         return {**state["traffic"], **sums, **dict.fromkeys(unknown, math.nan)}
 
     def completions(self) -> np.ndarray:
-        """See the simulated `World` (`netbuf_gym.plants.simulator`)."""
         return np.array(self._state["completions"], np.float64).reshape(-1, 7)
 
     def flow_sample(self) -> np.ndarray:
-        """See the simulated `World` (`netbuf_gym.plants.simulator`)."""
         rows = []
         for flow, route in zip(self._state["flows"], self._state["routes"], strict=False):
             info = flow["info"] or _NOTHING
@@ -111,16 +107,13 @@ class LiveReadings(World):
         return np.array(rows, np.float64).reshape(len(rows), len(FLOW_SAMPLE))
 
     def flow_arrivals(self) -> list[int]:
-        """See the simulated `World` (`netbuf_gym.plants.simulator`)."""
         state = self._state
         return [route["received_bytes"] for route, _ in zip(state["routes"], state["flows"], strict=False)]
 
     def link_sample(self) -> np.ndarray:
-        """See the simulated `World` (`netbuf_gym.plants.simulator`)."""
         return np.array([[link[name] for name in LINK_SAMPLE] for link in self._state["links"]], np.float64)
 
     def switch_sample(self) -> np.ndarray:
-        """See the simulated `World` (`netbuf_gym.plants.simulator`)."""
         queues = self._state["queues"]
         sample = np.full((len(queues), max(map(len, queues), default=0), 4), np.nan)
         for row, own in zip(sample, queues, strict=True):
@@ -132,15 +125,12 @@ class LiveReadings(World):
         return [None] * len(self._state["flows"])
 
     def probe_delays(self) -> list[np.ndarray]:
-        """See the simulated `World` (`netbuf_gym.plants.simulator`)."""
         return [np.array(delays, np.float64) for delays in self._state["probes"]]
 
     def probe_sent(self) -> list[int]:
-        """See the simulated `World` (`netbuf_gym.plants.simulator`)."""
         return self._state["probe_sent"]
 
     def udp_stats(self) -> list[dict[str, Any]]:
-        """See the simulated `World` (`netbuf_gym.plants.simulator`)."""
         return self._state["udp"]
 
     def emulator(self) -> dict[str, Any]:
@@ -148,7 +138,6 @@ class LiveReadings(World):
         return self._state["emulator"]
 
     def ideal_s(self, sender: int, size_bytes: int, start_ns: int) -> float:
-        """See the simulated `World` (`netbuf_gym.plants.simulator`)."""
         return self.scenario.ideal_s(sender, size_bytes, start_ns * 1e-9)
 
     def flows_opened(self) -> np.ndarray:
@@ -205,7 +194,6 @@ class LiveRun(LiveReadings):
         self._last["completions"] = [*known, *self._last["completions"]]
 
     def flows_opened(self) -> np.ndarray:
-        """See the simulated `World` (`netbuf_gym.plants.simulator`)."""
         return np.array(self._process.ask({"do": "opened"})["opened"], np.float64).reshape(-1, 5)
 
     def close(self) -> None:

@@ -119,7 +119,7 @@ class LiveWorld:
         """Sleep until this time of the world, or until a message comes.
 
         Raises:
-            Ended: the owner is gone.
+            PeerGone: the owner is gone.
         """
         look_s = math.inf if self.kind is None else self.kind.look_s
         while (left_ns := until_ns - self.emulator.now_ns) > 0:

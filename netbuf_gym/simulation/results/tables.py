@@ -17,14 +17,8 @@ from netbuf_gym.simulation.results.video import CHUNK, VideoResult
 from netbuf_gym.utils.arguments import check_choice
 
 FLOW_SERIES = (
-    "cwnd_packets",
-    "ssthresh_packets",
-    "rtt_ms",
-    "srtt_ms",
-    "in_flight_packets",
-    "pacing_mbps",
-    "goodput_mbps",
-    "arrival_mbps",
+    *("cwnd_packets", "ssthresh_packets", "rtt_ms", "srtt_ms", "in_flight_packets", "pacing_mbps"),
+    *("goodput_mbps", "arrival_mbps"),
 )
 SWITCH_SERIES = ("switch_packets", "switch_bytes", "switch_threshold", "switch_drops")
 TRAFFIC_SERIES = ("traffic_goodput_mbps", "traffic_arrival_mbps", "flows_alive")
@@ -42,16 +36,6 @@ def distribute_series(result: Any) -> None:
     for parts, names in ((result.flows, FLOW_SERIES), (result.links, LINK_SERIES)):
         for i, part in enumerate(parts):
             part.attach_series({"time_s": series["time_s"], **{name: series[name][:, i] for name in names if name in series}})
-
-
-def flows_table(result: Any) -> Table:
-    """Return statistics, one row per flow."""
-    return _collect_fields(FlowResult, result.flows)
-
-
-def links_table(result: Any) -> Table:
-    """Return statistics, one row per link."""
-    return _collect_fields(LinkResult, result.links)
 
 
 def series_table(result: Any) -> Table:
@@ -115,16 +99,6 @@ def traffic_series_table(result: Any) -> Table:
     return {name: result.series[name] if result.traffic is not None and result.series else np.zeros(0) for name in names}
 
 
-def completions_table(result: Any) -> Table:
-    """Return one row per finite flow that completed."""
-    return _split_fields(result.completions)
-
-
-def opened_table(result: Any) -> Table:
-    """Return one row per finite flow that started."""
-    return _split_fields(result.opened)
-
-
 def priorities_table(result: Any) -> Table:
     """Return one row per priority of the finite flows: counts, completion times, slowdowns."""
     rows = result.by_priority()
@@ -148,11 +122,6 @@ def probes_table(result: Any) -> Table:
     return {"probe": which, "delay_s": np.concatenate([*delays, np.zeros(0)])}
 
 
-def udp_table(result: Any) -> Table:
-    """Return statistics, one row per source of datagrams."""
-    return _collect_fields(UdpResult, result.udp)
-
-
 def videos_table(result: Any) -> Table:
     """Return one row per video client: playback statistics, and the errors of its bandwidth estimates."""
     rows = [video.summary() for video in result.videos]
@@ -170,19 +139,19 @@ def chunks_table(result: Any) -> Table:
 
 
 TABLES: dict[str, Callable[[Any], Table]] = {
-    "flows": flows_table,
-    "links": links_table,
+    "flows": lambda result: _collect_fields(FlowResult, result.flows),
+    "links": lambda result: _collect_fields(LinkResult, result.links),
     "series": series_table,
     "flow_series": flow_series_table,
     "link_series": link_series_table,
     "switch_series": switch_series_table,
     "traffic_series": traffic_series_table,
-    "completions": completions_table,
-    "opened": opened_table,
+    "completions": lambda result: _split_fields(result.completions),
+    "opened": lambda result: _split_fields(result.opened),
     "priorities": priorities_table,
     "queues": queues_table,
     "probes": probes_table,
-    "udp": udp_table,
+    "udp": lambda result: _collect_fields(UdpResult, result.udp),
     "videos": videos_table,
     "chunks": chunks_table,
 }

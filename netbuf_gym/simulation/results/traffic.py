@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,33 +9,20 @@ import numpy as np
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.simulation.results.parts import NAN, NamedResults, format_quantity
 
-COMPLETED = np.dtype(
-    [
-        ("flow", np.int64),
-        ("start_s", np.float64),
-        ("fct_s", np.float64),
-        ("size_bytes", np.int64),
-        ("sender", np.int64),
-        ("priority", np.int64),
-        ("ideal_s", np.float64),
-        ("slowdown", np.float64),
-        ("difference_s", np.float64),
-    ]
-)
-"""A flow that completed: from its start (the SYN is sent) to the last byte in order at the receiver."""
-
 OPENED = np.dtype(
-    [
-        ("flow", np.int64),
-        ("start_s", np.float64),
-        ("sender", np.int64),
-        ("size_bytes", np.int64),
-        ("priority", np.int64),
-        ("received_bytes", np.int64),
-    ]
+    {
+        "names": ["flow", "start_s", "sender", "size_bytes", "priority", "received_bytes"],
+        "formats": ["i8", "f8", "i8", "i8", "i8", "i8"],
+    }
 )
 """A flow that started."""
-
+COMPLETED = np.dtype(
+    {
+        "names": ["flow", "start_s", "fct_s", "size_bytes", "sender", "priority", "ideal_s", "slowdown", "difference_s"],
+        "formats": ["i8", "f8", "f8", "i8", "i8", "i8", "f8", "f8", "f8"],
+    }
+)
+"""A flow that completed: from its start (the SYN is sent) to the last byte in order at the receiver."""
 PRIORITY = (
     *("priority", "started", "completed", "fct_mean_s", "fct_p99_s", "slowdown_mean", "slowdown_p99", "slowdown_max"),
     *("difference_p99_s", "difference_max_s"),
@@ -131,10 +117,8 @@ class SwitchResult:
 
     def __repr__(self) -> str:
         """Return name, occupancy and drops."""
-        filled = (
-            f"filled {format_quantity(self.occupancy_mean, '%', 100)} (99 %: {format_quantity(self.occupancy_p99, '%', 100)})"
-        )
-        return f"<{self.name}: {len(self.queues)} queues, {filled}, {self.drops} drops>"
+        mean, p99 = (format_quantity(share, "%", 100) for share in (self.occupancy_mean, self.occupancy_p99))
+        return f"<{self.name}: {len(self.queues)} queues, filled {mean} (99 %: {p99}), {self.drops} drops>"
 
     @property
     def drops(self) -> int:
@@ -182,10 +166,7 @@ class Switches(NamedResults[SwitchResult]):
 
 def percentile(values: np.ndarray, share: float) -> float:
     """Return the nearest-rank percentile, the least value that `share` per cent (0 to 100) do not exceed; NaN if empty."""
-    if not len(values):
-        return NAN
-    rank = max(0, math.ceil(share / 100 * len(values)) - 1)
-    return float(np.partition(values, rank)[rank])
+    return float(np.percentile(values, share, method="inverted_cdf")) if len(values) else NAN
 
 
 def mean(values: np.ndarray) -> float:
@@ -224,28 +205,13 @@ def build_switch_result(scenario: Scenario, index: int, stats: dict) -> SwitchRe
     switch = scenario.switches[index]
     queues = []
     for q in stats["queues"]:
-        queues.append(
-            QueueResult(
-                port=scenario.links[switch.ports[q["port"]]].name,
-                queue=q["queue"],
-                arrivals=q["arrivals"],
-                drops=q["drops"],
-                marks=q["marks"],
-                departures=q["departures"],
-                bytes_out=q["bytes_out"],
-                packets=q["packets"],
-                packets_mean=q["packets_mean"],
-                packets_p99=q["packets_p99"],
-                packets_max=q["packets_max"],
-                delay_mean_ms=q["sojourn_sum_s"] * 1e3 / q["departures"] if q["departures"] else NAN,
-            )
-        )
+        counted = {name: q[name] for name in QueueResult.__dataclass_fields__ if name in q and name != "port"}
+        delay_ms = q["sojourn_sum_s"] * 1e3 / q["departures"] if q["departures"] else NAN
+        queues.append(QueueResult(port=scenario.links[switch.ports[q["port"]]].name, delay_mean_ms=delay_ms, **counted))
     return SwitchResult(
         name=switch.name,
         capacity=switch.capacity,
         in_bytes=switch.in_bytes,
-        occupancy_mean=stats["occupancy_mean"],
-        occupancy_p99=stats["occupancy_p99"],
-        occupancy_max=stats["occupancy_max"],
+        **{name: stats[name] for name in ("occupancy_mean", "occupancy_p99", "occupancy_max")},
         queues=tuple(queues),
     )

@@ -12,18 +12,13 @@ from netbuf_gym.scenarios.video import Video
 from netbuf_gym.simulation.results.parts import NAN, NamedResults, format_quantity
 from netbuf_gym.utils.arguments import check_choice
 
+CORE_SCALES = {"begun_s": 1.0, "first_byte_s": 1.0, "ended_s": 1.0, "size_bytes": 1.0, "bitrate_mbps": 1e-6, "buffered_s": 1.0}
+"""The core's first columns of a chunk, with the factors from its units."""
 CHUNK = np.dtype(
-    [
-        ("begun_s", np.float64),
-        ("first_byte_s", np.float64),
-        ("ended_s", np.float64),
-        ("size_bytes", np.int64),
-        ("bitrate_mbps", np.float64),
-        ("buffered_s", np.float64),
-        ("estimate_mbps", np.float64),
-        ("window_mbps", np.float64),
-        ("capacity_mbps", np.float64),
-    ]
+    {
+        "names": [*CORE_SCALES, "estimate_mbps", "window_mbps", "capacity_mbps"],
+        "formats": ["f8", "f8", "f8", "i8", "f8", "f8", "f8", "f8", "f8"],
+    }
 )
 """A chunk that arrived: times of its request, first byte and last byte, its size and bitrate, and the video buffered at the
 request. At its end, all in Mbit/s of payload: the client's estimate (size / download time), the receiver's (its controlled
@@ -116,18 +111,12 @@ class VideoResult:
 
     def summary(self) -> dict[str, Any]:
         """Return everything but the chunks, as values by name."""
+        names = ("bitrate_mean_mbps", "switches", "startup_s", "played_s", "buffered_s", "stalled_s", "stalls", "stalled_share")
         return {
             "name": self.name,
             "abr": self.abr,
             "chunks": len(self.chunks),
-            "bitrate_mean_mbps": self.bitrate_mean_mbps,
-            "switches": self.switches,
-            "startup_s": self.startup_s,
-            "played_s": self.played_s,
-            "buffered_s": self.buffered_s,
-            "stalled_s": self.stalled_s,
-            "stalls": self.stalls,
-            "stalled_share": self.stalled_share,
+            **{name: getattr(self, name) for name in names},
             **{f"{name.removesuffix('_mbps')}_error_median": self.error_median(name) for name in ESTIMATES},
         }
 
@@ -148,7 +137,7 @@ def build_video_results(scenario: Scenario, stats: list[dict[str, Any] | None]) 
             continue
         rows = np.array(one["chunks"])
         chunks = np.zeros(len(rows), CHUNK)
-        for k, (name, scale) in enumerate(_COLUMNS):
+        for k, (name, scale) in enumerate(CORE_SCALES.items()):
             chunks[name] = rows[:, k] * scale
         with np.errstate(divide="ignore", invalid="ignore"):
             chunks["estimate_mbps"] = rows[:, 3] * 8e-6 / (rows[:, 2] - rows[:, 0])
@@ -157,14 +146,3 @@ def build_video_results(scenario: Scenario, stats: list[dict[str, Any] | None]) 
         rest = {name: one[name] for name in ("startup_s", "played_s", "buffered_s", "stalled_s", "stalls", "asked_bytes")}
         found.append(VideoResult(name=flow.name or f"flow-{i}", abr=flow.app.abr, chunks=chunks, **rest))
     return Videos(found)
-
-
-_COLUMNS = (
-    ("begun_s", 1.0),
-    ("first_byte_s", 1.0),
-    ("ended_s", 1.0),
-    ("size_bytes", 1.0),
-    ("bitrate_mbps", 1e-6),
-    ("buffered_s", 1.0),
-)
-"""Names of the core's columns, and their factors."""

@@ -210,7 +210,6 @@ class Kind(base.Kind):
         self._begun = True
 
     def look(self) -> None:
-        """See `base.Kind`."""
         if self._workload is not None:
             self._workload.look()
             if self._hosts[0].window_clamp:
@@ -219,7 +218,6 @@ class Kind(base.Kind):
             host.meter.look()
 
     def apply(self, control: list[list[float]]) -> None:
-        """See `base.Kind`."""
         for host, row in zip(self._hosts, control, strict=True):
             host.apply(row)
 
@@ -234,7 +232,6 @@ class Kind(base.Kind):
         return [{**host.report(), **more} for host in self._hosts]
 
     def close(self) -> None:
-        """See `base.Kind`."""
         if self._workload is not None:
             self._workload.close()
             self._workload = None

@@ -28,18 +28,15 @@ class Kind(base.Kind):
         return {"window": "TCP_WINDOW_CLAMP"}
 
     def begin(self) -> None:
-        """See `base.Kind`."""
         for at, flow in enumerate(self.places):
             self._then[at] = self._take_snapshot(flow, self._routes[at])
             _core.begin_receiver(self.world.emulator, self._routes[at])
 
     def apply(self, control: list[list[float]]) -> None:
-        """See `base.Kind`."""
         for route, row in zip(self._routes, control, strict=True):
             _core.set_receiver(self.world.emulator, route, *row)
 
     def observe(self) -> list[list[float]]:
-        """See `base.Kind`."""
         return [self._telemetry_row(at, flow, self._routes[at]) for at, flow in enumerate(self.places)]
 
     def wait(self, end_ns: int, interval_ns: int, most: int, sleep: Any) -> None:
@@ -51,7 +48,6 @@ class Kind(base.Kind):
             sleep(min(end_ns, self.world.emulator.now_ns + 500_000))
 
     def report(self) -> list[dict[str, Any]]:
-        """See `base.Kind`."""
         return [self.world.steering.report(flow) for flow in self.places]
 
     def _take_snapshot(self, flow: int, route: int) -> dict[str, Any]:

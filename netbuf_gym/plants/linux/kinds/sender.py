@@ -73,7 +73,6 @@ class Kind(base.Kind):
         return {"window": f"from user space, within the kernel's Reno ({self._reason})"}
 
     def begin(self) -> None:
-        """See `base.Kind`."""
         for at, flow in enumerate(self.places):
             self._then[at] = self._take_snapshot(at, flow)
             self.world.emulator.begin_interval(flow)
@@ -90,7 +89,6 @@ class Kind(base.Kind):
         return [round((latency_s + jitter_s * self._random.random()) * 1e9) for latency_s, jitter_s in pairs]
 
     def apply(self, control: list[list[float]]) -> None:
-        """See `base.Kind`."""
         for at, (flow, row) in enumerate(zip(self.places, control, strict=True)):
             if math.isnan(row[0]):
                 continue
@@ -103,7 +101,6 @@ class Kind(base.Kind):
                 self._steered.set_window(self._rows[at], row[0])
 
     def observe(self) -> list[list[float]]:
-        """See `base.Kind`."""
         read = self._row_from_tap if self._steered is None else self._row_from_kernel
         return [read(at, self._then[at], self._take_snapshot(at, flow)) for at, flow in enumerate(self.places)]
 
@@ -133,7 +130,6 @@ class Kind(base.Kind):
         return reports
 
     def close(self) -> None:
-        """See `base.Kind`."""
         if self._steered is not None:
             self._steered.close()
 

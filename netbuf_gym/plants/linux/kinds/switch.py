@@ -20,12 +20,10 @@ class Kind(base.Kind):
                 raise ValueError(f"queues = {found} at switch {place}; valid: {queues}, as agents have")
 
     def begin(self) -> None:
-        """See `base.Kind`."""
         for place in self.places:
             self.world.flows.begin_switch(place)
 
     def apply(self, control: list[list[float]]) -> None:
-        """See `base.Kind`."""
         for place, row in zip(self.places, control, strict=True):
             queues, (cut_s, drop_head) = (len(row) - 3) // 2, row[-3:-1]  # no marking: the last is unused
             for queue, alpha in enumerate(row[:queues]):
@@ -37,7 +35,6 @@ class Kind(base.Kind):
                 self.world.emulator.set_drop_head(place, drop_head >= 0.5)
 
     def observe(self) -> list[list[float]]:
-        """See `base.Kind`."""
         return [self.world.flows.observe_switch(place) for place in self.places]
 
     def wait(self, end_ns: int, interval_ns: int, most: int, sleep: Any) -> None:
