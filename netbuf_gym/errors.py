@@ -26,18 +26,19 @@ class ScenarioTypeError(ScenarioError, TypeError):
     """A scenario field whose value has the wrong type; a `ScenarioError` and a `TypeError`."""
 
 
-class TraceError(NetbufError, ValueError):
-    """A trace file that cannot be read or written; the message names the file and, where there is one, the line."""
+class FileFormatError(NetbufError, ValueError):
+    """A file that cannot be read or written; the message names the file and, where there is one, the line."""
 
     def __init__(self, message: str, path: str | os.PathLike[str] | None = None, line: int | None = None):
         super().__init__(prefix_location(message, path, line))
 
 
-class ReferenceDataError(NetbufError, ValueError):
-    """Reference measurements that cannot be read; the message names the file and, where there is one, the line."""
+class TraceError(FileFormatError):
+    """A trace file that cannot be read or written."""
 
-    def __init__(self, message: str, path: str | os.PathLike[str] | None = None, line: int | None = None):
-        super().__init__(prefix_location(message, path, line))
+
+class ReferenceDataError(FileFormatError):
+    """Reference measurements that cannot be read."""
 
 
 class ConfigError(NetbufError, ValueError):

@@ -148,6 +148,16 @@ class Sysctl(Setting):
         return SettingError(f"{self.name} cannot be set: {why}; valid: {remedy}", why, remedy)
 
 
+_UNPRIVILEGED = "no privileges; valid: root, or CAP_NET_ADMIN in this network namespace"
+RING_REFUSALS = {
+    errno.EOPNOTSUPP: "this device has no ring that could be set, as virtual ones have none; valid: a network card",
+    errno.EPERM: _UNPRIVILEGED,
+    errno.EACCES: _UNPRIVILEGED,
+    errno.ENODEV: "there is no such device",
+    errno.ENOENT: "the kernel has no ethtool over netlink; valid: Linux 5.6 or newer",
+}
+
+
 class Ring(Setting):
     """The transmit ring of a network device, in packets.
 
@@ -186,18 +196,9 @@ class Ring(Setting):
         try:
             return what()
         except OSError as error:
-            if error.errno == errno.EOPNOTSUPP:
-                why = "this device has no ring that could be set, as virtual ones have none; valid: a network card"
-            elif error.errno in (errno.EPERM, errno.EACCES):
-                why = "no privileges; valid: root, or CAP_NET_ADMIN in this network namespace"
-            elif error.errno == errno.ENODEV:
-                why = "there is no such device"
-            elif error.errno == errno.ENOENT:
-                why = "the kernel has no ethtool over netlink; valid: Linux 5.6 or newer"
-            elif isinstance(error, TimeoutError) and error.errno is None:
+            why = RING_REFUSALS.get(error.errno or 0) or _error_text(error)
+            if isinstance(error, TimeoutError) and error.errno is None:
                 why = f"the kernel has not answered for {netlink.TIMEOUT_S:g} s; its driver may be changing it still"
-            else:
-                why = _error_text(error)
             raise SettingError(f"{self.name} cannot be used: {why}") from None
 
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, cast
 import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode
+from stable_baselines3.common.env_util import is_wrapped
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
@@ -305,7 +306,7 @@ class VectorEnvAdapter(Uncopyable, VecEnv):
         worlds = getattr(self.env.unwrapped, "envs", None)
         if worlds is None:
             return [False for _ in self._get_indices(indices)]
-        return [_is_wrapped(worlds[index], wrapper_class) for index in self._get_indices(indices)]
+        return [is_wrapped(worlds[index], wrapper_class) for index in self._get_indices(indices)]
 
     def get_images(self) -> Sequence[np.ndarray | None]:
         """Return the environment's frames, one for each world that it renders."""
@@ -345,11 +346,3 @@ def _find_attribute(env: Any, name: str) -> Any:
             raise AttributeError(f"{type(env.unwrapped).__name__} has no attribute {name!r}")
         layer = inner
     return getattr(layer, name)
-
-
-def _is_wrapped(env: gym.Env, wrapper_class: type[gym.Wrapper]) -> bool:
-    while isinstance(env, gym.Wrapper):
-        if isinstance(env, wrapper_class):
-            return True
-        env = env.env
-    return False

@@ -76,7 +76,7 @@ def files_table(page: str) -> str:
     for section, files in found.items():
         names = ", ".join(f"`{block.file}` {block.lines}" for block in files)
         rows.append([section, str(len(files)), str(sum(block.lines for block in files)), names])
-    return markdown_table(["What", "Files", "Lines", "Which, and lines of each"], rows)
+    return markdown_table(["Section", "Files", "Lines", "Lines of each file"], rows)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

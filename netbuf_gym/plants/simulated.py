@@ -46,14 +46,6 @@ def _report_senders(world: World, scenario: Scenario) -> list[Any]:
     return sender_counters(world, scenario, [i for i, flow in enumerate(scenario.flows) if flow.cc == AGENT])
 
 
-def _report_receivers(world: World, scenario: Scenario) -> list[Any]:
-    return sender_counters(world, scenario, scenario.agent_receivers)
-
-
-def _report_switches(world: World, scenario: Scenario) -> list[Any]:
-    return [read_counters(world)] * len(scenario.agent_switches)
-
-
 def _report_hosts(world: World, scenario: Scenario) -> list[Any]:
     stats = world.host_stats()
     return [stats[host] for host in scenario.agent_hosts]
@@ -61,8 +53,8 @@ def _report_hosts(world: World, scenario: Scenario) -> list[Any]:
 
 KINDS = {
     "sender": CoreKind(_advance_to_next_event, _report_senders),
-    "receiver": CoreKind(_advance_to_next_event, _report_receivers),
-    "switch": CoreKind(_advance_to_change, _report_switches),
+    "receiver": CoreKind(_advance_to_next_event, lambda world, sc: sender_counters(world, sc, sc.agent_receivers)),
+    "switch": CoreKind(_advance_to_change, lambda world, sc: [read_counters(world)] * len(sc.agent_switches)),
     "host": CoreKind(_advance_to_next_event, _report_hosts),
 }
 """Kinds of agents by name; the core uses the same names."""

@@ -34,6 +34,12 @@ from netbuf_gym.utils import checks
 MAX_SAMPLES = 5_000_000
 SAMPLE_INTERVALS_S = (1e-6, 1e6)
 """Shortest and longest time between samples."""
+FLOW_COUNTS = (
+    *("delivered_bytes", "packets_sent", "packets_retransmitted", "queue_drops", "random_losses", "acks_received"),
+    *("timeouts", "fast_recoveries", "marks", "mark_responses"),
+)
+LINK_COUNTS = ("packets_in", "packets_out", "queue_drops", "random_losses", "marks")
+"""Counts of flows and links in the window that are the core's own."""
 
 
 def simulate(
@@ -197,21 +203,12 @@ def _build_flow_result(name: str, cc: str, a: dict, b: dict, span_s: float, mss:
         cc=cc,
         start_s=b["start_s"],
         completion_s=b["completion_s"],
-        delivered_bytes=d["delivered_bytes"],
         goodput_mbps=d["delivered_bytes"] * 8e-6 / span_s,
-        packets_sent=d["packets_sent"],
-        packets_retransmitted=d["packets_retransmitted"],
-        queue_drops=d["queue_drops"],
-        random_losses=d["random_losses"],
+        **{name: d[name] for name in FLOW_COUNTS},
         loss_rate=_divide_or_nan(lost, d["packets_sent"]),
         rtt_mean_ms=_divide_or_nan(d["rtt_sum_s"] * 1e3, d["rtt_count"]),
         rtt_min_ms=b["rtt_min_s"] * 1e3 if b["rtt_count"] else NAN,
         cwnd_mean_packets=d["cwnd_integral_byte_s"] / (mss * span_s),
-        acks_received=d["acks_received"],
-        timeouts=d["timeouts"],
-        fast_recoveries=d["fast_recoveries"],
-        marks=d["marks"],
-        mark_responses=d["mark_responses"],
         packets_sent_total=b["packets_sent"],
         queue_drops_total=b["queue_drops"],
     )
@@ -223,16 +220,12 @@ def _build_link_result(link: Link, a: dict, b: dict, span_s: float) -> LinkResul
     variance = max(_divide_or_nan(d["sojourn_sum2"], d["sojourn_count"]) - mean_s**2, 0.0) if d["sojourn_count"] else NAN
     return LinkResult(
         name=b["name"],
-        packets_in=d["packets_in"],
-        packets_out=d["packets_out"],
+        **{name: d[name] for name in LINK_COUNTS},
         throughput_mbps=d["bytes_sent"] * 8e-6 / span_s,
         utilisation=_clip_share(d["used_bits"], d["offered_bits"]) if link.has_finite_rate else NAN,
         queue_delay_mean_ms=mean_s * 1e3,
         queue_delay_std_ms=variance**0.5 * 1e3,
         queue_mean_packets=d["queue_integral_packet_s"] / span_s,
-        queue_drops=d["queue_drops"],
-        random_losses=d["random_losses"],
-        marks=d["marks"],
         queue_drops_total=b["queue_drops"],
         queue_max_packets_total=b["queue_max_packets"],
     )

@@ -36,16 +36,13 @@ def write_atomic(path: str | os.PathLike[str], data: str | bytes) -> None:
     Raises:
         OSError: The file cannot be written; the error names the path as given.
     """
+    raw, where = data.encode() if isinstance(data, str) else data, Path(path)
     with name_in_errors(path):
-        _write(Path(path), data.encode() if isinstance(data, str) else data)
-
-
-def _write(path: Path, raw: bytes) -> None:
-    if path.exists() and not path.is_file():
-        path.write_bytes(raw)
-        return
-    with replace_file(path) as file:
-        file.write(raw)
+        if where.exists() and not where.is_file():
+            where.write_bytes(raw)
+            return
+        with replace_file(where) as file:
+            file.write(raw)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import json
 import sys
 import warnings
 from collections.abc import Sequence
+from importlib.abc import InspectLoader, Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -102,20 +103,20 @@ def find_renamed(module: str, name: str) -> Any:
     return getattr(sys.modules[module], present)
 
 
-class MovedFinder:
+class MovedFinder(MetaPathFinder):
     """Finder of modules by former names; first in `sys.meta_path`, so that no module is loaded under two names."""
 
-    def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         """Return the spec that loads a former name, or None if `name` is not one."""
         present = find_present_name(name)
         if present is None or present == name:
             return None
         loader = MovedLoader(present)
-        loader.spec = ModuleSpec(name, cast(Any, loader))
+        loader.spec = ModuleSpec(name, loader)
         return loader.spec
 
 
-class MovedLoader:
+class MovedLoader(Loader):
     """Loader that binds a former name to the present module."""
 
     spec: ModuleSpec
@@ -123,16 +124,13 @@ class MovedLoader:
     def __init__(self, present: str):
         self.present = present
 
-    def create_module(self, spec: ModuleSpec) -> None:
-        """Return None, so that the import system creates a module, which `exec_module` replaces."""
-
     def exec_module(self, module: ModuleType) -> None:
         """Warn, and put the present module in the place of the former one."""
         name = module.__name__
         warn(name, self.present)
         sys.modules[name] = import_present(self.present)
 
-    def get_code(self, name: str) -> CodeType:
+    def get_code(self, name: str) -> CodeType | None:
         """Return the present module's code, for `python -m` with a former name.
 
         Raises:
@@ -147,10 +145,10 @@ class MovedLoader:
             raise ImportError(f"{name} is {self.present} now, a package that cannot be run")
         print(f"{name} is {self.present} now", file=sys.stderr)
         self.spec.origin = found.origin
-        return cast(CodeType, cast(Any, found.loader).get_code(found.name))
+        return cast(InspectLoader, found.loader).get_code(found.name)
 
 
 def install() -> None:
     """Add the finder of former names to Python's import system; further calls change nothing."""
     if not any(isinstance(one, MovedFinder) for one in sys.meta_path):
-        sys.meta_path.insert(0, cast(Any, MovedFinder()))
+        sys.meta_path.insert(0, MovedFinder())

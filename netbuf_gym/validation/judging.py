@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 import numpy as np
 
@@ -119,7 +120,7 @@ def choose_judging(cell: Cell) -> str:
     for quantity, tolerance in family.tolerances(cell.setting).items():
         values = cell.reference[quantity]
         error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
-        if STANDARD_ERRORS * error > tolerance.allowed(exact_mean(values)):
+        if STANDARD_ERRORS * error > tolerance.allowed(fmean(values)):
             return DISTRIBUTION
     return how
 
@@ -138,8 +139,8 @@ def judge_cell(cell: Cell) -> CellVerdict:
             comparisons.append(_compare_distributions(quantity, reference, ours))
             continue
         error = standard_error(cell, quantity)
-        allowed = factor * tolerance.allowed(exact_mean(reference)) + STANDARD_ERRORS * error
-        comparisons.append(_compare_means(quantity, exact_mean(reference), exact_mean(ours), allowed, error))
+        allowed = factor * tolerance.allowed(fmean(reference)) + STANDARD_ERRORS * error
+        comparisons.append(_compare_means(quantity, fmean(reference), fmean(ours), allowed, error))
     return CellVerdict(cell=cell, how=how, comparisons=tuple(comparisons), verdict=_combine_verdicts(comparisons))
 
 
@@ -159,8 +160,8 @@ def _judge_group(members: list[Cell]) -> GroupVerdict:
         if setting.family.contributes:
             comparisons.append(_compare_contributed_means(quantity, members))
             continue
-        reference = exact_mean([exact_mean(cell.reference[quantity]) for cell in members])
-        ours = exact_mean([exact_mean(cell.ours[quantity]) for cell in members])
+        reference = fmean([fmean(cell.reference[quantity]) for cell in members])
+        ours = fmean([fmean(cell.ours[quantity]) for cell in members])
         squares = [standard_error(cell, quantity) ** 2 for cell in members]
         error = math.sqrt(math.fsum(squares)) / len(members)
         allowed = tolerance.allowed(reference) + STANDARD_ERRORS * error
@@ -178,15 +179,15 @@ def _judge_group(members: list[Cell]) -> GroupVerdict:
 
 def _compare_contributed_means(quantity: str, members: list[Cell]) -> Comparison:
     """Compare means over the cells that the reference measured; each contributes its own tolerance."""
-    measured = [cell for cell in members if not math.isnan(exact_mean(cell.reference[quantity]))] or members[:1]
-    reference = exact_mean([exact_mean(cell.reference[quantity]) for cell in measured])
-    ours = exact_mean([exact_mean(cell.ours[quantity]) for cell in measured])
+    measured = [cell for cell in members if not math.isnan(fmean(cell.reference[quantity]))] or members[:1]
+    reference = fmean([fmean(cell.reference[quantity]) for cell in measured])
+    ours = fmean([fmean(cell.ours[quantity]) for cell in measured])
     allowed = []
     for cell in measured:
         tolerance = cell.setting.family.tolerances(cell.setting)[quantity]
         factor = CELL_FACTOR if len(members) == 1 and tolerance.doubled else 1.0
-        allowed.append(factor * tolerance.allowed(exact_mean(cell.reference[quantity])))
-    return _compare_means(quantity, reference, ours, exact_mean(allowed), 0.0)
+        allowed.append(factor * tolerance.allowed(fmean(cell.reference[quantity])))
+    return _compare_means(quantity, reference, ours, fmean(allowed), 0.0)
 
 
 def standard_error(cell: Cell, quantity: str) -> float:
@@ -200,11 +201,6 @@ def standard_error(cell: Cell, quantity: str) -> float:
     sample = reference if len(reference) > 1 else cell.ours[quantity]
     spread = float(np.std(sample, ddof=1)) if len(sample) > 1 else 0.0
     return spread / math.sqrt(len(reference))
-
-
-def exact_mean(values: Sequence[float]) -> float:
-    """Return the arithmetic mean, summed exactly."""
-    return math.fsum(values) / len(values)
 
 
 def _compare_means(quantity: str, reference: float, ours: float, allowed: float, error: float) -> Comparison:
@@ -224,8 +220,8 @@ def _compare_distributions(quantity: str, reference: Sequence[float], ours: Sequ
     distance, p = ks_2samp(_round_values(reference), _round_values(ours)) if np.isfinite(ours).all() else (math.nan, math.nan)
     return Comparison(
         quantity=quantity,
-        reference=exact_mean(reference),
-        ours=exact_mean(ours),
+        reference=fmean(reference),
+        ours=fmean(ours),
         allowed=math.nan,
         standard_error=math.nan,
         verdict=WITHIN if p > LEAST_P else OUT,

@@ -89,9 +89,10 @@ def cut_windows(given: Sequence[Trace], most: int = 4) -> list[Trace]:
 
 
 def rank_correlation(one: np.ndarray, other: np.ndarray) -> float:
-    """Return Spearman's rank correlation of values without ties, shape (values,) each."""
-    ranks = [np.argsort(np.argsort(values)) for values in (one, other)]
-    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+    """Return Spearman's rank correlation of values, shape (values,) each."""
+    from scipy.stats import spearmanr  # takes long to import
+
+    return float(spearmanr(one, other).statistic)
 
 
 def _cut_windows(trace: Trace, most: int) -> Iterator[Trace]:

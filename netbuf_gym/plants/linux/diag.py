@@ -19,7 +19,7 @@ from netbuf_gym import _core
 
 COLUMNS: tuple[str, ...] = tuple(_core.inet_diag_columns())
 INDEX = {name: i for i, name in enumerate(COLUMNS)}
-ESTABLISHED, SYN_SENT, FIN_WAIT1, FIN_WAIT2, CLOSE_WAIT, LAST_ACK, CLOSING, LISTEN = 1, 2, 4, 5, 8, 9, 11, 10
+ESTABLISHED, FIN_WAIT1, FIN_WAIT2, CLOSE_WAIT, LAST_ACK, CLOSING = 1, 4, 5, 8, 9, 11
 OPEN = sum(1 << state for state in (ESTABLISHED, FIN_WAIT1, FIN_WAIT2, CLOSE_WAIT, LAST_ACK, CLOSING))
 """The states, as bits, of connections that have been established and may hold data."""
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")

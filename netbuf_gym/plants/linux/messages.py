@@ -60,7 +60,7 @@ class MessageChannel:
 
     def ready(self, timeout_s: float | None) -> bool:
         """Wait for something to read (or the end of the stream), at most `timeout_s` seconds; return whether there is."""
-        if len(self._buffer) >= _LENGTH.size and len(self._buffer) >= _LENGTH.size + _LENGTH.unpack_from(self._buffer)[0]:
+        if self._find_end() is not None:
             return True
         poll = select.poll()
         poll.register(self.socket, select.POLLIN)
@@ -86,14 +86,19 @@ class MessageChannel:
             raise PeerGone("the other end has closed")
         self._buffer += got
 
-    def _pop_message(self) -> dict[str, Any] | None:
+    def _find_end(self) -> int | None:
+        """Return the end of the first message in the buffer; None: the message is not complete yet."""
         if len(self._buffer) < _LENGTH.size:
             return None
-        length = _LENGTH.unpack_from(self._buffer)[0]
-        if len(self._buffer) < _LENGTH.size + length:
+        end = _LENGTH.size + int(_LENGTH.unpack_from(self._buffer)[0])
+        return end if len(self._buffer) >= end else None
+
+    def _pop_message(self) -> dict[str, Any] | None:
+        end = self._find_end()
+        if end is None:
             return None
-        text = bytes(self._buffer[_LENGTH.size : _LENGTH.size + length])
-        del self._buffer[: _LENGTH.size + length]
+        text = bytes(self._buffer[_LENGTH.size : end])
+        del self._buffer[:end]
         return json.loads(text)
 
     def close(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -25,8 +26,6 @@ class Process:
     """A world's process. It ends with the calling process, however that ends."""
 
     def __init__(self) -> None:
-        import socket
-
         ours, theirs = socket.socketpair()
         self._wire = MessageChannel(ours)
         command = [sys.executable, "-I", "-S", _BOOT, str(theirs.fileno()), str(os.getpid())]

@@ -35,6 +35,16 @@ def flow_addresses(setup: dict[str, Any], flow: int) -> tuple[str, str]:
     return address(route["sender_node"], number), address(route["receiver_node"], number)
 
 
+def summarize_row(row: dict[str, int]) -> dict[str, Any]:
+    """Return time-outs and round trips of a sender from the kernel's counters, in the form of reports."""
+    return {
+        "timeouts": row["timeouts"],
+        "rtt_count": row["rtt_count"],
+        "rtt_sum_s": row["rtt_sum_us"] * 1e-6,
+        "rtt_min_s": row["rtt_least_us"] * 1e-6 if row["rtt_least_us"] else float("nan"),
+    }
+
+
 class Steering:
     """Steering of the flows of a world that has its emulator, but no connections yet.
 
@@ -84,15 +94,7 @@ class Steering:
     def report(self, flow: int) -> dict[str, Any]:
         """Return the counters of a flow's sender in the form of reports; empty for one that is not ours."""
         row = self.read_row(flow)
-        if not row:
-            return {}
-        return {
-            "timeouts": row["timeouts"],
-            "packets_lost_marked": row["packets_lost"],
-            "rtt_count": row["rtt_count"],
-            "rtt_sum_s": row["rtt_sum_us"] * 1e-6,
-            "rtt_min_s": row["rtt_least_us"] * 1e-6 if row["rtt_least_us"] else float("nan"),
-        }
+        return {**summarize_row(row), "packets_lost_marked": row["packets_lost"]} if row else {}
 
     def close(self) -> None:
         """Unregister the congestion control."""

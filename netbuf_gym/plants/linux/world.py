@@ -13,9 +13,6 @@ from netbuf_gym.plants.linux.messages import MessageChannel
 from netbuf_gym.plants.linux.nodes import FINAL_SYSCTLS, Node
 from netbuf_gym.plants.linux.steering import Steering
 
-EVENT_LOOK_NS = 500_000
-"""Time between two looks for the event that agents wait for."""
-
 
 class LiveWorld:
     """A live world; see `setup.Setup.message` for the message that it is made from.

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from netbuf_gym.plants.linux.world import LiveWorld
 
+EVENT_LOOK_NS = 500_000
+"""Time between two looks for the event that agents wait for."""
+
 
 class Kind:
     """The agents' part of a world that has its nodes and its emulator, but no connections yet.
@@ -61,6 +64,11 @@ class Kind:
             RuntimeError: the agents wait for no event.
         """
         raise RuntimeError("agents of this kind wait for no event on plant 'linux'")
+
+    def sleep_until(self, occurred: Callable[[], bool], end_ns: int, sleep: Callable[[int], None]) -> None:
+        """Sleep, for `wait`, until something has occurred, looked for every `EVENT_LOOK_NS`, at most until `end_ns`."""
+        while (now_ns := self.world.emulator.now_ns) < end_ns and not occurred():
+            sleep(min(end_ns, now_ns + EVENT_LOOK_NS))
 
     def report(self) -> list[dict[str, Any]]:
         """Return additions to each agent's counters."""

@@ -41,11 +41,13 @@ class Kind(base.Kind):
 
     def wait(self, end_ns: int, interval_ns: int, most: int, sleep: Any) -> None:
         """Sleep until a data packet arrives at any of the receivers."""
-        while self.world.emulator.now_ns < end_ns:
-            for at, route in enumerate(self._routes):
-                if _core.receiver_stat(self.world.emulator, route)["packets_received"] > self._then[at]["packets_received"]:
-                    return
-            sleep(min(end_ns, self.world.emulator.now_ns + 500_000))
+        emulator = self.world.emulator
+
+        def received() -> bool:
+            counts = (_core.receiver_stat(emulator, route)["packets_received"] for route in self._routes)
+            return any(count > then["packets_received"] for count, then in zip(counts, self._then, strict=True))
+
+        self.sleep_until(received, end_ns, sleep)
 
     def report(self) -> list[dict[str, Any]]:
         return [self.world.steering.report(flow) for flow in self.places]

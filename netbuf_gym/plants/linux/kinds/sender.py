@@ -19,7 +19,7 @@ from typing import Any
 from netbuf_gym import _core
 from netbuf_gym.plants.linux.agreed import NOTSENT_LOWAT_BYTES, PACED_BYTES_PER_S
 from netbuf_gym.plants.linux.kinds import base
-from netbuf_gym.plants.linux.steering import flow_addresses, make_steered_sockets
+from netbuf_gym.plants.linux.steering import flow_addresses, make_steered_sockets, summarize_row
 
 NAN = math.nan
 INFINITE_SSTHRESH = 0x7FFFFFFF
@@ -106,28 +106,17 @@ class Kind(base.Kind):
 
     def wait(self, end_ns: int, interval_ns: int, most: int, sleep: Any) -> None:
         """Sleep until an ACK arrives at any of the senders."""
-        while self.world.emulator.now_ns < end_ns:
-            for at, flow in enumerate(self.places):
-                if self._count_acks(at, flow) > self._then[at]["acks"]:
-                    return
-            sleep(min(end_ns, self.world.emulator.now_ns + 500_000))
+
+        def acknowledged() -> bool:
+            return any(self._count_acks(at, flow) > self._then[at]["acks"] for at, flow in enumerate(self.places))
+
+        self.sleep_until(acknowledged, end_ns, sleep)
 
     def report(self) -> list[dict[str, Any]]:
         """Return time-outs, and with the window in the kernel the round trips of its acknowledgements; see `base.Kind`."""
         if self._steered is None:
             return [{"timeouts": self._take_snapshot(at, flow)["timeouts"]} for at, flow in enumerate(self.places)]
-        reports = []
-        for number in self._rows:
-            row = self._steered.read_row(number)
-            reports.append(
-                {
-                    "timeouts": row["timeouts"],
-                    "rtt_count": row["rtt_count"],
-                    "rtt_sum_s": row["rtt_sum_us"] * 1e-6,
-                    "rtt_min_s": row["rtt_least_us"] * 1e-6 if row["rtt_least_us"] else NAN,
-                }
-            )
-        return reports
+        return [summarize_row(self._steered.read_row(number)) for number in self._rows]
 
     def close(self) -> None:
         if self._steered is not None:
