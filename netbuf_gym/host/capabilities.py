@@ -51,7 +51,7 @@ class Finding:
 def collect_findings() -> list[Finding]:
     """Return all findings; nothing is changed. The requirements of live plants are tried in the way that plants use them."""
     tried = look()
-    shadowsocks = "live hosts behind a Shadowsocks proxy; the plain relay does without"
+    shadowsocks = "live hosts behind a Shadowsocks proxy; the plain relay works without"
     return [
         _check_system(),
         _check_worlds(tried),
@@ -86,7 +86,7 @@ def _check_diag() -> Finding:
     except OSError as error:
         why = error.strerror or str(error)
         return Finding("INET_DIAG", False, why, "observation of connections", "modprobe tcp_diag", required=True)
-    return Finding("INET_DIAG", True, f"tells of {count} connections", "observation of connections", required=True)
+    return Finding("INET_DIAG", True, f"lists {count} connections", "observation of connections", required=True)
 
 
 def _check_struct_ops() -> Finding:
@@ -104,7 +104,7 @@ def _check_congestion_controls() -> Finding:
     missing = [name for name in CONTROLS if name not in have]
     remedy = "" if not missing else " ".join(f"modprobe tcp_{name};" for name in missing).rstrip(";")
     have = frozenset(name for name in have if not name.startswith(f"{PREFIX}_"))  # without those of running worlds
-    found = " ".join(sorted(have)) or "the kernel does not say"
+    found = " ".join(sorted(have)) or "not reported by the kernel"
     return Finding("congestion controls", not missing, found, "baselines, and their comparison with agents", remedy)
 
 
@@ -156,5 +156,5 @@ def _check_rings() -> Finding:
             found.append(f"{device} {ring.read()[0]} of {ring.limits(0)[1]}")
         except SettingError:
             continue
-    told = ", ".join(found) or "no device has one"
-    return Finding("rings", bool(found), told, "live tune --ring", "" if found else "a network card")
+    listed = ", ".join(found) or "no device has one"
+    return Finding("rings", bool(found), listed, "live tune --ring", "" if found else "a network card")

@@ -94,7 +94,7 @@ class Sysctl(Setting):
 
     def __init__(self, name: str, root: Path = SYSCTLS):
         if name not in KINDS:
-            raise ConfigError(f"setting {shown(name)} is none that is tuned; {suggest_valid(name, KINDS)}")
+            raise ConfigError(f"setting {shown(name)} is not one that is tuned; {suggest_valid(name, KINDS)}")
         self.name, self._kind = name, KINDS[name]
         self.labels = self._kind.labels
         self.path = root.joinpath(*name.split("."))

@@ -150,7 +150,9 @@ def _check_parameters(parameters: list[inspect.Parameter], name: str) -> list[in
         if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
             raise ConfigError(f"reward {name!r}: parameter {str(one)!r} has no name of its own; valid: name=default")
         if one.name in ("name", "terms", "requires"):
-            raise ConfigError(f"reward {name!r}: parameter {one.name!r} is what a reward says of itself; valid: another name")
+            raise ConfigError(
+                f"reward {name!r}: parameter {one.name!r} is reserved for what a reward declares of itself; valid: another name"
+            )
         if one.kind is one.POSITIONAL_ONLY:
             raise ConfigError(f"reward {name!r}: parameter {one.name!r} cannot be given by its name; valid: after the /")
     return parameters

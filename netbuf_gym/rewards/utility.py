@@ -183,7 +183,7 @@ def alpha_fair(values: Any, alpha: float, floor: float = 0.01) -> np.ndarray:
     try:
         values = np.asarray(values, np.float64)
     except (TypeError, ValueError):
-        raise ConfigError(f"values = {shown(values)} are no numbers; valid: 0 or more") from None
+        raise ConfigError(f"values = {shown(values)} are not numbers; valid: 0 or more") from None
     if (values < 0).any():
         raise ConfigError(f"values = {shown(values)} hold numbers below 0; valid: 0 or more")
     return _alpha_fair(values, alpha, floor)

@@ -56,7 +56,7 @@ def read(path: str | os.PathLike[str], *, loop: bool = True) -> Trace:
         return _build_rate_trace(path, *_parse_columns(path, rows), loop)
     if len(first.split()) == 1 and _is_number(first):
         return _parse_deliveries(path, lines)
-    raise TraceError(f"{shown(first)} begins no known trace; valid: {FORMATS}", path, number)
+    raise TraceError(f"{shown(first)} is not the first line of a known trace format; valid: {FORMATS}", path, number)
 
 
 def read_rate_steps(path: str | os.PathLike[str]) -> tuple[np.ndarray, np.ndarray]:

@@ -118,7 +118,9 @@ class Executor(ABC):
                 return
 
     def _lost(self, error: Exception | str) -> WorkerError:
-        return WorkerError(f"executor = {self.name!r}: work was lost: {error}; what is done is kept: the same command goes on")
+        return WorkerError(
+            f"executor = {self.name!r}: work was lost: {error}; finished work is kept; valid: the same command again"
+        )
 
 
 class ThreadExecutor(Executor):

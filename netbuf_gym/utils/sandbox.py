@@ -88,7 +88,7 @@ def run(
     what: str,
     function: Callable[..., Any],
     *args: Any,
-    each: Callable[[Any], None] = lambda told: None,
+    each: Callable[[Any], None] = lambda step: None,
     stop: StopSignal | None = None,
 ) -> Any:
     """Return the result of `function(*args, each=..., stop=...)`, called in a worker.
@@ -200,8 +200,8 @@ def _pickle_work(work: Any) -> bytes:
     try:
         return pickle.dumps(work)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
-        said = f"code of the user's runs in a process beside, where this cannot be sent: {error}"
-        raise ConfigError(f"{said}; valid: scenarios and arguments that pickle takes") from None
+        said = f"user code runs in a separate process, to which this cannot be sent: {error}"
+        raise ConfigError(f"{said}; valid: scenarios and arguments that can be pickled") from None
 
 
 def _read_cpu_s(process: int) -> float:
@@ -231,28 +231,28 @@ def run_worker(pipe: int) -> None:
     try:
         what, function, args = pickle.loads(connection.recv_bytes())
         _limit_memory()
-        told = "done", function(*args, each=lambda step: connection.send(("each", step)), stop=Heartbeat(connection))
+        answer = "done", function(*args, each=lambda step: connection.send(("each", step)), stop=Heartbeat(connection))
     except (BrokenPipeError, EOFError):
         return
     except ControlError as error:
-        told = "failed", ControlError(f"{one_line(error)} ({_at})" if _at else one_line(error))
+        answer = "failed", ControlError(f"{one_line(error)} ({_at})" if _at else one_line(error))
     except NetbufError as error:
-        told = "failed", error
+        answer = "failed", error
     except MemoryError as error:
         hard = resource.getrlimit(resource.RLIMIT_AS)[1]
         resource.setrlimit(resource.RLIMIT_AS, (hard, hard))  # reporting the error takes memory, too
         why = ": ".join(
             filter(None, [f"{what} needs more than {MEMORY_BYTES >> 30} GiB of memory{_format_location()}", str(error)])
         )
-        told = "failed", ControlError(f"{why}; valid: less")
+        answer = "failed", ControlError(f"{why}; valid: less")
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         said = f"{what} raised {type(error).__name__}: {one_line(error)} ({last.filename}:{last.lineno}){_format_location()}"
-        told = "failed", ControlError(said)
+        answer = "failed", ControlError(said)
     try:
-        packed = pickle.dumps(told)
+        packed = pickle.dumps(answer)
     except Exception:
-        packed = pickle.dumps(("failed", PlantFault(str(told[1]))))
+        packed = pickle.dumps(("failed", PlantFault(str(answer[1]))))
     connection.send_bytes(packed)
 
 

@@ -206,7 +206,7 @@ def _scores(values: np.ndarray) -> np.ndarray:
     try:
         scores = np.asarray(values, dtype=float)
     except (TypeError, ValueError, OverflowError):
-        raise ConfigError(f"scores = {shown(values)} are no numbers; valid: (runs,) or (runs, tasks)") from None
+        raise ConfigError(f"scores = {shown(values)} are not numbers; valid: (runs,) or (runs, tasks)") from None
     if scores.ndim == 1:
         scores = scores[:, None]
     if scores.ndim != 2 or scores.size == 0:

@@ -295,7 +295,7 @@ def test_any_user_can_take_the_name_so_that_the_holders_user_is_said(monkeypatch
             with locks.lock_host_tuning(path):
                 pass
         monkeypatch.setattr(locks, "_find_holder", lambda: (4711, 1234))
-        with pytest.raises(locks.LockedError, match=r"by process 4711 of user 1234 already, or it only says so; valid: "):
+        with pytest.raises(locks.LockedError, match=r"by process 4711 of user 1234 already, or it only claims so; valid: "):
             with locks.lock_host_tuning(path):
                 pass
 

@@ -290,7 +290,7 @@ def test_nothing_to_restore(namespace, journal):
         (["tune", "--worse-for", "-1"], "--worse-for = -1.0"),
         (["tune", "--pause", "1e6"], "--pause = 1000000.0"),
         (["tune", "--range", "nothing=1:2"], "'nothing=1:2' is not CONTROL=LOW:HIGH"),
-        (["tune", "--settings", "net.ipv4.ip_forward", WISH], "'net.ipv4.ip_forward' is none that is tuned"),
+        (["tune", "--settings", "net.ipv4.ip_forward", WISH], "'net.ipv4.ip_forward' is not one that is tuned"),
         (["tune", "tcp_wmem_max=1"], "tcp_wmem_max_bytes"),
         (["tune", "tcp_wmem_max_bytes=x"], "tcp_wmem_max_bytes = 'x'"),
         (["tune", "tcp_wmem_max_bytes=1", "--apply", "controller=bpftune"], "several decide"),

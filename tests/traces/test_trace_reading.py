@@ -62,7 +62,7 @@ def test_a_single_rate_is_a_constant_link(tmp_path):
     [
         ("", ":1: the file is empty"),
         ("\n\n", ":1: the file is empty"),
-        ("hello world\n", ":1: 'hello world' begins no known trace"),
+        ("hello world\n", ":1: 'hello world' is not the first line of a known trace format"),
         ("time_s,rate\n0,1\n", ":1: header 'time_s,rate'; valid: time_s,mbps, or time,Mbit/s"),
         ("0,1\n1\n", ":2: '1' has 1 fields"),
         ("time_s,mbps\n", ":1: has a header but no rows"),

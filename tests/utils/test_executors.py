@@ -238,7 +238,7 @@ def test_what_was_done_before_an_error_in_a_group_is_handed_over_and_no_more_is_
             found.append(task)
     (group,) = (one for one in cluster.jobs if 50 in one)
     assert set(group[: group.index(50)]) <= set(found) and 51 in group and 51 not in did and stop.is_set()
-    with pytest.raises(WorkerError, match=r"'slurm': work was lost: KeyError: 'number = 51'; what is done is kept") as told:
+    with pytest.raises(WorkerError, match=r"'slurm': work was lost: KeyError: 'number = 51'; finished work is kept") as told:
         list(SLURM.run(work, range(51, 60), 1))
     assert "in work" in str(told.value.__cause__)
 
@@ -247,7 +247,7 @@ def test_a_lost_job_takes_no_other_with_it(cluster):
     work, _ = lasting(cluster, lambda task: 0.01)
     cluster.kills.add(3)
     found = []
-    with pytest.raises(WorkerError, match="'slurm': work was lost: job 3; what is done is kept: the same command goes on"):
+    with pytest.raises(WorkerError, match="'slurm': work was lost: job 3; finished work is kept; valid: the same command again"):
         for task, _ in SLURM.run(work, range(100), 3):
             found.append(task)
     lost, beside = cluster.jobs[3], cluster.jobs[4:6]

@@ -169,8 +169,8 @@ class HostMeter:
         since_s = np.where(seen, known.since_s[at] if len(known.since_s) else 0.0, self._seen_s)
         late = ~known.waits
         late[at[seen]] = False
-        at_end, told = known.find(ended["cookie"])
-        late[at_end[told]] = False
+        at_end, known_before = known.find(ended["cookie"])
+        late[at_end[known_before]] = False
         cookie = np.concatenate([here, known.cookie[late]])
         order, count = np.argsort(cookie), len(cookie)
         self._known = KnownConnections(
@@ -193,9 +193,9 @@ class HostMeter:
         self._opened += len(fresh)
         self._known.add(fresh, now_s)
         at, seen = self._known.find(cookie)
-        told = seen & ~np.isnan(table["rtt_s"])
-        self._known.rtt_sum_s[at[told]] += table["rtt_s"][told]
-        self._known.rtt_count[at[told]] += 1
+        measured = seen & ~np.isnan(table["rtt_s"])
+        self._known.rtt_sum_s[at[measured]] += table["rtt_s"][measured]
+        self._known.rtt_count[at[measured]] += 1
         self._memory.append(self._measure_memory(every))
         return table
 
@@ -204,11 +204,11 @@ class HostMeter:
 
     def _ended_connections(self) -> Table:
         """Return the connections that ended in this interval; of several reports of one, the last."""
-        told = join_tables(self._ended)
-        if not len(told):
-            return told
-        _, last = np.unique(told["cookie"][::-1], return_index=True)
-        final = told.where(len(told) - 1 - last)
+        reports = join_tables(self._ended)
+        if not len(reports):
+            return reports
+        _, last = np.unique(reports["cookie"][::-1], return_index=True)
+        final = reports.where(len(reports) - 1 - last)
         return final.where(~np.isin(final["cookie"], self._now["cookie"]))
 
     def _rtt_s(self, table: Table, at: np.ndarray, seen: np.ndarray) -> np.ndarray:
@@ -240,10 +240,10 @@ def _read_memory_limit(path: Path) -> float:
 
 
 def _finite_mean(values: np.ndarray) -> float:
-    told = values[np.isfinite(values)]
-    return float(told.mean()) if len(told) else float("nan")
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if len(finite) else float("nan")
 
 
 def _finite_max(values: np.ndarray) -> float:
-    told = values[np.isfinite(values)]
-    return float(told.max()) if len(told) else float("nan")
+    finite = values[np.isfinite(values)]
+    return float(finite.max()) if len(finite) else float("nan")

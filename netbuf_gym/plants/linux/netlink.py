@@ -103,14 +103,14 @@ class Netlink:
         while True:
             data, at = self._socket.recv(1 << 16), 0
             while at + HEADER.size <= len(data):
-                length, answer, told, sequence, _ = HEADER.unpack_from(data, at)
+                length, answer, answer_flags, sequence, _ = HEADER.unpack_from(data, at)
                 if length < HEADER.size:
                     break
                 payload, at = data[at + HEADER.size : at + length], at + length + (-length % 4)
                 if sequence != self._sequence:
                     continue
                 if answer == NLMSG_ERROR:
-                    _raise_refusal(payload, told)
+                    _raise_refusal(payload, answer_flags)
                     return found
                 found = payload
 

@@ -45,7 +45,7 @@ class Proxy:
             return Proxy(check_choice("proxy", value, PROXIES))
         unknown = set(value) - {"name", "page", "think_s"}
         if unknown or "name" not in value:
-            raise ConfigError(f"proxy = {shown(dict(value))}; valid: name, and page and think_s beside it")
+            raise ConfigError(f"proxy = {shown(dict(value))}; valid: name, and optionally page and think_s")
         page = check_sequence("proxy.page", value.get("page", (1, 1)), "numbers of objects")
         if len(page) != 2:
             raise ConfigError(f"proxy.page = {shown(list(page))}; valid: two numbers, the fewest objects and the most")

@@ -79,11 +79,11 @@ class Steering:
 
     def receiver_stats(self, world: Any) -> list[dict[str, Any] | None]:
         """Return the counters of each flow's receiver; None for a receiver without a control."""
-        told: list[dict[str, Any] | None] = []
+        stats: list[dict[str, Any] | None] = []
         for flow, config in enumerate(world.config.flows):
             route = world.setup["flows"][flow]["route"]
-            told.append(_core.receiver_stat(world.emulator, route) if config.receiver else None)
-        return told
+            stats.append(_core.receiver_stat(world.emulator, route) if config.receiver else None)
+        return stats
 
     def read_row(self, flow: int) -> dict[str, int]:
         """Return the kernel's counters of a flow's sender; empty for one that is not ours."""

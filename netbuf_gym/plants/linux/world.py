@@ -70,10 +70,10 @@ class LiveWorld:
 
     def about(self) -> dict[str, Any]:
         """Return facts for the owner on the world that was made."""
-        told = {"kernel": os.uname().release, **self.steering.about()}
+        facts = {"kernel": os.uname().release, **self.steering.about()}
         if self.kind is not None:
-            told |= self.kind.about()
-        return told
+            facts |= self.kind.about()
+        return facts
 
     def step(self, message: dict[str, Any], wire: MessageChannel) -> dict[str, Any]:
         """Run the world on: see `helper`."""

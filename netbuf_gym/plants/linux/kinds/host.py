@@ -51,10 +51,10 @@ class BufferSysctls:
         name, index = NODE_SYSCTLS[control]
         return float(self._values[name][index]) if name in self._values else NAN
 
-    def set(self, told: dict[str, float]) -> None:
+    def set(self, controls: dict[str, float]) -> None:
         """Set the sysctls of controls of `NODE_SYSCTLS`; others are left out."""
         parts: dict[str, dict[int, float]] = {}
-        for control, value in told.items():
+        for control, value in controls.items():
             if control in NODE_SYSCTLS:
                 name, index = NODE_SYSCTLS[control]
                 parts.setdefault(name, {})[index] = value
@@ -105,15 +105,15 @@ class TunedHost:
 
     def apply(self, row: list[float]) -> None:
         """Set the controls that are not NaN."""
-        told = {name: value for name, value in zip(CONTROLS, row, strict=True) if not math.isnan(value)}
-        self.buffers.set(told)
-        if "ring_packets" in told and self.devices and round(told["ring_packets"]) != self.ring_packets:
-            self._resize(round(told["ring_packets"]))
-        if "socket_bytes" in told:
-            self.socket_bytes = float(round(told["socket_bytes"]))
+        controls = {name: value for name, value in zip(CONTROLS, row, strict=True) if not math.isnan(value)}
+        self.buffers.set(controls)
+        if "ring_packets" in controls and self.devices and round(controls["ring_packets"]) != self.ring_packets:
+            self._resize(round(controls["ring_packets"]))
+        if "socket_bytes" in controls:
+            self.socket_bytes = float(round(controls["socket_bytes"]))
             self.world.flows.cap_buffers(self.node.number, round(self.socket_bytes))
-        if "window_clamp_bytes" in told:
-            self.window_clamp = min(max(round(told["window_clamp_bytes"]), 1), INT_MAX)
+        if "window_clamp_bytes" in controls:
+            self.window_clamp = min(max(round(controls["window_clamp_bytes"]), 1), INT_MAX)
             self.world.flows.clamp_windows(self.node.number, self.window_clamp)
 
     def _resize(self, packets: float) -> None:

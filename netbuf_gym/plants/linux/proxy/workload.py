@@ -42,7 +42,7 @@ class Workload:
         self._proxies: list[Program] = []
         self._shadowsocks: Shadowsocks | None = None
         self._load: Program | None = None
-        self._told: dict[str, Any] = {}
+        self._totals: dict[str, Any] = {}
         self._received = self._failures = 0  # totals when the last byte came
         self._unread = b""
         self._healths: list[HealthProbe] = []
@@ -98,19 +98,19 @@ class Workload:
             self._unread += os.read(stream.fileno(), 1 << 16)
         *lines, self._unread = self._unread.split(b"\n")
         if lines:
-            self._told = json.loads(lines[-1])
-            self._judge(self._told)
+            self._totals = json.loads(lines[-1])
+            self._judge(self._totals)
         now_s = time.monotonic()
         for health in self._healths:
             health.look(now_s)
-        return self._told
+        return self._totals
 
-    def _judge(self, told: dict[str, Any]) -> None:
-        if told["received_bytes"] > self._received:
-            self._received, self._failures = told["received_bytes"], told["failures"]
-        failed = told["failures"] - self._failures
+    def _judge(self, totals: dict[str, Any]) -> None:
+        if totals["received_bytes"] > self._received:
+            self._received, self._failures = totals["received_bytes"], totals["failures"]
+        failed = totals["failures"] - self._failures
         if failed >= MOST_FAILURES:
-            why = f"{failed} connections have failed, the last: {told['why']}"
+            why = f"{failed} connections have failed, the last: {totals['why']}"
             raise RuntimeError(f"the clients get nothing through the proxy: {why}")
 
     def clamp_windows(self, size_bytes: int) -> None:
