@@ -10,7 +10,6 @@ from pathlib import Path
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.host import journal_paths, locks
 from netbuf_gym.host.journal import Journal, Place, RestoreOutcome, default_path, restore_settings
-from netbuf_gym.host.settings import Setting
 from netbuf_gym.host.targets import make_setting
 
 Say = Callable[[str], object]
@@ -40,25 +39,25 @@ def find_leftovers(path: Path) -> list[str]:
     return [name for journal in journals if not journal.place.explain_gone(here) for name in journal.entries]
 
 
-def restore_leftovers(path: Path, make: Callable[[str], Setting] = make_setting) -> list[RestoreOutcome]:
+def restore_leftovers(path: Path) -> list[RestoreOutcome]:
     """Restore what journals record, see `find_leftovers`; empty where there is nothing. The caller holds the lock."""
     found = []
     for one in journal_paths.list_journals(path):
         if one == path:
-            found += _restore_journal(one, path, make)
+            found += _restore_journal(one, path)
         elif os.path.exists(one) or os.path.exists(locks.lock_path(one)):
             with (
                 suppress(locks.LockedError),
                 locks.lock_journal(one),
             ):  # busy: another namespace's tuner, which found nothing of ours in it
-                found += _restore_journal(one, path, make)
+                found += _restore_journal(one, path)
     journal_paths.remove_note()
     return found
 
 
-def _restore_journal(one: Path, path: Path, make: Callable[[str], Setting]) -> list[RestoreOutcome]:
+def _restore_journal(one: Path, path: Path) -> list[RestoreOutcome]:
     journal = _read_local_journal(one, path)
-    return [] if journal is None else restore_settings(journal, make)
+    return [] if journal is None else restore_settings(journal, make_setting)
 
 
 def _read_local_journal(one: Path, path: Path) -> Journal | None:
@@ -72,14 +71,14 @@ def _read_local_journal(one: Path, path: Path) -> Journal | None:
 
 
 @contextmanager
-def open_journal(path: Path, say: Say, make: Callable[[str], Setting] = make_setting) -> Iterator[Journal]:
+def open_journal(path: Path, say: Say) -> Iterator[Journal]:
     """Provide a journal to change settings by, exclusively; a former run's changes are undone first, and all others at the end.
 
     Raises:
         LockedError: somebody tunes already. ConfigError: a former run's settings cannot be restored, or, at the end, one's own.
     """
     with locks.lock_host_tuning(path):
-        _report_outcomes(restore_leftovers(path, make), say, "left by a former run: ")
+        _report_outcomes(restore_leftovers(path), say, "left by a former run: ")
         journal = Journal(path, Place.current())
         why = journal_paths.write_note(path)
         if why:
@@ -90,7 +89,7 @@ def open_journal(path: Path, say: Say, make: Callable[[str], Setting] = make_set
         finally:
             try:
                 if journal.entries:
-                    _report_outcomes(restore_settings(journal, make), say)
+                    _report_outcomes(restore_settings(journal, make_setting), say)
             finally:
                 journal_paths.remove_note()
 

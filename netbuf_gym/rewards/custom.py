@@ -103,7 +103,8 @@ class OwnReward:
         except (TypeError, ValueError, RuntimeError) as error:  # ragged lists, tensors that require grad
             raise ConfigError(f"{self._describe_term(term)} is {shown(value)}; valid: finite numbers") from error
         if array.dtype.kind not in "fiubO" or (array.dtype.kind == "O" and not array.ndim):
-            raise ConfigError(f"{self._describe_term(term)} is {shown(value)}; valid: {self._describe_valid(row)}")
+            valid = f"finite numbers {row.shape}, one for each agent, or a dict of such"
+            raise ConfigError(f"{self._describe_term(term)} is {shown(value)}; valid: {valid}")
         if array.shape != row.shape:
             raise ConfigError(
                 f"{self._describe_term(term)} has shape {array.shape}; valid: {row.shape}, a number for each agent"
@@ -129,9 +130,6 @@ class OwnReward:
         if wrong.any():
             at = int(np.argmax(wrong))
             raise ConfigError(f"reward {self.name!r} is more than float32 holds, of row {at}: its terms are {out[:, at]}")
-
-    def _describe_valid(self, row: np.ndarray) -> str:
-        return f"finite numbers {row.shape}, one for each agent, or a dict of such"
 
     def _describe_term(self, term: str) -> str:
         return f"reward {self.name!r}" if term == self.name else f"term {term!r} of reward {self.name!r}"

@@ -51,8 +51,8 @@ class RateTrace:
         def __init__(self, time_s: ArrayLike, rate_mbps: ArrayLike, period_s: float | None = None, name: str = "") -> None: ...
 
     def __post_init__(self) -> None:
-        time_s = _check_numbers("time_s", self.time_s, np.float64)
-        rate = _check_numbers("rate_mbps", self.rate_mbps, np.float64)
+        time_s = _check_numbers("time_s", self.time_s)
+        rate = _check_numbers("rate_mbps", self.rate_mbps)
         if len(time_s) != len(rate):
             raise ScenarioError(f"rate_mbps has {len(rate)} values for {len(time_s)} in time_s; valid: as many")
         _check_range("time_s", time_s, 0, MAX_TIME_S)
@@ -127,7 +127,7 @@ class RateTrace:
         """Return the time in seconds to carry `size_bytes` from `start_s` on."""
         if size_bytes <= 0:
             return 0.0
-        held = np.diff(np.append(self.time_s, self.time_s[-1] if self.period_s is None else self.period_s))
+        held = self._compute_step_lengths()
         carried = np.append(0.0, np.cumsum(held * self.rate_mbps))  # Mbit, up to each step and up to the end
         phase = start_s if self.period_s is None else start_s % self.period_s
         step = int(np.searchsorted(self.time_s, phase, side="right")) - 1
@@ -220,7 +220,7 @@ class DeliveryTrace:
         def __init__(self, time_ms: ArrayLike, period_ms: float | None = None, name: str = "") -> None: ...
 
     def __post_init__(self) -> None:
-        time_ms = _check_numbers("time_ms", self.time_ms, np.float64)
+        time_ms = _check_numbers("time_ms", self.time_ms)
         _check_range("time_ms", time_ms, 0, MAX_TIME_S * 1e3)
         fall = np.flatnonzero(time_ms[1:] < time_ms[:-1])
         if len(fall):
@@ -304,14 +304,14 @@ class DeliveryTrace:
 Trace = RateTrace | DeliveryTrace
 
 
-def _check_numbers(field: str, values: Iterable, dtype: type) -> np.ndarray:
+def _check_numbers(field: str, values: Iterable) -> np.ndarray:
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise ScenarioTypeError(f"{field} = {shown(values)} is not a list; valid: a list of numbers")
     try:
         array = np.asarray(values if isinstance(values, np.ndarray) else list(values))
         if array.dtype.kind not in "fiu" and array.size:
             raise TypeError
-        array = array.astype(dtype)
+        array = array.astype(np.float64)
     except (TypeError, ValueError):
         raise ScenarioTypeError(f"{field} = {shown(values)} is not a list of numbers") from None
     if array.ndim != 1:

@@ -49,7 +49,7 @@ def summarise_generated(network: str, count: int = 100) -> Summary:
     return summarise(made, FINEST_S[network])
 
 
-def compute_utility(trace: Trace, control: str, buffer: str, seed: int = 1) -> float:
+def compute_utility(trace: Trace, control: str, buffer: str) -> float:
     """Return a congestion control's utility on a trace, mean over intervals of 0.1 s: x**0.4 - d**0.4 - 0.5 * l**0.4.
 
     x: goodput over the trace's mean capacity; d: queueing delay over 500 ms; l: lost packets over sent ones, each clipped to
@@ -59,7 +59,6 @@ def compute_utility(trace: Trace, control: str, buffer: str, seed: int = 1) -> f
         trace: Capacity of the bottleneck, which also sets the duration.
         control: Name of the congestion control.
         buffer: A key of `BUFFERS`.
-        seed: Seed of the simulation.
     """
     mean_mbps = trace.mean_mbps()
     bdp = mean_mbps * 1e6 / 8 * RTT_MS * 1e-3 / PACKET_BYTES
@@ -67,7 +66,7 @@ def compute_utility(trace: Trace, control: str, buffer: str, seed: int = 1) -> f
     packets = 250 if times is None else max(LEAST_PACKETS, round(times * bdp))
     duration_s = trace.duration_s
     world = dumbbell(trace=trace, rtt_ms=RTT_MS, buffer_packets=packets, senders=[control], duration_s=duration_s)
-    result = simulate(world, seed=seed, sample_interval_s=INTERVAL_S)
+    result = simulate(world, seed=1, sample_interval_s=INTERVAL_S)
     link = result.links[result.bottleneck].series
     share = np.clip(result.flows[0].series["goodput_mbps"] / mean_mbps, 0, 1)
     delay = np.clip(np.nan_to_num(link["queue_delay_ms"]) / MOST_DELAY_MS, 0, 1)

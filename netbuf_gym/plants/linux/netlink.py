@@ -141,9 +141,9 @@ class Generic(Netlink):
         answer = self.ask(GENL_ID_CTRL, CTRL_CMD_GETFAMILY, attribute(CTRL_ATTR_FAMILY_NAME, name))
         return int(struct.unpack("=H", answer[CTRL_ATTR_FAMILY_ID])[0])
 
-    def ask(self, family: int, command: int, body: bytes, version: int = 1) -> dict[int, bytes]:
+    def ask(self, family: int, command: int, body: bytes) -> dict[int, bytes]:
         """Send one request; return the attributes of its answer, none where it was only acknowledged. Raises OSError."""
-        return attributes(self.request(family, 0, GENERIC.pack(command, version, 0) + body)[GENERIC.size :])
+        return attributes(self.request(family, 0, GENERIC.pack(command, 1, 0) + body)[GENERIC.size :])
 
 
 class Routing(Netlink):

@@ -131,7 +131,7 @@ class Setup:
             self._refuse("hystart", False, "True: it is the whole machine's (/sys/module/tcp_cubic/parameters/hystart)")
         if scenario.delayed_ack not in (None, 1, 2):
             self._refuse("delayed_ack", scenario.delayed_ack, "None, 1 or 2")
-        if scenario.min_rto_ms is not None and not _has_sysctl("tcp_rto_min_us"):
+        if scenario.min_rto_ms is not None and not Path("/proc/sys/net/ipv4/tcp_rto_min_us").exists():
             self._refuse("min_rto_ms", scenario.min_rto_ms, "None: this kernel has no tcp_rto_min_us")
 
     def _sysctls(self) -> dict[str, str]:
@@ -239,7 +239,3 @@ def _kernel_hystart() -> bool:
         return Path("/sys/module/tcp_cubic/parameters/hystart").read_text().strip() != "0"
     except OSError:
         return True
-
-
-def _has_sysctl(name: str) -> bool:
-    return Path("/proc/sys/net/ipv4", name).exists()

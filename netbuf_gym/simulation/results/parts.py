@@ -81,6 +81,6 @@ def unique_names(parts: tuple) -> list[str]:
     return [name if names.count(name) == 1 else f"{name}#{i}" for i, name in enumerate(names)]
 
 
-def format_quantity(value: float, unit: str, factor: float = 1.0, digits: int = 3) -> str:
+def format_quantity(value: float, unit: str, factor: float = 1.0) -> str:
     """Return a measured value with its unit, e.g. `4.83 Mbit/s`; `- Mbit/s` for NaN."""
-    return f"{format_number(value * factor, digits)} {unit}".rstrip()
+    return f"{format_number(value * factor, 3)} {unit}".rstrip()

@@ -78,7 +78,6 @@ class StructOps:
     Args:
         source: the compiled object.
         entries: elements of each of its maps.
-        prefix: prefix of the name; 15 characters are all that a name may have.
 
     Attributes:
         name: value for a socket's TCP_CONGESTION, this process's own; taken by no socket without CAP_NET_ADMIN in
@@ -91,9 +90,9 @@ class StructOps:
         OSError: the kernel lacks support.
     """
 
-    def __init__(self, source: BpfObject, entries: int, prefix: str = PREFIX):
+    def __init__(self, source: BpfObject, entries: int):
         operations, value = _kernel_structs()
-        self.name = f"{prefix}_{os.urandom(4).hex()}"[: _NAME_BYTES - 1]  # unique on the machine
+        self.name = f"{PREFIX}_{os.urandom(4).hex()}"[: _NAME_BYTES - 1]  # unique on the machine
         self.maps: dict[str, int] = {}
         self._open: list[int] = []
         try:

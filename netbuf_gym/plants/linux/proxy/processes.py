@@ -23,6 +23,8 @@ HERE = Path(__file__).resolve().parent
 PACKAGE = "shadowsocks-libev"
 CIPHER = "aes-256-gcm"
 READY_S = 10.0
+SOCKS_PORT = 1080
+"""Port of the SOCKS5 proxy, on the client's 127.0.0.1."""
 
 ATTEMPT_S = 2.0
 """Longest time for an attempt to connect: where the server has not begun, another program may have answered."""
@@ -125,16 +127,15 @@ class Shadowsocks:
     Args:
         server, client: descriptors of the namespaces.
         address, port: address where the server listens, and the client connects to.
-        socks_port: port of the SOCKS5 proxy, on the client's 127.0.0.1.
 
     Raises:
         FileNotFoundError: shadowsocks-libev is not installed.
         RuntimeError: one of the programs did not begin, in its own words (a port in use, for one).
     """
 
-    def __init__(self, server: int, client: int, address: str, port: int = 8388, socks_port: int = 1080):
+    def __init__(self, server: int, client: int, address: str, port: int = 8388):
         programs = [find_program(name) for name in ("ss-server", "ss-local")]
-        self._client, self.socks = client, ("127.0.0.1", socks_port)
+        self._client, self.socks = client, ("127.0.0.1", SOCKS_PORT)
         config: dict[str, Any] = {
             "server": address,
             "server_port": port,
@@ -143,7 +144,7 @@ class Shadowsocks:
             "timeout": 600,
             "no_delay": True,
         }
-        own = {"local_address": self.socks[0], "local_port": socks_port}
+        own = {"local_address": self.socks[0], "local_port": SOCKS_PORT}
         self.programs: list[Program] = []
         try:
             for path, namespace, more in zip(programs, (server, client), ({}, own), strict=True):
