@@ -157,6 +157,7 @@ class Family(ABC):
         kind: Name of the kind in settings, reports and ids.
         least_rtt_ms: Least RTT, that of the access links.
         follows_schedule: Whether cells name a rate schedule.
+        replays_flows: Whether cells name a list of flows for each seed.
         contributes: Whether each cell of a group contributes its own tolerance to the group's.
         compact: Whether tables show only our value and the error, for families with many quantities.
         columns: Table columns before the quantities.
@@ -165,6 +166,7 @@ class Family(ABC):
     kind: str
     least_rtt_ms = 2.0
     follows_schedule = False
+    replays_flows = False
     contributes = False
     compact = False
     columns: tuple[str, ...] = ("flows", "buffer", "loss", "runs")

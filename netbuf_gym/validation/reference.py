@@ -304,7 +304,7 @@ def _read_cells(
             cell.reference.setdefault(quantity, []).append(v[column])
         if "late_mean_us" in v:
             cell.late_us.append(v["late_mean_us"])
-        if kind == NS3_SHARED_BUFFER:
+        if setting.family.replays_flows:
             cell.reference.setdefault(DROPS, []).append(v["drops_q0"] + v["drops_q1"])
             if not cell.not_judged:
                 name = shared_buffer.name_flow_file(row)

@@ -120,9 +120,15 @@ class Report:
         """Return a Markdown table: how many cells of each kind are out, and how far groups are off."""
         header = ["cells", "judged", "out of tolerance", "groups", "error of goodput", "error of queueing delay"]
         rows = []
-        for kind in dict.fromkeys(group.kind for group in self.groups):
-            groups = [group for group in self.groups if group.kind == kind]
-            verdicts = [v.verdict for v in self.cells if v.cell.setting.kind == kind and v.verdict != NOT_JUDGED]
+        judged: dict[str, list[str]] = {}
+        for v in self.cells:
+            if v.verdict != NOT_JUDGED:
+                judged.setdefault(v.cell.setting.kind, []).append(v.verdict)
+        by_kind: dict[str, list[GroupVerdict]] = {}
+        for group in self.groups:
+            by_kind.setdefault(group.kind, []).append(group)
+        for kind, groups in by_kind.items():
+            verdicts = judged.get(kind, [])
             counts = (len(verdicts), verdicts.count(OUT), len(groups))
             rows.append(
                 [kind, *map(str, counts), *(format_group_errors(groups, quantity) for quantity in (GOODPUT, QUEUE_DELAY))]

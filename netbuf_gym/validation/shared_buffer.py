@@ -114,6 +114,7 @@ def name_flow_file(row: Row) -> str:
 @register_family
 class SharedBuffer(Family):
     kind = NS3_SHARED_BUFFER
+    replays_flows = True
     contributes = True
     compact = True
     columns = ("load", "lists")
