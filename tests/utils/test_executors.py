@@ -247,7 +247,7 @@ def test_a_lost_job_takes_no_other_with_it(cluster):
     work, _ = lasting(cluster, lambda task: 0.01)
     cluster.kills.add(3)
     found = []
-    with pytest.raises(WorkerError, match="'slurm': work was lost: job 3; finished work is kept; valid: the same command again"):
+    with pytest.raises(WorkerError, match="'slurm': work was lost: job 3; finished work is kept; valid: the same"):
         for task, _ in SLURM.run(work, range(100), 3):
             found.append(task)
     lost, beside = cluster.jobs[3], cluster.jobs[4:6]
