@@ -258,7 +258,7 @@ def test_read_only_sysctls(namespace, journal):
 def test_no_privileges(namespace, tmp_path):
     machines.needs_root()  # which it gives up
     code = (
-        "import os, sys; from netbuf_gym import cli; os.setgid(65534); os.setuid(65534);"
+        "import os, sys, netbuf_gym.cli.live; from netbuf_gym import cli; os.setgid(65534); os.setuid(65534);"
         f"words = ['{WISH}', '--apply', '--interval', '3', '--journal', '/tmp/nobody-{os.getpid()}'];"
         "sys.exit(cli.main(['live', 'tune', *words]))"
     )
