@@ -118,7 +118,7 @@ def _read_holder_pid(handle: int) -> int:
 def _busy_message(what: str, pid: int, uid: int) -> str:
     holder = f"{what} by {_describe_process(pid, uid)}"
     if uid not in (0, os.geteuid()):  # any user of a namespace can take an address of it
-        return f"{holder} already, or that process only claims so; valid: one tuner at a time, look what that process is"
+        return f"{holder} already, or it only claims so; valid: one tuner at a time, see what it is"
     return f"{holder} already; valid: one tuner at a time (kill -INT ends it and restores its settings)"
 
 
