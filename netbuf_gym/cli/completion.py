@@ -86,7 +86,7 @@ def print_completions(**output: Any) -> None:
 
 
 class Finder(ExclusiveCompletionFinder):
-    """Finder that also completes settings behind an option, which argparse counts as no arguments of the command."""
+    """Completion finder that also completes settings typed after an option, which argparse does not assign to the command."""
 
     def collect_completions(
         self, active_parsers: list[argparse.ArgumentParser], parsed_args: argparse.Namespace, cword_prefix: str

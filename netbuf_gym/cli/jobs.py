@@ -101,10 +101,10 @@ def add(parser: Parser, name: str) -> None:
             action="store_true",
             help="run every combination of values, in turn: key=1,2,3, key=range(1,4), key=choice(a,b), key=glob(*)",
         )
-    parser.add_argument("--run", "-r", action="store_true", help="run one job, which is what happens anyway")
+    parser.add_argument("--run", "-r", action="store_true", help="run a single job (the default)")
     parser.add_argument("--config-dir", "-cd", metavar="DIR", help="a folder of your own with further groups and files")
     parser.add_argument("--config-name", "-cn", metavar="NAME", help="the first file, e.g. one in DIR (default: the command's)")
-    parser.add_argument("--config-path", "-cp", metavar="DIR", help="refused: the configuration's types belong to its files")
+    parser.add_argument("--config-path", "-cp", metavar="DIR", help="not available; see --config-dir")
     parser.add_argument("--hydra-help", action="store_true", help="print Hydra's own help and exit")
     parser.add_argument("--shell-completion", "-sc", action="store_true", help="see netbuf-gym completion")
     parser.add_argument("--version", action="version", version=f"netbuf-gym {__version__}")
@@ -132,7 +132,7 @@ def run(name: str, options: argparse.Namespace) -> int:
     if (options.package is not None or options.resolve) and options.cfg is None:
         raise ConfigError("--package and --resolve change what --cfg prints; valid: with --cfg job|hydra|all")
     if any(views.values()) and options.run:
-        raise ConfigError("--run and another command of Hydra's; valid: one of them")
+        raise ConfigError("--run cannot be combined with --cfg, --info, --multirun or --hydra-help; valid: one of them")
     training = import_training_module(name, "jobs")
     source = training.Source(options.config_dir, options.config_name)
     overrides = [one for one in options.settings if one != "hydra.mode=RUN"]

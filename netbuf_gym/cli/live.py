@@ -123,7 +123,7 @@ def _add_tune(verb: argparse.ArgumentParser) -> None:
         ("--most-factor", 2.0, "X", "largest factor of change of a setting within --per seconds, above 1 (default: 2)"),
         ("--per", 10.0, "S", "seconds for --most-factor; 0: no limit (default: 10)"),
         ("--worse-factor", 2.0, "X", "factor by which throughput or latency counts as worse than usual, above 1 (default: 2)"),
-        ("--worse-for", 15.0, "S", "seconds of worse values, after which the last good settings are restored (default: 15)"),
+        ("--worse-for", 15.0, "S", "restore the last good settings after this many bad seconds (default: 15)"),
         ("--pause", 60.0, "S", "seconds without tuning after that (default: 60)"),
     ):
         verb.add_argument(option, type=parse_real, default=default, metavar=metavar, help=meaning)
@@ -222,7 +222,7 @@ def _tune(arguments: argparse.Namespace) -> int:
             holder = locks.describe_holder(path)
             leftovers = [] if holder else session.find_leftovers(path)
             if holder:
-                _print_line(f"{holder} just now, which brings back what it sets")
+                _print_line(f"{holder} is running and will restore its settings")
             elif leftovers:
                 _print_line(f"left changed by a former run: {', '.join(leftovers)} (netbuf-gym live restore)")
             draw = _tune_until_end(arguments, None, choice, pace, watchdog, ended, duration_s)

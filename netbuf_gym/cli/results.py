@@ -172,7 +172,7 @@ def _write_pages(arguments: argparse.Namespace) -> int:
 
 
 def _resolve_selection(arguments: argparse.Namespace) -> tuple[list[Any], list[Any], list[Any]]:
-    """Return the selected entries, the selected campaigns of studies, and the campaigns left out for lack of their needs.
+    """Return the selected entries, the campaigns to run, and those that `--live`, `--train` or `--traces` would add.
 
     Raises:
         ConfigError: A word that names nothing, a campaign named in full whose needs are not granted, or a missing folder.

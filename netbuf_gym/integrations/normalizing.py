@@ -90,7 +90,7 @@ class NormalizingExtractor(BaseFeaturesExtractor):
 
 
 def find_extractors(policy: th.nn.Module) -> list[NormalizingExtractor]:
-    """Return the extractors that a policy learns with; target networks copy theirs with the weights."""
+    """Return a policy's normalising extractors, except those of target networks, which are copied with the weights."""
     found = policy.named_modules()
     return [one for name, one in found if isinstance(one, NormalizingExtractor) and "target" not in name]
 

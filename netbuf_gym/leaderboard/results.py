@@ -233,7 +233,7 @@ def _load_edition(load: Callable[[], Edition]) -> Edition:
 
 
 def _play(own: Suite, name: str, cells: Sequence[Cell], threads: int = 1) -> play.SuiteRun:
-    """Play the controller of a name in worlds of a suite, once it is known to fit them."""
+    """Look up a controller by name, check that it fits the given worlds of a suite, and play it in them."""
     controller = controllers.resolve_controller(name, own)
     controllers.require_fit(controller, cells, own)
     return play.run(own, cells, controller, threads=threads)

@@ -232,7 +232,7 @@ def parse_receiver_control(field: str, value: object) -> str | ReceiverControl:
 
 
 def resolve_target_ms(field: str, value: Any) -> Any:
-    """Return the target delay in ms of a class of `TARGET_DELAYS_MS`; return a value that is no string unchanged.
+    """Return the target delay in ms of a class of `TARGET_DELAYS_MS`; return any other value unchanged.
 
     Raises:
         ScenarioError: An unknown class.

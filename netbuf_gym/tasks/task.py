@@ -152,7 +152,7 @@ class Task(ABC, Generic[TrackerT]):
 
     @abstractmethod
     def control(self, scenario: Any) -> Any:
-        """Return the same world with `agents` controlled agents.
+        """Return the scenario with `self.agents` of its places controlled by agents.
 
         Raises:
             ConfigError: The world has no place for them, or nothing that they could control.

@@ -34,7 +34,7 @@ class EnvConfig:
     """An environment.
 
     Attributes:
-        name: name of its task.
+        name: task, by name.
         id: its Gymnasium id.
         kwargs: arguments of `gym.make_vec`.
         num_envs: agents that decide at once: worlds, times the agents of each.
@@ -95,7 +95,7 @@ class AlgoConfig:
         name: ppo, ppo_kl, a2c, dqn or ppo_lstm.
         num_envs: agents that it is trained by at once: worlds, times the agents of each.
         policy: the learner's name for its kind of network.
-        learning_rate, learning_rate_final: from the first to the last step, linearly; final null: constant.
+        learning_rate, learning_rate_final: at the first and the last step, linear in between; final null: constant.
         restarts: points at which the learning rate starts again, each a mapping of `at`, the share of the training that is
             over (rising, between 0 and 1), and `learning_rate`, from which it falls to the final one by the next restart, or
             the end.

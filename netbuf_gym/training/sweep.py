@@ -141,7 +141,7 @@ def expand_jobs(name: str, overrides: Sequence[str], source: Source) -> tuple[Pa
         values = [_expand_override(override, source) for override in own]
     combinations = list(itertools.product(*values))
     if not combinations:
-        raise ConfigError(f"{' '.join(own)}: comes to no job; valid: at least one value of each")
+        raise ConfigError(f"{' '.join(own)}: expands to no jobs; valid: at least one value of each")
     folder, jobs = None, []
     for number, words in enumerate(combinations):
         chosen = [word for word, others in zip(words, values, strict=True) if len(others) > 1]

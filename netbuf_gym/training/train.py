@@ -368,7 +368,7 @@ def _restore_learner(
     from netbuf_gym.training.checkpoints import learner_state as moments
 
     if not checkpoint.restore_model(saved, model, rng=True):
-        _warn(f"{saved.path}: is packed, without what its optimiser and random generators were at; they begin anew")
+        _warn(f"{saved.path}: has no state of optimiser and random generators; both start anew")
     moment, back = None, False
     if saved.has_moment:
         moment, remembered = checkpoint.read_moment(saved)
@@ -377,7 +377,7 @@ def _restore_learner(
             if remembered is not None:
                 moments.set_memory(moment, model, remembered)
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, RuntimeError, OverflowError) as error:
-            raise CheckpointError(f"{saved.path}: damaged: its moment is not one of this job ({error})") from None
+            raise CheckpointError(f"{saved.path}: damaged: its learner state does not match this job ({error})") from None
         checkpoint.remove_leftovers(saved.path.parent, keep=moment.numbers.get("memory_file"))
     else:
         model._current_progress_remaining = 1.0 - model.num_timesteps / config.total_timesteps

@@ -171,7 +171,7 @@ class JoblibExecutor(Executor):
 class RayExecutor(Executor):
     """Ray's processes: of the cluster named by `RAY_ADDRESS`, else of this machine."""
 
-    name, says, modules, extra = "ray", "Ray's, of the cluster that RAY_ADDRESS names or of this machine", ("ray",), "ray"
+    name, says, modules, extra = "ray", "Ray tasks on the cluster in RAY_ADDRESS, else on this machine", ("ray",), "ray"
 
     def _outcomes(self, work: Callable[[T], Outcome], tasks: Iterable[T], jobs: int, stop: threading.Event) -> Outcomes:
         import ray

@@ -44,7 +44,10 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def format_number(value: float | None, digits: int = 4) -> str:
-    """Return a number with `digits` significant digits, without an exponent where that is short; "-" for None and NaN."""
+    """Return a number with `digits` significant digits, as text.
+
+    Plain from 1e-3 to below 1e6, else with an exponent where that is shorter; integers in full; "-" for None and NaN.
+    """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "-"
     if isinstance(value, int) or value == 0:

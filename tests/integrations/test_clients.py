@@ -59,8 +59,8 @@ def test_supersuit_makes_vectors_of_a_scalar_environment(id):
     supersuit = pytest.importorskip("supersuit")
     rows = supersuit.gym_vec_env_v0(gym.make(id, max_episode_steps=3), 2)
     rows.reset(seed=1)
-    for _ in range(5):
-        rows.step(rows.action_space.sample())
+    ends = [rows.step(rows.action_space.sample())[3].tolist() for _ in range(7)]
+    assert ends[:3] == [[False] * 2, [False] * 2, [True] * 2] and sum(map(all, ends)) == 2
 
 
 @pytest.mark.parametrize("id", IDS)

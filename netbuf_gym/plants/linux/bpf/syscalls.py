@@ -133,5 +133,5 @@ def load_struct_ops(
 
 
 def create_link(map_fd: int, what: str) -> int:
-    """Create the link that keeps a struct_ops map registered for as long as somebody has it open; return its descriptor."""
+    """Create the link that keeps a struct_ops map registered for as long as a process holds it open; return its descriptor."""
     return call_bpf(LINK_CREATE, struct.pack("<IIII", map_fd, 0, ATTACH_STRUCT_OPS, 0), what)
