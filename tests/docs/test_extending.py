@@ -188,4 +188,4 @@ def test_blocks_are_read_with_their_files_and_commands(capsys, tmp_path):
     assert three.section == "Two" and three.commands == []
     (tmp_path / "page.md").write_text(page)
     assert blocks.main([str(tmp_path / "page.md")]) == 0
-    assert "| One  | 1     | 2     | `a.py` 2 " in capsys.readouterr().out
+    assert "| One     | 1     | 2     | `a.py` 2 " in capsys.readouterr().out

@@ -187,7 +187,7 @@ def test_a_file_that_is_not_there_is_bad_input(word, tmp_path, capsys, monkeypat
     monkeypatch.setattr(play, "run", lambda *given, **more: pytest.fail("something is played"))
     words = ["suite", "bbr3/conformance", f"controller=[cubic,'{word}']", "beside=[]", f"output={tmp_path}"]
     assert program.main(words) == 2
-    assert f"controller = '{word}': there is no file {word.partition(':')[0]}; valid: one" in capsys.readouterr().err
+    assert f"controller = '{word}': there is no file {word.partition(':')[0]}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("suite", ["bbr3/conformance", "gate"])

@@ -229,8 +229,8 @@ def test_pages_of_several_objects(possible):
     ("proxy", "said"),
     [
         ("none", "proxy = 'none'"),
-        ({"page": [1, 2]}, r"proxy = \{'page': \[1, 2\]\}; valid: name, and page and think_s beside it"),
-        ({"name": "plain", "pages": 3}, "valid: name, and page and think_s beside it"),
+        ({"page": [1, 2]}, r"proxy = \{'page': \[1, 2\]\}; valid: name, and optionally page and think_s"),
+        ({"name": "plain", "pages": 3}, "valid: name, and optionally page and think_s"),
         ({"name": "plain", "page": [3, 2]}, r"proxy\.page\[1\] = 2"),
         ({"name": "plain", "page": [3]}, r"proxy\.page = \[3\]; valid: two numbers"),
         ({"name": "plain", "think_s": -1}, r"proxy\.think_s = -1"),
