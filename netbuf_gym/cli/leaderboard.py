@@ -27,20 +27,21 @@ KEYS = {
     "mode": "submit: offline or online (default: WANDB_MODE; else online if WANDB_API_KEY is set, offline if not)",
     "name": "submit: name of the row, the same for all training seeds (default: the run's)",
     "partial": "submit: true accepts rows of fewer than three training seeds, and marks them (default: false)",
-    "evaluation": "submit: result.json of `netbuf-gym suite v1/TASK` (default: suite.json beside the model, or a new one)",
+    "evaluation": "submit: result.json of `netbuf-gym suite v1/TASK` to compare with (default: suite.json beside it, if any)",
     "threads": "threads that run the worlds (default: one for each core)",
 }
 """Settings with their meanings."""
 
 EPILOG = f"""verbs:
   submit RUN...  check an agent and log it to wandb: config, metrics, table, model, result. RUN is a run folder, a model file
-                 or an agent of the package; it is evaluated on the suite of its task if it was not yet. Refused, with the
-                 reason: another version of the suite, missing worlds, the result of another model, a model that does not
-                 reproduce its scores in worlds of every family, a second model of one name and training seed, fewer than
-                 three training seeds of a name, earlier submissions included. To send offline runs later:
+                 or an agent of the package. It is played in all worlds of the suite of its task, timed, and those figures are
+                 kept; a copy of an agent of the package is said to be one. Refused, with the reason: an evaluation beside
+                 the model that is of another version or model, lacks worlds, or is not reproduced; a second model of one
+                 name and training seed; training seeds that share their parameters; fewer than three training seeds of a
+                 name, earlier submissions included. To send offline runs later:
                  wandb sync runs/leaderboard/wandb/offline-run-*
-  show           rank the kept results, submitted rows and runs, and those of a project; show places in the suites of the
-                 field; mark rows that are not current as stale
+  show           rank the kept results and what was submitted here; show apart, without a place, what lies in the folders
+                 or a project and was not played here (unchecked); show places in the suites of the field; mark stale rows
   check          replay five worlds of each family with the agents of the package, and compare the scores with their rows:
                  exit status 1 if more than a tenth of an agent's scores differ, 2 if an agent has no rows. Changed worlds,
                  as controls without learning show them, are reported.
@@ -76,8 +77,9 @@ def run(arguments: argparse.Namespace) -> int:
     threads = given.pop("threads", str(min(len(os.sched_getaffinity(0)), MAX_THREADS)))
     if not threads.isdigit():
         raise ConfigError(f"threads = {threads!r}; valid: a whole number from 1 to {MAX_THREADS}")
-    with require_extra("the leaderboard", "train"):
-        import netbuf_gym.leaderboard.submission  # noqa: F401
+    if arguments.verb != "show":  # which plays nothing
+        with require_extra("the leaderboard", "train"):
+            import netbuf_gym.leaderboard.submission  # noqa: F401
     names = tasks.names() if "task" not in given else [tasks.get(given["task"]).name]
     return VERBS[arguments.verb](runs, names, given, check_integer("threads", int(threads), 1, MAX_THREADS))
 
@@ -128,7 +130,7 @@ def _submit(runs: Sequence[str], names: Sequence[str], given: dict[str, str], th
             valid = f"RUN of the others too, with name={name}, or partial=true, which marks the row"
             raise ConfigError(f"{name} has {seeds}; valid: {valid}")
     for one in submissions:
-        submission.keep_submission(one, _get_handed_in_folder(given))
+        submission.keep_submission(one, _get_handed_in_folder(given), _get_runs_folder(given))
         folder = submission.log_submission(one, _get_runs_folder(given), project or submission.PROJECT, entity or None, mode)
         sent = f"send it with: wandb sync {folder}" if mode == "offline" else "sent"
         print(f"{one.name}: submitted to {one.suite.name}, group {one.group}, {folder}; {sent}")
@@ -140,12 +142,13 @@ def _submit(runs: Sequence[str], names: Sequence[str], given: dict[str, str], th
 
 
 def _show(runs: Sequence[str], names: Sequence[str], given: dict[str, str], threads: int) -> int:
-    from netbuf_gym.leaderboard import field_reports, rows, standings, submission
+    from netbuf_gym.leaderboard import field_reports, handed_in, standings
 
+    runs_folder = _get_runs_folder(given)
     with tempfile.TemporaryDirectory() as fetched:
-        more = submission.find_offline_results(_get_runs_folder(given))
+        more = handed_in.find_offline_results(runs_folder)
         if "project" in given:
-            more += submission.download_project_results(given["project"], Path(fetched))
+            more += handed_in.download_project_results(given["project"], Path(fetched))
         held = [task for task in names if "task" in given or standings.has_results(task, _get_results_folder(given))]
         if not held:
             raise ConfigError(
@@ -153,9 +156,13 @@ def _show(runs: Sequence[str], names: Sequence[str], given: dict[str, str], thre
             )
         for task in held:
             own = standings.get_ranking_suite(task)
-            handed_in = sorted(rows.get_folder(own, _get_handed_in_folder(given)).glob("*.csv"))
-            standing = standings.compute_standings(task, _get_results_folder(given), [*handed_in, *more])
-            print(f"{own.name}\n\n{standings.format_table(task, standing)}\n")
+            files = [*handed_in.find_rows(own, _get_handed_in_folder(given)), *more]
+            standing = standings.compute_standings(
+                task, _get_results_folder(given), files, lambda path: handed_in.is_checked(path, runs_folder)
+            )
+            print(f"{own.name}\n\n{standings.format_table(task, [one for one in standing if one.checked])}\n")
+            if unchecked := [one for one in standing if not one.checked]:
+                print(f"unchecked: handed in, and not played here\n\n{standings.format_table(task, unchecked)}\n")
             if places := field_reports.tabulate_places(task):
                 print(f"{places.title.lower()}\n\n{markdown_table(places.header, places.rows)}\n\n* {places.says}\n")
     print("\n".join(f"* {line}" for line in standings.READING))

@@ -123,7 +123,8 @@ def _print_status(arguments: argparse.Namespace) -> int:
 
 
 def _make_results(arguments: argparse.Namespace) -> int:
-    from netbuf_gym.leaderboard import results, rows
+    from netbuf_gym.evaluation.suites.field.suite import FieldSuite
+    from netbuf_gym.leaderboard import field_reports, results, rows
 
     selected, campaigns, left_out = _resolve_selection(arguments)
     if selected and not arguments.dry_run and _get_folder(arguments) == rows.INSTALLED:
@@ -147,6 +148,8 @@ def _make_results(arguments: argparse.Namespace) -> int:
         maker.make_best_constant(task, _get_folder(arguments))
     for one in stale:
         maker.make(one.entry)
+    if any(isinstance(one.entry.suite, FieldSuite) for one in stale) and arguments.results is None:
+        field_reports.write_rankings()
     for campaign, _ in wanted:
         print_line(f"{campaign.name}: {campaign.command}")
         campaign.run(jobs=jobs, executor=arguments.executor, traces=arguments.traces)
@@ -156,13 +159,14 @@ def _make_results(arguments: argparse.Namespace) -> int:
 
 
 def _write_pages(arguments: argparse.Namespace) -> int:
-    from netbuf_gym.leaderboard import rows
+    from netbuf_gym.leaderboard import field_reports, rows
     from netbuf_gym.pages.result_tables import Pages
     from netbuf_gym.utils import checkout
 
     root = checkout.require_checkout(arguments.checkout, "--checkout")
     if rows.FOLDER != root.resolve() / "results" / "suites":
         raise ConfigError(f"{root}: the rows of this program are in {rows.FOLDER}; valid: pip install -e {root}")
+    field_reports.write_rankings()
     pages = Pages(root, checkout.import_studies(root, "pages").make_sections(root))
     for path in pages.write():
         print(f"written: {path.relative_to(root)}")

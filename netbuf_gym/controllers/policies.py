@@ -19,10 +19,11 @@ from netbuf_gym.utils.arguments import check_integer
 class RandomAction(Decider):
     """Uniformly random actions, drawn anew each time: the least that any learned policy must beat.
 
-    Each row has a generator of its own, so that its actions do not depend on the number of rows played beside it.
+    Each agent of a world has a generator of its own, seeded by the world's seed: worlds of other seeds have other actions, and
+    those of a world do not depend on the worlds played beside it.
 
     Args:
-        seed: Seed of the generators, 0 to 2**63 - 1.
+        seed: Further seed of the generators, for other draws in the same worlds, 0 to 2**63 - 1.
     """
 
     name = "random"
@@ -33,7 +34,7 @@ class RandomAction(Decider):
     def start(self, rules: Rules, seeds: Sequence[int]) -> Policy:
         """See `Controller.start`."""
         draw = _make_sampler(rules.action_space)
-        streams = [np.random.default_rng((self.seed, row)) for row in range(len(seeds) * rules.agents)]
+        streams = [np.random.default_rng((self.seed, seed, agent)) for seed in seeds for agent in range(rules.agents)]
 
         def policy(observations: np.ndarray, state: Any, starts: np.ndarray) -> tuple[np.ndarray, Any]:
             return np.array([draw(stream) for stream in streams]), None

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import html
+import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Template
@@ -402,10 +405,58 @@ def get_report_path(suite: FieldSuite) -> str:
     return f"field/{suite.name.replace('/', '-')}/report.md"
 
 
+RANKINGS = "rankings.json"
+"""File beside the suites' folders of rows: each suite's ranking of its rows, which takes longer than to read it."""
+
+
 def collect_rankings(task: str) -> list[tuple[FieldSuite, list[str]]]:
-    """Return the suites that evaluate a task's controllers and have kept results of two or more, each with its ranking."""
-    own = [(suite, read_kept(suite)) for suite in SUITES if suite.task == task]
-    return [(suite, list(suite.judge(results).ranking)) for suite, results in own if len(results.names) > 1]
+    """Return the suites that evaluate a task's controllers and have kept results of two or more, each with its ranking.
+
+    Rankings are those of `RANKINGS` where the rows are still those that it was written for.
+    """
+    kept, found = _read_rankings(), []
+    for suite in SUITES:
+        if suite.task == task:
+            one = kept.get(suite.name, {})
+            ranking = one["ranking"] if one.get("rows") == _compute_rows_digest(suite) else _rank_kept(suite)
+            found += [(suite, ranking)] if len(ranking) > 1 else []
+    return found
+
+
+def write_rankings() -> None:
+    """Rank the kept rows of all suites of the field, and write `RANKINGS`; rankings of the present rows are taken over.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    kept = _read_rankings()
+    for suite in SUITES:
+        digest = _compute_rows_digest(suite)
+        if kept.get(suite.name, {}).get("rows") != digest:
+            kept[suite.name] = {"rows": digest, "ranking": _rank_kept(suite)}
+    write_json(rows.FOLDER / RANKINGS, kept)
+
+
+def _rank_kept(suite: FieldSuite) -> list[str]:
+    results = read_kept(suite)
+    return list(suite.judge(results).ranking) if results.names else []
+
+
+def _compute_rows_digest(suite: FieldSuite) -> str:
+    """Return a digest of the kept rows of a suite, 16 hexadecimal digits, without the first lines of their files."""
+    digest = hashlib.sha256()
+    for path in sorted(rows.get_folder(suite).glob("*.csv")):
+        digest.update(path.name.encode() + b"\n" + path.read_bytes().partition(b"\n")[2])
+    return digest.hexdigest()[:16]
+
+
+def _read_rankings() -> dict[str, Any]:
+    """Return the kept rankings by suite; none if there is no file, or a damaged one."""
+    with suppress(OSError, ValueError):
+        found = json.loads((rows.FOLDER / RANKINGS).read_text(encoding="utf-8"))
+        if isinstance(found, dict):
+            return found
+    return {}
 
 
 def tabulate_places(task: str) -> Table | None:

@@ -51,7 +51,7 @@ def write_pages(standings: dict[str, list[scoring.Standing]], output: Path, figu
 
 def select_firsts(standing: Sequence[scoring.Standing]) -> dict[str, scoring.Standing]:
     """Return the first of each kind except chance."""
-    ranked = {one.role: one for one in reversed(standing)}
+    ranked = {one.role: one for one in reversed(standing) if one.checked}
     return {role: ranked[role] for role in KINDS if role in ranked}
 
 
@@ -126,7 +126,7 @@ def format_field_places(task: str) -> list[str]:
 def list_claims(standing: Sequence[scoring.Standing]) -> list[str]:
     """Return sentences about agents that are ahead of every rule, not ahead of the best constant, or worse than chance."""
     said = []
-    agents = [one for one in standing if one.role == scoring.AGENT]
+    agents = [one for one in standing if one.role == scoring.AGENT and one.checked]
     ahead = [one.name for one in agents if one.over_rules is not None and one.over_rules.low > 0]
     said.append(f"Surely ahead of every rule: {', '.join(ahead) or 'no agent'}.")
     if behind := [one.name for one in agents if one.behind_constant]:
@@ -177,7 +177,7 @@ def _format_row(task: str, place: int, one: scoring.Standing) -> str:
     name, command = _format_short_name(one.name), html.escape(leaderboard.get_command(one))
     cells = [
         f"<td>{_format_title(task)}</td>",
-        cell(place, str(place)),
+        cell(place, str(place) if one.checked else "-"),
         f'<td class="name"><details><summary>{name}{mark}</summary><code>{command}</code></details></td>',
         f'<td><span class="dot" style="background:{COLOURS[one.role]}"></span>{one.role}</td>',
         spread(one.middle),

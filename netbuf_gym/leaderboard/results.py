@@ -33,7 +33,6 @@ from netbuf_gym.evaluation.suites.catalogue import CHOOSE_ON, V1
 from netbuf_gym.evaluation.suites.field.suite import FieldSuite
 from netbuf_gym.evaluation.suites.frozen import round_floats
 from netbuf_gym.leaderboard import controllers, play, rows, standings
-from netbuf_gym.leaderboard.scoring import CHANCE
 from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
 from netbuf_gym.utils.executors import LOCAL, Executor
 from netbuf_gym.utils.files import make_folder
@@ -211,12 +210,9 @@ class Replay:
 
 
 def _sample_replayed(own: Suite, controller: str, every: bool) -> list[Cell]:
-    """Return one world of each family, the quickest to play; all worlds if `every`.
-
-    Chance always has all worlds: its numbers are drawn for all worlds played together.
-    """
+    """Return one world of each family, the quickest to play; all worlds if `every`."""
     edition = _load_edition(own.load)
-    if every or controller == CHANCE:
+    if every:
         return list(edition.cells)
     decides = 200 if controller in library.names() else 0  # a network's decisions cost more than packets do
 

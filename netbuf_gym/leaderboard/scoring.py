@@ -25,6 +25,8 @@ from netbuf_gym.utils.statistics import Interval
 CHANCE = "random"
 AGENT, HEURISTIC, CONSTANT, OTHER = "agent", "rule", "constant", "other control"
 """Roles of controllers."""
+UNCHECKED = "(unchecked)"
+"""End of the names of rows that were handed in, and not played here."""
 
 
 @dataclass(frozen=True)
@@ -36,17 +38,27 @@ class Result:
         worlds: Raw score by world name; NaN if there is none.
         price: `Measures.price` by world name, if the task has one.
         about: Further entries: `seconds`, `cpu_seconds`, `decision_us`, `command`, `model_sha256`, `group`, `seed`, ...
+        checked: Whether it was played by the package or this machine, and not only handed in.
     """
 
     name: str
     worlds: Mapping[str, float]
     about: Mapping[str, Any] = field(default_factory=dict)
     price: Mapping[str, float] = field(default_factory=dict)
+    checked: bool = True
 
     @property
     def row(self) -> str:
         """Name of the row that it belongs to, with those of other training seeds."""
-        return str(self.about.get("group") or self.name)
+        name = str(self.about.get("group") or self.name)
+        return name if self.checked else f"{name} {UNCHECKED}"
+
+    @property
+    def parameters(self) -> list[float]:
+        """Sketch of its model's parameters; [] if unknown."""
+        found = self.about.get("parameters")
+        known = isinstance(found, list) and all(isinstance(one, (int, float)) for one in found)
+        return found if known else []
 
     @property
     def model(self) -> str:
@@ -102,6 +114,11 @@ class Standing:
     price: float | None = None
 
     @property
+    def checked(self) -> bool:
+        """Whether its results were played, and not only handed in."""
+        return all(one.checked for one in self.results)
+
+    @property
     def behind_constant(self) -> bool:
         """True for an agent that does not beat the best constant with confidence."""
         return self.role == AGENT and (self.over_constant is None or not self.over_constant.low > 0)
@@ -125,7 +142,7 @@ def get_role(task: str, name: str) -> str:
 
 
 def compute_standings(suite: Suite, edition: Edition, results: Sequence[Result], constant: str) -> list[Standing]:
-    """Return the standings of all controllers, the best first.
+    """Return the standings of all controllers, the best first, unchecked ones last.
 
     Args:
         results: Results over all worlds of the edition; those of one `group` are training seeds of one controller. Chance, the
@@ -147,7 +164,8 @@ def compute_standings(suite: Suite, edition: Edition, results: Sequence[Result],
         if not valid:
             words = f"netbuf-gym results make {suite.name}"
             raise ConfigError(f"results of {suite.name} lack {name}, which scores are set against; valid: run `{words}`")
-    raw = _fill_missing(edition, raw, [CHANCE, constant, *heuristics])
+    checked = [name for name, members in grouped.items() if members[0].checked]
+    raw = _fill_missing(edition, raw, [CHANCE, constant, *heuristics], checked)
     scaled = _normalise_scores(edition, raw, [*heuristics, constant])
     best = max(heuristics, key=lambda name: statistics.grouped_interval(list(scaled[name].values()), resamples=100).mean)
     price = tasks.get(suite.task).measures.price
@@ -171,7 +189,7 @@ def compute_standings(suite: Suite, edition: Edition, results: Sequence[Result],
                 price=prices.get(name),
             )
         )
-    return sorted(made, key=lambda one: -one.middle.mean)
+    return sorted(made, key=lambda one: (not one.checked, -one.middle.mean))
 
 
 def best_heuristic(standing: Sequence[Standing]) -> str:
@@ -191,16 +209,16 @@ def _group_scores(edition: Edition, members: Sequence[Result]) -> dict[str, np.n
 
 
 def _fill_missing(
-    edition: Edition, raw: Mapping[str, Mapping[str, np.ndarray]], references: Sequence[str]
+    edition: Edition, raw: Mapping[str, Mapping[str, np.ndarray]], references: Sequence[str], checked: Sequence[str]
 ) -> dict[str, dict[str, np.ndarray]]:
     """Return raw scores without the worlds in which a reference has none.
 
-    Missing scores of other controllers become the lowest of all controllers.
+    Missing scores of other controllers become the lowest of all checked controllers.
     """
     found: dict[str, dict[str, np.ndarray]] = {name: {} for name in raw}
     for family in edition.families:
         there = np.all([np.isfinite(raw[name][family]).all(axis=1) for name in references], axis=0)
-        lowest = np.nanmin(np.concatenate([own[family][there] for own in raw.values()], axis=1), axis=1, keepdims=True)
+        lowest = np.nanmin(np.concatenate([raw[name][family][there] for name in checked], axis=1), axis=1, keepdims=True)
         for name, own in raw.items():
             found[name][family] = np.where(np.isfinite(own[family][there]), own[family][there], lowest)
     return found

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError, shown
@@ -14,6 +17,7 @@ from netbuf_gym.evaluation.suites import Edition, Suite, get_suite
 from netbuf_gym.evaluation.suites.catalogue import CHOOSE_ON, V1
 from netbuf_gym.leaderboard import rows, scoring
 from netbuf_gym.leaderboard.scoring import CHANCE, Result
+from netbuf_gym.training.checkpoints import digest
 from netbuf_gym.training.schema import MIN_TRAINING_SEEDS
 from netbuf_gym.utils.files import read_text
 from netbuf_gym.utils.progress import print_line
@@ -26,6 +30,8 @@ CONSTANTS = "constants.json"
 HEADER = ("", "controller", "kind", "score", "P(> best rule)", "over best rule", "over best constant", "seeds", "CPU s", "us")
 """Columns of a task's table, before the price of the score if there is one."""
 NOT_BETTER = "(not above the best constant)"
+TWIN_SHARE = 0.9
+"""Share of the worlds in which an agent that is another one under a new name has its scores."""
 STALE = "(stale)"
 """Mark of rows that `netbuf-gym results status` found not to be current."""
 READING = (
@@ -41,6 +47,8 @@ READING = (
     "intervals are over worlds, of the model that ships, and not over training seeds, which the cards have",
     f"seeds: of training; '1 of {MIN_TRAINING_SEEDS}': of at least {MIN_TRAINING_SEEDS} that it takes to tell what was learned "
     "from what one training happened upon; CPU s: of the evaluation; us: microseconds that a decision takes alone, on one core",
+    "unchecked: figures of a file that this machine has not played, which have no place; `netbuf-gym leaderboard submit RUN` "
+    "plays the model, and ranks what it then has",
     "goodput (the price of a score): of switches, whose slowdowns can be bought with it, in per cent of naive's, mean of the "
     "same worlds, families weighing alike",
 )
@@ -73,7 +81,7 @@ def read_best_constant(task: str, folder: Path | None = None) -> str:
     path, again = get_constants_file(task, folder), f"valid: the file that `netbuf-gym results make {V1}/{task}` writes"
     try:
         data = json.loads(read_text(path))
-        edition = get_suite(CHOOSE_ON[task]).load()
+        edition = get_suite(CHOOSE_ON[task]).outline()
         if data["digest"] != edition.digest or data["best"] not in tasks.get(task).measures.constants:
             raise ConfigError(f"{path}: is of other worlds, digest {shown(data['digest'])}; {again}")
         return str(data["best"])
@@ -132,38 +140,72 @@ def require_seed(one: Result, others: Iterable[Result]) -> None:
             raise ConfigError(f"{where}: {again}; valid: each training seed once, or another name")
 
 
+def is_same_model(one: Result, other: Result) -> bool:
+    """Return whether two results are of one model, by its digest or its parameters, or of one name without a model."""
+    return one.model == other.model or bool(
+        one.parameters and other.parameters and digest.is_same_sketch(one.parameters, other.parameters)
+    )
+
+
 def drop_duplicates(results: Iterable[Result]) -> list[Result]:
     """Return the first result of each model, or of each name without a model."""
-    found: dict[str, Result] = {}
+    found: list[Result] = []
     for one in results:
-        found.setdefault(one.model, one)
-    return list(found.values())
+        if not any(is_same_model(one, other) for other in found):
+            found.append(one)
+    return found
 
 
-def compute_standings(task: str, folder: Path | None = None, more: Sequence[Path] = ()) -> list[scoring.Standing]:
-    """Return the standings of all controllers of a task, the best first.
+def add_parameters(one: Result) -> Result:
+    """Return the result of an agent of the package with a sketch of its parameters."""
+    return replace(one, about={**one.about, "parameters": digest.sketch_parameters(library.FOLDER / one.name / library.MODEL)})
+
+
+def find_twin(one: Result, package: Iterable[Result]) -> str | None:
+    """Return the name of the package's agent whose parameters, or whose scores in nearly all worlds, a result has; or None."""
+    return next((other.name for other in package if is_same_model(one, other) or _has_scores_of(one, other)), None)
+
+
+def _has_scores_of(one: Result, other: Result) -> bool:
+    pairs = np.array([(one.worlds[name], other.worlds[name]) for name in other.worlds if name in one.worlds], float)
+    return len(pairs) > 0 and float(np.isclose(*pairs.T, rtol=1e-5, atol=1e-9, equal_nan=True).mean()) >= TWIN_SHARE
+
+
+def compute_standings(
+    task: str,
+    folder: Path | None = None,
+    more: Sequence[Path] = (),
+    is_checked: Callable[[Path], bool] = lambda path: False,
+) -> list[scoring.Standing]:
+    """Return the standings of all controllers of a task, the best first, and unchecked ones after all others.
 
     Args:
         task: Name of the task.
         folder: Folder of kept results; None: the package's.
-        more: Files of submitted agents. Results of other suites are passed over in silence; invalid files, and agents without a
-            training seed or with the seed of another model under their name, with a message.
+        more: Files of submitted agents. Results of other suites are passed over in silence; invalid files, agents without a
+            training seed or with the seed of another model under their name, and those that are an agent of the package, with
+            a message.
+        is_checked: Whether the figures of such a file were played on this machine (`handed_in.is_checked`).
 
     Raises:
         ConfigError: See `scoring.compute_standings` and `collect_results`.
     """
     own = get_ranking_suite(task)
-    edition, constant = own.load(), read_best_constant(task, folder)
+    edition, constant = own.outline(), read_best_constant(task, folder)
     files = sorted(rows.get_file(own, name, folder) for name in list_controllers(task, constant))
     found = collect_results([path for path in files if path.is_file()], own, edition)
-    for path in more:
+    package = [add_parameters(one) for one in found if one.name in library.names()] if more else []
+    for checked, path in sorted(((is_checked(path), path) for path in more), key=lambda one: not one[0]):
         try:
-            given = collect_results([path], own, edition)
+            given = [replace(one, checked=checked) for one in collect_results([path], own, edition)]
             if any(not is_free_name(task, str(one.about.get("group"))) for one in given):
                 raise ConfigError(f"{path}: has the name of a controller of {task}; valid: a name of its own")
             for one in given:
                 require_seed(one, found)
-            found = drop_duplicates([*found, *given])
+                if (twin := find_twin(one, package)) is None:
+                    found = drop_duplicates([*found, one])
+                elif twin != one.row:
+                    print_line(f"{one.row} is {twin} of the package, whose row stands for both: {path}")
         except ConfigError as error:
             print_line(f"passed over: {error}")
     return scoring.compute_standings(own, edition, found, constant)
@@ -172,11 +214,11 @@ def compute_standings(task: str, folder: Path | None = None, more: Sequence[Path
 def format_table(task: str, standing: Sequence[scoring.Standing]) -> str:
     """Format a task's standings as a Markdown table; agents that do not surely beat the best constant are marked."""
     made, price = [], tasks.get(task).measures.price
-    for place, one in enumerate(standing, 1):
+    for place, one in number_places(standing):
         improvement = f"{one.improvement.mean:.2f} [{one.improvement.low:.2f}, {one.improvement.high:.2f}]"
         made.append(
             [
-                str(place),
+                place,
                 _marked_name(one),
                 one.role,
                 str(one.middle),
@@ -195,11 +237,16 @@ def format_table(task: str, standing: Sequence[scoring.Standing]) -> str:
 def format_short_table(standing: Sequence[scoring.Standing]) -> str:
     """Format agents and the first two of every other kind as a Markdown table: place, score, difference to the best rule."""
     made, others = [], Counter[str]()
-    for place, one in enumerate(standing, 1):
+    for place, one in number_places(standing):
         others[one.role] += one.role != scoring.AGENT
         if others[one.role] <= 2:
-            made.append([str(place), _marked_name(one), one.role, str(one.middle), format_difference(one.over_heuristic)])
+            made.append([place, _marked_name(one), one.role, str(one.middle), format_difference(one.over_heuristic)])
     return markdown_table(["", "controller", "kind", "score", "over best rule"], made)
+
+
+def number_places(standing: Sequence[scoring.Standing]) -> list[tuple[str, scoring.Standing]]:
+    """Return standings with their places; unchecked ones have none."""
+    return [(str(place) if one.checked else "-", one) for place, one in enumerate(standing, 1)]
 
 
 def _marked_name(one: scoring.Standing) -> str:

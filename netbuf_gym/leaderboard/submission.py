@@ -1,8 +1,9 @@
-"""Submission of an agent: its evaluation on the suite of its task, checked, kept as rows, and logged to Weights & Biases.
+"""Submission of an agent: played on the suite of its task, kept as rows, and logged to Weights & Biases.
 
-A run is logged per training seed, with its config, measures, table and model. Without an account the runs are written below a
-folder, and `wandb sync` sends them later. Each run holds its result as a file, `result.json`, from which leaderboards are made,
-for runs of this machine and of a project alike.
+What is kept are the figures of that play, and never those of a file that came with the model. A run is logged per
+training seed, with its config, measures, table and model. Without an account the runs are written below a folder, and
+`wandb sync` sends them later. Each run holds its result as a file, `result.json`, from which leaderboards are made, for runs of
+this machine and of a project alike.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,10 +24,12 @@ from netbuf_gym.errors import ConfigError, require_extra, shown
 from netbuf_gym.evaluation.comparison import WorldProgress
 from netbuf_gym.evaluation.suites import Cell, Edition, Suite
 from netbuf_gym.evaluation.suites.frozen import round_floats
-from netbuf_gym.leaderboard import controllers, play, reports, results, rows, standings
+from netbuf_gym.leaderboard import controllers, handed_in, play, reports, results, rows, scoring, standings
+from netbuf_gym.leaderboard.handed_in import RESULT
 from netbuf_gym.leaderboard.results import DECISION_TOLERANCE
 from netbuf_gym.leaderboard.scoring import Result
 from netbuf_gym.training.checkpoints import checkpoint
+from netbuf_gym.training.checkpoints.digest import sketch_parameters
 from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
 from netbuf_gym.training.config import to_plain
 from netbuf_gym.utils.files import to_plain_values
@@ -38,10 +41,6 @@ EVALUATION = "suite.json"
 """File of the evaluation, beside the model in a run's folder."""
 NAME = re.compile(r"[A-Za-z0-9][\w.+-]*(/[A-Za-z0-9][\w.+-]*)*")
 """Valid names of rows."""
-SAMPLED = 2
-"""Number of replayed worlds per family, drawn anew each time so that nobody knows them beforehand."""
-RESULT = "result.json"
-"""File of the result in a logged run."""
 PROJECT = "netbuf-gym"
 MODES = ("offline", "online")
 
@@ -85,12 +84,12 @@ class Submission:
 
 
 def prepare_submission(run: str, *, name: str | None = None, evaluation: Path | None = None, threads: int = 1) -> Submission:
-    """Check an agent with its evaluation; if there is none, evaluate the agent and keep the evaluation beside the model.
+    """Play an agent in all worlds of its suite, and check it together with the evaluation that came with it, if one did.
 
     Args:
         run: Run folder, model file, or name of an agent of the package.
         name: Name of the row, the same for all training seeds; None: that of the agent, or of the run's folder.
-        evaluation: File that `netbuf-gym suite` has written; None: `suite.json` beside the model.
+        evaluation: File that `netbuf-gym suite` has written; None: `suite.json` beside the model, written if there is none.
         threads: Number of threads that run the worlds.
 
     Raises:
@@ -107,19 +106,18 @@ def prepare_submission(run: str, *, name: str | None = None, evaluation: Path | 
     file = evaluation or (Path("runs", "leaderboard", run.strip("/")) if packaged else saved.path.parent) / EVALUATION
     row = name if name is not None else (run.strip("/") if packaged else f"{task}/{saved.path.parent.resolve().name}")
     _require_name(row, task, saved)
-    if evaluation is None and not file.is_file():
-        with ProgressBar(f"{own.name}: {row}", line_seconds=None) as bar:
-            data = play_controller(run, own, edition, threads, WorldProgress(bar, len(edition.cells), text=""))
-        rows.write_result(file, data)
-    data = rows.read_result(file)
-    result, digest = _find_own_result(data, saved, file)
-    standings.extract_results({**data, "controllers": {row: result}}, own, edition, str(file))
-    about = controllers.describe_agent(saved) | {"group": row, "model_sha256": digest}
-    about["decision_us"] = play.measure_decision_us(own, edition.cells[0], SavedAgent(saved, row))  # on this machine
-    played = _restore_played(result, own, edition, f"{file}: {row}")
-    about["families"] = reports.summarise(played, own, edition.families)
-    made = Submission(saved, task, own, edition, row, {**data, "controllers": {row: {**result, **about}}}, file)
-    require_reproduced(made, draw_worlds(edition, np.random.default_rng()))
+    said = None
+    if evaluation is not None or file.is_file():
+        said = _read_evaluation(file, row, saved, own, edition)
+    with ProgressBar(f"{own.name}: {row}", line_seconds=None) as bar:
+        played = play_controller(run, own, edition, threads, WorldProgress(bar, len(edition.cells), text=""))
+    if said is None:
+        rows.write_result(file, played)
+    result = next(iter(played["controllers"].values()))
+    result |= {"group": row, "parameters": sketch_parameters(saved.path)}
+    made = Submission(saved, task, own, edition, row, {**played, "controllers": {row: result}}, file)
+    if said is not None:
+        require_reproduced(made, said)
     return made
 
 
@@ -145,24 +143,31 @@ def play_controller(
     return data
 
 
-def _restore_played(result: dict[str, Any], own: Suite, edition: Edition, where: str) -> play.SuiteRun:
-    """Return a kept result that holds all worlds of an edition as if the controller had just played.
+def _read_evaluation(
+    file: Path, row: str, saved: checkpoint.SavedModel, own: Suite, edition: Edition
+) -> dict[str, dict[str, float]]:
+    """Return the metrics by world that a file has for a model.
 
     Raises:
-        ConfigError: A world lacks a metric, or holds a value that is no number.
+        ConfigError: No result of this model, another edition, missing worlds, a world that lacks a metric, or no number.
     """
-    keys, values = [metric.key for metric in own.metrics], []
+    data = rows.read_result(file)
+    result = _find_own_result(data, saved, file)
+    standings.extract_results({**data, "controllers": {row: result}}, own, edition, str(file))
+    keys, found = [metric.key for metric in own.metrics], {}
     for cell in edition.cells:
-        world = result["worlds"][cell.name]
+        world, where = result["worlds"][cell.name], f"{file}: {row}, {cell.name}"
         lacking = [key for key in keys if not isinstance(world, dict) or key not in world]
         if lacking:
-            raise ConfigError(f"{where}, {cell.name}: lacks {lacking[0]}; valid: {', '.join(keys)}")
-        values.append({key: rows.read_value(world, key, f"{where}, {cell.name}") for key in keys})
-    return play.SuiteRun(where, edition.cells, values, np.nan, np.nan)
+            raise ConfigError(f"{where}: lacks {lacking[0]}; valid: {', '.join(keys)}")
+        found[cell.name] = {key: rows.read_value(world, key, where) for key in keys}
+    return found
 
 
-def keep_submission(one: Submission, folder: Path) -> Path:
+def keep_submission(one: Submission, folder: Path, runs: Path) -> Path:
     """Write an agent's result as rows below a folder, one file per training seed, and return the file.
+
+    The file is recorded as checked beside the logged runs, below `runs`.
 
     Raises:
         ConfigError: The file exists with rows of another model or name.
@@ -177,15 +182,17 @@ def keep_submission(one: Submission, folder: Path) -> Path:
             said = f"name = {shown(one.name)}: {path} holds rows of another model, {there.controller}"
             raise ConfigError(f"{said}; valid: another name")
     rows.write(path, replace(found, about={**found.about, "machine": rows.read_processor_name()}), one.suite, one.edition)
+    handed_in.mark_checked(path, runs)
     return path
 
 
 def read_handed_in(own: Suite, folder: Path, runs: Path) -> list[Result]:
-    """Return results submitted to the suite's present edition: kept rows below a folder, and runs logged below another."""
+    """Return checked results submitted to the suite's present edition: rows kept below `folder`, and logged below `runs`."""
     edition, found = own.load(), list[Result]()
-    for path in (*sorted(rows.get_folder(own, folder).glob("*.csv")), *find_offline_results(runs)):
-        with suppress(ConfigError):  # of another edition, or damaged: `show` says so
-            found += standings.collect_results([path], own, edition)
+    for path in (*handed_in.find_rows(own, folder), *handed_in.find_offline_results(runs)):
+        if handed_in.is_checked(path, runs):
+            with suppress(ConfigError):  # of another edition, or damaged: `show` says so
+                found += standings.collect_results([path], own, edition)
     return found
 
 
@@ -200,13 +207,19 @@ def require_seeds(handed: Sequence[Submission], before: Sequence[Result]) -> dic
         Number of training seeds that each row then has, by name.
 
     Raises:
-        ConfigError: Two models of one training seed share a name, or one model has two names.
+        ConfigError: Two models of one training seed share a name, one model has two names, or two training seeds share their
+            parameters.
     """
     found, seeds = [*before], dict[str, int]()
     for one in handed:
         for other in found:
             if (digest := other.about.get("model_sha256")) and digest == one.result["model_sha256"] and other.name != one.name:
                 raise ConfigError(f"name = {shown(one.name)}: {one.saved.path} is submitted as {other.name}; valid: that name")
+            seeds_differ = one.result["seed"] != other.about.get("seed")
+            if seeds_differ and standings.is_same_model(one.leaderboard_result, other):
+                of = f"those of training seed {other.about.get('seed')} of {other.row}"
+                said = f"{one.saved.path}: its parameters, of training seed {one.result['seed']}, are {of}"
+                raise ConfigError(f"{said}; valid: a training of its own for each seed")
         standings.require_seed(one.leaderboard_result, found)
         found = standings.drop_duplicates([*found, one.leaderboard_result])
     for one in handed:
@@ -226,14 +239,18 @@ def _require_name(name: str, task: str, saved: checkpoint.SavedModel) -> None:
 
 def find_packaged_twin(one: Submission) -> str | None:
     """Return the name of the package's agent that is the same model, whose row stands for both; None if there is none."""
-    digest = one.result["model_sha256"]
-    return next(
-        (name for name in library.names() if name != one.name and controllers.compute_model_digest(name) == digest), None
-    )
+    package = []
+    for name in library.names():
+        if name.partition("/")[0] == one.task and name != one.name:
+            worlds: Mapping[str, float] = {}
+            with suppress(ConfigError):  # no rows of this edition: compared by its parameters alone
+                worlds = scoring.score_rows(rows.read(rows.get_file(one.suite, name)), one.suite, one.edition).worlds
+            package.append(standings.add_parameters(Result(name, worlds)))
+    return standings.find_twin(one.leaderboard_result, package)
 
 
-def _find_own_result(data: dict[str, Any], saved: checkpoint.SavedModel, file: Path) -> tuple[dict[str, Any], str]:
-    """Return the result of this model among those of a file, and the model's digest.
+def _find_own_result(data: dict[str, Any], saved: checkpoint.SavedModel, file: Path) -> dict[str, Any]:
+    """Return the result of this model among those of a file.
 
     Raises:
         ConfigError: The file has no result of this model.
@@ -241,39 +258,30 @@ def _find_own_result(data: dict[str, Any], saved: checkpoint.SavedModel, file: P
     digest = controllers.compute_model_digest(str(saved.path))
     for one in data["controllers"].values():
         if digest is not None and one.get("model_sha256") == digest:
-            return one, digest
+            return one
     found = ", ".join(f"{name} ({one.get('model_sha256')})" for name, one in data["controllers"].items())
     raise ConfigError(f"{file}: has results of {found}, not of {saved.path} ({digest}); valid: an evaluation of that model")
 
 
-def draw_worlds(edition: Edition, rng: np.random.Generator) -> list[Cell]:
-    """Draw the worlds to replay at random, `SAMPLED` of each family."""
-    picked = []
-    for family in edition.families:
-        cells = edition.of([family])
-        picked += [cells[k] for k in rng.permutation(len(cells))[:SAMPLED]]
-    return picked
-
-
-def require_reproduced(one: Submission, cells: Sequence[Cell]) -> None:
-    """Raise ConfigError unless the model reproduces its submitted figures.
+def require_reproduced(one: Submission, said: Mapping[str, Mapping[str, float]]) -> None:
+    """Raise ConfigError unless the metrics by world that came with a model are those that it has just had.
 
     Each metric must recur in nearly all of the worlds, within `DECISION_TOLERANCE` (of the score absolutely), and the mean
     score must not be lower.
     """
-    controller = SavedAgent(one.saved, one.name)
-    controllers.require_fit(controller, cells, one.suite)
-    played = play.run(one.suite, cells, controller)
+    names = [*said]
     for metric in (*one.suite.metrics[1:], one.suite.score):
         key, scored = metric.key, metric is one.suite.score
-        said = np.array([rows.read_value(one.result["worlds"][cell.name], key, cell.name) for cell in cells])
-        now, tolerance = np.array(played.of(key)), (0.0, DECISION_TOLERANCE) if scored else (DECISION_TOLERANCE, 1e-6)
-        off = np.flatnonzero(~np.isclose(said, now, *tolerance, equal_nan=True)).tolist()
-        lower = float(np.nansum(said - now)) / len(cells) if scored else 0.0
-        if not results.is_reproduced(off, len(cells)) or lower > DECISION_TOLERANCE:
-            at = max(off, key=lambda k: np.nan_to_num(said[k]) - np.nan_to_num(now[k]))
-            what = f"{one.evaluation}: {one.saved.path} does not reproduce its {key} in {len(off)} of {len(cells)} worlds"
-            values = f"in {cells[at].name} it has {now[at]:.4g}, not {said[at]:.4g}"
+        was, now = (
+            np.array([rows.read_value(worlds[name], key, name) for name in names]) for worlds in (said, one.result["worlds"])
+        )
+        tolerance = (0.0, DECISION_TOLERANCE) if scored else (DECISION_TOLERANCE, 1e-6)
+        off = np.flatnonzero(~np.isclose(was, now, *tolerance, equal_nan=True)).tolist()
+        lower = float(np.nansum(was - now)) / len(names) if scored else 0.0
+        if not results.is_reproduced(off, len(names)) or lower > DECISION_TOLERANCE:
+            at = max(off, key=lambda k: np.nan_to_num(was[k]) - np.nan_to_num(now[k]))
+            what = f"{one.evaluation}: {one.saved.path} does not reproduce its {key} in {len(off)} of {len(names)} worlds"
+            values = f"in {names[at]} it has {now[at]:.4g}, not {was[at]:.4g}"
             raise ConfigError(f"{what}: {values}; valid: its own results, within {DECISION_TOLERANCE:g}")
 
 
@@ -360,6 +368,7 @@ def log_submission(
         run.log_artifact(_make_artifact(wandb, one, seed, about))
         written = Path(run.dir) / RESULT
         rows.write_result(written, one.data)
+        handed_in.mark_checked(written, folder)
         run.save(str(written), base_path=run.dir, policy="now")
         return Path(run.dir).parent
 
@@ -377,36 +386,3 @@ def _make_artifact(wandb: Any, one: Submission, seed: int, about: dict[str, Any]
     with artifact.new_file(RESULT, encoding="utf-8") as file:
         json.dump(one.data, file)
     return artifact
-
-
-def find_offline_results(folder: Path) -> list[Path]:
-    """Return the result files of runs that were written below a folder, the newest first."""
-    return sorted(folder.glob(f"wandb/*run-*/files/{RESULT}"), reverse=True)
-
-
-def download_project_results(path: str, folder: Path, api: Any = None) -> Iterator[Path]:
-    """Download the result of each run of a project.
-
-    Args:
-        path: ENTITY/PROJECT.
-        folder: Folder that results are downloaded into.
-        api: API object to use; None: `wandb.Api()`.
-
-    Yields:
-        Downloaded result files.
-
-    Raises:
-        MissingExtraError: wandb is not installed.
-        ConfigError: No account, or no such project.
-    """
-    with require_extra("a project's leaderboard", "leaderboard"):
-        import wandb
-    try:
-        runs = list((wandb.Api() if api is None else api).runs(path, filters={"jobType": "leaderboard"}))
-        for run in runs:
-            own = folder / str(run.id)
-            run.file(RESULT).download(root=str(own), replace=True)
-            yield own / RESULT
-    except (wandb.Error, ValueError) as error:
-        said = f"project = {path!r}: {' '.join(str(error).split())}"
-        raise ConfigError(f"{said}; valid: ENTITY/PROJECT that your account (wandb login) can read") from None

@@ -53,11 +53,18 @@ def test_chance_plays_every_space(space):
 
 
 @pytest.mark.parametrize("space", SPACES, ids=str)
-def test_a_row_of_chance_does_not_depend_on_its_neighbours(space):
+def test_chance_in_a_world_depends_on_its_seed_and_not_on_its_neighbours(space):
     few, many = played(RandomAction(3), rules(space), 2), played(RandomAction(3), rules(space), 40)
     assert np.array_equal(few, many[:, :2])
-    assert np.array_equal(played(RandomAction(3), rules(space, agents=20), 2), many)
+    twenty = played(RandomAction(3), rules(space, agents=20), 2)
+    assert np.array_equal(twenty[:, [0, 20]], few) and not np.array_equal(twenty[:, 0], twenty[:, 1])
     assert not np.array_equal(played(RandomAction(4), rules(space), 2), few)
+    one, other, again = (RandomAction().start(rules(space), [seed])(np.zeros((1, 3)), None, None)[0] for seed in (7, 8, 7))
+    both = RandomAction().start(rules(space), [8, 7])(np.zeros((2, 3)), None, None)[0]
+    assert np.array_equal(one, again) and np.array_equal(both, np.concatenate([other, one]))
+    streams = [RandomAction().start(rules(space), [seed]) for seed in (7, 8)]
+    first, second = ([policy(np.zeros((1, 3)), None, None)[0] for _ in range(20)] for policy in streams)
+    assert not np.array_equal(first, second)
 
 
 @pytest.mark.parametrize("space", SPACES, ids=str)

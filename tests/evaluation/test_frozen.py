@@ -1,12 +1,13 @@
 """Files of worlds: written and read as they were, and refused where they are others or none."""
 
 import json
+from dataclasses import replace
 from functools import partial
 
 import pytest
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.evaluation.suites import freeze, frozen, paths, task_suites
+from netbuf_gym.evaluation.suites import freeze, frozen, get_suite, paths, task_suites
 from netbuf_gym.evaluation.suites.catalogue import DRAW_WORLDS
 from netbuf_gym.tasks.congestion_window.paths import GeneratedTrace, Path, PathWorld
 
@@ -187,3 +188,16 @@ def test_a_version_is_frozen_once(tmp_path, monkeypatch, capsys):
     with pytest.raises(ConfigError, match=r"version 1 of gate has other worlds, .*; valid: --version 3"):
         freeze.freeze("gate", 1)
     assert json.loads((tmp_path / "gate.json").read_text())["worlds"] == drawn[2]
+
+
+@pytest.mark.parametrize("name", ["v1/congestion_window", "validation/host_buffers", "v1/receiver_window"])
+def test_an_outline_has_the_names_of_the_worlds_without_making_them(name, monkeypatch):
+    suite = get_suite(name)
+    whole = suite.load()
+    monkeypatch.setattr(frozen, "_make_cell", None)
+    short = suite.outline()
+    assert (short.version, short.digest) == (whole.version, whole.digest) and short.families == whole.families
+    assert [(one.name, one.family, one.seed) for one in short.cells] == [
+        (one.name, one.family, one.seed) for one in whole.cells
+    ]
+    assert replace(suite, load=lambda: whole).outline() is whole

@@ -55,11 +55,18 @@ def test_settings_speak_both_recipes(recipe):
 
 
 def test_congestion_controls_of_what_the_host_sends():
-    for name, cc in (("bbr", "bbr"), ("tune-2+bbr", "bbr"), ("vegas", "vegas")):
+    for name, cc in (("bbr", "bbr"), ("tune-2+bbr", "bbr"), ("vegas", "vegas"), ("autotuning+vegas", "vegas")):
         assert {str(flow.cc) for flow in placed(CONTROLLERS[name](), connections=2).flows} == {cc}
     assert placed(CONTROLLERS["bbr"]()).hosts[0].tcp_wmem[2] == 212_992
     short = placed(CONTROLLERS["bbr"](), traffic="short")
     assert str(short.traffic.senders[0].cc) == "bbr"
+
+
+def test_settings_with_vegas_are_in_every_table_that_has_them_with_bbr():
+    ranked = tasks.get("host_buffers").measures.ranked_beside
+    settings = [name.removesuffix("+bbr") for name in ranked if name.endswith("+bbr")]
+    assert "autotuning" in settings and {f"{name}+vegas" for name in settings} <= {*ranked}
+    assert set(ranked) <= set(CONTROLLERS)
 
 
 def test_an_agent_with_bbr():

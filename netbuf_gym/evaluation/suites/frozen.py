@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from netbuf_gym.envs.engine import MAX_SEED
 from netbuf_gym.errors import ConfigError, ScenarioError, shown
@@ -87,6 +88,35 @@ def read(path: Path, suite: str, place: WorldPlacer, families: Collection[str]) 
         ConfigError: If the file is missing, or does not hold this suite's worlds; its version is unknown or a world has changed
             since it was frozen; a world is of no family of the suite, or needs a trace that no generator produces any more.
     """
+    version, digest, worlds = _read_worlds(path, suite)
+    return Edition(version, digest, tuple(_make_cell(suite, version, one, place, families) for one in worlds))
+
+
+@dataclass(frozen=True, eq=False)
+class Loader:
+    """Callable that returns the edition of a suite that is kept in a file of its own.
+
+    Attributes:
+        suite: Name of the suite.
+        place, families: See `read`.
+    """
+
+    suite: str
+    place: WorldPlacer
+    families: Collection[str]
+
+    def __call__(self) -> Edition:
+        return read(get_file(self.suite), self.suite, self.place, self.families)
+
+    def outline(self) -> Edition:
+        """Return the edition with cells that have no scenario; raise ConfigError for another file than was frozen."""
+        version, digest, worlds = _read_worlds(get_file(self.suite), self.suite)
+        names = ((one["name"], one.get("family") or one["world"]["family"], one["seed"]) for one in worlds)
+        return Edition(version, digest, tuple(Cell(name, family, cast(Scenario, None), seed) for name, family, seed in names))
+
+
+def _read_worlds(path: Path, suite: str) -> tuple[int, str, list[dict[str, Any]]]:
+    """Return version, digest and worlds of a file, checked against the known editions."""
     again = f"valid: the file as it was frozen, or a new version (python -m netbuf_gym.evaluation.suites.freeze {suite})"
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -108,7 +138,7 @@ def read(path: Path, suite: str, place: WorldPlacer, families: Collection[str]) 
     if wrong := next((one for one in (found, digest) if one != known[version]), None):
         said = f"its worlds are not those of version {version}: digest {shown(wrong)}, not {known[version]}"
         raise ConfigError(f"{path}: {said}; {again}")
-    return Edition(version, digest, tuple(_make_cell(suite, version, one, place, families) for one in worlds))
+    return version, digest, worlds
 
 
 def _require_worlds(worlds: Any, at: str) -> None:

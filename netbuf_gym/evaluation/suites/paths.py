@@ -9,14 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from netbuf_gym.evaluation.rollout import View
 from netbuf_gym.evaluation.suites import frozen
-from netbuf_gym.evaluation.suites.suite import Cell, Edition, Metric, Suite
+from netbuf_gym.evaluation.suites.suite import Cell, Metric, Suite
 from netbuf_gym.scenarios.types import AGENT, MSS_BYTES, Scenario
 from netbuf_gym.tasks.congestion_window.families import FAMILIES, SenderPaths, default_rivals
 from netbuf_gym.tasks.congestion_window.paths import Path, PathWorld
@@ -165,10 +164,6 @@ METRICS = (
 )
 
 
-def _load_edition(name: str) -> Edition:
-    return frozen.read(frozen.get_file(name), name, place_world, OURS)
-
-
 _COUNTS = {name: len(PPCC) + plan.times * sum(GATE.values()) for name, plan in PLANS.items()}
 _SUMMARIES = {
     "gate": f"{_COUNTS['gate']} paths of all families in a minute: what a sender is held to",
@@ -180,7 +175,7 @@ SUITES = tuple(
         name=name,
         summary=summary,
         task=TASK,
-        load=partial(_load_edition, name),
+        load=frozen.Loader(name, place_world, OURS),
         measure=measure,
         metrics=METRICS,
         scatter=("inflation", "share"),

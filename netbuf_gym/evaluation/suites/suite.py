@@ -117,6 +117,10 @@ class Suite:
     families: Mapping[str, str]
     sample_s: float | None = None
 
+    def outline(self) -> Edition:
+        """Return its worlds for those who only read results: without scenarios where these would take time to make."""
+        return getattr(self.load, "outline", self.load)()
+
     @property
     def score(self) -> Metric:
         """Metric that controllers are ranked by."""

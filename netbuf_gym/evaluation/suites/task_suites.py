@@ -17,7 +17,7 @@ from netbuf_gym import tasks
 from netbuf_gym.errors import ScenarioError
 from netbuf_gym.evaluation.rollout import View
 from netbuf_gym.evaluation.suites import frozen, hosts, receivers, sampling, switches
-from netbuf_gym.evaluation.suites.suite import Cell, Edition, Metric, Suite
+from netbuf_gym.evaluation.suites.suite import Cell, Metric, Suite
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.tasks.host_buffers.random_paths import make_host_world
 from netbuf_gym.tasks.metrics import Column
@@ -119,14 +119,11 @@ def _make_suite(edition: str, task: str) -> Suite:
     said = "to choose settings on" if edition == CHOOSING else "what agents are ranked by"
     assert scatter is not None
 
-    def load() -> Edition:
-        return frozen.read(frozen.get_file(name), name, partial(place_world, task), families)
-
     return Suite(
         name=name,
         summary=f"{COUNTS[edition] * len(families)} worlds of {len(families)} families: {said}",
         task=task,
-        load=load,
+        load=frozen.Loader(name, partial(place_world, task), families),
         measure=partial(measure, task),
         metrics=_make_metrics(task),
         scatter=(scatter[0][0], scatter[1][0]),

@@ -18,7 +18,15 @@ from netbuf_gym.scenarios.catalogue import CONGESTION_CONTROLS, parse_congestion
 from netbuf_gym.tasks.host_buffers.actions import to_unit
 from netbuf_gym.tasks.host_buffers.hosts import apply_settings, change_hosts, find_agent_hosts, with_congestion_control
 from netbuf_gym.tasks.host_buffers.observations import DEFAULT_FEATURES
-from netbuf_gym.tasks.host_buffers.settings import NAMED, RING_RANGE, SOCKET_RANGE, TCP_RANGE, Settings, constant_settings
+from netbuf_gym.tasks.host_buffers.settings import (
+    NAMED,
+    PAIRS,
+    RING_RANGE,
+    SOCKET_RANGE,
+    TCP_RANGE,
+    Settings,
+    constant_settings,
+)
 from netbuf_gym.tasks.host_buffers.task import HostBuffers
 from netbuf_gym.utils.arguments import as_argument_check, check_integer, check_real
 
@@ -180,7 +188,7 @@ def _correlation(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def make_baseline(name: str) -> Controller:
-    """Return the controller of a name: recommended settings, those with BBR, or a congestion control with `default`."""
+    """Return the controller of a name: settings, a congestion control with `default`, or both (`PAIRS`)."""
     if name in NAMED:
         return Setting(name)
     settings, plus, cc = name.rpartition("+")
@@ -188,8 +196,8 @@ def make_baseline(name: str) -> Controller:
 
 
 def controller_names() -> tuple[str, ...]:
-    """Return the names of the settings, of these with BBR, and of the congestion controls with the `default` settings."""
-    return (*NAMED, *_CONTROLS, *(f"{name}+bbr" for name in NAMED if name != "default"))
+    """Return the names of the settings, of the congestion controls with the `default` settings, and of the pairs."""
+    return (*NAMED, *_CONTROLS, *PAIRS)
 
 
 _CONTROLS = ("bbr", "cubic", "newreno", "vegas")

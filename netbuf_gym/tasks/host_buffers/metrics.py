@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netbuf_gym.tasks.host_buffers.settings import GRID_RINGS, GRID_SOCKET_BYTES, GRID_TCP_BYTES
+from netbuf_gym.tasks.host_buffers.settings import GRID_RINGS, GRID_SOCKET_BYTES, GRID_TCP_BYTES, PAIRS
 from netbuf_gym.tasks.metrics import Column, Margin, Measures
 
 UTILITY = (
@@ -41,7 +41,7 @@ MEASURES = Measures(
     baselines=("default", "tune-1", "tune-2", "max", "autotuning", "bbr", "bpftune", "random"),
     benchmark=("auter/local", "auter/es-ea", "auter/any"),
     shown=("default", "max", "autotuning"),
-    ranked_beside=("cubic", "newreno", "vegas", *(f"{name}+bbr" for name in ("tune-1", "tune-2", "max", "autotuning"))),
+    ranked_beside=("cubic", "newreno", "vegas", *PAIRS),
     heuristics=("default", "tune-1", "tune-2", "max", "autotuning", "bpftune", "keep"),
     constants=tuple(f"setting:{ring}:{tcp}:{GRID_SOCKET_BYTES[0]}" for ring in GRID_RINGS[1::2] for tcp in GRID_TCP_BYTES),
 )

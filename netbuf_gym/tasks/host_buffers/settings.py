@@ -72,6 +72,8 @@ NAMED: dict[str, Settings] = {
     "autotuning": Settings(256, 212_992, 131_072, 6_291_456, 16_384, 4_194_304),
 }
 """The paper's four settings, and Linux's defaults, which tune every connection's buffers up to Linux's own maxima."""
+PAIRS = tuple(f"{name}+{cc}" for cc in ("bbr", "vegas") for name in NAMED if name != "default")
+"""Names of these settings with another congestion control than CUBIC."""
 
 GRID_RINGS = (64, 256, 512, 1024, 4096)
 GRID_TCP_BYTES = (131_072, 524_288, 2_097_152, 8_388_608, 67_108_864)
