@@ -15,7 +15,7 @@ import resource
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from statistics import median
@@ -159,21 +159,35 @@ def measure_decision_us(suite: Suite, cell: Cell, controller: Controller) -> flo
     """
     if isinstance(controller, InWorld):
         return None
-    timed = _TimedController(controller)
+    timed = WatchedController(controller, DECISIONS)
     try:
         world = World(cell.scenario, cell.seed, cell.seed)
         rollout.play(timed, [world], lambda view: None, task=suite.task, agents=cell.agents, stop=timed.enough)
     except Stopped:
         pass
-    return float(f"{1e6 * median(timed.seconds):.6g}")
+    return float(f"{1e6 * median(timed.groups[0].seconds):.6g}")
 
 
-class _TimedController(Controller):
-    """Wrapper of a controller that times its decisions."""
+@dataclass
+class Decisions:
+    """Decisions in worlds that were played together: the task's rules, each decision's actions (rows, ...), and its seconds."""
 
-    def __init__(self, controller: Controller):
-        self.controller, self.name, self.recipes = controller, controller.name, controller.recipes
-        self.seconds: list[float] = []
+    rules: Rules
+    actions: list[np.ndarray] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+
+
+class WatchedController(Controller):
+    """Wrapper of a controller that keeps its decisions, by groups of worlds, and how long each took.
+
+    Args:
+        controller: Controller that decides.
+        most: Number of decisions in a group after which `enough` is set; None: never.
+    """
+
+    def __init__(self, controller: Controller, most: int | None = None):
+        self.controller, self.name, self.recipes, self.most = controller, controller.name, controller.recipes, most
+        self.groups: list[Decisions] = []
         self.enough = threading.Event()
 
     @property
@@ -191,16 +205,19 @@ class _TimedController(Controller):
 
     def start(self, rules: Rules, seeds: Sequence[int]) -> Policy:
         policy: Any = self.controller.start(rules, seeds)
+        kept = Decisions(rules)
+        self.groups.append(kept)
 
-        def timed(observations: np.ndarray, state: Any, starts: np.ndarray) -> tuple[np.ndarray, Any]:
+        def watched(observations: np.ndarray, state: Any, starts: np.ndarray) -> tuple[np.ndarray, Any]:
             begun = time.perf_counter()
-            decided = policy(observations, state, starts)
-            self.seconds.append(time.perf_counter() - begun)
-            if len(self.seconds) >= DECISIONS:
+            actions, state = policy(observations, state, starts)
+            kept.seconds.append(time.perf_counter() - begun)
+            kept.actions.append(np.array(actions))
+            if len(kept.seconds) == self.most:
                 self.enough.set()
-            return decided
+            return actions, state
 
-        return timed
+        return watched
 
 
 PARTS = "parts"

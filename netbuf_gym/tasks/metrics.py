@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -101,6 +101,7 @@ class Measures:
         heuristics: Controllers that act through the agents' own control without having learned: agents are ranked against the
             best of them; all others are other controls, shown beside.
         constants: Constant controllers acting through that same control, the best of which is chosen on separate worlds.
+        built_in: By recipe, what rules do that every agent of it has, a sentence for cards.
         limit: Limit that a world sets on the vertical metric of the trade-off plot, drawn where all worlds agree.
     """
 
@@ -127,6 +128,7 @@ class Measures:
     price: Price | None = None
     heuristics: tuple[str, ...] = ()
     constants: tuple[str, ...] = ()
+    built_in: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, metrics: Iterable[str]) -> Measures:
         """Return a copy with the missing parts filled in.

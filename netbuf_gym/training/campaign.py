@@ -52,7 +52,7 @@ from netbuf_gym.utils.executors import LOCAL, executor
 from netbuf_gym.utils.files import write_atomic, write_json
 from netbuf_gym.utils.progress import ProgressBar, print_line
 from netbuf_gym.version import __version__
-from netbuf_gym.zoo import library
+from netbuf_gym.zoo import decisions, library
 
 FREE_KEYS = ("run_dir", "resume", "snapshots")
 """Keys of a run's configuration that do not affect how it was trained."""
@@ -329,6 +329,7 @@ def _format_card(plan: CampaignPlan, saved: checkpoint.SavedModel, metrics: dict
         f"{np.mean(seconds) / 60:.1f} minutes on average ({max(seconds) / 60:.1f} at most), "
         f"{saved.config.torch_threads} thread(s) for the learner and {saved.config.env.threads} for the simulator.",
         *_format_prior_training(metrics, saved),
+        *decisions.format_built_in(plan.task, metrics["recipe"]),
         f"* `model.zip` is seed {metrics['kept_seed']}, {_explain_choice(metrics)}; `config.yaml` its configuration; "
         "stable-baselines3 reads it, and `netbuf-gym evaluate model=...` runs it.",
         *_format_selection(metrics),

@@ -126,8 +126,10 @@ def grouped_interval(
         samples = np.concatenate([_middle_means(values, part[units] * weights[:, None]) for part in counts])
     else:
         estimate = float(values @ weights)
-        own = np.bincount(units, values * weights, len(counts[0]))
-        samples = np.concatenate([own @ part for part in counts])
+        own = np.concatenate([one.mean(axis=1) for one in scores])[:, None]
+        sizes = np.array([len(one) for one in scores])
+        sums = [np.add.reduceat(part * own, np.cumsum(sizes) - sizes) for part in counts]
+        samples = np.concatenate([(one / sizes[:, None]).mean(axis=0) for one in sums])
     low, high = np.quantile(samples, (tail, 1 - tail))
     return Interval(estimate, float(low), float(high))
 

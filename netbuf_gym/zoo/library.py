@@ -19,6 +19,10 @@ TIMING_ARGUMENTS = ("latency_s", "jitter_s")
 """Environment arguments for the time that decisions take: in training a range of machines, afterwards the machine at hand."""
 NEUTRAL_ARGUMENTS = ("scenario", "reward", "max_episode_steps", "agents", "task", *TIMING_ARGUMENTS)
 """Environment arguments that change neither what an agent observes nor what it decides."""
+FEW_ACTIONS, MOSTLY = 3, 0.75
+"""Number of different actions, and mean share of the most frequent one, of agents that mostly decide the same."""
+DECIDES = ", "
+"""Text between the title of a card and what `describe_decisions` says."""
 SENDER = "congestion_window/sender"
 """Agent that real paths, live worlds and the field's suites are shown with."""
 
@@ -59,6 +63,18 @@ def read_metrics(folder: Path) -> dict[str, Any]:
     """Return the measurements of `netbuf_gym.training.campaign` of the agent in a folder; empty if there are none."""
     path = folder / "metrics.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
+def describe_decisions(metrics: dict[str, Any]) -> str:
+    """Return in words that an agent mostly decides the same, as `netbuf_gym.zoo.decisions` measured it; "" if not."""
+    one = metrics.get("decisions")
+    if not one or (one["actions"] > FEW_ACTIONS and one["share"][1] < MOSTLY):
+        return ""
+    within = f"of {one['decisions']:,} decisions in {one['worlds']} worlds of {one['suite']}"
+    if one["actions"] == 1:
+        return f"takes one action in all {within}"
+    low, high = (f"{100 * share:.0f}" for share in (one["share"][0], one["share"][2]))
+    return f"takes {one['actions']} actions in all {within}, one of them in {low} to {high} % of a world's"
 
 
 def read_card(folder: Path) -> str:

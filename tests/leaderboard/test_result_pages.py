@@ -5,7 +5,7 @@ import re
 import pytest
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.leaderboard import rows
+from netbuf_gym.leaderboard import rows, scoring
 from netbuf_gym.leaderboard import standings as leaderboard
 from netbuf_gym.pages import result_tables
 from netbuf_gym.version import __version__
@@ -36,10 +36,9 @@ def test_tables_are_written_between_their_marks_and_stamped(site):
     assert new.startswith("before\n<!-- results: rlbm default -->\n| a |") and new.endswith("after\n")
     assert marked("nothing kept") in new and new.count(f"*Written by netbuf-gym {__version__}.*") == 2
     best = site.standings["queue_threshold"][0]
-    assert (
-        f"| 1 | {best.name} | {best.role} | {best.middle} |" in new
-        and site.renew(new, result_tables.Path("docs", "x.md")) == new
-    )
+    name = f"**{best.name}**" if best.role == scoring.AGENT else best.name
+    assert f"| 1 | {name} | {best.role} | {best.middle} |" in new
+    assert site.renew(new, result_tables.Path("docs", "x.md")) == new
 
 
 def test_a_mark_without_its_end_is_refused(site):

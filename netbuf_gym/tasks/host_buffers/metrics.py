@@ -10,7 +10,12 @@ UTILITY = (
     "share, y = latency / base RTT, m = memory of TCP and the ring / twice the path's product; higher is better"
 )
 
+_BUILT_IN = (
+    "TCP's congestion control with its slow start, and the kernel's tuning of each buffer up to its maximum, are not the "
+    "agent's, and `keep`, which decides nothing, has them too: an agent's own is what it has more than `keep`"
+)
 MEASURES = Measures(
+    built_in={"default": _BUILT_IN, "auter": _BUILT_IN},
     metrics=(
         *("utility", "throughput_mbps", "flow_mbps", "share", "latency_ms", "rtt_ratio", "mean_rtt_ms", "loss_rate"),
         *("memory_mb", "tcp_memory_mb", "peak_memory_mb", "flows_completed", "interrupted_s"),

@@ -37,6 +37,10 @@ _LIMITS_MS = (5, 10, 20, 50, 100, 200, 1000)
 """Constant limits of queues in ms, tried in all combinations for two queues."""
 
 MEASURES = Measures(
+    built_in={
+        "default": "the switch admits each packet by the threshold or limit that was decided last, limits follow the rate of "
+        "the port, and a pulse ends by itself; senders' congestion control does the rest"
+    },
     metrics=(
         *("slowdown_p99_p0", "slowdown_p99_p1", "slowdown_p99", "slowdown_mean_p0", "slowdown_mean_p1", "slowdown_mean"),
         *("slowdown_max", "difference_p99_s", "difference_max_s", "fct_mean_s", "fct_mean_s_p0", "fct_mean_s_p1"),

@@ -10,6 +10,12 @@ UTILITY = (
 )
 
 MEASURES = Measures(
+    built_in={
+        "default": "the sender's congestion control with its slow start, the window that follows rate and round trip packet by "
+        "packet, and the drain that finds the least delay are rules that every agent of this recipe has, and so has `keep`, "
+        "which decides nothing: an agent's own is what it has more than `keep`",
+        "nuwa": "Nuwa's rule moves the window on every ACK, below the sender's congestion control; an agent sets its gain",
+    },
     metrics=(
         *("utility", "goodput_mbps", "share", "data_mb", "queue_delay_mean_ms", "queue_delay_p95_ms", "loss_rate"),
         *("mean_rtt_ms", "jain", "timeouts"),
