@@ -19,8 +19,8 @@ from netbuf_gym.utils import sandbox
 from netbuf_gym.utils.arguments import check_integer
 from netbuf_gym.utils.progress import ProgressBar
 
-Played: TypeAlias = tuple[list[dict[str, Any]], list[dict[str, float]]]
-"""Reports of a world's agents, and samples over time, which only the first world has."""
+Played: TypeAlias = tuple[list[dict[str, Any]], list[dict[str, float]], list[np.ndarray]]
+"""Reports of a world's agents; samples over time, which only the first world has; its flows, if they are collected."""
 
 
 class WorldProgress:
@@ -44,6 +44,7 @@ def run(
     threads: int = 1,
     each: Callable[[str], None] = lambda name: None,
     stop: sandbox.StopSignal | None = None,
+    flows: bool = False,
     **env: Any,
 ) -> Runs:
     """Run a controller in worlds drawn from a task's scenario.
@@ -52,6 +53,7 @@ def run(
         threads: Number of threads that run the worlds, of processes if they run user code.
         each: Called with the controller's name after each finished world.
         stop: Ends the work early, by `Stopped`, once set.
+        flows: Whether to collect the completed flows of all worlds (`Runs.flows`).
         env: Further arguments of the environment, which override the controller's own.
 
     Raises:
@@ -66,16 +68,17 @@ def run(
         code = controller.own_code
         threads = check_integer("threads", threads, 1, MAX_THREADS)
         played = sandbox.run_parallel(
-            name, _play_user_code, numbered, threads, code, task, scenario, env, each=report_done, stop=stop
+            name, _play_user_code, numbered, threads, code, task, scenario, env, flows, each=report_done, stop=stop
         )
     else:
-        played = _play(numbered, controller, task, scenario, env, threads, each=report_done, stop=stop)
-    found, samples = [reports for reports, _ in played], played[0][1]
+        played = _play(numbered, controller, task, scenario, env, flows, threads, each=report_done, stop=stop)
+    found, samples = [reports for reports, *_ in played], played[0][1]
     measures = tasks.get(task).measures
     measures = measures.of(key for key, value in found[0][0].items() if isinstance(value, Real))
     columns = ("time_s", *dict(measures.series))
     series = {key: np.array([sample.get(key, math.nan) for sample in samples]) for key in columns}
-    return Runs(name, [world.episode for world in worlds], _collect_metrics(measures, found), series)
+    pooled = np.concatenate([one for _, _, own in played for one in own]) if flows else None
+    return Runs(name, [world.episode for world in worlds], _collect_metrics(measures, found), series, pooled)
 
 
 def _play_user_code(
@@ -84,9 +87,10 @@ def _play_user_code(
     task: str,
     scenario: str | dict[str, Any],
     env: Mapping[str, Any],
+    flows: bool,
     **callbacks: Any,
 ) -> list[Played]:
-    return _play(numbered, get_controller(code, task), task, scenario, env, 1, **callbacks)
+    return _play(numbered, get_controller(code, task), task, scenario, env, flows, 1, **callbacks)
 
 
 def _play(
@@ -95,15 +99,19 @@ def _play(
     task: str,
     scenario: str | dict[str, Any],
     env: Mapping[str, Any],
+    flows: bool,
     threads: int,
     each: Callable[[int], None],
     stop: sandbox.StopSignal | None,
 ) -> list[Played]:
     """Run worlds, which are given with their numbers; of number 0 return samples over time, too."""
-    found: list[Played] = [([], []) for _ in numbered]
+    found: list[Played] = [([], [], []) for _ in numbered]
 
     def keep(view: View) -> None:
         found[view.index][0].extend(view.report())
+        if flows:
+            own = view.list_flows()
+            found[view.index][2].append(np.array([(one["priority"], one["slowdown"]) for one in own]).reshape(-1, 2))
         each(view.index)
 
     def sample(view: View) -> None:
@@ -124,13 +132,14 @@ def run_baselines(
     threads: int = 1,
     env: Mapping[str, Any] | None = None,
     each: Callable[[str], None] = lambda name: None,
+    flows: bool = False,
 ) -> list[Runs]:
     """Run controllers of a task, by name, in the worlds that another controller was run in.
 
     Args:
         env: Arguments of the other controller's environment; controllers that decide as it does use the same ones. A controller
             that does not support its recipe uses its own; rows of another recipe than the default one are labelled with it.
-        each: As for `run`.
+        each, flows: As for `run`.
 
     Raises:
         ConfigError: For a controller that the task does not have.
@@ -143,7 +152,8 @@ def run_baselines(
         label = name if controller.own_code is None else controller.name
         if recipe != default and not isinstance(controller, InWorld):
             label = f"{label} ({recipe})"
-        runs.append(run(controller, worlds, task=task, scenario=scenario, name=label, threads=threads, each=each, **own))
+        shared: dict[str, Any] = {"scenario": scenario, "name": label, "threads": threads, "each": each, "flows": flows}
+        runs.append(run(controller, worlds, task=task, **shared, **own))
     return runs
 
 

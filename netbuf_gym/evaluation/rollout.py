@@ -26,6 +26,7 @@ from netbuf_gym.errors import ConfigError, PlantFault, describe_scenario, shown
 from netbuf_gym.plants.simulator import World as Simulated
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.scenarios.sources import ScenarioLike
+from netbuf_gym.simulation.results.traffic import COMPLETED, build_completions
 from netbuf_gym.utils import sandbox
 from netbuf_gym.utils.arguments import check_choice, check_integer
 from netbuf_gym.utils.sandbox import Stopped as Stopped
@@ -84,6 +85,17 @@ class View:
     def report(self) -> list[dict[str, Any]]:
         """Return what each agent, or its replacement, has achieved so far; `failure` gives the reason if the world failed."""
         return self._report()
+
+    def list_flows(self) -> list[dict[str, Any]]:
+        """Return the finite flows that have completed so far, in the order of their ends.
+
+        Each has `flow`, `priority`, `sender`, `size_bytes`, `start_s`, `fct_s`, `ideal_s`, `slowdown` (a ratio) and
+        `difference_s` (fct_s - ideal_s).
+        """
+        if self.scenario.traffic is None:
+            return []
+        table = build_completions(self.scenario, np.asarray(self.simulated.completions()))
+        return [dict(zip(COMPLETED.names or (), row.tolist(), strict=True)) for row in table]
 
     def whole_report(self) -> list[dict[str, Any]]:
         """Return the reports of a world that has ended.
@@ -160,6 +172,8 @@ def evaluate(
     scenario: ScenarioLike | None = None,
     seeds: Sequence[int] = (0,),
     threads: int = 1,
+    *,
+    flows: bool = False,
     **env: Any,
 ) -> list[dict[str, Any]]:
     """Run one episode per seed.
@@ -172,6 +186,7 @@ def evaluate(
         scenario: As for the environment; None: the task's default.
         seeds: Seeds of the episodes.
         threads: Number of threads that run the worlds, of processes if they run user code.
+        flows: Whether each report has `flows`, the world's completed flows (`View.list_flows`).
         env: Further arguments of the environment: what agents see and decide, and when. Of these a controller that is part of
             the world uses only the number of agents that it replaces.
 
@@ -189,16 +204,18 @@ def evaluate(
     worlds = draw(task, scenario, seeds, **env)
     if controller.own_code is not None and not sandbox.is_worker():
         code, threads = controller.own_code, check_integer("threads", threads, 1, MAX_THREADS)
-        reports = sandbox.run_parallel(controller.name, _collect_user_reports, worlds, threads, code, task, scenario, env)
+        reports = sandbox.run_parallel(
+            controller.name, _collect_user_reports, worlds, threads, code, task, scenario, env, flows
+        )
     else:
-        reports = _collect_reports(worlds, controller, task, scenario, env, threads)
+        reports = _collect_reports(worlds, controller, task, scenario, env, flows, threads)
     return [report for of_world in reports for report in of_world]
 
 
 def _collect_user_reports(
-    worlds: Sequence[World], code: str, task: str, scenario: ScenarioLike, env: Mapping[str, Any], **callbacks: Any
+    worlds: Sequence[World], code: str, task: str, scenario: ScenarioLike, env: Mapping[str, Any], flows: bool, **callbacks: Any
 ) -> list[list[dict[str, Any]]]:
-    return _collect_reports(worlds, get_controller(code, task), task, scenario, env, 1, **callbacks)
+    return _collect_reports(worlds, get_controller(code, task), task, scenario, env, flows, 1, **callbacks)
 
 
 def _collect_reports(
@@ -207,6 +224,7 @@ def _collect_reports(
     task: str,
     scenario: ScenarioLike,
     env: Mapping[str, Any],
+    flows: bool,
     threads: int,
     each: Callable[[int], None] = lambda world: None,
     stop: StopSignal | None = None,
@@ -215,7 +233,8 @@ def _collect_reports(
     found: list[list[dict[str, Any]]] = [[] for _ in worlds]
 
     def keep(view: View) -> None:
-        found[view.index] = view.report()
+        more = {"flows": view.list_flows()} if flows else {}
+        found[view.index] = [report | more for report in view.report()]
         each(view.index)
 
     play(controller, worlds, keep, task=task, scenario=scenario, threads=threads, stop=stop, **env)

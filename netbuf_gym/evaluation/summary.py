@@ -12,6 +12,11 @@ import numpy as np
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.tasks.metrics import Column, Group, Margin, Measures
 from netbuf_gym.utils import statistics
+from netbuf_gym.utils.tables import markdown_table
+
+ENOUGH = 200
+"""Number of flows below which a 99th percentile is decided by one or two of them."""
+POOLED = ("p50", "p90", "p99")
 
 
 @dataclass(frozen=True)
@@ -22,6 +27,7 @@ class Runs:
         name: Name of the controller.
         seeds: Seeds of the episodes.
         metrics: Each metric as an array (seeds,): of whole episodes, start-up included; mean over the world's agents.
+        flows: Priority and slowdown of each completed flow of all episodes, (flows, 2); None: not collected.
         series: Time series of the first seed's first agent: time_s and those that the task's measures name, (samples,).
     """
 
@@ -29,6 +35,7 @@ class Runs:
     seeds: list[int]
     metrics: dict[str, np.ndarray]
     series: dict[str, np.ndarray]
+    flows: np.ndarray | None = None
 
     def interval(self, metric: str, confidence: float = 0.95) -> statistics.Interval:
         """Return the mean with its t interval, over the seeds of the episodes in which the metric was measured."""
@@ -83,7 +90,61 @@ def _format_entry(column: Column | Margin, first: Runs, one: Runs, confidence: f
     interval = statistics.Interval(*(column.factor * x for x in one.interval(column.metric, confidence)))
     measured, seeds = int(np.isfinite(one.metrics[column.metric]).sum()), len(one.seeds)
     some = f" ({measured} of {seeds})" if 0 < measured < seeds else ""
-    return _format_cell(interval, column.digits) + some
+    counts = _get_counts(one, column)
+    of = f", {format_counts(counts)}" if len(counts) else ""
+    return _format_cell(interval, column.digits) + some + of
+
+
+def _get_counts(one: Runs, column: Column) -> np.ndarray:
+    """Return the numbers of flows that a column's percentile is of, in the episodes that gave one; empty if it is of none."""
+    if not column.count or column.count not in one.metrics:
+        return np.zeros(0)
+    return one.metrics[column.count][np.isfinite(one.metrics[column.metric])]
+
+
+def format_counts(counts: np.ndarray) -> str:
+    """Return the least and the largest number of flows in an episode as text: `22 flows`, `22 to 310 flows`."""
+    least, most = int(counts.min()), int(counts.max())
+    return f"{least} flows" if least == most else f"{least} to {most} flows"
+
+
+def warn_of_few(runs: Sequence[Runs], measures: Measures) -> list[str]:
+    """Return a sentence for each column with 99th percentiles of fewer than `ENOUGH` flows, which one or two flows decide."""
+    said = []
+    for column in measures.columns:
+        if isinstance(column, Column) and column.count:
+            counts = [int(own.min()) for one in runs if len(own := _get_counts(one, column))]
+            if counts and min(counts) < ENOUGH:
+                said.append(
+                    f"{column.label}: of {min(counts)} flows in the episode with the fewest, and below {ENOUGH} one or two of "
+                    "them decide a 99th percentile; valid: longer worlds, or pooled=true, which is over the flows of all seeds"
+                )
+    return said
+
+
+def pool_percentiles(one: Runs) -> dict[str, dict[str, float]]:
+    """Return by priority (`p0`), and over `all`, the number of flows of all episodes, and percentiles of their slowdown."""
+    if one.flows is None:
+        return {}
+    priorities, slowdowns = one.flows.T
+    parts = {f"p{int(p)}": slowdowns[priorities == p] for p in np.unique(priorities)} | {"all": slowdowns}
+    return {
+        name: {"flows": len(own), **dict(zip(POOLED, statistics.percentiles(own, (0.5, 0.9, 0.99)), strict=True))}
+        for name, own in parts.items()
+    }
+
+
+def format_pooled(runs: Sequence[Runs]) -> str:
+    """Return a Markdown table of percentiles of the slowdown over the flows of all episodes, a row per controller and priority.
+
+    Percentiles of fewer than `ENOUGH` flows are marked.
+    """
+    rows = []
+    for one in runs:
+        for name, own in pool_percentiles(one).items():
+            few = " (few)" if own["flows"] < ENOUGH else ""
+            rows.append([one.name, name, f"{own['flows']:,}{few}", *(f"{own[key]:.2f}" for key in POOLED)])
+    return markdown_table(["controller", "priority", "flows", *POOLED], rows)
 
 
 def compute_margin(
@@ -161,6 +222,7 @@ def to_dict(runs: Sequence[Runs], measures: Measures, confidence: float = 0.95, 
                 "seeds": one.seeds,
                 "episodes": {metric: values.tolist() for metric, values in one.metrics.items()},
                 "measured": {metric: int(np.isfinite(values).sum()) for metric, values in one.metrics.items()},
+                **({} if one.flows is None else {"pooled": pool_percentiles(one)}),
                 "intervals": {metric: list(one.interval(metric, confidence)) for metric in measures.metrics},
                 **{
                     f"{column.metric}_margin_of_{whose}{'_percent' if column.relative else ''}": None

@@ -57,8 +57,7 @@ class Result:
     def parameters(self) -> list[float]:
         """Sketch of its model's parameters; [] if unknown."""
         found = self.about.get("parameters")
-        known = isinstance(found, list) and all(isinstance(one, (int, float)) for one in found)
-        return found if known else []
+        return found if isinstance(found, list) and all(isinstance(one, (int, float)) for one in found) else []
 
     @property
     def model(self) -> str:

@@ -167,8 +167,9 @@ def find_twin(one: Result, package: Iterable[Result]) -> str | None:
 
 
 def _has_scores_of(one: Result, other: Result) -> bool:
-    pairs = np.array([(one.worlds[name], other.worlds[name]) for name in other.worlds if name in one.worlds], float)
-    return len(pairs) > 0 and float(np.isclose(*pairs.T, rtol=1e-5, atol=1e-9, equal_nan=True).mean()) >= TWIN_SHARE
+    names = [name for name in other.worlds if name in one.worlds]
+    ours, theirs = (np.array([worlds[name] for name in names], float) for worlds in (one.worlds, other.worlds))
+    return bool(names) and float(np.isclose(ours, theirs, rtol=1e-5, atol=1e-9, equal_nan=True).mean()) >= TWIN_SHARE
 
 
 def compute_standings(

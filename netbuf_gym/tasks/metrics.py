@@ -12,13 +12,21 @@ from netbuf_gym.scenarios.types import Scenario
 
 @dataclass(frozen=True)
 class Column:
-    """Column of a table: a metric, its label, its digits, the factor that it is multiplied by, and its meaning in words."""
+    """Column of a table.
+
+    Attributes:
+        metric, label, digits: Metric, its label and decimal places.
+        factor: Factor that it is multiplied by.
+        says: Its meaning in words.
+        count: Metric with the number of flows that a percentile is of; "": the metric is no percentile of flows.
+    """
 
     metric: str
     label: str
     digits: int
     factor: float = 1.0
     says: str = ""
+    count: str = ""
 
 
 @dataclass(frozen=True)

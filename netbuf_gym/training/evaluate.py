@@ -80,15 +80,21 @@ def evaluate(config: DictConfig) -> Path:
     with ProgressBar("evaluating", line_seconds=None, shown=config.progress) as bar:
         counted = comparison.WorldProgress(bar, total)
         if agent is not None:
-            shared = {"scenario": scenario, "threads": config.threads, "each": counted}
+            shared = {"scenario": scenario, "threads": config.threads, "each": counted, "flows": config.pooled}
             runs.append(comparison.run(agent, worlds, task=task, **shared, **env))
-        runs += comparison.run_baselines(task, names, worlds, scenario=scenario, threads=config.threads, env=env, each=counted)
+        shared = {"scenario": scenario, "threads": config.threads, "env": env, "each": counted, "flows": config.pooled}
+        runs += comparison.run_baselines(task, names, worlds, **shared)
     run_dir = _make_timed_folder(Path("runs", "evaluate", task)) if config.run_dir is None else Path(config.run_dir)
     title = f"{scenario['name'] if isinstance(scenario, dict) else scenario}, {len(seeds)} seeds"
     first = "the agent" if saved is not None else runs[0].name
     measures = measures.of(runs[0].metrics)
     text = f"{title}\n\n{summary.format_table(runs, measures, config.confidence, first)}\n\n"
     text += f"{summary.format_notes(measures, first)}\n"
+    few = summary.warn_of_few(runs, measures)
+    text += "".join(f"\nWarning: {line}\n" for line in few)
+    if config.pooled:
+        text += "\nslowdown (FCT / ideal FCT) over the flows of all seeds together, percentiles by nearest rank\n\n"
+        text += f"{summary.format_pooled(runs)}\n"
     more = summary.format_details(runs, measures, config.confidence)
     if more:
         text += f"\n{more}\n"
@@ -108,6 +114,7 @@ def evaluate(config: DictConfig) -> Path:
         "training_seed": None if saved is None else saved.config.seed,
         "scenario": scenario,
         "config": to_plain(config),
+        "warnings": few,
         **summary.to_dict(runs, measures, config.confidence, "the_agent" if saved is not None else "the_first"),
     }
     if config.plots:

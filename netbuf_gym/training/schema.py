@@ -273,6 +273,7 @@ class EvaluateConfig:
         baselines: controllers of the task to compare with the agent; null: those that the task compares agents with.
         run_dir: folder of the table, result.json and plots; null: a new folder runs/evaluate/<task>/<time>.
         confidence: confidence level of the intervals.
+        pooled: whether to add percentiles of the slowdown over the finite flows of all seeds together.
         plots: whether to draw plots (needs matplotlib).
         lines: maximum number of controllers in plots over time, the first and the best among them; null: all.
         progress: whether to show progress, where standard error is a terminal.
@@ -292,6 +293,7 @@ class EvaluateConfig:
     baselines: list[str] | None = None
     run_dir: str | None = None
     confidence: float = 0.95
+    pooled: bool = False
     plots: bool = True
     lines: int | None = 8
     progress: bool = True

@@ -21,7 +21,7 @@ import gymnasium as gym
 import numpy as np
 
 from netbuf_gym import tasks
-from netbuf_gym.errors import ConfigError
+from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.leaderboard import controllers, play, standings
 from netbuf_gym.utils import scripts
 from netbuf_gym.utils.files import write_atomic, write_json
@@ -47,7 +47,7 @@ def measure_decisions(agent: str | Path, worlds: int = WORLDS) -> dict[str, Any]
         ConfigError: An agent of a task without a suite.
     """
     path = library.find_agent_path(agent)
-    task = str(library.read_metrics(path if path.is_dir() else path.parent).get("task") or str(agent).partition("/")[0])
+    task = _find_task(library.read_metrics(path if path.is_dir() else path.parent))
     own = standings.get_ranking_suite(task)
     edition = own.load()
     cells = [edition.cells[k] for k in np.linspace(0, len(edition.cells) - 1, worlds).round().astype(int)]
@@ -69,6 +69,14 @@ def measure_decisions(agent: str | Path, worlds: int = WORLDS) -> dict[str, Any]
         "share": [float(f"{one:.4g}") for one in (min(shares), np.mean(shares), max(shares))],
         "model_sha256": controllers.compute_model_digest(str(agent)),
     }
+
+
+def _find_task(metrics: dict[str, Any]) -> str:
+    """Return the task that an agent's measurements are of."""
+    task = tasks.find_task(str(metrics.get("env")))
+    if task is None:
+        raise ConfigError(f"metrics.json: env = {shown(metrics.get('env'))}; valid: an environment of netbuf-gym")
+    return task
 
 
 def quantise_actions(actions: np.ndarray, space: gym.Space) -> np.ndarray:
@@ -104,7 +112,7 @@ def keep_decisions(agent: str | Path) -> str:
         first += f"{library.DECIDES}{said}"
     lines = [line for line in rest.split("\n") if not line.startswith(BUILT_IN)]
     at = next((k for k, line in enumerate(lines) if line.startswith("* `model.zip` ")), len(lines))
-    rest = "\n".join([*lines[:at], *format_built_in(metrics["task"], metrics["recipe"]), *lines[at:]])
+    rest = "\n".join([*lines[:at], *format_built_in(_find_task(metrics), metrics["recipe"]), *lines[at:]])
     write_json(folder / "metrics.json", metrics)
     write_atomic(folder / "card.md", f"{first}\n{rest}")
     return first

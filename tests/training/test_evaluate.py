@@ -219,6 +219,47 @@ def test_switch_agents_beside_every_scheme(switch_agent, tmp_path, capsys):
     assert {"throughput_delay.png", "time_series.png", "start.png"} <= {path.name for path in tmp_path.iterdir()}
 
 
+def test_percentiles_have_the_number_of_flows_beside_them_and_can_be_pooled(tmp_path):
+    command = ["model=null", "env=queue_threshold", *SWITCHES, "baselines=[naive,random]", "plots=false", f"run_dir={tmp_path}"]
+    evaluate(load("evaluate", [*command, "pooled=true"]))
+    text, result = (tmp_path / "table.md").read_text(), json.loads((tmp_path / "result.json").read_text())
+    seeds = range(FIRST, FIRST + 4)
+    for name, one in result["controllers"].items():
+        reports = rollout.evaluate(name, "queue_threshold", result["scenario"], seeds, flows=True)
+        own = [[flow for flow in report["flows"] if flow["priority"] == 0] for report in reports]
+        counts = [len(flows) for flows in own]
+        assert counts == one["episodes"]["flows_completed_p0"] == [report["flows_completed_p0"] for report in reports]
+        for flows, report in zip(own, reports, strict=True):
+            ordered = sorted(flow["slowdown"] for flow in flows)
+            assert report["slowdown_p99_p0"] == ordered[math.ceil(0.99 * len(ordered)) - 1]
+            assert all(flow["fct_s"] == pytest.approx(flow["slowdown"] * flow["ideal_s"]) for flow in flows)
+        together = sorted(flow["slowdown"] for flows in own for flow in flows)
+        assert one["pooled"]["p0"]["flows"] == len(together) == sum(counts)
+        assert one["pooled"]["p0"]["p99"] == together[math.ceil(0.99 * len(together)) - 1]
+        assert one["pooled"]["all"]["flows"] == sum(one["episodes"]["flows_completed"])
+        assert f", {min(counts)} to {max(counts)} flows |" in text.split(f"| {name} |")[1]
+        assert f"| {name} | p0 | {len(together)}" in text
+    assert "Warning: p99 slowdown, priority 0: of " in text and "decide a 99th percentile" in result["warnings"][0]
+    assert "flows" not in rollout.evaluate("naive", "queue_threshold", result["scenario"], seeds[:1])[0]
+    evaluate(load("evaluate", command))
+    assert "pooled" not in json.loads((tmp_path / "result.json").read_text())["controllers"]["naive"]
+
+
+def test_a_percentile_of_enough_flows_has_no_warning():
+    values = {"slowdown_p99_p0": np.array([1.0, np.nan]), "flows_completed_p0": np.array([200.0, 0.0])}
+    one = summary.Runs("naive", [1, 2], values, {}, np.array([(0, 2.0)] * 250 + [(1, 3.0)] * 50))
+    assert summary.warn_of_few([one], SWITCH_MEASURES) == []
+    few = summary.Runs("dt", [1, 2], {**values, "flows_completed_p0": np.array([199.0, 0.0])}, {})
+    (said,) = summary.warn_of_few([one, few], SWITCH_MEASURES)
+    assert said.startswith("p99 slowdown, priority 0: of 199 flows")
+    assert summary.format_pooled([one, few]).splitlines()[2:] == [
+        "| naive | p0 | 250 | 2.00 | 2.00 | 2.00 |",
+        "| naive | p1 | 50 (few) | 3.00 | 3.00 | 3.00 |",
+        "| naive | all | 300 | 2.00 | 3.00 | 3.00 |",
+    ]
+    assert summary.format_counts(np.array([22.0, 22.0])) == "22 flows"
+
+
 @pytest.mark.slow
 def test_baselines_alone(tmp_path):
     command = ["model=null", "env=queue_threshold", *SWITCHES, "baselines=[dt,random]", "plots=false", f"run_dir={tmp_path}"]

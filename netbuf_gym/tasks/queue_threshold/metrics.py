@@ -44,15 +44,27 @@ MEASURES = Measures(
     metrics=(
         *("slowdown_p99_p0", "slowdown_p99_p1", "slowdown_p99", "slowdown_mean_p0", "slowdown_mean_p1", "slowdown_mean"),
         *("slowdown_max", "difference_p99_s", "difference_max_s", "fct_mean_s", "fct_mean_s_p0", "fct_mean_s_p1"),
-        *("goodput_mbps", "flows_started", "flows_completed", "drops", "occupancy_mean", "occupancy_p99"),
-        *("queue_mean_packets", "probe_delay_mean_ms"),
+        *("goodput_mbps", "flows_started", "flows_completed", "flows_completed_p0", "flows_completed_p1", "drops"),
+        *("occupancy_mean", "occupancy_p99", "queue_mean_packets", "probe_delay_mean_ms"),
     ),
     columns=(
-        Column("slowdown_p99_p0", "p99 slowdown, priority 0", 2, says=P99_OF.format("the small flows (priority 0)")),
+        Column(
+            *("slowdown_p99_p0", "p99 slowdown, priority 0", 2),
+            says=P99_OF.format("the small flows (priority 0)"),
+            count="flows_completed_p0",
+        ),
         Margin("slowdown_p99_p0", "margin"),
-        Column("slowdown_p99_p1", "p99 slowdown, priority 1", 2, says=P99_OF.format("the large flows (priority 1)")),
+        Column(
+            *("slowdown_p99_p1", "p99 slowdown, priority 1", 2),
+            says=P99_OF.format("the large flows (priority 1)"),
+            count="flows_completed_p1",
+        ),
         Column("slowdown_mean_p0", "mean slowdown, priority 0", 2, says="mean of FCT / ideal FCT"),
-        Column("difference_p99_s", "p99 FCT - ideal (s)", 2, says="99th percentile of what flows took longer than ideal"),
+        Column(
+            *("difference_p99_s", "p99 FCT - ideal (s)", 2),
+            says="99th percentile of what flows took longer than ideal",
+            count="flows_completed",
+        ),
         Column("fct_mean_s", "mean FCT (s)", 2, says="flow completion time, from the SYN to the last byte in order"),
         Column("goodput_mbps", "goodput (Mbit/s)", 3, says="bytes in order at the receiving applications, over the episode"),
         Margin("goodput_mbps", "margin in goodput (%)", relative=True),

@@ -30,7 +30,7 @@ def switch_report(
 
     Returns:
         goodput_mbps: bytes delivered in order to receivers over the time since the start.
-        flows_started, flows_completed: counts.
+        flows_started, flows_completed, flows_completed_pN: counts. A 99th percentile of fewer than 100 flows is their maximum.
         fct_mean_s, fct_mean_s_pN: mean flow completion time.
         slowdown_p99, slowdown_p99_pN, slowdown_mean, slowdown_mean_pN, slowdown_max: of FCT / ideal FCT; the ideal is
             propagation there and back and the flow's bytes at the slowest link (`Scenario.ideal_s`).
@@ -59,6 +59,7 @@ def switch_report(
         "flows_completed": len(flows),
         "fct_mean_s": mean(fct_s),
     }
+    report |= {f"flows_completed_p{p}": int(own.sum()) for p, own in enumerate(by_priority)}
     report |= {f"fct_mean_s_p{p}": mean(fct_s[own]) for p, own in enumerate(by_priority)}
     report |= {"slowdown_p99": percentile(ratio, 99), "slowdown_mean": mean(ratio), "slowdown_max": percentile(ratio, 100)}
     report |= {f"slowdown_p99_p{p}": percentile(ratio[own], 99) for p, own in enumerate(by_priority)}
