@@ -73,8 +73,9 @@ def describe_decisions(metrics: dict[str, Any]) -> str:
     within = f"of {one['decisions']:,} decisions in {one['worlds']} worlds of {one['suite']}"
     if one["actions"] == 1:
         return f"takes one action in all {within}"
-    low, high = (f"{100 * share:.0f}" for share in (one["share"][0], one["share"][2]))
-    return f"takes {one['actions']} actions in all {within}, one of them in {low} to {high} % of a world's"
+    low, mean, high = (f"{100 * share:.0f}" for share in one["share"])
+    most = f"one of them in {low} to {high} % of a world's ({mean} % on average)"
+    return f"takes {one['actions']} actions in all {within}, {most}"
 
 
 def read_card(folder: Path) -> str:
