@@ -114,7 +114,7 @@ def test_chance_takes_recipe_actions_and_queues_of_the_worlds(below, kwargs):
 def test_chance_is_uniform_in_the_environment():
     env = Env(task=TASK, scenario=SHORT)
     env.reset(seed=4)
-    stream = np.random.default_rng((2, 0))
+    stream = np.random.default_rng((2, 4, 0))  # the controller's seed, the world's, the agent
     while not env.out_of_time:
         env.step(stream.uniform(-1, 1, 2).astype(np.float32))
     assert same(evaluate(RandomAction(2), seeds=[4])[0], env.report())
