@@ -59,7 +59,8 @@ def evaluate(
 
     Args:
         baselines: Names, controllers or trained agents; None: the usual ones.
-        task, scenario, seeds, threads, env: As for `netbuf_gym.evaluation.rollout.evaluate`; task None: the first one.
+        task, scenario, seeds, threads, env: As for `netbuf_gym.evaluation.rollout.evaluate`, and so is `flows`; task None: the
+            first one.
 
     Returns:
         The reports of the episodes, seed by seed, by the baseline's name.

@@ -126,10 +126,9 @@ def grouped_interval(
         samples = np.concatenate([_middle_means(values, part[units] * weights[:, None]) for part in counts])
     else:
         estimate = float(values @ weights)
-        own = np.concatenate([one.mean(axis=1) for one in scores])[:, None]
-        sizes = np.array([len(one) for one in scores])
-        sums = [np.add.reduceat(part * own, np.cumsum(sizes) - sizes) for part in counts]
-        samples = np.concatenate([(one / sizes[:, None]).mean(axis=0) for one in sums])
+        largest = max(map(len, scores))
+        own = np.concatenate([one.sum(axis=1) * (largest / one.size) for one in scores])
+        samples = np.concatenate([own @ part for part in counts]) / (largest * len(scores))
     low, high = np.quantile(samples, (tail, 1 - tail))
     return Interval(estimate, float(low), float(high))
 
