@@ -27,7 +27,7 @@ from netbuf_gym.errors import ConfigError, describe_scenario
 from netbuf_gym.scenarios import Distribution, Scenario, Switch
 from netbuf_gym.scenarios.codec import parse_application
 from netbuf_gym.simulation.results.result import Result
-from netbuf_gym.simulation.results.traffic import SwitchResult
+from netbuf_gym.simulation.results.traffic import ENOUGH, SwitchResult
 from netbuf_gym.simulation.results.video import ESTIMATES
 from netbuf_gym.simulation.runner import SAMPLE_INTERVALS_S, simulate
 from netbuf_gym.utils import checks
@@ -197,7 +197,11 @@ def format_result(result: Result, all_links: bool = False) -> str:
     if result.videos:
         parts.append(_format_table(VIDEO_COLUMNS, result.videos))
     if result.traffic is not None:
-        parts.append(_format_table(FINITE_FLOW_COLUMNS, result.by_priority()))
+        by_priority = result.by_priority()
+        parts.append(_format_table(FINITE_FLOW_COLUMNS, by_priority))
+        few = [f"{row['completed']} of priority {row['priority']}" for row in by_priority if 0 < row["completed"] < ENOUGH]
+        if few:
+            parts.append(f"few flows completed, {', '.join(few)}: below {ENOUGH} one or two of them decide a p99")
     if result.udp:
         parts.append(_format_table(UDP_COLUMNS, result.udp))
     parts += [_format_switch(*pair) for pair in zip(result.switches, result.scenario.switches, strict=True)]

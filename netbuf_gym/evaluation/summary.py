@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym.scenarios import Scenario
+from netbuf_gym.simulation.results.traffic import ENOUGH
 from netbuf_gym.tasks.metrics import Column, Group, Margin, Measures
 from netbuf_gym.utils import statistics
 from netbuf_gym.utils.tables import markdown_table
 
-ENOUGH = 200
-"""Number of flows below which a 99th percentile is decided by one or two of them."""
 POOLED = ("p50", "p90", "p99")
 
 

@@ -18,6 +18,9 @@ def test_simulate_prints_finite_flows_and_switches(command, tmp_path):
     assert "finite flows completed" in out and "one-way delay of 20 of 20 probes" in out
     assert "600 packets; occupancy over the whole run: mean" in out and "; whole run)" in out
     data = json.loads(files["json"].read_text())
+    counts = {row["priority"]: row["completed"] for row in data["traffic"]["by_priority"]}
+    few = ", ".join(f"{count} of priority {p}" for p, count in counts.items() if 0 < count < 200)
+    assert f"few flows completed, {few}: below 200 one or two of them decide a p99" in out
     flows = FlowList.read_csv(tmp_path / "flows.csv", senders=10, queues=2)
     assert data["opened"]["size_bytes"] == flows.size_bytes.tolist()
     assert len(list(csv.DictReader(files["csv"].open()))) == 200

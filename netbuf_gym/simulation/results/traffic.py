@@ -28,6 +28,8 @@ PRIORITY = (
     *("difference_p99_s", "difference_max_s"),
 )
 """Columns of the statistics of finite flows by priority."""
+ENOUGH = 200
+"""Number of flows below which one or two of them decide a 99th percentile."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
