@@ -112,6 +112,7 @@ def _submit(runs: Sequence[str], names: Sequence[str], given: dict[str, str], th
     entity, _, project = given.get("project", submission.PROJECT).rpartition("/")
     submission.require_wandb()
     evaluation = Path(given["evaluation"]) if "evaluation" in given else None
+    submission.require_own_parameters(runs)
     submissions = [
         submission.prepare_submission(word, name=given.get("name"), evaluation=evaluation, threads=threads) for word in runs
     ]

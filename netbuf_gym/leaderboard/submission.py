@@ -29,7 +29,7 @@ from netbuf_gym.leaderboard.handed_in import RESULT
 from netbuf_gym.leaderboard.results import DECISION_TOLERANCE
 from netbuf_gym.leaderboard.scoring import Result
 from netbuf_gym.training.checkpoints import checkpoint
-from netbuf_gym.training.checkpoints.digest import sketch_parameters
+from netbuf_gym.training.checkpoints.digest import is_same_sketch, sketch_parameters
 from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
 from netbuf_gym.training.config import to_plain
 from netbuf_gym.utils.files import to_plain_values
@@ -215,16 +215,37 @@ def require_seeds(handed: Sequence[Submission], before: Sequence[Result]) -> dic
         for other in found:
             if (digest := other.about.get("model_sha256")) and digest == one.result["model_sha256"] and other.name != one.name:
                 raise ConfigError(f"name = {shown(one.name)}: {one.saved.path} is submitted as {other.name}; valid: that name")
-            seeds_differ = one.result["seed"] != other.about.get("seed")
-            if seeds_differ and standings.is_same_model(one.leaderboard_result, other):
-                of = f"those of training seed {other.about.get('seed')} of {other.row}"
-                said = f"{one.saved.path}: its parameters, of training seed {one.result['seed']}, are {of}"
-                raise ConfigError(f"{said}; valid: a training of its own for each seed")
+            if standings.is_same_model(one.leaderboard_result, other):
+                _require_same_seed(one.saved, other.about.get("seed"), other.row)
         standings.require_seed(one.leaderboard_result, found)
         found = standings.drop_duplicates([*found, one.leaderboard_result])
     for one in handed:
         seeds[one.name] = sum(other.about.get("group") == one.name for other in found)
     return seeds
+
+
+def require_own_parameters(runs: Sequence[str]) -> None:
+    """Check, before anything is played, that runs of different training seeds do not share their parameters.
+
+    Raises:
+        CheckpointError: No such agent, or a damaged one.
+        ConfigError: Two of them do.
+    """
+    found: list[tuple[str, checkpoint.SavedModel, list[float]]] = []
+    for run in runs:
+        saved = checkpoint.read_model(library.find_agent_path(run, "run"))
+        sketch = sketch_parameters(saved.path)
+        for other, theirs, parameters in found:
+            if is_same_sketch(sketch, parameters):
+                _require_same_seed(saved, int(theirs.config.seed), other)
+        found.append((run, saved, sketch))
+
+
+def _require_same_seed(saved: checkpoint.SavedModel, seed: Any, other: str) -> None:
+    """Raise ConfigError for a model that shares its parameters with that of another training seed."""
+    if (own := int(saved.config.seed)) != seed:
+        said = f"{saved.path}: its parameters, of training seed {own}, are those of training seed {seed} of {other}"
+        raise ConfigError(f"{said}; valid: a training of its own for each seed")
 
 
 def _require_name(name: str, task: str, saved: checkpoint.SavedModel) -> None:

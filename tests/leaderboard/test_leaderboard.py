@@ -584,6 +584,26 @@ def test_seeds_that_share_parameters_are_one(run, controls, monkeypatch):
         submission.require_seeds([one], [other])
 
 
+def test_copies_with_edited_seeds_are_refused_before_they_are_played(field, monkeypatch, capsys):
+    pytest.importorskip("wandb")
+    monkeypatch.setattr(submission, "prepare_submission", None)
+    for seed in (11, 12, 13):
+        (field / f"seed{seed}").mkdir()
+        with zipfile.ZipFile(library.FOLDER / AGENT / library.MODEL) as source:
+            with zipfile.ZipFile(field / f"seed{seed}" / library.MODEL, "w") as target:
+                for name in source.namelist():
+                    data = source.read(name)
+                    if name == archive.META:
+                        meta = json.loads(data)
+                        meta["config"]["seed"] = seed
+                        data = json.dumps(meta).encode()
+                    target.writestr(name, data)
+    assert main(["leaderboard", "submit", "seed11", "seed12", "seed13", "name=mine", "mode=offline"]) == 2
+    said = capsys.readouterr().err
+    assert "seed12/model.zip: its parameters, of training seed 12, are those of training seed 11 of seed11" in said
+    submission.require_own_parameters(["seed11", "seed11", "queue_threshold/dqn"])
+
+
 def test_a_copy_of_an_agent_of_the_package_is_shown_for_what_it_is(run, played, kept, monkeypatch, capsys):
     monkeypatch.setattr(library, "names", lambda: [AGENT])
     before = standings.compute_standings(TASK, kept)
