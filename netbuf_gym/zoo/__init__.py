@@ -44,5 +44,5 @@ def load(agent: str | Path) -> Agent:
     loaded = Agent(agent)
     if (said := describe_decisions(loaded.metrics)) and loaded.path not in _WARNED:
         _WARNED.add(loaded.path)
-        warnings.warn(f"{loaded.name} {said}; what it is ahead of, that action is ahead of too", UserWarning, stacklevel=2)
+        warnings.warn(f"{loaded.name} {said}: a constant action may do as well", UserWarning, stacklevel=2)
     return loaded
