@@ -9,15 +9,14 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+import sys
 
-from netbuf_gym import controllers, errors, plants, rewards, scenarios, tasks, traces
-from netbuf_gym.envs.registration import register_environments
-from netbuf_gym.utils import extensions, moved
-
+TYPE_CHECKING = False  # not from `typing`, which takes longer to import than all of this
 if TYPE_CHECKING:
+    from typing import Any
+
     import netbuf_gym.zoo as zoo
-    from netbuf_gym import wrappers
+    from netbuf_gym import controllers, envs, errors, plants, rewards, scenarios, tasks, traces, utils, wrappers
     from netbuf_gym.evaluation import baselines, rollout
     from netbuf_gym.simulation import simulate
     from netbuf_gym.simulation.results import FlowResult, LinkResult, Result
@@ -33,13 +32,16 @@ LATE = {
     "rollout": "evaluation.rollout",
     "simulate": "simulation:simulate",
     "stats": "utils.statistics",
+    **{name: name for name in ("controllers", "envs", "errors", "plants", "rewards", "scenarios", "tasks", "traces", "utils")},
     "wrappers": "wrappers",
     "zoo": "zoo",
 }
-"""Modules and their members that registration does without, by the names under which the package offers them."""
+"""Modules and their members, imported on first use, by the names under which the package offers them."""
 
-moved.install()
-register_environments()
+STARTED_AS_PROGRAM = sys.argv[:1] == ["-m"] and __name__ in sys.orig_argv or (
+    sys.argv[0:1] != [] and sys.argv[0].endswith(("/netbuf-gym", "netbuf-gym.exe")) and sys.argv[0] in sys.orig_argv
+)
+"""Whether this process is the command `netbuf-gym`, which prepares the package itself once an interruption is looked after."""
 
 
 def __getattr__(name: str) -> Any:
@@ -49,6 +51,8 @@ def __getattr__(name: str) -> Any:
         found = importlib.import_module(f"netbuf_gym.{module}")
         globals()[name] = getattr(found, member) if member else found
         return globals()[name]
+    from netbuf_gym.utils import moved
+
     if (present := moved.find_present_name(f"netbuf_gym.{name}")) is not None:
         moved.warn(f"netbuf_gym.{name}", present)
         try:
@@ -63,7 +67,11 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__, *LATE})
 
 
-extensions.load()  # last: extensions import the complete package
+if not STARTED_AS_PROGRAM:
+    from netbuf_gym.utils import extensions, startup
+
+    startup.prepare()
+    extensions.load()  # last: extensions import the complete package
 
 __all__ = [
     "FlowResult",

@@ -7,11 +7,10 @@ Every message names the field, the value it had and what would be valid. All err
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
-
-import numpy as np
 
 
 class NetbufError(Exception):
@@ -113,7 +112,8 @@ def prefix_location(message: str, path: str | os.PathLike[str] | None, line: int
 
 def shown(value: object, limit: int = 60) -> str:
     """Return the repr of `value` for a message: shortened to `limit` characters, numpy scalars as plain numbers."""
-    if isinstance(value, np.generic):
+    numpy = sys.modules.get("numpy")  # not imported for this: commands that print a help start without
+    if numpy is not None and isinstance(value, numpy.generic):
         value = value.item()
     text = repr(value)
     return text if len(text) <= limit else text[: limit - 3] + "..."

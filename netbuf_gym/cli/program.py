@@ -18,6 +18,7 @@ from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
 from netbuf_gym.errors import NetbufError, SimulatorFault, one_line
+from netbuf_gym.utils import extensions
 from netbuf_gym.utils.suggestions import did_you_mean
 from netbuf_gym.version import __version__
 
@@ -157,7 +158,8 @@ def build_parser(commands: Collection[str] | None = None) -> Parser:
 
 
 def import_command(name: str) -> ModuleType:
-    """Import the module of a command."""
+    """Import the module of a command, and before it the extensions that may add to what it lists."""
+    extensions.load()
     return importlib.import_module(f"netbuf_gym.cli.{'jobs' if name in JOBS else name}")
 
 

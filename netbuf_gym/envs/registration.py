@@ -1,4 +1,4 @@
-"""Registration of the environments with Gymnasium: done on import of `netbuf_gym`; repeating it changes nothing."""
+"""The environments' ids and their tasks, as Gymnasium and the documentation have them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.rewards import reward_spec
 from netbuf_gym.scenarios import Scenario
-from netbuf_gym.tasks.record import register_ids
 from netbuf_gym.tasks.tables import markdown_table
 from netbuf_gym.utils.thread_guard import separate_wrapper_copies
 
@@ -68,9 +67,3 @@ def environment_table(linked: bool = False) -> str:
         page = f", [page]({record.page})" if linked and record.page else ""
         rows.append([f"`{name}`", record.summary, reference + page])
     return markdown_table(["Id", "Who decides what", "Reference"], rows)
-
-
-def register_environments() -> None:
-    """Register every id of every task that Gymnasium does not know yet."""
-    for record in tasks.records():
-        register_ids(record)

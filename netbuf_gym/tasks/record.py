@@ -23,6 +23,7 @@ from netbuf_gym.scenarios import Pattern, Scheme, named, scheme_catalogue
 from netbuf_gym.tasks.metrics import Measures
 from netbuf_gym.tasks.task import Task
 from netbuf_gym.utils.arguments import check_choice
+from netbuf_gym.utils.startup import register_ids
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -89,19 +90,7 @@ def register(record: TaskRecord) -> None:
     for scheme in record.schemes:
         scheme_catalogue.register(scheme)
     _REGISTRY[record.name] = record
-    register_ids(record)
-
-
-def register_ids(record: TaskRecord) -> None:
-    """Register a task's environments with Gymnasium unless they are registered already."""
-    for name in record.ids:
-        if name not in gym.registry:
-            gym.register(
-                name,
-                entry_point="netbuf_gym.envs.env:make",
-                vector_entry_point="netbuf_gym.envs.vector_env:VectorEnv",
-                kwargs={"task": record.name},
-            )
+    register_ids(record.ids, record.name)
 
 
 def unregister(name: str) -> None:

@@ -9,14 +9,16 @@ Such a package declares an entry point of the group `netbuf_gym` whose value is 
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import warnings
 
 GROUP = "netbuf_gym"
 
 
+@functools.cache
 def load() -> None:
-    """Import the extension modules; a module that fails is skipped with a warning."""
+    """Import the extension modules, once; a module that fails is skipped with a warning."""
     for entry in importlib.metadata.entry_points(group=GROUP):
         try:
             entry.load()
