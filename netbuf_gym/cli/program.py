@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 
 from netbuf_gym.errors import NetbufError, SimulatorFault, one_line
 from netbuf_gym.utils import extensions
+from netbuf_gym.utils.interrupts import ExitOnInterrupt
 from netbuf_gym.utils.suggestions import did_you_mean
 from netbuf_gym.version import __version__
 
@@ -159,8 +160,9 @@ def build_parser(commands: Collection[str] | None = None) -> Parser:
 
 def import_command(name: str) -> ModuleType:
     """Import the module of a command, and before it the extensions that may add to what it lists."""
-    extensions.load()
-    return importlib.import_module(f"netbuf_gym.cli.{'jobs' if name in JOBS else name}")
+    with ExitOnInterrupt():
+        extensions.load()
+        return importlib.import_module(f"netbuf_gym.cli.{'jobs' if name in JOBS else name}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

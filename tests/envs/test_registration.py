@@ -6,16 +6,35 @@ import sys
 import gymnasium as gym
 import pytest
 
-from netbuf_gym.envs.registration import environment_records, register_environments
+from netbuf_gym.envs.registration import environment_records
 from netbuf_gym.errors import ConfigError
+from netbuf_gym.utils import startup
 
 pytestmark = pytest.mark.filterwarnings("error")
 
 
 def test_importing_registers_and_doing_it_again_is_silent():
     before = {name: gym.spec(name) for name in environment_records()}
-    register_environments()
+    startup.register_own_ids()
     assert {name: gym.spec(name) for name in environment_records()} == before
+
+
+def test_what_is_registered_before_the_tasks_are_imported_is_theirs():
+    assert {name: record.name for name, record in environment_records().items() if name in startup.IDS} == startup.IDS
+
+
+@pytest.mark.parametrize("first", ["netbuf_gym, gymnasium", "gymnasium, netbuf_gym", "netbuf_gym.envs.vector_env, gymnasium"])
+def test_ids_are_registered_whichever_is_imported_first(first):
+    code = f"import {first}; import importlib.util; print(*[name for name in gymnasium.registry if 'netbuf' in name])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == list(startup.IDS)
+
+
+def test_a_look_for_gymnasium_does_not_lose_the_ids():
+    code = "import netbuf_gym; from importlib.util import find_spec; find_spec('gymnasium'); import gymnasium as gym"
+    code += "; print(gym.make('netbuf/CongestionWindow-v0').spec.id, gym.__spec__.loader)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("netbuf/CongestionWindow-v0")
 
 
 @pytest.mark.parametrize("name", environment_records())
@@ -43,7 +62,7 @@ assert not heavy, heavy
 
 @pytest.mark.slow
 def test_importing_takes_little_beyond_gymnasium(tmp_path):
-    """Processor time of imports from byte code, as pip leaves it: 0.3 s, or on a slower machine twice what Gymnasium takes."""
+    """Processor time of imports from byte code, as pip leaves it: at most as much again as Gymnasium takes."""
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
 
@@ -57,7 +76,7 @@ def test_importing_takes_little_beyond_gymnasium(tmp_path):
     neither, without, both = (
         min(seconds(code) for _ in range(5)) for code in ("pass", "import gymnasium", "import gymnasium, netbuf_gym")
     )
-    assert both - without < max(0.3, 2 * (without - neither)), (neither, without, both)
+    assert both - without < without - neither, (neither, without, both)
 
 
 @pytest.mark.parametrize("make", [gym.make, gym.make_vec])
