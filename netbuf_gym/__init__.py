@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     import netbuf_gym.zoo as zoo
-    from netbuf_gym import controllers, envs, errors, plants, rewards, scenarios, tasks, traces, utils, wrappers
+    from netbuf_gym import controllers, errors, plants, rewards, scenarios, tasks, traces, wrappers
     from netbuf_gym.evaluation import baselines, rollout
     from netbuf_gym.simulation import simulate
     from netbuf_gym.simulation.results import FlowResult, LinkResult, Result
@@ -38,9 +38,8 @@ LATE = {
 }
 """Modules and their members, imported on first use, by the names under which the package offers them."""
 
-STARTED_AS_PROGRAM = sys.argv[:1] == ["-m"] and __name__ in sys.orig_argv or (
-    sys.argv[0:1] != [] and sys.argv[0].endswith(("/netbuf-gym", "netbuf-gym.exe")) and sys.argv[0] in sys.orig_argv
-)
+_word = next(iter(sys.argv), "")
+STARTED_AS_PROGRAM = (__name__ if _word == "-m" else _word if _word.endswith("/netbuf-gym") else None) in sys.orig_argv
 """Whether this process is the command `netbuf-gym`, which prepares the package itself once an interruption is looked after."""
 
 

@@ -80,6 +80,10 @@ class SlowWorldWarning(UserWarning):
     """A world that takes long to simulate for a reason that its arguments do not show; the message names the cause."""
 
 
+class LateDecisionsWarning(UserWarning):
+    """A live world whose agents decide less often than they are to; the message names both intervals."""
+
+
 class MissingExtraError(NetbufError, ImportError):
     """A missing optional dependency."""
 
@@ -122,6 +126,11 @@ def shown(value: object, limit: int = 60) -> str:
 def one_line(text: object) -> str:
     """Return a message, possibly from the user's code, as one line."""
     return " ".join(str(text).split())
+
+
+def escape_surrogates(text: str) -> str:
+    """Return a text with escapes for lone surrogates, which no encoding has: those of file names that are not UTF-8."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def describe_scenario(scenario: Any) -> str:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from netbuf_gym.errors import ConfigError, shown
@@ -93,6 +96,18 @@ def parse_real(text: str) -> float:
     if not math.isfinite(value):
         raise argparse.ArgumentTypeError(f"{text!r} is not a finite number")
     return value
+
+
+@contextmanager
+def one_line_warnings() -> Iterator[None]:
+    """Print the warnings of the `with` block in one line each, in the style of errors."""
+
+    def show(message: Warning | str, *where: object, **more: object) -> None:
+        print(f"netbuf-gym: warning: {message}", file=sys.stderr, flush=True)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
 
 
 def check_outputs(*paths: str | None) -> None:

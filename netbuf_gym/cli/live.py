@@ -21,6 +21,7 @@ from netbuf_gym.cli.common import (
     check_outputs,
     check_plot,
     collect_assignments,
+    one_line_warnings,
     parse_real,
 )
 from netbuf_gym.controllers import Controller
@@ -433,15 +434,14 @@ def _run(arguments: argparse.Namespace) -> int:
     measured: dict[str, dict[str, list[float]]] = {}
     reports: dict[str, dict[str, Any]] = {}
     interrupted = ""
-    for controller in controllers:
-        env = controller.merge_arguments({"plant": plant})
-        if arguments.interval is not None:
-            env["interval_s"] = arguments.interval
-        elif task == TASK:
-            env.setdefault("interval_s", USUAL_S)
+    envs = [_resolve_environment(controller, plant, arguments.interval, task) for controller in controllers]
+    for controller, env in zip(controllers, envs, strict=True):
+        rollout.check(controller, scenario, task=task, **env)  # all of them before the first is run
+    for controller, env in zip(controllers, envs, strict=True):
         series = measured.setdefault(controller.name, {})
         try:
-            reports[controller.name] = _play_episode(controller, task, scenario, arguments.seed, env, series)
+            with one_line_warnings():
+                reports[controller.name] = _play_episode(controller, task, scenario, arguments.seed, env, series)
         except KeyboardInterrupt:
             interrupted = controller.name
             break
@@ -500,6 +500,18 @@ def _resolve_controllers(settings: Mapping[str, Any]) -> tuple[str, list[Control
     return task, controllers
 
 
+def _resolve_environment(
+    controller: Controller, plant: Mapping[str, Any], interval_s: float | None, task: str
+) -> dict[str, Any]:
+    """Return the arguments of the environment that a controller is played in."""
+    env = controller.merge_arguments({"plant": plant})
+    if interval_s is not None:
+        env["interval_s"] = interval_s
+    elif task == TASK:
+        env.setdefault("interval_s", USUAL_S)
+    return env
+
+
 def _play_episode(
     controller: Controller,
     task: str,
@@ -528,8 +540,8 @@ def _play_episode(
 
 def format_reports(reports: Mapping[str, Mapping[str, Any]]) -> str:
     """Format reports as a table with a column for each controller and a row for each quantity."""
-    first = next(iter(reports.values()))
-    keys = [key for key, value in first.items() if isinstance(value, (int, float, np.number))]
+    numbers = (int, float, np.number)
+    keys = dict.fromkeys(key for report in reports.values() for key, value in report.items() if isinstance(value, numbers))
     rows = [[key, *(format_number(_convert_to_float(report.get(key))) for report in reports.values())] for key in keys]
     return text_table(["quantity", *reports], rows)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import errno
 import importlib
+import io
 import os
 import signal
 import sys
@@ -17,7 +18,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
-from netbuf_gym.errors import NetbufError, SimulatorFault, one_line
+from netbuf_gym.errors import NetbufError, SimulatorFault, escape_surrogates, one_line, shown
 from netbuf_gym.utils import extensions
 from netbuf_gym.utils.interrupts import ExitOnInterrupt
 from netbuf_gym.utils.suggestions import did_you_mean
@@ -81,6 +82,16 @@ class Parser(argparse.ArgumentParser):
         if left:
             self.error(f"unrecognized arguments: {' '.join(left)}{self._hint(left[0], getattr(found, 'command', None))}")
         return found
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print a help, a version or an error; unlike argparse, raise OSError if it cannot be written."""
+        file = sys.stderr if file is None else file
+        if message and file is not None:  # None if it was closed
+            try:
+                file.write(message)
+                file.flush()
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, "standard output") from None
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         try:
@@ -180,27 +191,43 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run_reporting_errors(argv: list[str]) -> int:
     """Run a command line, report errors in one line, and return the exit status."""
     try:
-        status = _run_command(argv)
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")  # as standard error: text that it cannot encode ends no command
+        try:
+            status = _run_command(argv)
+        except SystemExit as end:  # argparse: --help, --version, or an error that is already reported
+            status = end.code if isinstance(end.code, int) else 0 if end.code is None else 2
         if sys.stdout is not None:  # None if it was closed
             sys.stdout.flush()
         return status
-    except SystemExit as end:  # argparse: --help, --version, or an error that is already reported
-        return end.code if isinstance(end.code, int) else 0 if end.code is None else 2
     except SimulatorFault as error:
         return _print_error(f"fault of the simulator: {error}", 3)
     except NetbufError as error:
         return _print_error(str(error), 2)
     except BrokenPipeError:  # the reader of standard output has gone
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 141
     except OSError as error:
+        _drop_output()
         unnamed = "a file of the run" if argv and argv[0] in JOBS else "standard output"
         name = error.filename or (unnamed if error.errno in WRITING else None)
         return _print_error(f"{name}: {error.strerror}" if name else str(error), 2)
+    except UnicodeEncodeError as error:
+        text = shown(error.object[error.start : error.end])
+        return _print_error(f"{text} cannot be written as {error.encoding}; valid: names without it", 2)
     except MemoryError:
         return _print_error("this does not fit into memory; valid: fewer flows, samples or worlds at a time", 2)
     except KeyboardInterrupt:
         return _print_error("interrupted", 130)
+
+
+def _drop_output() -> None:
+    """Flush standard output, or discard what cannot be written, which Python would complain of at its end."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run_command(argv: list[str]) -> int:
@@ -216,8 +243,7 @@ def _run_command(argv: list[str]) -> int:
 
 
 def _print_error(message: str, status: int) -> int:
-    line = one_line(message).encode(errors="backslashreplace").decode()  # escapes lone surrogates
-    print(f"{PROGRAM}: error: {line}", file=sys.stderr)
+    print(f"{PROGRAM}: error: {escape_surrogates(one_line(message))}", file=sys.stderr)
     return status
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -19,6 +18,7 @@ from netbuf_gym.cli.common import (
     check_outputs,
     check_plot,
     collect_assignments,
+    one_line_warnings,
     parse_names,
     parse_real,
 )
@@ -100,8 +100,9 @@ def run(arguments: argparse.Namespace) -> int:
     scenario = resolve_scenario(arguments)
     if arguments.flows and scenario.traffic is None:
         raise ConfigError(f"--flows: {describe_scenario(scenario)} has no finite flows")
-    with warnings.catch_warnings():
-        warnings.showwarning = _show_warning
+    if arguments.json:
+        scenario.to_dict()  # refuses what JSON cannot hold before the world is run
+    with one_line_warnings():
         result = simulate(
             scenario,
             arguments.seed,
@@ -119,13 +120,6 @@ def run(arguments: argparse.Namespace) -> int:
         result.plot(arguments.plot)
     print(format_result(result, arguments.all_links))
     return 0
-
-
-def _show_warning(
-    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: object = None, line: str | None = None
-) -> None:
-    """Print a warning in one line, in the style of errors."""
-    print(f"netbuf-gym: warning: {message}", file=sys.stderr, flush=True)
 
 
 def parse_scheme(text: str) -> str | dict:

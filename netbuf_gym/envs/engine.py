@@ -314,7 +314,8 @@ class Engine(Uncopyable):
             return [{} for _ in range(self.agents)]
         rows = slice(world * self.agents, (world + 1) * self.agents)
         counted = self.task.report_input(self.tracker, rows, self.plant.report(world))
-        return self.task.report(self.scenarios[world], counted)
+        timing = self.plant.timing(world)
+        return [{**report, **timing} for report in self.task.report(self.scenarios[world], counted)]
 
     def show(self, row: int) -> dict[str, float]:
         """Return one agent's state for pictures and series: time in s, and the values that the task shows."""

@@ -257,7 +257,7 @@ def play(
 
     Args:
         controller: Controller to run.
-        worlds: Worlds from `draw`, or any others with a place for the task's agents.
+        worlds: Worlds from `draw`, or any others; in one without agents the task's take their places, as in an environment.
         each: Called at the end of each world, in any order.
         task: Name of the task.
         scenario: Scenario that the worlds were drawn from, or a similar one, as for the environment; None: the first world's.
@@ -286,7 +286,8 @@ def play(
             _run_decisions(policy, engine, placed, each, watch, stop)
         else:
             alone = lambda scenario, seed: plants.lone(engine.plant_spec, scenario, seed)  # noqa: E731
-            _run_in_worlds(cast(InWorld, controller), worlds, each, engine.interval_ns, threads, watch, stop, alone)
+            placed = [world._replace(scenario=engine.task.control(world.scenario)) for world in worlds]
+            _run_in_worlds(cast(InWorld, controller), placed, each, engine.interval_ns, threads, watch, stop, alone)
 
 
 def check(controller: Controller, scenario: ScenarioLike | None, *, task: str, **env: Any) -> None:
@@ -387,7 +388,8 @@ def _run_in_worlds(
         end_ns = round(scenario.duration_s * 1e9)
         show, sample = controller.make_watcher(scenario, world), controller.make_sampler(scenario, world)
         timed = lambda: {"time_s": world.now_ns * 1e-9, **show()}  # noqa: E731
-        view = View(index, world.scenario, lambda: world, timed, lambda: controller.report(scenario, world))
+        report = lambda: [{**one, **world.timing()} for one in controller.report(scenario, world)]  # noqa: E731
+        view = View(index, world.scenario, lambda: world, timed, report)
         while world.now_ns < end_ns:
             look_at_stop()
             step_by_step = sample is not None or index in watch

@@ -186,6 +186,10 @@ class Plant(Uncopyable, ABC):
         For a world that has failed: what is known of it.
         """
 
+    def timing(self, world: int) -> Mapping[str, float]:
+        """Return how well a world has kept its times, additions to each agent's report; empty: it always does."""
+        return {}
+
     def about(self, world: int) -> Mapping[str, Any]:
         """Return facts for users on the system that a world runs on, `info["plant"]` of a reset; empty: none."""
         return {}

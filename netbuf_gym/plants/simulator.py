@@ -39,6 +39,10 @@ class World(Uncopyable):
         """Virtual time in nanoseconds."""
         return self._source.now_ns(*self._at)
 
+    def timing(self) -> dict[str, float]:
+        """Return how well a world in real time has kept its times, additions to reports: nothing for a simulated world."""
+        return {}
+
     def close(self) -> None:
         """Release what the world holds besides memory: nothing for a simulated world."""
 

@@ -31,12 +31,13 @@ class CsvError(ValueError):
 def write_atomic(path: str | os.PathLike[str], data: str | bytes) -> None:
     """Write `data` to `path` through a temporary file in the same folder; on failure nothing is left behind.
 
+    Lone surrogates in a text are escaped.
     A path that is not a regular file (a terminal, a pipe, /dev/null) is written directly.
 
     Raises:
         OSError: The file cannot be written; the error names the path as given.
     """
-    raw, where = data.encode() if isinstance(data, str) else data, Path(path)
+    raw, where = data.encode(errors="backslashreplace") if isinstance(data, str) else data, Path(path)
     with name_in_errors(path):
         if where.exists() and not where.is_file():
             where.write_bytes(raw)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from netbuf_gym.errors import ConfigError, MissingExtraError
+from netbuf_gym.errors import ConfigError, MissingExtraError, escape_surrogates
 from netbuf_gym.utils.files import write_atomic
 
 FORMATS = ("png", "pdf", "svg")
@@ -317,6 +317,8 @@ def write_figure(figure: Any, path: str | os.PathLike, dpi: int = DPI) -> None:
         OSError: The file cannot be written.
     """
     kind, data = get_format(path), io.BytesIO()
+    for text in figure.findobj(lambda artist: hasattr(artist, "set_text")):
+        text.set_text(escape_surrogates(text.get_text()))  # which no font draws
     figure.savefig(data, format=kind, dpi=dpi)
     write_atomic(path, data.getvalue())
 

@@ -11,6 +11,7 @@ import types
 import pytest
 
 from netbuf_gym import __main__ as program
+from netbuf_gym import scenarios
 from netbuf_gym.cli import jobs
 from netbuf_gym.cli import program as cli
 from netbuf_gym.errors import ConfigError, SimulatorFault
@@ -129,6 +130,74 @@ def test_a_reader_that_goes_away_is_no_error():
     assert run.returncode == 141 and run.stderr == ""
 
 
+def run_program(*words, **options):
+    """Run the command in a process of its own."""
+    command = [sys.executable, "-m", "netbuf_gym", *map(str, words)]
+    return subprocess.run(
+        command, **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **options}, check=False
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("words", ["--help", "--version", "simulate --help", "list traces"])
+def test_output_that_cannot_be_written_is_an_error(words, unbuffered):
+    with open("/dev/full", "w") as full:
+        done = run_program(*words.split(), stdout=full, env={**os.environ, "PYTHONUNBUFFERED": unbuffered})
+    assert (done.returncode, done.stderr) == (2, "netbuf-gym: error: standard output: No space left on device\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
+def test_text_that_the_output_cannot_encode_is_escaped(tmp_path, encoding):
+    world = scenarios.dumbbell(duration_s=0.5).to_dict() | {"name": "\ud800\u00fc"}
+    (tmp_path / "world.json").write_text(json.dumps(world))
+    words = [f"--{kind}={tmp_path / 'out'}.{kind}" for kind in ("json", "csv")] + [f"--plot={tmp_path / 'out.svg'}"]
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    done = run_program("simulate", "--scenario", f"file:{tmp_path / 'world.json'}", *words, env=environment, encoding="utf-8")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("\\ud800\\xfc" if encoding == "ascii" else "\\ud800\u00fc")
+    assert json.loads((tmp_path / "out.json").read_text())["scenario"]["name"] == world["name"]
+
+
+def test_a_name_that_is_no_text_is_refused_in_one_line(command):
+    assert refused(command("simulate", "--scenario", "\udcff"), r"'\udcff' is unknown")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", ["--version", "--help"])
+def test_help_and_version_import_neither_numpy_nor_gymnasium(words):
+    code = f"""
+import sys
+sys.argv = ["netbuf-gym", {words!r}]
+from netbuf_gym.__main__ import main
+status = main()
+print(status, {{"numpy", "gymnasium"}} & set(sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "0 set()"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "module",
+    ["netbuf_gym.cli.program", "argparse", "netbuf_gym.cli.list", "numpy", "numpy.linalg", "gymnasium", "netbuf_gym.tasks"],
+)
+def test_an_interruption_while_a_module_is_imported_is_a_line(tmp_path, module):
+    """Whatever the modules that import it make of exceptions."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, signal, sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, *more):\n"
+        f"        if name == {module!r} and 'netbuf_gym' in sys.modules:\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+    )
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", os.getcwd())])
+    done = run_program("list", "scenarios", env={**os.environ, "PYTHONPATH": path})
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "netbuf-gym: error: interrupted\n")
+
+
 class TestSimulate:
     def test_prints_tables_and_writes_files(self, command, tmp_path):
         files = [tmp_path / name for name in ("a.json", "a.csv", "a.png")]
@@ -141,6 +210,12 @@ class TestSimulate:
         assert [flow["cc"] for flow in data["flows"]] == ["cubic", "bbr"] and len(data["series"]["time_s"]) == 50
         assert files[1].read_text().startswith("time_s,flow,cc,cwnd_packets,")
         assert files[2].read_bytes().startswith(b"\x89PNG")
+
+    def test_what_no_json_can_hold_is_refused_before_the_world_is_run(self, command, tmp_path, monkeypatch):
+        (tmp_path / "mine.py").write_text("class Mine:\n    def __call__(self, ack):\n        return 10\n")
+        monkeypatch.setattr("netbuf_gym.cli.simulate.simulate", lambda *_, **__: pytest.fail("it was run"))
+        words = ["simulate", "--senders", f"{tmp_path / 'mine.py'}:Mine", "--json", tmp_path / "out.json"]
+        assert refused(command(*words), "is the user's code, which no file holds")
 
     def test_scenarios_of_all_kinds(self, command, tmp_path):
         trace = tmp_path / "a.csv"

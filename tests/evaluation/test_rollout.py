@@ -176,3 +176,22 @@ def test_a_rule_that_plays_its_own_recipe_does_so_on_the_plant_asked_for(slower)
 def test_no_worlds_are_refused():
     with pytest.raises(ConfigError, match="worlds is empty; valid: at least one"):
         rollout.play(CongestionControl("cubic"), [], print, task="congestion_window")
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "control"),
+    [("receiver_window", "cubic", "cubic"), ("receiver_window", "nuwa", "newreno"), ("congestion_window", "bbr", "bbr")],
+)
+def test_what_acts_in_worlds_takes_the_place_that_an_agent_would(task, name, control):
+    """In a world without agents, too."""
+    world = nb.scenarios.dumbbell(senders=["newreno"] * 2, duration_s=2.0)
+    seen = []
+    rollout.play(rollout.get_controller(name, task), [rollout.World(world, 1, 1)], seen.append, task=task)
+    (view,) = seen
+    assert [flow.cc for flow in view.scenario.flows] == [control, "newreno"] and len(view.report()) == 1
+
+
+def test_a_world_with_too_few_places_is_refused():
+    worlds, cubic = [rollout.World(nb.scenarios.dumbbell(), 1, 1)], rollout.get_controller("cubic", "receiver_window")
+    with pytest.raises(ConfigError, match="1 flows, 0 of them an agent's"):
+        rollout.play(cubic, worlds, print, task="receiver_window", agents=2)

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from netbuf_gym.errors import ConfigError, PlantFault, describe_scenario, shown
+from netbuf_gym.errors import ConfigError, LateDecisionsWarning, PlantFault, describe_scenario, shown
 from netbuf_gym.plants.kinds import AgentKind
 from netbuf_gym.plants.linux.carried import KINDS
 from netbuf_gym.plants.linux.process import START_S, Process
-from netbuf_gym.plants.linux.readings import LiveReadings, LiveRun
+from netbuf_gym.plants.linux.readings import LiveReadings, LiveRun, summarize_lateness
 from netbuf_gym.plants.linux.relayed import Proxy, split_proxy_work
 from netbuf_gym.plants.linux.setup import Setup
 from netbuf_gym.plants.plant import EVENT, INTERVAL, Advance, Plant
 from netbuf_gym.utils.arguments import check_boolean
 
+LATE_INTERVALS = 1.5
+"""Median length of a world's intervals, in intervals as they are to be, above which a warning is given."""
+LEAST_DECISIONS = 10
+"""Decisions of an episode after which the warning is given; earlier if it ends before."""
 GRACE_S = 10.0
 """Longest delay of an answer of a world's process, beyond the time when it is due."""
 
@@ -30,6 +35,9 @@ class LinuxPlant(Plant):
     A world begins with the first `advance` after its reset; all worlds advance at the same time. Intervals follow each other
     without a gap: one that begins late, because the decision took long, ends later. A world that fails, because its process
     was killed or one of its connections broke, ends its own episode; the next reset makes it anew.
+
+    `timing`, in each report, has how often agents decided and how late packets were. Where half of a world's intervals are more
+    than 1.5 times as long as they are to be, a LateDecisionsWarning is given, once for the plant.
 
     Args:
         realtime: ask for a real-time priority for the links' thread (where this user may have one).
@@ -62,6 +70,10 @@ class LinuxPlant(Plant):
         self._scenarios: list[Any] = [None] * worlds
         self._failures: dict[int, str] = {}
         self._elapsed_ns = np.zeros(worlds, np.int64)
+        self._intervals_s: list[list[float]] = [[] for _ in range(worlds)]
+        self._interval_s = math.nan
+        self._lateness: list[Mapping[str, Any]] = [{}] * worlds
+        self._warned = False
         self._elapsed_column = kind.telemetry.index("elapsed_s")
         self._about: list[Mapping[str, Any]] = [{}] * worlds
         self._setup: Setup | None = None
@@ -112,6 +124,8 @@ class LinuxPlant(Plant):
         self._about[world] = answer["about"]
         self._scenarios[world] = scenario
         self._failures.pop(world, None)
+        self._intervals_s[world] = []
+        self._lateness[world] = {}
         self.agent_mask[world] = np.arange(self.agents) < len(places)
         self.control[world] = self.telemetry[world] = np.nan
 
@@ -150,7 +164,12 @@ class LinuxPlant(Plant):
                 continue
             self.telemetry[world, : len(answer["telemetry"])] = answer["telemetry"]
             self._elapsed_ns[world] = max(1, answer["elapsed_ns"])
-            self.telemetry[world, :, self._elapsed_column] = self._elapsed_ns[world] * 1e-9
+            elapsed_s = float(self._elapsed_ns[world]) * 1e-9
+            self.telemetry[world, :, self._elapsed_column] = elapsed_s
+            self._intervals_s[world].append(elapsed_s)
+            self._interval_s = interval_ns * 1e-9 if until == INTERVAL else math.nan
+            if len(self._intervals_s[world]) % LEAST_DECISIONS == 0:
+                self._warn_if_late(world)
         for world in self._failures:
             self.telemetry[world] = np.nan
         return Advance(self._elapsed_ns, dict(self._failures))
@@ -162,13 +181,36 @@ class LinuxPlant(Plant):
             raise PlantFault(f"world {world} was never reset")
         return self._carried.counters(scenario, self._carried.places(scenario), self.state(world))
 
+    def timing(self, world: int) -> Mapping[str, float]:
+        """Return `decisions`, and percentiles of the intervals between them and of the packets' lateness, as `report` found it.
+
+        `interval_p50_s` and `interval_p99_s` are measured from decision to decision, `packet_lateness_p50_ms` and
+        `packet_lateness_p99_ms` from the time when a link is to hand on a packet; NaN: unknown.
+        """
+        self._warn_if_late(world)
+        intervals_s = self._intervals_s[world]
+        p50_s, p99_s = np.percentile(intervals_s, [50, 99]).tolist() if intervals_s else (math.nan, math.nan)
+        decided = {"decisions": len(intervals_s), "interval_p50_s": p50_s, "interval_p99_s": p99_s}
+        return {**decided, **summarize_lateness(self._lateness[world])}
+
+    def _warn_if_late(self, world: int) -> None:
+        intervals_s = self._intervals_s[world]
+        median_s = float(np.median(intervals_s)) if intervals_s and not self._warned else math.nan
+        if median_s > LATE_INTERVALS * self._interval_s:
+            self._warned = True
+            what = f"agents of plant 'linux' decide every {median_s:.3g} s (median), interval_s is {self._interval_s:.3g}"
+            remedy = "valid: fewer worlds or processes at a time, a faster controller, or a longer interval_s"
+            warnings.warn(f"{what}: this machine, or the controller, is too slow; {remedy}", LateDecisionsWarning, stacklevel=2)
+
     def state(self, world: int) -> dict[str, Any]:
         """Return all counters of a world (`netbuf_gym.plants.linux.world.LiveWorld.report`); empty when the world is gone."""
         process = self._processes[world]
         if process is None:
             return {}
         try:
-            return process.ask({"do": "report"})["report"]
+            state = process.ask({"do": "report"})["report"]
+            self._lateness[world] = state["emulator"]
+            return state
         except (ConfigError, PlantFault) as fault:
             self._fail(world, str(fault))
             return {}

@@ -21,6 +21,11 @@ SLICE_NS = 200_000_000
 """Time that a lone world runs before `between` is called."""
 
 
+def summarize_lateness(emulator: Mapping[str, Any]) -> dict[str, float]:
+    """Return percentiles of how late packets were handed on, for reports, from an emulator's counters; NaN: unknown."""
+    return {f"packet_lateness_{name}_ms": emulator.get(f"late_{name}_s", math.nan) * 1e3 for name in ("p50", "p99")}
+
+
 class LiveReadings(World):
     """Counters of a live world at one moment.
 
@@ -136,6 +141,10 @@ class LiveReadings(World):
     def emulator(self) -> dict[str, Any]:
         """Return packets, how late they were read and written (percentiles, s), by how much rates were off (NaN: unknown)."""
         return self._state["emulator"]
+
+    def timing(self) -> dict[str, float]:
+        """Return how late the links handed on packets: `packet_lateness_p50_ms` and `packet_lateness_p99_ms`."""
+        return summarize_lateness(self.emulator())
 
     def ideal_s(self, sender: int, size_bytes: int, start_ns: int) -> float:
         return self.scenario.ideal_s(sender, size_bytes, start_ns * 1e-9)
