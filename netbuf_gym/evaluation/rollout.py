@@ -295,6 +295,7 @@ def check(controller: Controller, scenario: ScenarioLike | None, *, task: str, *
     with closing(_make_engine(1, task, scenario, controller.merge_arguments(env))) as engine:
         _require_in_world_plant(controller, engine, env)
         controller.start(engine.task, [0])
+        controller.place(draw_episode(engine.source, make_generator(0))[0])
 
 
 def _require_in_world_plant(controller: Controller, engine: Engine, env: Mapping[str, Any]) -> None:

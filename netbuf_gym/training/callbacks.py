@@ -199,6 +199,7 @@ class TensorBoardLog(TensorBoardOutputFormat):
         from torch.utils.tensorboard import SummaryWriter
 
         self.folder = folder
+        silence_kept_exceptions()
         with name_in_errors(folder):
             self.writer = SummaryWriter(str(folder), purge_step=None if resumed_at is None else resumed_at + 1)
         self._is_closed = False
@@ -212,6 +213,23 @@ class TensorBoardLog(TensorBoardOutputFormat):
         """Flush and close the log."""
         with name_in_errors(self.folder):
             super().close()
+
+
+def silence_kept_exceptions() -> None:
+    """Have no trace back printed for a thread that keeps its exception as `exception`, which its owner raises.
+
+    TensorBoard's writer is such a thread. Calling this again changes nothing.
+    """
+    before = threading.excepthook
+    if getattr(before, "silences_kept", False):
+        return
+
+    def print_unless_kept(error: threading.ExceptHookArgs) -> None:
+        if error.exc_value is None or getattr(error.thread, "exception", None) is not error.exc_value:
+            before(error)
+
+    print_unless_kept.silences_kept = True  # type: ignore[attr-defined]
+    threading.excepthook = print_unless_kept
 
 
 def _format_csv_line(fields: Iterable[str]) -> str:

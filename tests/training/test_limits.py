@@ -80,17 +80,20 @@ def test_a_full_disk_is_reported_with_the_files_name(name, tiny, capfd, monkeypa
     assert f"{tiny[1] / name}: No space left on device" in capfd.readouterr().err
 
 
-def test_a_disk_that_is_really_full(tmp_path, tiny, capfd):
+@pytest.mark.parametrize(("option", "file"), [("size=96k", "model.zip"), ("nr_inodes=6", "")])
+def test_a_disk_that_is_really_full(tmp_path, tiny, capfd, option, file):
+    """By its blocks, or by its number of files: TensorBoard's, which a thread opens."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    mount = [shutil.which("mount") or "false", "-t", "tmpfs", "-o", "size=96k", "none", disk]
+    mount = [shutil.which("mount") or "false", "-t", "tmpfs", "-o", option, "none", disk]
     if os.geteuid() or subprocess.run(mount, capture_output=True).returncode:
         pytest.skip("no small disk can be mounted here")
     try:
-        overrides = [one for one in tiny[0] if not one.startswith("run_dir")]
-        assert program.main(["train", *overrides, f"run_dir={disk / 'run'}"]) == 2
+        overrides = [one for one in tiny[0] if not one.startswith(("run_dir", "tensorboard"))]
+        log = "tensorboard=true" if not file else "tensorboard=false"
+        assert program.main(["train", *overrides, log, f"run_dir={disk / 'run'}"]) == 2
         err = capfd.readouterr().err
-        assert f"{disk / 'run' / 'model.zip'}: No space left on device" in err and err.count("\n") == 1
+        assert f"{disk / 'run' / file}: No space left on device" in err and err.count("\n") == 1
         assert not (disk / "run" / "model.zip").exists()
     finally:
-        subprocess.run(["umount", disk], check=True)
+        subprocess.run(["umount", "-l", disk], check=True)

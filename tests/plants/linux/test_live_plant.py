@@ -16,7 +16,7 @@ import pytest
 import netbuf_gym as nb
 from netbuf_gym import plants
 from netbuf_gym.envs.env import Env
-from netbuf_gym.errors import ConfigError, PlantFault
+from netbuf_gym.errors import ConfigError, LateDecisionsWarning, PlantFault
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.plants.linux.process import Process
 from netbuf_gym.plants.linux.setup import Agents, Setup
@@ -369,3 +369,60 @@ def test_what_a_machine_lacks_is_said(monkeypatch):
 def test_a_plant_without_agents_is_asked_for_as_one_with_them(plant, said):
     with pytest.raises(ConfigError, match=said):
         nb.simulate(dumbbell(), plant=plant)
+
+
+TIMES = ("decisions", "interval_p50_s", "interval_p99_s", "packet_lateness_p50_ms", "packet_lateness_p99_ms")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("task", "scenario"), [("congestion_window", "ppcc/4"), ("queue_threshold", "rlbm/default")])
+def test_a_controller_that_is_slow_is_reported_and_warned_of(task, scenario):
+    """Its interval begins when it has decided, and the report says how long those were."""
+    needs_live_worlds()
+    env = gym.make(
+        nb.tasks.get(task).ids[0],
+        scenario={"name": scenario, "duration_s": 1.5},
+        plant="linux",
+        interval_s=0.05,
+        info="telemetry",
+        disable_env_checker=True,
+    )
+    _, first = env.reset(seed=1)
+    intervals, ended = [], False
+    with pytest.warns(LateDecisionsWarning, match=r"decide every 0\.\d+ s \(median\), interval_s is 0\.05") as warned:
+        while not ended:
+            time.sleep(0.06)
+            *_, terminated, truncated, info = env.step(env.action_space.sample())
+            intervals.append(info["telemetry"]["elapsed_s"])
+            ended = terminated or truncated
+    env.close()
+    assert len(warned) == 1
+    assert first["telemetry"].keys() == info["telemetry"].keys()
+    assert info["decisions"] == len(intervals)
+    assert info["interval_p50_s"] == pytest.approx(np.percentile(intervals, 50), rel=1e-4) and info["interval_p50_s"] > 0.1
+    assert info["interval_p99_s"] == pytest.approx(np.percentile(intervals, 99), rel=1e-4)
+    lateness_ms = [info["packet_lateness_p50_ms"], info["packet_lateness_p99_ms"]]
+    if task == "congestion_window":
+        assert 0 < lateness_ms[0] <= lateness_ms[1]
+    else:
+        assert np.isnan(lateness_ms).all(), "no flow has begun"
+
+
+@pytest.mark.slow
+@undisturbed
+def test_a_controller_that_keeps_its_times_is_not_warned_of(recwarn):
+    needs_live_worlds()
+    seen = []
+    (world,) = rollout.draw("congestion_window", {"name": "ppcc/4", "duration_s": 2.0}, [1], plant="linux")
+    for name in ("random", "cubic"):
+        controller = rollout.get_controller(name, "congestion_window")
+        rollout.play(controller, [world], lambda view: seen.extend(view.report()), task="congestion_window", plant="linux")
+    deciding, acting = seen
+    assert deciding["decisions"] == 20 and deciding["interval_p50_s"] == pytest.approx(0.1, rel=0.05)
+    assert set(TIMES) <= deciding.keys() and set(TIMES[3:]) <= acting.keys() and not set(TIMES[:3]) & acting.keys()
+    assert not [one for one in recwarn if one.category is LateDecisionsWarning]
+
+
+def test_a_simulated_world_reports_no_lateness():
+    (report,) = rollout.evaluate("random", "congestion_window", {"name": "ppcc/4", "duration_s": 1.0})
+    assert not set(TIMES) & report.keys()
