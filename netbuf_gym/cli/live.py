@@ -24,7 +24,7 @@ from netbuf_gym.cli.common import (
     one_line_warnings,
     parse_real,
 )
-from netbuf_gym.controllers import Controller
+from netbuf_gym.controllers import Controller, InWorld
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.host import capabilities, locks, session
@@ -38,6 +38,7 @@ from netbuf_gym.host.targets import HostSettings, select_usable
 from netbuf_gym.host.tuner import EndSignal, Step, Tuner, catch_end_signals
 from netbuf_gym.plants.linux.host_meter import HostMeter
 from netbuf_gym.plants.linux.relayed import PROXIES
+from netbuf_gym.plants.linux.setup import Agents, Setup
 from netbuf_gym.plants.linux.sysctls import KINDS
 from netbuf_gym.utils import plots
 from netbuf_gym.utils.arguments import check_real, check_texts
@@ -436,7 +437,7 @@ def _run(arguments: argparse.Namespace) -> int:
     interrupted = ""
     envs = [_resolve_environment(controller, plant, arguments.interval, task) for controller in controllers]
     for controller, env in zip(controllers, envs, strict=True):
-        rollout.check(controller, scenario, task=task, **env)  # all of them before the first is run
+        _check_fit(controller, task, scenario, arguments.seed, env)  # all of them before the first is run
     for controller, env in zip(controllers, envs, strict=True):
         series = measured.setdefault(controller.name, {})
         try:
@@ -510,6 +511,14 @@ def _resolve_environment(
     elif task == TASK:
         env.setdefault("interval_s", USUAL_S)
     return env
+
+
+def _check_fit(controller: Controller, task: str, scenario: Any, seed: int, env: Mapping[str, Any]) -> None:
+    """Raise the errors of a controller that does not fit the world, or of a control that this kernel has not."""
+    rollout.check(controller, scenario, task=task, **env)
+    if isinstance(controller, InWorld):
+        (world,) = rollout.draw(task, scenario, [seed], **env)
+        Setup(controller.place(world.scenario), Agents(), realtime=True)
 
 
 def _play_episode(

@@ -1,11 +1,13 @@
-"""Registrations of the package with Python and Gymnasium, done on its import, without importing any task."""
+"""Registrations of the package with Python and Gymnasium, done on its import, without importing the tasks that come with it."""
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Iterable, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
 
 from netbuf_gym.utils import moved
@@ -16,7 +18,8 @@ IDS = {
     "netbuf/QueueThreshold-v0": "queue_threshold",
     "netbuf/ReceiverWindow-v0": "receiver_window",
 }
-"""Tasks of the package by the ids of their environments."""
+"""Tasks that come with the package by the ids of their environments."""
+TASKS = Path(__file__).parents[1] / "tasks"
 
 
 def prepare() -> None:
@@ -32,6 +35,8 @@ def register_own_ids() -> None:
     """Register the environments of the package's tasks with Gymnasium."""
     for name, task in IDS.items():
         register_ids([name], task)
+    if {path.parent.name for path in TASKS.glob("*/__init__.py")} - set(IDS.values()):
+        importlib.import_module("netbuf_gym.tasks")  # of a task that was added, its record alone knows the ids
 
 
 def register_ids(names: Iterable[str], task: str) -> None:

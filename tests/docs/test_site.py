@@ -158,3 +158,11 @@ def test_entries_of_several_names_become_one_each():
     assert made.count("    a: numbers,\n        positive.\n") == 1
     assert made.count("    b: numbers,\n        positive.\n\n    c: another.") == 1
     assert made.startswith("Made of a, b: both.") and made.endswith("In short:\n    a, b: text")
+
+
+def test_pages_that_name_a_command_of_a_study_say_where_it_runs():
+    """The installed package has no studies."""
+    pages = {path: path.read_text() for path in (ROOT / "docs").rglob("*.md") if path.name != "architecture.md"}
+    named = {path: text for path, text in pages.items() if "python -m studies." in text}
+    assert len(named) > 4
+    assert [str(path) for path, text in named.items() if "installation.md#from-a-checkout" not in text] == []

@@ -1,10 +1,12 @@
 """`netbuf-gym live run`: what was measured is kept, however it ends."""
 
 import json
+import warnings
 
 import pytest
 
 from netbuf_gym.cli import live, program
+from netbuf_gym.errors import LateDecisionsWarning
 from netbuf_gym.evaluation import rollout
 
 
@@ -45,3 +47,29 @@ def test_what_was_measured_before_an_interruption_is_written(monkeypatch, tmp_pa
     assert drawn == [set(kept["series"])]
     assert f"max has no report, {intervals} intervals of it were measured, written to {file} and {plot}" in said.err
     assert said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("control", "message"), [("linuxreno", "is not in the linux stack"), ("bbr3", "valid on plant 'linux'")]
+)
+def test_all_controllers_are_looked_at_before_the_first_is_run(monkeypatch, capsys, control, message):
+    monkeypatch.setattr(rollout, "play", lambda *_, **__: pytest.fail("one was run"))
+    words = [f"controller=cubic,{control}", "task=congestion_window", "scenario=ppcc/4"]
+    assert program.main(["live", "run", *words]) == 2
+    said = capsys.readouterr()
+    assert message in said.err and said.err.count("\n") == 1 and said.out == ""
+
+
+def test_the_table_has_what_any_of_the_reports_has():
+    table = live.format_reports({"cubic": {"utility": 1.0}, "random": {"utility": 2.0, "decisions": 20}})
+    assert [line.split() for line in table.splitlines()[2:]] == [["utility", "1.000", "2.000"], ["decisions", "-", "20.00"]]
+
+
+def test_a_warning_of_late_decisions_is_a_line(monkeypatch, capsys):
+    def play(controller, worlds, each, **_):
+        warnings.warn("agents decide late", LateDecisionsWarning, stacklevel=1)
+        each(Shown(1.0))
+
+    monkeypatch.setattr(rollout, "play", play)
+    assert program.main(["live", "run", "controller=random", "task=congestion_window", "scenario=ppcc/4"]) == 0
+    assert capsys.readouterr().err == "netbuf-gym: warning: agents decide late\n"

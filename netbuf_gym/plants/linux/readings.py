@@ -22,7 +22,7 @@ SLICE_NS = 200_000_000
 
 
 def summarize_lateness(emulator: Mapping[str, Any]) -> dict[str, float]:
-    """Return percentiles of how late packets were handed on, for reports, from an emulator's counters; NaN: none, or unknown."""
+    """Return percentiles of how late packets were handed on, for reports, from an emulator's counters; NaN: no packets."""
     unit = 1e3 if emulator.get("packets_written") else math.nan
     return {f"packet_lateness_{name}_ms": emulator.get(f"late_{name}_s", math.nan) * unit for name in ("p50", "p99")}
 
