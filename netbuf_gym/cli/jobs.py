@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from netbuf_gym.cli.program import JOBS, Parser
 from netbuf_gym.errors import ConfigError, require_extra
 from netbuf_gym.training import config_reference
+from netbuf_gym.utils.interrupts import ExitOnInterrupt
 from netbuf_gym.version import __version__
 
 if TYPE_CHECKING:
@@ -160,5 +161,5 @@ def import_training_module(name: str, module: str) -> ModuleType:
     Raises:
         MissingExtraError: The extra that the module needs is not installed.
     """
-    with require_extra(f"netbuf-gym {name}", "tune" if name == "tune" else "train"):
+    with require_extra(f"netbuf-gym {name}", "tune" if name == "tune" else "train"), ExitOnInterrupt():
         return importlib.import_module(f"netbuf_gym.training.{module}")
