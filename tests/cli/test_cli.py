@@ -181,7 +181,16 @@ print(status, {{"numpy", "gymnasium"}} & set(sys.modules))
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "module",
-    ["netbuf_gym.cli.program", "argparse", "netbuf_gym.cli.list", "numpy", "numpy.linalg", "gymnasium", "netbuf_gym.tasks"],
+    [
+        "netbuf_gym.cli.program",
+        "argparse",
+        "netbuf_gym.cli.list",
+        "numpy",
+        "numpy.linalg",
+        "gymnasium",
+        "netbuf_gym.tasks",
+        "torch",
+    ],
 )
 def test_an_interruption_while_a_module_is_imported_is_a_line(tmp_path, module):
     """Whatever the modules that import it make of exceptions."""
@@ -194,7 +203,8 @@ def test_an_interruption_while_a_module_is_imported_is_a_line(tmp_path, module):
         "sys.meta_path.insert(0, Interrupting())\n"
     )
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", os.getcwd())])
-    done = run_program("list", "scenarios", env={**os.environ, "PYTHONPATH": path})
+    words = ["train", "total_timesteps=64", f"run_dir={tmp_path / 'run'}"] if module == "torch" else ["list", "scenarios"]
+    done = run_program(*words, env={**os.environ, "PYTHONPATH": path})
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "netbuf-gym: error: interrupted\n")
 
 
