@@ -116,7 +116,8 @@ def estimate_traits(trace: Trace, paths: Population) -> dict[str, float]:
 
 
 class _BinnedTrace(NamedTuple):
-    """Binned trace: rate in Mbit/s, bins outside outages, lengths of outages, rate before each outage, traits of bursts."""
+    """Binned trace: rate in Mbit/s, bins outside outages, lengths of outages, rate before each outage but one at the start of
+    deliveries, traits of bursts."""
 
     rate: np.ndarray
     on: np.ndarray
@@ -127,19 +128,20 @@ class _BinnedTrace(NamedTuple):
 
 
 def _bin_deliveries(trace: DeliveryTrace) -> _BinnedTrace:
-    time_ms = trace.time_ms - trace.time_ms[0]
+    time_ms = trace.time_ms
     each_ms = DELIVERY_BIN_S * 1e3
     count = int(time_ms[-1] // each_ms)
     rate = np.bincount((time_ms // each_ms).astype(int), minlength=count)[:count] / each_ms / PACKETS_PER_MBPS_MS
     busy, packets = np.unique(time_ms, return_counts=True)
-    gaps_ms = np.diff(busy)
+    ends = np.append(0.0, busy)  # an outage may come before the first delivery
+    gaps_ms = np.diff(ends)
     long = np.flatnonzero(gaps_ms > GAP_S * 1e3)
     edges = np.zeros(count + 1, int)
-    np.add.at(edges, np.minimum((busy[long] // each_ms).astype(int), count), 1)
-    np.add.at(edges, np.minimum((busy[long + 1] // each_ms).astype(int) + 1, count), -1)
+    np.add.at(edges, np.minimum((ends[long] // each_ms).astype(int), count), 1)
+    np.add.at(edges, np.minimum((ends[long + 1] // each_ms).astype(int) + 1, count), -1)
     on = np.cumsum(edges[:-1]) == 0
     coarse = np.bincount((time_ms // 500).astype(int), minlength=1) / 500 / PACKETS_PER_MBPS_MS
-    before = coarse[np.maximum((busy[long] // 500).astype(int) - 1, 0)]
+    before = coarse[np.maximum((ends[long[long > 0]] // 500).astype(int) - 1, 0)]
     return _BinnedTrace(rate, on, DELIVERY_BIN_S, gaps_ms[long] / 1e3, before, _estimate_bursts(busy, packets))
 
 

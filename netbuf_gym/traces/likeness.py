@@ -113,9 +113,15 @@ def compute_variability(trace: Trace) -> dict[str, float]:
 
 
 def find_gaps_s(trace: Trace) -> np.ndarray:
-    """Return the lengths of the times without a delivery, or at rate 0, within a period, seconds. Shape (gaps,)."""
+    """Return the lengths of the times without a delivery, or at rate 0, within a period, seconds. Shape (gaps,).
+
+    Those before the first delivery and after the last one count where they are outages.
+    """
     if isinstance(trace, DeliveryTrace):
-        return np.diff(trace.time_ms[np.append(True, np.diff(trace.time_ms) > 0)]) / 1e3
+        busy_ms = trace.time_ms[np.append(True, np.diff(trace.time_ms) > 0)]
+        ends_ms = np.array([busy_ms[0], trace.period_ms - busy_ms[-1]])
+        first, last = (one[one >= OUTAGE_S * 1e3] for one in (ends_ms[:1], ends_ms[1:]))
+        return np.concatenate([first, np.diff(busy_ms), last]) / 1e3
     turns = np.flatnonzero(np.diff(np.concatenate([[0], trace.rate_mbps == 0, [0]]).astype(int)))
     edges_s = np.append(trace.time_s, trace.duration_s)
     return edges_s[turns[1::2]] - edges_s[turns[::2]]

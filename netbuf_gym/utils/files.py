@@ -19,6 +19,9 @@ import numpy as np
 
 from netbuf_gym.errors import ConfigError
 
+MAX_TEXT_BYTES = 2**28
+"""Size of the largest text file that is read, also unpacked."""
+
 
 class CsvError(ValueError):
     """Text that is not CSV; `line` is the first line of the malformed row, from 1."""
@@ -148,15 +151,24 @@ def read_text(path: str | os.PathLike[str]) -> str:
     """Return the text of a regular file, with every line ending as a line feed and without a byte order mark.
 
     Raises:
-        OSError: The file cannot be read, or is a device or a pipe, which may never end.
+        OSError: As `check_text_file`, or the file cannot be read.
         UnicodeDecodeError: The file is not UTF-8 text.
     """
     path = Path(path)
+    check_text_file(path)
+    return path.read_text(encoding="utf-8-sig")
+
+
+def check_text_file(path: Path) -> None:
+    """Raise OSError for what is not to be read as text: a device or a pipe, which may never end, or more than 256 MiB."""
     if "\0" in str(path):
         raise OSError(errno.EINVAL, "the name holds a null character")
-    if path.exists() and not (path.is_file() or path.is_dir()):
+    if not path.exists() or path.is_dir():
+        return  # reading it says why not
+    if not path.is_file():
         raise OSError(errno.EINVAL, "not a regular file")
-    return path.read_text(encoding="utf-8-sig")
+    if path.stat().st_size > MAX_TEXT_BYTES:
+        raise OSError(errno.EFBIG, f"larger than {MAX_TEXT_BYTES >> 20} MiB; valid: at most that")
 
 
 def split_csv_rows(text: str) -> list[tuple[int, str]]:
