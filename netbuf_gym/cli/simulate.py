@@ -97,7 +97,8 @@ def run(arguments: argparse.Namespace) -> int:
     check_outputs(arguments.json, arguments.csv, arguments.flows, arguments.plot)
     check_plot(arguments.plot)
     interval_s = checks.number("sample_interval_s", arguments.sample_interval, *SAMPLE_INTERVALS_S)
-    scenario = resolve_scenario(arguments)
+    with one_line_warnings():
+        scenario = resolve_scenario(arguments)
     if arguments.flows and scenario.traffic is None:
         raise ConfigError(f"--flows: {describe_scenario(scenario)} has no finite flows")
     if arguments.json:

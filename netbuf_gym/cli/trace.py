@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import warnings
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from netbuf_gym.cli.common import (
     make_whole_parser,
     parse_names,
     parse_real,
+    show_warnings,
 )
 from netbuf_gym.errors import ConfigError, ScenarioError
 from netbuf_gym.scenarios import Distribution, FlowList, SizeDistribution
@@ -24,8 +26,9 @@ from netbuf_gym.scenarios.sizes import read_records
 from netbuf_gym.simulation.results.plots import plot_trace
 from netbuf_gym.simulation.runner import simulate
 from netbuf_gym.traces import DeliveryTrace, RateTrace, Trace, calibration
-from netbuf_gym.traces.likeness import compute_variability, summarise
+from netbuf_gym.traces.likeness import OUTAGE_S, compute_variability, summarise
 from netbuf_gym.traces.networks import POPULATIONS
+from netbuf_gym.traces.units import RATE_UNITS, TIME_UNITS
 from netbuf_gym.utils.files import parse_number, split_csv_fields, write_atomic, write_json
 from netbuf_gym.utils.tables import format_number, text_table
 from netbuf_gym.validation import networks
@@ -37,6 +40,7 @@ EPILOG = """examples:
   netbuf-gym trace show lte.down
   netbuf-gym trace plot lte.down --out lte.png
   netbuf-gym trace convert lte.down lte.csv --format csv --step 0.01
+  netbuf-gym trace convert log.csv drive.csv --format csv --column DL_bitrate --unit kbit/s --start 60 --duration 120
   netbuf-gym trace compare traces --plot fit
   netbuf-gym trace rank traces
   netbuf-gym trace flows --scenario rlbm/default --set load=0.8 --seed 3 --out flows.csv
@@ -63,16 +67,16 @@ def add(parser: argparse.ArgumentParser) -> None:
     verb = verbs.add_parser("show", help="print statistics of a trace, a flow list or a distribution of flow sizes")
     verb.add_argument("file", help=f"{traces.FORMATS}; or a CSV file of flows, or of size_bytes,cumulative")
     verb.add_argument("--json", metavar="FILE", help="write the statistics as JSON")
+    _add_reading(verb)
     verb = verbs.add_parser("plot", help="plot the rate of a trace over time")
     verb.add_argument("file", help=traces.FORMATS)
     verb.add_argument("--out", required=True, metavar="FILE", help="file to write (.png, .pdf or .svg)")
+    _add_reading(verb)
     verb = verbs.add_parser("convert", help="convert a trace between formats")
     verb.add_argument("file", help=traces.FORMATS)
     verb.add_argument("out", help="file to write")
     verb.add_argument("--format", choices=FORMATS, required=True, help=FORMAT_HELP)
-    verb.add_argument(
-        "--duration", type=parse_real, metavar="S", help="seconds of rates to convert to mahimahi (default: a period)"
-    )
+    _add_reading(verb)
     verb.add_argument("--step", type=parse_real, metavar="S", help="seconds between rates, mahimahi to rates (default: 0.1)")
     verb = verbs.add_parser("calibrate", help="fit the populations of the generators 4g and 5g to measured traces")
     verb.add_argument("folder", help="folder of the measured traces, at any depth")
@@ -95,6 +99,33 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_scenario_arguments(verb)
 
 
+def _add_reading(verb: argparse.ArgumentParser) -> None:
+    """Add the options that say how a trace file is read."""
+    verb.add_argument(
+        "--column", metavar="NAME|N", help="column of the rates, by name or number from 1 (default: the only one)"
+    )
+    verb.add_argument("--unit", metavar="UNIT", help=f"unit of the rates: {RATE_UNITS} (default: as the file says, or Mbit/s)")
+    verb.add_argument("--time-unit", metavar="UNIT", help=f"unit of the times: {TIME_UNITS} (default: as the file says, or s)")
+    verb.add_argument("--start", type=parse_real, metavar="S", help="seconds of the trace to leave out (default: 0)")
+    verb.add_argument(
+        "--duration",
+        type=parse_real,
+        metavar="S",
+        help="seconds to read, the trace repeated where it is shorter (default: all)",
+    )
+
+
+def _read_trace(arguments: argparse.Namespace) -> Trace:
+    return traces.read(
+        arguments.file,
+        column=arguments.column,
+        unit=arguments.unit,
+        time_unit=arguments.time_unit,
+        start_s=0.0 if arguments.start is None else arguments.start,
+        duration_s=arguments.duration,
+    )
+
+
 def _add_measured(verb: argparse.ArgumentParser, count: int) -> None:
     verb.add_argument("folder", help="folder of the measured traces, at any depth")
     verb.add_argument(
@@ -107,20 +138,24 @@ def _add_measured(verb: argparse.ArgumentParser, count: int) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the verb and return its exit status."""
+    with show_warnings():
+        return _run(arguments)
+
+
+def _run(arguments: argparse.Namespace) -> int:
     check_outputs(getattr(arguments, "out", None), getattr(arguments, "json", None))
     if arguments.verb == "generate":
         _generate(arguments)
     elif arguments.verb == "show":
-        content: Trace | FlowList | SizeDistribution | None = read_workload(arguments.file)
-        content = traces.read(arguments.file) if content is None else content
+        content = _read_content(arguments)
         if arguments.json:
             write_json(arguments.json, compute_figures(content))
         print(format_figures(content))
     elif arguments.verb == "plot":
         check_plot(arguments.out)
-        plot_trace(traces.read(arguments.file), arguments.out)
+        plot_trace(_read_trace(arguments), arguments.out)
     elif arguments.verb == "convert":
-        trace = _convert_trace(traces.read(arguments.file), arguments.format, arguments.duration, arguments.step)
+        trace = _convert_trace(_read_trace(arguments), arguments.format, arguments.step)
         _write_trace(trace, arguments.out, arguments.format)
     elif arguments.verb == "calibrate":
         write_atomic(arguments.out, calibration.format_records(calibration.calibrate(arguments.folder)))
@@ -152,26 +187,33 @@ def _write_trace(trace: Trace, path: str, form: str | None) -> None:
     print(format_figures(traces.read(path)))
 
 
-def _convert_trace(trace: Trace, form: str, duration_s: float | None = None, step_s: float | None = None) -> Trace:
+def _convert_trace(trace: Trace, form: str, step_s: float | None = None) -> Trace:
     """Convert a trace to a `time_s,mbps` schedule or to the deliveries of a Mahimahi file.
 
     Raises:
-        ConfigError: A length or a step that would have no effect, or a missing length for a trace without one.
-        ScenarioError: A length or a step out of range.
+        ConfigError: A step that would have no effect, or a trace without a length.
+        ScenarioError: A step out of range, or a trace of too many deliveries.
     """
     to_rates = form in traces.HEADERS
-    if duration_s is not None and (to_rates or isinstance(trace, DeliveryTrace)):
-        raise ConfigError(f"--duration {duration_s:g} has no effect: only rates that become deliveries have a length to choose")
     if step_s is not None and not (to_rates and isinstance(trace, DeliveryTrace)):
         raise ConfigError(f"--step {step_s:g} has no effect: only deliveries that become rates have a step to choose")
-    if isinstance(trace, DeliveryTrace):
-        return trace.to_rates(0.1 if step_s is None else step_s) if to_rates else trace
     if to_rates:
-        return trace
-    if duration_s is None and not trace.duration_s:
+        return trace if isinstance(trace, RateTrace) else trace.to_rates(0.1 if step_s is None else step_s)
+    if not trace.duration_s:
         raise ConfigError(f"--duration is missing: {trace.name or 'the trace'} is one rate without an end; valid: --duration S")
-    deliveries = trace.to_deliveries(duration_s)
-    return DeliveryTrace(deliveries.time_ms, name=deliveries.name)  # a Mahimahi file repeats after its last opportunity
+    deliveries = trace.to_deliveries() if isinstance(trace, RateTrace) else trace
+    made = deliveries.to_mahimahi()
+    silent_s = (made.period_ms - deliveries.time_ms[-1]) / 1e3
+    if silent_s >= OUTAGE_S:
+        said = f"delivers nothing in its last {silent_s:.3g} s, and a Mahimahi file ends with a delivery"
+        warnings.warn(f"{trace.name or 'the trace'}: {said}: the last one before moved to the end", UserWarning, stacklevel=2)
+    return made
+
+
+def _read_content(arguments: argparse.Namespace) -> Trace | FlowList | SizeDistribution:
+    given = [arguments.column, arguments.unit, arguments.time_unit, arguments.start, arguments.duration]
+    workload = read_workload(arguments.file) if all(one is None for one in given) else None
+    return _read_trace(arguments) if workload is None else workload
 
 
 def read_workload(path: str) -> FlowList | SizeDistribution | None:
@@ -188,7 +230,8 @@ def read_workload(path: str) -> FlowList | SizeDistribution | None:
     except ScenarioError:
         return None  # reading it as a trace reports the error
     if len(header) == 2 and all(map(_is_number, header)):
-        is_trace = float(parse_number(header[0])) == 0  # a time begins at 0, no size does
+        size, share = (float(parse_number(field)) for field in header)
+        is_trace = size == 0 or share > 1  # a time may begin at 0, a rate lie above 1
         return None if is_trace else SizeDistribution.read_csv(path)
     if "size_bytes" not in header:
         return None

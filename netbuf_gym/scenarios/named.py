@@ -212,11 +212,21 @@ def _create_pantheon_factory(number: int) -> Callable[..., World]:
     return derive_factory(make, summary, like=dumbbell, only=("stagger_s",), fixed=path, resolve=resolve_senders)
 
 
-def _make_trace_dumbbell(*, path: str, loop: bool = True, **world: Any) -> Scenario:
+def _make_trace_dumbbell(
+    *,
+    path: str,
+    loop: bool = True,
+    column: str | int | None = None,
+    unit: str | None = None,
+    time_unit: str | None = None,
+    start_s: float = 0.0,
+    **world: Any,
+) -> Scenario:
+    loop = checks.boolean("loop", loop)
     try:
-        trace = traces.read(path, loop=checks.boolean("loop", loop))
+        trace = traces.read(path, loop=loop, column=column, unit=unit, time_unit=time_unit, start_s=start_s)
     except TraceError as error:
-        valid = "trace:PATH, a trace in Mahimahi's form or CSV"
+        valid = "trace:PATH, a trace file (netbuf-gym trace show --help)"
         raise TraceError(f"scenario = {shown(f'trace:{path}')}: {error}; valid: {valid}") from None
     return dumbbell(trace=trace, name=f"trace:{path}", **world)
 
@@ -241,7 +251,11 @@ def _match_trace_name(name: str) -> Callable[..., World] | None:
 
     return derive_factory(
         _make_trace_dumbbell,
-        "A dumbbell whose bottleneck follows a trace file.",
+        "A dumbbell whose bottleneck follows a trace file.\n\nArgs:\n"
+        "    column: name or number of the file's column of rates; null: the only one\n"
+        "    unit: unit of the file's rates, e.g. kbit/s; null: as the file says, or Mbit/s\n"
+        "    time_unit: unit of the file's times, e.g. ms; null: as the file says, or s\n"
+        "    start_s: seconds of the trace to leave out, below its length",
         like=dumbbell,
         only=("rtt_ms", "buffer_packets", "loss", "duration_s", "stagger_s", "stack"),
         fixed={"path": path},

@@ -1,8 +1,8 @@
 """Tables of rates: rows of a time and a rate, of rates alone, or of a log with many columns, with or without a header.
 
 Columns are divided by commas, semicolons, tabs or spaces. What a column holds, and in which unit, is said by its name, by the
-unit beside the number, or by the caller. HSDPA logs (Riiser et al., 2013) and Ghent's LTE logs (van der Hooft et al., 2016), six
-columns without a header, are known by their numbers.
+unit beside the number, or by the caller. HSDPA logs (Riiser et al., 2013) and Ghent's LTE logs (van der Hooft et al., 2016)
+have six columns and no header, and are known by their numbers.
 """
 
 from __future__ import annotations
@@ -200,14 +200,11 @@ def _parse_time(field: str, decimal_comma: bool) -> tuple[float | None, bool]:
 
 
 def _is_hsdpa(rows: list[tuple[int, list[str]]]) -> bool:
-    """Return whether rows are of an HSDPA log: time stamp, ms, latitude, longitude, bytes, ms that they took."""
-    for _, fields in rows[:20]:
-        values = [_parse(field, False) for field in fields]
-        if len(values) != 6 or not (values[0] >= EPOCH_S and values[1] >= 0 and values[4] >= 0 and values[5] > 0):
-            return False
-        if not (abs(values[2]) <= 90 and abs(values[3]) <= 180):
-            return False
-    return True
+    """Return whether the first row is of an HSDPA log: time stamp, ms, latitude, longitude, bytes, ms that they took."""
+    values = [_parse(field, False) for field in rows[0][1]]
+    if len(values) != 6 or not (values[0] >= EPOCH_S and values[1] >= 0 and values[4] >= 0 and values[5] > 0):
+        return False
+    return abs(values[2]) <= 90 and abs(values[3]) <= 180
 
 
 def _read_hsdpa(path: object, table: _Table) -> Log:

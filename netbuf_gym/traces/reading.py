@@ -137,7 +137,7 @@ def _cut(path: str | os.PathLike[str], trace: Trace, loop: bool, start_s: float,
     steps = len(trace.time_s) if isinstance(trace, RateTrace) else len(trace.time_ms)
     rounds = (start_s + duration_s) / whole_s if whole_s > 0 else 1.0
     if rounds * steps > MAX_STEPS and rounds > 1:
-        raise ScenarioError(f"duration_s = {duration_s:g} makes {rounds * steps:.4g} steps; valid: at most {MAX_STEPS}")
+        raise ScenarioError(f"duration_s = {duration_s:g} makes {rounds * steps:.0f} steps; valid: at most {MAX_STEPS}")
     part = cut_window(trace, start_s, duration_s)
     if part is None:
         raise TraceError(f"delivers nothing from {start_s:g} s for {duration_s:g} s; valid: a part with capacity", path)
@@ -179,10 +179,11 @@ def write(trace: Trace, path: str | os.PathLike[str], header: str = "csv") -> No
     else:
         whole = trace.time_ms.astype(np.int64)
         if not np.array_equal(whole, trace.time_ms):
-            raise TraceError("a Mahimahi file holds whole milliseconds only", path)
+            raise TraceError("a Mahimahi file holds whole milliseconds only; valid: DeliveryTrace.to_mahimahi()", path)
         if trace.period_ms != trace.time_ms[-1]:
             raise TraceError(
-                f"a Mahimahi file repeats after its last time, {trace.time_ms[-1]:g}, not after {trace.period_ms:g} ms",
+                f"a Mahimahi file repeats after its last time, {trace.time_ms[-1]:g}, not after {trace.period_ms:g} ms;"
+                " valid: DeliveryTrace.to_mahimahi()",
                 path,
             )
         text = "\n".join(map(str, whole.tolist())) + "\n"

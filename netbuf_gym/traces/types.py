@@ -281,6 +281,16 @@ class DeliveryTrace:
         rate = counts * OPPORTUNITY_BYTES * 8 / (held * 1e6)
         return RateTrace(time_s, rate, period_s=self.duration_s, name=self.name)
 
+    def to_mahimahi(self) -> DeliveryTrace:
+        """Return the trace as a Mahimahi file can hold it: whole milliseconds, and an opportunity at the period's end.
+
+        Such a file repeats after its last time. Where this trace ends without an opportunity, as in an outage, its last one
+        moves to the end: length and mean stay.
+        """
+        time_ms = np.ceil(self.time_ms - 1e-6)
+        time_ms[-1] = max(round(self.period_ms), time_ms[-1], 1)
+        return DeliveryTrace(time_ms, name=self.name)
+
     def _count_opportunities(self, step_s: float) -> np.ndarray:
         """Count the opportunities in each step; the last step ends with the period."""
         count = np.ceil(self.duration_s / step_s - 1e-9)

@@ -21,7 +21,9 @@ EMPTY_CHOICES = ("null", "''", '""', "")
 """Empty choices, valid only for groups that have no default."""
 GLOBAL_GROUPS = ("experiment", "tuned")
 """Groups without a default, whose files set keys of the whole configuration."""
-SWEEP_SYNTAX = re.compile(r",|^(choice|range|glob|interval|sort|shuffle|tag|extend_list|str|int|float|bool|json_str)\(")
+SWEEP_SYNTAX = re.compile(
+    r"(?<!\\)(?:\\\\)*,|^(choice|range|glob|interval|sort|shuffle|tag|extend_list|str|int|float|bool|json_str)\("
+)
 QUOTED_TEXT = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
 HYDRA_HINTS = {
     "hydra.run.dir": "run_dir=DIR sets where a run is written",

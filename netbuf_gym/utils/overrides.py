@@ -20,6 +20,8 @@ INT = re.compile(r"[+-]?(0|[1-9](_?\d)*)")
 FLOAT = re.compile(
     r"[+-]?(((0|[1-9](_?\d)*)\.(\d(_?\d)*)?|\.\d(_?\d)*)([eE][+-]?\d(_?\d)*)?|(0|[1-9](_?\d)*)[eE][+-]?\d(_?\d)*|inf|nan)", re.I
 )
+ESCAPED = re.compile(r"\\([\\()\[\]{}:=, \t])")
+"""Characters that a backslash escapes in a text without quotes."""
 BARE = re.compile(r"(?:[\w/\-+.$%*@?|:]|[^\S\n]|\\[\\()\[\]{}:=, \t]|\\)+", re.ASCII)
 
 
@@ -41,14 +43,14 @@ def format_override(key: str, value: object) -> str:
 
 
 def unquote_text(text: str) -> str:
-    """Return a text without the quotes that may enclose it."""
+    """Return a text without the quotes that may enclose it, or without the backslashes that escape in a text without quotes."""
     if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         try:
             value = parse_value(text)
         except ValueError:
             return text
         return value if isinstance(value, str) else text
-    return text
+    return ESCAPED.sub(r"\1", text)
 
 
 def split_override(argument: str) -> tuple[str, str]:
@@ -188,4 +190,4 @@ def _parse_bare(text: str) -> Any:
         return int(text.replace("_", ""))
     if FLOAT.fullmatch(text):
         return float(text.replace("_", ""))
-    return re.sub(r"\\([\\()\[\]{}:=, \t])", r"\1", text)
+    return ESCAPED.sub(r"\1", text)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from netbuf_gym.errors import TraceError
-from netbuf_gym.traces import generate
+from netbuf_gym.traces import DeliveryTrace, generate
 from netbuf_gym.traces import networks as generators
 from netbuf_gym.traces.calibration import (
     FINEST_S,
@@ -92,6 +92,17 @@ def test_traits_are_found_again():
             fixed = dataclasses.replace(paths, mean=mean, sd=np.zeros(len(TRAITS)))
             found.append(np.mean([estimate_traits(generate_trace("4g", fixed, 120, seed), paths)[name] for seed in range(5)]))
         assert found[1] - found[0] == pytest.approx(change, abs=0.6 * change)
+
+
+def test_an_outage_at_the_start_of_deliveries_counts():
+    paths = load_population("4g")
+    whole = generate_trace("4g", paths, 60, seed=1)
+    late = DeliveryTrace(whole.time_ms + 5000, whole.period_ms + 5000)
+    found, before = estimate_traits(late, paths), estimate_traits(whole, paths)
+    minutes = 60 / 60
+    assert np.exp(found["log_outages"]) - np.exp(before["log_outages"]) == pytest.approx(1 / minutes, rel=0.2)
+    assert found["log_outage_shape"] < before["log_outage_shape"] and found["fade"] == pytest.approx(before["fade"], abs=0.05)
+    assert found["log_mean"] == pytest.approx(before["log_mean"], abs=0.02)
 
 
 def test_a_fit_keeps_what_it_does_not_fit():

@@ -24,6 +24,7 @@ def test_averages_count_what_is_delivered_in_each_window():
 
 def test_gaps_are_between_deliveries_or_at_rate_0():
     assert find_gaps_s(DeliveryTrace([1, 1, 10, 310])) == pytest.approx([0.009, 0.3])
+    assert find_gaps_s(DeliveryTrace([5000, 5001, 5003], 6000)) == pytest.approx([5, 0.001, 0.002, 0.997])
     assert find_gaps_s(RateTrace([0, 1, 3, 4, 5], [0, 2, 0, 0, 1], 6)) == pytest.approx([1, 2])
 
 
@@ -34,6 +35,11 @@ def test_autocorrelation_of_a_gauss_markov_series():
         values.append(0.8 * values[-1] + noise)
     assert compute_autocorrelation(np.array(values), (1, 2, 5)) == pytest.approx([0.8, 0.64, 0.33], abs=0.05)
     assert compute_autocorrelation(np.ones(50), (1, 2)).tolist() == [0, 0]
+
+
+def test_an_outage_at_the_start_of_deliveries_is_one():
+    trace = DeliveryTrace(np.arange(5000, 20_001))
+    assert summarise([trace])["outage_s"] == [5.0] * 40 and compute_variability(trace)["outage_share"] == 0.25
 
 
 def test_runs_below_a_limit():

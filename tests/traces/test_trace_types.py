@@ -164,3 +164,13 @@ def test_rates_below_a_bit_a_second_are_refused(rate):
     with pytest.raises(ScenarioError, match=r"rate_mbps\[1\] = .* valid: 0 \(an outage\), or 1e-06 to 1e\+06"):
         RateTrace([0, 1], [5, rate])
     RateTrace([0, 1], [5, 1e-6])
+
+
+def test_deliveries_for_a_mahimahi_file_keep_length_and_mean():
+    trace = RateTrace([0, 5], [12, 0], 10).to_deliveries()
+    made = trace.to_mahimahi()
+    assert made.period_ms == made.time_ms[-1] == 10_000 and made.mean_mbps() == trace.mean_mbps()
+    assert np.array_equal(made.time_ms[:-1], trace.time_ms[:-1])
+    assert DeliveryTrace([0.2, 1.5], 7.4).to_mahimahi().time_ms.tolist() == [1, 7]
+    whole = DeliveryTrace([1, 2, 9])
+    assert whole.to_mahimahi() == whole
