@@ -50,7 +50,7 @@ def evaluate(
     baselines: Iterable[str | Controller | rollout.HasController] | None = None,
     *,
     task: str | None = None,
-    scenario: ScenarioLike | None = None,
+    scenario: ScenarioLike | Sequence[ScenarioLike] | None = None,
     seeds: Sequence[int] = (0,),
     threads: int = 1,
     **env: Any,

@@ -149,19 +149,24 @@ def player(one: str | Controller | HasController, task: str) -> Controller:
     raise ConfigError(f"controller = {shown(one)} is none; valid: {valid}")
 
 
-def draw(task: str, scenario: ScenarioLike | None, seeds: Sequence[int], **env: Any) -> list[World]:
+def draw(task: str, scenario: ScenarioLike | Sequence[ScenarioLike] | None, seeds: Sequence[int], **env: Any) -> list[World]:
     """Draw the worlds that an environment of a task has under these seeds.
 
     Args:
         task: Name of the task.
-        scenario: As for the environment; None: the task's default.
+        scenario: As for the environment; None: the task's default. A list: each of them under every seed, one after the other.
         seeds: Seeds of the episodes.
         env: Further arguments of the environment.
 
     Raises:
-        ConfigError: If there are no seeds, or the environment refuses an argument.
+        ConfigError: If there are no seeds or no scenarios, or the environment refuses an argument.
     """
     seeds = check_seeds(seeds)
+    if isinstance(scenario, (list, tuple)):
+        if not scenario:
+            raise ConfigError("scenario = [] holds no world; valid: at least one")
+        return [world for one in scenario for world in draw(task, one, seeds, **env)]
+    scenario = cast("ScenarioLike | None", scenario)
     with closing(_make_engine(1, task, scenario, env)) as engine:
         return [World(*draw_episode(engine.source, make_generator(seed)), seed) for seed in seeds]
 
@@ -169,21 +174,21 @@ def draw(task: str, scenario: ScenarioLike | None, seeds: Sequence[int], **env: 
 def evaluate(
     controller: str | Controller | HasController,
     task: str,
-    scenario: ScenarioLike | None = None,
+    scenario: ScenarioLike | Sequence[ScenarioLike] | None = None,
     seeds: Sequence[int] = (0,),
     threads: int = 1,
     *,
     flows: bool = False,
     **env: Any,
 ) -> list[dict[str, Any]]:
-    """Run one episode per seed.
+    """Run one episode per seed, or per world of a list and seed.
 
     Args:
         controller: A controller; the name of one of the task's (`netbuf_gym.tasks.get(task).controllers`); a reference to user
             code (`netbuf_gym.controllers.code_references`), which runs in a separate process; or a trained agent from
             `netbuf_gym.zoo.load`.
         task: Name of the task.
-        scenario: As for the environment; None: the task's default.
+        scenario: As for the environment, or a list of such, each run under every seed; None: the task's default.
         seeds: Seeds of the episodes.
         threads: Number of threads that run the worlds, of processes if they run user code.
         flows: Whether each report has `flows`, the world's completed flows (`View.list_flows`).
@@ -191,7 +196,7 @@ def evaluate(
             the world uses only the number of agents that it replaces.
 
     Returns:
-        The report of every agent, or of its replacement, seed by seed.
+        The report of every agent, or of its replacement, world by world, and seed by seed in each.
 
     Raises:
         ConfigError: If there are no seeds, the environment refuses an argument, or the controller has no place in it.
@@ -202,6 +207,7 @@ def evaluate(
     env = controller.merge_arguments(env)
     scenario = tasks.get(task).rules.default_scenario if scenario is None else scenario
     worlds = draw(task, scenario, seeds, **env)
+    scenario = scenario[0] if isinstance(scenario, (list, tuple)) else cast("ScenarioLike", scenario)
     if controller.own_code is not None and not sandbox.is_worker():
         code, threads = controller.own_code, check_integer("threads", threads, 1, MAX_THREADS)
         reports = sandbox.run_parallel(

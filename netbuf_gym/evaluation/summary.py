@@ -170,16 +170,26 @@ def format_breakdown(runs: Sequence[Runs], worlds: Sequence[Scenario], measures:
     return "\n\n".join(one for one in tables if one)
 
 
+def format_worlds(runs: Sequence[Runs], names: Sequence[str], measures: Measures) -> str:
+    """Return a Markdown table of the mean score by world of a list, as `format_breakdown`; `names` has one for each episode."""
+    return _format_parts(
+        runs, "world", {one: np.array([name == one for name in names]) for one in dict.fromkeys(names)}, measures
+    )
+
+
 def _format_group(runs: Sequence[Runs], worlds: Sequence[Scenario], group: Group, measures: Measures) -> str:
-    parts = _split_worlds([group.of(world) for world in worlds], group)
+    return _format_parts(runs, group.label, _split_worlds([group.of(world) for world in worlds], group), measures)
+
+
+def _format_parts(runs: Sequence[Runs], label: str, parts: dict[str, np.ndarray], measures: Measures) -> str:
     if len(parts) < 2:
         return ""
     names = [one.name for one in runs]
     lines = [
-        f"| {group.label} | seeds | {' | '.join(names)} | ahead of {names[0]} |",
+        f"| {label} | seeds | {' | '.join(names)} | ahead of {names[0]} |",
         f"|:--|--:|{'--:|' * len(runs)}:--|",
     ]
-    for label, chosen in parts.items():
+    for part, chosen in parts.items():
         means = []
         for one in runs:
             values = one.metrics[measures.score][chosen]
@@ -190,7 +200,7 @@ def _format_group(runs: Sequence[Runs], worlds: Sequence[Scenario], group: Group
         cells = ["-" if mean != mean else f"**{mean:.2f}**" if mean == best else f"{mean:.2f}" for mean in means]
         gain = (means[0] - np.array(means)) * (1 if measures.lower_is_better else -1)
         ahead = [name for name, one in zip(names, gain > 0.005 * abs(means[0]), strict=True) if one]
-        lines.append(f"| {label} | {int(chosen.sum())} | {' | '.join(cells)} | {', '.join(ahead)} |")
+        lines.append(f"| {part} | {int(chosen.sum())} | {' | '.join(cells)} | {', '.join(ahead)} |")
     return "\n".join(lines)
 
 

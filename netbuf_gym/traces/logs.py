@@ -146,7 +146,7 @@ def _split(path: object, text: str, comment: str | None, valid: str) -> _Table:
             raise _error("has a header but no rows; valid: at least one row", path, line)
         return _Table(rows[1:], rows[0][1], line, comma)
     for pattern in [] if comment is None else [r"\s*[,;\t]\s*|\s{2,}", r"[\s,;]+"]:
-        names = re.split(pattern, comment)
+        names = re.split(pattern, comment or "")
         roles = {read_column_name(name).role for name in names}
         if len(names) == len(rows[0][1]) and "rate" in roles and ("time" in roles or len(names) == 1):
             return _Table(rows, names, line, comma)

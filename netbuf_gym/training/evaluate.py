@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch as th
@@ -17,6 +18,7 @@ from netbuf_gym.envs.engine import MAX_THREADS, pop_agents
 from netbuf_gym.errors import CheckpointError, ConfigError
 from netbuf_gym.evaluation import comparison, summary
 from netbuf_gym.evaluation.rollout import draw
+from netbuf_gym.evaluation.worlds import read_worlds
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.tasks.metrics import Measures
 from netbuf_gym.training.checkpoints import checkpoint
@@ -67,12 +69,13 @@ def evaluate(config: DictConfig) -> Path:
     names = list(measures.baselines) if config.baselines is None else list(config.baselines)
     _check_arguments(config, task, names)
     th.set_num_threads(config.torch_threads)
-    scenario = build_scenario_spec(config.scenario, rules.default_scenario)
+    listed = _read_worlds(config)
+    scenario = build_scenario_spec(config.scenario, rules.default_scenario) if listed is None else listed[0]
     agent = None if saved is None else SavedAgent(saved, config.model if config.model in library.names() else None)
     env = {"recipe": config.recipe or rules.recipes[0]} if agent is None else agent.env
     where = {"agents": _resolve_agents(config, task)} | ({} if config.plant is None else {"plant": to_plain(config.plant)})
     env |= where
-    worlds = draw(task, scenario, seeds, **where)
+    worlds = draw(task, scenario if listed is None else listed, seeds, **where)
     if config.run_dir is not None:
         make_folder(Path(config.run_dir), "run_dir")
     runs = []
@@ -85,7 +88,10 @@ def evaluate(config: DictConfig) -> Path:
         shared = {"scenario": scenario, "threads": config.threads, "env": env, "each": counted, "flows": config.pooled}
         runs += comparison.run_baselines(task, names, worlds, **shared)
     run_dir = _make_timed_folder(Path("runs", "evaluate", task)) if config.run_dir is None else Path(config.run_dir)
-    title = f"{scenario['name'] if isinstance(scenario, dict) else scenario}, {len(seeds)} seeds"
+    if listed is not None:
+        title = f"{len(listed)} worlds of {Path(config.worlds).name}, {len(seeds)} seeds each"
+    else:
+        title = f"{scenario['name'] if isinstance(scenario, dict) else scenario}, {len(seeds)} seeds"
     first = "the agent" if saved is not None else runs[0].name
     measures = measures.of(runs[0].metrics)
     text = f"{title}\n\n{summary.format_table(runs, measures, config.confidence, first)}\n\n"
@@ -99,7 +105,10 @@ def evaluate(config: DictConfig) -> Path:
     if more:
         text += f"\n{more}\n"
     parts = summary.format_breakdown(runs, [world.scenario for world in worlds], measures)
-    if parts:
+    if listed is not None and len(listed) > 1:
+        own = [f"{k // len(seeds) + 1}. {world.scenario.name}".rstrip() for k, world in enumerate(worlds)]
+        text += f"\n{measures.score} by world, the best in bold\n\n{summary.format_worlds(runs, own, measures)}\n"
+    elif parts:
         text += f"\n{measures.score} by the worlds that the seeds drew, the best in bold\n\n{parts}\n"
     # result.json marks the folder as complete and of one evaluation: removed first, written last.
     (run_dir / "result.json").unlink(missing_ok=True)
@@ -112,7 +121,8 @@ def evaluate(config: DictConfig) -> Path:
         "env": None if saved is None else saved.env,
         "training": None if saved is None else saved.progress,
         "training_seed": None if saved is None else saved.config.seed,
-        "scenario": scenario,
+        "scenario": scenario if listed is None else None,
+        "worlds": listed,
         "config": to_plain(config),
         "warnings": few,
         **summary.to_dict(runs, measures, config.confidence, "the_agent" if saved is not None else "the_first"),
@@ -134,6 +144,15 @@ def _make_timed_folder(parent: Path) -> Path:
         except FileExistsError:
             continue
     raise AssertionError
+
+
+def _read_worlds(config: DictConfig) -> list[str | dict[str, Any]] | None:
+    """Return the worlds of one's own that are evaluated in the scenario's place; None: the scenario's."""
+    if config.worlds is None:
+        return None
+    if config.scenario.name is not None or config.scenario.kwargs:
+        raise ConfigError(f"worlds = {config.worlds!r} and scenario = {config.scenario.name!r}; valid: one of them")
+    return read_worlds(config.worlds)
 
 
 def _resolve_task(config: DictConfig, saved: checkpoint.SavedModel | None) -> str:

@@ -266,6 +266,8 @@ class EvaluateConfig:
         recipe: recipe by which baselines that decide as agents do play without a model; null: the default one, or the model's.
         env_id: id that the model must have been trained for, or that belongs to the task; null: any.
         scenario: a scenario, or a distribution from which each seed draws its own; name null: the task's default.
+        worlds: YAML or JSON file with a list of worlds in the scenario's place: names, mappings of name and arguments, or what
+            Scenario.to_dict gave; each is run under every seed. null: the scenario's.
         seeds: number of seeds, counted from 1000000, or a list of them (each 1000000 or more).
         agents: number of agents in each world, and of the controllers in their place; null: one.
         senders: the same, by the name that tasks may have for it (`Task.agents_argument`).
@@ -286,6 +288,7 @@ class EvaluateConfig:
     recipe: str | None = None
     env_id: str | None = None
     scenario: ScenarioConfig = field(default_factory=ScenarioConfig)
+    worlds: str | None = None
     seeds: Any = 20
     agents: int | None = None
     senders: int | None = None
