@@ -251,11 +251,7 @@ def _match_trace_name(name: str) -> Callable[..., World] | None:
 
     return derive_factory(
         _make_trace_dumbbell,
-        "A dumbbell whose bottleneck follows a trace file.\n\nArgs:\n"
-        "    column: name or number of the file's column of rates; null: the only one\n"
-        "    unit: unit of the file's rates, e.g. kbit/s; null: as the file says, or Mbit/s\n"
-        "    time_unit: unit of the file's times, e.g. ms; null: as the file says, or s\n"
-        "    start_s: seconds of the trace to leave out, below its length",
+        "A dumbbell whose bottleneck follows a trace file.",
         like=dumbbell,
         only=("rtt_ms", "buffer_packets", "loss", "duration_s", "stagger_s", "stack"),
         fixed={"path": path},

@@ -8,6 +8,7 @@ have six columns and no header, and are known by their numbers.
 from __future__ import annotations
 
 import csv
+import io
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -29,6 +30,8 @@ from netbuf_gym.traces.units import (
 from netbuf_gym.utils.files import CsvError, parse_number, split_csv_rows
 
 DAY_S = 86400.0
+PLAIN_BYTES = 2**20
+"""Size from which a table is first tried as plain numbers."""
 EPOCH_S = 1e9
 """Times from here on are dates: seconds since 1970."""
 _WITH_UNIT = re.compile(r"([+-]?[\d.]+(?:[eE][+-]?\d+)?)\s*([a-zA-Z/]+)")
@@ -117,11 +120,33 @@ def read_log(path: object, text: str, reading: Reading, comment: str | None, val
     Raises:
         TraceError: A file that is no such table; the message names the line.
     """
+    if len(text) > PLAIN_BYTES and reading == Reading() and comment is None:
+        plain = _read_plain(text)
+        if plain is not None:
+            return plain
     table = _split(path, text, comment, valid)
     if table.header is None and _is_hsdpa(table.rows) and reading.column is None:
         return _read_hsdpa(path, table)
     layout = _choose_columns(path, table, reading, valid)
     return _read_rows(path, table, layout, reading)
+
+
+def _read_plain(text: str) -> Log | None:
+    """Read a large table of seconds and Mbit/s by numpy, many times as fast; None for any other, and for one with a fault."""
+    header, _, body = text.partition("\n")
+    known = header.strip().lower() in ("time_s,mbps", "time,mbit/s")
+    body = body if known else text
+    if re.search(r"[^0-9.eE+\-,\s]", body, re.ASCII) is not None:
+        return None
+    try:
+        time_s, mbps = np.loadtxt(io.StringIO(body), delimiter="," if "," in body[:100] else None, comments=None, ndmin=2).T
+    except ValueError:
+        return None
+    plausible = 0 <= time_s[0] < EPOCH_S and (np.diff(time_s) > 0).all() and (mbps >= 0).all() and np.isfinite(mbps).all()
+    if not plausible or len(mbps) > MAX_STEPS:
+        return None
+    lines = [i for i, line in enumerate(body.split("\n"), 2 if known else 1) if line and not line.isspace()]
+    return Log(time_s, mbps, lines, None, known, known)
 
 
 def _split(path: object, text: str, comment: str | None, valid: str) -> _Table:

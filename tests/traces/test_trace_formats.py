@@ -9,7 +9,7 @@ import pytest
 
 from netbuf_gym import traces
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, TraceError
-from netbuf_gym.traces import DeliveryTrace, RateTrace
+from netbuf_gym.traces import DeliveryTrace, RateTrace, logs
 from netbuf_gym.traces.reading import ImplausibleTraceWarning
 from netbuf_gym.traces.units import compute_rate_factor, parse_date, read_column_name
 from netbuf_gym.utils.files import MAX_TEXT_BYTES, read_text
@@ -235,6 +235,27 @@ def test_large_files_are_refused_at_once(tmp_path):
         file.truncate(2**30)
     with pytest.raises(OSError, match="larger than 256 MiB"):
         read_text(path)
+
+
+@pytest.mark.parametrize("header", ["", "time_s,mbps\n\n"])
+def test_large_tables_are_read_as_small_ones(tmp_path, header, monkeypatch):
+    rows = "".join(f"{k / 10},{k % 7 + 0.5}\n" for k in range(2000))
+    usual = traces.read(put(tmp_path, header + rows))
+    monkeypatch.setattr(logs, "PLAIN_BYTES", 1)
+    monkeypatch.setattr(logs, "_split", None)
+    assert traces.read(put(tmp_path, header + rows)) == usual
+    monkeypatch.undo()
+    monkeypatch.setattr(logs, "PLAIN_BYTES", 1)
+    for fault, message in (
+        ("1,x", "mbps = 'x'"),
+        ("1,-1", "mbps = '-1'"),
+        ("1,2,3", "has 3 fields"),
+        ("1,2", "is not after 199.9"),
+    ):
+        with pytest.raises(TraceError, match=f":{2001 + header.count(chr(10))}: .*{message}"):
+            traces.read(put(tmp_path, f"{header}{rows}{fault}\n"))
+    with pytest.raises(TraceError, match=f":{2001 + header.count(chr(10))}: rate_mbps"):
+        traces.read(put(tmp_path, f"{header}{rows}500,2e6\n"))
 
 
 def test_deliveries_of_a_large_file_are_exact(tmp_path):
