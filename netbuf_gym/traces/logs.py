@@ -256,16 +256,16 @@ def _choose_columns(path: object, table: _Table, reading: Reading, valid: str) -
         TraceError: A header without rates, or with several; an unknown column; columns without a header.
     """
     first = table.rows[0][1] if table.rows else []
-    unit = next((k for k, field in enumerate(first) if k and compute_rate_factor(field) is not None), None)
+    units = [k for k, field in enumerate(first) if k and compute_rate_factor(field) is not None]
     if table.header is None:
         count = len(first)
-        numbered = list(range(1, count + 1))
-        rate = 0 if count == 1 or unit == 1 else 1
+        unit = units[0] if len(units) == 1 else None
+        rate = unit - 1 if unit is not None else min(count, 2) - 1
         if reading.column is not None:
-            rate = _find_column(path, table, reading.column, list(map(str, numbered)))
-        elif count - (unit is not None) > 2:
+            rate = _find_column(path, table, reading.column, list(map(str, range(1, count + 1))))
+        elif unit is None and count > 2:
             raise _error(f"has {count} columns and no header; valid: column=1 to {count}", path, table.line)
-        return _Layout(rate, 0 if rate else None, unit)
+        return _Layout(rate, 0 if rate else None, unit if unit == rate + 1 else None)
     columns = [read_column_name(name) for name in table.header]
     rates = [k for k, one in enumerate(columns) if one.role == "rate"]
     times = [k for k, one in enumerate(columns) if one.role == "time"]
@@ -274,13 +274,13 @@ def _choose_columns(path: object, table: _Table, reading: Reading, valid: str) -
     else:
         rate = _choose_rate(path, table, columns, rates, valid)
     times = [k for k in times if k != rate]
+    named = next((k for k, one in enumerate(columns) if one.role == "unit"), None)
+    unit = rate + 1 if named is None and rate + 1 in units else named
     if not times and len(columns) == 2 and unit is None:
         said = f"header {shown(','.join(table.header))} names no column of times"
         raise _error(f"{said}; valid: e.g. time_s, time (ms), timestamp", path, table.line)
     time = times[0] if times else None
-    named = next((k for k, one in enumerate(columns) if one.role == "unit"), None)
-    time_factor = None if time is None else columns[time].factor
-    return _Layout(rate, time, unit if named is None else named, columns[rate].factor, time_factor)
+    return _Layout(rate, time, unit, columns[rate].factor, None if time is None else columns[time].factor)
 
 
 def _choose_rate(path: object, table: _Table, columns: list[Column], rates: list[int], valid: str) -> int:

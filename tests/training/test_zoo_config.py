@@ -69,8 +69,8 @@ def test_a_scenario_without_a_file_goes_by_its_name():
     for name in ("trace:a,b c.csv", "trace:it's", "file:x\\", "trace:(1)#é"):
         assert load("train", [f"scenario={quote_text(name)}"]).scenario.name == name
     assert load("train", ["scenario=trace:(1)#é"]).scenario.name == "trace:(1)#é"
-    for word, name in ((r"trace:a\=b.csv", "trace:a=b.csv"), (r"trace:a\,b.csv", "trace:a,b.csv"), (r"trace:a\ b", "trace:a b")):
-        assert load("train", [f"scenario={word}"]).scenario.name == name
+    for mark in "=, ":
+        assert load("train", [rf"scenario=trace:a\{mark}b.csv"]).scenario.name == f"trace:a{mark}b.csv"
 
 
 @pytest.mark.parametrize(
