@@ -36,6 +36,7 @@ EPOCH_S = 1e9
 """Times from here on are dates: seconds since 1970."""
 _WITH_UNIT = re.compile(r"([+-]?[\d.]+(?:[eE][+-]?\d+)?)\s*([a-zA-Z/]+)")
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*-\s*\d+(?:\.\d+)?")
+_DATE_AND_CLOCK = re.compile(r"(\d{4}[-./]\d\d?[-./]\d\d?)\s+(\d\d?:\d\d:)")
 _COMMENT = re.compile(r"(?m)(?:^[^\S\n]*(?:#|%|//)|[^\S\n]#).*$")
 
 
@@ -181,7 +182,7 @@ def _split(path: object, text: str, comment: str | None, valid: str) -> _Table:
 def _make_splitter(delimiter: str | None) -> Callable[[str], list[str]]:
     def split(record: str) -> list[str]:
         if delimiter is None:
-            fields = record.split()
+            fields = _DATE_AND_CLOCK.sub(r"\1T\2", record).split()
         elif '"' in record:
             fields = [one.strip() for one in next(csv.reader([record], delimiter=delimiter, skipinitialspace=True))]
         else:
@@ -279,7 +280,8 @@ def _choose_columns(path: object, table: _Table, reading: Reading, valid: str) -
     if not times and len(columns) == 2 and unit is None:
         said = f"header {shown(','.join(table.header))} names no column of times"
         raise _error(f"{said}; valid: e.g. time_s, time (ms), timestamp", path, table.line)
-    time = times[0] if times else None
+    readable = [k for k in times if not first or _parse_time(first[k], table.decimal_comma)[0] is not None]  # not a date alone
+    time = next(iter(readable or times), None)
     return _Layout(rate, time, unit, columns[rate].factor, None if time is None else columns[time].factor)
 
 
@@ -362,7 +364,8 @@ def _read_rows(path: object, table: _Table, layout: _Layout, reading: Reading) -
     raw = np.array(times)
     said_factor = reading.time_factor or layout.time_factor
     factor = 1.0 if dated or time_column is None else said_factor or guess_epoch_factor(times[0])
-    time_known = dated or time_column is None or said_factor is not None or times[0] >= EPOCH_S
+    usual = factor != 1 or times[0] < 1e11  # no date in seconds is later
+    time_known = dated or time_column is None or (usual and (said_factor is not None or times[0] >= EPOCH_S))
     time_s = scale(raw if times[0] < EPOCH_S else raw - raw[0], factor)
     return Log(time_s, np.array(mbps), lines, None, rate_known, time_known)
 

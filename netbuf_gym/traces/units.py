@@ -107,8 +107,8 @@ def _split_unit(name: str) -> tuple[str, str]:
     if bracket:
         return bracket[1], bracket[2]
     apart = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
-    for text in (name, apart):
-        for start in (0, *(found.end() for found in re.finditer(r"[\s_.:,\-]+", text))):
+    for text, marks in ((name, r"[\s_.:,\-]+"), (apart, r"[\s_.:,\-]+"), (name, "/")):
+        for start in (0, *(found.end() for found in re.finditer(marks, text))):
             tail = text[start:]
             if compute_rate_factor(tail) is not None or compute_time_factor(tail) is not None:
                 return text[:start], tail

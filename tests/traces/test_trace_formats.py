@@ -88,6 +88,8 @@ def strict():
         ("# a drive\n# time (ms), rate (kbit/s)\n0 3000\n\n1000 4000  # a tunnel\n", [0, 1], [3, 4], 2),
         ("% of 2019\n// by hand\n0,3\n1,4\n", [0, 1], [3, 4], 2),
         ("2020-01-02T23:59:59.5Z,3\n2020-01-03T00:00:01.5Z,4\n", [0, 2], [3, 4], 4),
+        ("2020-01-02 23:59:59 3\n2020-01-03 00:00:01 4\n", [0, 2], [3, 4], 4),
+        ("date,time,rate/Mbps\n2020-01-02,23:59:59,3\n2020-01-03,00:00:01,4\n", [0, 2], [3, 4], 4),
         ("clock,rate\n23:59:59,3\n00:00:01,4\n", [0, 2], [3, 4], 4),
         ("0.0-1.0,3\n1.0-2.0,4\n", [0, 1], [3, 4], 2),
         ('"time_s","mbps"\r\n"0","3"\r\n"1","4"\r\n', [0, 1], [3, 4], 2),
@@ -215,6 +217,7 @@ def test_wrong_arguments_are_named(tmp_path, arguments, message):
     ("text", "hint"),
     [
         ("time,throughput\n0,3000\n1,2800\n", "if they are kbit/s: unit=kbit/s"),
+        ("time_s,throughput\n1579173123000,3\n1579173124000,2\n", "if they are ms: time_unit=ms"),
         ("0 3\n1000 2\n2000 3\n", "times 1000 apart are read as seconds; if they are ms: time_unit=ms"),
     ],
 )
