@@ -6,7 +6,7 @@
 
 from netbuf_gym.traces.capacity import capacity_steps
 from netbuf_gym.traces.generators import GENERATORS, generate
-from netbuf_gym.traces.reading import FORMATS, HEADERS, read, read_rate_steps, write
+from netbuf_gym.traces.reading import FORMATS, HEADERS, ImplausibleTraceWarning, read, read_rate_steps, write
 from netbuf_gym.traces.types import OPPORTUNITY_BYTES, DeliveryTrace, RateTrace, Trace
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "HEADERS",
     "OPPORTUNITY_BYTES",
     "DeliveryTrace",
+    "ImplausibleTraceWarning",
     "RateTrace",
     "Trace",
     "capacity_steps",

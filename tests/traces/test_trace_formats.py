@@ -9,8 +9,7 @@ import pytest
 
 from netbuf_gym import traces
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, TraceError
-from netbuf_gym.traces import DeliveryTrace, RateTrace, logs
-from netbuf_gym.traces.reading import ImplausibleTraceWarning
+from netbuf_gym.traces import DeliveryTrace, ImplausibleTraceWarning, RateTrace, logs
 from netbuf_gym.traces.units import compute_rate_factor, parse_date, read_column_name
 from netbuf_gym.utils.files import MAX_TEXT_BYTES, read_text
 
