@@ -15,9 +15,9 @@ from netbuf_gym.cli.common import (
     check_plot,
     collect_assignments,
     make_whole_parser,
+    one_line_warnings,
     parse_names,
     parse_real,
-    show_warnings,
 )
 from netbuf_gym.errors import ConfigError, ScenarioError
 from netbuf_gym.scenarios import Distribution, FlowList, SizeDistribution
@@ -138,7 +138,7 @@ def _add_measured(verb: argparse.ArgumentParser, count: int) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the verb and return its exit status."""
-    with show_warnings():
+    with one_line_warnings():
         return _run(arguments)
 
 
