@@ -1,4 +1,4 @@
-# make demo | test | test-slow | test-release | release-check | lint | includes | docs | sanitize | fuzz | kills | gate | notebooks
+# make demo | test | test-slow | test-release | test-clients | release-check | lint | includes | docs | sanitize | fuzz | kills | gate | notebooks
 # make benchmark | benchmark-live | native | bpf | mutate | clean
 #
 # `make demo` and `make test` need Python 3.10 or newer (with venv and headers) and a C++20 compiler;
@@ -16,6 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 VENV ?= .venv
 BUILD ?= build/native
 SANITIZE_BUILD ?= build/sanitize
+CLIENTS ?= build/clients
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 PYTEST_ARGS ?=
 DEMO_ARGS ?=
@@ -37,7 +38,7 @@ CTEST := $(BIN)/ctest
 CXX_SOURCES := CMakeLists.txt $(shell find cpp -name '*.cc' -o -name '*.h' -o -name CMakeLists.txt)
 PACKAGING := setup.cfg setup.py pyproject.toml constraints.txt
 
-.PHONY: demo test test-slow test-release test-cpp test-python release-check lint includes docs sanitize sanitizers fuzz kills kills-live \
+.PHONY: demo test test-slow test-release test-clients test-cpp test-python release-check lint includes docs sanitize sanitizers fuzz kills kills-live \
   gate notebooks benchmark benchmark-live native check-machine clean
 
 # The learners are fetched while the compiler works.
@@ -63,6 +64,11 @@ test-slow: $(VENV)/.test native
 
 test-release: $(VENV)/.test $(BUILD)/.tests
 	$(PYTEST) -m release $(PYTEST_ARGS)
+
+# With other versions of Gymnasium: the oldest that setup.cfg takes, and the one that RLlib pins.
+test-clients: $(CLIENTS)/floor/.made $(CLIENTS)/rllib/.made native
+	$(CLIENTS)/floor/bin/python -m pytest -m "not release" tests/envs tests/wrappers tests/integrations $(PYTEST_ARGS)
+	$(CLIENTS)/rllib/bin/python -m pytest -m "not release" tests/envs/test_env.py tests/wrappers tests/integrations $(PYTEST_ARGS)
 
 # Everything that a release has to be, beside what CI checks: about 6 hours on two cores. A step that has passed for this commit
 # is not taken again, RELEASE_ARGS=--anew: all are. What came of it stands in results/release-check.json.
@@ -146,6 +152,17 @@ $(VENV)/.test: $(VENV)/.train
 
 $(VENV)/.docs: $(VENV)/.package
 	$(PIP) install -q --no-build-isolation -c constraints.txt -C cmake.define.NETBUF_PYTHON=OFF -e '.[docs]'
+	touch $@
+
+# Environments layered over that of the tests: what is installed here hides what is installed there.
+$(CLIENTS)/floor/.made: LAYER := gymnasium==$(shell sed -n 's/^ *gymnasium>=\([0-9.]*\).*/\1/p' setup.cfg)
+$(CLIENTS)/rllib/.made: LAYER := ray[rllib]
+$(CLIENTS)/%/.made: $(VENV)/.test
+	$(BIN)/python -m venv --clear $(@D)
+	printf 'import site; site.addsitedir("%s")\n' "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
+	  > "$$($(@D)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/below.pth"
+	grep -v '^gymnasium==' constraints.txt > $(@D)/constraints.txt
+	$(@D)/bin/python -m pip --disable-pip-version-check install -q -c $(@D)/constraints.txt '$(LAYER)'
 	touch $@
 
 # The module and its type stub.

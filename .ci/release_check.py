@@ -92,6 +92,7 @@ STEPS: dict[str, Callable[[], None]] = {
     "test": make("test"),
     "test-slow": make("test-slow"),
     "test-release": make("test-release"),
+    "test-clients": make("test-clients"),
     "sanitize": make("sanitize"),
     "fuzz": make("fuzz", "SECONDS=600"),
     "gate": make("gate"),
