@@ -182,9 +182,9 @@ def _latest_window(observations: np.ndarray) -> np.ndarray:
 
 
 class KeepWindow(KeepAction):
-    """Window kept as it is: in recipe default the one that the slow start reached, in ppcc the initial one.
+    """Window kept as it is: in recipe default the one that the slow start reached, in ppcc and bare the initial one.
 
-    The discrete factors of recipe default do not include 1, so continuous actions are used there.
+    The discrete factors of recipes default and bare do not include 1, so continuous actions are used there.
     """
 
     @property
@@ -202,7 +202,7 @@ class KeepWindow(KeepAction):
 
 
 class QueueTarget(Decider[CongestionWindow]):
-    """Rule that keeps a few segments in the queue, like Vegas, using only the default recipe's latest features.
+    """Rule that keeps a few segments in the queue, like Vegas, using only the latest features of recipes default and bare.
 
     This baseline shows that the observations suffice, and is a standard for agents. The estimate of queued segments includes
     about one that is waiting for the receiver's delayed ACK.
@@ -214,7 +214,7 @@ class QueueTarget(Decider[CongestionWindow]):
     """
 
     name = "queue_target"
-    recipes = ("default",)
+    recipes = ("default", "bare")
 
     def __init__(self, segments: float = 1.5, share: float = 0.01, gain: float = 0.6):
         self.segments = check_real("segments", segments, 0.5, 1000)

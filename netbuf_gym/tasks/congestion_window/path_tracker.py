@@ -1,4 +1,4 @@
-"""Path properties that a sender infers from its ACKs alone, for the recipe `default`.
+"""Path properties that a sender infers from its ACKs alone, for the recipes `default` and `bare`.
 
 A minimum over all time stays wrong once the route becomes longer, and a minimum over a window rises with every queue that
 stands for as long. The least round trip is therefore kept as long as it is seen; when it has not been seen for a while, the
@@ -136,6 +136,7 @@ class PathTracker(Tracker):
         held_s: remaining time for which heavy losses hold the window down, else 0.
         arrived: float64, the window in bytes that heavy losses hold, from their detection on.
         acked: bool, whether an ACK came in the last interval.
+        acknowledged: bool, whether an ACK has come since the start.
         starting: bool, whether the slow start goes on: no threshold is known yet, no mean RTT of an interval was `STARTED_RTT`
             times the least one, and the window has grown in every round trip with ACKs.
     """
@@ -161,7 +162,7 @@ class PathTracker(Tracker):
         self.low_rtt, self.lost_lately, self.acked_lately, self.roughness, self.started = self._path[4:9]
         self.queue_long, self.lost_long, self.acked_long, self._standing_s, self.held_s = self._path[9:]
         self.wanted, self.resumed, self.drained, self.arrived = np.zeros((4, rows))
-        self.acked, self.starting = np.zeros((2, rows), bool)
+        self.acked, self.acknowledged, self.starting = np.zeros((3, rows), bool)
 
     def reset(self, rows: slice, *, mss_bytes: float, **world: PerRow) -> None:
         """Reset rows, see `Tracker.reset`."""
@@ -171,7 +172,7 @@ class PathTracker(Tracker):
         self._growth_rounds.reset(rows)
         self.wanted[rows] = self.cwnd[rows]
         self.resumed[rows] = self.drained[rows] = 0
-        self.acked[rows] = False
+        self.acked[rows] = self.acknowledged[rows] = False
         self.starting[rows] = self.slow_start
 
     def update(self, telemetry: np.ndarray) -> None:
@@ -179,6 +180,7 @@ class PathTracker(Tracker):
         super().update(telemetry)
         last, elapsed = self.last, self.last[ELAPSED]
         np.greater(telemetry[:, ACKS], 0, out=self.acked)  # False for NaN
+        self.acknowledged |= self.acked
         rtt_min = telemetry[:, RTT_MIN].astype(np.float32)
         kept = np.exp(np.stack((elapsed * np.float32(-1 / LATELY_S), elapsed * np.float32(-1 / LOSS_MEMORY_S))))
 

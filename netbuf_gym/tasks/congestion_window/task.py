@@ -41,6 +41,10 @@ MAX_FACTORS, FACTOR_RANGE = 64, (0.01, 100.0)
 
 MAX_WINDOW_BYTES = 2.0**40
 """Largest window in bytes."""
+
+MAX_BARE_SEGMENTS = 65_536
+"""Largest window of the recipe `bare` in segments, the largest that is observed: a sender that doubles its window in each of a
+hundred intervals would otherwise put more into a world than a machine holds."""
 DISCRETE, CONTINUOUS = "discrete", "continuous"
 MEASURED, PATH, NO_CLAMP = "measured", "path", "none"
 CLAMPS = (MEASURED, PATH, NO_CLAMP)
@@ -48,8 +52,15 @@ CLAMPS = (MEASURED, PATH, NO_CLAMP)
 RECIPE_DEFAULTS: dict[str, dict[str, Any]] = {
     "default": {"clamp": MEASURED, "actions": DISCRETE, "drain": True, "paced": True, "slow_start": True, "growth_loss": 1.0},
     "ppcc": {"clamp": PATH, "actions": DISCRETE, "drain": False, "paced": False, "slow_start": False, "growth_loss": 1.0},
+    "bare": {"clamp": NO_CLAMP, "actions": DISCRETE, "drain": False, "paced": False, "slow_start": False, "growth_loss": 1.0},
 }
 """Default arguments of each recipe."""
+
+FIXED = {
+    "ppcc": (("actions", "drain", "slow_start", "growth_loss"), "as it was published"),
+    "bare": (("clamp", "drain", "slow_start", "growth_loss"), "since the window is the agent's alone"),
+}
+"""By recipe, the arguments that are its own, and why."""
 
 
 def decode_ppcc(
@@ -75,13 +86,16 @@ class CongestionWindow(Task[Tracker]):
     until the next decision.
 
     The task and its recipe `"ppcc"` come from TCP-PPCC (Li et al., "Online-Learning Proximal Policy for Congestion
-    Control"); the recipe `"default"` is ours and designed to carry over from 0.5 to 1000 Mbit/s and from 5 to 400 ms.
+    Control"); the recipe `"default"` is ours and designed to carry over from 0.5 to 1000 Mbit/s and from 5 to 400 ms. Under it
+    a slow start, drains and limits by what was measured do part of the work. The recipe `"bare"` has the same observations and
+    actions and none of these, for those who study control itself.
 
-    All observations and actions of the default recipe are available to a real sender: its ACKs, its clock, its counters.
+    All observations and actions of the recipes default and bare are available to a real sender: its ACKs, its clock, its
+    counters.
 
     ## Action Space
 
-    `Discrete(12)`, recipe ppcc `Discrete(11)`; in the default recipe also `Box(-1, 1, (1,))` for factors of 1/2 to 2
+    `Discrete(12)`, recipe ppcc `Discrete(11)`; in the recipes default and bare also `Box(-1, 1, (1,))` for factors of 1/2 to 2
     (`actions="continuous"`, 2 to the power of the action; 0 keeps the window, which none of the discrete factors does), or
     `Discrete(n)` for n custom factors (`actions=[0.5, ..., 2]`).
     With the scenario's MSS, 1448 bytes by default, and at least 2 MSS:
@@ -89,6 +103,7 @@ class CongestionWindow(Task[Tracker]):
     | Recipe  | Window                          | Values                                                             |
     |---------|---------------------------------|--------------------------------------------------------------------|
     | default | cwnd <- cwnd * f                | f in 0.5, 0.7, 0.85, 0.94, 0.98, 1.005, 1.02, 1.06, 1.18, 1.4, 2, 4 |
+    | bare    | cwnd <- cwnd * f                | the same                                                           |
     | ppcc    | cwnd <- cwnd + a * MSS^2 / cwnd | a in -200, -100, -50, -20, 0, 5, 10, 100, 200, 500, 600             |
 
     cwnd is the window in force: the agent's last one, or the window that a time-out left. Under the default recipe
@@ -113,16 +128,20 @@ class CongestionWindow(Task[Tracker]):
       it was as large. Then the least RTT found is adopted, and the window is restored (`drain`);
     * packets are paced at 1.2 windows in the least RTT of the connection, which no drain replaces (`paced`).
 
+    Under `bare` each decision from the first ACK on, after an interval without ACKs too, is the window from then on, of 2 to
+    65,536 segments; until that ACK it is the initial window. What is left of TCP is what keeps a connection alive: lost
+    segments are sent again, and a time-out leaves a window of one segment until the next decision, which multiplies that.
+
     Under `ppcc` the window is clamped to 2 (bandwidth-delay product + buffer), which no real sender knows (`clamp="path"`).
 
     ## Observation Space
 
     `Box` of `history` feature vectors, flattened, oldest first. After a reset all of them equal the first one.
 
-    Recipe default, 27 features in [-1, 1], all of them ratios or counts of segments. A value from Low to High is mapped onto
+    Recipes default and bare, 27 features in [-1, 1], all of them ratios or counts of segments. A value from Low to High is mapped onto
     the numbers before the colons, on the scale that its meaning names. Delivery rate is what was acknowledged between the last
     ACK before the interval and the last one in it; the highest one lately is forgotten with a time constant of 10 s; the
-    least RTT is that of any data packet, until a drain finds another; the decision interval is the nominal one, `interval_s`.
+    least RTT is that of any data packet, until a drain finds another (none does under bare); the decision interval is the nominal one, `interval_s`.
     "Lately" refers to time constants of 1 s (rates, least RTT) and 2 s (losses, changes of the rate), "for long" to 10 s:
 
     {features of default}
@@ -141,7 +160,7 @@ class CongestionWindow(Task[Tracker]):
     A sum of named terms, given in `info["reward_terms"]`. x is throughput over the fair share (the least
     even share of a link on the sender's own path; the bottleneck's capacity when alone), y is RTT over base RTT:
 
-    * default: `log_utility`, 0.5 ln(max(x, 0.05)) - 0.5 ln(y) times the length of the interval in seconds. The sum over
+    * default and bare: `log_utility`, 0.5 ln(max(x, 0.05)) - 0.5 ln(y) times the length of the interval in seconds. The sum over
       an episode, divided by its duration, tracks the utility of the report. Rewards are normalised by what the world
       offers, so that worlds are comparable; observations are not.
     * ppcc: `utility_sign`, +1, 0 or -1 as U = 0.5 ln(throughput) - 0.5 ln(RTT) rose, stayed or fell.
@@ -170,10 +189,10 @@ class CongestionWindow(Task[Tracker]):
     |---------------|---------------------|-----------------------|--------------------------------------------------------|
     | `per_ack`     | **bool**            | `False`               | decide on every ACK, at the latest after `interval_s`  |
     | `actions`     | **str**, **list**   | `"discrete"`          | or `"continuous"`, or factors that rise, as many as    |
-    |               |                     |                       | actions: shorter intervals call for finer ones; recipe |
-    |               |                     |                       | default                                                |
+    |               |                     |                       | actions: shorter intervals call for finer ones;        |
+    |               |                     |                       | recipes default and bare                               |
     | `clamp`       | **str**             | the recipe's          | what bounds windows: `"measured"` (default), `"path"`  |
-    |               |                     |                       | (ppcc), `"none"`                                       |
+    |               |                     |                       | (ppcc), `"none"` (bare)                                |
     | `drain`       | **bool**            | the recipe's          | whether a least RTT that is not seen is looked for     |
     | `drain_after_s` | **float**         | `8.0`                 | after how long, 1 to 1000 s                            |
     | `seen_within` | **float**           | `0.02`                | by what share of it an RTT may be longer than the      |
@@ -198,10 +217,14 @@ class CongestionWindow(Task[Tracker]):
     """
 
     name: ClassVar[str] = "congestion_window"
-    recipes: ClassVar[tuple[str, ...]] = ("default", "ppcc")
-    default_history: ClassVar[dict[str, int]] = {"default": 4, "ppcc": 4}
-    recipe_features: ClassVar[dict[str, tuple[Feature, ...]]] = {"default": DEFAULT_FEATURES, "ppcc": PPCC_FEATURES}
-    recipe_rewards: ClassVar[dict[str, str]] = {"default": "log_utility", "ppcc": "utility_sign"}
+    recipes: ClassVar[tuple[str, ...]] = ("default", "ppcc", "bare")
+    default_history: ClassVar[dict[str, int]] = {"default": 4, "ppcc": 4, "bare": 4}
+    recipe_features: ClassVar[dict[str, tuple[Feature, ...]]] = {
+        "default": DEFAULT_FEATURES,
+        "ppcc": PPCC_FEATURES,
+        "bare": DEFAULT_FEATURES,
+    }
+    recipe_rewards: ClassVar[dict[str, str]] = {"default": "log_utility", "ppcc": "utility_sign", "bare": "log_utility"}
     default_scenario: ClassVar[str] = "ppcc/4"
     options: ClassVar[tuple[str, ...]] = (
         *("per_ack", "actions", "clamp", "drain", "drain_after_s", "seen_within", "growth_loss", "paced", "slow_start"),
@@ -252,13 +275,13 @@ class CongestionWindow(Task[Tracker]):
             raise ConfigError(f"{given} with per_ack = True; valid: 0, since a later ACK's decision would overtake this one's")
         self.kind = sender(self.paced, self.slow_start, self.latency_s, self.jitter_s)
         self.until = EVENT if self.per_ack else INTERVAL
-        if recipe == "ppcc":
-            for name in ("actions", "drain", "slow_start", "growth_loss"):
-                if getattr(self, name) != own[name] or (name == "actions" and factors is not FACTORS):
-                    given = f"{name} = {shown(actions) if name == 'actions' else repr(getattr(self, name))}"
-                    raise ConfigError(f'{given} with recipe "ppcc"; valid: {own[name]!r}, as it was published')
-            if self.clamp == MEASURED:
-                raise ConfigError(f'clamp = {self.clamp!r} with recipe "ppcc"; valid: {PATH!r}, {NO_CLAMP!r}')
+        fixed, why = FIXED.get(recipe, ((), ""))
+        for name in fixed:
+            if getattr(self, name) != own[name] or (name == "actions" and factors is not FACTORS):
+                given = f"{name} = {shown(actions) if name == 'actions' else repr(getattr(self, name))}"
+                raise ConfigError(f'{given} with recipe "{recipe}"; valid: {own[name]!r}, {why}')
+        if recipe == "ppcc" and self.clamp == MEASURED:
+            raise ConfigError(f'clamp = {self.clamp!r} with recipe "ppcc"; valid: {PATH!r}, {NO_CLAMP!r}')
         self.levels = PPCC_STEPS if recipe == "ppcc" else factors
         self.action_space = gym.spaces.Discrete(len(self.levels))
         if self.actions == CONTINUOUS:
@@ -277,7 +300,7 @@ class CongestionWindow(Task[Tracker]):
         """The action that leaves the window as it is.
 
         Raises:
-            ConfigError: No action does, as among the discrete ones of recipe `default`.
+            ConfigError: No action does, as among the discrete ones of recipes `default` and `bare`.
         """
         if self.recipe == "ppcc":
             return int(np.flatnonzero(self.levels == 0)[0])
@@ -285,14 +308,14 @@ class CongestionWindow(Task[Tracker]):
             return int(np.flatnonzero(self.levels == 1)[0])
         if self.actions == DISCRETE:
             factors = ", ".join(f"{factor:g}" for factor in self.levels)
-            said = f'actions = "{DISCRETE}" of recipe "default" has none that keeps a window, only the factors {factors}'
+            said = f'actions = "{DISCRETE}" of recipe "{self.recipe}" has none that keeps a window, only the factors {factors}'
             raise ConfigError(f'{said}; valid: "{CONTINUOUS}", or recipe "ppcc"')
         return self.nearest_actions(np.zeros(1))[0]
 
     def nearest_actions(self, changes: np.ndarray) -> np.ndarray:
         """Return the actions, `(rows, ...)`, whose changes of the log window are nearest to the given ones, `(rows,)`.
 
-        For the recipe `default` only.
+        For the recipes `default` and `bare` only.
         """
         if self.actions == CONTINUOUS:
             return np.clip(changes / np.log(LARGEST_FACTOR), -1, 1).astype(np.float32)[:, None]
@@ -336,13 +359,20 @@ class CongestionWindow(Task[Tracker]):
         return [find_hidden_spans(scenario, flow) for flow in agent_flows(scenario)]
 
     def decode(self, action: np.ndarray, tracker: Tracker, out: np.ndarray) -> np.ndarray:
-        """Write windows in bytes for checked actions, `(rows,)`, into `out`, `(rows, 1)`; see `PathTracker.decide`."""
+        """Write windows in bytes for checked actions, `(rows,)`, into `out`, `(rows, 1)`; see `PathTracker.decide`.
+
+        NaN, the window as it is, where nothing is decided.
+        """
         low, high = tracker.lowest_window, tracker.highest_window
         if not isinstance(tracker, PathTracker):
             most = high if self.clamp == PATH else MAX_WINDOW_BYTES
             decode_ppcc(action, tracker.cwnd, tracker.last[MSS], low, most, out[:, 0])
             return out
         factors = LARGEST_FACTOR ** action[:, 0] if self.actions == CONTINUOUS else self.levels.take(action, mode="clip")
+        if self.recipe == "bare":
+            np.clip(tracker.cwnd * factors, low, MAX_BARE_SEGMENTS * np.asarray(tracker.last[MSS], np.float64), out=out[:, 0])
+            out[~tracker.acknowledged] = np.nan
+            return out
         cap = tracker.compute_window_cap() if self.clamp == MEASURED else high if self.clamp == PATH else None
         tracker.decide(factors, cap, out[:, 0])
         return out
