@@ -53,9 +53,9 @@ DEFAULT_FEATURES = (
     Feature("loss_long", 0, 1, "sqrt of lost / (lost + acknowledged) packets for long"),
     Feature("least_rtt_risen", 1, 16, "log of least RTT / the connection's, which no drain replaces"),
 )
-"""Features of the recipes default and bare, ratios only: the same policy reads 1 Mbit/s and 100 Mbit/s, 5 ms and 200 ms alike. The first
-16 describe the interval and are computed natively; the others cover recent and long-term history, by which a sender can tell
-that other flows keep the queue filled."""
+"""Features of the recipes default and bare, ratios only: the same policy reads 1 Mbit/s and 100 Mbit/s, 5 ms and 200 ms alike.
+The first 16 describe the interval and are computed natively; the others cover recent and long-term history, by which a sender
+can tell that other flows keep the queue filled."""
 
 _PPCC_ROWS = np.array([FIELD[feature.name] for feature in PPCC_FEATURES])
 _PPCC_LOW = np.array([[feature.low] for feature in PPCC_FEATURES], np.float32)

@@ -138,11 +138,12 @@ class CongestionWindow(Task[Tracker]):
 
     `Box` of `history` feature vectors, flattened, oldest first. After a reset all of them equal the first one.
 
-    Recipes default and bare, 27 features in [-1, 1], all of them ratios or counts of segments. A value from Low to High is mapped onto
-    the numbers before the colons, on the scale that its meaning names. Delivery rate is what was acknowledged between the last
-    ACK before the interval and the last one in it; the highest one lately is forgotten with a time constant of 10 s; the
-    least RTT is that of any data packet, until a drain finds another (none does under bare); the decision interval is the nominal one, `interval_s`.
-    "Lately" refers to time constants of 1 s (rates, least RTT) and 2 s (losses, changes of the rate), "for long" to 10 s:
+    Recipes default and bare, 27 features in [-1, 1], all of them ratios or counts of segments. A value from Low to High is
+    mapped onto the numbers before the colons, on the scale that its meaning names. Delivery rate is what was acknowledged
+    between the last ACK before the interval and the last one in it; the highest one lately is forgotten with a time constant of
+    10 s; the least RTT is that of any data packet, until a drain finds another (none does under bare, where `draining` and
+    `least_rtt_unseen` are 0); the decision interval is the nominal one, `interval_s`. "Lately" refers to time constants of 1 s
+    (rates, least RTT) and 2 s (losses, changes of the rate), "for long" to 10 s:
 
     {features of default}
 
@@ -160,8 +161,8 @@ class CongestionWindow(Task[Tracker]):
     A sum of named terms, given in `info["reward_terms"]`. x is throughput over the fair share (the least
     even share of a link on the sender's own path; the bottleneck's capacity when alone), y is RTT over base RTT:
 
-    * default and bare: `log_utility`, 0.5 ln(max(x, 0.05)) - 0.5 ln(y) times the length of the interval in seconds. The sum over
-      an episode, divided by its duration, tracks the utility of the report. Rewards are normalised by what the world
+    * default and bare: `log_utility`, 0.5 ln(max(x, 0.05)) - 0.5 ln(y) times the length of the interval in seconds. The sum
+      over an episode, divided by its duration, tracks the utility of the report. Rewards are normalised by what the world
       offers, so that worlds are comparable; observations are not.
     * ppcc: `utility_sign`, +1, 0 or -1 as U = 0.5 ln(throughput) - 0.5 ln(RTT) rose, stayed or fell.
 
