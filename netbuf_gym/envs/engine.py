@@ -69,7 +69,7 @@ class Engine(Uncopyable):
         *,
         task: str | None = None,
         scenario: ScenarioLike | None = None,
-        recipe: str = "default",
+        recipe: str | None = None,
         history: int | None = None,
         reward: Any = None,
         interval_s: float | None = None,
@@ -95,7 +95,7 @@ class Engine(Uncopyable):
         world = resolve_scenario(rules.default_scenario if scenario is None else scenario, self.agents)
         first = sample_example(world)
         self._fitted = rules.world_arguments(first)
-        self.task = rules(recipe, history, self.agents, **self._fitted, **options)
+        self.task = rules(rules.recipes[0] if recipe is None else recipe, history, self.agents, **self._fitted, **options)
         self.source = WorldSource(world, self.task.control)
         if first is not world:
             self.task.control(first)  # a world without a place for agents is rejected now, not at the first reset

@@ -39,6 +39,7 @@ FOLLOWED = {
     "docs/faq.md": ("tests/docs/test_faq_page.py", {"python"}),
     "docs/own_control.md": ("tests/docs/test_own_control_page.py", {"python", "cpp", "console"}),
     "docs/research.md": ("tests/docs/test_research_page.py", {"python", "text"}),
+    "docs/tutorials/own_agent.md": ("tests/docs/test_own_agent_page.py", {"python", "console", "toml"}),
 }
 """Pages with a test of their own, and the languages of the blocks that it follows."""
 

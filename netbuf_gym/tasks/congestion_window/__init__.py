@@ -1,6 +1,12 @@
 """The congestion-window task: a TCP sender decides how much data it may have in flight."""
 
-from netbuf_gym.tasks.congestion_window.baselines import CONTROLLERS, CongestionControl, KeepWindow, QueueTarget
+from netbuf_gym.tasks.congestion_window.baselines import (
+    CONTROLLERS,
+    PLAIN_CONTROLLERS,
+    CongestionControl,
+    KeepWindow,
+    QueueTarget,
+)
 from netbuf_gym.tasks.congestion_window.metrics import MEASURES
 from netbuf_gym.tasks.congestion_window.observations import DEFAULT_FEATURES, PPCC_FEATURES
 from netbuf_gym.tasks.congestion_window.report import episode_report
@@ -26,6 +32,7 @@ __all__ = [
     "DEFAULT_FEATURES",
     "FACTORS",
     "MEASURES",
+    "PLAIN_CONTROLLERS",
     "PPCC_FEATURES",
     "PPCC_STEPS",
     "RECORD",

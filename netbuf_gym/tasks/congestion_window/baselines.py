@@ -244,3 +244,7 @@ class QueueTarget(Decider[CongestionWindow]):
 RULES = {"keep": KeepWindow, "random": RandomAction, "queue_target": QueueTarget}
 CONTROLLERS = Named(names, CongestionControl, RULES, own=load_user_controller)
 """Every congestion control of the simulator, controllers that act as agents do, and the user's own code."""
+
+PLAIN_CONTROLLERS = Named(names, CongestionControl, {"random": RandomAction}, own=load_user_controller)
+"""Controllers beside agents of any observations and actions, as a subclass of the task has: every congestion control of the
+simulator, random actions, and the user's own code."""
