@@ -17,8 +17,11 @@ def spaces_table(task: type[Task]) -> str:
 
 
 def telemetry_table(task: type[Task] | Task) -> str:
-    """Return a Markdown table of the telemetry available to a task's rewards: the fields, then the quantities."""
+    """Return a Markdown table of the telemetry available to a task's rewards: the fields, then the quantities.
+
+    Fields that a real agent could not know are marked as privileged.
+    """
     rules = task() if isinstance(task, type) else task
-    rows = [[f"`{one.name}`", one.unit, one.meaning] for one in rules.telemetry.fields]
+    rows = [[f"`{one.name}`", one.unit, one.meaning + " (privileged)" * one.privileged] for one in rules.telemetry.fields]
     rows += [[f"`{one.name}`", one.unit, f"{one.meaning} (quantity)"] for one in rules.make_tracker(1, 1.0).quantities]
     return markdown_table(["Name", "Unit", "Meaning"], rows)

@@ -23,7 +23,7 @@ ID = "netbuf/CongestionWindow-v0"
 IDS = sorted(name for name in gym.registry if name.startswith("netbuf/"))
 SHORT = {"name": "ppcc/4", "duration_s": 2.0}
 VARIANTS = {
-    ID: [{}, {"recipe": "ppcc"}, {"per_ack": True}, {"scenario": "ppcc/random", "history": 1}],
+    ID: [{}, {"recipe": "ppcc"}, {"recipe": "bare"}, {"per_ack": True}, {"scenario": "ppcc/random", "history": 1}],
     "netbuf/QueueThreshold-v0": [
         {},
         {"recipe": "thesis-text"},
@@ -160,7 +160,7 @@ def gappy(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("recipe", ["default", "ppcc"])
+@pytest.mark.parametrize("recipe", ["default", "ppcc", "bare"])
 @pytest.mark.parametrize("per_ack", [False, True])
 def test_gaps_in_a_trace_neither_end_nor_freeze_an_episode(gappy, recipe, per_ack):
     env = gym.make(ID, scenario=gappy, recipe=recipe, per_ack=per_ack)

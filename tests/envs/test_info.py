@@ -146,6 +146,8 @@ def test_the_tables_name_all_that_there_is():
         env.reset(seed=1)
         for name in env.step(env.action_space.sample())[4]["telemetry"]:
             assert f"| `{name}` " in table
+        marked = [line.split("`")[1] for line in table.splitlines() if "(privileged)" in line]
+        assert marked == [field.name for field in env.engine.task.telemetry.fields if field.privileged]
 
 
 @pytest.mark.parametrize("make", [gym.make, lambda id, **kwargs: gym.make(gym.make(id, **kwargs).spec)])

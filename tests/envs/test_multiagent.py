@@ -11,7 +11,7 @@ SHORT = {"name": "ppcc/4", "duration_s": 3.0}
 
 
 @pytest.mark.parametrize("senders", [1, 2, 4])
-@pytest.mark.parametrize("recipe", ["default", "ppcc"])
+@pytest.mark.parametrize("recipe", ["default", "ppcc", "bare"])
 def test_pettingzoos_checkers(senders, recipe):
     parallel_api_test(parallel_env(senders=senders, scenario=SHORT, recipe=recipe), num_cycles=80)
     parallel_seed_test(lambda: parallel_env(senders=senders, scenario=SHORT, recipe=recipe))

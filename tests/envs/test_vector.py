@@ -48,7 +48,7 @@ def play(env, steps, seed, reset_seed):
 SENDERS = [
     *({}, {"recipe": "ppcc"}, {"per_ack": True}, {"history": 1, "interval_s": 0.037}),
     *({"latency_s": [0.0, 0.02], "jitter_s": (0.0, 0.03)}, {"actions": "continuous", "jitter_s": 0.05}),
-    {"recipe": "ppcc", "latency_s": 0.03, "paced": True},
+    *({"recipe": "ppcc", "latency_s": 0.03, "paced": True}, {"recipe": "bare"}),
 ]
 SWITCHES = [
     *({}, {"recipe": "thesis-text"}, {"recipe": "thesis-code"}, {"actions": "grid"}),

@@ -91,7 +91,10 @@ def play(names, steps=120, **options):
     return observed, told, [[flow["packets_sent"] for flow in one] for one in measured]
 
 
-@pytest.mark.parametrize("options", [{}, {"actions": "continuous", "latency_s": 0.01, "jitter_s": 0.02}, {"clamp": "none"}])
+LATE = {"actions": "continuous", "latency_s": 0.01, "jitter_s": 0.02}
+
+
+@pytest.mark.parametrize("options", [{}, LATE, {"clamp": "none"}, {"recipe": "bare"}])
 def test_nothing_privileged_is_observed_or_decides(options):
     honest = play((), **options)
     assert play(PRIVILEGED + OF_THE_WORLD, **options) == honest
