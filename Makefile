@@ -67,8 +67,8 @@ test-release: $(VENV)/.test $(BUILD)/.tests
 
 # With other versions of Gymnasium: the oldest that setup.cfg takes, and the one that RLlib pins.
 test-clients: $(CLIENTS)/floor/.made $(CLIENTS)/rllib/.made native
-	$(CLIENTS)/floor/bin/python -m pytest -m "not release" tests/envs tests/wrappers tests/integrations $(PYTEST_ARGS)
-	$(CLIENTS)/rllib/bin/python -m pytest -m "not release" tests/envs/test_env.py tests/wrappers tests/integrations $(PYTEST_ARGS)
+	$(CLIENTS)/floor/bin/python -m pytest -m "not slow and not release" tests/envs tests/wrappers tests/integrations $(PYTEST_ARGS)
+	$(CLIENTS)/rllib/bin/python -m pytest tests/integrations/test_rllib.py tests/integrations/test_clients.py $(PYTEST_ARGS)
 
 # Everything that a release has to be, beside what CI checks: about 6 hours on two cores. A step that has passed for this commit
 # is not taken again, RELEASE_ARGS=--anew: all are. What came of it stands in results/release-check.json.
