@@ -25,9 +25,10 @@ from omegaconf import DictConfig, OmegaConf
 
 from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.training import config_errors
+from netbuf_gym.training import config_errors, config_reference
 from netbuf_gym.training.config_reference import flatten_leaves as flatten_leaves
 from netbuf_gym.training.schema import CONF, JOBS, ScenarioConfig
+from netbuf_gym.training.user_files import UserFileSource
 from netbuf_gym.utils.arguments import check_choice
 from netbuf_gym.utils.overrides import unquote_text
 
@@ -76,10 +77,11 @@ class ConfigDirPlugin(SearchPathPlugin):
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         """See `SearchPathPlugin.manipulate_search_path`."""
         for folder in self.folders:
-            search_path.append("command-line", f"file://{folder.absolute()}")
+            search_path.append("command-line", f"{UserFileSource.scheme()}://{folder.absolute()}")
 
 
 Plugins.instance().register(ConfigDirPlugin)
+Plugins.instance().register(UserFileSource)
 
 
 def load(job: str, overrides: Sequence[str], source: Source | None = None) -> DictConfig:
@@ -259,6 +261,8 @@ def _normalise_override(override: str, job: str, source: Source) -> list[str]:
         name = unquote_text(value)
         if not any((folder / "scenario" / f"{name}.yaml").is_file() for folder in (CONF, *source.folders)):
             return ["scenario=named", f"scenario.name={QuotedString(name, Quote.single).with_quotes()}"]
+    if key.lstrip("+") in config_reference.list_integer_keys(job):
+        override = f"{key}={config_reference.write_whole(value)}"
     if (".kwargs." in key or key.startswith("search.")) and not key.startswith(("+", "~")):
         return [f"++{override}"]
     return [override]

@@ -20,6 +20,7 @@ from netbuf_gym import tasks
 from netbuf_gym.errors import one_line
 from netbuf_gym.training.schema import CONF, JOBS
 from netbuf_gym.utils.docstrings import parse_arguments
+from netbuf_gym.utils.yaml_text import read_yaml_text
 
 NAMED_SCENARIO_FILE = "named"
 """The scenario file for scenarios without a file of their own; not a choice for users."""
@@ -27,6 +28,8 @@ GLOBAL_PACKAGE_HEADER = "# @package _global_"
 """First line of files that set keys of the whole configuration."""
 EXPONENT = re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9_]*)?[eE][-+]?[0-9]+")
 """Numbers that YAML 1.1 takes for text."""
+WRITTEN_FLOAT = re.compile(r"(?<![\w.'\"+-])[+-]?\d[\d_]*(\.\d*([eE][+-]?\d+)?|[eE][+-]?\d+)(?![\w.'\"])")
+"""Floats in an override's value."""
 ALIASES = {"evaluate": {"env": "task"}}
 """Aliases of keys on the command line, by job."""
 
@@ -96,6 +99,42 @@ def list_keys(job: str, experiment: str | None = None) -> list[ConfigKey]:
     return list(_iterate_keys(JOBS[job], compose_defaults(job, experiment), ""))
 
 
+@lru_cache(maxsize=8)
+def list_integer_keys(*jobs: str) -> frozenset[str]:
+    """Return the dotted keys of jobs (none: of all) that hold integers, or lists of them."""
+    return frozenset(name for job in jobs or JOBS for name in _iterate_integer_keys(JOBS[job]))
+
+
+def make_whole(config: dict[Any, Any], prefix: str = "") -> None:
+    """Replace floats that are whole (1e5) by integers, in place, at the keys of `list_integer_keys`.
+
+    Args:
+        config: Values, nested.
+        prefix: What stands before the keys in the configuration of a job, with a dot.
+    """
+    for key, value in config.items():
+        if isinstance(value, dict):
+            make_whole(value, f"{prefix}{key}.")
+        elif f"{prefix}{key}" in list_integer_keys():
+            config[key] = _make_value_whole(value)
+
+
+def _make_value_whole(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_make_value_whole(one) for one in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def write_whole(text: str) -> str:
+    """Return the text of an override's value with integers for floats that are whole, in lists and sweeps too."""
+
+    def rewrite(found: re.Match[str]) -> str:
+        value = float(found[0])
+        return str(int(value)) if value.is_integer() else found[0]
+
+    return WRITTEN_FLOAT.sub(rewrite, text)
+
+
 def read_choice_kwargs(group: str, choice: str, *folders: Path) -> dict[str, Any]:
     """Return the contents of a choice's file, by dotted names that begin with the group's; {} if the file cannot be read."""
     for folder in (CONF, *folders):
@@ -137,12 +176,12 @@ def read_yaml(path: Path) -> dict[str, Any]:
     """Return the mapping in a file, as OmegaConf reads it.
 
     Raises:
-        ValueError: The file holds no mapping, or is no YAML.
+        ValueError: The file holds no mapping, is no YAML, or stands for too much (`read_yaml_text`).
     """
     import yaml
 
     try:
-        found = yaml.load(path.read_text(encoding="utf-8"), _make_yaml_loader())
+        found = yaml.load(read_yaml_text(path), _make_yaml_loader())
     except yaml.YAMLError as error:
         raise ValueError(f"{path}: {one_line(error)}") from None
     if not isinstance(found or {}, dict):
@@ -186,6 +225,14 @@ def _iterate_keys(cls: type, config: Mapping[str, Any], prefix: str) -> Iterator
             yield from _iterate_keys(kind, value, f"{name}.")
         else:
             yield ConfigKey(name, _describe_type(kind), value, said.get(one.name, ""))
+
+
+def _iterate_integer_keys(cls: type, prefix: str = "") -> Iterator[str]:
+    for name, kind in get_type_hints(cls).items():
+        if isinstance(kind, type) and is_dataclass(kind):
+            yield from _iterate_integer_keys(kind, f"{prefix}{name}.")
+        elif kind in (int, int | None, list[int]):
+            yield prefix + name
 
 
 def _describe_type(kind: Any) -> str:

@@ -22,8 +22,9 @@ from optuna.trial import FrozenTrial, TrialState
 from optuna.visualization import matplotlib as pictures
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.training import config_reference
+from netbuf_gym.training import config_reference, selection
 from netbuf_gym.training.callbacks import Interrupt
+from netbuf_gym.training.config import Source, find_differences, flatten_leaves, load, to_plain
 from netbuf_gym.training.jobs import Job
 from netbuf_gym.training.tuning import processes, search_space
 from netbuf_gym.training.tuning import study as studies
@@ -33,6 +34,10 @@ from netbuf_gym.utils.progress import ProgressBar, print_line
 
 BEST = Path("tuned", "best.yaml")
 MACHINE_OVERRIDES = ("run_dir=", "storage=", "workers=", "progress=")
+PLAIN_GROUPS = {"scenario": "default", "reward": "default"}
+"""Choices that `best.yaml` begins with, so that nothing is left of the training's own beside what it says."""
+UNMEASURED_KEYS = {*studies.FREE_KEYS, "resume"}
+"""Keys that scores do not depend on."""
 MIN_TRIALS_FOR_IMPORTANCE = 8
 """Minimum number of complete trials for a plot of importance."""
 
@@ -52,7 +57,7 @@ def main(job: Job) -> int:
 def outcome(run_dir: Path) -> tuple[str, str]:
     """Return the label and value of a study for a table of runs."""
     first = (run_dir / BEST).read_text(encoding="utf-8").splitlines()[1]
-    return "best", first.rpartition(": ")[2]
+    return "best", first.partition(": ")[2].split()[1]
 
 
 def tune(plan: studies.StudyPlan, tell: Callable[[str], None] = print_line) -> bool:
@@ -87,10 +92,24 @@ def format_summary(plan: studies.StudyPlan, study: optuna.Study) -> str:
     first = studies.find_default_trial(study, plan)
     if first is not None:
         said.append(f"trial {first.number}, the defaults: {plan.measures.score} {first.value:.4f}")
-    said.append(f"trial {best.number}, the best: {plan.measures.score} {best.value:.4f}")
+    said.append(f"trial {best.number}, the best: {plan.measures.score} {best.value:.4f}{_say_direction(plan)}")
     said += [f"  {key} = {value}" for key, value in studies.get_trial_settings(plan, best).items()]
-    said.append(f"train with: {format_train_command(plan)}")
+    said += [f"measured {format_conditions(plan)}", f"train with: {format_train_command(plan)}"]
     return "\n".join(said)
+
+
+def format_conditions(plan: studies.StudyPlan) -> str:
+    """Return the conditions that all scores of a study were measured under, in words."""
+    config, scenario = plan.config, selection.resolve_validation_scenario(plan.config)
+    where = scenario["name"] if isinstance(scenario, dict) else scenario
+    return (
+        f"after {config.total_timesteps:,} steps, over training seeds {config.seed} to {config.seed + config.seeds - 1}, "
+        f"in {config.worlds} worlds of {where}"
+    )
+
+
+def _say_direction(plan: studies.StudyPlan) -> str:
+    return " (lower is better)" if plan.measures.lower_is_better else ""
 
 
 def compute_cost_ratio(argv: Sequence[str]) -> float:
@@ -100,12 +119,16 @@ def compute_cost_ratio(argv: Sequence[str]) -> float:
 
 
 def format_train_command(plan: studies.StudyPlan) -> str:
-    """Return the command that trains with the best settings."""
-    own = [f"env={plan.config.env.name}", f"algo={plan.config.algo.name}"]
-    others = [
-        one for one in plan.training_overrides if one.partition("=")[0] not in ("env", "algo", "progress", "total_timesteps")
-    ]
-    return shlex.join(["netbuf-gym", "train", *own, *others, "--config-dir", str(plan.folder), "tuned=best"])
+    """Return the command that trains with the best settings, as the study's trials were trained.
+
+    A study with files of the user's own is described by `best.yaml` alone, since a command takes one folder of them.
+    """
+    config = plan.config
+    own = [f"env={config.env.name}", f"algo={config.algo.name}", f"total_timesteps={config.total_timesteps}"]
+    left_out = {"env", "algo", "total_timesteps", "tuned", *UNMEASURED_KEYS}
+    others = [one for one in plan.training_overrides if studies.parse_key(one) not in left_out]
+    own += others if plan.source == Source() else []
+    return shlex.join(["netbuf-gym", "train", *own, "--config-dir", str(plan.folder), "tuned=best"])
 
 
 def write_results(plan: studies.StudyPlan, study: optuna.Study) -> None:
@@ -115,7 +138,7 @@ def write_results(plan: studies.StudyPlan, study: optuna.Study) -> None:
     write_atomic(folder / BEST, format_best_yaml(plan, study))
     write_atomic(folder / "trials.csv", _format_trials(study))
     complete = [one for one in studies.list_ended_trials(study) if one.state == TrialState.COMPLETE]
-    target = plan.measures.score
+    target = f"{plan.measures.score}{_say_direction(plan)}"
     write_current_figure(lambda: pictures.plot_optimization_history(study, target_name=target), folder / "history.png")
     write_figure(_draw_slices(plan, complete), folder / "slice.png")
     if len({one.value for one in complete}) > 1 and len(complete) >= MIN_TRIALS_FOR_IMPORTANCE:
@@ -129,16 +152,35 @@ def format_best_yaml(plan: studies.StudyPlan, study: optuna.Study) -> str:
     """Return the best trial's settings as a configuration of the group `tuned`."""
     best, first = study.best_trial, studies.find_default_trial(study, plan)
     config = OmegaConf.create()
-    for key, value in studies.get_trial_settings(plan, best).items():
+    for key, value in (collect_changes(plan, best) | studies.get_trial_settings(plan, best)).items():
         OmegaConf.update(config, key, value)
     default = "" if first is None else f" (defaults: {first.value:.4f})"
     command = [one for one in study.user_attrs[studies.COMMAND] if not one.startswith(MACHINE_OVERRIDES)]
+    groups = {"env": plan.config.env.name, "algo": plan.config.algo.name, **PLAIN_GROUPS}
     said = [
         config_reference.GLOBAL_PACKAGE_HEADER,
         f"# trial {best.number} of {len(studies.list_ended_trials(study))}: {plan.measures.score} {best.value:.4f}{default}",
+        f"# measured {format_conditions(plan)}{_say_direction(plan)}",
         f"# netbuf-gym tune {shlex.join(command)}",
+        "defaults:",
+        *(f"  - override /{group}: {choice}" for group, choice in groups.items()),
+        "  - _self_\n",
     ]
     return "\n".join([*said, OmegaConf.to_yaml(config)])
+
+
+def collect_changes(plan: studies.StudyPlan, trial: FrozenTrial) -> dict[str, Any]:
+    """Return all that a training of the trial has beside the defaults of its environment and learner, by dotted keys."""
+    groups = {"env": plan.config.env.name, "algo": plan.config.algo.name, **PLAIN_GROUPS}
+    plain = load("train", [f"{group}={choice}" for group, choice in groups.items()])
+    trained = plan.training(studies.get_trial_settings(plan, trial), plan.config.seed)
+    whole, changed = flatten_leaves(to_plain(trained)), {"total_timesteps": trained.total_timesteps}
+    for key, _, now in find_differences(plain, trained):
+        from_machine = key in UNMEASURED_KEYS or key.startswith("wandb.")
+        follows = key == "env.num_envs" and now == trained.algo.num_envs
+        if key in whole and now != {} and not from_machine and not follows:
+            changed[key] = now
+    return changed
 
 
 def _run_workers(plan: studies.StudyPlan, study: optuna.Study) -> bool:
@@ -165,7 +207,7 @@ def _show_progress(bar: ProgressBar, plan: studies.StudyPlan, study: optuna.Stud
     choose_best = min if plan.measures.lower_is_better else max
     best = choose_best((one.value for one in trials if one.value is not None), default=None)
     text = f"{len(trials)} of {plan.config.trials} trials"
-    bar(len(trials), plan.config.trials, text if best is None else f"{text}, best {plan.measures.score} {best:.4f}")
+    bar(len(trials), plan.config.trials, text if best is None else f"{text}, best {plan.measures.score} {best:.4f}{_say_direction(plan)}")
 
 
 def _draw_slices(plan: studies.StudyPlan, trials: Sequence[FrozenTrial]) -> Any:

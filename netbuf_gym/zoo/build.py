@@ -50,6 +50,7 @@ from netbuf_gym.utils.arguments import check_choice, check_integer, check_real
 from netbuf_gym.utils.files import exclusive_lock, write_atomic
 from netbuf_gym.utils.progress import ProgressBar
 from netbuf_gym.utils.tables import text_table
+from netbuf_gym.utils.yaml_text import check_aliases
 from netbuf_gym.zoo import library
 
 TRAINED_SHARE, PRUNED_SHARE = 0.8, 0.7
@@ -160,6 +161,8 @@ def read_config(argv: Sequence[str]) -> DictConfig:
         ConfigError: An unknown key, task or learner, a wrong type, or a number out of range.
     """
     try:
+        for argument in argv:
+            check_aliases(argument.partition("=")[2], f"argument {shown(argument)}")
         own = OmegaConf.from_dotlist([*argv])
         size = check_choice("size", own.get("size", "full"), SIZES)
         config = merge_configs(OmegaConf.structured(ZooConfig), *(OmegaConf.load(CONF / name) for name in SIZES[size]), own)
@@ -292,7 +295,7 @@ class PairBuilder:
         tuning = ["-m", "netbuf_gym", "tune", *worlds, *own, *judged]
         if not self._run(f"{pair.name}: study", tuning, folder / "study.log"):
             return f"no study; see {folder / 'study.log'}", False
-        settings = flatten_leaves(to_plain(OmegaConf.load(study / tune.BEST)))
+        settings = flatten_leaves(to_plain(OmegaConf.load(study / tune.BEST).algo), "algo")
         shared = [f"seeds={self.config.seeds}", f"validation_seeds={self.config.validation_seeds}", "suites=false"]
         seeds = self.config.evaluation_seeds.get(pair.task, 20)
         own = [f"evaluation_seeds={seeds}", f"runs={(folder / 'seeds').absolute()}", f"out={agent.absolute()}"]
@@ -367,8 +370,9 @@ def replace_folder(source: Path, there: Path) -> None:
 
 def format_packaged_settings(best: str, task: str) -> str:
     """Return a study's best settings as a file of the package, in the worlds of the study."""
-    head, _, body = best.partition("\nalgo:")
-    return f"{head}\ndefaults:\n  - /experiment/worlds/{task}\n  - _self_\n\nalgo:{body}"
+    head = [line for line in best.splitlines() if line.startswith("#")]
+    settings = OmegaConf.to_yaml(OmegaConf.create({"algo": OmegaConf.create(best).algo}))
+    return "\n".join([*head, "defaults:", f"  - /experiment/worlds/{task}", "  - _self_\n", settings])
 
 
 def read_experiment_settings(task: str, algo: str) -> dict[str, Any]:

@@ -36,9 +36,11 @@ from netbuf_gym.training.checkpoints import archive as archives
 from netbuf_gym.training.checkpoints import versions as made_with
 from netbuf_gym.training.checkpoints.archive import META, PARAMETERS
 from netbuf_gym.training.config import merge_configs, to_plain
+from netbuf_gym.training.config_reference import make_whole
 from netbuf_gym.training.ranges import check_algo, check_training
 from netbuf_gym.training.schema import NORMALIZE, TrainConfig
 from netbuf_gym.utils.files import name_in_errors, replace_file, write_atomic
+from netbuf_gym.utils.yaml_text import read_yaml_text
 
 if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
@@ -256,6 +258,8 @@ def _check_config(values: Any) -> DictConfig:
     """Check a saved configuration of a training job, like one from the command line."""
     if "${" in json.dumps(values):  # saved ones are resolved; it could read environment variables
         raise ValueError("it holds an interpolation, ${...}")
+    if isinstance(values, dict):
+        make_whole(values)
     config = merge_configs(OmegaConf.structured(TrainConfig), OmegaConf.create(values))
     missing = OmegaConf.missing_keys(config) - {"scenario.name"}
     if missing:
@@ -272,9 +276,7 @@ def read_config(path: Path) -> DictConfig:
         CheckpointError: The file holds no valid configuration.
     """
     try:
-        if path.stat().st_size > archives.MAX_JSON_BYTES:
-            raise ValueError("too large")
-        return _check_config(OmegaConf.to_container(OmegaConf.load(path), resolve=False))
+        return _check_config(OmegaConf.to_container(OmegaConf.load(io.StringIO(read_yaml_text(path))), resolve=False))
     except (OSError, ValueError, TypeError, AttributeError, RecursionError, OmegaConfBaseException, YAMLError) as error:
         raise CheckpointError(f"{path}: not a run's configuration ({_shorten(error)})") from None
 

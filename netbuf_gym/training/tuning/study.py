@@ -95,12 +95,13 @@ class StudyPlan:
     def training(self, settings: Mapping[str, Any], seed: int) -> DictConfig:
         """Return the configuration of a training with these settings, by their keys."""
         chosen = [search.format_override(key, value) for key, value in settings.items()]
-        return load("train", [*self.training_overrides, *chosen, f"seed={seed}"], self.source)
+        steps = f"total_timesteps={self.config.total_timesteps}"  # a study has another default
+        return load("train", [*self.training_overrides, *chosen, steps, f"seed={seed}"], self.source)
 
     @property
     def training_overrides(self) -> list[str]:
         """Overrides that training has, too."""
-        return [one for one in self.overrides if _parse_key(one).partition(".")[0] not in (*STUDY_KEYS, "seed", "run_dir")]
+        return [one for one in self.overrides if parse_key(one).partition(".")[0] not in (*STUDY_KEYS, "seed", "run_dir")]
 
 
 def make_plan(job: Job) -> StudyPlan:
@@ -110,7 +111,7 @@ def make_plan(job: Job) -> StudyPlan:
         ConfigError, ScenarioError: An invalid search; an environment that cannot be made.
     """
     config = job.config
-    chosen = [_parse_key(one) for one in job.overrides]
+    chosen = [parse_key(one) for one in job.overrides]
     settings = search.read_settings(config.search, [one for one in chosen if one not in config_reference.read_groups("tune")])
     for one in settings:
         if OmegaConf.select(config, one.key, default=search) is search:
@@ -426,7 +427,8 @@ def _make_pruner(config: DictConfig) -> optuna.pruners.BasePruner:
     return optuna.pruners.NopPruner()
 
 
-def _parse_key(override: str) -> str:
+def parse_key(override: str) -> str:
+    """Return the key of an override, without Hydra's marks."""
     return override.partition("=")[0].lstrip("+~").partition("@")[0]
 
 
