@@ -112,8 +112,22 @@ def add(parser: Parser, name: str) -> None:
 
 
 def parse(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
-    """Parse the arguments of a job; options may stand anywhere among the overrides."""
+    """Parse the arguments of a job; options may stand anywhere among the overrides.
+
+    Raises:
+        ConfigError: An option that is a key of the configuration.
+    """
     words = list(argv)
+    job = CONFIGURATION[parser.prog.split()[-1]]
+    options = [one for action in parser._actions for one in action.option_strings]
+    for word, value in zip(words, [*words[1:], ""], strict=True):
+        name, equals, own = word.partition("=")
+        if word.startswith("--") and word != "--" and not any(one.startswith(name) for one in options):
+            key = import_training_module(parser.prog.split()[-1], "config_errors").find_meant_key(name[2:], job)
+            if key is not None:
+                given = own if equals else "" if value.startswith("-") or "=" in value else value
+                meant = f"{key}={given or '...'}"
+                raise ConfigError(f"there is no option {name}; settings are KEY=VALUE; did you mean {meant!r}?")
     for at, word in enumerate(argv):
         if word in ("--info", "-i") and (at + 1 == len(argv) or argv[at + 1] not in INFORMATION):
             words[at] = "--info=all"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from pathlib import Path
 from hydra.errors import OverrideParseException
 from omegaconf.errors import OmegaConfBaseException
 
+from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError, NetbufError, shown
 from netbuf_gym.training import config_reference
 from netbuf_gym.utils.overrides import format_override
@@ -34,6 +36,37 @@ HYDRA_HINTS = {
 }
 
 
+OTHER_NAMES = {
+    **dict.fromkeys(("lr", "learningrate", "step_size"), "learning_rate"),
+    **dict.fromkeys(("steps", "timesteps", "max_steps", "num_steps", "n_timesteps", "max_timesteps"), "total_timesteps"),
+    **dict.fromkeys(("n_envs", "envs", "num_worlds", "worlds"), "num_envs"),
+    **dict.fromkeys(("hidden", "layers", "hidden_sizes", "hidden_layers", "network"), "net_arch"),
+    **dict.fromkeys(("entropy_coef", "entropy"), "ent_coef"),
+    **dict.fromkeys(("clip", "clip_coef", "clip_param"), "clip_range"),
+    **dict.fromkeys(("epochs", "update_epochs"), "n_epochs"),
+    **dict.fromkeys(("lam", "gae"), "gae_lambda"),
+    **dict.fromkeys(("out", "output", "output_dir", "outdir", "log_dir", "logdir", "save_dir"), "run_dir"),
+    **dict.fromkeys(("minibatch_size", "batch"), "batch_size"),
+    **dict.fromkeys(("episodes", "n_episodes", "n_eval_episodes", "num_episodes"), "seeds"),
+    **dict.fromkeys(("agent", "checkpoint", "policy_path"), "model"),
+    **dict.fromkeys(("task", "env_id", "env_name", "environment", "gym_id"), "env"),
+    **dict.fromkeys(("algorithm", "algo_name", "learner"), "algo"),
+    **dict.fromkeys(("minutes", "time_limit"), "max_minutes"),
+    **dict.fromkeys(("discount", "discount_factor"), "gamma"),
+    "buffer": "buffer_size",
+    "cuda": "device",
+}
+"""Names that other libraries have for the last parts of keys."""
+NEAREST_LEARNERS = {
+    **dict.fromkeys(("sac", "td3", "ddpg", "tqc", "crossq"), "ppo, which takes continuous actions"),
+    **dict.fromkeys(("trpo", "ppo_penalty"), "ppo_kl, whose updates are bounded by their divergence"),
+    **dict.fromkeys(("qrdqn", "ddqn", "doubledqn", "rainbow", "c51", "iqn", "qlearning"), "dqn"),
+    **dict.fromkeys(("recurrentppo", "rppo", "r2d2", "drqn", "lstm", "ppolstm"), "ppo_lstm, which has a memory"),
+    **dict.fromkeys(("a3c", "impala", "acktr", "actorcritic", "reinforce"), "a2c"),
+}
+"""Learners of other libraries, each with the one here that is nearest."""
+
+
 def check_override(override: str, job: str, folders: Sequence[Path]) -> None:
     """Raise ConfigError for an override that Hydra would misread, or answer with a traceback.
 
@@ -50,13 +83,15 @@ def check_override(override: str, job: str, folders: Sequence[Path]) -> None:
     if len(override) > MAX_OVERRIDE_CHARACTERS:
         raise ConfigError(f"argument {shown(override)} has {len(override)} characters; valid: up to {MAX_OVERRIDE_CHARACTERS}")
     if not equals and not override.startswith("~"):
-        hint = did_you_mean(override, [f"{name}=" for name in list_known_keys(job)])
+        meant = guess_setting(override, job, folders)
+        known = [f"{name}=" for name in list_known_keys(job)]
+        hint = did_you_mean(override, known) if meant is None else f"did you mean {meant!r}? "
         raise ConfigError(f"argument {shown(override)} is not of the form key=value; {hint}{_format_help_hint(job)}")
     name = key.lstrip("+~").partition("@")[0]
     if not name.strip():
         raise ConfigError(f"argument {shown(override)} names no key; valid: key=value; {_format_help_hint(job)}")
     if (alone := name.partition(".")[0]) != name and alone in config_reference.ALIASES.get(job, {}):
-        raise ConfigError(f"argument {shown(override)}: {describe_unknown_key(alone, job)}")
+        raise ConfigError(f"argument {shown(override)}: {describe_unknown_key(name, job)}")
     if re.match(r"hydra\b", name):
         hint = HYDRA_HINTS.get(name, f"see netbuf-gym {job} --help")
         raise ConfigError(f"argument {shown(override)}: a setting of Hydra's that has no effect here; {hint}")
@@ -76,6 +111,11 @@ def check_override(override: str, job: str, folders: Sequence[Path]) -> None:
         return
     if choice not in valid:
         hint = did_you_mean(choice, valid)
+        nearest = NEAREST_LEARNERS.get(re.sub("[-_ ]", "", choice).lower()) if group == "algo" else None
+        if nearest is not None:
+            hint = f"nearest: {nearest}; "
+        elif group == "env" and (task := tasks.find_task(choice)) is not None:
+            hint = f"it is an id of Gymnasium's; did you mean {task!r}? "
         raise ConfigError(f"{group} = {shown(choice)} is unknown; {hint}valid: {', '.join(valid) or 'none, there is none yet'}")
 
 
@@ -102,12 +142,59 @@ def list_known_keys(job: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def guess_setting(word: str, job: str, folders: Sequence[Path] = ()) -> str | None:
+    """Return the setting `key=value` that a value without a key stands for; None if there is none."""
+    for group in (*config_reference.ALIASES.get(job, {}), *config_reference.read_groups(job)):
+        if word in config_reference.read_choices(group, *folders):
+            return format_setting(group, word)
+    from netbuf_gym import scenarios
+    from netbuf_gym.zoo import library
+
+    if (task := tasks.find_task(word)) is not None:
+        return format_setting("env", task)
+    if word in scenarios.names():
+        return format_setting("scenario", word)
+    if word in library.names() or ("\0" not in word and Path(word).exists()):
+        return format_setting("model" if job == "evaluate" else "resume" if Path(word).exists() else "start_from", word)
+    return None
+
+
+def format_setting(key: str, value: str) -> str:
+    """Return `key=value` as it is written on a command line."""
+    return format_override(key, value) if value else f"{key}=..."
+
+
+def find_meant_key(key: str, job: str) -> str | None:
+    """Return the known key that has the same last part as `key`, by its name here or elsewhere; None if there is none."""
+    above, _, last = key.lower().replace("-", "_").rpartition(".")
+    names = list_known_keys(job)
+    for word in (last, OTHER_NAMES.get(last))[:: 1 if above else -1]:
+        same = [name for name in names if name.rpartition(".")[2] == word]
+        if same and word not in ("name", "kwargs"):
+            return min(same, key=lambda name: (not above or not name.startswith(above.partition(".")[0]), name.count(".")))
+    return f"env.kwargs.{last}" if job != "evaluate" and not above and last in _list_env_arguments() else None
+
+
+def _list_env_arguments() -> list[str]:
+    """Return the keyword arguments that the environments of all tasks take."""
+    from netbuf_gym.envs.engine import Engine
+
+    parameters = inspect.signature(Engine).parameters.items()
+    own = [option for record in tasks.records() for option in (record.rules.agents_argument, *record.rules.options)]
+    return [*(name for name, one in parameters if one.kind is one.KEYWORD_ONLY), *own]
+
+
 def describe_unknown_key(key: str, job: str) -> str:
     """Return the message for an unknown key."""
-    if key in config_reference.ALIASES.get(job, {}):
-        valid = ", ".join(config_reference.read_choices(key))
-        return f"in {job} {key!r} is a task's name and has no keys; valid: {key}=NAME, of {valid}"
-    return f"there is no key {shown(key)}; {did_you_mean(key, list_known_keys(job))}{_format_help_hint(job)}"
+    alone, _, last = key.partition(".")[0], *key.rpartition(".")[1:]
+    if alone in config_reference.ALIASES.get(job, {}):
+        valid = ", ".join(config_reference.read_choices(alone))
+        top = {"id": "env_id"}.get(last, last)
+        hint = f"did you mean {top!r}? " if top in (one.name for one in config_reference.list_keys(job)) else ""
+        return f"in {job} {alone!r} is a task's name and has no keys; {hint}valid: {alone}=NAME, of {valid}"
+    meant = find_meant_key(key, job)
+    hint = did_you_mean(key, list_known_keys(job)) if meant is None else f"did you mean {meant!r}? "
+    return f"there is no key {shown(key)}; {hint}{_format_help_hint(job)}"
 
 
 @contextmanager

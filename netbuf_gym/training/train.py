@@ -143,7 +143,7 @@ def _start_training(config: DictConfig, tell: Callable[[str], None]) -> TrainRes
         check_guesses(config.algo, native.engine.task)
         if note is not None:
             _warn(note)
-        model, recorder = build_learner(config, worlds, tell)
+        model, recorder = _prepare_learner(config, worlds)
         make_folder(run_dir, "run_dir")
         with exclusive_lock(run_dir, "run_dir"):
             _require_empty(run_dir)  # again, now that the lock is held
@@ -153,6 +153,11 @@ def _start_training(config: DictConfig, tell: Callable[[str], None]) -> TrainRes
                 write_atomic(run_dir / "config.yaml", OmegaConf.to_yaml(config))
                 versions.write_versions(run_dir, config.seed)
             tell(f"training {_describe_training(config)}, into {run_dir}")
+            try:
+                _imitate(config, model, tell, config.progress)
+            except KeyboardInterrupt:
+                tell(f"interrupted; begin again with: netbuf-gym train {format_override('resume', run_dir)}")
+                raise
             return _run_training(config, model, recorder, describe_env(model, config, kwargs), run_dir, None)
     finally:
         worlds.close()
@@ -178,19 +183,33 @@ def _resume_training(config: DictConfig, saved: checkpoint.SavedModel, tell: Cal
         worlds.close()
 
 
-def build_learner(
-    config: DictConfig, worlds: gym.vector.VectorEnv, tell: Callable[[str], None] = lambda text: None
-) -> tuple[BaseAlgorithm, EpisodeRecorder]:
+def build_learner(config: DictConfig, worlds: gym.vector.VectorEnv) -> tuple[BaseAlgorithm, EpisodeRecorder]:
     """Return the learner of a configuration and its recorder, after loading starting networks and imitation, if configured."""
+    model, recorder = _prepare_learner(config, worlds)
+    _imitate(config, model)
+    return model, recorder
+
+
+def _prepare_learner(config: DictConfig, worlds: gym.vector.VectorEnv) -> tuple[BaseAlgorithm, EpisodeRecorder]:
+    """Return the learner of a configuration with its starting networks, and its recorder; whatever can be refused is."""
     model, recorder = _make_learner(config, worlds)
     if config.start_from is not None:
         native: Any = worlds.unwrapped
         begun = checkpoint.read_model(library.find_agent_path(config.start_from, "start_from"))
         checkpoint.load_start_networks(begun, model, native.engine.task)
+    if config.imitate.rule is not None:
+        from netbuf_gym.training.algorithms import imitation
+
+        imitation.check_imitation(model, config.imitate.rule)
+    return model, recorder
+
+
+def _imitate(
+    config: DictConfig, model: BaseAlgorithm, tell: Callable[[str], None] = lambda text: None, progress: bool = False
+) -> None:
     from netbuf_gym.training.algorithms import imitation
 
-    imitation.imitate_from_config(config.imitate, model, tell)
-    return model, recorder
+    imitation.imitate_from_config(config.imitate, model, tell, progress)
 
 
 def _describe_training(config: DictConfig) -> str:

@@ -207,7 +207,8 @@ def _show_progress(bar: ProgressBar, plan: studies.StudyPlan, study: optuna.Stud
     choose_best = min if plan.measures.lower_is_better else max
     best = choose_best((one.value for one in trials if one.value is not None), default=None)
     text = f"{len(trials)} of {plan.config.trials} trials"
-    bar(len(trials), plan.config.trials, text if best is None else f"{text}, best {plan.measures.score} {best:.4f}{_say_direction(plan)}")
+    said = "" if best is None else f", best {plan.measures.score} {best:.4f}{_say_direction(plan)}"
+    bar(len(trials), plan.config.trials, text + said)
 
 
 def _draw_slices(plan: studies.StudyPlan, trials: Sequence[FrozenTrial]) -> Any:

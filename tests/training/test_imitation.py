@@ -81,3 +81,45 @@ def test_other_learners_do_not_imitate(tmp_path):
     asked = ["env=queue_threshold", "algo=dqn", "algo.num_envs=2", "env.kwargs.actions=pulse_grid", "imitate.rule=brief_pulse"]
     with pytest.raises(ConfigError, match=said):
         train([*asked, "total_timesteps=64", "progress=false", "tensorboard=false", f"run_dir={tmp_path / 'run'}"])
+
+
+@pytest.mark.slow
+def test_a_training_says_what_it_imitates_before_it_does(tmp_path, monkeypatch):
+    told, run_dir = [], tmp_path / "run"
+    own = imitation.imitate_rule
+    reports = []
+
+    def imitate(*args, report, **kwargs):
+        assert (run_dir / "config.yaml").is_file() and "into" in told[0] and "brief_pulse" in told[1]
+        return own(*args, report=lambda done, text: reports.append((done, text)), **kwargs)
+
+    monkeypatch.setattr(imitation, "imitate_rule", imitate)
+    overrides = [*SMALL, "imitate.steps=10", "imitate.epochs=2", "imitate.rounds=2", *QUICK, f"run_dir={run_dir}"]
+    train(overrides, tell=told.append)
+    done = [at for at, _ in reports]
+    assert done == sorted(done) and done[0] == 0 and 1.5 < done[-1] < 2 and len(done) > 20
+    assert list(dict.fromkeys(text for _, text in reports))[2] == "round 2 of 2: the learner plays"
+    assert told[2].startswith("imitated brief_pulse") and ": agreement " in told[2]
+
+
+@pytest.mark.slow
+def test_an_interrupted_imitation_begins_again(tmp_path, monkeypatch):
+    told, run_dir = [], tmp_path / "run"
+
+    def interrupt(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    overrides = [*SMALL, "imitate.steps=10", "imitate.epochs=1", *QUICK, f"run_dir={run_dir}"]
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(imitation, "imitate_rule", interrupt)
+        train(overrides, tell=told.append)
+    assert told[-1] == f"interrupted; begin again with: netbuf-gym train resume={run_dir}"
+    assert not train([f"resume={run_dir}"]).interrupted
+
+
+@pytest.mark.slow
+def test_what_cannot_be_imitated_leaves_no_folder(tmp_path):
+    for word in ("imitate.rule=nobody", "imitate.rule=naive", "imitate.rule=pulse"):
+        with pytest.raises(ConfigError):
+            train([*SMALL, *QUICK, word, f"run_dir={tmp_path / 'run'}"])
+    assert not (tmp_path / "run").exists()

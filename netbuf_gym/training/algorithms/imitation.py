@@ -24,13 +24,38 @@ from netbuf_gym.evaluation.rollout import get_controller
 from netbuf_gym.integrations.normalizing import normalize_by_observations
 from netbuf_gym.training.algorithms.ppo import BatchPPO, KLPenaltyPPO
 from netbuf_gym.training.models import get_worlds
+from netbuf_gym.utils.progress import ProgressBar
 
 BATCH = 2048
 LEARNING_RATE = 2e-3
 
 
+def check_imitation(model: BaseAlgorithm, rule: str) -> Decider:
+    """Return the controller of a rule that a learner is to imitate.
+
+    Raises:
+        ConfigError: Not one of our PPOs on MLPs, no such rule, or one that decides nothing.
+    """
+    if type(model) not in (BatchPPO, KLPenaltyPPO):
+        valid = "algo=ppo or ppo_kl, or imitate.rule=null"
+        raise ConfigError(f"imitate.rule = {rule!r} with {type(model).__name__}; valid: {valid}")
+    native: Any = get_worlds(model).env.unwrapped
+    rules = native.engine.task
+    controller = get_controller(rule, rules.name)
+    if not isinstance(controller, Decider):
+        raise ConfigError(f"imitate.rule = {rule!r} acts in the world and decides nothing; valid: a rule that decides")
+    controller.start(rules, range(native.worlds))  # refuses recipes and actions that are not its own
+    return controller
+
+
 def imitate_rule(
-    model: BaseAlgorithm, rule: str, steps: int, rounds: int, epochs: int, spread: float = 0.0
+    model: BaseAlgorithm,
+    rule: str,
+    steps: int,
+    rounds: int,
+    epochs: int,
+    spread: float = 0.0,
+    report: Callable[[float, str], None] = lambda done, text: None,
 ) -> dict[str, float]:
     """Fit an untrained learner to the decisions of a rule, in the worlds that it is to learn in.
 
@@ -44,38 +69,41 @@ def imitate_rule(
         epochs: Passes over all observations so far, after each round.
         spread: For discrete actions, the probability that is shared out evenly among all of them, 0 to 0.5, so that the learner
             still tries other actions than the rule's: a deterministic one has nothing to compare.
+        report: Called now and then with the number of rounds that are over, and what is being done.
 
     Returns:
         `agreement`: the share of decisions that are the rule's, for discrete actions; `error`: the mean squared error, for
         a box.
 
     Raises:
-        ConfigError: Not one of our PPOs on MLPs, no such rule, or one that does not decide by the environment's recipe and
-            actions.
+        ConfigError: As `check_imitation`, or a rule that does not decide by the environment's recipe and actions.
     """
-    if type(model) not in (BatchPPO, KLPenaltyPPO):
-        valid = "algo=ppo or ppo_kl, or imitate.rule=null"
-        raise ConfigError(f"imitate.rule = {rule!r} with {type(model).__name__}; valid: {valid}")
+    controller = check_imitation(model, rule)
     assert isinstance(model, BatchPPO)
     worlds = get_worlds(model)
     native: Any = worlds.env.unwrapped
     rules = native.engine.task
-    controller = get_controller(rule, rules.name)
-    if not isinstance(controller, Decider):
-        raise ConfigError(f"imitate.rule = {rule!r} acts in the world and decides nothing; valid: a rule that decides")
     width = math.prod(model.observation_space.shape or ())
     kept: list[tuple[th.Tensor, ...]] = []
     twins, worlds.twins = worlds.twins, 1  # twins would decide alike, and observe the same
     optimizer = th.optim.Adam(model.policy.parameters(), lr=LEARNING_RATE)
-    found = {}
+    found: dict[str, float] = {}
     for part in range(rounds):
-        pieces = _collect_decisions(model, controller.start(rules, range(native.worlds)), steps, own=part > 0, width=width)
+        who = "the learner plays" if part else "the rule plays"
+
+        def played(share: float, part: int = part, who: str = who) -> None:
+            report(part + 0.5 * share, f"round {part + 1} of {rounds}: {who}")
+
+        def fitted(share: float, part: int = part) -> None:
+            report(part + 0.5 + 0.5 * share, f"round {part + 1} of {rounds}: the learner learns")
+
+        pieces = _collect_decisions(model, controller.start(rules, range(native.worlds)), steps, part > 0, width, played)
         if twins > 1:
             pieces = (*pieces[:2], th.zeros_like(pieces[2]))  # expected advantage over twins
         kept.append(pieces)
         normalize_by_observations(model.policy, pieces[0])
         observations, actions, returns = (th.cat(parts) for parts in zip(*kept, strict=True))
-        found = fit_policy(model, optimizer, observations, actions, returns, epochs, spread)
+        found = fit_policy(model, optimizer, observations, actions, returns, epochs, spread, fitted)
     worlds.twins = twins
     return found
 
@@ -88,12 +116,18 @@ def fit_policy(
     returns: th.Tensor,
     epochs: int,
     spread: float = 0.0,
+    report: Callable[[float], None] = lambda share: None,
 ) -> dict[str, float]:
-    """Fit the policy to actions and the value function to returns, `(decisions, ...)` each; see `imitate_rule`."""
+    """Fit the policy to actions and the value function to returns, `(decisions, ...)` each; see `imitate_rule`.
+
+    `report` is called with the share of the passes that is done.
+    """
     for epoch in range(epochs):
         for group in optimizer.param_groups:
             group["lr"] = LEARNING_RATE * (1 - epoch / epochs)
-        for rows in th.split(th.randperm(len(observations)), BATCH):
+        batches = th.split(th.randperm(len(observations)), BATCH)
+        for number, rows in enumerate(batches):
+            report((epoch + number / len(batches)) / epochs)
             optimizer.zero_grad()
             loss = _compute_policy_loss(model, observations[rows], actions[rows], spread) + 0.5 * F.mse_loss(
                 model._compute_values(observations[rows]), returns[rows]
@@ -113,16 +147,32 @@ def measure_agreement(model: BatchPPO, observations: th.Tensor, actions: th.Tens
         return {"error": float(F.mse_loss(output[:, : actions.shape[1]], actions))}
 
 
-def imitate_from_config(config: DictConfig, model: BaseAlgorithm, tell: Callable[[str], None]) -> None:
-    """Imitate the configured rule, if any; the worlds' first episodes are then those that the seed draws."""
+def imitate_from_config(config: DictConfig, model: BaseAlgorithm, tell: Callable[[str], None], progress: bool = False) -> None:
+    """Imitate the configured rule, if any; the worlds' first episodes are then those that the seed draws.
+
+    Args:
+        config: Part `imitate` of a configuration.
+        model: Untrained learner.
+        tell: Called with a line before, and with one after.
+        progress: Whether progress is shown.
+    """
     if config.rule is None:
         return
-    found = imitate_rule(model, config.rule, config.steps, config.rounds, config.epochs, config.spread)
-    get_worlds(model).seed(model.seed)
+    worlds = get_worlds(model)
+    tell(
+        f"imitating {config.rule} first: {config.rounds} rounds of {config.steps} decisions in {worlds.num_envs} worlds, "
+        f"and {config.epochs} passes over them"
+    )
+    with ProgressBar("imitating", shown=progress) as bar:
+        settings = (config.rule, config.steps, config.rounds, config.epochs, config.spread)
+        found = imitate_rule(model, *settings, report=lambda done, text: bar(done, float(config.rounds), text))
+    worlds.seed(model.seed)
     tell(f"imitated {config.rule}: " + ", ".join(f"{name} {value:.4f}" for name, value in found.items()))
 
 
-def _collect_decisions(model: BatchPPO, policy: Any, steps: int, own: bool, width: int) -> tuple[th.Tensor, ...]:
+def _collect_decisions(
+    model: BatchPPO, policy: Any, steps: int, own: bool, width: int, report: Callable[[float], None]
+) -> tuple[th.Tensor, ...]:
     """Return observations, the rule's decisions there, and discounted returns, `(steps * worlds, ...)` each."""
     worlds = get_worlds(model)
     n = worlds.num_envs
@@ -132,6 +182,7 @@ def _collect_decisions(model: BatchPPO, policy: Any, steps: int, own: bool, widt
     state, starts = None, np.ones(n, bool)
     ends = th.zeros(steps, n)
     for step in range(steps):
+        report(step / steps)
         seen[step] = th.as_tensor(observations)
         wanted, state = policy(observations, state, starts)
         decided.append(th.as_tensor(np.array(wanted)).to(model._head.action_type))
