@@ -131,9 +131,15 @@ def _apply_changes(config: DictConfig, overrides: Sequence[str]) -> None:
 
 
 def expand_demo_overrides(overrides: Sequence[str]) -> list[str]:
-    """Translate overrides of `netbuf-gym demo` to those of training; given ones take precedence over the demo's own."""
+    """Translate overrides of `netbuf-gym demo` to those of training; given ones take precedence over the demo's own.
+
+    The demo's own worlds are those of the default environment: they are left out where an environment, scenario or experiment
+    is chosen.
+    """
     own = [one.partition("=")[2].strip() for one in overrides if one.startswith("experiment=")][-1:]
     names = own[0].strip("[]") if own and own[0] not in config_errors.EMPTY_CHOICES else ""
     cores = min(2, len(os.sched_getaffinity(0)))  # a second torch thread gains little, and costs much on a busy machine
     others = [one for one in overrides if not one.startswith("experiment=")]
-    return [f"experiment=[{','.join(['demo', *filter(None, names.split(','))])}]", f"env.threads={cores}", *others]
+    chosen = names or any(one.partition("=")[0] in ("env", "scenario", "resume") for one in others)
+    experiments = ["demo", *filter(None, names.split(","))] if chosen else ["demo", "demo_paths"]
+    return [f"experiment=[{','.join(experiments)}]", f"env.threads={cores}", *others]

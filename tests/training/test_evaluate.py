@@ -1,5 +1,6 @@
 """Evaluation: same worlds, same measures, seeds that training never saw."""
 
+import dataclasses
 import json
 import math
 
@@ -15,8 +16,9 @@ from netbuf_gym.tasks.congestion_window import episode_report
 from netbuf_gym.training import demo, schema
 from netbuf_gym.training.checkpoints import checkpoint
 from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
-from netbuf_gym.training.config import load
+from netbuf_gym.training.config import build_scenario_spec, load
 from netbuf_gym.training.evaluate import choose_readable, evaluate
+from netbuf_gym.training.jobs import expand_demo_overrides
 from netbuf_gym.training.train import train
 from netbuf_gym.utils import plots
 
@@ -161,23 +163,75 @@ def test_evaluation_without_plots(trained, tmp_path):
 
 
 @pytest.mark.slow
-def test_demo_trains_evaluates_and_draws(tiny, monkeypatch, measure, capsys):
+def test_demo_trains_evaluates_and_draws(tiny, monkeypatch, capsys):
     overrides, run_dir = tiny
-    measure("congestion_window", benchmark=("ppcc/fluctuating", "ppcc/4"))
-    monkeypatch.setattr(demo, "SEEDS", 1)
+    short = ("duration_s=4",)
+    worlds = [demo.JudgedWorlds("changing", "ppcc/fluctuating", short), demo.JudgedWorlds("plain", "ppcc/4", short)]
+    shown = demo.Demonstration((*worlds,), 0, ("cubic", "bbr"), ("throughput_mbps", "queue_packets"))
+    monkeypatch.setitem(demo.DEMONSTRATIONS, "congestion_window", shown)
+    monkeypatch.setattr(demo, "SEEDS", 2)
     drawn = []
-    monkeypatch.setattr(plots, "plot_time_series", lambda series, *rest: drawn.append((series, rest[-1])))
+    monkeypatch.setattr(plots, "plot_time_series", lambda *args: drawn.append(args))
     assert program.main(["demo", *overrides, "torch_threads=1"]) == 0
     out = capsys.readouterr().out
-    for scenario in ("ppcc/fluctuating", "ppcc/4"):
-        folder = run_dir / "evaluation" / scenario.replace("/", "-")
+    for one in worlds:
+        folder = run_dir / "evaluation" / one.scenario.replace("/", "-")
         assert (folder / "table.md").read_text() in out
-        assert json.loads((folder / "result.json").read_text())["scenario"] == scenario
+        assert json.loads((folder / "result.json").read_text())["scenario"] == {"name": one.scenario, "duration_s": 4}
         assert (folder / "throughput_delay.png").exists()
     assert (run_dir / "model.zip").exists() and "* Mt: " in out
-    series, limits = drawn[0]
-    assert list(series) == ["ppo", *WINDOWS.baselines]
-    assert sorted(set(limits["throughput_mbps"][1][1])) == [10, 20]
+    assert list(drawn[0][0]) == ["ppo", *WINDOWS.baselines]
+    series, path, rows, _, _, limits = drawn[-1]
+    assert list(series) == ["agent", "cubic", "bbr"] and path == run_dir / "demo.png" and str(path) in out
+    assert [key for key, _ in rows] == ["throughput_mbps", "queue_packets"]
+    assert sorted(set(limits["throughput_mbps"][1][1])) == [10]  # 20 Mbit/s from 10 s on
+    said = out.strip().splitlines()[-3:]
+    assert said[0].startswith("By utility (higher is better)") and said[1].startswith("On changing the agent has goodput ")
+    assert all(line.endswith(".") for line in said)
+
+
+def make_result(**episodes):
+    """What `evaluate` writes, of scores by controller."""
+    one = {name: {"episodes": {"utility": values}, "seeds": [*range(len(values))]} for name, values in episodes.items()}
+    for name, values in episodes.items():
+        mean = float(np.mean(values))
+        shared = {"goodput_mbps": [10 * mean, 0, 0], "queue_delay_mean_ms": [100 * mean, 0, 0]}
+        one[name]["intervals"] = {"utility": [mean, mean, mean], **shared}
+    return {"first": "ppo", "controllers": one}
+
+
+def test_demo_says_what_was_seen():
+    ahead = make_result(ppo=[1.0, 1.1, 1.2], cubic=[0.5, 0.5, 0.7], bbr=[0.9, 1.0, 1.1], keep=[0.0, 3.0, 0.0])
+    behind = make_result(ppo=[1.0, 1.1, 1.2], cubic=[0.5, 0.5, 0.7], bbr=[1.5, 1.6, 1.7], keep=[1.2, 1.3, 1.4])
+    said = demo.summarise_results({"rough links": ahead, "plain links": behind}, "rough links", ("cubic", "bbr"), WINDOWS)
+    assert "ahead of cubic on all of 2 kinds of worlds, of bbr on 1 of 2 kinds of worlds (rough links);" in said[0]
+    assert said[0].endswith("nothing is ahead of it on 1 of 2 kinds of worlds (rough links).")  # keep's lead may be chance
+    values = "goodput 11.00 Mbit/s and queueing 110.00 ms, cubic 5.67 Mbit/s and 56.67 ms, bbr 10.00 Mbit/s and 100.00 ms"
+    assert said[1] == f"On rough links the agent has {values}, means of 3 worlds."
+    assert said[2] == "It is furthest behind on plain links: bbr has a utility of 1.600 there, and it 1.100."
+    said = demo.summarise_results({"plain links": behind}, "plain links", ("cubic", "bbr"), WINDOWS)
+    assert "of cubic on all worlds, of bbr on no worlds; something is ahead of it everywhere." in said[0]
+    assert demo.summarise_results({"x": ahead}, "x", ("cubic",), WINDOWS)[2].startswith("Nothing is ahead of it")
+    lower = dataclasses.replace(WINDOWS, lower_is_better=True)
+    said = demo.summarise_results({"x": behind}, "x", ("bbr",), lower)
+    assert "(lower is better)" in said[0] and "of bbr on all worlds" in said[0] and "cubic has a utility of 0.567" in said[2]
+
+
+def test_demo_judges_where_control_matters():
+    shown = demo.get_demonstration("congestion_window")
+    words = [[f"scenario={one.scenario}", *(f"scenario.kwargs.{word}" for word in one.kwargs)] for one in shown.worlds]
+    worlds = [load("evaluate", one) for one in words]
+    assert [one.scenario.name for one in worlds] == ["paths/fixed", "paths/steps", "paths/cellular", "paths/rivals"]
+    for config in worlds:
+        drawn = demo.draw("congestion_window", build_scenario_spec(config.scenario), [1_000_000, 1_000_001])
+        assert all(one.scenario.duration_s <= 30 for one in drawn)
+    trained = load("train", expand_demo_overrides([])[:1])
+    assert set(trained.scenario.kwargs.shares) == {"fixed", "steps", "cellular", "rivals"} and trained.max_minutes == 2
+    for word in ("env=queue_threshold", "scenario=ppcc/4", "experiment=queue_threshold"):
+        assert "demo_paths" not in expand_demo_overrides([word])[0]
+    for task in tasks.names():
+        one = demo.get_demonstration(task)
+        assert len(one.beside) == 2 and one.worlds and 0 <= one.drawn < len(one.worlds)
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,10 @@ import pytest
 from omegaconf import OmegaConf
 
 from netbuf_gym.cli import program
-from netbuf_gym.errors import CheckpointError, SimulatorFault
+from netbuf_gym.errors import CheckpointError, ConfigError, SimulatorFault
 from netbuf_gym.training import config_reference, train
-from netbuf_gym.training.config import load
+from netbuf_gym.training.config import Source, load
+from netbuf_gym.training.jobs import load_resumed_config
 
 EXTRAS = ("torch", "hydra", "omegaconf", "matplotlib", "tqdm", "rich", "stable_baselines3", "pandas", "scipy")
 WITHOUT = f"""
@@ -155,6 +156,32 @@ def test_configurations_are_printed_and_nothing_is_run(command, tmp_path, monkey
             for plus in ("", "+", "++")
             for key in ("env.kwargs.acts_on", "env.name")
         ],
+        (["train", "--env", "congestion_window"], ["there is no option --env", "did you mean 'env=congestion_window'?"]),
+        (["train", "seed=1", "--algo=dqn"], ["there is no option --algo", "did you mean 'algo=dqn'?"]),
+        (["tune", "--total-timesteps", "5"], ["did you mean 'total_timesteps=5'?"]),
+        (["demo", "--lr", "--cfg", "job"], ["did you mean 'algo.learning_rate=...'?"]),
+        (["evaluate", "--model", "x"], ["did you mean 'model=x'?"]),
+        (["train", "--nonsense", "x"], ["unrecognized arguments: --nonsense"]),
+        (["evaluate", "congestion_window/sender"], ["did you mean 'model=congestion_window/sender'?"]),
+        (["evaluate", "/tmp"], ["did you mean 'model=/tmp'?"]),
+        (["evaluate", "queue_threshold"], ["did you mean 'env=queue_threshold'?"]),
+        (["train", "ppo"], ["did you mean 'algo=ppo'?"]),
+        (["train", "ppcc/4"], ["did you mean 'scenario=ppcc/4'?"]),
+        (["train", "/tmp"], ["did you mean 'resume=/tmp'?"]),
+        (["train", "env=netbuf/CongestionWindow-v0"], ["id of Gymnasium's", "did you mean 'congestion_window'?"]),
+        (["evaluate", "model=null", "env=netbuf/HostBuffers-v0"], ["did you mean 'host_buffers'?"]),
+        (["train", "algo.lr=1e-3"], ["did you mean 'algo.learning_rate'?"]),
+        (["train", "lr=1e-3"], ["did you mean 'algo.learning_rate'?"]),
+        (["train", "timesteps=9"], ["did you mean 'total_timesteps'?"]),
+        (["train", "steps=9"], ["did you mean 'total_timesteps'?"]),
+        (["train", "algo.batch_size=9"], ["did you mean 'algo.kwargs.batch_size'?"]),
+        (["train", "plant=linux"], ["did you mean 'env.kwargs.plant'?"]),
+        (["train", "algo=sac"], ["nearest: ppo, which takes continuous actions", "valid: a2c, dqn"]),
+        (["demo", "algo=QR-DQN"], ["nearest: dqn"]),
+        (["evaluate", "env.kwargs.plant=linux"], ["did you mean 'plant'?", "valid: env=NAME"]),
+        (["evaluate", "env.kwargs.recipe=ppcc"], ["did you mean 'recipe'?"]),
+        (["evaluate", "env.id=x"], ["did you mean 'env_id'?"]),
+        (["evaluate", "episodes=3"], ["did you mean 'seeds'?"]),
         (["trian"], ["did you mean 'train'?"]),
         (["simulate", "--scenaro", "x"], ["did you mean '--scenario'?"]),
         (["simulate", "rate_mbps=5"], ["--set rate_mbps=5"]),
@@ -190,7 +217,7 @@ def test_nonsense_is_one_line_and_no_trace_back(job, command, tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     chance = random.Random(job)
     always = ["rlbm", "--cfg", "job"] if job == "reproduce" else ["--cfg", "job"]
-    wrong = ["=1", "a=", "=", "++x=1", "~algo", "algo=[", "seed=${x}", "hydra.run.dir=x", "é=1", "seed=1e3", "seed"]
+    wrong = ["=1", "a=", "=", "++x=1", "~algo", "algo=[", "seed=${x}", "hydra.run.dir=x", "é=1", "seed=1.5e0", "seed"]
     for k in range(60):
         words = [wrong[k]] if k < len(wrong) else []
         for _ in range(0 if words else chance.randint(1, 2)):
@@ -241,6 +268,49 @@ def test_a_folder_of_ones_own(command, tmp_path, tiny):
         (mine / "algo" / "bad.yaml").write_text(text)
         status, _, err = command("train", "--config-dir", mine, "algo=bad", "--cfg", "job")
         assert status == 2 and err.count("\n") == 1, (text, err)
+
+
+@pytest.mark.slow
+def test_whole_floats_are_integers_wherever_one_is_due(command, tmp_path, trained):
+    config = load("train", ["total_timesteps=1e5", "seed=2.", "algo.net_arch=[6.4e1, 32.0]", "env.threads=1_0.0", "twins=+1E0"])
+    assert (config.total_timesteps, config.seed, config.algo.net_arch) == (100_000, 2, [64, 32])
+    assert (config.env.threads, config.twins) == (10, 1) and all(type(one) is int for one in config.algo.net_arch)
+    assert load("train", ["++seed=1e1", "run_dir='1e5'", "max_minutes=1e1"]).run_dir == "1e5"
+    assert load("evaluate", ["lines=8.0"]).lines == 8 and load("tune", ["trials=2e1"]).trials == 20
+    mine = tmp_path / "mine"
+    for name, text in {
+        "experiment/night.yaml": "# @package _global_\ntotal_timesteps: 1e5\nalgo: {net_arch: [6.4e1], learning_rate: 1}\n",
+        "algo/quick.yaml": "defaults: [ppo]\nnum_envs: 8.0\nkwargs: {gamma: 1.0, n_steps: 1.6e1}\n",
+        "whole.yaml": "defaults: [train, _self_]\nseed: 7.0\n",
+    }.items():
+        (mine / name).parent.mkdir(parents=True, exist_ok=True)
+        (mine / name).write_text(text)
+    config = load("train", ["experiment=night", "algo=quick"], Source(str(mine), "whole"))
+    assert (config.total_timesteps, config.algo.net_arch, config.algo.num_envs, config.seed) == (100_000, [64], 8, 7)
+    assert config.algo.learning_rate == 1.0 and config.algo.kwargs.gamma == 1.0
+    status, out, _ = command("train", "-m", "seed=1e0,2e0", "total_timesteps=1.5", "--config-dir", mine)
+    assert status == 2 and out == ""
+    for word in ("total_timesteps=1.5", "seed=1e-3", "total_timesteps=inf", "algo.net_arch=[1.5]"):
+        with pytest.raises(ConfigError, match=r"Integer"):
+            load("train", [word])
+    assert load_resumed_config(trained, ["total_timesteps=1e3"]).total_timesteps == 1000
+
+
+@pytest.mark.slow
+def test_aliases_of_ones_own_files_are_bounded(command, tmp_path):
+    laughs = "a0: &a0 [x, x]\n" + "\n".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 12))
+    (tmp_path / "mine" / "experiment").mkdir(parents=True)
+    (tmp_path / "mine" / "experiment" / "laughs.yaml").write_text(f"# @package _global_\n{laughs}\n")
+    (tmp_path / "mine" / "laughs.yaml").write_text(laughs)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "config.yaml").write_text(laughs)
+    for words in (
+        ["--config-dir", tmp_path / "mine", "experiment=laughs"],
+        ["--config-dir", tmp_path / "mine", "--config-name", "laughs"],
+        [f"resume={tmp_path / 'run'}"],
+    ):
+        status, out, err = command("train", *words)
+        assert (status, out) == (2, "") and err.count("\n") == 1 and "more than 10,000 values by its aliases" in err, words
 
 
 # ---- sweeps

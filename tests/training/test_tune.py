@@ -18,7 +18,7 @@ from netbuf_gym.errors import ConfigError
 from netbuf_gym.training import tune
 from netbuf_gym.training.callbacks import Interrupt
 from netbuf_gym.training.checkpoints import checkpoint
-from netbuf_gym.training.config import Source, flatten_leaves, load, to_plain
+from netbuf_gym.training.config import Source, find_differences, flatten_leaves, load, to_plain
 from netbuf_gym.training.jobs import load_job
 from netbuf_gym.training.schema import CONF, FIRST_STUDY_SEED
 from netbuf_gym.training.train import train
@@ -64,7 +64,66 @@ def test_a_study_tries_the_defaults_first_and_writes_what_it_found(study):
     settings = studies.get_trial_settings(plan, found.best_trial)
     assert {key: to_plain(OmegaConf.select(best, key)) for key in settings} == settings
     assert "num_envs" not in found.trials[0].params and best.algo.num_envs == 4  # the command line's
-    assert tune.outcome(folder)[0] == "best"
+    assert tune.outcome(folder) == ("best", f"{found.best_value:.4f}")
+
+
+def check_trained_alike(plan, found):
+    """The best trial's training, by the command that a study prints and by its `best.yaml` alone."""
+    command = tune.format_train_command(plan).split()
+    at = command.index("--config-dir")
+    trained = plan.training(studies.get_trial_settings(plan, found.best_trial), plan.config.seed)
+    for words in ([*command[2:at], *command[at + 2 :]], ["tuned=best"]):
+        again = load("train", words, Source(command[at + 1]))
+        assert not {key for key, _, _ in find_differences(trained, again)} - tune.UNMEASURED_KEYS, words
+
+
+@pytest.mark.slow
+def test_the_command_and_the_settings_carry_what_the_score_was_measured_with(study, capsys):
+    overrides, folder = study
+    plan, found = open_study(overrides)
+    check_trained_alike(plan, found)
+    assert "total_timesteps=128 " in tune.format_train_command(plan)
+    text = (folder / tune.BEST).read_text()
+    assert "\ntotal_timesteps: 128\n" in text and "after 128 steps, over training seeds 0 to 2, in 2 worlds of ppcc/4" in text
+    assert "measured after 128 steps" in tune.format_summary(plan, found) and "lower" not in tune.format_summary(plan, found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "own",
+    [
+        ["env=queue_threshold", "algo=dqn", "experiment=worlds/queue_threshold", "scenario.kwargs.load=0.9", "seed=7"],
+        ["env=host_buffers", "algo=a2c", "reward=host_utility", "twins=2", "curriculum=[{until: 0.5, kwargs: {}}]"],
+        ["experiment=congestion_window", "+tuned=congestion_window", "algo.normalize=running", "max_minutes=3"],
+    ],
+)
+def test_whatever_a_study_was_given_its_best_settings_carry(own, tmp_path):
+    overrides = [*own, f"run_dir={tmp_path / 'study'}", "trials=1"]
+    plan, found = open_study(overrides)
+    trial = found.ask()
+    [one.propose(trial) for one in plan.settings]
+    found.tell(trial, 3.0)
+    tune.write_results(plan, found)
+    check_trained_alike(plan, found)
+    lower = plan.measures.lower_is_better
+    assert ("(lower is better)" in tune.format_summary(plan, found)) is lower
+    assert ("(lower is better)" in (plan.folder / tune.BEST).read_text()) is lower
+    assert plan.training({}, 0).total_timesteps == plan.config.total_timesteps != load("train", []).total_timesteps
+
+
+@pytest.mark.slow
+def test_settings_found_with_files_of_ones_own_need_only_the_studys_folder(tmp_path):
+    (tmp_path / "mine" / "scenario").mkdir(parents=True)
+    (tmp_path / "mine" / "scenario" / "dsl.yaml").write_text("name: ppcc/4\nkwargs: {rate_mbps: 6}\n")
+    words = [*SMALL, "scenario=dsl", f"run_dir={tmp_path / 'study'}", "total_timesteps=1e3"]
+    plan = studies.parse_plan(words, Source(str(tmp_path / "mine")))
+    found = studies.open_study(plan)
+    trial = found.ask()
+    [one.propose(trial) for one in plan.settings]
+    found.tell(trial, 3.0)
+    tune.write_results(plan, found)
+    check_trained_alike(plan, found)
+    assert load("train", ["tuned=best"], Source(str(plan.folder))).scenario.kwargs.rate_mbps == 6
 
 
 @pytest.mark.slow
