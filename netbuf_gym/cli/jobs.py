@@ -49,7 +49,8 @@ command goes on with a study, and may be started several times at once, on many 
 storage; a process that is killed costs its trial, which another one tries again.
 
 The folder (run_dir) holds tuned/best.yaml, trials.csv, and history.png, importance.png and slice.png. The command that trains
-with the best settings is printed. Those that come with the package: netbuf-gym train env=E algo=A tuned=E.""",
+with the best settings is printed; like best.yaml it has the steps, worlds and all else that scores were measured with. Settings
+that come with the package: netbuf-gym train env=E algo=A tuned=E.""",
     "evaluate": """A trained agent beside baselines, over worlds that it was not trained on.
 
   netbuf-gym evaluate model=congestion_window/sender
@@ -64,15 +65,17 @@ distribution of scenarios, each seed draws its own), is run from its start to it
 table of means with 95 % t intervals over the seeds, and under a distribution what becomes of the score by properties of
 the worlds, and writes them, result.json and plots into the run directory. Without a model the first baseline stands in
 the agent's row, and `recipe` says by which one baselines that decide as agents do (`random`) play; with one, its own.""",
-    "demo": """Trains an agent for two minutes, evaluates it on unseen seeds, draws the result.
+    "demo": """Trains an agent for two minutes, judges it on unseen seeds, draws a world, says in three sentences what was seen.
 
   netbuf-gym demo
   netbuf-gym demo max_minutes=5 seed=7 scenario=ppcc/4
 
 Takes the arguments of `netbuf-gym train`; what they leave open, `experiment=queue_threshold` too, is in
-conf/experiment/demo.yaml (and `env.threads` is 2 where there are two cores). Evaluated on are the scenarios that the task's
-agents are compared on. Everything lands under runs/demo/<time>-seed<seed>: the model, its
-training log, and per scenario a table, result.json and plots.""",
+conf/experiment/demo.yaml (and `env.threads` is 2 where there are two cores). A sender is trained in the worlds of
+conf/experiment/worlds/demo.yaml, unless an environment, a scenario or an experiment is chosen, and judged on links that never
+change, links whose rate changes, generated cellular links and links with a rival; agents of other tasks on the scenarios that
+they are compared on. Everything lands under runs/demo/<time>-seed<seed>: the model, its training log, demo.png, and per scenario
+a table, result.json and plots.""",
 }
 GRAMMAR = """Arguments are overrides in Hydra's grammar: KEY=VALUE, lists in brackets, texts with commas, spaces or brackets in
 quotes of their own inside those of the shell ("scenario='trace:a b.csv'"). Keys below kwargs may be new, e.g.

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from netbuf_gym import tasks
 from netbuf_gym.evaluation import comparison
 from netbuf_gym.evaluation.rollout import draw
@@ -189,7 +191,7 @@ def compare_scores(result: Mapping[str, Any], name: str, measures: Measures) -> 
     pairs = [sign * (a - b) for a, b in zip(ours, theirs, strict=True) if _is_number(a) and _is_number(b)]
     if len(pairs) < 2:
         return 0
-    interval = statistics.mean_interval(pairs)
+    interval = statistics.mean_interval(np.array(pairs))
     return 1 if interval.low > 0 else -1 if interval.high < 0 else 0
 
 

@@ -141,5 +141,5 @@ def expand_demo_overrides(overrides: Sequence[str]) -> list[str]:
     cores = min(2, len(os.sched_getaffinity(0)))  # a second torch thread gains little, and costs much on a busy machine
     others = [one for one in overrides if not one.startswith("experiment=")]
     chosen = names or any(one.partition("=")[0] in ("env", "scenario", "resume") for one in others)
-    experiments = ["demo", *filter(None, names.split(","))] if chosen else ["demo", "demo_paths"]
+    experiments = ["demo", *filter(None, names.split(","))] if chosen else ["demo", "worlds/demo"]
     return [f"experiment=[{','.join(experiments)}]", f"env.threads={cores}", *others]

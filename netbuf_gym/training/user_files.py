@@ -39,8 +39,8 @@ class UserFileSource(ConfigSource):
         config = OmegaConf.load(io.StringIO(text))
         group, slash, _ = config_path.partition("/")
         package = header.get("package") or (group if slash else "_global_")
-        if OmegaConf.is_dict(config):
-            values = OmegaConf.to_container(config, resolve=False)
+        values = OmegaConf.to_container(config, resolve=False)
+        if isinstance(values, dict):
             config_reference.make_whole(values, "" if package == "_global_" else f"{package}.")
             config = OmegaConf.create(values)
         return ConfigResult(config=config, path=self.full_path(), provider=self.provider, header=header)

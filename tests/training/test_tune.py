@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import shlex
 import subprocess
 import sys
 import threading
@@ -69,7 +70,7 @@ def test_a_study_tries_the_defaults_first_and_writes_what_it_found(study):
 
 def check_trained_alike(plan, found):
     """The best trial's training, by the command that a study prints and by its `best.yaml` alone."""
-    command = tune.format_train_command(plan).split()
+    command = shlex.split(tune.format_train_command(plan))
     at = command.index("--config-dir")
     trained = plan.training(studies.get_trial_settings(plan, found.best_trial), plan.config.seed)
     for words in ([*command[2:at], *command[at + 2 :]], ["tuned=best"]):
