@@ -74,8 +74,8 @@ Takes the arguments of `netbuf-gym train`; what they leave open, `experiment=que
 conf/experiment/demo.yaml (and `env.threads` is 2 where there are two cores). A sender is trained in the worlds of
 conf/experiment/worlds/demo.yaml, unless an environment, a scenario or an experiment is chosen, and judged on links that never
 change, links whose rate changes, generated cellular links and links with a rival; agents of other tasks on the scenarios that
-they are compared on. Everything lands under runs/demo/<time>-seed<seed>: the model, its training log, demo.png, and per scenario
-a table, result.json and plots.""",
+they are compared on. Everything lands under runs/demo/<time>-seed<seed>: the model, its training log, demo.png, and for each
+scenario a table, result.json and plots.""",
 }
 GRAMMAR = """Arguments are overrides in Hydra's grammar: KEY=VALUE, lists in brackets, texts with commas, spaces or brackets in
 quotes of their own inside those of the shell ("scenario='trace:a b.csv'"). Keys below kwargs may be new, e.g.
