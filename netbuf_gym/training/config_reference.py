@@ -116,12 +116,13 @@ def make_whole(config: dict[Any, Any], prefix: str = "") -> None:
         if isinstance(value, dict):
             make_whole(value, f"{prefix}{key}.")
         elif f"{prefix}{key}" in list_integer_keys():
-            config[key] = _make_value_whole(value)
+            config[key] = make_value_whole(value)
 
 
-def _make_value_whole(value: Any) -> Any:
+def make_value_whole(value: Any) -> Any:
+    """Return an integer for a float that is whole, in a list too; any other value unchanged."""
     if isinstance(value, list):
-        return [_make_value_whole(one) for one in value]
+        return [make_value_whole(one) for one in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

@@ -19,6 +19,7 @@ from netbuf_gym.envs.engine import MAX_THREADS
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.tasks.task import Task
 from netbuf_gym.training.config import to_plain
+from netbuf_gym.training.config_reference import make_value_whole
 from netbuf_gym.training.schema import (
     ACTIVATIONS,
     FIRST_EVALUATION_SEED,
@@ -225,10 +226,11 @@ def resolve_evaluation_seeds(seeds: Any) -> list[int]:
     Raises:
         ConfigError: Not a number or a list of whole numbers, too few, repeated, or seeds that training uses.
     """
+    seeds = make_value_whole(to_plain(seeds))
     if isinstance(seeds, int) and not isinstance(seeds, bool) and 1 <= seeds < FIRST_EVALUATION_SEED:
         return list(range(FIRST_EVALUATION_SEED, FIRST_EVALUATION_SEED + seeds))
     valid = f"valid: 1 to {FIRST_EVALUATION_SEED - 1} seeds, or a list of seeds from {FIRST_EVALUATION_SEED} on"
-    if not OmegaConf.is_list(seeds) and not isinstance(seeds, (list, tuple)):
+    if not isinstance(seeds, (list, tuple)):
         raise ConfigError(f"seeds = {shown(seeds)} cannot be used; {valid}")
     chosen = list(seeds)
     if not chosen or len(set(map(str, chosen))) != len(chosen):

@@ -11,9 +11,11 @@ from omegaconf import OmegaConf
 
 from netbuf_gym.cli import program
 from netbuf_gym.errors import CheckpointError, ConfigError, SimulatorFault
-from netbuf_gym.training import config_reference, train
+from netbuf_gym.training import campaign, config_reference, train
 from netbuf_gym.training.config import Source, load
 from netbuf_gym.training.jobs import load_resumed_config
+from netbuf_gym.training.ranges import resolve_evaluation_seeds
+from tests.helpers.tiny_jobs import TINY
 
 EXTRAS = ("torch", "hydra", "omegaconf", "matplotlib", "tqdm", "rich", "stable_baselines3", "pandas", "scipy")
 WITHOUT = f"""
@@ -276,6 +278,8 @@ def test_whole_floats_are_integers_wherever_one_is_due(command, tmp_path, traine
     assert (config.total_timesteps, config.seed, config.algo.net_arch) == (100_000, 2, [64, 32])
     assert (config.env.threads, config.twins) == (10, 1) and all(type(one) is int for one in config.algo.net_arch)
     assert load("train", ["++seed=1e1", "run_dir='1e5'", "max_minutes=1e1"]).run_dir == "1e5"
+    assert resolve_evaluation_seeds(load("evaluate", ["seeds=2e0"]).seeds) == [1_000_000, 1_000_001]
+    assert resolve_evaluation_seeds(load("evaluate", ["seeds=[1e6]"]).seeds) == [1_000_000]
     assert load("evaluate", ["lines=8.0"]).lines == 8 and load("tune", ["trials=2e1"]).trials == 20
     mine = tmp_path / "mine"
     for name, text in {
@@ -293,6 +297,7 @@ def test_whole_floats_are_integers_wherever_one_is_due(command, tmp_path, traine
     for word in ("total_timesteps=1.5", "seed=1e-3", "total_timesteps=inf", "algo.net_arch=[1.5]"):
         with pytest.raises(ConfigError, match=r"Integer"):
             load("train", [word])
+    assert campaign.parse_plan(["seeds=2e0", "jobs=1.0", *TINY, "suites=false"]).seeds == range(2)
     assert load_resumed_config(trained, ["total_timesteps=1e3"]).total_timesteps == 1000
 
 
