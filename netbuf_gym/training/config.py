@@ -28,7 +28,7 @@ from netbuf_gym.errors import ConfigError
 from netbuf_gym.training import config_errors, config_reference
 from netbuf_gym.training.config_reference import flatten_leaves as flatten_leaves
 from netbuf_gym.training.schema import CONF, JOBS, ScenarioConfig
-from netbuf_gym.training.user_files import UserFileSource
+from netbuf_gym.training.user_files import UserFileSource, check_interpolations
 from netbuf_gym.utils.arguments import check_choice
 from netbuf_gym.utils.overrides import unquote_text
 
@@ -119,6 +119,7 @@ def compose_config(
             whole = compose(source.config_name or job, words, return_hydra_config=True)
         config = OmegaConf.masked_copy(whole, [key for key in map(str, whole) if key != "hydra"])
         _require_keys(config, JOBS[job], job)
+        check_interpolations(config)
         return merge_configs(OmegaConf.structured(JOBS[job]), config), whole  # typed, whatever the primary file
 
 

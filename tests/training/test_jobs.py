@@ -318,6 +318,29 @@ def test_aliases_of_ones_own_files_are_bounded(command, tmp_path):
         assert (status, out) == (2, "") and err.count("\n") == 1 and "more than 10,000 values by its aliases" in err, words
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "form", ["'{0}{0}{0}{0}{0}{0}{0}{0}{0}'", "['{0}', '{0}', '{0}', '{0}', '{0}', '{0}']", "{{x: '{0}', y: '{0}'}}"]
+)
+def test_interpolations_of_ones_own_files_are_bounded(command, tmp_path, form):
+    (tmp_path / "experiment").mkdir()
+    for relative in (False, True):
+        lines = [
+            "# @package _global_",
+            "env:",
+            "  kwargs:",
+            "    a0: [1, 2]" if "x" in form or "[" in form else "    a0: xxxxxx",
+        ]
+        for i in range(1, 40):
+            depth = "." if form.startswith("'") else ".."
+            lines.append(f"    a{i}: " + form.format(f"${{{depth if relative else 'env.kwargs.'}a{i - 1}}}"))
+        (tmp_path / "experiment" / "laughs.yaml").write_text("\n".join(lines))
+        status, out, err = command("train", "--config-dir", tmp_path, "experiment=laughs")
+        assert (status, out) == (2, "") and err.count("\n") == 1 and "by its interpolations" in err, err
+    for word in ("run_dir=${.seed}x${seed}", "env.kwargs.history=${algo.kwargs.n_steps}"):
+        load("train", [word])
+
+
 # ---- sweeps
 
 
