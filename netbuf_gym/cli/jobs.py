@@ -123,7 +123,7 @@ def parse(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Name
     words = list(argv)
     job = CONFIGURATION[parser.prog.split()[-1]]
     options = [one for action in parser._actions for one in action.option_strings]
-    for word, value in zip(words, [*words[1:], ""], strict=True):
+    for word, value in zip(words, [*words[1:], ""], strict=False):
         name, equals, own = word.partition("=")
         if word.startswith("--") and word != "--" and not any(one.startswith(name) for one in options):
             key = import_training_module(parser.prog.split()[-1], "config_errors").find_meant_key(name[2:], job)
