@@ -53,8 +53,8 @@ def paced_from_user_space():
 @undisturbed
 def test_windows_kept_from_user_space_are_paced_too():
     machines.needs_user_namespaces()
-    command = ["unshare", "-Ur", sys.executable, "-c", "import test_live_pacing as t; t.paced_from_user_space()"]
-    environment = {**os.environ, "PYTHONPATH": alone.PATHS}
+    command = ["unshare", "-Ur", sys.executable, "-c", "import tests.plants.linux.test_live_pacing as t; t.paced_from_user_space()"]
+    environment = {**os.environ, "PYTHONPATH": str(alone.CHECKOUT)}
     child = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
     assert child.returncode == 0, child.stderr
     (window, paced), (_, unpaced) = (line.split("\t") for line in child.stdout.splitlines()[-2:])

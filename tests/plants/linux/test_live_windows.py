@@ -213,12 +213,12 @@ def test_environments(env):
 def test_without_privileges_the_window_is_kept_from_user_space():
     machines.needs_user_namespaces()
     code = (
-        "import test_live_windows as t; "
+        "import tests.plants.linux.test_live_windows as t; "
         "rows, _, about = t.run('linux', t.path(), t.SENDER, lambda step: {'cwnd_bytes': t.BDP}, 15); "
         "print(about['window']); print(t.np.median(rows['throughput_bps'][8:]))"
     )
     command = ["unshare", "-Ur", sys.executable, "-c", code]
-    environment = {**os.environ, "PYTHONPATH": alone.PATHS}
+    environment = {**os.environ, "PYTHONPATH": str(alone.CHECKOUT)}
     child = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
     assert child.returncode == 0, child.stderr
     window, rate = child.stdout.splitlines()[-2:]
