@@ -32,9 +32,8 @@ LATE = {
     "rollout": "evaluation.rollout",
     "simulate": "simulation:simulate",
     "stats": "utils.statistics",
-    **{name: name for name in ("controllers", "envs", "errors", "plants", "rewards", "scenarios", "tasks", "traces", "utils")},
-    "wrappers": "wrappers",
-    "zoo": "zoo",
+    **{name: name for name in ("controllers", "envs", "errors", "evaluation", "plants", "rewards", "scenarios", "simulation")},
+    **{name: name for name in ("tasks", "traces", "utils", "wrappers", "zoo")},
 }
 """Modules and their members, imported on first use, by the names under which the package offers them."""
 

@@ -53,7 +53,8 @@ def paced_from_user_space():
 @undisturbed
 def test_windows_kept_from_user_space_are_paced_too():
     machines.needs_user_namespaces()
-    command = ["unshare", "-Ur", sys.executable, "-c", "import tests.plants.linux.test_live_pacing as t; t.paced_from_user_space()"]
+    code = "from tests.plants.linux import test_live_pacing as t; t.paced_from_user_space()"
+    command = ["unshare", "-Ur", sys.executable, "-c", code]
     environment = {**os.environ, "PYTHONPATH": str(alone.CHECKOUT)}
     child = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
     assert child.returncode == 0, child.stderr
