@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -82,6 +83,18 @@ class SlowWorldWarning(UserWarning):
 
 class LateDecisionsWarning(UserWarning):
     """A live world whose agents decide less often than they are to; the message names both intervals."""
+
+
+class ScenarioWarning(UserWarning):
+    """A scenario that can be simulated but hardly be meant; the message names field, value and what would be valid."""
+
+
+def warn_caller(text: str, category: type[Warning]) -> None:
+    """Issue a warning that names the first line outside this package (and `dataclasses`, whose `replace` makes records)."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(("netbuf_gym", "dataclasses")):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, category, stacklevel=level)
 
 
 class MissingExtraError(NetbufError, ImportError):

@@ -1,8 +1,13 @@
 // One world, and many stepped together.
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
+
+#include <cstddef>
+#include <cstring>
 
 #include "bindings.h"
 
@@ -66,7 +71,28 @@ void bind_worlds(nb::module_& m) {
          R"(Handles every event up to and including until_ns, or so many of them; False: there are more.
 
 What a handler of signals raises meanwhile, as KeyboardInterrupt, leaves the world between two events:
-it may be run on.)");
+it may be run on.)")
+      .def("packets", [](SharedWorld& w) {
+        Held held(w.turn);
+        const PacketLog* log = w.core->log();
+        const size_t bytes = log ? log->rows().size() * sizeof(PacketRow) : 0;
+        auto* data = new uint8_t[bytes];
+        if (bytes > 0) std::memcpy(data, log->rows().data(), bytes);
+        const nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<uint8_t*>(p); });
+        return std::pair(nb::ndarray<nb::numpy, uint8_t, nb::ndim<1>>(data, {bytes}, owner), log ? log->left_out() : 0);
+      }, "The log of packets, rows of packet_fields(), and the number of rows that it had no room for.");
+  m.def("packet_fields", [] {
+#define NETBUF_COLUMN(name, format) std::tuple(#name, format, offsetof(PacketRow, name))
+    return std::pair(
+        std::vector<std::tuple<std::string, std::string, size_t>>{
+            NETBUF_COLUMN(time, "i8"), NETBUF_COLUMN(stamp, "i8"), NETBUF_COLUMN(owner, "u4"), NETBUF_COLUMN(link, "u4"),
+            NETBUF_COLUMN(segment, "u4"), NETBUF_COLUMN(window, "u4"), NETBUF_COLUMN(wire_bytes, "u4"),
+            NETBUF_COLUMN(payload, "u4"), NETBUF_COLUMN(sack, "6u4"), NETBUF_COLUMN(event, "u1"),
+            NETBUF_COLUMN(is_ack, "u1"), NETBUF_COLUMN(kind, "u1"), NETBUF_COLUMN(flags, "u1"), NETBUF_COLUMN(ecn, "u1"),
+            NETBUF_COLUMN(sack_blocks, "u1")},
+        sizeof(PacketRow));
+#undef NETBUF_COLUMN
+  }, "Columns of World.packets: name, format and offset of each, and the bytes of a row.");
 
   nb::class_<SharedBatch> batch(m, "Batch",
                                 R"(Many worlds stepped together; results do not depend on the number of threads.

@@ -130,7 +130,7 @@ double Flow::cwnd_integral(Time now) const {
 }
 
 uint64_t Flow::packets_in_network() const {
-  return sender.counters.packets_sent - receiver.counters().packets_received - path.queue_drops() -
+  return sender.counters.packets_sent + path.duplicates() - receiver.counters().packets_received - path.queue_drops() -
          path.random_losses();
 }
 

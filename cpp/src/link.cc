@@ -38,6 +38,7 @@ Link::Link(const LinkConfig& config, Rng* rng)
     wire_ = std::make_unique<Wire>(config, rng_->next());
     lossy_ |= !config.loss_time_ns.empty();
   }
+  duplicates_ = config.duplicate > 0;
   plain_ = !lossy_ && !wire_;
   pure_delay_ = schedule_ == Schedule::constant && ns_per_byte_ == 0 && plain_;
 }

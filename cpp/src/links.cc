@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "netbuf/netem.h"
+#include "netbuf/stack.h"
+
 namespace netbuf {
 
 namespace {
@@ -10,6 +13,14 @@ bool is_ring(const WorldConfig& config, uint32_t link) {
   return std::any_of(config.hosts.begin(), config.hosts.end(), [link](const HostConfig& host) {
     return host.agent && std::find(host.devices.begin(), host.devices.end(), link) != host.devices.end();
   });
+}
+
+uint32_t find_longest_packet(const WorldConfig& config) {
+  const StackProfile profile = stack_profile(config);
+  uint32_t longest = profile.mss + profile.data_overhead;
+  for (const UdpConfig& source : config.udp) longest = std::max(longest, source.bytes);
+  for (const ProbeConfig& probe : config.probes) longest = std::max(longest, probe.bytes);
+  return longest;
 }
 
 }  // namespace
@@ -25,6 +36,8 @@ void build_links(const WorldConfig& config, Rng* rng, Link::Host* host, std::vec
     switches.push_back(std::make_unique<SharedBuffer>(sw));
     for (uint32_t port = 0; port < sw.ports.size(); ++port) ports[sw.ports[port]] = {s, port};
   }
+  // What is longer than its queue may be is dropped, as by every discipline: never sent past an empty queue.
+  const uint32_t longest = find_longest_packet(config);
   for (uint32_t i = 0; i < config.links.size(); ++i) {
     LinkConfig link = config.links[i];
     const auto [s, port] = ports[i];
@@ -33,7 +46,8 @@ void build_links(const WorldConfig& config, Rng* rng, Link::Host* host, std::vec
       make = [&, s = s, port = port](const DisciplineSetting& setting) {
         return switches[s]->make_port(port, setting.sink);
       };
-    } else if (!link.discipline.empty() || link.device_packets > 0 || link.outage_ns > 0 || is_ring(config, i)) {
+    } else if (!link.discipline.empty() || link.device_packets > 0 || link.outage_ns > 0 || is_ring(config, i) ||
+               has_netem(link) || (link.queue_limit_bytes > 0 && link.queue_limit_bytes < longest)) {
       if (link.discipline.empty()) link.discipline = "droptail";
       make = [&](const DisciplineSetting& setting) {
         return make_discipline(link.discipline, link.discipline_parameters, setting);

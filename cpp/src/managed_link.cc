@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "netbuf/link.h"
+#include "netbuf/netem.h"
 #include "netbuf/outages.h"
 
 namespace netbuf {
@@ -33,6 +34,14 @@ struct Link::Managed final : DropSink {
     host->lost(item, Fate::queue_drop);
   }
   void marked(const Queued&) override { ++link->stats_.marks; }
+  void duplicated(const Queued& item) override {
+    ++link->stats_.packets_in;
+    host->altered(item, PacketEvent::duplicated);
+  }
+  void corrupted(const Queued& item) override {
+    ++link->stats_.random_losses;
+    host->altered(item, PacketEvent::corrupted);
+  }
   void tick(Time now) {
     area += static_cast<double>(discipline->packets()) * static_cast<double>(now - since);
     since = now;
@@ -52,6 +61,7 @@ struct Link::Managed final : DropSink {
     next = kNever;
   }
   void lose(const Queued& item) {
+    if (item.owner == kNobody) return;
     ++link->stats_.random_losses;
     host->lost(item, Fate::random_loss);
   }
@@ -73,6 +83,7 @@ void Link::manage(const Maker& make, const LinkConfig& config, uint32_t index, H
   managed_.reset(new Managed(*this, host, index, config));
   DisciplineSetting setting{limit_packets_, limit_bytes_, mean_rate_bps(), {}, managed_.get(), rng_};
   managed_->discipline = make(setting);
+  if (has_netem(config)) managed_->discipline = add_netem(std::move(managed_->discipline), config, rng_->next(), managed_.get());
 }
 
 void Link::offer(Time now, Queued& item) {

@@ -11,12 +11,45 @@ void OneWay::run(Time now) {
 
 void OneWay::launch(Time now) {
   ++on_way_;
+  if (network_.log) log(PacketEvent::sent, now, now);
   move(now, now, 0);
+}
+
+void OneWay::lose(Link::Fate fate, uint32_t link) {
+  --on_way_;
+  note_loss(fate);
+  if (network_.log) {
+    const bool dropped = fate == Link::Fate::queue_drop;
+    log(dropped ? PacketEvent::queue_drop : PacketEvent::random_loss, *network_.clock, *network_.clock, link);
+  }
+}
+
+void OneWay::altered(const Queued& item, PacketEvent event) {
+  if (network_.log) log(event, *network_.clock, item.packet.sent_at, link_of(item));
+  if (event == PacketEvent::duplicated) {
+    ++on_way_;
+  } else {
+    --on_way_;
+    note_loss(Link::Fate::random_loss);
+  }
+}
+
+void OneWay::log(PacketEvent event, Time at, Time sent_at, uint32_t link) {
+  PacketRow row{};
+  row.time = at;
+  row.stamp = sent_at;
+  row.owner = owner_;
+  row.link = link;
+  row.wire_bytes = bytes_;
+  row.event = event;
+  row.kind = PacketLog::kDatagram;
+  network_.log->add(row);
 }
 
 void OneWay::move(Time now, Time sent_at, uint32_t hop) {
   if (hop == path_.size()) {
     --on_way_;
+    if (network_.log) log(PacketEvent::received, now, sent_at);
     return received(sent_at, now);
   }
   Link& link = network_.links[path_[hop]];
@@ -32,7 +65,7 @@ void OneWay::move(Time now, Time sent_at, uint32_t hop) {
   }
   const Link::Outcome outcome = link.transmit(now, bytes_, true);
   if (outcome.fate == Link::Fate::delivered) return travel(outcome.arrival, sent_at, hop + 1);
-  lose(outcome.fate);
+  lose(outcome.fate, path_[hop]);
 }
 
 }  // namespace netbuf

@@ -5,6 +5,14 @@
 
 namespace netbuf {
 
+namespace {
+
+PacketEvent event_of(Link::Fate fate) {
+  return fate == Link::Fate::queue_drop ? PacketEvent::queue_drop : PacketEvent::random_loss;
+}
+
+}  // namespace
+
 Path::Path(uint32_t flow, const FlowConfig& config, const StackProfile& profile, Network& network)
     : network_(network),
       profile_(profile),
@@ -37,10 +45,11 @@ Path::Path(uint32_t flow, const FlowConfig& config, const StackProfile& profile,
   first_return_link_ = &network_.links[config.return_path.front()];
 
   ack_overtakes_ = !config.routes.empty() ||
-                   std::any_of(config.return_path.begin(), config.return_path.end(),
-                               [&](uint32_t link) { return network_.links[link].reorders(); });
-  direct_ = forward_.size() == 1 && !first_link_->managed();
-  direct_back_ = backward_.size() == 1 && !first_return_link_->managed();
+                   std::any_of(config.return_path.begin(), config.return_path.end(), [&](uint32_t link) {
+                     return network_.links[link].reorders() || network_.links[link].duplicates();
+                   });
+  direct_ = forward_.size() == 1 && !first_link_->managed() && !network_.log;
+  direct_back_ = backward_.size() == 1 && !first_return_link_->managed() && !network_.log;
 
   double slowest = std::numeric_limits<double>::infinity();
   bottleneck_ = config.path.front();
@@ -65,6 +74,7 @@ void Path::lose(Link::Fate fate, PacketKind kind) {
 // ---- forward
 
 void Path::launch_over_hops(const Packet& packet) {
+  if (network_.log) [[unlikely]] log(PacketEvent::sent, packet, packet.time);
   Packet moving = packet;
   const size_t first = route(packet.time).forward;
   if (cross(moving, first)) onward(moving, first + 1, packet.time);
@@ -90,11 +100,13 @@ bool Path::cross(Packet& packet, size_t hop) {
   }
   const uint32_t bytes = wire_bytes(packet.kind, packet.bytes);
   const bool foreseen = hop > 0 && forward_[hop].folded;
+  const Time at = packet.time;
   const Link::Outcome outcome = foreseen ? link.foresee(packet.time, bytes, true, *network_.clock)
                                          : link.transmit(packet.time, bytes, true);
   packet.time = outcome.arrival;
   if (outcome.fate == Link::Fate::delivered) return true;
   lose(outcome.fate, packet.kind);
+  if (network_.log) log(event_of(outcome.fate), packet, at, forward_[hop].link);
   return false;
 }
 
@@ -126,6 +138,11 @@ void Path::send_back(Ack ack, const SackBlocks& blocks) {
   ack.sack = static_cast<uint16_t>(blocks_.tail());
   blocks_.push(blocks);
   send_back(ack);
+}
+
+void Path::send_back_over_hops(const Ack& ack) {
+  if (network_.log) [[unlikely]] log(PacketEvent::sent, ack, ack.time);
+  backward(ack, route(ack.time).backward, ack.time);
 }
 
 // Where ACKs overtake each other, the blocks of some that are late are kept for them; of later ones they are lost.
@@ -165,6 +182,7 @@ void Path::backward(Ack ack, size_t hop, Time at) {
         foreseen ? link.foresee(at, bytes, false, *network_.clock) : link.transmit(at, bytes, false);
     if (outcome.fate != Link::Fate::delivered) [[unlikely]] {
       --on_way_;
+      if (network_.log) log(event_of(outcome.fate), ack, at, backward_[hop].link);
       return;
     }
     ack.time = at = outcome.arrival;
@@ -206,11 +224,76 @@ void Path::resume(const Queued& item, Time arrival) {
 }
 
 void Path::lost(const Queued& item, Link::Fate fate) {
+  if (network_.log) log(event_of(fate), item);
   if (item.is_ack) {
     --on_way_;
   } else {
     lose(fate, item.packet.kind);
   }
+}
+
+void Path::altered(const Queued& item, PacketEvent event) {
+  if (event == PacketEvent::duplicated) {
+    ++on_way_;
+    if (!item.is_ack && is_data(item.packet.kind)) ++duplicates_;
+    if (network_.log) log(event, item);
+  } else {
+    if (network_.log) log(event, item);
+    item.is_ack ? void(--on_way_) : lose(Link::Fate::random_loss, item.packet.kind);
+  }
+}
+
+// ---- the log
+
+void Path::log(PacketEvent event, const Packet& packet, Time at, uint32_t link) {
+  PacketRow row{};
+  row.time = at;
+  row.stamp = packet.sent_at;
+  row.owner = flow_;
+  row.link = link;
+  row.segment = packet.segment;
+  row.wire_bytes = wire_bytes(packet.kind, packet.bytes);
+  row.payload = packet.bytes;
+  row.event = event;
+  row.kind = packet.kind;
+  row.flags = packet.fin;
+  row.ecn = static_cast<uint8_t>(((packet.to | all_ecn_) & kEcn) >> 40);
+  network_.log->add(row);
+}
+
+void Path::log(PacketEvent event, const Ack& ack, Time at, uint32_t link) {
+  PacketRow row{};
+  row.time = at;
+  row.stamp = ack.echo_sent;
+  row.owner = flow_;
+  row.link = link;
+  row.segment = ack.ack;
+  row.window = ack.window;
+  row.wire_bytes = wire_bytes(ack);
+  row.event = event;
+  row.is_ack = 1;
+  row.flags = static_cast<uint8_t>(ack.flags);
+  row.ecn = static_cast<uint8_t>(all_ecn_ >> 40);
+  if (const uint32_t index = blocks_index(ack); (ack.flags & kAckHasSack) && before(index, blocks_.tail())) {
+    const SackBlocks& blocks = blocks_[index];
+    for (uint32_t i = 0; i < blocks.count && i < std::size(blocks.block); ++i) {
+      row.sack[2 * i] = blocks.block[i].begin;
+      row.sack[2 * i + 1] = blocks.block[i].end;
+    }
+    row.sack_blocks = blocks.count;
+  }
+  network_.log->add(row);
+}
+
+void Path::log(PacketEvent event, const Queued& item) {
+  const uint32_t link = (item.is_ack ? backward_ : forward_)[item.hop].link;
+  item.is_ack ? log(event, item.ack, *network_.clock, link) : log(event, item.packet, *network_.clock, link);
+}
+
+void Path::log_arrival(const Flight& flight) {
+  const uint8_t stage = flight.packet.stage();
+  if (stage == kAtReceiver) log(PacketEvent::received, flight.packet, flight.packet.time);
+  else if (stage == kAtSender) log(PacketEvent::received, flight.ack, flight.ack.time);
 }
 
 // ---- the order of ties

@@ -104,6 +104,8 @@ StackProfile stack_profile(const WorldConfig& config) {
   StackProfile profile = stack_profile(config.stack);
   if (config.mss) profile.mss = config.mss;
   if (config.min_rto_ns) profile.min_rto = config.min_rto_ns;
+  if (config.max_rto_ns) profile.max_rto = config.max_rto_ns;
+  if (!config.slow_start_after_idle) profile.restarts_after_idle = false;
   if (config.delayed_ack_packets) profile.delayed_ack_packets = config.delayed_ack_packets;
   return profile;
 }

@@ -14,7 +14,9 @@ World::World(const WorldConfig& config, uint64_t seed) : seed_(seed), rng_(seed)
   validate(config);
   network_.clock = &now_;
   profile_ = &stack_profile(config.stack);
-  if (config.mss || config.min_rto_ns || config.delayed_ack_packets) {
+  if (config.log_packets) network_.log = (log_ = std::make_unique<PacketLog>()).get();
+  if (config.mss || config.min_rto_ns || config.max_rto_ns || config.delayed_ack_packets ||
+      !config.slow_start_after_idle) {
     own_profile_ = std::make_unique<StackProfile>(stack_profile(config));
     profile_ = own_profile_.get();
   }
@@ -32,6 +34,7 @@ World::World(const WorldConfig& config, uint64_t seed) : seed_(seed), rng_(seed)
   }
   first_flow_ = static_cast<uint32_t>(sources_.size());
   if (profile_->orders_ties) order_ties(config);
+  one_by_one_ = ordered_ || log_;
   build_tree();
 }
 
@@ -153,7 +156,7 @@ void World::run(Time until) {
 
 bool World::run(Time until, uint32_t& events) {
   check_until(until);
-  if (ordered_) {
+  if (one_by_one_) {
     for (; next_event() <= until; --events) {
       if (events == 0) return false;
       run_next();
@@ -223,7 +226,10 @@ void World::run_next() {
   const Time packet = network_.flights.time(lane), other = tree_[1].time;
   now_ = std::min(packet, other);
   const bool is_packet = packet < other || (packet == other && packet_first(lane));
-  if (ordered_ && (is_packet || tree_[1].source >= first_flow_)) return run_tied();
+  if (one_by_one_) {
+    if (ordered_ && (is_packet || tree_[1].source >= first_flow_)) return run_tied();
+    if (is_packet) log_arrival(lane);
+  }
   is_packet ? run_packet(lane) : run_source(tree_[1].source);
 }
 
@@ -270,6 +276,12 @@ bool World::tied(uint32_t source) const {
   return false;
 }
 
+void World::log_arrival(uint32_t lane) {
+  if (!log_) return;
+  const Flight& flight = network_.flights.front(lane);
+  by_index_[flight.packet.flow()]->path.log_arrival(flight);
+}
+
 // The events of all flows that are due now, one of each, in the order in which they were scheduled.
 void World::run_tied() {
   struct Due {
@@ -288,6 +300,7 @@ void World::run_tied() {
     if (!packet && !timer) break;
     if (packet && (!timer || packet_first(lane))) {
       Flight flight;
+      log_arrival(lane);
       flights.pop(lane, flight);
       const uint32_t index = flight.packet.flow();
       if (!due.empty() && due.back().flow == index) {
@@ -320,6 +333,7 @@ void World::run_tied() {
 
 void World::sent(const Queued& item, Time arrival) {
   if (item.owner >= kOneWayOwner) {
+    if (item.owner == kNobody) return;
     const uint32_t index = item.owner - kOneWayOwner;
     one_ways_[index]->resume(item, arrival);
     touched_.push_back(first_one_way_ + index);
@@ -330,8 +344,16 @@ void World::sent(const Queued& item, Time arrival) {
 }
 
 void World::lost(const Queued& item, Link::Fate fate) {
-  if (item.owner >= kOneWayOwner) return one_ways_[item.owner - kOneWayOwner]->lost(item, fate);
+  if (item.owner >= kOneWayOwner) {
+    if (item.owner != kNobody) one_ways_[item.owner - kOneWayOwner]->lost(item, fate);
+    return;
+  }
   by_index_[item.owner]->path.lost(item, fate);
+}
+
+void World::altered(const Queued& item, PacketEvent event) {
+  if (item.owner >= kOneWayOwner) return one_ways_[item.owner - kOneWayOwner]->altered(item, event);
+  by_index_[item.owner]->path.altered(item, event);
 }
 
 void World::opened(uint32_t index, Flow& flow) {

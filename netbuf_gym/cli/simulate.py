@@ -38,6 +38,7 @@ EPILOG = """examples:
   netbuf-gym simulate --scenario dumbbell --set rate_mbps=50 --set buffer_packets=200 --plot run.png
   netbuf-gym simulate --scenario trace:lte.down --senders bbr --csv run.csv
   netbuf-gym simulate --senders mine.cc,mine.py:Gentle,cubic --plot run.png
+  netbuf-gym simulate --senders cubic,bbr --duration 10 --pcap run.pcap --packets run.csv
   netbuf-gym simulate --scenario rlbm/cubic-500-0.6 --scheme abm --flows flows.csv
   netbuf-gym simulate --app '{"kind": "video", "abr": "buffer"}' --duration 120
   netbuf-gym simulate --scenario rlbm/default --set flow_list=flows.csv --scheme '{"name": "dt", "alphas": [2, 0.5]}'
@@ -88,28 +89,30 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", metavar="FILE", help="write statistics and series as JSON")
     parser.add_argument("--csv", metavar="FILE", help="write the series as CSV: a row for each sample and flow")
     parser.add_argument("--flows", metavar="FILE", help="write the finite flows as CSV: a flow list for --set flow_list=FILE")
+    parser.add_argument("--packets", metavar="FILE", help="write a log of all packets as CSV: sent, received, lost and where")
+    parser.add_argument("--pcap", metavar="FILE", help="write a capture at the senders, for tcpdump, tshark and Wireshark")
     parser.add_argument("--plot", metavar="FILE", help="plot the series (.png, .pdf or .svg)")
     parser.add_argument("--all-links", action="store_true", help="print links without a queue limit too")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    check_outputs(arguments.json, arguments.csv, arguments.flows, arguments.plot)
+    check_outputs(arguments.json, arguments.csv, arguments.flows, arguments.packets, arguments.pcap, arguments.plot)
     check_plot(arguments.plot)
     interval_s = checks.number("sample_interval_s", arguments.sample_interval, *SAMPLE_INTERVALS_S)
     with one_line_warnings():
         scenario = resolve_scenario(arguments)
-    if arguments.flows and scenario.traffic is None:
-        raise ConfigError(f"--flows: {describe_scenario(scenario)} has no finite flows")
-    if arguments.json:
-        scenario.to_dict()  # refuses what JSON cannot hold before the world is run
-    with one_line_warnings():
+        if arguments.flows and scenario.traffic is None:
+            raise ConfigError(f"--flows: {describe_scenario(scenario)} has no finite flows")
+        if arguments.json:
+            scenario.to_dict()  # refuses what JSON cannot hold before the world is run
         result = simulate(
             scenario,
             arguments.seed,
             sample_interval_s=interval_s if arguments.json or arguments.csv or arguments.plot else None,
             warmup_s=arguments.warmup,
             progress=sys.stderr.isatty(),
+            packets=bool(arguments.packets or arguments.pcap),
         )
     if arguments.json:
         result.write_json(arguments.json)
@@ -117,6 +120,10 @@ def run(arguments: argparse.Namespace) -> int:
         result.write_csv(arguments.csv)
     if arguments.flows:
         result.write_flows_csv(arguments.flows)
+    if arguments.packets:
+        result.write_packets_csv(arguments.packets)
+    if arguments.pcap:
+        result.write_pcap(arguments.pcap)
     if arguments.plot:
         result.plot(arguments.plot)
     print(format_result(result, arguments.all_links))

@@ -121,6 +121,7 @@ class Simulator(World):
     Args:
         scenario: the scenario to simulate.
         seed: 0 to 2**64 - 1; the same scenario and seed give the same numbers to the last bit.
+        log_packets: whether the world keeps a log of its packets, for `packets`.
 
     Attributes:
         between: a function that `run` calls every few milliseconds, between two events: to look at the progress, or to raise.
@@ -129,11 +130,13 @@ class Simulator(World):
         ConfigError: the core refuses the scenario.
     """
 
-    def __init__(self, scenario: Scenario, seed: int):
+    def __init__(self, scenario: Scenario, seed: int, log_packets: bool = False):
         self.scenario = scenario
         self.between: Callable[[], None] | None = None
         try:
-            super().__init__(_core.World(build_world_config(scenario), seed))
+            config = build_world_config(scenario)
+            config.log_packets = log_packets
+            super().__init__(_core.World(config, seed))
         except ValueError as error:
             trace = error.__traceback__
             if isinstance(error, NetbufError) or (trace is not None and trace.tb_next is not None):
@@ -144,6 +147,10 @@ class Simulator(World):
     def now_ns(self) -> int:
         """Virtual time in nanoseconds."""
         return self._source.now_ns
+
+    def packets(self) -> tuple[np.ndarray, int]:
+        """Return the log of packets as the core's bytes, and the number of rows that it had no room for."""
+        return self._source.packets()
 
     @property
     def memory_bytes(self) -> int:

@@ -53,7 +53,8 @@ class Link:
         name: Name, unique in the scenario.
         rate_mbps: Rate, 1e-6 to 1e6 Mbit/s; None: infinitely fast, or given by `trace`.
         delay_ms: Propagation delay, 0 to 1e5 ms, or a `DelaySchedule`.
-        queue_packets, queue_bytes: Queue limit, 1 to 2**40, without the packet in service; None: no limit.
+        queue_packets, queue_bytes: Queue limit, 1 to 2**40, without the packet in service; None: no limit. A packet longer than
+            `queue_bytes`, or than the burst of a token bucket, is dropped whenever it comes, with or without a discipline.
         loss: Probability that a packet is lost after its transmission, 0 to below 1, or a `LossSchedule`.
         gilbert_elliott: Bursty loss instead of `loss`.
         loss_on_acks: Whether random loss affects ACKs as well as data packets.
@@ -68,6 +69,10 @@ class Link:
             the link is back; `"drop"`: packets that wait or are in transmission when the outage begins are dropped, and so are
             packets that arrive before it ends. Such packets count as queue drops.
         outage_ms: Shortest gap without service that is such an outage, 1 to 1e5 ms (for `"drop"` only).
+        duplicate: Share of the packets, ACKs included, that are queued twice, 0 to 1 (tc-netem(8): before queueing).
+        corrupt: Share of the packets, copies and ACKs included, that are damaged before they are queued, 0 to 1: they take room
+            in the queue and time on the link, and are discarded behind it. They count as random losses. Linux' netem inverts a
+            bit, which the receiver's checksum finds.
     """
 
     name: str = field(metadata=rule(None, core="name"))
@@ -84,6 +89,8 @@ class Link:
     jitter: Jitter | None = None
     on_outage: str = field(default="hold", metadata=choice(ON_OUTAGE))
     outage_ms: float = field(default=OUTAGE_MS, metadata=number(1, MAX_DELAY_MS))
+    duplicate: float = field(default=0.0, metadata=number(0, 1, core="duplicate"))
+    corrupt: float = field(default=0.0, metadata=number(0, 1, core="corrupt"))
 
     def __post_init__(self) -> None:
         if not checks.text("link.name", self.name):

@@ -277,8 +277,10 @@ register(
     "dumbbell",
     derive_factory(
         dumbbell,
-        "A configurable dumbbell; by default 10 Mbit/s, 48 ms, a buffer of 150 packets, no loss, 100 s.",
-        without=("trace", "gilbert_elliott", "app", "pacing", "delays", "jitter", "on_outage"),
+        "A configurable dumbbell; by default 10 Mbit/s, 48 ms, a buffer of 150 packets, no loss, 100 s."
+        "\n\nArgs:\n    rtt_ms: propagation there and back, or a list of it for each flow, 0 to 1e+05 ms"
+        "\n    start_s: when each flow starts, a list, 0 to 1e+06 s; null: as stagger_s says",
+        without=("trace", "return_trace", "gilbert_elliott", "app", "pacing", "delays", "jitter", "on_outage"),
         fixed={"name": "dumbbell"},
         resolve=resolve_senders,
     ),

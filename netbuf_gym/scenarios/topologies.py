@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from netbuf_gym.errors import ScenarioError
 from netbuf_gym.scenarios.catalogue import Controls, parse_senders
@@ -39,12 +40,13 @@ _RATE_MBPS = _OverridableDefault(10.0)
 def dumbbell(
     *,
     rate_mbps: float | None = _RATE_MBPS,
-    rtt_ms: float = 48.0,
+    rtt_ms: float | Sequence[float] = 48.0,
     buffer_packets: int | None = 150,
     loss: float | LossSchedule = 0.0,
     senders: Senders = ("cubic",),
     duration_s: float = 100.0,
     stagger_s: float = 0.1,
+    start_s: Sequence[float] | None = None,
     stack: str = "linux",
     access_mbps: float | None = None,
     access_delay_ms: float | None = None,
@@ -56,6 +58,7 @@ def dumbbell(
     reverse: Senders = (),
     return_rate_mbps: float | None = None,
     return_buffer_packets: int | None = None,
+    return_trace: Trace | Sequence[Trace | None] | None = None,
     delays: DelaySchedule | None = None,
     jitter: Jitter | None = None,
     on_outage: str = "hold",
@@ -71,15 +74,21 @@ def dumbbell(
     limit. Senders in `reverse` send over the return path, which then is a drop-tail queue of finite rate shared by their data
     and the ACKs of the others; their own ACKs share the bottleneck.
 
+    With a list of `rtt_ms`, the links that all share have the shortest of the round-trip times, and the rest of a flow's own
+    is the delay of its links "sender-i" and "sender-back-i", half of it each way. With a list of `return_trace`, flow i has a
+    return path "return-i" of its own.
+
     Args:
         rate_mbps: Rate of the bottleneck, 1e-6 to 1e6 Mbit/s; None: infinitely fast, or given by `trace`. Default 10 without
             a `trace`.
-        rtt_ms: Round-trip propagation delay, 0 to 1e5 ms, at least four access delays.
+        rtt_ms: Round-trip propagation delay, 0 to 1e5 ms, at least four access delays; or a list, one for each flow, those in
+            `reverse` included.
         buffer_packets: Queue limit of the bottleneck, at least 1; None: no limit.
         loss: Random loss of data packets after the bottleneck, 0 to below 1, or a `LossSchedule`.
         senders: One congestion control for each flow, as in `Flow`.
         duration_s: Length of the world, 1e-9 to 1e6 seconds.
         stagger_s: Time between flow starts: flow i starts at i * stagger_s.
+        start_s: Start of each flow, those in `reverse` included, 0 to 1e6 s, instead of `stagger_s`; None: as that says.
         stack: "linux" or "ns3".
         access_mbps: Rate of the access links; None: infinitely fast in the linux stack, 1000 in the ns3 stack.
         access_delay_ms: Delay of each access link; None: 0 in the linux stack, 1 in the ns3 stack.
@@ -93,6 +102,8 @@ def dumbbell(
             is ns3 or there are reverse senders or a limit, else infinitely fast.
         return_buffer_packets: Queue limit of the return path, at least 1; None: the bottleneck's if there are reverse senders,
             else no limit.
+        return_trace: Varying rate of the return path instead of `return_rate_mbps`; or a list of such traces, one a flow,
+            each for a return path of its own (None: infinitely fast), without `reverse`.
         delays: Changing propagation delay of the bottleneck, instead of its half of `rtt_ms`.
         jitter: `Jitter` at the bottleneck.
         on_outage: Treatment of the bottleneck's queue during outages of `trace`, as in `Link`.
@@ -106,12 +117,21 @@ def dumbbell(
     checks.choice("stack", stack, STACKS)
     if rate_mbps is _RATE_MBPS:
         rate_mbps = float(_RATE_MBPS) if trace is None else None
-    rtt_ms = checks.number("rtt_ms", rtt_ms, 0, MAX_DELAY_MS)
     buffer_packets = check_buffer_limit(buffer_packets)
     return_buffer_packets = check_buffer_limit(return_buffer_packets, "return_buffer_packets")
     senders = parse_senders(senders)
     backward = () if isinstance(reverse, (tuple, list)) and not reverse else parse_senders(reverse, "reverse")
     stagger_s = checks.number("stagger_s", stagger_s, 0, MAX_DURATION_S)
+    count = len(senders) + len(backward)
+    if start_s is None:
+        starts_s = [i * stagger_s for i in range(count)]
+    else:
+        starts_s = _check_each("start_s", start_s, count, MAX_DURATION_S)
+    if isinstance(rtt_ms, (str, bytes)) or not isinstance(rtt_ms, Iterable):
+        rtts_ms = [checks.number("rtt_ms", rtt_ms, 0, MAX_DELAY_MS)] * count
+    else:
+        rtts_ms = _check_each("rtt_ms", rtt_ms, count, MAX_DELAY_MS)
+    shortest_ms = min(rtts_ms)
     hosts = HOST_DEFAULTS[stack]
     if access_mbps is None:
         access_mbps = hosts.access_mbps
@@ -121,9 +141,10 @@ def dumbbell(
     if access_mbps is not None:
         access_mbps = checks.number("access_mbps", access_mbps, MIN_RATE_MBPS, MAX_RATE_MBPS)
     has_access = access_mbps is not None or access_delay_ms > 0
-    one_way_ms = rtt_ms / 2 - 2 * access_delay_ms
+    one_way_ms = shortest_ms / 2 - 2 * access_delay_ms
     if one_way_ms < 0:
-        raise ScenarioError(f"rtt_ms = {rtt_ms:g} is less than four access delays; valid: {4 * access_delay_ms:g} or more")
+        valid = f"valid: {4 * access_delay_ms:g} or more"
+        raise ScenarioError(f"rtt_ms = {shortest_ms:g} is less than four access delays; {valid}")
     forward = Link(
         name="bottleneck",
         rate_mbps=rate_mbps,
@@ -136,24 +157,44 @@ def dumbbell(
         on_outage=on_outage,
         discipline=discipline,
     )
-    if return_rate_mbps is None and (hosts.rate_back or backward or return_buffer_packets is not None):
+    if return_trace is not None and return_rate_mbps is not None:
+        raise ScenarioError(f"return_rate_mbps = {return_rate_mbps:g} beside return_trace; valid: one of them")
+    own_traces = None
+    if isinstance(return_trace, Iterable):
+        own_traces = checks.sequence("return_trace", return_trace, "traces")
+        if len(own_traces) != count:
+            raise ScenarioError(f"return_trace has {len(own_traces)} traces for {count} flows; valid: as many, or one trace")
+        if backward:
+            raise ScenarioError("return_trace is a list beside reverse, whose data share one return path; valid: one trace")
+    elif (
+        return_rate_mbps is None and return_trace is None and (hosts.rate_back or backward or return_buffer_packets is not None)
+    ):
         return_rate_mbps = choose_return_mbps(rate_mbps, trace)
     if return_buffer_packets is None and backward:
         return_buffer_packets = buffer_packets
-    back = Link(name="return", rate_mbps=return_rate_mbps, delay_ms=one_way_ms, queue_packets=return_buffer_packets)
-    links, flows = [forward, back], []
+    back: dict[str, Any] = {"delay_ms": one_way_ms, "queue_packets": return_buffer_packets}
+    if own_traces is None:
+        returns = [Link(name="return", rate_mbps=return_rate_mbps, trace=return_trace, **back)]
+    else:
+        returns = [Link(name=f"return-{i}", trace=own, **back) for i, own in enumerate(own_traces)]
+    links, flows = [forward, *returns], []
     for i, cc in enumerate((*senders, *backward)):
-        ahead, behind = (0, 1) if i < len(senders) else (1, 0)
+        behind = 1 if own_traces is None else 1 + i
+        ahead, behind = (0, behind) if i < len(senders) else (behind, 0)
+        extra_ms = (rtts_ms[i] - shortest_ms) / 2
         path: tuple[int, ...] = (ahead,)
         return_path: tuple[int, ...] = (behind,)
+        first = len(links)
         if has_access:
-            first = len(links)
             for end in ("sender", "receiver", "receiver-back", "sender-back"):
-                links.append(Link(name=f"{end}-{i}", rate_mbps=access_mbps, delay_ms=access_delay_ms))
+                delay_ms = access_delay_ms + (extra_ms if end.startswith("sender") else 0)
+                links.append(Link(name=f"{end}-{i}", rate_mbps=access_mbps, delay_ms=delay_ms))
             path, return_path = (first, ahead, first + 1), (first + 2, behind, first + 3)
-        start_s = i * stagger_s
+        elif extra_ms > 0:
+            links += [Link(name=f"{end}-{i}", delay_ms=extra_ms) for end in ("sender", "sender-back")]
+            path, return_path = (first, ahead), (behind, first + 1)
         app = Bulk() if app is None else app
-        flows.append(Flow(cc=cc, path=path, return_path=return_path, start_s=start_s, app=app, ecn=ecn))
+        flows.append(Flow(cc=cc, path=path, return_path=return_path, start_s=starts_s[i], app=app, ecn=ecn))
     return Scenario(links=links, flows=flows, duration_s=duration_s, stack=stack, name=name, hystart=hystart, pacing=pacing)
 
 
@@ -203,6 +244,14 @@ def last_hop(
         ]
         flows.append(Flow(cc=cc, path=(first, 0, first + 1), return_path=(first + 2, 1, first + 3), start_s=i * stagger_s))
     return Scenario(links=links, flows=flows, duration_s=duration_s, stack=stack, name=name, hystart=hystart)
+
+
+def _check_each(field: str, values: object, count: int, high: float) -> list[float]:
+    """Check numbers from 0 to `high`, one for each of `count` flows."""
+    listed = checks.sequence(field, values, "numbers")
+    if len(listed) != count:
+        raise ScenarioError(f"{field} has {len(listed)} values for {count} flows; valid: as many")
+    return [checks.number(f"{field}[{i}]", value, 0, high) for i, value in enumerate(listed)]
 
 
 def check_buffer_limit(buffer_packets: int | None, field: str = "buffer_packets") -> int | None:

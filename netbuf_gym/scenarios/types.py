@@ -42,6 +42,7 @@ from netbuf_gym.scenarios.limits import (
     STACKS,
 )
 from netbuf_gym.scenarios.links import GilbertElliott, Link
+from netbuf_gym.scenarios.packet_limits import warn_of_small_limits
 from netbuf_gym.scenarios.python_control import OwnControl
 from netbuf_gym.scenarios.senders import Relay, Sender
 from netbuf_gym.scenarios.switches import Admission, AgentThresholds, Switch
@@ -96,7 +97,14 @@ class Scenario:
         hosts: `Host`s where flows end, names unique; Linux stack. An end at no host has the buffer that its flow sets.
         mss_bytes: Largest segment, 100 to 9000; None: the stack's, 1448.
         min_rto_ms: Least retransmission time-out, 1 to 60000; None: the stack's, 200 (linux) or 1000 (ns3).
+        max_rto_ms: Largest retransmission time-out, between window probes as well, 1000 to 120000 (tcp_rto_max_ms); None: the
+            stack's, 120000 (linux) or 60000 (ns3).
+        slow_start_after_idle: Linux stack: whether a window that a sender has not used for a time-out starts anew
+            (tcp_slow_start_after_idle, RFC 2861). Senders of the ns3 stack keep their windows.
         delayed_ack: Largest number of segments per ACK, 1 to 1000; None: the stack's, 2.
+
+    Warns:
+        ScenarioWarning: A limit in bytes that is less than a packet.
 
     Raises:
         ScenarioError: A field out of range, two links of one name, a path over an unknown link, a priority without a queue at
@@ -117,6 +125,8 @@ class Scenario:
     hosts: Sequence[Host] = ()
     mss_bytes: int | None = field(default=None, metadata=integer(100, 9000, core="mss"))
     min_rto_ms: float | None = field(default=None, metadata=number(1, 60_000, core="min_rto_ns"))
+    max_rto_ms: float | None = field(default=None, metadata=number(1000, 120_000, core="max_rto_ns"))
+    slow_start_after_idle: bool = field(default=True, metadata=boolean(core="slow_start_after_idle"))
     delayed_ack: int | None = field(default=None, metadata=integer(1, 1000, core="delayed_ack_packets"))
 
     def __post_init__(self) -> None:
@@ -125,6 +135,8 @@ class Scenario:
         check_fields(self)
         if self.pacing and not PACES[self.stack]:
             raise ScenarioError(f"pacing = True is not in the {self.stack} stack; valid: False")
+        if self.min_rto_ms is not None and self.max_rto_ms is not None and self.min_rto_ms > self.max_rto_ms:
+            raise ScenarioError(f"min_rto_ms = {self.min_rto_ms:g} exceeds max_rto_ms; valid: 1 to {self.max_rto_ms:g}")
         index: dict[str, int] = {}
         for i, link in enumerate(self.links):
             if not isinstance(link, Link):
@@ -160,6 +172,7 @@ class Scenario:
         check_host_names("flows", self.flows, self.hosts)
         for sender in self._senders:
             check_host_names("traffic.senders", sender.legs, self.hosts)
+        warn_of_small_limits(self)
 
     @property
     def _senders(self) -> Sequence[Sender]:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
-from netbuf_gym.errors import ScenarioTypeError, SlowWorldWarning, shown
+from netbuf_gym.errors import ScenarioTypeError, SlowWorldWarning, shown, warn_caller
 from netbuf_gym.plants.simulator import FLOW_SAMPLE, LINK_SAMPLE, Simulator
 from netbuf_gym.scenarios.flows import Flow, OnOff, Sized
 from netbuf_gym.scenarios.types import Link, Scenario
@@ -191,12 +189,4 @@ class SimulationMonitor:
     def _warn(self, subject: str, text: str) -> None:
         if subject not in self._warned:
             self._warned.add(subject)
-            warnings.warn(text, SlowWorldWarning, stacklevel=_find_stacklevel())
-
-
-def _find_stacklevel() -> int:
-    """Return the `stacklevel` of the first frame outside this package, whose line a warning names."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("netbuf_gym"):
-        frame, level = frame.f_back, level + 1
-    return level
+            warn_caller(text, SlowWorldWarning)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from netbuf_gym import plants
-from netbuf_gym.errors import ScenarioError
+from netbuf_gym.errors import ConfigError, ScenarioError, ScenarioWarning, warn_caller
 from netbuf_gym.plants.simulator import FLOW_SAMPLE, LINK_SAMPLE, Simulator
 from netbuf_gym.scenarios.catalogue import sender_controls
 from netbuf_gym.scenarios.sources import ScenarioLike, resolve_world
@@ -17,6 +17,7 @@ from netbuf_gym.scenarios.udp import list_source_names
 from netbuf_gym.scenarios.video import Video
 from netbuf_gym.simulation.monitor import Progress, SimulationMonitor
 from netbuf_gym.simulation.results.flows import NAN, FlowResult, Flows, LinkResult, Links
+from netbuf_gym.simulation.results.packets import build_packet_log
 from netbuf_gym.simulation.results.result import Result
 from netbuf_gym.simulation.results.tables import FLOW_SERIES, SWITCH_SERIES
 from netbuf_gym.simulation.results.traffic import (
@@ -50,6 +51,7 @@ def simulate(
     warmup_s: float = 0.0,
     progress: bool | Progress = False,
     plant: str | dict[str, Any] = "sim",
+    packets: bool = False,
 ) -> Result:
     """Run a scenario from start to end.
 
@@ -68,8 +70,11 @@ def simulate(
             time, 0 to 1. Its exceptions end the run.
         plant: Plant to run on: `"sim"`; or `"linux"`, on the kernel of this machine, in real time. There times and rates are as
             measured, and values that the kernel does not report are NaN.
+        packets: Whether the result has the log of all packets (`Result.packets`, `write_packets_csv`, `write_pcap`): of each
+            when it sets out, arrives, or is lost, at most 2**24 rows of 72 bytes. On the plant `"sim"`.
 
     Warns:
+        ScenarioWarning: The log of packets was full before the end.
         SlowWorldWarning: A world that takes long for a reason that does not show, as flows that no link limits.
 
     Returns:
@@ -93,12 +98,14 @@ def simulate(
         raise ScenarioError(f"warmup_s = {warmup_s:g} leaves nothing of duration_s = {scenario.duration_s:g} to measure")
     stops = _compute_sample_times(scenario, sample_interval_s, end_ns)
 
-    with closing(plants.lone(plant, scenario, seed)) as world:
-        return _run_world(scenario, seed, world, stops, warmup_s, progress)
+    if checks.boolean("packets", packets) and plant != "sim":
+        raise ConfigError(f"packets = True on plant {plant!r}, which logs none; valid: False, or plant 'sim'")
+    with closing(Simulator(scenario, seed, True) if packets else plants.lone(plant, scenario, seed)) as world:
+        return _run_world(scenario, seed, world, stops, warmup_s, progress, packets)
 
 
 def _run_world(
-    scenario: Scenario, seed: int, world: Any, stops: list[int], warmup_s: float, progress: bool | Progress
+    scenario: Scenario, seed: int, world: Any, stops: list[int], warmup_s: float, progress: bool | Progress, packets: bool
 ) -> Result:
     end_ns, warm_ns = round(scenario.duration_s * 1e9), round(warmup_s * 1e9)
     samples: list[_Sample] = []
@@ -138,6 +145,11 @@ def _run_world(
         )
     if any(isinstance(flow.app, Video) for flow in scenario.flows):
         finite["videos"] = build_video_results(scenario, world.video_stats())
+    if packets:
+        raw, left_out = world.packets()
+        finite["packet_log"] = build_packet_log(raw, scenario)
+        if left_out:
+            warn_caller(f"the log of packets is full: {left_out} later rows are left out", ScenarioWarning)
     return Result(
         scenario=scenario,
         seed=seed,

@@ -50,6 +50,7 @@ struct LinkConfig {
   Time loss_period_ns = 0;
   JitterConfig jitter;
   Time outage_ns = 0;                      // a stretch without service that is as long empties the queue; 0: never
+  double duplicate = 0, corrupt = 0;       // shares of all packets, before the queue (netem.h)
 };
 
 // Links whose queues share one buffer. The unit of capacity, thresholds and queue_cap is packets, or bytes on the wire.
@@ -205,12 +206,14 @@ struct WorldConfig {
   std::vector<UdpConfig> udp;
   std::vector<HostConfig> hosts;
   uint32_t mss = 0;                        // 0: the stack's own, likewise below
-  Time min_rto_ns = 0;
+  Time min_rto_ns = 0, max_rto_ns = 0;
   uint32_t delayed_ack_packets = 0;
   Stack stack = Stack::linux_kernel;
   bool hystart = true;
   // Linux stack: flows that do not pace themselves are paced too (fq does that).
   bool pacing = false;
+  bool slow_start_after_idle = true;       // Linux stack: windows restart after a time-out of silence
+  bool log_packets = false;                // keeps a PacketLog
 };
 
 // Throws std::invalid_argument with a message that names the field, its value and what would be valid.

@@ -126,6 +126,8 @@ inline constexpr auto kFields<LinkConfig> = std::tuple{
     field("loss_period_ns", &LinkConfig::loss_period_ns),
     field("jitter", &LinkConfig::jitter),
     field("outage_ns", &LinkConfig::outage_ns, 1, kLongest).or_zero("queues that outlast outages"),
+    field("duplicate", &LinkConfig::duplicate, 0, 1),
+    field("corrupt", &LinkConfig::corrupt, 0, 1),
 };
 
 template <>
@@ -285,9 +287,12 @@ inline constexpr auto kFields<WorldConfig> = std::tuple{
     field("hosts", &WorldConfig::hosts),
     field("mss", &WorldConfig::mss, 100, 9000).or_zero("the stack's"),
     field("min_rto_ns", &WorldConfig::min_rto_ns, 1, 60 * kSecond).or_zero("the stack's"),
+    field("max_rto_ns", &WorldConfig::max_rto_ns, kSecond, 120 * kSecond).or_zero("the stack's"),
     field("delayed_ack_packets", &WorldConfig::delayed_ack_packets, 1, 1000).or_zero("the stack's"),
     field("hystart", &WorldConfig::hystart),
     field("pacing", &WorldConfig::pacing),
+    field("slow_start_after_idle", &WorldConfig::slow_start_after_idle),
+    field("log_packets", &WorldConfig::log_packets),
 };
 
 // Throws std::invalid_argument "AT.FIELD = VALUE: must be ..." for a number out of its own bounds; at: the record's

@@ -12,6 +12,7 @@
 #include "netbuf/capacity.h"
 #include "netbuf/config.h"
 #include "netbuf/event_source.h"
+#include "netbuf/packet_log.h"
 #include "netbuf/queue_discipline.h"
 #include "netbuf/ring.h"
 #include "netbuf/rng.h"
@@ -46,6 +47,7 @@ class Link final : public EventSource {
    public:
     virtual void sent(const Queued& item, Time arrival) = 0;  // on its way to the far end
     virtual void lost(const Queued& item, Fate fate) = 0;
+    virtual void altered(const Queued&, PacketEvent) {}       // duplicated or corrupted as it came
     virtual void rescheduled(uint32_t link) = 0;              // next() has changed
 
    protected:
@@ -197,6 +199,7 @@ class Link final : public EventSource {
   bool constant_rate() const { return schedule_ == Schedule::constant; }
   bool changes() const { return wire_ != nullptr; }   // its delay or its loss
   bool reorders() const { return wire_ && wire_->reorders(); }
+  bool duplicates() const { return duplicates_; }
   size_t memory_bytes() const;
 
  private:
@@ -261,7 +264,8 @@ class Link final : public EventSource {
   };
   std::unique_ptr<Managed, ManagedDeleter> managed_;
   Schedule schedule_ = Schedule::constant;
-  bool pure_delay_ = false, plain_, lossy_ = false, loss_on_acks_, gilbert_elliott_ = false, bad_state_ = false;
+  bool pure_delay_ = false, plain_, lossy_ = false, loss_on_acks_, gilbert_elliott_ = false, bad_state_ = false,
+       duplicates_ = false;
   Time next_start_ = kNever;            // of the head of the queue
   Time free_at_ = 0, delay_;
   Time arrivals_first_ = 0;             // 1: before departures of the same instant

@@ -22,7 +22,8 @@ class OneWay : public EventSource {
   void run(Time now) final;
   // What managed links have done with its packets.
   void resume(const Queued& item, Time arrival) { travel(arrival, item.packet.sent_at, item.hop + 1u); }
-  void lost(const Queued&, Link::Fate fate) { lose(fate); }
+  void lost(const Queued& item, Link::Fate fate) { lose(fate, link_of(item)); }
+  void altered(const Queued& item, PacketEvent event);  // duplicated or corrupted
   uint32_t link_of(const Queued& item) const { return path_[item.hop]; }  // that manages it
   uint64_t packets_in_network() const { return on_way_; }
 
@@ -42,7 +43,8 @@ class OneWay : public EventSource {
   virtual void act(Time now) = 0;            // does it
   virtual void received(Time sent_at, Time now) = 0;
   virtual void note_loss(Link::Fate) {}
-  void lose(Link::Fate fate) { --on_way_, note_loss(fate); }
+  void lose(Link::Fate fate, uint32_t link);
+  void log(PacketEvent event, Time at, Time sent_at, uint32_t link = PacketLog::kNoLink);
   void travel(Time time, Time sent_at, uint32_t hop) { travelling_.push({time, sent_at, departures_++, hop}); }
   void move(Time now, Time sent_at, uint32_t hop);
 

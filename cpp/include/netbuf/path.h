@@ -8,6 +8,7 @@
 #include "netbuf/flights.h"
 #include "netbuf/host.h"
 #include "netbuf/link.h"
+#include "netbuf/packet_log.h"
 #include "netbuf/stack.h"
 
 namespace netbuf {
@@ -23,6 +24,7 @@ struct Network {
   const Time* clock = nullptr;       // the world's
   std::deque<Host> hosts;
   StackProfile host_profile{};       // of senders at hosts
+  PacketLog* log = nullptr;          // null: none is kept
 };
 
 class Path {
@@ -66,7 +68,7 @@ class Path {
   }
   void send_back(const Ack& ack) {                       // at ack.time
     ++on_way_;
-    if (!direct_back_) [[unlikely]] return backward(ack, route(ack.time).backward, ack.time);
+    if (!direct_back_) [[unlikely]] return send_back_over_hops(ack);
     const Link::Outcome outcome = first_return_link_->transmit(ack.time, wire_bytes(ack), false);
     if (outcome.fate == Link::Fate::delivered) [[likely]] {
       Ack& flight = network_.flights.place(outcome.arrival, to_sender_, sender_lane_).ack;
@@ -89,6 +91,8 @@ class Path {
   // ---- what managed links have done with its packets
   void resume(const Queued& item, Time arrival);         // it reaches the next hop then
   void lost(const Queued& item, Link::Fate fate);
+  void altered(const Queued& item, PacketEvent event);   // duplicated or corrupted
+  void log_arrival(const Flight& flight);                // at either end
 
   // When an arrival was scheduled: as the transmission on the link before began.
   Time scheduled(const Packet& packet) const;
@@ -105,6 +109,7 @@ class Path {
   bool empty() const { return on_way_ == 0; }            // nothing is on its way
   uint64_t queue_drops() const { return queue_drops_; }  // data
   uint64_t random_losses() const { return random_losses_; }
+  uint64_t duplicates() const { return duplicates_; }    // copies that links have made of data
   uint32_t bottleneck() const { return bottleneck_; }    // the slowest link of the way there
   const std::vector<uint32_t>& links() const { return links_; }
   size_t memory_bytes() const;
@@ -130,7 +135,11 @@ class Path {
 
   uint8_t lane_between(uint32_t from, uint32_t to);
   void launch_over_hops(const Packet& packet);
+  void send_back_over_hops(const Ack& ack);
   void lose(Link::Fate fate, PacketKind kind);
+  void log(PacketEvent event, const Packet& packet, Time at, uint32_t link = PacketLog::kNoLink);
+  void log(PacketEvent event, const Ack& ack, Time at, uint32_t link = PacketLog::kNoLink);
+  void log(PacketEvent event, const Queued& item);
   void onward(Packet packet, size_t hop, Time now);      // reaches hop at packet.time
   bool cross(Packet& packet, size_t hop);                // takes the link; false when it was lost there
   void backward(Ack ack, size_t hop, Time at);
@@ -180,7 +189,7 @@ class Path {
   std::vector<Route> routes_;
   size_t route_ = 0;
   Ring<SackBlocks> blocks_;
-  uint64_t queue_drops_ = 0, random_losses_ = 0;
+  uint64_t queue_drops_ = 0, random_losses_ = 0, duplicates_ = 0;
   uint32_t bottleneck_;
   std::vector<uint32_t> links_;
 };

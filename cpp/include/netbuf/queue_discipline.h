@@ -31,12 +31,15 @@ struct Queued {
   bool l4s;              // ECT(1): of a flow that answers marks by their number (RFC 9331)
 };
 inline constexpr uint32_t kOneWayOwner = uint32_t{1} << 31;
+inline constexpr uint32_t kNobody = UINT32_MAX;  // owner of what was corrupted: it is counted as lost already
 
-// Told of packets that a discipline drops or marks.
+// Told of packets that a discipline drops, marks, copies or damages.
 class DropSink {
  public:
   virtual void dropped(const Queued& item) = 0;
   virtual void marked(const Queued&) {}
+  virtual void duplicated(const Queued&) {}  // a copy comes besides
+  virtual void corrupted(const Queued&) {}   // nobody will get it
 
  protected:
   ~DropSink() = default;

@@ -77,6 +77,7 @@ class World final : private Link::Host, private FlowArrivals::Host {
   const ProbeResult& probe(size_t index) const { return probes_[index].result(); }
   size_t probes() const { return probes_.size(); }
   const std::deque<UdpSource>& udp() const { return udp_; }
+  const PacketLog* log() const { return log_.get(); }
 
  private:
   // Tournament tree over next events: first of sources, then of flows' timers. Node 1 is the root, leaves follow the
@@ -89,6 +90,7 @@ class World final : private Link::Host, private FlowArrivals::Host {
   // Link::Host
   void sent(const Queued& item, Time arrival) override;
   void lost(const Queued& item, Link::Fate fate) override;
+  void altered(const Queued& item, PacketEvent event) override;
   void rescheduled(uint32_t link) override { touched_.push_back(source_of_link_[link]); }
   // FlowArrivals::Host
   void opened(uint32_t index, Flow& flow) override;
@@ -120,6 +122,7 @@ class World final : private Link::Host, private FlowArrivals::Host {
   }
   void run_source(uint32_t source);
   void run_tied();
+  void log_arrival(uint32_t lane);           // of the next packet of a lane
   void after_flow(uint32_t index, Flow& flow) {
     if (index >= static_flows_) [[unlikely]] return after_opened(index);
     if (flow.next_timer() != timers_[index].time) [[unlikely]] update(first_flow_ + index, flow.next_timer());
@@ -147,6 +150,7 @@ class World final : private Link::Host, private FlowArrivals::Host {
   Time now_ = 0;
   uint32_t first_flow_ = 0;              // source number of flow 0
   bool ordered_ = false;                 // flows' events of the same instant take turns as in ns-3
+  bool one_by_one_ = false;              // ordered, or logged
   std::vector<Entry> tree_;
   const Entry* timers_ = nullptr;        // the flows' leaves
   EventBudget* budget_ = nullptr;
@@ -168,6 +172,7 @@ class World final : private Link::Host, private FlowArrivals::Host {
   std::deque<Probe> probes_;
   std::deque<UdpSource> udp_;
   std::optional<FlowArrivals> flow_arrivals_;
+  std::unique_ptr<PacketLog> log_;       // null: none is kept
   static inline const std::vector<OpenedFlow> none_opened_;
   static inline const std::vector<Completion> none_completed_;
 };

@@ -133,6 +133,12 @@ class Setup:
             self._refuse("delayed_ack", scenario.delayed_ack, "None, 1 or 2")
         if scenario.min_rto_ms is not None and not Path("/proc/sys/net/ipv4/tcp_rto_min_us").exists():
             self._refuse("min_rto_ms", scenario.min_rto_ms, "None: this kernel has no tcp_rto_min_us")
+        if scenario.max_rto_ms is not None and not Path("/proc/sys/net/ipv4/tcp_rto_max_ms").exists():
+            self._refuse("max_rto_ms", scenario.max_rto_ms, "None: this kernel has no tcp_rto_max_ms")
+        for i, link in enumerate(scenario.links):
+            for name in ("duplicate", "corrupt"):
+                if getattr(link, name) > 0:
+                    self._refuse(f"links[{i}].{name}", getattr(link, name), "0: the links of this plant do neither")
 
     def _sysctls(self) -> dict[str, str]:
         scenario = self.scenario
@@ -144,6 +150,10 @@ class Setup:
         }
         if scenario.min_rto_ms is not None:
             sysctls["net.ipv4.tcp_rto_min_us"] = str(round(scenario.min_rto_ms * 1e3))
+        if scenario.max_rto_ms is not None:
+            sysctls["net.ipv4.tcp_rto_max_ms"] = str(round(scenario.max_rto_ms))
+        if not scenario.slow_start_after_idle:
+            sysctls["net.ipv4.tcp_slow_start_after_idle"] = "0"
         return sysctls
 
     def _socket_settings(self, at: str, one: Flow | Sender | Relay, cc: Any = None) -> dict[str, Any]:

@@ -7,19 +7,23 @@ import io
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from netbuf_gym.errors import ConfigError
 from netbuf_gym.scenarios.traffic import FlowList
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.simulation.results import plots, tables
 from netbuf_gym.simulation.results.flows import FlowResult, Flows, LinkResult, Links
+from netbuf_gym.simulation.results.packets import PACKET, POINTS, PacketLog, format_csv, format_pcap, packets_table
 from netbuf_gym.simulation.results.parts import NAN, NamedResults, Series, format_first, unique_names
 from netbuf_gym.simulation.results.tables import FLOW_SERIES, LINK_SERIES, SWITCH_SERIES, TRAFFIC_SERIES
 from netbuf_gym.simulation.results.traffic import COMPLETED, OPENED, ProbeResult, Switches, TrafficResult, mean, percentile
 from netbuf_gym.simulation.results.udp import UdpResults
 from netbuf_gym.simulation.results.video import Videos
+from netbuf_gym.utils.arguments import check_choice
 from netbuf_gym.utils.files import write_atomic, write_json
 from netbuf_gym.utils.sums import sequential_sum
 
@@ -75,6 +79,7 @@ class Result:
         probes: A `ProbeResult` for each probe.
         udp: A `UdpResult` for each source of datagrams, by index or name.
         videos: A `VideoResult` for each flow with a video client, by index or by the flow's name.
+        packet_log: The core's log of packets, of which `packets` is the table; None unless `simulate` was told to keep it.
     """
 
     scenario: Scenario
@@ -91,6 +96,7 @@ class Result:
     probes: tuple[ProbeResult, ...] = ()
     udp: UdpResults = field(default_factory=UdpResults)
     videos: Videos = field(default_factory=Videos)
+    packet_log: PacketLog | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "series", Series(self.series))
@@ -109,6 +115,21 @@ class Result:
         lines += format_first(self.videos)
         lines.append(f"  {self.links[self.bottleneck]!r}")
         return "\n".join(lines) + ">"
+
+    @cached_property
+    def packets(self) -> np.ndarray:
+        """Log of packets over the whole run, in order of time: a structured array, empty unless `simulate(..., packets=True)`.
+
+        Fields: time_s; event ("sent", "received" at the other end, "dropped" at a queue, "lost" at random, "duplicated",
+        "corrupted"); link (index of the link where it was neither sent nor received, else -1); flow (index; connections of the
+        traffic are numbered after the flows, in order of their first packets; -1: a datagram's); udp (index of its source,
+        negative for probes and flows); kind ("data", "fin": the last data, or the receiver's FIN, "syn", "syn-ack", "ack",
+        "probe": of a closed window, "rst", "datagram"); to_sender; sequence (of the first byte: SYN 0, data from 1 on);
+        payload_bytes, wire_bytes; acknowledgement (next byte expected), window_bytes (-1: no limit); stamp_s (the time stamp,
+        when the packet set out; of an ACK the echoed one); ecn ("", "ECT0", "ECT1", "CE"); sack (up to three blocks, as pairs).
+        Shape (rows,).
+        """
+        return np.zeros(0, PACKET) if self.packet_log is None else packets_table(self.packet_log)
 
     @property
     def flow_series(self) -> dict[str, dict[str, np.ndarray]]:
@@ -309,6 +330,38 @@ class Result:
             whole = (row["sender"], row["size_bytes"], row["priority"], row["received_bytes"])
             lines.append(",".join([str(row["flow"]), f"{row['start_s']:.9f}", *map(str, whole), *times]))
         write_atomic(path, "\n".join(lines) + "\n")
+
+    def write_packets_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write `packets`, one row each, with links by name; what does not apply is empty.
+
+        Raises:
+            ConfigError: The simulation kept no log of packets.
+            OSError: The file cannot be written.
+        """
+        self._require_packet_log()
+        write_atomic(path, format_csv(self.packets, self.scenario))
+
+    def write_pcap(self, path: str | os.PathLike[str], point: str = "sender") -> None:
+        """Write a capture of all flows' packets for tcpdump, tshark and Wireshark: raw IPv4, headers only, nanoseconds.
+
+        Flow i has the hosts 10.0.0.0 + i + 1 (sender) and 10.128.0.0 + i + 1, and ports 40000 and 5001.
+
+        Args:
+            path: File to write.
+            point: Where the capture is taken: "sender" or "receiver", of every flow. Datagrams have no answers: at their
+                senders they show as they set out, at their receivers as they arrive.
+
+        Raises:
+            ConfigError: The simulation kept no log of packets, or another point.
+            OSError: The file cannot be written.
+        """
+        log = self._require_packet_log()
+        write_atomic(path, format_pcap(log, check_choice("point", point, POINTS)))
+
+    def _require_packet_log(self) -> PacketLog:
+        if self.packet_log is None:
+            raise ConfigError("packets = False in this simulation, which logged none; valid: simulate(..., packets=True)")
+        return self.packet_log
 
 
 def _format_column(column: np.ndarray) -> Sequence[str]:
