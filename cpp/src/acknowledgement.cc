@@ -49,6 +49,7 @@ void Sender::process(const Ack& ack) {
   work.echo = echo_;
   const bool untroubled = board.untroubled();
   board.acknowledge(ack, work);
+  if (!profile_.time_stamps) [[unlikely]] work.echo_sent = -1;
   if (ack.flags & kAckHasSack) board.acknowledge(path_.take_blocks(ack), work, profile_.sack_ends_retransmission);
   una_bytes_ += work.acked_bytes;
   counters.acked_bytes += work.delivered_bytes;

@@ -19,7 +19,7 @@ Flow::Flow(uint32_t index, const FlowConfig& config, const WorldConfig& world, c
                        : cc.accurate_ecn()           ? Receiver::Ecn::exact
                                                      : Receiver::Ecn::classic);
   }
-  if (config.window_clamp_bytes > 0) sender.limit_by_receiver();
+  if (config.window_clamp_bytes > 0 || !profile.scales_windows) sender.limit_by_receiver();
   if (!config.receiver.empty()) listen();
   if (config.sender_host >= 0) {
     Host& host = network.hosts[static_cast<size_t>(config.sender_host)];

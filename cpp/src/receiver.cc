@@ -17,7 +17,7 @@ Receiver::Receiver(const FlowConfig& config, const StackProfile& profile, Path& 
       path_(path),
       timers_(timers),
       network_(network),
-      window_limited_(config.receive_buffer_bytes > 0),
+      window_limited_(config.receive_buffer_bytes > 0 || !profile.scales_windows),
       tunes_window_(profile.tunes_window && config.receive_buffer_bytes == 0),
       agent_controlled_(!config.receiver.empty() && Catalogue<ReceiverControlRecord>::find(config.receiver)->agent),
       quick_acks_(profile.quick_acks),
@@ -384,7 +384,7 @@ void Receiver::ask_again(Time now) {
 
 // What the buffer has left beyond what the application has not read yet, within what the control allows.
 int64_t Receiver::window_edge(int64_t& step) const {
-  int64_t space = window_clamp_;
+  int64_t space = std::min(window_clamp_, profile_.scales_windows ? kEndless : kLargestUnscaledWindow);
   if (control_ && control_->counts_network()) space += held_bytes_;
   step = std::min<int64_t>(profile_.mss, window_clamp_ / 2);
   if (buffer_) {

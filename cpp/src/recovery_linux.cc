@@ -53,7 +53,7 @@ class LinuxRecovery final : public Recovery {
     } else if (work.rtt >= 0) {
       estimate(tcb, work.rtt);
     }
-    if (work.una_advanced) sender.clear_backoff();
+    if (work.una_advanced && (work.rtt >= 0 || sender.profile().time_stamps)) sender.clear_backoff();
     // Eifel detection (RFC 3522): the ACK echoes a copy sent before the time-out, so that it was late, not lost.
     const bool spurious = tcb.state == CaState::loss && work.una_advanced && work.echo_sent >= 0 &&
                           work.echo_sent < timed_out_at_;

@@ -90,11 +90,13 @@ void Sender::establish(const Ack& ack) {
     return;
   }
   tcb.established = true;
-  backoff_ = 0;
   set_timer(kNever);
-  const Time rtt = tcb.now - ack.echo_sent;  // the time stamp tells which copy of the SYN is answered
-  tcb.last_rtt = tcb.min_rtt = rtt;
-  recovery_->on_established(*this, rtt);
+  if (profile_.time_stamps || backoff_ == 0) {  // the time stamp tells which copy of the SYN is answered
+    backoff_ = 0;
+    const Time rtt = tcb.now - ack.echo_sent;
+    tcb.last_rtt = tcb.min_rtt = rtt;
+    recovery_->on_established(*this, rtt);
+  }
   if (ack.window != kUnlimitedWindow) note_window(ack);
   tcb.delivered_time = tcb.first_sent_time = tcb.now;
   path_.launch(tcb.now, 0, 0, kHandshakeAck);

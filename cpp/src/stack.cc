@@ -6,6 +6,8 @@ namespace netbuf {
 
 namespace {
 
+constexpr uint32_t kTimestampBytes = 12;
+
 // Linux 6.x with HZ=250, as Debian's: 1500-byte IP packets without link header; TCP_DELACK_MIN, TCP_MAX_QUICKACKS,
 // tcp_comp_sack_delay_ns, TCP_RTO_MIN.
 const StackProfile kLinux{
@@ -37,6 +39,8 @@ const StackProfile kLinux{
     .first_data_is_an_event = false,
     .confirms_repeated_fin = true,
     .restarts_after_idle = true,
+    .time_stamps = true,
+    .scales_windows = true,
     .sack_ends_retransmission = true,
     .retransmission_measures_window = false,
     .tunes_window = true,
@@ -82,6 +86,8 @@ const StackProfile kNs3{
     .first_data_is_an_event = true,
     .confirms_repeated_fin = false,
     .restarts_after_idle = false,
+    .time_stamps = true,
+    .scales_windows = true,
     .sack_ends_retransmission = false,
     .retransmission_measures_window = true,
     .tunes_window = false,
@@ -106,6 +112,17 @@ StackProfile stack_profile(const WorldConfig& config) {
   if (config.min_rto_ns) profile.min_rto = config.min_rto_ns;
   if (config.max_rto_ns) profile.max_rto = config.max_rto_ns;
   if (!config.slow_start_after_idle) profile.restarts_after_idle = false;
+  if (!config.timestamps) {  // 12 bytes of every header, which segments have instead; 8 of a SYN's
+    profile.time_stamps = false;
+    if (config.mss == 0) profile.mss += kTimestampBytes;
+    profile.data_overhead -= kTimestampBytes;
+    profile.ack_bytes -= kTimestampBytes;
+    profile.syn_bytes -= 8;
+  }
+  if (!config.window_scaling) {
+    profile.scales_windows = false;
+    profile.syn_bytes -= 4;
+  }
   if (config.delayed_ack_packets) profile.delayed_ack_packets = config.delayed_ack_packets;
   return profile;
 }

@@ -16,7 +16,7 @@ World::World(const WorldConfig& config, uint64_t seed) : seed_(seed), rng_(seed)
   profile_ = &stack_profile(config.stack);
   if (config.log_packets) network_.log = (log_ = std::make_unique<PacketLog>()).get();
   if (config.mss || config.min_rto_ns || config.max_rto_ns || config.delayed_ack_packets ||
-      !config.slow_start_after_idle) {
+      !config.slow_start_after_idle || !config.timestamps || !config.window_scaling) {
     own_profile_ = std::make_unique<StackProfile>(stack_profile(config));
     profile_ = own_profile_.get();
   }

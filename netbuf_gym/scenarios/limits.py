@@ -22,6 +22,8 @@ HAS_HOSTS = {stack: bool(profile["has_hosts"]) for stack, profile in _PROFILES.i
 SPEAKS_ECN = {stack: bool(profile["speaks_ecn"]) for stack, profile in _PROFILES.items()}
 """Whether flows can use explicit congestion notification, by stack."""
 ACK_BYTES = {stack: profile["ack_bytes"] for stack, profile in _PROFILES.items()}
+TIMESTAMP_BYTES = 12
+"""Part of a header that time stamps take (RFC 7323, appendix A)."""
 
 
 def compute_bdp_packets(rate_mbps: float, rtt_ms: float, stack: str = "linux") -> float:

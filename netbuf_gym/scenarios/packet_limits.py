@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import Any
 
 from netbuf_gym.errors import ScenarioWarning, warn_caller
 from netbuf_gym.scenarios.fields import get_indices
-from netbuf_gym.scenarios.limits import ACK_BYTES
-
-if TYPE_CHECKING:
-    from netbuf_gym.scenarios.types import Scenario
 
 
-def warn_of_small_limits(scenario: Scenario) -> None:
+def warn_of_small_limits(scenario: Any) -> None:
     """Warn of each limit that lets the longest packet of a link never pass.
 
     Limits are a link's `queue_bytes`, the `burst_bytes` of its discipline, and `buffer_bytes` and `queue_cap` of a switch in
     bytes. The packet counts as it is on the wire: a full data packet where data cross the link, an ACK where only ACKs do.
+
+    Args:
+        scenario: a `Scenario`, whose links are indices.
 
     Warns:
         ScenarioWarning: One limit; names field, value and packet size.
@@ -36,7 +35,7 @@ def warn_of_small_limits(scenario: Scenario) -> None:
             )
 
 
-def _list_limits(scenario: Scenario) -> Iterator[tuple[str, float, tuple[int, ...]]]:
+def _list_limits(scenario: Any) -> Iterator[tuple[str, float, tuple[int, ...]]]:
     """Yield each limit in bytes: field, value, and the links whose packets it limits."""
     for i, link in enumerate(scenario.links):
         if link.queue_bytes is not None:
@@ -52,14 +51,14 @@ def _list_limits(scenario: Scenario) -> Iterator[tuple[str, float, tuple[int, ..
                 yield f"switches[{i}].queue_cap", switch.queue_cap, ports
 
 
-def _find_longest_packets(scenario: Scenario) -> dict[int, int]:
+def _find_longest_packets(scenario: Any) -> dict[int, int]:
     """Return the size of the longest packet, by the index of the link that it crosses."""
     longest: dict[int, int] = {}
     senders = scenario.traffic.senders if scenario.traffic is not None else ()
-    ends = [*scenario.flows, *(route for flow in scenario.flows for route in flow.routes)]
+    ends: list[Any] = [*scenario.flows, *(route for flow in scenario.flows for route in flow.routes)]
     ends += [leg for sender in senders for leg in sender.legs]
     crossings = [(end.path, scenario.data_bytes) for end in ends]
-    crossings += [(end.return_path, ACK_BYTES[scenario.stack]) for end in ends]
+    crossings += [(end.return_path, scenario.ack_bytes) for end in ends]
     crossings += [(source.path, source.packet_bytes) for source in scenario.udp]
     crossings += [(probe.path, probe.bytes) for probe in scenario.probes]
     for path, packet_bytes in crossings:

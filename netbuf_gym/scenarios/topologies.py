@@ -159,7 +159,7 @@ def dumbbell(
     )
     if return_trace is not None and return_rate_mbps is not None:
         raise ScenarioError(f"return_rate_mbps = {return_rate_mbps:g} beside return_trace; valid: one of them")
-    own_traces = None
+    own_traces: tuple[Trace | None, ...] | None = None
     if isinstance(return_trace, Iterable):
         own_traces = checks.sequence("return_trace", return_trace, "traces")
         if len(own_traces) != count:
@@ -174,7 +174,8 @@ def dumbbell(
         return_buffer_packets = buffer_packets
     back: dict[str, Any] = {"delay_ms": one_way_ms, "queue_packets": return_buffer_packets}
     if own_traces is None:
-        returns = [Link(name="return", rate_mbps=return_rate_mbps, trace=return_trace, **back)]
+        shared: Any = return_trace
+        returns = [Link(name="return", rate_mbps=return_rate_mbps, trace=shared, **back)]
     else:
         returns = [Link(name=f"return-{i}", trace=own, **back) for i, own in enumerate(own_traces)]
     links, flows = [forward, *returns], []

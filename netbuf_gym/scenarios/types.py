@@ -40,6 +40,7 @@ from netbuf_gym.scenarios.limits import (
     PACES,
     SPEAKS_ECN,
     STACKS,
+    TIMESTAMP_BYTES,
 )
 from netbuf_gym.scenarios.links import GilbertElliott, Link
 from netbuf_gym.scenarios.packet_limits import warn_of_small_limits
@@ -101,6 +102,12 @@ class Scenario:
             stack's, 120000 (linux) or 60000 (ns3).
         slow_start_after_idle: Linux stack: whether a window that a sender has not used for a time-out starts anew
             (tcp_slow_start_after_idle, RFC 2861). Senders of the ns3 stack keep their windows.
+        window_scaling: Linux stack: whether windows are scaled (tcp_window_scaling, RFC 7323, 2); otherwise receivers advertise
+            at most 65535 bytes.
+        timestamps: Linux stack: whether segments carry time stamps (tcp_timestamps, RFC 7323, 3). Without them headers are 12
+            bytes shorter and segments as much longer (1460 bytes), RTTs are measured of segments that were sent once (Karn),
+            time-outs stay backed off until then, and no echo tells that a retransmission was needless. Receiver controls
+            need them. Receivers' autotuning knows round trips all the same.
         delayed_ack: Largest number of segments per ACK, 1 to 1000; None: the stack's, 2.
 
     Warns:
@@ -127,6 +134,8 @@ class Scenario:
     min_rto_ms: float | None = field(default=None, metadata=number(1, 60_000, core="min_rto_ns"))
     max_rto_ms: float | None = field(default=None, metadata=number(1000, 120_000, core="max_rto_ns"))
     slow_start_after_idle: bool = field(default=True, metadata=boolean(core="slow_start_after_idle"))
+    window_scaling: bool = field(default=True, metadata=boolean(core="window_scaling"))
+    timestamps: bool = field(default=True, metadata=boolean(core="timestamps"))
     delayed_ack: int | None = field(default=None, metadata=integer(1, 1000, core="delayed_ack_packets"))
 
     def __post_init__(self) -> None:
@@ -137,6 +146,9 @@ class Scenario:
             raise ScenarioError(f"pacing = True is not in the {self.stack} stack; valid: False")
         if self.min_rto_ms is not None and self.max_rto_ms is not None and self.min_rto_ms > self.max_rto_ms:
             raise ScenarioError(f"min_rto_ms = {self.min_rto_ms:g} exceeds max_rto_ms; valid: 1 to {self.max_rto_ms:g}")
+        for name in ("window_scaling", "timestamps"):
+            if not getattr(self, name) and self.stack != "linux":
+                raise ScenarioError(f"{name} = False is not in the {self.stack} stack; valid: True")
         index: dict[str, int] = {}
         for i, link in enumerate(self.links):
             if not isinstance(link, Link):
@@ -151,6 +163,8 @@ class Scenario:
             raise ScenarioError(f"flows is empty{beside}; valid: at least one flow, or a traffic")
         for i, flow in enumerate(self.flows):
             check_segments(f"flows[{i}].receiver", flow.receiver, self.mss)
+            if flow.receiver is not None and not self.timestamps:
+                raise ScenarioError(f"timestamps = False beside flows[{i}].receiver, a control that reads them; valid: True")
         if self.traffic is not None:
             if not isinstance(self.traffic, Traffic):
                 raise ScenarioTypeError(f"traffic = {shown(self.traffic)} is not a Traffic")
@@ -354,12 +368,19 @@ class Scenario:
     @property
     def mss(self) -> int:
         """Largest segment, bytes."""
-        return MSS_BYTES if self.mss_bytes is None else self.mss_bytes
+        if self.mss_bytes is not None:
+            return self.mss_bytes
+        return MSS_BYTES + (0 if self.timestamps else TIMESTAMP_BYTES)
 
     @property
     def data_bytes(self) -> int:
         """Size of a full data packet on the wire, bytes."""
-        return DATA_BYTES[self.stack] - MSS_BYTES + self.mss
+        return self.mss + self.ack_bytes
+
+    @property
+    def ack_bytes(self) -> int:
+        """Size of an ACK without SACK blocks on the wire, bytes: that of the headers of data, too."""
+        return ACK_BYTES[self.stack] - (0 if self.timestamps else TIMESTAMP_BYTES)
 
     def _get_endpoint(self, flow: int) -> Flow | Sender:
         """Return a flow by index; indices after the flows are the traffic's senders."""
@@ -382,7 +403,7 @@ class Scenario:
         f = self._get_endpoint(flow)
         rtt += sequential_sum(self.links[i].service_ms(self.data_bytes) for i in get_indices(f.path))
         acks = get_indices(f.return_path)
-        return rtt + sequential_sum(self.links[i].service_ms(ACK_BYTES[self.stack]) for i in acks)
+        return rtt + sequential_sum(self.links[i].service_ms(self.ack_bytes) for i in acks)
 
     def ideal_s(self, sender: int, size_bytes: float, start_s: float = 0.0) -> float:
         """Return the ideal completion time of a flow of the traffic that starts at `start_s`, seconds.

@@ -213,6 +213,9 @@ struct WorldConfig {
   // Linux stack: flows that do not pace themselves are paced too (fq does that).
   bool pacing = false;
   bool slow_start_after_idle = true;       // Linux stack: windows restart after a time-out of silence
+  // Linux stack, of all connections (RFC 7323): without the first, windows end at 65,535 bytes; without the second, RTTs
+  // are those of what was sent once.
+  bool window_scaling = true, timestamps = true;
   bool log_packets = false;                // keeps a PacketLog
 };
 

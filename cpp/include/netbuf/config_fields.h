@@ -292,6 +292,8 @@ inline constexpr auto kFields<WorldConfig> = std::tuple{
     field("hystart", &WorldConfig::hystart),
     field("pacing", &WorldConfig::pacing),
     field("slow_start_after_idle", &WorldConfig::slow_start_after_idle),
+    field("window_scaling", &WorldConfig::window_scaling),
+    field("timestamps", &WorldConfig::timestamps),
     field("log_packets", &WorldConfig::log_packets),
 };
 

@@ -41,6 +41,8 @@ struct StackProfile {
   bool first_data_is_an_event;             // a nanosecond after the handshake
   bool confirms_repeated_fin;              // while it remembers the connection
   bool restarts_after_idle;                // RFC 5681, 4.1
+  bool time_stamps;                        // ACKs echo those of what they answer (RFC 7323, 3)
+  bool scales_windows;                     // RFC 7323, 2; else they end at kLargestUnscaledWindow
   bool sack_ends_retransmission;           // a copy of what is selectively acknowledged is not in flight any more
   bool retransmission_measures_window;     // of streams that end: whether the window limits is asked anew
 
@@ -61,5 +63,6 @@ struct StackProfile {
 };
 const StackProfile& stack_profile(Stack stack);
 StackProfile stack_profile(const WorldConfig& config);  // with what the configuration changes
+inline constexpr int64_t kLargestUnscaledWindow = 65'535;
 
 }  // namespace netbuf

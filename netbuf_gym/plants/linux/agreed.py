@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-HEADERS_BYTES = 52
-"""Size of the headers of IPv4 and of TCP with time stamps."""
-
 DRIVEN = "receiver_driven"
 """The congestion control whose window is the receiver's."""
 

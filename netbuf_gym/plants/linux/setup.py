@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from netbuf_gym import _core
 from netbuf_gym.errors import ConfigError, describe_scenario, shown
-from netbuf_gym.plants.linux.agreed import DRIVEN, HEADERS_BYTES, NOTSENT_LOWAT_BYTES, PACED_BYTES_PER_S, address
+from netbuf_gym.plants.linux.agreed import DRIVEN, NOTSENT_LOWAT_BYTES, PACED_BYTES_PER_S, address
 from netbuf_gym.plants.linux.codec import encode
 from netbuf_gym.plants.linux.hosts import cap_buffer, hosts_message
 from netbuf_gym.plants.linux.netlink import FEATURES, INITCWND, INITRWND, QUICKACK
@@ -104,8 +104,8 @@ class Setup:
         self.message: dict[str, Any] = {
             "do": "start",
             "world": encode(build_world_config(scenario)),
-            "mtu": scenario.mss + HEADERS_BYTES,
-            "headers": HEADERS_BYTES,
+            "mtu": scenario.data_bytes,
+            "headers": scenario.ack_bytes,
             "nodes": len(self._nodes),
             "routes": self.routes,
             "flows": flows,
@@ -146,7 +146,8 @@ class Setup:
         sysctls = {
             "net.ipv4.tcp_rmem": f"4096 {STEERED_BYTES} {STEERED_BYTES}" if steered else f"4096 131072 {UNLIMITED_BYTES}",
             "net.ipv4.tcp_wmem": f"4096 {UNLIMITED_BYTES} {UNLIMITED_BYTES}",
-            "net.ipv4.tcp_timestamps": "2",  # the monotonic clock, without an offset
+            "net.ipv4.tcp_timestamps": "2" if scenario.timestamps else "0",  # the monotonic clock, without an offset
+            "net.ipv4.tcp_window_scaling": str(int(scenario.window_scaling)),
         }
         if scenario.min_rto_ms is not None:
             sysctls["net.ipv4.tcp_rto_min_us"] = str(round(scenario.min_rto_ms * 1e3))

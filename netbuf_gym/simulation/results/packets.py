@@ -91,7 +91,7 @@ def build_packet_log(raw: np.ndarray, scenario: Scenario) -> PacketLog:
     rows = rows[np.argsort(rows["time"], kind="stable")]
     connection = np.full(len(rows), -1, np.int64)
     start, starts = np.zeros(len(rows), np.int64), {}
-    parts = []
+    parts: list[np.ndarray] = []
     for owner in np.unique(rows["owner"][rows["owner"] < FIRST_ONE_WAY]):
         at = np.flatnonzero(rows["owner"] == owner)
         parts += [at] if owner < len(scenario.flows) else _split_connections(rows, at)
@@ -153,7 +153,7 @@ def packets_table(log: PacketLog) -> np.ndarray:
     table["stamp_s"] = (rows["stamp"] & ~np.where(is_ack, MARK_COUNT, 0)) * 1e-9
     ecn = rows["ecn"]
     table["ecn"] = np.where(ecn & CE, "CE", np.where(ecn & ECT1, "ECT1", np.where(ecn & ECT, "ECT0", "")))
-    for at in np.flatnonzero(rows["sack_blocks"]):
+    for at in np.flatnonzero(rows["sack_blocks"]).tolist():
         table["sack"][at] = _sack_numbers(log, at)
     return table
 
@@ -277,27 +277,29 @@ class _Headers:
             window, source, target = 64 << 10, 40000, 5001
             stamps = _milliseconds(stamp), self._echo[flow]
         options = self._options(at, row, opening, stamps)
-        window = min(window if opening else window >> _WINDOW_SCALE, 0xFFFF)
+        scale = 0 if opening or not self._log.scenario.window_scaling else _WINDOW_SCALE
+        window = min(window >> scale, 0xFFFF)
         offset = (20 + len(options)) // 4 << 4
         head = struct.pack(">HHIIBBHHH", source, target, sequence & 0xFFFFFFFF, ack & 0xFFFFFFFF, offset, bits, window, 0, 0)
         return head + options, stamps[0]
 
     def _options(self, at: int, row: _Row, opening: bool, stamps: tuple[int, int]) -> bytes:
         room = row.wire_bytes - row.payload - self.link_header - _HEADERS_BYTES
-        if room < 10:
-            return b"\1" * room
-        times = struct.pack(">BBII", 8, 10, stamps[0] & 0xFFFFFFFF, stamps[1] & 0xFFFFFFFF)
+        if room == 0:
+            return b""
+        scenario, blocks = self._log.scenario, row.sack_blocks
+        stamped = struct.pack(">BBII", 8, 10, stamps[0] & 0xFFFFFFFF, stamps[1] & 0xFFFFFFFF)
+        times = stamped if scenario.timestamps else b""
         if opening:
-            scale = struct.pack("BBB", 3, 3, _WINDOW_SCALE)
-            largest = struct.pack(">BBH", 2, 4, self._log.scenario.mss + 12) if room >= 20 else b""
-            return (largest + b"\4\2" + times + b"\1" + scale).ljust(room, b"\0")
-        blocks = row.sack_blocks
-        made = b"\1\1" + times
-        if blocks and room > len(made):
+            scale = b"\1" + struct.pack("BBB", 3, 3, _WINDOW_SCALE) if scenario.window_scaling else b""
+            largest = struct.pack(">BBH", 2, 4, scenario.data_bytes - _HEADERS_BYTES) if scenario.stack == "linux" else b""
+            return (largest + (b"\4\2" + times if times else b"\1\1\4\2") + scale).ljust(room, b"\0")
+        parts = [times] if times else []
+        if blocks:
             ends = [end & 0xFFFFFFFF for end in _sack_numbers(self._log, at)[: 2 * blocks]]
-            sack = struct.pack(f">BB{2 * blocks}I", 5, 2 + 8 * blocks, *ends)
-            made = made + b"\1\1" + sack if room >= len(made) + 2 + len(sack) else times + sack
-        return made.ljust(room, b"\0")
+            parts.append(struct.pack(f">BB{2 * blocks}I", 5, 2 + 8 * blocks, *ends))
+        aligned = b"".join(b"\1\1" + part for part in parts)  # as Linux does; ns-3 pads the end
+        return (aligned if len(aligned) <= room else b"".join(parts)).ljust(room, b"\0")
 
 
 def _milliseconds(time_ns: int) -> int:
