@@ -120,6 +120,10 @@ TEST(bounds_of_links) {
         [](auto& w, int64_t v) { w.links[0].queue_limit_bytes = v; });
   bound<double>(base(), "links[0].loss", {0, std::nextafter(1, 0)}, {-1e-9, 1, NAN},
         [](auto& w, double v) { w.links[0].loss = v; });
+  bound<double>(base(), "links[0].duplicate", {0, 1}, {-1e-9, std::nextafter(1, 2), NAN},
+        [](auto& w, double v) { w.links[0].duplicate = v; });
+  bound<double>(base(), "links[0].corrupt", {0, 1}, {-1e-9, std::nextafter(1, 2), NAN},
+        [](auto& w, double v) { w.links[0].corrupt = v; });
   bound<double>(base(), "links[0].ge", {0, 1}, {-1e-9, std::nextafter(1, 2), NAN},
         [](auto& w, double v) { w.links[0].ge = {0.5, 0.5, 0.5, v}; });
   bound<double>(base(), "links[0].ge", {0, 1}, {-1e-9, std::nextafter(1, 2)},
@@ -395,6 +399,8 @@ TEST(bounds_of_probes_and_of_the_world) {
   bound<uint32_t>(base(), "mss", {0, 100, 9'000}, {1, 99, 9'001}, [](auto& w, uint32_t v) { w.mss = v; });
   bound<Time>(base(), "min_rto_ns", {0, 1, 60 * kSecond}, {-1, 60 * kSecond + 1},
         [](auto& w, Time v) { w.min_rto_ns = v; });
+  bound<Time>(base(), "max_rto_ns", {0, kSecond, 120 * kSecond}, {-1, kSecond - 1, 120 * kSecond + 1},
+        [](auto& w, Time v) { w.max_rto_ns = v; });
   bound<uint32_t>(base(), "delayed_ack_packets", {0, 1, 1'000}, {1'001},
         [](auto& w, uint32_t v) { w.delayed_ack_packets = v; });
 }
