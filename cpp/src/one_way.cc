@@ -11,7 +11,7 @@ void OneWay::run(Time now) {
 
 void OneWay::launch(Time now) {
   ++on_way_;
-  if (network_.log) log(PacketEvent::sent, now, now);
+  if (network_.log) [[unlikely]] log(PacketEvent::sent, now, now);
   move(now, now, 0);
 }
 
@@ -49,7 +49,7 @@ void OneWay::log(PacketEvent event, Time at, Time sent_at, uint32_t link) {
 void OneWay::move(Time now, Time sent_at, uint32_t hop) {
   if (hop == path_.size()) {
     --on_way_;
-    if (network_.log) log(PacketEvent::received, now, sent_at);
+    if (network_.log) [[unlikely]] log(PacketEvent::received, now, sent_at);
     return received(sent_at, now);
   }
   Link& link = network_.links[path_[hop]];

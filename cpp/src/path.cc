@@ -100,13 +100,14 @@ bool Path::cross(Packet& packet, size_t hop) {
   }
   const uint32_t bytes = wire_bytes(packet.kind, packet.bytes);
   const bool foreseen = hop > 0 && forward_[hop].folded;
-  const Time at = packet.time;
   const Link::Outcome outcome = foreseen ? link.foresee(packet.time, bytes, true, *network_.clock)
                                          : link.transmit(packet.time, bytes, true);
-  packet.time = outcome.arrival;
-  if (outcome.fate == Link::Fate::delivered) return true;
+  if (outcome.fate == Link::Fate::delivered) [[likely]] {
+    packet.time = outcome.arrival;
+    return true;
+  }
   lose(outcome.fate, packet.kind);
-  if (network_.log) log(event_of(outcome.fate), packet, at, forward_[hop].link);
+  if (network_.log) [[unlikely]] log(event_of(outcome.fate), packet, packet.time, forward_[hop].link);
   return false;
 }
 
@@ -182,7 +183,7 @@ void Path::backward(Ack ack, size_t hop, Time at) {
         foreseen ? link.foresee(at, bytes, false, *network_.clock) : link.transmit(at, bytes, false);
     if (outcome.fate != Link::Fate::delivered) [[unlikely]] {
       --on_way_;
-      if (network_.log) log(event_of(outcome.fate), ack, at, backward_[hop].link);
+      if (network_.log) [[unlikely]] log(event_of(outcome.fate), ack, at, backward_[hop].link);
       return;
     }
     ack.time = at = outcome.arrival;

@@ -137,9 +137,11 @@ class Path {
   void launch_over_hops(const Packet& packet);
   void send_back_over_hops(const Ack& ack);
   void lose(Link::Fate fate, PacketKind kind);
-  void log(PacketEvent event, const Packet& packet, Time at, uint32_t link = PacketLog::kNoLink);
-  void log(PacketEvent event, const Ack& ack, Time at, uint32_t link = PacketLog::kNoLink);
-  void log(PacketEvent event, const Queued& item);
+  // Seldom asked for, and out of the way of what is asked for each packet.
+  [[gnu::cold, gnu::noinline]] void log(PacketEvent event, const Packet& packet, Time at,
+                                        uint32_t link = PacketLog::kNoLink);
+  [[gnu::cold, gnu::noinline]] void log(PacketEvent event, const Ack& ack, Time at, uint32_t link = PacketLog::kNoLink);
+  [[gnu::cold, gnu::noinline]] void log(PacketEvent event, const Queued& item);
   void onward(Packet packet, size_t hop, Time now);      // reaches hop at packet.time
   bool cross(Packet& packet, size_t hop);                // takes the link; false when it was lost there
   void backward(Ack ack, size_t hop, Time at);

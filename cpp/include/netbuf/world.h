@@ -122,7 +122,7 @@ class World final : private Link::Host, private FlowArrivals::Host {
   }
   void run_source(uint32_t source);
   void run_tied();
-  void log_arrival(uint32_t lane);           // of the next packet of a lane
+  [[gnu::cold, gnu::noinline]] void log_arrival(uint32_t lane);  // of the next packet of a lane
   void after_flow(uint32_t index, Flow& flow) {
     if (index >= static_flows_) [[unlikely]] return after_opened(index);
     if (flow.next_timer() != timers_[index].time) [[unlikely]] update(first_flow_ + index, flow.next_timer());
