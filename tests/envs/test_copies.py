@@ -70,11 +70,12 @@ def test_running_worlds_are_not_copied(maker, way):
         COPIES[way](WORLDS[maker]())
 
 
-@pytest.mark.parametrize("way", COPIES)
-@pytest.mark.parametrize("maker", ENVIRONMENTS)
+PAIRS = {(maker, way) for maker in ENVIRONMENTS for way in COPIES}
+
+
+# Gymnasium's FlattenObservation holds a lambda, which pickle does not take.
+@pytest.mark.parametrize(("maker", "way"), sorted(PAIRS - {("gymnasium's wrapper", "pickle")}))
 def test_a_copy_of_an_environment_is_another_until_it_runs(maker, way):
-    if (maker, way) == ("gymnasium's wrapper", "pickle"):
-        pytest.skip("Gymnasium's FlattenObservation holds a lambda")
     env = ENVIRONMENTS[maker]()
     made = COPIES[way](env)
     assert made.unwrapped is not env.unwrapped and made.unwrapped.engine is not env.unwrapped.engine

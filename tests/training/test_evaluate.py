@@ -35,8 +35,8 @@ def run_agent(saved, scenario, seeds, agents=1):
     return comparison.run(agent, worlds, task="congestion_window", scenario=scenario, agents=agents), worlds
 
 
-def run_cubic(worlds, scenario=SHORT):
-    return comparison.run_baselines("congestion_window", ["cubic"], worlds, scenario=scenario)[0]
+def run_cubic(worlds, scenario=SHORT, **env):
+    return comparison.run_baselines("congestion_window", ["cubic"], worlds, scenario=scenario, **env)[0]
 
 
 @pytest.mark.slow
@@ -103,7 +103,7 @@ def test_several_senders(trained):
     agent, worlds = run_agent(trained, SHORT, [FIRST, FIRST + 1, FIRST + 2], agents=2)
     assert len(worlds) == 3 and all(len(world.scenario.flows) == 2 for world in worlds)
     assert agent.metrics["goodput_mbps"].shape == (3,)
-    cubic = run_cubic(worlds)
+    cubic = run_cubic(worlds, agents=2)
     assert 0 < cubic.metrics["goodput_mbps"].max() < 5
 
 
