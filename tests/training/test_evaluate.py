@@ -36,7 +36,7 @@ def run_agent(saved, scenario, seeds, agents=1):
 
 
 def run_cubic(worlds, scenario=SHORT, **env):
-    return comparison.run_baselines("congestion_window", ["cubic"], worlds, scenario=scenario, **env)[0]
+    return comparison.run_baselines("congestion_window", ["cubic"], worlds, scenario=scenario, env=env)[0]
 
 
 @pytest.mark.slow
