@@ -224,7 +224,7 @@ def _tune(arguments: argparse.Namespace) -> int:
             holder = locks.describe_holder(path)
             leftovers = [] if holder else session.find_leftovers(path)
             if holder:
-                _print_line(f"{holder} is running and will restore its settings")
+                _print_line(f"{holder} just now, and restored when that ends")
             elif leftovers:
                 _print_line(f"left changed by a former run: {', '.join(leftovers)} (netbuf-gym live restore)")
             draw = _tune_until_end(arguments, None, choice, pace, watchdog, ended, duration_s)

@@ -22,6 +22,7 @@ from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.utils import checks
 from netbuf_gym.utils.docstrings import find_range, parse_arguments
 from netbuf_gym.utils.files import read_text
+from netbuf_gym.utils.startup import import_tasks
 from netbuf_gym.utils.suggestions import did_you_mean
 
 World = Scenario | Distribution
@@ -91,6 +92,7 @@ def unregister(name: str) -> None:
 
 def names() -> list[str]:
     """Return the registered names, sorted; `get` also accepts the forms of `PATTERNS`."""
+    import_tasks()
     return sorted(_REGISTRY)
 
 
@@ -168,6 +170,8 @@ def check_arguments(name: str, signature: inspect.Signature, given: Mapping[str,
 def _find_maker(name: object) -> Callable[..., World]:
     if not isinstance(name, str):
         raise ScenarioTypeError(f"scenario = {shown(name)} is not a name; valid: {', '.join((*names(), *PATTERNS))}")
+    if name not in _REGISTRY:
+        import_tasks()
     for pattern in PATTERNS.values():
         maker = pattern.maker(name)
         if maker is not None:

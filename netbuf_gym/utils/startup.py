@@ -36,7 +36,12 @@ def register_own_ids() -> None:
     for name, task in IDS.items():
         register_ids([name], task)
     if {path.parent.name for path in TASKS.glob("*/__init__.py")} - set(IDS.values()):
-        importlib.import_module("netbuf_gym.tasks")  # of a task that was added, its record alone knows the ids
+        import_tasks()  # of a task that was added, its record alone knows the ids
+
+
+def import_tasks() -> None:
+    """Import the tasks of the package, which register the scenarios that they bring."""
+    importlib.import_module("netbuf_gym.tasks")
 
 
 def register_ids(names: Iterable[str], task: str) -> None:

@@ -102,7 +102,7 @@ def test_mistakes_are_refused_before_torch_is_imported(tmp_path):
     mistakes = [*known, "run_dir=", "resume=", "resume=nowhere", "scenario=ppcc/99", "seed=-1"]
     program = f"""
 import sys
-from netbuf_gym import cli
+from netbuf_gym.cli import program as cli
 for mistake in {mistakes!r}:
     assert cli.main(["train", mistake]) == 2, mistake
     assert "torch" not in sys.modules, mistake
