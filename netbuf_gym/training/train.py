@@ -131,10 +131,10 @@ def run(config: DictConfig, tell: Callable[[str], None] = lambda text: None) -> 
 
 def _start_training(config: DictConfig, tell: Callable[[str], None]) -> TrainResult:
     """Train by a configuration from the beginning."""
-    from netbuf_gym.training import selection
-
     note = check_rollout(config.algo, config.env.num_envs)
     run_dir = _resolve_run_dir(config)
+    from netbuf_gym.training import selection
+
     kwargs = build_env_kwargs(config)
     worlds = make_worlds(config.env.id, config.env.num_envs, config.env.threads, kwargs)
     try:
@@ -146,7 +146,7 @@ def _start_training(config: DictConfig, tell: Callable[[str], None]) -> TrainRes
         model, recorder = _prepare_learner(config, worlds)
         make_folder(run_dir, "run_dir")
         with exclusive_lock(run_dir, "run_dir"):
-            _require_empty(run_dir)  # again, now that the lock is held
+            _require_no_run(run_dir)  # again, now that the lock is held
             checkpoint.remove_leftovers(run_dir)
             selection.remove_selection(run_dir)
             with name_in_errors(run_dir / "config.yaml"):
@@ -257,11 +257,11 @@ def _resolve_run_dir(config: DictConfig) -> Path:
     run_dir = Path(config.run_dir)
     if not config.run_dir.strip() or "\0" in config.run_dir:
         raise ConfigError(f"run_dir = {config.run_dir!r} names no folder; valid: a folder, or null for a new one below runs/")
-    _require_empty(run_dir)
+    _require_no_run(run_dir)
     return run_dir
 
 
-def _require_empty(run_dir: Path) -> None:
+def _require_no_run(run_dir: Path) -> None:
     """Raise ConfigError for a directory that holds a run."""
     for name in RUN_FILES:
         if (run_dir / name).exists():
