@@ -133,8 +133,6 @@ def _start_training(config: DictConfig, tell: Callable[[str], None]) -> TrainRes
     """Train by a configuration from the beginning."""
     note = check_rollout(config.algo, config.env.num_envs)
     run_dir = _resolve_run_dir(config)
-    from netbuf_gym.training import selection
-
     kwargs = build_env_kwargs(config)
     worlds = make_worlds(config.env.id, config.env.num_envs, config.env.threads, kwargs)
     try:
@@ -143,6 +141,8 @@ def _start_training(config: DictConfig, tell: Callable[[str], None]) -> TrainRes
         check_guesses(config.algo, native.engine.task)
         if note is not None:
             _warn(note)
+        from netbuf_gym.training import selection
+
         model, recorder = _prepare_learner(config, worlds)
         make_folder(run_dir, "run_dir")
         with exclusive_lock(run_dir, "run_dir"):
