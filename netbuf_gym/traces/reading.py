@@ -242,11 +242,12 @@ def _parse_deliveries(path: str | os.PathLike[str], text: str, unit_s: float) ->
     else:
         if not _looks_like_deliveries(text):
             return None
-        lines = [(i, line) for i, line in enumerate(text.split("\n"), 1) if line.strip()]
-        i, line = next((i, line) for i, line in lines if re.fullmatch(r"\s*[0-9]+\s*", line, re.ASCII) is None)
-        if re.fullmatch(r"\s*-[0-9]+\s*", line, re.ASCII):
-            raise TraceError(f"{line.strip()} ms is negative; valid: 0 or more", path, i)
-        hint = "" if re.fullmatch(r"\s*[0-9.]+\s*", line) is None else "; one rate a second: unit=Mbit/s or another"
+        blanks = " \t\r\f\v"  # those of ASCII alone, as above: every other one is a fault
+        lines = [(i, line.strip(blanks)) for i, line in enumerate(text.split("\n"), 1)]
+        i, line = next((i, line) for i, line in lines if line and re.fullmatch(r"[0-9]+", line) is None)
+        if re.fullmatch(r"-[0-9]+", line):
+            raise TraceError(f"{line} ms is negative; valid: 0 or more", path, i)
+        hint = "" if re.fullmatch(r"[0-9.]+", line) is None else "; one rate a second: unit=Mbit/s or another"
         raise TraceError(f"{shown(line)}; valid: one whole number of milliseconds, 0 or more{hint}", path, i)
     fall = np.flatnonzero(np.diff(time_ms) < 0)
     if len(fall):

@@ -155,6 +155,8 @@ def test_every_recorded_trace_can_be_read(shared):
         ("1\n1_000\n", 2),
         ("1\n\u0662\n", 2),
         ("1\n4\u2028\n5\n", 2),
+        ("1\n\xa0\n5\n", 2),
+        ("1\n2\n\x1c\n", 3),
         ("time_s,mbps\n0,1\n1,1_0\n", 3),
         ("0 1\n1 \u0665\n", 2),
         ("time_s,mbps\n0,1\x0c\r1,2\x0b\n2,x\n", 4),
