@@ -28,7 +28,6 @@ LAYERS = (
     ("evaluation",),
     ("integrations", "validation"),
     ("training", "zoo", "leaderboard"),
-    ("pages",),
     ("host",),  # plays trained agents too
     ("cli",),
     ("__main__",),
@@ -40,7 +39,7 @@ LEARNERS = ("torch", "hydra", "omegaconf", "optuna", "wandb", "stable_baselines3
 """Libraries that are only there with the extras; no layer below training imports them at import."""
 CORE = "netbuf_gym._core"  # built, and below everything
 STUDIES = "studies"  # of a checkout: nothing that is installed imports them
-APART = tuple(f"netbuf_gym.{name}." for name in ("integrations", "training", "zoo", "leaderboard", "pages"))
+APART = tuple(f"netbuf_gym.{name}." for name in ("integrations", "training", "zoo", "leaderboard"))
 """Packages for those who have a learner."""
 
 

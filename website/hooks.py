@@ -18,13 +18,14 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from netbuf_gym.cli.page import format_commands
 from netbuf_gym.cli.program import build_parser
-from netbuf_gym.pages.code_tables import fill_tables
+from netbuf_gym.utils.checkout import import_studies
 
 import links  # MkDocs adds the folder of hooks to sys.path while it loads them
 
 ROOT = Path(__file__).parents[1]
+fill_tables = import_studies(ROOT, "pages.code_tables").fill_tables
+format_commands = import_studies(ROOT, "pages.command_tables").format_commands
 
 
 def elsewhere() -> dict[str, str]:

@@ -160,14 +160,13 @@ def _make_results(arguments: argparse.Namespace) -> int:
 
 def _write_pages(arguments: argparse.Namespace) -> int:
     from netbuf_gym.leaderboard import field_reports, rows
-    from netbuf_gym.pages.result_tables import Pages
     from netbuf_gym.utils import checkout
 
     root = checkout.require_checkout(arguments.checkout, "--checkout")
     if rows.FOLDER != root.resolve() / "results" / "suites":
         raise ConfigError(f"{root}: the rows of this program are in {rows.FOLDER}; valid: pip install -e {root}")
+    pages = checkout.import_studies(root, "pages.result_tables").Pages(root)
     field_reports.write_rankings()
-    pages = Pages(root, checkout.import_studies(root, "pages").make_sections(root))
     for path in pages.write():
         print(f"written: {path.relative_to(root)}")
     for name in pages.find_unknown():

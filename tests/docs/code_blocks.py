@@ -66,7 +66,7 @@ def uncommented(line: str) -> str:
 
 def blocks(page: str, text: str) -> Iterator[Block]:
     """The blocks of a page in their order."""
-    from netbuf_gym.pages import blocks as page_blocks  # not where a page's blocks run, which are to import what they need
+    from studies.pages import blocks as page_blocks  # not where a page's blocks run, which are to import what they need
 
     for block in page_blocks.parse_blocks(text):
         yield Block(page, block.line, block.file, block.language, block.text)

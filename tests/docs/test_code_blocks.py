@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from netbuf_gym.cli.page import format_commands as commands_table
 from netbuf_gym.cli.program import build_parser
-from netbuf_gym.pages.code_tables import fill_tables
+from studies.pages.code_tables import fill_tables
+from studies.pages.command_tables import format_commands as commands_table
 from tests.docs import code_blocks
 from tests.helpers import machines
 from tests.helpers.release_cases import for_release

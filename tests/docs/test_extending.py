@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from netbuf_gym.pages import blocks
+from studies.pages import blocks
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "extending.md").read_text()
@@ -145,8 +145,8 @@ def test_the_catalogues_tests_hold_for_what_is_added(tree):
 @pytest.mark.release
 def test_the_tests_of_the_registries_hold_for_what_is_added(tree):
     shutil.copytree(ROOT / "tests", tree / "tests", ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
-    chosen = ["tests/scenarios/test_congestion_controls.py", "tests/scenarios/test_disciplines.py", "tests/pages/test_pages.py"]
-    chosen += ["tests/evaluation/test_rollout.py", "tests/envs/test_registration.py"]
+    chosen = ["tests/scenarios/test_congestion_controls.py", "tests/scenarios/test_disciplines.py"]
+    chosen += ["tests/tasks/test_tables.py", "tests/evaluation/test_rollout.py", "tests/envs/test_registration.py"]
     chosen += ["-k", "(scenarios or short_wait) and not documentation"]
     printed = in_tree(shlex.join(["python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *chosen]), tree)
     assert "passed" in printed and "failed" not in printed

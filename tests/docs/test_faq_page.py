@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from netbuf_gym.cli.program import build_parser
-from netbuf_gym.pages import blocks
+from studies.pages import blocks
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "faq.md").read_text()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from netbuf_gym.pages import blocks
+from studies.pages import blocks
 
 ROOT = Path(__file__).parents[2]
 BLOCKS = list(blocks.parse_blocks((ROOT / "docs" / "tutorials" / "own_agent.md").read_text()))

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from netbuf_gym.pages import blocks
+from studies.pages import blocks
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "own_control.md").read_text()

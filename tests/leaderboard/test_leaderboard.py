@@ -18,10 +18,10 @@ from netbuf_gym.cli.program import main
 from netbuf_gym.errors import CheckpointError, ConfigError, MissingExtraError
 from netbuf_gym.evaluation.suites import SUITES, Edition, get_suite
 from netbuf_gym.leaderboard import field_reports, handed_in, results, rows, scoring, standings, submission
-from netbuf_gym.leaderboard import page as leaderboard_page
 from netbuf_gym.tasks import record
 from netbuf_gym.training.checkpoints import archive, digest
 from netbuf_gym.zoo import library
+from studies.pages import leaderboard_page
 
 TASK, AGENT = "queue_threshold", "queue_threshold/ppo"
 FAMILIES = ("shallow", "overload")

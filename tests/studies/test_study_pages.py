@@ -14,10 +14,11 @@ from netbuf_gym.cli.program import main
 from netbuf_gym.errors import ConfigError, ReferenceDataError
 from netbuf_gym.utils import checkout
 from netbuf_gym.zoo import library
-from studies import campaigns, pages
+from studies import campaigns
 from studies.common import kept, replay, verdicts
 from studies.common.campaign import Campaign
 from studies.common.judging import HIGHER, HOLDS, OPPOSITE, SLIGHT, Claim, compute_interval
+from studies.pages import study_tables
 from studies.ppcc.experiment import PPCC
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -54,7 +55,7 @@ def test_damaged_rows_are_named(tmp_path, damage, said):
     path = kept.write_rows(tmp_path, "ppcc", "simulated", HEADER, "scheme,seed\na,1\n")
     path.write_bytes(gzip.compress(damage(gzip.decompress(path.read_bytes()).decode()).encode()))
     with pytest.raises(ReferenceDataError, match=said):
-        pages.make_sections(tmp_path)
+        study_tables.make_sections(tmp_path)
     path.write_bytes(b"no gzip")
     with pytest.raises(ReferenceDataError, match="is no table of a study"):
         kept.read_rows(tmp_path, "ppcc", "simulated")
@@ -64,22 +65,22 @@ def test_marked_rows_say_so_in_their_section(tmp_path, monkeypatch):
     path = kept.write_rows(tmp_path, "ppcc", "simulated", HEADER, "scheme,seed\na,1\n")
     before = path.read_bytes()
     kept.mark_stale(tmp_path, "ppcc", "simulated", "differs in 1 of 2 runs")
-    monkeypatch.setitem(pages.STUDIES, "ppcc", ({"simulated": lambda rows: "| a |"}, lambda found: ""))
-    assert pages.make_sections(tmp_path) == {"ppcc simulated": "| a |\n\n*Stale: differs in 1 of 2 runs.*"}
+    monkeypatch.setitem(study_tables.STUDIES, "ppcc", ({"simulated": lambda rows: "| a |"}, lambda found: ""))
+    assert study_tables.make_sections(tmp_path) == {"ppcc simulated": "| a |\n\n*Stale: differs in 1 of 2 runs.*"}
     kept.mark_stale(tmp_path, "ppcc", "simulated", "")
-    assert path.read_bytes() == before and pages.make_sections(tmp_path) == {"ppcc simulated": "| a |"}
+    assert path.read_bytes() == before and study_tables.make_sections(tmp_path) == {"ppcc simulated": "| a |"}
 
 
 def test_no_section_follows_from_means(tmp_path):
     kept.write_rows(tmp_path, "rlbm", "default", {**HEADER, "rows": kept.MEANS}, "scheme,runs\nnaive,10\n")
-    assert kept.read_rows(tmp_path, "rlbm", "default") is None and pages.make_sections(tmp_path) == {}
+    assert kept.read_rows(tmp_path, "rlbm", "default") is None and study_tables.make_sections(tmp_path) == {}
 
 
 def test_every_section_has_a_campaign_and_agents_that_there_are():
     named = [one.name for one in campaigns.CAMPAIGNS]
     assert len(set(named)) == len(named) and all(one.minutes > 0 for one in campaigns.CAMPAIGNS)
-    derived = {f"{study} {section}" for study, own in pages.DERIVED_SECTIONS.items() for section in own}
-    sections = {name for name in pages.NAMES if not name.endswith(pages.VERDICTS)} - derived
+    derived = {f"{study} {section}" for study, own in study_tables.DERIVED_SECTIONS.items() for section in own}
+    sections = {name for name in study_tables.NAMES if not name.endswith(study_tables.VERDICTS)} - derived
     made = {f"{one.study} {one.section}" for one in campaigns.CAMPAIGNS}
     assert sections - made == {"rlbm thesis-text"} and made - sections == {"auter constants"}
     assert {agent for one in campaigns.CAMPAIGNS for agent in one.agents} <= set(library.names())
@@ -116,7 +117,7 @@ def test_a_campaign_goes_on_and_keeps_its_rows(tmp_path, monkeypatch):
     path = campaigns.run_experiment(PPCC, "simulated", WORDS, 1, "local", tmp_path)
     assert 0 < before < len(parts) < before + len(set(parts))  # what was done was not done again
     whole = path.read_bytes()
-    made = pages.make_sections(tmp_path)
+    made = study_tables.make_sections(tmp_path)
     assert "### Table III: one sender" in made["ppcc simulated"] and "(../figures/ppcc/senders.png)" in made["ppcc simulated"]
     assert (tmp_path / "docs/figures/ppcc/senders.png").stat().st_size > 1000
     assert not (tmp_path / "runs/studies/ppcc/simulated/campaign").exists()

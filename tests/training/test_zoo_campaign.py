@@ -13,11 +13,11 @@ import torch as th
 
 from netbuf_gym import tasks
 from netbuf_gym.evaluation import summary
-from netbuf_gym.leaderboard import page
 from netbuf_gym.training import campaign
 from netbuf_gym.training.checkpoints import archive, checkpoint, digest, packing, versions
 from netbuf_gym.training.train import train
 from netbuf_gym.zoo import library
+from studies.pages import leaderboard_page
 
 WINDOWS, SWITCH_MEASURES = (tasks.get(name).measures for name in ("congestion_window", "queue_threshold"))
 
@@ -65,7 +65,7 @@ def test_campaign_trains_evaluates_and_keeps(tiny, tmp_path, monkeypatch):
         with pytest.raises(ValueError, match=told):
             campaign.main([*command, other])
 
-    facts = page.format_training_facts(library.read_metrics(out))
+    facts = leaderboard_page.format_training_facts(library.read_metrics(out))
     assert facts[:4] == ["ppo", "default", "ppcc/4", "2"] and facts[4] == "0.0 M"
 
 
@@ -83,7 +83,7 @@ def test_a_card_says_what_training_began_with(tiny, tmp_path):
     assert "goes on with" not in (out[0] / "card.md").read_text()
     said = f"goes on with agents that were trained before, that of `model.zip` with `seed{second['kept_seed']}/model.zip`: 128"
     assert said in (out[1] / "card.md").read_text()
-    minutes = [float(page.format_training_facts(one)[-1]) for one in (first, second)]
+    minutes = [float(leaderboard_page.format_training_facts(one)[-1]) for one in (first, second)]
     assert minutes[1] >= minutes[0]
 
 

@@ -2,15 +2,15 @@
 
 A page has a table between the lines `<!-- results: NAME -->` and `<!-- end of results -->`, for instance
 `leaderboard congestion_window`, `field suites` or `rlbm default` (of the checkout's studies); whole pages are the appendix's
-leaderboard and the reports on the suites of the field. Tables generated from the code (`netbuf_gym.pages.code_tables`) are
+leaderboard and the reports on the suites of the field. Tables generated from the code (`studies.pages.code_tables`) are
 renewed with them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -22,13 +22,12 @@ from netbuf_gym.evaluation.suites import get_suite, paths
 from netbuf_gym.evaluation.suites.config import parse_arguments
 from netbuf_gym.evaluation.suites.field.suite import FieldSuite
 from netbuf_gym.leaderboard import field_reports, reports, results, rows, scoring
-from netbuf_gym.leaderboard import page as leaderboard_page
 from netbuf_gym.leaderboard import standings as leaderboard
-from netbuf_gym.pages import code_tables
-from netbuf_gym.training.tuning import compare_tuned
 from netbuf_gym.utils import plots
 from netbuf_gym.utils.files import write_atomic
 from netbuf_gym.version import __version__
+from studies.pages import code_tables, leaderboard_page, study_tables
+from studies.zoo import compare_tuned
 
 BEGIN, END = "<!-- results: {name} -->", "<!-- end of results -->"
 """Lines between which a table stands."""
@@ -50,11 +49,14 @@ class Pages:
 
     Attributes:
         root: Root folder of the checkout.
-        studies: Sections of the studies, by name.
     """
 
     root: Path
-    studies: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def studies(self) -> dict[str, str]:
+        """Sections of the studies, by name."""
+        return study_tables.make_sections(self.root)
 
     def write(self) -> list[Path]:
         """Write the pages that change and return their paths.

@@ -1,6 +1,6 @@
 """Code blocks of tutorial pages: their files, scripts and commands, and the number of lines to write.
 
-    python -m netbuf_gym.pages.blocks docs/extending.md
+    python -m studies.pages.blocks docs/extending.md
 
 prints a table of the files that the reader writes in each section, with their lines. In such a page a block of code belongs
 to the file named in the line before it, `` `path/to/file.py`: ``; a `python` block without one is a script, and a `console`
@@ -81,7 +81,7 @@ def files_table(page: str) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the table of a page and return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m netbuf_gym.pages.blocks", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m studies.pages.blocks", description=__doc__.split("\n")[0])
     parser.add_argument("page", type=Path)
     page = parser.parse_args(argv).page
     try:

@@ -1,12 +1,12 @@
 """Comparison of tuned settings with a learner's defaults, by trainings with both, on held-out seeds.
 
-    python -m netbuf_gym.training.tuning.compare_tuned tuned=FOLDER out=FILE [held_seeds=48] [KEY=VALUE ...]
+    python -m studies.zoo.compare_tuned tuned=FOLDER out=FILE [held_seeds=48] [KEY=VALUE ...]
 
 `tuned` holds the runs of a campaign (seed0, seed1, ...) with the tuned settings. The other arguments are those of the campaign
 of the defaults (`netbuf_gym.training.campaign`): the same worlds and learner, without the settings. The kept models of both
 play `held_seeds` worlds of the scenario that they were chosen in, under seeds of the evaluation; the scores of all are
 written to `out`.
-`python -m netbuf_gym.zoo.build` runs it for each of its pairs; `netbuf-gym results pages` makes a table of the files.
+`python -m studies.zoo.build` runs it for each of its pairs; `netbuf-gym results pages` makes a table of the files.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def format_table(files: Sequence[Path]) -> str:
         try:
             rows.append(_format_row(json.loads(path.read_text(encoding="utf-8"))))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ConfigError(f"{path}: is not what `netbuf_gym.training.tuning.compare_tuned` wrote: {error!r}") from None
+            raise ConfigError(f"{path}: is not what `studies.zoo.compare_tuned` wrote: {error!r}") from None
     return "\n\n".join([markdown_table(HEADER, rows), "\n".join(f"* {line}" for line in TABLE_NOTES)])
 
 

@@ -1,9 +1,9 @@
 """Builds the zoo: for each task and learner a study of settings, then an agent trained with the best ones over several seeds.
 
-    python -m netbuf_gym.zoo.build
-    python -m netbuf_gym.zoo.build size=small
-    python -m netbuf_gym.zoo.build envs=[host_buffers] algos=[dqn,a2c] jobs=1 plan=true
-    python -m netbuf_gym.zoo.build measure=true
+    python -m studies.zoo.build
+    python -m studies.zoo.build size=small
+    python -m studies.zoo.build envs=[host_buffers] algos=[dqn,a2c] jobs=1 plan=true
+    python -m studies.zoo.build measure=true
 
 Keys and their values are in `conf/zoo.yaml`, their meanings in `ZooConfig`. Core-hours are divided among the pairs and
 converted to steps by measured rates. Run the command again to continue an interrupted build; finished pairs are not repeated.
@@ -11,7 +11,7 @@ Folders and logs of the trainings are below `runs`, in a subfolder for each budg
 
 An agent is written to `out`/<task>/<learner> and its settings to `tuned`/<task>/<learner>.yaml, which `netbuf-gym train` takes
 by `+tuned=<task>`. Where an agent exists already, the better one in validation worlds stays. The comparison of the settings
-with the learner's defaults is in `compared`/<task>/<learner>.json (`netbuf_gym.training.tuning.compare_tuned`); settings and
+with the learner's defaults is in `compared`/<task>/<learner>.json (`studies.zoo.compare_tuned`); settings and
 comparison are kept whichever agent stays.
 """
 
@@ -311,7 +311,7 @@ class PairBuilder:
         steps = [f"total_timesteps={pair.steps}", f"snapshots={self.config.snapshots}", f"seeds={self.config.default_seeds}"]
         shared = [f"validation_seeds={self.config.validation_seeds}", f"held_seeds={self.config.validation_seeds}", runs]
         own = [f"tuned={folder / 'seeds'}", f"out={Path(self.config.compared, pair.task, f'{pair.algo}.json')}"]
-        compared = ["-m", "netbuf_gym.training.tuning.compare_tuned", *own, *worlds, *steps, *shared]
+        compared = ["-m", "studies.zoo.compare_tuned", *own, *worlds, *steps, *shared]
         if not self._run(f"{pair.name}: defaults", compared, folder / "defaults.log"):
             return f"not compared; see {folder / 'defaults.log'}", False
         text = self._install_results(pair, study, agent)

@@ -1,4 +1,4 @@
-"""Tables that are made from the code, in pages and in docstrings."""
+"""Tables of features in docstrings, and the floors that they state."""
 
 from dataclasses import replace
 
@@ -8,17 +8,6 @@ import pytest
 from netbuf_gym import tasks
 from netbuf_gym.envs.env import Env
 from netbuf_gym.envs.vector_env import VectorEnv
-from netbuf_gym.errors import ConfigError
-from netbuf_gym.pages import code_tables
-
-
-def test_tables_of_pages_are_renewed():
-    page = "text\n<!-- table: environments -->\nof before\n<!-- end of table -->\nmore\n"
-    new = code_tables.renew_tables(page)
-    assert new.startswith("text\n") and new.endswith("more\n")
-    assert "netbuf/CongestionWindow-v0" in new and "of before" not in new
-    with pytest.raises(ConfigError, match="no table 'features x'"):
-        code_tables.renew_tables(page.replace("environments", "features x"))
 
 
 @pytest.mark.parametrize("record", tasks.records(), ids=lambda record: record.name)

@@ -7,9 +7,9 @@ import pytest
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.leaderboard import rows, scoring
 from netbuf_gym.leaderboard import standings as leaderboard
-from netbuf_gym.pages import result_tables
 from netbuf_gym.version import __version__
 from netbuf_gym.zoo import library
+from studies.pages import code_tables, result_tables
 
 
 @pytest.fixture(scope="module")
@@ -20,8 +20,8 @@ def standings():
 @pytest.fixture
 def site(standings, tmp_path, monkeypatch):
     """A checkout's pages, of one task."""
-    made = result_tables.Pages(tmp_path, {"rlbm default": "| a |\n| --- |\n| 1 |"})
-    object.__setattr__(made, "standings", standings)
+    made = result_tables.Pages(tmp_path)
+    vars(made).update(standings=standings, studies={"rlbm default": "| a |\n| --- |\n| 1 |"})
     (tmp_path / "docs" / "appendix").mkdir(parents=True)
     return made
 
@@ -70,6 +70,15 @@ def test_agents_stand_in_tables_with_links_to_their_cards(site):
     )
     assert re.search(r"^\| family \| worlds \| queue_threshold/ppo \|", card, re.M) and "queue_threshold/a2c" not in card
     assert len(re.findall(r"^\| (?!family|---)", card, re.M)) == len(site.standings["queue_threshold"][0].scores)
+
+
+def test_tables_of_pages_are_renewed():
+    page = "text\n<!-- table: environments -->\nof before\n<!-- end of table -->\nmore\n"
+    new = code_tables.renew_tables(page)
+    assert new.startswith("text\n") and new.endswith("more\n")
+    assert "netbuf/CongestionWindow-v0" in new and "of before" not in new
+    with pytest.raises(ConfigError, match="no table 'features x'"):
+        code_tables.renew_tables(page.replace("environments", "features x"))
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from netbuf_gym.utils.tables import format_number, markdown_table
 from netbuf_gym.version import __version__
 from netbuf_gym.zoo import library
 
-TEMPLATE = Path(__file__).with_name("page_template.html")
+TEMPLATE = Path(__file__).with_name("leaderboard_page.html")
 COLOURS = {"agent": "#0072b2", "rule": "#009e73", "constant": "#e69f00", "other control": "#767676", "random": "#a33"}
 LOWEST = -1.0
 """Lower end of the pictures' score axes; scores below are in the table only."""

@@ -16,7 +16,7 @@ from netbuf_gym.training.checkpoints import checkpoint
 from netbuf_gym.training.config import Source, load
 from netbuf_gym.training.tuning import processes
 from netbuf_gym.training.tuning import study as studies
-from netbuf_gym.zoo import build
+from studies.zoo import build
 
 PLAN = ["rates={congestion_window: {ppo: 20000, a2c: 10000}}", "keep=[]", "envs=[congestion_window]"]
 BEST = "# @package _global_\n# trial 1 of 2: utility -0.2000\n# netbuf-gym tune x\nalgo:\n  learning_rate: 0.001\n"

@@ -8,7 +8,7 @@ import pytest
 from netbuf_gym.errors import CheckpointError, ConfigError
 from netbuf_gym.training import campaign, selection
 from netbuf_gym.training.checkpoints import checkpoint
-from netbuf_gym.training.tuning import compare_tuned
+from studies.zoo import compare_tuned
 
 OWN = ("run_dir", "total_timesteps")
 

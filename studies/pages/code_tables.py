@@ -16,7 +16,7 @@ from netbuf_gym import tasks
 from netbuf_gym.envs.registration import environment_table
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.evaluation.suites.catalogue import format_catalogue
-from netbuf_gym.pages.blocks import files_table
+from studies.pages.blocks import files_table
 
 TABLE = re.compile(r"(<!-- table: (?P<name>[^>]+?) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 SITE_TABLE = re.compile(r"^<!-- site table: (?P<name>.+?) -->$", re.MULTILINE)

@@ -1,0 +1,1 @@
+"""Making of the trained agents: studies of settings, trainings, comparison with the defaults."""
