@@ -24,6 +24,7 @@ from netbuf_gym.cli.common import (
     one_line_warnings,
     parse_real,
 )
+from netbuf_gym.cli.program import add_verb
 from netbuf_gym.controllers import Controller, InWorld
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.evaluation import rollout
@@ -85,11 +86,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
     parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="check | tune | restore | run")
-    verb = verbs.add_parser("check", help="check the requirements of live plants; exit status 1: no live plant")
+    verb = add_verb(verbs, "check", "check the requirements of live plants; exit status 1: no live plant")
     verb.add_argument("--json", action="store_true", help="print JSON: a list of objects")
-    _add_tune(verbs.add_parser("tune", help="tune the buffers of this host; a dry run without --apply"))
-    _add_journal(verbs.add_parser("restore", help="restore the settings that a killed tuner left changed"))
-    _add_run(verbs.add_parser("run", help="run an agent or other controllers on a live topology of this kernel"))
+    _add_tune(add_verb(verbs, "tune", "tune the buffers of this host; a dry run without --apply"))
+    _add_journal(add_verb(verbs, "restore", "restore the settings that a killed tuner left changed"))
+    _add_run(add_verb(verbs, "run", "run an agent or other controllers on a live topology of this kernel"))
 
 
 def _add_tune(verb: argparse.ArgumentParser) -> None:

@@ -159,14 +159,16 @@ def build_parser(commands: Collection[str] | None = None) -> Parser:
     top = Parser(prog=PROGRAM, description="Reinforcement learning for network buffers and congestion windows.")
     top.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     parsers = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    top.commands = {
-        name: parsers.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
-        for name, text in (JOBS | COMMANDS).items()
-    }
+    top.commands = {name: add_verb(parsers, name, text) for name, text in (JOBS | COMMANDS).items()}
     for name in top.commands if commands is None else top.commands.keys() & set(commands):
         own = (name,) if name in JOBS else ()
         import_command(name).add(top.commands[name], *own)
     return top
+
+
+def add_verb(verbs: Any, name: str, text: str, **more: Any) -> Any:
+    """Add and return a command's or verb's parser; `text` is its help and, as a sentence, its description."""
+    return verbs.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", **more)
 
 
 def import_command(name: str) -> ModuleType:

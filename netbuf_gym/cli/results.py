@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from netbuf_gym.cli.common import make_whole_parser
+from netbuf_gym.cli.program import add_verb
 from netbuf_gym.envs.engine import MAX_THREADS
 from netbuf_gym.errors import ConfigError, require_extra
 from netbuf_gym.utils.executors import LOCAL, executor, list_executors
@@ -59,7 +60,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     for verb, text in VERBS.items():
-        own = verbs.add_parser(verb, help=text, description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
+        own = add_verb(verbs, verb, text, formatter_class=argparse.RawDescriptionHelpFormatter)
         own.epilog = EPILOG if verb != "pages" else None
         if verb == "pages":
             own.add_argument("--checkout", metavar="DIR", help="checkout with the pages (default: that of the current folder)")

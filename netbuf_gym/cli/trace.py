@@ -19,6 +19,7 @@ from netbuf_gym.cli.common import (
     parse_names,
     parse_real,
 )
+from netbuf_gym.cli.program import add_verb
 from netbuf_gym.errors import ConfigError, ScenarioError
 from netbuf_gym.scenarios import Distribution, FlowList, SizeDistribution
 from netbuf_gym.scenarios.catalogue import sender_controls
@@ -57,40 +58,40 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
     metavar = "generate | show | plot | convert | calibrate | compare | rank | flows"
     verbs = parser.add_subparsers(dest="verb", required=True, metavar=metavar)
-    verb = verbs.add_parser("generate", help="generate a capacity trace")
+    verb = add_verb(verbs, "generate", "generate a capacity trace")
     verb.add_argument("kind", choices=sorted(traces.GENERATORS), help="generator (netbuf-gym list traces)")
     verb.add_argument("--out", required=True, metavar="FILE", help="file to write")
     verb.add_argument("--duration", type=parse_real, default=60.0, metavar="S", help="length in seconds (default: 60)")
     add_seed(verb, 1)
     add_scenario_arguments(verb, "generator")
     verb.add_argument("--format", choices=FORMATS, help=f"{FORMAT_HELP} (default: the generator's)")
-    verb = verbs.add_parser("show", help="print statistics of a trace, a flow list or a distribution of flow sizes")
+    verb = add_verb(verbs, "show", "print statistics of a trace, a flow list or a distribution of flow sizes")
     verb.add_argument("file", help=f"{traces.FORMATS}; or a CSV file of flows, or of size_bytes,cumulative")
     verb.add_argument("--json", metavar="FILE", help="write the statistics as JSON")
     _add_reading(verb)
-    verb = verbs.add_parser("plot", help="plot the rate of a trace over time")
+    verb = add_verb(verbs, "plot", "plot the rate of a trace over time")
     verb.add_argument("file", help=traces.FORMATS)
     verb.add_argument("--out", required=True, metavar="FILE", help="file to write (.png, .pdf or .svg)")
     _add_reading(verb)
-    verb = verbs.add_parser("convert", help="convert a trace between formats")
+    verb = add_verb(verbs, "convert", "convert a trace between formats")
     verb.add_argument("file", help=traces.FORMATS)
     verb.add_argument("out", help="file to write")
     verb.add_argument("--format", choices=FORMATS, required=True, help=FORMAT_HELP)
     _add_reading(verb)
     verb.add_argument("--step", type=parse_real, metavar="S", help="seconds between rates, mahimahi to rates (default: 0.1)")
-    verb = verbs.add_parser("calibrate", help="fit the populations of the generators 4g and 5g to measured traces")
+    verb = add_verb(verbs, "calibrate", "fit the populations of the generators 4g and 5g to measured traces")
     verb.add_argument("folder", help="folder of the measured traces, at any depth")
     verb.add_argument("--out", default=str(POPULATIONS), metavar="FILE", help="file to write (default: the package's)")
-    verb = verbs.add_parser("compare", help="print distances of generated traces to measured ones outside of the calibration")
+    verb = add_verb(verbs, "compare", "print distances of generated traces to measured ones outside of the calibration")
     _add_measured(verb, 100)
     verb.add_argument("--plot", metavar="PREFIX", help="plot the distributions into PREFIX-4g.png and PREFIX-5g.png")
-    verb = verbs.add_parser("rank", help="rank congestion controls on generated and on measured traces")
+    verb = add_verb(verbs, "rank", "rank congestion controls on generated and on measured traces")
     _add_measured(verb, 40)
     known = [name for name in networks.CONTROLS if name in sender_controls("linux")]
     verb.add_argument(
         "--controls", type=parse_names, default=known, metavar="A,B,...", help=f"three or more (default: {','.join(known)})"
     )
-    verb = verbs.add_parser("flows", help="write the finite flows of a scenario as a flow list")
+    verb = add_verb(verbs, "flows", "write the finite flows of a scenario as a flow list")
     verb.add_argument(
         "--scenario", default="rlbm/default", metavar="NAME", help="netbuf-gym list scenarios (default: rlbm/default)"
     )

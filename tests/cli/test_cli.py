@@ -1,3 +1,4 @@
+import argparse
 import errno
 import importlib
 import json
@@ -32,6 +33,16 @@ def test_version_and_help(command):
     assert status == 0 and all(name in out for name in (*cli.COMMANDS, *cli.JOBS))
     for name in cli.COMMANDS:
         assert command(name, "--help")[0] == 0
+
+
+def test_every_command_and_verb_has_a_description():
+    parsers = cli.build_parser().commands
+    for name, own in list(parsers.items()):
+        for action in own._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                parsers = parsers | {f"{name} {verb}": one for verb, one in action.choices.items()}
+    assert {"live tune", "live check", "trace show", "results make"} < parsers.keys()
+    assert [name for name, one in parsers.items() if not (one.description or "")[:1].isupper()] == []
 
 
 @pytest.mark.parametrize(
