@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from netbuf_gym.utils.arguments import check_choice
-from studies.auter.experiment import AUTER
+from studies.auter.auter_experiment import AUTER
 from studies.common.experiment import Experiment
 from studies.common.settings import COMMON_KEYS, find_key_kinds
-from studies.live.experiment import LIVE
-from studies.nuwa.experiment import NUWA
-from studies.ppcc.experiment import PPCC
-from studies.rlbm.experiment import RLBM
-from studies.sender.experiment import SENDER
+from studies.live.live_experiment import LIVE
+from studies.nuwa.nuwa_experiment import NUWA
+from studies.ppcc.ppcc_experiment import PPCC
+from studies.rlbm.rlbm_experiment import RLBM
+from studies.sender.sender_experiment import SENDER
 
 EXPERIMENTS: dict[str, Experiment[Any]] = {one.name: one for one in (RLBM, NUWA, PPCC, AUTER, SENDER, LIVE)}
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from netbuf_gym.utils.tables import markdown_table
-from studies.auter import paper, worlds
-from studies.auter.claims import RATE
-from studies.auter.schemes import CONSTANT, KERNEL, LEARNED, NAMES, label
-from studies.auter.settings import PATHS
+from studies.auter import auter_worlds as worlds
+from studies.auter import paper
+from studies.auter.auter_claims import RATE
+from studies.auter.auter_schemes import CONSTANT, KERNEL, LEARNED, NAMES, label
+from studies.auter.auter_settings import PATHS
 from studies.common.results import Runs
 
 Means = Mapping[str, Mapping[str, float]]

@@ -9,10 +9,11 @@ from typing import Any
 from netbuf_gym.controllers import Controller
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.scenarios import Scenario
-from studies.auter import paper, worlds
-from studies.auter.measures import RunRecorder
-from studies.auter.schemes import TASK, WITH_BBR
-from studies.auter.settings import (
+from studies.auter import auter_worlds as worlds
+from studies.auter import paper
+from studies.auter.auter_measures import RunRecorder
+from studies.auter.auter_schemes import TASK, WITH_BBR
+from studies.auter.auter_settings import (
     BANDWIDTH,
     FLOW_SIZE,
     LATENCY,

@@ -25,9 +25,9 @@ from netbuf_gym.utils.executors import LOCAL
 from netbuf_gym.utils.overrides import read_overrides
 from netbuf_gym.utils.progress import ProgressBar
 from studies.auter import paper
+from studies.auter.auter_schemes import CONSTANT, KERNEL, LEARNED, make_controller
+from studies.auter.auter_settings import PATHS, Settings
 from studies.auter.long_paths import MEASURED, Means, build_seeds_table
-from studies.auter.schemes import CONSTANT, KERNEL, LEARNED, make_controller
-from studies.auter.settings import PATHS, Settings
 from studies.auter.studies import ALL
 from studies.common import agents, kept
 

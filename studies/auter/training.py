@@ -12,8 +12,8 @@ from netbuf_gym.errors import require_extra
 from netbuf_gym.evaluation.rollout import Stopped
 from netbuf_gym.tasks.host_buffers.tracker import CONTROL
 from studies.auter import paper
-from studies.auter.measures import SHOWN, average_columns
-from studies.auter.settings import Settings
+from studies.auter.auter_measures import SHOWN, average_columns
+from studies.auter.auter_settings import Settings
 
 CELL = "recipe"
 EACH = 25

@@ -25,8 +25,8 @@ from netbuf_gym.utils.overrides import read_overrides
 from netbuf_gym.utils.progress import ProgressBar
 from netbuf_gym.utils.tables import text_table
 from studies.auter import constants
-from studies.auter.schemes import CONSTANT
-from studies.auter.settings import PATHS, REGIONS, SWEEPS, Settings
+from studies.auter.auter_schemes import CONSTANT
+from studies.auter.auter_settings import PATHS, REGIONS, SWEEPS, Settings
 from studies.auter.studies import ALL
 from studies.common import kept
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from netbuf_gym.utils.tables import markdown_table
 from studies.common.results import Runs
-from studies.live.measures import ACTIONS, SLOWDOWN, get_compared_measure
-from studies.live.schemes import RANKED
-from studies.live.work import LIVE, NOISY, SIMULATED
+from studies.live.live_measures import ACTIONS, SLOWDOWN, get_compared_measure
+from studies.live.live_schemes import RANKED
+from studies.live.live_work import LIVE, NOISY, SIMULATED
 
 RELATIVE_TOLERANCE, ABSOLUTE_TOLERANCE = 0.10, 0.02
 """Tolerances of utilities: this share of the simulator's value, or this absolute difference."""

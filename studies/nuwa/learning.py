@@ -15,7 +15,7 @@ import numpy as np
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.evaluation.rollout import Stopped
 from netbuf_gym.training import curves
-from studies.nuwa.settings import POINTS, Settings
+from studies.nuwa.nuwa_settings import POINTS, Settings
 
 FOLDER = "training"
 POLL_S = 0.2

@@ -12,11 +12,13 @@ from netbuf_gym.evaluation import rollout
 from netbuf_gym.utils import plots
 from netbuf_gym.utils.plots import SMALL, TEXT, make_figure
 from netbuf_gym.utils.statistics import jain_index
-from studies.nuwa import measures, series, worlds
-from studies.nuwa.schemes import LEARNED, OURS, PUBLISHED, STYLES, TASK, label
-from studies.nuwa.settings import FAIRNESS, MOBILE, VIDEO
+from studies.nuwa import nuwa_measures as measures
+from studies.nuwa import nuwa_worlds as worlds
+from studies.nuwa import series
+from studies.nuwa.nuwa_schemes import LEARNED, OURS, PUBLISHED, STYLES, TASK, label
+from studies.nuwa.nuwa_settings import FAIRNESS, MOBILE, VIDEO
+from studies.nuwa.nuwa_work import NuwaWork
 from studies.nuwa.studies import ALL, Fairness
-from studies.nuwa.work import NuwaWork
 
 ROWS = (
     ("throughput_mbps", "throughput\n(Mbit/s)"),

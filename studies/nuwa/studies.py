@@ -9,9 +9,10 @@ from typing import Any
 from netbuf_gym.controllers import Controller
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.scenarios import Scenario
-from studies.nuwa import measures, worlds
-from studies.nuwa.schemes import GAINED, LEARNED, OURS, PUBLISHED, RANDOM, TASK
-from studies.nuwa.settings import CHANGE, FAIRNESS, FOUR, GRID, MOBILE, VIDEO, Settings
+from studies.nuwa import nuwa_measures as measures
+from studies.nuwa import nuwa_worlds as worlds
+from studies.nuwa.nuwa_schemes import GAINED, LEARNED, OURS, PUBLISHED, RANDOM, TASK
+from studies.nuwa.nuwa_settings import CHANGE, FAIRNESS, FOUR, GRID, MOBILE, VIDEO, Settings
 
 Cells = Callable[[Settings], Sequence[str]]
 EXTRA_GAINS = tuple(scheme for scheme, (_, k) in GAINED.items() if k in (3, 5))

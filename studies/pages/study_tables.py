@@ -9,9 +9,9 @@ from netbuf_gym.errors import ReferenceDataError
 from studies.catalogue import EXPERIMENTS
 from studies.common import kept
 from studies.common.experiment import Section
-from studies.receiver import sections as receiver
-from studies.switch import sections as switch
-from studies.validation import sections as validation
+from studies.receiver import receiver_sections as receiver
+from studies.switch import switch_sections as switch
+from studies.validation import validation_sections as validation
 
 VERDICTS = "verdicts"
 STUDIES: dict[str, tuple[Mapping[str, Section], Callable[[Mapping[str, kept.KeptRows]], str]]] = {

@@ -10,9 +10,11 @@ from typing import Any
 from netbuf_gym.controllers import Controller
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.scenarios import Scenario
-from studies.ppcc import measures, paper, worlds
-from studies.ppcc.schemes import CONSTANT, NOT_IN_NS3, TASK, make_controller
-from studies.ppcc.settings import CONSTANTS, NS3, SENDERS, SERIES, TABLE, Settings
+from studies.ppcc import paper
+from studies.ppcc import ppcc_measures as measures
+from studies.ppcc import ppcc_worlds as worlds
+from studies.ppcc.ppcc_schemes import CONSTANT, NOT_IN_NS3, TASK, make_controller
+from studies.ppcc.ppcc_settings import CONSTANTS, NS3, SENDERS, SERIES, TABLE, Settings
 
 WINDOWS = (10, 20, 30, 36, 38, 40, 41, 42, 43, 44, 46, 50, 60, 80, 120, 160)
 """Constant windows in packets; the path of 10 Mbit/s and 48 ms holds 41."""

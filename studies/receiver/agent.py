@@ -36,7 +36,8 @@ from netbuf_gym.zoo import library
 from studies.common import agents, kept
 from studies.common.campaign import describe_machine
 from studies.common.showing import remove_local_paths
-from studies.receiver import claims, survival
+from studies.receiver import receiver_claims as claims
+from studies.receiver import survival
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 WORLDS, SURVIVAL = "worlds", "survival"

@@ -40,10 +40,10 @@ from netbuf_gym.version import __version__
 from studies.common import agents, kept
 from studies.rlbm.comparison import COLUMNS, format_comparison
 from studies.rlbm.controllers import make_controller, play
-from studies.rlbm.experiment import RLBM
-from studies.rlbm.measures import get_completed_flows
-from studies.rlbm.sections import COMPARE
-from studies.rlbm.settings import LEARNED, NAMES, RANDOM_NO_BETA, Settings
+from studies.rlbm.rlbm_experiment import RLBM
+from studies.rlbm.rlbm_measures import get_completed_flows
+from studies.rlbm.rlbm_sections import COMPARE
+from studies.rlbm.rlbm_settings import LEARNED, NAMES, RANDOM_NO_BETA, Settings
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 SCHEMES = (LEARNED, *(name for name in NAMES if name not in (LEARNED, RANDOM_NO_BETA)))

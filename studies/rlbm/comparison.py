@@ -7,7 +7,7 @@ import numpy as np
 from netbuf_gym.utils.tables import markdown_table
 from studies.common.judging import format_spread
 from studies.common.kept import KeptRows
-from studies.rlbm.settings import LEARNED, RANDOM, WITHOUT_LEARNING
+from studies.rlbm.rlbm_settings import LEARNED, RANDOM, WITHOUT_LEARNING
 
 COLUMNS = (
     *("scheme", "cc", "size", "load", "seed"),

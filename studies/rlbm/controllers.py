@@ -17,7 +17,7 @@ from netbuf_gym.scenarios.sources import WorldSource
 from netbuf_gym.tasks.queue_threshold import QueueThreshold
 from netbuf_gym.tasks.queue_threshold.baselines import BufferScheme
 from studies.common import agents
-from studies.rlbm.settings import CONTROLLED, LEARNED, RANDOM_NO_BETA, RULES, Settings
+from studies.rlbm.rlbm_settings import CONTROLLED, LEARNED, RANDOM_NO_BETA, RULES, Settings
 
 RANDOM_STREAM = 0x72616E64
 """Random stream of the actions, separate from other draws under the same seed."""

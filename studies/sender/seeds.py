@@ -17,10 +17,11 @@ from studies.common.judging import HOLDS
 from studies.common.kept import DIGITS, build_path, read_rows, write_rows
 from studies.common.results import Runs
 from studies.common.showing import remove_local_paths
-from studies.sender import claims, trace_cells
-from studies.sender.measures import MEASURES
-from studies.sender.schemes import LEARNED
-from studies.sender.settings import GRID, TRACES, Settings
+from studies.sender import sender_claims as claims
+from studies.sender import trace_cells
+from studies.sender.sender_measures import MEASURES
+from studies.sender.sender_schemes import LEARNED
+from studies.sender.sender_settings import GRID, TRACES, Settings
 
 PARTS = ("links", "events")
 SECTION = "seeds"

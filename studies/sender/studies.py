@@ -10,10 +10,12 @@ from typing import Any
 
 from netbuf_gym.controllers import Controller
 from netbuf_gym.evaluation import rollout
-from studies.sender import measures, trace_cells, worlds
+from studies.sender import sender_measures as measures
+from studies.sender import sender_worlds as worlds
+from studies.sender import trace_cells
 from studies.sender.bounds import SCALES, Bound
-from studies.sender.schemes import BOUNDS, TASK
-from studies.sender.settings import (
+from studies.sender.sender_schemes import BOUNDS, TASK
+from studies.sender.sender_settings import (
     AGENTS,
     DELAY_STEP,
     ELSEWHERE,
@@ -26,7 +28,7 @@ from studies.sender.settings import (
     TRACES,
     Settings,
 )
-from studies.sender.worlds import StudyWorld
+from studies.sender.sender_worlds import StudyWorld
 
 Row = dict[str, Any]
 

@@ -40,11 +40,11 @@ from netbuf_gym.utils.overrides import read_overrides, select_overrides
 from netbuf_gym.utils.progress import print_line
 from studies.common import kept, replay
 from studies.common.agents import compute_controller_digest
-from studies.switch import tables
-from studies.switch.sections import FAMILIES as EACH
-from studies.switch.sections import LONG, RANDOM
-from studies.switch.settings import BEST_LIMITS_MS, FAMILIES, RESTING, SEARCHED, SPARING
-from studies.switch.tables import AGENTS, CONSTANT, CONTROLLERS, FAIR, FAST, NAIVE, SLOW, Measurements
+from studies.switch import switch_tables as tables
+from studies.switch.switch_sections import FAMILIES as EACH
+from studies.switch.switch_sections import LONG, RANDOM
+from studies.switch.switch_settings import BEST_LIMITS_MS, FAMILIES, RESTING, SEARCHED, SPARING
+from studies.switch.switch_tables import AGENTS, CONSTANT, CONTROLLERS, FAIR, FAST, NAIVE, SLOW, Measurements
 
 NAME = "switch"
 CHECKOUT = Path(__file__).resolve().parents[2]

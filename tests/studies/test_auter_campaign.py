@@ -7,12 +7,13 @@ from netbuf_gym.cli.program import main
 from netbuf_gym.controllers import ConstantAction
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.tasks.host_buffers.settings import DEFAULT, GRID, NAMED
-from studies.auter import constants, paper, trained, training, tune_constant, worlds
-from studies.auter.experiment import AUTER
-from studies.auter.schemes import LEARNED, NAMES, RECIPE, WITH_BBR, find_agent_key, make_controller
-from studies.auter.settings import DEFAULT_STUDIES, STUDIES, Settings
+from studies.auter import auter_worlds as worlds
+from studies.auter import constants, paper, trained, training, tune_constant
+from studies.auter.auter_experiment import AUTER
+from studies.auter.auter_schemes import LEARNED, NAMES, RECIPE, WITH_BBR, find_agent_key, make_controller
+from studies.auter.auter_settings import DEFAULT_STUDIES, STUDIES, Settings
+from studies.auter.auter_work import AuterWork, build_parts
 from studies.auter.studies import ALL, PIECES
-from studies.auter.work import AuterWork, build_parts
 from studies.common import kept
 
 SHORT = ["duration_s=5", "hours=0.02", "seeds=2", "jobs=2"]

@@ -5,11 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from studies.auter import claims, figures, paper, tables, worlds
-from studies.auter.experiment import AUTER
-from studies.auter.measures import MEASURES
-from studies.auter.schemes import LEARNED, NAMES, RECIPE, STYLES
-from studies.auter.settings import STUDIES
+from studies.auter import auter_claims as claims
+from studies.auter import auter_figures as figures
+from studies.auter import auter_tables as tables
+from studies.auter import auter_worlds as worlds
+from studies.auter import paper
+from studies.auter.auter_experiment import AUTER
+from studies.auter.auter_measures import MEASURES
+from studies.auter.auter_schemes import LEARNED, NAMES, RECIPE, STYLES
+from studies.auter.auter_settings import STUDIES
 from studies.common import judging
 from studies.common.results import Runs
 from tests.studies.hand_made_runs import make_runs

@@ -17,9 +17,9 @@ from netbuf_gym.errors import ConfigError, ReferenceDataError
 from netbuf_gym.plants.simulator import Simulator
 from netbuf_gym.utils.files import exclusive_lock
 from studies.common.campaign import Campaign
-from studies.rlbm.experiment import RLBM
-from studies.rlbm.settings import CONTROLLED, NAMES, Settings
-from studies.rlbm.work import make_parts
+from studies.rlbm.rlbm_experiment import RLBM
+from studies.rlbm.rlbm_settings import CONTROLLED, NAMES, Settings
+from studies.rlbm.rlbm_work import make_parts
 
 TINY = ["sizes=[20,50]", "loads=[0.3,0.8]", "seeds=2", "duration_s=2", "jobs=2"]
 

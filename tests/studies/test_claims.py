@@ -9,9 +9,10 @@ from netbuf_gym.errors import ConfigError
 from netbuf_gym.utils.statistics import Interval
 from studies.common import judging, kept, showing
 from studies.common.campaign import Campaign
-from studies.rlbm import claims, compare, comparison
-from studies.rlbm.experiment import RLBM
-from studies.rlbm.settings import Settings
+from studies.rlbm import compare, comparison
+from studies.rlbm import rlbm_claims as claims
+from studies.rlbm.rlbm_experiment import RLBM
+from studies.rlbm.rlbm_settings import Settings
 from tests.studies.hand_made_runs import make_runs
 
 
@@ -81,7 +82,7 @@ def test_every_claim_gets_a_verdict(finished):
 
 
 def test_pictures_get_smaller(tmp_path):
-    from studies.rlbm.figures import plot_grid
+    from studies.rlbm.rlbm_figures import plot_grid
 
     runs = make_runs(RLBM, [row("naive", seed, throughput_mbps=5.0 + seed) for seed in range(3)])
     figure = plot_grid(runs, Settings(schemes=("naive",), loads=(0.5,)), ("throughput_mbps",), (100,), "title")

@@ -10,11 +10,13 @@ import netbuf_gym as nb
 from netbuf_gym.cli.program import main
 from studies.common.campaign import Campaign, read_finished
 from studies.common.results import Runs
-from studies.live import judging, schemes, worlds
-from studies.live.experiment import LIVE
-from studies.live.measures import ACTIONS, MEASURES
-from studies.live.settings import Settings
-from studies.live.work import KEYS, PLANTS, make_parts
+from studies.live import judging
+from studies.live import live_schemes as schemes
+from studies.live import live_worlds as worlds
+from studies.live.live_experiment import LIVE
+from studies.live.live_measures import ACTIONS, MEASURES
+from studies.live.live_settings import Settings
+from studies.live.live_work import KEYS, PLANTS, make_parts
 from tests.helpers import machines
 
 

@@ -11,11 +11,14 @@ from netbuf_gym.errors import ConfigError
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace
 from netbuf_gym.zoo import library
 from studies.common.campaign import Campaign
-from studies.nuwa import claims, schemes, studies, worlds
-from studies.nuwa.experiment import NUWA
-from studies.nuwa.settings import DEFAULT_STUDIES, STUDIES, Settings
-from studies.nuwa.work import build_parts
-from studies.rlbm.experiment import RLBM
+from studies.nuwa import nuwa_claims as claims
+from studies.nuwa import nuwa_schemes as schemes
+from studies.nuwa import nuwa_worlds as worlds
+from studies.nuwa import studies
+from studies.nuwa.nuwa_experiment import NUWA
+from studies.nuwa.nuwa_settings import DEFAULT_STUDIES, STUDIES, Settings
+from studies.nuwa.nuwa_work import build_parts
+from studies.rlbm.rlbm_experiment import RLBM
 
 SEED = 1_000_000
 

@@ -7,10 +7,12 @@ import pytest
 
 from studies.common import judging
 from studies.common.campaign import Campaign
-from studies.nuwa import claims, measures, worlds
-from studies.nuwa.experiment import NUWA
-from studies.nuwa.schemes import NAMES, STYLES
-from studies.nuwa.settings import Settings
+from studies.nuwa import nuwa_claims as claims
+from studies.nuwa import nuwa_measures as measures
+from studies.nuwa import nuwa_worlds as worlds
+from studies.nuwa.nuwa_experiment import NUWA
+from studies.nuwa.nuwa_schemes import NAMES, STYLES
+from studies.nuwa.nuwa_settings import Settings
 from tests.studies.hand_made_runs import make_runs
 
 

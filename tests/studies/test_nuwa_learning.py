@@ -11,9 +11,10 @@ from netbuf_gym.tasks.receiver_window import NETWORKS
 from netbuf_gym.training.config import load
 from netbuf_gym.training.ranges import check_algo, check_rollout, check_training
 from studies.common.campaign import Campaign
-from studies.nuwa import claims, learning
-from studies.nuwa.experiment import NUWA
-from studies.nuwa.settings import ALGORITHMS, POINTS, Settings
+from studies.nuwa import learning
+from studies.nuwa import nuwa_claims as claims
+from studies.nuwa.nuwa_experiment import NUWA
+from studies.nuwa.nuwa_settings import ALGORITHMS, POINTS, Settings
 
 
 def tiny(output, **changes) -> Campaign:

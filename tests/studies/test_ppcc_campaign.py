@@ -11,11 +11,16 @@ from netbuf_gym.evaluation import rollout
 from netbuf_gym.zoo import library
 from studies.common.cells import make_parts
 from studies.common.judging import HIGHER, LOWER
-from studies.ppcc import claims, measures, paper, schemes, tables, worlds
-from studies.ppcc.experiment import PPCC
-from studies.ppcc.measures import MEASURES
-from studies.ppcc.schemes import NAMES, STYLES, compute_fitting_packets, make_controller
-from studies.ppcc.settings import DEFAULT_SCHEMES, STUDIES, Settings
+from studies.ppcc import paper
+from studies.ppcc import ppcc_claims as claims
+from studies.ppcc import ppcc_measures as measures
+from studies.ppcc import ppcc_schemes as schemes
+from studies.ppcc import ppcc_tables as tables
+from studies.ppcc import ppcc_worlds as worlds
+from studies.ppcc.ppcc_experiment import PPCC
+from studies.ppcc.ppcc_measures import MEASURES
+from studies.ppcc.ppcc_schemes import NAMES, STYLES, compute_fitting_packets, make_controller
+from studies.ppcc.ppcc_settings import DEFAULT_SCHEMES, STUDIES, Settings
 from studies.ppcc.studies import ALL, WINDOWS
 from tests.studies.hand_made_runs import make_runs
 

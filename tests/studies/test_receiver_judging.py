@@ -11,8 +11,9 @@ from netbuf_gym import traces
 from netbuf_gym.errors import NetbufError
 from netbuf_gym.traces import RateTrace
 from studies.common import kept
-from studies.receiver import agent, claims, measured, survival
-from studies.receiver.claims import NetworkTable, drop_constants, subtract, summarise
+from studies.receiver import agent, measured, survival
+from studies.receiver import receiver_claims as claims
+from studies.receiver.receiver_claims import NetworkTable, drop_constants, subtract, summarise
 from studies.receiver.survival import Trial
 from studies.receiver.survival import measure_trial as measure_trial
 

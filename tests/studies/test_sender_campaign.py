@@ -16,11 +16,17 @@ from studies.common import kept, table
 from studies.common.campaign import Campaign
 from studies.common.cells import KEYS, TEXTS, make_parts
 from studies.common.results import Runs
-from studies.sender import bounds, claims, measures, schemes, sections, seeds, tables, trace_cells, worlds
-from studies.sender.experiment import SENDER
-from studies.sender.measures import MEASURES
-from studies.sender.schemes import CLASSIC, NAMES, PLACES, make_controller
-from studies.sender.settings import DEFAULT_SCHEMES, DEFAULT_STUDIES, STUDIES, TRACES, Settings
+from studies.sender import bounds, seeds, trace_cells
+from studies.sender import sender_claims as claims
+from studies.sender import sender_measures as measures
+from studies.sender import sender_schemes as schemes
+from studies.sender import sender_sections as sections
+from studies.sender import sender_tables as tables
+from studies.sender import sender_worlds as worlds
+from studies.sender.sender_experiment import SENDER
+from studies.sender.sender_measures import MEASURES
+from studies.sender.sender_schemes import CLASSIC, NAMES, PLACES, make_controller
+from studies.sender.sender_settings import DEFAULT_SCHEMES, DEFAULT_STUDIES, STUDIES, TRACES, Settings
 from studies.sender.studies import ALL
 from tests.studies.hand_made_runs import make_runs
 

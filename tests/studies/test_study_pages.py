@@ -19,7 +19,7 @@ from studies.common import kept, replay, verdicts
 from studies.common.campaign import Campaign
 from studies.common.judging import HIGHER, HOLDS, OPPOSITE, SLIGHT, Claim, compute_interval
 from studies.pages import study_tables
-from studies.ppcc.experiment import PPCC
+from studies.ppcc.ppcc_experiment import PPCC
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADER = {"command": "by hand"}

@@ -6,8 +6,9 @@ import pytest
 from netbuf_gym.errors import CheckpointError, ConfigError, ReferenceDataError
 from netbuf_gym.utils.overrides import select_overrides, split_override
 from studies.common import kept
-from studies.switch import families, tables
-from studies.switch.tables import CONSTANT, FAIR, FAST, NAIVE, SLOW, Measurements
+from studies.switch import families
+from studies.switch import switch_tables as tables
+from studies.switch.switch_tables import CONSTANT, FAIR, FAST, NAIVE, SLOW, Measurements
 
 QUICK = ["families", "worlds=3", "duration_s=4", "families=high_load", "drops=tail", "slow=", "fast=", "threads=1"]
 

@@ -5,7 +5,7 @@ import pytest
 
 from netbuf_gym.cli.program import main
 from netbuf_gym.zoo import library
-from studies.rlbm.experiment import RLBM
+from studies.rlbm.rlbm_experiment import RLBM
 
 TINY = [
     "algo.num_envs=4",
@@ -71,7 +71,7 @@ def test_the_agent_decides_as_in_its_environment(trained):
     from netbuf_gym.training import models
     from netbuf_gym.training.checkpoints import checkpoint
     from studies.rlbm.controllers import make_controller, play
-    from studies.rlbm.settings import Settings
+    from studies.rlbm.rlbm_settings import Settings
 
     path = trained["ppo"] / "model.zip"
     settings = Settings(traffic="default", schemes=("rlbm",), agent=str(path), duration_s=5.0)

@@ -13,7 +13,8 @@ from netbuf_gym.errors import ReferenceDataError
 from netbuf_gym.validation import host_settings, validate
 from netbuf_gym.validation.host_settings import Cell, CellComparison, Measurement, SettingsReport
 from studies.common import kept
-from studies.validation import measured, sections
+from studies.validation import measured
+from studies.validation import validation_sections as sections
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 

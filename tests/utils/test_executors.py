@@ -14,8 +14,8 @@ from netbuf_gym.errors import ConfigError, MissingExtraError, WorkerError
 from netbuf_gym.utils import executors
 from netbuf_gym.utils.executors import EXECUTORS, LOCAL, executor
 from studies.common.campaign import Campaign
-from studies.rlbm.experiment import RLBM
-from studies.rlbm.settings import Settings
+from studies.rlbm.rlbm_experiment import RLBM
+from studies.rlbm.rlbm_settings import Settings
 
 NEEDED = {"local": None, "joblib": "joblib", "ray": "ray", "submitit_local": "submitit"}
 

@@ -17,7 +17,7 @@ from netbuf_gym.errors import CheckpointError, ConfigError, MissingExtraError
 from netbuf_gym.training.checkpoints import checkpoint
 from netbuf_gym.training.train import train
 from netbuf_gym.zoo import library
-from studies.rlbm.experiment import RLBM
+from studies.rlbm.rlbm_experiment import RLBM
 from tests.helpers.release_cases import sample
 
 NAMES = nb.zoo.names()

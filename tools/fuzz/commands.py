@@ -14,7 +14,7 @@ from typing import Any
 from netbuf_gym import scenarios, tasks, traces
 from netbuf_gym.cli import program
 from studies.common.settings import find_key_kinds
-from studies.rlbm.settings import Settings
+from studies.rlbm.rlbm_settings import Settings
 from tools.fuzz import random_worlds
 from tools.fuzz.case import ACCEPTED, REFUSED, Case, Finding
 from tools.fuzz.server import Kind

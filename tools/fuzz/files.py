@@ -27,8 +27,8 @@ from netbuf_gym.validation import reference
 from netbuf_gym.zoo import library
 from studies.common.campaign import Campaign
 from studies.common.results import Runs
-from studies.rlbm.experiment import RLBM
-from studies.rlbm.settings import Settings
+from studies.rlbm.rlbm_experiment import RLBM
+from studies.rlbm.rlbm_settings import Settings
 from tools.fuzz import random_worlds
 from tools.fuzz.case import ACCEPTED, REFUSED, Case, Finding
 from tools.fuzz.scenarios import simulate_twice
