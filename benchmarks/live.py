@@ -119,7 +119,7 @@ def made() -> tuple[list[float], list[float]]:
     up, gone = [], []
     for seed in range(MADE):
         began = time.monotonic()
-        world = plants.lone("linux", path(RATE_MBPS, "cubic", 10.0), seed)
+        world = plants.make_lone_world("linux", path(RATE_MBPS, "cubic", 10.0), seed)
         up.append(time.monotonic() - began)
         world.run(200_000_000)
         began = time.monotonic()
@@ -130,7 +130,7 @@ def made() -> tuple[list[float], list[float]]:
 
 def carried(rate_mbps: float) -> dict[str, float]:
     """What a link's emulator says of itself after a flow of CUBIC: errors of the rate in %, lateness in ms."""
-    world = plants.lone("linux", path(rate_mbps, "cubic", CARRIED_S), 1)
+    world = plants.make_lone_world("linux", path(rate_mbps, "cubic", CARRIED_S), 1)
     try:
         world.run(round(CARRIED_S * 1e9))
         told = world.emulator()

@@ -164,7 +164,7 @@ wrapped.reset(seed=1)
 envs = gym.make_vec("netbuf/CongestionWindow-v0", num_envs=2, scenario=drawn, reward=Priced(0.2), threads=1)
 normal = wrappers.VectorNormalizeObservation(wrappers.VectorExchangeReward(envs, "power"))
 normal.reset(seed=1)
-rules = baselines.usual()
+rules = baselines.list_defaults()
 reports = baselines.evaluate(["cubic", baselines.make("newreno")], scenario=drawn, seeds=range(2))
 utility: float = reports["cubic"][0]["utility"]
 beside = baselines.evaluate([agent.controller], task="congestion_window", scenario="ppcc/4", seeds=[random.randrange(9)])

@@ -516,9 +516,9 @@ def _resolve_environment(
 
 def _check_fit(controller: Controller, task: str, scenario: Any, seed: int, env: Mapping[str, Any]) -> None:
     """Raise the errors of a controller that does not fit the world, or of a control that this kernel has not."""
-    rollout.check(controller, scenario, task=task, **env)
+    rollout.check_controller(controller, scenario, task=task, **env)
     if isinstance(controller, InWorld):
-        (world,) = rollout.draw(task, scenario, [seed], **env)
+        (world,) = rollout.draw_worlds(task, scenario, [seed], **env)
         Setup(controller.place(world.scenario), Agents(), realtime=True)
 
 
@@ -531,7 +531,7 @@ def _play_episode(
     series: dict[str, list[float]],
 ) -> dict[str, Any]:
     """Play one episode and return its report; `series` is filled with the measurements of each interval."""
-    worlds = rollout.draw(task, scenario, [seed], **env)
+    worlds = rollout.draw_worlds(task, scenario, [seed], **env)
     report: list[dict[str, Any]] = []
 
     def keep_interval(view: rollout.View) -> None:

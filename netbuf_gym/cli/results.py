@@ -12,7 +12,7 @@ from netbuf_gym.cli.common import make_whole_parser
 from netbuf_gym.cli.program import add_verb
 from netbuf_gym.envs.engine import MAX_THREADS
 from netbuf_gym.errors import ConfigError, require_extra
-from netbuf_gym.utils.executors import LOCAL, executor, list_executors
+from netbuf_gym.utils.executors import LOCAL, get_executor, list_executors
 from netbuf_gym.utils.progress import ProgressBar, print_line
 from netbuf_gym.utils.suggestions import did_you_mean
 from netbuf_gym.utils.tables import text_table
@@ -133,7 +133,7 @@ def _make_results(arguments: argparse.Namespace) -> int:
     for campaign in left_out:
         print_line(f"{campaign.name}: left out; {NEEDS[campaign.needs]}")
     jobs = _count_jobs(arguments)
-    maker = results.ResultMaker(executor(arguments.executor), jobs, jobs if arguments.executor == LOCAL.name else 1)
+    maker = results.ResultMaker(get_executor(arguments.executor), jobs, jobs if arguments.executor == LOCAL.name else 1)
     replays = _replay_entries(arguments, selected, timed=True)
     stale = [one for one in replays if arguments.anew or not one.is_current]
     unchosen = _find_unchosen(selected, _get_folder(arguments))
@@ -242,7 +242,7 @@ def _replay_entries(arguments: argparse.Namespace, selected: Sequence[Any], time
                 except OSError as error:
                     print_line(f"{one.entry.file}: cannot be marked ({error.strerror})")
 
-        where: dict[str, Any] = {"executor": executor(arguments.executor), "jobs": _count_jobs(arguments)}
+        where: dict[str, Any] = {"executor": get_executor(arguments.executor), "jobs": _count_jobs(arguments)}
         return results.replay_entries(selected, every=arguments.all, timed=timed, each=handle_replay, **where)
 
 

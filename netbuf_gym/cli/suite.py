@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
     if config.figures:
         require_matplotlib()  # before any work is done
     edition = suite.load()
-    cells = edition.of(config.families)
+    cells = edition.select_cells(config.families)
     families = [family for family in edition.families if not config.families or family in config.families]
     report: ReportWriter
     if isinstance(suite, FieldSuite):

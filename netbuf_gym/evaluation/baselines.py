@@ -19,8 +19,9 @@ from netbuf_gym.controllers import Controller
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.scenarios.sources import ScenarioLike
+from netbuf_gym.utils.moved import find_renamed
 
-__all__ = ["evaluate", "make", "names", "usual"]
+__all__ = ["evaluate", "list_defaults", "make", "names"]
 
 
 def names(task: str | None = None) -> tuple[str, ...]:
@@ -32,7 +33,7 @@ def names(task: str | None = None) -> tuple[str, ...]:
     return tuple(tasks.get(task).controllers)
 
 
-def usual(task: str | None = None) -> tuple[str, ...]:
+def list_defaults(task: str | None = None) -> tuple[str, ...]:
     """Return the baselines that evaluations run beside an agent by default; all of them if the task names none."""
     return tasks.get(task).measures.baselines or names(task)
 
@@ -71,8 +72,13 @@ def evaluate(
     if isinstance(baselines, str) or not isinstance(baselines, Iterable | None):
         baselines = (baselines,)
     name = tasks.get(task).name
-    players = [rollout.player(one, name) for one in (usual(name) if baselines is None else baselines)]
+    players = [rollout.as_controller(one, name) for one in (list_defaults(name) if baselines is None else baselines)]
     called = [player.name for player in players]
     if len(set(called)) < len(called):
         raise ConfigError(f"baselines = {shown(called)}; valid: no two of one name")
     return {player.name: rollout.evaluate(player, name, scenario, seeds, threads, **env) for player in players}
+
+
+def __getattr__(name: str) -> Any:
+    """Find the present name of a renamed member."""
+    return find_renamed(__name__, name)

@@ -74,7 +74,7 @@ def run(
         played = _play(numbered, controller, task, scenario, env, flows, threads, each=report_done, stop=stop)
     found, samples = [reports for reports, *_ in played], played[0][1]
     measures = tasks.get(task).measures
-    measures = measures.of(key for key, value in found[0][0].items() if isinstance(value, Real))
+    measures = measures.fill_in(key for key, value in found[0][0].items() if isinstance(value, Real))
     columns = ("time_s", *dict(measures.series))
     series = {key: np.array([sample.get(key, math.nan) for sample in samples]) for key in columns}
     pooled = np.concatenate([one for _, _, own in played for one in own]) if flows else None

@@ -29,6 +29,7 @@ from netbuf_gym.scenarios.sources import ScenarioLike
 from netbuf_gym.simulation.results.traffic import COMPLETED, build_completions
 from netbuf_gym.utils import sandbox
 from netbuf_gym.utils.arguments import check_choice, check_integer
+from netbuf_gym.utils.moved import find_renamed
 from netbuf_gym.utils.sandbox import Stopped as Stopped
 from netbuf_gym.utils.sandbox import StopSignal
 
@@ -128,7 +129,7 @@ def get_controller(name: str, task: str) -> Controller:
     return known[name if name in known else check_choice("controller", name, known)]()
 
 
-def player(one: str | Controller | HasController, task: str) -> Controller:
+def as_controller(one: str | Controller | HasController, task: str) -> Controller:
     """Return the controller itself, a task's controller by name, or that of a trained agent (`netbuf_gym.zoo.load`).
 
     Raises:
@@ -149,7 +150,9 @@ def player(one: str | Controller | HasController, task: str) -> Controller:
     raise ConfigError(f"controller = {shown(one)} is none; valid: {valid}")
 
 
-def draw(task: str, scenario: ScenarioLike | Sequence[ScenarioLike] | None, seeds: Sequence[int], **env: Any) -> list[World]:
+def draw_worlds(
+    task: str, scenario: ScenarioLike | Sequence[ScenarioLike] | None, seeds: Sequence[int], **env: Any
+) -> list[World]:
     """Draw the worlds that an environment of a task has under these seeds.
 
     Args:
@@ -165,7 +168,7 @@ def draw(task: str, scenario: ScenarioLike | Sequence[ScenarioLike] | None, seed
     if isinstance(scenario, (list, tuple)):
         if not scenario:
             raise ConfigError("scenario = [] holds no world; valid: at least one")
-        return [world for one in scenario for world in draw(task, one, seeds, **env)]
+        return [world for one in scenario for world in draw_worlds(task, one, seeds, **env)]
     scenario = cast("ScenarioLike | None", scenario)
     with closing(_make_engine(1, task, scenario, env)) as engine:
         return [World(*draw_episode(engine.source, make_generator(seed)), seed) for seed in seeds]
@@ -203,10 +206,10 @@ def evaluate(
         ControlError: If user code does not compile, crashes, hangs, or sets no window.
         SimulatorFault: If the simulator finds its own state inconsistent.
     """
-    controller = player(controller, task)
+    controller = as_controller(controller, task)
     env = controller.merge_arguments(env)
     scenario = tasks.get(task).rules.default_scenario if scenario is None else scenario
-    worlds = draw(task, scenario, seeds, **env)
+    worlds = draw_worlds(task, scenario, seeds, **env)
     scenario = scenario[0] if isinstance(scenario, (list, tuple)) else cast("ScenarioLike", scenario)
     if controller.own_code is not None and not sandbox.is_worker():
         code, threads = controller.own_code, check_integer("threads", threads, 1, MAX_THREADS)
@@ -263,7 +266,8 @@ def play(
 
     Args:
         controller: Controller to run.
-        worlds: Worlds from `draw`, or any others; in one without agents the task's take their places, as in an environment.
+        worlds: Worlds from `draw_worlds`, or any others; in one without agents the task's take their places, as in an
+            environment.
         each: Called at the end of each world, in any order.
         task: Name of the task.
         scenario: Scenario that the worlds were drawn from, or a similar one, as for the environment; None: the first world's.
@@ -280,7 +284,7 @@ def play(
         SimulatorFault: If the simulator finds its own state inconsistent.
     """
     if not len(worlds):
-        raise ConfigError("worlds is empty; valid: at least one, as netbuf_gym.evaluation.rollout.draw gives them")
+        raise ConfigError("worlds is empty; valid: at least one, as netbuf_gym.evaluation.rollout.draw_worlds gives them")
     watch, stop = watch or {}, stop or threading.Event()
     like = worlds[0].scenario if scenario is None else scenario
     together = 1 if isinstance(controller, InWorld) else len(worlds)
@@ -291,12 +295,12 @@ def play(
             placed = [world._replace(scenario=controller.place(world.scenario)) for world in worlds]
             _run_decisions(policy, engine, placed, each, watch, stop)
         else:
-            alone = lambda scenario, seed: plants.lone(engine.plant_spec, scenario, seed)  # noqa: E731
+            alone = lambda scenario, seed: plants.make_lone_world(engine.plant_spec, scenario, seed)  # noqa: E731
             placed = [world._replace(scenario=engine.task.control(world.scenario)) for world in worlds]
             _run_in_worlds(cast(InWorld, controller), placed, each, engine.interval_ns, threads, watch, stop, alone)
 
 
-def check(controller: Controller, scenario: ScenarioLike | None, *, task: str, **env: Any) -> None:
+def check_controller(controller: Controller, scenario: ScenarioLike | None, *, task: str, **env: Any) -> None:
     """Raise the errors of `play` for a controller that does not fit such worlds, before anything is run."""
     with closing(_make_engine(1, task, scenario, controller.merge_arguments(env))) as engine:
         _require_in_world_plant(controller, engine, env)
@@ -434,3 +438,8 @@ def check_seeds(seeds: Sequence[int]) -> list[int]:
     if not len(seeds):
         raise ConfigError("seeds is empty; valid: one for each episode")
     return [check_integer(f"seeds[{k}]", seed, 0, MAX_SEED - 1) for k, seed in enumerate(seeds)]
+
+
+def __getattr__(name: str) -> Any:
+    """Find the present name of a renamed member."""
+    return find_renamed(__name__, name)

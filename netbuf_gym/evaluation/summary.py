@@ -36,7 +36,7 @@ class Runs:
     series: dict[str, np.ndarray]
     flows: np.ndarray | None = None
 
-    def interval(self, metric: str, confidence: float = 0.95) -> statistics.Interval:
+    def compute_interval(self, metric: str, confidence: float = 0.95) -> statistics.Interval:
         """Return the mean with its t interval, over the seeds of the episodes in which the metric was measured."""
         values = self.metrics[metric][np.isfinite(self.metrics[metric])]
         return statistics.mean_interval(values, confidence) if len(values) else statistics.Interval(*[math.nan] * 3)
@@ -86,7 +86,7 @@ def format_notes(measures: Measures, first: str) -> str:
 def _format_entry(column: Column | Margin, first: Runs, one: Runs, confidence: float) -> str:
     if isinstance(column, Margin):
         return "" if one is first else format_margin(compute_margin(first, one, column.metric, confidence, column.relative))
-    interval = statistics.Interval(*(column.factor * x for x in one.interval(column.metric, confidence)))
+    interval = statistics.Interval(*(column.factor * x for x in one.compute_interval(column.metric, confidence)))
     measured, seeds = int(np.isfinite(one.metrics[column.metric]).sum()), len(one.seeds)
     some = f" ({measured} of {seeds})" if 0 < measured < seeds else ""
     counts = _get_counts(one, column)
@@ -128,7 +128,7 @@ def pool_percentiles(one: Runs) -> dict[str, dict[str, float]]:
     priorities, slowdowns = one.flows.T
     parts = {f"p{int(p)}": slowdowns[priorities == p] for p in np.unique(priorities)} | {"all": slowdowns}
     return {
-        name: {"flows": len(own), **dict(zip(POOLED, statistics.percentiles(own, (0.5, 0.9, 0.99)), strict=True))}
+        name: {"flows": len(own), **dict(zip(POOLED, statistics.compute_percentiles(own, (0.5, 0.9, 0.99)), strict=True))}
         for name, own in parts.items()
     }
 
@@ -232,7 +232,7 @@ def to_dict(runs: Sequence[Runs], measures: Measures, confidence: float = 0.95, 
                 "episodes": {metric: values.tolist() for metric, values in one.metrics.items()},
                 "measured": {metric: int(np.isfinite(values).sum()) for metric, values in one.metrics.items()},
                 **({} if one.flows is None else {"pooled": pool_percentiles(one)}),
-                "intervals": {metric: list(one.interval(metric, confidence)) for metric in measures.metrics},
+                "intervals": {metric: list(one.compute_interval(metric, confidence)) for metric in measures.metrics},
                 **{
                     f"{column.metric}_margin_of_{whose}{'_percent' if column.relative else ''}": None
                     if one is runs[0]

@@ -148,7 +148,7 @@ class ControllerDecider:
 def _with_host_settings(world: Scenario, in_force: Mapping[str, float]) -> Scenario:
     """Return the world with the settings of its host replaced by those of this host."""
 
-    def own(host: Host) -> Host:
+    def replace_settings(host: Host) -> Host:
         found: dict[str, Any] = {}
         for what in ("tcp_rmem", "tcp_wmem"):
             old = getattr(host, what)
@@ -160,4 +160,4 @@ def _with_host_settings(world: Scenario, in_force: Mapping[str, float]) -> Scena
                 found[field] = int(in_force[field])
         return replace(host, **found)
 
-    return change_hosts(world, world.agent_hosts, own)
+    return change_hosts(world, world.agent_hosts, replace_settings)

@@ -35,7 +35,7 @@ class Place:
     cookie: int
 
     @classmethod
-    def current(cls) -> Place:
+    def read_current(cls) -> Place:
         """Return the place of this process."""
         with socket.socket(socket.AF_UNIX) as probe:
             try:
@@ -239,7 +239,7 @@ def restore_settings(journal: Journal, make: Callable[[str], Setting]) -> list[R
         ConfigError: the journal is of another network namespace that may still be there. OSError: the journal cannot be
             written.
     """
-    here = Place.current()
+    here = Place.read_current()
     gone = journal.place.explain_gone(here)
     if gone:
         found = [RestoreOutcome(name, "as it was", f"{name}: {gone}") for name in journal.entries]

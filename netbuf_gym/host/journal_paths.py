@@ -17,13 +17,13 @@ SUFFIX = ".elsewhere"
 
 def note_path() -> Path:
     """Return the path of the note, a file that exists while a journal is, or was left, elsewhere than at the default path."""
-    path = default_path(Place.current())
+    path = default_path(Place.read_current())
     return path.with_name(path.name + SUFFIX)
 
 
 def write_note(journal: Path) -> str:
     """Write a note of a journal that is not at the default path; return why that fails, else "". The caller holds the lock."""
-    if journal == default_path(Place.current()):
+    if journal == default_path(Place.read_current()):
         return ""
     path = note_path()
     try:
@@ -56,6 +56,6 @@ def remove_note() -> None:
 
 def list_journals(asked: Path) -> list[Path]:
     """Return the paths of journals that may record settings left changed here, beginning with the requested one."""
-    found = [asked, default_path(Place.current())]
+    found = [asked, default_path(Place.read_current())]
     other = read_note()
     return list(dict.fromkeys(found if other is None else [*found, other]))

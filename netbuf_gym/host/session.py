@@ -22,7 +22,7 @@ def resolve_journal_path(given: str | None) -> Path:
         ConfigError: an empty name, or one of a folder.
     """
     if given is None:
-        return default_path(Place.current())
+        return default_path(Place.read_current())
     if not given.strip() or Path(given).is_dir():
         raise ConfigError(f"--journal {given!r} names no file; valid: a file, or nothing for the usual one")
     return Path(given).absolute()
@@ -34,7 +34,7 @@ def find_leftovers(path: Path) -> list[str]:
     Args:
         path: the requested journal; journals that are known otherwise are looked at as well.
     """
-    here = Place.current()
+    here = Place.read_current()
     journals = [journal for one in journal_paths.list_journals(path) if (journal := _read_local_journal(one, path)) is not None]
     return [name for journal in journals if not journal.place.explain_gone(here) for name in journal.entries]
 
@@ -64,7 +64,7 @@ def _read_local_journal(one: Path, path: Path) -> Journal | None:
     """Read a journal; None where there is none, or one of another namespace that was not asked for."""
     if one != path and not os.path.exists(one):  # False too where there is no permission
         return None
-    journal, here = Journal.read(one), Place.current()
+    journal, here = Journal.read(one), Place.read_current()
     if journal is None or one == path or journal.place.namespace == here.namespace or journal.place.explain_gone(here):
         return journal
     return None
@@ -79,7 +79,7 @@ def open_journal(path: Path, say: Say) -> Iterator[Journal]:
     """
     with locks.lock_host_tuning(path):
         _report_outcomes(restore_leftovers(path), say, "left by a former run: ")
-        journal = Journal(path, Place.current())
+        journal = Journal(path, Place.read_current())
         why = journal_paths.write_note(path)
         if why:
             note = f"{journal_paths.note_path()} cannot be written ({why})"

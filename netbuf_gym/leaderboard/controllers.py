@@ -78,7 +78,7 @@ def require_fit(one: Controller, cells: Sequence[Cell], suite: Suite) -> None:
         first.setdefault(cell.family, cell)
     for family, cell in first.items():
         try:
-            rollout.check(one, cell.scenario, task=suite.task, agents=cell.agents)
+            rollout.check_controller(one, cell.scenario, task=suite.task, agents=cell.agents)
         except (ConfigError, CheckpointError) as error:
             raise type(error)(f"{one.name} cannot play the family {family!r} of suite {suite.name}: {error}") from None
 

@@ -278,7 +278,7 @@ class FieldReport:
 
 def select_cells(edition: Edition, families: Sequence[str]) -> list[FieldCell]:
     """Return the worlds of some families, or of all if none is named."""
-    return [cell for cell in edition.of(families) if isinstance(cell, FieldCell)]
+    return [cell for cell in edition.select_cells(families) if isinstance(cell, FieldCell)]
 
 
 def _require_all_worlds(beside: rows.ControllerWorlds, cells: Sequence[FieldCell]) -> None:

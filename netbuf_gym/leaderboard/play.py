@@ -57,7 +57,7 @@ class SuiteRun:
     seconds: float
     cpu_seconds: float
 
-    def of(self, key: str, family: str | None = None) -> list[float]:
+    def list_values(self, key: str, family: str | None = None) -> list[float]:
         """Return one metric over the worlds of a family, or over all worlds."""
         return [one[key] for cell, one in zip(self.cells, self.values, strict=True) if family is None or cell.family == family]
 
@@ -208,7 +208,7 @@ class WatchedController(Controller):
         kept = Decisions(rules)
         self.groups.append(kept)
 
-        def watched(observations: np.ndarray, state: Any, starts: np.ndarray) -> tuple[np.ndarray, Any]:
+        def decide_timed(observations: np.ndarray, state: Any, starts: np.ndarray) -> tuple[np.ndarray, Any]:
             begun = time.perf_counter()
             actions, state = policy(observations, state, starts)
             kept.seconds.append(time.perf_counter() - begun)
@@ -217,7 +217,7 @@ class WatchedController(Controller):
                 self.enough.set()
             return actions, state
 
-        return watched
+        return decide_timed
 
 
 PARTS = "parts"

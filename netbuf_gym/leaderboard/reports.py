@@ -33,9 +33,9 @@ def summarise(played: SuiteRun, suite: Suite, families: Sequence[str]) -> dict[s
     """
     made = {}
     for family in (*families, ALL):
-        own: dict[str, Any] = {"worlds": len(played.of(suite.score.key, None if family == ALL else family))}
+        own: dict[str, Any] = {"worlds": len(played.list_values(suite.score.key, None if family == ALL else family))}
         for metric in suite.metrics:
-            values = np.asarray(played.of(metric.key, None if family == ALL else family), float)
+            values = np.asarray(played.list_values(metric.key, None if family == ALL else family), float)
             values = values[np.isfinite(values)]
             own[metric.key] = float(values.mean()) if len(values) else None
             if metric is suite.score and len(values):
@@ -157,7 +157,7 @@ def read_earlier(file: Path, suite: Suite, edition: Edition, families: Sequence[
         raise ConfigError(f"against = {file}: is of {named[0]}; valid: {named[1]}, as figures of others are of other worlds")
     for name, one in controllers.items():
         for family in families:
-            worlds, where = len(edition.of([family])), f"against = {file}: controllers.{name}.families.{family}"
+            worlds, where = len(edition.select_cells([family])), f"against = {file}: controllers.{name}.families.{family}"
             try:
                 found, value = one["families"][family]["worlds"], one["families"][family][suite.score.key]
             except (KeyError, TypeError):
@@ -332,7 +332,7 @@ def draw_families(suite: Suite, played: Sequence[SuiteRun], families: Sequence[s
         colour, marker, _ = plots.get_style(number)
         shift = 0.75 * ((number + 0.5) / len(played) - 0.5)
         for row, family in enumerate(families):
-            values = np.asarray(one.of(key, family), float)
+            values = np.asarray(one.list_values(key, family), float)
             values = values[np.isfinite(values)]
             axes.plot(values, np.full(len(values), row + shift), ".", color=colour, alpha=0.3, markersize=4, zorder=2)
             if len(values):
@@ -353,7 +353,7 @@ def draw_distribution(suite: Suite, played: Sequence[SuiteRun], path: Path, titl
     figure = plots.make_figure(6.4, 4.0)
     axes = figure.add_subplot()
     for number, one in enumerate(played):
-        values = np.sort(np.asarray(one.of(suite.score.key), float))  # NaN comes last and is not drawn
+        values = np.sort(np.asarray(one.list_values(suite.score.key), float))  # NaN comes last and is not drawn
         colour, _, dashes = plots.get_style(number)
         share = np.arange(1, len(values) + 1) / max(len(values), 1)
         axes.step(values, share, where="post", color=colour, linestyle=dashes, linewidth=plots.WIDE, label=one.name)
@@ -371,19 +371,19 @@ def tradeoff_scatter(suite: Suite, played: Sequence[SuiteRun], families: Sequenc
     figure = plots.make_figure(0.6 + 2.3 * columns, 0.9 + 1.9 * lines)
     panels = figure.subplots(lines, columns, squeeze=False)
     for index, (axes, family) in enumerate(zip(panels.flat, families, strict=False)):
-        everything = np.concatenate([x.factor * np.asarray(one.of(x.key, family), float) for one in played])
+        everything = np.concatenate([x.factor * np.asarray(one.list_values(x.key, family), float) for one in played])
         plots.set_log_scale(axes, "x", everything)
         for number, one in enumerate(played):
             colour, marker, _ = plots.get_style(number)
-            across = x.factor * np.asarray(one.of(x.key, family), float)
-            up = y.factor * np.asarray(one.of(y.key, family), float)
+            across = x.factor * np.asarray(one.list_values(x.key, family), float)
+            up = y.factor * np.asarray(one.list_values(y.key, family), float)
             both = np.isfinite(across) & np.isfinite(up)
             axes.plot(across[both], up[both], ".", color=colour, alpha=0.35, markersize=4, zorder=2)
             if both.any():
                 centre = across[both].mean(), up[both].mean()
                 look = {"markersize": _get_marker_size(marker), "markeredgecolor": "white", "linestyle": "none", "zorder": 3}
                 axes.plot(*centre, marker, color=colour, label=one.name, **look)
-        highest = np.concatenate([y.factor * np.asarray(one.of(y.key, family), float) for one in played])
+        highest = np.concatenate([y.factor * np.asarray(one.list_values(y.key, family), float) for one in played])
         axes.set_ylim(0, 1.1 * float(np.nanmax(highest, initial=1e-9)))
         last = index + columns >= len(families)
         plots.format_axes(axes, x.label if last else "", y.label if index % columns == 0 else "", family)
@@ -401,7 +401,7 @@ def _get_marker_size(marker: str) -> int:
 
 def _limit_score_axis(axes: object, suite: Suite, played: Sequence[SuiteRun]) -> None:
     """Start the score axis where all but a few scores lie; the others are left to the tables."""
-    values = np.concatenate([np.asarray(one.of(suite.score.key), float) for one in played])
+    values = np.concatenate([np.asarray(one.list_values(suite.score.key), float) for one in played])
     values = values[np.isfinite(values)]
     if len(values) > 20:
         low, high = float(np.quantile(values, LOWEST)), float(values.max())

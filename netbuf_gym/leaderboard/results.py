@@ -220,7 +220,7 @@ def _sample_replayed(own: Suite, controller: str, every: bool) -> list[Cell]:
         scenario = cell.scenario
         return scenario.duration_s * (scenario.capacity_mbps + len(scenario.flows) + decides * cell.agents)
 
-    return [min(edition.of([family]), key=estimate_cost) for family in edition.families]
+    return [min(edition.select_cells([family]), key=estimate_cost) for family in edition.families]
 
 
 @cache
@@ -446,7 +446,7 @@ class ResultMaker:
         with ProgressBar(f"{task}: constants") as bar:
             counted = WorldProgress(bar, len(edition.cells) * len(words), text="")
             for word in words:
-                scores[word] = float(np.nanmean(self._play_suite(own, word, counted)[1].of(own.score.key)))
+                scores[word] = float(np.nanmean(self._play_suite(own, word, counted)[1].list_values(own.score.key)))
         best = max(scores, key=lambda word: scores[word])
         kept = {"suite": own.name, "version": edition.version, "digest": edition.digest, "scores": round_floats(scores)}
         file = standings.get_constants_file(task, folder)
@@ -587,7 +587,7 @@ def _check_task(
 
 def _sample_for_gate(edition: Edition) -> list[Cell]:
     """Return the worlds to replay, always the same ones."""
-    cells = [edition.of([family]) for family in edition.families]
+    cells = [edition.select_cells([family]) for family in edition.families]
     return [own[k] for own in cells for k in sorted({len(own) * i // GATE_WORLDS for i in range(GATE_WORLDS)})]
 
 

@@ -203,7 +203,7 @@ def profile(standing: Standing, thresholds: np.ndarray) -> np.ndarray:
 
 def _group_scores(edition: Edition, members: Sequence[Result]) -> dict[str, np.ndarray]:
     """Return raw scores by family, (worlds, training seeds)."""
-    names = {family: [cell.name for cell in edition.of([family])] for family in edition.families}
+    names = {family: [cell.name for cell in edition.select_cells([family])] for family in edition.families}
     return {family: np.array([[one.worlds[name] for one in members] for name in own], float) for family, own in names.items()}
 
 

@@ -22,6 +22,7 @@ from netbuf_gym.plants.kinds import AgentKind, Control
 from netbuf_gym.plants.plant import Advance, Plant
 from netbuf_gym.plants.telemetry import Field, TelemetrySchema
 from netbuf_gym.utils.arguments import check_choice
+from netbuf_gym.utils.moved import find_renamed
 from netbuf_gym.utils.suggestions import suggest_valid
 
 _REGISTRY: dict[str, type[Plant] | str] = {}
@@ -136,18 +137,18 @@ def _resolve_spec(spec: Any, kind: AgentKind | None) -> tuple[str, type[Plant], 
     return name, cls, own
 
 
-def lone(spec: str | dict[str, Any], scenario: Any, seed: int) -> Any:
-    """Create a world without agents on a plant; see `Plant.lone`.
+def make_lone_world(spec: str | dict[str, Any], scenario: Any, seed: int) -> Any:
+    """Create a world without agents on a plant; see `Plant.make_lone_world`.
 
     Args:
         spec: as for `make`.
 
     Raises:
-        ConfigError: an unknown name or argument, or one that is missing; or as `Plant.lone`.
-        PlantFault: as `Plant.lone`.
+        ConfigError: an unknown name or argument, or one that is missing; or as `Plant.make_lone_world`.
+        PlantFault: as `Plant.make_lone_world`.
     """
     _, cls, own = _resolve_spec(spec, None)
-    return cls.lone(scenario, seed, **own)
+    return cls.make_lone_world(scenario, seed, **own)
 
 
 register("sim", "netbuf_gym.plants.simulated:SimPlant")
@@ -161,9 +162,14 @@ __all__ = [
     "Plant",
     "TelemetrySchema",
     "get",
-    "lone",
     "make",
+    "make_lone_world",
     "names",
     "register",
     "unregister",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Find the present name of a renamed member."""
+    return find_renamed(__name__, name)

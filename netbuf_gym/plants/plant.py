@@ -91,9 +91,9 @@ class Plant(Uncopyable, ABC):
         untils: values that `advance` takes as `until`.
         virtual_time: whether an advance by an interval takes exactly that. Episodes of other plants end by the measured
             clock, so that their number of decisions is not known beforehand.
-        in_world: whether the plant's worlds have the methods of `netbuf_gym.plants.simulator.World`, and `lone` ones those of
-            `Simulator`, so that controllers may act in them (`netbuf_gym.controllers.InWorld`). Not inherited: a class derived
-            from such a plant may change its worlds.
+        in_world: whether the plant's worlds have the methods of `netbuf_gym.plants.simulator.World`, and those of
+            `make_lone_world` those of `Simulator`, so that controllers may act in them (`netbuf_gym.controllers.InWorld`).
+            Not inherited: a class derived from such a plant may change its worlds.
         outlives_program: whether the plant may hold what the program's end leaves behind, processes for instance, so that it
             is closed then. Not inherited either. Memory goes by itself, and a thread at work is not told that its plant was
             closed.
@@ -125,7 +125,7 @@ class Plant(Uncopyable, ABC):
         return telemetry, np.empty((*rows, len(self.kind.controls))), np.ones(rows, np.uint8)
 
     @classmethod
-    def lone(cls, scenario: Any, seed: int, **options: Any) -> Any:
+    def make_lone_world(cls, scenario: Any, seed: int, **options: Any) -> Any:
         """Return a world without agents, from its start, with the methods of `netbuf_gym.plants.simulator.Simulator`.
 
         For plants with `in_world`.

@@ -89,7 +89,7 @@ class SimPlant(Plant):
         self._prepared: tuple[Scenario, Any] | None = None
 
     @classmethod
-    def lone(cls, scenario: Any, seed: int, **options: Any) -> Simulator:
+    def make_lone_world(cls, scenario: Any, seed: int, **options: Any) -> Simulator:
         return Simulator(scenario, seed)
 
     def buffers(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

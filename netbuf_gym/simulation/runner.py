@@ -100,7 +100,7 @@ def simulate(
 
     if checks.boolean("packets", packets) and plant != "sim":
         raise ConfigError(f"packets = True on plant {plant!r}, which logs none; valid: False, or plant 'sim'")
-    with closing(Simulator(scenario, seed, True) if packets else plants.lone(plant, scenario, seed)) as world:
+    with closing(Simulator(scenario, seed, True) if packets else plants.make_lone_world(plant, scenario, seed)) as world:
         return _run_world(scenario, seed, world, stops, warmup_s, progress, packets)
 
 

@@ -138,7 +138,7 @@ class Measures:
     constants: tuple[str, ...] = ()
     built_in: Mapping[str, str] = field(default_factory=dict)
 
-    def of(self, metrics: Iterable[str]) -> Measures:
+    def fill_in(self, metrics: Iterable[str]) -> Measures:
         """Return a copy with the missing parts filled in.
 
         `metrics` are used where none are set; without columns, each metric gets a plain one; the score defaults to the first

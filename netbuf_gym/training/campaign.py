@@ -37,7 +37,7 @@ from omegaconf import DictConfig, OmegaConf
 from netbuf_gym import tasks
 from netbuf_gym.errors import CheckpointError, ConfigError, shown
 from netbuf_gym.evaluation import comparison, summary
-from netbuf_gym.evaluation.rollout import draw
+from netbuf_gym.evaluation.rollout import draw_worlds
 from netbuf_gym.tasks.metrics import Margin, Measures
 from netbuf_gym.training import campaign_suites, selection
 from netbuf_gym.training.checkpoints import checkpoint, packing, versions
@@ -49,7 +49,7 @@ from netbuf_gym.training.ranges import resolve_evaluation_seeds
 from netbuf_gym.training.schema import FIRST_VALIDATION_SEED
 from netbuf_gym.training.train import train
 from netbuf_gym.utils import scripts, statistics
-from netbuf_gym.utils.executors import LOCAL, executor
+from netbuf_gym.utils.executors import LOCAL, get_executor
 from netbuf_gym.utils.files import write_atomic, write_json
 from netbuf_gym.utils.progress import ProgressBar, print_line
 from netbuf_gym.version import __version__
@@ -151,7 +151,7 @@ def parse_plan(argv: Sequence[str]) -> CampaignPlan:
         raise ConfigError(f"task {record.name!r} has no score that agents are ranked by; valid: a record with measures")
     scenarios = own["scenarios"].split(",") if own["scenarios"] else list(record.benchmark)
     for name in scenarios:
-        draw(record.name, name, resolve_evaluation_seeds(1))  # raises for an unknown scenario, or one without the task's agents
+        draw_worlds(record.name, name, resolve_evaluation_seeds(1))  # raises for a scenario without the task's agents
     experiment = next((o.partition("=")[2] for o in overrides if o.startswith("experiment=")), config.algo.name)
     by_suite = own["suites"] == "true" and record.measures.chosen_on
     return CampaignPlan(
@@ -166,7 +166,7 @@ def parse_plan(argv: Sequence[str]) -> CampaignPlan:
         shlex.join(["python", "-m", "netbuf_gym.training.campaign", *filter(_is_machine_independent, argv)]),
         config.env.name,
         own["suites"] == "true",
-        executor(own["executor"]).name,
+        get_executor(own["executor"]).name,
         int(own["jobs"]),
     )
 
@@ -179,7 +179,7 @@ def _is_machine_independent(argument: str) -> bool:
 
 def _train_seeds(plan: CampaignPlan) -> Iterable[Path | None]:
     """Return the models of all seeds, in their order; None for an interrupted one."""
-    engine, one = executor(plan.executor), partial(_train_seed_in, Path.cwd(), plan)
+    engine, one = get_executor(plan.executor), partial(_train_seed_in, Path.cwd(), plan)
     if engine.here:
         return map(one, plan.seeds)
     found = dict(engine.run(one, plan.seeds, plan.jobs))
@@ -231,7 +231,7 @@ def _compute_metrics(
     played = {}
     for name in plan.scenarios:
         print(f"evaluating on {name}", file=sys.stderr, flush=True)
-        worlds = draw(plan.task, name, seeds)
+        worlds = draw_worlds(plan.task, name, seeds)
         with ProgressBar("evaluating") as bar:
             each = comparison.WorldProgress(bar, len(worlds) * (len(players) + len(measures.baselines)))
             agents = [comparison.run(one, worlds, task=plan.task, scenario=name, name="agent", each=each) for one in players]

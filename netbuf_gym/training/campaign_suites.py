@@ -39,7 +39,7 @@ def score_for_choice(measures: Measures, saved: Sequence[checkpoint.SavedModel])
     tried_one_by_one = range(len(actions) if isinstance(actions, list) else 0)
     constants = [rollout.get_controller(f"{rollout.CONSTANT}{action}", own.task) for action in tried_one_by_one]
     played = _play_suite(own, [*map(SavedAgent, saved), *constants])
-    scores = [float(np.nanmean(one.of(own.score.key))) for one in played]
+    scores = [float(np.nanmean(one.list_values(own.score.key))) for one in played]
     tried = {one.name: score for one, score in zip(constants, scores[len(saved) :], strict=True)}
     return {
         **_describe_edition(own),
@@ -69,13 +69,13 @@ def evaluate_for_card(
     edition, key = own.load(), own.score.key
     families = {
         family: {
-            "worlds": len(agents[0].of(key, _select_family(family))),
+            "worlds": len(agents[0].list_values(key, _select_family(family))),
             "agents": [_compute_mean(one, key, family) for one in agents],
             "others": {one.name: _compute_mean(one, key, family) for one in beside},
         }
         for family in (*edition.families, ALL)
     }
-    ours = np.array(agents[kept].of(key))
+    ours = np.array(agents[kept].list_values(key))
     return {
         **_describe_edition(own),
         "families": families,
@@ -83,7 +83,7 @@ def evaluate_for_card(
             family: {metric.key: _compute_mean(agents[kept], metric.key, family) for metric in own.metrics}
             for family in families
         },
-        "margins": {one.name: list(statistics.mean_interval(ours - np.array(one.of(key)))) for one in beside},
+        "margins": {one.name: list(statistics.mean_interval(ours - np.array(one.list_values(key)))) for one in beside},
     }
 
 
@@ -149,7 +149,7 @@ def _select_family(family: str) -> str | None:
 
 
 def _compute_mean(played: play.SuiteRun, key: str, family: str) -> float | None:
-    values = np.array(played.of(key, _select_family(family)))
+    values = np.array(played.list_values(key, _select_family(family)))
     return float(np.nanmean(values)) if np.isfinite(values).any() else None
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from netbuf_gym import tasks
 from netbuf_gym.evaluation import comparison
-from netbuf_gym.evaluation.rollout import draw
+from netbuf_gym.evaluation.rollout import draw_worlds
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.tasks.metrics import Column, Measures
 from netbuf_gym.training import curves
@@ -134,7 +134,7 @@ def draw_world(model: Path, task: str, shown: Demonstration, path: Path) -> bool
     words = [f"scenario={worlds.scenario}", *(f"scenario.kwargs.{one}" for one in worlds.kwargs)]
     scenario = build_scenario_spec(load_job("evaluate", words).config.scenario, tasks.get(task).rules.default_scenario)
     agent = SavedAgent(checkpoint.read_model(model))
-    one = draw(task, scenario, [FIRST_EVALUATION_SEED])
+    one = draw_worlds(task, scenario, [FIRST_EVALUATION_SEED])
     runs = [comparison.run(agent, one, task=task, scenario=scenario, name="agent", **agent.env)]
     runs += comparison.run_baselines(task, shown.beside, one, scenario=scenario, env=agent.env)
     world = one[0].scenario

@@ -79,6 +79,6 @@ def check_validation(config: DictConfig) -> None:
         raise ConfigError("validation.kwargs are given without validation.name; valid: both, or neither")
     if one.name is not None and config.env.name in tasks.names():
         try:
-            rollout.draw(config.env.name, build_scenario_spec(one), [FIRST_VALIDATION_SEED])
+            rollout.draw_worlds(config.env.name, build_scenario_spec(one), [FIRST_VALIDATION_SEED])
         except NetbufError as error:
             raise ConfigError(f"validation.name = {one.name!r} gives {config.env.name} no world: {error}") from None

@@ -17,7 +17,7 @@ from netbuf_gym import tasks
 from netbuf_gym.envs.engine import MAX_THREADS, pop_agents
 from netbuf_gym.errors import CheckpointError, ConfigError
 from netbuf_gym.evaluation import comparison, summary
-from netbuf_gym.evaluation.rollout import draw
+from netbuf_gym.evaluation.rollout import draw_worlds
 from netbuf_gym.evaluation.worlds import read_worlds
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.tasks.metrics import Measures
@@ -43,7 +43,7 @@ def main(job: Job) -> int:
     return 0
 
 
-def outcome(run_dir: Path) -> tuple[str, str]:
+def describe_outcome(run_dir: Path) -> tuple[str, str]:
     """Return the label and value of an evaluation for a table of runs: the first controller's mean score."""
     result = json.loads((run_dir / "result.json").read_text(encoding="utf-8"))
     score = tasks.get(result["task"]).measures.score
@@ -75,7 +75,7 @@ def evaluate(config: DictConfig) -> Path:
     env = {"recipe": config.recipe or rules.recipes[0]} if agent is None else agent.env
     where = {"agents": _resolve_agents(config, task)} | ({} if config.plant is None else {"plant": to_plain(config.plant)})
     env |= where
-    worlds = draw(task, scenario if listed is None else listed, seeds, **where)
+    worlds = draw_worlds(task, scenario if listed is None else listed, seeds, **where)
     if config.run_dir is not None:
         make_folder(Path(config.run_dir), "run_dir")
     runs = []
@@ -93,7 +93,7 @@ def evaluate(config: DictConfig) -> Path:
     else:
         title = f"{scenario['name'] if isinstance(scenario, dict) else scenario}, {len(seeds)} seeds"
     first = "the agent" if saved is not None else runs[0].name
-    measures = measures.of(runs[0].metrics)
+    measures = measures.fill_in(runs[0].metrics)
     text = f"{title}\n\n{summary.format_table(runs, measures, config.confidence, first)}\n\n"
     text += f"{summary.format_notes(measures, first)}\n"
     few = summary.warn_of_few(runs, measures)
@@ -239,7 +239,7 @@ def choose_readable(runs: Sequence[summary.Runs], measures: Measures, most: int)
     """
     if len(runs) <= most:
         return list(runs)
-    better = (-1 if measures.lower_is_better else 1) * np.array([one.interval(measures.score).mean for one in runs])
+    better = (-1 if measures.lower_is_better else 1) * np.array([one.compute_interval(measures.score).mean for one in runs])
     ranked = np.argsort(-better, kind="stable")  # NaN last
     shown = [k for k, one in enumerate(runs) if one.name.partition(" ")[0] in measures.shown]
     chosen = list(dict.fromkeys([0, *ranked[:2].tolist(), *shown, *ranked.tolist()]))[:most]

@@ -107,13 +107,13 @@ def _build_learning_rate(algo: DictConfig) -> float | Schedule:
     rates = [float(algo.learning_rate), *(float(one["learning_rate"]) for one in to_plain(algo.restarts))]
     falls = [LinearSchedule(rate, rate if final is None else float(final), 1.0) for rate in rates]
 
-    def by(remaining: float) -> float:
+    def compute_rate(remaining: float) -> float:
         over = 1.0 - remaining
         last = bisect_right(begins, over) - 1
         begin, end = begins[last], [*begins, 1.0][last + 1]
         return falls[last]((end - over) / (end - begin))
 
-    return by if algo.restarts else rates[0] if final is None else falls[0]
+    return compute_rate if algo.restarts else rates[0] if final is None else falls[0]
 
 
 def get_worlds(model: BaseAlgorithm) -> VectorEnvAdapter:

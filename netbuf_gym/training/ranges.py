@@ -52,7 +52,7 @@ def _make_real_check(low: float, high: float, low_open: bool = False) -> Check:
 
 
 def _make_optional_check(check: Check) -> Check:
-    def checked(field: str, value: Any) -> Any:
+    def check_optional(field: str, value: Any) -> Any:
         if value is None:
             return None
         try:
@@ -60,7 +60,7 @@ def _make_optional_check(check: Check) -> Check:
         except ConfigError as error:
             raise ConfigError(f"{error}, or null") from None
 
-    return checked
+    return check_optional
 
 
 _SHARE, _POSITIVE, _WEIGHT = _make_real_check(0.0, 1.0), _make_real_check(0.0, 1e9, low_open=True), _make_real_check(0.0, 1e6)

@@ -17,7 +17,7 @@ from omegaconf import DictConfig
 from netbuf_gym import tasks
 from netbuf_gym.errors import CheckpointError
 from netbuf_gym.evaluation import comparison
-from netbuf_gym.evaluation.rollout import draw
+from netbuf_gym.evaluation.rollout import draw_worlds
 from netbuf_gym.training.checkpoints import checkpoint
 from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
 from netbuf_gym.training.config import build_scenario_spec
@@ -116,7 +116,7 @@ def score_models(
         seeds: Seeds of the worlds.
         each: Called with a model's name after each world.
     """
-    worlds, found = draw(task, scenario, seeds), []
+    worlds, found = draw_worlds(task, scenario, seeds), []
     for path in models:
         player = SavedAgent(checkpoint.read_model(path))
         runs = comparison.run(player, worlds, task=task, scenario=scenario, name=path.stem, each=each)

@@ -33,7 +33,7 @@ from netbuf_gym.errors import ConfigError, NetbufError, SimulatorFault, one_line
 from netbuf_gym.training import config_errors, config_reference
 from netbuf_gym.training.config import Source, compose_config, open_hydra, resolve_config
 from netbuf_gym.training.jobs import Job, check_job, load_job
-from netbuf_gym.utils.executors import executor
+from netbuf_gym.utils.executors import get_executor
 from netbuf_gym.utils.files import write_atomic
 from netbuf_gym.utils.overrides import quote_text
 from netbuf_gym.utils.tables import format_number, markdown_table, text_table
@@ -109,7 +109,7 @@ def _tabulate(name: str, ended: Sequence[tuple[SweepJob, Outcome]]) -> tuple[lis
         result = ("", "-")
         if status in (0, INTERRUPTED) and job.folder is not None and job.folder.is_dir():
             with suppress(OSError, ValueError, LookupError):  # nothing was written yet
-                result = module.outcome(job.folder)
+                result = module.describe_outcome(job.folder)
         results.append(result)
     labels = {label for label, _ in results if label}
     keys = [word.partition("=")[0] for word in ended[0][0].chosen]
@@ -296,7 +296,7 @@ class ExecutorLauncher(Launcher):
     """
 
     def __init__(self, name: str, jobs: int | None = None):
-        self.executor, self.jobs = executor(name), jobs or len(os.sched_getaffinity(0))
+        self.executor, self.jobs = get_executor(name), jobs or len(os.sched_getaffinity(0))
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
         """See `Launcher.setup`."""

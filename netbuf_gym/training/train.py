@@ -85,7 +85,7 @@ def main(job: Job) -> int:
     return 130 if result.interrupted else 0
 
 
-def outcome(run_dir: Path) -> tuple[str, str]:
+def describe_outcome(run_dir: Path) -> tuple[str, str]:
     """Return the label and value of a run for a table of runs: the mean return at its end."""
     from netbuf_gym.training import curves
 

@@ -54,7 +54,7 @@ def main(job: Job) -> int:
     return 0
 
 
-def outcome(run_dir: Path) -> tuple[str, str]:
+def describe_outcome(run_dir: Path) -> tuple[str, str]:
     """Return the label and value of a study for a table of runs."""
     first = (run_dir / BEST).read_text(encoding="utf-8").splitlines()[1]
     return "best", first.partition(": ")[2].split()[1]
@@ -173,7 +173,7 @@ def collect_changes(plan: studies.StudyPlan, trial: FrozenTrial) -> dict[str, An
     """Return all that a training of the trial has beside the defaults of its environment and learner, by dotted keys."""
     groups = {"env": plan.config.env.name, "algo": plan.config.algo.name, **PLAIN_GROUPS}
     plain = load("train", [f"{group}={choice}" for group, choice in groups.items()])
-    trained = plan.training(studies.get_trial_settings(plan, trial), plan.config.seed)
+    trained = plan.load_training(studies.get_trial_settings(plan, trial), plan.config.seed)
     whole, changed = flatten_leaves(to_plain(trained)), {"total_timesteps": trained.total_timesteps}
     for key, _, now in find_differences(plain, trained):
         from_machine = key in UNMEASURED_KEYS or key.startswith("wandb.")

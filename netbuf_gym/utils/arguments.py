@@ -17,13 +17,13 @@ def as_argument_check(check: Callable[P, T]) -> Callable[P, T]:
     """Wrap a check so that its `ScenarioError` becomes a `ConfigError`."""
 
     @wraps(check)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> T:
+    def check_argument(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return check(*args, **kwargs)
         except ScenarioError as error:
             raise ConfigError(str(error)) from None
 
-    return checked
+    return check_argument
 
 
 check_real = as_argument_check(checks.number)

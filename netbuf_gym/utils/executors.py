@@ -28,6 +28,7 @@ from typing import Any, TypeVar
 
 from netbuf_gym.errors import NetbufError, WorkerError, require_extra
 from netbuf_gym.utils.arguments import check_choice
+from netbuf_gym.utils.moved import find_renamed
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -249,7 +250,7 @@ EXECUTORS: dict[str, Executor] = {
 LOCAL = EXECUTORS["local"]
 
 
-def executor(name: Any) -> Executor:
+def get_executor(name: Any) -> Executor:
     """Return the engine of a name, after importing the modules it requires.
 
     Raises:
@@ -384,3 +385,8 @@ def _run_numbered(work: Callable[[T], R], number: int, task: T) -> tuple[int, R]
 
 def _run_task(work: Callable[[T], R], task: T) -> R:
     return work(task)
+
+
+def __getattr__(name: str) -> Any:
+    """Find the present name of a renamed member."""
+    return find_renamed(__name__, name)

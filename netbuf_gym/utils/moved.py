@@ -25,7 +25,12 @@ MOVED: dict[str, str] = json.loads(Path(__file__).with_suffix(".json").read_text
 
 Submodules of a former name are found below the present one.
 """
-RENAMED = {name: {"Contender": "Controller"} for name in ("controllers", "controllers.protocol")}
+RENAMED = {name: {"Contender": "Controller"} for name in ("controllers", "controllers.protocol")} | {
+    "evaluation.baselines": {"usual": "list_defaults"},
+    "evaluation.rollout": {"check": "check_controller", "draw": "draw_worlds", "player": "as_controller"},
+    "plants": {"lone": "make_lone_world"},
+    "utils.executors": {"executor": "get_executor"},
+}
 """Present names of a module's attributes by former ones."""
 GONE = dict.fromkeys(("zoo.tables", "reproduce.page"), "netbuf-gym results pages")
 """Commands in place of modules that `python -m` ran."""

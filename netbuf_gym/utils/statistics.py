@@ -251,6 +251,6 @@ def _probability(value: float) -> float:
     return float(value)
 
 
-def percentiles(values: np.ndarray, shares: tuple[float, ...]) -> list[float]:
+def compute_percentiles(values: np.ndarray, shares: tuple[float, ...]) -> list[float]:
     """Return nearest-rank percentiles, shares from 0 to 1; NaN for no values."""
     return [float(np.quantile(values, share, method="inverted_cdf")) if len(values) else math.nan for share in shares]

@@ -27,12 +27,12 @@ S = TypeVar("S", bound=_HasEngine)
 def exclusive_method(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
     """Wrap a method of an environment to raise `BusyError` while another thread is in a wrapped method."""
 
-    def guarded(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+    def call_exclusively(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
         with self.engine.turn:
             return method(self, *args, **kwargs)
 
-    functools.update_wrapper(guarded, method)
-    return guarded
+    functools.update_wrapper(call_exclusively, method)
+    return call_exclusively
 
 
 Turn = _core.Turn

@@ -146,7 +146,7 @@ class Tolerance:
     absolute: float = 0.0
     doubled: bool = True
 
-    def allowed(self, reference: float) -> float:
+    def get_limit(self, reference: float) -> float:
         return max(self.relative * abs(reference), self.absolute)
 
 

@@ -174,9 +174,9 @@ def measure(plant: str, cell: Cell, look: Callable[[], object] | None = None) ->
     """Run a cell on a plant; `look` is called regularly meanwhile, and may end the run by raising an exception.
 
     Raises:
-        ConfigError, PlantFault: As in `netbuf_gym.plants.lone`.
+        ConfigError, PlantFault: As in `netbuf_gym.plants.make_lone_world`.
     """
-    with closing(plants.lone(plant, cell.scenario(), 1)) as world:
+    with closing(plants.make_lone_world(plant, cell.scenario(), 1)) as world:
         if look is not None:
             world.between = look
         world.run(round(WARMUP_S * 1e9))
@@ -234,12 +234,12 @@ def _measure_all(plant: str, chosen: Sequence[Cell], jobs: int, watch: Callable[
         if stop.is_set():
             raise CancelledError
 
-    def one(cell: Cell) -> Measurement:
+    def measure_cell(cell: Cell) -> Measurement:
         measured = measure(plant, cell, look)
         watch(f"{cell.id} on {plant}: {measured.throughput_mbps:.2f} Mbit/s, {measured.rtt_ms:.1f} ms")
         return measured
 
-    measured = dict(LOCAL.run(one, chosen, jobs, stop))
+    measured = dict(LOCAL.run(measure_cell, chosen, jobs, stop))
     return [measured[cell] for cell in chosen]
 
 

@@ -120,7 +120,7 @@ def choose_judging(cell: Cell) -> str:
     for quantity, tolerance in family.tolerances(cell.setting).items():
         values = cell.reference[quantity]
         error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
-        if STANDARD_ERRORS * error > tolerance.allowed(fmean(values)):
+        if STANDARD_ERRORS * error > tolerance.get_limit(fmean(values)):
             return DISTRIBUTION
     return how
 
@@ -139,7 +139,7 @@ def judge_cell(cell: Cell) -> CellVerdict:
             comparisons.append(_compare_distributions(quantity, reference, ours))
             continue
         error = standard_error(cell, quantity)
-        allowed = factor * tolerance.allowed(fmean(reference)) + STANDARD_ERRORS * error
+        allowed = factor * tolerance.get_limit(fmean(reference)) + STANDARD_ERRORS * error
         comparisons.append(_compare_means(quantity, fmean(reference), fmean(ours), allowed, error))
     return CellVerdict(cell=cell, how=how, comparisons=tuple(comparisons), verdict=_combine_verdicts(comparisons))
 
@@ -164,7 +164,7 @@ def _judge_group(members: list[Cell]) -> GroupVerdict:
         ours = fmean([fmean(cell.ours[quantity]) for cell in members])
         squares = [standard_error(cell, quantity) ** 2 for cell in members]
         error = math.sqrt(math.fsum(squares)) / len(members)
-        allowed = tolerance.allowed(reference) + STANDARD_ERRORS * error
+        allowed = tolerance.get_limit(reference) + STANDARD_ERRORS * error
         comparisons.append(_compare_means(quantity, reference, ours, allowed, error))
     return GroupVerdict(
         kind=setting.kind,
@@ -186,7 +186,7 @@ def _compare_contributed_means(quantity: str, members: list[Cell]) -> Comparison
     for cell in measured:
         tolerance = cell.setting.family.tolerances(cell.setting)[quantity]
         factor = CELL_FACTOR if len(members) == 1 and tolerance.doubled else 1.0
-        allowed.append(factor * tolerance.allowed(fmean(cell.reference[quantity])))
+        allowed.append(factor * tolerance.get_limit(fmean(cell.reference[quantity])))
     return _compare_means(quantity, reference, ours, fmean(allowed), 0.0)
 
 

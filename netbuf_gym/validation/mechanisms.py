@@ -209,7 +209,7 @@ class Ns3Mechanisms(Family):
             Link(name="return", rate_mbps=own.back_mbps, delay_ms=_make_delay(s), queue_packets=own.back_packets or None),
         ]
 
-        def ends(name: str, way: int) -> dict[str, Any]:
+        def add_ends(name: str, way: int) -> dict[str, Any]:
             first = len(links)
             for end in ("out", "in", "out-back", "in-back"):
                 links.append(Link(name=f"{name}-{end}", rate_mbps=s.access_mbps, delay_ms=ACCESS_DELAY_MS))
@@ -219,8 +219,8 @@ class Ns3Mechanisms(Family):
         for name, count, way, start_s in (("there", s.flows, 0, 0.0), ("back", own.back_flows, 1, own.back_start_s)):
             for i in range(count):
                 at_s = start_s + i * s.stagger_s
-                flows.append(Flow(cc=NS3_SCHEMES[s.cc], name=f"{name}-{i}", start_s=at_s, **ends(f"{name}-{i}", way)))
-        udp = _make_sources(s, seed, ends)
+                flows.append(Flow(cc=NS3_SCHEMES[s.cc], name=f"{name}-{i}", start_s=at_s, **add_ends(f"{name}-{i}", way)))
+        udp = _make_sources(s, seed, add_ends)
         return Scenario(links=links, flows=flows, udp=udp, duration_s=s.duration_s, stack="ns3", hystart=s.hystart, name=s.id)
 
     def row(self, s: Setting, runs: int) -> Sequence[str]:

@@ -66,7 +66,7 @@ def record_dataset(
     playing = resolve_task_controller(controller, task, f"env {tasks.get(task).ids[0]}")
     scenario = scenario or tasks.get(task).rules.default_scenario
     seeds = rollout.check_seeds(seeds)
-    worlds = rollout.draw(task, scenario, seeds, **playing.env)
+    worlds = rollout.draw_worlds(task, scenario, seeds, **playing.env)
     interval_s = _read_interval_s(task, scenario, playing.env)
     players = [_resolve_decider(playing, world, interval_s, task) for world in worlds]
     plain = "".join(c if c.isalnum() or c in "-_" else "-" for c in controller.removeprefix(f"{task}/"))

@@ -270,7 +270,7 @@ class _NetworkComparison(Decider):
         policy = SavedAgent.start(self._agent, rules, seeds)
         self._memory = []
 
-        def both(observations: np.ndarray, state: Any, starts: np.ndarray) -> tuple[np.ndarray, Any]:
+        def decide_twice(observations: np.ndarray, state: Any, starts: np.ndarray) -> tuple[np.ndarray, Any]:
             actions, after = policy(observations, state, starts)
             if self.decisions < self._checked:
                 given = {"observation": observations.astype(np.float32)}
@@ -284,4 +284,4 @@ class _NetworkComparison(Decider):
                 self.different += int((~alike).sum())
             return actions, after
 
-        return both
+        return decide_twice

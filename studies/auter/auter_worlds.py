@@ -86,7 +86,7 @@ SWEEP_S, FILES_S, MEMORY_S, PATH_S = 60.0, 300.0, 60.0, 120.0
 
 def draw_world(scenario: Scenario, seed: int) -> rollout.World:
     """Return the world that an environment draws from a scenario, with the agent at the proxy."""
-    return rollout.draw(TASK, scenario, [seed])[0]
+    return rollout.draw_worlds(TASK, scenario, [seed])[0]
 
 
 def make_region_scenario(cell: str, seed: int, duration_s: float, live: bool = False) -> Scenario:

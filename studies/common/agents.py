@@ -45,7 +45,7 @@ def load_agent(
     if recipe not in ("", own):
         raise ConfigError(f"{key} = {file!r} was trained by recipe {own!r}; valid: an agent of recipe {recipe!r}")
     agent = SavedAgent(saved, name or settings.learned)
-    rollout.check(agent, scenario.to_dict(), task=task)  # fail before any work is done
+    rollout.check_controller(agent, scenario.to_dict(), task=task)  # fail before any work is done
     return agent
 
 

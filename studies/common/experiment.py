@@ -17,7 +17,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.utils.arguments import check_integer
-from netbuf_gym.utils.executors import LOCAL, Executor, executor
+from netbuf_gym.utils.executors import LOCAL, Executor, get_executor
 from studies.common.kept import KeptRows
 from studies.common.results import Runs
 from studies.common.settings import Settings, find_key_kinds, read_arguments
@@ -183,5 +183,5 @@ class Experiment(ABC, Generic[S]):
         figures = given.get("figures", True)
         if not isinstance(figures, bool):
             raise ConfigError(f"figures = {shown(figures)} is not a truth value; valid: true, false")
-        engine = executor(given.get("executor", LOCAL.name))
+        engine = get_executor(given.get("executor", LOCAL.name))
         return Order(settings=settings, output=Path(output), jobs=jobs, executor=engine, figures=figures)

@@ -63,7 +63,7 @@ Maker = Callable[[str, int], Scenario]
 
 def draw_world(scenario: Scenario, seed: int, agents: int = 1) -> rollout.World:
     """Return the world that an environment draws from a scenario for a number of agents."""
-    return rollout.draw(TASK, scenario, [seed], agents=agents)[0]
+    return rollout.draw_worlds(TASK, scenario, [seed], agents=agents)[0]
 
 
 def compute_buffer_packets(mean_mbps: float, rtt_ms: float = RTT_MS) -> int:

@@ -54,7 +54,7 @@ def make_shared_scenario(name: str, seed: int, duration_s: float) -> Scenario:
 
 def draw_world(made: Scenario, seed: int, agents: int = 1) -> rollout.World:
     """Return a world with agents in place, as an environment draws it."""
-    return rollout.draw(TASK, made, [seed], agents=agents)[0]
+    return rollout.draw_worlds(TASK, made, [seed], agents=agents)[0]
 
 
 def _make_named_scenario(name: str, **arguments: Any) -> Scenario:

@@ -35,7 +35,7 @@ from netbuf_gym.utils.executors import LOCAL
 from netbuf_gym.utils.files import write_atomic
 from netbuf_gym.utils.overrides import select_overrides
 from netbuf_gym.utils.progress import ProgressBar
-from netbuf_gym.utils.statistics import percentiles
+from netbuf_gym.utils.statistics import compute_percentiles
 from netbuf_gym.version import __version__
 from studies.common import agents, kept
 from studies.rlbm.comparison import COLUMNS, format_comparison
@@ -71,13 +71,13 @@ def make_rows(settings: Settings, scheme: str, outcomes: dict[Key, Outcome]) -> 
     def row(own: Sequence[Key], run_mean: float | None = None, **where: Any) -> dict[str, Any]:
         flows = np.concatenate([outcomes[key].slowdowns for key in own])
         rate = sum(outcomes[key].delivered_bytes for key in own) * 8e-6 / (settings.duration_s * len(own))
-        bad = float(percentiles(flows, (BAD_TAIL,))[0])
+        bad = float(compute_percentiles(flows, (BAD_TAIL,))[0])
         return {"scheme": scheme, **where, **dict(zip(COLUMNS[-4:], (len(flows), bad, run_mean, rate), strict=True))}
 
     rows = []
     for seed in seeds:
         own = [(*cell, seed) for cell in cells]
-        each = [float(percentiles(outcomes[key].slowdowns, (BAD_TAIL,))[0]) for key in own]
+        each = [float(compute_percentiles(outcomes[key].slowdowns, (BAD_TAIL,))[0]) for key in own]
         finite = [value for value in each if np.isfinite(value)]
         rows.append(row(own, float(np.mean(finite)) if finite else float("nan"), seed=seed))
     rows += [row([(*cell, seed) for seed in seeds], **dict[str, Any](zip(COLUMNS[1:4], cell, strict=True))) for cell in cells]

@@ -8,7 +8,7 @@ import numpy as np
 
 from netbuf_gym.evaluation.rollout import View
 from netbuf_gym.simulation.results.traffic import build_completions
-from netbuf_gym.utils.statistics import percentiles
+from netbuf_gym.utils.statistics import compute_percentiles
 
 NAN = math.nan
 PRIORITIES = (0, 1)
@@ -74,14 +74,14 @@ def measure_run(view: View, occupancy: np.ndarray | None = None) -> dict[str, fl
     row["throughput_mbps"] = traffic["delivered_bytes"] * 8e-6 / span_s
     row["flows_started"], row["flows_completed"] = len(opened), len(flows)
     row["fct_mean_s"] = _mean(flows["fct_s"])
-    row["slowdown_p99"], row["slowdown_max"] = percentiles(flows["slowdown"], (0.99, 1))
-    row["difference_p99_s"], row["difference_max_s"] = percentiles(flows["difference_s"], (0.99, 1))
+    row["slowdown_p99"], row["slowdown_max"] = compute_percentiles(flows["slowdown"], (0.99, 1))
+    row["difference_p99_s"], row["difference_max_s"] = compute_percentiles(flows["difference_s"], (0.99, 1))
     for p in PRIORITIES:
         own = flows[flows["priority"] == p]
         row[f"flows_started_p{p}"], row[f"flows_completed_p{p}"] = int((opened[:, 3] == p).sum()), len(own)
         row[f"fct_mean_s_p{p}"], row[f"slowdown_mean_p{p}"] = _mean(own["fct_s"]), _mean(own["slowdown"])
-        row[f"slowdown_p99_p{p}"], row[f"slowdown_max_p{p}"] = percentiles(own["slowdown"], (0.99, 1))
-        row[f"difference_p99_s_p{p}"], row[f"difference_max_s_p{p}"] = percentiles(own["difference_s"], (0.99, 1))
+        row[f"slowdown_p99_p{p}"], row[f"slowdown_max_p{p}"] = compute_percentiles(own["slowdown"], (0.99, 1))
+        row[f"difference_p99_s_p{p}"], row[f"difference_max_s_p{p}"] = compute_percentiles(own["difference_s"], (0.99, 1))
     row["retransmitted"], row["timeouts"] = traffic["packets_retransmitted"], traffic["timeouts"]
     row["drops"] = traffic["queue_drops"]
     switches = core.switch_stats()
@@ -100,11 +100,11 @@ def measure_run(view: View, occupancy: np.ndarray | None = None) -> dict[str, fl
         row["drops"] = link["queue_drops"]
         if limit:
             row["occupancy_mean"] = row["queue_mean_packets"] / limit
-            row["occupancy_p99"] = percentiles(occupancy, (0.99,))[0] / limit
+            row["occupancy_p99"] = compute_percentiles(occupancy, (0.99,))[0] / limit
     delays, sent = core.probe_delays(), core.probe_sent()
     if sent:
         row["ping_mean_ms"] = _mean(np.asarray(delays[0])) * 1e3
-        row["ping_p99_ms"] = percentiles(np.asarray(delays[0]), (0.99,))[0] * 1e3
+        row["ping_p99_ms"] = compute_percentiles(np.asarray(delays[0]), (0.99,))[0] * 1e3
         row["ping_lost"] = sent[0] - len(delays[0])
     return row
 

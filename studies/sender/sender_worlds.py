@@ -266,7 +266,7 @@ def make_elsewhere(cell: str, seed: int, duration_s: float) -> StudyWorld:
 
 def draw_world(made: StudyWorld, seed: int) -> rollout.World:
     """Return a world with agents in place, as an environment draws it."""
-    return rollout.draw(TASK, made.scenario, [seed], agents=made.agents)[0]
+    return rollout.draw_worlds(TASK, made.scenario, [seed], agents=made.agents)[0]
 
 
 def _set_starts(made: Scenario, starts_s: list[float]) -> Scenario:

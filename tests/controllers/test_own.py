@@ -343,7 +343,7 @@ def test_a_leaderboard_takes_no_code(word, capsys):
 @pytest.mark.slow
 def test_a_worker_is_as_the_process_itself():
     own = suites.get_suite("gate")
-    cells = own.load().of(["steps"])[:6]
+    cells = own.load().select_cells(["steps"])[:6]
     word = written()
     told = []
     played = play.run(own, cells, rollout.get_controller(word, TASK), threads=2, each=told.append)
@@ -373,7 +373,7 @@ def test_worlds_are_shared_among_workers_and_stopped(monkeypatch):
 
     monkeypatch.setattr(sandbox, "run", counted)
     scenario = {"name": "ppcc/2", "duration_s": 1.0}
-    worlds = rollout.draw(TASK, scenario, [4, 5, 6])
+    worlds = rollout.draw_worlds(TASK, scenario, [4, 5, 6])
     told = []
     where = {"task": TASK, "scenario": scenario}
     compared = [comparison.run(controller, worlds, threads=threads, each=told.append, **where) for threads in (1, 2)]
@@ -423,7 +423,7 @@ def test_its_worlds_are_played_by_as_few_processes_as_there_are_threads(capsys, 
 
     monkeypatch.setattr(sandbox, "run", counted)
     monkeypatch.setattr(play, "LONE_GROUP_SIZE", 2)
-    cells = suites.get_suite("gate").load().of(["delays"])
+    cells = suites.get_suite("gate").load().select_cells(["delays"])
     written()
     words = ["controller=own.cc", "families=[delays]", "threads=1", "figures=false", "output=out"]
     assert program.main(["suite", "gate", *words]) == 0

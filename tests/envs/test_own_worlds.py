@@ -171,7 +171,7 @@ def test_controllers_play_them(form, controller):
     on = {"task": "congestion_window", "scenario": FORMS[form], "seeds": [1, 2]}
     reports = rollout.evaluate(controller, **on)
     assert reports == rollout.evaluate(controller, **on, threads=2) and len(reports) == 2
-    drawn = rollout.draw("congestion_window", FORMS[form], [1])
+    drawn = rollout.draw_worlds("congestion_window", FORMS[form], [1])
     assert drawn[0].scenario == episode(gym.make(ID, scenario=FORMS[form]), 1)[2]
     seen = []
     rollout.play(nb.baselines.make(controller), drawn, lambda view: seen.extend(view.report()), task="congestion_window")

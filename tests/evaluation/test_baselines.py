@@ -23,8 +23,8 @@ def test_after_importing_the_package_its_modules_are_there():
 @pytest.mark.parametrize("record", tasks.records(), ids=lambda record: record.name)
 def test_names_are_those_of_controllers(record):
     names = nb.baselines.names(record.name)
-    assert set(names) == set(record.controllers) and set(nb.baselines.usual(record.name)) <= set(names)
-    assert nb.baselines.make(nb.baselines.usual(record.name)[0], record.name).name in names
+    assert set(names) == set(record.controllers) and set(nb.baselines.list_defaults(record.name)) <= set(names)
+    assert nb.baselines.make(nb.baselines.list_defaults(record.name)[0], record.name).name in names
     with pytest.raises(ConfigError, match="controller = 'nobody' is unknown; valid: "):
         nb.baselines.make("nobody", record.name)
 
@@ -33,7 +33,7 @@ def test_they_play_the_same_worlds():
     reports = nb.baselines.evaluate(["cubic", nb.controllers.RandomAction()], scenario=SHORT, seeds=[1, 2])
     assert list(reports) == ["cubic", "random"]
     assert reports["cubic"] == nb.rollout.evaluate("cubic", "congestion_window", SHORT, [1, 2])
-    assert set(nb.baselines.evaluate(scenario=SHORT)) == set(nb.baselines.usual())
+    assert set(nb.baselines.evaluate(scenario=SHORT)) == set(nb.baselines.list_defaults())
     assert list(nb.baselines.evaluate("bbr", scenario=SHORT)) == ["bbr"]
     with pytest.raises(ConfigError, match="no two of one name"):
         nb.baselines.evaluate(["cubic", "cubic"], scenario=SHORT)

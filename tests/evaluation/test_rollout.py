@@ -59,7 +59,7 @@ def test_a_strangers_task_is_trained_and_its_agent_evaluated(stranger, tmp_path)
 def test_more_threads_and_more_worlds_give_the_same(name):
     record = tasks.get(name)
     scenario = {"name": record.rules.default_scenario, "duration_s": 2.0}
-    worlds = rollout.draw(name, scenario, [5, 6, 7])
+    worlds = rollout.draw_worlds(name, scenario, [5, 6, 7])
     for controller in record.measures.baselines:
         one, many = (
             comparison.run_baselines(name, [controller], worlds, scenario=scenario, threads=threads)[0] for threads in (1, 3)
@@ -90,7 +90,7 @@ def test_what_is_compared_is_there(name):
 @pytest.mark.parametrize("threads", [1, 2])
 def test_giving_up(threads):
     stop, seen = threading.Event(), []
-    worlds = rollout.draw("congestion_window", SHORT, range(6))
+    worlds = rollout.draw_worlds("congestion_window", SHORT, range(6))
 
     def each(view):
         seen.append(view.index)
@@ -155,8 +155,8 @@ def test_what_acts_in_simulated_worlds_refuses_another_plant(slower, task, name)
     with pytest.raises(ConfigError, match=message):
         rollout.evaluate(name, task, plant="slower")
     with pytest.raises(ConfigError, match=message):
-        rollout.check(rollout.get_controller(name, task), None, task=task, plant="slower")
-    worlds = rollout.draw(task, None, [1])
+        rollout.check_controller(rollout.get_controller(name, task), None, task=task, plant="slower")
+    worlds = rollout.draw_worlds(task, None, [1])
     with pytest.raises(ConfigError, match=message):
         comparison.run_baselines(task, [name], worlds, scenario=None, env={"plant": "slower"})
     short = {"name": tasks.get(task).rules.default_scenario, "duration_s": 0.2}
@@ -165,7 +165,7 @@ def test_what_acts_in_simulated_worlds_refuses_another_plant(slower, task, name)
 
 
 def test_a_rule_that_plays_its_own_recipe_does_so_on_the_plant_asked_for(slower):
-    worlds = rollout.draw("congestion_window", SHORT, [1])
+    worlds = rollout.draw_worlds("congestion_window", SHORT, [1])
     env = {"recipe": "ppcc", "plant": "slower", "interval_s": 0.2}
     for number, name in enumerate(("queue_target", "random"), 1):
         comparison.run_baselines("congestion_window", [name], worlds, scenario=SHORT, env=env)

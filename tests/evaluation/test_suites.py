@@ -89,12 +89,12 @@ def test_no_two_sets_have_a_world_in_common():
 def test_the_gate_is_made_as_it_was_frozen():
     edition = GATE.load()
     assert len(edition.cells) == 200 and edition.families == ["ppcc", *paths.GATE]
-    assert all(one.agents == len(one.scenario.flows) for one in edition.of(["agents"]) + edition.of(["fixed"]))
+    assert all(one.agents == len(one.scenario.flows) for one in edition.select_cells(["agents", "fixed"]))
     ppcc = scenarios.get("ppcc/2").with_agents(1)
     first = edition.cells[1].scenario
     assert replace(first, name="", flows=ppcc.flows) == replace(ppcc, name="")
     with pytest.raises(ConfigError, match="families holds 'fixd'"):
-        edition.of(["fixd"])
+        edition.select_cells(["fixd"])
 
 
 @pytest.mark.slow
@@ -164,14 +164,14 @@ def test_deciders_rules_and_constants_play_every_cell():
         seen = []
         played = play.run(GATE, SMALL.cells, controllers.resolve_controller(name, GATE), each=seen.append)
         assert played.name == name and sorted(one.name for one in seen) == sorted(one.name for one in SMALL.cells)
-        assert np.isfinite(played.of("utility")).all() and len(played.of("utility", "fixed")) == 2
+        assert np.isfinite(played.list_values("utility")).all() and len(played.list_values("utility", "fixed")) == 2
 
 
 def test_threads_change_nothing():
     one = controllers.resolve_controller("bbr", GATE)
     first, second = (play.run(GATE, SMALL.cells, one, threads=threads) for threads in (1, 2))
     for metric in GATE.metrics:
-        np.testing.assert_array_equal(first.of(metric.key), second.of(metric.key))
+        np.testing.assert_array_equal(first.list_values(metric.key), second.list_values(metric.key))
 
 
 # ---- controllers and settings
@@ -194,7 +194,7 @@ def test_a_model_of_other_observations_is_refused_by_family(monkeypatch):
     def lacking(*args, **kwargs):
         raise CheckpointError("observation field 'rtt_trend' is missing")
 
-    monkeypatch.setattr(rollout, "check", lacking)
+    monkeypatch.setattr(rollout, "check_controller", lacking)
     with pytest.raises(CheckpointError, match=r"keep cannot play the family 'fixed' of suite gate: .*'rtt_trend'"):
         controllers.require_fit(controllers.resolve_controller("keep", GATE), SMALL.cells, GATE)
     monkeypatch.undo()

@@ -15,12 +15,12 @@ WORLDS = [{"name": "ppcc/1", "duration_s": 2}, {"name": "ppcc/random", "duration
 
 
 def test_a_list_is_drawn_world_by_world_under_every_seed():
-    drawn = rollout.draw(TASK, WORLDS, [3, 4])
+    drawn = rollout.draw_worlds(TASK, WORLDS, [3, 4])
     assert [world.episode for world in drawn] == [3, 4] * 3
     for k, one in enumerate(WORLDS):
-        assert drawn[2 * k : 2 * k + 2] == rollout.draw(TASK, one, [3, 4])
+        assert drawn[2 * k : 2 * k + 2] == rollout.draw_worlds(TASK, one, [3, 4])
     with pytest.raises(ConfigError, match="holds no world"):
-        rollout.draw(TASK, [], [1])
+        rollout.draw_worlds(TASK, [], [1])
 
 
 def test_reports_of_a_list_are_those_of_its_worlds():
@@ -35,8 +35,8 @@ def test_worlds_are_read_from_yaml_and_json(tmp_path):
     path.write_text("- ppcc/2\n- {name: ppcc/1, duration_s: 2, loss: 1e-3}\n")
     assert read_worlds(path) == ["ppcc/2", {"name": "ppcc/1", "duration_s": 2, "loss": 0.001}]
     path.write_text(json.dumps([OWN.to_dict()]))
-    (world,) = rollout.draw(TASK, read_worlds(path), [1])
-    assert world.scenario == rollout.draw(TASK, OWN, [1])[0].scenario
+    (world,) = rollout.draw_worlds(TASK, read_worlds(path), [1])
+    assert world.scenario == rollout.draw_worlds(TASK, OWN, [1])[0].scenario
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def path(tmp_path):
 
 
 def fresh(path):
-    return Journal(path, Place.current())
+    return Journal(path, Place.read_current())
 
 
 def test_what_was_set_is_brought_back(root, path):
@@ -126,7 +126,7 @@ def test_what_cannot_be_brought_back_stays_in_the_journal(root, path):
 
 
 def test_a_restart_of_the_machine_brings_everything_back_by_itself(root, path):
-    journal = Journal(path, Place("another start", *list(vars(Place.current()).values())[1:]))
+    journal = Journal(path, Place("another start", *list(vars(Place.read_current()).values())[1:]))
     journal.set(Sysctl(NAME, root), WANTED)
     done = restore_settings(Journal.read(path), lambda name: Sysctl(name, root))
     assert [one.outcome for one in done] == ["as it was"] and "started anew" in done[0].words
@@ -134,7 +134,7 @@ def test_a_restart_of_the_machine_brings_everything_back_by_itself(root, path):
 
 
 def test_another_namespaces_journal_is_refused(root, path):
-    here = Place.current()
+    here = Place.read_current()
     Journal(path, Place(here.boot_id, here.namespace + 1, here.cookie)).set(Sysctl(NAME, root), WANTED)
     with pytest.raises(ConfigError, match="is of network namespace"):
         restore_settings(Journal.read(path), lambda name: Sysctl(name, root))
@@ -142,7 +142,7 @@ def test_another_namespaces_journal_is_refused(root, path):
 
 
 def test_a_namespace_that_was_given_the_number_anew(root, path):
-    here = Place.current()
+    here = Place.read_current()
     machines.needs_linux(5, 14)
     Journal(path, Place(here.boot_id, here.namespace, here.cookie + 1)).set(Sysctl(NAME, root), WANTED)
     done = restore_settings(Journal.read(path), lambda name: Sysctl(name, root))

@@ -33,7 +33,7 @@ def test_what_was_measured_before_an_interruption_is_written(monkeypatch, tmp_pa
             raise KeyboardInterrupt
         each(Shown(15.0))
 
-    monkeypatch.setattr(rollout, "draw", lambda *_, **__: [None])
+    monkeypatch.setattr(rollout, "draw_worlds", lambda *_, **__: [None])
     monkeypatch.setattr(rollout, "play", play)
     drawn = []
     monkeypatch.setattr(live.plots, "plot_time_series", lambda series, *_: drawn.append(set(series)))

@@ -45,7 +45,7 @@ class World:
         self.mbps, self.latency_s, self.busy_s, self.wish = 50.0, 0.05, 5.0, {}
         self.now_s, self.name, self.seen = 1000.0, "made up", []
         host = HostSettings(self.settings.values())
-        self.journal = Journal(path, Place.current()) if apply else None
+        self.journal = Journal(path, Place.read_current()) if apply else None
         dog = Watchdog(**{"factor": 2.0, "hold_s": 10.0, "pause_s": 20.0, **watchdog})
         pace = ChangeRateLimit(1000.0, 0.0) if pace is None else pace
         self.tuner = Tuner(host, self, self, self.journal, pace, dog, clock=lambda: self.now_s)

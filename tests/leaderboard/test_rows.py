@@ -101,4 +101,4 @@ def test_rows_are_stamped_with_program_machine_and_command():
     )
     again = made.worlds[cells[1].name]
     assert all(again[key] == float(f"{value:.6g}") for key, value in played.values[1].items() if not math.isnan(value))
-    assert replace(made, where="x").to_suite_run(replace(EDITION, cells=cells)).of(KEYS[0])[1] == again[KEYS[0]]
+    assert replace(made, where="x").to_suite_run(replace(EDITION, cells=cells)).list_values(KEYS[0])[1] == again[KEYS[0]]

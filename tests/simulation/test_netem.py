@@ -126,4 +126,4 @@ def test_shares_out_of_range_are_named(field, value):
 
 def test_a_live_world_refuses_it():
     with pytest.raises(ConfigError, match=r"links\[0\].duplicate = 0.1"):
-        plants.lone("linux", world({"duplicate": 0.1}), 1)
+        plants.make_lone_world("linux", world({"duplicate": 0.1}), 1)

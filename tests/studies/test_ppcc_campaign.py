@@ -145,7 +145,7 @@ def test_senders_that_hear_nothing_are_counted_and_left_out_of_delays():
 
 def test_chance_plays_the_papers_actions():
     assert make_controller("random").env == {"recipe": "ppcc"}
-    rollout.check(make_controller("random"), worlds.make_scenario("1", 2.0).to_dict(), task=schemes.TASK)
+    rollout.check_controller(make_controller("random"), worlds.make_scenario("1", 2.0).to_dict(), task=schemes.TASK)
 
 
 def test_table_3_is_the_papers():

@@ -43,7 +43,7 @@ def test_settings_stay():
         seen.append(view.show())
 
     controller = Setting(constant_settings(512, 300_000, 5120))
-    worlds = rollout.draw("host_buffers", SMALL, [1])
+    worlds = rollout.draw_worlds("host_buffers", SMALL, [1])
     rollout.play(controller, worlds, lambda view: None, task="host_buffers", scenario=SMALL, watch={0: look})
     assert {(one["tcp_max_kib"], one["ring_packets"]) for one in seen} == {(300_000 / 1024, 512.0)} and len(seen) == 3
 

@@ -62,7 +62,7 @@ def test_a_report_follows_from_what_was_counted():
 
 
 def test_a_world_that_was_not_sampled_has_no_utility():
-    worlds = rollout.draw(TASK, SHORT, [1])
+    worlds = rollout.draw_worlds(TASK, SHORT, [1])
     controller, seen = CongestionControl("cubic"), []
     rollout.play(controller, worlds, lambda view: seen.append((view.report(), view.simulated)), task=TASK)
     ((report,), world) = seen[0]
@@ -97,7 +97,7 @@ def test_several_agents_and_fairness():
 
 
 def test_over_time():
-    worlds = rollout.draw(TASK, SHORT, [1])
+    worlds = rollout.draw_worlds(TASK, SHORT, [1])
     for name in ("cubic", "nuwa", "keep"):
         seen = []
         rollout.play(

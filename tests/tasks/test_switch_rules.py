@@ -170,7 +170,7 @@ def test_every_controller_plays_with_drops_at_the_tail_and_at_the_head(name):
     found = {}
     for drop in ("tail", "head"):
         world = {"name": "rlbm/cubic-100-0.9", "duration_s": 4.0, "drop": drop}
-        drawn = rollout.draw(TASK, world, [5, 6])
+        drawn = rollout.draw_worlds(TASK, world, [5, 6])
         assert all(one.scenario.switches[0].drop == drop for one in drawn)
         controller = rollout.get_controller(name, TASK)
         placed = controller.place(drawn[0].scenario)
@@ -193,7 +193,7 @@ def test_constant_thresholds_are_the_naive_buffer_with_drops_at_the_head_too():
 
 
 def test_rules_are_listed_and_stand_beside_agents():
-    assert {"limits", "pulse", "pulse_burst"} <= set(baselines.names(TASK)) & set(baselines.usual(TASK))
+    assert {"limits", "pulse", "pulse_burst"} <= set(baselines.names(TASK)) & set(baselines.list_defaults(TASK))
     assert "limits:20" in tasks.get(TASK).controllers and "limits:20" not in baselines.names(TASK)
     assert "pulse:20" not in tasks.get(TASK).controllers and "keep:20" not in tasks.get("congestion_window").controllers
 

@@ -64,7 +64,7 @@ def test_constant_thresholds_are_encoded_as_the_environments_actions_are():
 
 
 def test_reports_are_those_of_simulate():
-    world = rollout.draw(TASK, RANDOM, [8])[0]
+    world = rollout.draw_worlds(TASK, RANDOM, [8])[0]
     for name in ("naive", "abm", "dt", "static_bdp", "codel"):
         report = evaluate(name, RANDOM, [8])[0]
         result = simulate(world.scenario.with_scheme(name), seed=world.seed)
@@ -86,7 +86,7 @@ def test_reports_are_those_of_simulate():
 def test_controllers_meet_the_same_worlds_and_traffic():
     env = VectorEnv(3, task=TASK, scenario=RANDOM)
     env.reset(seed=[4, 5, 6])
-    drawn = rollout.draw(TASK, RANDOM, [4, 5, 6])
+    drawn = rollout.draw_worlds(TASK, RANDOM, [4, 5, 6])
     assert [(one.scenario, one.seed) for one in drawn] == list(
         zip(env.engine.scenarios, env.engine.seeds.tolist(), strict=True)
     )
@@ -148,7 +148,7 @@ def test_disciplines_are_reported_over_all_former_ports_as_shares_of_the_switchs
 
 
 def test_means_over_a_switch_are_of_all_queues():
-    world = rollout.draw(TASK, {"name": "rlbm/default", "load": 0.9, "duration_s": 20}, [3])[0]
+    world = rollout.draw_worlds(TASK, {"name": "rlbm/default", "load": 0.9, "duration_s": 20}, [3])[0]
     report = played("naive", world)[0]
     assert min(report["queue_mean_packets_0"], report["queue_mean_packets_1"]) > 0
     assert report["queue_mean_packets"] == pytest.approx(report["queue_mean_packets_0"] + report["queue_mean_packets_1"])
@@ -158,7 +158,7 @@ def test_means_over_a_switch_are_of_all_queues():
 
 
 def test_a_scheme_over_time():
-    world = rollout.draw(TASK, SHORT, [1])[0]
+    world = rollout.draw_worlds(TASK, SHORT, [1])[0]
     for name in ("naive", "codel"):
         report, series = played(name, world)
         assert len(series["time_s"]) == 200 and series["time_s"][-1] == 20
@@ -195,7 +195,7 @@ def test_a_scheme_over_time():
         lambda: evaluate("random", seeds=[]),
         lambda: evaluate("naive", senders=2),
         lambda: evaluate("naive", beta=2),
-        lambda: rollout.draw("switching", SHORT, [1]),
+        lambda: rollout.draw_worlds("switching", SHORT, [1]),
         lambda: evaluate("random", recipe="ppcc"),
     ],
 )

@@ -81,7 +81,7 @@ def test_a_rule_decides_as_in_the_environment():
 
 
 def test_a_congestion_control_over_time():
-    worlds = rollout.draw(TASK, SHORT, [1, 2])
+    worlds = rollout.draw_worlds(TASK, SHORT, [1, 2])
     for name in ("cubic", "keep"):
         seen, ends = [], []
         controller = rollout.get_controller(name, TASK)

@@ -31,7 +31,7 @@ METRICS = WINDOWS.metrics
 def run_agent(saved, scenario, seeds, agents=1):
     """An agent of the congestion-window task in the worlds of these seeds; and the worlds."""
     agent = SavedAgent(checkpoint.read_model(saved))
-    worlds = rollout.draw("congestion_window", scenario, seeds, agents=agents, **agent.env)
+    worlds = rollout.draw_worlds("congestion_window", scenario, seeds, agents=agents, **agent.env)
     return comparison.run(agent, worlds, task="congestion_window", scenario=scenario, agents=agents), worlds
 
 
@@ -80,7 +80,7 @@ def test_series_are_of_the_first_seed(trained):
 
 
 def test_baselines_are_measured_as_agents_are():
-    worlds = rollout.draw("congestion_window", {"name": "ppcc/4", "duration_s": 5}, [FIRST])
+    worlds = rollout.draw_worlds("congestion_window", {"name": "ppcc/4", "duration_s": 5}, [FIRST])
     runs = run_cubic(worlds)
     scenario = worlds[0].scenario
     core = Simulator(scenario.with_senders(["cubic"]), worlds[0].seed)

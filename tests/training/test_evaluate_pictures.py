@@ -56,7 +56,7 @@ def test_every_column_of_the_tables_is_explained_where_it_appears(task):
 
 
 def test_agents_and_congestion_controls_are_shown_with_their_throughput():
-    worlds = rollout.draw("congestion_window", {"name": "ppcc/2", "duration_s": 20}, [FIRST])
+    worlds = rollout.draw_worlds("congestion_window", {"name": "ppcc/2", "duration_s": 20}, [FIRST])
     scenario = {"name": "ppcc/2", "duration_s": 20}
     series = comparison.run_baselines("congestion_window", ["cubic"], worlds, scenario=scenario)[0].series
     assert np.nanmean(series["throughput_mbps"][50:]) == pytest.approx(9.5, abs=0.3)

@@ -120,7 +120,7 @@ def test_commands_play_them(runs, tmp_path, capsys):
     assert program.main(["evaluate", f"model={run}", *words, "scenario=ppcc/4", "scenario.kwargs.duration_s=3"]) == 0
     assert "a2c" in capsys.readouterr().out
     played = play.run(own, own.load().cells[:1], controllers.resolve_controller(str(run), own))
-    assert np.isfinite(played.of(own.score.key)).all() and (run / "model.zip").read_bytes() == data
+    assert np.isfinite(played.list_values(own.score.key)).all() and (run / "model.zip").read_bytes() == data
 
 
 @pytest.mark.slow

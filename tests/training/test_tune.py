@@ -72,7 +72,7 @@ def check_trained_alike(plan, found):
     """The best trial's training, by the command that a study prints and by its `best.yaml` alone."""
     command = shlex.split(tune.format_train_command(plan))
     at = command.index("--config-dir")
-    trained = plan.training(studies.get_trial_settings(plan, found.best_trial), plan.config.seed)
+    trained = plan.load_training(studies.get_trial_settings(plan, found.best_trial), plan.config.seed)
     for words in ([*command[2:at], *command[at + 2 :]], ["tuned=best"]):
         again = load("train", words, Source(command[at + 1]))
         assert not {key for key, _, _ in find_differences(trained, again)} - tune.UNMEASURED_KEYS, words
@@ -109,7 +109,7 @@ def test_whatever_a_study_was_given_its_best_settings_carry(own, tmp_path):
     lower = plan.measures.lower_is_better
     assert ("(lower is better)" in tune.format_summary(plan, found)) is lower
     assert ("(lower is better)" in (plan.folder / tune.BEST).read_text()) is lower
-    assert plan.training({}, 0).total_timesteps == plan.config.total_timesteps != load("train", []).total_timesteps
+    assert plan.load_training({}, 0).total_timesteps == plan.config.total_timesteps != load("train", []).total_timesteps
 
 
 @pytest.mark.slow
@@ -336,7 +336,7 @@ def test_studies_play_worlds_of_their_own(study, monkeypatch):
     monkeypatch.setattr(studies.selection, "score_models", lambda paths, task, scenario, seeds: seen.append(seeds) or [0.0])
     with Interrupt() as interrupt:
         plan = studies.parse_plan(study[0])
-        training = TrialTraining(plan.training({}, 0), interrupt)
+        training = TrialTraining(plan.load_training({}, 0), interrupt)
         studies._score_training(training, plan)
         training.close()
     assert seen == [range(FIRST_STUDY_SEED, FIRST_STUDY_SEED + 2)]

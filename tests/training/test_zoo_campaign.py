@@ -214,7 +214,7 @@ def test_paired_margins_are_those_of_the_seed_that_is_kept_in_every_scenario(mon
     saved = [seed(k) for k in range(3)]
     monkeypatch.setattr(campaign, "SavedAgent", lambda one: SimpleNamespace(k=one.seed, env={}))
     monkeypatch.setattr(campaign.selection, "read_validation_score", lambda run: [1.0, 3.0, 2.0][int(run.name)])
-    monkeypatch.setattr(campaign, "draw", lambda *_: [])
+    monkeypatch.setattr(campaign, "draw_worlds", lambda *_: [])
     monkeypatch.setattr(summary, "format_breakdown", lambda runs, *_: str(runs[0].metrics[WINDOWS.score][0]))
     monkeypatch.setattr(campaign.comparison, "run_baselines", lambda *_, **__: [runs("cubic", 0.5)])
     play = lambda one, *_, scenario, **__: runs("agent", values[scenario][one.k])  # noqa: E731

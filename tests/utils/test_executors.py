@@ -12,7 +12,7 @@ import pytest
 from netbuf_gym.cli.program import main
 from netbuf_gym.errors import ConfigError, MissingExtraError, WorkerError
 from netbuf_gym.utils import executors
-from netbuf_gym.utils.executors import EXECUTORS, LOCAL, executor
+from netbuf_gym.utils.executors import EXECUTORS, LOCAL, get_executor
 from studies.common.campaign import Campaign
 from studies.rlbm.rlbm_experiment import RLBM
 from studies.rlbm.rlbm_settings import Settings
@@ -25,7 +25,7 @@ def engine(request, monkeypatch, tmp_path):
     if NEEDED[request.param]:
         pytest.importorskip(NEEDED[request.param])
     monkeypatch.chdir(tmp_path)  # where submitit leaves its files
-    return executor(request.param)
+    return get_executor(request.param)
 
 
 class Cluster:
@@ -139,7 +139,7 @@ def test_an_engine_that_is_not_there_is_said_in_a_line(capsys, monkeypatch):
     assert "executor = 'dask' is unknown; valid: local, joblib, ray, slurm, submitit_local" in capsys.readouterr().err
     monkeypatch.setattr(type(EXECUTORS["joblib"]), "modules", ("no_such_module",))
     with pytest.raises(MissingExtraError, match=r"executor = 'joblib' needs .*pip install netbuf-gym\[joblib\]"):
-        executor("joblib")
+        get_executor("joblib")
     assert main(["reproduce", "rlbm", "executor=joblib"]) == 2 and capsys.readouterr().err.count("\n") == 1
 
 
@@ -148,7 +148,7 @@ def test_slurm_without_slurm_is_said(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(WorkerError, match="executor = 'slurm'"):
-        list(executor("slurm").run(str, [1], 1))
+        list(get_executor("slurm").run(str, [1], 1))
 
 
 def test_a_task_that_ends_early_is_waited_for_no_longer_than_it_looks_away():
@@ -271,6 +271,6 @@ def test_processes_share_jobs_as_well(monkeypatch):
     pytest.importorskip("joblib")
     given, draw = [], executors.TaskGroups.__next__
     monkeypatch.setattr(executors.TaskGroups, "__next__", lambda self: given.append(draw(self)) or given[-1])
-    found = dict(executor("joblib").run(lambda number: time.sleep(0.01) or number**2, iter(range(200)), 2))
+    found = dict(get_executor("joblib").run(lambda number: time.sleep(0.01) or number**2, iter(range(200)), 2))
     assert found == {number: number**2 for number in range(200)} and len(given) < 60
     assert sorted(itertools.chain(*given)) == list(range(200))

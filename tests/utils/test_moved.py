@@ -96,6 +96,15 @@ def test_a_former_name_is_one_module_and_warns():
     assert sys.modules["netbuf_gym.stats"] is statistics and told[0].filename == __file__
 
 
+@pytest.mark.parametrize(("module", "former"), [(module, name) for module, names in moved.RENAMED.items() for name in names])
+def test_renamed_members_are_found_by_their_former_names(module, former):
+    package = importlib.import_module(f"netbuf_gym.{module}")
+    present = moved.RENAMED[module][former]
+    with pytest.warns(DeprecationWarning, match=rf"\.{former} is netbuf_gym\.{module}\.{present} now$") as told:
+        assert getattr(package, former) is getattr(package, present)
+    assert told[0].filename == __file__
+
+
 def test_what_has_not_moved_is_left_to_python():
     for name in ("netbuf_gym", "netbuf_gym.tasks.task", "netbuf_gym.cli", "netbuf_gym.nothing", "stats", "other.stats"):
         assert moved.find_present_name(name) is None
@@ -116,13 +125,6 @@ def test_a_command_runs_under_its_former_name(name, status, says):
     done = subprocess.run([sys.executable, "-m", f"netbuf_gym.{name}", "--help"], capture_output=True, text=True)
     assert done.returncode == status and says in done.stderr
     assert status or "usage: python -m netbuf_gym.evaluation.suites.freeze" in done.stdout
-
-
-def test_a_renamed_class_is_found_and_the_user_told():
-    for module in ("netbuf_gym.controllers", "netbuf_gym.controllers.protocol"):
-        with pytest.warns(DeprecationWarning, match=f"^{module}.Contender is {module}.Controller now$") as told:
-            assert importlib.import_module(module).Contender is netbuf_gym.controllers.Controller
-        assert told[0].filename == __file__
 
 
 def test_studies_outside_of_a_checkout_are_no_attribute(monkeypatch):

@@ -50,7 +50,7 @@ def test_a_congestion_control_is_followed_window_by_window(control, delay, minar
     said = f"an agent that follows {control}, its window standing still between decisions: goodput"
     assert said in capsys.readouterr().out
     assert dataset.spec.env_spec.kwargs["actions"] == "continuous" and dataset[0].actions.shape == (1000, 1)
-    (world,) = rollout.draw("congestion_window", "ppcc/4", [2])
+    (world,) = rollout.draw_worlds("congestion_window", "ppcc/4", [2])
     windows = rollout.get_controller(control, "congestion_window").make_follower(world.scenario, world.seed, 0.1).windows
     env, episode, held = dataset.recover_environment(), dataset[1], []
     env.reset(seed=2)

@@ -13,7 +13,7 @@ from netbuf_gym.errors import ConfigError
 from netbuf_gym.evaluation.suites.suite import Suite
 from netbuf_gym.utils import overrides
 from netbuf_gym.utils.arguments import check_boolean, check_integer, check_real, check_text, check_texts
-from netbuf_gym.utils.executors import LOCAL, Executor, executor
+from netbuf_gym.utils.executors import LOCAL, Executor, get_executor
 
 KEYS = {
     "controller": "one or a list: names (netbuf-gym list controllers), constant:ACTION, models, agents, or your own code: "
@@ -73,7 +73,7 @@ def parse_arguments(suite: Suite, arguments: Sequence[str]) -> RunConfig:
     if "controller" not in given:
         raise ConfigError("missing: controller=..., e.g. controller=cubic, or controller=[PATH/model.zip,bbr]")
     against, beside = given.get("against"), given.get("beside")
-    engine = executor(given.get("executor", LOCAL.name))
+    engine = get_executor(given.get("executor", LOCAL.name))
     cores = min(len(os.sched_getaffinity(0)), MAX_THREADS)
     return RunConfig(
         suite=suite.name,

@@ -30,7 +30,7 @@ class Between:
     evenly: bool = False
     whole: bool = False
 
-    def at(self, u: float) -> float | int:
+    def sample_at(self, u: float) -> float | int:
         """Return the value at a quantile, 0 to 1."""
         value = self.low + u * (self.high - self.low) if self.evenly else self.low * (self.high / self.low) ** u
         return round(value) if self.whole else value
@@ -42,7 +42,7 @@ class OneOf:
 
     values: Sequence[Any]
 
-    def at(self, u: float) -> Any:
+    def sample_at(self, u: float) -> Any:
         """Return the value at a quantile, 0 to 1."""
         return self.values[min(int(u * len(self.values)), len(self.values) - 1)]
 
@@ -51,7 +51,7 @@ class OneOf:
 class Seed:
     """Distribution of a seed, for example of a trace."""
 
-    def at(self, u: float) -> int:
+    def sample_at(self, u: float) -> int:
         """Return the seed at a quantile, 0 to 1."""
         return int(u * MAX_SEED)
 
@@ -98,7 +98,7 @@ def draw_worlds(families: Mapping[str, Family], make: WorldMaker, count: int, st
         places = (np.stack([rng.permutation(count) for _ in free], axis=1) + rng.random((count, len(free)))) / count
         for k, place in enumerate(places):
             while True:
-                chosen = {key: one.arguments[key].at(float(u)) for key, u in zip(free, place, strict=True)}
+                chosen = {key: one.arguments[key].sample_at(float(u)) for key, u in zip(free, place, strict=True)}
                 arguments = frozen.round_floats({**one.arguments, **chosen})
                 try:
                     means = [frozen.round_floats(mean) for _, mean in make(**arguments).generated]

@@ -51,7 +51,7 @@ class Edition:
         """Names of the families, in the order of the cells."""
         return list(dict.fromkeys(cell.family for cell in self.cells))
 
-    def of(self, families: Sequence[str]) -> list[Cell]:
+    def select_cells(self, families: Sequence[str]) -> list[Cell]:
         """Return the cells of some families, or all cells if none is named.
 
         Raises:

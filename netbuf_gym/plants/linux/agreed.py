@@ -12,6 +12,6 @@ PACED_BYTES_PER_S = 1 << 40
 """A limit (SO_MAX_PACING_RATE) that never binds: with any limit set, the kernel paces a socket by itself."""
 
 
-def address(node: int, route: int) -> str:
+def format_address(node: int, route: int) -> str:
     """Return the address of an end of a route, at a node."""
     return f"10.{node}.{route >> 8}.{route & 255}"

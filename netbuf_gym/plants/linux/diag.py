@@ -42,7 +42,7 @@ class Table:
     def __getitem__(self, column: str) -> np.ndarray:
         return self.rows[:, INDEX[column]]
 
-    def where(self, kept: np.ndarray) -> Table:
+    def select_rows(self, kept: np.ndarray) -> Table:
         """Return some of the sockets, by a mask or by their indices."""
         return Table(self.rows[kept])
 

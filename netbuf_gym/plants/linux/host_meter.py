@@ -200,7 +200,7 @@ class HostMeter:
         return table
 
     def _select_counted(self, table: Table) -> Table:
-        return table if self._local else table.where(table["loopback"] == 0)
+        return table if self._local else table.select_rows(table["loopback"] == 0)
 
     def _ended_connections(self) -> Table:
         """Return the connections that ended in this interval; of several reports of one, the last."""
@@ -208,8 +208,8 @@ class HostMeter:
         if not len(reports):
             return reports
         _, last = np.unique(reports["cookie"][::-1], return_index=True)
-        final = reports.where(len(reports) - 1 - last)
-        return final.where(~np.isin(final["cookie"], self._now["cookie"]))
+        final = reports.select_rows(len(reports) - 1 - last)
+        return final.select_rows(~np.isin(final["cookie"], self._now["cookie"]))
 
     def _rtt_s(self, table: Table, at: np.ndarray, seen: np.ndarray) -> np.ndarray:
         count = np.where(seen, self._known.rtt_count[at] if len(self._known.cookie) else 0, 0)
@@ -218,7 +218,7 @@ class HostMeter:
 
     def _measure_memory(self, table: Table) -> float:
         if self._own_memory:
-            own = table.where((table["loopback"] == 0) | self._local | np.isin(table["remote_port"], self._behind))
+            own = table.select_rows((table["loopback"] == 0) | self._local | np.isin(table["remote_port"], self._behind))
             return float(sum(np.nansum(own[name]) for name in MEMORY))
         return float(self._sockstat.read()["memory_bytes"])
 

@@ -81,7 +81,7 @@ class LinuxPlant(Plant):
         self._closed = False
 
     @classmethod
-    def lone(
+    def make_lone_world(
         cls, scenario: Any, seed: int, *, realtime: bool = True, proxy: str | Mapping[str, Any] | None = None, **options: Any
     ) -> LiveRun:
         if proxy is not None:

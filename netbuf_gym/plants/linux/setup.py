@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from netbuf_gym import _core
 from netbuf_gym.errors import ConfigError, describe_scenario, shown
-from netbuf_gym.plants.linux.agreed import DRIVEN, NOTSENT_LOWAT_BYTES, PACED_BYTES_PER_S, address
+from netbuf_gym.plants.linux.agreed import DRIVEN, NOTSENT_LOWAT_BYTES, PACED_BYTES_PER_S, format_address
 from netbuf_gym.plants.linux.codec import encode
 from netbuf_gym.plants.linux.hosts import cap_buffer, hosts_message
 from netbuf_gym.plants.linux.netlink import FEATURES, INITCWND, INITRWND, QUICKACK
@@ -168,7 +168,7 @@ class Setup:
         self.routes.append(
             {"sender_node": ends[0], "receiver_node": ends[1], "path": list(one.path), "return_path": list(one.return_path)}
         )
-        addresses = [address(node, number) for node in ends]
+        addresses = [format_address(node, number) for node in ends]
         if one.ecn:
             self._refuse(f"{at}.ecn", True, "False: the links of this plant do not mark")
         if one.initial_cwnd_packets != KERNEL_INITIAL_CWND:

@@ -6,7 +6,7 @@ import errno
 from typing import Any
 
 from netbuf_gym import _core
-from netbuf_gym.plants.linux.agreed import DRIVEN, address
+from netbuf_gym.plants.linux.agreed import DRIVEN, format_address
 from netbuf_gym.plants.linux.bpf.struct_ops import BpfError, explain_unavailable
 from netbuf_gym.plants.linux.bpf.windows import SteeredSockets
 from netbuf_gym.plants.linux.system import BPF_PRIVILEGES
@@ -32,7 +32,7 @@ def flow_addresses(setup: dict[str, Any], flow: int) -> tuple[str, str]:
     """Return the sender's and the receiver's address of a flow."""
     number = setup["flows"][flow]["route"]
     route = setup["routes"][number]
-    return address(route["sender_node"], number), address(route["receiver_node"], number)
+    return format_address(route["sender_node"], number), format_address(route["receiver_node"], number)
 
 
 def summarize_row(row: dict[str, int]) -> dict[str, Any]:

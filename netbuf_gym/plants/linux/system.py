@@ -51,7 +51,7 @@ def pidfd_open(pid: int) -> int:
     return _check_result(_libc.syscall(ctypes.c_long(434), ctypes.c_int(pid), ctypes.c_uint(0)), "pidfd_open")
 
 
-def capabilities() -> set[int]:
+def read_capabilities() -> set[int]:
     """Return the numbers of this process's effective capabilities."""
     with open("/proc/self/status") as file:
         for line in file:
@@ -65,7 +65,7 @@ def may_register_bpf() -> bool:
     """Return whether this process has `BPF_PRIVILEGES`."""
     with open("/proc/self/uid_map") as file:
         first = file.read().split()[:3] == ["0", "0", "4294967295"]
-    held = capabilities()
+    held = read_capabilities()
     return first and (SYS_ADMIN in held or {BPF, PERFMON, NET_ADMIN} <= held)
 
 

@@ -56,7 +56,7 @@ class CongestionControl(InWorld):
         end_ns, step_ns = round(scenario.duration_s * 1e9), max(round(interval_s * 1e9 / SAMPLES_PER_INTERVAL), 1)
         first, column = agent_flows(scenario)[0], FLOW_SAMPLE.index("cwnd_packets")
         windows = []
-        with closing(plants.lone("sim", self.place(scenario), seed)) as world:
+        with closing(plants.make_lone_world("sim", self.place(scenario), seed)) as world:
             while world.now_ns < end_ns:
                 world.run(min(world.now_ns + step_ns, end_ns))
                 windows.append(float(world.flow_sample()[first][column]))

@@ -51,14 +51,14 @@ def change_hosts(scenario: Scenario, which: Sequence[int], change: Callable[[Hos
 def apply_settings(host: Host, settings: Settings) -> Host:
     """Return the host with these settings; the ring only where it has a device."""
 
-    def three(old: Sequence[int], default: int, most: int) -> tuple[int, int, int]:
+    def bound_sizes(old: Sequence[int], default: int, most: int) -> tuple[int, int, int]:
         return min(int(old[0]), default), default, most
 
     own: dict[str, Any] = {} if host.device is None else {"ring_packets": settings.ring_packets}
     return replace(
         host,
-        tcp_rmem=three(host.tcp_rmem, settings.rmem_default_bytes, settings.rmem_max_bytes),
-        tcp_wmem=three(host.tcp_wmem, settings.wmem_default_bytes, settings.wmem_max_bytes),
+        tcp_rmem=bound_sizes(host.tcp_rmem, settings.rmem_default_bytes, settings.rmem_max_bytes),
+        tcp_wmem=bound_sizes(host.tcp_wmem, settings.wmem_default_bytes, settings.wmem_max_bytes),
         socket_bytes=settings.socket_bytes,
         **own,
     )
@@ -180,7 +180,7 @@ def with_congestion_control(scenario: Scenario, which: Sequence[int], cc: Any) -
     """Return the scenario with another congestion control for everything that some hosts send."""
     names = {scenario.hosts[i].name for i in which}
 
-    def own(flow: Any) -> Any:
+    def replace_control(flow: Any) -> Any:
         relay = getattr(flow, "relay", None)
         if relay is not None and relay.host in names:
             flow = replace(flow, relay=replace(relay, cc=cc))
@@ -189,7 +189,7 @@ def with_congestion_control(scenario: Scenario, which: Sequence[int], cc: Any) -
     try:
         traffic = scenario.traffic
         if traffic is not None:
-            traffic = replace(traffic, senders=tuple(own(one) for one in traffic.senders))
-        return replace(scenario, flows=tuple(own(flow) for flow in scenario.flows), traffic=traffic)
+            traffic = replace(traffic, senders=tuple(replace_control(one) for one in traffic.senders))
+        return replace(scenario, flows=tuple(replace_control(flow) for flow in scenario.flows), traffic=traffic)
     except ScenarioError as error:
         raise ConfigError(str(error)) from None

@@ -91,19 +91,19 @@ def imitate_rule(
     for part in range(rounds):
         who = "the learner plays" if part else "the rule plays"
 
-        def played(share: float, part: int = part, who: str = who) -> None:
+        def report_play(share: float, part: int = part, who: str = who) -> None:
             report(part + 0.5 * share, f"round {part + 1} of {rounds}: {who}")
 
-        def fitted(share: float, part: int = part) -> None:
+        def report_fit(share: float, part: int = part) -> None:
             report(part + 0.5 + 0.5 * share, f"round {part + 1} of {rounds}: the learner learns")
 
-        pieces = _collect_decisions(model, controller.start(rules, range(native.worlds)), steps, part > 0, width, played)
+        pieces = _collect_decisions(model, controller.start(rules, range(native.worlds)), steps, part > 0, width, report_play)
         if twins > 1:
             pieces = (*pieces[:2], th.zeros_like(pieces[2]))  # expected advantage over twins
         kept.append(pieces)
         normalize_by_observations(model.policy, pieces[0])
         observations, actions, returns = (th.cat(parts) for parts in zip(*kept, strict=True))
-        found = fit_policy(model, optimizer, observations, actions, returns, epochs, spread, fitted)
+        found = fit_policy(model, optimizer, observations, actions, returns, epochs, spread, report_fit)
     worlds.twins = twins
     return found
 

@@ -92,7 +92,7 @@ class StudyPlan:
         """Metrics by which the task's agents are evaluated."""
         return tasks.get(self.config.env.name).measures
 
-    def training(self, settings: Mapping[str, Any], seed: int) -> DictConfig:
+    def load_training(self, settings: Mapping[str, Any], seed: int) -> DictConfig:
         """Return the configuration of a training with these settings, by their keys."""
         chosen = [search.format_override(key, value) for key, value in settings.items()]
         steps = f"total_timesteps={self.config.total_timesteps}"  # a study has another default
@@ -119,7 +119,7 @@ def make_plan(job: Job) -> StudyPlan:
     if not tasks.get(config.env.name).measures.score:
         raise ConfigError(f"task {config.env.name!r} has no score to be tuned for; valid: a task with measures")
     made = StudyPlan(job.overrides, job.source, config, settings)
-    training = made.training({}, config.seed)
+    training = made.load_training({}, config.seed)
     worlds = make_worlds(training.env.id, training.env.num_envs, 1, build_env_kwargs(training))
     worlds.close()  # an environment that cannot be made leaves no study behind
     return made
@@ -249,7 +249,7 @@ def _run_trial(study: optuna.Study, trial: optuna.Trial, one: StudyPlan, interru
             alive = _Heartbeat(trial, began + _get_time_limit(study, one))
             each = []
             for seed in range(config.seed, config.seed + config.seeds):
-                training = TrialTraining(one.training(settings, seed), interrupt, alive)
+                training = TrialTraining(one.load_training(settings, seed), interrupt, alive)
                 each.append(trainings.enter_context(closing(training)))
             for rung in range(1, config.rungs + 1):
                 scores = []

@@ -86,7 +86,7 @@ def test_connections_that_end_are_told_of_once():
         assert port not in sockets.ended()["local_port"]
         receiver.close()  # first, so that it is the sender's end that is not left to wait
         sender.close()
-        rows = [table.where(table["local_port"] == port) for table in (until_told(sockets, port), sockets.ended())]
+        rows = [table.select_rows(table["local_port"] == port) for table in (until_told(sockets, port), sockets.ended())]
         assert rows[0]["acked_bytes"][-1] == 3002 and len(rows[1]) == 0  # SYN and FIN count
         listener.close()
 

@@ -81,7 +81,7 @@ def test_a_scenario_runs_as_in_the_simulator():
 def test_the_rate_is_the_links_own():
     needs_live_worlds()
     world = dumbbell(rate_mbps=10, duration_s=3.0, buffer_packets=100)
-    run = plants.lone("linux", world, 1)
+    run = plants.make_lone_world("linux", world, 1)
     try:
         run.run(3 * 10**9)
         first = run.link_stats()[0]
@@ -413,7 +413,7 @@ def test_a_controller_that_is_slow_is_reported_and_warned_of(task, scenario):
 def test_a_controller_that_keeps_its_times_is_not_warned_of(recwarn):
     needs_live_worlds()
     seen = []
-    (world,) = rollout.draw("congestion_window", {"name": "ppcc/4", "duration_s": 2.0}, [1], plant="linux")
+    (world,) = rollout.draw_worlds("congestion_window", {"name": "ppcc/4", "duration_s": 2.0}, [1], plant="linux")
     for name in ("random", "cubic"):
         controller = rollout.get_controller(name, "congestion_window")
         rollout.play(controller, [world], lambda view: seen.extend(view.report()), task="congestion_window", plant="linux")

@@ -69,7 +69,7 @@ def _make_world(aqm: str, flows: list[dict[str, Any]], name: str, **changed: Any
     link = {"trace": rate} if isinstance(rate, RateTrace) else {"rate_mbps": rate}
     links = [Link(name="bottleneck", delay_ms=at["delay"], queue_packets=at["limit"], discipline=MANAGED[aqm], **link)]
 
-    def way(flow: str, access_ms: float) -> tuple[int, int, int]:
+    def add_path(flow: str, access_ms: float) -> tuple[int, int, int]:
         """Return a forward path with its own links at both ends."""
         links.extend(Link(name=f"{end} {flow}", rate_mbps=at["access"], delay_ms=access_ms) for end in ("from", "to"))
         return len(links) - 2, 0, len(links) - 1
@@ -78,11 +78,11 @@ def _make_world(aqm: str, flows: list[dict[str, Any]], name: str, **changed: Any
     for number, flow in enumerate(flows):
         own = {"cc": AGENT, "initial_cwnd_packets": 3, "access_ms": ACCESS_MS, **flow}
         access_ms = own.pop("access_ms")
-        there = way(str(number), access_ms)
+        there = add_path(str(number), access_ms)
         links.append(Link(name=f"back {number}", delay_ms=at["delay"] + 2 * access_ms))
         made.append(Flow(path=there, return_path=(len(links) - 1,), **own))
     udp = [
-        UdpSource(path=way(f"udp {number}", ACCESS_MS), rate_mbps=mbps, packet_bytes=PACKET_BYTES)
+        UdpSource(path=add_path(f"udp {number}", ACCESS_MS), rate_mbps=mbps, packet_bytes=PACKET_BYTES)
         for number, mbps in enumerate(at["udp"])
     ]
     return Scenario(links=links, flows=made, duration_s=at["duration"], name=name, udp=udp, mss_bytes=SEGMENT)

@@ -227,11 +227,11 @@ def _measure_recovery(record: Record, after_s: float, share: float = 0.8) -> dic
     scenario = record.scenario
     times = np.arange(after_s, scenario.duration_s - 0.95, SAMPLE_S)
 
-    def second(count: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    def count_seconds(count: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         return count(times + 1) - count(times)
 
-    bits = sum(8 * second(partial(record.flow_count, i, "delivered_bytes")) for i in range(len(scenario.flows)))
-    carried = bits / np.maximum(second(partial(record.link_count, scenario.bottleneck, "offered_bits")), 1e-3)
+    bits = sum(8 * count_seconds(partial(record.flow_count, i, "delivered_bytes")) for i in range(len(scenario.flows)))
+    carried = bits / np.maximum(count_seconds(partial(record.link_count, scenario.bottleneck, "offered_bits")), 1e-3)
     reached = carried >= share * record.scenario.mss / record.scenario.data_bytes
     return {"recover_s": float(times[np.argmax(reached)] - after_s) if reached.any() else float(times[-1] + 1 - after_s)}
 

@@ -81,9 +81,9 @@ class Program:
         readable, _, _ = select.select([self.process.stdout], [], [], READY_S)
         line = self.process.stdout.readline() if readable else b""
         if line.strip() != b"ready":
-            raise self.failure(f"did not begin within {READY_S:g} s" if not readable else "")
+            raise self.make_failure(f"did not begin within {READY_S:g} s" if not readable else "")
 
-    def failure(self, why: str = "") -> RuntimeError:
+    def make_failure(self, why: str = "") -> RuntimeError:
         """Return an error that says why the program has ended, in its own words."""
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(0.5)
@@ -187,7 +187,7 @@ class Shadowsocks:
         """Raise in the words of a program that has ended; those of the server say more than those of its client."""
         if not all(one.alive for one in self.programs):
             time.sleep(0.1)
-            raise next(one for one in self.programs if not one.alive).failure()
+            raise next(one for one in self.programs if not one.alive).make_failure()
 
     def __enter__(self) -> Shadowsocks:
         return self

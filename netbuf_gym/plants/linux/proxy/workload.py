@@ -87,11 +87,11 @@ class Workload:
         """
         for program in (*self._programs, *([] if self._shadowsocks is None else self._shadowsocks.programs)):
             if not program.alive:
-                raise program.failure()
+                raise program.make_failure()
         if self._load is None:
             return {}
         if not self._load.alive:
-            raise self._load.failure()
+            raise self._load.make_failure()
         stream = self._load.process.stdout
         assert stream is not None
         with suppress(BlockingIOError):
