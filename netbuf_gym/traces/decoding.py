@@ -48,7 +48,7 @@ def read_trace_text(path: str | os.PathLike[str], valid: str) -> str:
         text = raw.decode(encoding)
     except UnicodeDecodeError as error:
         line = bytes(error.object[: error.start]).count(b"\n") + 1
-        raise TraceError(f"is not text; valid: {valid}", path, line) from None
+        raise TraceError(f"is not text; valid: UTF-8 or UTF-16, {valid}", path, line) from None
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 

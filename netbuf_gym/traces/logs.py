@@ -23,6 +23,7 @@ from netbuf_gym.traces.units import (
     Column,
     compute_rate_factor,
     guess_epoch_factor,
+    is_compact_date,
     parse_date,
     read_column_name,
     scale,
@@ -35,8 +36,10 @@ PLAIN_BYTES = 2**20
 EPOCH_S = 1e9
 """Times from here on are dates: seconds since 1970."""
 _WITH_UNIT = re.compile(r"([+-]?[\d.]+(?:[eE][+-]?\d+)?)\s*([a-zA-Z/]+)")
-_SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*-\s*\d+(?:\.\d+)?")
-_DATE_AND_CLOCK = re.compile(r"(\d{4}[-./]\d\d?[-./]\d\d?)\s+(\d\d?:\d\d:)")
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*-\s*(\d+(?:\.\d+)?)")
+_DATE_AND_CLOCK = re.compile(r"(\d{4}[-./]\d\d?[-./]\d\d?)\s+(\d\d?:\d\d)")
+_DECIMAL_COMMAS = re.compile(r"\s*\d+,\d+(?:[^\S\n]+\d+,\d+)+\s*")
+_THOUSANDS = re.compile(r"[+-]?\d{1,3},\d{3}")
 _COMMENT = re.compile(r"(?m)(?:^[^\S\n]*(?:#|%|//)|[^\S\n]#).*$")
 
 
@@ -63,6 +66,7 @@ class Log(NamedTuple):
         lines: Line of each rate in the file.
         end_s: End of the last rate, seconds; None: it lasts as long as the one before.
         rate_known, time_known: Whether the unit was said, by the file or by the caller.
+        hint: Another reading of the table that is likely, "": none.
     """
 
     time_s: np.ndarray
@@ -71,6 +75,7 @@ class Log(NamedTuple):
     end_s: float | None = None
     rate_known: bool = True
     time_known: bool = True
+    hint: str = ""
 
 
 class _Table(NamedTuple):
@@ -164,13 +169,19 @@ def _split(path: object, text: str, comment: str | None, valid: str) -> _Table:
     delimiter = next((one for one in ";\t," if one in first.strip()), None)
     if delimiter == "\t" and first.split() == [field.strip() for field in first.split("\t")]:
         delimiter = None
+    if delimiter == "," and _DECIMAL_COMMAS.fullmatch(first):
+        delimiter = None
     split = _make_splitter(delimiter)
-    rows = [(i, split(record)) for i, record in records]
+    rows = _drop_trailing([(i, split(record)) for i, record in records])
     comma = delimiter != ","
     if not any(_is_value(field, comma) for field in rows[0][1]):
         if len(rows) == 1 and delimiter is not None:
             raise _error("has a header but no rows; valid: at least one row", path, line)
-        return _Table(rows[1:], rows[0][1], line, comma)
+        names = rows[0][1]
+        if delimiter is None and len(rows) > 1 and len(names) != len(rows[1][1]):  # blanks within a name: Time (s) Rate (Mbps)
+            apart = re.split(r"\s{2,}|(?<=[\])])\s+", first.strip())
+            names = apart if len(apart) == len(rows[1][1]) else names
+        return _Table(rows[1:], names, line, comma)
     for pattern in [] if comment is None else [r"\s*[,;\t]\s*|\s{2,}", r"[\s,;]+"]:
         names = re.split(pattern, comment or "")
         roles = {read_column_name(name).role for name in names}
@@ -182,14 +193,20 @@ def _split(path: object, text: str, comment: str | None, valid: str) -> _Table:
 def _make_splitter(delimiter: str | None) -> Callable[[str], list[str]]:
     def split(record: str) -> list[str]:
         if delimiter is None:
-            fields = _DATE_AND_CLOCK.sub(r"\1T\2", record).split()
-        elif '"' in record:
-            fields = [one.strip() for one in next(csv.reader([record], delimiter=delimiter, skipinitialspace=True))]
-        else:
-            fields = [one.strip() for one in record.split(delimiter)]
-        return fields[:-1] if len(fields) > 2 and not fields[-1] else fields
+            return _DATE_AND_CLOCK.sub(r"\1T\2", record).split()
+        quoted = '"' in record
+        fields = next(csv.reader([record], delimiter=delimiter, skipinitialspace=True)) if quoted else record.split(delimiter)
+        return [one.strip() for one in fields]
 
     return split
+
+
+def _drop_trailing(rows: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
+    """Drop the empty field behind a delimiter that ends a row, unless it is a value that is missing in the last column."""
+    width = len(rows[0][1])
+    if width > 2 and not rows[0][1][-1] and not any(len(row) == width and row[-1] for _, row in rows):
+        width -= 1
+    return [(i, row[:-1] if len(row) == width + 1 and not row[-1] else row) for i, row in rows]
 
 
 def _error(message: str, path: object, line: int | None) -> TraceError:
@@ -197,8 +214,12 @@ def _error(message: str, path: object, line: int | None) -> TraceError:
 
 
 def _parse(field: str, decimal_comma: bool) -> float:
-    """Return the number in a field, NaN if there is none."""
-    if decimal_comma and field.count(",") == 1 and "." not in field:
+    """Return the number in a field, NaN if there is none.
+
+    A comma within a number, which has to be quoted where commas divide columns, is read as a decimal point; one that may as
+    well mark thousands is refused there.
+    """
+    if field.count(",") == 1 and "." not in field and (decimal_comma or _THOUSANDS.fullmatch(field) is None):
         field = field.replace(",", ".")
     try:
         return float(parse_number(field))
@@ -216,7 +237,7 @@ def _is_value(field: str, decimal_comma: bool) -> bool:
 def _parse_time(field: str, decimal_comma: bool) -> tuple[float | None, bool]:
     """Return the time in a field, None if there is none, and whether it is a date or a time of the day."""
     value = _parse(field, decimal_comma)
-    if 0 <= value < math.inf:
+    if 0 <= value < math.inf and not is_compact_date(field):
         return value, False
     span = _SPAN.fullmatch(field)
     if span is not None:
@@ -228,7 +249,7 @@ def _parse_time(field: str, decimal_comma: bool) -> tuple[float | None, bool]:
 def _is_hsdpa(rows: list[tuple[int, list[str]]]) -> bool:
     """Return whether the first row is of an HSDPA log: time stamp, ms, latitude, longitude, bytes, ms that they took."""
     values = [_parse(field, False) for field in rows[0][1]]
-    if len(values) != 6 or not (values[0] >= EPOCH_S and values[1] >= 0 and values[4] >= 0 and values[5] > 0):
+    if len(values) != 6 or not (values[0] >= EPOCH_S and values[1] >= 0 and values[4] >= 0 and values[5] >= 0):
         return False
     return abs(values[2]) <= 90 and abs(values[3]) <= 180
 
@@ -237,17 +258,23 @@ def _read_hsdpa(path: object, table: _Table) -> Log:
     """Read an HSDPA log: a rate holds from the row before to its own, or for as long as its bytes took."""
     starts: list[float] = []
     mbps: list[float] = []
+    lines: list[int] = []
     last_ms = -math.inf
     for i, fields in table.rows:
         values = [_parse(field, False) for field in fields]
+        if values[4:] == [0, 0] and not starts:
+            continue  # nothing in no time: the log's beginning
         if len(values) != 6 or not all(map(math.isfinite, values)) or values[4] < 0 or values[5] <= 0:
             raise _error(f"{shown(' '.join(fields))}; valid: time stamp, ms, latitude, longitude, bytes, ms", path, i)
         if values[1] <= last_ms:
             raise _error(f"{values[1]:g} ms is not after {last_ms:g}; valid: rising times", path, i)
         starts.append(max(values[1] - values[5], last_ms) * 1e-3)
         mbps.append(values[4] * 8e-3 / values[5])
+        lines.append(i)
         last_ms = values[1]
-    return Log(np.array(starts), np.array(mbps), [i for i, _ in table.rows], last_ms * 1e-3)
+    if not starts:
+        raise _error("has no row with bytes and the ms that they took; valid: at least one", path, table.line)
+    return Log(np.array(starts), np.array(mbps), lines, last_ms * 1e-3)
 
 
 def _choose_columns(path: object, table: _Table, reading: Reading, valid: str) -> _Layout:
@@ -339,7 +366,8 @@ def _read_rows(path: object, table: _Table, layout: _Layout, reading: Reading) -
         else:
             time, dated = _parse_time(fields[time_column], comma)
             if time is None:
-                raise _error(f"{time_label} = {shown(fields[time_column])}; valid: a finite number, 0 or more", path, i)
+                valid = "a finite number, 0 or more, or a date such as 2018-02-12 16:14:02"
+                raise _error(f"{time_label} = {shown(fields[time_column])}; valid: {valid}", path, i)
             if dated and times and time < times[-1] - DAY_S / 2 and time < DAY_S:
                 time += DAY_S * math.ceil((times[-1] - time) / DAY_S)  # midnight
         value, factor = _parse_rate(fields, rate_column, layout.unit, comma)
@@ -367,7 +395,25 @@ def _read_rows(path: object, table: _Table, layout: _Layout, reading: Reading) -
     usual = factor != 1 or times[0] < 1e11  # no date in seconds is later
     time_known = dated or time_column is None or (usual and (said_factor is not None or times[0] >= EPOCH_S))
     time_s = scale(raw if times[0] < EPOCH_S else raw - raw[0], factor)
-    return Log(time_s, np.array(mbps), lines, None, rate_known, time_known)
+    span = None if time_column is None else _SPAN.fullmatch(table.rows[-1][1][time_column])
+    end_s = scale(float(span[2]), factor) if span is not None and times[0] < EPOCH_S else None
+    hint = _find_time_hint(table, rate_column) if time_column is None else ""
+    return Log(time_s, np.array(mbps), lines, end_s, rate_known, time_known, hint)
+
+
+def _find_time_hint(table: _Table, rate_column: int) -> str:
+    """Return what a table without a column of times may mean whose first column looks like one, "" for any other."""
+    if table.header is None or rate_column == 0:
+        return ""
+    values = np.array(
+        [math.nan if (one := _parse_time(row[0], table.decimal_comma)[0]) is None else one for _, row in table.rows]
+    )
+    steps = np.diff(values)
+    if not (steps > 0).all() or (steps == 1).all():
+        return ""
+    return (
+        f"rows are read as one a second; if {shown(table.header[0])} is their time: name that column time_s, time_ms or alike"
+    )
 
 
 def _parse_rate(fields: list[str], column: int, unit: int | None, decimal_comma: bool) -> tuple[float, float | None]:

@@ -60,7 +60,8 @@ def read(
         path: Path of the file; plain or compressed by gzip, UTF-8 or UTF-16, at most 256 MiB.
         loop: Whether a rate trace repeats after its last step, which is assumed to last as long as the one before it; otherwise
             the last rate holds. A Mahimahi trace always repeats, as in Mahimahi.
-        column: Name or number, from 1, of the column of rates; of a report of iperf in both directions the side, e.g. "RX-C".
+        column: Name or number, from 1, of the column of rates; of a report of iperf in both directions the side: "RX-C" and the
+            like, in JSON "sum" or "sum_bidir_reverse".
         unit: Unit of the rates, e.g. "kbit/s", "MB/s"; a single column is then rates, one a second.
         time_unit: Unit of the times, e.g. "ms".
         start_s: Seconds of the trace to leave out, below its length.
@@ -117,11 +118,12 @@ def _read_whole(path: str | os.PathLike[str], loop: bool, reading: Reading) -> T
 
 
 def _read_report(path: str | os.PathLike[str], text: str, loop: bool, reading: Reading) -> RateTrace:
+    side = None if reading.column is None else str(reading.column)
     try:
         if text.lstrip()[:1] == "{":
-            intervals = iperf.read_json_report(text)
+            intervals = iperf.read_json_report(text, side)
         else:
-            intervals = iperf.read_text_report(text, None if reading.column is None else str(reading.column))
+            intervals = iperf.read_text_report(text, side)
     except iperf.IperfError as error:
         raise TraceError(str(error), path, error.line) from None
     starts, ends, mbps, lines = zip(*intervals, strict=True)
@@ -223,7 +225,7 @@ def _build_rate_trace(path: str | os.PathLike[str], log: Log, loop: bool) -> Rat
 
 def _find_hint(time_s: np.ndarray, log: Log) -> str:
     """Return what an implausible file may mean, "" if it is plausible or says its units."""
-    hints = []
+    hints = [log.hint] if log.hint else []
     positive = log.mbps[log.mbps > 0]
     typical = float(np.median(positive)) if len(positive) else 0.0
     if not log.rate_known and typical > IMPLAUSIBLE_MBPS:

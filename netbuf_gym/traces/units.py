@@ -29,12 +29,17 @@ _BESIDE_TIME = set("stamp unix utc local relative since start from of day system
 _RATE_WORDS = {"throughput", "bandwidth", "bitrate", "rate", "goodput", "capacity", "tput", "thpt", "bw", "datarate"}
 _DOWN = {"dl", "down", "download", "downlink", "downstream", "rx", "received"}
 _UP = {"ul", "up", "upload", "uplink", "upstream", "tx", "sent"}
-_NO_RATE = {"loss", "error", "errors", "frame", "sample", "sampling", "symbol", "code", "heart", "std", "stddev", "variance"}
+_NO_RATE = set(
+    "loss error errors drop drops dropped retransmission retransmissions retransmit retrans retx success hit".split()
+)
+_NO_RATE |= set("frame sample sampling refresh symbol code coding heart std stddev variance".split())
+_OTHER_UNITS = set("hz khz mhz ghz percent pct db dbm pps packets pkts segments".split())
 _BARE_DATA = {"bytes_sec": "B/s", "dl_bitrate": "kbit/s", "ul_bitrate": "kbit/s"}
 """Names whose unit their public data sets define elsewhere: FCC's Measuring Broadband America, G-NetTrack's logs."""
 _DATE = re.compile(
-    r"(\d{4})[-./](\d\d?)[-./](\d\d?)[ T_]+(\d\d?)[:.](\d\d)[:.](\d\d)(?:[.,](\d{1,9}))?\s*(Z|UTC|[+-]\d\d:?\d\d)?", re.I
+    r"(\d{4})[-./](\d\d?)[-./](\d\d?)[ T_]+(\d\d?)[:.](\d\d)(?:[:.](\d\d)(?:[.,](\d{1,9}))?)?\s*(Z|UTC|[+-]\d\d:?\d\d)?", re.I
 )
+_COMPACT_DATE = re.compile(r"((?:19|20)\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)()()")  # as many groups as a date has
 _CLOCK = re.compile(r"(\d\d?):(\d\d):(\d\d)(?:[.,](\d{1,9}))?")
 
 
@@ -43,7 +48,8 @@ def compute_rate_factor(unit: str) -> float | None:
 
     A small b is a bit and a capital B a byte, but in `MBPS`; `MiB/s` counts 1024.
     """
-    text = re.sub(r"[\s_]+", "", re.sub(r"[\s_]*per[\s_]*", "/", unit.strip()))
+    text = re.sub(r"(?i)(kilo|mega|giga|tera)[\s-]*(?=bit|byte)", lambda found: found[0][0], unit.strip())
+    text = re.sub(r"[\s_]+", "", re.sub(r"[\s_]*per[\s_]*", "/", text))
     found = _RATE.fullmatch(text)
     if found is None or (not found[4] and not (found[1] and found[3].lower().startswith("bit"))):
         return None
@@ -82,7 +88,7 @@ def read_column_name(name: str) -> Column:
     if name.lower() in ("unit", "units"):
         return Column("unit")
     base, unit = _split_unit(name)
-    words = {word for word in re.split(r"[^a-z0-9]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", base).lower()) if word}
+    words = _split_words(base)
     rate = compute_rate_factor(unit)
     direction = "" if bool(words & _DOWN) == bool(words & _UP) else "down" if words & _DOWN else "up"
     if words & _NO_RATE:
@@ -96,9 +102,15 @@ def read_column_name(name: str) -> Column:
     timed = bool(words & _TIME_WORDS) and words <= _TIME_WORDS | _BESIDE_TIME
     if timed or (not words and time is not None):
         return Column("time", time)
+    if (_split_words(name) | {unit.lower()}) & _OTHER_UNITS or "%" in name:
+        return Column("")
     if time is None and (words & _RATE_WORDS or (words and words <= _DOWN | _UP | {"speed"} and direction)):
         return Column("rate", None, direction)
     return Column("")
+
+
+def _split_words(name: str) -> set[str]:
+    return {word for word in re.split(r"[^a-z0-9]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()) if word}
 
 
 def _split_unit(name: str) -> tuple[str, str]:
@@ -117,9 +129,9 @@ def _split_unit(name: str) -> tuple[str, str]:
 
 def parse_date(text: str) -> float | None:
     """Return seconds since 1970 of a date with a time, or seconds of the day of `HH:MM:SS`; None if it is neither."""
-    found = _DATE.fullmatch(text.strip())
+    found = _DATE.fullmatch(text.strip()) or _COMPACT_DATE.fullmatch(text.strip())
     if found is not None:
-        year, month, day, hour, minute, second = map(int, found.groups()[:6])
+        year, month, day, hour, minute, second = (int(one or 0) for one in found.groups()[:6])
         try:
             moment = datetime(year, month, day, hour, minute, second, tzinfo=timezone.utc)
         except ValueError:
@@ -131,6 +143,11 @@ def parse_date(text: str) -> float | None:
     if found is None:
         return None
     return int(found[1]) * 3600 + int(found[2]) * 60 + int(found[3]) + float(f"0.{found[4] or 0}")
+
+
+def is_compact_date(text: str) -> bool:
+    """Return whether digits are a date and its time, YYYYMMDDhhmmss, and not a number."""
+    return _COMPACT_DATE.fullmatch(text.strip()) is not None and parse_date(text) is not None
 
 
 def guess_epoch_factor(time: float) -> float:

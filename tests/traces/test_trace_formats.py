@@ -44,6 +44,27 @@ IPERF2 = """[  3]  0.0- 1.0 sec  1.12 MBytes  1.00 MBytes/sec
 [SUM]  1.0- 2.0 sec  1.12 MBytes  1.00 MBytes/sec
 [SUM]  0.0- 2.0 sec  3.36 MBytes  1.50 MBytes/sec
 """
+IPERF2_CSV = """20180212161403,10.0.0.2,50000,10.0.0.1,5001,3,0.0-1.0,131072,1048576
+20180212161404,10.0.0.2,50000,10.0.0.1,5001,3,1.0-2.0,262144,2097152
+20180212161404,10.0.0.2,50000,10.0.0.1,5001,3,0.0-2.0,393216,1572864
+"""
+STREAMS = """[  5]   0.00-0.50   sec  1.12 MBytes  9 Mbits/sec
+[ *7]   0.00-0.50   sec  1.12 MBytes  3 Mbits/sec
+[  5]   0.50-1.00   sec  1.12 MBytes  8 Mbits/sec
+[ *7]   0.50-1.00   sec  1.12 MBytes  0.50 Mbits/sec
+[  5]   1.00-1.00   sec  0.00 Bytes  0.00 bits/sec
+[  5]   0.00-1.00   sec  1.12 MBytes  8.5 Mbits/sec    receiver
+[ *7]   0.00-1.00   sec  1.12 MBytes  1.75 Mbits/sec   receiver
+"""
+LUMOS = (
+    "run_num,seq_num,movingSpeed,nr_ssRsrp,Throughput,mobility_mode,tower_id\n"
+    "1,1,0.1,,40,walking,5\n1,2,0.1,,60,walking,\n1,3,0.1,,20,walking,\n"
+)
+STARLINK = (
+    "datetimestamp_utc,pop_ping_drop_rate,pop_ping_latency_ms,downlink_throughput_bps,uplink_throughput_bps\n"
+    "2022-01-01T00:00:00+00:00,0,40,12000000,800000\n2022-01-01T00:00:01+00:00,0.1,41,14000000,900000\n"
+)
+GHENT = "1453120790686 1 51.03 3.73 0 0\n1453120791686 1001 51.03 3.73 4500000 1000\n1453120792686 2001 51.03 3.73 0 1000\n"
 BOTH = """[  5][TX-C]   0.00-1.00   sec  1.12 MBytes  9.00 Mbits/sec    0   31.1 KBytes
 [  7][RX-C]   0.00-1.00   sec  1.12 MBytes  3.00 Mbits/sec
 [  5][TX-C]   1.00-2.00   sec  1.12 MBytes  8.00 Mbits/sec    0   31.1 KBytes
@@ -53,6 +74,7 @@ INTERVALS = [
     {"streams": [], "sum": {"start": k, "end": k + 1, "bits_per_second": bps, "omitted": k == 0}}
     for k, bps in enumerate([9e6, 1e6, 0, 2.5e6])
 ]
+BOTH_JSON = json.dumps({"intervals": [one | {"sum_bidir_reverse": one["sum"] | {"bits_per_second": 1e7}} for one in INTERVALS]})
 
 
 def put(tmp_path, text, name="trace"):
@@ -108,8 +130,23 @@ def strict():
         (HSDPA, [0, 0.549, 1.6], [2, 2, 0], 2.6),
         (IPERF3, [0, 1, 2], [9.43, 0.419, 0], 3),
         (IPERF2, [0, 1], [16.777216, 8.388608], 2),
+        (IPERF2_CSV, [0, 1], [1.048576, 2.097152], 2),
+        (STREAMS, [0, 0.5], [12, 8.5], 1),
+        (LUMOS, [0, 1, 2], [40, 60, 20], 3),
+        (STARLINK, [0, 1], [12, 14], 2),
+        (GHENT, [0, 1], [36, 0], 2),
+        (UCC.replace(",-\n", ",\n"), [0, 2], [4, 0], 4),
+        ("a\tDL_bitrate\tUL_bitrate\t\n1\t3000\t1\t\n1\t4000\t1\t\n", [0, 1], [3, 4], 2),
+        ('"time_s","mbps"\n"0,5","3,7"\n"1,5","4,25"\n', [0, 1], [3.7, 4.25], 2),
+        ("0,5 3,7\n1,5 4,25\n", [0, 1], [3.7, 4.25], 2),
+        ("Time (s) Rate (Mbps)\n0 3\n1 4\n", [0, 1], [3, 4], 2),
+        ("seconds;Megabits per second\n0;3\n1;4\n", [0, 1], [3, 4], 2),
+        ("time,mbps\n20191231235959,3\n20200101000001,4\n", [0, 2], [3, 4], 4),
+        ("2018-02-12 16:14 3\n2018-02-12 16:15 4\n", [0, 60], [3, 4], 120),
+        ("interval,mbps\n0-1,3\n1-5,4\n", [0, 1], [3, 4], 5),
         (json.dumps({"start": {}, "intervals": INTERVALS, "end": {}}, indent=1), [0, 1, 2], [1, 0, 2.5], 3),
         ("\n".join(json.dumps({"event": "interval", "data": one}) for one in INTERVALS), [0, 1, 2], [1, 0, 2.5], 3),
+        (json.dumps({"intervals": [{"streams": [one["sum"]] * 3} for one in INTERVALS]}), [0, 1, 2], [3, 0, 7.5], 3),
     ],
     ids=lambda value: value[:30] if isinstance(value, str) else None,
 )
@@ -148,6 +185,7 @@ def test_what_the_file_does_not_say_the_caller_does(tmp_path):
     assert traces.read(put(tmp_path, UCC), column=9).rate_mbps == pytest.approx([4, 0])
     assert traces.read(put(tmp_path, "0,1,2,3\n1,1,5,3\n"), column=3).rate_mbps.tolist() == [2, 5]
     assert traces.read(put(tmp_path, BOTH), column="RX-C").rate_mbps.tolist() == [3, 2]
+    assert traces.read(put(tmp_path, BOTH_JSON), column="sum_bidir_reverse").rate_mbps.tolist() == [10, 10, 10]
 
 
 def test_reads_a_part(tmp_path):
@@ -180,6 +218,17 @@ def test_reads_a_part(tmp_path):
         ("5\n4\n", "one rate a second: unit=Mbit/s"),
         (HSDPA + "1 2\n", ":4: '1 2'; valid: time stamp, ms, latitude"),
         (BOTH, "the report has 2 sides; valid: column=RX-C or column=TX-C"),
+        (BOTH_JSON, "the report has 2 sides; valid: column=sum or column=sum_bidir_reverse"),
+        (IPERF3 + IPERF3, ":16: holds several tests"),
+        (
+            IPERF2.replace("[SUM]", "[  9]").replace("[  3]", "- 3 -").replace("[  4]", "- 4 -") + STREAMS,
+            ":8: holds several tests",
+        ),
+        (json.dumps({"intervals": INTERVALS}, indent=1) * 2, "holds several tests"),
+        (json.dumps({"intervals": INTERVALS}) + "\n" + json.dumps({"intervals": INTERVALS}), ":2: holds several tests"),
+        ("time_s,bandwidth (MHz)\n0,20\n1,20\n", ":1: header 'time_s,bandwidth (MHz)' names no column of rates"),
+        ('time_s,kbps\n0,"3,500"\n1,"4,500"\n', ":2: kbps = '3,500'"),
+        ("time,mbps\n02/12/2018 16:14:02,3\n", "or a date such as 2018-02-12 16:14:02"),
         (IPERF3.split("\n")[9] + "\n", "the report has no interval"),
         ('{"error": "no route", "intervals": []}', "reports a failure: 'no route'"),
         ("{}", "JSON without intervals"),
@@ -217,6 +266,7 @@ def test_wrong_arguments_are_named(tmp_path, arguments, message):
     [
         ("time,throughput\n0,3000\n1,2800\n", "if they are kbit/s: unit=kbit/s"),
         ("time_s,throughput\n1579173123000,3\n1579173124000,2\n", "if they are ms: time_unit=ms"),
+        ("Zeit;rate;cell\n0;3;1\n0.5;2;1\n", "read as one a second; if 'Zeit' is their time: name that column time_s"),
         ("0 3\n1000 2\n2000 3\n", "times 1000 apart are read as seconds; if they are ms: time_unit=ms"),
     ],
 )
@@ -224,7 +274,8 @@ def test_implausible_values_get_a_hint(tmp_path, text, hint):
     path = put(tmp_path, text)
     with pytest.warns(ImplausibleTraceWarning, match=hint):
         traces.read(path)
-    traces.read(path, unit="kbit/s", time_unit="ms")  # said, and so without a hint
+    if "Zeit" not in text:
+        traces.read(path, unit="kbit/s", time_unit="ms")  # said, and so without a hint
 
 
 def test_large_files_are_refused_at_once(tmp_path):
@@ -292,6 +343,10 @@ def test_units_of_rates(unit, mbps):
         ("ms", "time", 1e-3, ""),
         ("Unix Timestamp", "time", None, ""),
         ("rtt_ms", "", None, ""),
+        ("pop_ping_drop_rate", "", None, ""),
+        ("dl_bandwidth_mhz", "", None, ""),
+        ("Bandwidth [MHz]", "", None, ""),
+        ("rate (%)", "", None, ""),
         ("loss rate", "", None, ""),
         ("Speed", "", None, ""),
         ("fetch_time", "", None, ""),
