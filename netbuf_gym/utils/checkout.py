@@ -51,14 +51,14 @@ def require_checkout(given: str | None = None, option: str = "--studies") -> Pat
     if given is None:
         found = find_checkout()
         if found is None:
-            valid = f"a folder in a clone ({_git_clone()}), or {option} DIR of one"
+            valid = f"a folder in a clone ({describe_clone()}), or {option} DIR of one"
             raise ConfigError(f"{Path.cwd()} is in no checkout, and the installed package has no studies; valid: {valid}")
         return found
     folder = Path(given).absolute()
     for one in (folder, folder.parent):
         if is_checkout(one) and folder in (one, one / STUDIES):
             return one
-    valid = f"a clone ({_git_clone()}), or its folder {STUDIES}"
+    valid = f"a clone ({describe_clone()}), or its folder {STUDIES}"
     raise ConfigError(f"{option} {shown(given)} is no checkout of this project with studies; valid: {valid}")
 
 
@@ -105,7 +105,8 @@ class PickledWork:
         return pickle.loads(self.function)(pickle.loads(task))
 
 
-def _git_clone() -> str:
+def describe_clone() -> str:
+    """Return the command that makes a clone of the project, as far as the installed package's metadata know it."""
     try:
         found = metadata(PROJECT)
     except PackageNotFoundError:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from netbuf_gym.errors import ReferenceDataError, shown
+from netbuf_gym.utils.checkout import describe_clone
 from netbuf_gym.utils.files import CsvError, read_text, split_csv_fields, split_csv_rows
 from netbuf_gym.validation import marks, mechanisms, shared_buffer
 from netbuf_gym.validation.cells import (
@@ -148,7 +149,8 @@ def read_folder(folder: str | Path) -> Reference:
     elif folder.is_dir():
         files, root = sorted(p for p in folder.rglob("*.csv") if p.is_file()), folder
     else:
-        raise ReferenceDataError("no such folder; valid: a folder, or a file, of reference measurements (.csv)", folder)
+        valid = f"a folder, or a file, of reference measurements (.csv); the project's are in a clone ({describe_clone()})"
+        raise ReferenceDataError(f"no such folder; valid: {valid}", folder)
     cells: dict[Setting, Cell] = {}
     skipped: list[Skipped] = []
     for file in files:

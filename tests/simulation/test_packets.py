@@ -173,7 +173,9 @@ def test_marks_show_in_headers(tmp_path):
         result.write_pcap(tmp_path / point, point)
     here, there = read_pcap(tmp_path / "sender"), read_pcap(tmp_path / "receiver")
     assert {one.tos for one in here if one.payload} == {2} and {one.tos for one in there if one.payload} == {2, 3}
-    assert any(one.bits & ECE for one in here) and any(one.bits & CWR for one in here)
+    opening, others = here[:2], here[2:]
+    assert [one.bits for one in opening] == [SYN | ECE | CWR, SYN | ACK | ECE]  # RFC 3168, 6.1.1
+    assert any(one.bits & ECE for one in others) and any(one.bits & CWR for one in others)
 
 
 def test_finite_flows_and_datagrams_are_logged(tmp_path):

@@ -217,6 +217,9 @@ class _Headers:
     def __init__(self, log: PacketLog):
         self._log, self._numbers = log, 0
         self._connection, self._start = log.connection.tolist(), log.start.tolist()
+        rows = log.rows
+        capable = (rows["is_ack"] == 0) & (rows["kind"] <= PUSHED) & (rows["ecn"] & (ECT | CE | ECT1) != 0)
+        self._speaks_ecn = set(np.unique(log.connection[capable]).tolist())
         self.link_header = _LINK_HEADER_BYTES[log.scenario.stack]
         self._echo: dict[int, int] = defaultdict(int)  # of a flow: time stamp of the latest ACK that its sender has
         self._acknowledged: dict[int, int] = defaultdict(lambda: 1)
@@ -262,13 +265,14 @@ class _Headers:
         if row.is_ack:
             opening = bool(flags & SYN_ACK)
             sequence, ack, bits = 0 if opening else 1, number, 0x10
-            bits |= 0x02 * opening | 0x01 * bool(flags & ACK_FIN) | 0x40 * bool(flags & ACK_ECHO and not opening)
+            echo = flow in self._speaks_ecn if opening else flags & ACK_ECHO
+            bits |= 0x02 * opening | 0x01 * bool(flags & ACK_FIN) | 0x40 * bool(echo)
             window, source, target = row.window, 5001, 40000
             stamps = _milliseconds(row.time), _milliseconds(stamp & ~MARK_COUNT)
         else:
             kind = row.kind
             opening = kind == SYN
-            ack, bits = (0, 0x02) if opening else (2 if kind == FINAL_ACK else 1, 0x10)
+            ack, bits = (0, 0xC2 if flow in self._speaks_ecn else 0x02) if opening else (2 if kind == FINAL_ACK else 1, 0x10)
             bits |= 0x08 * (kind == PUSHED) | 0x01 * (kind <= PUSHED and flags & 1) | 0x04 * (kind == RESET)
             bits |= 0x80 * bool(row.ecn & CWR)
             sequence = number
