@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -121,6 +122,30 @@ class RandomDumbbell(Distribution):
             factor = log_uniform(u[1], (1 / self.change_factor, self.change_factor))
             time_s.append(then_s)
             rate_mbps.append(min(max(rate_mbps[-1] * factor, self.rate_mbps[0]), self.rate_mbps[1]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changed(Distribution):
+    """The scenarios of another distribution, with some fields changed.
+
+    Args:
+        parent: The other distribution.
+        changes: Values by field of `Scenario`.
+    """
+
+    parent: Distribution
+    changes: Mapping[str, Any]
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        self.sample(np.random.default_rng(0))
+
+    @property
+    def flows(self) -> int:
+        return self.parent.flows
+
+    def sample(self, rng: np.random.Generator) -> Scenario:
+        return replace(self.parent.sample(rng), **self.changes)
 
 
 @dataclass(frozen=True, kw_only=True)

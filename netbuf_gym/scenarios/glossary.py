@@ -30,6 +30,8 @@ GLOSSARY: dict[str, Entry] = {
     "buffer_bdp": Entry("above 0 to 1e+04", "queue limit of the bottleneck in bandwidth-delay products"),
     "queue_packets": Entry("1 or more", "size of a queue of the switch; its queues share twice that"),
     "loss": Entry("0 to below 1", "probability that a data packet is lost after the bottleneck"),
+    "duplicate": Entry(SHARE, "share of packets that are duplicated before the bottleneck"),
+    "corrupt": Entry(SHARE, "share of packets that are damaged before the bottleneck and discarded behind it"),
     "loss_probability": Entry(SHARE, "share of the worlds that lose packets at random"),
     "change_probability": Entry(SHARE, "share of the worlds whose rate changes at random moments"),
     "change_interval_s": Entry("0.01 to 1e+06", "time between two changes of the rate"),

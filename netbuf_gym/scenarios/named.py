@@ -8,13 +8,13 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from netbuf_gym import traces
 from netbuf_gym.errors import ConfigError, ScenarioError, ScenarioTypeError, TraceError, shown
 from netbuf_gym.scenarios.catalogue import parse_sender_list, parse_senders
-from netbuf_gym.scenarios.distributions import Distribution
+from netbuf_gym.scenarios.distributions import Changed, Distribution
 from netbuf_gym.scenarios.factories import derive_factory, list_named
 from netbuf_gym.scenarios.glossary import GLOSSARY, Entry
 from netbuf_gym.scenarios.topologies import dumbbell
@@ -28,6 +28,9 @@ from netbuf_gym.utils.suggestions import did_you_mean
 World = Scenario | Distribution
 _REGISTRY: dict[str, Callable[..., World]] = {}
 MAX_FLOWS = 10_000
+_SETTINGS = set("mss_bytes min_rto_ms max_rto_ms slow_start_after_idle window_scaling timestamps sack delayed_ack".split())
+SETTINGS = tuple(one.name for one in fields(Scenario) if one.name in _SETTINGS)
+"""Settings of TCP that `get` takes for every scenario of packets: fields of `Scenario`."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +137,7 @@ def get(name: str | World, /, **kwargs: Any) -> World:
         name: One of `names()`, or a name of a form in `PATTERNS`: `trace:PATH` for a dumbbell over a trace file (Mahimahi or
             CSV), `file:PATH` for a JSON file written from `Scenario.to_dict`. A `Scenario` or `Distribution` is returned
             unchanged.
-        kwargs: Arguments of the scenario; see `parameters_of(name)`.
+        kwargs: Arguments of the scenario (see `parameters_of(name)`), and `SETTINGS`.
 
     Raises:
         ScenarioError: An unknown name or argument, or a value out of range.
@@ -145,9 +148,18 @@ def get(name: str | World, /, **kwargs: Any) -> World:
             raise ScenarioError(f"a ready-made {type(name).__name__} takes no arguments, got {', '.join(kwargs)}")
         return name
     maker = _find_maker(name)
-    check_arguments(name, inspect.signature(maker), kwargs)
+    signature = inspect.signature(maker)
+    settings = {key: kwargs.pop(key) for key in SETTINGS if key in kwargs and key not in signature.parameters}
+    check_arguments(name, signature, kwargs)
     world = maker(**kwargs)
-    return world if world.name else replace(world, name=name)  # type: ignore[type-var]  # all worlds are dataclasses
+    world = world if world.name else replace(world, name=name)  # type: ignore[type-var]  # all worlds are dataclasses
+    if not settings:
+        return world
+    if isinstance(world, Distribution):
+        return Changed(parent=world, changes=settings, name=world.name)
+    if not isinstance(world, Scenario):
+        raise ScenarioError(f"{name} has no argument {next(iter(settings))!r}, which is TCP's; valid: none of TCP's")
+    return replace(world, **settings)
 
 
 def check_arguments(name: str, signature: inspect.Signature, given: Mapping[str, object]) -> None:

@@ -64,6 +64,8 @@ def dumbbell(
     on_outage: str = "hold",
     discipline: Discipline | str | dict | None = None,
     ecn: bool = False,
+    duplicate: float = 0.0,
+    corrupt: float = 0.0,
     name: str = "",
 ) -> Scenario:
     """Build a world of senders that share one bottleneck.
@@ -109,6 +111,7 @@ def dumbbell(
         on_outage: Treatment of the bottleneck's queue during outages of `trace`, as in `Link`.
         discipline: Queue discipline of the bottleneck, as in `Link`.
         ecn: Whether the flows use ECN, as in `Flow`.
+        duplicate, corrupt: Shares of packets that the bottleneck duplicates or damages, as in `Link`.
         name: Name of the scenario.
 
     Raises:
@@ -156,6 +159,8 @@ def dumbbell(
         jitter=jitter,
         on_outage=on_outage,
         discipline=discipline,
+        duplicate=duplicate,
+        corrupt=corrupt,
     )
     if return_trace is not None and return_rate_mbps is not None:
         raise ScenarioError(f"return_rate_mbps = {return_rate_mbps:g} beside return_trace; valid: one of them")

@@ -1,6 +1,8 @@
 import dataclasses
 import json
+from dataclasses import replace
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -82,6 +84,30 @@ def test_senders_and_n():
 def test_bad_names_and_arguments_are_named(name, kwargs, message):
     with pytest.raises(ScenarioError, match=message):
         scenarios.get(name, **kwargs)
+
+
+def test_settings_of_tcp_are_arguments_of_every_scenario(tmp_path):
+    kept = tmp_path / "world.json"
+    kept.write_text(json.dumps(scenarios.dumbbell(duration_s=5).to_dict()))
+    for name in ("dumbbell", "ppcc/3", "pantheon/1", f"file:{kept}"):
+        usual, changed = scenarios.get(name), scenarios.get(name, timestamps=False, max_rto_ms=2000)
+        assert changed == replace(usual, timestamps=False, max_rto_ms=2000) and changed.name == usual.name
+    drawn, usual = (scenarios.get("paths/agents", **more) for more in ({"delayed_ack": 4}, {}))
+    for seed in range(3):
+        first, second = (world.sample(np.random.default_rng(seed)) for world in (drawn, usual))
+        assert first == replace(second, delayed_ack=4)
+    assert (drawn.flows, drawn.name) == (usual.flows, usual.name)
+    with pytest.raises(ScenarioError, match="max_rto_ms = 2"):
+        scenarios.get("paths/agents", max_rto_ms=2)
+    env = gym.make("netbuf/CongestionWindow-v0", scenario={"name": "ppcc/2", "window_scaling": False})
+    assert env.unwrapped.spec.kwargs["scenario"] == {"name": "ppcc/2", "window_scaling": False}
+    env.close()
+
+
+def test_a_dumbbells_bottleneck_duplicates_and_damages():
+    link, *others = scenarios.get("dumbbell", duplicate=0.1, corrupt=0.2).links
+    assert (link.duplicate, link.corrupt) == (0.1, 0.2)
+    assert [replace(link, duplicate=0, corrupt=0), *others] == list(scenarios.dumbbell().links)
 
 
 def test_trace_scenarios(tmp_path):
