@@ -35,6 +35,8 @@ PLAIN_BYTES = 2**20
 """Size from which a table is first tried as plain numbers."""
 EPOCH_S = 1e9
 """Times from here on are dates: seconds since 1970."""
+GAP_S, GAP_STEPS = 60.0, 20
+"""Shortest break of a log that is said, in seconds and in usual steps."""
 _WITH_UNIT = re.compile(r"([+-]?[\d.]+(?:[eE][+-]?\d+)?)\s*([a-zA-Z/]+)")
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*-\s*(\d+(?:\.\d+)?)")
 _DATE_AND_CLOCK = re.compile(r"(\d{4}[-./]\d\d?[-./]\d\d?)\s+(\d\d?:\d\d)")
@@ -380,7 +382,8 @@ def _read_rows(path: object, table: _Table, layout: _Layout, reading: Reading) -
         assert time is not None
         if times and time <= times[-1]:
             if time < times[-1] or not (dated or time >= EPOCH_S):
-                said = f"{time_label} = {time:.15g} is not after {times[-1]:.15g}"
+                said = f"{time_label} = {shown(fields[time_column]) if dated and time_column is not None else f'{time:.15g}'}"
+                said += f" is not after {'the row before' if dated else f'{times[-1]:.15g}'}"
                 raise _error(f"{said}; valid: rising times", path, i)
             mbps[-1] += (value - mbps[-1]) / (merged[-1] + 1)  # several rows of one moment: their mean
             merged[-1] += 1
@@ -397,8 +400,21 @@ def _read_rows(path: object, table: _Table, layout: _Layout, reading: Reading) -
     time_s = scale(raw if times[0] < EPOCH_S else raw - raw[0], factor)
     span = None if time_column is None else _SPAN.fullmatch(table.rows[-1][1][time_column])
     end_s = scale(float(span[2]), factor) if span is not None and times[0] < EPOCH_S else None
-    hint = _find_time_hint(table, rate_column) if time_column is None else ""
+    if time_column is None:
+        hint = _find_time_hint(table, rate_column)
+    else:
+        hint = _find_gap_hint(time_s, lines) if dated or times[0] >= EPOCH_S else ""
     return Log(time_s, np.array(mbps), lines, end_s, rate_known, time_known, hint)
+
+
+def _find_gap_hint(time_s: np.ndarray, lines: list[int]) -> str:
+    """Return that a log was interrupted, over which time a rate holds, "" if it was not."""
+    steps = np.diff(time_s)
+    at = int(np.argmax(steps)) if len(steps) > 1 else -1
+    if at < 0 or steps[at] < max(GAP_S, GAP_STEPS * np.median(steps)):
+        return ""
+    said = f"the rate of line {lines[at]} holds for {steps[at]:.4g} s, until the next row"
+    return f"{said}; to read a part without the break: start_s and duration_s (--start, --duration)"
 
 
 def _find_time_hint(table: _Table, rate_column: int) -> str:

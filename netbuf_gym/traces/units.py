@@ -37,7 +37,8 @@ _OTHER_UNITS = set("hz khz mhz ghz percent pct db dbm pps packets pkts segments"
 _BARE_DATA = {"bytes_sec": "B/s", "dl_bitrate": "kbit/s", "ul_bitrate": "kbit/s"}
 """Names whose unit their public data sets define elsewhere: FCC's Measuring Broadband America, G-NetTrack's logs."""
 _DATE = re.compile(
-    r"(\d{4})[-./](\d\d?)[-./](\d\d?)[ T_]+(\d\d?)[:.](\d\d)(?:[:.](\d\d)(?:[.,](\d{1,9}))?)?\s*(Z|UTC|[+-]\d\d:?\d\d)?", re.I
+    r"(\d{4})[-./](\d\d?)[-./](\d\d?)[ T_]+(\d\d?)[:.](\d\d)(?:[:.](\d\d)(?:[.,](\d{1,9}))?)?\s*([A-Z]{1,5}|[+-]\d\d:?\d\d)?",
+    re.I,
 )
 _COMPACT_DATE = re.compile(r"((?:19|20)\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)()()")  # as many groups as a date has
 _CLOCK = re.compile(r"(\d\d?):(\d\d):(\d\d)(?:[.,](\d{1,9}))?")
@@ -136,8 +137,11 @@ def parse_date(text: str) -> float | None:
             moment = datetime(year, month, day, hour, minute, second, tzinfo=timezone.utc)
         except ValueError:
             return None
-        zone = found[8] or ""
+        zone = (found[8] or "").upper()  # of a name, as of UTC: times count from the first
+        if zone in ("AM", "PM") and not 1 <= hour <= 12:
+            return None
         shift = 0 if zone[:1] not in ("+", "-") else int(zone[:3]) * 3600 + int(zone[0] + zone[-2:]) * 60
+        shift += {"AM": 43200 if hour == 12 else 0, "PM": 0 if hour == 12 else -43200}.get(zone, 0)
         return moment.timestamp() - shift + float(f"0.{found[7] or 0}")
     found = _CLOCK.fullmatch(text.strip())
     if found is None:
@@ -147,7 +151,7 @@ def parse_date(text: str) -> float | None:
 
 def is_compact_date(text: str) -> bool:
     """Return whether digits are a date and its time, YYYYMMDDhhmmss, and not a number."""
-    return _COMPACT_DATE.fullmatch(text.strip()) is not None and parse_date(text) is not None
+    return len(text) == 14 and _COMPACT_DATE.fullmatch(text) is not None and parse_date(text) is not None
 
 
 def guess_epoch_factor(time: float) -> float:

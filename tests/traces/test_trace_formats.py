@@ -266,6 +266,10 @@ def test_wrong_arguments_are_named(tmp_path, arguments, message):
     [
         ("time,throughput\n0,3000\n1,2800\n", "if they are kbit/s: unit=kbit/s"),
         ("time_s,throughput\n1579173123000,3\n1579173124000,2\n", "if they are ms: time_unit=ms"),
+        (
+            "time,mbps\n2020-01-01 10:00:01,3\n2020-01-01 10:00:02,4\n2020-01-01 10:00:03,5\n2020-01-02 10:00:02,2\n",
+            "the rate of line 4 holds for 8.64e\\+04 s, until the next row",
+        ),
         ("Zeit;rate;cell\n0;3;1\n0.5;2;1\n", "read as one a second; if 'Zeit' is their time: name that column time_s"),
         ("0 3\n1000 2\n2000 3\n", "times 1000 apart are read as seconds; if they are ms: time_unit=ms"),
     ],
@@ -274,7 +278,7 @@ def test_implausible_values_get_a_hint(tmp_path, text, hint):
     path = put(tmp_path, text)
     with pytest.warns(ImplausibleTraceWarning, match=hint):
         traces.read(path)
-    if "Zeit" not in text:
+    if "unit=" in hint:
         traces.read(path, unit="kbit/s", time_unit="ms")  # said, and so without a hint
 
 
@@ -359,4 +363,11 @@ def test_names_of_columns(name, role, factor, direction):
 
 def test_dates():
     assert parse_date("1970-01-02 00:00:01.25") == 86401.25 == parse_date("1970-01-02T01:00:01.25+01:00")
+    assert parse_date("1970-01-02 00:00:01 CDT") == 86401 and parse_date("1970-01-01 13:00:00 PM") is None
+    assert [parse_date(f"1970-01-01 {one}") for one in ("12:00:01 AM", "1:00 AM", "12:00 PM", "1:00:00 pm")] == [
+        1,
+        3600,
+        43200,
+        46800,
+    ]
     assert parse_date("01:00:01") == 3601 and parse_date("2020-13-01 00:00:00") is None and parse_date("5") is None
