@@ -116,6 +116,16 @@ WRAPPERS = {
     "VectorizeTransformObservation": lambda env: vector.VectorizeTransformObservation(
         env, gym.wrappers.TransformObservation, func=lambda one: one, observation_space=env.single_observation_space
     ),
+    "ReshapeObservation": lambda env: vector.ReshapeObservation(env, (*env.single_observation_space.shape, 1)),
+    "TransformAction": lambda env: vector.TransformAction(env, lambda action: action / 2),
+    "VectorizeTransformAction": lambda env: vector.VectorizeTransformAction(
+        env, gym.wrappers.TransformAction, func=lambda one: one, action_space=env.single_action_space
+    ),
+    "ClipAction": vector.ClipAction,
+    "RescaleAction": lambda env: vector.RescaleAction(env, np.float32(-5), np.float32(5)),
+    "VectorizeTransformReward": lambda env: vector.VectorizeTransformReward(
+        env, gym.wrappers.TransformReward, func=lambda reward: reward * 2
+    ),
     "TransformReward": lambda env: vector.TransformReward(env, lambda reward: reward * 2),
     "ClipReward": lambda env: vector.ClipReward(env, -1, 1),
     "RecordEpisodeStatistics": vector.RecordEpisodeStatistics,
@@ -130,9 +140,19 @@ def bounded(env):
     return vector.TransformObservation(env, lambda observation: np.clip(observation, -10, 10), *spaces)
 
 
+OF_OTHERS = {"FilterObservation", "GrayscaleObservation", "ResizeObservation", "HumanRendering", "RecordVideo"}
+"""Wrappers of dicts, of images and of pictures; those of arrays of other kinds have "To" or "Array" in their names."""
+
+
+def test_all_vector_wrappers_are_tried():
+    offered = {name for name in vector.__all__ if "To" not in name.replace("DictInfoToList", "") and "Array" not in name}
+    assert offered <= {*WRAPPERS, *OF_OTHERS}
+
+
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 def test_gymnasiums_vector_wrappers_take_the_environments(wrapper):
-    env = WRAPPERS[wrapper](gym.make_vec(ID, num_envs=2, autoreset_mode="NextStep", max_episode_steps=3))
+    continuous = {"actions": "continuous"} if "Action" in wrapper else {}
+    env = WRAPPERS[wrapper](gym.make_vec(ID, num_envs=2, autoreset_mode="NextStep", max_episode_steps=3, **continuous))
     observation, _ = env.reset(seed=1)
     env.action_space.seed(1)
     for _ in range(9):
