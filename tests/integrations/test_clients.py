@@ -32,6 +32,17 @@ def test_torchrl_makes_and_rolls_out(id):
     assert rollout["observation"].shape[1:] == gym.make(id).observation_space.shape
 
 
+@pytest.mark.parametrize("mode", ["SameStep", "Disabled"])
+@pytest.mark.parametrize("id", IDS)
+def test_torchrl_takes_many_worlds(id, mode):
+    envs = pytest.importorskip("torchrl.envs")
+    env = envs.GymWrapper(gym.make_vec(id, num_envs=3, autoreset_mode=mode, max_episode_steps=4))
+    envs.check_env_specs(env)
+    rollout = env.rollout(10, break_when_any_done=False)
+    assert rollout["next", "done"].squeeze(-1).tolist() == [[k % 4 == 3 for k in range(10)]] * 3
+    assert np.isfinite(rollout["next", "observation"].numpy()).all()
+
+
 def test_supersuit_stacks_worlds_of_several_agents():
     supersuit = pytest.importorskip("supersuit")
     env = supersuit.pettingzoo_env_to_vec_env_v1(make_parallel())

@@ -17,15 +17,15 @@ IDS = [f"netbuf/{name}-v0" for name in ("CongestionWindow", "QueueThreshold", "R
 def ray():
     """Ray on this machine, without its dashboard, for all tests of the module."""
     ray = pytest.importorskip("ray")
-    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     yield ray
     ray.shutdown()
 
 
-def train(env, env_config, **multi_agent):
-    """Results of one iteration of RLlib's PPO on two environments in this process."""
+def train(env, env_config, runners=0, **multi_agent):
+    """Results of one iteration of RLlib's PPO on two environments, in this process or in `runners` others."""
     config = ppo.PPOConfig().environment(env, env_config=env_config)
-    config.env_runners(num_env_runners=0, num_envs_per_env_runner=1 if multi_agent else 2)
+    config.env_runners(num_env_runners=runners, num_envs_per_env_runner=1 if multi_agent else 2)
     config.training(train_batch_size_per_learner=48, minibatch_size=24, num_epochs=1)
     if multi_agent:
         config.multi_agent(**multi_agent)
@@ -45,6 +45,11 @@ def test_ppo_trains_by_id(id):
     assert np.isfinite(found["env_runners"]["episode_return_mean"])
     assert found["learners"]["default_policy"]["num_module_steps_trained"] >= 48
     assert np.isfinite(found["learners"]["default_policy"]["total_loss"])
+
+
+def test_runners_in_other_processes_find_an_id_with_its_module():
+    found = train(f"netbuf_gym:{IDS[0]}", {"max_episode_steps": 8}, runners=1)
+    assert found["env_runners"]["episode_len_mean"] == 8
 
 
 def test_agents_of_one_world_share_a_policy():
