@@ -54,7 +54,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="name (netbuf-gym list scenarios), trace:PATH or file:PATH (default: dumbbell)",
     )
-    add_scenario_arguments(parser)
+    add_scenario_arguments(parser, "scenario, or a setting of TCP such as timestamps=false")
     parser.add_argument(
         "--senders",
         type=parse_names,

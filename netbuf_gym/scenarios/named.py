@@ -150,7 +150,7 @@ def get(name: str | World, /, **kwargs: Any) -> World:
     maker = _find_maker(name)
     signature = inspect.signature(maker)
     settings = {key: kwargs.pop(key) for key in SETTINGS if key in kwargs and key not in signature.parameters}
-    check_arguments(name, signature, kwargs)
+    check_arguments(name, signature, kwargs, SETTINGS)
     world = maker(**kwargs)
     world = world if world.name else replace(world, name=name)  # type: ignore[type-var]  # all worlds are dataclasses
     if not settings:
@@ -162,8 +162,16 @@ def get(name: str | World, /, **kwargs: Any) -> World:
     return replace(world, **settings)
 
 
-def check_arguments(name: str, signature: inspect.Signature, given: Mapping[str, object]) -> None:
+def check_arguments(
+    name: str, signature: inspect.Signature, given: Mapping[str, object], settings: tuple[str, ...] = ()
+) -> None:
     """Raise ScenarioError unless the arguments given by name match a function's signature.
+
+    Args:
+        name: Name for the message.
+        signature: Signature of the function.
+        given: The arguments.
+        settings: Names of settings of TCP that are taken beside the function's arguments, for the message.
 
     Raises:
         ScenarioError: An unknown argument, or a required one that is missing; names the argument.
@@ -172,8 +180,8 @@ def check_arguments(name: str, signature: inspect.Signature, given: Mapping[str,
     takes_all = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
     for argument in given:
         if argument not in by_name and not takes_all:
-            hint = did_you_mean(argument, by_name)
-            raise ScenarioError(f"{name} has no argument {argument!r}; {hint}valid: {', '.join(by_name) or 'none'}")
+            hint, beside = did_you_mean(argument, (*by_name, *settings)), f"; of TCP: {', '.join(settings)}" if settings else ""
+            raise ScenarioError(f"{name} has no argument {argument!r}; {hint}valid: {', '.join(by_name) or 'none'}{beside}")
     for argument, parameter in by_name.items():
         if parameter.default is parameter.empty and argument not in given:
             raise ScenarioError(f"{name} needs the argument {argument!r}; valid: {argument}=...")
