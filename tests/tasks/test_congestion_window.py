@@ -164,14 +164,6 @@ def test_actions_are_the_papers():
     assert CongestionWindow("ppcc").keep_action == 4
 
 
-@pytest.mark.parametrize("recipe", ["default", "ppcc"])
-def test_spaces(recipe):
-    task = CongestionWindow(recipe, history=3)
-    assert task.action_space == gym.spaces.Discrete({"default": 12, "ppcc": 11}[recipe])
-    assert task.observation_space.shape == (3 * task.width,)
-    assert np.isfinite(task.observation_space.low).all() and np.isfinite(task.observation_space.high).all()
-
-
 @pytest.mark.parametrize(
     ("actions", "message"),
     [

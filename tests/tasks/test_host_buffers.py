@@ -5,11 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.tasks.host_buffers import AUTER_FEATURES, DEFAULT_FEATURES, GRID, NAMED, AuterReward, HostBuffers, HostUtility
 from netbuf_gym.tasks.host_buffers.actions import FACTORS, RANGES, to_unit
-from netbuf_gym.tasks.host_buffers.telemetry import CONTROLS, HOST, TELEMETRY
+from netbuf_gym.tasks.host_buffers.telemetry import CONTROLS, TELEMETRY
 from netbuf_gym.tasks.host_buffers.tracker import CONTROL
 from tests.tasks.hand_made_host import sent, settings, telemetry, tracker
 
@@ -393,12 +392,3 @@ def test_bad_actions_are_refused(action):
     with pytest.raises(ConfigError, match="action"):
         task = HostBuffers()
         task.check_actions(task.check_single_action(action), 1)
-
-
-def test_the_record():
-    record = tasks.get("host_buffers")
-    assert record.ids == ("netbuf/HostBuffers-v0",) and record.rules is HostBuffers and record.rules.kind is HOST
-    assert HostBuffers.default_interval_s == 3.0
-    assert {"default", "tune-1", "tune-2", "max", "bbr", "bpftune", "autotuning", "random", "keep"} <= set(record.controllers)
-    saved = HostBuffers().to_dict()
-    assert saved["factors"]["tcp"] == list(FACTORS["tcp"]) and saved["acts_on"] == ["tcp", "socket", "ring"]

@@ -11,9 +11,7 @@ from netbuf_gym.scenarios import Flow, Link, Scenario
 from netbuf_gym.scenarios.types import AGENT
 from netbuf_gym.tasks.receiver_window import REWARDS, RunningUtility, UtilityMeter, nuwa_utility
 from netbuf_gym.tasks.receiver_window import meter as meters
-from tests.tasks.hand_made_receiver import MSS, arrived, telemetry, tracker
-
-CAPACITY = 4.6336e6  # 40 segments in 100 ms
+from tests.tasks.hand_made_receiver import arrived, telemetry, tracker
 
 
 def test_the_utility_by_hand():
@@ -137,10 +135,6 @@ def test_parameters_have_ranges(field):
     for value in (-1, float("nan"), 1e4, "a"):
         with pytest.raises(ConfigError, match=field):
             RunningUtility(**{field: value})
-
-
-def test_the_capacity_is_that_of_the_window():
-    assert MSS * 40 * 80 == CAPACITY
 
 
 def test_a_team_is_rewarded_together():

@@ -256,14 +256,6 @@ def test_gain_and_target_keep_within_their_ranges():
         assert (gain, target) == pytest.approx(end)
 
 
-@pytest.mark.parametrize("recipe", ["default", "nuwa"])
-def test_spaces(recipe):
-    task = ReceiverWindow(recipe, history=3)
-    assert task.observation_space.shape == (3 * task.width,)
-    assert np.isfinite(task.observation_space.low).all() and np.isfinite(task.observation_space.high).all()
-    assert task.action_space == gym.spaces.Discrete(5 if recipe == "nuwa" else 12)
-
-
 def test_a_target_may_be_a_class_of_application():
     for name, target_ms in TARGET_DELAYS_MS.items():
         assert ReceiverWindow(target_ms=name).target_s == ReceiverWindow(target_ms=target_ms).target_s == target_ms * 1e-3
