@@ -152,25 +152,6 @@ def test_the_tests_of_the_registries_hold_for_what_is_added(tree):
     assert "passed" in printed and "failed" not in printed
 
 
-def test_it_takes_no_more_files_than_it_should():
-    files = {section: [block.file for block in FILES.values() if block.section == section] for section in sections_with_files()}
-    assert [len(files[section]) for section in files] == [2, 2, len(files["A task"]), 1, 1]
-    assert {str(Path(name).parent) for name in files["A task"]} == {"netbuf_gym/tasks/short_wait"}
-    for section in ("A congestion control", "A queue discipline"):
-        assert [name.endswith("_test.cc") for name in files[section]] == [False, True]
-    table = blocks.files_table(PAGE)
-    assert table in PAGE and table.count("\n") == 1 + len(files)
-    for section, names in files.items():
-        lines = [sum(bool(line.strip()) for line in FILES[name].text.splitlines()) for name in names]
-        assert section == "A plant" or sum(lines) < 80, section
-        row = next(line for line in table.splitlines() if line.startswith(f"| {section} "))
-        assert [cell.strip() for cell in row.split("|")[2:4]] == [str(len(names)), str(sum(lines))]
-
-
-def sections_with_files():
-    return dict.fromkeys(block.section for block in FILES.values())
-
-
 def test_every_block_of_the_page_is_followed_but_the_first():
     assert PAGE.count("\n```") == 2 * len(BLOCKS)
     assert [block.text for block in BLOCKS if not block.file and block not in RUN and block.language != "toml"] == [

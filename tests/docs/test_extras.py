@@ -57,10 +57,3 @@ def test_the_page_has_a_row_for_every_extra():
     page = (ROOT / "docs" / "installation.md").read_text(encoding="utf-8")
     table = page.partition("| Extra |")[2].partition("\n\n")[0]
     assert set(re.findall(r"^\| `(\w+)` \|", table, re.M)) == extras()
-
-
-def test_extras_are_found_as_they_are_written():
-    text = "pip install '.[a,b]'; pip install .[c]; netbuf-gym[d]; with netbuf-gym[{'e' if x else 'f'}]\n"
-    text += "Extras `g`, `h` and `i`.\n"
-    assert named(text) == set("abcdefghi")
-    assert set(raised("require_extra('x', 'a')\nMissingExtraError('x', 'b' if y else 'c', 'z')")) == set("abc")
