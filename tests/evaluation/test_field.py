@@ -15,9 +15,8 @@ from netbuf_gym.evaluation.suites import SUITES, field, recorder
 from netbuf_gym.evaluation.suites.field import ccbench, games, pantheon
 from netbuf_gym.evaluation.suites.field.suite import Sign, Table
 from netbuf_gym.leaderboard import controllers, field_reports, play, rows
-from netbuf_gym.leaderboard.field_reports import ALWAYS, tabulate_signs
+from netbuf_gym.leaderboard.field_reports import tabulate_signs
 from netbuf_gym.simulation.runner import simulate
-from netbuf_gym.zoo import library
 from tests.evaluation.hand_made_field import cell, made
 
 RUNS = {
@@ -240,10 +239,6 @@ def test_nobody_who_has_come_to_anything_is_told(tmp_path, capsys, monkeypatch):
     said = capsys.readouterr().out
     assert "no controller has results" in said and "| wrong.cc | failed |" in said
     assert "failed" in (tmp_path / "out" / "report.html").read_text()
-
-
-def test_the_package_s_sender_is_in_every_picture():
-    assert library.SENDER in ALWAYS and library.SENDER in library.names()
 
 
 def test_signs_and_documents():

@@ -24,7 +24,6 @@ from netbuf_gym.evaluation.suites import (
 )
 from netbuf_gym.evaluation.suites.catalogue import CHOOSE_ON, DRAW_WORLDS
 from netbuf_gym.evaluation.suites.config import parse_arguments
-from netbuf_gym.evaluation.suites.field.suite import FieldSuite
 from netbuf_gym.leaderboard import controllers, play, reports
 from netbuf_gym.scenarios.types import AGENT
 from netbuf_gym.tasks.congestion_window.families import FAMILIES
@@ -165,13 +164,6 @@ def test_deciders_rules_and_constants_play_every_cell():
         played = play.run(GATE, SMALL.cells, controllers.resolve_controller(name, GATE), each=seen.append)
         assert played.name == name and sorted(one.name for one in seen) == sorted(one.name for one in SMALL.cells)
         assert np.isfinite(played.list_values("utility")).all() and len(played.list_values("utility", "fixed")) == 2
-
-
-def test_threads_change_nothing():
-    one = controllers.resolve_controller("bbr", GATE)
-    first, second = (play.run(GATE, SMALL.cells, one, threads=threads) for threads in (1, 2))
-    for metric in GATE.metrics:
-        np.testing.assert_array_equal(first.list_values(metric.key), second.list_values(metric.key))
 
 
 # ---- controllers and settings
@@ -367,10 +359,3 @@ def test_a_page_has_the_scores_of_families():
     data = result(fixed=(-0.1, -0.2), rivals=(-0.5, -0.3), ppcc=(-0.05, -0.0499), all=(-0.3, -0.4))
     table = reports.format_families(data, GATE)
     assert "| rivals | 2 | -0.500 | **-0.300** |" in table and table.endswith(reports.describe_standing(data, GATE.score))
-
-
-@pytest.mark.slow
-def test_counts_of_summaries_are_those_of_the_worlds():
-    for name, own in SUITES.items():
-        if not isinstance(own, FieldSuite):
-            assert re.search(rf"\b{len(own.load().cells)} (further )?(worlds|paths)", own.summary), name
