@@ -7,9 +7,8 @@ import pytest
 
 from tools.mutation import __main__ as mutate
 from tools.mutation.cpp import list_cpp_sites
-from tools.mutation.python import find_function, is_same_code, list_python_sites
-from tools.mutation.sites import OPERATORS, Mutation, change_number, draw_mutations, find_fixed, list_pool
-from tools.mutation.summary import find_explanation, format_summary, make_table
+from tools.mutation.python import is_same_code, list_python_sites
+from tools.mutation.sites import OPERATORS, change_number, draw_mutations, find_fixed, list_pool
 
 CPP = """#include <a.h>  // a < b
 static_assert(sizeof(int) == 4);
@@ -119,11 +118,6 @@ def test_same_code_is_recognised():
     assert not is_same_code("x = 1\n", "x = True\n")
 
 
-def test_functions_of_lines():
-    assert find_function(PYTHON, 14) == 11 and find_function(PYTHON, 9) is None and find_function(PYTHON, 11) is None
-    assert find_function("@a\ndef f():\n  def g():\n    pass\n  return 1\n", 4) == 3
-
-
 def test_the_tree_has_a_pool_and_the_fixed_mutations():
     files = mutate.list_tracked()
     names = list_pool(mutate.ROOT, files)
@@ -138,25 +132,3 @@ def test_the_tree_has_a_pool_and_the_fixed_mutations():
 def test_a_fixed_mutation_that_is_gone_is_named(tmp_path):
     with pytest.raises(LookupError, match=r"loss rate without random losses.*nowhere"):
         find_fixed(tmp_path, [])
-
-
-def test_identity_survives_moves():
-    one = Mutation("a/b.cc", 3, 4, "1", "2", "constant", "    1;")
-    assert one.identity == "b.cc: 1; => 2;"
-    assert find_explanation({"b.cc: 1; => 2;": "x", "a.cc: 1; => 2;": "y"}, one) == "x"
-    assert find_explanation({"c.cc: 1; => 2;": "moved", "b.cc: 1; => 3;": "z"}, one) == "moved"
-    assert find_explanation({"b.cc: 1; => 3;": "z"}, one) is None
-
-
-def test_the_summary_counts_and_explains():
-    def entry(status, digests, other, line=1):
-        one = Mutation("a/b.cc", line, 0, "1", str(line + 1), "constant", "1;")
-        return {"mutation": one, "status": status, "digests": digests, "other": other}
-
-    entries = [entry("killed", True, "t"), entry("killed", True, None), entry("killed", False, "t")]
-    entries += [entry("survived", False, None), entry("survived", False, None, 2)]
-    entries += [entry("same code", False, None), entry("does not compile", False, None)]
-    assert make_table(entries)[-1] == ["all", "5", "1", "1", "1", "2"]
-    text = format_summary(entries, {"b.cc: 1; => 2;": "Because."}, 7, 60.0)
-    assert "seed 7: 2 of 5 survived, 40.0 %" in text and "Because." in text and "not explained in" in text
-    assert "1 that did not compile, 1 with the same code" in text and "    1;\n    3;" in text
