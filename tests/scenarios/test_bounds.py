@@ -51,6 +51,8 @@ RANGES = [
     (lambda **k: Link(name="a", **k), "queue_bytes", 1, MOST),
     (lambda **k: Link(name="a", **k), "loss", 0.0, below(1.0)),
     (lambda **k: Link(name="a", **k), "device_packets", 0, 1000),
+    (lambda **k: Link(name="a", **k), "duplicate", 0.0, 1.0),
+    (lambda **k: Link(name="a", **k), "corrupt", 0.0, 1.0),
     *(
         (lambda name=name, **k: GilbertElliott(**{"p_good_to_bad": 0.1, "p_bad_to_good": 0.1} | k), name, 0.0, 1.0)
         for name in ("p_good_to_bad", "p_bad_to_good", "loss_good", "loss_bad")
@@ -139,7 +141,7 @@ RANGES = [
 def test_ranges(make, field, low, high):
     for value in (low, high):
         make(**{field: value})
-    for value in {above(high)} | ({below(low)} if field != "load" else set()):
+    for value in {above(high), math.nan} | ({below(low)} if field != "load" else set()):
         with pytest.raises(ScenarioError, match=f"{field}|rtt_ms"):
             make(**{field: value})
     if isinstance(low, int):

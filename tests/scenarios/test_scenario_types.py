@@ -1,5 +1,4 @@
 import dataclasses
-import math
 
 import numpy as np
 import pytest
@@ -18,28 +17,11 @@ def world(**changes) -> Scenario:
     return Scenario(**{**fields, **changes})
 
 
-@pytest.mark.parametrize("value", [-1, 0, 9e-7, math.nan, math.inf, 1e7])
-def test_link_rate(value):
-    with pytest.raises(ScenarioError, match=r"link 'a': rate_mbps = .*valid: 1e-06 to 1e\+06"):
-        Link(name="a", rate_mbps=value)
-
-
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("delay_ms", -1),
-        ("delay_ms", math.nan),
-        ("delay_ms", math.inf),
-        ("queue_packets", 0),
-        ("queue_packets", -1),
         ("queue_packets", 1.5),
-        ("queue_packets", math.nan),
-        ("queue_bytes", 0),
-        ("queue_bytes", math.inf),
-        ("loss", -0.1),
         ("loss", 1),
-        ("loss", 1.1),
-        ("loss", math.nan),
     ],
 )
 def test_link_fields_out_of_range_are_named(field, value):
@@ -77,13 +59,6 @@ def test_link_names_and_contradictions():
         Link(**LINK, loss=0.1, gilbert_elliott=GilbertElliott(p_good_to_bad=0.1, p_bad_to_good=0.5))
 
 
-@pytest.mark.parametrize("field", ["p_good_to_bad", "p_bad_to_good", "loss_good", "loss_bad"])
-@pytest.mark.parametrize("value", [-0.1, 1.1, math.nan])
-def test_gilbert_elliott_takes_probabilities(field, value):
-    with pytest.raises(ScenarioError, match=f"gilbert_elliott.{field} = {value}"):
-        GilbertElliott(**{"p_good_to_bad": 0.1, "p_bad_to_good": 0.5, field: value})
-
-
 def test_gilbert_elliott_mean_loss():
     assert GilbertElliott(p_good_to_bad=0.1, p_bad_to_good=0.3, loss_good=0.0, loss_bad=0.4).mean_loss == pytest.approx(0.1)
     assert GilbertElliott(p_good_to_bad=0, p_bad_to_good=0, loss_good=0.2).mean_loss == 0.2
@@ -98,14 +73,8 @@ def test_gilbert_elliott_mean_loss():
         ({"path": 0}, "flow.path = 0 is not a list"),
         ({"path": "bottleneck"}, "flow.path = 'bottleneck' is not a list"),
         ({"start_s": -1}, "flow.start_s = -1"),
-        ({"start_s": math.nan}, "flow.start_s = nan"),
-        ({"stop_s": 0}, "flow.stop_s = 0"),
         ({"start_s": 5, "stop_s": 5}, "flow.stop_s = 5 is not after start_s = 5"),
         ({"app": "bulk"}, "flow.app = 'bulk'"),
-        ({"send_buffer_bytes": 0}, "flow.send_buffer_bytes = 0"),
-        ({"receive_buffer_bytes": 10.5}, "flow.receive_buffer_bytes = 10.5"),
-        ({"initial_cwnd_packets": 0}, "flow.initial_cwnd_packets = 0"),
-        ({"initial_cwnd_packets": 1001}, "flow.initial_cwnd_packets = 1001"),
     ],
 )
 def test_flow_fields_are_named(changes, message):
@@ -116,11 +85,10 @@ def test_flow_fields_are_named(changes, message):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (lambda: Link(name="a", rate_mbps=0), r"link 'a': rate_mbps = 0.*valid: 1e-06 to 1e\+06"),
+        (lambda: GilbertElliott(p_good_to_bad=-0.1, p_bad_to_good=0.5), "gilbert_elliott.p_good_to_bad = -0.1"),
         (lambda: Sized(size_bytes=0), "size_bytes = 0"),
-        (lambda: Sized(size_bytes=math.nan), "size_bytes = nan"),
         (lambda: OnOff(on_s=0, off_s=1), "on_s = 0"),
-        (lambda: OnOff(on_s=1, off_s=-1), "off_s = -1"),
-        (lambda: OnOff(on_s=1, off_s=1, rate_mbps=0), "rate_mbps = 0"),
         (lambda: OnOff(on_s=1, off_s=1, random="yes"), "random = 'yes'"),
     ],
 )
@@ -137,10 +105,7 @@ def test_application_fields_are_named(make, message):
         ({"links": Link(**LINK)}, "links = .* is not a list"),
         ({"links": [LINK]}, r"links\[0\] = .* is not a Link"),
         ({"flows": [FLOW]}, r"flows\[0\] = .* is not a Flow"),
-        ({"duration_s": 0}, "duration_s = 0"),
         ({"duration_s": -5}, "duration_s = -5"),
-        ({"duration_s": math.nan}, "duration_s = nan"),
-        ({"duration_s": math.inf}, "duration_s = inf"),
         ({"duration_s": "10"}, "duration_s = '10' is not a number"),
         ({"stack": "bsd"}, "stack = 'bsd' is unknown; valid: linux, ns3"),
         ({"hystart": None}, "hystart = None"),

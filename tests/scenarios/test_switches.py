@@ -37,13 +37,10 @@ def test_a_switch_is_naive_and_serves_by_turns_unless_said_otherwise():
     [
         ({"buffer_packets": None}, "switch 's': neither of buffer_packets and buffer_bytes is given"),
         ({"buffer_bytes": 5}, "switch 's': both of buffer_packets and buffer_bytes is given"),
-        ({"buffer_packets": 0}, "switch 's': buffer_packets = 0"),
-        ({"queues": 0}, "switch 's': queues = 0"),
         ({"queues": 65}, "switch 's': queues = 65"),
         ({"queues": 3, "admission": ABM(alphas=[8, 1])}, "switch 's': admission is for 2 queues; valid: 3"),
         ({"scheduler": DRR(quanta_bytes=[1])}, "switch 's': scheduler has 1 quanta for 2 queues"),
         ({"ports": []}, "switch 's': ports is empty"),
-        ({"queue_cap": 0}, "switch 's': queue_cap = 0"),
         ({"drop": "front"}, "switch 's': drop = 'front' is unknown; .*tail"),
         ({"protect_syn": 1}, "switch 's': protect_syn = 1 is not a truth value"),
         ({"name": ""}, "switch.name is empty"),
@@ -58,7 +55,6 @@ def test_fields_out_of_range_are_named(changes, message):
     ("make", "message"),
     [
         (lambda: DynamicThresholds(alphas=[1, -1]), r"dynamic.alphas\[1\] = -1"),
-        (lambda: DynamicThresholds(alphas=[1, float("nan")]), r"dynamic.alphas\[1\] = nan"),
         (lambda: DynamicThresholds(alphas=[]), "dynamic.alphas is empty"),
         (lambda: DynamicThresholds(alphas=1), "dynamic.alphas = 1 is not a list"),
         (lambda: ABM(alphas=[2e6]), r"abm.alphas\[0\] = 2000000"),

@@ -51,11 +51,8 @@ def test_a_flow_list_is_put_in_order_and_keeps_what_flows_are_called():
     ("changes", "message"),
     [
         ({"start_s": [0, 1, 2, -1]}, r"flows.start_s\[3\] = -1 is out of range"),
-        ({"start_s": [0, math.nan, 2, 1]}, r"flows.start_s\[1\] = nan"),
         ({"size_bytes": [0, 1, 1, 1]}, r"flows.size_bytes\[0\] = 0 is out of range; valid: 1 to"),
         ({"size_bytes": [1.5, 1, 1, 1]}, r"flows.size_bytes\[0\] = 1.5 is out of range; valid: .* a whole number"),
-        ({"sender": [-1, 0, 0, 0]}, r"flows.sender\[0\] = -1"),
-        ({"priority": [64, 0, 0, 0]}, r"flows.priority\[0\] = 64"),
         ({"priority": [0]}, "flows.priority has 1 values for 4 in start_s"),
         ({"flow_id": [1, 2, 1, 3]}, "flows.flow_id = 1 is given twice"),
         ({"start_s": []}, "flows.start_s is empty"),
@@ -134,8 +131,6 @@ def test_the_rate_of_arrivals_from_the_load():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: PoissonArrivals(flows_per_s=0, sizes=WEB_SEARCH), "poisson.flows_per_s = 0"),
-        (lambda: PoissonArrivals(flows_per_s=math.nan, sizes=WEB_SEARCH), "poisson.flows_per_s = nan"),
         (lambda: PoissonArrivals(flows_per_s=1, sizes="web_search"), "poisson.sizes = 'web_search' is not a SizeDistribution"),
         (lambda: PoissonArrivals(flows_per_s=1, sizes=WEB_SEARCH, start_s=2, stop_s=2), "poisson.stop_s = 2 is not after"),
         (lambda: PoissonArrivals(flows_per_s=9e-10, sizes=WEB_SEARCH), "poisson.flows_per_s = 9e-10 .* valid: 1e-09 to"),
@@ -147,8 +142,6 @@ def test_the_rate_of_arrivals_from_the_load():
         (lambda: PoissonArrivals.for_load(1, 10, None), "sizes = None is unknown; valid: web_search"),
         (lambda: PoissonArrivals.for_load(1e-300, 10, WEB_SEARCH), "load = 1e-300 .* flows a second .* valid: 1.369e-09 to"),
         (lambda: Incast(interval_s=0, fan_in=1, size_bytes=1), "incast.interval_s = 0"),
-        (lambda: Incast(interval_s=1, fan_in=0, size_bytes=1), "incast.fan_in = 0"),
-        (lambda: Incast(interval_s=1, fan_in=1, size_bytes=0), "incast.size_bytes = 0"),
         (
             lambda: Sender(cc="agent", path=[0], return_path=[0]),
             f"sender.cc = 'agent' is unknown; valid: {', '.join(name for name in CONGESTION_CONTROLS if name != AGENT)}",
@@ -171,7 +164,6 @@ def test_the_rate_of_arrivals_from_the_load():
         (lambda: Traffic(senders=[SENDER], arrivals=[POISSON], priority_below=5), "priority_below = 5 is not a list"),
         (lambda: Probe(path=[]), "probe.path is empty"),
         (lambda: Probe(path=[0], interval_s=0), "probe.interval_s = 0"),
-        (lambda: Probe(path=[0], bytes=0), "probe.bytes = 0"),
     ],
 )
 def test_fields_out_of_range_are_named(make, message):

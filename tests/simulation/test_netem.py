@@ -8,7 +8,7 @@ import pytest
 
 import netbuf_gym as nb
 from netbuf_gym import plants, scenarios
-from netbuf_gym.errors import ConfigError, ScenarioError
+from netbuf_gym.errors import ConfigError
 from netbuf_gym.scenarios import Flow, Link, Scenario, Sized, UdpSource
 from tests.scenarios.test_packet_limits import WAYS
 
@@ -115,13 +115,6 @@ def test_ports_of_a_switch_have_it_too():
     result = nb.simulate(replace(made, links=links), 1, packets=True)
     assert count(result.packets, "duplicated") > 0 < count(result.packets, "corrupted")
     assert result.traffic.flows_completed > 0
-
-
-@pytest.mark.parametrize("field", ["duplicate", "corrupt"])
-@pytest.mark.parametrize("value", [-0.1, 1.1, float("nan"), "x"])
-def test_shares_out_of_range_are_named(field, value):
-    with pytest.raises(ScenarioError, match=f"link 'a': {field} = "):
-        Link(name="a", **{field: value})
 
 
 def test_a_live_world_refuses_it():
