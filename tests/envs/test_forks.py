@@ -94,7 +94,7 @@ def test_multiprocessing_by_fork():
     queue = context.Queue()
     child = context.Process(target=_in_process, args=(env, queue))
     child.start()
-    assert queue.get(timeout=20) == "done"
+    assert queue.get(timeout=120) == "done"
     child.join(20)
     assert child.exitcode == 0  # which it reaches through the end of its interpreter
     steps(env, 2)

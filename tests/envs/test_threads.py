@@ -38,7 +38,7 @@ def together(*calls):
     return raised
 
 
-def in_child(code, *arguments, timeout=60):
+def in_child(code, *arguments, timeout=300):
     """A Python process; its status and what it said."""
     found = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=timeout)
     return found.returncode, found.stdout, found.stderr

@@ -270,8 +270,6 @@ def test_spaces_and_types():
         ({"num_envs": 3, "senders": 2}, "multiple"),
         ({"num_envs": 2, "render_mode": "human"}, "render_mode"),
         ({"num_envs": 2, "copy": 1}, "copy"),
-        ({"num_envs": 2, "threads": -1}, "threads"),
-        ({"num_envs": 2, "max_episode_steps": 0}, "max_episode_steps"),
         ({"num_envs": 4, "senders": 4, "scenario": {"name": "ppcc/1", "n": 2}}, "senders"),
         ({"num_envs": 2, "speed": 1}, "speed"),
     ],
