@@ -11,7 +11,6 @@ import types
 
 import pytest
 
-from netbuf_gym import __main__ as program
 from netbuf_gym import scenarios, traces
 from netbuf_gym.cli import jobs
 from netbuf_gym.cli import program as cli
@@ -113,12 +112,6 @@ def test_a_defect_of_our_own_is_not_taken_for_a_missing_extra(monkeypatch):
     monkeypatch.setattr(jobs.importlib, "import_module", missing)
     with pytest.raises(ModuleNotFoundError):
         cli.main(["train"])
-
-
-@pytest.mark.slow
-def test_the_module_is_the_command():
-    run = subprocess.run([sys.executable, "-m", "netbuf_gym", "list", "traces"], capture_output=True, text=True)
-    assert run.returncode == 0 and "poisson" in run.stdout
 
 
 @pytest.mark.slow
@@ -511,7 +504,7 @@ def test_an_interruption_that_python_can_only_ignore_comes_again(command, monkey
 
     def busy(_):
         Dying()  # the exception of its end is ignored
-        end = time.monotonic() + 10
+        end = time.monotonic() + 60
         while time.monotonic() < end:
             pass
         return 0
@@ -524,15 +517,3 @@ def test_an_interruption_that_python_can_only_ignore_comes_again(command, monkey
         assert sys.unraisablehook is hook
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def test_an_interruption_while_modules_are_read_is_a_line(monkeypatch, capsys):
-    class Interrupted:
-        def find_spec(self, name, *more):
-            if name == "netbuf_gym.cli.program":
-                raise KeyboardInterrupt
-
-    monkeypatch.delitem(sys.modules, "netbuf_gym.cli.program")
-    monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
-    assert program.main() == 130
-    assert capsys.readouterr().err == "netbuf-gym: error: interrupted\n"

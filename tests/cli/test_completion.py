@@ -195,7 +195,7 @@ class Terminal:
     def send(self, text):
         os.write(self.file, text.encode())
 
-    def wait_for(self, pattern, seconds=20.0):
+    def wait_for(self, pattern, seconds=60.0):
         """Return the group of a pattern in the output; fail where it does not come."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -220,7 +220,7 @@ class Terminal:
         while self.read(seconds):
             pass
 
-    def press_tab(self, log, seconds=30.0):
+    def press_tab(self, log, seconds=60.0):
         """Send TAB, and wait until the program has answered and the shell has inserted it."""
         self.wait_for_silence(0.2)
         size, end = log.stat().st_size, time.monotonic() + seconds
