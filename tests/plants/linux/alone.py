@@ -25,6 +25,6 @@ def run(module: str, function: str, *args: object) -> object:
         "print(json.dumps(getattr(importlib.import_module(sys.argv[1]), sys.argv[2])(*json.loads(sys.argv[3]))))"
     )
     command = [sys.executable, "-c", code, module, function, json.dumps(args)]
-    child = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=60)
+    child = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=300)
     assert child.returncode == 0, child.stderr
     return json.loads(child.stdout.splitlines()[-1])

@@ -56,7 +56,7 @@ def test_windows_kept_from_user_space_are_paced_too():
     code = "from tests.plants.linux import test_live_pacing as t; t.paced_from_user_space()"
     command = ["unshare", "-Ur", sys.executable, "-c", code]
     environment = {**os.environ, "PYTHONPATH": str(alone.CHECKOUT)}
-    child = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    child = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert child.returncode == 0, child.stderr
     (window, paced), (_, unpaced) = (line.split("\t") for line in child.stdout.splitlines()[-2:])
     assert window.startswith("from user space")

@@ -26,7 +26,7 @@ from tests.helpers.release_cases import for_release
 from tests.plants.linux import live_worlds
 from tests.plants.linux.live_worlds import dumbbell
 
-GONE_S = 5.0
+GONE_S = 30.0
 """How long the ends of processes may take on a machine that is busy."""
 
 
@@ -170,16 +170,17 @@ def test_an_agent_changes_the_drop_place_of_a_live_switch():
 
 
 @pytest.mark.slow
+@undisturbed
 def test_worlds_run_at_the_same_time_and_fail_alone():
     needs_live_worlds()
-    envs = gym.make_vec("netbuf/CongestionWindow-v0", 3, plant="linux", scenario=dumbbell(senders=["agent"], duration_s=30.0))
+    scenario = dumbbell(senders=["agent"], duration_s=30.0)
+    envs = gym.make_vec("netbuf/CongestionWindow-v0", 3, plant="linux", scenario=scenario, interval_s=1.0)
     try:
         envs.reset(seed=1)
         keep = np.full(3, 5)
         begun = time.monotonic()
-        for _ in range(3):
-            *_, infos = envs.step(keep)
-        assert time.monotonic() - begun < 3 * 0.3 + 2
+        envs.step(keep)
+        assert time.monotonic() - begun < 2.0  # one after another it would be 3
         victim = envs.unwrapped.engine.plant._processes[1]
         os.kill(victim.pid, signal.SIGKILL)
         _, _, _, truncated, infos = envs.step(keep)
@@ -192,14 +193,6 @@ def test_worlds_run_at_the_same_time_and_fail_alone():
     finally:
         envs.close()
     assert gone(live_worlds.processes(os.getpid()))
-
-
-@pytest.mark.slow
-def test_the_kernels_controls_play_too():
-    needs_live_worlds()
-    scenario = dumbbell(senders=["agent"], duration_s=2.0)
-    reports = rollout.evaluate("cubic", task="congestion_window", scenario=scenario, seeds=[1], plant="linux")
-    assert reports[0]["goodput_mbps"] > 5
 
 
 @undisturbed
@@ -331,13 +324,6 @@ def test_only_scenarios_and_as_many_agents_as_asked_for():
     env.close()
     with pytest.raises(PlantFault, match="closed"):
         plant.reset(0, dumbbell(senders=["agent"]), 1)
-
-
-def test_options_are_checked():
-    with pytest.raises(ConfigError, match="realtime = 'no'"):
-        gym.make("netbuf/CongestionWindow-v0", plant={"name": "linux", "realtime": "no"})
-    with pytest.raises(ConfigError, match="no argument 'realtme'"):
-        gym.make("netbuf/CongestionWindow-v0", plant={"name": "linux", "realtme": True})
 
 
 def test_what_a_machine_lacks_is_said(monkeypatch):

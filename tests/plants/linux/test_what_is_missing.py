@@ -49,7 +49,7 @@ def reset(**options):
     finally:
         env.close()
 def end(*told):
-    until = time.monotonic() + 5
+    until = time.monotonic() + 60
     while live_worlds.processes(os.getpid()) and time.monotonic() < until:
         time.sleep(0.02)
     print(json.dumps([*told, len(live_worlds.processes(os.getpid()))]))
