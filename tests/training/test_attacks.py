@@ -308,10 +308,3 @@ def test_arrays_are_of_the_size_that_they_say(tmp_path, entry):
 def test_a_memory_is_read_beside_its_checkpoint_only():
     for name in ("../memory-1.zip", "/etc/memory-1.zip", "memory-1.zip\n", "memory-.zip", "a/memory-1.zip"):
         assert checkpoint.MEMORY.fullmatch(name) is None
-
-
-def test_the_command_line_says_it_in_one_line(trained, tmp_path, capfd, trap):
-    path = with_meta(trained / "model.zip", tmp_path / "x.zip", lambda meta: meta["env"].update(id=f"{trap}:Name-v0"))
-    for command in (["evaluate", f"model={path}"], ["train", f"resume={path}"]):
-        assert program.main(command) == 2
-        assert capfd.readouterr().err.count("\n") == 1

@@ -116,12 +116,6 @@ def test_a_checkpoint_beside_a_model_is_the_newer_one(trained, tmp_path):
     assert checkpoint.read_model(tmp_path).path == tmp_path / "model.zip"
 
 
-def test_an_empty_configuration_is_named(trained, tmp_path):
-    path = with_meta(trained / "model.zip", tmp_path / "x.zip", lambda meta: meta.update(config={}))
-    with pytest.raises(CheckpointError, match=r"algo\.name"):
-        checkpoint.read_model(path)
-
-
 def test_parameters_that_are_not_finite_are_refused(trained, tmp_path):
     def poison(name, data):
         if name != "policy.pth":
@@ -169,11 +163,10 @@ def test_missing_members(trained, tmp_path):
     [
         (lambda meta: meta.update(format=99), "format 99"),
         (lambda meta: meta.pop("config"), "not what was written"),
-        (lambda meta: meta["config"].update(surprise=1), "surprise"),
+        (lambda meta: meta.update(config={}), r"algo\.name"),
         (lambda meta: meta["config"].update(seed="x"), "not what was written"),
         (lambda meta: meta.update(env=3), "not what was written"),
         (lambda meta: meta.update(progress={}), "not what was written"),
-        (lambda meta: meta["progress"].update(timesteps=-5), "not what was written"),
         (lambda meta: meta["progress"].update(seconds=None), "not what was written"),
         (lambda meta: meta.update(attributes={"kl_coef": "x"}), "not what was written"),
     ],
@@ -190,12 +183,6 @@ def test_parameters_of_another_network(trained, tmp_path):
     with pytest.raises(CheckpointError, match="do not fit"):
         checkpoint.restore_model(saved, model, rng=False)
     env.close()
-
-
-def test_a_foreign_model_is_no_checkpoint(tmp_path):
-    stable_baselines3.PPO("MlpPolicy", "CartPole-v1", n_steps=8, batch_size=8, device="cpu").save(tmp_path / "x.zip")
-    with pytest.raises(CheckpointError, match="not a model saved by netbuf-gym"):
-        checkpoint.read_model(tmp_path / "x.zip")
 
 
 @pytest.mark.parametrize(

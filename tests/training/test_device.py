@@ -15,10 +15,8 @@ from netbuf_gym.errors import ConfigError
 from netbuf_gym.training import models
 from netbuf_gym.training.checkpoints import checkpoint
 from netbuf_gym.training.config import load
-from netbuf_gym.training.jobs import CHANGEABLE_KEYS
 from netbuf_gym.training.ranges import check_training
 from netbuf_gym.training.train import train
-from netbuf_gym.training.tuning import study
 from tests.helpers.tiny_jobs import TINY
 
 PLAIN = "+algo.policy_kwargs.optimizer_kwargs={eps: 1e-5}"
@@ -70,10 +68,6 @@ def test_what_names_no_device_is_refused(name):
     config.device = name
     with pytest.raises(ConfigError, match=r"device = .* is none; valid: cpu, cuda, cuda:N, auto"):
         check_training(config)
-
-
-def test_a_run_or_a_study_may_go_on_elsewhere():
-    assert "device" in CHANGEABLE_KEYS and "device" in study.FREE_KEYS
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ from netbuf_gym.errors import CheckpointError
 from netbuf_gym.leaderboard.controllers import compute_model_digest
 from netbuf_gym.training.checkpoints import archive, checkpoint, digest, packing
 from netbuf_gym.zoo import library
+from tests.training.test_attacks import Harm
 from tests.training.test_checkpoint import rewritten, with_meta
 
 FEW = ["queue_threshold/ppo", "congestion_window/dqn", "receiver_window/ppo_lstm", "host_buffers/a2c"]
@@ -112,11 +113,6 @@ def test_it_needs_no_learner():
     found, *modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert found == compute_model_digest("queue_threshold/ppo")
     assert not {"torch", "omegaconf", "stable_baselines3"} & set(modules)
-
-
-class Harm:
-    def __reduce__(self):
-        return (exec, ("import sys; sys.modules['harm_was_done'] = sys",))
 
 
 @pytest.mark.parametrize("state", [Harm(), {"x": Harm()}, {"x": 3}, [th.zeros(1)], {"x": {"y": th.zeros(1)}}])

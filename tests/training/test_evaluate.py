@@ -128,34 +128,6 @@ def test_margin_and_table_leave_out_what_was_not_measured():
     assert percent.mean == pytest.approx(100 * 0.25 / -0.4)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("override", "message"),
-    [
-        ("seeds=0", "seeds"),
-        ("seeds=[1,2]", "no evaluation seed"),
-        ("baselines=[reno2000]", "reno2000"),
-        ("baselines=[agent]", "agent"),
-        ("confidence=1", "confidence"),
-        ("threads=0", "threads"),
-        ("senders=0", "senders"),
-        ("scenario=ppcc/77", "ppcc/77"),
-        ("scenario.kwargs.loss=3", "loss"),
-    ],
-)
-def test_unusable_input_writes_nothing(trained, tmp_path, override, message, capfd):
-    out = tmp_path / "out"
-    assert program.main(["evaluate", f"model={trained}", f"run_dir={out}", override]) == 2
-    captured = capfd.readouterr()
-    assert message in captured.err and captured.err.count("\n") == 1
-    assert not out.exists()
-
-
-def test_a_model_is_missing(capfd):
-    assert program.main(["evaluate"]) == 2
-    assert "model=..." in capfd.readouterr().err
-
-
 def test_evaluation_without_plots(trained, tmp_path):
     settings = ["seeds=1", "plots=false", "baselines=[]", "scenario.kwargs.duration_s=2", f"run_dir={tmp_path}"]
     evaluate(load("evaluate", [f"model={trained}", *settings]))
@@ -315,19 +287,6 @@ def test_a_percentile_of_enough_flows_has_no_warning():
     assert summary.format_counts(np.array([22.0, 22.0])) == "22 flows"
 
 
-@pytest.mark.slow
-def test_baselines_alone(tmp_path):
-    command = ["model=null", "env=queue_threshold", *SWITCHES, "baselines=[dt,random]", "plots=false", f"run_dir={tmp_path}"]
-    evaluate(load("evaluate", command))
-    result = json.loads((tmp_path / "result.json").read_text())
-    assert list(result["controllers"]) == ["dt", "random"] and result["model"] is None
-    assert "margin of dt" in (tmp_path / "table.md").read_text()
-    reports = rollout.evaluate("dt", "queue_threshold", result["scenario"], range(FIRST, FIRST + 4))
-    episodes = result["controllers"]["dt"]["episodes"]
-    np.testing.assert_array_equal(episodes["goodput_mbps"], [report["goodput_mbps"] for report in reports])
-    np.testing.assert_array_equal(episodes["slowdown_p99_p0"], [report["slowdown_p99_p0"] for report in reports])
-
-
 @pytest.mark.parametrize("recipe", ["default", "thesis-text", "thesis-code"])
 def test_random_thresholds_play_the_recipe_that_is_asked_for(recipe, tmp_path):
     world = {"name": "rlbm/cubic-100-0.8", "duration_s": 4}
@@ -452,6 +411,12 @@ def test_pictures_over_time_show_as_many_as_can_be_told_apart():
         (["env=queue_threshold", "baselines=[cubic]"], "cubic"),
         (["env=queue_threshold", "baselines=[]"], "baselines"),
         (["env=queue_threshold", "scenario=ppcc/1"], "switch"),
+        (["env=congestion_window", "seeds=[1,2]"], "no evaluation seed"),
+        (["env=congestion_window", "baselines=[reno2000]"], "reno2000"),
+        (["env=congestion_window", "confidence=1"], "confidence"),
+        (["env=congestion_window", "threads=0"], "threads"),
+        (["env=congestion_window", "scenario=ppcc/77"], "ppcc/77"),
+        (["env=congestion_window", "scenario.kwargs.loss=3"], "loss"),
     ],
 )
 def test_what_cannot_be_evaluated_is_said(arguments, message, tmp_path, capfd):

@@ -45,12 +45,6 @@ def test_a_run_from_the_beginning_forgets_the_snapshots_of_another(tiny):
     assert taken(run_dir) == [64] and not (run_dir / selection.BEST).exists() and not (run_dir / selection.SCORES).exists()
 
 
-@pytest.mark.parametrize("value", ["-1", "10001", "1.5"])
-def test_how_many_snapshots_there_can_be(tiny, value):
-    with pytest.raises(ValueError, match="snapshots"):
-        train([*tiny[0], f"snapshots={value}"])
-
-
 @pytest.mark.slow
 def test_a_campaign_keeps_the_best_snapshot(tiny, tmp_path, monkeypatch):
     overrides = [override for override in tiny[0] if not override.startswith("run_dir")]

@@ -73,51 +73,6 @@ def test_a_scenario_without_a_file_goes_by_its_name():
         assert load("train", [rf"scenario=trace:a\{mark}b.csv"]).scenario.name == f"trace:a{mark}b.csv"
 
 
-@pytest.mark.parametrize(
-    ("overrides", "message"),
-    [
-        (["algo=ppoo"], "ppoo"),
-        (["nonsense=1"], "nonsense"),
-        (["seed=three"], "seed"),
-        (["seed"], "key=value"),
-        (["algo.net_arch=7"], "net_arch"),
-        (["total_timesteps=1.5"], "total_timesteps"),
-        (["env.treads=2"], "treads"),
-        (["scenario.kwargs={"], "scenario"),
-        (["experiment=none_such"], "none_such"),
-    ],
-)
-def test_mistakes_get_one_line(overrides, message):
-    with pytest.raises(ConfigError, match=message) as error:
-        load("train", overrides)
-    assert "\n" not in str(error.value)
-    assert len(str(error.value)) < 400
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "override",
-    [
-        "seed=-1",
-        "seed=1000000",
-        "total_timesteps=0",
-        "torch_threads=0",
-        "env.num_envs=0",
-        "env.threads=0",
-        "env.threads=257",
-        "max_minutes=0",
-        "max_minutes=nan",
-        "checkpoint_minutes=0",
-        "stagger_steps=-1",
-        "twins=0",
-        "twins=3",
-    ],
-)
-def test_numbers_out_of_range(override):
-    with pytest.raises(ConfigError, match=override.partition("=")[0]):
-        check_training(load("train", [override]))
-
-
 @pytest.mark.parametrize(("final", "low"), [("0", (0.0, 0.0, 0.0)), ("0.5", (0.5, 0.5, 0.5)), ("null", (2.0, 4.0, 1.0))])
 def test_the_learning_rate_begins_again_at_each_restart(final, low):
     """From its own value each time, and falls to the final one by the next."""
@@ -131,56 +86,6 @@ def test_the_learning_rate_begins_again_at_each_restart(final, low):
     halves = [rate(1 - share) for share in (0.125, 0.5, 0.875)]
     assert halves == pytest.approx([(high + end) / 2 for high, end in zip((2, 4, 1), low, strict=True)])
     assert [rate(1 - share) for share in (0.25 - 1e-12, 0.75 - 1e-12, 1.0)] == pytest.approx(low, abs=1e-9)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("override", "message"),
-    [
-        ("algo.name=sac", "valid: ppo"),
-        ("algo.activation=step", "valid: tanh"),
-        ("algo.net_arch=[64,0]", "widths"),
-        ("algo.learning_rate=0", "above 0"),
-        ("algo.learning_rate=nan", "learning_rate"),
-        ("algo.learning_rate_final=-1", "learning_rate_final"),
-        ("algo.restarts=[0.5]", r"algo.restarts\[0\] = 0.5; valid: \{at: SHARE, learning_rate: RATE\}"),
-        ("algo.restarts=[{at: 0.5}]", r"algo.restarts\[0\] = .*; valid"),
-        ("algo.restarts=[{at: 1, learning_rate: 1}]", r"algo.restarts\[0\].at = 1; valid: above 0 and below 1"),
-        (
-            "algo.restarts=[{at: 0.5, learning_rate: 1}, {at: 0.5, learning_rate: 1}]",
-            r"algo.restarts\[1\].at = 0.5; valid: above 0.5",
-        ),
-        ("algo.restarts=[{at: 0.5, learning_rate: 0}]", r"algo.restarts\[0\].learning_rate = 0.*above 0"),
-        ("algo.restarts=[{at: x, learning_rate: 1}]", r"algo.restarts\[0\].at = 'x' is not a number"),
-        ("algo.kwargs.gama=0.9", "gama is not an argument.*gamma"),
-        ("algo.kwargs.gamma=inf", "gamma"),
-        ("algo.kwargs.gamma=.inf", "gamma"),
-        ("algo.policy=NoPolicy", "NoPolicy"),
-        ("algo.kwargs.clip_range_vf=0.2", "clip_range_vf"),
-    ],
-)
-def test_learners_refuse_what_they_cannot_use(override, message):
-    config = load("train", [override, "algo.num_envs=2", "algo.kwargs.batch_size=64"])
-    env = models.make_env(config.env.id, 2, 1, models.build_env_kwargs(config))
-    with pytest.raises(ConfigError, match=message):
-        models.make_model(config.algo, env, 0)
-
-
-@pytest.mark.parametrize(
-    ("overrides", "message"),
-    [
-        (["env.id=netbuf/Nothing-v0"], "netbuf/Nothing-v0"),
-        (["env.kwargs.recipe=cake"], "recipe"),
-        (["env.kwargs.no_such=1"], "no_such"),
-        (["scenario.name=ppcc/9"], "ppcc/9"),
-        (["scenario.kwargs.loss=2"], "loss"),
-        (["reward.name=gold"], "gold"),
-    ],
-)
-def test_environments_refuse_what_they_cannot_use(overrides, message):
-    config = load("train", overrides)
-    with pytest.raises(ValueError, match=message):
-        models.make_env(config.env.id, 2, 1, models.build_env_kwargs(config))
 
 
 def test_evaluation_seeds_are_never_training_seeds():
