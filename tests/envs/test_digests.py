@@ -22,3 +22,13 @@ def test_digest(name):
     then, now = RECORDED["cases"][name], digests.cases()[name]()
     for key in then.keys() & set(keys):
         assert now[key] == then[key], key
+
+
+def test_what_is_compared(monkeypatch):
+    same = {"processor": digests.processor(), "numpy": digests.np.__version__, "sums": digests.sums()}
+    switch, sender = "netbuf/QueueThreshold-v0 limits", "netbuf/CongestionWindow-v0 ns3"
+    assert digests.comparable(same, switch) == digests.comparable(same, sender) == ("core", "numpy")
+    older = {**same, "numpy": "1.0"}
+    assert digests.comparable(older, switch) == digests.comparable(older, sender) == ("core",)
+    monkeypatch.setattr(digests, "sums", lambda: "0x0p+0")
+    assert digests.comparable(older, switch) == () and digests.comparable(older, sender) == ("core",)
