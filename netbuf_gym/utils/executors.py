@@ -173,14 +173,15 @@ class RayExecutor(Executor):
     """Ray's processes: of the cluster named by `RAY_ADDRESS`, else of this machine."""
 
     name, says, modules, extra = "ray", "Ray tasks on the cluster in RAY_ADDRESS, else on this machine", ("ray",), "ray"
+    STARTS = 3
+    """Maximum number of attempts to start a node, each of which Ray waits 30 s for."""
 
     def _outcomes(self, work: Callable[[T], Outcome], tasks: Iterable[T], jobs: int, stop: threading.Event) -> Outcomes:
         import ray
 
         begun = not ray.is_initialized()
         if begun:
-            own: dict[str, Any] = {} if "RAY_ADDRESS" in os.environ else {"num_cpus": jobs, "include_dashboard": False}
-            ray.init(log_to_driver=False, logging_level=logging.WARNING, **own)
+            self._start_node(jobs)
         try:
             call: Any = ray.remote(_run_task)
             there = ray.put(work)
@@ -191,6 +192,20 @@ class RayExecutor(Executor):
         finally:
             if begun:
                 ray.shutdown()
+
+    def _start_node(self, jobs: int) -> None:
+        """Join the cluster, or start a node of this machine, which is busy where Ray gives up waiting for it: try again."""
+        import ray
+
+        own: dict[str, Any] = {} if "RAY_ADDRESS" in os.environ else {"num_cpus": jobs, "include_dashboard": False}
+        for left in range(self.STARTS)[::-1]:
+            try:
+                ray.init(log_to_driver=False, logging_level=logging.WARNING, **own)
+                return
+            except Exception as error:  # Ray raises plain exceptions
+                ray.shutdown()
+                if not left:
+                    raise self._lost(error) from error
 
 
 class SubmititExecutor(Executor):

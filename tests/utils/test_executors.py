@@ -143,6 +143,22 @@ def test_an_engine_that_is_not_there_is_said_in_a_line(capsys, monkeypatch):
     assert main(["reproduce", "rlbm", "executor=joblib"]) == 2 and capsys.readouterr().err.count("\n") == 1
 
 
+def test_a_node_of_ray_that_starts_late_is_started_again(monkeypatch):
+    ray, asked = pytest.importorskip("ray"), []
+
+    def late(**settings):
+        asked.append(settings)
+        if len(asked) != 2:
+            raise Exception("The current node timed out during startup")
+
+    monkeypatch.setattr(ray, "init", late)
+    get_executor("ray")._start_node(3)
+    assert len(asked) == 2 and asked[1]["num_cpus"] == 3
+    with pytest.raises(WorkerError, match="executor = 'ray': work was lost: The current node timed out"):
+        get_executor("ray")._start_node(3)
+    assert len(asked) == 5
+
+
 def test_slurm_without_slurm_is_said(monkeypatch, tmp_path):
     pytest.importorskip("submitit")
     monkeypatch.chdir(tmp_path)
