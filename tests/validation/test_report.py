@@ -153,10 +153,3 @@ def test_the_given_references_are_within_tolerance(references, source, cells, se
     report = validate(references / source, seeds=seeds)
     assert report.within, report.text()
     assert report.count("within") == cells
-
-
-@pytest.mark.slow
-def test_the_given_ns3_newreno_cells_agree(references):
-    report = validate(references / "ns3", seeds=2, only="*/NewReno/N1/*")
-    alone = [v for v in report.cells if v.how == "alone"]
-    assert len(alone) == 12 and all(v.verdict == "within" for v in alone)

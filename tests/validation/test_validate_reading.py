@@ -7,7 +7,6 @@ from tests.validation.reference_files import (
     LINUX_COLUMNS,
     NS3_COLUMNS,
     linux_row,
-    ns3_row,
     write,
     write_rates,
 )
@@ -207,8 +206,3 @@ def test_the_given_references_are_read_whole(references):
     judged = [cell for cell in reference.cells if not cell.not_judged]
     assert len(judged) == 158 and len(reference.cells) == 168
     assert {cell.setting.kind for cell in judged} == {"ns3-dumbbell", "ns3-lasthop", "ns3-sharedbuffer", "linux-dumbbell"}
-
-
-def test_the_helper_rows_are_of_the_measurements_format(tmp_path):
-    write(tmp_path / "a.csv", [ns3_row(T=2)])
-    assert read_folder(tmp_path).cells[0].setting.duration_s == 2
