@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import struct
 import subprocess
 import sys
 import zipfile
@@ -22,6 +21,8 @@ from netbuf_gym.tasks import record
 from netbuf_gym.training.checkpoints import archive, digest
 from netbuf_gym.zoo import library
 from studies.pages import leaderboard_page
+from tests.helpers.wandb_files import read_records
+from tests.training.test_checkpoint import with_meta
 
 TASK, AGENT = "queue_threshold", "queue_threshold/ppo"
 FAMILIES = ("shallow", "overload")
@@ -296,7 +297,7 @@ def test_an_agent_is_handed_in_offline_and_read_again(run, capsys):
     assert f"group {group}" in told and f"wandb sync lb/wandb/{folder.name}" in told
 
     wandb.teardown()  # its service ends, and has written everything
-    records = list(_records(next(folder.glob("*.wandb"))))
+    records = list(read_records(next(folder.glob("*.wandb"))))
     (started,) = [one.run for one in records if one.WhichOneof("record_type") == "run"]
     assert (started.run_group, started.job_type, started.project) == (group, "leaderboard", "netbuf-gym")
     config = {item.key: json.loads(item.value_json) for item in started.config.update}
@@ -332,24 +333,6 @@ def test_an_agent_is_handed_in_offline_and_read_again(run, capsys):
     assert not handed_in.is_checked(file, runs) and handed_in.is_checked(result, runs)
     with pytest.raises(ConfigError, match="holds rows of another model, queue_threshold/mine; valid: another name"):
         submission.keep_submission(again, folder, runs)
-
-
-def _records(path):
-    """wandb's offline file: a header, then LevelDB's log of its protobuf records, in parts that end with blocks of 32 KiB."""
-    from wandb.proto.wandb_internal_pb2 import Record
-
-    data, at, parts = path.read_bytes(), 7, b""
-    assert data[:4] == b":W&B"
-    while at < len(data):
-        left = (1 << 15) - at % (1 << 15)
-        if left < 7:
-            at += left
-            continue
-        size, kind = struct.unpack_from("<HB", data, at + 4)
-        part = data[at + 7 : at + 7 + size]
-        parts, at = (part if kind in (1, 2) else parts + part), at + 7 + size
-        if kind in (1, 4):
-            yield Record.FromString(parts)
 
 
 def test_an_agent_without_an_evaluation_is_evaluated(run):
@@ -399,7 +382,7 @@ def test_what_is_kept_was_played_whatever_the_evaluation_says(run, played):
     def raise_all(data, own):
         for one in own["worlds"].values():
             one["score"] += 0.0195  # within the tolerance of other machines
-        own.update(seed=77, algo="mine", cpu_seconds=0.001, seconds=0.001, timesteps=5)
+        own.update(seed=77, algo="mine", cpu_seconds=0.001, seconds=0.001, timesteps=5, decision_us=0.001)
 
     changed(run, raise_all)
     found = submission.prepare_submission(str(run)).result
@@ -407,7 +390,7 @@ def test_what_is_kept_was_played_whatever_the_evaluation_says(run, played):
         {name: one["score"] for name, one in true.items()}, abs=1e-4
     )
     assert found["algo"] == "ppo" and found["seed"] != 77 and found["timesteps"] > 5
-    assert found["cpu_seconds"] > 0.01 and found["seconds"] > 0.01
+    assert found["cpu_seconds"] > 0.01 and found["seconds"] > 0.01 and found["decision_us"] > 1
 
 
 def test_means_by_family_are_those_of_the_worlds_whatever_the_evaluation_says(run):
@@ -431,11 +414,6 @@ def test_means_by_family_are_those_of_the_worlds_whatever_the_evaluation_says(ru
 def test_a_row_has_a_name_of_its_own(run, name, match):
     with pytest.raises(ConfigError, match=match):
         submission.prepare_submission(str(run), name=name)
-
-
-def test_a_time_that_was_made_up_is_taken_again(run):
-    changed(run, lambda data, own: own.update(decision_us=0.001))
-    assert submission.prepare_submission(str(run)).result["decision_us"] > 1
 
 
 def test_nobody_takes_the_name_of_a_rule(run, controls, capsys, monkeypatch):
@@ -589,15 +567,8 @@ def test_copies_with_edited_seeds_are_refused_before_they_are_played(field, monk
     monkeypatch.setattr(submission, "prepare_submission", None)
     for seed in (11, 12, 13):
         (field / f"seed{seed}").mkdir()
-        with zipfile.ZipFile(library.FOLDER / AGENT / library.MODEL) as source:
-            with zipfile.ZipFile(field / f"seed{seed}" / library.MODEL, "w") as target:
-                for name in source.namelist():
-                    data = source.read(name)
-                    if name == archive.META:
-                        meta = json.loads(data)
-                        meta["config"]["seed"] = seed
-                        data = json.dumps(meta).encode()
-                    target.writestr(name, data)
+        own, copy = library.FOLDER / AGENT / library.MODEL, field / f"seed{seed}" / library.MODEL
+        with_meta(own, copy, lambda meta, seed=seed: meta["config"].update(seed=seed))
     assert main(["leaderboard", "submit", "seed11", "seed12", "seed13", "name=mine", "mode=offline"]) == 2
     said = capsys.readouterr().err
     assert "seed12/model.zip: its parameters, of training seed 12, are those of training seed 11 of seed11" in said
