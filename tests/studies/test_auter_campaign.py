@@ -12,7 +12,7 @@ from studies.auter import constants, paper, trained, training, tune_constant
 from studies.auter.auter_experiment import AUTER
 from studies.auter.auter_schemes import LEARNED, NAMES, RECIPE, WITH_BBR, find_agent_key, make_controller
 from studies.auter.auter_settings import DEFAULT_STUDIES, STUDIES, Settings
-from studies.auter.auter_work import AuterWork, build_parts
+from studies.auter.auter_work import build_parts
 from studies.auter.studies import ALL, PIECES
 from studies.common import kept
 
@@ -23,33 +23,6 @@ SHORT = ["duration_s=5", "hours=0.02", "seeds=2", "jobs=2"]
 def no_agents(monkeypatch):
     """None comes with the package here."""
     monkeypatch.setattr(Settings, "bundled", classmethod(lambda cls, key="agent": ""))
-
-
-@pytest.mark.slow
-def test_a_finished_campaign_takes_more_schemes(tmp_path, capsys, monkeypatch):
-    """What is there is kept, wherever it is interrupted; the whole equals a campaign that had them all."""
-    words = ["reproduce", "auter", "studies=[settings,memory]", "duration_s=5", "seeds=2", "jobs=2", "figures=false"]
-    output, other = tmp_path / "out", tmp_path / "other"
-    assert main([*words, "schemes=[default,max]", f"output={output}"]) == 0
-    assert main([*words, "schemes=[default,tune-1,max]", f"output={other}"]) == 0
-    capsys.readouterr()
-    assert main([*words, "schemes=[default,tune-1]", f"output={output}"]) == 2  # one less
-    assert main([*words, "schemes=[default,tune-1,max]", "first_seed=7", f"output={output}"]) == 2
-    assert capsys.readouterr().err.count("holds another campaign") == 2
-
-    def stopped(self, chunk, folder, stop):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(AuterWork, "run", stopped)
-        assert main([*words, "schemes=[default,tune-1,max]", f"output={output}"]) == 130
-    ran = []
-    run = AuterWork.run
-    monkeypatch.setattr(AuterWork, "run", lambda self, chunk, *rest: ran.append(chunk) or run(self, chunk, *rest))
-    assert main([*words, "schemes=[default,tune-1,max]", f"output={output}"]) == 0
-    assert {key[3] for chunk in ran for key in chunk.runs} == {"tune-1"}
-    assert (output / "runs.csv").read_text() == (other / "runs.csv").read_text()
-    assert main([*words, "schemes=[default,max]", f"output={output}"]) == 2
 
 
 @pytest.mark.slow
@@ -222,4 +195,3 @@ def test_settings_that_are_hand_tuned_are_the_papers():
     for name, (ring, tcp, socket) in paper.SETTINGS.items():
         own = NAMED[name]
         assert (own.ring_packets, own.rmem_default_bytes, own.socket_bytes) == (ring, tcp, socket)
-    assert isinstance(AuterWork(Settings(schemes=("max",), studies=("settings",))).parts, list)

@@ -109,24 +109,6 @@ def test_resumes_what_was_interrupted(tmp_path, monkeypatch):
     assert json.loads((tmp_path / "out" / "campaign.json").read_text())["seconds"] >= before
 
 
-def test_a_part_that_was_cut_is_run_again(tmp_path):
-    whole = tiny(tmp_path / "whole").run(quiet).read_text()
-    again = tiny(tmp_path / "out")
-    (tmp_path / "out" / "parts").mkdir()
-    path = tmp_path / "out" / "parts" / f"{again.parts[0].name}.csv"
-    path.write_text(",".join(RLBM.columns) + "\nnaive,cubic,20")
-    assert again.run(quiet).read_text() == whole
-
-
-def test_a_finished_campaign_is_not_run_again(tmp_path, monkeypatch):
-    tiny(tmp_path).run(quiet)
-    monkeypatch.setattr(Campaign, "_run_chunk", None)
-    calls = []
-    again = tiny(tmp_path)
-    again.run(lambda *progress: calls.append(progress))
-    assert calls == [(again.runs, again.runs)]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("blow, status", [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
 def test_interruption_by_a_signal(tmp_path, blow, status):
@@ -144,7 +126,7 @@ def test_interruption_by_a_signal(tmp_path, blow, status):
             while not list(output.glob("parts/*.csv")) and process.poll() is None:
                 time.sleep(0.01)
             process.send_signal(blow)
-            _, errors = process.communicate(timeout=60)
+            _, errors = process.communicate(timeout=300)
         finally:
             process.kill()
     assert process.returncode == status

@@ -10,7 +10,7 @@ from studies.common.campaign import Campaign
 from tests.studies.test_campaign import quiet, tiny
 
 
-def test_who_was_overtaken_leaves_a_campaign_that_grew_alone(tmp_path):
+def test_who_was_overtaken_leaves_a_campaign_that_grew_alone(tmp_path, monkeypatch):
     changes = {"ccs": ("cubic",), "loads": (0.3,), "seeds": 1, "duration_s": 1.0}
     text = tiny(tmp_path / "out", schemes=("dt",), **changes).run(quiet).read_text()
     late = tiny(tmp_path / "out", schemes=("dt",), **changes)
@@ -18,7 +18,11 @@ def test_who_was_overtaken_leaves_a_campaign_that_grew_alone(tmp_path):
     larger = tiny(tmp_path / "out", schemes=("dt", "abm", "naive"), **changes)
     assert (tmp_path / "out" / "runs.csv").read_text() == text
     fresh = tiny(tmp_path / "fresh", schemes=("dt", "abm"), **changes).run(quiet).read_text()
-    assert grown.run(quiet).read_text() == fresh
+    ran, run_chunk = [], Campaign._run_chunk
+    with monkeypatch.context() as patch:
+        patch.setattr(Campaign, "_run_chunk", lambda self, chunk: ran.append(chunk.runs[0][0]) or run_chunk(self, chunk))
+        assert grown.run(quiet).read_text() == fresh
+    assert set(ran) == {"abm"}
     with pytest.raises(ConfigError, match="holds another campaign"):
         late.run(quiet)
     assert (tmp_path / "out" / "runs.csv").read_text() == fresh

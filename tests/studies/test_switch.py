@@ -174,10 +174,3 @@ def test_agents_of_other_tasks_are_refused(tmp_path):
             families.main(replace_argument(f"{key}={tmp_path}"))
     with pytest.raises(ConfigError, match="slow = 'congestion_window/ppo' is an agent of congestion_window; valid"):
         families.main(replace_argument("slow=congestion_window/ppo"))
-
-
-def test_everybody_is_known_by_name():
-    assert set(families.CONTROLLER_FACTORIES) | set(tables.AGENTS) == set(tables.CONTROLLERS)
-    assert {who for who, (interval_s, _) in families.CONTROLLER_FACTORIES.items() if interval_s < 0.1} == {
-        who for who in families.CONTROLLER_FACTORIES if who.endswith(", 10 ms")
-    }
