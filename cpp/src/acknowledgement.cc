@@ -50,6 +50,11 @@ void Sender::process(const Ack& ack) {
   const bool untroubled = board.untroubled();
   board.acknowledge(ack, work);
   if (!profile_.time_stamps) [[unlikely]] work.echo_sent = -1;
+  if (!profile_.sacks()) [[unlikely]] {
+    // Not one that opens the window (FLAG_WIN_UPDATE).
+    const bool opens = ack.window != kUnlimitedWindow && una_bytes_ + ack.window > window_right_;
+    recovery_->count_arrivals(*this, work, ack.ack == tcb.una && tcb.packets_out() > 0 && !opens);
+  }
   if (ack.flags & kAckHasSack) board.acknowledge(path_.take_blocks(ack), work, profile_.sack_ends_retransmission);
   una_bytes_ += work.acked_bytes;
   counters.acked_bytes += work.delivered_bytes;

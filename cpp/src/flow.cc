@@ -6,20 +6,20 @@
 
 namespace netbuf {
 
-Flow::Flow(uint32_t index, const FlowConfig& config, const WorldConfig& world, const StackProfile& profile,
-           Network& network, Rng* rng)
+Flow::Flow(uint32_t index, const FlowConfig& config, const WorldConfig& world, Network& network, Rng* rng)
     : ends_(!application_of(config).endless || config.stop_ns > 0),
-      path(index, config, profile, network),
-      sender(config, world, config.sender_host < 0 ? profile : network.host_profile, path, timers_, rng),
-      receiver(config, profile, path, timers_, network),
+      path(index, config, network.profiles->receiver(config), network),
+      sender(config, world, network.profiles->sender(config), path, timers_, rng),
+      receiver(config, network.profiles->receiver(config), path, timers_, network),
       start_(config.start_ns) {
   const CongestionControl& cc = sender.cc();
+  const StackProfile& profile = sender.profile();
   if (cc.accurate_ecn() || config.ecn) {
     receiver.speak_ecn(cc.l4s() || config.ecn_counts ? Receiver::Ecn::counts
                        : cc.accurate_ecn()           ? Receiver::Ecn::exact
                                                      : Receiver::Ecn::classic);
   }
-  if (config.window_clamp_bytes > 0 || !profile.scales_windows) sender.limit_by_receiver();
+  if (config.window_clamp_bytes > 0 || !profile.scales_windows || !profile.sacks()) sender.limit_by_receiver();
   if (!config.receiver.empty()) listen();
   if (config.sender_host >= 0) {
     Host& host = network.hosts[static_cast<size_t>(config.sender_host)];

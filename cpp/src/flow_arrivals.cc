@@ -6,11 +6,10 @@
 
 namespace netbuf {
 
-FlowArrivals::FlowArrivals(const WorldConfig& config, const StackProfile& profile, uint64_t seed, uint32_t first,
-                   Network& network, const std::vector<std::unique_ptr<SharedBuffer>>& switches, Rng* rng, Host& host)
+FlowArrivals::FlowArrivals(const WorldConfig& config, uint64_t seed, uint32_t first, Network& network,
+                           const std::vector<std::unique_ptr<SharedBuffer>>& switches, Rng* rng, Host& host)
     : first_(first),
       network_(network),
-      profile_(profile),
       rng_(rng),
       host_(host),
       template_(config),
@@ -45,7 +44,7 @@ uint32_t FlowArrivals::open(FlowConfig& config, const FlowArrival& arrival, Time
   slot.opened = static_cast<uint32_t>(opened_.size());
   slot.completed = false;
   slot.relayed = relayed;
-  slot.flow.emplace(first_ + number, config, template_, profile_, network_, rng_);
+  slot.flow.emplace(first_ + number, config, template_, network_, rng_);
   return number;
 }
 

@@ -16,8 +16,8 @@ bool is_ring(const WorldConfig& config, uint32_t link) {
 }
 
 uint32_t find_longest_packet(const WorldConfig& config) {
-  const StackProfile profile = stack_profile(config);
-  uint32_t longest = profile.mss + profile.data_overhead;
+  const StackProfile& profile = stack_profile(config.stack);  // with time stamps
+  uint32_t longest = (config.mss ? config.mss : profile.mss) + profile.data_overhead;
   for (const UdpConfig& source : config.udp) longest = std::max(longest, source.bytes);
   for (const ProbeConfig& probe : config.probes) longest = std::max(longest, probe.bytes);
   return longest;

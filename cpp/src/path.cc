@@ -257,7 +257,9 @@ void Path::log(PacketEvent event, const Packet& packet, Time at, uint32_t link) 
   row.payload = packet.bytes;
   row.event = event;
   row.kind = packet.kind;
-  row.flags = packet.fin;
+  row.flags = packet.kind == kSyn
+                  ? static_cast<uint8_t>(profile_.syn_options | profile_.options * PacketLog::kAgreed)
+                  : packet.fin;
   row.ecn = static_cast<uint8_t>(((packet.to | all_ecn_) & kEcn) >> 40);
   network_.log->add(row);
 }

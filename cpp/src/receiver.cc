@@ -17,7 +17,7 @@ Receiver::Receiver(const FlowConfig& config, const StackProfile& profile, Path& 
       path_(path),
       timers_(timers),
       network_(network),
-      window_limited_(config.receive_buffer_bytes > 0 || !profile.scales_windows),
+      window_limited_(config.receive_buffer_bytes > 0 || !profile.scales_windows || !profile.sacks()),
       tunes_window_(profile.tunes_window && config.receive_buffer_bytes == 0),
       agent_controlled_(!config.receiver.empty() && Catalogue<ReceiverControlRecord>::find(config.receiver)->agent),
       quick_acks_(profile.quick_acks),
@@ -203,7 +203,7 @@ void Receiver::receive_again(const Packet& packet) {
   if (profile_.echoes_duplicates && !after(packet.segment, last_ack_sent_)) {
     echo_sent_ = std::max(echo_sent_, packet.sent_at);
   }
-  send_ack(kAckDuplicate, profile_.reports_duplicates ? &index : nullptr);
+  send_ack(static_cast<uint8_t>(profile_.sacks() ? kAckDuplicate : 0), profile_.reports_duplicates ? &index : nullptr);
 }
 
 void Receiver::receive_beyond(const Packet& packet) {
@@ -211,6 +211,10 @@ void Receiver::receive_beyond(const Packet& packet) {
   if (packet.fin) stream_end_ = index + 1, have_end_ = true;
   out_of_order_.add(index, index + 1, packet.bytes);
   held_bytes_ += packet.bytes;
+  if (!profile_.sacks()) [[unlikely]] {  // each is worth an ACK, which must not open the window (tcp_data_queue_ofo)
+    if (buffer_) buffer_->hold(now_, unread_bytes(), held_bytes_);
+    return send_ack();
+  }
   // The list joins only what it still holds: what has dropped out of it is not reported again (Linux and ns-3 alike).
   Range block{index, index + 1};
   std::erase_if(recent_blocks_, [&](const Range& r) {
@@ -249,7 +253,8 @@ void Receiver::receive_beyond(const Packet& packet) {
 // more than in any before, to hold a doubling of that (dynamic right-sizing, tcp_rcv_space_adjust). A round trip is
 // over when a segment comes that was sent after the ACK of its beginning had arrived: Linux learns that from the time
 // stamp that such a segment echoes (tcp_rcv_rtt_measure_ts), here the handshake has told how the clocks stand. The
-// window is ahead of any sender here that is not limited by its own; what shows is the ACKs.
+// window is ahead of any sender here that is not limited by its own; what shows is the ACKs. Without SACK it does not
+// grow while a segment is missing, and holds the sender back.
 void Receiver::tune_window(const Packet& packet) {
   if (buffer_) return tune_buffer(packet);
   WindowTuning& w = tuning_;
@@ -385,6 +390,7 @@ void Receiver::ask_again(Time now) {
 // What the buffer has left beyond what the application has not read yet, within what the control allows.
 int64_t Receiver::window_edge(int64_t& step) const {
   int64_t space = std::min(window_clamp_, profile_.scales_windows ? kEndless : kLargestUnscaledWindow);
+  if (!profile_.sacks() && tunes_window_ && !buffer_) [[unlikely]] space = std::min(space, tuning_.offered);
   if (control_ && control_->counts_network()) space += held_bytes_;
   step = std::min<int64_t>(profile_.mss, window_clamp_ / 2);
   if (buffer_) {

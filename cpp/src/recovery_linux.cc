@@ -2,8 +2,7 @@
 // what reordering changes of it (reordering.h).
 #include <algorithm>
 
-#include "netbuf/reordering.h"
-#include "netbuf/sender.h"
+#include "netbuf/linux_recovery.h"
 
 namespace netbuf {
 
@@ -11,17 +10,8 @@ namespace {
 
 constexpr Time kTimeoutMin = 2 * kMillisecond;  // TCP_TIMEOUT_MIN_US
 
-class LinuxRecovery final : public Recovery {
+class SackRecovery final : public LinuxRecovery {
  public:
-  bool takes_every_ack() const override { return false; }
-
-  Time rto() const override { return srtt_ > 0 ? srtt_ + rttvar_ : 0; }
-
-  void on_established(Sender& sender, Time rtt) override {
-    min_rto_ = sender.profile().min_rto;
-    if (rtt >= 0) estimate(sender.tcb, rtt);
-  }
-
   void on_clean_ack(Sender& sender, Time oldest_sent, Time latest_sent, uint32_t latest_segment) override {
     Tcb& tcb = sender.tcb;
     estimate(tcb, tcb.now - oldest_sent);
@@ -48,12 +38,7 @@ class LinuxRecovery final : public Recovery {
 
   void on_ack(Sender& sender, AckWork& work) override {
     Tcb& tcb = sender.tcb;
-    if (work.oldest_sent >= 0 && !work.acked_retransmitted) {
-      estimate(tcb, tcb.now - work.oldest_sent);
-    } else if (work.rtt >= 0) {
-      estimate(tcb, work.rtt);
-    }
-    if (work.una_advanced && (work.rtt >= 0 || sender.profile().time_stamps)) sender.clear_backoff();
+    measure(sender, work);
     // Eifel detection (RFC 3522): the ACK echoes a copy sent before the time-out, so that it was late, not lost.
     const bool spurious = tcb.state == CaState::loss && work.una_advanced && work.echo_sent >= 0 &&
                           work.echo_sent < timed_out_at_;
@@ -130,38 +115,6 @@ class LinuxRecovery final : public Recovery {
     uint32_t segment;
     uint8_t transmissions;   // the count after it; a later one makes this entry stale
   };
-
-  // ---- RTT estimation: rttvar follows the largest mean deviation of a round trip, decays once a round trip and has
-  // min_rto as its floor. mdev_ and rttvar_ are four times the mean deviation, as the RTO adds them.
-  void estimate(Tcb& tcb, Time sample) {
-    if (srtt_ == 0) {
-      srtt_ = sample;
-      mdev_ = 2 * sample;
-      rttvar_ = mdev_max_ = std::max(mdev_, min_rto_);
-      rtt_seq_ = tcb.nxt;
-    } else {
-      Time error = sample - srtt_;
-      srtt_ += error / 8;
-      if (error < 0) {
-        error = -error - mdev_ / 4;
-        if (error > 0) error /= 8;  // a falling RTT must not raise the RTO much
-      } else {
-        error -= mdev_ / 4;
-      }
-      mdev_ += error;
-      if (mdev_ > mdev_max_) {
-        mdev_max_ = mdev_;
-        rttvar_ = std::max(rttvar_, mdev_max_);
-      }
-      if (after(tcb.una, rtt_seq_)) {
-        if (mdev_max_ < rttvar_) rttvar_ -= (rttvar_ - mdev_max_) / 4;
-        rtt_seq_ = tcb.nxt;
-        mdev_max_ = min_rto_;
-      }
-    }
-    tcb.srtt = srtt_;
-    tcb.rttvar = rttvar_;
-  }
 
   // ---- RACK
   void advance_rack(const Tcb& tcb, const AckWork& work) {
@@ -283,42 +236,6 @@ class LinuxRecovery final : public Recovery {
     tcb.high_seq = tcb.nxt;
     ++sender.counters.fast_recoveries;
     sender.enter_state(CaState::recovery);
-  }
-
-  // To marks, as to losses but once a window, and for good: tcp_enter_cwr (RFC 3168, 6.1.2).
-  void give_way(Sender& sender) {
-    undo_.end();
-    begin_reduction(sender);
-    sender.tcb.high_seq = sender.tcb.nxt;
-    ++sender.counters.mark_responses;
-    sender.enter_state(CaState::cwr);
-  }
-
-  void begin_reduction(Sender& sender) {
-    Tcb& tcb = sender.tcb;
-    prior_cwnd_ = tcb.cwnd_packets;
-    prr_delivered_ = prr_out_ = 0;
-    tcb.ssthresh = sender.cc().ssthresh(tcb);
-  }
-
-  // RFC 6937 with the slow-start reduction bound while retransmissions make progress, as Linux has it.
-  void reduce_window(Sender& sender, const AckWork& work) {
-    Tcb& tcb = sender.tcb;
-    if (work.delivered == 0) return;
-    const auto in_flight = static_cast<int64_t>(tcb.in_flight());
-    const int64_t target = tcb.ssthresh_packets();
-    const int64_t delta = target - in_flight;
-    prr_delivered_ += work.delivered;
-    int64_t allowance;
-    if (delta < 0) {
-      allowance = (target * prr_delivered_ + prior_cwnd_ - 1) / prior_cwnd_ - prr_out_;
-    } else {
-      allowance = std::max<int64_t>(prr_delivered_ - prr_out_, work.delivered);
-      if (work.una_advanced && work.lost == 0) ++allowance;
-      allowance = std::min(delta, allowance);
-    }
-    allowance = std::max<int64_t>(allowance, prr_out_ ? 0 : 1);
-    tcb.set_cwnd_packets(static_cast<uint32_t>(std::max<int64_t>(1, in_flight + allowance)));
   }
 
   void leave_recovery(Sender& sender, const AckWork& work) {
@@ -444,21 +361,17 @@ class LinuxRecovery final : public Recovery {
   }
 
   Timer mode_ = Timer::retransmit;
-  Time srtt_ = 0, mdev_ = 0, mdev_max_ = 0, rttvar_ = 0, min_rto_ = 0;
-  uint32_t rtt_seq_ = 0;
   bool reorder_pending_ = false, frto_ = false, probe_outstanding_ = false, probe_retransmitted_ = false;
   Time rack_sent_ = -1, rack_rtt_ = 0, armed_at_ = -1;
   uint32_t rack_segment_ = 0, scan_ = 0, probe_high_ = 0;
-  int64_t prr_delivered_ = 0, prr_out_ = 0, prior_cwnd_ = 1;
   int64_t undo_cwnd_ = 0, undo_ssthresh_ = 0;
   Time timed_out_at_ = -1;       // the time-out that undo_cwnd_ belongs to; -1: nothing to undo
   Ring<Retransmission> retransmitted_;
   Reordering reordering_;
-  Undo undo_;
 };
 
 }  // namespace
 
-std::unique_ptr<Recovery> make_linux_recovery() { return std::make_unique<LinuxRecovery>(); }
+std::unique_ptr<Recovery> make_linux_recovery() { return std::make_unique<SackRecovery>(); }
 
 }  // namespace netbuf

@@ -1,5 +1,7 @@
 #include "netbuf/stack.h"
 
+#include <algorithm>
+
 #include "netbuf/sender.h"
 
 namespace netbuf {
@@ -7,6 +9,7 @@ namespace netbuf {
 namespace {
 
 constexpr uint32_t kTimestampBytes = 12;
+constexpr uint8_t kAllOptions = kOffersSack | kOffersTimeStamps | kOffersScaling;
 
 // Linux 6.x with HZ=250, as Debian's: 1500-byte IP packets without link header; TCP_DELACK_MIN, TCP_MAX_QUICKACKS,
 // tcp_comp_sack_delay_ns, TCP_RTO_MIN.
@@ -16,6 +19,9 @@ const StackProfile kLinux{
     .ack_bytes = 52,
     .sack_bytes = {0, 12, 20, 28},
     .syn_bytes = 60,
+    .syn_ack_bytes = 60,
+    .syn_options = kAllOptions,
+    .options = kAllOptions,
     .max_sack_blocks = 3,
     .delayed_ack_packets = 2,
     .delayed_ack_timeout = 40 * kMillisecond,
@@ -63,6 +69,9 @@ const StackProfile kNs3{
     .ack_bytes = 54,
     .sack_bytes = {0, 8, 16, 24},
     .syn_bytes = 58,
+    .syn_ack_bytes = 58,
+    .syn_options = kAllOptions,
+    .options = kAllOptions,
     .max_sack_blocks = 3,
     .delayed_ack_packets = 2,
     .delayed_ack_timeout = 200 * kMillisecond,
@@ -102,29 +111,104 @@ const StackProfile kNs3{
     .orders_ties = true,
 };
 
+// Of Linux' SYNs: beside the largest segment, SACK goes into the room that a time stamp leaves.
+uint32_t syn_option_bytes(uint8_t options) {
+  const uint32_t stamped = options & kOffersTimeStamps ? kTimestampBytes : options & kOffersSack ? 4 : 0;
+  return stamped + (options & kOffersScaling ? 4 : 0);
+}
+
+// options: of both ends. A segment has the bytes that its header saves.
+void leave_out(StackProfile& profile, uint8_t offers, uint8_t options, bool fixed_mss) {
+  if (options == kAllOptions && offers == kAllOptions) return;
+  const uint32_t plain = profile.syn_bytes - syn_option_bytes(kAllOptions);
+  profile.syn_bytes = plain + syn_option_bytes(offers);
+  profile.syn_ack_bytes = plain + syn_option_bytes(options);
+  profile.syn_options = offers;
+  profile.options = options;
+  if (!(options & kOffersTimeStamps)) {
+    profile.time_stamps = false;
+    if (!fixed_mss) profile.mss += kTimestampBytes;
+    profile.data_overhead -= kTimestampBytes;
+    profile.ack_bytes -= kTimestampBytes;
+  }
+  if (!(options & kOffersScaling)) profile.scales_windows = false;
+  if (!(options & kOffersSack)) {
+    profile.max_sack_blocks = 0;
+    profile.compressed_ack_delay = 0;
+    profile.reports_duplicates = false;
+    profile.make_recovery = make_linux_reno_recovery;
+  }
+}
+
+uint8_t options_of(const WorldConfig& world) {
+  return static_cast<uint8_t>((world.sack ? kOffersSack : 0) | (world.timestamps ? kOffersTimeStamps : 0) |
+                              (world.window_scaling ? kOffersScaling : 0));
+}
+
+// What one end has: what neither the connection nor its host does without; where both are silent, as usual.
+uint8_t options_of(const TcpSettings& flow, const TcpSettings& host, uint8_t usual) {
+  const auto has = [](std::optional<bool> one, std::optional<bool> other, uint8_t otherwise, uint8_t option) {
+    const bool used = one || other ? one.value_or(true) && other.value_or(true) : otherwise & option;
+    return static_cast<uint8_t>(used ? option : 0);
+  };
+  return has(flow.sack, host.sack, usual, kOffersSack) |
+         has(flow.timestamps, host.timestamps, usual, kOffersTimeStamps) |
+         has(flow.window_scaling, host.window_scaling, usual, kOffersScaling);
+}
+
+bool silent(const TcpSettings& settings) {
+  return settings.max_rto_ns == 0 && !settings.slow_start_after_idle && !settings.window_scaling &&
+         !settings.timestamps && !settings.sack;
+}
+
 }  // namespace
 
 const StackProfile& stack_profile(Stack stack) { return stack == Stack::ns3 ? kNs3 : kLinux; }
 
-StackProfile stack_profile(const WorldConfig& config) {
-  StackProfile profile = stack_profile(config.stack);
-  if (config.mss) profile.mss = config.mss;
-  if (config.min_rto_ns) profile.min_rto = config.min_rto_ns;
-  if (config.max_rto_ns) profile.max_rto = config.max_rto_ns;
-  if (!config.slow_start_after_idle) profile.restarts_after_idle = false;
-  if (!config.timestamps) {  // 12 bytes of every header, which segments have instead; 8 of a SYN's
-    profile.time_stamps = false;
-    if (config.mss == 0) profile.mss += kTimestampBytes;
-    profile.data_overhead -= kTimestampBytes;
-    profile.ack_bytes -= kTimestampBytes;
-    profile.syn_bytes -= 8;
+StackProfile stack_profile(const WorldConfig& config) { return Profiles(config).usual(); }
+
+Profiles::Profiles(const WorldConfig& config)
+    : base_(stack_profile(config.stack)), fixed_mss_(config.mss > 0) {
+  if (config.mss) base_.mss = config.mss;
+  if (config.min_rto_ns) base_.min_rto = config.min_rto_ns;
+  if (config.delayed_ack_packets) base_.delayed_ack_packets = config.delayed_ack_packets;
+  const uint8_t options = options_of(config);
+  usually_ = {config.max_rto_ns ? config.max_rto_ns : base_.max_rto, options, options,
+              base_.restarts_after_idle && config.slow_start_after_idle};
+  usual_ = host_sender_ = make(usually_);
+  host_sender_.transmit = transmit_at_host;
+  if (std::any_of(config.hosts.begin(), config.hosts.end(), [](const HostConfig& host) { return !silent(host); })) {
+    hosts_.assign(config.hosts.begin(), config.hosts.end());
   }
-  if (!config.window_scaling) {
-    profile.scales_windows = false;
-    profile.syn_bytes -= 4;
-  }
-  if (config.delayed_ack_packets) profile.delayed_ack_packets = config.delayed_ack_packets;
+}
+
+StackProfile Profiles::make(const Settings& settings) const {
+  StackProfile profile = base_;
+  profile.max_rto = settings.max_rto;
+  profile.restarts_after_idle = settings.restarts_after_idle;
+  leave_out(profile, settings.offers, settings.options, fixed_mss_);
+  if (settings.at_host) profile.transmit = transmit_at_host;
   return profile;
+}
+
+const StackProfile& Profiles::at(const FlowConfig& flow, int32_t host, bool at_host) {
+  if (hosts_.empty() && silent(flow)) [[likely]] return at_host ? host_sender_ : usual_;
+  static const TcpSettings nothing;
+  const auto of = [&](int32_t index) -> const TcpSettings& {
+    return index < 0 || hosts_.empty() ? nothing : hosts_[static_cast<size_t>(index)];
+  };
+  const TcpSettings& here = of(host);
+  Settings settings = usually_;
+  settings.offers = options_of(flow, of(flow.sender_host), usually_.offers);
+  settings.options = settings.offers & options_of(flow, of(flow.receiver_host), usually_.options);
+  if (const Time own = flow.max_rto_ns ? flow.max_rto_ns : here.max_rto_ns) settings.max_rto = own;
+  if (const auto& own = flow.slow_start_after_idle ? flow.slow_start_after_idle : here.slow_start_after_idle) {
+    settings.restarts_after_idle = base_.restarts_after_idle && *own;
+  }
+  settings.at_host = at_host;
+  auto found = own_.find(settings);
+  if (found == own_.end()) found = own_.emplace(settings, make(settings)).first;
+  return found->second;
 }
 
 }  // namespace netbuf

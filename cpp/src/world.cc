@@ -13,13 +13,8 @@ namespace netbuf {
 World::World(const WorldConfig& config, uint64_t seed) : seed_(seed), rng_(seed) {
   validate(config);
   network_.clock = &now_;
-  profile_ = &stack_profile(config.stack);
+  profile_ = &network_.profiles.emplace(config).usual();
   if (config.log_packets) network_.log = (log_ = std::make_unique<PacketLog>()).get();
-  if (config.mss || config.min_rto_ns || config.max_rto_ns || config.delayed_ack_packets ||
-      !config.slow_start_after_idle || !config.timestamps || !config.window_scaling) {
-    own_profile_ = std::make_unique<StackProfile>(stack_profile(config));
-    profile_ = own_profile_.get();
-  }
   build_links(config);
   count_uses(config);
   build_hosts(config);
@@ -29,7 +24,7 @@ World::World(const WorldConfig& config, uint64_t seed) : seed_(seed), rng_(seed)
   if (!config.traffic.empty()) {
     const auto first = static_cast<uint32_t>(flows_.size());
     FlowArrivals::Host& host = *this;
-    flow_arrivals_.emplace(config, *profile_, seed, first, network_, switches_, &rng_, host);
+    flow_arrivals_.emplace(config, seed, first, network_, switches_, &rng_, host);
     sources_.push_back(&*flow_arrivals_);
   }
   first_flow_ = static_cast<uint32_t>(sources_.size());
@@ -49,8 +44,6 @@ void World::build_links(const WorldConfig& config) {
 
 // A ring that can be resized while packets wait in it is a queue of its own.
 void World::build_hosts(const WorldConfig& config) {
-  network_.host_profile = *profile_;
-  network_.host_profile.transmit = transmit_at_host;
   for (const HostConfig& host : config.hosts) {
     HostConfig& settings = network_.hosts.emplace_back(host).settings();
     for (const uint32_t device : host.devices) {
@@ -85,7 +78,7 @@ void World::count_uses(const WorldConfig& config) {
 void World::build_flows(const WorldConfig& config) {
   for (const FlowConfig& flow : config.flows) {
     const auto index = static_cast<uint32_t>(flows_.size());
-    by_index_.push_back(&flows_.emplace_back(index, flow, config, *profile_, network_, &rng_));
+    by_index_.push_back(&flows_.emplace_back(index, flow, config, network_, &rng_));
   }
   for (uint32_t i = 0; i < flows_.size(); ++i) {
     const FlowConfig& flow = config.flows[i];

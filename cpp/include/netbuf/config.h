@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -75,8 +76,15 @@ struct SwitchConfig {
   std::vector<int64_t> quanta;             // drr only: bytes a round
 };
 
+// Settings of a connection, or of all at a host. What is not set is as the host or the world has it; an option of the
+// handshake is used where neither the connection nor a host at its ends is without it (RFC 7323, 1.3; RFC 2018, 2).
+struct TcpSettings {
+  Time max_rto_ns = 0;                     // 0: not set
+  std::optional<bool> slow_start_after_idle, window_scaling, timestamps, sack;
+};
+
 // What the sockets of a host are given and may take. Bytes.
-struct HostConfig {
+struct HostConfig : TcpSettings {
   std::string name;
   std::array<int64_t, 3> tcp_rmem{4096, 131'072, 6'291'456};  // least, initial, largest by autotuning
   std::array<int64_t, 3> tcp_wmem{4096, 16'384, 4'194'304};
@@ -111,7 +119,7 @@ struct VideoConfig {
   Time reservoir_ns = 0, cushion_ns = 0;   // buffer
 };
 
-struct FlowConfig {
+struct FlowConfig : TcpSettings {
   std::string cc = "cubic";
   std::map<std::string, double> cc_parameters;  // those that are not at their defaults
   // A congestion control that is not the core's; cc is what it is called then.
@@ -213,9 +221,9 @@ struct WorldConfig {
   // Linux stack: flows that do not pace themselves are paced too (fq does that).
   bool pacing = false;
   bool slow_start_after_idle = true;       // Linux stack: windows restart after a time-out of silence
-  // Linux stack, of all connections (RFC 7323): without the first, windows end at 65,535 bytes; without the second, RTTs
-  // are those of what was sent once.
-  bool window_scaling = true, timestamps = true;
+  // Linux stack: without the first (RFC 7323), windows end at 65,535 bytes; without the second, RTTs are those of what was
+  // sent once; without the third (RFC 2018), losses are found by duplicate and partial ACKs.
+  bool window_scaling = true, timestamps = true, sack = true;
   bool log_packets = false;                // keeps a PacketLog
 };
 

@@ -150,8 +150,18 @@ inline constexpr auto kFields<SwitchConfig> = std::tuple{
     field("quanta", &SwitchConfig::quanta),
 };
 
+// Those of TcpSettings, of a record that has them.
+template <class Config>
+inline constexpr auto kTcpFields = std::tuple{
+    field<Config, Time>("max_rto_ns", &Config::max_rto_ns, kSecond, 120 * kSecond).or_zero("not set"),
+    field<Config, std::optional<bool>>("slow_start_after_idle", &Config::slow_start_after_idle),
+    field<Config, std::optional<bool>>("window_scaling", &Config::window_scaling),
+    field<Config, std::optional<bool>>("timestamps", &Config::timestamps),
+    field<Config, std::optional<bool>>("sack", &Config::sack),
+};
+
 template <>
-inline constexpr auto kFields<HostConfig> = std::tuple{
+inline constexpr auto kFields<HostConfig> = std::tuple_cat(kTcpFields<HostConfig>, std::tuple{
     field("name", &HostConfig::name),
     each("tcp_rmem", &HostConfig::tcp_rmem, 1, kLargest),
     each("tcp_wmem", &HostConfig::tcp_wmem, 1, kLargest),
@@ -166,7 +176,7 @@ inline constexpr auto kFields<HostConfig> = std::tuple{
     field("polls", &HostConfig::polls),
     field("kernel", &HostConfig::kernel),
     field("agent", &HostConfig::agent),
-};
+});
 
 template <>
 inline constexpr auto kFields<RouteConfig> = std::tuple{
@@ -189,7 +199,7 @@ inline constexpr auto kFields<VideoConfig> = std::tuple{
 };
 
 template <>
-inline constexpr auto kFields<FlowConfig> = std::tuple{
+inline constexpr auto kFields<FlowConfig> = std::tuple_cat(kTcpFields<FlowConfig>, std::tuple{
     field("cc", &FlowConfig::cc),
     field("cc_parameters", &FlowConfig::cc_parameters),
     field("controlled", &FlowConfig::controlled),
@@ -228,7 +238,7 @@ inline constexpr auto kFields<FlowConfig> = std::tuple{
     field("initial_cwnd_packets", &FlowConfig::initial_cwnd_packets, 1, 1000),
     field("priority", &FlowConfig::priority),
     field("relay", &FlowConfig::relay),
-};
+});
 
 template <>
 inline constexpr auto kFields<ArrivalsConfig> = std::tuple{
@@ -294,6 +304,7 @@ inline constexpr auto kFields<WorldConfig> = std::tuple{
     field("slow_start_after_idle", &WorldConfig::slow_start_after_idle),
     field("window_scaling", &WorldConfig::window_scaling),
     field("timestamps", &WorldConfig::timestamps),
+    field("sack", &WorldConfig::sack),
     field("log_packets", &WorldConfig::log_packets),
 };
 

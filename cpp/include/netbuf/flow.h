@@ -18,8 +18,7 @@ struct FlowCounters : SenderCounters, ReceiverCounters {
 class Flow {
  public:
   // index: its name in the network.
-  Flow(uint32_t index, const FlowConfig& config, const WorldConfig& world, const StackProfile& profile,
-       Network& network, Rng* rng);
+  Flow(uint32_t index, const FlowConfig& config, const WorldConfig& world, Network& network, Rng* rng);
   Flow(const Flow&) = delete;
   Flow& operator=(const Flow&) = delete;
 

@@ -49,8 +49,8 @@ class FlowArrivals final : public EventSource {
   };
 
   // first: the index of the first flow that it opens; indices are given anew.
-  FlowArrivals(const WorldConfig& config, const StackProfile& profile, uint64_t seed, uint32_t first, Network& network,
-           const std::vector<std::unique_ptr<SharedBuffer>>& switches, Rng* rng, Host& host);
+  FlowArrivals(const WorldConfig& config, uint64_t seed, uint32_t first, Network& network,
+               const std::vector<std::unique_ptr<SharedBuffer>>& switches, Rng* rng, Host& host);
 
   Time next() const override { return traffic_.next(); }
   void run(Time now) override;               // opens a flow
@@ -79,7 +79,6 @@ class FlowArrivals final : public EventSource {
 
   uint32_t first_;
   Network& network_;
-  const StackProfile& profile_;
   Rng* rng_;
   Host& host_;
   WorldConfig template_;                     // what flows are made with (links and flows left out)

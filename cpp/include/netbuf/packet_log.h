@@ -22,7 +22,7 @@ struct PacketRow {
   PacketEvent event;
   uint8_t is_ack;
   uint8_t kind;          // PacketKind, kDatagram
-  uint8_t flags;         // of an ACK AckFlags, of a packet 1: the stream ends with it
+  uint8_t flags;         // of an ACK AckFlags, of data 1: the stream ends with it; of a SYN HandshakeOption, see kAgreed
   uint8_t ecn;           // 1 ECT, 2 CE, 4 CWR, 8 ECT(1)
   uint8_t sack_blocks;
 };
@@ -31,6 +31,7 @@ class PacketLog {
  public:
   static constexpr uint32_t kNoLink = UINT32_MAX;
   static constexpr uint8_t kDatagram = 255;
+  static constexpr uint8_t kAgreed = 8;    // a SYN's row has the options that it offers, and times so much those in use
   static constexpr size_t kMostRows = size_t{1} << 24;  // later events are only counted
 
   void add(const PacketRow& row) { rows_.size() < kMostRows ? rows_.push_back(row) : void(++left_out_); }

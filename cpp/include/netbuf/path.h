@@ -2,6 +2,7 @@
 // and knows nothing of what they mean.
 #pragma once
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "netbuf/config.h"
@@ -23,7 +24,7 @@ struct Network {
   int64_t delivered_bytes = 0;       // in order, to all receiving applications
   const Time* clock = nullptr;       // the world's
   std::deque<Host> hosts;
-  StackProfile host_profile{};       // of senders at hosts
+  std::optional<Profiles> profiles;
   PacketLog* log = nullptr;          // null: none is kept
 };
 
@@ -165,7 +166,7 @@ class Path {
     return kind == kSyn ? profile_.syn_bytes : profile_.ack_bytes;
   }
   uint32_t wire_bytes(const Ack& ack) const {
-    if (ack.flags & kAckSynAck) [[unlikely]] return profile_.syn_bytes;
+    if (ack.flags & kAckSynAck) [[unlikely]] return profile_.syn_ack_bytes;
     if (ack.flags & kAckHasSack) [[unlikely]] {
       return profile_.ack_bytes + profile_.sack_bytes[block_count(blocks_index(ack))];
     }

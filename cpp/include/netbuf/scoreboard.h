@@ -44,6 +44,7 @@ struct AckWork : AckEvent {
   bool latest_retransmitted = false;
   // Something that was sent once arrived late: the lowest such segment, and where what had arrived ended.
   bool reordered = false;
+  bool repeated = false;         // without SACK: a duplicate ACK, which counts as an arrival
   bool duplicate_known = false;  // a D-SACK told which segment arrived twice
   uint32_t reordered_segment = 0, reordered_below = 0, duplicate_segment = 0;
 };

@@ -1,7 +1,10 @@
 // What differs between the stack profiles, Linux and ns-3.44, besides their congestion controls: numbers, what each
 // does or does not do, and strategies.
 #pragma once
+#include <compare>
+#include <map>
 #include <memory>
+#include <vector>
 
 #include "netbuf/config.h"
 
@@ -10,12 +13,16 @@ namespace netbuf {
 class Recovery;
 class Sender;
 
+// In a SYN's options, and in the log of packets.
+enum HandshakeOption : uint8_t { kOffersSack = 2, kOffersTimeStamps = 4, kOffersScaling = 8 };
+
 struct StackProfile {
   uint32_t mss;
   uint32_t data_overhead, ack_bytes;       // bytes on the wire beyond the payload; a pure ACK without SACK blocks
   uint32_t sack_bytes[4];                  // extra bytes of an ACK with 0..3 SACK blocks
-  uint32_t syn_bytes;
-  uint32_t max_sack_blocks;
+  uint32_t syn_bytes, syn_ack_bytes;
+  uint8_t syn_options, options;            // of HandshakeOption: what the sender offers; what both ends have
+  uint32_t max_sack_blocks;                // 0: no selective acknowledgements
   uint32_t delayed_ack_packets;            // an ACK at the latest after this many segments
   Time delayed_ack_timeout;
   uint32_t quick_acks;                     // segments acknowledged at once at the start and after trouble
@@ -41,6 +48,7 @@ struct StackProfile {
   bool first_data_is_an_event;             // a nanosecond after the handshake
   bool confirms_repeated_fin;              // while it remembers the connection
   bool restarts_after_idle;                // RFC 5681, 4.1
+  bool sacks() const { return max_sack_blocks > 0; }
   bool time_stamps;                        // ACKs echo those of what they answer (RFC 7323, 3)
   bool scales_windows;                     // RFC 7323, 2; else they end at kLargestUnscaledWindow
   bool sack_ends_retransmission;           // a copy of what is selectively acknowledged is not in flight any more
@@ -62,7 +70,34 @@ struct StackProfile {
   bool orders_ties;                        // events of one instant take turns in the order in which they were scheduled
 };
 const StackProfile& stack_profile(Stack stack);
-StackProfile stack_profile(const WorldConfig& config);  // with what the configuration changes
+StackProfile stack_profile(const WorldConfig& config);  // of those without settings of their own
+
+// The profiles of a world's connections: one, but for those of senders at hosts, and where flows or hosts have settings
+// of their own.
+class Profiles {
+ public:
+  explicit Profiles(const WorldConfig& config);
+  const StackProfile& usual() const { return usual_; }
+  const StackProfile& sender(const FlowConfig& flow) { return at(flow, flow.sender_host, flow.sender_host >= 0); }
+  // And of the path.
+  const StackProfile& receiver(const FlowConfig& flow) { return at(flow, flow.receiver_host, false); }
+
+ private:
+  struct Settings {
+    Time max_rto = 0;
+    uint8_t offers = 0, options = 0;
+    bool restarts_after_idle = false, at_host = false;
+    auto operator<=>(const Settings&) const = default;
+  };
+  StackProfile make(const Settings& settings) const;
+  const StackProfile& at(const FlowConfig& flow, int32_t host, bool at_host);
+
+  StackProfile base_, usual_, host_sender_;  // base_: but for settings
+  bool fixed_mss_;
+  Settings usually_;
+  std::vector<TcpSettings> hosts_;         // empty: none has settings of its own
+  std::map<Settings, StackProfile> own_;
+};
 inline constexpr int64_t kLargestUnscaledWindow = 65'535;
 
 }  // namespace netbuf

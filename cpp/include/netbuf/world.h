@@ -161,8 +161,7 @@ class World final : private Link::Host, private FlowArrivals::Host {
   std::deque<Flow> flows_;
   uint64_t seed_;
   Rng rng_;
-  const StackProfile* profile_;          // shared by all worlds, or own_profile_
-  std::unique_ptr<StackProfile> own_profile_;
+  const StackProfile* profile_;          // usual
   std::vector<std::unique_ptr<SharedBuffer>> switches_;
 
   std::vector<EventSource*> sources_;
