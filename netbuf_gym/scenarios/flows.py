@@ -28,6 +28,7 @@ from netbuf_gym.scenarios.fields import (
 )
 from netbuf_gym.scenarios.hosts import HOST_NAME, check_sockets
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DURATION_S, MAX_QUEUES
+from netbuf_gym.scenarios.tcp_settings import TcpSettings
 from netbuf_gym.scenarios.video import Video
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS
 from netbuf_gym.utils import checks
@@ -169,7 +170,7 @@ _BUFFER = 4096, MAX_COUNT
 
 
 @dataclass(frozen=True, kw_only=True)
-class Flow:
+class Flow(TcpSettings):
     """TCP connection with its sender, application and path.
 
     Args:
@@ -209,6 +210,9 @@ class Flow:
             buffer is `send_buffer_bytes` or `receive_buffer_bytes`.
         sndbuf_bytes, rcvbuf_bytes: Buffer sizes that the applications request at these hosts (SO_SNDBUF, SO_RCVBUF), 1 to
             2**40; the kernel caps them at `Host.socket_bytes` and doubles them, without autotuning. None: autotuning.
+        max_rto_ms, slow_start_after_idle: As in `Scenario`, for this flow; None: the hosts', or else the scenario's.
+        window_scaling, timestamps, sack: As in `Scenario`, for this flow, which uses each unless it or one of its hosts is
+            without; None: the hosts', or else the scenario's.
     """
 
     cc: Controls = field(

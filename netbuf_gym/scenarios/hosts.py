@@ -11,6 +11,7 @@ from typing import Any
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.scenarios.fields import Indices, boolean, check_fields, integer, number, rule
 from netbuf_gym.scenarios.limits import HAS_HOSTS, MAX_COUNT
+from netbuf_gym.scenarios.tcp_settings import TcpSettings
 from netbuf_gym.utils import checks
 
 PAGE_BYTES = 4096
@@ -58,7 +59,7 @@ def _check_kernel(label: str, value: object) -> object:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Host:
+class Host(TcpSettings):
     """Linux host: socket buffers, their memory limits, and the device's ring.
 
     A flow that ends at a host (`Flow.sender_host`, `Flow.receiver_host`) has its buffer there sized by Linux's rules: the
@@ -86,7 +87,9 @@ class Host:
             Linux counts a connection as limited by its send buffer if data leave after a program found no room; a program that
             only writes has no data left to leave then, unless the device or pacing delays them.
         kernel: Kernel version of the autotuning, as "6.18". Autotuning changed with 6.6, 6.16 and 6.18.
-        agent: Whether an agent of kind "host" controls the settings.
+        agent: Whether an agent of kind "host" controls the buffers.
+        max_rto_ms, slow_start_after_idle, window_scaling, timestamps, sack: As in `Scenario`, at this host; a connection uses
+            the last three only if both ends have them. None: the scenario's.
 
     Raises:
         ScenarioError: A field out of range, a mark of `tcp_mem` above the next, a ring without a device.

@@ -10,12 +10,13 @@ from netbuf_gym.scenarios.catalogue import WITHOUT_AGENT, Controls, parse_conges
 from netbuf_gym.scenarios.fields import boolean, check_fields, integer, links, rule, text
 from netbuf_gym.scenarios.hosts import HOST_NAME, check_name, check_sockets
 from netbuf_gym.scenarios.limits import MAX_COUNT
+from netbuf_gym.scenarios.tcp_settings import TcpSettings
 
 _CONTROL = rule(lambda label, cc: parse_congestion_control(label, cc, WITHOUT_AGENT))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Relay:
+class Relay(TcpSettings):
     """Proxy between a sender and its clients: each flow is two connections, sender to proxy and proxy to client.
 
     The proxy forwards the data that it has read, through its own buffer. A flow begins with the client's SYN to the proxy; the
@@ -31,6 +32,7 @@ class Relay:
         sndbuf_bytes, rcvbuf_bytes: Explicit buffers of the proxy's sending and the client's receiving socket, as in `Flow`.
         initial_cwnd_packets: Initial window, 1 to 1000.
         ecn: ECN of the connection to the client, as in `Flow`.
+        max_rto_ms, slow_start_after_idle, window_scaling, timestamps, sack: As in `Flow`, of the connection to the client.
     """
 
     host: str = field(metadata=rule(check_name))
@@ -55,7 +57,7 @@ class Relay:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sender:
+class Sender(TcpSettings):
     """Endpoint that opens flows.
 
     Args:
@@ -65,6 +67,7 @@ class Sender:
         name: Label.
         sender_host, receiver_host, sndbuf_bytes, rcvbuf_bytes: As in `Flow`.
         ecn: ECN of all flows, as in `Flow`.
+        max_rto_ms, slow_start_after_idle, window_scaling, timestamps, sack: As in `Flow`, of all flows, up to a proxy.
         relay: Proxy of the flows; `path` and `receiver_host` then lead to the proxy. None: no proxy.
     """
 

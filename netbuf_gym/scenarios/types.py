@@ -47,6 +47,7 @@ from netbuf_gym.scenarios.packet_limits import warn_of_small_limits
 from netbuf_gym.scenarios.python_control import OwnControl
 from netbuf_gym.scenarios.senders import Relay, Sender
 from netbuf_gym.scenarios.switches import Admission, AgentThresholds, Switch
+from netbuf_gym.scenarios.tcp_settings import HANDSHAKE_OPTIONS, TcpSettings, uses_option
 from netbuf_gym.scenarios.traffic import FlowList, PoissonArrivals, Probe, Traffic
 from netbuf_gym.scenarios.udp import UdpSource, list_source_names
 from netbuf_gym.traces.types import MAX_RATE_MBPS
@@ -108,6 +109,9 @@ class Scenario:
             bytes shorter and segments as much longer (1460 bytes), RTTs are measured of segments that were sent once (Karn),
             time-outs stay backed off until then, and no echo tells that a retransmission was needless. Receiver controls
             need them. Receivers' autotuning knows round trips all the same.
+        sack: Linux stack: whether receivers acknowledge selectively (tcp_sack, RFC 2018), duplicates included (D-SACK).
+            Without it three duplicate ACKs make a loss, later losses of a window are found one a round trip (NewReno, RFC
+            6582), tails are not probed, and only time stamps tell that a retransmission was needless.
         delayed_ack: Largest number of segments per ACK, 1 to 1000; None: the stack's, 2.
 
     Warns:
@@ -136,6 +140,7 @@ class Scenario:
     slow_start_after_idle: bool = field(default=True, metadata=boolean(core="slow_start_after_idle"))
     window_scaling: bool = field(default=True, metadata=boolean(core="window_scaling"))
     timestamps: bool = field(default=True, metadata=boolean(core="timestamps"))
+    sack: bool = field(default=True, metadata=boolean(core="sack"))
     delayed_ack: int | None = field(default=None, metadata=integer(1, 1000, core="delayed_ack_packets"))
 
     def __post_init__(self) -> None:
@@ -144,11 +149,7 @@ class Scenario:
         check_fields(self)
         if self.pacing and not PACES[self.stack]:
             raise ScenarioError(f"pacing = True is not in the {self.stack} stack; valid: False")
-        if self.min_rto_ms is not None and self.max_rto_ms is not None and self.min_rto_ms > self.max_rto_ms:
-            raise ScenarioError(f"min_rto_ms = {self.min_rto_ms:g} exceeds max_rto_ms; valid: 1 to {self.max_rto_ms:g}")
-        for name in ("window_scaling", "timestamps"):
-            if not getattr(self, name) and self.stack != "linux":
-                raise ScenarioError(f"{name} = False is not in the {self.stack} stack; valid: True")
+        self._check_settings("", self)
         index: dict[str, int] = {}
         for i, link in enumerate(self.links):
             if not isinstance(link, Link):
@@ -163,8 +164,6 @@ class Scenario:
             raise ScenarioError(f"flows is empty{beside}; valid: at least one flow, or a traffic")
         for i, flow in enumerate(self.flows):
             check_segments(f"flows[{i}].receiver", flow.receiver, self.mss)
-            if flow.receiver is not None and not self.timestamps:
-                raise ScenarioError(f"timestamps = False beside flows[{i}].receiver, a control that reads them; valid: True")
         if self.traffic is not None:
             if not isinstance(self.traffic, Traffic):
                 raise ScenarioTypeError(f"traffic = {shown(self.traffic)} is not a Traffic")
@@ -186,6 +185,18 @@ class Scenario:
         check_host_names("flows", self.flows, self.hosts)
         for sender in self._senders:
             check_host_names("traffic.senders", sender.legs, self.hosts)
+        for i, flow in enumerate(self.flows):
+            if flow.receiver is not None and not self._uses("timestamps", flow):
+                ends = flow.sender_host, flow.receiver_host
+                at_hosts = [
+                    f"hosts[{k}]." for k, host in enumerate(self.hosts) if host.timestamps is False and host.name in ends
+                ]
+                where = [f"flows[{i}]."] if flow.timestamps is False else at_hosts or [""]
+                raise ScenarioError(
+                    f"{where[0]}timestamps = False beside flows[{i}].receiver, a control that reads them; valid: True"
+                )
+        for i, host in enumerate(self.hosts):
+            self._check_settings(f"hosts[{i}].", host)
         warn_of_small_limits(self)
 
     @property
@@ -206,6 +217,7 @@ class Scenario:
         changes: dict[str, Any] = {}
         if isinstance(item, (Flow, Sender, Relay)):
             self._check_control(label, item)
+            self._check_settings(f"{label}.", item)
         if isinstance(item, Sender) and item.relay is not None:
             relay = self._resolve(f"{label}.relay", item.relay, index)
             if relay is not item.relay:
@@ -230,6 +242,19 @@ class Scenario:
                 parse_congestion_control(f"{label}.cc", item.cc, valid, self.stack)
         if item.ecn and not SPEAKS_ECN[self.stack]:
             raise ScenarioError(f"{label}.ecn = True is not in the {self.stack} stack; valid: False")
+
+    def _check_settings(self, label: str, settings: Scenario | TcpSettings) -> None:
+        least, most = self.min_rto_ms, settings.max_rto_ms
+        if least is not None and most is not None and least > most:
+            if not label:
+                raise ScenarioError(f"min_rto_ms = {least:g} exceeds max_rto_ms; valid: 1 to {most:g}")
+            raise ScenarioError(f"{label}max_rto_ms = {most:g} is below min_rto_ms; valid: {least:g} to 120000")
+        for name in HANDSHAKE_OPTIONS:
+            if getattr(settings, name) is False and self.stack != "linux":
+                raise ScenarioError(f"{label}{name} = False is not in the {self.stack} stack; valid: True")
+
+    def _uses(self, option: str, ends: Flow | Sender) -> bool:
+        return uses_option(option, ends, self.hosts, getattr(self, option))
 
     def _resolve_indices(self, owner: str, name: str, links: Sequence[int | str], index: dict[str, int]) -> Indices:
         """Return the links in the field `name` of `owner` as indices; the same object if they are indices already."""
@@ -367,10 +392,17 @@ class Scenario:
 
     @property
     def mss(self) -> int:
-        """Largest segment, bytes."""
+        """Largest segment, bytes, of connections without settings of their own."""
+        return self._get_mss(self.timestamps)
+
+    def mss_of(self, flow: int) -> int:
+        """Return the largest segment of a flow, bytes; the traffic's senders are numbered after the flows."""
+        return self._get_mss(self._uses("timestamps", self._get_endpoint(flow)))
+
+    def _get_mss(self, timestamps: bool) -> int:
         if self.mss_bytes is not None:
             return self.mss_bytes
-        return MSS_BYTES + (0 if self.timestamps else TIMESTAMP_BYTES)
+        return MSS_BYTES + (0 if timestamps else TIMESTAMP_BYTES)
 
     @property
     def data_bytes(self) -> int:

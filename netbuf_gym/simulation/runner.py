@@ -155,7 +155,7 @@ def _run_world(
         seed=seed,
         window_s=(warmup_s, scenario.duration_s),
         flows=Flows(
-            _build_flow_result(f.name or f"flow-{i}", str(f.cc), a, b, span_s, scenario.mss)
+            _build_flow_result(f.name or f"flow-{i}", str(f.cc), a, b, span_s, scenario.mss_of(i))
             for i, (f, a, b) in enumerate(zip(scenario.flows, before[0], after[0], strict=True))
         ),
         links=Links(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from netbuf_gym.plants.linux.sysctls import list_tcp_sysctls
 from netbuf_gym.scenarios.hosts import Host
 from netbuf_gym.scenarios.types import Scenario
 
@@ -30,6 +31,7 @@ def _host_message(at: str, scenario: Scenario, host: Host, node: Callable[[str],
         "net.ipv4.tcp_wmem": " ".join(map(str, host.tcp_wmem)),
         "net.ipv4.tcp_moderate_rcvbuf": str(int(host.moderate_rcvbuf)),
     }
+    sysctls |= list_tcp_sysctls(host)
     if host.notsent_lowat_bytes is not None:
         sysctls["net.ipv4.tcp_notsent_lowat"] = str(min(host.notsent_lowat_bytes, 2**32 - 1))
     if host.limit_output_bytes is not None:

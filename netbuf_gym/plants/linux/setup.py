@@ -13,12 +13,14 @@ from netbuf_gym.plants.linux.agreed import DRIVEN, NOTSENT_LOWAT_BYTES, PACED_BY
 from netbuf_gym.plants.linux.codec import encode
 from netbuf_gym.plants.linux.hosts import cap_buffer, hosts_message
 from netbuf_gym.plants.linux.netlink import FEATURES, INITCWND, INITRWND, QUICKACK
+from netbuf_gym.plants.linux.sysctls import RTO_MAX, list_tcp_sysctls
 from netbuf_gym.scenarios.catalogue import CongestionControl, get_control_name
 from netbuf_gym.scenarios.flows import Bulk, Flow, OnOff, Sized
 from netbuf_gym.scenarios.limits import AGENT
 from netbuf_gym.scenarios.native import build_flow_config, build_world_config
 from netbuf_gym.scenarios.python_control import OwnControl
 from netbuf_gym.scenarios.senders import Relay, Sender
+from netbuf_gym.scenarios.tcp_settings import HANDSHAKE_OPTIONS, TcpSettings, list_settings
 from netbuf_gym.scenarios.types import Scenario
 
 CONTROLS = {"cubic": "cubic", "newreno": "reno", "bbr": "bbr", "vegas": "vegas", "westwood": "westwood"}
@@ -91,6 +93,7 @@ class Setup:
         self.scenario, self.agents = scenario, agents
         self._check_stack()
         self._nodes: dict[str, int] = {"": 0, " ": 1}  # nodes of senders and receivers without a host of their own
+        self._settings: dict[int, dict[str, str]] = {}  # sysctls of nodes of flows with settings of their own
         self.routes: list[dict[str, Any]] = []
         self._metrics: dict[int, list[tuple[str, dict[int, int]]]] = {}
         flows = [self._socket_settings(f"flows[{i}]", flow) for i, flow in enumerate(scenario.flows)]
@@ -105,13 +108,14 @@ class Setup:
             "do": "start",
             "world": encode(build_world_config(scenario)),
             "mtu": scenario.data_bytes,
-            "headers": scenario.ack_bytes,
+            "mss": [scenario.mss_of(i) for i in range(len(scenario.flows))],
             "nodes": len(self._nodes),
             "routes": self.routes,
             "flows": flows,
             "senders": opening,
             "metrics": sorted(self._metrics.items()),
             "sysctls": self._sysctls(),
+            "settings": [{"node": node, "sysctls": sysctls} for node, sysctls in self._settings.items()],
             "hosts": hosts,
             "realtime": realtime,
             "bottlenecks": [scenario.tightest_link(i) for i in range(len(scenario.flows))],
@@ -133,8 +137,9 @@ class Setup:
             self._refuse("delayed_ack", scenario.delayed_ack, "None, 1 or 2")
         if scenario.min_rto_ms is not None and not Path("/proc/sys/net/ipv4/tcp_rto_min_us").exists():
             self._refuse("min_rto_ms", scenario.min_rto_ms, "None: this kernel has no tcp_rto_min_us")
-        if scenario.max_rto_ms is not None and not Path("/proc/sys/net/ipv4/tcp_rto_max_ms").exists():
-            self._refuse("max_rto_ms", scenario.max_rto_ms, "None: this kernel has no tcp_rto_max_ms")
+        self._check_max_rto("", scenario)
+        for i, host in enumerate(scenario.hosts):
+            self._check_max_rto(f"hosts[{i}].", host)
         for i, link in enumerate(scenario.links):
             for name in ("duplicate", "corrupt"):
                 if getattr(link, name) > 0:
@@ -146,16 +151,35 @@ class Setup:
         sysctls = {
             "net.ipv4.tcp_rmem": f"4096 {STEERED_BYTES} {STEERED_BYTES}" if steered else f"4096 131072 {UNLIMITED_BYTES}",
             "net.ipv4.tcp_wmem": f"4096 {UNLIMITED_BYTES} {UNLIMITED_BYTES}",
-            "net.ipv4.tcp_timestamps": "2" if scenario.timestamps else "0",  # the monotonic clock, without an offset
-            "net.ipv4.tcp_window_scaling": str(int(scenario.window_scaling)),
+            **list_tcp_sysctls(scenario),
         }
         if scenario.min_rto_ms is not None:
             sysctls["net.ipv4.tcp_rto_min_us"] = str(round(scenario.min_rto_ms * 1e3))
-        if scenario.max_rto_ms is not None:
-            sysctls["net.ipv4.tcp_rto_max_ms"] = str(round(scenario.max_rto_ms))
-        if not scenario.slow_start_after_idle:
-            sysctls["net.ipv4.tcp_slow_start_after_idle"] = "0"
         return sysctls
+
+    def _check_max_rto(self, at: str, settings: Scenario | TcpSettings) -> None:
+        if settings.max_rto_ms is not None and not Path("/proc/sys", *RTO_MAX.split(".")).exists():
+            self._refuse(f"{at}max_rto_ms", settings.max_rto_ms, "None: this kernel has no tcp_rto_max_ms")
+
+    def _find_nodes(self, at: str, one: Flow | Sender | Relay) -> tuple[int, int]:
+        """Return the nodes of the ends of a flow: its hosts', or those of all flows at no host with the same settings."""
+        self._check_max_rto(f"{at}.", one)
+        sysctls = list_tcp_sysctls(one)
+        hosts = one.sender_host, getattr(one, "receiver_host", None)
+        for name in list_settings(one):
+            if hosts[0] is not None and (hosts[1] is not None or name not in HANDSHAKE_OPTIONS):
+                self._refuse(
+                    f"{at}.{name}", getattr(one, name), f"None for a flow of host {hosts[0]!r}, which has settings for all"
+                )
+        if self.scenario.mss_bytes is not None and one.timestamps not in (None, self.scenario.timestamps):
+            self._refuse(f"{at}.timestamps", one.timestamps, "None beside mss_bytes, which the network's MTU follows")
+        nodes = []
+        for host, end in zip(hosts, ("", " "), strict=True):
+            key = host or f"{end}{sysctls or ''}"
+            nodes.append(self.node(key))
+            if host is None and sysctls:
+                self._settings[nodes[-1]] = sysctls
+        return nodes[0], nodes[1]
 
     def _socket_settings(self, at: str, one: Flow | Sender | Relay, cc: Any = None) -> dict[str, Any]:
         """Return the socket settings of a flow, or of all flows of a sender or a relay, and add a route of its own.
@@ -164,7 +188,7 @@ class Setup:
             cc: the congestion control for a relay that has none of its own.
         """
         number = len(self.routes)
-        ends = self.node(getattr(one, "sender_host", None) or ""), self.node(getattr(one, "receiver_host", None) or " ")
+        ends = self._find_nodes(at, one)
         self.routes.append(
             {"sender_node": ends[0], "receiver_node": ends[1], "path": list(one.path), "return_path": list(one.return_path)}
         )
@@ -179,9 +203,10 @@ class Setup:
             self._add_metric(ends[0], addresses[1], FEATURES, USEC_TIMESTAMPS)
             self._add_metric(ends[1], addresses[0], FEATURES, USEC_TIMESTAMPS)
         if isinstance(one, Flow) and one.receiver is not None:
+            mss = self.scenario.mss_of(number)
             # The kernel would advertise its whole buffer first, and could not shrink the window again.
-            first = _core.first_window_bytes(build_flow_config(one), self.scenario.mss)
-            self._add_metric(ends[1], addresses[0], INITRWND, max(1, min(first // self.scenario.mss, MOST_FIRST_SEGMENTS)))
+            first = _core.first_window_bytes(build_flow_config(one), mss)
+            self._add_metric(ends[1], addresses[0], INITRWND, max(1, min(first // mss, MOST_FIRST_SEGMENTS)))
         socket: dict[str, Any] = {"route": number, "cc": self._kernel_control(at, cc if one.cc is None else one.cc)}
         if self.scenario.pacing:
             socket["pacing_bytes_per_s"] = PACED_BYTES_PER_S

@@ -69,7 +69,7 @@ class Steering:
             setup["flows"][flow]["cc"] = self._sockets.name
         for flow, config in enumerate(world.config.flows):
             if config.receiver:
-                _core.meter_receiver(world.emulator, setup["flows"][flow]["route"], config, setup["mtu"] - setup["headers"])
+                _core.meter_receiver(world.emulator, setup["flows"][flow]["route"], config, setup["mss"][flow])
 
     def about(self) -> dict[str, Any]:
         """Return how the senders that a receiver drives are steered."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 TRIPLE = ("min", "default", "max")
 INT_MAX, UINT_MAX = 2**31 - 1, 2**32 - 1
+RTO_MAX = "net.ipv4.tcp_rto_max_ms"
 
 
 @dataclass(frozen=True)
@@ -40,3 +42,21 @@ PLACES = {
     "notsent_lowat_bytes": (("net.ipv4.tcp_notsent_lowat", 0),),
 }
 """By the name of a control, the sysctls that the control is written to, and which number of each."""
+
+
+def list_tcp_sysctls(settings: Any) -> dict[str, str]:
+    """Return the sysctls of the settings that a scenario, a flow or a host has, by name."""
+    names = {
+        "slow_start_after_idle": "net.ipv4.tcp_slow_start_after_idle",
+        "window_scaling": "net.ipv4.tcp_window_scaling",
+        "timestamps": "net.ipv4.tcp_timestamps",
+        "sack": "net.ipv4.tcp_sack",
+    }
+    sysctls = {
+        name: str(int(getattr(settings, setting))) for setting, name in names.items() if getattr(settings, setting) is not None
+    }
+    if settings.timestamps:
+        sysctls[names["timestamps"]] = "2"  # the monotonic clock, without an offset
+    if settings.max_rto_ms is not None:
+        sysctls[RTO_MAX] = str(round(settings.max_rto_ms))
+    return sysctls

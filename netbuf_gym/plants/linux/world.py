@@ -48,8 +48,8 @@ class LiveWorld:
         for number in range(setup["nodes"]):
             self.nodes.append(Node(number, setup["mtu"]))
             self.nodes[-1].set(setup["sysctls"])
-        for host in setup["hosts"]:
-            self.nodes[host["node"]].set(host["sysctls"])
+        for one in (*setup["settings"], *setup["hosts"]):
+            self.nodes[one["node"]].set(one["sysctls"])
         for node, metrics in setup["metrics"]:
             self.nodes[node].set_route_metrics(
                 [(address, {int(key): value for key, value in one.items()}) for address, one in metrics]

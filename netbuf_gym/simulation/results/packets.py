@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from netbuf_gym import _core
+from netbuf_gym.scenarios.limits import TIMESTAMP_BYTES
 from netbuf_gym.scenarios.types import Scenario
 
 _COLUMNS, _ROW_BYTES = _core.packet_fields()
@@ -61,6 +62,7 @@ KINDS = np.array(["data", "data", "syn", "ack", "probe", "ack", "rst"])
 SENT, RECEIVED = 0, 1
 PUSHED, SYN, WINDOW_PROBE, FINAL_ACK, RESET, DATAGRAM = 1, 2, 4, 5, 6, 255
 SYN_ACK, ACK_FIN, ACK_ECHO = 2, 16, 64
+OFFERS_SACK, OFFERS_STAMPS, OFFERS_SCALING, AGREED = 2, 4, 8, 8
 ECT, CE, CWR, ECT1 = 1, 2, 4, 8
 NO_LINK = UNLIMITED_WINDOW = 2**32 - 1
 FIRST_ONE_WAY = 2**31
@@ -100,7 +102,7 @@ def build_packet_log(raw: np.ndarray, scenario: Scenario) -> PacketLog:
     for number, at in [(int(rows["owner"][at[0]]), at) for at in fixed] + list(enumerate(opened, len(scenario.flows))):
         connection[at] = number
         starts[number] = _number_bytes(rows[at])
-        start[at] = _find_starts(starts[number], rows["segment"][at], scenario.mss)
+        start[at] = _find_starts(starts[number], rows["segment"][at])
     start[(rows["is_ack"] == 0) & (rows["kind"] == SYN)] = 0
     return PacketLog(rows, connection, start, starts, scenario)
 
@@ -124,10 +126,11 @@ def _number_bytes(mine: np.ndarray) -> np.ndarray:
     return 1 + np.concatenate([[0], np.cumsum(lengths)])
 
 
-def _find_starts(starts: np.ndarray, segments: np.ndarray, mss: int) -> np.ndarray:
+def _find_starts(starts: np.ndarray, segments: np.ndarray) -> np.ndarray:
     """Return the first sequence numbers of segments; those never sent, which some receivers acknowledge, are full ones."""
     segments, last = segments.astype(np.int64), len(starts) - 1
-    return starts[np.minimum(segments, last)] + np.maximum(segments - last, 0) * mss
+    full = np.diff(starts).max(initial=0)
+    return starts[np.minimum(segments, last)] + np.maximum(segments - last, 0) * full
 
 
 def packets_table(log: PacketLog) -> np.ndarray:
@@ -161,7 +164,7 @@ def packets_table(log: PacketLog) -> np.ndarray:
 def _sack_numbers(log: PacketLog, at: int) -> list[int]:
     """Return the SACK blocks of an ACK in sequence numbers, two for each, 0 for none."""
     row = log.rows[at]
-    ends = _find_starts(log.starts[int(log.connection[at])], row["sack"], log.scenario.mss).tolist()
+    ends = _find_starts(log.starts[int(log.connection[at])], row["sack"]).tolist()
     return [end if i < 2 * row["sack_blocks"] else 0 for i, end in enumerate(ends)]
 
 
@@ -223,6 +226,7 @@ class _Headers:
         self.link_header = _LINK_HEADER_BYTES[log.scenario.stack]
         self._echo: dict[int, int] = defaultdict(int)  # of a flow: time stamp of the latest ACK that its sender has
         self._acknowledged: dict[int, int] = defaultdict(lambda: 1)
+        self._options: dict[int, int] = defaultdict(int)  # of a flow: the flags of its SYN's row
         self._on_way: dict[tuple, deque[tuple[bytes, int]]] = defaultdict(deque)
 
     def make(self, at: int, row: _Row) -> bytes:
@@ -280,24 +284,32 @@ class _Headers:
                 sequence = self._acknowledged[flow] - (kind == WINDOW_PROBE)
             window, source, target = 64 << 10, 40000, 5001
             stamps = _milliseconds(stamp), self._echo[flow]
-        options = self._options(at, row, opening, stamps)
-        scale = 0 if opening or not self._log.scenario.window_scaling else _WINDOW_SCALE
+        if opening and not row.is_ack:
+            self._options[flow] = flags
+        offers = self._options[flow] // (1 if opening and not row.is_ack else AGREED)
+        options = self._write_options(at, row, opening, stamps, offers)
+        scale = 0 if opening or not offers & OFFERS_SCALING else _WINDOW_SCALE
         window = min(window >> scale, 0xFFFF)
         offset = (20 + len(options)) // 4 << 4
         head = struct.pack(">HHIIBBHHH", source, target, sequence & 0xFFFFFFFF, ack & 0xFFFFFFFF, offset, bits, window, 0, 0)
         return head + options, stamps[0]
 
-    def _options(self, at: int, row: _Row, opening: bool, stamps: tuple[int, int]) -> bytes:
+    def _write_options(self, at: int, row: _Row, opening: bool, stamps: tuple[int, int], offers: int) -> bytes:
         room = row.wire_bytes - row.payload - self.link_header - _HEADERS_BYTES
         if room == 0:
             return b""
         scenario, blocks = self._log.scenario, row.sack_blocks
         stamped = struct.pack(">BBII", 8, 10, stamps[0] & 0xFFFFFFFF, stamps[1] & 0xFFFFFFFF)
-        times = stamped if scenario.timestamps else b""
+        times = stamped if offers & OFFERS_STAMPS else b""
         if opening:
-            scale = b"\1" + struct.pack("BBB", 3, 3, _WINDOW_SCALE) if scenario.window_scaling else b""
-            largest = struct.pack(">BBH", 2, 4, scenario.data_bytes - _HEADERS_BYTES) if scenario.stack == "linux" else b""
-            return (largest + (b"\4\2" + times if times else b"\1\1\4\2") + scale).ljust(room, b"\0")
+            scale = b"\1" + struct.pack("BBB", 3, 3, _WINDOW_SCALE) if offers & OFFERS_SCALING else b""
+            segment = scenario.data_bytes - _HEADERS_BYTES
+            if scenario.mss_bytes is not None:
+                segment = scenario.mss_bytes + TIMESTAMP_BYTES * bool(times)
+            largest = struct.pack(">BBH", 2, 4, segment) if scenario.stack == "linux" else b""
+            selective = b"\4\2" if offers & OFFERS_SACK else b"\1\1"
+            others = selective + times if times else b"\1\1" + selective if offers & OFFERS_SACK else b""
+            return (largest + others + scale).ljust(room, b"\0")
         parts = [times] if times else []
         if blocks:
             ends = [end & 0xFFFFFFFF for end in _sack_numbers(self._log, at)[: 2 * blocks]]

@@ -164,7 +164,7 @@ class PathTracker(Tracker):
         self.wanted, self.resumed, self.drained, self.arrived = np.zeros((4, rows))
         self.acked, self.acknowledged, self.starting = np.zeros((3, rows), bool)
 
-    def reset(self, rows: slice, *, mss_bytes: float, **world: PerRow) -> None:
+    def reset(self, rows: slice, *, mss_bytes: np.ndarray | float, **world: PerRow) -> None:
         """Reset rows, see `Tracker.reset`."""
         super().reset(rows, mss_bytes=mss_bytes, **world)
         self._path[:, rows] = 0

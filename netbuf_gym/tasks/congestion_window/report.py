@@ -37,7 +37,7 @@ def episode_report(scenario: Scenario, flow: int, counters: dict[str, Any]) -> d
     base_rtt_ms = scenario.base_rtt_ms(flow)
     lost = counters["queue_drops"] + counters["random_losses"]
     share_mbps = scenario.fair_share_mbps(flow)
-    counted_mbps = max(goodput_mbps, scenario.mss * 8e-6 / duration_s)
+    counted_mbps = max(goodput_mbps, scenario.mss_of(flow) * 8e-6 / duration_s)
     delay_ms = max(mean_rtt_ms - counters["rtt_min_s"] * 1e3, 1e-3) if samples else math.nan
     passed = counters["sojourn_count"]
     return {

@@ -347,11 +347,12 @@ class CongestionWindow(Task[Tracker]):
     def start(self, tracker: Tracker, rows: slice, scenario: Scenario) -> None:
         """See `Task.start`."""
         controlled = agent_flows(scenario)
+        mss = np.array([scenario.mss_of(i) for i in controlled])
         tracker.reset(
             rows,
-            initial_window=[scenario.flows[i].initial_cwnd_packets * scenario.mss for i in controlled],
-            highest_window=[highest_window_packets(scenario, i) * scenario.mss for i in controlled],
-            mss_bytes=scenario.mss,
+            initial_window=mss * [scenario.flows[i].initial_cwnd_packets for i in controlled],
+            highest_window=mss * [highest_window_packets(scenario, i) for i in controlled],
+            mss_bytes=mss,
             **describe_paths(scenario, controlled, rows),
         )
 

@@ -53,7 +53,9 @@ class Tracker(FlowTracker):
             TELEMETRY.names, interval_s, last=self.last, memory=self._memory, window=self.cwnd, known=self._known
         )
 
-    def reset(self, rows: slice, *, initial_window: PerRow, highest_window: PerRow, mss_bytes: float, **path: PerRow) -> None:
+    def reset(
+        self, rows: slice, *, initial_window: PerRow, highest_window: PerRow, mss_bytes: np.ndarray | float, **path: PerRow
+    ) -> None:
         """Forget all measurements of these rows, whose world starts anew; windows in bytes, `path` as for `reset_path`."""
         self.reset_path(rows, **path)
         self.last[SSTHRESH, rows] = np.inf

@@ -247,7 +247,7 @@ class ReceiverWindow(Task[Tracker]):
             rows,
             **path,
             start_s=[scenario.flows[i].start_s for i in controlled],
-            mss_bytes=scenario.mss,
+            mss_bytes=np.array([scenario.mss_of(i) for i in controlled]),
             k=self.k if self.moves_between_decisions else 0.0,
             target_s=self.target_s,
         )

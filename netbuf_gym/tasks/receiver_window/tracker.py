@@ -79,7 +79,7 @@ class Tracker(FlowTracker):
         *,
         capacity_bps: PerRow,
         start_s: PerRow,
-        mss_bytes: float,
+        mss_bytes: np.ndarray | float,
         k: float,
         target_s: float,
         **path: PerRow,

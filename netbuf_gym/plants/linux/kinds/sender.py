@@ -177,8 +177,7 @@ class Kind(base.Kind):
         """Return a telemetry row from the kernel's counters at acknowledgements."""
         elapsed_s = now["time_s"] - then["time_s"]
         grown = {key: now[key] - then[key] for key in now if key in then}
-        headers = self.world.setup["headers"]
-        mss = now["mss"] or (now["mss_bytes"] if "mss_bytes" in now else self.world.setup["mtu"] - headers)
+        mss = now["mss"] or (now["mss_bytes"] if "mss_bytes" in now else self.world.setup["mss"][self.places[at]])
         acks, sent = grown["acks"], grown["packets_sent"]
         in_flight = grown["in_flight_sum"] * mss
         overruled = math.isnan(self._windows[at]) or now["timeouts"] > self._timeouts[at]
