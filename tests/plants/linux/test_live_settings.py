@@ -66,7 +66,7 @@ def read_medians(world, plant):
 )
 @undisturbed
 def test_recovery_without_sack_is_the_kernels(cc, queue, loss, goodput, retransmitted):
-    """In 15 s the kernel (6.18) had 7.30, 8.58 and 2.99 Mbit/s with 108, 47 and 39 retransmissions, the simulator 7.46, 8.85, 3.01
+    """In 15 s the kernel (6.18) had 7.30, 8.58, 2.99 Mbit/s with 108, 47, 39 retransmissions, the simulator 7.46, 8.85, 3.01
     with 106, 35, 39, both without a time-out; with SACK the kernel had 9.57 with 78 and 9.58 with 21 in the first two."""
     world = scenarios.dumbbell(senders=[cc], rate_mbps=10, rtt_ms=40, buffer_packets=queue, loss=loss, duration_s=10)
     (simulated,), (live,) = (read_medians(replace(world, sack=False), plant) for plant in ("sim", "linux"))
