@@ -106,7 +106,7 @@ class RenoRecovery final : public LinuxRecovery {
 
   // tcp_packet_delayed
   bool delayed(const Tcb& tcb, const AckWork& work) const {
-    return undo_.late(work.echo_sent) && (undo_.retransmitted() || before(tcb.una, tcb.high_seq));
+    return undo_.late(work.echo_sent) && (undo_.copied() || before(tcb.una, tcb.high_seq));
   }
 
   // tcp_fastretrans_alert

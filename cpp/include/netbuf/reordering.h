@@ -78,7 +78,7 @@ class Undo {
     copies_ = copies_ == kNone ? 1 : copies_ + 1;
     if (first_copy_ < 0) first_copy_ = now;
   }
-  bool retransmitted() const { return first_copy_ >= 0; }
+  bool copied() const { return first_copy_ >= 0; }  // something has been sent again since
   void duplicate(uint32_t segment) {           // a D-SACK: it has arrived twice
     if (marked_ && copies_ > 0 && !before(segment, marker_)) --copies_;
   }
