@@ -137,8 +137,9 @@ def test_the_catalogues_tests_hold_for_what_is_added(tree):
     for name in ("cc_registry_test", "qdisc_registry_test"):
         assert ", 0 failed checks" in in_tree(f"build/native/cpp/tests/netbuf_tests {name}", tree)
     added = re.findall(r'\.name = "(\w+)"', "".join(FILES[name].text for name in FILES if name.endswith(".cc")))
-    assert len(added) == 2
-    names = "from netbuf_gym import _core; print([r['name'] for r in _core.congestion_controls() + _core.queue_disciplines()])"
+    assert len(added) == 3
+    catalogues = ("congestion_controls", "queue_disciplines", "receiver_controls")
+    names = f"from netbuf_gym import _core; print([r['name'] for of in {catalogues} for r in getattr(_core, of)()])"
     assert all(repr(name) in in_tree(f"python -c {shlex.quote(names)}", tree) for name in added)
 
 
