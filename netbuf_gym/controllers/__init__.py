@@ -9,13 +9,14 @@
 from typing import Any
 
 from netbuf_gym.controllers.policies import Callback, ConstantAction, KeepAction, Model, RandomAction, lock_of
-from netbuf_gym.controllers.protocol import Controller, Decider, InWorld, Named, Policy, Rules
+from netbuf_gym.controllers.protocol import Controller, ControllerWrapper, Decider, InWorld, Named, Policy, Rules
 from netbuf_gym.utils.moved import find_renamed
 
 __all__ = [
     "Callback",
     "ConstantAction",
     "Controller",
+    "ControllerWrapper",
     "Decider",
     "InWorld",
     "KeepAction",

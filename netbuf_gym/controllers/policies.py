@@ -32,7 +32,6 @@ class RandomAction(Decider):
         self.seed = check_integer("seed", seed, 0, 2**63 - 1)
 
     def start(self, rules: Rules, seeds: Sequence[int]) -> Policy:
-        """See `Controller.start`."""
         draw = _make_sampler(rules.action_space)
         streams = [np.random.default_rng((self.seed, seed, agent)) for seed in seeds for agent in range(rules.agents)]
 
@@ -128,7 +127,6 @@ class Callback(Decider):
         self.recipes = None if recipes is None else tuple(recipes)
 
     def start(self, rules: Rules, seeds: Sequence[int]) -> Policy:
-        """See `Controller.start`."""
         self._require_recipe(rules)
         return lambda observations, state, starts: (np.asarray(self.function(observations)), None)
 
@@ -151,7 +149,6 @@ class Model(Decider):
         self.recipes = None if recipes is None else tuple(recipes)
 
     def start(self, rules: Rules, seeds: Sequence[int]) -> Policy:
-        """See `Controller.start`."""
         self._require_recipe(rules)
         lock = lock_of(self.model)
 

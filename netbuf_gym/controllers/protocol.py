@@ -116,6 +116,26 @@ class Decider(Controller[RulesT]):
             raise ConfigError(f"{self.name} does not support recipe {rules.recipe!r}; valid: {valid}")
 
 
+class ControllerWrapper(Controller[RulesT]):
+    """Base class of controllers around another one, whose arguments, recipes and worlds are theirs."""
+
+    def __init__(self, controller: Controller):
+        self.controller, self.name, self.recipes = controller, controller.name, controller.recipes
+
+    @property
+    def env(self) -> dict[str, Any]:
+        return self.controller.env
+
+    def merge_arguments(self, env: Mapping[str, Any]) -> dict[str, Any]:
+        return self.controller.merge_arguments(env)
+
+    def match_arguments(self, env: Mapping[str, Any]) -> dict[str, Any]:
+        return self.controller.match_arguments(env)
+
+    def place(self, scenario: Any) -> Any:
+        return self.controller.place(scenario)
+
+
 class InWorld(Controller[Rules]):
     """A controller that is part of the world, and acts on every packet or ACK without being queried.
 
@@ -127,7 +147,6 @@ class InWorld(Controller[Rules]):
         return {key: env[key] for key in SHARED_ARGUMENTS if key in env}
 
     def start(self, rules: Rules, seeds: Sequence[int]) -> None:
-        """See `Controller.start`."""
         return None
 
     @abstractmethod

@@ -14,7 +14,7 @@ import re
 import resource
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.controllers import Controller, InWorld, Policy, Rules
+from netbuf_gym.controllers import Controller, ControllerWrapper, InWorld, Policy, Rules
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.evaluation.rollout import Stopped, View, World
@@ -177,7 +177,7 @@ class Decisions:
     seconds: list[float] = field(default_factory=list)
 
 
-class WatchedController(Controller):
+class WatchedController(ControllerWrapper[Rules]):
     """Wrapper of a controller that keeps its decisions, by groups of worlds, and how long each took.
 
     Args:
@@ -186,22 +186,10 @@ class WatchedController(Controller):
     """
 
     def __init__(self, controller: Controller, most: int | None = None):
-        self.controller, self.name, self.recipes, self.most = controller, controller.name, controller.recipes, most
+        super().__init__(controller)
+        self.most = most
         self.groups: list[Decisions] = []
         self.enough = threading.Event()
-
-    @property
-    def env(self) -> dict[str, Any]:
-        return self.controller.env
-
-    def merge_arguments(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        return self.controller.merge_arguments(env)
-
-    def match_arguments(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        return self.controller.match_arguments(env)
-
-    def place(self, scenario: Any) -> Any:
-        return self.controller.place(scenario)
 
     def start(self, rules: Rules, seeds: Sequence[int]) -> Policy:
         policy: Any = self.controller.start(rules, seeds)

@@ -70,7 +70,6 @@ class CongestionControl(InWorld):
         return [episode_report(scenario, flow, own) for flow, own in zip(flows, counters, strict=True)]
 
     def make_watcher(self, scenario: Scenario, world: Simulator) -> Callable[[], dict[str, float]]:
-        """See `InWorld.make_watcher`."""
         cwnd, rtt = (FLOW_SAMPLE.index(name) for name in ("cwnd_packets", "rtt_ms"))
         queue, first = LINK_SAMPLE.index("queue_packets"), agent_flows(scenario)[0]
 
@@ -162,7 +161,6 @@ class WindowFollower(Decider[CongestionWindow]):
         return {"recipe": "default", "actions": CONTINUOUS, **alone}
 
     def start(self, rules: CongestionWindow, seeds: Sequence[int]) -> Policy:
-        """See `Controller.start`."""
         self._require_recipe(rules)
         at = iter(self.windows.tolist())
         wanted = self.windows[-1]
@@ -193,7 +191,6 @@ class KeepWindow(KeepAction):
         return {"actions": CONTINUOUS}
 
     def merge_arguments(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Controller.merge_arguments`."""
         return {**env} if env.get("recipe") == "ppcc" else super().merge_arguments(env)
 
     def match_arguments(self, env: Mapping[str, Any]) -> dict[str, Any]:
@@ -222,7 +219,6 @@ class QueueTarget(Decider[CongestionWindow]):
         self.gain = check_real("gain", gain, 0.01, 2)
 
     def start(self, rules: CongestionWindow, seeds: Sequence[int]) -> Policy:
-        """See `Controller.start`."""
         self._require_recipe(rules)
         return lambda observations, state, starts: (rules.nearest_actions(self.log_window_changes(observations)), None)
 

@@ -345,7 +345,6 @@ class CongestionWindow(Task[Tracker]):
         return PathTracker(rows, interval_s, *own)
 
     def start(self, tracker: Tracker, rows: slice, scenario: Scenario) -> None:
-        """See `Task.start`."""
         controlled = agent_flows(scenario)
         mss = np.array([scenario.mss_of(i) for i in controlled])
         tracker.reset(
@@ -398,7 +397,6 @@ class CongestionWindow(Task[Tracker]):
         }
 
     def format_state(self, state: dict[str, float]) -> str:
-        """See `Task.format_state`."""
         return (
             f"t {state['time_s']:8.2f} s   cwnd {state['cwnd_packets']:8.1f} packets   RTT {state['rtt_ms']:8.2f} ms   "
             f"throughput {state['throughput_mbps']:8.3f} Mbit/s   queue {state['queue_packets']:6.0f} packets"

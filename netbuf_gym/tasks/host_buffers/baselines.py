@@ -5,12 +5,12 @@ All of them decide in the agents' place, or only choose the initial state of the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from netbuf_gym.controllers import Controller, Decider, KeepAction, Named, Policy, RandomAction, Rules
+from netbuf_gym.controllers import Controller, ControllerWrapper, Decider, KeepAction, Named, Policy, RandomAction, Rules
 from netbuf_gym.controllers.user_code import make_controller
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.scenarios import Scenario
@@ -63,7 +63,7 @@ class Setting(KeepSettings):
         return scenario if self.cc is None else with_congestion_control(scenario, which, self.cc)
 
 
-class WithCongestionControl(Decider):
+class WithCongestionControl(ControllerWrapper[Rules], Decider[Rules]):
     """Another controller on a host whose connections use a given congestion control.
 
     Args:
@@ -73,21 +73,8 @@ class WithCongestionControl(Decider):
 
     def __init__(self, controller: Controller, cc: str = "bbr"):
         _check_congestion_control("cc", cc, CONGESTION_CONTROLS)
-        self.controller, self.cc = controller, cc
-        self.name, self.recipes = f"{controller.name}+{cc}", controller.recipes
-
-    @property
-    def env(self) -> dict[str, Any]:
-        """See `Controller.env`: that of the inner controller."""
-        return self.controller.env
-
-    def merge_arguments(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Controller.merge_arguments`: that of the inner controller."""
-        return self.controller.merge_arguments(env)
-
-    def match_arguments(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Controller.match_arguments`: that of the inner controller."""
-        return self.controller.match_arguments(env)
+        super().__init__(controller)
+        self.name, self.cc = f"{controller.name}+{cc}", cc
 
     def place(self, scenario: Scenario) -> Scenario:
         """Return the inner controller's world, with this congestion control for what the agents' hosts send."""
@@ -143,7 +130,6 @@ class Bpftune(Decider[HostBuffers]):
         return change_hosts(scenario, find_agent_hosts(scenario), lambda host: apply_settings(host, self.first))
 
     def start(self, rules: HostBuffers, seeds: Sequence[int]) -> Policy:
-        """See `Controller.start`."""
         self._require_recipe(rules)
         rows = len(seeds) * rules.agents
         own = self.first

@@ -237,7 +237,6 @@ class HostBuffers(Task[Tracker]):
         return Tracker(rows, interval_s)
 
     def start(self, tracker: Tracker, rows: slice, scenario: Scenario) -> None:
-        """See `Task.start`."""
         hosts = [scenario.hosts[i] for i in find_agent_hosts(scenario)]
         capacity, share, base = zip(*(compute_offer(scenario, host) for host in hosts), strict=True)
         settings = [initial_settings(scenario, host) for host in hosts]
@@ -277,7 +276,6 @@ class HostBuffers(Task[Tracker]):
         }
 
     def format_state(self, state: dict[str, float]) -> str:
-        """See `Task.format_state`."""
         return (
             f"t {state['time_s']:8.1f} s   TCP maximum {state['tcp_max_kib']:9.0f} KiB   "
             f"ring {state['ring_packets']:5.0f}   latency {state['latency_ms']:8.2f} ms   "

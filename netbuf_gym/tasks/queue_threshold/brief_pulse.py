@@ -111,7 +111,6 @@ class BriefPulse(LimitRule):
         return rule
 
     def start(self, rules: QueueThreshold, seeds: Sequence[int]) -> Policy:
-        """See `Controller.start`."""
         self._require_actions(rules)
         column = {feature.name: place for place, feature in enumerate(rules.features)}
         backlog, cut, head, packet = (column[name] for name in ("backlog_0", "cut_0", "drop_head", "packet_time"))

@@ -86,7 +86,6 @@ class Limits(LimitRule):
         return cls(limits)
 
     def start(self, rules: QueueThreshold, seeds: Sequence[int]) -> Policy:
-        """See `Controller.start`."""
         self._require_actions(rules)
         if len(self.limits_ms) > rules.queues:
             raise ConfigError(f"limits_ms has {len(self.limits_ms)} values for {rules.queues} queues; valid: at most as many")
@@ -121,7 +120,6 @@ class Pulse(LimitRule):
         self.name = self.rule + ("_shut" if self.shut else "")
 
     def start(self, rules: QueueThreshold, seeds: Sequence[int]) -> Policy:
-        """See `Controller.start`."""
         self._require_actions(rules)
         seen = [feature.name for feature in rules.features]
         backlog_column, started = seen.index("backlog_0"), seen.index("starts_0")

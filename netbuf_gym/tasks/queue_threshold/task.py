@@ -322,7 +322,6 @@ class QueueThreshold(Task[SwitchTracker]):
         return SwitchTracker(rows, self.queues)
 
     def start(self, tracker: SwitchTracker, rows: slice, scenario: Scenario) -> None:
-        """See `Task.start`."""
         switch = scenario.switches[0]
         admission = switch.admission
         assert isinstance(admission, AgentThresholds), "`control` makes them an agent's"
@@ -421,7 +420,6 @@ class QueueThreshold(Task[SwitchTracker]):
         return state
 
     def format_state(self, state: dict[str, float]) -> str:
-        """See `Task.format_state`."""
         queues = "   ".join(
             f"queue {q} {state[f'queue_packets_{q}']:6.0f} of {state[f'threshold_packets_{q}']:7.1f}"
             for q in range(self.queues)

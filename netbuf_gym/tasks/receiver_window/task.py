@@ -237,7 +237,6 @@ class ReceiverWindow(Task[Tracker]):
         return Tracker(rows, interval_s, self.drain and not self.moves_between_decisions)
 
     def start(self, tracker: Tracker, rows: slice, scenario: Scenario) -> None:
-        """See `Task.start`."""
         controlled = scenario.agent_receivers
         path = {
             **describe_paths(scenario, controlled, rows),
@@ -285,7 +284,6 @@ class ReceiverWindow(Task[Tracker]):
         }
 
     def format_state(self, state: dict[str, float]) -> str:
-        """See `Task.format_state`."""
         return (
             f"t {state['time_s']:8.2f} s   window {state['window_packets']:8.1f} packets   "
             f"queueing {state['queue_delay_ms']:8.2f} ms   throughput {state['throughput_mbps']:8.3f} Mbit/s   "

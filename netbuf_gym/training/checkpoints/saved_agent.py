@@ -61,7 +61,6 @@ class SavedAgent(Decider):
         return self.env | {key: env[key] for key in ("agents", "plant") if key in env}
 
     def start(self, rules: Rules, seeds: Sequence[int]) -> Policy:
-        """See `Controller.start`."""
         task = cast(Task, rules)  # true of every environment's rules
         checkpoint.require_same_rules(self.saved, task)
         model = self.model(task)
