@@ -127,13 +127,17 @@ def prefix_location(message: str, path: str | os.PathLike[str] | None, line: int
     return f"{path}:{line}: {message}" if line is not None else f"{path}: {message}"
 
 
-def shown(value: object, limit: int = 60) -> str:
+def quote(value: object, limit: int = 60) -> str:
     """Return the repr of `value` for a message: shortened to `limit` characters, numpy scalars as plain numbers."""
     numpy = sys.modules.get("numpy")  # not imported for this: commands that print a help start without
     if numpy is not None and isinstance(value, numpy.generic):
         value = value.item()
     text = repr(value)
     return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+shown = quote
+"""Former name of `quote`."""
 
 
 def one_line(text: object) -> str:

@@ -34,7 +34,7 @@ def test_missing_extra_names_the_pip_command():
 
 @pytest.mark.parametrize(("value", "text"), [(np.float64(2.5), "2.5"), ("a", "'a'"), ("x" * 100, "'" + "x" * 56 + "...")])
 def test_values_are_shown_short_and_plain(value, text):
-    assert errors.shown(value) == text
+    assert errors.quote(value) == text
 
 
 @pytest.mark.parametrize(("name", "called"), [("", "^the scenario has no switch"), ("mine", "^scenario 'mine' has no switch")])

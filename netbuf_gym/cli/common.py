@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.utils import overrides
 from netbuf_gym.utils.plots import FORMATS, require_matplotlib
 
@@ -119,7 +119,7 @@ def check_outputs(*paths: str | None) -> None:
     given = [Path(path) for path in paths if path is not None]
     for path in given:
         if "\0" in str(path):
-            raise ConfigError(f"{shown(str(path))}: cannot be written: the name holds a null character")
+            raise ConfigError(f"{quote(str(path))}: cannot be written: the name holds a null character")
         if path.is_dir():
             raise ConfigError(f"{path}: is a folder; valid: a file name")
         folder = path.parent
@@ -143,5 +143,5 @@ def check_plot(path: str | None) -> None:
     if path is None:
         return
     if Path(path).suffix.lower().lstrip(".") not in FORMATS:
-        raise ConfigError(f"{shown(path)} has no known plot format; valid: a name that ends in .png, .pdf or .svg")
+        raise ConfigError(f"{quote(path)} has no known plot format; valid: a name that ends in .png, .pdf or .svg")
     require_matplotlib()

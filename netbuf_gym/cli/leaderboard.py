@@ -12,7 +12,7 @@ from netbuf_gym import tasks
 from netbuf_gym.cli.common import format_keys
 from netbuf_gym.controllers.code_references import is_compiled, is_python
 from netbuf_gym.envs.engine import MAX_THREADS
-from netbuf_gym.errors import ConfigError, require_extra, shown
+from netbuf_gym.errors import ConfigError, quote, require_extra
 from netbuf_gym.utils import overrides
 from netbuf_gym.utils.arguments import check_choice, check_integer, check_text
 from netbuf_gym.utils.progress import print_line
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the verb and return its exit status."""
     runs = [one for one in arguments.settings if "=" not in one]
     if runs and arguments.verb != "submit":
-        raise ConfigError(f"argument {shown(runs[0])} is unknown to {arguments.verb}; valid: KEY=VALUE")
+        raise ConfigError(f"argument {quote(runs[0])} is unknown to {arguments.verb}; valid: KEY=VALUE")
     found = overrides.read_overrides([one for one in arguments.settings if "=" in one], KEYS)
     given = {key: str(value).lower() if isinstance(value, bool) else check_text(key, value) for key, value in found.items()}
     threads = given.pop("threads", str(min(len(os.sched_getaffinity(0)), MAX_THREADS)))
@@ -106,7 +106,7 @@ def _submit(runs: Sequence[str], names: Sequence[str], given: dict[str, str], th
     for word in runs:
         if is_compiled(word) or is_python(word) or word.endswith(".py"):
             valid = "a trained agent; netbuf-gym suite evaluates code"
-            raise ConfigError(f"RUN = {shown(word)} is code of one's own; valid: {valid}")
+            raise ConfigError(f"RUN = {quote(word)} is code of one's own; valid: {valid}")
     partial = check_choice("partial", given.get("partial", "false"), ("true", "false")) == "true"
     mode = submission.resolve_mode(given.get("mode"))
     entity, _, project = given.get("project", submission.PROJECT).rpartition("/")

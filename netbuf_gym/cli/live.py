@@ -26,7 +26,7 @@ from netbuf_gym.cli.common import (
 )
 from netbuf_gym.cli.program import add_verb
 from netbuf_gym.controllers import Controller, InWorld
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.host import capabilities, locks, session
 from netbuf_gym.host import decider as deciders
@@ -330,12 +330,12 @@ def check_tune_settings(settings: Mapping[str, Any]) -> Mapping[str, Any]:
         if name in CONTROLS:
             check_real(name, value, 1, 2.0**32)
         elif not isinstance(value, str):
-            raise ConfigError(f"{name} = {shown(value)}; valid: a name, or the path of a model")
+            raise ConfigError(f"{name} = {quote(value)}; valid: a name, or the path of a model")
     numbers = any(name in CONTROLS for name in settings)
     if numbers + ("model" in settings) + ("controller" in settings) > 1:
         raise ConfigError("several decide; valid: one of controller=NAME, model=FILE and values to reach")
     if numbers and "recipe" in settings:
-        raise ConfigError(f"recipe = {shown(settings['recipe'])} has no effect on values; valid: with controller= or model=")
+        raise ConfigError(f"recipe = {quote(settings['recipe'])} has no effect on values; valid: with controller= or model=")
     return settings
 
 
@@ -355,7 +355,7 @@ def resolve_controller(settings: Mapping[str, Any]) -> Controller | None:
     agent = zoo.load(settings["model"])
     task = tasks.find_task(agent.env_id)
     if task != TASK:
-        raise ConfigError(f"model = {shown(settings['model'])} is an agent of task {task!r}; valid here: one of task {TASK!r}")
+        raise ConfigError(f"model = {quote(settings['model'])} is an agent of task {task!r}; valid here: one of task {TASK!r}")
     return agent.controller
 
 
@@ -427,7 +427,7 @@ def _run(arguments: argparse.Namespace) -> int:
     settings = _read_settings(arguments)
     for name, value in settings.items():
         if name != "controller" and not isinstance(value, str):
-            raise ConfigError(f"{name} = {shown(value)}; valid: a name")
+            raise ConfigError(f"{name} = {quote(value)}; valid: a name")
     task, controllers = _resolve_controllers(settings)
     scenario: Any = settings.get("scenario", tasks.get(task).rules.default_scenario)
     scenario_arguments = collect_assignments(arguments.set)
@@ -490,7 +490,7 @@ def _resolve_controllers(settings: Mapping[str, Any]) -> tuple[str, list[Control
         task = tasks.find_task(agent.env_id)
         controllers.append(agent.controller)
     if "task" in settings and task not in (None, settings["task"]):
-        raise ConfigError(f"task = {shown(settings['task'])}; valid with this model: {task!r}")
+        raise ConfigError(f"task = {quote(settings['task'])}; valid with this model: {task!r}")
     if task is None:
         if "task" not in settings:
             raise ConfigError("task is missing; valid: task=NAME, or model=FILE of a trained agent")

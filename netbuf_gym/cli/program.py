@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
-from netbuf_gym.errors import NetbufError, SimulatorFault, escape_surrogates, one_line, shown
+from netbuf_gym.errors import NetbufError, SimulatorFault, escape_surrogates, one_line, quote
 from netbuf_gym.utils import extensions
 from netbuf_gym.utils.interrupts import ExitOnInterrupt
 from netbuf_gym.utils.suggestions import did_you_mean
@@ -215,7 +215,7 @@ def _run_reporting_errors(argv: list[str]) -> int:
         name = error.filename or (unnamed if error.errno in WRITING else None)
         return _print_error(f"{name}: {error.strerror}" if name else str(error), 2)
     except UnicodeEncodeError as error:
-        text = shown(error.object[error.start : error.end])
+        text = quote(error.object[error.start : error.end])
         return _print_error(f"{text} cannot be written as {error.encoding}; valid: names without it", 2)
     except MemoryError:
         return _print_error("this does not fit into memory; valid: fewer flows, samples or worlds at a time", 2)

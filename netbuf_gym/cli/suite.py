@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from netbuf_gym import tasks
 from netbuf_gym.cli.common import format_keys
 from netbuf_gym.controllers import Controller
-from netbuf_gym.errors import ConfigError, ControlError, NetbufError, one_line, shown
+from netbuf_gym.errors import ConfigError, ControlError, NetbufError, one_line, quote
 from netbuf_gym.evaluation.comparison import WorldProgress
 from netbuf_gym.evaluation.suites import SUITES, Suite, get_suite
 from netbuf_gym.evaluation.suites.config import KEYS, parse_arguments
@@ -134,7 +134,7 @@ def _require_names(controllers: Sequence[Controller], known: Collection[str]) ->
     for one in controllers:
         if names.count(one.name) > 1:
             valid = "different names, of files of C++ and of classes of Python, whatever their folders and files"
-            raise ConfigError(f"controller has two of the name {shown(one.name)}; valid: {valid}")
+            raise ConfigError(f"controller has two of the name {quote(one.name)}; valid: {valid}")
         if one.own_code is not None and one.name in known:
-            problem = f"controller = {shown(one.own_code)} has the name {shown(one.name)} of one of the package"
+            problem = f"controller = {quote(one.own_code)} has the name {quote(one.name)} of one of the package"
             raise ConfigError(f"{problem}; valid: another name")

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from netbuf_gym.errors import ConfigError, ControlError, shown
+from netbuf_gym.errors import ConfigError, ControlError, quote
 from netbuf_gym.scenarios.compiled_control import SUFFIXES
 
 PYTHON_REFERENCE = re.compile(r"(?P<where>[^:]+\.py|[A-Za-z_]\w*(\.[A-Za-z_]\w*)*):(?P<name>[A-Za-z_]\w*)")
@@ -44,9 +44,9 @@ def require_file(word: str, field: str) -> None:
     match = PYTHON_REFERENCE.fullmatch(word)
     where = Path(match["where"] if match else word)
     if match is None and where.suffix == ".py":
-        raise ConfigError(f"{field} = {shown(word)} names nothing in its file; valid: {where}:NAME, a class or function there")
+        raise ConfigError(f"{field} = {quote(word)} names nothing in its file; valid: {where}:NAME, a class or function there")
     if where.suffix in (".py", *SUFFIXES) and not where.is_file():
-        raise ConfigError(f"{field} = {shown(word)}: there is no file {where}; valid: an existing file")
+        raise ConfigError(f"{field} = {quote(word)}: there is no file {where}; valid: an existing file")
 
 
 def load_object(word: str) -> Any:
@@ -62,13 +62,13 @@ def load_object(word: str) -> Any:
         try:
             module = _load_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
         except FileNotFoundError:
-            raise ControlError(f"{shown(word)}: there is no file {where}; valid: FILE.py:NAME") from None
+            raise ControlError(f"{quote(word)}: there is no file {where}; valid: FILE.py:NAME") from None
         except (Exception, SystemExit) as error:
-            said = f"{shown(word)}: {where} cannot be imported ({type(error).__name__}: {error})"
+            said = f"{quote(word)}: {where} cannot be imported ({type(error).__name__}: {error})"
             raise ControlError(f"{said}; valid: a module that can be imported") from error
     if not hasattr(module, name):
         there = ", ".join(own for own, value in vars(module).items() if not own.startswith("_") and callable(value))
-        raise ControlError(f"{shown(word)}: {where} has no {name!r}; valid: {there or 'a name that it defines'}")
+        raise ControlError(f"{quote(word)}: {where} has no {name!r}; valid: {there or 'a name that it defines'}")
     return getattr(module, name)
 
 

@@ -12,7 +12,7 @@ import gymnasium as gym
 import numpy as np
 
 from netbuf_gym.controllers.protocol import Decider, Policy, Rules
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.utils.arguments import check_integer
 
 
@@ -90,7 +90,7 @@ def constant_policy(action: Any, rules: Rules, worlds: int) -> Policy:
     except (TypeError, ValueError, OverflowError):
         fits = False
     if not fits:
-        raise ConfigError(f"action = {shown(action)} is not of the action space; valid: {space}")
+        raise ConfigError(f"action = {quote(action)} is not of the action space; valid: {space}")
     actions = np.repeat(value[None], worlds * rules.agents, axis=0)
     return lambda observations, state, starts: (actions, None)
 

@@ -10,7 +10,7 @@ from typing import Any
 from netbuf_gym.controllers.code_references import is_compiled, load_object
 from netbuf_gym.controllers.policies import Callback
 from netbuf_gym.controllers.protocol import Controller
-from netbuf_gym.errors import ConfigError, ControlError, shown
+from netbuf_gym.errors import ConfigError, ControlError, quote
 
 
 def make_controller(word: str) -> Controller:
@@ -21,17 +21,17 @@ def make_controller(word: str) -> Controller:
         ControlError: The object cannot be imported, or is none of these.
     """
     if is_compiled(word):
-        what = f"{shown(word)} is a congestion control, for task congestion_window only"
+        what = f"{quote(word)} is a congestion control, for task congestion_window only"
         raise ConfigError(f"{what}; valid: MODULE:NAME or FILE.py:NAME, in Python")
     found = load_object(word)
     made = as_controller(found)
     if made is not None:
         return made
     if not callable(found):
-        raise ControlError(f"{shown(word)} = {shown(found)}; valid: a Controller, or a function of observations")
+        raise ControlError(f"{quote(word)} = {quote(found)}; valid: a Controller, or a function of observations")
     decides = _instantiate(found) if isinstance(found, type) else found
     if not callable(decides):
-        raise ControlError(f"{shown(word)} = {shown(found)}: its objects cannot be called; valid: __call__(self, observations)")
+        raise ControlError(f"{quote(word)} = {quote(found)}: its objects cannot be called; valid: __call__(self, observations)")
     return Callback(decides, word)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from gymnasium.utils import seeding
 
 from netbuf_gym import plants, tasks
-from netbuf_gym.errors import ConfigError, ConfigTypeError, PlantFault, shown
+from netbuf_gym.errors import ConfigError, ConfigTypeError, PlantFault, quote
 from netbuf_gym.plants.plant import EVENT, check_advance
 from netbuf_gym.rewards import Telemetry, bind_reward
 from netbuf_gym.scenarios.sources import ScenarioLike, WorldSource, resolve_scenario, sample_example
@@ -126,7 +126,7 @@ class Engine(Uncopyable):
         if self.task.until not in self.plant.untils:
             self.close()
             raise ConfigError(
-                f"plant = {shown(self.plant_spec)} cannot wait for an event, as task {self.task.name!r} asks here; "
+                f"plant = {quote(self.plant_spec)} cannot wait for an event, as task {self.task.name!r} asks here; "
                 f"it advances until: {', '.join(self.plant.untils)}"
             )
         self._telemetry = self.plant.telemetry.reshape(self.rows, -1)
@@ -171,7 +171,7 @@ class Engine(Uncopyable):
         first = sample_example(world)
         fitted = self.record.rules.world_arguments(first)
         if fitted != self._fitted:
-            raise ConfigError(f"scenario = {shown(scenario)} needs {fitted}; valid: worlds that need {self._fitted}")
+            raise ConfigError(f"scenario = {quote(scenario)} needs {fitted}; valid: worlds that need {self._fitted}")
         self.task.control(first)
         return WorldSource(world, self.task.control)
 
@@ -348,11 +348,11 @@ def check_options(options: Any, valid: Iterable[str] = ()) -> dict[str, Any]:
     """
     names = list(valid)
     if options is not None and not isinstance(options, Mapping):
-        raise ConfigTypeError(f"options = {shown(options)}; valid: None or a dict{f' of {names[0]}' if names else ', empty'}")
+        raise ConfigTypeError(f"options = {quote(options)}; valid: None or a dict{f' of {names[0]}' if names else ', empty'}")
     given = dict(options or {})
     for name in given:
         if name not in names:
-            raise ConfigError(f"options has no key {shown(name)}; valid: {', '.join(names) or 'none'}")
+            raise ConfigError(f"options has no key {quote(name)}; valid: {', '.join(names) or 'none'}")
     return given
 
 
@@ -365,7 +365,7 @@ def check_info(value: Any) -> tuple[str, ...]:
     names = (value,) if isinstance(value, str) else value
     if names is None or isinstance(names, (list, tuple)):
         return tuple(dict.fromkeys(check_choice("info", name, INFO) for name in names or ()))
-    raise ConfigError(f"info = {shown(value)}; valid: names of {', '.join(INFO)}")
+    raise ConfigError(f"info = {quote(value)}; valid: names of {', '.join(INFO)}")
 
 
 def check_arguments(task: str, options: Iterable[str]) -> None:

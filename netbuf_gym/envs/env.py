@@ -12,7 +12,7 @@ import numpy as np
 from netbuf_gym.envs.engine import Engine, check_info, check_options, pop_agents
 from netbuf_gym.envs.registration import TaskIdCheck, environment_table
 from netbuf_gym.envs.rendering import Recorder, frames_per_second
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.utils.arguments import check_choice
 from netbuf_gym.utils.thread_guard import CopiedUntilStarted, exclusive_method
 from netbuf_gym.wrappers.duration import DurationLimit
@@ -47,7 +47,7 @@ class Env(CopiedUntilStarted, TaskIdCheck, gym.Env):
         name, agents = pop_agents(kwargs)
         if agents != 1:
             raise ConfigError(
-                f"{name} = {shown(agents)}; valid here: 1 (for more: gym.make_vec, or netbuf_gym.envs.parallel_env)"
+                f"{name} = {quote(agents)}; valid here: 1 (for more: gym.make_vec, or netbuf_gym.envs.parallel_env)"
             )
         self.render_mode = render_mode
         self._reports_telemetry = "telemetry" in check_info(info)

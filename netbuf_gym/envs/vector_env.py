@@ -20,7 +20,7 @@ from netbuf_gym.envs.engine import (
 )
 from netbuf_gym.envs.registration import TaskIdCheck
 from netbuf_gym.envs.rendering import Recorder, frames_per_second
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.utils.arguments import check_boolean, check_choice, check_integer
 from netbuf_gym.utils.thread_guard import CopiedUntilStarted, exclusive_method
 
@@ -297,7 +297,7 @@ class VectorEnv(CopiedUntilStarted, TaskIdCheck, gym.vector.VectorEnv):
         if mask is None:
             return np.arange(self.worlds)
         if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (self.num_envs,):
-            shape = f"{mask.dtype} {mask.shape}" if isinstance(mask, np.ndarray) else shown(mask)
+            shape = f"{mask.dtype} {mask.shape}" if isinstance(mask, np.ndarray) else quote(mask)
             raise ConfigError(f"reset_mask = {shape}; valid: a bool array of shape ({self.num_envs},)")
         by_world = mask.reshape(self.worlds, -1)
         if not mask.any():
@@ -317,7 +317,7 @@ class VectorEnv(CopiedUntilStarted, TaskIdCheck, gym.vector.VectorEnv):
             streams = self.np_random.spawn(self.worlds)
         else:
             if not isinstance(seed, (Sequence, np.ndarray)) or isinstance(seed, str):
-                raise ConfigError(f"seed = {shown(seed)}; valid: an integer, or one for each of {self.worlds} worlds")
+                raise ConfigError(f"seed = {quote(seed)}; valid: an integer, or one for each of {self.worlds} worlds")
             if len(seed) != self.worlds:
                 raise ConfigError(f"seed has {len(seed)} values; valid: one, or one for each of {self.worlds} worlds")
             streams = [make_generator(check_integer(f"seed[{k}]", one, 0, MAX_SEED - 1)) for k, one in enumerate(seed)]

@@ -16,7 +16,7 @@ from typing import Any
 
 from netbuf_gym import tasks
 from netbuf_gym.controllers import Controller
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.scenarios.sources import ScenarioLike
 from netbuf_gym.utils.moved import find_renamed
@@ -75,7 +75,7 @@ def evaluate(
     players = [rollout.as_controller(one, name) for one in (list_defaults(name) if baselines is None else baselines)]
     called = [player.name for player in players]
     if len(set(called)) < len(called):
-        raise ConfigError(f"baselines = {shown(called)}; valid: no two of one name")
+        raise ConfigError(f"baselines = {quote(called)}; valid: no two of one name")
     return {player.name: rollout.evaluate(player, name, scenario, seeds, threads, **env) for player in players}
 
 

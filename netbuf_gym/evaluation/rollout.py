@@ -22,7 +22,7 @@ import numpy as np
 from netbuf_gym import plants, tasks
 from netbuf_gym.controllers import ConstantAction, Controller, InWorld, Policy
 from netbuf_gym.envs.engine import MAX_SEED, MAX_THREADS, Engine, draw_episode, make_generator, pop_agents
-from netbuf_gym.errors import ConfigError, PlantFault, describe_scenario, shown
+from netbuf_gym.errors import ConfigError, PlantFault, describe_scenario, quote
 from netbuf_gym.plants.simulator import World as Simulated
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.scenarios.sources import ScenarioLike
@@ -125,7 +125,7 @@ def get_controller(name: str, task: str) -> Controller:
         try:
             return ConstantAction(json.loads(name.removeprefix(CONSTANT)), name)
         except ValueError:
-            raise ConfigError(f"controller = {shown(name)}; valid: {CONSTANT}ACTION, e.g. constant:5, constant:[0.2]") from None
+            raise ConfigError(f"controller = {quote(name)}; valid: {CONSTANT}ACTION, e.g. constant:5, constant:[0.2]") from None
     return known[name if name in known else check_choice("controller", name, known)]()
 
 
@@ -147,7 +147,7 @@ def as_controller(one: str | Controller | HasController, task: str) -> Controlle
         valid = "netbuf_gym.controllers.Model(model, name=...), which plays what has stable-baselines3's predict"
     elif callable(one):
         valid = "netbuf_gym.controllers.Callback(function), which plays observations in, actions out"
-    raise ConfigError(f"controller = {shown(one)} is none; valid: {valid}")
+    raise ConfigError(f"controller = {quote(one)} is none; valid: {valid}")
 
 
 def draw_worlds(
@@ -311,7 +311,7 @@ def check_controller(controller: Controller, scenario: ScenarioLike | None, *, t
 def _require_in_world_plant(controller: Controller, engine: Engine, env: Mapping[str, Any]) -> None:
     """Raise ConfigError for a controller that acts in worlds, on a plant that has no place for it."""
     if isinstance(controller, InWorld) and not engine.plant.in_world:
-        plant = shown(env.get("plant"))
+        plant = quote(env.get("plant"))
         raise ConfigError(f"{controller.name} acts in the world, which plant = {plant} does not allow; valid: 'sim', 'linux'")
 
 
@@ -434,7 +434,7 @@ def check_seeds(seeds: Sequence[int]) -> list[int]:
         ConfigError: If there are none, or one is not a whole number from 0 to 2^63 - 1.
     """
     if not isinstance(seeds, (Sequence, np.ndarray)) or isinstance(seeds, str):
-        raise ConfigError(f"seeds = {shown(seeds)}; valid: whole numbers, one for each episode")
+        raise ConfigError(f"seeds = {quote(seeds)}; valid: whole numbers, one for each episode")
     if not len(seeds):
         raise ConfigError("seeds is empty; valid: one for each episode")
     return [check_integer(f"seeds[{k}]", seed, 0, MAX_SEED - 1) for k, seed in enumerate(seeds)]

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.utils.files import read_text
 
 
@@ -40,17 +40,17 @@ def read_worlds(path: str | os.PathLike[str]) -> list[str | dict[str, Any]]:
     try:
         text = read_text(path)
     except OSError as error:
-        raise ConfigError(f"worlds = {shown(str(path))} cannot be read: {error.strerror or error}; {valid}") from None
+        raise ConfigError(f"worlds = {quote(str(path))} cannot be read: {error.strerror or error}; {valid}") from None
     except UnicodeDecodeError:
-        raise ConfigError(f"worlds = {shown(str(path))} is not text; {valid}") from None
+        raise ConfigError(f"worlds = {quote(str(path))} is not text; {valid}") from None
     try:
         worlds = json.loads(text) if text.lstrip()[:1] == "[" else yaml.load(text, _Loader)
     except (ValueError, RecursionError, yaml.YAMLError) as error:
         said = " ".join(str(error).split()) or "nested too deeply"
-        raise ConfigError(f"worlds = {shown(str(path))} cannot be parsed: {said[:200]}; {valid}") from None
+        raise ConfigError(f"worlds = {quote(str(path))} cannot be parsed: {said[:200]}; {valid}") from None
     if not isinstance(worlds, list) or not worlds:
-        raise ConfigError(f"worlds = {shown(str(path))} holds {shown(worlds)}; {valid}")
+        raise ConfigError(f"worlds = {quote(str(path))} holds {quote(worlds)}; {valid}")
     for k, one in enumerate(worlds):
         if not isinstance(one, (str, dict)):
-            raise ConfigError(f"worlds = {shown(str(path))}: worlds[{k}] = {shown(one)}; {valid}")
+            raise ConfigError(f"worlds = {quote(str(path))}: worlds[{k}] = {quote(one)}; {valid}")
     return worlds

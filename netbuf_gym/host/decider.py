@@ -11,7 +11,7 @@ import numpy as np
 
 from netbuf_gym import tasks
 from netbuf_gym.controllers import Controller
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.scenarios.hosts import Host
 from netbuf_gym.scenarios.sources import resolve_scenario, sample_example
@@ -83,7 +83,7 @@ def make_decider(controller: Controller, interval_s: float, in_force: Mapping[st
     """
     if isinstance(controller, (Setting, KeepSettings)) and env:
         name, value = next(iter(env.items()))
-        said = f"{name} = {shown(value)} does nothing with controller {controller.name!r}"
+        said = f"{name} = {quote(value)} does nothing with controller {controller.name!r}"
         raise ConfigError(f"{said}; valid: the controller alone")
     if isinstance(controller, Setting):
         if controller.cc is not None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.host import rings
 from netbuf_gym.plants.linux import netlink
 from netbuf_gym.plants.linux.sysctls import KINDS, PLACES
@@ -72,7 +72,7 @@ class Setting(ABC):
     def check_value(self, value: Sequence[int]) -> Value:
         """Return `value`, if the setting can have it; raises SettingError."""
         if len(value) != len(self.labels) or not all(isinstance(one, int) and not isinstance(one, bool) for one in value):
-            raise SettingError(f"{self.name} = {shown(list(value))}; valid: {len(self.labels)} whole numbers")
+            raise SettingError(f"{self.name} = {quote(list(value))}; valid: {len(self.labels)} whole numbers")
         for index, one in enumerate(value):
             low, high = self.limits(index)
             if not low <= one <= high:
@@ -94,7 +94,7 @@ class Sysctl(Setting):
 
     def __init__(self, name: str, root: Path = SYSCTLS):
         if name not in KINDS:
-            raise ConfigError(f"setting {shown(name)} is not one that is tuned; {suggest_valid(name, KINDS)}")
+            raise ConfigError(f"setting {quote(name)} is not one that is tuned; {suggest_valid(name, KINDS)}")
         self.name, self._kind = name, KINDS[name]
         self.labels = self._kind.labels
         self.path = root.joinpath(*name.split("."))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from netbuf_gym import tasks
 from netbuf_gym.controllers import Controller, code_references
-from netbuf_gym.errors import CheckpointError, ConfigError, require_extra, shown
+from netbuf_gym.errors import CheckpointError, ConfigError, quote, require_extra
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.evaluation.suites import Cell, Suite
 from netbuf_gym.training.checkpoints import digest
@@ -48,7 +48,7 @@ def resolve_task_controller(word: str, task: str, where: str) -> Controller:
     except CheckpointError:
         valid = f"a controller ({', '.join(known)}), constant:ACTION, a model's file or an agent's name, mine.cc, mine.py:NAME"
         hint = did_you_mean(word, [*known, *library.names()])
-        raise ConfigError(f"controller = {shown(word)} is no controller of {task}; {hint}valid: {valid}") from None
+        raise ConfigError(f"controller = {quote(word)} is no controller of {task}; {hint}valid: {valid}") from None
     return _load_agent(path, word, task, where)
 
 
@@ -62,7 +62,7 @@ def _load_agent(path: Path, word: str, task: str, where: str) -> Controller:
     saved = checkpoint.read_model(path)
     own = (saved.env.get("schema") or {}).get("task")
     if own != task:
-        raise ConfigError(f"controller = {shown(word)} is an agent of task {own!r}; {where} is of task {task!r}")
+        raise ConfigError(f"controller = {quote(word)} is an agent of task {own!r}; {where} is of task {task!r}")
     return SavedAgent(saved, word)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.evaluation.suites import Edition, Metric, Suite
 from netbuf_gym.evaluation.suites.config import RunConfig
 from netbuf_gym.leaderboard.play import SuiteRun
@@ -164,7 +164,7 @@ def read_earlier(file: Path, suite: Suite, edition: Edition, families: Sequence[
                 raise ConfigError(f"{where} is not there; valid: a result over all families that are run") from None
             number = isinstance(value, int | float) and not isinstance(value, bool)
             if found != worlds or not (number or value is None):
-                said = f"{where} has {shown(found)} worlds, {suite.score.key} {shown(value)}"
+                said = f"{where} has {quote(found)} worlds, {suite.score.key} {quote(value)}"
                 raise ConfigError(f"{said}; valid: {worlds}, and a number, or null where none is known")
     return data
 

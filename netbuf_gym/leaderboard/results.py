@@ -24,7 +24,7 @@ import numpy as np
 
 from netbuf_gym import tasks
 from netbuf_gym.controllers import Controller, InWorld
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.evaluation.comparison import WorldProgress
 from netbuf_gym.evaluation.suites import Cell, Edition, Suite, get_suite
@@ -146,7 +146,7 @@ def select_entries(all_entries: Sequence[Entry], what: Sequence[str]) -> list[En
     for word in names:
         if word not in known:
             valid = f"{LEADERBOARD}, {FIELD}, a suite, a task or a controller"
-            raise ConfigError(f"WHAT = {shown(word)} names no kept results; {did_you_mean(word, known)}valid: {valid}")
+            raise ConfigError(f"WHAT = {quote(word)} names no kept results; {did_you_mean(word, known)}valid: {valid}")
     chosen = list(all_entries)
     for words in (suites, names):
         if words:

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.evaluation.suites import Edition, Suite
 from netbuf_gym.evaluation.suites.frozen import round_floats
 from netbuf_gym.leaderboard.play import SuiteRun
@@ -124,7 +124,7 @@ def parse_result(data: Mapping[str, Any], controller: str, where: str = "") -> R
     """
     one = data["controllers"][controller]
     if not isinstance(one.get("worlds"), dict):
-        raise ConfigError(f"{where}: is no result.json of a suite: {controller} has worlds = {shown(one.get('worlds'))}")
+        raise ConfigError(f"{where}: is no result.json of a suite: {controller} has worlds = {quote(one.get('worlds'))}")
     about = {key: data[key] for key in ABOUT[:-1]} | {"controller": controller}
     about |= {key: data[key] for key in ("netbuf_gym", "command") if key in data}
     about |= {key: value for key, value in one.items() if key not in ("worlds", "families")}
@@ -177,7 +177,7 @@ def read(path: Path) -> Rows:
         first, _, rest = read_text(path).partition("\n")
         about = json.loads(first.removeprefix("# "))
         if about["schema"] != SCHEMA:
-            raise ValueError(f"schema {shown(about['schema'])}")
+            raise ValueError(f"schema {quote(about['schema'])}")
         for key in ABOUT:
             about[key]
     except OSError as error:
@@ -186,7 +186,7 @@ def read(path: Path) -> Rows:
         raise ConfigError(f"{path}: is no file of rows ({error}); valid: one of schema {SCHEMA!r}") from None
     header = _read_header(rest)
     if header[: len(COLUMNS)] != [*COLUMNS]:
-        raise ConfigError(f"{path}: line 2: columns {shown(header)}; valid: {', '.join(COLUMNS)}, then the suite's metrics")
+        raise ConfigError(f"{path}: line 2: columns {quote(header)}; valid: {', '.join(COLUMNS)}, then the suite's metrics")
     table = _read_table(rest, len(COLUMNS), str(path), "another world than before, then numbers")
     del about["schema"]
     return Rows(about, {texts[1]: metrics for texts, metrics in table}, str(path))
@@ -216,7 +216,7 @@ def _read_table(text: str, before: int, where: str, valid: str) -> Iterator[tupl
             if len(row) != len(header) or key in seen or cut_off:
                 raise ValueError
         except ValueError:
-            said = f"{where}: line {number} is damaged: {shown(','.join(row))}"
+            said = f"{where}: line {number} is damaged: {quote(','.join(row))}"
             raise ConfigError(f"{said}; valid: {len(header)} columns, {valid}") from None
         seen.add(key)
         yield row[:before], dict(zip(header[before:], metrics, strict=True))
@@ -242,7 +242,7 @@ def read_worlds(path: Path, suite: Suite, edition: Edition, field: str = "beside
     texts, header = ["controller", *COLUMNS], _read_header(rest)
     columns = [*texts, *(metric.key for metric in suite.metrics)]
     if header != columns:
-        raise ConfigError(f"{where}: has columns {shown(header)}; valid: those of {suite.name}, {','.join(columns)}")
+        raise ConfigError(f"{where}: has columns {quote(header)}; valid: those of {suite.name}, {','.join(columns)}")
     worlds: ControllerWorlds = {}
     for (controller, _, world, *_), metrics in _read_table(rest, len(texts), where, f"{', '.join(texts)} and numbers"):
         worlds.setdefault(controller, {})[world] = metrics
@@ -280,7 +280,7 @@ def read_result(path: Path, field: str = "") -> dict[str, Any]:
             or not own
             or not all(isinstance(one, dict) for one in own.values())
         ):
-            raise ValueError(f"schema {shown(schema)}, controllers {shown(own)}")
+            raise ValueError(f"schema {quote(schema)}, controllers {quote(own)}")
     except OSError as error:
         raise ConfigError(f"{where}: cannot be read: {error.strerror or error}") from None
     except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -299,7 +299,7 @@ def read_value(values: Any, key: str, where: str) -> float:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return math.nan
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise ConfigError(f"{where}: {key} = {shown(value)}; valid: a number, or null where there is none")
+        raise ConfigError(f"{where}: {key} = {quote(value)}; valid: a number, or null where there is none")
     return float(value)
 
 

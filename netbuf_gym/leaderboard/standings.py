@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym import tasks
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.evaluation.suites import Edition, Suite, get_suite
 from netbuf_gym.evaluation.suites.catalogue import CHOOSE_ON, V1
 from netbuf_gym.leaderboard import rows, scoring
@@ -83,7 +83,7 @@ def read_best_constant(task: str, folder: Path | None = None) -> str:
         data = json.loads(read_text(path))
         edition = get_suite(CHOOSE_ON[task]).outline()
         if data["digest"] != edition.digest or data["best"] not in tasks.get(task).measures.constants:
-            raise ConfigError(f"{path}: is of other worlds, digest {shown(data['digest'])}; {again}")
+            raise ConfigError(f"{path}: is of other worlds, digest {quote(data['digest'])}; {again}")
         return str(data["best"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         if isinstance(error, ConfigError):
@@ -133,7 +133,7 @@ def require_seed(one: Result, others: Iterable[Result]) -> None:
     """
     seed, name, where = one.about.get("seed"), one.row, one.about["of"]
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise ConfigError(f"{where}: {name} lacks its training seed (seed = {shown(seed)}); valid: a whole number from 0 on")
+        raise ConfigError(f"{where}: {name} lacks its training seed (seed = {quote(seed)}); valid: a whole number from 0 on")
     for other in others:
         if (other.row, other.about.get("seed")) == (name, seed) and other.model != one.model:
             again = f"{name} has another model of training seed {seed}, from {other.about['of']}"

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.errors import ConfigError, require_extra, shown
+from netbuf_gym.errors import ConfigError, quote, require_extra
 from netbuf_gym.evaluation.comparison import WorldProgress
 from netbuf_gym.evaluation.suites import Cell, Edition, Suite
 from netbuf_gym.evaluation.suites.frozen import round_floats
@@ -179,7 +179,7 @@ def keep_submission(one: Submission, folder: Path, runs: Path) -> Path:
     if path.is_file():
         there = rows.read(path)
         if (there.controller, there.about.get("model_sha256")) != (one.name, found.about.get("model_sha256")):
-            said = f"name = {shown(one.name)}: {path} holds rows of another model, {there.controller}"
+            said = f"name = {quote(one.name)}: {path} holds rows of another model, {there.controller}"
             raise ConfigError(f"{said}; valid: another name")
     rows.write(path, replace(found, about={**found.about, "machine": rows.read_processor_name()}), one.suite, one.edition)
     handed_in.mark_checked(path, runs)
@@ -214,7 +214,7 @@ def require_seeds(handed: Sequence[Submission], before: Sequence[Result]) -> dic
     for one in handed:
         for other in found:
             if (digest := other.about.get("model_sha256")) and digest == one.result["model_sha256"] and other.name != one.name:
-                raise ConfigError(f"name = {shown(one.name)}: {one.saved.path} is submitted as {other.name}; valid: that name")
+                raise ConfigError(f"name = {quote(one.name)}: {one.saved.path} is submitted as {other.name}; valid: that name")
             if standings.is_same_model(one.leaderboard_result, other):
                 _require_same_seed(one.saved, other.about.get("seed"), other.row)
         standings.require_seed(one.leaderboard_result, found)
@@ -251,11 +251,11 @@ def _require_same_seed(saved: checkpoint.SavedModel, seed: Any, other: str) -> N
 def _require_name(name: str, task: str, saved: checkpoint.SavedModel) -> None:
     """Raise ConfigError unless a row of this agent may have this name."""
     if not NAME.fullmatch(name):
-        raise ConfigError(f"name = {shown(name)}; valid: letters, digits and any of ._+-, in parts with / between them")
+        raise ConfigError(f"name = {quote(name)}; valid: letters, digits and any of ._+-, in parts with / between them")
     if not standings.is_free_name(task, name):
-        raise ConfigError(f"name = {shown(name)} is that of a controller of {task}; valid: a name of its own")
+        raise ConfigError(f"name = {quote(name)} is that of a controller of {task}; valid: a name of its own")
     if name in library.names() and controllers.compute_model_digest(name) != controllers.compute_model_digest(str(saved.path)):
-        raise ConfigError(f"name = {shown(name)} is that of another agent, of the package; valid: a name of its own")
+        raise ConfigError(f"name = {quote(name)} is that of another agent, of the package; valid: a name of its own")
 
 
 def find_packaged_twin(one: Submission) -> str | None:

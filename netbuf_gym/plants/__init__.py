@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.plants.kinds import AgentKind, Control
 from netbuf_gym.plants.plant import Advance, Plant
 from netbuf_gym.plants.telemetry import Field, TelemetrySchema
@@ -40,11 +40,11 @@ def register(name: str, plant: type[Plant] | str) -> None:
         ConfigError: the name is no string, empty or that of another plant, or `plant` is not such a class, or abstract.
     """
     if not isinstance(name, str) or not name:
-        raise ConfigError(f"plant name = {shown(name)}; valid: a string, not empty")
+        raise ConfigError(f"plant name = {quote(name)}; valid: a string, not empty")
     if not isinstance(plant, str):
-        _require_plant(plant, f"plant = {shown(plant)}")
+        _require_plant(plant, f"plant = {quote(plant)}")
     elif not all(plant.partition(":")):
-        raise ConfigError(f"plant = {shown(plant)}; valid: {_PLANTS}")
+        raise ConfigError(f"plant = {quote(plant)}; valid: {_PLANTS}")
     if _REGISTRY.setdefault(name, plant) is not plant:
         raise ConfigError(f"plant {name!r} is registered already")
 
@@ -77,7 +77,7 @@ def get(name: str) -> type[Plant]:
     found = _REGISTRY[check_choice("plant", name, names())]
     if isinstance(found, str):
         module, _, attribute = found.partition(":")
-        what = f"plant {name!r} = {shown(found)}"
+        what = f"plant {name!r} = {quote(found)}"
         try:
             found = getattr(importlib.import_module(module), attribute)
         except (ImportError, AttributeError, TypeError) as error:
@@ -119,7 +119,7 @@ def _resolve_spec(spec: Any, kind: AgentKind | None) -> tuple[str, type[Plant], 
     if isinstance(spec, str):
         spec = {"name": spec}
     if not isinstance(spec, dict) or "name" not in spec:
-        raise ConfigError(f"plant = {shown(spec)} is neither a name nor a dict with a name; valid: {', '.join(names())}")
+        raise ConfigError(f"plant = {quote(spec)} is neither a name nor a dict with a name; valid: {', '.join(names())}")
     name, cls = spec["name"], get(spec["name"])
     if kind is not None and kind.name not in cls.kinds:
         carried = ", ".join(cls.kinds) or "none"

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from netbuf_gym.errors import ConfigError, PlantFault, shown
+from netbuf_gym.errors import ConfigError, PlantFault, quote
 from netbuf_gym.plants.kinds import AgentKind
 from netbuf_gym.utils.thread_guard import Uncopyable
 
@@ -57,22 +57,22 @@ def check_advance(advance: Any, plant: Any, worlds: int, until: str, failed: Con
         PlantFault: the result is not valid.
     """
     if not isinstance(advance, Advance):
-        raise PlantFault(f"plant {shown(plant)}: advance gave {shown(advance)}; valid: a netbuf_gym.plants.Advance")
+        raise PlantFault(f"plant {quote(plant)}: advance gave {quote(advance)}; valid: a netbuf_gym.plants.Advance")
     elapsed, failures = advance
     if not isinstance(elapsed, np.ndarray) or elapsed.dtype != np.int64 or elapsed.shape != (worlds,):
-        what = f"{elapsed.dtype} {elapsed.shape}" if isinstance(elapsed, np.ndarray) else shown(elapsed)
-        raise PlantFault(f"plant {shown(plant)}: elapsed_ns = {what}; valid: an int64 array of shape ({worlds},)")
+        what = f"{elapsed.dtype} {elapsed.shape}" if isinstance(elapsed, np.ndarray) else quote(elapsed)
+        raise PlantFault(f"plant {quote(plant)}: elapsed_ns = {what}; valid: an int64 array of shape ({worlds},)")
     if not isinstance(failures, Mapping):
-        raise PlantFault(f"plant {shown(plant)}: failures = {shown(failures)}; valid: a mapping of worlds to reasons")
+        raise PlantFault(f"plant {quote(plant)}: failures = {quote(failures)}; valid: a mapping of worlds to reasons")
     for world in failures:
         if not isinstance(world, (int, np.integer)) or not 0 <= world < worlds:
-            raise PlantFault(f"plant {shown(plant)}: failures has world {shown(world)}; valid: 0..{worlds - 1}")
+            raise PlantFault(f"plant {quote(plant)}: failures has world {quote(world)}; valid: 0..{worlds - 1}")
     if np.minimum.reduce(elapsed) <= 0:
         for world in np.flatnonzero(elapsed <= 0).tolist():
             least = 0 if until == EVENT or world in failures or world in failed else 1
             if elapsed[world] < least:
                 value = f"elapsed_ns[{world}] = {elapsed[world]}"
-                raise PlantFault(f"plant {shown(plant)}: {value}; valid: at least {least}")
+                raise PlantFault(f"plant {quote(plant)}: {value}; valid: at least {least}")
     return advance
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.rewards.telemetry import MadeUpTelemetry, MissingTelemetry, Telemetry
 
 SIGNATURE = "(telemetry) -> {term: (rows,)} or (rows,)"
@@ -89,7 +89,7 @@ class OwnReward:
         """Write terms of either form, a dict or an array, into `out`."""
         if not isinstance(given, Mapping):
             if len(self.terms) != 1:
-                raise ConfigError(f"reward {self.name!r} gave {shown(given)}; valid: a dict of terms {', '.join(self.terms)}")
+                raise ConfigError(f"reward {self.name!r} gave {quote(given)}; valid: a dict of terms {', '.join(self.terms)}")
             return self._put_term(given, out[0], self.name)
         if len(given) != len(self.terms) or any(term not in given for term in self.terms):
             odd = ", ".join(map(str, given)) or "none"
@@ -101,10 +101,10 @@ class OwnReward:
         try:
             array = np.asarray(value)
         except (TypeError, ValueError, RuntimeError) as error:  # ragged lists, tensors that require grad
-            raise ConfigError(f"{self._describe_term(term)} is {shown(value)}; valid: finite numbers") from error
+            raise ConfigError(f"{self._describe_term(term)} is {quote(value)}; valid: finite numbers") from error
         if array.dtype.kind not in "fiubO" or (array.dtype.kind == "O" and not array.ndim):
             valid = f"finite numbers {row.shape}, one for each agent, or a dict of such"
-            raise ConfigError(f"{self._describe_term(term)} is {shown(value)}; valid: {valid}")
+            raise ConfigError(f"{self._describe_term(term)} is {quote(value)}; valid: {valid}")
         if array.shape != row.shape:
             raise ConfigError(
                 f"{self._describe_term(term)} has shape {array.shape}; valid: {row.shape}, a number for each agent"
@@ -113,7 +113,7 @@ class OwnReward:
             with np.errstate(over="ignore", invalid="ignore"):
                 row[...] = array
         except (TypeError, ValueError):
-            raise ConfigError(f"{self._describe_term(term)} is {shown(value)}; valid: finite numbers") from None
+            raise ConfigError(f"{self._describe_term(term)} is {quote(value)}; valid: finite numbers") from None
 
     def _require_finite(self, tracker: Any, out: np.ndarray) -> None:
         """Raise ConfigError for values that are not finite; agents of which nothing was measured count as 0 instead."""
@@ -176,7 +176,7 @@ def get_reward_name(rule: Any) -> str:
         inner = unwrap_partial(rule)
         name = "reward" if is_lambda(rule) else getattr(inner, "__name__", type(inner).__name__)
     if not isinstance(name, str) or not name:
-        raise ConfigError(f"name of reward {shown(rule)} = {shown(name)}; valid: a string, not empty")
+        raise ConfigError(f"name of reward {quote(rule)} = {quote(name)}; valid: a string, not empty")
     return name
 
 
@@ -198,7 +198,7 @@ def get_declared_names(rule: Any, what: str, name: str) -> tuple[str, ...]:
     if names is None or names == ():
         return ()
     if isinstance(names, str) or not isinstance(names, (tuple, list)):
-        raise ConfigError(f"{what} of reward {name!r} = {shown(names)}; valid: a tuple of names")
+        raise ConfigError(f"{what} of reward {name!r} = {quote(names)}; valid: a tuple of names")
     check_names(what.removesuffix("s"), names, name)
     return tuple(names)
 
@@ -209,9 +209,9 @@ def check_names(what: str, names: Any, reward: str) -> None:
         raise ConfigError(f"reward {reward!r} gave no terms; valid: at least one")
     for one in names:
         if not isinstance(one, str) or not one:
-            raise ConfigError(f"a {what} of reward {reward!r} is {shown(one)}; valid: a string, not empty")
+            raise ConfigError(f"a {what} of reward {reward!r} is {quote(one)}; valid: a string, not empty")
     if len(set(names)) != len(names):
-        raise ConfigError(f"{what}s of reward {reward!r} = {shown(list(names))}; valid: no two alike")
+        raise ConfigError(f"{what}s of reward {reward!r} = {quote(list(names))}; valid: no two alike")
 
 
 def get_parameters(rule: Any, name: str, before: int = 1) -> list[inspect.Parameter]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.errors import CheckpointError, ConfigError, shown
+from netbuf_gym.errors import CheckpointError, ConfigError, quote
 from netbuf_gym.utils.arguments import check_integer, check_real
 
 MAX_UNCLIPPED = 1e6
@@ -26,7 +26,7 @@ def in_range(values: Any, low: float, high: float, clip: bool = True) -> np.ndar
     """
     low, high = check_real("low", low, -1e300, 1e300), check_real("high", high, -1e300, 1e300)
     if low > high:
-        raise ConfigError(f"low = {shown(low)} is above high = {shown(high)}; valid: at most as high")
+        raise ConfigError(f"low = {quote(low)} is above high = {quote(high)}; valid: at most as high")
     values = np.asarray(values, np.float64)
     if low == high:
         return np.zeros(values.shape)
@@ -111,7 +111,7 @@ class ThreeSigmaRange:
                 f"within {self.sigmas:g}"
             )
         if samples.ndim != 1 or len(samples) > self.memory or not np.isfinite(samples).all():
-            raise CheckpointError(f"the saved range holds {shown(state['samples'])}; valid: up to {self.memory} numbers")
+            raise CheckpointError(f"the saved range holds {quote(state['samples'])}; valid: up to {self.memory} numbers")
         self._samples, self._next, self._range = samples, 0, None
 
     def _bounds(self) -> tuple[float, float]:

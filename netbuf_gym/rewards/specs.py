@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, asdict, field, fields, is_dataclass, make_dataclass
 from typing import Any
 
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.rewards.custom import (
     SIGNATURE,
     copy_rule,
@@ -38,7 +38,7 @@ def make_reward(spec: Any, rewards: Mapping[str, type], elsewhere: Mapping[str, 
     if isinstance(spec, str):
         spec = {"name": spec}
     if isinstance(spec, type) and not _makes_rewards(spec):
-        raise ConfigError(f"reward = {shown(spec)}; objects of this class cannot be called; valid: {SIGNATURE}")
+        raise ConfigError(f"reward = {quote(spec)}; objects of this class cannot be called; valid: {SIGNATURE}")
     if isinstance(spec, type):
         return _make_instance(spec, spec.__name__, {})
     if isinstance(spec, Mapping) and "name" in spec:
@@ -48,7 +48,7 @@ def make_reward(spec: Any, rewards: Mapping[str, type], elsewhere: Mapping[str, 
             check_choice("reward", name, rewards)
         return _make_instance(known[name], name, {key: value for key, value in spec.items() if key != "name"})
     if isinstance(spec, Mapping) or not callable(spec):
-        what = f"reward = {shown(spec)} is neither a name nor a dict with a name, and cannot be called"
+        what = f"reward = {quote(spec)} is neither a name nor a dict with a name, and cannot be called"
         raise ConfigError(f"{what}; valid: {', '.join(rewards)}, a function or object {SIGNATURE}")
     return spec
 
@@ -77,21 +77,21 @@ def reward_of(reward: Any, name: str | None = None) -> Any:
     if isinstance(reward, type):
         return _reward_class(reward, name)
     if not callable(reward):
-        raise ConfigError(f"reward = {shown(reward)} cannot be called; valid: a function or object {SIGNATURE}")
+        raise ConfigError(f"reward = {quote(reward)} cannot be called; valid: a function or object {SIGNATURE}")
     called = get_reward_name(reward) if name is None else name
     if not isinstance(called, str) or not called:
-        raise ConfigError(f"name of reward = {shown(called)}; valid: a string, not empty")
+        raise ConfigError(f"name of reward = {quote(called)}; valid: a string, not empty")
     in_place = writes_in_place(reward)
     parameters = [] if in_place else _check_parameters(get_parameters(reward, called), called)
     if name is None and getattr(reward, "name", None) is None and is_lambda(reward):
-        raise ConfigError(f"reward = {shown(reward)} has no name of its own; valid: name=...")
+        raise ConfigError(f"reward = {quote(reward)} has no name of its own; valid: name=...")
     return _make_wrapper(called, parameters, lambda: copy_rule(reward, called), reward, in_place=in_place)
 
 
 def _reward_class(cls: Any, name: str | None) -> type:
     """Return a class of rewards as tasks register them: `cls` itself if it is a dataclass that declares its name."""
     if not _makes_rewards(cls):
-        raise ConfigError(f"reward = {shown(cls)}; valid: a function, or a class of objects that can be called, {SIGNATURE}")
+        raise ConfigError(f"reward = {quote(cls)}; valid: a function, or a class of objects that can be called, {SIGNATURE}")
     typed = is_dataclass(cls)
     if typed and isinstance(getattr(cls, "name", None), str) and name in (None, cls.name):
         return cls

@@ -27,7 +27,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.rewards.ranges import ThreeSigmaRange
 from netbuf_gym.utils.arguments import check_boolean, check_real
 
@@ -183,9 +183,9 @@ def alpha_fair(values: Any, alpha: float, floor: float = 0.01) -> np.ndarray:
     try:
         values = np.asarray(values, np.float64)
     except (TypeError, ValueError):
-        raise ConfigError(f"values = {shown(values)} are not numbers; valid: 0 or more") from None
+        raise ConfigError(f"values = {quote(values)} are not numbers; valid: 0 or more") from None
     if (values < 0).any():
-        raise ConfigError(f"values = {shown(values)} hold numbers below 0; valid: 0 or more")
+        raise ConfigError(f"values = {quote(values)} hold numbers below 0; valid: 0 or more")
     return _alpha_fair(values, alpha, floor)
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from netbuf_gym import _core
-from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError, quote
 from netbuf_gym.scenarios.python_control import OwnControl, is_own_control
 from netbuf_gym.utils import checks
 from netbuf_gym.utils.suggestions import suggest_valid
@@ -149,7 +149,7 @@ def split_name_and_parameters(field: str, value: object, kinds: str) -> tuple[st
     if isinstance(value, str):
         return value, {}
     if not isinstance(value, Mapping) or not isinstance(value.get("name"), str):
-        raise ScenarioTypeError(f"{field} = {shown(value)}; valid: a name, or a dict of name and parameters, of {kinds}")
+        raise ScenarioTypeError(f"{field} = {quote(value)}; valid: a name, or a dict of name and parameters, of {kinds}")
     return value["name"], {key: item for key, item in value.items() if key != "name"}
 
 

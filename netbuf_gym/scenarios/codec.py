@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
-from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError, quote
 from netbuf_gym.scenarios.catalogue import CongestionControl, ReceiverControl
 from netbuf_gym.scenarios.disciplines import Discipline, parse_discipline
 from netbuf_gym.scenarios.flows import APPLICATIONS, Flow, Route
@@ -88,7 +88,7 @@ def from_dict(kind: type, data: object) -> Any:
     data = dict(require_mapping("scenario", data))
     schema = data.pop("schema", None)
     if schema != SCHEMA:
-        raise ScenarioError(f"schema = {shown(schema)}; valid: {SCHEMA!r}")
+        raise ScenarioError(f"schema = {quote(schema)}; valid: {SCHEMA!r}")
     return build_dataclass("scenario", kind, _read_parts("", data, _SCENARIO_PARTS))
 
 
@@ -108,7 +108,7 @@ def _read_parts(field: str, data: dict[str, Any], parts: Mapping[str, Part]) -> 
         if part.many:
             if part.required or name in data:
                 if not isinstance(value, list):
-                    raise ScenarioTypeError(f"{at} = {shown(value)} is not a list")
+                    raise ScenarioTypeError(f"{at} = {quote(value)} is not a list")
                 data[name] = [_read_record(f"{at}[{i}]", part.kinds, item) for i, item in enumerate(value)]
         elif part.kinds is Discipline:
             if value is not None:
@@ -127,7 +127,7 @@ def _read_record(field: str, kinds: type | Mapping[str, type], data: object) -> 
     if not isinstance(kinds, type):
         kind = data.pop("kind", None)
         if not isinstance(kind, str) or kind not in kinds:
-            raise ScenarioError(f"{field}.kind = {shown(kind)} is unknown; {suggest_valid(kind, kinds)}")
+            raise ScenarioError(f"{field}.kind = {quote(kind)} is unknown; {suggest_valid(kind, kinds)}")
         kinds = kinds[kind]
     return build_dataclass(field, kinds, _read_parts(f"{field}.", data, _PARTS.get(kinds, {})))
 
@@ -196,5 +196,5 @@ def build_dataclass(field: str, cls: type, data: object) -> Any:
 def require_mapping(field: str, data: object) -> dict[str, Any]:
     """Return `data` if it is a dict; raise ScenarioTypeError otherwise."""
     if not isinstance(data, dict):
-        raise ScenarioTypeError(f"{field} = {shown(data)} is not a mapping of fields to values")
+        raise ScenarioTypeError(f"{field} = {quote(data)} is not a mapping of fields to values")
     return data

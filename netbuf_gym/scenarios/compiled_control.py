@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from netbuf_gym import _core
-from netbuf_gym.errors import ControlError, shown
+from netbuf_gym.errors import ControlError, quote
 from netbuf_gym.scenarios.python_control import OwnControl
 
 SUFFIXES = (".cc", ".cpp", ".cxx")
@@ -89,15 +89,15 @@ def compiled(file: str | os.PathLike[str], **parameters: float) -> CompiledContr
     """
     path = Path(file)
     if path.suffix not in SUFFIXES:
-        raise ControlError(f"congestion control {shown(str(file))}; valid: a file that ends in {', '.join(SUFFIXES)}")
+        raise ControlError(f"congestion control {quote(str(file))}; valid: a file that ends in {', '.join(SUFFIXES)}")
     if not path.is_file():
-        raise ControlError(f"congestion control {shown(str(file))}: there is no such file; valid: one in C++")
+        raise ControlError(f"congestion control {quote(str(file))}: there is no such file; valid: one in C++")
     values = []
     for key, value in sorted(parameters.items()):
         try:
             values.append((key, float(value)))
         except (TypeError, ValueError):
-            raise ControlError(f"congestion control {path.name}: {key} = {shown(value)}; valid: a number") from None
+            raise ControlError(f"congestion control {path.name}: {key} = {quote(value)}; valid: a number") from None
     return CompiledControl(str(file), str(_compile_library(path)), tuple(values))
 
 
@@ -126,7 +126,7 @@ def _find_compiler() -> list[str]:
     for command in [asked] if asked else [[name] for name in COMPILERS]:
         if shutil.which(command[0]):
             return command
-    tried = f"CXX = {shown(os.environ['CXX'])}" if asked else f"none of {', '.join(COMPILERS)} is installed"
+    tried = f"CXX = {quote(os.environ['CXX'])}" if asked else f"none of {', '.join(COMPILERS)} is installed"
     raise ControlError(f"no C++ compiler: {tried}; valid: one of C++20, e.g. g++ 10 (Debian: apt install g++)")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError, quote
 from netbuf_gym.scenarios.catalogue import CongestionControl, parse_senders
 from netbuf_gym.scenarios.fields import Rule, check_fields, choice, integer, number, rule, text
 from netbuf_gym.scenarios.limits import MAX_COUNT, compute_bdp_packets
@@ -166,7 +166,7 @@ class Mixture(Distribution):
         parts = checks.sequence("parts", self.parts, "scenarios or distributions")
         for i, part in enumerate(parts):
             if not isinstance(part, (Scenario, Distribution)):
-                raise ScenarioTypeError(f"parts[{i}] = {shown(part)} is not a Scenario or Distribution")
+                raise ScenarioTypeError(f"parts[{i}] = {quote(part)} is not a Scenario or Distribution")
         counts = [flows_of(part) for part in parts]
         if len(set(counts)) > 1:
             raise ScenarioError(f"parts have {counts} flows; valid: the same number in all of them")
@@ -198,7 +198,7 @@ def flows_of(world: Scenario | Distribution) -> int:
         ScenarioTypeError: Neither a scenario nor a distribution.
     """
     if not isinstance(world, (Scenario, Distribution)):
-        raise ScenarioTypeError(f"world = {shown(world)} is not a Scenario or Distribution")
+        raise ScenarioTypeError(f"world = {quote(world)} is not a Scenario or Distribution")
     return len(world.flows) if isinstance(world, Scenario) else world.flows
 
 
@@ -217,7 +217,7 @@ def check_interval(field: str, value: object, high: float, low: float | None = N
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         value = (value, value)
     if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 2:
-        raise ScenarioTypeError(f"{field} = {shown(value)}; valid: a number, or two, the lowest and the highest")
+        raise ScenarioTypeError(f"{field} = {quote(value)}; valid: a number, or two, the lowest and the highest")
     low_end = checks.number(f"{field}[0]", value[0], 0 if low is None else low, high, low_open=low is None)
     return low_end, checks.number(f"{field}[1]", value[1], low_end, high)
 

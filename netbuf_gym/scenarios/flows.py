@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError, quote
 from netbuf_gym.scenarios.catalogue import (
     CONGESTION_CONTROLS,
     Controls,
@@ -104,7 +104,7 @@ def _check_rests(label: str, value: object) -> tuple[tuple[float, ...], ...]:
         at = f"{label}[{i}]"
         times = tuple(checks.number(at, time, 0, MAX_DURATION_S) for time in checks.sequence(at, rest, "times"))
         if len(times) != 2 or not before < times[0] < times[1]:
-            raise ScenarioError(f"{at} = {shown(rest)}; valid: (from, to), from before to and after the rest before")
+            raise ScenarioError(f"{at} = {quote(rest)}; valid: (from, to), from before to and after the rest before")
         before = times[1]
         rests.append(times)
     return tuple(rests)
@@ -139,7 +139,7 @@ class Route:
 def _check_application(label: str, value: object) -> object:
     if isinstance(value, Application):
         return value
-    raise ScenarioTypeError(f"{label} = {shown(value)}; valid: Bulk(), Sized(...), OnOff(...), Paused(...) or Video(...)")
+    raise ScenarioTypeError(f"{label} = {quote(value)}; valid: Bulk(), Sized(...), OnOff(...), Paused(...) or Video(...)")
 
 
 def _check_resolution(label: str, value: object) -> int:
@@ -159,7 +159,7 @@ def _check_routes(label: str, value: Any) -> tuple[Route, ...]:
     routes, before = checks.sequence(label, value, "routes"), 0.0
     for i, route in enumerate(routes):
         if not isinstance(route, Route):
-            raise ScenarioTypeError(f"{label}[{i}] = {shown(route)}; valid: Route(...)")
+            raise ScenarioTypeError(f"{label}[{i}] = {quote(route)}; valid: Route(...)")
         if route.at_s <= before:
             raise ScenarioError(f"{label}[{i}].at_s = {route.at_s:g}; valid: after the one before, {before:g}")
         before = route.at_s

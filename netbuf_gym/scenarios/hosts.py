@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError, quote
 from netbuf_gym.scenarios.fields import Indices, boolean, check_fields, integer, number, rule
 from netbuf_gym.scenarios.limits import HAS_HOSTS, MAX_COUNT
 from netbuf_gym.scenarios.tcp_settings import TcpSettings
@@ -34,7 +34,7 @@ HOST_NAME = rule(partial(check_name, valid="the name of a host, or None"))
 def _check_sizes(label: str, value: object, least: int = 1) -> tuple[int, ...]:
     """Check three sizes in bytes, each at least `least`."""
     if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 3:
-        raise ScenarioTypeError(f"{label} = {shown(value)}; valid: three numbers of bytes")
+        raise ScenarioTypeError(f"{label} = {quote(value)}; valid: three numbers of bytes")
     return tuple(checks.integer(f"{label}[{i}]", number, least, MAX_COUNT) for i, number in enumerate(value))
 
 
@@ -49,7 +49,7 @@ def _parse_kernel(label: str, value: object) -> int:
     """Return a kernel's version as the core has it: 1000 times the major number, plus the minor."""
     found = _KERNEL.fullmatch(value) if isinstance(value, str) else None
     if found is None:
-        raise ScenarioError(f'{label} = {shown(value)} is no version; valid: "6.18", as `uname -r` begins')
+        raise ScenarioError(f'{label} = {quote(value)} is no version; valid: "6.18", as `uname -r` begins')
     return int(found[1]) * 1000 + int(found[2])
 
 
@@ -153,7 +153,7 @@ def resolve_hosts(
     placed = []
     for i, host in enumerate(hosts):
         if not isinstance(host, Host):
-            raise ScenarioTypeError(f"hosts[{i}] = {shown(host)} is not a Host")
+            raise ScenarioTypeError(f"hosts[{i}] = {quote(host)} is not a Host")
         if names.setdefault(host.name, i) != i:
             raise ScenarioError(f"hosts[{i}].name = {host.name!r} is taken by hosts[{names[host.name]}]; valid: unique names")
         device = indices(f"hosts[{i}]", "device", host.devices)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError, quote
 from netbuf_gym.scenarios.fields import boolean, check_fields, choice, number
 from netbuf_gym.scenarios.limits import MAX_DELAY_MS
 from netbuf_gym.traces.types import MAX_TIME_S
@@ -207,14 +207,14 @@ def check_loss(field: str, value: object) -> float | LossSchedule:
 
 def _check_numbers(field: str, values: object, low: float, high: float) -> np.ndarray:
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise ScenarioTypeError(f"{field} = {shown(values)} is not a list; valid: a list of numbers")
+        raise ScenarioTypeError(f"{field} = {quote(values)} is not a list; valid: a list of numbers")
     try:
         array = np.asarray(values if isinstance(values, np.ndarray) else list(values))
         if array.size and array.dtype.kind not in "fiu":
             raise TypeError
         array = array.astype(np.float64)
     except (TypeError, ValueError):
-        raise ScenarioTypeError(f"{field} = {shown(values)} is not a list of numbers") from None
+        raise ScenarioTypeError(f"{field} = {quote(values)} is not a list of numbers") from None
     if array.ndim != 1 or not array.size:
         raise ScenarioError(f"{field} has shape {array.shape}; valid: one dimension, at least one number")
     bad = np.flatnonzero(~((array >= low) & (array <= high)))

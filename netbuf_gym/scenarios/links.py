@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError, quote
 from netbuf_gym.scenarios.disciplines import Discipline, parse_discipline
 from netbuf_gym.scenarios.fields import boolean, check_fields, choice, integer, number, rule
 from netbuf_gym.scenarios.impairments import DelaySchedule, Jitter, LossSchedule, check_delay, check_loss
@@ -99,19 +99,19 @@ class Link:
         check_fields(self, at)
         if self.gilbert_elliott is not None:
             if not isinstance(self.gilbert_elliott, GilbertElliott):
-                raise ScenarioTypeError(f"{at}gilbert_elliott = {shown(self.gilbert_elliott)} is not a GilbertElliott")
+                raise ScenarioTypeError(f"{at}gilbert_elliott = {quote(self.gilbert_elliott)} is not a GilbertElliott")
             if self.loss:
-                raise ScenarioError(f"{at}loss = {shown(self.loss)} beside gilbert_elliott; valid: one of them")
+                raise ScenarioError(f"{at}loss = {quote(self.loss)} beside gilbert_elliott; valid: one of them")
         if self.trace is not None:
             if not isinstance(self.trace, (RateTrace, DeliveryTrace)):
-                raise ScenarioTypeError(f"{at}trace = {shown(self.trace)} is not a RateTrace or DeliveryTrace")
+                raise ScenarioTypeError(f"{at}trace = {quote(self.trace)} is not a RateTrace or DeliveryTrace")
             if self.rate_mbps is not None:
                 raise ScenarioError(f"{at}rate_mbps = {self.rate_mbps:g} beside a trace; valid: one of them")
         elif self.on_outage == "drop":
             raise ScenarioError(f"{at}on_outage = 'drop' without a trace, of which outages are part; valid: 'hold'")
         if self.jitter is not None:
             if not isinstance(self.jitter, Jitter):
-                raise ScenarioTypeError(f"{at}jitter = {shown(self.jitter)} is not a Jitter")
+                raise ScenarioTypeError(f"{at}jitter = {quote(self.jitter)} is not a Jitter")
             if isinstance(self.delay_ms, DelaySchedule) and self.delay_ms.reorder and not self.jitter.reorder:
                 raise ScenarioError(f"{at}jitter.reorder = False beside a delay_ms that may reorder; valid: both or neither")
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from netbuf_gym import traces
-from netbuf_gym.errors import ConfigError, ScenarioError, ScenarioTypeError, TraceError, shown
+from netbuf_gym.errors import ConfigError, ScenarioError, ScenarioTypeError, TraceError, quote
 from netbuf_gym.scenarios.catalogue import parse_sender_list, parse_senders
 from netbuf_gym.scenarios.distributions import Changed, Distribution
 from netbuf_gym.scenarios.factories import derive_factory, list_named
@@ -189,7 +189,7 @@ def check_arguments(
 
 def _find_maker(name: object) -> Callable[..., World]:
     if not isinstance(name, str):
-        raise ScenarioTypeError(f"scenario = {shown(name)} is not a name; valid: {', '.join((*names(), *PATTERNS))}")
+        raise ScenarioTypeError(f"scenario = {quote(name)} is not a name; valid: {', '.join((*names(), *PATTERNS))}")
     if name not in _REGISTRY:
         import_tasks()
     for pattern in PATTERNS.values():
@@ -198,7 +198,7 @@ def _find_maker(name: object) -> Callable[..., World]:
             return maker
     if name not in _REGISTRY:
         valid = (*names(), *PATTERNS)
-        raise ScenarioError(f"scenario = {shown(name)} is unknown; {did_you_mean(name, valid)}valid: {', '.join(valid)}")
+        raise ScenarioError(f"scenario = {quote(name)} is unknown; {did_you_mean(name, valid)}valid: {', '.join(valid)}")
     return _REGISTRY[name]
 
 
@@ -251,7 +251,7 @@ def _make_trace_dumbbell(
         trace = traces.read(path, loop=loop, column=column, unit=unit, time_unit=time_unit, start_s=start_s)
     except TraceError as error:
         valid = "trace:PATH, a trace file (netbuf-gym trace show --help)"
-        raise TraceError(f"scenario = {shown(f'trace:{path}')}: {error}; valid: {valid}") from None
+        raise TraceError(f"scenario = {quote(f'trace:{path}')}: {error}; valid: {valid}") from None
     return dumbbell(trace=trace, name=f"trace:{path}", **world)
 
 

@@ -37,7 +37,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from netbuf_gym import _core
-from netbuf_gym.errors import ControlError, ScenarioTypeError, shown
+from netbuf_gym.errors import ControlError, ScenarioTypeError, quote
 
 AckEvent = _core.AckEvent
 
@@ -65,7 +65,7 @@ class OwnControl:
         made = self._find_class()
         if made is not None and not any("__call__" in vars(one) for one in made.__mro__):
             valid = "a class with __call__(self, ack)"
-            raise ScenarioTypeError(f"cc = {shown(self.control)}: its objects cannot be called; valid: {valid}")
+            raise ScenarioTypeError(f"cc = {quote(self.control)}: its objects cannot be called; valid: {valid}")
 
     def _find_class(self) -> type | None:
         made = self.control.func if isinstance(self.control, functools.partial) else self.control

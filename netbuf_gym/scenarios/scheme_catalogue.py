@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from netbuf_gym.errors import ConfigError, ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.errors import ConfigError, ScenarioError, ScenarioTypeError, quote
 from netbuf_gym.utils import checks
 from netbuf_gym.utils.suggestions import suggest_valid
 
@@ -61,7 +61,7 @@ def apply_scheme(scenario: Any, scheme: str | dict) -> Any:
         scheme = {"name": scheme}
     if not isinstance(scheme, dict) or not isinstance(scheme.get("name"), str):
         valid = "a name, a dict of name and parameters, an admission or a queue discipline"
-        raise ScenarioTypeError(f"scheme = {shown(scheme)}; valid: {valid}")
+        raise ScenarioTypeError(f"scheme = {quote(scheme)}; valid: {valid}")
     parameters = {key: value for key, value in scheme.items() if key != "name"}
     name = checks.choice("scheme", scheme["name"], SCHEMES)
     known = SCHEMES[name].parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError, quote
 from netbuf_gym.scenarios.catalogue import WITHOUT_AGENT, Controls, parse_congestion_control
 from netbuf_gym.scenarios.fields import boolean, check_fields, integer, links, rule, text
 from netbuf_gym.scenarios.hosts import HOST_NAME, check_name, check_sockets
@@ -87,7 +87,7 @@ class Sender(TcpSettings):
         check_fields(self, "sender.")
         if self.relay is not None:
             if not isinstance(self.relay, Relay):
-                raise ScenarioTypeError(f"sender.relay = {shown(self.relay)} is not a Relay")
+                raise ScenarioTypeError(f"sender.relay = {quote(self.relay)} is not a Relay")
             host, relay = self.receiver_host, self.relay.host
             if host not in (None, relay):
                 raise ScenarioError(f"sender.receiver_host = {host!r} beside relay.host = {relay!r}; valid: that, or None")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from netbuf_gym.errors import ScenarioTypeError, shown
+from netbuf_gym.errors import ScenarioTypeError, quote
 from netbuf_gym.scenarios.catalogue import parse_sender_list
 from netbuf_gym.scenarios.codec import build_dataclass
 from netbuf_gym.scenarios.limits import HOST_DEFAULTS, STACKS
@@ -140,7 +140,7 @@ def _parse_scheduler(scheduler: object, queues: int) -> Scheduler:
     if isinstance(scheduler, str):
         scheduler = {"kind": scheduler}
     if not isinstance(scheduler, dict):
-        raise ScenarioTypeError(f"scheduler = {shown(scheduler)}; valid: {', '.join(SCHEDULERS)}, or a dict of kind and fields")
+        raise ScenarioTypeError(f"scheduler = {quote(scheduler)}; valid: {', '.join(SCHEDULERS)}, or a dict of kind and fields")
     kind = checks.choice("scheduler", scheduler.get("kind"), SCHEDULERS)
     values = {key: value for key, value in scheduler.items() if key != "kind"}
     return build_dataclass("scheduler", SCHEDULERS[kind], values) if values else SCHEDULERS[kind].make_default(queues)

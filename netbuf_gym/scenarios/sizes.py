@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from netbuf_gym.errors import ScenarioError, prefix_location, shown
+from netbuf_gym.errors import ScenarioError, prefix_location, quote
 from netbuf_gym.utils import checks
 from netbuf_gym.utils.files import CsvError, parse_number, read_text, split_csv_fields, split_csv_rows
 from netbuf_gym.utils.suggestions import suggest_valid
@@ -85,7 +85,7 @@ class SizeDistribution:
             if len(fields) != 2:
                 raise ScenarioError(
                     prefix_location(
-                        f"{shown(','.join(fields))} has {len(fields)} fields; valid: 2, {','.join(HEADER)}", path, line
+                        f"{quote(','.join(fields))} has {len(fields)} fields; valid: 2, {','.join(HEADER)}", path, line
                     )
                 )
             sizes.append(_parse_number(fields[0], HEADER[0], path, line))
@@ -108,7 +108,7 @@ def sizes_of(sizes: SizeDistribution | str | os.PathLike[str]) -> SizeDistributi
     if isinstance(sizes, str) and sizes in SIZES:
         return SIZES[sizes]
     if not isinstance(sizes, (str, os.PathLike)) or (isinstance(sizes, str) and not ("." in sizes or os.sep in sizes)):
-        raise ScenarioError(f"sizes = {shown(sizes)} is unknown; {suggest_valid(sizes, SIZES)}, or a CSV file's path")
+        raise ScenarioError(f"sizes = {quote(sizes)} is unknown; {suggest_valid(sizes, SIZES)}, or a CSV file's path")
     return SizeDistribution.read_csv(sizes)
 
 
@@ -144,7 +144,7 @@ def _parse_number(text: str, field: str, path: str | os.PathLike[str], line: int
     try:
         return float(parse_number(text))
     except (ValueError, OverflowError):
-        raise ScenarioError(prefix_location(f"{field} = {shown(text)} is not a number", path, line)) from None
+        raise ScenarioError(prefix_location(f"{field} = {quote(text)} is not a number", path, line)) from None
 
 
 def _check_points(

@@ -9,7 +9,7 @@ from typing import Any, Union
 import numpy as np
 
 from netbuf_gym import scenarios
-from netbuf_gym.errors import ConfigError, ScenarioTypeError, shown
+from netbuf_gym.errors import ConfigError, ScenarioTypeError, quote
 from netbuf_gym.scenarios import Distribution, Scenario
 
 ScenarioLike = Union[str, Mapping[str, Any], Scenario, Distribution, Callable[[np.random.Generator], Any]]  # noqa: UP007
@@ -35,7 +35,7 @@ class SampledScenario(Distribution):
         try:
             inspect.signature(make).bind(None)
         except TypeError:
-            what = f"scenario = {shown(make)} cannot be called with a generator alone"
+            what = f"scenario = {quote(make)} cannot be called with a generator alone"
             raise ConfigError(f"{what}; valid: (rng) -> Scenario") from None
         except ValueError:  # built-in function without a signature
             pass
@@ -54,7 +54,7 @@ class SampledScenario(Distribution):
         """
         made = self._make(rng)
         if callable(made) and not isinstance(made, (Scenario, Distribution)):
-            raise ConfigError(f"scenario {self.name} gave {shown(made)}; valid: a Scenario, a dict or a name")
+            raise ConfigError(f"scenario {self.name} gave {quote(made)}; valid: a Scenario, a dict or a name")
         try:
             world = resolve_scenario(made, self._agents)
         except ConfigError as error:
@@ -87,7 +87,7 @@ def resolve_scenario(spec: ScenarioLike, agents: int = 1) -> Any:
         return _resolve_mapping(dict(spec), agents)
     if callable(spec) and not isinstance(spec, type):
         return SampledScenario(spec, agents)
-    raise ConfigError(f"scenario = {shown(spec)}; valid: {VALID}")
+    raise ConfigError(f"scenario = {quote(spec)}; valid: {VALID}")
 
 
 def _is_foreign_world(spec: Any) -> bool:
@@ -100,7 +100,7 @@ def _resolve_mapping(spec: dict[str, Any], agents: int) -> Any:
         return Scenario.from_dict(spec)
     if "name" not in spec:
         valid = ", ".join(scenarios.names())
-        raise ConfigError(f"scenario = {shown(spec)} has neither a name nor links; valid names: {valid}")
+        raise ConfigError(f"scenario = {quote(spec)} has neither a name nor links; valid names: {valid}")
     arguments = {key: value for key, value in spec.items() if key != "name"}
     if agents > 1 and scenarios.takes_number(spec["name"], arguments):
         arguments["n"] = agents
@@ -123,9 +123,9 @@ def resolve_world(spec: ScenarioLike, seed: int) -> Scenario:
         world = resolve_scenario(spec)
         world = world.sample(np.random.default_rng(seed)) if isinstance(world, Distribution) else world
     except ConfigError as error:
-        raise ScenarioTypeError(f"scenario = {shown(spec)} is not a Scenario, nor stands for one: {error}") from None
+        raise ScenarioTypeError(f"scenario = {quote(spec)} is not a Scenario, nor stands for one: {error}") from None
     if not isinstance(world, Scenario):
-        raise ScenarioTypeError(f"scenario = {shown(spec)} is not a Scenario, but {shown(world)}")
+        raise ScenarioTypeError(f"scenario = {quote(spec)} is not a Scenario, but {quote(world)}")
     return world
 
 

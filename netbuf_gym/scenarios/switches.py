@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError, quote
 from netbuf_gym.scenarios.fields import Rule, boolean, check_fields, choice, integer, links, rule
 from netbuf_gym.scenarios.limits import MAX_ALPHA, MAX_COUNT, MAX_QUEUES
 from netbuf_gym.utils import checks
@@ -253,12 +253,12 @@ class Switch:
             put(self, "admission", DynamicThresholds(alphas=(1.0,) * self.queues))
         if not isinstance(self.admission, Admission):
             valid = "StaticThresholds, DynamicThresholds, ABM or AgentThresholds"
-            raise ScenarioTypeError(f"{at}admission = {shown(self.admission)}; valid: {valid}")
+            raise ScenarioTypeError(f"{at}admission = {quote(self.admission)}; valid: {valid}")
         if self.admission.queues != self.queues:
             raise ScenarioError(f"{at}admission is for {self.admission.queues} queues; valid: {self.queues}")
         if not isinstance(self.scheduler, Scheduler):
             valid = "RoundRobin(), DRR(...) or StrictPriority()"
-            raise ScenarioTypeError(f"{at}scheduler = {shown(self.scheduler)}; valid: {valid}")
+            raise ScenarioTypeError(f"{at}scheduler = {quote(self.scheduler)}; valid: {valid}")
         if isinstance(self.scheduler, DRR) and len(self.scheduler.quanta_bytes) != self.queues:
             quanta = len(self.scheduler.quanta_bytes)
             raise ScenarioError(f"{at}scheduler has {quanta} quanta for {self.queues} queues; valid: as many")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from netbuf_gym.errors import ScenarioError, ScenarioTypeError, prefix_location, shown
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError, prefix_location, quote
 from netbuf_gym.scenarios.catalogue import Controls
 from netbuf_gym.scenarios.fields import boolean, check_fields, check_span, integer, links, number
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DATAGRAM_BYTES, MAX_DURATION_S, MAX_QUEUES
@@ -49,7 +49,7 @@ class PoissonArrivals:
     def __post_init__(self) -> None:
         check_fields(self, "poisson.")
         if not isinstance(self.sizes, SizeDistribution):
-            raise ScenarioTypeError(f"poisson.sizes = {shown(self.sizes)} is not a SizeDistribution")
+            raise ScenarioTypeError(f"poisson.sizes = {quote(self.sizes)} is not a SizeDistribution")
         check_span(self, "poisson.")
 
     @staticmethod
@@ -286,13 +286,13 @@ class Traffic:
         put(self, "senders", checks.sequence("traffic.senders", self.senders, "senders"))
         for i, sender in enumerate(self.senders):
             if not isinstance(sender, Sender):
-                raise ScenarioTypeError(f"traffic.senders[{i}] = {shown(sender)} is not a Sender")
+                raise ScenarioTypeError(f"traffic.senders[{i}] = {quote(sender)} is not a Sender")
         put(self, "arrivals", checks.sequence("traffic.arrivals", self.arrivals, "arrivals"))
         n = len(self.senders)
         for i, arrivals in enumerate(self.arrivals):
             if not isinstance(arrivals, Arrivals):
                 valid = "PoissonArrivals, Incast or FlowList"
-                raise ScenarioTypeError(f"traffic.arrivals[{i}] = {shown(arrivals)}; valid: {valid}")
+                raise ScenarioTypeError(f"traffic.arrivals[{i}] = {quote(arrivals)}; valid: {valid}")
             if isinstance(arrivals, Incast) and arrivals.fan_in > n:
                 raise ScenarioError(f"traffic.arrivals[{i}]: fan_in = {arrivals.fan_in} of {n} senders; valid: 1..{n}")
             if isinstance(arrivals, FlowList) and arrivals.sender.max() >= n:
@@ -301,12 +301,12 @@ class Traffic:
                     f"{arrivals.describe_entry(k)} sender = {arrivals.sender[k]} is not there; valid: 0..{n - 1}"
                 )
         if isinstance(self.priority_below, (str, bytes)) or not isinstance(self.priority_below, Iterable):
-            raise ScenarioTypeError(f"traffic.priority_below = {shown(self.priority_below)} is not a list of sizes")
+            raise ScenarioTypeError(f"traffic.priority_below = {quote(self.priority_below)} is not a list of sizes")
         sizes = tuple(
             checks.integer(f"traffic.priority_below[{i}]", size, 1, MAX_COUNT) for i, size in enumerate(self.priority_below)
         )
         if list(sizes) != sorted(set(sizes)):
-            raise ScenarioError(f"traffic.priority_below = {shown(sizes)} does not rise; valid: rising sizes")
+            raise ScenarioError(f"traffic.priority_below = {quote(sizes)} does not rise; valid: rising sizes")
         if len(sizes) >= MAX_QUEUES:
             raise ScenarioError(f"traffic.priority_below has {len(sizes)} sizes; valid: at most {MAX_QUEUES - 1}")
         put(self, "priority_below", sizes)
@@ -381,13 +381,13 @@ class Probe:
 def _check_column(name: str, values: object, dtype: type, low: float, high: float) -> np.ndarray:
     """Check a non-empty one-dimensional array of numbers in [low, high] and convert it to `dtype`."""
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise ScenarioTypeError(f"{name} = {shown(values)} is not a list of numbers")
+        raise ScenarioTypeError(f"{name} = {quote(values)} is not a list of numbers")
     try:
         array = np.asarray(values if isinstance(values, np.ndarray) else list(values))
     except ValueError:  # nested lists of different lengths
         array = np.zeros((0, 0))
     if array.ndim != 1 or (array.size and array.dtype.kind not in "fiu"):
-        raise ScenarioTypeError(f"{name} = {shown(values)} is not a list of numbers")
+        raise ScenarioTypeError(f"{name} = {quote(values)} is not a list of numbers")
     if not array.size:
         raise ScenarioError(f"{name} is empty; valid: at least one flow")
     whole = np.dtype(dtype).kind == "i"
@@ -452,7 +452,7 @@ def _parse_row_by_row(
             try:
                 value = parse_number(found[place])
             except ValueError:
-                raise ScenarioError(f"{label} = {shown(found[place])} is not a number") from None
+                raise ScenarioError(f"{label} = {quote(found[place])} is not a number") from None
             check: Callable[..., float] = checks.number if name == "start_s" else checks.integer
             values[name].append(check(label, value, low, high))
         if "flow_id" in values:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from netbuf_gym.errors import ScenarioError, ScenarioTypeError, describe_scenario, shown
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError, describe_scenario, quote
 from netbuf_gym.scenarios import codec, scheme_catalogue
 from netbuf_gym.scenarios.catalogue import (
     RECEIVER_CONTROLS,
@@ -153,7 +153,7 @@ class Scenario:
         index: dict[str, int] = {}
         for i, link in enumerate(self.links):
             if not isinstance(link, Link):
-                raise ScenarioTypeError(f"links[{i}] = {shown(link)} is not a Link")
+                raise ScenarioTypeError(f"links[{i}] = {quote(link)} is not a Link")
             if index.setdefault(link.name, i) != i:
                 raise ScenarioError(
                     f"links[{i}].name = {link.name!r} is taken by links[{index[link.name]}]; valid: unique names"
@@ -166,7 +166,7 @@ class Scenario:
             check_segments(f"flows[{i}].receiver", flow.receiver, self.mss)
         if self.traffic is not None:
             if not isinstance(self.traffic, Traffic):
-                raise ScenarioTypeError(f"traffic = {shown(self.traffic)} is not a Traffic")
+                raise ScenarioTypeError(f"traffic = {quote(self.traffic)} is not a Traffic")
             senders = self._resolve_all("traffic.senders", self.traffic.senders, Sender, index)
             if senders is not self.traffic.senders:
                 put(self, "traffic", replace(self.traffic, senders=senders))
@@ -208,7 +208,7 @@ class Scenario:
         given = _convert_to_tuple(label, items)
         for i, item in enumerate(given):
             if not isinstance(item, cls):
-                raise ScenarioTypeError(f"{label}[{i}] = {shown(item)} is not a {cls.__name__}")
+                raise ScenarioTypeError(f"{label}[{i}] = {quote(item)} is not a {cls.__name__}")
         resolved = tuple(self._resolve(f"{label}[{i}]", item, index) for i, item in enumerate(given))
         return given if all(a is b for a, b in zip(given, resolved, strict=True)) else resolved
 
@@ -582,5 +582,5 @@ def _convert_to_tuple(field: str, value: object) -> tuple:
         ScenarioTypeError: A string, or no iterable.
     """
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-        raise ScenarioTypeError(f"{field} = {shown(value)} is not a list")
+        raise ScenarioTypeError(f"{field} = {quote(value)} is not a list")
     return value if type(value) is tuple else tuple(value)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
-from netbuf_gym.errors import ScenarioTypeError, SlowWorldWarning, shown, warn_caller
+from netbuf_gym.errors import ScenarioTypeError, SlowWorldWarning, quote, warn_caller
 from netbuf_gym.plants.simulator import FLOW_SAMPLE, LINK_SAMPLE, Simulator
 from netbuf_gym.scenarios.flows import Flow, OnOff, Sized
 from netbuf_gym.scenarios.types import Link, Scenario
@@ -125,7 +125,7 @@ class SimulationMonitor:
     def __init__(self, world: Any, end_ns: int, progress: bool | Progress):
         if not isinstance(progress, bool) and not callable(progress):
             valid = "True, False, or a function of the share that is over"
-            raise ScenarioTypeError(f"progress = {shown(progress)}; valid: {valid}")
+            raise ScenarioTypeError(f"progress = {quote(progress)}; valid: {valid}")
         self._world, self._end_ns = world, end_ns
         self._bar = ProgressBar("simulated", shown=progress is True, leave=False)
         self._tell = self._draw if progress is True else progress if callable(progress) else None

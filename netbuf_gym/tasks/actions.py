@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 
 LARGEST_FACTOR = 2.0
 """Factor of the continuous action 1; actions -1 to 1 stand for factors of 1/2 to 2, log-scaled."""
@@ -72,7 +72,7 @@ def check_values(array: np.ndarray, space: gym.Space) -> np.ndarray:
     if isinstance(space, gym.spaces.Box):
         return _clip_to_box(array, space)
     if array.dtype.kind not in "iu":
-        raise ConfigError(f"actions have type {array.dtype} ({shown(array.ravel()[0])}); valid: integers")
+        raise ConfigError(f"actions have type {array.dtype} ({quote(array.ravel()[0])}); valid: integers")
     low, high = _integer_bounds(space)
     if isinstance(space, gym.spaces.Discrete):
         if low <= np.minimum.reduce(array) and np.maximum.reduce(array) <= high:
@@ -81,12 +81,12 @@ def check_values(array: np.ndarray, space: gym.Space) -> np.ndarray:
         return array
     at = tuple(np.argwhere((array < low) | (array > high))[0])
     low, high = (np.broadcast_to(bound, array.shape)[at] for bound in (low, high))
-    raise ConfigError(f"action = {shown(array[at])} is out of range; valid: {low} to {high}")
+    raise ConfigError(f"action = {quote(array[at])} is out of range; valid: {low} to {high}")
 
 
 def _clip_to_box(array: np.ndarray, space: gym.spaces.Box) -> np.ndarray:
     if array.dtype.kind not in "fiu":
-        raise ConfigError(f"actions have type {array.dtype} ({shown(array.ravel()[0])}); valid: numbers")
+        raise ConfigError(f"actions have type {array.dtype} ({quote(array.ravel()[0])}); valid: numbers")
     if np.isnan(array).any():
         low, high = float(space.low.min()), float(space.high.max())
         raise ConfigError(f"actions hold NaN; valid: {low:g} to {high:g}, and what lies outside is clipped")

@@ -17,7 +17,7 @@ import gymnasium as gym
 
 from netbuf_gym import scenarios
 from netbuf_gym.controllers import Controller, RandomAction
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.rewards import is_redefinition, make_reward, reward_of
 from netbuf_gym.scenarios import Pattern, Scheme, named, scheme_catalogue
 from netbuf_gym.tasks.metrics import Measures
@@ -76,7 +76,7 @@ def register(record: TaskRecord) -> None:
     """
     name = getattr(record.rules, "name", None)
     if not isinstance(name, str) or not name:
-        raise ConfigError(f"name of {record.rules.__name__} = {shown(name)}; valid: a string, not empty")
+        raise ConfigError(f"name of {record.rules.__name__} = {quote(name)}; valid: a string, not empty")
     if _REGISTRY.get(record.name, record) is not record:
         raise ConfigError(f"task {record.name!r} is registered already")
     for name in record.ids:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from netbuf_gym.errors import CheckpointError, shown
+from netbuf_gym.errors import CheckpointError, quote
 from netbuf_gym.plants.telemetry import TelemetrySchema
 
 SHARED = ("task", "recipe", "history", "features", "actions", "interval_s")
@@ -24,7 +24,7 @@ def require_schema(saved: Any, current: dict[str, Any], owner: str = "the saved 
         CheckpointError: Names the first difference, with both values.
     """
     if not isinstance(saved, dict):
-        raise CheckpointError(f"{owner} has no environment schema but {shown(saved)}")
+        raise CheckpointError(f"{owner} has no environment schema but {quote(saved)}")
     own = [key for key in current if key not in ("telemetry", *SHARED)]  # reported first, since they determine the columns
     missing = [key for key in ("telemetry", *SHARED) if key not in saved]
     if missing and saved.get("task") in (None, current["task"]):
@@ -34,11 +34,11 @@ def require_schema(saved: Any, current: dict[str, Any], owner: str = "the saved 
         if key == "telemetry":
             TelemetrySchema.from_dict(current[key]).require(TelemetrySchema.from_dict(saved[key]), owner)
             continue
-        there, here = (shown(one[key], 120) if key in one else "the default" for one in (saved, current))
+        there, here = (quote(one[key], 120) if key in one else "the default" for one in (saved, current))
         if key in saved and key in current and saved[key] == current[key]:
             continue
         if key == "features" and isinstance(saved[key], list):
-            there, here = (shown(one, 120) for one in _first_difference(saved[key], current[key]))
+            there, here = (quote(one, 120) for one in _first_difference(saved[key], current[key]))
         raise CheckpointError(f"{owner} was trained with {key} = {there}, this environment has {here}; valid: the same")
 
 

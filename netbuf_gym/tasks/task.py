@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import gymnasium as gym
 import numpy as np
 
-from netbuf_gym.errors import ConfigError, describe_scenario, shown
+from netbuf_gym.errors import ConfigError, describe_scenario, quote
 from netbuf_gym.plants.kinds import AgentKind
 from netbuf_gym.plants.plant import INTERVAL
 from netbuf_gym.plants.telemetry import TelemetrySchema
@@ -260,7 +260,7 @@ class Task(ABC, Generic[TrackerT]):
             lasting = f"history x features = {self.history} x {self.width} numbers"
             raise ConfigError(f"{type(self).__name__}.observation_space = {self.observation_space}; valid: {lasting}")
         if found is not out:
-            what = f"another array, {found.shape}" if isinstance(found, np.ndarray) else shown(found)
+            what = f"another array, {found.shape}" if isinstance(found, np.ndarray) else quote(found)
             raise ConfigError(f"{where} gave {what}; valid: the array `out` that it was given, {shape}, filled")
         low, high = (end[: self.width, None] for end in (self.observation_space.low, self.observation_space.high))
         wrong = np.argwhere(~((out >= low) & (out <= high)))

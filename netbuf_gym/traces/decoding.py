@@ -9,7 +9,7 @@ import os
 import zlib
 from pathlib import Path
 
-from netbuf_gym.errors import ScenarioTypeError, TraceError, shown
+from netbuf_gym.errors import ScenarioTypeError, TraceError, quote
 from netbuf_gym.utils.files import MAX_TEXT_BYTES, check_text_file
 
 GZIP = b"\x1f\x8b"
@@ -27,7 +27,7 @@ def read_trace_text(path: str | os.PathLike[str], valid: str) -> str:
         ScenarioTypeError: A `path` that is no file name.
     """
     if not isinstance(path, (str, os.PathLike)):
-        raise ScenarioTypeError(f"path = {shown(path)}; valid: the name of a trace file")
+        raise ScenarioTypeError(f"path = {quote(path)}; valid: the name of a trace file")
     try:
         check_text_file(Path(path))
         raw = Path(path).read_bytes()

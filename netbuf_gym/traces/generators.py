@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.errors import ScenarioError, shown
+from netbuf_gym.errors import ScenarioError, quote
 from netbuf_gym.traces import networks
 from netbuf_gym.traces.types import (
     MAX_OPPORTUNITIES,
@@ -197,7 +197,7 @@ def check_parameters(kind: str, names: Iterable[object]) -> None:
     known = list_parameters(kind)
     for name in names:
         if name not in known:
-            raise ScenarioError(f"{kind} has no parameter {shown(name)}; {suggest_valid(str(name), known)}")
+            raise ScenarioError(f"{kind} has no parameter {quote(name)}; {suggest_valid(str(name), known)}")
 
 
 def list_parameters(kind: str) -> dict[str, object]:

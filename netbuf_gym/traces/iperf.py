@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
-from netbuf_gym.errors import shown
+from netbuf_gym.errors import quote
 from netbuf_gym.traces.units import compute_rate_factor
 
 _LINE = re.compile(
@@ -165,7 +165,7 @@ def _load_intervals(text: str) -> list[tuple[int, Any]]:
     if not isinstance(report, dict) or not isinstance(report.get("intervals"), list):
         raise IperfError("is JSON without intervals; valid: iperf3 --json")
     if not report["intervals"] and report.get("error"):
-        raise IperfError(f"reports a failure: {shown(report['error'])}; valid: a test that ran")
+        raise IperfError(f"reports a failure: {quote(report['error'])}; valid: a test that ran")
     return [(1, one) for one in report["intervals"]]
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netbuf_gym.errors import TraceError, shown
+from netbuf_gym.errors import TraceError, quote
 from netbuf_gym.traces.types import MAX_STEPS
 from netbuf_gym.traces.units import (
     RATE_UNITS,
@@ -267,7 +267,7 @@ def _read_hsdpa(path: object, table: _Table) -> Log:
         if values[4:] == [0, 0] and not starts:
             continue  # nothing in no time: the log's beginning
         if len(values) != 6 or not all(map(math.isfinite, values)) or values[4] < 0 or values[5] <= 0:
-            raise _error(f"{shown(' '.join(fields))}; valid: time stamp, ms, latitude, longitude, bytes, ms", path, i)
+            raise _error(f"{quote(' '.join(fields))}; valid: time stamp, ms, latitude, longitude, bytes, ms", path, i)
         if values[1] <= last_ms:
             raise _error(f"{values[1]:g} ms is not after {last_ms:g}; valid: rising times", path, i)
         starts.append(max(values[1] - values[5], last_ms) * 1e-3)
@@ -307,7 +307,7 @@ def _choose_columns(path: object, table: _Table, reading: Reading, valid: str) -
     named = next((k for k, one in enumerate(columns) if one.role == "unit"), None)
     unit = rate + 1 if named is None and rate + 1 in units else named
     if not times and len(columns) == 2 and unit is None:
-        said = f"header {shown(','.join(table.header))} names no column of times"
+        said = f"header {quote(','.join(table.header))} names no column of times"
         raise _error(f"{said}; valid: e.g. time_s, time (ms), timestamp", path, table.line)
     readable = [k for k in times if not first or _parse_time(first[k], table.decimal_comma)[0] is not None]  # not a date alone
     time = next(iter(readable or times), None)
@@ -326,10 +326,10 @@ def _choose_rate(path: object, table: _Table, columns: list[Column], rates: list
         named = " or ".join(f"column={header[k]}" for k in rates)
         raise _error(f"has {len(rates)} columns of rates; valid: {named}", path, table.line)
     if len(header) < 3 and not any(one.role for one in columns):
-        said = f"{shown(' '.join(header))} is not the first line of a known trace format"
+        said = f"{quote(' '.join(header))} is not the first line of a known trace format"
         raise _error(f"{said}; valid: {valid}", path, table.line)
     named = "time_s,mbps, or time,Mbit/s, or other names of rates, or column=NAME or its number"
-    raise _error(f"header {shown(','.join(header))} names no column of rates; valid: {named}", path, table.line)
+    raise _error(f"header {quote(','.join(header))} names no column of rates; valid: {named}", path, table.line)
 
 
 def _find_column(path: object, table: _Table, column: str | int, names: list[str]) -> int:
@@ -339,7 +339,7 @@ def _find_column(path: object, table: _Table, column: str | int, names: list[str
     if re.fullmatch(r"[0-9]{1,6}", str(column)) and 1 <= int(column) <= len(names):
         return int(column) - 1
     valid = f"1 to {len(names)}" + ("" if table.header is None else f", or {', '.join(names)}")
-    raise _error(f"column = {shown(column)}; valid: {valid}", path, table.line)
+    raise _error(f"column = {quote(column)}; valid: {valid}", path, table.line)
 
 
 def _read_rows(path: object, table: _Table, layout: _Layout, reading: Reading) -> Log:
@@ -362,27 +362,27 @@ def _read_rows(path: object, table: _Table, layout: _Layout, reading: Reading) -
     for i, fields in table.rows:
         if len(fields) != count:
             what = "2, seconds and Mbit/s" if count == 2 else str(count)
-            raise _error(f"{shown(' '.join(fields))} has {len(fields)} fields; valid: {what}", path, i)
+            raise _error(f"{quote(' '.join(fields))} has {len(fields)} fields; valid: {what}", path, i)
         if time_column is None:
             time: float | None = float(len(times))
         else:
             time, dated = _parse_time(fields[time_column], comma)
             if time is None:
                 valid = "a finite number, 0 or more, or a date such as 2018-02-12 16:14:02"
-                raise _error(f"{time_label} = {shown(fields[time_column])}; valid: {valid}", path, i)
+                raise _error(f"{time_label} = {quote(fields[time_column])}; valid: {valid}", path, i)
             if dated and times and time < times[-1] - DAY_S / 2 and time < DAY_S:
                 time += DAY_S * math.ceil((times[-1] - time) / DAY_S)  # midnight
         value, factor = _parse_rate(fields, rate_column, layout.unit, comma)
         if not 0 <= value < math.inf:
-            raise _error(f"{rate_label} = {shown(fields[rate_column])}; valid: a finite number, 0 or more", path, i)
+            raise _error(f"{rate_label} = {quote(fields[rate_column])}; valid: a finite number, 0 or more", path, i)
         if factor is None and layout.unit is not None and reading.rate_factor is None:
-            raise _error(f"unit = {shown(fields[layout.unit])}; valid: {RATE_UNITS}", path, i)
+            raise _error(f"unit = {quote(fields[layout.unit])}; valid: {RATE_UNITS}", path, i)
         rate_known = rate_known or factor is not None
         value = scale(value, reading.rate_factor or factor or rate_factor or 1.0)
         assert time is not None
         if times and time <= times[-1]:
             if time < times[-1] or not (dated or time >= EPOCH_S):
-                said = f"{time_label} = {shown(fields[time_column]) if dated and time_column is not None else f'{time:.15g}'}"
+                said = f"{time_label} = {quote(fields[time_column]) if dated and time_column is not None else f'{time:.15g}'}"
                 said += f" is not after {'the row before' if dated else f'{times[-1]:.15g}'}"
                 raise _error(f"{said}; valid: rising times", path, i)
             mbps[-1] += (value - mbps[-1]) / (merged[-1] + 1)  # several rows of one moment: their mean
@@ -428,7 +428,7 @@ def _find_time_hint(table: _Table, rate_column: int) -> str:
     if not (steps > 0).all() or (steps == 1).all():
         return ""
     return (
-        f"rows are read as one a second; if {shown(table.header[0])} is their time: name that column time_s, time_ms or alike"
+        f"rows are read as one a second; if {quote(table.header[0])} is their time: name that column time_s, time_ms or alike"
     )
 
 

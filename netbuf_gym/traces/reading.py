@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from netbuf_gym.errors import ScenarioError, ScenarioTypeError, TraceError, shown
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError, TraceError, quote
 from netbuf_gym.traces import iperf
 from netbuf_gym.traces.decoding import read_trace_text
 from netbuf_gym.traces.logs import Log, Reading, read_log, strip_comments
@@ -88,7 +88,7 @@ def read(
 
 def _check_reading(column: str | int | None, unit: str | None, time_unit: str | None) -> Reading:
     if column is not None and (isinstance(column, bool) or not isinstance(column, (str, int))):
-        raise ScenarioTypeError(f"column = {shown(column)}; valid: a name, or a number from 1")
+        raise ScenarioTypeError(f"column = {quote(column)}; valid: a name, or a number from 1")
     factors = []
     for field, value, compute, valid in (
         ("unit", unit, compute_rate_factor, RATE_UNITS),
@@ -96,7 +96,7 @@ def _check_reading(column: str | int | None, unit: str | None, time_unit: str | 
     ):
         factor = None if value is None else compute(checks.text(field, value))
         if value is not None and factor is None:
-            raise ScenarioError(f"{field} = {shown(value)} is unknown; valid: {valid}")
+            raise ScenarioError(f"{field} = {quote(value)} is unknown; valid: {valid}")
         factors.append(factor)
     return Reading(column, *factors)
 
@@ -177,7 +177,7 @@ def write(trace: Trace, path: str | os.PathLike[str], header: str = "csv") -> No
         rows = (f"{t!r},{m!r}" for t, m in zip(*_split_last_step(trace), strict=True))
         text = "\n".join([first, *rows]) + "\n"
     elif not isinstance(trace, DeliveryTrace):
-        raise TraceError(f"{shown(trace)} is not a trace; valid: a RateTrace or a DeliveryTrace", path)
+        raise TraceError(f"{quote(trace)} is not a trace; valid: a RateTrace or a DeliveryTrace", path)
     else:
         whole = trace.time_ms.astype(np.int64)
         if not np.array_equal(whole, trace.time_ms):
@@ -250,7 +250,7 @@ def _parse_deliveries(path: str | os.PathLike[str], text: str, unit_s: float) ->
         if re.fullmatch(r"-[0-9]+", line):
             raise TraceError(f"{line} ms is negative; valid: 0 or more", path, i)
         hint = "" if re.fullmatch(r"[0-9.]+", line) is None else "; one rate a second: unit=Mbit/s or another"
-        raise TraceError(f"{shown(line)}; valid: one whole number of milliseconds, 0 or more{hint}", path, i)
+        raise TraceError(f"{quote(line)}; valid: one whole number of milliseconds, 0 or more{hint}", path, i)
     fall = np.flatnonzero(np.diff(time_ms) < 0)
     if len(fall):
         i = int(fall[0]) + 1

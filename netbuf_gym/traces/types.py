@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError, quote
 from netbuf_gym.utils import checks
 
 OPPORTUNITY_BYTES = 1504
@@ -316,14 +316,14 @@ Trace = RateTrace | DeliveryTrace
 
 def _check_numbers(field: str, values: Iterable) -> np.ndarray:
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise ScenarioTypeError(f"{field} = {shown(values)} is not a list; valid: a list of numbers")
+        raise ScenarioTypeError(f"{field} = {quote(values)} is not a list; valid: a list of numbers")
     try:
         array = np.asarray(values if isinstance(values, np.ndarray) else list(values))
         if array.dtype.kind not in "fiu" and array.size:
             raise TypeError
         array = array.astype(np.float64)
     except (TypeError, ValueError):
-        raise ScenarioTypeError(f"{field} = {shown(values)} is not a list of numbers") from None
+        raise ScenarioTypeError(f"{field} = {quote(values)} is not a list of numbers") from None
     if array.ndim != 1:
         raise ScenarioError(f"{field} has shape {array.shape}; valid: one dimension")
     if not array.size:

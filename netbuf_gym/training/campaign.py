@@ -35,7 +35,7 @@ import torch as th
 from omegaconf import DictConfig, OmegaConf
 
 from netbuf_gym import tasks
-from netbuf_gym.errors import CheckpointError, ConfigError, shown
+from netbuf_gym.errors import CheckpointError, ConfigError, quote
 from netbuf_gym.evaluation import comparison, summary
 from netbuf_gym.evaluation.rollout import draw_worlds
 from netbuf_gym.tasks.metrics import Margin, Measures
@@ -213,7 +213,7 @@ def _require_same_config(run_dir: Path, config: DictConfig) -> None:
     free = (*FREE_KEYS, *CHANGEABLE_KEYS)
     for key, then, now in find_differences(checkpoint.read_model(run_dir).config, config):
         if key not in free and not key.startswith("validation."):
-            raise ConfigError(f"{run_dir} holds a run with {key} = {shown(then)}, not {shown(now)}; valid: another runs=...")
+            raise ConfigError(f"{run_dir} holds a run with {key} = {quote(then)}, not {quote(now)}; valid: another runs=...")
 
 
 def _compute_metrics(

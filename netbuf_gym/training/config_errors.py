@@ -12,7 +12,7 @@ from hydra.errors import OverrideParseException
 from omegaconf.errors import OmegaConfBaseException
 
 from netbuf_gym import tasks
-from netbuf_gym.errors import ConfigError, NetbufError, shown
+from netbuf_gym.errors import ConfigError, NetbufError, quote
 from netbuf_gym.training import config_reference
 from netbuf_gym.utils.overrides import format_override
 from netbuf_gym.utils.suggestions import did_you_mean
@@ -79,28 +79,28 @@ def check_override(override: str, job: str, folders: Sequence[Path]) -> None:
     try:
         override.encode()
     except UnicodeEncodeError:
-        raise ConfigError(f"argument {shown(override)} is no valid Unicode") from None
+        raise ConfigError(f"argument {quote(override)} is no valid Unicode") from None
     if len(override) > MAX_OVERRIDE_CHARACTERS:
-        raise ConfigError(f"argument {shown(override)} has {len(override)} characters; valid: up to {MAX_OVERRIDE_CHARACTERS}")
+        raise ConfigError(f"argument {quote(override)} has {len(override)} characters; valid: up to {MAX_OVERRIDE_CHARACTERS}")
     if not equals and not override.startswith("~"):
         meant = guess_setting(override, job, folders)
         known = [f"{name}=" for name in list_known_keys(job)]
         hint = did_you_mean(override, known) if meant is None else f"did you mean {meant!r}? "
-        raise ConfigError(f"argument {shown(override)} is not of the form key=value; {hint}{_format_help_hint(job)}")
+        raise ConfigError(f"argument {quote(override)} is not of the form key=value; {hint}{_format_help_hint(job)}")
     name = key.lstrip("+~").partition("@")[0]
     if not name.strip():
-        raise ConfigError(f"argument {shown(override)} names no key; valid: key=value; {_format_help_hint(job)}")
+        raise ConfigError(f"argument {quote(override)} names no key; valid: key=value; {_format_help_hint(job)}")
     if (alone := name.partition(".")[0]) != name and alone in config_reference.ALIASES.get(job, {}):
-        raise ConfigError(f"argument {shown(override)}: {describe_unknown_key(name, job)}")
+        raise ConfigError(f"argument {quote(override)}: {describe_unknown_key(name, job)}")
     if re.match(r"hydra\b", name):
         hint = HYDRA_HINTS.get(name, f"see netbuf-gym {job} --help")
-        raise ConfigError(f"argument {shown(override)}: a setting of Hydra's that has no effect here; {hint}")
+        raise ConfigError(f"argument {quote(override)}: a setting of Hydra's that has no effect here; {hint}")
     if (
         key.startswith("~")
         and ".kwargs." not in name
         and not (name in config_reference.read_groups(job) and name in GLOBAL_GROUPS)
     ):
-        raise ConfigError(f"argument {shown(override)}: only what stands below kwargs can be taken away")
+        raise ConfigError(f"argument {quote(override)}: only what stands below kwargs can be taken away")
     group = name if name in config_reference.read_groups(job) or name in config_reference.ALIASES.get(job, {}) else None
     if group in (None, "scenario") or key.startswith("~") or "@" in key or is_sweep(value):
         return
@@ -116,7 +116,7 @@ def check_override(override: str, job: str, folders: Sequence[Path]) -> None:
             hint = f"nearest: {nearest}; "
         elif group == "env" and (task := tasks.find_task(choice)) is not None:
             hint = f"it is an id of Gymnasium's; did you mean {task!r}? "
-        raise ConfigError(f"{group} = {shown(choice)} is unknown; {hint}valid: {', '.join(valid) or 'none, there is none yet'}")
+        raise ConfigError(f"{group} = {quote(choice)} is unknown; {hint}valid: {', '.join(valid) or 'none, there is none yet'}")
 
 
 def is_sweep(value: str) -> bool:
@@ -194,7 +194,7 @@ def describe_unknown_key(key: str, job: str) -> str:
         return f"in {job} {alone!r} is a task's name and has no keys; {hint}valid: {alone}=NAME, of {valid}"
     meant = find_meant_key(key, job)
     hint = did_you_mean(key, list_known_keys(job)) if meant is None else f"did you mean {meant!r}? "
-    return f"there is no key {shown(key)}; {hint}{_format_help_hint(job)}"
+    return f"there is no key {quote(key)}; {hint}{_format_help_hint(job)}"
 
 
 @contextmanager
@@ -216,25 +216,25 @@ def explain_error(error: Exception, overrides: Sequence[str], job: str) -> Confi
         key, equals, value = str(error.override).partition("=")
         text = equals and value[:1] not in ("[", "{", "'", '"') and not is_sweep(value)
         hint = f"; as a text: {format_override(key, value)}" if text and len(value) < 200 else ""
-        return ConfigError(f"argument {shown(error.override)} cannot be read: {said}{hint}")
+        return ConfigError(f"argument {quote(error.override)} cannot be read: {said}{hint}")
     ambiguous = re.match(r"Ambiguous value for argument '(.*?)' 1\.|Sweep parameters '(.*)' requires --multirun", said)
     if ambiguous:
         return ConfigError(
-            f"{shown(ambiguous[1] or ambiguous[2])} names several values; valid: one, a list in brackets (key=[a,b]),"
+            f"{quote(ambiguous[1] or ambiguous[2])} names several values; valid: one, a list in brackets (key=[a,b]),"
             " or each in turn by --multirun (-m)"
         )
     names = list_known_keys(job)
     for override in overrides:
         key = override.partition("=")[0].lstrip("+~")
         if not _is_known(key, names):
-            return ConfigError(f"argument {shown(override)}: {describe_unknown_key(key, job)}")
+            return ConfigError(f"argument {quote(override)}: {describe_unknown_key(key, job)}")
     merging = re.match(r"Error merging override (\S+?)=(.*?) ((?:Value|field|Cannot|Invalid|Key|Merge).*)", said)
     if merging:
         kinds = {one.name: one.kind for one in config_reference.list_keys(job)}
         valid = f"; valid: {kinds[merging[1]]}" if merging[1] in kinds else ""
-        return ConfigError(f"{merging[1]} = {shown(merging[2])}: {merging[3]}{valid}")
+        return ConfigError(f"{merging[1]} = {quote(merging[2])}: {merging[3]}{valid}")
     what = said if isinstance(error, OmegaConfBaseException) or said else type(error).__name__
-    return ConfigError(f"{shown(' '.join(overrides))[1:-1]}: {what}" if overrides else what)
+    return ConfigError(f"{quote(' '.join(overrides))[1:-1]}: {what}" if overrides else what)
 
 
 def format_one_line(error: Exception) -> str:

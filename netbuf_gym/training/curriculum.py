@@ -16,7 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from netbuf_gym import tasks
 from netbuf_gym.envs.vector_env import VectorEnv
-from netbuf_gym.errors import ConfigError, NetbufError, shown
+from netbuf_gym.errors import ConfigError, NetbufError, quote
 from netbuf_gym.scenarios.sources import WorldSource
 from netbuf_gym.training.config import build_scenario_spec, merge_configs, to_plain
 from netbuf_gym.utils.arguments import check_real
@@ -34,7 +34,7 @@ def resolve_stage_ends(config: DictConfig) -> list[float]:
     for at, stage in enumerate(to_plain(config.curriculum)):
         field = f"curriculum[{at}]"
         if not isinstance(stage, dict) or set(stage) != KEYS or not isinstance(stage["kwargs"], dict):
-            raise ConfigError(f"{field} = {shown(stage)}; valid: {{until: SHARE, kwargs: {{ARGUMENT: VALUE, ...}}}}")
+            raise ConfigError(f"{field} = {quote(stage)}; valid: {{until: SHARE, kwargs: {{ARGUMENT: VALUE, ...}}}}")
         until = check_real(f"{field}.until", stage["until"], 0, 1)
         if not found[-1] < until < 1:
             raise ConfigError(f"{field}.until = {until:g}; valid: above {found[-1]:g}, where it begins, and below 1")

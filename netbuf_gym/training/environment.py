@@ -8,7 +8,7 @@ import gymnasium as gym
 from omegaconf import DictConfig
 
 from netbuf_gym import scenarios, tasks
-from netbuf_gym.errors import ConfigError, NetbufError, shown
+from netbuf_gym.errors import ConfigError, NetbufError, quote
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.scenarios.sources import resolve_scenario, sample_example
 from netbuf_gym.training.config import build_scenario_spec, to_plain
@@ -32,7 +32,7 @@ def build_env_kwargs(config: DictConfig) -> dict[str, Any]:
     )
     parameters = to_plain(config.reward.kwargs)
     if "name" in parameters:
-        raise ConfigError(f"reward.kwargs.name = {shown(parameters['name'])}; valid: reward.name=...")
+        raise ConfigError(f"reward.kwargs.name = {quote(parameters['name'])}; valid: reward.name=...")
     if config.reward.name is not None:
         kwargs["reward"] = {"name": config.reward.name, **parameters}
     elif parameters:
@@ -57,7 +57,7 @@ def make_worlds(env_id: str, num_envs: int, threads: int, kwargs: dict[str, Any]
     """
     if tasks.find_task(env_id) is None:  # Gymnasium's registry would import the module of `module:Name-v0`
         ids = ", ".join(name for record in tasks.records() for name in record.ids)
-        raise ConfigError(f"environment {shown(env_id)} is not registered by a task; valid: {ids}")
+        raise ConfigError(f"environment {quote(env_id)} is not registered by a task; valid: {ids}")
     try:
         return gym.make_vec(env_id, num_envs=num_envs, threads=threads, **kwargs)
     except NetbufError:

@@ -15,7 +15,7 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.type_aliases import Schedule
 from stable_baselines3.common.utils import LinearSchedule
 
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.integrations.normalizing import NormalizingExtractor
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
 from netbuf_gym.training.config import to_plain
@@ -51,7 +51,7 @@ def resolve_device(name: str) -> th.device:
     there = ["cpu", *["cuda"][:found], *(f"cuda:{number}" for number in range(found))]
     if name not in there:
         seen = f"torch {th.__version__} sees {found or 'no'} GPU{'s' if found > 1 else ''}"
-        raise ConfigError(f"device = {shown(name)} is not there, {seen}; valid: {', '.join(there)}, auto")
+        raise ConfigError(f"device = {quote(name)} is not there, {seen}; valid: {', '.join(there)}, auto")
     return th.device(name)
 
 

@@ -16,7 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from netbuf_gym import tasks
 from netbuf_gym.envs.engine import MAX_THREADS
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.tasks.task import Task
 from netbuf_gym.training.config import to_plain
 from netbuf_gym.training.config_reference import make_value_whole
@@ -116,7 +116,7 @@ _OPTIMIZER: dict[str, Check] = {"eps": _make_real_check(0.0, 1.0), "weight_decay
 
 def _check_optimizer(field: str, value: Any) -> Any:
     if not isinstance(value, Mapping):
-        raise ConfigError(f"{field} = {shown(value)}; valid: {', '.join(_OPTIMIZER)}, each by its name")
+        raise ConfigError(f"{field} = {quote(value)}; valid: {', '.join(_OPTIMIZER)}, each by its name")
     _check_all(field, dict(value), _OPTIMIZER, "the optimiser")
     return value
 
@@ -178,7 +178,7 @@ def check_training(config: DictConfig) -> None:
         if not low <= value <= high:
             raise ConfigError(f"{key} = {value!r} is out of range; valid: {low} to {high}")
     if not DEVICE.fullmatch(config.device):
-        raise ConfigError(f"device = {shown(config.device)} is none; valid: cpu, cuda, cuda:N, auto")
+        raise ConfigError(f"device = {quote(config.device)} is none; valid: cpu, cuda, cuda:N, auto")
     if config.wandb.mode is not None:
         check_choice("wandb.mode", config.wandb.mode, ("offline", "online"))
     if config.env.num_envs % config.twins:
@@ -231,13 +231,13 @@ def resolve_evaluation_seeds(seeds: Any) -> list[int]:
         return list(range(FIRST_EVALUATION_SEED, FIRST_EVALUATION_SEED + seeds))
     valid = f"valid: 1 to {FIRST_EVALUATION_SEED - 1} seeds, or a list of seeds from {FIRST_EVALUATION_SEED} on"
     if not isinstance(seeds, (list, tuple)):
-        raise ConfigError(f"seeds = {shown(seeds)} cannot be used; {valid}")
+        raise ConfigError(f"seeds = {quote(seeds)} cannot be used; {valid}")
     chosen = list(seeds)
     if not chosen or len(set(map(str, chosen))) != len(chosen):
-        raise ConfigError(f"seeds = {shown(chosen)} is empty or repeats a seed; {valid}")
+        raise ConfigError(f"seeds = {quote(chosen)} is empty or repeats a seed; {valid}")
     for seed in chosen:
         if not isinstance(seed, int) or isinstance(seed, bool) or not FIRST_EVALUATION_SEED <= seed < 2**63:
-            raise ConfigError(f"seeds holds {shown(seed)}, which is no evaluation seed; {valid}")
+            raise ConfigError(f"seeds holds {quote(seed)}, which is no evaluation seed; {valid}")
     return chosen
 
 
@@ -251,7 +251,7 @@ def check_algo(algo: DictConfig) -> None:
     widths = to_plain(algo.net_arch)
     if len(widths) > MAX_LAYERS or not all(isinstance(width, int) and 1 <= width <= MAX_WIDTH for width in widths):
         valid = f"a list of at most {MAX_LAYERS} widths, 1 to {MAX_WIDTH}"
-        raise ConfigError(f"algo.net_arch = {shown(widths)}; valid: {valid}")
+        raise ConfigError(f"algo.net_arch = {quote(widths)}; valid: {valid}")
     check_real("algo.learning_rate", algo.learning_rate, 0.0, 1e12, low_open=True)
     _make_optional_check(_make_real_check(0.0, 1e12))("algo.learning_rate_final", algo.learning_rate_final)
     _check_restarts(to_plain(algo.restarts))
@@ -265,7 +265,7 @@ def _check_restarts(restarts: list[Any]) -> None:
     for number, one in enumerate(restarts):
         field = f"algo.restarts[{number}]"
         if not isinstance(one, dict) or set(one) != {"at", "learning_rate"}:
-            raise ConfigError(f"{field} = {shown(one)}; valid: {{at: SHARE, learning_rate: RATE}}")
+            raise ConfigError(f"{field} = {quote(one)}; valid: {{at: SHARE, learning_rate: RATE}}")
         at = check_real(f"{field}.at", one["at"], 0.0, 1.0)
         if not last < at < 1.0:
             raise ConfigError(f"{field}.at = {at:g}; valid: above {last:g} and below 1")

@@ -29,7 +29,7 @@ from hydra.types import HydraContext, TaskFunction
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
-from netbuf_gym.errors import ConfigError, NetbufError, SimulatorFault, one_line, require_extra, shown
+from netbuf_gym.errors import ConfigError, NetbufError, SimulatorFault, one_line, quote, require_extra
 from netbuf_gym.training import config_errors, config_reference
 from netbuf_gym.training.config import Source, compose_config, open_hydra, resolve_config
 from netbuf_gym.training.jobs import Job, check_job, load_job
@@ -218,7 +218,7 @@ class JobRunner:
         except (NetbufError, OSError) as error:
             line = one_line(error)
             print(f"netbuf-gym: error: job {number}: {line}", file=sys.stderr)
-            status, said = (3 if isinstance(error, SimulatorFault) else 2), f"failed: {shown(line, 70)[1:-1]}"
+            status, said = (3 if isinstance(error, SimulatorFault) else 2), f"failed: {quote(line, 70)[1:-1]}"
         return status, said, time.monotonic() - started
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from netbuf_gym.errors import ConfigError, ScenarioError, shown
+from netbuf_gym.errors import ConfigError, ScenarioError, quote
 from netbuf_gym.utils import checks
 
 P = ParamSpec("P")
@@ -37,7 +37,7 @@ def check_text(key: str, value: object) -> str:
     """Return a text that is not empty; a number is returned as a text, since a path or a name may be one."""
     text = f"{value:g}" if isinstance(value, (int, float)) and not isinstance(value, bool) else value
     if not isinstance(text, str) or not text or "\0" in text:
-        raise ConfigError(f"{key} = {shown(value)}; valid: a text that is not empty")
+        raise ConfigError(f"{key} = {quote(value)}; valid: a text that is not empty")
     return text
 
 
@@ -53,5 +53,5 @@ def check_unique(key: str, values: Sequence[Any], least: int = 1) -> tuple[Any, 
         raise ConfigError(f"{key} is empty; valid: at least one")
     for value in values:
         if values.count(value) > 1:
-            raise ConfigError(f"{key} holds {shown(value)} twice; valid: each once")
+            raise ConfigError(f"{key} holds {quote(value)} twice; valid: each once")
     return values

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.utils.data import PACKAGE
 from netbuf_gym.version import __version__
 
@@ -59,7 +59,7 @@ def require_checkout(given: str | None = None, option: str = "--studies") -> Pat
         if is_checkout(one) and folder in (one, one / STUDIES):
             return one
     valid = f"a clone ({describe_clone()}), or its folder {STUDIES}"
-    raise ConfigError(f"{option} {shown(given)} is no checkout of this project with studies; valid: {valid}")
+    raise ConfigError(f"{option} {quote(given)} is no checkout of this project with studies; valid: {valid}")
 
 
 def import_studies(checkout: Path, module: str = "") -> ModuleType:

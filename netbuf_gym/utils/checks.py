@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError, quote
 from netbuf_gym.utils.suggestions import did_you_mean
 
 
@@ -17,13 +17,13 @@ def number(field: str, value: Any, low: float, high: float, *, low_open: bool = 
     """Return `value` as a finite float in [low, high], or (low, high] with `low_open`."""
     if type(value) is not float:
         if isinstance(value, bool) or not isinstance(value, numbers.Real):
-            raise ScenarioTypeError(f"{field} = {shown(value)} is not a number; valid: {_range(low, high, low_open)}")
+            raise ScenarioTypeError(f"{field} = {quote(value)} is not a number; valid: {_range(low, high, low_open)}")
         try:
             value = float(value)
         except OverflowError:  # an integer beyond the float range
             value = math.copysign(math.inf, 1 if value > 0 else -1)
     if not (low < value if low_open else low <= value) or not value <= high:
-        raise ScenarioError(f"{field} = {shown(value)} is out of range; valid: {_range(low, high, low_open)}")
+        raise ScenarioError(f"{field} = {quote(value)} is out of range; valid: {_range(low, high, low_open)}")
     return value
 
 
@@ -31,12 +31,12 @@ def integer(field: str, value: Any, low: int, high: int) -> int:
     """Return `value` as an integer in [low, high]; 3.0 counts as 3."""
     if type(value) is not int:
         if isinstance(value, bool) or not isinstance(value, numbers.Real):
-            raise ScenarioTypeError(f"{field} = {shown(value)} is not a whole number; valid: {low}..{high}")
+            raise ScenarioTypeError(f"{field} = {quote(value)} is not a whole number; valid: {low}..{high}")
         if not math.isfinite(value) or value != int(value):  # type: ignore[call-overload]
-            raise ScenarioError(f"{field} = {shown(value)} is not a whole number; valid: {low}..{high}")
+            raise ScenarioError(f"{field} = {quote(value)} is not a whole number; valid: {low}..{high}")
         value = int(value)  # type: ignore[call-overload]  # every real number has an integer part
     if not low <= value <= high:
-        raise ScenarioError(f"{field} = {shown(value)} is out of range; valid: {low}..{high}")
+        raise ScenarioError(f"{field} = {quote(value)} is out of range; valid: {low}..{high}")
     return value
 
 
@@ -44,15 +44,15 @@ def boolean(field: str, value: object) -> bool:
     """Return a truth value, numpy's included, as a Python bool."""
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
-    raise ScenarioTypeError(f"{field} = {shown(value)} is not a truth value; valid: True or False")
+    raise ScenarioTypeError(f"{field} = {quote(value)} is not a truth value; valid: True or False")
 
 
 def text(field: str, value: object) -> str:
     """Return `value` if it is a string without control characters."""
     if not isinstance(value, str):
-        raise ScenarioTypeError(f"{field} = {shown(value)} is not a string")
+        raise ScenarioTypeError(f"{field} = {quote(value)} is not a string")
     if value and min(value) < " ":
-        raise ScenarioError(f"{field} = {shown(value)} holds control characters")
+        raise ScenarioError(f"{field} = {quote(value)} holds control characters")
     return value
 
 
@@ -60,9 +60,9 @@ def choice(field: str, value: object, valid: Iterable[str]) -> str:
     """Return `value` if it is one of the strings in `valid`."""
     options = list(valid)
     if not isinstance(value, str):
-        raise ScenarioTypeError(f"{field} = {shown(value)} is not a string; valid: {', '.join(options)}")
+        raise ScenarioTypeError(f"{field} = {quote(value)} is not a string; valid: {', '.join(options)}")
     if value not in options:
-        raise ScenarioError(f"{field} = {shown(value)} is unknown; {did_you_mean(value, options)}valid: {', '.join(options)}")
+        raise ScenarioError(f"{field} = {quote(value)} is unknown; {did_you_mean(value, options)}valid: {', '.join(options)}")
     return value
 
 
@@ -70,7 +70,7 @@ def sequence(field: str, value: object, what: str) -> tuple:
     """Return a non-empty iterable as a tuple; a single string or number, or a mapping, is an error."""
     lone = isinstance(value, (str, bytes, Mapping)) or (isinstance(value, np.ndarray) and not value.ndim)
     if lone or not isinstance(value, Iterable):
-        raise ScenarioTypeError(f"{field} = {shown(value)} is not a list; valid: a list of {what}")
+        raise ScenarioTypeError(f"{field} = {quote(value)} is not a list; valid: a list of {what}")
     items = tuple(value)
     if not items:
         raise ScenarioError(f"{field} is empty; valid: at least one {what.removesuffix('s')}")

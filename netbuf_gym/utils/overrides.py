@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.utils.suggestions import suggest_valid
 
 PLAIN = re.compile(r"[A-Za-z_./][\w./:%+@-]*", re.ASCII)
@@ -57,9 +57,9 @@ def split_override(argument: str) -> tuple[str, str]:
     """Return the key and the unread text of the value; raises ConfigError, in one line, without `=` or a key."""
     key, equals, text = argument.partition("=")
     if not equals:
-        raise ConfigError(f"argument {shown(argument)} is not of the form key=value")
+        raise ConfigError(f"argument {quote(argument)} is not of the form key=value")
     if not key.strip():
-        raise ConfigError(f"argument {shown(argument)} names no key; valid: key=value")
+        raise ConfigError(f"argument {quote(argument)} names no key; valid: key=value")
     return key.strip(), text
 
 
@@ -73,7 +73,7 @@ def read_override(argument: str) -> tuple[str, Any]:
     try:
         return key, parse_value(text)
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"argument {shown(argument)} cannot be read: {str(error) or 'nested too deeply'}") from None
+        raise ConfigError(f"argument {quote(argument)} cannot be read: {str(error) or 'nested too deeply'}") from None
 
 
 def read_overrides(arguments: Sequence[str], known: Collection[str], lists: Collection[str] = ()) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def read_overrides(arguments: Sequence[str], known: Collection[str], lists: Coll
         key = key.strip()
         if not equals or key not in known:
             rest = suggest_valid(f"{key}=", [f"{one}=" for one in known])
-            raise ConfigError(f"argument {shown(argument)} is unknown; {rest}")
+            raise ConfigError(f"argument {quote(argument)} is unknown; {rest}")
         if key in found:
             raise ConfigError(f"{key} is given twice; valid: once")
         bare_list = key in lists and not text.lstrip().startswith("[")
@@ -115,7 +115,7 @@ def parse_value(text: str) -> Any:
     if rest.lstrip().startswith(","):
         raise ValueError("it names several values; valid: one, or a list in brackets, e.g. [a,b]")
     if rest.strip():
-        said = f"{shown(rest.strip(), 20)} is not expected behind {shown(text[: len(text) - len(rest)].strip(), 20)}"
+        said = f"{quote(rest.strip(), 20)} is not expected behind {quote(text[: len(text) - len(rest)].strip(), 20)}"
         raise ValueError(f"{said}; valid: quotes around a text that holds it, and the shell's around those")
     return value
 
@@ -130,7 +130,7 @@ def _parse_element(text: str) -> tuple[Any, str]:
         return _parse_quoted(text)
     found = BARE.match(text)
     if found is None:
-        what = f"{shown(text[:1])} is not expected here" if text else "it ends too early"
+        what = f"{quote(text[:1])} is not expected here" if text else "it ends too early"
         raise ValueError(what)
     bare = found[0].rstrip()
     if found[0][len(bare) :] and (len(bare) - len(bare.rstrip("\\"))) % 2:
@@ -151,7 +151,7 @@ def _parse_list(text: str) -> tuple[list[Any], str]:
         elif not text:
             raise ValueError("the list has no end; valid: e.g. [a,b]")
         elif text[:1] != "]":
-            said = f"{shown(text[:1])} is not expected behind {shown(value)} in a list"
+            said = f"{quote(text[:1])} is not expected behind {quote(value)} in a list"
             raise ValueError(f"{said}; valid: a comma or the list's end, or quotes around a text that holds it")
     return items, text[1:]
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.utils.arguments import check_integer, check_real
 
 MAX_FREEDOM = 1e300
@@ -231,7 +231,7 @@ def _scores(values: np.ndarray) -> np.ndarray:
     try:
         scores = np.asarray(values, dtype=float)
     except (TypeError, ValueError, OverflowError):
-        raise ConfigError(f"scores = {shown(values)} are not numbers; valid: (runs,) or (runs, tasks)") from None
+        raise ConfigError(f"scores = {quote(values)} are not numbers; valid: (runs,) or (runs, tasks)") from None
     if scores.ndim == 1:
         scores = scores[:, None]
     if scores.ndim != 2 or scores.size == 0:

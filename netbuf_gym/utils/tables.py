@@ -12,7 +12,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 
 NUMBER = re.compile(r"(p = )?[+-]?\d[\d.]*(e[+-]?\d+)?( %)?")
 """Cells that are right-aligned: numbers, percentages, probabilities."""
@@ -93,13 +93,13 @@ def read_table(path: Path, comment: str, columns: Mapping[str, type | Collection
     where = f"output = {str(path)!r}"
     first, *lines = path.read_text(encoding="utf-8", errors="replace").splitlines() or [""]
     if first != f"# {comment}":
-        raise ConfigError(f"{where} begins with {shown(first)}; valid: {f'# {comment}'!r}, or no such file")
+        raise ConfigError(f"{where} begins with {quote(first)}; valid: {f'# {comment}'!r}, or no such file")
     rows, names = [], list(columns)
     try:
         table = csv.reader(lines)
         for at, (found, name) in enumerate(zip_longest(next(table, []), names, fillvalue=""), 1):
             if found != name:
-                raise ConfigError(f"{where}, line 2: column {at} = {shown(found)}; valid: the columns {', '.join(names)}")
+                raise ConfigError(f"{where}, line 2: column {at} = {quote(found)}; valid: the columns {', '.join(names)}")
         for cells in table:
             line = f"{where}, line {table.line_num + 1}"
             if len(cells) > len(names):
@@ -123,4 +123,4 @@ def _parse_cell(cell: str, values: type | Collection[str], where: str) -> Any:
         valid = f"one of {', '.join(values)}"
         if cell in values:
             return cell
-    raise ConfigError(f"{where} = {shown(cell)}; valid: {valid}")
+    raise ConfigError(f"{where} = {quote(cell)}; valid: {valid}")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.errors import shown
+from netbuf_gym.errors import quote
 from netbuf_gym.scenarios import DelaySchedule, Flow, Jitter, Link, Scenario, UdpSource
 from netbuf_gym.simulation.results.result import Result
 from netbuf_gym.validation.cells import (
@@ -114,7 +114,7 @@ def parse_steps(text: str) -> tuple[tuple[float, float], ...]:
     try:
         return tuple((float(time_s), float(rtt_ms)) for time_s, rtt_ms in (step.split(":") for step in text.split(";") if step))
     except ValueError:
-        raise ValueError(f"rtt_steps = {shown(text)}; valid: nothing, or s:ms;s:ms") from None
+        raise ValueError(f"rtt_steps = {quote(text)}; valid: nothing, or s:ms;s:ms") from None
 
 
 def make_setting(kind: str, row: Row, v: Numbers) -> Setting:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from netbuf_gym.errors import ReferenceDataError, shown
+from netbuf_gym.errors import ReferenceDataError, quote
 from netbuf_gym.utils.checkout import describe_clone
 from netbuf_gym.utils.files import CsvError, read_text, split_csv_fields, split_csv_rows
 from netbuf_gym.validation import marks, mechanisms, shared_buffer
@@ -322,7 +322,7 @@ def _holds_totals(row: Row, v: Numbers) -> bool:
     """Return whether a row of ns-3's is that of a whole run, not of one flow; raise ValueError if it is neither."""
     if row["flow"] != AGGREGATE and Number(0, v["N"] - 1, whole=True).parse(row["flow"]) is None:
         valid = f"0 to {v['N'] - 1}, or {AGGREGATE} for the whole run"
-        raise ValueError(f"flow = {shown(row['flow'])}; valid: {valid}")
+        raise ValueError(f"flow = {quote(row['flow'])}; valid: {valid}")
     return row["flow"] == AGGREGATE
 
 
@@ -332,7 +332,7 @@ def _parse_numbers(row: Row, columns: dict[str, Number]) -> Numbers:
     for name, column in columns.items():
         value = column.parse(row[name])
         if value is None:
-            raise ValueError(f"{name} = {shown(row[name])}; valid: {column.valid}")
+            raise ValueError(f"{name} = {quote(row[name])}; valid: {column.valid}")
         values[name] = value
     if values.get("warm_s", 0.0) >= values["T_s"]:
         raise ValueError(f"warm_s = {values['warm_s']:g} is not below T_s = {values['T_s']:g}")
@@ -342,9 +342,9 @@ def _parse_numbers(row: Row, columns: dict[str, Number]) -> Numbers:
 def _find_file(name: str, folder: str, what: str, file: Path, line: int, root: Path) -> Path:
     """Return the file that a row names: beside the row's file or in `folder` there, or likewise at the root."""
     if Path(name).name != name:
-        raise ReferenceDataError(f"{what} = {shown(name)}; valid: a file name without folders", file, line)
+        raise ReferenceDataError(f"{what} = {quote(name)}; valid: a file name without folders", file, line)
     places = list(dict.fromkeys([file.parent / folder, file.parent, root / folder, root]))
     found = next((place / name for place in places if (place / name).is_file()), None)
     if found is None:
-        raise ReferenceDataError(f"{what} = {shown(name)} is in none of {', '.join(map(str, places))}", file, line)
+        raise ReferenceDataError(f"{what} = {quote(name)} is in none of {', '.join(map(str, places))}", file, line)
     return found

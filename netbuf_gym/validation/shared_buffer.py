@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from netbuf_gym.errors import shown
+from netbuf_gym.errors import quote
 from netbuf_gym.scenarios import FlowList, Scenario, shared_buffer
 from netbuf_gym.simulation.results.result import Result
 from netbuf_gym.validation.cells import (
@@ -73,7 +73,7 @@ def make_setting(kind: str, row: Row, v: Numbers) -> Setting:
     """Return the setting described by a row's columns; raise ValueError for a name with a slash."""
     for name in ("variant", "policy"):
         if "/" in row[name]:
-            raise ValueError(f"{name} = {shown(row[name])}; valid: a name without a slash")
+            raise ValueError(f"{name} = {quote(row[name])}; valid: a name without a slash")
     return Setting(
         kind=kind,
         label=f"{row['variant']}/{row['policy']}",

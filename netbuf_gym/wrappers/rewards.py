@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import gymnasium as gym
 
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.rewards import AlphaFair, LogUtility, RangeNormalized, make_reward
 
 
@@ -35,7 +35,7 @@ def exchange_reward(env: Any, reward: Any) -> None:
     if engine is not None:
         return engine.set_reward(reward)
     if not parts:
-        raise ConfigError(f"env = {shown(env)} is no environment of netbuf_gym in this process; valid: one made from its ids")
+        raise ConfigError(f"env = {quote(env)} is no environment of netbuf_gym in this process; valid: one made from its ids")
     for part in parts:
         exchange_reward(part, reward)
 

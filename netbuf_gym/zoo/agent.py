@@ -10,7 +10,7 @@ import numpy as np
 
 from netbuf_gym import tasks
 from netbuf_gym.controllers import lock_of
-from netbuf_gym.errors import CheckpointError, ConfigError, shown
+from netbuf_gym.errors import CheckpointError, ConfigError, quote
 from netbuf_gym.integrations.normalizing import find_extractors
 from netbuf_gym.training.algorithms.greedy import make_greedy_policy
 from netbuf_gym.training.checkpoints import checkpoint, versions
@@ -135,7 +135,7 @@ class Agent:
             return None
         wanted = (one[0], count, one[2])
         if not isinstance(state, (tuple, list)) or [np.shape(part) for part in state] != [wanted, wanted]:
-            raise ConfigError(f"state = {shown(state)} is not that of {count} observations; valid: what the last call returned")
+            raise ConfigError(f"state = {quote(state)} is not that of {count} observations; valid: what the last call returned")
         return tuple(state)
 
     def make_env(self, **overrides: Any) -> gym.Env:

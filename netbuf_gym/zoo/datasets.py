@@ -14,7 +14,7 @@ import numpy as np
 
 from netbuf_gym import tasks
 from netbuf_gym.controllers import Controller, Decider, InWorld
-from netbuf_gym.errors import ConfigError, require_extra, shown
+from netbuf_gym.errors import ConfigError, quote, require_extra
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.leaderboard.controllers import resolve_task_controller
 from netbuf_gym.utils.files import make_folder
@@ -74,7 +74,7 @@ def record_dataset(
     try:
         parse_dataset_id(name)
     except (ValueError, TypeError):
-        raise ConfigError(f"name = {shown(name)}; valid: NAME-v0, or NAMESPACE/NAME-v0 with more of it between") from None
+        raise ConfigError(f"name = {quote(name)}; valid: NAME-v0, or NAMESPACE/NAME-v0 with more of it between") from None
     make_folder(folder, "folder")
     env = gym.make(tasks.get(task).ids[0], scenario=scenario, **players[0].env)
     try:
@@ -123,7 +123,7 @@ def _resolve_decider(controller: Controller, world: rollout.World, interval_s: f
         changed = controller.place(world.scenario) is not world.scenario
         followed = controller if isinstance(controller, Decider) and not changed else None
     if followed is None:
-        said = f"controller = {shown(controller.name)} acts in the world, or changes it, as no agent can"
+        said = f"controller = {quote(controller.name)} acts in the world, or changes it, as no agent can"
         raise ConfigError(
             f"{said}; valid for {task}: {', '.join(_list_recordable(task))}, constant:ACTION, an agent, or its file"
         )
@@ -205,7 +205,7 @@ def load_dataset(name: str, folder: Path) -> Any:
             return minari.load_dataset(name)
         except (OSError, ValueError, KeyError) as error:
             said = " ".join(str(error).split())
-            raise ConfigError(f"dataset = {shown(name)} cannot be read from {folder} ({said}); valid: a recorded one") from None
+            raise ConfigError(f"dataset = {quote(name)} cannot be read from {folder} ({said}); valid: a recorded one") from None
 
 
 @contextlib.contextmanager

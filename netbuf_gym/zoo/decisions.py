@@ -21,7 +21,7 @@ import gymnasium as gym
 import numpy as np
 
 from netbuf_gym import tasks
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.leaderboard import controllers, play, standings
 from netbuf_gym.utils import scripts
 from netbuf_gym.utils.files import write_atomic, write_json
@@ -75,7 +75,7 @@ def _find_task(metrics: dict[str, Any]) -> str:
     """Return the task that an agent's measurements are of."""
     task = tasks.find_task(str(metrics.get("env")))
     if task is None:
-        raise ConfigError(f"metrics.json: env = {shown(metrics.get('env'))}; valid: an environment of netbuf-gym")
+        raise ConfigError(f"metrics.json: env = {quote(metrics.get('env'))}; valid: an environment of netbuf-gym")
     return task
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from netbuf_gym import tasks
-from netbuf_gym.errors import CheckpointError, shown
+from netbuf_gym.errors import CheckpointError, quote
 from netbuf_gym.utils.data import find_data
 from netbuf_gym.utils.suggestions import did_you_mean
 
@@ -45,7 +45,7 @@ def find_agent_path(agent: str | Path, what: str = "model") -> Path:
         CheckpointError: Neither a path nor a name; the message lists the names.
     """
     if not isinstance(agent, (str, Path)) or not str(agent):
-        raise CheckpointError(f"{what} = {shown(agent)}; valid: a path, or one of {', '.join(names())}")
+        raise CheckpointError(f"{what} = {quote(agent)}; valid: a path, or one of {', '.join(names())}")
     path, known = Path(agent), names()
     if path.is_file() or any((path / name).is_file() for name in SAVED_FILES):
         return path

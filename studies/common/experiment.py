@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.utils.arguments import check_integer
 from netbuf_gym.utils.executors import LOCAL, Executor, get_executor
 from studies.common.kept import KeptRows
@@ -182,6 +182,6 @@ class Experiment(ABC, Generic[S]):
         jobs = check_integer("jobs", given["jobs"], 1, 1024) if given.get("jobs") is not None else len(os.sched_getaffinity(0))
         figures = given.get("figures", True)
         if not isinstance(figures, bool):
-            raise ConfigError(f"figures = {shown(figures)} is not a truth value; valid: true, false")
+            raise ConfigError(f"figures = {quote(figures)} is not a truth value; valid: true, false")
         engine = get_executor(given.get("executor", LOCAL.name))
         return Order(settings=settings, output=Path(output), jobs=jobs, executor=engine, figures=figures)

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.utils import overrides
 from netbuf_gym.utils.arguments import check_choice, check_integer, check_real, check_unique
 from netbuf_gym.zoo import library
@@ -206,7 +206,7 @@ def read_arguments(settings: type[Settings], arguments: Sequence[str]) -> dict[s
     given = overrides.read_overrides(arguments, known)
     for key, value in given.items():
         if isinstance(value, str) and "\0" in value:
-            raise ConfigError(f"{key} = {shown(value)} holds a null character; valid: text without one")
+            raise ConfigError(f"{key} = {quote(value)} holds a null character; valid: text without one")
         given[key] = _convert_list(key, known[key], value) if known[key].many else _convert_value(known[key], value)
     return given
 
@@ -226,7 +226,7 @@ def _convert_list(key: str, kind: _Kind, value: Any) -> tuple:
     """Return the values of a list; a single value counts as a list of one."""
     items = value if isinstance(value, list) else [value]
     if "" in items or None in items:
-        raise ConfigError(f"{key} = {shown(value)} holds an empty value; valid: e.g. {key}=[a,b]")
+        raise ConfigError(f"{key} = {quote(value)} holds an empty value; valid: e.g. {key}=[a,b]")
     return tuple(_convert_value(kind, item) for item in items)
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from netbuf_gym.errors import ReferenceDataError, shown
+from netbuf_gym.errors import ReferenceDataError, quote
 from netbuf_gym.utils.files import CsvError, read_text, split_csv_fields, split_csv_rows
 
 CHECK = "check"
@@ -111,7 +111,7 @@ def read_table(path: str | Path, columns: Sequence[str], keys: Sequence[str]) ->
             if number == records[-1][0]:
                 return Table(comment, rows, promised, lines, number)
             short = f"holds {len(fields)} values for {len(columns) + 1} columns"
-            changed = f"is damaged, or of another campaign: {CHECK} = {shown(check)} is not that of its values"
+            changed = f"is damaged, or of another campaign: {CHECK} = {quote(check)} is not that of its values"
             raise ReferenceDataError(changed if len(fields) == len(columns) + 1 else short, path, number)
         row = dict(zip(columns, fields, strict=False))
         key = tuple(row[name] for name in keys)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from netbuf_gym.controllers import Controller
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 from studies.common import agents
 from studies.common.experiment import Chunk, Key, Part, Work, complete_rows, require_playing
 from studies.nuwa import learning
@@ -58,7 +58,7 @@ def find_traced_networks(settings: Settings) -> list[str]:
         valid = ", ".join(name for name, study in ALL.items() if study.follows(Settings()))
         mobile = " or ".join(worlds.MOBILE)
         raise ConfigError(
-            f"traces = {shown(settings.traces)} has no effect: studies=[{','.join(settings.studies)}] has no {mobile} link;"
+            f"traces = {quote(settings.traces)} has no effect: studies=[{','.join(settings.studies)}] has no {mobile} link;"
             f" valid with any of the studies {valid} ({FOUR}: with {mobile} among networks=)"
         )
     return found

@@ -31,7 +31,7 @@ import numpy as np
 
 from netbuf_gym import tasks
 from netbuf_gym.controllers import Controller
-from netbuf_gym.errors import CheckpointError, ConfigError, ReferenceDataError, require_extra, shown
+from netbuf_gym.errors import CheckpointError, ConfigError, ReferenceDataError, quote, require_extra
 from netbuf_gym.evaluation.rollout import evaluate
 from netbuf_gym.scenarios.switches import DROPS
 from netbuf_gym.tasks.queue_threshold import BriefPulse, BufferScheme, Limits, Pulse, PulseBurst, QueueThreshold
@@ -211,7 +211,7 @@ def load_agent(key: str, name: str) -> Controller:
         said = str(error)
         raise CheckpointError(said if said.startswith(key) else f"{key} = {said}") from None
     if (task := tasks.find_task(saved.env["id"])) != QueueThreshold.name:
-        raise ConfigError(f"{key} = {shown(name)} is an agent of {task}; valid: one of {QueueThreshold.name}")
+        raise ConfigError(f"{key} = {quote(name)} is an agent of {task}; valid: one of {QueueThreshold.name}")
     return SavedAgent(saved)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from netbuf_gym.errors import ReferenceDataError, shown
+from netbuf_gym.errors import ReferenceDataError, quote
 from netbuf_gym.scenarios.switches import DROPS
 from netbuf_gym.tasks.tables import markdown_table
 from netbuf_gym.utils import statistics
@@ -93,7 +93,7 @@ def parse_rows(kept: KeptRows) -> FoundMeasurements:
     for line, row in enumerate(kept.records, 3):
         key = row["drop"], row["family"], row["controller"]
         if any(word not in valid for word, valid in zip(key, (DROPS, FAMILIES, CONTROLLERS), strict=True)):
-            raise ReferenceDataError(f"is of {shown(list(key))}; valid: a drop place, a family, a controller", kept.path, line)
+            raise ReferenceDataError(f"is of {quote(list(key))}; valid: a drop place, a family, a controller", kept.path, line)
         try:
             one = Measurements(*(np.array(row[name].split(), float) for name in COLUMNS[3:]))
         except ValueError as error:

@@ -37,7 +37,7 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from netbuf_gym import tasks
-from netbuf_gym.errors import ConfigError, NetbufError, shown
+from netbuf_gym.errors import ConfigError, NetbufError, quote
 from netbuf_gym.training import selection, tune
 from netbuf_gym.training.callbacks import Interrupt
 from netbuf_gym.training.config import flatten_leaves, load, merge_configs, to_plain
@@ -162,7 +162,7 @@ def read_config(argv: Sequence[str]) -> DictConfig:
     """
     try:
         for argument in argv:
-            check_aliases(argument.partition("=")[2], f"argument {shown(argument)}")
+            check_aliases(argument.partition("=")[2], f"argument {quote(argument)}")
         own = OmegaConf.from_dotlist([*argv])
         size = check_choice("size", own.get("size", "full"), SIZES)
         config = merge_configs(OmegaConf.structured(ZooConfig), *(OmegaConf.load(CONF / name) for name in SIZES[size]), own)
@@ -175,11 +175,11 @@ def read_config(argv: Sequence[str]) -> DictConfig:
         for name in config[key]:
             check_choice(key, name, valid)
         if len(set(config[key])) < max(1, len(config[key])):
-            raise ConfigError(f"{key} = {shown(to_plain(config[key]))}; valid: each once, at least one")
+            raise ConfigError(f"{key} = {quote(to_plain(config[key]))}; valid: each once, at least one")
     for name in config.envs:
         rates = config.rates.get(name) or {}
         if not OmegaConf.is_dict(rates) and not isinstance(rates, dict):
-            raise ConfigError(f"rates.{name} = {shown(rates)}; valid: a mapping of learners to steps a core-second")
+            raise ConfigError(f"rates.{name} = {quote(rates)}; valid: a mapping of learners to steps a core-second")
         for algo, value in rates.items():
             check_real(f"rates.{name}.{algo}", value, 0.0, 1e9, low_open=True)
     pairs = [f"{env}/{algo}" for env in tasks.names() for algo in ARGUMENTS]

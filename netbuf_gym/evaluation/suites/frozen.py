@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from netbuf_gym.envs.engine import MAX_SEED
-from netbuf_gym.errors import ConfigError, ScenarioError, shown
+from netbuf_gym.errors import ConfigError, ScenarioError, quote
 from netbuf_gym.evaluation.suites.suite import Cell, Edition
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.utils.arguments import check_integer, check_real
@@ -132,11 +132,11 @@ def _read_worlds(path: Path, suite: str) -> tuple[int, str, list[dict[str, Any]]
     known = read_editions(path.parent).get(suite, {})
     if isinstance(version, bool) or not isinstance(version, int) or version not in known:
         there = ", ".join(f"{own} (digest {digest})" for own, digest in known.items()) or "none"
-        raise ConfigError(f"{path}: version = {shown(version)} of suite {suite} is unknown; valid: {there}")
+        raise ConfigError(f"{path}: version = {quote(version)} of suite {suite} is unknown; valid: {there}")
     _require_worlds(worlds, str(path))
     found = compute_digest(worlds)
     if wrong := next((one for one in (found, digest) if one != known[version]), None):
-        said = f"its worlds are not those of version {version}: digest {shown(wrong)}, not {known[version]}"
+        said = f"its worlds are not those of version {version}: digest {quote(wrong)}, not {known[version]}"
         raise ConfigError(f"{path}: {said}; {again}")
     return version, digest, worlds
 
@@ -144,22 +144,22 @@ def _read_worlds(path: Path, suite: str) -> tuple[int, str, list[dict[str, Any]]
 def _require_worlds(worlds: Any, at: str) -> None:
     """Raise ConfigError unless this is a list of worlds; names the world and the field."""
     if not isinstance(worlds, list) or not worlds:
-        raise ConfigError(f"{at}: worlds = {shown(worlds)}; valid: a list of at least one world")
+        raise ConfigError(f"{at}: worlds = {quote(worlds)}; valid: a list of at least one world")
     names: set[str] = set()
     for number, one in enumerate(worlds):
         where = f"{at}: worlds[{number}]"
         if not isinstance(one, dict):
-            raise ConfigError(f"{where} = {shown(one)}; valid: a mapping of name, seed and world")
+            raise ConfigError(f"{where} = {quote(one)}; valid: a mapping of name, seed and world")
         name = one.get("name")
         if not isinstance(name, str) or not name or name in names:
-            raise ConfigError(f"{where}.name = {shown(name)}; valid: a text that is not empty, and no other world's")
+            raise ConfigError(f"{where}.name = {quote(name)}; valid: a text that is not empty, and no other world's")
         names.add(name)
         check_integer(f"{where}.seed", one.get("seed"), 0, MAX_SEED - 1)
         if not isinstance(one.get("world"), dict):
-            raise ConfigError(f"{where}.world = {shown(one.get('world'))}; valid: a mapping of what it is made of")
+            raise ConfigError(f"{where}.world = {quote(one.get('world'))}; valid: a mapping of what it is made of")
         means = one.get("capacities_mbps", [])
         if not isinstance(means, list):
-            raise ConfigError(f"{where}.capacities_mbps = {shown(means)}; valid: a list of numbers")
+            raise ConfigError(f"{where}.capacities_mbps = {quote(means)}; valid: a list of numbers")
         for place, mean in enumerate(means):
             check_real(f"{where}.capacities_mbps[{place}]", mean, 0, 1e9, low_open=True)
 
@@ -171,7 +171,7 @@ def _make_cell(suite: str, version: int, one: Mapping[str, Any], place: WorldPla
     except ScenarioError as error:
         raise ConfigError(f"{at}: cannot be made: {error}") from None
     if not isinstance(family, str) or family not in families:
-        raise ConfigError(f"{at}: family = {shown(family)}; valid: {', '.join(families)}")
+        raise ConfigError(f"{at}: family = {quote(family)}; valid: {', '.join(families)}")
     held = one.get("capacities_mbps", ())
     if len(held) != len(generated):
         raise ConfigError(f"{at}: capacities_mbps has {len(held)} values for {len(generated)} generated traces; valid: as many")

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from netbuf_gym.errors import ConfigError, LateDecisionsWarning, PlantFault, describe_scenario, shown
+from netbuf_gym.errors import ConfigError, LateDecisionsWarning, PlantFault, describe_scenario, quote
 from netbuf_gym.plants.kinds import AgentKind
 from netbuf_gym.plants.linux.carried import KINDS
 from netbuf_gym.plants.linux.process import START_S, Process
@@ -64,7 +64,7 @@ class LinuxPlant(Plant):
         self._realtime = check_boolean("realtime", realtime)
         self._proxy = None if proxy is None else Proxy.parse(proxy)
         if proxy is not None and kind.name != "host":
-            raise ConfigError(f"proxy = {shown(proxy)}: no host decides here; valid: task host_buffers, or no proxy")
+            raise ConfigError(f"proxy = {quote(proxy)}: no host decides here; valid: task host_buffers, or no proxy")
         super().__init__(worlds, agents, kind, threads)
         self._processes: list[Process | None] = [None] * worlds
         self._scenarios: list[Any] = [None] * worlds
@@ -85,7 +85,7 @@ class LinuxPlant(Plant):
         cls, scenario: Any, seed: int, *, realtime: bool = True, proxy: str | Mapping[str, Any] | None = None, **options: Any
     ) -> LiveRun:
         if proxy is not None:
-            raise ConfigError(f"proxy = {shown(proxy)}: no host decides here; valid: task host_buffers, or no proxy")
+            raise ConfigError(f"proxy = {quote(proxy)}: no host decides here; valid: task host_buffers, or no proxy")
         return LiveRun(scenario, seed, check_boolean("realtime", realtime))
 
     def world(self, world: int) -> LiveReadings:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from netbuf_gym.errors import ConfigError, describe_scenario, shown
+from netbuf_gym.errors import ConfigError, describe_scenario, quote
 from netbuf_gym.scenarios.catalogue import get_control_name
 from netbuf_gym.scenarios.flows import Bulk, Flow
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DURATION_S
@@ -45,10 +45,10 @@ class Proxy:
             return Proxy(check_choice("proxy", value, PROXIES))
         unknown = set(value) - {"name", "page", "think_s"}
         if unknown or "name" not in value:
-            raise ConfigError(f"proxy = {shown(dict(value))}; valid: name, and optionally page and think_s")
+            raise ConfigError(f"proxy = {quote(dict(value))}; valid: name, and optionally page and think_s")
         page = check_sequence("proxy.page", value.get("page", (1, 1)), "numbers of objects")
         if len(page) != 2:
-            raise ConfigError(f"proxy.page = {shown(list(page))}; valid: two numbers, the fewest objects and the most")
+            raise ConfigError(f"proxy.page = {quote(list(page))}; valid: two numbers, the fewest objects and the most")
         fewest = check_integer("proxy.page[0]", page[0], 1, MOST_OBJECTS)
         most = check_integer("proxy.page[1]", page[1], fewest, MOST_OBJECTS)
         think_s = check_real("proxy.think_s", value.get("think_s", 0.0), 0, MAX_DURATION_S)
@@ -67,7 +67,7 @@ def split_proxy_work(scenario: Scenario, proxy: Proxy) -> tuple[Scenario, dict[s
 
     def refuse(field: str, value: object, valid: str) -> None:
         raise ConfigError(
-            f"{describe_scenario(scenario)}: {field} = {shown(value)}; valid with a proxy on plant 'linux': {valid}"
+            f"{describe_scenario(scenario)}: {field} = {quote(value)}; valid with a proxy on plant 'linux': {valid}"
         )
 
     if len(scenario.agent_hosts) != 1:

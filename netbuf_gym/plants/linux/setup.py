@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from netbuf_gym import _core
-from netbuf_gym.errors import ConfigError, describe_scenario, shown
+from netbuf_gym.errors import ConfigError, describe_scenario, quote
 from netbuf_gym.plants.linux.agreed import DRIVEN, NOTSENT_LOWAT_BYTES, PACED_BYTES_PER_S, format_address
 from netbuf_gym.plants.linux.codec import encode
 from netbuf_gym.plants.linux.hosts import cap_buffer, hosts_message
@@ -89,7 +89,7 @@ class Setup:
     def __init__(self, scenario: Any, agents: Agents, realtime: bool = True):
         if not isinstance(scenario, Scenario):
             name = getattr(scenario, "name", scenario)
-            raise ConfigError(f"scenario {shown(name)} is no netbuf_gym.scenarios.Scenario; valid for plant 'linux': one")
+            raise ConfigError(f"scenario {quote(name)} is no netbuf_gym.scenarios.Scenario; valid for plant 'linux': one")
         self.scenario, self.agents = scenario, agents
         self._check_stack()
         self._nodes: dict[str, int] = {"": 0, " ": 1}  # nodes of senders and receivers without a host of their own
@@ -267,7 +267,7 @@ class Setup:
         return CONTROLS[name]
 
     def _refuse(self, field: str, value: Any, valid: str) -> None:
-        raise ConfigError(f"{describe_scenario(self.scenario)}: {field} = {shown(value)}; valid on plant 'linux': {valid}")
+        raise ConfigError(f"{describe_scenario(self.scenario)}: {field} = {quote(value)}; valid on plant 'linux': {valid}")
 
 
 def _kernel_hystart() -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from netbuf_gym import plants
 from netbuf_gym.controllers import Controller, Decider, InWorld, KeepAction, Named, Policy, RandomAction, code_references
 from netbuf_gym.controllers import user_code as own
-from netbuf_gym.errors import ControlError, ScenarioError, shown
+from netbuf_gym.errors import ControlError, ScenarioError, quote
 from netbuf_gym.plants.counters import sender_counters
 from netbuf_gym.plants.simulator import FLOW_SAMPLE, LINK_SAMPLE, Simulator
 from netbuf_gym.scenarios import OwnControl, compiled
@@ -131,11 +131,11 @@ def load_user_controller(word: str) -> Controller:
         return made
     if not callable(found):
         valid = "a congestion control, or a netbuf_gym.controllers.Controller"
-        raise ControlError(f"{shown(word)} = {shown(found)}; valid: {valid}")
+        raise ControlError(f"{quote(word)} = {quote(found)}; valid: {valid}")
     try:
         return UserCongestionControl(word.rpartition(":")[2], OwnControl(found))
     except ScenarioError as error:
-        raise ControlError(f"{shown(word)}: {error}") from None
+        raise ControlError(f"{quote(word)}: {error}") from None
 
 
 class WindowFollower(Decider[CongestionWindow]):

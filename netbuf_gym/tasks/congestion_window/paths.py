@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from netbuf_gym import traces
-from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError, quote
 from netbuf_gym.scenarios.codec import build_dataclass, require_mapping
 from netbuf_gym.scenarios.flows import Flow
 from netbuf_gym.scenarios.impairments import DelaySchedule, Jitter
@@ -129,7 +129,7 @@ class Path:
             data["generated"] = {key: value for key, value in vars(self.generated).items() if value is not False}
         elif self.trace is not None:
             if not isinstance(self.trace, RateTrace):
-                raise ScenarioTypeError(f"trace = {shown(self.trace)} is not a RateTrace; valid: a RateTrace, or `generated`")
+                raise ScenarioTypeError(f"trace = {quote(self.trace)} is not a RateTrace; valid: a RateTrace, or `generated`")
             data["trace"] = {"time_s": self.trace.time_s.tolist(), "rate_mbps": self.trace.rate_mbps.tolist()}
         data |= {"loss": self.loss or None, "jitter_ms": self.jitter_ms or None}
         if self.delays is not None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from netbuf_gym import traces
-from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError, quote
 from netbuf_gym.scenarios.distributions import Mixture, RandomDumbbell
 from netbuf_gym.scenarios.factories import derive_factory
 from netbuf_gym.scenarios.named import World, resolve_senders
@@ -94,10 +94,10 @@ def paths_training(*, shares: Mapping[str, float] | None = None, fast_share: flo
     """
     chosen = SHARES if shares is None else shares
     if not isinstance(chosen, Mapping):
-        raise ScenarioTypeError(f"shares = {shown(chosen)}; valid: a number for each family, e.g. {{fixed: 1, jitter: 2}}")
+        raise ScenarioTypeError(f"shares = {quote(chosen)}; valid: a number for each family, e.g. {{fixed: 1, jitter: 2}}")
     for family in chosen:
         if family not in FAMILIES:
-            raise ScenarioError(f"shares has no family {shown(family)}; {suggest_valid(str(family), FAMILIES)}")
+            raise ScenarioError(f"shares has no family {quote(family)}; {suggest_valid(str(family), FAMILIES)}")
     given = {family: checks.number(f"shares.{family}", share, 0, 1e9) for family, share in chosen.items()}
     drawn = {family: share for family, share in given.items() if share}
     if not drawn:

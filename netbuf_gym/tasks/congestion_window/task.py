@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import gymnasium as gym
 import numpy as np
 
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.plants.plant import EVENT, INTERVAL
 from netbuf_gym.scenarios.types import AGENT, Scenario
 from netbuf_gym.tasks.actions import LARGEST_FACTOR
@@ -272,14 +272,14 @@ class CongestionWindow(Task[Tracker]):
         self.slow_start = own["slow_start"] if slow_start is None else check_boolean("slow_start", slow_start)
         self.latency_s, self.jitter_s = _parse_range("latency_s", latency_s), _parse_range("jitter_s", jitter_s)
         if self.per_ack and (self.latency_s[1] or self.jitter_s[1]):
-            given = f"latency_s = {shown(latency_s)}, jitter_s = {shown(jitter_s)}"
+            given = f"latency_s = {quote(latency_s)}, jitter_s = {quote(jitter_s)}"
             raise ConfigError(f"{given} with per_ack = True; valid: 0, since a later ACK's decision would overtake this one's")
         self.kind = sender(self.paced, self.slow_start, self.latency_s, self.jitter_s)
         self.until = EVENT if self.per_ack else INTERVAL
         fixed, why = FIXED.get(recipe, ((), ""))
         for name in fixed:
             if getattr(self, name) != own[name] or (name == "actions" and factors is not FACTORS):
-                given = f"{name} = {shown(actions) if name == 'actions' else repr(getattr(self, name))}"
+                given = f"{name} = {quote(actions) if name == 'actions' else repr(getattr(self, name))}"
                 raise ConfigError(f'{given} with recipe "{recipe}"; valid: {own[name]!r}, {why}')
         if recipe == "ppcc" and self.clamp == MEASURED:
             raise ConfigError(f'clamp = {self.clamp!r} with recipe "ppcc"; valid: {PATH!r}, {NO_CLAMP!r}')
@@ -292,7 +292,7 @@ class CongestionWindow(Task[Tracker]):
         """Return validated drain conditions or their defaults; raise ConfigError if any is set while `drain` is false."""
         for name, value in (("drain_after_s", after_s), ("seen_within", within)):
             if value is not None and not self.drain:
-                raise ConfigError(f"{name} = {shown(value)} with drain = False; valid: None, since nothing is drained")
+                raise ConfigError(f"{name} = {quote(value)} with drain = False; valid: None, since nothing is drained")
         after_s = DRAIN_AFTER_S if after_s is None else check_real("drain_after_s", after_s, 1, 1000)
         return after_s, SEEN_WITHIN if within is None else check_real("seen_within", within, 0, 1)
 
@@ -424,10 +424,10 @@ def parse_factors(given: Any) -> np.ndarray:
     """
     valid = f'"{DISCRETE}", "{CONTINUOUS}" or 2 to {MAX_FACTORS} rising factors, the least below 1, the largest above'
     if not isinstance(given, (list, tuple)) or not 2 <= len(given) <= MAX_FACTORS:
-        raise ConfigError(f"actions = {shown(given)}; valid: {valid}")
+        raise ConfigError(f"actions = {quote(given)}; valid: {valid}")
     factors = [check_real(f"actions[{i}]", value, *FACTOR_RANGE) for i, value in enumerate(given)]
     if sorted(set(factors)) != factors or not factors[0] < 1 < factors[-1]:
-        raise ConfigError(f"actions = {shown(given)}; valid: {valid}")
+        raise ConfigError(f"actions = {quote(given)}; valid: {valid}")
     return np.array(factors, np.float64)
 
 
@@ -437,10 +437,10 @@ def _parse_range(name: str, given: Any) -> tuple[float, float]:
         value = check_real(name, given, 0, 100)
         return value, value
     if len(given) != 2:
-        raise ConfigError(f"{name} = {shown(given)}; valid: a number of seconds, or a lower and an upper bound")
+        raise ConfigError(f"{name} = {quote(given)}; valid: a number of seconds, or a lower and an upper bound")
     low, high = (check_real(f"{name}[{i}]", value, 0, 100) for i, value in enumerate(given))
     if low > high:
-        raise ConfigError(f"{name} = {shown(given)}; valid: the lower bound first")
+        raise ConfigError(f"{name} = {quote(given)}; valid: the lower bound first")
     return low, high
 
 

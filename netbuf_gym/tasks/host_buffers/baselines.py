@@ -12,7 +12,7 @@ import numpy as np
 
 from netbuf_gym.controllers import Controller, ControllerWrapper, Decider, KeepAction, Named, Policy, RandomAction, Rules
 from netbuf_gym.controllers.user_code import make_controller
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.scenarios.catalogue import CONGESTION_CONTROLS, parse_congestion_control
 from netbuf_gym.tasks.host_buffers.actions import to_unit
@@ -51,7 +51,7 @@ class Setting(KeepSettings):
 
     def __init__(self, settings: str | Settings, name: str | None = None, cc: str | None = None):
         if isinstance(settings, str) and settings not in NAMED:
-            raise ConfigError(f"settings = {shown(settings)}; valid: {', '.join(NAMED)}, or Settings(...)")
+            raise ConfigError(f"settings = {quote(settings)}; valid: {', '.join(NAMED)}, or Settings(...)")
         self.settings = NAMED[settings] if isinstance(settings, str) else settings
         self.name = (settings if isinstance(settings, str) else "constant") if name is None else name
         self.cc = cc
@@ -198,7 +198,7 @@ def parse_setting(numbers: str) -> Setting:
     given = numbers.split(":")
     if len(given) != 3 or not all(one.isascii() and one.isdigit() and len(one) < 10 for one in given):
         valid = "setting:RING:TCP:SOCKET, packets and bytes, e.g. setting:256:6291456:212992"
-        raise ConfigError(f"controller = {shown(f'setting:{numbers}')}; valid: {valid}")
+        raise ConfigError(f"controller = {quote(f'setting:{numbers}')}; valid: {valid}")
     bounds = zip(("ring", "tcp", "socket"), given, (RING_RANGE, TCP_RANGE, SOCKET_RANGE), strict=True)
     sizes = [check_integer(f"{key} of setting:{numbers}", int(one), int(low), int(high)) for key, one, (low, high) in bounds]
     return Setting(constant_settings(*sizes), f"setting:{numbers}")

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.rewards import UTILITIES, index_rewards
 from netbuf_gym.rewards.ranges import ThreeSigmaRange
 from netbuf_gym.tasks.host_buffers.tracker import DELAY_WEIGHT, MEMORY_WEIGHT, Tracker, compute_terms
@@ -47,9 +47,9 @@ class AuterReward:
         for name in ("latency_weight", "loss_weight"):
             value = check_real(name, getattr(self, name), -100, 0)
             if not value < 0:
-                raise ConfigError(f"{name} = {shown(value)}; valid: -100 to below 0")
+                raise ConfigError(f"{name} = {quote(value)}; valid: -100 to below 0")
             if not self.throughput_weight > abs(value):
-                given = f"throughput_weight = {shown(self.throughput_weight)} beside {name} = {shown(value)}"
+                given = f"throughput_weight = {quote(self.throughput_weight)} beside {name} = {quote(value)}"
                 raise ConfigError(f"{given}; valid: above the size of latency_weight and of loss_weight")
         check_boolean("clip", self.clip)
         self.__dict__["_ranges"] = tuple(ThreeSigmaRange(self.memory) for _ in self.terms)

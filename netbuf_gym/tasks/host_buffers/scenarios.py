@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from netbuf_gym.errors import ScenarioError, shown
+from netbuf_gym.errors import ScenarioError, quote
 from netbuf_gym.scenarios.factories import derive_factory
 from netbuf_gym.scenarios.named import World
 from netbuf_gym.scenarios.sizes import SizeDistribution
@@ -61,7 +61,7 @@ def local_testbed(
     sizes = None
     if size_bytes is not None:
         if isinstance(size_bytes, str) and size_bytes != "mixed":
-            raise ScenarioError(f"size_bytes = {shown(size_bytes)}; valid: 1 to 2**40, mixed, or null")
+            raise ScenarioError(f"size_bytes = {quote(size_bytes)}; valid: 1 to 2**40, mixed, or null")
         sizes = MIXED_SIZES if size_bytes == "mixed" else single_size(checks.integer("size_bytes", size_bytes, 1, 2**40))
         traffic = "short" if traffic == "long" else traffic
     rtt_ms = LOCAL_RTT_MS + checks.number("extra_ms", extra_ms, 0, 1e5)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import gymnasium as gym
 import numpy as np
 
-from netbuf_gym.errors import ConfigError, describe_scenario, shown
+from netbuf_gym.errors import ConfigError, describe_scenario, quote
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.tasks.actions import FactorActions
 from netbuf_gym.tasks.features import Feature
@@ -187,14 +187,14 @@ class HostBuffers(Task[Tracker]):
         super().__init__(recipe, history, agents)
         auter = recipe == "auter"
         if recipe != "default" and acts_on is not None:
-            raise ConfigError(f"acts_on = {shown(acts_on)} with recipe {recipe!r}; valid: recipe 'default'")
+            raise ConfigError(f"acts_on = {quote(acts_on)} with recipe {recipe!r}; valid: recipe 'default'")
         if recipe == "direct" and actions is not None:
-            raise ConfigError(f"actions = {shown(actions)} with recipe 'direct'; valid: recipes 'default' and 'auter'")
+            raise ConfigError(f"actions = {quote(actions)} with recipe 'direct'; valid: recipes 'default' and 'auter'")
         self.acts_on = _parse_layers(acts_on)
         for name, value in (("ring_requests", ring_requests), ("ring_connections", ring_connections)):
             if value is not None and not auter and (recipe == "direct" or "ring" not in self.acts_on):
                 valid = "recipe 'auter', or recipe 'default' with acts_on that holds ring"
-                raise ConfigError(f"{name} = {shown(value)} with recipe {recipe!r} would do nothing; valid: {valid}")
+                raise ConfigError(f"{name} = {quote(value)} with recipe {recipe!r} would do nothing; valid: {valid}")
         self.actions = check_choice(
             "actions", ("multi" if auter else "flat") if actions is None else actions, ("flat", "multi")
         )
@@ -302,5 +302,5 @@ def _parse_layers(acts_on: Any) -> tuple[str, ...]:
         raise ConfigError(f"acts_on is empty; valid: one or more of {', '.join(FACTORS)}")
     chosen = {check_choice("acts_on", layer, FACTORS) for layer in given}
     if len(chosen) < len(given):
-        raise ConfigError(f"acts_on = {shown(list(given))} names a layer twice; valid: each once")
+        raise ConfigError(f"acts_on = {quote(list(given))} names a layer twice; valid: each once")
     return tuple(layer for layer in FACTORS if layer in chosen)

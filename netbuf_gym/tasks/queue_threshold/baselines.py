@@ -11,7 +11,7 @@ import numpy as np
 from netbuf_gym.controllers import Decider, InWorld, Named, Policy, RandomAction
 from netbuf_gym.controllers.policies import constant_policy
 from netbuf_gym.controllers.user_code import make_controller
-from netbuf_gym.errors import ConfigError, ScenarioError, shown
+from netbuf_gym.errors import ConfigError, ScenarioError, quote
 from netbuf_gym.plants.counters import read_counters
 from netbuf_gym.plants.simulator import LINK_SAMPLE, Simulator
 from netbuf_gym.scenarios import AGENT, SCHEMES, Scenario
@@ -130,8 +130,8 @@ class FixedThresholds(Decider[QueueThreshold]):
         action = rules.encode(self.alphas)
         nearest = rules.decode_alphas(rules.check_actions(np.array([action]), 1))[0]
         if not np.allclose(nearest, self.alphas, rtol=ALPHA_TOLERANCE, atol=0):
-            said = f"alphas = {shown(list(self.alphas))} cannot be expressed in recipe {rules.recipe!r}"
-            raise ConfigError(f"{said}; nearest: {shown(nearest.tolist())}")
+            said = f"alphas = {quote(list(self.alphas))} cannot be expressed in recipe {rules.recipe!r}"
+            raise ConfigError(f"{said}; nearest: {quote(nearest.tolist())}")
         return constant_policy(action, rules, len(seeds))
 
 

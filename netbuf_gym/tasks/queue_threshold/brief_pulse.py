@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym.controllers import Policy
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.tasks.queue_threshold.actions import PULSE_LEVELS_S
 from netbuf_gym.tasks.queue_threshold.switch_rules import LimitRule
 from netbuf_gym.tasks.queue_threshold.task import QueueThreshold
@@ -104,7 +104,7 @@ class BriefPulse(LimitRule):
                 number = math.nan
             if key not in known or key in given or math.isnan(number):
                 wrong = "is unknown" if key not in known else "is there twice" if key in given else "is no number"
-                raise ConfigError(f"controller = {shown(f'{cls.name}:{settings}')}: {shown(setting)} {wrong}; valid: {valid}")
+                raise ConfigError(f"controller = {quote(f'{cls.name}:{settings}')}: {quote(setting)} {wrong}; valid: {valid}")
             given[key] = number
         rule = cls(**given)
         rule.name = f"{cls.name}:{settings}"

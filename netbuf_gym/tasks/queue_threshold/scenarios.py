@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.errors import ScenarioTypeError, shown
+from netbuf_gym.errors import ScenarioTypeError, quote
 from netbuf_gym.scenarios.catalogue import CongestionControl, parse_sender_list, parse_senders
 from netbuf_gym.scenarios.codec import build_dataclass
 from netbuf_gym.scenarios.distributions import Distribution
@@ -253,7 +253,7 @@ def _resolve_flow_list(flow_list: object) -> FlowList:
     if isinstance(flow_list, FlowList):
         return flow_list
     if not isinstance(flow_list, (str, os.PathLike)):
-        raise ScenarioTypeError(f"flow_list = {shown(flow_list)} is not a file's path")
+        raise ScenarioTypeError(f"flow_list = {quote(flow_list)} is not a file's path")
     return FlowList.read_csv(flow_list)
 
 
@@ -263,7 +263,7 @@ def _resolve_incast(incast: object) -> list[Arrivals]:
     if isinstance(incast, Incast):
         return [incast]
     if not isinstance(incast, dict):
-        raise ScenarioTypeError(f"incast = {shown(incast)}; valid: a dict of interval_s, fan_in, size_bytes, random, ...")
+        raise ScenarioTypeError(f"incast = {quote(incast)}; valid: a dict of interval_s, fan_in, size_bytes, random, ...")
     return [build_dataclass("incast", Incast, incast)]
 
 
@@ -271,7 +271,7 @@ def _check_pair(field: str, value: object) -> tuple:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return value, value
     if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 2:
-        raise ScenarioTypeError(f"{field} = {shown(value)}; valid: two numbers, the lowest and the highest, or one")
+        raise ScenarioTypeError(f"{field} = {quote(value)}; valid: two numbers, the lowest and the highest, or one")
     return tuple(value)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from netbuf_gym.controllers import Decider, Policy
 from netbuf_gym.controllers.policies import constant_policy
 from netbuf_gym.controllers.protocol import SHARED_ARGUMENTS
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.tasks.queue_threshold.actions import LIMIT_S, encode_limits
 from netbuf_gym.tasks.queue_threshold.task import QueueThreshold
 from netbuf_gym.utils.arguments import check_boolean, check_integer, check_real, check_sequence
@@ -52,7 +52,7 @@ class LimitRule(Decider[QueueThreshold]):
     def _require_actions(self, rules: QueueThreshold) -> None:
         self._require_recipe(rules)
         if rules.actions != self.actions:
-            raise ConfigError(f'{self.name} with actions = {shown(rules.actions)}; valid: "{self.actions}"')
+            raise ConfigError(f'{self.name} with actions = {quote(rules.actions)}; valid: "{self.actions}"')
 
 
 class Limits(LimitRule):
@@ -82,7 +82,7 @@ class Limits(LimitRule):
             limits = [float(number) for number in numbers.split(":")]
         except ValueError:
             valid = "limits:MS, or limits:MS:MS with one for each queue, e.g. limits:20, limits:20:50"
-            raise ConfigError(f"controller = {shown(f'limits:{numbers}')}; valid: {valid}") from None
+            raise ConfigError(f"controller = {quote(f'limits:{numbers}')}; valid: {valid}") from None
         return cls(limits)
 
     def start(self, rules: QueueThreshold, seeds: Sequence[int]) -> Policy:

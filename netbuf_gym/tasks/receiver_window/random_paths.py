@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym import traces
-from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError, quote
 from netbuf_gym.scenarios.catalogue import CONGESTION_CONTROLS, get_control_name, parse_congestion_control, sender_controls
 from netbuf_gym.scenarios.distributions import SHARE, Distribution, interval, log_uniform
 from netbuf_gym.scenarios.fields import check_fields, integer, number, rule, text
@@ -121,7 +121,7 @@ def check_resolutions(timestamp_us: Sequence[Any]) -> None:
     """Raise ScenarioError unless each is a valid time-stamp resolution: any may be drawn first in mid-training."""
     for i, unit in enumerate(timestamp_us):
         if checks.integer(f"timestamp_us[{i}]", unit, 1, 1000) not in (1, 1000):
-            raise ScenarioError(f"timestamp_us[{i}] = {shown(unit)}; valid: 1000 or 1")
+            raise ScenarioError(f"timestamp_us[{i}] = {quote(unit)}; valid: 1000 or 1")
 
 
 def assign_receivers(senders: Sequence[Any], receiver: Any) -> tuple[Any, ...]:
@@ -211,7 +211,7 @@ class ReceiverPaths(Distribution):
     def __post_init__(self) -> None:
         check_fields(self)
         if self.arguments is not None and not isinstance(self.arguments, dict):
-            raise ScenarioTypeError(f"arguments = {shown(self.arguments)}; valid: a dict")
+            raise ScenarioTypeError(f"arguments = {quote(self.arguments)}; valid: a dict")
         for network in self.networks:  # each may be drawn first in the middle of a training
             check_parameters(network, self.arguments or {})
         self.sample(np.random.default_rng(0))  # the remaining fields are checked where they are used

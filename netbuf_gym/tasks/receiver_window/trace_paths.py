@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym import traces
-from netbuf_gym.errors import ScenarioError, ScenarioTypeError, TraceError, shown
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError, TraceError, quote
 from netbuf_gym.scenarios.distributions import Distribution
 from netbuf_gym.scenarios.limits import MAX_DELAY_MS, MAX_DURATION_S, compute_bdp_packets
 from netbuf_gym.scenarios.types import Scenario
@@ -50,7 +50,7 @@ def trace_files(
     """
     several = [path] if isinstance(path, (str, os.PathLike)) else path
     if not isinstance(several, Sequence) or not several or not all(isinstance(one, (str, os.PathLike)) for one in several):
-        raise ScenarioTypeError(f"path = {shown(path)}; valid: a trace file, a folder of them, or a list of these")
+        raise ScenarioTypeError(f"path = {quote(path)}; valid: a trace file, a folder of them, or a list of these")
     wanted = None
     if network is not None:
         names = SPLIT[checks.choice("network", network, SPLIT)]
@@ -225,5 +225,5 @@ def _pick_option(several: Sequence[Any], u: float) -> Any:
 def _check_options(field_name: str, value: Any, high: float) -> tuple[float, ...]:
     values = (value,) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
     if isinstance(values, str) or not isinstance(values, Sequence) or not values:
-        raise ScenarioTypeError(f"{field_name} = {shown(value)}; valid: a number, or several")
+        raise ScenarioTypeError(f"{field_name} = {quote(value)}; valid: a number, or several")
     return tuple(checks.number(f"{field_name}[{i}]", one, 0, high, low_open=True) for i, one in enumerate(values))

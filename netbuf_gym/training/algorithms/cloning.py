@@ -21,7 +21,7 @@ import torch as th
 from omegaconf import OmegaConf
 
 from netbuf_gym import tasks
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.integrations.normalizing import normalize_by_observations
 from netbuf_gym.training import train
 from netbuf_gym.training.algorithms import imitation
@@ -57,7 +57,7 @@ def clone_dataset(name: str, folder: Path, run_dir: Path, epochs: int = 200, ove
     dataset = datasets.load_dataset(name, folder)
     spec, episodes = dataset.spec.env_spec, [dataset[k] for k in range(dataset.total_episodes)]
     if spec is None or (task := tasks.find_task(spec.id)) is None or len(episodes) < 2:
-        raise ConfigError(f"dataset = {shown(name)} has {len(episodes)} episodes of {spec and spec.id}; valid: two, of ours")
+        raise ConfigError(f"dataset = {quote(name)} has {len(episodes)} episodes of {spec and spec.id}; valid: two, of ours")
     config = load("train", [f"env={task}", "algo=ppo", *overrides])
     own_kwargs = dict(spec.kwargs)
     scenario = own_kwargs.pop("scenario", None)
@@ -107,7 +107,7 @@ def main(argv: Sequence[str]) -> int:
         return 0
     name, *words = argv
     if "=" in name:
-        raise ConfigError(f"dataset is missing before {shown(name)}; valid: a dataset's name, then key=value")
+        raise ConfigError(f"dataset is missing before {quote(name)}; valid: a dataset's name, then key=value")
     defaults = {"folder": "runs/datasets", "epochs": 200, "run_dir": f"runs/cloned/{name}"}
     own, others = select_overrides(words, defaults)
     given = defaults | read_overrides(own, defaults)

@@ -30,7 +30,7 @@ from yaml import YAMLError
 
 from netbuf_gym import tasks
 from netbuf_gym.envs.engine import check_arguments
-from netbuf_gym.errors import CheckpointError, ConfigError, one_line, shown
+from netbuf_gym.errors import CheckpointError, ConfigError, one_line, quote
 from netbuf_gym.tasks import Task, require_schema
 from netbuf_gym.training.checkpoints import archive as archives
 from netbuf_gym.training.checkpoints import versions as made_with
@@ -208,7 +208,7 @@ def read_model(path: str | Path) -> SavedModel:
             room = archive.getinfo(PARAMETERS).file_size
         if not isinstance(meta, dict) or meta.get("format") != FORMAT:
             form = meta.get("format") if isinstance(meta, dict) else None
-            raise CheckpointError(f"{path}: has format {shown(form)}; this version reads format {FORMAT}")
+            raise CheckpointError(f"{path}: has format {quote(form)}; this version reads format {FORMAT}")
         saved = _check_description(path, meta, room, f"{MOMENT}.json" in names)
         return replace(saved, versions=versions | made_with.select_known_versions(meta.get("versions")))
     except CheckpointError:
@@ -238,18 +238,18 @@ def _check_description(path: Path, meta: dict[str, Any], room: int, has_moment: 
     if task is None:
         ids = ", ".join(name for record in tasks.records() for name in record.ids)
         valid = f"{ids}, or one that a script has registered before"
-        raise CheckpointError(f"{path}: its environment {shown(env['id'])} is registered by no task; valid: {valid}")
+        raise CheckpointError(f"{path}: its environment {quote(env['id'])} is registered by no task; valid: {valid}")
     if config.env.id != env["id"]:
-        raise ValueError(f"env.id = {shown(config.env.id)} and {shown(env['id'])}")
+        raise ValueError(f"env.id = {quote(config.env.id)} and {quote(env['id'])}")
     if env["kwargs"].get("task", task) != task:
-        raise ConfigError(f"task = {shown(env['kwargs']['task'])} is not that of {env['id']}")
+        raise ConfigError(f"task = {quote(env['kwargs']['task'])} is not that of {env['id']}")
     check_arguments(task, set(env["kwargs"]) - {"task"})
     if count_least_parameters(config.algo) * 4 > room:
-        widths = shown(to_plain(config.algo.net_arch))
+        widths = quote(to_plain(config.algo.net_arch))
         raise ValueError(f"algo.net_arch = {widths} needs more than the {room} bytes of {PARAMETERS}")
     for key in ("timesteps", "updates", "seconds"):
         if not 0 <= progress[key] < 1e15:
-            raise ValueError(f"progress: {key} = {shown(progress[key])}")
+            raise ValueError(f"progress: {key} = {quote(progress[key])}")
     attributes = {name: float(meta["attributes"][name]) for name in ATTRIBUTES if name in meta["attributes"]}
     return SavedModel(path, config, env, progress, attributes, has_moment)
 
@@ -367,7 +367,7 @@ def load_start_networks(saved: SavedModel, model: BaseAlgorithm, rules: Task) ->
             _set_optimizer(model.policy.optimizer, state)
     except Exception as error:  # any error of torch's unpickler
         algo = saved.config.algo
-        its = f"algo.net_arch = {shown(to_plain(algo.net_arch))}, algo.policy_kwargs = {shown(to_plain(algo.policy_kwargs))}"
+        its = f"algo.net_arch = {quote(to_plain(algo.net_arch))}, algo.policy_kwargs = {quote(to_plain(algo.policy_kwargs))}"
         why = f"start_from = {saved.path}: its networks are not of this shape ({_shorten(error)})"
         raise CheckpointError(f"{why}; valid: {its}, which are its own") from None
 
@@ -411,7 +411,7 @@ def _set_optimizer(optimizer: Any, state: dict[int, dict[str, Any]]) -> None:
                 continue
             shape = th.Size([]) if name == "step" else parameters[index].shape
             if not isinstance(value, th.Tensor) or value.shape != shape or value.dtype != th.float32:
-                raise ValueError(f"optimiser state {shown(name)} of parameter {index} has another shape or type")
+                raise ValueError(f"optimiser state {quote(name)} of parameter {index} has another shape or type")
             if not th.isfinite(value).all():
                 raise ValueError(f"optimiser state {name!r} of parameter {index} is not finite")
     optimizer.load_state_dict({"state": state, "param_groups": own["param_groups"]})
@@ -435,7 +435,7 @@ def read_moment(saved: SavedModel) -> tuple[Moment, dict[str, Any] | None]:
         if name is None:
             return moment, None
         if not isinstance(name, str) or not MEMORY.fullmatch(name):
-            raise ValueError(f"memory_file = {shown(name)}")
+            raise ValueError(f"memory_file = {quote(name)}")
         path = saved.path.parent / name
         if not path.is_file():
             raise CheckpointError(f"{path}: no such file; {saved.path} goes on from what it remembers")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.training.config import to_plain
 from netbuf_gym.utils.arguments import check_boolean, check_integer, check_real
 from netbuf_gym.utils.suggestions import suggest_valid
@@ -72,7 +72,7 @@ class SearchSetting:
         if self.choices:
             if encode_choice(value) in map(encode_choice, self.choices):
                 return encode_choice(value)
-            raise ConfigError(f"{self.key} = {shown(value)} is not searched; valid: {', '.join(map(json.dumps, self.choices))}")
+            raise ConfigError(f"{self.key} = {quote(value)} is not searched; valid: {', '.join(map(json.dumps, self.choices))}")
         if self.whole:
             return check_integer(self.key, value, int(self.low), int(self.high))
         return check_real(self.key, value, self.low, self.high)
@@ -122,20 +122,20 @@ def round_number(value: float) -> float:
 def _parse_setting(name: str, said: Any) -> SearchSetting:
     field = f"search.{name}"
     if not isinstance(said, Mapping) or "key" not in said:
-        raise ConfigError(f"{field} = {shown(said)}; valid: a mapping of key, and low and high or choices")
+        raise ConfigError(f"{field} = {quote(said)}; valid: a mapping of key, and low and high or choices")
     for one in said:
         if one not in FIELDS:
             raise ConfigError(f"{field}.{one} is unknown; {suggest_valid(str(one), sorted(FIELDS))}")
     key, choices = said["key"], said.get("choices")
     if not isinstance(key, str) or not key.partition(".")[2]:
-        raise ConfigError(f"{field}.key = {shown(key)}; valid: a key of the configuration, e.g. algo.learning_rate")
+        raise ConfigError(f"{field}.key = {quote(key)}; valid: a key of the configuration, e.g. algo.learning_rate")
     if choices is not None:
         for one in ("low", "high", "log", "whole"):
             if one in said:
                 valid = f"{field}.choices=null, or choices alone"
-                raise ConfigError(f"{field}.{one} = {shown(said[one])} beside choices; valid: {valid}")
+                raise ConfigError(f"{field}.{one} = {quote(said[one])} beside choices; valid: {valid}")
         if not isinstance(choices, list) or not choices:
-            raise ConfigError(f"{field}.choices = {shown(choices)}; valid: a list of values")
+            raise ConfigError(f"{field}.choices = {quote(choices)}; valid: a list of values")
         return SearchSetting(name, key, choices=tuple(choices))
     log = check_boolean(f"{field}.log", said.get("log", False))
     low = check_real(f"{field}.low", said.get("low"), 0.0 if log else -1e12, 1e12, low_open=log)

@@ -28,7 +28,7 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
 
 from netbuf_gym import tasks
-from netbuf_gym.errors import ConfigError, one_line, shown
+from netbuf_gym.errors import ConfigError, one_line, quote
 from netbuf_gym.tasks.metrics import Measures
 from netbuf_gym.training import config_reference, selection
 from netbuf_gym.training.algorithms.ppo import DivergedError
@@ -115,7 +115,7 @@ def make_plan(job: Job) -> StudyPlan:
     settings = search.read_settings(config.search, [one for one in chosen if one not in config_reference.read_groups("tune")])
     for one in settings:
         if OmegaConf.select(config, one.key, default=search) is search:
-            raise ConfigError(f"search.{one.name}.key = {shown(one.key)}: there is no such key in the configuration")
+            raise ConfigError(f"search.{one.name}.key = {quote(one.key)}: there is no such key in the configuration")
     if not tasks.get(config.env.name).measures.score:
         raise ConfigError(f"task {config.env.name!r} has no score to be tuned for; valid: a task with measures")
     made = StudyPlan(job.overrides, job.source, config, settings)
@@ -150,7 +150,7 @@ def open_study(one: StudyPlan) -> optuna.Study:
             load_if_exists=True,
         )
     except StorageInternalError as error:
-        raise ConfigError(f"storage = {shown(config.storage)} cannot be used: {one_line(error)[:200]}") from None
+        raise ConfigError(f"storage = {quote(config.storage)} cannot be used: {one_line(error)[:200]}") from None
     known = study.user_attrs.get(CONFIG)
     if known is None:
         for values in beginnings:
@@ -163,7 +163,7 @@ def open_study(one: StudyPlan) -> optuna.Study:
     ):
         if key not in FREE_KEYS and not key.startswith("wandb."):
             raise ConfigError(
-                f"study {one.name!r} in {config.storage or one.folder} has {key} = {shown(then)}, not {shown(now)}; "
+                f"study {one.name!r} in {config.storage or one.folder} has {key} = {quote(then)}, not {quote(now)}; "
                 "valid: another name=... or run_dir=..."
             )
     return study
@@ -346,7 +346,7 @@ def _list_initial_trials(one: StudyPlan) -> list[dict[str, Any]]:
     for at, given in enumerate(one.config.begin_with):
         field = f"begin_with[{at}]"
         if not OmegaConf.is_dict(given):
-            raise ConfigError(f"{field} = {shown(given)}; valid: a mapping of settings, of {', '.join(known)}")
+            raise ConfigError(f"{field} = {quote(given)}; valid: a mapping of settings, of {', '.join(known)}")
         for name in given:
             if name not in known:
                 raise ConfigError(f"{field}.{name} is not searched; valid: {', '.join(known)}")
@@ -371,14 +371,14 @@ def _open_storage(one: StudyPlan) -> BaseStorage:
         try:
             proxy.wait_server_ready(timeout=10)
         except Exception:  # grpc's own, whose package may be missing
-            raise ConfigError(f"storage = {shown(given)}: no Optuna proxy answers there") from None
+            raise ConfigError(f"storage = {quote(given)}: no Optuna proxy answers there") from None
         return proxy
     if not rest or scheme == "grpc":
-        raise ConfigError(f"storage = {shown(given)}; valid: {STORAGES}")
+        raise ConfigError(f"storage = {quote(given)}; valid: {STORAGES}")
     try:
         return RDBStorage(given)
     except Exception as error:  # any of SQLAlchemy and its drivers
-        raise ConfigError(f"storage = {shown(given)} cannot be used ({one_line(error)[:200]}); valid: {STORAGES}") from None
+        raise ConfigError(f"storage = {quote(given)} cannot be used ({one_line(error)[:200]}); valid: {STORAGES}") from None
 
 
 class TrialSeededSampler(optuna.samplers.BaseSampler):
