@@ -195,7 +195,7 @@ def test_demo_judges_where_control_matters():
     worlds = [load("evaluate", one) for one in words]
     assert [one.scenario.name for one in worlds] == ["paths/fixed", "paths/steps", "paths/cellular", "paths/rivals"]
     for config in worlds:
-        drawn = demo.draw("congestion_window", build_scenario_spec(config.scenario), [1_000_000, 1_000_001])
+        drawn = demo.draw_worlds("congestion_window", build_scenario_spec(config.scenario), [1_000_000, 1_000_001])
         assert all(one.scenario.duration_s <= 30 for one in drawn)
     trained = load("train", expand_demo_overrides([])[:1])
     drawn = {family for family, share in trained.scenario.kwargs.shares.items() if share}
