@@ -76,7 +76,7 @@ class Setting:
     @property
     def path(self) -> str:
         """Description of the path, which the cells of a group share."""
-        return self.family.path(self)
+        return self.family.describe_path(self)
 
     @property
     def group(self) -> tuple:
@@ -171,7 +171,7 @@ class Family(ABC):
     compact = False
     columns: tuple[str, ...] = ("flows", "buffer", "loss", "runs")
 
-    def path(self, s: Setting) -> str:
+    def describe_path(self, s: Setting) -> str:
         """Return a description of the path."""
         trace = f", {s.rate_trace}" if s.rate_trace else ""
         discipline = f", {s.qdisc}" if s.disciplined else ""
@@ -190,7 +190,7 @@ class Family(ABC):
         """Return the reason why a cell is not judged; empty when it is."""
 
     @abstractmethod
-    def scenario(self, cell: Cell, seed: int | None) -> Scenario:
+    def make_scenario(self, cell: Cell, seed: int | None) -> Scenario:
         """Return the world of a cell that is judged."""
 
     def has_seeded_worlds(self, s: Setting) -> bool:
@@ -213,10 +213,10 @@ class Family(ABC):
         """Return `ALONE`, `GROUPED` (as a member of a group) or `DISTRIBUTION` (over seeds)."""
 
     @abstractmethod
-    def tolerances(self, s: Setting) -> Mapping[str, Tolerance]:
+    def list_tolerances(self, s: Setting) -> Mapping[str, Tolerance]:
         """Return the tolerances by quantity, of a cell judged alone or of its group."""
 
-    def row(self, s: Setting, runs: int) -> Sequence[str]:
+    def format_row(self, s: Setting, runs: int) -> Sequence[str]:
         """Return a cell's `columns`."""
         return [str(s.flows), str(s.buffer_packets), f"{s.loss:g}" if s.loss else "0", str(runs)]
 

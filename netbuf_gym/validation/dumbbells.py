@@ -122,7 +122,7 @@ class Ns3(Dumbbell):
             return ALONE
         return DISTRIBUTION if s.bottomless else GROUPED
 
-    def tolerances(self, s: Setting) -> Mapping[str, Tolerance]:
+    def list_tolerances(self, s: Setting) -> Mapping[str, Tolerance]:
         if s.disciplined:
             return NS3_AQM
         return NS3_ALONE if self.choose_judging(s) == ALONE else NS3_GROUPED
@@ -134,7 +134,7 @@ class Ns3Dumbbell(Ns3):
     least_rtt_ms = 4.0
     disciplines = NS3_DISCIPLINES
 
-    def scenario(self, cell: Cell, seed: int | None) -> Scenario:
+    def make_scenario(self, cell: Cell, seed: int | None) -> Scenario:
         s = cell.setting
         return apply_stack_options(_apply_discipline(dumbbell(rate_mbps=s.rate_mbps, **self.common_arguments(s)), s), s)
 
@@ -149,7 +149,7 @@ class Ns3LastHop(Ns3):
     kind = NS3_LAST_HOP
     follows_schedule = True
 
-    def scenario(self, cell: Cell, seed: int | None) -> Scenario:
+    def make_scenario(self, cell: Cell, seed: int | None) -> Scenario:
         s = cell.setting
         return apply_stack_options(
             last_hop(trace=_read_schedule(cell), return_rate_mbps=s.rate_mbps, **self.common_arguments(s)), s
@@ -163,7 +163,7 @@ class LinuxDumbbell(Dumbbell):
     def why_not_judged(self, s: Setting) -> str:
         return "" if s.cc in LINUX_SCHEMES else f"congestion control {s.cc} is not built yet"
 
-    def scenario(self, cell: Cell, seed: int | None) -> Scenario:
+    def make_scenario(self, cell: Cell, seed: int | None) -> Scenario:
         s = cell.setting
         common = self.common_arguments(s)
         late_ms = float(np.mean(cell.late_us)) / 1e3 if cell.late_us else 0.0
@@ -186,7 +186,7 @@ class LinuxDumbbell(Dumbbell):
     def choose_judging(self, s: Setting) -> str:
         return GROUPED
 
-    def tolerances(self, s: Setting) -> Mapping[str, Tolerance]:
+    def list_tolerances(self, s: Setting) -> Mapping[str, Tolerance]:
         return LINUX_BBR if s.cc == "bbr" else LINUX
 
 

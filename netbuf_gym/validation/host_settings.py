@@ -55,7 +55,7 @@ class Cell:
         """Name of the setting for `--only`."""
         return f"settings/{self.cc}/{_format_size(self.maximum_bytes)}/{self.latency_ms:g}"
 
-    def scenario(self) -> Scenario:
+    def make_scenario(self) -> Scenario:
         """Return the world, with a queue of one bandwidth-delay product, at least 20 packets."""
         queue = max(LEAST_QUEUE_PACKETS, round(RATE_MBPS * 1e3 * self.latency_ms / 8 / 1500))
         rmem, wmem = (4096, 131072, self.maximum_bytes), (4096, 16384, self.maximum_bytes)
@@ -176,7 +176,7 @@ def measure(plant: str, cell: Cell, look: Callable[[], object] | None = None) ->
     Raises:
         ConfigError, PlantFault: As in `netbuf_gym.plants.make_lone_world`.
     """
-    with closing(plants.make_lone_world(plant, cell.scenario(), 1)) as world:
+    with closing(plants.make_lone_world(plant, cell.make_scenario(), 1)) as world:
         if look is not None:
             world.between = look
         world.run(round(WARMUP_S * 1e9))

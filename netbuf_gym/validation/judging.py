@@ -117,7 +117,7 @@ def choose_judging(cell: Cell) -> str:
     how = family.choose_judging(cell.setting)
     if how != GROUPED or not cell.setting.by_chance or len(cell.seeds) < ENOUGH_SEEDS:
         return how
-    for quantity, tolerance in family.tolerances(cell.setting).items():
+    for quantity, tolerance in family.list_tolerances(cell.setting).items():
         values = cell.reference[quantity]
         error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
         if STANDARD_ERRORS * error > tolerance.get_limit(fmean(values)):
@@ -132,7 +132,7 @@ def judge_cell(cell: Cell) -> CellVerdict:
     family = cell.setting.family
     how = choose_judging(cell)
     comparisons = []
-    for quantity, tolerance in family.tolerances(cell.setting).items():
+    for quantity, tolerance in family.list_tolerances(cell.setting).items():
         reference, ours = cell.reference[quantity], cell.ours[quantity]
         factor = CELL_FACTOR if how == GROUPED and tolerance.doubled else 1.0
         if how == DISTRIBUTION:
@@ -156,7 +156,7 @@ def judge_groups(cells: Sequence[Cell]) -> list[GroupVerdict]:
 def _judge_group(members: list[Cell]) -> GroupVerdict:
     setting = members[0].setting
     comparisons = []
-    for quantity, tolerance in setting.family.tolerances(setting).items():
+    for quantity, tolerance in setting.family.list_tolerances(setting).items():
         if setting.family.contributes:
             comparisons.append(_compare_contributed_means(quantity, members))
             continue
@@ -184,7 +184,7 @@ def _compare_contributed_means(quantity: str, members: list[Cell]) -> Comparison
     ours = fmean([fmean(cell.ours[quantity]) for cell in measured])
     allowed = []
     for cell in measured:
-        tolerance = cell.setting.family.tolerances(cell.setting)[quantity]
+        tolerance = cell.setting.family.list_tolerances(cell.setting)[quantity]
         factor = CELL_FACTOR if len(members) == 1 and tolerance.doubled else 1.0
         allowed.append(factor * tolerance.get_limit(fmean(cell.reference[quantity])))
     return _compare_means(quantity, reference, ours, fmean(allowed), 0.0)

@@ -83,7 +83,7 @@ class Ns3Marks(Family):
     def choose_judging(self, s: Setting) -> str:
         return ALONE
 
-    def tolerances(self, s: Setting) -> Mapping[str, Tolerance]:
+    def list_tolerances(self, s: Setting) -> Mapping[str, Tolerance]:
         return DCTCP if s.cc == "Dctcp" else CLASSIC
 
     def measure_quantities(self, result: Result) -> dict[str, float]:
@@ -96,7 +96,7 @@ class Ns3Marks(Family):
             MARKS: float(link.marks),
         }
 
-    def scenario(self, cell: Cell, seed: int | None) -> Scenario:
+    def make_scenario(self, cell: Cell, seed: int | None) -> Scenario:
         s, own = cell.setting, cell.setting.own
         disciplines: dict[str, dict[str, Any]] = {
             "Fifo": {"name": "droptail"},
@@ -132,7 +132,7 @@ class Ns3Marks(Family):
             delayed_ack=2,
         )
 
-    def row(self, s: Setting, runs: int) -> Sequence[str]:
+    def format_row(self, s: Setting, runs: int) -> Sequence[str]:
         return [str(s.flows), str(s.buffer_packets), f"{s.own.how} {s.own.packets or ''}".strip(), str(runs)]
 
     def report_fields(self, s: Setting) -> dict:

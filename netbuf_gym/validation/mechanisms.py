@@ -159,7 +159,7 @@ class Ns3Mechanisms(Family):
         return [*super().id_parts(s), *s.own.describe()]
 
     def group_key(self, s: Setting) -> tuple[str, ...]:
-        return tuple(self.tolerances(s))
+        return tuple(self.list_tolerances(s))
 
     def why_not_judged(self, s: Setting) -> str:
         return explain_missing_scheme(s)
@@ -170,7 +170,7 @@ class Ns3Mechanisms(Family):
     def choose_judging(self, s: Setting) -> str:
         return ALONE if s.flows + s.own.back_flows == 1 and not s.own.by_chance else GROUPED
 
-    def tolerances(self, s: Setting) -> Mapping[str, Tolerance]:
+    def list_tolerances(self, s: Setting) -> Mapping[str, Tolerance]:
         found = {GOODPUT: RATE, QUEUE_DELAY: DELAY, DROPS: LOSSES}
         if s.own.back_flows:
             found |= {GOODPUT_BACK: RATE}
@@ -196,7 +196,7 @@ class Ns3Mechanisms(Family):
             values |= {UDP_RECEIVED: udp.received_mbps, UDP_LOST: udp.lost_share_total, UDP_DELAY: udp.delay_mean_ms}
         return values
 
-    def scenario(self, cell: Cell, seed: int | None) -> Scenario:
+    def make_scenario(self, cell: Cell, seed: int | None) -> Scenario:
         s, own = cell.setting, cell.setting.own
         links = [
             Link(
@@ -223,7 +223,7 @@ class Ns3Mechanisms(Family):
         udp = _make_sources(s, seed, add_ends)
         return Scenario(links=links, flows=flows, udp=udp, duration_s=s.duration_s, stack="ns3", hystart=s.hystart, name=s.id)
 
-    def row(self, s: Setting, runs: int) -> Sequence[str]:
+    def format_row(self, s: Setting, runs: int) -> Sequence[str]:
         return [str(s.flows), str(s.buffer_packets), ", ".join(s.own.describe()), str(runs)]
 
     def report_fields(self, s: Setting) -> dict:

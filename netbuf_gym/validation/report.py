@@ -147,7 +147,7 @@ class Report:
             title = f"{' '.join(filter(None, (setting.kind, setting.label)))}: {setting.cc}, {setting.path}"
             family = setting.family
             header = list(family.columns)
-            for quantity in family.tolerances(setting):
+            for quantity in family.list_tolerances(setting):
                 header += [TITLES[quantity]] if family.compact else [TITLES[quantity], "ref", "error"]
             rows = [_format_cell_row(v) for v in members]
             if key in groups:
@@ -256,7 +256,7 @@ def judge_cells(reference: Reference, cells: Sequence[Cell], seeds: int) -> Repo
 
 def _format_cell_row(v: CellVerdict) -> list[str]:
     s = v.cell.setting
-    return _format_row(s.family.row(s, len(v.cell.our_seeds)), v.comparisons, v.verdict, s.family.compact)
+    return _format_row(s.family.format_row(s, len(v.cell.our_seeds)), v.comparisons, v.verdict, s.family.compact)
 
 
 def _format_row(first: Sequence[str], comparisons: Sequence[Comparison], verdict: str, compact: bool) -> list[str]:
@@ -303,7 +303,8 @@ def _groups_table(groups: Sequence[GroupVerdict]) -> str:
 
 
 def _shared_groups_table(groups: Sequence[GroupVerdict]) -> str:
-    quantities = max((tuple(group.cells[0].setting.family.tolerances(group.cells[0].setting)) for group in groups), key=len)
+    firsts = [group.cells[0].setting for group in groups]
+    quantities = max((tuple(one.family.list_tolerances(one)) for one in firsts), key=len)
     rows = []
     for group in groups:
         errors = {c.quantity: _format_error(c) for c in group.comparisons}

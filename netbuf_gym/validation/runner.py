@@ -36,7 +36,7 @@ def build_world(cell: Cell, seed: int | None = None) -> Scenario:
             file and the line.
     """
     try:
-        return cell.setting.family.scenario(cell, seed)
+        return cell.setting.family.make_scenario(cell, seed)
     except (ScenarioError, TraceError) as error:
         raise ReferenceDataError(str(error), cell.file, cell.line) from None
 

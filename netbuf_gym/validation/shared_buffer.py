@@ -119,7 +119,7 @@ class SharedBuffer(Family):
     compact = True
     columns = ("load", "lists")
 
-    def path(self, s: Setting) -> str:
+    def describe_path(self, s: Setting) -> str:
         return f"{s.rate_mbps:g} Mbit/s, {s.buffer_packets} packets a queue"
 
     def group_key(self, s: Setting) -> int:
@@ -133,7 +133,7 @@ class SharedBuffer(Family):
             return f"buffer scheme {get_policy(s)} is not built yet"
         return explain_missing_scheme(s)
 
-    def scenario(self, cell: Cell, seed: int | None) -> Scenario:
+    def make_scenario(self, cell: Cell, seed: int | None) -> Scenario:
         """Return the world with the flow list of one of the cell's seeds, by default the first."""
         s = cell.setting
         assert s.access_mbps is not None  # a column of these cells
@@ -175,12 +175,12 @@ class SharedBuffer(Family):
     def choose_judging(self, s: Setting) -> str:
         return GROUPED
 
-    def tolerances(self, s: Setting) -> Mapping[str, Tolerance]:
+    def list_tolerances(self, s: Setting) -> Mapping[str, Tolerance]:
         if get_variant(s) == OVERLOADED:
             return {name: tolerance for name, tolerance in NS3_SHARED.items() if name not in NOT_OVERLOADED}
         return NS3_SHARED | {FCT[1]: FEW, SLOWDOWN[1]: FEW} if get_load(s) >= HIGH_LOAD else NS3_SHARED
 
-    def row(self, s: Setting, runs: int) -> Sequence[str]:
+    def format_row(self, s: Setting, runs: int) -> Sequence[str]:
         return [f"{get_load(s):g}", str(runs)]
 
     def report_fields(self, s: Setting) -> dict:
