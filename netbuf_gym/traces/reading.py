@@ -30,7 +30,7 @@ FORMATS = (
     f"Mahimahi (one whole millisecond a line), CSV with the header {' or '.join(HEADERS.values())} or none,"
     " two columns (seconds Mbit/s), a log whose header names a column of rates, a rate a second, or iperf's report"
 )
-IMPLAUSIBLE_MBPS = 2000.0
+IMPLAUSIBLE_MBPS = 1000.0
 """Median rate in a file without units above which another unit is suggested."""
 IMPLAUSIBLE_STEP_S = 100.0
 """Median time between rates in a file without units from which another unit is suggested."""

@@ -265,6 +265,7 @@ def test_wrong_arguments_are_named(tmp_path, arguments, message):
     ("text", "hint"),
     [
         ("time,throughput\n0,3000\n1,2800\n", "if they are kbit/s: unit=kbit/s"),
+        ("0 1500\n1 1100\n2 400\n", "rates about 1100 are read as Mbit/s; if they are kbit/s: unit=kbit/s"),
         ("time_s,throughput\n1579173123000,3\n1579173124000,2\n", "if they are ms: time_unit=ms"),
         (
             "time,mbps\n2020-01-01 10:00:01,3\n2020-01-01 10:00:02,4\n2020-01-01 10:00:03,5\n2020-01-02 10:00:02,2\n",
