@@ -17,6 +17,7 @@ from netbuf_gym.scenarios.catalogue import parse_sender_list, parse_senders
 from netbuf_gym.scenarios.distributions import Changed, Distribution
 from netbuf_gym.scenarios.factories import derive_factory, list_named
 from netbuf_gym.scenarios.glossary import GLOSSARY, Entry
+from netbuf_gym.scenarios.tcp_settings import TcpSettings
 from netbuf_gym.scenarios.topologies import dumbbell
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.utils import checks
@@ -28,8 +29,7 @@ from netbuf_gym.utils.suggestions import did_you_mean
 World = Scenario | Distribution
 _REGISTRY: dict[str, Callable[..., World]] = {}
 MAX_FLOWS = 10_000
-_SETTINGS = set("mss_bytes min_rto_ms max_rto_ms slow_start_after_idle window_scaling timestamps sack delayed_ack".split())
-SETTINGS = tuple(one.name for one in fields(Scenario) if one.name in _SETTINGS)
+SETTINGS = ("mss_bytes", "min_rto_ms", "delayed_ack", *(one.name for one in fields(TcpSettings)))
 """Settings of TCP that `get` takes for every scenario of packets: fields of `Scenario`."""
 
 
