@@ -412,7 +412,10 @@ class Scenario:
     @property
     def ack_bytes(self) -> int:
         """Size of an ACK without SACK blocks on the wire, bytes: that of the headers of data, too."""
-        return ACK_BYTES[self.stack] - (0 if self.timestamps else TIMESTAMP_BYTES)
+        return self._get_ack_bytes(self.timestamps)
+
+    def _get_ack_bytes(self, timestamps: bool) -> int:
+        return ACK_BYTES[self.stack] - (0 if timestamps else TIMESTAMP_BYTES)
 
     def _get_endpoint(self, flow: int) -> Flow | Sender:
         """Return a flow by index; indices after the flows are the traffic's senders."""
@@ -433,9 +436,12 @@ class Scenario:
         """Return the least round-trip time of a flow, ms: propagation and transmission of one full packet and one ACK."""
         rtt = self.propagation_rtt_ms(flow)
         f = self._get_endpoint(flow)
-        rtt += sequential_sum(self.links[i].service_ms(self.data_bytes) for i in get_indices(f.path))
+        stamped = self._uses("timestamps", f)
+        ack_bytes = self._get_ack_bytes(stamped)
+        data_bytes = self._get_mss(stamped) + ack_bytes
+        rtt += sequential_sum(self.links[i].service_ms(data_bytes) for i in get_indices(f.path))
         acks = get_indices(f.return_path)
-        return rtt + sequential_sum(self.links[i].service_ms(self.ack_bytes) for i in acks)
+        return rtt + sequential_sum(self.links[i].service_ms(ack_bytes) for i in acks)
 
     def ideal_s(self, sender: int, size_bytes: float, start_s: float = 0.0) -> float:
         """Return the ideal completion time of a flow of the traffic that starts at `start_s`, seconds.

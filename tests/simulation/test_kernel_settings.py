@@ -248,6 +248,10 @@ def test_each_flow_has_its_own_settings(usual):
     segments = [max(result.packets["payload_bytes"][result.packets["flow"] == i]) for i in (0, 1)]
     assert segments == ([1448, 1460] if usual else [1460, 1448]) == [made.mss_of(0), made.mss_of(1)]
     bare, plain = (1, 0) if usual else (0, 1)
+    # a packet of 1500 bytes there at 50 Mbit/s, an ACK back at once
+    assert made.base_rtt_ms(bare) == made.base_rtt_ms(plain) == pytest.approx(40 + 1500 * 8e-3 / 50)
+    slow_back = replace(made, links=[links[0], replace(links[1], rate_mbps=1), links[2]])
+    assert [slow_back.base_rtt_ms(i) - made.base_rtt_ms(i) for i in (plain, bare)] == pytest.approx([52 * 8e-3, 40 * 8e-3])
     assert result.flows[plain].goodput_mbps > 45
     # 44 segments of 1460 bytes fit into 65535, and take a round trip of 40 ms and a little
     assert result.flows[bare].goodput_mbps == pytest.approx(44 * 1460 * 8e-3 / 40.5, rel=0.05)
