@@ -28,6 +28,7 @@ nb::dict flow_stats(World& world, Flow& flow) {
   const FlowCounters c = flow.counters();
   d["start_s"] = seconds(flow.started_at());
   d["completion_s"] = seconds_or_nan(flow.completed_at());
+  d["failed_s"] = seconds_or_nan(flow.sender.failed_at());
   d["delivered_bytes"] = c.delivered_bytes;
   d["acked_bytes"] = c.acked_bytes;
   d["packets_sent"] = c.packets_sent;
@@ -363,6 +364,7 @@ nb::dict traffic_stats(World& world) {
   d["packets_in_network"] = world.data_packets_in_network();
   d["timeouts"] = t.timeouts;
   d["syn_timeouts"] = t.syn_timeouts;
+  d["flows_failed"] = t.failed;
   d["queue_drops"] = t.queue_drops;
   d["random_losses"] = t.random_losses;
   d["marks"] = t.marks;

@@ -123,6 +123,7 @@ void FlowArrivals::count(TrafficTotals& totals, const Slot& slot) {
   totals.mark_responses += c.mark_responses;
   if (slot.relayed) return;
   totals.connected += flow.sender.tcb.established;
+  totals.failed += flow.sender.failed();
   totals.received_bytes += c.received_bytes;
   totals.delivered_bytes += c.delivered_bytes;
 }

@@ -19,6 +19,7 @@ Link::Link(const LinkConfig& config, Rng* rng)
     schedule_ = Schedule::opportunities;
     opportunity_left_ = Opportunities::kBytes;
     opportunities_ = std::make_shared<Opportunities>(config.trace_ns, config.trace_period_ns);
+    packet_bytes_ = config.trace_packet_bytes;
   } else if (!config.schedule_time_ns.empty()) {
     schedule_ = Schedule::stepped;
     steps_ = std::make_shared<RateSteps>(config.schedule_time_ns, config.schedule_rate_bps, config.schedule_period_ns);
@@ -116,7 +117,7 @@ Time Link::opportunity_departure(Time now, uint32_t wire_bytes, Time& start) {
   const auto next = [this] { ++cursor_, opportunity_left_ = Opportunities::kBytes; };
   if (opportunity_left_ == 0) next();
   start = std::max(now, opportunities_->time(cursor_));
-  int64_t need = wire_bytes;
+  int64_t need = wire_bytes + packet_bytes_;
   while (need > opportunity_left_) need -= opportunity_left_, next();
   opportunity_left_ -= need;
   return std::max(now, opportunities_->time(cursor_));
@@ -208,7 +209,7 @@ void Link::count_transmitted(LinkStats& s, Time now, int64_t begun, Time end, Ti
       s.used_bits = used_bits_ - steps_->bits(now, free_at);
       break;
     case Schedule::opportunities: {
-      if (!managed_) s.bytes_sent += static_cast<double>(queued_bytes_);
+      if (!managed_) s.bytes_sent += static_cast<double>(queued_bytes_ + queue_.size() * packet_bytes_);
       const uint64_t passed = opportunities_->before(now + 1);  // all after these are used, up to the one at the cursor
       if (cursor_ >= passed) {
         s.bytes_sent -=

@@ -45,6 +45,7 @@ void Receiver::receive_data(const Packet& packet) {
   ++network_.packets_received;
   if (state_ != State::stream) [[unlikely]] {
     if (state_ == State::closed) return;
+    if (state_ == State::nothing) return path_.send_back(Ack{now_, packet.sent_at, 0, kAckReset, 0, 0, 0});
     if (state_ == State::last_ack) {  // a copy of what has arrived
       const Time deadline = deadline_;
       send_ack(kAckDuplicate);

@@ -14,7 +14,7 @@ void Receiver::receive_small(const Packet& packet) {
     return;
   }
   if (packet.kind == kFinalAck || packet.kind == kReset) {
-    if (state_ != State::last_ack) return;
+    if (state_ != State::last_ack && packet.kind == kFinalAck) return;
     state_ = State::closed;
     return set_timer(kNever);
   }
@@ -23,15 +23,17 @@ void Receiver::receive_small(const Packet& packet) {
       state_ = State::syn;
       echo_sent_ = packet.sent_at;
       syn_answered_ = now_;
-      set_timer(now_ + profile_.initial_rto);
+      set_timer(goes_off(now_, now_ + profile_.initial_rto, profile_.tick));
       if (buffer_) buffer_->begin(now_);
-      if (sink_) sink_->opened(now_);
-    } else if (profile_.counts_syn_answers && ++tries_ == profile_.syn_tries) {
+      if (sink_ && tries_ == 0) sink_->opened(now_);
+      tries_ = 0;
+    } else if (!profile_.counts_syn_answers) {
+      time_syn_answer();
+    } else if (++tries_ == profile_.syn_tries) {
       state_ = State::closed;
       return;
     }
     quick_acks_ = profile_.quick_acks;
-    if (profile_.echoes_latest_syn) echo_sent_ = packet.sent_at;
     answer_syn();
   }
 }
@@ -71,7 +73,7 @@ void Receiver::close(bool in_order) {
     fin_timeout_ = now_ + std::max(fin_interval_, profile_.min_rto);
   } else {
     fin_interval_ = handshake_rtt_ + std::max(spread, profile_.min_rto);
-    fin_timeout_ = now_ + fin_interval_;
+    fin_timeout_ = goes_off(now_, now_ + fin_interval_, profile_.tick);
   }
   set_timer(std::min(fin_repeat_, fin_timeout_));
 }
@@ -81,14 +83,19 @@ void Receiver::set_timer(Time deadline) {
   timers_.set(Alarm::acknowledgement, deadline);
 }
 
-// Nobody has answered the answer to the SYN.
+// Nobody has answered the answer to the SYN. In the end it is forgotten: then another SYN is as the first.
 void Receiver::repeat_answer() {
-  if (++tries_ == profile_.syn_tries) {
-    state_ = State::closed;
+  if (++tries_ == profile_.syn_ack_tries) {
+    state_ = profile_.counts_syn_answers ? State::closed : State::nothing;
     return;
   }
   answer_syn();
-  set_timer(now_ + doubled_timeout(profile_.initial_rto, std::min(tries_, 15u), profile_.max_rto));
+  time_syn_answer();
+}
+
+void Receiver::time_syn_answer() {
+  const Time timeout = doubled_timeout(profile_.initial_rto, std::min(tries_, 15u), profile_.max_rto);
+  set_timer(goes_off(now_, now_ + timeout, profile_.tick));
 }
 
 // Nobody has answered the FIN.
@@ -98,11 +105,20 @@ void Receiver::repeat_fin() {
     fin_repeat_ = now_ + fin_interval_;
   }
   if (fin_timeout_ <= now_) {
+    const Time timeout = doubled_timeout(fin_interval_, std::min(tries_, 15u), profile_.max_rto);
+    const uint32_t retries = timeout < profile_.max_rto ? profile_.orphan_retries : 0;
+    if (profile_.orphan_retries > 0 && tries_ > 0 &&
+        now_ - fin_repeated_ >= modelled_timeout(retries, profile_.max_rto)) {
+      state_ = State::closed;
+      return;
+    }
     send_ack(kAckFin);
     if (profile_.repeats_fin) {
       fin_timeout_ = now_ + std::max(fin_interval_, profile_.min_rto);
     } else {
-      fin_timeout_ = now_ + doubled_timeout(fin_interval_, std::min(++tries_, 15u), profile_.max_rto);
+      if (tries_++ == 0) fin_repeated_ = now_;
+      const Time next = doubled_timeout(fin_interval_, std::min(tries_, 15u), profile_.max_rto);
+      fin_timeout_ = goes_off(now_, now_ + next, profile_.tick);
     }
   }
   set_timer(std::min(fin_repeat_, fin_timeout_));

@@ -259,6 +259,7 @@ class SackRecovery final : public LinuxRecovery {
 
   // ---- time-out
   void on_timeout(Sender& sender) {
+    if (sender.gives_up()) return;
     Tcb& tcb = sender.tcb;
     ++sender.counters.timeouts;
     const bool fresh = tcb.state == CaState::open || tcb.state == CaState::disorder;
@@ -329,11 +330,11 @@ class SackRecovery final : public LinuxRecovery {
     const Tcb& tcb = sender.tcb;
     if (tcb.packets_out() == 0) return sender.set_timer(kNever);
     if (tcb.packets_out() > 1) armed_at_ = tcb.now;
-    if ((tcb.state == CaState::open || tcb.state == CaState::cwr) && tcb.sacked_out == 0 && !probe_outstanding_ &&
-        tcb.srtt > 0) {
-      const Time probe = 2 * tcb.srtt + (tcb.packets_out() == 1 ? sender.profile().min_rto : kTimeoutMin);
+    if ((tcb.state == CaState::open || tcb.state == CaState::cwr) && tcb.sacked_out == 0 && !probe_outstanding_) {
+      Time probe = 2 * tcb.srtt + (tcb.packets_out() == 1 ? sender.profile().min_rto : kTimeoutMin);
+      if (tcb.srtt == 0) probe = sender.profile().initial_rto;
       mode_ = Timer::probe;  // also where the time-out would come first: then in its stead
-      return sender.set_timer(tcb.now + std::min(probe, srtt_ + rttvar_));
+      return sender.set_timer(tcb.now + (tcb.srtt == 0 ? probe : std::min(probe, srtt_ + rttvar_)));
     }
     mode_ = Timer::retransmit;
     sender.rearm_rto();

@@ -59,7 +59,8 @@ Sender::Sender(const FlowConfig& config, const WorldConfig& world, const StackPr
 
 void Sender::on_application(Time now) {
   tcb.now = now;
-  if (now == start_ && !syn_sent_) {
+  if (failed()) return;
+  if (now == start_ && syn_sent_at_ == kNever) {
     start_connection();
     if (stop_ > 0) timers_.set(Alarm::application, stop_);
     return;
@@ -76,7 +77,7 @@ void Sender::on_application(Time now) {
 }
 
 void Sender::start_connection() {
-  syn_sent_ = true;
+  syn_sent_at_ = tcb.now;
   path_.launch(tcb.now, 0, 0, kSyn);
   set_timer(tcb.now + profile_.initial_rto);
 }
@@ -91,6 +92,7 @@ void Sender::establish(const Ack& ack) {
   }
   tcb.established = true;
   set_timer(kNever);
+  if (profile_.heeds_lost_syns) heed_lost_syns(ack);
   if (profile_.time_stamps || backoff_ == 0) {  // the time stamp tells which copy of the SYN is answered
     backoff_ = 0;
     const Time rtt = tcb.now - ack.echo_sent;
@@ -106,8 +108,42 @@ void Sender::establish(const Ack& ack) {
   try_send();
 }
 
+// tcp_init_transfer: unless the time stamp tells that the first SYN was answered after all. Which of them was does not
+// show without time stamps; nor does the round trip then, and nothing stays backed off (RFC 6298, 5.7).
+void Sender::heed_lost_syns(const Ack& ack) {
+  const bool needless = profile_.time_stamps && ack.echo_sent == syn_sent_at_;
+  if (backoff_ > 1 && !needless) tcb.set_cwnd_packets(1);
+  if (profile_.time_stamps || backoff_ == 0) return;
+  backoff_ = 0;
+  recovery_->on_established(*this, -1);
+}
+
+// The connection is no more: whatever comes for it is answered by a reset.
+void Sender::fail() {
+  failed_at_ = time_wait_until_ = tcb.now;
+  set_timer(kNever);
+  if (buffer_) buffer_->stop(tcb.now, stream_sent_);
+}
+
+// tcp_write_timeout. A stream whose FIN has been sent belongs to nobody any more.
+bool Sender::gives_up() {
+  if (profile_.data_retries == 0) return false;
+  if (unheard_since_ == kNever || unheard_from_ != tcb.una) {
+    unheard_since_ = tcb.now;
+    unheard_from_ = tcb.una;
+    return false;
+  }
+  uint32_t retries = profile_.data_retries;
+  if (closes_ && stream_left() <= 0) retries = rto() < profile_.max_rto ? profile_.orphan_retries : 0;
+  if (tcb.now - unheard_since_ < modelled_timeout(retries, profile_.max_rto)) return false;
+  fail();
+  return true;
+}
+
 // What is not an acknowledgement of data, or comes after the end.
 void Sender::receive_special(const Ack& ack) {
+  if (failed()) [[unlikely]] return answer_late(ack);
+  if (ack.flags == kAckReset) [[unlikely]] return fail();
   if (ack.flags & kAckUntrue) [[unlikely]] return receive_untrue(ack);
   if (ack.flags & kAckEcho) [[unlikely]] return receive_echo(ack);
   if (ack.flags & kAckSynAck) return establish(ack);
@@ -169,6 +205,7 @@ void Sender::receive_fin(const Ack& ack) {
 // Something comes for a connection that is closed: the receiver has not heard the last ACK, or got a copy of a segment.
 // ns-3's sender keeps silent, until it does not know the connection any more.
 void Sender::answer_late(const Ack& ack) {
+  if (ack.flags == kAckReset) return;
   if (tcb.now >= time_wait_until_) {
     path_.launch(tcb.now, 0, 0, kReset);
   } else if (profile_.confirms_repeated_fin && (ack.flags & kAckFin)) {
@@ -205,7 +242,7 @@ void Sender::attach(std::unique_ptr<Source> source) {
 }
 
 void Sender::wake_source(Time now) {
-  if (!source_ || !tcb.established) return;  // asked anyway when the connection stands
+  if (!source_ || !tcb.established || failed()) return;  // asked anyway when the connection stands
   if (buffer_ && buffer_->waits()) return;   // or when there is room
   timers_.set_no_later(Alarm::application, now);
 }
@@ -228,9 +265,10 @@ void Sender::on_timer(Time now) {
   if (!tcb.established) {  // the SYN or its answer was lost
     ++counters.syn_timeouts;
     back_off();
-    if (backoff_ == profile_.syn_tries) return;  // gives up (a number of tries without end is 0)
+    if (backoff_ == profile_.syn_tries) return fail();
     path_.launch(now, 0, 0, kSyn);
-    set_timer(now + doubled_timeout(profile_.initial_rto, backoff_, profile_.max_rto));
+    const uint32_t doublings = backoff_ - std::min(backoff_, profile_.linear_syns);
+    set_timer(now + doubled_timeout(profile_.initial_rto, doublings, profile_.max_rto));
     return;
   }
   if (tcb.packets_out() == 0) return on_persist();
@@ -244,7 +282,7 @@ void Sender::on_wakeup(Time now) {
 
 Time Sender::rto() const {
   const Time base = recovery_->rto();
-  return doubled_timeout(base > 0 ? base : profile_.initial_rto, backoff_, profile_.max_rto);
+  return doubled_timeout(base > 0 ? base : profile_.unsampled_rto, backoff_, profile_.max_rto);
 }
 
 void Sender::enter_state(CaState state) {
@@ -335,6 +373,7 @@ void Sender::on_persist() {
     overriding_ = false;
     return;
   }
+  if (profile_.data_retries > 0 && unanswered_probes_++ == profile_.data_retries) return fail();
   path_.launch(tcb.now, 0, 0, kWindowProbe);
   if (probes_ < 15) ++probes_;
   set_timer(tcb.now + doubled_timeout(rto(), probes_, profile_.max_rto));
@@ -343,6 +382,7 @@ void Sender::on_persist() {
 void Sender::note_window(const Ack& ack) {
   window_right_ = una_bytes_ + ack.window;
   largest_window_ = std::max<int64_t>(largest_window_, ack.window);
+  unanswered_probes_ = 0;
   if (echoes_) echoes_->arrived(ack.ack, ack.flags == 0, tcb.now);
   if (persisting_ && window_right_ > stream_sent_) {
     persisting_ = false;

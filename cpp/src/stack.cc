@@ -1,6 +1,7 @@
 #include "netbuf/stack.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "netbuf/sender.h"
 
@@ -30,11 +31,16 @@ const StackProfile kLinux{
     .initial_rto = kSecond,
     .min_rto = 200 * kMillisecond,
     .max_rto = 120 * kSecond,
+    .unsampled_rto = 3 * kSecond,
     .tick = 4 * kMillisecond,
     .rtt_granularity = 0,
     .reset_bytes = 40,
     .datagram_overhead = 0,
-    .syn_tries = 0,
+    .syn_tries = 11,
+    .syn_ack_tries = 6,
+    .linear_syns = 4,
+    .data_retries = 15,
+    .orphan_retries = 8,
     .time_wait = 60 * kSecond,
     .make_recovery = make_linux_recovery,
     .transmit = transmit_linux,
@@ -42,6 +48,7 @@ const StackProfile kLinux{
     .speaks_ecn = true,
     .paces = true,
     .confirms_repeated_syn_ack = true,
+    .heeds_lost_syns = true,
     .first_data_is_an_event = false,
     .confirms_repeated_fin = true,
     .restarts_after_idle = true,
@@ -50,7 +57,6 @@ const StackProfile kLinux{
     .sack_ends_retransmission = true,
     .retransmission_measures_window = false,
     .tunes_window = true,
-    .echoes_latest_syn = true,
     .ignores_late_stamps = false,
     .counts_syn_answers = false,
     .ignores_fin_beyond_hole = false,
@@ -80,11 +86,16 @@ const StackProfile kNs3{
     .initial_rto = 3 * kSecond,
     .min_rto = kSecond,
     .max_rto = 60 * kSecond,
+    .unsampled_rto = 3 * kSecond,
     .tick = 0,
     .rtt_granularity = kMillisecond,
     .reset_bytes = 42,
     .datagram_overhead = 30,
     .syn_tries = 6,
+    .syn_ack_tries = 6,
+    .linear_syns = 0,
+    .data_retries = 0,
+    .orphan_retries = 0,
     .time_wait = kSecond,
     .make_recovery = make_ns3_recovery,
     .transmit = transmit_ns3,
@@ -92,6 +103,7 @@ const StackProfile kNs3{
     .speaks_ecn = false,
     .paces = false,
     .confirms_repeated_syn_ack = false,
+    .heeds_lost_syns = false,
     .first_data_is_an_event = true,
     .confirms_repeated_fin = false,
     .restarts_after_idle = false,
@@ -100,7 +112,6 @@ const StackProfile kNs3{
     .sack_ends_retransmission = false,
     .retransmission_measures_window = true,
     .tunes_window = false,
-    .echoes_latest_syn = false,
     .ignores_late_stamps = true,
     .counts_syn_answers = true,
     .ignores_fin_beyond_hole = true,
@@ -163,6 +174,13 @@ bool silent(const TcpSettings& settings) {
 
 }  // namespace
 
+Time modelled_timeout(uint32_t retries, Time max_rto) {
+  constexpr Time kLeast = 200 * kMillisecond;  // TCP_RTO_MIN
+  const auto doublings = static_cast<uint32_t>(std::bit_width(static_cast<uint64_t>(max_rto / kLeast)) - 1);
+  const Time doubled = ((Time{2} << std::min(retries, doublings)) - 1) * kLeast;
+  return doubled + (retries > doublings ? retries - doublings : 0) * max_rto;
+}
+
 const StackProfile& stack_profile(Stack stack) { return stack == Stack::ns3 ? kNs3 : kLinux; }
 
 StackProfile stack_profile(const WorldConfig& config) { return Profiles(config).usual(); }
@@ -171,6 +189,8 @@ Profiles::Profiles(const WorldConfig& config)
     : base_(stack_profile(config.stack)), fixed_mss_(config.mss > 0) {
   if (config.mss) base_.mss = config.mss;
   if (config.min_rto_ns) base_.min_rto = config.min_rto_ns;
+  if (config.syn_retries) base_.syn_tries = 1 + base_.linear_syns + config.syn_retries;
+  if (config.data_retries) base_.data_retries = config.data_retries;
   if (config.delayed_ack_packets) base_.delayed_ack_packets = config.delayed_ack_packets;
   const uint8_t options = options_of(config);
   usually_ = {config.max_rto_ns ? config.max_rto_ns : base_.max_rto, options, options,

@@ -76,8 +76,17 @@ void World::count_uses(const WorldConfig& config) {
 }
 
 void World::build_flows(const WorldConfig& config) {
-  for (const FlowConfig& flow : config.flows) {
+  std::vector<Time> later(config.flows.size());
+  Rng starts(seed_ ^ 0x7374617274730000);  // another stream than the world's own
+  for (Time& start : later) {
+    start = static_cast<Time>(starts.uniform() * static_cast<double>(config.start_jitter_ns));
+  }
+  for (FlowConfig flow : config.flows) {
     const auto index = static_cast<uint32_t>(flows_.size());
+    size_t first = index;  // legs over relays go together
+    while (config.flows[first].relay_from >= 0) first = static_cast<size_t>(config.flows[first].relay_from);
+    flow.start_ns += later[first];
+    if (flow.stop_ns > 0) flow.stop_ns += later[first];
     by_index_.push_back(&flows_.emplace_back(index, flow, config, network_, &rng_));
   }
   for (uint32_t i = 0; i < flows_.size(); ++i) {

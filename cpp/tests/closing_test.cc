@@ -98,19 +98,202 @@ TEST(ns3_ignores_fin_beyond_a_hole_while_it_waits_for_the_handshake) {
   CHECK(world.flows()[0].finished());
 }
 
-TEST(syn_is_tried_six_times_in_ns3_and_without_end_in_linux) {
+// What this takes in the kernel, from the first SYN on (seconds), is no less than its constants say, and what the slots of
+// its timer wheel add: an eighth at most.
+Time latest(Time time) { return time + time / 16 + 40 * kMillisecond; }
+
+// Nothing arrives in a direction (0: the receiver's, 1: the sender's) from some packet on, or some packets do not.
+std::vector<uint64_t> all_from(uint64_t first) {
   std::vector<uint64_t> lost;
-  for (uint64_t i = 0; i < 10; ++i) lost.push_back(i);
-  World world(transfer(Stack::ns3, 1000, lost), 1);
+  for (uint64_t i = first; i < first + 3000; ++i) lost.push_back(i);
+  return lost;
+}
+void lose(WorldConfig& config, uint32_t link, std::vector<uint64_t> lost) {
+  config.links[link].loss_list = std::move(lost);
+  config.links[link].loss_on_acks = true;
+}
+
+TEST(syn_is_tried_six_times_in_ns3_and_eleven_times_in_linux) {
+  World world(transfer(Stack::ns3, 1000, all_from(0)), 1);
   for (const auto& [seconds, sent] :
        std::vector<std::pair<int, uint64_t>>{{2, 1}, {4, 2}, {10, 3}, {22, 4}, {46, 5}, {94, 6}, {2000, 6}}) {
     world.run(seconds * kSecond);
     CHECK_EQ(there(world), sent);
   }
   CHECK(!world.flows()[0].sender.tcb.established);
-  World linux_world(transfer(Stack::linux_kernel, 1000, lost), 1);
+  World linux_world(transfer(Stack::linux_kernel, 1000, all_from(0)), 1);
+  uint64_t sent = 0;
+  for (const int seconds : {0, 1, 2, 3, 4, 5, 7, 11, 19, 35, 67}) {
+    linux_world.run(seconds * kSecond - 1);
+    CHECK_EQ(there(linux_world), sent);
+    linux_world.run(latest(seconds * kSecond));
+    CHECK_EQ(there(linux_world), ++sent);
+  }
   linux_world.run(2000 * kSecond);
-  CHECK(linux_world.flows()[0].finished());
+  const Flow& flow = linux_world.flows()[0];
+  CHECK(flow.sender.failed() && flow.finished());
+  CHECK_GE(flow.sender.failed_at(), 131 * kSecond);   // Linux 6.18: 134.4 to 135.3
+  CHECK_LE(flow.sender.failed_at(), 136 * kSecond);
+  CHECK_EQ(there(linux_world), 11u);
+  CHECK_EQ(flow.counters().syn_timeouts, 11u);
+}
+
+TEST(syn_retries_come_beyond_the_linear_ones) {
+  for (const uint32_t retries : {1u, 3u}) {
+    WorldConfig config = transfer(Stack::linux_kernel, 1000, all_from(0));
+    config.syn_retries = retries;
+    World world(config, 1);
+    world.run(1000 * kSecond);
+    CHECK_EQ(there(world), 5 + retries);
+    const Time last = (4 + ((Time{2} << retries) - 1)) * kSecond;
+    CHECK_GE(world.flows()[0].sender.failed_at(), last);
+    CHECK_LE(world.flows()[0].sender.failed_at(), latest(last));
+  }
+}
+
+TEST(in_linux_two_lost_syns_begin_with_one_segment) {
+  for (const bool stamps : {true, false}) {
+    for (uint64_t lost = 0; lost < 9; ++lost) {
+      WorldConfig config = transfer(Stack::linux_kernel, 1448 * 100);
+      for (uint64_t i = 0; i < lost; ++i) config.links[0].loss_list.push_back(i);
+      config.timestamps = stamps;
+      World world(config, 1);
+      CHECK(worlds::run_until(world, 100 * kSecond, [](Flow& f) { return f.sender.tcb.established; }));
+      const Sender& sender = world.flows()[0].sender;
+      CHECK_EQ(sender.tcb.cwnd_packets, lost > 1 ? 1u : 10u);
+      CHECK_EQ(sender.counters.packets_sent, lost > 1 ? 1u : 10u);
+      CHECK_EQ(sender.tcb.ssthresh, kInfiniteWindow);
+      // RTO: of the answered SYN's round trip where the time stamp tells it, else 3 s (RFC 6298, 5.7).
+      if (stamps || lost == 0) CHECK_NEAR(static_cast<double>(sender.rto()), 250e6, 1e6);
+      else CHECK_EQ(sender.rto(), 3 * kSecond);
+      world.run(200 * kSecond);
+      CHECK(world.flows()[0].finished() && !world.flows()[0].sender.failed());
+    }
+  }
+}
+
+TEST(in_linux_lost_answers_to_a_syn_that_came_cost_no_window) {
+  for (const bool stamps : {true, false}) {
+    for (uint64_t lost = 0; lost < 8; ++lost) {
+      WorldConfig config = transfer(Stack::linux_kernel, 1448 * 100);
+      std::vector<uint64_t> first;
+      for (uint64_t i = 0; i < lost; ++i) first.push_back(i);
+      lose(config, 1, first);
+      config.timestamps = stamps;
+      World world(config, 1);
+      CHECK(worlds::run_until(world, 100 * kSecond, [](Flow& f) { return f.sender.tcb.established; }));
+      const Sender& sender = world.flows()[0].sender;
+      // The answer echoes the first SYN, whose time-outs were needless then: Linux 6.18 has RTOs of 3.2 to 21.7 s.
+      const bool reduced = !stamps && sender.counters.syn_timeouts > 1;
+      CHECK_EQ(sender.tcb.cwnd_packets, reduced ? 1u : 10u);
+      if (stamps && lost > 0) CHECK_EQ(sender.rto(), 3 * world.now());
+      if (!stamps && lost > 0) CHECK_EQ(sender.rto(), 3 * kSecond);
+    }
+  }
+}
+
+TEST(in_linux_an_answer_to_a_syn_is_tried_six_times_and_then_forgotten) {
+  WorldConfig config = transfer(Stack::linux_kernel, 1000, all_from(1));  // the sender says nothing more that arrives
+  config.data_retries = 8;
+  World world(config, 1);
+  uint64_t answers = 0;
+  for (const int seconds : {0, 1, 3, 7, 15, 31}) {
+    world.run(seconds * kSecond);
+    CHECK_EQ(back(world), answers);
+    world.run(latest(seconds * kSecond));
+    CHECK_EQ(back(world), ++answers);
+  }
+  world.run(200 * kSecond);
+  CHECK_EQ(back(world), 6u);
+
+  // What comes later meets no connection.
+  config = transfer(Stack::linux_kernel, 1000);
+  config.links[0].loss_time_ns = {0, 40 * kMillisecond, 70 * kSecond};
+  config.links[0].loss_step = {0, 1, 0};
+  World late(config, 1);
+  late.run(300 * kSecond);
+  CHECK(late.flows()[0].sender.failed() && late.flows()[0].finished());
+  CHECK_GE(late.flows()[0].sender.failed_at(), 70 * kSecond);
+  CHECK_EQ(late.flows()[0].counters().delivered_bytes, 0);
+}
+
+// From 1 s on nothing passes any more.
+WorldConfig cut_off(WorldConfig config, std::vector<uint32_t> links = {0, 1}) {
+  for (const uint32_t link : links) {
+    config.links[link].loss_time_ns = {0, kSecond};
+    config.links[link].loss_step = {0, 1};
+    config.links[link].loss_on_acks = true;
+  }
+  return config;
+}
+
+TEST(in_linux_data_is_given_up_after_fifteen_time_outs_of_the_least_kind) {
+  // tcp_model_timeout. The time-out that finds so much gone by ends it.
+  for (const auto& [retries, seconds] : std::vector<std::pair<uint32_t, double>>{
+           {1, 0.6}, {3, 3}, {5, 12.6}, {8, 102.2}, {9, 204.6}, {10, 324.6}, {15, 924.6}}) {
+    for (const double rtt_ms : {20.0, 200.0, 600.0}) {
+      WorldConfig config = cut_off(worlds::dumbbell(5, rtt_ms, 100, {"cubic"}));
+      config.data_retries = retries == 15 ? 0 : retries;
+      World world(config, 1);
+      world.run(5000 * kSecond);
+      const Sender& sender = world.flows()[0].sender;
+      CHECK(sender.failed() && world.flows()[0].finished());
+      CHECK_GE(seconds(sender.failed_at()), 1 + least);
+      CHECK_LE(seconds(sender.failed_at()), 1 + std::min(2.2 * least + 8, least + 130));
+      CHECK_EQ(sender.timer(), kNever);
+    }
+  }
+  World ns3(cut_off(worlds::dumbbell(5, 50, 100, {"cubic"}, Stack::ns3)), 1);
+  ns3.run(5000 * kSecond);
+  CHECK(!ns3.flows()[0].sender.failed());
+}
+
+TEST(an_outage_that_ends_in_time_ends_no_connection) {
+  for (const Time outage : {10 * kSecond, 100 * kSecond, 700 * kSecond}) {
+    WorldConfig config = worlds::dumbbell(5, 50, 100, {"cubic"});
+    config.links[0].loss_time_ns = {0, kSecond, kSecond + outage};
+    config.links[0].loss_step = {0, 1, 0};
+    World world(config, 1);
+    world.run(kSecond + outage);
+    const int64_t before = world.flows()[0].counters().delivered_bytes;
+    world.run(2 * outage + 130 * kSecond);
+    CHECK(!world.flows()[0].sender.failed());
+    CHECK_GT(world.flows()[0].counters().delivered_bytes, before + 1'000'000);
+  }
+}
+
+TEST(in_linux_a_stream_that_its_application_has_closed_is_given_up_sooner) {
+  // FIN-WAIT-1: eight time-outs of the least kind, 102.2 s; Linux 6.18.
+  WorldConfig config = transfer(Stack::linux_kernel, 14'480);
+  config.links[0].loss_time_ns = {0, 80 * kMillisecond};
+  config.links[0].loss_step = {0, 1};
+  World world(config, 1);
+  world.run(1000 * kSecond);
+  CHECK(world.flows()[0].sender.failed());
+  CHECK_GE(world.flows()[0].sender.failed_at(), from_seconds(102.2));
+  CHECK_LE(world.flows()[0].sender.failed_at(), 240 * kSecond);
+
+  // LAST-ACK: the sender's last ACK never comes.
+  config = transfer(Stack::linux_kernel, 1448, all_from(3));
+  World last(config, 1);
+  last.run(102 * kSecond);
+  CHECK(!last.flows()[0].receiver.closed());
+  last.run(240 * kSecond);
+  CHECK(last.flows()[0].receiver.closed() && last.flows()[0].finished());
+  CHECK_GE(back(last), 8u);
+  CHECK_LE(back(last), 11u);
+}
+
+TEST(a_reset_closes_what_the_receiver_still_held_open) {
+  WorldConfig config = transfer(Stack::linux_kernel, 1448 * 1000);
+  config.data_retries = 2;
+  config.links[1].loss_time_ns = {0, 300 * kMillisecond, 10 * kSecond};  // ACKs alone are lost
+  config.links[1].loss_step = {0, 1, 0};
+  config.links[1].loss_on_acks = true;
+  World world(config, 1);
+  world.run(100 * kSecond);
+  CHECK(world.flows()[0].sender.failed() && world.flows()[0].finished());
+  CHECK_LE(world.flows()[0].sender.failed_at(), 10 * kSecond);
 }
 
 TEST(an_answer_to_syn_that_comes_again_lets_an_ns3_sender_start_anew) {

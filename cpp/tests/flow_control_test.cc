@@ -104,6 +104,24 @@ TEST(what_is_left_unread_closes_the_window) {
   }
 }
 
+TEST(in_linux_probes_that_nobody_answers_end_the_connection) {
+  for (const uint32_t retries : {3u, 5u, 15u}) {
+    WorldConfig config = worlds::dumbbell(10, 40, 0, {"cubic"});
+    config.flows[0].receive_buffer_bytes = 30'000;
+    config.data_retries = retries;
+    config.links[0].loss_time_ns = {0, 10 * kSecond};
+    config.links[0].loss_step = {0, 1};
+    World world(config, 1);
+    Flow& flow = world.flows()[0];
+    flow.attach(std::unique_ptr<Sink>(std::make_unique<LazySink>()));
+    world.run(10 * kSecond);
+    const uint64_t before = world.links()[0].stats(world.now()).packets_in;
+    world.run(5000 * kSecond);
+    CHECK(flow.sender.failed());
+    CHECK_EQ(world.links()[0].stats(world.now()).packets_in - before, retries);
+  }
+}
+
 TEST(a_lost_window_update_is_made_good_by_a_probe) {
   WorldConfig config = worlds::dumbbell(10, 40, 0, {"cubic"});
   config.flows[0].receive_buffer_bytes = 30'000;

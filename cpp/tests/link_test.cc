@@ -132,6 +132,19 @@ TEST(opportunities_equal_the_shells_rule) {
   }
 }
 
+TEST(with_its_device_header_a_full_packet_fills_an_opportunity) {
+  for (const auto& [bytes, header, packets] :
+       std::vector<std::tuple<uint32_t, uint32_t, int>>{{1500, 4, 6000}, {1500, 0, 6016}, {52, 4, 161142}}) {
+    LinkConfig config = trace({1}, 1);
+    config.trace_packet_bytes = header;
+    Rng rng(1);
+    Link link(config, &rng);
+    int there = 0;
+    for (int i = 0; i < 170'000; ++i) there += link.transmit(0, bytes, true).arrival <= config.delay_ns + 6 * kSecond;
+    CHECK_EQ(there, packets);
+  }
+}
+
 TEST(opportunities_serve_what_arrives_at_the_same_instant) {
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     compare_with_shell(trace({1, 2, 3, 5, 8, 8, 8, 13, 21, 34}, 34), seed, kMillisecond, 4000);

@@ -216,3 +216,18 @@ TEST(dualpi2_conserves_packets_and_keeps_its_limits) {
     CHECK(survives_anything("dualpi2", {{"mtu_bytes", 1}, {"step_thresh_ms", 0}}, 0, INT64_MAX, seed));
   }
 }
+
+TEST(dualpi2_steps_only_for_packets_that_find_enough_waiting) {
+  // Each packet waits for those before it, a millisecond each.
+  for (const uint32_t least : {0u, 2u, 5u}) {
+    Server server("dualpi2", {{"min_qlen_step", least}, {"step_thresh_ms", 0.5}}, kRate);
+    std::vector<bool> marked;
+    server.on_sent = [&](const Queued& item) { marked.push_back(item.marked); };
+    server.ecn = server.l4s = true;
+    for (int i = 0; i < 8; ++i) server.arrive(0, kScalable);
+    server.run(kSecond);
+    CHECK_EQ(marked.size(), 8u);
+    // The first is sent at once, so that number i finds i - 1 waiting.
+    for (uint32_t i = 0; i < marked.size(); ++i) CHECK_EQ(marked[i], i > 0 && i - 1 >= least);
+  }
+}

@@ -143,7 +143,7 @@ class Queue {
 };
 
 // Mahimahi's link shell: at each opportunity 1504 bytes leave, of the packet in transit and then of those that wait at
-// that moment; what is left is lost. kNever: the queue was full.
+// that moment, each with its device's header; what is left is lost. kNever: the queue was full.
 inline std::vector<Time> shell(const LinkConfig& config, const std::vector<Time>& arrivals,
                                const std::vector<uint32_t>& sizes) {
   std::vector<Time> departures(arrivals.size(), kNever);
@@ -162,7 +162,7 @@ inline std::vector<Time> shell(const LinkConfig& config, const std::vector<Time>
       if (left == 0) {
         if (queue.empty()) break;
         in_transit = queue.front();
-        left = sizes[in_transit];
+        left = sizes[in_transit] + config.trace_packet_bytes;
         queue.pop_front();
       }
       const int64_t used = std::min(budget, left);

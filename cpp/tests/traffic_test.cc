@@ -175,7 +175,7 @@ TEST(overload_conserves_packets_and_bounds_the_buffer) {
   }
 }
 
-// A switch that takes nothing: of a SYN sent at 0 the time runs out after 1, 3, 7 and 15 s.
+// A switch that takes nothing: of a SYN sent at 0 the time runs out after 1, 2, 3, 4, 5, 7, 11 and 19 s.
 // Protected, it passes, and the data does not.
 TEST(time_outs_of_syns_are_counted) {
   ArrivalsConfig arrivals;
@@ -193,11 +193,16 @@ TEST(time_outs_of_syns_are_counted) {
   };
   CHECK_EQ(counted(world, kSecond - 1).syn_timeouts, 0u);
   CHECK_EQ(counted(world, 2 * kSecond).syn_timeouts, 1u);
-  CHECK_EQ(counted(world, 10 * kSecond).syn_timeouts, 3u);
+  CHECK_EQ(counted(world, 10 * kSecond).syn_timeouts, 6u);
   const TrafficTotals last = counted(world, 20 * kSecond);
-  CHECK_EQ(last.syn_timeouts, 4u);
+  CHECK_EQ(last.syn_timeouts, 8u);
+  CHECK_EQ(last.failed, 0u);
   CHECK_EQ(last.timeouts, 0u);
   CHECK_EQ(last.connected, 0u);
+  const TrafficTotals given_up = counted(world, 140 * kSecond);
+  CHECK_EQ(given_up.syn_timeouts, 11u);
+  CHECK_EQ(given_up.failed, 1u);
+  CHECK_EQ(world.opened()[0].slot, OpenedFlow::kForgotten);
   config.switches[0].protect_syn = true;
   World spared(config, 1);
   const TrafficTotals after = counted(spared, 20 * kSecond);

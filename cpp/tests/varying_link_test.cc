@@ -58,6 +58,7 @@ LinkConfig random_opportunities(Rng& random, double& mean_gap_ns) {
     config.trace_ns.push_back(at);
     if (random.uniform() < 0.7) at += static_cast<Time>(random.exponential(gap_ns));
   }
+  if (random.uniform() < 0.5) config.trace_packet_bytes = 4;
   config.trace_period_ns =
       std::max<Time>(1, config.trace_ns.back()) + (random.uniform() < 0.5 ? 0 : static_cast<Time>(gap_ns));
   mean_gap_ns = static_cast<double>(config.trace_period_ns) / count * (0.3 + 1.5 * random.uniform());

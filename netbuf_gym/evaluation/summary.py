@@ -121,6 +121,18 @@ def warn_of_few(runs: Sequence[Runs], measures: Measures) -> list[str]:
     return said
 
 
+def warn_of_equal(runs: Sequence[Runs], measures: Measures) -> list[str]:
+    """Return a sentence on the controllers whose score is the same under every seed, so that its interval has no width."""
+    known = {one.name: one.metrics[measures.score][np.isfinite(one.metrics[measures.score])] for one in runs}
+    same = [name for name, values in known.items() if len(values) > 1 and (values == values[0]).all()]
+    if not same:
+        return []
+    return [
+        f"{measures.score} of {', '.join(same)} is the same under each of the {len(runs[0].seeds)} seeds: nothing in these "
+        "worlds is random, and an interval without width says nothing of other starts; valid: start_jitter_ms above 0, or random loss"
+    ]
+
+
 def pool_percentiles(one: Runs) -> dict[str, dict[str, float]]:
     """Return by priority (`p0`), and over `all`, the number of flows of all episodes, and percentiles of their slowdown."""
     if one.flows is None:

@@ -45,6 +45,7 @@ GLOSSARY: dict[str, Entry] = {
     "hystart": Entry("true or false", "whether CUBIC leaves slow start by HyStart"),
     "discipline": Entry("a queue discipline; null: none", "of the bottleneck, by name or as an object of name and parameters"),
     "ecn": Entry("true or false", "whether the flows speak ECN (RFC 3168)"),
+    "start_jitter_ms": Entry("0 to 60000", "largest delay of a flow's start, drawn by the seed"),
     "trace_seed": Entry("0 to 2**63 - 1", "decides the random deliveries of the bottleneck"),
     "loop": Entry("true or false", "whether the trace starts again at its end"),
     "column": Entry("a name, or a number from 1; null: the only one", "the file's column of rates"),

@@ -78,6 +78,7 @@ def build_link_config(link: Link) -> _core.LinkConfig:
     elif isinstance(link.trace, DeliveryTrace):
         config.trace_ns = (link.trace.time_ms * 1e6).round().astype("int64").tolist()
         config.trace_period_ns = round(link.trace.period_ms * 1e6)
+        config.trace_packet_bytes = link.trace.packet_overhead_bytes
     if isinstance(link.discipline, Discipline):
         config.discipline = link.discipline.kind
         config.discipline_parameters = link.discipline.parameters()

@@ -66,6 +66,7 @@ def dumbbell(
     ecn: bool = False,
     duplicate: float = 0.0,
     corrupt: float = 0.0,
+    start_jitter_ms: float = 0.0,
     name: str = "",
 ) -> Scenario:
     """Build a world of senders that share one bottleneck.
@@ -112,6 +113,7 @@ def dumbbell(
         discipline: Queue discipline of the bottleneck, as in `Link`.
         ecn: Whether the flows use ECN, as in `Flow`.
         duplicate, corrupt: Shares of packets that the bottleneck duplicates or damages, as in `Link`.
+        start_jitter_ms: Largest delay of a flow's start, drawn by the seed, as in `Scenario`.
         name: Name of the scenario.
 
     Raises:
@@ -201,7 +203,16 @@ def dumbbell(
             path, return_path = (first, ahead), (behind, first + 1)
         app = Bulk() if app is None else app
         flows.append(Flow(cc=cc, path=path, return_path=return_path, start_s=starts_s[i], app=app, ecn=ecn))
-    return Scenario(links=links, flows=flows, duration_s=duration_s, stack=stack, name=name, hystart=hystart, pacing=pacing)
+    return Scenario(
+        links=links,
+        flows=flows,
+        duration_s=duration_s,
+        stack=stack,
+        name=name,
+        hystart=hystart,
+        pacing=pacing,
+        start_jitter_ms=start_jitter_ms,
+    )
 
 
 def last_hop(

@@ -113,6 +113,13 @@ class Scenario:
             Without it three duplicate ACKs make a loss, later losses of a window are found one a round trip (NewReno, RFC
             6582), tails are not probed, and only time stamps tell that a retransmission was needless.
         delayed_ack: Largest number of segments per ACK, 1 to 1000; None: the stack's, 2.
+        syn_retries: Linux stack: how often a SYN is repeated beyond the first four times, 1 to 127 (tcp_syn_retries); None:
+            6, so that SYNs leave at 0, 1, 2, 3, 4, 5, 7, 11, 19, 35 and 67 s, and the connection has failed after 131 s and
+            what the timer's clock adds.
+        data_retries: Linux stack: after how many time-outs in a row, the first of 200 ms, a connection has failed, 1 to 255
+            (tcp_retries2); None: 15, 924.6 s. So many probes of a closed window may go unanswered too.
+        start_jitter_ms: Flows start later than they say by a time of their own, drawn by the world's seed from 0 to so many
+            milliseconds, at most 60000; both legs over a relay by the same.
 
     Warns:
         ScenarioWarning: A limit in bytes that is less than a packet.
@@ -142,6 +149,9 @@ class Scenario:
     timestamps: bool = field(default=True, metadata=boolean(core="timestamps"))
     sack: bool = field(default=True, metadata=boolean(core="sack"))
     delayed_ack: int | None = field(default=None, metadata=integer(1, 1000, core="delayed_ack_packets"))
+    syn_retries: int | None = field(default=None, metadata=integer(1, 127, core="syn_retries"))
+    data_retries: int | None = field(default=None, metadata=integer(1, 255, core="data_retries"))
+    start_jitter_ms: float = field(default=0.0, metadata=number(0, 60_000, core="start_jitter_ns"))
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -150,6 +160,9 @@ class Scenario:
         if self.pacing and not PACES[self.stack]:
             raise ScenarioError(f"pacing = True is not in the {self.stack} stack; valid: False")
         self._check_settings("", self)
+        for name in ("syn_retries", "data_retries"):
+            if self.stack != "linux" and (value := getattr(self, name)) is not None:
+                raise ScenarioError(f"{name} = {value} is not in the {self.stack} stack; valid: None")
         index: dict[str, int] = {}
         for i, link in enumerate(self.links):
             if not isinstance(link, Link):

@@ -208,13 +208,14 @@ def _take_sample(scenario: Scenario, world: Simulator) -> _Sample:
 
 
 def _build_flow_result(name: str, cc: str, a: dict, b: dict, span_s: float, mss: int) -> FlowResult:
-    d = {key: b[key] - a[key] for key in b if key not in ("start_s", "completion_s", "rtt_min_s")}
+    d = {key: b[key] - a[key] for key in b if key not in ("start_s", "completion_s", "failed_s", "rtt_min_s")}
     lost = d["queue_drops"] + d["random_losses"]
     return FlowResult(
         name=name,
         cc=cc,
         start_s=b["start_s"],
         completion_s=b["completion_s"],
+        failed_s=b["failed_s"],
         goodput_mbps=d["delivered_bytes"] * 8e-6 / span_s,
         **{name: d[name] for name in FLOW_COUNTS},
         loss_rate=_divide_or_nan(lost, d["packets_sent"]),

@@ -7,13 +7,14 @@
 from netbuf_gym.traces.capacity import capacity_steps
 from netbuf_gym.traces.generators import GENERATORS, generate
 from netbuf_gym.traces.reading import FORMATS, HEADERS, ImplausibleTraceWarning, read, read_rate_steps, write
-from netbuf_gym.traces.types import OPPORTUNITY_BYTES, DeliveryTrace, RateTrace, Trace
+from netbuf_gym.traces.types import OPPORTUNITY_BYTES, TUN_HEADER_BYTES, DeliveryTrace, RateTrace, Trace
 
 __all__ = [
     "FORMATS",
     "GENERATORS",
     "HEADERS",
     "OPPORTUNITY_BYTES",
+    "TUN_HEADER_BYTES",
     "DeliveryTrace",
     "ImplausibleTraceWarning",
     "RateTrace",

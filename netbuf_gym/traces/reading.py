@@ -18,7 +18,7 @@ from netbuf_gym.errors import ScenarioError, ScenarioTypeError, TraceError, quot
 from netbuf_gym.traces import iperf
 from netbuf_gym.traces.decoding import read_trace_text
 from netbuf_gym.traces.logs import Log, Reading, read_log, strip_comments
-from netbuf_gym.traces.types import MAX_STEPS, MAX_TIME_S, DeliveryTrace, RateTrace, Trace
+from netbuf_gym.traces.types import MAX_STEPS, MAX_TIME_S, TUN_HEADER_BYTES, DeliveryTrace, RateTrace, Trace
 from netbuf_gym.traces.units import RATE_UNITS, TIME_UNITS, compute_rate_factor, compute_time_factor, read_column_name
 from netbuf_gym.traces.windows import cut_window
 from netbuf_gym.utils import checks
@@ -261,7 +261,8 @@ def _parse_deliveries(path: str | os.PathLike[str], text: str, unit_s: float) ->
         valid = "a last time above 0, after which the trace repeats"
         raise TraceError(f"ends at 0 ms; valid: {valid}", path, _find_line(text, len(time_ms) - 1))
     try:
-        return DeliveryTrace(time_ms if unit_s == 1e-3 else time_ms * (unit_s * 1e3), name=Path(path).name)
+        time_ms = time_ms if unit_s == 1e-3 else time_ms * (unit_s * 1e3)
+        return DeliveryTrace(time_ms, name=Path(path).name, packet_overhead_bytes=TUN_HEADER_BYTES)
     except ScenarioError as error:
         row = re.search(r"\[(\d+)\]", str(error))
         raise TraceError(str(error), path, _find_line(text, int(row[1])) if row else None) from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +14,8 @@ from netbuf_gym.utils import checks
 
 OPPORTUNITY_BYTES = 1504
 """Size of one delivery opportunity: Mahimahi's packet, 1500 bytes and the 4 bytes of its TUN header."""
+TUN_HEADER_BYTES = 4
+"""What Mahimahi's link shell counts of every packet beside its own bytes: its TUN device's packet information."""
 
 MIN_RATE_MBPS = 1e-6
 """Lowest rate above 0: 1 bit/s."""
@@ -206,6 +208,8 @@ class DeliveryTrace:
         period_ms: Time after which the trace repeats, milliseconds, above 0, at least the last time; None: the last time,
             as in Mahimahi.
         name: Label, e.g. the name of the trace's file.
+        packet_overhead_bytes: Bytes that each packet takes beside its own, 0 to 1000: 4 as Mahimahi replays a trace, so
+            that a packet of 1500 bytes fills an opportunity.
 
     Raises:
         ScenarioError: A value that is not finite or out of range, or times that fall.
@@ -214,10 +218,13 @@ class DeliveryTrace:
     time_ms: np.ndarray
     period_ms: float = None  # type: ignore[assignment]  # None becomes the last time
     name: str = ""
+    packet_overhead_bytes: int = 0
 
     if TYPE_CHECKING:
 
-        def __init__(self, time_ms: ArrayLike, period_ms: float | None = None, name: str = "") -> None: ...
+        def __init__(
+            self, time_ms: ArrayLike, period_ms: float | None = None, name: str = "", packet_overhead_bytes: int = 0
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         time_ms = _check_numbers("time_ms", self.time_ms)
@@ -233,6 +240,8 @@ class DeliveryTrace:
         object.__setattr__(self, "time_ms", _freeze(time_ms))
         object.__setattr__(self, "period_ms", period)
         checks.text("name", self.name)
+        overhead = checks.integer("packet_overhead_bytes", self.packet_overhead_bytes, 0, 1000)
+        object.__setattr__(self, "packet_overhead_bytes", overhead)
 
     @property
     def duration_s(self) -> float:
@@ -289,7 +298,7 @@ class DeliveryTrace:
         """
         time_ms = np.ceil(self.time_ms - 1e-6)
         time_ms[-1] = max(round(self.period_ms), time_ms[-1], 1)
-        return DeliveryTrace(time_ms, name=self.name)
+        return replace(self, time_ms=time_ms, period_ms=None)
 
     def _count_opportunities(self, step_s: float) -> np.ndarray:
         """Count the opportunities in each step; the last step ends with the period."""
@@ -304,11 +313,11 @@ class DeliveryTrace:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, DeliveryTrace):
             return NotImplemented
-        same = (self.period_ms, self.name) == (other.period_ms, other.name)
-        return same and np.array_equal(self.time_ms, other.time_ms)
+        mine, others = ((one.period_ms, one.name, one.packet_overhead_bytes) for one in (self, other))
+        return mine == others and np.array_equal(self.time_ms, other.time_ms)
 
     def __hash__(self) -> int:
-        return hash((self.time_ms.tobytes(), self.period_ms, self.name))
+        return hash((self.time_ms.tobytes(), self.period_ms, self.name, self.packet_overhead_bytes))
 
 
 Trace = RateTrace | DeliveryTrace

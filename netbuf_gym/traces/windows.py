@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -27,7 +28,7 @@ def cut_window(trace: Trace, start_s: float, duration_s: float) -> Trace | None:
         first, last = int(start_ms // period_ms), int((start_ms + long_ms) // period_ms)
         time_ms = np.concatenate([trace.time_ms + k * period_ms for k in range(first, last + 1)])
         inside = time_ms[(time_ms > start_ms) & (time_ms <= start_ms + long_ms)] - start_ms
-        return DeliveryTrace(inside, long_ms, trace.name) if len(inside) else None
+        return replace(trace, time_ms=inside, period_ms=long_ms) if len(inside) else None
     breaks_s = trace.time_s
     if trace.period_s is not None:
         first, last = int(start_s // trace.period_s), int((start_s + duration_s) // trace.period_s)

@@ -96,8 +96,8 @@ def evaluate(config: DictConfig) -> Path:
     measures = measures.fill_in(runs[0].metrics)
     text = f"{title}\n\n{summary.format_table(runs, measures, config.confidence, first)}\n\n"
     text += f"{summary.format_notes(measures, first)}\n"
-    few = summary.warn_of_few(runs, measures)
-    text += "".join(f"\nWarning: {line}\n" for line in few)
+    doubts = summary.warn_of_few(runs, measures) + summary.warn_of_equal(runs, measures)
+    text += "".join(f"\nWarning: {line}\n" for line in doubts)
     if config.pooled:
         text += "\nslowdown (FCT / ideal FCT) over the flows of all seeds together, percentiles by nearest rank\n\n"
         text += f"{summary.format_pooled(runs)}\n"
@@ -124,7 +124,7 @@ def evaluate(config: DictConfig) -> Path:
         "scenario": scenario if listed is None else None,
         "worlds": listed,
         "config": to_plain(config),
-        "warnings": few,
+        "warnings": doubts,
         **summary.to_dict(runs, measures, config.confidence, "the_agent" if saved is not None else "the_first"),
     }
     if config.plots:

@@ -212,7 +212,8 @@ DEFAULTS = {
     },
     "dualpi2": {  # RFC 9332, appendix A; alpha and beta in Hz; the rest as Linux has it
         "target_ms": 15, "tupdate_ms": 16, "alpha": 0.16, "beta": 3.2, "coupling_factor": 2, "step_thresh_ms": 1,
-        "classic_protection_percent": 10, "drop_overload": True, "drop_early": False, "mtu_bytes": 1514, "ecn": True,
+        "min_qlen_step": 0, "classic_protection_percent": 10, "drop_overload": True, "drop_early": False,
+        "mtu_bytes": 1514, "ecn": True,
     },
 }  # fmt: skip
 

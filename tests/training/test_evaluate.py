@@ -287,6 +287,16 @@ def test_a_percentile_of_enough_flows_has_no_warning():
     assert summary.format_counts(np.array([22.0, 22.0])) == "22 flows"
 
 
+def test_equal_runs_are_told_of():
+    def runs(name, *scores):
+        return summary.Runs(name, list(range(len(scores))), {SWITCH_MEASURES.score: np.array(scores)}, {})
+
+    several = [runs("a", 1.5, 1.5, 1.5), runs("b", 1.5, 1.6, 1.5), runs("c", np.nan, 2.0, 2.0), runs("d", np.nan, 1.0, np.nan)]
+    (said,) = summary.warn_of_equal(several, SWITCH_MEASURES)
+    assert f"{SWITCH_MEASURES.score} of a, c is the same under each of the 3 seeds" in said and "start_jitter_ms" in said
+    assert summary.warn_of_equal([runs("a", 1.5), runs("b", 1.5, 1.6)], SWITCH_MEASURES) == []
+
+
 @pytest.mark.parametrize("recipe", ["default", "thesis-text", "thesis-code"])
 def test_random_thresholds_play_the_recipe_that_is_asked_for(recipe, tmp_path):
     world = {"name": "rlbm/cubic-100-0.8", "duration_s": 4}

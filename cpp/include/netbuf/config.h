@@ -37,6 +37,7 @@ struct LinkConfig {
   std::vector<double> schedule_rate_bps;
   Time schedule_period_ns = 0;             // 0: the last rate holds
   std::vector<Time> trace_ns;              // Mahimahi delivery opportunities of 1504 bytes each
+  uint32_t trace_packet_bytes = 0;         // that every packet takes of them beside its own
   Time trace_period_ns = 0;                // the trace repeats with this period
   // What manages the queue; empty: first in, first out, without events of its own.
   std::string discipline;
@@ -216,6 +217,8 @@ struct WorldConfig {
   uint32_t mss = 0;                        // 0: the stack's own, likewise below
   Time min_rto_ns = 0, max_rto_ns = 0;
   uint32_t delayed_ack_packets = 0;
+  uint32_t syn_retries = 0, data_retries = 0;  // Linux stack: tcp_syn_retries, tcp_retries2
+  Time start_jitter_ns = 0;                // flows start so much later at most, each by its own draw
   Stack stack = Stack::linux_kernel;
   bool hystart = true;
   // Linux stack: flows that do not pace themselves are paced too (fq does that).

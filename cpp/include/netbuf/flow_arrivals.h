@@ -30,7 +30,7 @@ struct Completion {
 };
 
 struct TrafficTotals {
-  uint64_t connected = 0, packets_sent = 0, packets_retransmitted = 0, packets_received = 0, timeouts = 0,
+  uint64_t connected = 0, failed = 0, packets_sent = 0, packets_retransmitted = 0, packets_received = 0, timeouts = 0,
            syn_timeouts = 0, queue_drops = 0, random_losses = 0, marks = 0, mark_responses = 0;
   int64_t received_bytes = 0, delivered_bytes = 0;
 };

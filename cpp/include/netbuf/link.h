@@ -283,6 +283,7 @@ class Link final : public EventSource {
   double loss_ = 0, ge_[4] = {0, 0, 0, 0};
   uint64_t cursor_ = 0;                 // step or opportunity in use
   int64_t opportunity_left_ = 0;        // bytes left of the current opportunity
+  int64_t packet_bytes_ = 0;            // that each packet takes of opportunities beside its own
   uint32_t begun_bytes_ = 0;            // of the packet whose transmission began last
   double used_bits_ = 0;                // stepped: by all that has been accepted
   double never_sent_bits_ = 0;          // of a packet that an endless outage has caught

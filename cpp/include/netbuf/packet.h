@@ -65,6 +65,7 @@ enum AckFlags : uint8_t {
   kAckUntrue = 128,    // of a receiver that misbehaves: it may acknowledge what was never sent, or a part of a segment
   // ECE: something that it acknowledges was marked, or was since the sender last gave way (RFC 3168, 8257).
   kAckEcho = 64,
+  kAckReset = kAckSynAck | kAckFin,  // two that never go together: there is no such connection
 };
 
 // From receiver to sender.

@@ -166,7 +166,9 @@ class Path {
     return kind == kSyn ? profile_.syn_bytes : profile_.ack_bytes;
   }
   uint32_t wire_bytes(const Ack& ack) const {
-    if (ack.flags & kAckSynAck) [[unlikely]] return profile_.syn_ack_bytes;
+    if (ack.flags & kAckSynAck) [[unlikely]] {
+      return ack.flags == kAckReset ? profile_.reset_bytes : profile_.syn_ack_bytes;
+    }
     if (ack.flags & kAckHasSack) [[unlikely]] {
       return profile_.ack_bytes + profile_.sack_bytes[block_count(blocks_index(ack))];
     }

@@ -120,6 +120,7 @@ class Receiver {
 
   // receiver_closing.cc
   void answer_syn();
+  void time_syn_answer();
   bool accept(const Packet& packet);
   void close(bool in_order);
   void repeat_answer();                      // to the SYN
@@ -183,6 +184,7 @@ class Receiver {
   // A time stamp from the sender, less its own clock when the ACK left that let the segment go.
   Time ack_lead_ = 0;
   Time fin_interval_ = 0, fin_repeat_ = kNever, fin_timeout_ = kNever;
+  Time fin_repeated_ = 0;        // first
 };
 
 }  // namespace netbuf

@@ -70,7 +70,7 @@ class Sender {
   bool controlled() const { return traits_.controlled; }
   // Lost segments first, then new data, as window, pacing and application allow.
   void try_send() {
-    if (tcb.established) profile_.transmit(*this);
+    if (tcb.established && !failed()) profile_.transmit(*this);
   }
   bool send_new_segment();                   // one; false when there is none or the peer's window is closed
   void retransmit(uint32_t segment);
@@ -86,12 +86,15 @@ class Sender {
   void back_off() { if (backoff_ < 15) ++backoff_; }
   uint32_t backoff() const { return backoff_; }
   void clear_backoff() { backoff_ = 0; }
+  bool gives_up();                           // whether this time-out is one too many: then the connection has failed
   void measure_tail();                       // brings Tcb::short_out up to date
 
   // ---- results
   Time interval_rtt_min = kNever;            // of data, since the interval began
   // Of data, since the start (tcb.min_rtt counts the handshake's small packets too).
   Time rtt_min = kNever;
+  bool failed() const { return failed_at_ != kNever; }
+  Time failed_at() const { return failed_at_; }     // given up, or reset; kNever: it is not
   Time first_sent() const { return first_sent_; }
   Time first_ack() const { return first_ack_; }
   Time timer_set() const { return timer_set_; }     // when the deadline was decided on
@@ -111,6 +114,8 @@ class Sender {
 
   // sender.cc
   void start_connection();
+  void heed_lost_syns(const Ack& ack);
+  void fail();
   void establish(const Ack& ack);
   void receive_fin(const Ack& ack);
   void answer_late(const Ack& ack);
@@ -165,11 +170,12 @@ class Sender {
   // traits_.ecn_counts: what the last ACK said, and by how many this one says more.
   uint8_t mark_count_ = 0, marked_ = 0;
   bool reduced_ = false;         // the receiver has not been told yet
-  bool stream_closed_ = false, push_next_ = false, syn_sent_ = false;
+  bool stream_closed_ = false, push_next_ = false;
   bool persisting_ = false, overriding_ = false;
   bool answers_;                 // the last bytes of a message wait for nothing (TCP_NODELAY)
   bool closes_;                  // FIN goes with the last segment; else the connection stays open
   uint32_t backoff_ = 0, probes_ = 0;           // probes_: of a closed window, since it closed
+  uint32_t unanswered_probes_ = 0;
   uint32_t max_packets_out_ = 0, max_packets_seq_ = 0;
   Time timer_deadline_ = kNever, timer_set_ = 0;
   int64_t stream_sent_ = 0, stream_written_ = kEndless, una_bytes_ = 0, window_right_ = kEndless, send_buffer_;
@@ -179,6 +185,10 @@ class Sender {
   Echoes* echoes_ = nullptr;     // what a receiver control is told of ACKs
   Time start_, stop_, first_sent_ = 0, first_ack_ = 0;
   std::pair<Time, Time> timed_out_{-1, 0};
+  Time syn_sent_at_ = kNever;      // the first
+  Time unheard_since_ = kNever;    // the first time-out since something was acknowledged
+  uint32_t unheard_from_ = 0;      // what was the oldest unacknowledged then
+  Time failed_at_ = kNever;
   Time time_wait_until_ = kNever;  // the closing sender forgets the connection then; kNever: it is not closed
 };
 

@@ -28,12 +28,17 @@ struct StackProfile {
   uint32_t quick_acks;                     // segments acknowledged at once at the start and after trouble
   Time compressed_ack_delay;               // SACK compression after the third duplicate; 0: none
   Time initial_rto, min_rto, max_rto;
+  Time unsampled_rto;                      // of a connection whose handshake told no round trip
   Time tick;                               // of the clock of time-outs, probes and delayed ACKs (1 / HZ); 0: exact
   Time rtt_granularity;                    // of the time stamps that feed the RTO
   uint32_t reset_bytes;
   // Of sources that count the payload of an on period in whole bits; 0: they count time.
   uint32_t datagram_overhead;
-  uint32_t syn_tries;                      // 0: no end of them
+  uint32_t syn_tries, syn_ack_tries;       // the first counts
+  uint32_t linear_syns;                    // time-outs of the SYN that do not double the next (tcp_syn_linear_timeouts)
+  // Time-outs in a row, at the least RTO, after which what is sent again is given up, and the FIN of a stream that its
+  // application has closed (tcp_retries2, tcp_orphan_retries); 0: never.
+  uint32_t data_retries, orphan_retries;
   Time time_wait;                          // how long a sender that has closed answers for its connection
 
   std::unique_ptr<Recovery> (*make_recovery)();
@@ -45,6 +50,7 @@ struct StackProfile {
   // Windows of controls that do not pace themselves, where the world asks for it.
   bool paces;
   bool confirms_repeated_syn_ack;          // else such an answer starts the window anew
+  bool heeds_lost_syns;                    // two or more: a first window of one segment (RFC 5681, 3.1)
   bool first_data_is_an_event;             // a nanosecond after the handshake
   bool confirms_repeated_fin;              // while it remembers the connection
   bool restarts_after_idle;                // RFC 5681, 4.1
@@ -57,9 +63,8 @@ struct StackProfile {
   // ---- receiver
   // Dynamic right-sizing, and every segment acknowledged while the window grows.
   bool tunes_window;
-  bool echoes_latest_syn;                  // else the first
   bool ignores_late_stamps;                // a segment whose time stamp is older than one seen before is not echoed
-  bool counts_syn_answers;                 // whoever asked for them
+  bool counts_syn_answers;                 // whoever asked for them; else each SYN sets the timer anew
   bool ignores_fin_beyond_hole;            // before anything else of the stream has come
   bool acknowledges_around_fin;            // before and after its own; else that is the acknowledgement
   bool repeats_fin;                        // by a second timer; else time-outs back off
@@ -69,6 +74,9 @@ struct StackProfile {
   // ---- world
   bool orders_ties;                        // events of one instant take turns in the order in which they were scheduled
 };
+// How long time-outs in a row take, the first of the least RTO: tcp_model_timeout.
+Time modelled_timeout(uint32_t retries, Time max_rto);
+
 const StackProfile& stack_profile(Stack stack);
 StackProfile stack_profile(const WorldConfig& config);  // of those without settings of their own
 

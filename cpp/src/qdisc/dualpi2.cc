@@ -12,7 +12,8 @@
 // Bondarenko, Tsang and Briscoe, "PI2: a linearized AQM for both classic and scalable TCP", CoNEXT 2016; behaviour and
 // names of net/sched/sch_dualpi2.c (Linux 6.18): a step in the L4S queue instead of the appendix' ramp, decisions when
 // packets leave, delays of the packets at the heads as they are at an update. Left out: a step counted in packets,
-// classes chosen by filters, a limit of memory.
+// classes chosen by filters, a limit of memory. On a slow link, where one packet takes longer than the step,
+// whatever waits is marked: min_qlen_step spares packets that find a shorter queue.
 #include <algorithm>
 
 #include "netbuf/queue_discipline.h"
@@ -29,6 +30,7 @@ class DualPi2 final : public QueueDiscipline {
         coupling_(setting.parameters["coupling_factor"]),
         update_(from_seconds(setting.parameters["tupdate_ms"] * 1e-3)),
         step_(from_seconds(setting.parameters["step_thresh_ms"] * 1e-3)),
+        min_step_packets_(setting.parameters.as<uint32_t>("min_qlen_step")),
         mtu_bytes_(setting.parameters.as<int64_t>("mtu_bytes")),
         classic_weight_(setting.parameters.as<int64_t>("classic_protection_percent")),
         drop_overload_(setting.parameters.is("drop_overload")),
@@ -47,6 +49,7 @@ class DualPi2 final : public QueueDiscipline {
     if (packets() >= limit_packets_ || bytes_ + item.bytes > limit_bytes_) return sink_->dropped(item);
     Queued kept = item;
     if (drop_early_ && chosen_to_drop(kept)) return sink_->dropped(item);
+    kept.stepped = l4s_.size() >= min_step_packets_;
     (scalable(item) ? l4s_ : classic_).push(kept);
     bytes_ += item.bytes;
   }
@@ -59,7 +62,7 @@ class DualPi2 final : public QueueDiscipline {
         sink_->dropped(item);
         continue;
       }
-      if (scalable(item) && now - item.arrived > step_) mark_once(item);
+      if (scalable(item) && item.stepped && now - item.arrived > step_) mark_once(item);
       credit_ += credit;
       if (packets() == 0) reset_credit();
       return true;
@@ -136,6 +139,7 @@ class DualPi2 final : public QueueDiscipline {
 
   const double target_, alpha_, beta_, coupling_;
   const Time update_, step_;
+  const uint32_t min_step_packets_;
   const int64_t mtu_bytes_, classic_weight_;
   const bool drop_overload_, drop_early_, ecn_;
   const int64_t limit_packets_, limit_bytes_;
@@ -162,6 +166,7 @@ const Entry<DisciplineRecord> entry{{
          real("beta", 3.2, 0, 1'000, "weight of the delay's change, 1/s"),
          whole("coupling_factor", 2, 1, 255, "k: L4S is marked with k times the root of the classic probability"),
          real("step_thresh_ms", 1, 0, 10'000, "L4S packets that wait longer are marked in any case, ms"),
+         whole("min_qlen_step", 0, 0, 1'000'000, "only if they found as many L4S packets waiting"),
          whole("classic_protection_percent", 10, 0, 100, "the classic queue's part of the link while both queues wait"),
          truth("drop_overload", true, "where marks say nothing more, L4S is dropped too; else only by a full queue"),
          truth("drop_early", false, "packets are chosen as they arrive, not as they leave"),

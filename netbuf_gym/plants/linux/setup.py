@@ -140,6 +140,8 @@ class Setup:
         self._check_max_rto("", scenario)
         for i, host in enumerate(scenario.hosts):
             self._check_max_rto(f"hosts[{i}].", host)
+        if scenario.start_jitter_ms > 0:
+            self._refuse("start_jitter_ms", scenario.start_jitter_ms, "0: no two starts are alike on this plant")
         for i, link in enumerate(scenario.links):
             for name in ("duplicate", "corrupt"):
                 if getattr(link, name) > 0:
@@ -155,6 +157,10 @@ class Setup:
         }
         if scenario.min_rto_ms is not None:
             sysctls["net.ipv4.tcp_rto_min_us"] = str(round(scenario.min_rto_ms * 1e3))
+        if scenario.syn_retries is not None:
+            sysctls["net.ipv4.tcp_syn_retries"] = str(scenario.syn_retries)
+        if scenario.data_retries is not None:
+            sysctls["net.ipv4.tcp_retries2"] = str(scenario.data_retries)
         return sysctls
 
     def _check_max_rto(self, at: str, settings: Scenario | TcpSettings) -> None:

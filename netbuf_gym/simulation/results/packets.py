@@ -63,6 +63,7 @@ SENT, RECEIVED = 0, 1
 PUSHED, SYN, WINDOW_PROBE, FINAL_ACK, RESET, DATAGRAM = 1, 2, 4, 5, 6, 255
 SYN_ACK, ACK_FIN, ACK_ECHO = 2, 16, 64
 OFFERS_SACK, OFFERS_STAMPS, OFFERS_SCALING, AGREED = 2, 4, 8, 8
+ACK_RESET = SYN_ACK | ACK_FIN
 ECT, CE, CWR, ECT1 = 1, 2, 4, 8
 NO_LINK = UNLIMITED_WINDOW = 2**32 - 1
 FIRST_ONE_WAY = 2**31
@@ -73,6 +74,7 @@ POINTS = ("sender", "receiver")
 
 _HEADERS_BYTES, _SNAP_BYTES = 40, 128
 _LINK_HEADER_BYTES = {"linux": 0, "ns3": 2}
+_LINEAR_SYNS, _SYN_RETRIES = {"linux": 4, "ns3": 0}, {"linux": 6, "ns3": 5}
 _WINDOW_SCALE = 7
 _RAW_IP = 101
 
@@ -94,9 +96,11 @@ def build_packet_log(raw: np.ndarray, scenario: Scenario) -> PacketLog:
     connection = np.full(len(rows), -1, np.int64)
     start, starts = np.zeros(len(rows), np.int64), {}
     parts: list[np.ndarray] = []
+    retries = scenario.syn_retries if scenario.syn_retries is not None else _SYN_RETRIES[scenario.stack]
+    tries = 1 + _LINEAR_SYNS[scenario.stack] + retries
     for owner in np.unique(rows["owner"][rows["owner"] < FIRST_ONE_WAY]):
         at = np.flatnonzero(rows["owner"] == owner)
-        parts += [at] if owner < len(scenario.flows) else _split_connections(rows, at)
+        parts += [at] if owner < len(scenario.flows) else _split_connections(rows, at, tries)
     fixed = [at for at in parts if rows["owner"][at[0]] < len(scenario.flows)]
     opened = sorted((at for at in parts if rows["owner"][at[0]] >= len(scenario.flows)), key=lambda at: at[0])
     for number, at in [(int(rows["owner"][at[0]]), at) for at in fixed] + list(enumerate(opened, len(scenario.flows))):
@@ -107,13 +111,19 @@ def build_packet_log(raw: np.ndarray, scenario: Scenario) -> PacketLog:
     return PacketLog(rows, connection, start, starts, scenario)
 
 
-def _split_connections(rows: np.ndarray, at: np.ndarray) -> list[np.ndarray]:
-    """Split the rows of a place that flows of the traffic share one after the other: each begins with a SYN."""
+def _split_connections(rows: np.ndarray, at: np.ndarray, tries: int) -> list[np.ndarray]:
+    """Split the rows of a place that flows of the traffic share one after the other: each begins with a SYN.
+
+    A connection that was given up has sent `tries` SYNs and nothing else.
+    """
     mine = rows[at]
     ours = (mine["event"] == SENT) & (mine["is_ack"] == 0)
     syns = np.flatnonzero(ours & (mine["kind"] == SYN))
     others = np.cumsum(ours & (mine["kind"] != SYN))
-    first = syns[np.diff(others[syns], prepend=0) > 0]  # something else was sent since the SYN before
+    fresh = np.diff(others[syns], prepend=-1) > 0  # something else was sent since the SYN before
+    begun = np.maximum.accumulate(np.where(fresh, np.arange(len(syns)), 0))
+    first = syns[(np.arange(len(syns)) - begun) % tries == 0]
+    first = first[first > 0]
     return [part for part in np.split(at, first) if len(part)]
 
 
@@ -147,6 +157,7 @@ def packets_table(log: PacketLog) -> np.ndarray:
     table["kind"][is_ack] = "ack"
     table["kind"][is_ack & (rows["flags"] & SYN_ACK != 0)] = "syn-ack"
     table["kind"][is_ack & (rows["flags"] & ACK_FIN != 0)] = "fin"
+    table["kind"][is_ack & (rows["flags"] & ACK_RESET == ACK_RESET)] = "rst"
     table["kind"][datagram] = "datagram"
     table["to_sender"] = is_ack
     table["sequence"] = np.where(is_ack | datagram, 0, log.start)
@@ -267,8 +278,10 @@ class _Headers:
         number, flags = self._start[at], row.flags
         stamp = row.stamp
         if row.is_ack:
-            opening = bool(flags & SYN_ACK)
+            opening = flags & ACK_RESET == SYN_ACK
             sequence, ack, bits = 0 if opening else 1, number, 0x10
+            if flags & ACK_RESET == ACK_RESET:
+                ack, bits, flags = 0, 0x04, 0
             echo = flow in self._speaks_ecn if opening else flags & ACK_ECHO
             bits |= 0x02 * opening | 0x01 * bool(flags & ACK_FIN) | 0x40 * bool(echo)
             window, source, target = row.window, 5001, 40000

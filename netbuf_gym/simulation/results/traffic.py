@@ -38,6 +38,7 @@ class TrafficResult:
 
     Attributes:
         flows_started, flows_connected, flows_completed: Flows whose start, handshake, last byte fell into the window.
+        flows_failed: Flows that were given up, or reset, in the window.
         delivered_bytes, goodput_mbps: Delivered in order to the receiving applications, incomplete flows included.
         packets_sent, packets_retransmitted: Data packets; the former counts the latter.
         queue_drops, random_losses: Data packets lost at full queues and at random. timeouts: Of data.
@@ -49,6 +50,7 @@ class TrafficResult:
     flows_started: int
     flows_connected: int
     flows_completed: int
+    flows_failed: int
     delivered_bytes: int
     goodput_mbps: float
     packets_sent: int
