@@ -24,6 +24,7 @@ OWNED = {
     r"netbuf_gym/plants/linux/setup\.py: .*\bstack != ": "a kernel has one stack",
     r"netbuf_gym/scenarios/types\.py: .*\bstack != ": "settings of Linux, where fields are checked",
     r"netbuf_gym/simulation/results/packets\.py: .*\b(kind|stack)\b": "kinds of packets and options, where headers are written",
+    r"studies/validation/kernel_timeouts\.py: .*\bkind\b": "kinds of packets are TCP's, where they are read off a wire",
     r"netbuf_gym/training/config_reference\.py: .*\bkind in \(int": "kinds are Python's types, where they are described",
 }
 """Places that own a difference (file: line, as a pattern), and why it is theirs."""

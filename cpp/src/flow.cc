@@ -104,7 +104,7 @@ Flow::Turn Flow::timer_turn() const {
 }
 
 bool Flow::finished() const {
-  if (sender.failed()) return path.empty();
+  if (sender.failed()) return receiver.unread_bytes() == 0 && path.empty();
   return receiver.closed() && receiver.unread_bytes() == 0 && sender.tcb.una == sender.tcb.nxt && path.empty();
 }
 

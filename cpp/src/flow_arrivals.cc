@@ -72,7 +72,10 @@ void FlowArrivals::after_event(uint32_t index, Time now) {
   Slot& slot = *slots_[index - first_];
   Flow& flow = *slot.flow;
   if (!slot.completed) {
-    if (flow.completed_at() == kNever) return;
+    if (flow.completed_at() == kNever) {
+      if (flow.sender.failed() && !relays(slot) && flow.finished()) forget(index);
+      return;
+    }
     slot.completed = true;
     if (!slot.relayed) {
       const OpenedFlow& opened = opened_[slot.opened];
@@ -84,10 +87,19 @@ void FlowArrivals::after_event(uint32_t index, Time now) {
       }
     }
   }
-  if (!flow.finished()) return;
+  if (flow.finished()) forget(index);
+}
+
+// Legs to and from a relay know each other.
+bool FlowArrivals::relays(const Slot& slot) const {
+  return !template_.traffic.front().senders[opened_[slot.opened].sender].relay.empty();
+}
+
+void FlowArrivals::forget(uint32_t index) {
+  Slot& slot = *slots_[index - first_];
   if (!slot.relayed) {
     OpenedFlow& opened = opened_[slot.opened];
-    opened.received_bytes = flow.receiver.counters().delivered_bytes;
+    opened.received_bytes = slot.flow->receiver.counters().delivered_bytes;
     opened.slot = OpenedFlow::kForgotten;
   }
   count(forgotten_, slot);

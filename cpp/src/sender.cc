@@ -92,8 +92,9 @@ void Sender::establish(const Ack& ack) {
   }
   tcb.established = true;
   set_timer(kNever);
+  const bool known = profile_.time_stamps || backoff_ == 0;  // which copy of the SYN is answered, by the time stamp
   if (profile_.heeds_lost_syns) heed_lost_syns(ack);
-  if (profile_.time_stamps || backoff_ == 0) {  // the time stamp tells which copy of the SYN is answered
+  if (known) {
     backoff_ = 0;
     const Time rtt = tcb.now - ack.echo_sent;
     tcb.last_rtt = tcb.min_rtt = rtt;
@@ -375,7 +376,7 @@ void Sender::on_persist() {
   }
   if (profile_.data_retries > 0 && unanswered_probes_++ == profile_.data_retries) return fail();
   path_.launch(tcb.now, 0, 0, kWindowProbe);
-  if (probes_ < 15) ++probes_;
+  if (probes_ < (profile_.data_retries > 0 ? std::min(profile_.data_retries, 15u) : 15u)) ++probes_;
   set_timer(tcb.now + doubled_timeout(rto(), probes_, profile_.max_rto));
 }
 

@@ -129,7 +129,8 @@ def warn_of_equal(runs: Sequence[Runs], measures: Measures) -> list[str]:
         return []
     return [
         f"{measures.score} of {', '.join(same)} is the same under each of the {len(runs[0].seeds)} seeds: nothing in these "
-        "worlds is random, and an interval without width says nothing of other starts; valid: start_jitter_ms above 0, or random loss"
+        "worlds is random, and an interval without width says nothing of other starts; "
+        "valid: start_jitter_ms above 0, or random loss"
     ]
 
 

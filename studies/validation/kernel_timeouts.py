@@ -77,6 +77,12 @@ CASES = {
     "syn_all": Case(_after(0, "a"), 150),
     **{f"syn_{n}": Case(_first("a", "syn", n), 45 if n > 7 else 25, writes=200_000) for n in range(9)},
     **{f"syn_{n}_plain": Case(_first("a", "syn", n), 9, writes=200_000, sysctls=_PLAIN) for n in range(4)},
+    "syn_1_plain_cut": Case(
+        lambda seen: seen.end == "a" and (seen.kind == "data" or (seen.kind == "syn" and seen.before == 0)),
+        12,
+        writes=200_000,
+        sysctls=_PLAIN,
+    ),
     **{f"synack_{n}": Case(_first("b", "synack", n), 25, writes=200_000) for n in range(1, 8)},
     **{f"synack_{n}_plain": Case(_first("b", "synack", n), 9, writes=200_000, sysctls=_PLAIN) for n in (1, 2, 3)},
     "synack_all": Case(_after(0, "b"), 150),

@@ -6,7 +6,7 @@ import pytest
 
 import netbuf_gym as nb
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError
-from netbuf_gym.scenarios import Flow, Incast, Link, Scenario, Sender, Switch, Traffic, dumbbell, sender_controls
+from netbuf_gym.scenarios import DualPI2, Flow, Incast, Link, Scenario, Sender, Switch, Traffic, dumbbell, sender_controls
 from netbuf_gym.tasks.congestion_window.families import EXCLUDED_RIVALS, LATER_RIVALS, SenderPaths, default_rivals
 
 MARKED = {"name": "droptail", "mark_packets": 20}
@@ -105,3 +105,15 @@ def test_marks_are_no_losses():
     world = dumbbell(senders=["dctcp"], discipline=MARKED, duration_s=5)
     flow = nb.simulate(world, 1).flows[0]
     assert flow.loss_rate == 0 and not math.isnan(flow.marks)
+
+
+def test_prague_has_its_share_of_a_slow_link_where_the_step_spares_short_queues():
+    """Below 12 Mbit/s a packet lasts longer than the step of 1 ms, so that all that waits is marked, as by Linux."""
+    goodputs = {}
+    for least in (0, 2):
+        path = {"rate_mbps": 10, "rtt_ms": 20, "buffer_packets": 1000, "duration_s": 40}
+        world = dumbbell(senders=["prague", "cubic"], discipline=DualPI2(min_qlen_step=least), **path)
+        goodputs[least] = [flow.goodput_mbps for flow in nb.simulate(world, 1, warmup_s=10, sample_interval_s=None).flows]
+    assert goodputs[0][0] < 0.6 * goodputs[0][1]
+    assert goodputs[2][0] > goodputs[2][1] > 2
+    assert all(sum(both) > 9 for both in goodputs.values())

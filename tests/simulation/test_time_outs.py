@@ -18,6 +18,7 @@ from netbuf_gym.errors import ScenarioError
 from netbuf_gym.plants.linux.setup import Agents, Setup
 from netbuf_gym.scenarios import Flow, LossSchedule, Sized
 
+DATA = Path(__file__).parents[1] / "data" / "linux_timeouts.csv"
 SLOTS = 1.075
 """By how much the slots of the kernel's timer wheel can make a chain of time-outs longer."""
 
@@ -43,6 +44,26 @@ def sent(packets, kind, to_sender=False):
     return np.unique(packets["time_s"][ours])
 
 
+def read_measured():
+    """Return the rows of each case by end and kind, in order."""
+    cases = defaultdict(lambda: defaultdict(list))
+    with DATA.open(newline="") as file:
+        for row in csv.DictReader(file):
+            cases[row["case"]][row["end"], row["what"]].append(row)
+    return cases
+
+
+MEASURED = read_measured()
+
+
+def check_times(measured, ours, largest_s=0.15, share=0.06):
+    """Hold times to the kernel's medians, of as many repeats as had them all."""
+    theirs = [float(row["time_s"]) for row in measured if row["repeats"] == "3"]
+    assert len(ours) == len(theirs)
+    for mine, kernel in zip(ours, theirs, strict=True):
+        assert mine == pytest.approx(kernel, rel=share, abs=largest_s)
+
+
 SYNS_S = (0, 1, 2, 3, 4, 5, 7, 11, 19, 35, 67)
 
 
@@ -64,6 +85,52 @@ def test_an_outage_at_the_start_costs_as_many_syns_as_fall_into_it(outage_s):
     flight = int((data["time_s"] < first_s + 0.05 + 0.03).sum())
     assert flight == (1 if lost >= 2 else 10)
     assert flow.completion_s == pytest.approx(first_s + (0.45 if lost >= 2 else 0.25), abs=0.15)
+
+
+@pytest.mark.parametrize("lost", range(9))
+@pytest.mark.parametrize("timestamps", [True, False])
+def test_lost_syns_cost_what_they_cost_the_kernel(lost, timestamps):
+    name = f"syn_{lost}" + ("" if timestamps else "_plain")
+    if name not in MEASURED:
+        return
+    measured = MEASURED[name]
+    until_s = (SYNS_S[lost - 1] + SYNS_S[lost]) / 2 if lost else 0
+    made = path([0, until_s], [1, 0], 60, timestamps=timestamps) if lost else path([0, 1], [0, 0], 60, timestamps=timestamps)
+    _, packets = run(made)
+    check_times(measured["a", "syn"], sent(packets, "syn"))
+    check_times(measured["b", "synack"], sent(packets, "syn-ack", True))
+    flight = packets[(packets["event"] == "sent") & (packets["kind"] == "data")]
+    first = int((flight["time_s"] == flight["time_s"][0]).sum())
+    assert first == float(measured["a", "established"][0]["window"])
+
+
+def test_a_syn_that_nobody_answers_is_tried_as_often_as_by_the_kernel():
+    flow, packets = run(path([0, 500], [1, 0], 400))
+    check_times(MEASURED["syn_all"]["a", "syn"], sent(packets, "syn"), share=0.02)
+    check_times(MEASURED["syn_all"]["a", "failed"], [flow.failed_s], share=0.02)
+
+
+def test_answers_that_are_lost_are_repeated_as_by_the_kernel():
+    """The sender's SYNs and the answer's own timer share the answers: their number depends on which comes first."""
+    _, packets = run(path([0, 1], [0, 0], 150, back=([0, 500], [1, 0])))
+    check_times(MEASURED["synack_all"]["a", "syn"], sent(packets, "syn"), share=0.02)
+    answers, kernel = sent(packets, "syn-ack", True), MEASURED["synack_all"]["b", "synack"]
+    assert 11 <= len(answers) <= len(kernel) + 2
+
+
+@pytest.mark.parametrize("name", [name for name in MEASURED if name.startswith("middle")])
+def test_data_that_nobody_answers_ends_when_the_kernels_does(name):
+    """The kernel's first time-outs vary with where the cut falls; what comes of them is within a tenth."""
+    _, retries, *more = name.split("_")
+    back = ([0, 1, 9999], [0, 1, 0]) if "forward" not in more else None
+    rtt_ms = 200 if "far" in more else 50
+    flow, packets = run(path([0, 1, 9999], [0, 1, 0], 1200, rtt_ms=rtt_ms, back=back, data_retries=int(retries)))
+    (failed,) = MEASURED[name]["a", "failed"]
+    assert flow.failed_s == pytest.approx(float(failed["time_s"]), rel=0.12)
+    copies = sent(packets, "data")
+    late = [at for at in copies if at > 1.6 + rtt_ms * 1e-3]
+    kernel = [row for row in MEASURED[name]["a", "repeat"] if float(row["time_s"]) > 1.6 + rtt_ms * 1e-3]
+    assert len(late) == pytest.approx(len(kernel), abs=1)
 
 
 def test_an_agent_whose_flow_never_connects_sees_no_ack_and_ends_in_time():

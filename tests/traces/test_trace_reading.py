@@ -1,9 +1,14 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+import netbuf_gym as nb
 from netbuf_gym import traces
 from netbuf_gym.errors import ScenarioError, TraceError
+from netbuf_gym.scenarios import Flow, Link, Scenario, UdpSource
 from netbuf_gym.traces import DeliveryTrace, RateTrace
+from netbuf_gym.traces.windows import cut_window
 
 
 def put(tmp_path, text, name="trace"):
@@ -170,3 +175,21 @@ def test_digits_are_ascii_and_lines_end_as_lines_do(tmp_path, text, line):
 def test_a_file_that_never_ends_is_refused():
     with pytest.raises(TraceError, match="/dev/zero: cannot be read: not a regular file"):
         traces.read("/dev/zero")
+
+
+@pytest.mark.parametrize(("per_ms", "spread"), [(1, 1), (2, 1), (1, 3)])
+def test_a_full_packet_fills_an_opportunity_of_a_mahimahi_file(tmp_path, per_ms, spread):
+    """mm-link reads packets from a TUN device with 4 bytes of packet information each, which count."""
+    (tmp_path / "even.down").write_text("".join(f"{ms}\n" * per_ms for ms in range(spread, 6001, spread)))
+    trace = traces.read(tmp_path / "even.down")
+    assert trace.packet_overhead_bytes == 4 and replace(trace, packet_overhead_bytes=0) != trace
+    assert trace.to_mahimahi() == trace and cut_window(trace, 1, 3).packet_overhead_bytes == 4
+    made = {}
+    for overhead in (4, 0):
+        links = [Link(name="bottleneck", trace=replace(trace, packet_overhead_bytes=overhead)), Link(name="return")]
+        late = Flow(path=(0,), return_path=(1,), start_s=6.0)
+        world = Scenario(links=links, flows=[late], udp=[UdpSource(path=(0,), rate_mbps=100)], duration_s=6.0)
+        made[overhead] = nb.simulate(world, sample_interval_s=None).udp[0].packets_received
+    opportunities = len(trace.time_ms)
+    assert made[4] == pytest.approx(opportunities, abs=2)
+    assert made[0] == pytest.approx(opportunities * 1504 / 1500, abs=2)

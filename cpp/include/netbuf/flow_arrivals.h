@@ -75,6 +75,8 @@ class FlowArrivals final : public EventSource {
     bool relayed = false;                    // the leg to a relay: what comes of it is told of the one from there
   };
   uint32_t open(FlowConfig& config, const FlowArrival& arrival, Time start, bool relayed);
+  bool relays(const Slot& slot) const;
+  void forget(uint32_t index);
   static void count(TrafficTotals& totals, const Slot& slot);
 
   uint32_t first_;
