@@ -189,7 +189,8 @@ STATED = {
     },
     "dualpi2": {
         "target_ms": (0.01, 1e4), "tupdate_ms": (0.1, 1e4), "alpha": (0, 1000), "beta": (0, 1000), "coupling_factor": (1, 255),
-        "step_thresh_ms": (0, 1e4), "min_qlen_step": (0, 1_000_000), "classic_protection_percent": (0, 100), "mtu_bytes": (1, 65536),
+        "step_thresh_ms": (0, 1e4), "min_qlen_step": (0, 1_000_000), "classic_protection_percent": (0, 100),
+        "mtu_bytes": (1, 65536),
     },
 }  # fmt: skip
 DEFAULTS = {
