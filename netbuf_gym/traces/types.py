@@ -298,7 +298,7 @@ class DeliveryTrace:
         """
         time_ms = np.ceil(self.time_ms - 1e-6)
         time_ms[-1] = max(round(self.period_ms), time_ms[-1], 1)
-        return replace(self, time_ms=time_ms, period_ms=None)
+        return replace(self, time_ms=time_ms, period_ms=float(time_ms[-1]))
 
     def _count_opportunities(self, step_s: float) -> np.ndarray:
         """Count the opportunities in each step; the last step ends with the period."""

@@ -290,7 +290,7 @@ def summarise(case: str, runs: list[list[dict[str, Any]]]) -> Iterator[dict[str,
             numbers[kind] += 1
     for (end, what, number), rows in sorted(found.items(), key=lambda item: min(row["time_s"] for row in item[1])):
         times = [row["time_s"] for row in rows]
-        told = {name: median(row[name] for row in rows) for name in ("window", "rto_s") if name in rows[0]}
+        told: dict[str, Any] = {name: median(row[name] for row in rows) for name in ("window", "rto_s") if name in rows[0]}
         seconds = {"time_s": median(times), "least_s": min(times), "largest_s": max(times)}
         seconds = {name: f"{value:.3f}" for name, value in seconds.items()}
         yield {"case": case, "end": end, "what": what, "number": number, "repeats": len(rows), **seconds, **told}
