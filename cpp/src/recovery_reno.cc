@@ -66,6 +66,7 @@ class RenoRecovery final : public LinuxRecovery {
   }
 
   void on_timer(Sender& sender) override {
+    if (sender.gives_up()) return;
     Tcb& tcb = sender.tcb;
     ++sender.counters.timeouts;
     tcb.sacked_out = 0;

@@ -233,6 +233,7 @@ TEST(in_linux_data_is_given_up_after_fifteen_time_outs_of_the_least_kind) {
            {1, 0.6}, {3, 3}, {5, 12.6}, {8, 102.2}, {9, 204.6}, {10, 324.6}, {15, 924.6}}) {
     for (const double rtt_ms : {20.0, 200.0, 600.0}) {
       WorldConfig config = cut_off(worlds::dumbbell(5, rtt_ms, 100, {"cubic"}));
+      config.sack = rtt_ms != 200;
       config.data_retries = retries == 15 ? 0 : retries;
       World world(config, 1);
       world.run(5000 * kSecond);
