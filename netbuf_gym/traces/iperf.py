@@ -102,7 +102,10 @@ def _add_streams(lines: list[tuple[int, re.Match[str]]]) -> list[Interval]:
         elif name in complete:
             raise IperfError(_SEVERAL, i)
         else:
-            stream.append(Interval(start_s, end_s, _read_rate(found["rate"], found["unit"]), i))
+            try:
+                stream.append(Interval(start_s, end_s, _read_rate(found["rate"], found["unit"]), i))
+            except ValueError:
+                raise IperfError(f"rate = {found['rate']!r}; valid: a number", i) from None
     whole = [(name, stream) for name, stream in streams.items() if stream]
     if not whole:
         return []

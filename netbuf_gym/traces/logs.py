@@ -174,7 +174,13 @@ def _split(path: object, text: str, comment: str | None, valid: str) -> _Table:
     if delimiter == "," and _DECIMAL_COMMAS.fullmatch(first):
         delimiter = None
     split = _make_splitter(delimiter)
-    rows = _drop_trailing([(i, split(record)) for i, record in records])
+    rows: list[tuple[int, list[str]]] = []
+    for i, record in records:
+        try:
+            rows.append((i, split(record)))
+        except csv.Error as error:
+            raise _error(f"is not CSV: {error}", path, i) from None
+    rows = _drop_trailing(rows)
     comma = delimiter != ","
     if not any(_is_value(field, comma) for field in rows[0][1]):
         if len(rows) == 1 and delimiter is not None:
@@ -196,9 +202,9 @@ def _make_splitter(delimiter: str | None) -> Callable[[str], list[str]]:
     def split(record: str) -> list[str]:
         if delimiter is None:
             return _DATE_AND_CLOCK.sub(r"\1T\2", record).split()
-        quoted = '"' in record
-        fields = next(csv.reader([record], delimiter=delimiter, skipinitialspace=True)) if quoted else record.split(delimiter)
-        return [one.strip() for one in fields]
+        if '"' in record:  # where a field may hold several lines
+            return [" ".join(one.split()) for one in next(csv.reader([record], delimiter=delimiter, skipinitialspace=True))]
+        return [one.strip() for one in record.split(delimiter)]
 
     return split
 
@@ -309,8 +315,8 @@ def _choose_columns(path: object, table: _Table, reading: Reading, valid: str) -
     if not times and len(columns) == 2 and unit is None:
         said = f"header {quote(','.join(table.header))} names no column of times"
         raise _error(f"{said}; valid: e.g. time_s, time (ms), timestamp", path, table.line)
-    readable = [k for k in times if not first or _parse_time(first[k], table.decimal_comma)[0] is not None]  # not a date alone
-    time = next(iter(readable or times), None)
+    readable = [k for k in times if k < len(first) and _parse_time(first[k], table.decimal_comma)[0] is not None]
+    time = next(iter(readable or times), None)  # a date alone is none
     return _Layout(rate, time, unit, columns[rate].factor, None if time is None else columns[time].factor)
 
 

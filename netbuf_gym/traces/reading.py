@@ -287,7 +287,8 @@ def _looks_like_deliveries(text: str) -> bool:
 
 
 def _falls(lines: list[str]) -> bool:
-    values = [float(line) if re.fullmatch(r"[0-9.]+(?:[eE][+-]?[0-9]+)?", line, re.ASCII) else math.nan for line in lines]
+    number = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
+    values = [float(line) if number.fullmatch(line) else math.nan for line in lines]
     return bool((np.diff(values) < 0).any())
 
 

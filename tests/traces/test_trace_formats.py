@@ -106,6 +106,7 @@ def strict():
         ("0,a,3,Mbps\n1,b,900,kbps\n", [0, 1], [3, 0.9], 2),
         ("3.5\n4.5\n0\n2\n", [0, 1, 2, 3], [3.5, 4.5, 0, 2], 4),
         ("throughput_mbps\n5\n4\n", [0, 1], [5, 4], 2),
+        ('time,"throughput\n(kbit/s)"\n0,3000\n1,4000\n', [0, 1], [3, 4], 2),
         ("# a drive\n# time (ms), rate (kbit/s)\n0 3000\n\n1000 4000  # a tunnel\n", [0, 1], [3, 4], 2),
         ("% of 2019\n// by hand\n0,3\n1,4\n", [0, 1], [3, 4], 2),
         ("2020-01-02T23:59:59.5Z,3\n2020-01-03T00:00:01.5Z,4\n", [0, 2], [3, 4], 4),
@@ -211,6 +212,10 @@ def test_reads_a_part(tmp_path):
     ("text", "message"),
     [
         ("time_s,a_mbps,b_mbps\n0,1,2\n", ":1: has 2 columns of rates; valid: column=a_mbps or column=b_mbps"),
+        ("rate,a,time\n3\n", ":2: '3' has 1 fields; valid: 3"),
+        ('time,rate\n0,1\n2,"3\n"4\n', ":3: is not CSV"),
+        ("3.5\n.\n2\n1\n", ":2: mbps = '.'; valid: a finite number"),
+        (IPERF3.replace("419", "41.9.0"), ":6: rate = '41.9.0'; valid: a number"),
         ("0,1,2\n", ":1: has 3 columns and no header; valid: column=1 to 3"),
         ("time,rtt_ms\n0,1\n", ":1: header 'time,rtt_ms' names no column of rates"),
         ("3,Mbps\n4,furlongs\n", ":2: unit = 'furlongs'; valid: bit/s"),
