@@ -346,12 +346,11 @@ class CongestionWindow(Task[Tracker]):
 
     def start(self, tracker: Tracker, rows: slice, scenario: Scenario) -> None:
         controlled = agent_flows(scenario)
-        mss = np.array([scenario.mss_of(i) for i in controlled])
         tracker.reset(
             rows,
-            initial_window=mss * [scenario.flows[i].initial_cwnd_packets for i in controlled],
-            highest_window=mss * [highest_window_packets(scenario, i) for i in controlled],
-            mss_bytes=mss,
+            initial_window=[scenario.flows[i].initial_cwnd_packets * scenario.mss_of(i) for i in controlled],
+            highest_window=[highest_window_packets(scenario, i) * scenario.mss_of(i) for i in controlled],
+            mss_bytes=np.array([scenario.mss_of(i) for i in controlled]),
             **describe_paths(scenario, controlled, rows),
         )
 
