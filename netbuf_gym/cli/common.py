@@ -77,10 +77,10 @@ def make_whole_parser(low: int, high: int) -> Callable[[str], int]:
 
     def parse(text: str) -> int:
         try:
-            value = int(text)
+            value = overrides.read_whole(text)
         except ValueError:
-            value = None
-        if value is None or not low <= value <= high:
+            value = low - 1
+        if not low <= value <= high:
             raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {low} to {high}")
         return value
 

@@ -73,15 +73,14 @@ def run(arguments: argparse.Namespace) -> int:
     if runs and arguments.verb != "submit":
         raise ConfigError(f"argument {quote(runs[0])} is unknown to {arguments.verb}; valid: KEY=VALUE")
     found = overrides.read_overrides([one for one in arguments.settings if "=" in one], KEYS)
+    threads = found.pop("threads", min(len(os.sched_getaffinity(0)), MAX_THREADS))
+    threads = check_integer("threads", threads, 1, MAX_THREADS)
     given = {key: str(value).lower() if isinstance(value, bool) else check_text(key, value) for key, value in found.items()}
-    threads = given.pop("threads", str(min(len(os.sched_getaffinity(0)), MAX_THREADS)))
-    if not threads.isdigit():
-        raise ConfigError(f"threads = {threads!r}; valid: a whole number from 1 to {MAX_THREADS}")
     if arguments.verb != "show":  # which plays nothing
         with require_extra("the leaderboard", "train"):
             import netbuf_gym.leaderboard.submission  # noqa: F401
     names = tasks.names() if "task" not in given else [tasks.get(given["task"]).name]
-    return VERBS[arguments.verb](runs, names, given, check_integer("threads", int(threads), 1, MAX_THREADS))
+    return VERBS[arguments.verb](runs, names, given, threads)
 
 
 def _get_results_folder(given: dict[str, str]) -> Path | None:

@@ -44,7 +44,7 @@ from netbuf_gym.plants.linux.sysctls import KINDS
 from netbuf_gym.utils import plots
 from netbuf_gym.utils.arguments import check_real, check_texts
 from netbuf_gym.utils.files import write_json
-from netbuf_gym.utils.overrides import read_overrides
+from netbuf_gym.utils.overrides import read_overrides, read_whole
 from netbuf_gym.utils.tables import format_number, text_table
 
 EPILOG = """examples:
@@ -164,9 +164,12 @@ def _add_run(verb: argparse.ArgumentParser) -> None:
 
 def _parse_range(text: str) -> tuple[str, tuple[int, int]]:
     name, _, values = text.partition("=")
-    low, _, high = values.partition(":")
-    if name in CONTROLS and low.isdecimal() and high.isdecimal():
-        return name, (int(low), int(high))
+    try:
+        low, high = map(read_whole, values.split(":"))
+    except ValueError:
+        low, high = -1, -1
+    if name in CONTROLS and min(low, high) >= 0:
+        return name, (low, high)
     raise argparse.ArgumentTypeError(f"{text!r} is not CONTROL=LOW:HIGH; controls: {', '.join(CONTROLS)}")
 
 

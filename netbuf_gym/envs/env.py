@@ -151,8 +151,9 @@ def make(**kwargs: Any) -> gym.Env:
 def find_step_limit() -> int | None:
     """Return the `max_episode_steps` of the `gym.make` that is making an environment; None: it has none.
 
-    Gymnasium does not pass the argument on; its `TimeLimit` truncates around an environment that does not know that this step
-    is its last, and would not report.
+    Gymnasium does not pass the argument on, and its `TimeLimit` truncates around an environment that does not know that this
+    step is its last, and would not report. It is therefore read from the frame of `gym.make`: a wrapper in the spec
+    (`additional_wrappers`), the only public place around `TimeLimit`, makes `gym.make_vec` refuse the native environment.
     """
     frame = inspect.currentframe()
     while frame is not None and frame.f_code is not gym.make.__code__:

@@ -43,7 +43,6 @@ from netbuf_gym.training import campaign_suites, selection
 from netbuf_gym.training.checkpoints import checkpoint, packing, versions
 from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
 from netbuf_gym.training.config import find_differences, load
-from netbuf_gym.training.config_reference import write_whole
 from netbuf_gym.training.jobs import CHANGEABLE_KEYS, load_job
 from netbuf_gym.training.ranges import resolve_evaluation_seeds
 from netbuf_gym.training.schema import FIRST_VALIDATION_SEED
@@ -133,7 +132,6 @@ def parse_plan(argv: Sequence[str]) -> CampaignPlan:
     own = {"seeds": "5", "first_seed": "0", "evaluation_seeds": "20", "scenarios": "", "runs": "", "out": ""}
     own |= {"validation_seeds": "48", "suites": "true", "executor": LOCAL.name, "jobs": "1"}
     own, overrides = scripts.split_arguments(argv, own)
-    own |= {key: write_whole(text) for key, text in own.items() if key.endswith(("seeds", "seed")) or key == "jobs"}
     for argument in overrides:
         if (key := argument.partition("=")[0]) in ("seed", "run_dir", "resume"):
             raise ConfigError(f"{argument!r}: the campaign chooses {key} itself; valid: seeds=, runs=")

@@ -30,7 +30,7 @@ from netbuf_gym.training.config_reference import flatten_leaves as flatten_leave
 from netbuf_gym.training.schema import CONF, JOBS, ScenarioConfig
 from netbuf_gym.training.user_files import UserFileSource, check_interpolations
 from netbuf_gym.utils.arguments import check_choice
-from netbuf_gym.utils.overrides import unquote_text
+from netbuf_gym.utils.overrides import unquote_text, write_whole
 
 HYDRA_VERSION = "1.3"
 """Version of Hydra whose defaults apply."""
@@ -263,7 +263,7 @@ def _normalise_override(override: str, job: str, source: Source) -> list[str]:
         if not any((folder / "scenario" / f"{name}.yaml").is_file() for folder in (CONF, *source.folders)):
             return ["scenario=named", f"scenario.name={QuotedString(name, Quote.single).with_quotes()}"]
     if key.lstrip("+") in config_reference.list_integer_keys(job):
-        override = f"{key}={config_reference.write_whole(value)}"
+        override = f"{key}={write_whole(value)}"
     if (".kwargs." in key or key.startswith("search.")) and not key.startswith(("+", "~")):
         return [f"++{override}"]
     return [override]

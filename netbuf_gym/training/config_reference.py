@@ -20,6 +20,7 @@ from netbuf_gym import tasks
 from netbuf_gym.errors import one_line
 from netbuf_gym.training.schema import CONF, JOBS
 from netbuf_gym.utils.docstrings import parse_arguments
+from netbuf_gym.utils.overrides import make_value_whole
 from netbuf_gym.utils.yaml_text import read_yaml_text
 
 NAMED_SCENARIO_FILE = "named"
@@ -28,8 +29,6 @@ GLOBAL_PACKAGE_HEADER = "# @package _global_"
 """First line of files that set keys of the whole configuration."""
 EXPONENT = re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9_]*)?[eE][-+]?[0-9]+")
 """Numbers that YAML 1.1 takes for text."""
-WRITTEN_FLOAT = re.compile(r"(?<![\w.'\"+-])[+-]?\d[\d_]*(\.\d*([eE][+-]?\d+)?|[eE][+-]?\d+)(?![\w.'\"])")
-"""Floats in an override's value."""
 ALIASES = {"evaluate": {"env": "task"}}
 """Aliases of keys on the command line, by job."""
 
@@ -117,23 +116,6 @@ def make_whole(config: dict[Any, Any], prefix: str = "") -> None:
             make_whole(value, f"{prefix}{key}.")
         elif f"{prefix}{key}" in list_integer_keys():
             config[key] = make_value_whole(value)
-
-
-def make_value_whole(value: Any) -> Any:
-    """Return an integer for a float that is whole, in a list too; any other value unchanged."""
-    if isinstance(value, list):
-        return [make_value_whole(one) for one in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def write_whole(text: str) -> str:
-    """Return the text of an override's value with integers for floats that are whole, in lists and sweeps too."""
-
-    def rewrite(found: re.Match[str]) -> str:
-        value = float(found[0])
-        return str(int(value)) if value.is_integer() else found[0]
-
-    return WRITTEN_FLOAT.sub(rewrite, text)
 
 
 def read_choice_kwargs(group: str, choice: str, *folders: Path) -> dict[str, Any]:

@@ -11,11 +11,11 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from netbuf_gym.errors import CheckpointError, ConfigError, one_line
-from netbuf_gym.training import config_errors, config_reference, ranges
+from netbuf_gym.training import config_errors, ranges
 from netbuf_gym.training.checkpoints import checkpoint
 from netbuf_gym.training.config import Source, load
 from netbuf_gym.training.environment import check_scenario, check_validation
-from netbuf_gym.utils.overrides import read_override, unquote_text
+from netbuf_gym.utils.overrides import read_override, unquote_text, write_whole
 
 RUN_FILES = ("model.zip", "checkpoint.zip")
 CHANGEABLE_KEYS = (
@@ -125,7 +125,7 @@ def _apply_changes(config: DictConfig, overrides: Sequence[str]) -> None:
         if "${" in value:
             raise ConfigError(f"{override!r} cannot be combined with resume; valid: a number, or true, false, null")
         try:
-            OmegaConf.update(config, key, read_override(f"{key}={config_reference.write_whole(value)}")[1])
+            OmegaConf.update(config, key, read_override(f"{key}={write_whole(value)}")[1])
         except OmegaConfBaseException as error:
             raise ConfigError(one_line(error)) from None
 

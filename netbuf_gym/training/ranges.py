@@ -19,7 +19,6 @@ from netbuf_gym.envs.engine import MAX_THREADS
 from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.tasks.task import Task
 from netbuf_gym.training.config import to_plain
-from netbuf_gym.training.config_reference import make_value_whole
 from netbuf_gym.training.schema import (
     ACTIVATIONS,
     FIRST_EVALUATION_SEED,
@@ -31,6 +30,7 @@ from netbuf_gym.training.schema import (
     SAMPLERS,
 )
 from netbuf_gym.utils.arguments import check_boolean, check_choice, check_integer, check_real
+from netbuf_gym.utils.overrides import make_value_whole
 from netbuf_gym.utils.suggestions import suggest_valid
 from netbuf_gym.wrappers.normalize import CLIP
 

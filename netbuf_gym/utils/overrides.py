@@ -20,6 +20,10 @@ INT = re.compile(r"[+-]?(0|[1-9](_?\d)*)")
 FLOAT = re.compile(
     r"[+-]?(((0|[1-9](_?\d)*)\.(\d(_?\d)*)?|\.\d(_?\d)*)([eE][+-]?\d(_?\d)*)?|(0|[1-9](_?\d)*)[eE][+-]?\d(_?\d)*|inf|nan)", re.I
 )
+WRITTEN_FLOAT = re.compile(
+    r"(?<![\w.'\"+-])[+-]?(\d[\d_]*(\.\d*([eE][+-]?\d+)?|[eE][+-]?\d+)|\.\d+([eE][+-]?\d+)?)(?![\w.'\"])"
+)
+"""Floats in the text of a value."""
 ESCAPED = re.compile(r"\\([\\()\[\]{}:=, \t])")
 """Characters that a backslash escapes in a text without quotes."""
 BARE = re.compile(r"(?:[\w/\-+.$%*@?|:]|[^\S\n]|\\[\\()\[\]{}:=, \t]|\\)+", re.ASCII)
@@ -118,6 +122,34 @@ def parse_value(text: str) -> Any:
         said = f"{quote(rest.strip(), 20)} is not expected behind {quote(text[: len(text) - len(rest)].strip(), 20)}"
         raise ValueError(f"{said}; valid: quotes around a text that holds it, and the shell's around those")
     return value
+
+
+def read_whole(text: str) -> int:
+    """Return the integer that a text stands for, 1e3 and 20.0 included; raises ValueError if it is none."""
+    try:
+        return int(text)
+    except ValueError:
+        value = float(text)
+        if not value.is_integer():
+            raise
+        return int(value)
+
+
+def make_value_whole(value: Any) -> Any:
+    """Return an integer for a float that is whole, in a list too; any other value unchanged."""
+    if isinstance(value, list):
+        return [make_value_whole(one) for one in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def write_whole(text: str) -> str:
+    """Return the text of a value with integers for floats that are whole, in lists and sweeps too."""
+
+    def rewrite(found: re.Match[str]) -> str:
+        value = float(found[0])
+        return str(int(value)) if value.is_integer() else found[0]
+
+    return WRITTEN_FLOAT.sub(rewrite, text)
 
 
 def _parse_element(text: str) -> tuple[Any, str]:

@@ -6,13 +6,17 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 
 from netbuf_gym.errors import NetbufError
-from netbuf_gym.utils.overrides import select_overrides, split_override
+from netbuf_gym.utils.overrides import select_overrides, split_override, write_whole
 
 
 def split_arguments(argv: Sequence[str], known: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """Return `known` updated by the unread texts of `key=value`, the last of several counting, and the other arguments."""
+    """Return `known` updated by the unread texts of `key=value`, the last of several counting, and the other arguments.
+
+    Where the text in `known` is an integer, floats that are whole (1e1) are written as integers.
+    """
     own, others = select_overrides(argv, known)
-    return {**known, **dict(map(split_override, own))}, others
+    given = {key: write_whole(text) if known[key].isdecimal() else text for key, text in map(split_override, own)}
+    return {**known, **given}, others
 
 
 def run(name: str, main: Callable[[Sequence[str]], int]) -> None:

@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym.errors import require_extra
+from netbuf_gym.utils.overrides import read_whole
 from netbuf_gym.zoo import library
 from studies.common import agents, kept
 from studies.common.campaign import describe_machine
@@ -244,9 +245,9 @@ def make_parser() -> argparse.ArgumentParser:
     made.add_argument("--traces", type=Path, metavar="FOLDER", help="the measured traces; without it only --survival is run")
     made.add_argument("--networks", nargs="*", default=list(NETWORKS), choices=NETWORKS, help="none: all files of the folder")
     made.add_argument("--part", default="evaluation", choices=("calibration", "validation", "evaluation"))
-    made.add_argument("--windows", type=int, default=4, help="of each trace, at most (%(default)s)")
-    made.add_argument("--seeds", type=int, default=2, help="of each window (%(default)s)")
-    made.add_argument("--files", type=int, help="of each network, at most")
+    made.add_argument("--windows", type=read_whole, default=4, help="of each trace, at most (%(default)s)")
+    made.add_argument("--seeds", type=read_whole, default=2, help="of each window (%(default)s)")
+    made.add_argument("--files", type=read_whole, help="of each network, at most")
     made.add_argument("--rtts", type=float, nargs="+", default=[40.0], metavar="MS", help="base RTTs (40)")
     made.add_argument("--controllers", nargs="*", metavar="NAME", help="besides the agent; all that are known")
     made.add_argument("--no-constants", action="store_true", help="leave out the agent's actions, each for ever")

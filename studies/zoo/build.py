@@ -48,6 +48,7 @@ from netbuf_gym.training.tuning.trials import TrialTraining
 from netbuf_gym.utils import scripts
 from netbuf_gym.utils.arguments import check_choice, check_integer, check_real
 from netbuf_gym.utils.files import exclusive_lock, write_atomic
+from netbuf_gym.utils.overrides import write_whole
 from netbuf_gym.utils.progress import ProgressBar
 from netbuf_gym.utils.tables import text_table
 from netbuf_gym.utils.yaml_text import check_aliases
@@ -163,7 +164,7 @@ def read_config(argv: Sequence[str]) -> DictConfig:
     try:
         for argument in argv:
             check_aliases(argument.partition("=")[2], f"argument {quote(argument)}")
-        own = OmegaConf.from_dotlist([*argv])
+        own = OmegaConf.from_dotlist([write_whole(one) if _is_integer(one.partition("=")[0]) else one for one in argv])
         size = check_choice("size", own.get("size", "full"), SIZES)
         config = merge_configs(OmegaConf.structured(ZooConfig), *(OmegaConf.load(CONF / name) for name in SIZES[size]), own)
     except YAMLError:
@@ -198,6 +199,11 @@ def read_config(argv: Sequence[str]) -> DictConfig:
         if not low <= config[key] <= 1000:
             raise ConfigError(f"{key} = {config[key]!r} is out of range; valid: {low} to 1000")
     return config
+
+
+def _is_integer(key: str) -> bool:
+    """Return whether a key's value is an integer."""
+    return isinstance(getattr(ZooConfig, key, None), int) or key.startswith("evaluation_seeds.")
 
 
 def plan_pairs(config: DictConfig) -> list[Pair]:

@@ -26,7 +26,6 @@ from netbuf_gym.evaluation import comparison
 from netbuf_gym.training import campaign, selection
 from netbuf_gym.training.checkpoints import checkpoint
 from netbuf_gym.training.config import find_differences, load
-from netbuf_gym.training.config_reference import write_whole
 from netbuf_gym.training.jobs import CHANGEABLE_KEYS
 from netbuf_gym.training.ranges import resolve_evaluation_seeds
 from netbuf_gym.utils import scripts, statistics
@@ -55,7 +54,6 @@ def main(argv: Sequence[str]) -> int:
         print(__doc__)
         return 0
     own, rest = scripts.split_arguments(argv, {"tuned": "", "out": "", "held_seeds": "48"})
-    own["held_seeds"] = write_whole(own["held_seeds"])
     if not own["held_seeds"].isdecimal() or not 1 <= int(own["held_seeds"]) <= 1000:
         raise ConfigError(f"held_seeds = {own['held_seeds']!r} is out of range; valid: 1 to 1000")
     if not own["out"]:

@@ -52,6 +52,12 @@ def test_every_command_and_verb_has_a_description():
         (["simulate", "--colour"], "unrecognized arguments: --colour"),
         (["simulate", "--seed", "-1"], "'-1' is not a whole number"),
         (["simulate", "--seed", "x"], "'x' is not a whole number"),
+        (["simulate", "--seed", "1.5"], "argument --seed: '1.5' is not a whole number"),
+        (["record", "queue_threshold", "--episodes", "1.5"], "argument --episodes: '1.5' is not a whole number"),
+        (["leaderboard", "show", "threads=1.5"], "threads = 1.5 is not a whole number"),
+        (["leaderboard", "show", "threads=1e7"], "threads = 10000000 is out of range; valid: 1..256"),
+        (["suite", "gate", "controller=keep", "threads=1.5"], "threads = 1.5 is not a whole number"),
+        (["live", "tune", "--range", "ring_packets=1.5:20"], "is not CONTROL=LOW:HIGH"),
         (["simulate", "--warmup", "nan"], "'nan' is not a finite number"),
         (["simulate", "--set", "novalue"], "'novalue' is not NAME=VALUE"),
         (["simulate", "--senders", "cubic,,bbr"], "holds an empty name"),
@@ -63,6 +69,14 @@ def test_every_command_and_verb_has_a_description():
 )
 def test_mistakes_on_the_command_line_are_one_line(command, argv, message):
     assert refused(command(*argv), message)
+
+
+def test_integers_may_be_written_as_floats(command):
+    first, second = (command("simulate", "--set", "duration_s=1", "--seed", seed) for seed in ("20", "2e1"))
+    assert first[0] == 0 and first[1] == second[1]
+    assert command("leaderboard", "show", "task=host_buffers", "threads=1e0")[0] == 0
+    arguments = cli.build_parser(["live"]).parse_args(["live", "tune", "--range", "ring_packets=1e3:2e3"])
+    assert dict(arguments.range) == {"ring_packets": (1000, 2000)}
 
 
 def test_faults_and_interruptions_have_a_status_of_their_own(command, monkeypatch):

@@ -33,6 +33,7 @@ def test_budgets_become_steps():
 
 
 def test_every_pair_of_the_package_has_a_budget():
+    assert build.read_config([*PLAN, "seeds=4e0", "evaluation_seeds.host_buffers=1e1"]).seeds == 4
     pairs = build.plan_pairs(build.read_config([]))
     assert len(pairs) == len({one.name for one in pairs}) == 16
     kept = build.plan_pairs(build.read_config(["keep=[congestion_window/ppo]"]))

@@ -8,6 +8,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.utils import overrides
+from netbuf_gym.utils.scripts import split_arguments
 from netbuf_gym.utils.suggestions import did_you_mean, find_nearest
 
 PARTS = (
@@ -124,3 +125,26 @@ def test_the_nearest_word():
         assert find_nearest(word, valid) == meant
     assert did_you_mean("alg", valid) == "did you mean 'algo'? " and did_you_mean("x" * 10_000, valid) == ""
     assert did_you_mean(3, valid) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("10", 10), ("1e1", 10), ("20.0", 20), (".5e1", 5), ("-3", -3), (" 7 ", 7), ("1E+2", 100)]
+)
+def test_a_whole_float_is_read_as_an_integer(text, value):
+    assert overrides.read_whole(text) == value and isinstance(overrides.read_whole(text), int)
+    assert overrides.write_whole(f"[{text.strip()},a1e1.b,0.5]") == f"[{value},a1e1.b,0.5]"
+
+
+@pytest.mark.parametrize("text", ["1.5", "1e-1", "x", "", "inf", "nan", "1e"])
+def test_other_texts_are_no_integers(text):
+    with pytest.raises(ValueError):
+        overrides.read_whole(text)
+    assert overrides.write_whole(text) == text
+
+
+def test_integers_of_programs_may_be_written_as_floats():
+    known = {"seeds": "5", "out": "", "first": "0"}
+    assert split_arguments(["seeds=2e1", "out=1e1", "algo.lr=1e0"], known) == (
+        {"seeds": "20", "out": "1e1", "first": "0"},
+        ["algo.lr=1e0"],
+    )

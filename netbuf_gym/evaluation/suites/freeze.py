@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from netbuf_gym.evaluation.suites import frozen
 from netbuf_gym.evaluation.suites.catalogue import DRAW_WORLDS
+from netbuf_gym.utils.overrides import read_whole
 
 
 def freeze(name: str, version: int) -> str:
@@ -30,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog="python -m netbuf_gym.evaluation.suites.freeze", description=(__doc__ or "").partition("\n")[0]
     )
     parser.add_argument("suite", nargs="*", choices=[*DRAW_WORLDS, []], help="those to freeze (default: all)")
-    parser.add_argument("--version", type=int, default=1, help="of their worlds (default: 1)")
+    parser.add_argument("--version", type=read_whole, default=1, help="of their worlds (default: 1)")
     options = parser.parse_args(argv)
     for name in options.suite or DRAW_WORLDS:
         print(f"{frozen.get_file(name)}: version {options.version}, digest {freeze(name, options.version)}")
