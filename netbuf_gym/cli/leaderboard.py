@@ -161,6 +161,8 @@ def _show(runs: Sequence[str], names: Sequence[str], given: dict[str, str], thre
                 task, _get_results_folder(given), files, lambda path: handed_in.is_checked(path, runs_folder)
             )
             print(f"{own.name}\n\n{standings.format_table(task, [one for one in standing if one.checked])}\n")
+            if flows := standings.describe_flows(standing):
+                print(f"{flows}\n")
             if unchecked := [one for one in standing if not one.checked]:
                 print(f"unchecked: handed in, and not played here\n\n{standings.format_table(task, unchecked)}\n")
             if places := field_reports.tabulate_places(task):

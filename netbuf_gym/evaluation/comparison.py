@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -14,13 +15,26 @@ from netbuf_gym.controllers import Controller, InWorld
 from netbuf_gym.envs.engine import MAX_THREADS
 from netbuf_gym.evaluation.rollout import View, World, get_controller, play
 from netbuf_gym.evaluation.summary import Runs
-from netbuf_gym.tasks.metrics import Measures
 from netbuf_gym.utils import sandbox
 from netbuf_gym.utils.arguments import check_integer
 from netbuf_gym.utils.progress import ProgressBar
 
-Played: TypeAlias = tuple[list[dict[str, Any]], list[dict[str, float]], list[np.ndarray]]
-"""Reports of a world's agents; samples over time, which only the first world has; its flows, if they are collected."""
+
+@dataclass
+class Played:
+    """What is kept of a world that was run.
+
+    Attributes:
+        reports: Reports of its agents.
+        timing: Names of the entries that say how well a world in real time has kept its times.
+        samples: Samples over time, which only the first world has.
+        flows: Priority and slowdown of its completed flows, (flows, 2), if they are collected.
+    """
+
+    reports: list[dict[str, Any]] = field(default_factory=list)
+    timing: list[str] = field(default_factory=list)
+    samples: list[dict[str, float]] = field(default_factory=list)
+    flows: list[np.ndarray] = field(default_factory=list)
 
 
 class WorldProgress:
@@ -72,13 +86,15 @@ def run(
         )
     else:
         played = _play(numbered, controller, task, scenario, env, flows, threads, each=report_done, stop=stop)
-    found, samples = [reports for reports, *_ in played], played[0][1]
+    found, samples = [one.reports for one in played], played[0].samples
     measures = tasks.get(task).measures
     measures = measures.fill_in(key for key, value in found[0][0].items() if isinstance(value, Real))
     columns = ("time_s", *dict(measures.series))
     series = {key: np.array([sample.get(key, math.nan) for sample in samples]) for key in columns}
-    pooled = np.concatenate([one for _, _, own in played for one in own]) if flows else None
-    return Runs(name, [world.episode for world in worlds], _collect_metrics(measures, found), series, pooled)
+    pooled = np.concatenate([own for one in played for own in one.flows]) if flows else None
+    timing = tuple(dict.fromkeys(key for one in played for key in one.timing))
+    metrics = _collect_metrics([*measures.metrics, *timing], found)
+    return Runs(name, [world.episode for world in worlds], metrics, series, pooled, timing)
 
 
 def _play_user_code(
@@ -105,17 +121,18 @@ def _play(
     stop: sandbox.StopSignal | None,
 ) -> list[Played]:
     """Run worlds, which are given with their numbers; of number 0 return samples over time, too."""
-    found: list[Played] = [([], [], []) for _ in numbered]
+    found = [Played() for _ in numbered]
 
     def keep(view: View) -> None:
-        found[view.index][0].extend(view.report())
+        found[view.index].reports.extend(view.report())
+        found[view.index].timing.extend(view.timing())
         if flows:
             own = view.list_flows()
-            found[view.index][2].append(np.array([(one["priority"], one["slowdown"]) for one in own]).reshape(-1, 2))
+            found[view.index].flows.append(np.array([(one["priority"], one["slowdown"]) for one in own]).reshape(-1, 2))
         each(view.index)
 
     def sample(view: View) -> None:
-        found[view.index][1].append(view.show())
+        found[view.index].samples.append(view.show())
 
     watch = {index: sample for index, (number, _) in enumerate(numbered) if number == 0}
     worlds = [world for _, world in numbered]
@@ -157,10 +174,10 @@ def run_baselines(
     return runs
 
 
-def _collect_metrics(measures: Measures, reports: Sequence[Sequence[dict[str, Any]]]) -> dict[str, np.ndarray]:
+def _collect_metrics(names: Sequence[str], reports: Sequence[Sequence[dict[str, Any]]]) -> dict[str, np.ndarray]:
     """Return each metric as an array (worlds,), mean over a world's agents; NaN where a report lacks it."""
     columns = {}
-    for metric in measures.metrics:
+    for metric in names:
         values = np.array([[float(report.get(metric, math.nan)) for report in world] for world in reports])
         columns[metric] = values.mean(axis=1)
     return columns

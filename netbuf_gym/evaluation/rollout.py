@@ -70,9 +70,10 @@ class View:
         simulated: Callable[[], Simulated],
         show: Callable[[], dict[str, float]],
         report: Callable[[], list[dict[str, Any]]],
+        timing: Callable[[], Mapping[str, float]],
     ):
         self.index, self.scenario = index, scenario
-        self._simulated, self._show, self._report = simulated, show, report
+        self._simulated, self._show, self._report, self._timing = simulated, show, report, timing
 
     @property
     def simulated(self) -> Simulated:
@@ -86,6 +87,10 @@ class View:
     def report(self) -> list[dict[str, Any]]:
         """Return what each agent, or its replacement, has achieved so far; `failure` gives the reason if the world failed."""
         return self._report()
+
+    def timing(self) -> Mapping[str, float]:
+        """Return the entries of the report on how well a world in real time has kept its times; empty for simulated worlds."""
+        return self._timing()
 
     def list_flows(self) -> list[dict[str, Any]]:
         """Return the finite flows that have completed so far, in the order of their ends.
@@ -362,6 +367,7 @@ def _make_view(engine: Engine, index: int) -> View:
         lambda: cast(Any, engine.plant).world(index),
         lambda: engine.show(index * engine.agents),
         lambda: _report_world(engine, index),
+        lambda: engine.plant.timing(index),
     )
 
 
@@ -400,7 +406,7 @@ def _run_in_worlds(
         show, sample = controller.make_watcher(scenario, world), controller.make_sampler(scenario, world)
         timed = lambda: {"time_s": world.now_ns * 1e-9, **show()}  # noqa: E731
         report = lambda: [{**one, **world.timing()} for one in controller.report(scenario, world)]  # noqa: E731
-        view = View(index, world.scenario, lambda: world, timed, report)
+        view = View(index, world.scenario, lambda: world, timed, report, world.timing)
         while world.now_ns < end_ns:
             look_at_stop()
             step_by_step = sample is not None or index in watch

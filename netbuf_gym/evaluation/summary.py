@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,15 @@ from netbuf_gym.utils import statistics
 from netbuf_gym.utils.tables import markdown_table
 
 POOLED = ("p50", "p90", "p99")
+TIMING = (
+    Column("decisions", "decisions", 1, says="made in an episode"),
+    Column("interval_p50_s", "interval, p50 (s)", 4, says="time from decision to decision, median of an episode"),
+    Column("interval_p99_s", "interval, p99 (s)", 4, says="the same, 99th percentile"),
+    Column("packets_timed", "packets", 0, says="handed on by the links"),
+    Column("packet_lateness_p50_ms", "lateness, p50 (ms)", 3, says="how late links handed on packets, median of an episode"),
+    Column("packet_lateness_p99_ms", "lateness, p99 (ms)", 3, says="the same, 99th percentile"),
+)
+"""Columns of how well worlds in real time have kept their times, for entries of a plant's `timing`."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +37,7 @@ class Runs:
         metrics: Each metric as an array (seeds,): of whole episodes, start-up included; mean over the world's agents.
         flows: Priority and slowdown of each completed flow of all episodes, (flows, 2); None: not collected.
         series: Time series of the first seed's first agent: time_s and those that the task's measures name, (samples,).
+        timing: Those of the metrics that say how well worlds in real time have kept their times.
     """
 
     name: str
@@ -35,6 +45,7 @@ class Runs:
     metrics: dict[str, np.ndarray]
     series: dict[str, np.ndarray]
     flows: np.ndarray | None = None
+    timing: tuple[str, ...] = ()
 
     def compute_interval(self, metric: str, confidence: float = 0.95) -> statistics.Interval:
         """Return the mean with its t interval, over the seeds of the episodes in which the metric was measured."""
@@ -51,19 +62,31 @@ def format_table(runs: Sequence[Runs], measures: Measures, confidence: float = 0
     Args:
         first: Name of the first controller in the headings of margins.
     """
-    return _format_columns(runs, measures.columns, confidence, first)
+    return _format_columns(runs, measures.columns, measures.counts, confidence, first)
 
 
 def format_details(runs: Sequence[Runs], measures: Measures, confidence: float = 0.95) -> str:
     """Return a Markdown table of the task's further measures, a row per controller; empty if there are none."""
-    return _format_columns(runs, measures.details, confidence, "") if measures.details else ""
+    return _format_columns(runs, measures.details, measures.counts, confidence, "") if measures.details else ""
 
 
-def _format_columns(runs: Sequence[Runs], columns: Sequence[Column | Margin], confidence: float, first: str) -> str:
+def format_timing(runs: Sequence[Runs], confidence: float = 0.95) -> str:
+    """Return a Markdown table of how well worlds in real time have kept their times, with notes; empty for simulated worlds."""
+    named = {one.metric: one for one in TIMING}
+    columns = list(dict.fromkeys(named.get(key, Column(key, key, 3)) for one in runs for key in one.timing))
+    if not columns:
+        return ""
+    notes = "\n".join(f"* {one.label}: {one.says}" for one in columns if one.says)
+    return f"times of worlds in real time\n\n{_format_columns(runs, columns, {}, confidence, '')}\n\n{notes}"
+
+
+def _format_columns(
+    runs: Sequence[Runs], columns: Sequence[Column | Margin], counts: Mapping[str, str], confidence: float, first: str
+) -> str:
     heads = [f"{one.label} of {first}" if isinstance(one, Margin) else one.label for one in columns]
     lines = [f"| controller | {' | '.join(heads)} |", f"|:--|{'--:|' * len(heads)}"]
     for one in runs:
-        cells = [_format_entry(column, runs[0], one, confidence) for column in columns]
+        cells = [_format_entry(column, runs[0], one, counts, confidence) for column in columns]
         lines.append(f"| {one.name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -83,42 +106,59 @@ def format_notes(measures: Measures, first: str) -> str:
     return f"{some}\n\n{said}" if said else some
 
 
-def _format_entry(column: Column | Margin, first: Runs, one: Runs, confidence: float) -> str:
+def _format_entry(column: Column | Margin, first: Runs, one: Runs, counts: Mapping[str, str], confidence: float) -> str:
     if isinstance(column, Margin):
         return "" if one is first else format_margin(compute_margin(first, one, column.metric, confidence, column.relative))
+    if column.metric not in one.metrics:
+        return "-"
     interval = statistics.Interval(*(column.factor * x for x in one.compute_interval(column.metric, confidence)))
     measured, seeds = int(np.isfinite(one.metrics[column.metric]).sum()), len(one.seeds)
     some = f" ({measured} of {seeds})" if 0 < measured < seeds else ""
-    counts = _get_counts(one, column)
-    of = f", {format_counts(counts)}" if len(counts) else ""
+    flows = count_flows([one], column.metric, counts)
+    of = "" if flows is None else f", {format_flows(flows)}"
     return _format_cell(interval, column.digits) + some + of
 
 
-def _get_counts(one: Runs, column: Column) -> np.ndarray:
-    """Return the numbers of flows that a column's percentile is of, in the episodes that gave one; empty if it is of none."""
-    if not column.count or column.count not in one.metrics:
-        return np.zeros(0)
-    return one.metrics[column.count][np.isfinite(one.metrics[column.metric])]
+def count_flows(
+    runs: Sequence[Runs], metric: str, counts: Mapping[str, str], chosen: np.ndarray | slice = slice(None)
+) -> tuple[int, int] | None:
+    """Return the least and the largest number of flows that a percentile is of; None for a metric that is none.
+
+    Args:
+        counts: `Measures.counts`.
+        chosen: Episodes that count, those that gave no value never do.
+    """
+    known = [one for one in runs if metric in one.metrics and counts.get(metric) in one.metrics]
+    found = [one.metrics[counts[metric]][chosen][np.isfinite(one.metrics[metric][chosen])] for one in known]
+    return find_range(np.concatenate(found)) if found else None
 
 
-def format_counts(counts: np.ndarray) -> str:
-    """Return the least and the largest number of flows in an episode as text: `22 flows`, `22 to 310 flows`."""
-    least, most = int(counts.min()), int(counts.max())
-    return f"{least} flows" if least == most else f"{least} to {most} flows"
+def find_range(values: np.ndarray) -> tuple[int, int] | None:
+    """Return the least and the largest of some numbers, those that are NaN left out; None if there are no others."""
+    known = values[np.isfinite(values)]
+    return (int(known.min()), int(known.max())) if len(known) else None
+
+
+def format_range(flows: tuple[int, int]) -> str:
+    """Return the least and the largest number of flows as text: `22`, or `22 to 310`."""
+    least, most = flows
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
+
+
+def format_flows(flows: tuple[int, int]) -> str:
+    """Return the same with its unit: `22 to 310 flows`."""
+    return f"{format_range(flows)} flow{'s' * (flows[1] != 1)}"
 
 
 def warn_of_few(runs: Sequence[Runs], measures: Measures) -> list[str]:
-    """Return a sentence for each column with 99th percentiles of fewer than `ENOUGH` flows, which one or two flows decide."""
-    said = []
-    for column in measures.columns:
-        if isinstance(column, Column) and column.count:
-            counts = [int(own.min()) for one in runs if len(own := _get_counts(one, column))]
-            if counts and min(counts) < ENOUGH:
-                said.append(
-                    f"{column.label}: of {min(counts)} flows in the episode with the fewest, and below {ENOUGH} one or two of "
-                    "them decide a 99th percentile; valid: longer worlds, or pooled=true, which is over the flows of all seeds"
-                )
-    return said
+    """Return a sentence on columns with 99th percentiles of fewer than `ENOUGH` flows, which one or two decide; [] for none."""
+    columns = [one for one in measures.columns if isinstance(one, Column)]
+    flows = {one.label: count_flows(runs, one.metric, measures.counts) for one in columns}
+    few = [f"{label}: of {format_flows((one[0],) * 2)}" for label, one in flows.items() if one is not None and one[0] < ENOUGH]
+    if not few:
+        return []
+    few[0] += " in the episode with the fewest"
+    return [f"{', '.join(few)}; below {ENOUGH} one or two of them decide a 99th percentile"]
 
 
 def warn_of_equal(runs: Sequence[Runs], measures: Measures) -> list[str]:
@@ -197,10 +237,10 @@ def _format_group(runs: Sequence[Runs], worlds: Sequence[Scenario], group: Group
 def _format_parts(runs: Sequence[Runs], label: str, parts: dict[str, np.ndarray], measures: Measures) -> str:
     if len(parts) < 2:
         return ""
-    names = [one.name for one in runs]
+    names, counted = [one.name for one in runs], measures.score in measures.counts
     lines = [
-        f"| {label} | seeds | {' | '.join(names)} | ahead of {names[0]} |",
-        f"|:--|--:|{'--:|' * len(runs)}:--|",
+        f"| {label} | seeds |{' flows |' * counted} {' | '.join(names)} | ahead of {names[0]} |",
+        f"|:--|--:|{'--:|' * (len(runs) + counted)}:--|",
     ]
     for part, chosen in parts.items():
         means = []
@@ -213,6 +253,9 @@ def _format_parts(runs: Sequence[Runs], label: str, parts: dict[str, np.ndarray]
         cells = ["-" if mean != mean else f"**{mean:.2f}**" if mean == best else f"{mean:.2f}" for mean in means]
         gain = (means[0] - np.array(means)) * (1 if measures.lower_is_better else -1)
         ahead = [name for name, one in zip(names, gain > 0.005 * abs(means[0]), strict=True) if one]
+        if counted:
+            flows = count_flows(runs, measures.score, measures.counts, chosen)
+            cells.insert(0, "-" if flows is None else format_range(flows))
         lines.append(f"| {part} | {int(chosen.sum())} | {' | '.join(cells)} | {', '.join(ahead)} |")
     return "\n".join(lines)
 
@@ -233,7 +276,8 @@ def _split_worlds(values: Sequence[float | str], group: Group) -> dict[str, np.n
 def to_dict(runs: Sequence[Runs], measures: Measures, confidence: float = 0.95, whose: str = "the_agent") -> dict[str, Any]:
     """Return a JSON-able form: every episode, means with intervals, the number of seeds that gave a value.
 
-    Margins are the first controller's minus the row's, paired by seed; `first` names that controller. Missing values are None.
+    `flows` has the least and the largest number of flows in an episode that each percentile is of. Margins are the first
+    controller's minus the row's, paired by seed; `first` names that controller. Missing values are None.
     """
     margins = [column for column in measures.columns if isinstance(column, Margin)]
     return {
@@ -245,7 +289,8 @@ def to_dict(runs: Sequence[Runs], measures: Measures, confidence: float = 0.95, 
                 "episodes": {metric: values.tolist() for metric, values in one.metrics.items()},
                 "measured": {metric: int(np.isfinite(values).sum()) for metric, values in one.metrics.items()},
                 **({} if one.flows is None else {"pooled": pool_percentiles(one)}),
-                "intervals": {metric: list(one.compute_interval(metric, confidence)) for metric in measures.metrics},
+                "intervals": {metric: list(one.compute_interval(metric, confidence)) for metric in (*measures.metrics, *one.timing)},
+                **({"flows": flows} if (flows := collect_counts([one], measures)) else {}),
                 **{
                     f"{column.metric}_margin_of_{whose}{'_percent' if column.relative else ''}": None
                     if one is runs[0]
@@ -256,6 +301,12 @@ def to_dict(runs: Sequence[Runs], measures: Measures, confidence: float = 0.95, 
             for one in runs
         },
     }
+
+
+def collect_counts(runs: Sequence[Runs], measures: Measures) -> dict[str, tuple[int, int]]:
+    """Return the least and the largest number of flows in an episode that each percentile is of."""
+    found = {metric: count_flows(runs, metric, measures.counts) for metric in measures.counts}
+    return {metric: flows for metric, flows in found.items() if flows is not None}
 
 
 def format_margin(interval: statistics.Interval) -> str:

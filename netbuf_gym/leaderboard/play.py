@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 import resource
@@ -58,8 +59,9 @@ class SuiteRun:
     cpu_seconds: float
 
     def list_values(self, key: str, family: str | None = None) -> list[float]:
-        """Return one metric over the worlds of a family, or over all worlds."""
-        return [one[key] for cell, one in zip(self.cells, self.values, strict=True) if family is None or cell.family == family]
+        """Return one metric over the worlds of a family, or over all worlds; NaN where there is none."""
+        cells = zip(self.cells, self.values, strict=True)
+        return [one.get(key, math.nan) for cell, one in cells if family is None or cell.family == family]
 
     @property
     def worlds(self) -> dict[str, dict[str, float]]:

@@ -12,8 +12,10 @@ import numpy as np
 from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.evaluation.suites import Edition, Metric, Suite
 from netbuf_gym.evaluation.suites.config import RunConfig
+from netbuf_gym.evaluation.summary import find_range, format_flows, format_range
 from netbuf_gym.leaderboard.play import SuiteRun
 from netbuf_gym.leaderboard.rows import RESULT_SCHEMA, describe_edition, read_result
+from netbuf_gym.simulation.results.traffic import ENOUGH
 from netbuf_gym.utils import plots, statistics
 from netbuf_gym.utils.files import write_atomic, write_json
 from netbuf_gym.utils.tables import csv_table, markdown_table
@@ -29,13 +31,16 @@ def summarise(played: SuiteRun, suite: Suite, families: Sequence[str]) -> dict[s
     """Return the statistics of each family, and of all worlds; None where nothing has a value.
 
     These are the number of worlds, the mean of each metric over the worlds that have it, the half-width of the score's
-    interval, and the score that a tenth of the worlds is below.
+    interval, the score that a tenth of the worlds is below, and the range of a percentile's number of flows, `KEY_flows`.
     """
     made = {}
     for family in (*families, ALL):
         own: dict[str, Any] = {"worlds": len(played.list_values(suite.score.key, None if family == ALL else family))}
         for metric in suite.metrics:
             values = np.asarray(played.list_values(metric.key, None if family == ALL else family), float)
+            if metric.count:
+                flows = np.asarray(played.list_values(metric.count, None if family == ALL else family), float)
+                own[f"{metric.key}_flows"] = find_range(flows[np.isfinite(values)])
             values = values[np.isfinite(values)]
             own[metric.key] = float(values.mean()) if len(values) else None
             if metric is suite.score and len(values):
@@ -65,17 +70,22 @@ def format_tables(
                 f"**{_format_cell(mean, score)}**" if mean is not None and mean == best else _format_cell(mean, score)
                 for mean in means
             ]
+            if score.count:
+                flows = _find_range([one[family] for one in summaries.values()], score)
+                cells.insert(0, "-" if flows is None else format_range(flows))
             rows.append([family, str(next(iter(summaries.values()))[family]["worlds"]), *cells])
-        parts.append(f"{score.label} by family, the best in bold\n\n{markdown_table(['family', 'worlds', *summaries], rows)}")
+        heads = ["family", "worlds", *["flows"] * bool(score.count), *summaries]
+        parts.append(f"{score.label} by family, the best in bold\n\n{markdown_table(heads, rows)}")
+    others = [metric for metric in suite.metrics[1:] if metric.key not in suite.counts]
     for name, found in summaries.items():
-        heads = ["family", "worlds", score.label, "worst tenth", *(metric.label for metric in suite.metrics[1:])]
+        heads = ["family", "worlds", score.label, "worst tenth", *(metric.label for metric in others)]
         rows = [
             [
                 family,
                 str(own["worlds"]),
                 _format_interval(own, score),
                 _format_cell(own.get(f"{score.key}_worst_tenth"), score),
-                *(_format_cell(own[metric.key], metric) for metric in suite.metrics[1:]),
+                *(_format_interval(own, metric) for metric in others),
             ]
             for family, own in found.items()
         ]
@@ -83,9 +93,27 @@ def format_tables(
     return "\n\n".join(parts)
 
 
+def _find_range(found: Sequence[Mapping[str, Any]], metric: Metric) -> tuple[int, int] | None:
+    """Return the least and the largest number of flows in a world that a percentile is of, over summaries; None: unknown."""
+    known = [bound for one in found for bound in one.get(f"{metric.key}_flows") or ()]
+    return (min(known), max(known)) if known else None
+
+
+def warn_of_few(suite: Suite, summaries: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
+    """Return a sentence on metrics that are 99th percentiles of fewer than `ENOUGH` flows in a world; "" if there are none."""
+    flows = {metric.label: _find_range([one[ALL] for one in summaries.values()], metric) for metric in suite.metrics}
+    few = {label: one[0] for label, one in flows.items() if one is not None and one[0] < ENOUGH}
+    said = ", ".join(f"{label}: of {least}" for label, least in few.items())
+    return (
+        f"{said} flows in the world with the fewest; below {ENOUGH} one or two of them decide a 99th percentile" if few else ""
+    )
+
+
 def format_notes(suite: Suite, families: Sequence[str]) -> str:
     """Return the notes on the tables: columns and families in words."""
-    said = [f"* {metric.label}: {metric.says}" for metric in suite.metrics]
+    said = [f"* {metric.label}: {metric.says}" for metric in suite.metrics if metric.key not in suite.counts]
+    if suite.counts:
+        said.append("* flows: the least and the largest number in a world that a percentile is of")
     said.insert(
         1,
         f"* ±: half of the 95 % t interval over the worlds; worst tenth: what a tenth of the worlds is below in "
@@ -126,6 +154,7 @@ def to_dict(
         "command": command,
         "score": suite.score.key,
         **({"failed": dict(failed)} if failed else {}),
+        **({"warnings": [few]} if (few := warn_of_few(suite, summaries)) else {}),
         "controllers": {
             one.name: {
                 "model_sha256": models.get(one.name),
@@ -244,8 +273,10 @@ def _format_cell(value: float | None, metric: Metric) -> str:
 
 
 def _format_interval(own: Mapping[str, Any], metric: Metric) -> str:
-    half = own.get(f"{metric.key}_half")
-    return _format_cell(own[metric.key], metric) + (f" ± {_format_cell(half, metric)}" if half is not None else "")
+    """Format a metric, with the half-width of its interval, and of a percentile the number of flows, where they are known."""
+    half, flows = own.get(f"{metric.key}_half"), _find_range([own], metric)
+    interval = f" ± {_format_cell(half, metric)}" if half is not None else ""
+    return _format_cell(own[metric.key], metric) + interval + (f", {format_flows(flows)}" if flows is not None else "")
 
 
 class ReportWriter(Protocol):
@@ -289,6 +320,8 @@ class FamilyReport:
         suite, edition, families, order = self._suite, self._edition, self._families, self._order
         summaries = {one.name: summarise(one, suite, families) for one in played}
         table = format_tables(suite, summaries, failed)
+        few = warn_of_few(suite, summaries)
+        table += f"\n\nWarning: {few}" if few else ""
         behind: list[str] = []
         if self._before is not None and played:
             beside, behind = compare_results(suite, summaries, self._before, order.tolerance)

@@ -139,7 +139,7 @@ def write(path: Path, rows: Rows, suite: Suite, edition: Edition) -> None:
     writer.writerow([*COLUMNS, *keys])
     for cell in edition.cells:
         if cell.name in rows.worlds:
-            values = (rows.worlds[cell.name][key] for key in keys)
+            values = (rows.worlds[cell.name].get(key) for key in keys)
             cells = ("" if value is None or math.isnan(value) else f"{value:.6g}" for value in values)
             writer.writerow([cell.family, cell.name, cell.agents, cell.seed, *cells])
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -325,10 +325,10 @@ def require_all_worlds(rows: Rows, edition: Edition) -> None:
 
 
 def require_whole(rows: Rows, suite: Suite, edition: Edition) -> None:
-    """Raise ConfigError unless rows are of a suite's edition, cover all of its worlds, and have all of its metrics."""
+    """Raise ConfigError unless rows are of a suite's edition, cover all of its worlds, and have its metrics, but for counts."""
     require_edition(rows.about, suite, edition, rows.where)
     require_all_worlds(rows, edition)
-    keys = [metric.key for metric in suite.metrics]
+    keys = [metric.key for metric in suite.metrics if metric.key not in suite.counts]
     lacking = [key for key in keys if key not in next(iter(rows.worlds.values()))]
     if lacking:
         raise ConfigError(f"{rows.where}: lacks {lacking[0]}; valid: {', '.join(keys)}")

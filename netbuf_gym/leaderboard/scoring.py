@@ -18,6 +18,7 @@ import numpy as np
 from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.evaluation.suites import Edition, Suite
+from netbuf_gym.evaluation.summary import find_range
 from netbuf_gym.leaderboard.rows import Rows, read_value, require_all_worlds, require_edition
 from netbuf_gym.utils import statistics
 from netbuf_gym.utils.statistics import Interval
@@ -37,6 +38,7 @@ class Result:
         name: Name of the controller.
         worlds: Raw score by world name; NaN if there is none.
         price: `Measures.price` by world name, if the task has one.
+        flows: Number of flows that the score is a percentile of, by world name, where it is known.
         about: Further entries: `seconds`, `cpu_seconds`, `decision_us`, `command`, `model_sha256`, `group`, `seed`, ...
         checked: Whether it was played by the package or this machine, and not only handed in.
     """
@@ -46,6 +48,7 @@ class Result:
     about: Mapping[str, Any] = field(default_factory=dict)
     price: Mapping[str, float] = field(default_factory=dict)
     checked: bool = True
+    flows: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def row(self) -> str:
@@ -80,7 +83,9 @@ def score_rows(rows: Rows, suite: Suite, edition: Edition) -> Result:
     if price is not None:
         priced = {world: one for world, one in rows.worlds.items() if isinstance(one, dict) and price.metric in one}
         prices = {world: read_value(one, price.metric, f"{where}, {world}") for world, one in priced.items()}
-    return Result(rows.controller, worlds, {**rows.about, "of": rows.where}, prices)
+    counted = {world: one for world, one in rows.worlds.items() if isinstance(one, dict) and suite.score.count in one}
+    flows = {world: read_value(one, suite.score.count, f"{where}, {world}") for world, one in counted.items()}
+    return Result(rows.controller, worlds, {**rows.about, "of": rows.where}, prices, flows=flows)
 
 
 @dataclass(frozen=True)
@@ -99,6 +104,7 @@ class Standing:
             may be the best by this mean.
         price: Its `Measures.price` over that of the controller named there, mean over the worlds, families weighted equally;
             None if the task has none, or that controller has no result.
+        flows: By family, the least and the largest number of flows in a world that the score is a percentile of, where known.
     """
 
     name: str
@@ -111,6 +117,7 @@ class Standing:
     over_constant: Interval | None
     over_rules: Interval | None = None
     price: float | None = None
+    flows: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def checked(self) -> bool:
@@ -186,6 +193,7 @@ def compute_standings(suite: Suite, edition: Edition, results: Sequence[Result],
                 over_constant=None if name == constant else _compute_difference(raw[name], raw[constant]),
                 over_rules=min(over, key=lambda one: one.low, default=None),
                 price=prices.get(name),
+                flows=_count_flows(edition, members),
             )
         )
     return sorted(made, key=lambda one: (not one.checked, -one.middle.mean))
@@ -259,6 +267,16 @@ def _compute_prices(edition: Edition, grouped: Mapping[str, Sequence[Result]], o
                 own = float(np.mean([one.price[cell.name] for one in members]))
                 families.setdefault(cell.family, []).append(own / base[cell.name])
         found[name] = float(np.mean([np.mean(shares) for shares in families.values()])) if families else math.nan
+    return found
+
+
+def _count_flows(edition: Edition, members: Sequence[Result]) -> dict[str, tuple[int, int]]:
+    """Return the least and the largest number of flows in a world of each family that scores are percentiles of."""
+    found = {}
+    for family in edition.families:
+        counted = [one.flows.get(cell.name, math.nan) for one in members for cell in edition.of([family])]
+        if (flows := find_range(np.array(counted))) is not None:
+            found[family] = flows
     return found
 
 

@@ -15,8 +15,10 @@ from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.evaluation.suites import Edition, Suite, get_suite
 from netbuf_gym.evaluation.suites.catalogue import CHOOSE_ON, V1
+from netbuf_gym.evaluation.summary import format_range
 from netbuf_gym.leaderboard import rows, scoring
 from netbuf_gym.leaderboard.scoring import CHANCE, Result
+from netbuf_gym.simulation.results.traffic import ENOUGH
 from netbuf_gym.training.checkpoints import digest
 from netbuf_gym.training.schema import MIN_TRAINING_SEEDS
 from netbuf_gym.utils.files import read_text
@@ -29,6 +31,8 @@ CONSTANTS = "constants.json"
 """File beside the rows of a ranking suite: the best constant, as `netbuf-gym results make` chooses it on other worlds."""
 HEADER = ("", "controller", "kind", "score", "P(> best rule)", "over best rule", "over best constant", "seeds", "CPU s", "us")
 """Columns of a task's table, before the price of the score if there is one."""
+SCORE = HEADER.index("score") + 1
+"""Place behind the score."""
 NOT_BETTER = "(not above the best constant)"
 TWIN_SHARE = 0.9
 """Share of the worlds in which an agent that is another one under a new name has its scores."""
@@ -49,6 +53,7 @@ READING = (
     "from what one training happened upon; CPU s: of the evaluation; us: microseconds that a decision takes alone, on one core",
     "unchecked: figures of a file that this machine has not played, which have no place; `netbuf-gym leaderboard submit RUN` "
     "plays the model, and ranks what it then has",
+    "flows: of switches, the least and the largest number of flows in a world that the percentile behind a score is of",
     "goodput (the price of a score): of switches, whose slowdowns can be bought with it, in per cent of naive's, mean of the "
     "same worlds, families weighing alike",
 )
@@ -214,7 +219,7 @@ def compute_standings(
 
 def format_table(task: str, standing: Sequence[scoring.Standing]) -> str:
     """Format a task's standings as a Markdown table; agents that do not surely beat the best constant are marked."""
-    made, price = [], tasks.get(task).measures.price
+    made, price, counted = [], tasks.get(task).measures.price, any(one.flows for one in standing)
     for place, one in number_places(standing):
         improvement = f"{one.improvement.mean:.2f} [{one.improvement.low:.2f}, {one.improvement.high:.2f}]"
         made.append(
@@ -223,6 +228,7 @@ def format_table(task: str, standing: Sequence[scoring.Standing]) -> str:
                 _marked_name(one),
                 one.role,
                 str(one.middle),
+                *[format_flows([one])] * counted,
                 improvement if one.over_heuristic else "the best rule",
                 format_difference(one.over_heuristic),
                 format_difference(one.over_constant),
@@ -232,17 +238,19 @@ def format_table(task: str, standing: Sequence[scoring.Standing]) -> str:
                 *([] if price is None else [format_price(one.price)]),
             ]
         )
-    return markdown_table([*HEADER, *([] if price is None else [price.label])], made)
+    header = [*HEADER[:SCORE], *["flows"] * counted, *HEADER[SCORE:], *([] if price is None else [price.label])]
+    return markdown_table(header, made)
 
 
 def format_short_table(standing: Sequence[scoring.Standing]) -> str:
     """Format agents and the first two of every other kind as a Markdown table: place, score, difference to the best rule."""
-    made, others = [], Counter[str]()
+    made, others, counted = [], Counter[str](), any(one.flows for one in standing)
     for place, one in number_places(standing):
         others[one.role] += one.role != scoring.AGENT
         if others[one.role] <= 2:
-            made.append([place, _marked_name(one), one.role, str(one.middle), format_difference(one.over_heuristic)])
-    return markdown_table(["", "controller", "kind", "score", "over best rule"], made)
+            flows = [format_flows([one])] * counted
+            made.append([place, _marked_name(one), one.role, str(one.middle), *flows, format_difference(one.over_heuristic)])
+    return markdown_table(["", "controller", "kind", "score", *["flows"] * counted, "over best rule"], made)
 
 
 def number_places(standing: Sequence[scoring.Standing]) -> list[tuple[str, scoring.Standing]]:
@@ -291,18 +299,47 @@ def format_families(standing: Sequence[scoring.Standing], agent: str | None = No
     shown = [one for one in standing if (one.role == scoring.AGENT if agent is None else one.name == agent)]
     shown += [one for one in standing if one.over_heuristic is None or one.over_constant is None]
     shown += [one for one in standing if one.role == scoring.OTHER][:1]
-    rest = [one for one in standing if one not in shown]
+    rest, counted = [one for one in standing if one not in shown], any(one.flows for one in standing)
     made = []
     for family in standing[0].scores:
         means = {one.name: float(one.scores[family].mean()) for one in shown}
         others = {one.name: float(one.scores[family].mean()) for one in rest}
         most = max([*means.values(), *others.values()])
         cells = [f"**{mean:.2f}**" if mean == most else f"{mean:.2f}" for mean in means.values()]
+        if counted:
+            cells.insert(0, format_flows(standing, [family]))
         if others:
             first = max(others, key=others.__getitem__)
             cells.append(f"**{first} {others[first]:.2f}**" if others[first] == most else f"{first} {others[first]:.2f}")
         made.append([family, str(len(standing[0].scores[family])), *cells])
-    return markdown_table(["family", "worlds", *(one.name for one in shown), *(["best of the others"] if rest else [])], made)
+    heads = ["family", "worlds", *["flows"] * counted, *(one.name for one in shown), *(["best of the others"] if rest else [])]
+    return markdown_table(heads, made)
+
+
+def format_flows(standing: Sequence[scoring.Standing], families: Sequence[str] | None = None) -> str:
+    """Return the least and the largest number of flows in a world that scores are percentiles of; "" if they are of none.
+
+    Args:
+        standing: Standings of a task, or some of them.
+        families: Families of worlds; None: all.
+    """
+    known = [
+        bound
+        for one in standing
+        for family, own in one.flows.items()
+        if families is None or family in families
+        for bound in own
+    ]
+    return format_range((min(known), max(known))) if known else ""
+
+
+def describe_flows(standing: Sequence[scoring.Standing]) -> str:
+    """Return a sentence on the number of flows that scores are percentiles of, and a warning if few; "" if they are of none."""
+    if not (flows := format_flows(standing)):
+        return ""
+    few = min(bound for one in standing for own in one.flows.values() for bound in own) < ENOUGH
+    warning = f"; below {ENOUGH} one or two of them decide a 99th percentile" if few else ""
+    return f"Scores are of percentiles over {flows} flows in a world{warning}."
 
 
 def get_command(one: scoring.Standing) -> str:

@@ -18,7 +18,6 @@ class Column:
         metric, label, digits: Metric, its label and decimal places.
         factor: Factor that it is multiplied by.
         says: Its meaning in words.
-        count: Metric with the number of flows that a percentile is of; "": the metric is no percentile of flows.
     """
 
     metric: str
@@ -26,7 +25,6 @@ class Column:
     digits: int
     factor: float = 1.0
     says: str = ""
-    count: str = ""
 
 
 @dataclass(frozen=True)
@@ -109,6 +107,7 @@ class Measures:
         heuristics: Controllers that act through the agents' own control without having learned: agents are ranked against the
             best of them; all others are other controls, shown beside.
         constants: Constant controllers acting through that same control, the best of which is chosen on separate worlds.
+        counts: Metrics that are percentiles over flows, each with the metric that has their number.
         built_in: By recipe, what rules do that every agent of it has, a sentence for cards.
         limit: Limit that a world sets on the vertical metric of the trade-off plot, drawn where all worlds agree.
     """
@@ -136,6 +135,7 @@ class Measures:
     price: Price | None = None
     heuristics: tuple[str, ...] = ()
     constants: tuple[str, ...] = ()
+    counts: Mapping[str, str] = field(default_factory=dict)
     built_in: Mapping[str, str] = field(default_factory=dict)
 
     def fill_in(self, metrics: Iterable[str]) -> Measures:

@@ -24,7 +24,7 @@ import math
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -38,7 +38,7 @@ from netbuf_gym import tasks
 from netbuf_gym.errors import CheckpointError, ConfigError, quote
 from netbuf_gym.evaluation import comparison, summary
 from netbuf_gym.evaluation.rollout import draw_worlds
-from netbuf_gym.tasks.metrics import Margin, Measures
+from netbuf_gym.tasks.metrics import Column, Margin, Measures
 from netbuf_gym.training import campaign_suites, selection
 from netbuf_gym.training.checkpoints import checkpoint, packing, versions
 from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
@@ -54,6 +54,8 @@ from netbuf_gym.utils.progress import ProgressBar, print_line
 from netbuf_gym.version import __version__
 from netbuf_gym.zoo import decisions, library
 
+AGENT = "agent"
+"""Name of the agents in metrics.json."""
 FREE_KEYS = ("run_dir", "resume", "snapshots")
 """Keys of a run's configuration that do not affect how it was trained."""
 
@@ -232,7 +234,7 @@ def _compute_metrics(
         worlds = draw_worlds(plan.task, name, seeds)
         with ProgressBar("evaluating") as bar:
             each = comparison.WorldProgress(bar, len(worlds) * (len(players) + len(measures.baselines)))
-            agents = [comparison.run(one, worlds, task=plan.task, scenario=name, name="agent", each=each) for one in players]
+            agents = [comparison.run(one, worlds, task=plan.task, scenario=name, name=AGENT, each=each) for one in players]
             baselines = comparison.run_baselines(
                 plan.task, measures.baselines, worlds, scenario=name, env=players[0].env, each=each
             )
@@ -245,13 +247,17 @@ def _compute_metrics(
     scenarios: dict[str, Any] = {}
     for name, (agents, baselines, drawn) in played.items():
         scenarios[name] = {
-            "agent": {m: [_compute_mean(runs.metrics[m]) for runs in agents] for m in measures.metrics},
+            AGENT: {m: [_compute_mean(runs.metrics[m]) for runs in agents] for m in measures.metrics},
             "baselines": {runs.name: {m: _compute_mean(runs.metrics[m]) for m in measures.metrics} for runs in baselines},
         }
         for one in (column for column in measures.columns if isinstance(column, Margin)):
             named = "margins" if one.metric == measures.score else f"margins_{one.metric}"
             margins = {runs.name: _compute_margin(agents, agents[kept], runs, one.metric, one.relative) for runs in baselines}
             scenarios[name][named] = margins
+        if measures.counts:
+            every = [agents[kept], *baselines]
+            scenarios[name]["flows"] = {runs.name: summary.collect_counts([runs], measures) for runs in every}
+            scenarios[name]["warnings"] = summary.warn_of_few(every, measures)
         parts = summary.format_breakdown([agents[kept], *baselines], drawn, measures)
         if parts:
             scenarios[name]["breakdown"] = parts
@@ -348,33 +354,54 @@ def _format_card(plan: CampaignPlan, saved: checkpoint.SavedModel, metrics: dict
     lines += [f"## Suite `v1/{plan.task}`", "", begin, "Not played yet.", "<!-- end of results -->", ""]
     if "cards" in metrics:
         lines += campaign_suites.format_card(metrics["cards"], metrics["kept_seed"])
-    columns = plan.measures.columns
     for name, part in metrics["scenarios"].items():
-        heads = [f"{one.label} of the agent [95 %]" if isinstance(one, Margin) else one.label for one in columns]
-        lines += [f"## {name}", "", f"| controller | {' | '.join(heads)} |", f"|:--|{'--:|' * len(heads)}"]
-        cells = [
-            "" if isinstance(one, Margin) else _format_spread(part["agent"][one.metric], one.digits, one.factor)
-            for one in columns
-        ]
-        lines.append(f"| {metrics['algo']} | {' | '.join(cells)} |")
-        for control, values in part["baselines"].items():
-            cells = []
-            for one in columns:
-                if isinstance(one, Margin):
-                    kept = "margins" if one.metric == plan.measures.score else f"margins_{one.metric}"
-                    margin = part[kept][control]
-                    over = (
-                        statistics.Interval(margin["mean"], margin["low"], margin["high"]),
-                        statistics.Interval(*margin["paired"]),
-                    )
-                    cells.append("; ".join(_format_margin(interval) for interval in over))
-                else:
-                    cells.append(_format_number(values[one.metric] * one.factor, one.digits))
-            lines.append(f"| {control} | {' | '.join(cells)} |")
-        if "breakdown" in part:
-            lines += ["", f"{plan.measures.score} by the worlds that the seeds drew, the best in bold", "", part["breakdown"]]
-        lines.append("")
+        lines += [f"## {name}", "", *format_evaluation(part, metrics["algo"], plan.measures), ""]
     return "\n".join(lines)
+
+
+def format_evaluation(part: Mapping[str, Any], algo: str, measures: Measures) -> list[str]:
+    """Format the evaluation on a scenario as lines of a card: a row per controller, and the score by the worlds drawn.
+
+    Args:
+        part: Values of the scenario, as in metrics.json.
+        algo: Name of the agents' row.
+        measures: Measures of the task.
+    """
+    columns, flows = measures.columns, part.get("flows", {})
+
+    def format_value(column: Column, text: str, who: str) -> str:
+        of = flows.get(who, {}).get(column.metric)
+        return text if of is None else f"{text}, {summary.format_flows(of)}"
+
+    heads = [f"{one.label} of the agent [95 %]" if isinstance(one, Margin) else one.label for one in columns]
+    lines = [f"| controller | {' | '.join(heads)} |", f"|:--|{'--:|' * len(heads)}"]
+    cells = [
+        ""
+        if isinstance(one, Margin)
+        else format_value(one, _format_spread(part[AGENT][one.metric], one.digits, one.factor), AGENT)
+        for one in columns
+    ]
+    lines.append(f"| {algo} | {' | '.join(cells)} |")
+    for control, values in part["baselines"].items():
+        cells = []
+        for one in columns:
+            if isinstance(one, Margin):
+                kept = "margins" if one.metric == measures.score else f"margins_{one.metric}"
+                margin = part[kept][control]
+                over = (
+                    statistics.Interval(margin["mean"], margin["low"], margin["high"]),
+                    statistics.Interval(*margin["paired"]),
+                )
+                cells.append("; ".join(_format_margin(interval) for interval in over))
+            else:
+                cells.append(format_value(one, _format_number(values[one.metric] * one.factor, one.digits), control))
+        lines.append(f"| {control} | {' | '.join(cells)} |")
+    if flows:
+        lines += ["", f"Flows: the least and the largest number in a world that a percentile is of; {algo}: of `model.zip`."]
+    lines += [f"Warning: {line}." for line in part.get("warnings", [])]
+    if "breakdown" in part:
+        lines += ["", f"{measures.score} by the worlds that the seeds drew, the best in bold", "", part["breakdown"]]
+    return lines
 
 
 def _format_prior_training(metrics: dict[str, Any], saved: checkpoint.SavedModel) -> list[str]:

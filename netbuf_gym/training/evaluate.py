@@ -96,7 +96,8 @@ def evaluate(config: DictConfig) -> Path:
     measures = measures.fill_in(runs[0].metrics)
     text = f"{title}\n\n{summary.format_table(runs, measures, config.confidence, first)}\n\n"
     text += f"{summary.format_notes(measures, first)}\n"
-    doubts = summary.warn_of_few(runs, measures) + summary.warn_of_equal(runs, measures)
+    valid = "valid: longer worlds, or pooled=true, which is over the flows of all seeds"
+    doubts = [f"{line}; {valid}" for line in summary.warn_of_few(runs, measures)] + summary.warn_of_equal(runs, measures)
     text += "".join(f"\nWarning: {line}\n" for line in doubts)
     if config.pooled:
         text += "\nslowdown (FCT / ideal FCT) over the flows of all seeds together, percentiles by nearest rank\n\n"
@@ -104,6 +105,8 @@ def evaluate(config: DictConfig) -> Path:
     more = summary.format_details(runs, measures, config.confidence)
     if more:
         text += f"\n{more}\n"
+    if times := summary.format_timing(runs, config.confidence):
+        text += f"\n{times}\n"
     parts = summary.format_breakdown(runs, [world.scenario for world in worlds], measures)
     if listed is not None and len(listed) > 1:
         own = [f"{k // len(seeds) + 1}. {world.scenario.name}".rstrip() for k, world in enumerate(worlds)]

@@ -97,7 +97,8 @@ def format_markdown(standings: dict[str, list[scoring.Standing]]) -> str:
         parts += [
             f"## {tasks.get(task).ids[0].partition('/')[2]}",
             f"`{own.name}`, version {edition.version}, digest {edition.digest}: {len(edition.cells)} worlds of "
-            f"{len(edition.families)} families. {' '.join(list_claims(standing))} The best rule is {best}.",
+            f"{len(edition.families)} families. {' '.join(list_claims(standing))} The best rule is {best}. "
+            f"{leaderboard.describe_flows(standing)}".rstrip(),
             leaderboard.format_table(task, standing),
             "Mean score by family, the best in bold:",
             leaderboard.format_families(standing),
@@ -181,6 +182,7 @@ def _format_row(task: str, place: int, one: scoring.Standing) -> str:
         f'<td class="name"><details><summary>{name}{mark}</summary><code>{command}</code></details></td>',
         f'<td><span class="dot" style="background:{COLOURS[one.role]}"></span>{one.role}</td>',
         spread(one.middle),
+        cell(None, leaderboard.format_flows([one]) or "–"),
         spread(one.improvement) if one.over_heuristic else cell(None, "–"),
         spread(one.over_heuristic, "+"),
         spread(one.over_constant, "+"),
@@ -197,6 +199,7 @@ def _format_section(task: str, standing: Sequence[scoring.Standing]) -> str:
     edition = own.load()
     said = f"{own.name}, version {edition.version}, digest {edition.digest}: {len(edition.cells)} worlds"
     said = f"{said}. {' '.join(list_claims(standing))} The best rule is {scoring.best_heuristic(standing)}."
+    said = f"{said} {leaderboard.describe_flows(standing)}".rstrip()
     scores_plot, profiles_plot, field = draw_intervals(standing), draw_profiles(standing), _format_field(task)
     return f"""<section data-task="{task}"><h2>{_format_title(task)}</h2>
 <p>{html.escape(said)}</p>
@@ -293,7 +296,6 @@ def _wrap_svg(width: float, height: float, label: str, parts: Sequence[str]) -> 
 
 TRAINING = ("algorithm", "recipe", "trained on", "seeds", "steps", "minutes")
 """Columns of `format_training_facts`."""
-AGENTS_HEADER = ("agent", *TRAINING, "score", "over best rule", "over best constant")
 
 
 def format_agents_table(task: str, standing: Sequence[scoring.Standing], page: Path) -> str:
@@ -307,7 +309,7 @@ def format_agents_table(task: str, standing: Sequence[scoring.Standing], page: P
     Raises:
         ConfigError: metrics.json of an agent cannot be read.
     """
-    made = []
+    made, counted = [], any(one.flows for one in standing)
     for one in standing:
         if one.name in library.names():
             card = library.FOLDER / one.name / "card.md"
@@ -315,8 +317,10 @@ def format_agents_table(task: str, standing: Sequence[scoring.Standing], page: P
             agent = f"[{one.name.removeprefix(f'{task}/')}]({link})"
             agent += f" {leaderboard.STALE}" if leaderboard.is_stale(one) else ""
             over = (leaderboard.format_difference(one.over_heuristic), leaderboard.format_difference(one.over_constant))
-            made.append([agent, *format_training_facts(library.read_metrics(card.parent)), str(one.middle), *over])
-    return markdown_table(AGENTS_HEADER, made) if made else "No agent yet."
+            score = [str(one.middle), *[leaderboard.format_flows([one])] * counted]
+            made.append([agent, *format_training_facts(library.read_metrics(card.parent)), *score, *over])
+    header = ["agent", *TRAINING, "score", *["flows"] * counted, "over best rule", "over best constant"]
+    return markdown_table(header, made) if made else "No agent yet."
 
 
 def format_training_facts(metrics: dict[str, Any]) -> list[str]:

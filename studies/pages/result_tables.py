@@ -165,7 +165,7 @@ def _make_card(standing: list[scoring.Standing], agent: str) -> str:
     rule, constant = (leaderboard.format_difference(over) for over in (one.over_heuristic, one.over_constant))
     over = f"{rule} over the best rule, {constant} over the best constant"
     stale = f" {leaderboard.STALE}" if leaderboard.is_stale(one) else ""
-    said = f"Number {place} of {len(standing)}{stale}, score {one.middle}; {over}."
+    said = f"Number {place} of {len(standing)}{stale}, score {one.middle}; {over}. {leaderboard.describe_flows([one])}".rstrip()
     return f"{said} Mean scores by family, the best in bold:\n\n{leaderboard.format_families(standing, agent)}"
 
 

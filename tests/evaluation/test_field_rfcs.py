@@ -7,10 +7,11 @@ import pytest
 
 from netbuf_gym.evaluation.suites import SUITES
 from netbuf_gym.evaluation.suites.field import bbr3, rfc7928, rfc9743
-from netbuf_gym.evaluation.suites.field.rfc9743 import REFERENCE, Flag, flag_less
+from netbuf_gym.evaluation.suites.field.rfc9743 import CRITERIA, REFERENCE, Flag, flag_less
+from netbuf_gym.evaluation.suites.field.suite import Results
 from netbuf_gym.evaluation.suites.recorder import FLOW, LINK, STATE, Record
 from netbuf_gym.leaderboard import controllers, play
-from netbuf_gym.scenarios import PIE, RED, CoDel, FqCoDel, Policer, Sized
+from netbuf_gym.scenarios import PIE, RED, Bulk, CoDel, FqCoDel, Policer, Sized
 from tests.evaluation.hand_made_field import cell, made
 
 
@@ -125,6 +126,20 @@ def test_flags_say_what_they_do():
     assert Flag(2, 20)(21, 10) and not Flag(2, 20)(20, 9) and not Flag(2, 20)(21, 11)
     assert flag_less(0.8)(7.9, 10) and not flag_less(0.8)(8, 10)
     assert Flag(1)(1, 0) and not Flag(1)(-0.1, 0) and not Flag(1)(0, 0)
+
+
+def test_percentiles_of_short_flows_say_of_how_many():
+    cells = SUITES["rfc9743"].load().cells
+    results = Results(cells, {})
+    for one in CRITERIA:
+        says = one.describe(results)
+        assert ("slowdown" in one.says) == bool(one.short_flows) == (says != one.says)
+        if one.short_flows:
+            chosen = results.select_cells(**one.short_flows)
+            numbers = [sum(flow.app != Bulk() for flow in cell.scenario.flows) for cell in chosen]
+            few = f"{min(numbers)} to {max(numbers)}" if min(numbers) < max(numbers) else f"{numbers[0]:,}"
+            assert says == f"{one.says}, of {few} flows" and (few in rfc9743.SUITE.metric("slowdown_p99").says)
+            assert few == "1,024" or any(f"there are {few}." in rule for rule in rfc9743.SUITE.rules)
 
 
 def of_section(found, section):

@@ -264,6 +264,35 @@ def test_the_command_writes_tables_rows_and_json(small, tmp_path, capsys):
     assert drawn == ["families.png", "scatter.png", "worlds.png"]
 
 
+def test_percentiles_of_flows_have_their_number_beside_them():
+    suite = get_suite("v1/queue_threshold")
+    cells = suite.load().cells[:2]
+    naive = play.run(suite, cells, rollout.get_controller("naive", suite.task))
+    counts = [rollout.evaluate("naive", suite.task, one.scenario)[0]["flows_started"] for one in cells]
+    for one, most in zip(naive.values, counts, strict=True):
+        assert 0 < one["flows_completed_p0"] + one["flows_completed_p1"] == one["flows_completed"] <= most
+    one, other = ({"flows_completed_p0": n, "flows_completed_p1": 0.0, "flows_completed": n} for n in (1250.0, 7.0))
+    values = [
+        {**naive.values[0], "slowdown_p99_p1": math.nan, **one},
+        {**naive.values[1], "slowdown_p99_p1": math.nan, **other},
+    ]
+    made = reports.summarise(replace(naive, values=values), suite, ["random"])
+    assert made["random"]["slowdown_p99_p0_flows"] == made["all"]["score_flows"] == (7, 1250)
+    assert made["all"]["slowdown_p99_p1_flows"] is None, "no percentile, no number"
+    text = reports.format_tables(suite, {"naive": made, "dt": made})
+    assert "| family | worlds | flows | naive | dt |" in text and "| random | 2 | 7 to 1,250 | **" in text
+    assert text.count(", 7 to 1,250 flows |") == 12 and "flows completed |" not in text
+    said = reports.warn_of_few(suite, {"naive": made})
+    assert said.startswith("score: of 7, p99 slowdown, priority 0: of 7, p99 FCT - ideal (s): of 7 flows in the world")
+    assert reports.to_dict(suite, suite.load(), [naive], {"naive": made}, {}, "")["warnings"] == [said]
+    few = [{key: value for key, value in one.items() if key not in suite.counts} for one in naive.values]
+    old = reports.summarise(replace(naive, values=few), suite, ["random"])
+    assert reports.warn_of_few(suite, {"naive": old}) == "" and "| random | 2 | - | " in reports.format_tables(
+        suite, {"naive": old, "dt": old}
+    )
+    assert not get_suite("v1/host_buffers").counts
+
+
 def test_against_an_earlier_result(small, tmp_path, capsys):
     assert run(tmp_path, "controller=cubic") == 0
     result = tmp_path / "before.json"

@@ -7,7 +7,7 @@ import pytest
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.evaluation.suites import get_suite
-from netbuf_gym.leaderboard import controllers, play, rows
+from netbuf_gym.leaderboard import controllers, play, rows, scoring
 
 SUITE = get_suite("mvfst-rl")
 EDITION = SUITE.load()
@@ -74,6 +74,22 @@ def test_rows_that_cannot_be_used_are_refused(made, tmp_path, change, said):
         rows.require_whole(rows.read(path), SUITE, EDITION)
     kept, unfit = rows.read_kept(SUITE, folder=tmp_path)
     assert kept == {} and len(unfit) == 1
+
+
+def test_rows_of_an_earlier_version_may_lack_numbers_of_flows(tmp_path):
+    suite = get_suite("v1/queue_threshold")
+    edition = suite.load()
+    old = {cell.name: {one.key: 1.0 for one in suite.metrics if one.key not in suite.counts} for cell in edition.cells}
+    about = {"suite": suite.name, "version": edition.version, "digest": edition.digest, "task": suite.task}
+    path = rows.get_file(suite, "naive", tmp_path)
+    rows.write(path, rows.Rows({**about, "controller": "naive"}, old), suite, edition)
+    back = rows.read_kept(suite, folder=tmp_path)[0]["naive"]
+    assert all(math.isnan(one["flows_completed_p0"]) and one["score"] == 1.0 for one in back.worlds.values())
+    path.write_text("\n".join(line.rpartition(",,,")[0] or line for line in path.read_text().splitlines()) + "\n")
+    header = path.read_text().splitlines()[1]
+    path.write_text(path.read_text().replace(header, header.partition(",flows_completed")[0], 1))
+    old = rows.read_kept(suite, folder=tmp_path)[0]["naive"]
+    assert "flows_completed_p0" not in old.worlds[edition.cells[0].name] and scoring.score_rows(old, suite, edition).flows == {}
 
 
 def test_rows_in_the_file_of_another_controller_are_refused(made, tmp_path):

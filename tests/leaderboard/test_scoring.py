@@ -8,6 +8,7 @@ import pytest
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.evaluation.suites import Cell, Edition, get_suite
+from netbuf_gym.leaderboard import standings
 from netbuf_gym.leaderboard.scoring import (
     AGENT,
     CHANCE,
@@ -87,6 +88,24 @@ def test_a_price_is_over_that_of_the_controller_it_names_and_families_weigh_alik
     assert ranked(halves)["mine"].price is None, "naive is not there"
     group = [replace(paying("one", {"a": s, "b": s}), about={"group": "team", "seed": k}) for k, s in enumerate((0.5, 0.7))]
     assert ranked(paying("naive", {"a": 1.0, "b": 1.0}), *group)["team"].price == pytest.approx(0.6), "mean of training seeds"
+
+
+def test_tables_have_the_number_of_flows_beside_scores_that_are_percentiles():
+    few = {"a-0": 3.0, "a-1": 1200.0, "b-0": 250.0}
+    found = list(ranked(field=[*FIELD[:-1], replace(FIELD[-1], flows=few)]).values())
+    own = found[0]
+    assert own.flows == {"a": (3, 1200), "b": (250, 250)} and not found[1].flows
+    head, _, row, other, *_ = standings.format_table("queue_threshold", found).splitlines()
+    assert head.split(" | ")[3:5] == ["score", "flows"] and row.split(" | ")[4] == "3 to 1,200" and other.split(" | ")[4] == ""
+    assert "| score | flows | over best rule |" in standings.format_short_table(found)
+    by_family = standings.format_families(found).splitlines()
+    assert by_family[0].startswith("| family | worlds | flows | pulse") and "| a | 30 | 3 to 1,200 |" in by_family[2]
+    assert standings.describe_flows(found).startswith("Scores are of percentiles over 3 to 1,200 flows in a world; below 200")
+    many = list(ranked(field=[*FIELD[:-1], replace(FIELD[-1], flows={"a-0": 200.0})]).values())
+    assert standings.describe_flows(many) == "Scores are of percentiles over 200 flows in a world."
+    plain = list(ranked().values())
+    assert "flows" not in standings.format_table("queue_threshold", plain) + standings.format_families(plain)
+    assert standings.describe_flows(plain) == ""
 
 
 def test_an_agent_that_does_not_surely_beat_the_constant_is_marked():

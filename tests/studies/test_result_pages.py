@@ -68,7 +68,8 @@ def test_agents_stand_in_tables_with_links_to_their_cards(site):
     card = site.renew(
         marked("card queue_threshold/ppo"), result_tables.Path("zoo", "agents", "queue_threshold", "ppo", "card.md")
     )
-    assert re.search(r"^\| family \| worlds \| queue_threshold/ppo \|", card, re.M) and "queue_threshold/a2c" not in card
+    assert re.search(r"^\| family \| worlds \| flows \| queue_threshold/ppo \|", card, re.M)
+    assert "queue_threshold/a2c" not in card
     assert len(re.findall(r"^\| (?!family|---)", card, re.M)) == len(site.standings["queue_threshold"][0].scores)
 
 

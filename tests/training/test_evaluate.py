@@ -21,6 +21,7 @@ from netbuf_gym.training.evaluate import choose_readable, evaluate
 from netbuf_gym.training.jobs import expand_demo_overrides
 from netbuf_gym.training.train import train
 from netbuf_gym.utils import plots
+from tests.helpers.machines import needs_live_worlds
 
 FIRST = schema.FIRST_EVALUATION_SEED
 SHORT = {"name": "ppcc/4", "duration_s": 3}
@@ -264,9 +265,14 @@ def test_percentiles_have_the_number_of_flows_beside_them_and_can_be_pooled(tmp_
         assert one["pooled"]["p0"]["flows"] == len(together) == sum(counts)
         assert one["pooled"]["p0"]["p99"] == together[math.ceil(0.99 * len(together)) - 1]
         assert one["pooled"]["all"]["flows"] == sum(one["episodes"]["flows_completed"])
+        assert one["flows"]["slowdown_p99_p0"] == [min(counts), max(counts)]
+        assert {"slowdown_p99", "difference_p99_s"} <= set(one["flows"])
         assert f", {min(counts)} to {max(counts)} flows |" in text.split(f"| {name} |")[1]
         assert f"| {name} | p0 | {len(together)}" in text
-    assert "Warning: p99 slowdown, priority 0: of " in text and "decide a 99th percentile" in result["warnings"][0]
+    assert (
+        text.count("Warning: p99 slowdown, priority 0: of ") == text.count("Warning") == 1
+        and "decide a 99th percentile" in result["warnings"][0]
+    )
     assert "flows" not in rollout.evaluate("naive", "queue_threshold", result["scenario"], seeds[:1])[0]
     evaluate(load("evaluate", command))
     assert "pooled" not in json.loads((tmp_path / "result.json").read_text())["controllers"]["naive"]
@@ -278,13 +284,36 @@ def test_a_percentile_of_enough_flows_has_no_warning():
     assert summary.warn_of_few([one], SWITCH_MEASURES) == []
     few = summary.Runs("dt", [1, 2], {**values, "flows_completed_p0": np.array([199.0, 0.0])}, {})
     (said,) = summary.warn_of_few([one, few], SWITCH_MEASURES)
-    assert said.startswith("p99 slowdown, priority 0: of 199 flows")
+    assert said.startswith("p99 slowdown, priority 0: of 199 flows in the episode with the fewest; below 200 one or two")
     assert summary.format_pooled([one, few]).splitlines()[2:] == [
         "| naive | p0 | 250 | 2.00 | 2.00 | 2.00 |",
         "| naive | p1 | 50 (few) | 3.00 | 3.00 | 3.00 |",
         "| naive | all | 300 | 2.00 | 3.00 | 3.00 |",
     ]
-    assert summary.format_counts(np.array([22.0, 22.0])) == "22 flows"
+    assert summary.format_range((22, 22)) == "22" and summary.format_range((22, 1310)) == "22 to 1,310"
+    assert summary.format_flows((1, 1)) == "1 flow" and summary.format_flows((0, 1310)) == "0 to 1,310 flows"
+
+
+def test_few_flows_are_warned_of_once():
+    values = {"slowdown_p99_p0": np.array([1.0, 2.0]), "flows_completed_p0": np.array([30.0, 500.0])}
+    values |= {"slowdown_p99_p1": np.array([np.nan, 2.0]), "flows_completed_p1": np.array([0.0, 7.0])}
+    values |= {"difference_p99_s": np.array([1.0, 2.0]), "flows_completed": np.array([300.0, 507.0])}
+    (said,) = summary.warn_of_few([summary.Runs("naive", [1, 2], values, {})], SWITCH_MEASURES)
+    assert said.startswith(
+        "p99 slowdown, priority 0: of 30 flows in the episode with the fewest, p99 slowdown, priority 1: of 7 flows;"
+    )
+    assert "ideal" not in said
+
+
+def test_breakdowns_have_the_number_of_flows_beside_each_percentile():
+    values = {"slowdown_p99_p0": np.array([1.0, 2.0, np.nan]), "flows_completed_p0": np.array([30.0, 1500.0, 0.0])}
+    more = {"slowdown_p99_p0": np.array([1.0, 3.0, np.nan]), "flows_completed_p0": np.array([28.0, 1500.0, 0.0])}
+    runs = [summary.Runs(name, [1, 2, 3], own, {}) for name, own in (("naive", values), ("dt", more))]
+    lines = summary.format_worlds(runs, ["short", "long", "long"], SWITCH_MEASURES).splitlines()
+    assert lines[0] == "| world | seeds | flows | naive | dt | ahead of naive |" and lines[1].count("|") == lines[0].count("|")
+    assert lines[2].startswith("| short | 1 | 28 to 30 |") and lines[3].startswith("| long | 2 | 1,500 |")
+    measures = dataclasses.replace(SWITCH_MEASURES, counts={})
+    assert "flows" not in summary.format_worlds(runs, ["short", "long", "long"], measures)
 
 
 def test_equal_runs_are_told_of():
@@ -461,3 +490,34 @@ def test_the_result_is_written_last_and_taken_away_first(trained, tmp_path, monk
     assert (out / "table.md").is_file() and not (out / "result.json").exists()
     evaluate(config)
     assert (out / "result.json").is_file()
+
+
+def test_times_of_worlds_in_real_time_are_columns():
+    timed = {"decisions": np.array([20.0, 18.0]), "interval_p50_s": np.array([0.1, 0.2]), "own_ms": np.array([np.nan, 4.0])}
+    runs = [summary.Runs("random", [1, 2], timed, {}, timing=tuple(timed)), summary.Runs("cubic", [1, 2], {}, {})]
+    head, _, first, second, *notes = summary.format_timing(runs).splitlines()[2:]
+    assert head == "| controller | decisions | interval, p50 (s) | own_ms |"
+    assert first.startswith("| random | 19.0 ± ") and "| 0.1500 ± " in first and first.endswith("| 4.000 (1 of 2) |")
+    assert second == "| cubic | - | - | - |" and "* decisions: made in an episode" in notes
+    assert summary.format_timing(runs[1:]) == ""
+
+
+@pytest.mark.slow
+def test_evaluation_on_the_kernel_has_its_times(tmp_path):
+    needs_live_worlds()
+    command = [
+        "model=null",
+        "env=congestion_window",
+        "scenario=ppcc/4",
+        "scenario.kwargs.duration_s=1",
+        "seeds=2",
+        "plots=false",
+    ]
+    evaluate(load("evaluate", [*command, "plant=linux", "baselines=[random,cubic]", f"run_dir={tmp_path}"]))
+    text, result = (tmp_path / "table.md").read_text(), json.loads((tmp_path / "result.json").read_text())
+    deciding, acting = result["controllers"]["random"], result["controllers"]["cubic"]
+    assert min(deciding["episodes"]["decisions"]) >= 4 and deciding["intervals"]["interval_p50_s"][0] >= 0.09
+    assert min(acting["episodes"]["packets_timed"]) > 10 and acting["intervals"]["packet_lateness_p99_ms"][0] > 0
+    assert "| decisions | interval, p50 (s) | interval, p99 (s) | packets | lateness, p50 (ms) |" in text
+    evaluate(load("evaluate", [*command, "baselines=[cubic]", f"run_dir={tmp_path}"]))
+    assert "lateness" not in (tmp_path / "table.md").read_text()

@@ -81,6 +81,7 @@ class Metric:
         digits: Decimal places.
         says: Description.
         factor: Factor from the file's unit to the column's.
+        count: Key of the metric with the number of flows that a percentile is of; "": it is no percentile of flows.
     """
 
     key: str
@@ -88,6 +89,7 @@ class Metric:
     digits: int
     says: str
     factor: float = 1.0
+    count: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,6 +131,11 @@ class Suite:
     def metric(self, key: str) -> Metric:
         """Return the metric of a key."""
         return next(one for one in self.metrics if one.key == key)
+
+    @property
+    def counts(self) -> set[str]:
+        """Keys of metrics that are numbers of flows; rows of earlier versions may lack them."""
+        return {one.count for one in self.metrics if one.count}
 
     def __post_init__(self) -> None:
         keys = [one.key for one in self.metrics]

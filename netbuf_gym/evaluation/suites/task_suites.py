@@ -101,15 +101,23 @@ def measure(task: str, cell: Cell, view: View) -> dict[str, float]:
 
 
 def _list_columns(task: str) -> list[Column]:
-    return [one for one in tasks.get(task).measures.columns if isinstance(one, Column)]
+    """Return the columns of a task's measures, and behind them those with the numbers of flows that some are percentiles of."""
+    measures = tasks.get(task).measures
+    shown = [one for one in measures.columns if isinstance(one, Column)]
+    numbers = {measures.counts[one.metric] for one in shown if one.metric in measures.counts}
+    return [*shown, *(one for one in measures.details if one.metric in numbers)]
 
 
 def _make_metrics(task: str) -> tuple[Metric, ...]:
     measures = tasks.get(task).measures
-    own = [Metric(one.metric, one.label, one.digits, one.says, one.factor) for one in _list_columns(task)]
+    own = [
+        Metric(one.metric, one.label, one.digits, one.says, one.factor, measures.counts.get(one.metric, ""))
+        for one in _list_columns(task)
+    ]
     if measures.lower_is_better:
-        label = next(one.label for one in own if one.key == measures.score)
-        return (Metric("score", "score", 3, f"minus the logarithm of the {label}; higher is better"), *own)
+        ratio = next(one for one in own if one.key == measures.score)
+        says = f"minus the logarithm of the {ratio.label}; higher is better"
+        return (Metric("score", "score", 3, says, count=ratio.count), *own)
     return tuple(sorted(own, key=lambda one: one.key != measures.score))
 
 

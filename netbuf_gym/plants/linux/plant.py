@@ -185,7 +185,7 @@ class LinuxPlant(Plant):
         """Return `decisions`, and percentiles of the intervals between them and of the packets' lateness, as `report` found it.
 
         `interval_p50_s` and `interval_p99_s` are measured from decision to decision, `packet_lateness_p50_ms` and
-        `packet_lateness_p99_ms` from the time when a link is to hand on a packet; NaN: unknown.
+        `packet_lateness_p99_ms`, over `packets_timed` packets, from the time when a link is to hand on one; NaN: unknown.
         """
         self._warn_if_late(world)
         intervals_s = self._intervals_s[world]

@@ -22,9 +22,15 @@ SLICE_NS = 200_000_000
 
 
 def summarize_lateness(emulator: Mapping[str, Any]) -> dict[str, float]:
-    """Return percentiles of how late packets were handed on, for reports, from an emulator's counters; NaN: no packets."""
-    unit = 1e3 if emulator.get("packets_written") else math.nan
-    return {f"packet_lateness_{name}_ms": emulator.get(f"late_{name}_s", math.nan) * unit for name in ("p50", "p99")}
+    """Return the number of packets handed on and percentiles of how late they were (NaN: none), for reports.
+
+    Args:
+        emulator: Counters of an emulator.
+    """
+    packets = emulator.get("packets_written", 0)
+    unit = 1e3 if packets else math.nan
+    late = {f"packet_lateness_{name}_ms": emulator.get(f"late_{name}_s", math.nan) * unit for name in ("p50", "p99")}
+    return {"packets_timed": packets, **late}
 
 
 class LiveReadings(World):
@@ -145,7 +151,7 @@ class LiveReadings(World):
         return self._state["emulator"]
 
     def timing(self) -> dict[str, float]:
-        """Return how late the links handed on packets: `packet_lateness_p50_ms` and `packet_lateness_p99_ms`."""
+        """Return how many packets the links handed on, and how late: see `summarize_lateness`."""
         return summarize_lateness(self.emulator())
 
     def ideal_s(self, sender: int, size_bytes: int, start_ns: int) -> float:
