@@ -15,6 +15,7 @@ import numpy as np
 from netbuf_gym import tasks
 from netbuf_gym.evaluation import comparison
 from netbuf_gym.evaluation.rollout import draw_worlds
+from netbuf_gym.evaluation.summary import format_flows
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.tasks.metrics import Column, Measures
 from netbuf_gym.training import curves
@@ -201,13 +202,15 @@ def _find_leaders(result: Mapping[str, Any], measures: Measures) -> list[str]:
 
 
 def format_mean(result: Mapping[str, Any], name: str, metric: str, measures: Measures, named: bool = False) -> str:
-    """Return a controller's mean of a metric with its unit, as the task's tables show it, and with its name if `named`."""
+    """Return the mean of a metric with unit and number of flows, as tables show it, and with its name if `named`."""
     columns = (column for column in measures.columns if isinstance(column, Column) and column.metric == metric)
     column = next(columns, Column(metric, metric, 3))
     label, _, unit = column.label.removesuffix(")").partition(" (")
     value = result["controllers"][name]["intervals"][metric][0]
     text = f"{column.factor * value:.{column.digits}f}" if _is_number(value) else "no value"
-    return " ".join(part for part in (label if named else "", text, unit) if part)
+    flows = result["controllers"][name].get("flows", {}).get(metric)
+    of = "" if flows is None else f"({format_flows(flows)})"
+    return " ".join(part for part in (label if named else "", text, unit, of) if part)
 
 
 def _list_places(some: Sequence[str], kinds: int) -> str:

@@ -47,9 +47,11 @@ def describe_outcome(run_dir: Path) -> tuple[str, str]:
     """Return the label and value of an evaluation for a table of runs: the first controller's mean score."""
     result = json.loads((run_dir / "result.json").read_text(encoding="utf-8"))
     score = tasks.get(result["task"]).measures.score
-    first = result["controllers"][result["first"]]["intervals"]
-    score = score if score in first else next(iter(first))
-    return score, format_number(first[score][0])
+    first = result["controllers"][result["first"]]
+    score = score if score in first["intervals"] else next(iter(first["intervals"]))
+    flows = first.get("flows", {}).get(score)
+    of = "" if flows is None else f", {summary.format_flows(flows)}"
+    return score, format_number(first["intervals"][score][0]) + of
 
 
 def evaluate(config: DictConfig) -> Path:

@@ -125,9 +125,13 @@ def format_field_places(task: str) -> list[str]:
 
 
 def list_claims(standing: Sequence[scoring.Standing]) -> list[str]:
-    """Return sentences about agents that are ahead of every rule, not ahead of the best constant, or worse than chance."""
-    said = []
-    agents = [one for one in standing if one.role == scoring.AGENT and one.checked]
+    """Return sentences on who is first, and on agents ahead of every rule, not ahead of the best constant, or below chance."""
+    ranked = [one for one in standing if one.checked]
+    agents = [one for one in ranked if one.role == scoring.AGENT]
+    said = [f"{ranked[0].name} ({ranked[0].role}) is first"]
+    if agents and agents[0] is not ranked[0]:
+        said[0] += f", {agents[0].name}, the first of the agents, number {ranked.index(agents[0]) + 1}"
+    said[0] += "."
     ahead = [one.name for one in agents if one.over_rules is not None and one.over_rules.low > 0]
     said.append(f"Surely ahead of every rule: {', '.join(ahead) or 'no agent'}.")
     if behind := [one.name for one in agents if one.behind_constant]:

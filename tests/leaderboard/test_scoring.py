@@ -8,7 +8,7 @@ import pytest
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.evaluation.suites import Cell, Edition, get_suite
-from netbuf_gym.leaderboard import standings
+from netbuf_gym.leaderboard import page, standings
 from netbuf_gym.leaderboard.scoring import (
     AGENT,
     CHANCE,
@@ -106,6 +106,16 @@ def test_tables_have_the_number_of_flows_beside_scores_that_are_percentiles():
     plain = list(ranked().values())
     assert "flows" not in standings.format_table("queue_threshold", plain) + standings.format_families(plain)
     assert standings.describe_flows(plain) == ""
+
+
+def test_claims_say_who_is_first():
+    def claim(*more):
+        return page.list_claims(list(ranked(*more).values()))[0]
+
+    assert claim() == "fq_codel (other control) is first."
+    assert claim(result("mine", 20.0, seed=1)) == "mine (agent) is first."
+    assert claim(result("mine", 5.0, seed=1)) == "fq_codel (other control) is first, mine, the first of the agents, number 2."
+    assert claim(replace(result("mine", 20.0, seed=1), checked=False)) == "fq_codel (other control) is first."
 
 
 def test_an_agent_that_does_not_surely_beat_the_constant_is_marked():

@@ -17,7 +17,7 @@ from netbuf_gym.training import demo, schema
 from netbuf_gym.training.checkpoints import checkpoint
 from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
 from netbuf_gym.training.config import build_scenario_spec, load
-from netbuf_gym.training.evaluate import choose_readable, evaluate
+from netbuf_gym.training.evaluate import choose_readable, evaluate, outcome
 from netbuf_gym.training.jobs import expand_demo_overrides
 from netbuf_gym.training.train import train
 from netbuf_gym.utils import plots
@@ -269,6 +269,10 @@ def test_percentiles_have_the_number_of_flows_beside_them_and_can_be_pooled(tmp_
         assert {"slowdown_p99", "difference_p99_s"} <= set(one["flows"])
         assert f", {min(counts)} to {max(counts)} flows |" in text.split(f"| {name} |")[1]
         assert f"| {name} | p0 | {len(together)}" in text
+    low, high = result["controllers"]["naive"]["flows"]["slowdown_p99_p0"]
+    assert outcome(tmp_path)[1].endswith(f", {low} to {high} flows")
+    assert f" ({low} to {high} flows)" in demo.format_mean(result, "naive", "slowdown_p99_p0", SWITCH_MEASURES)
+    assert "flows" not in demo.format_mean(result, "naive", "goodput_mbps", SWITCH_MEASURES)
     assert (
         text.count("Warning: p99 slowdown, priority 0: of ") == text.count("Warning") == 1
         and "decide a 99th percentile" in result["warnings"][0]
