@@ -289,7 +289,9 @@ def to_dict(runs: Sequence[Runs], measures: Measures, confidence: float = 0.95, 
                 "episodes": {metric: values.tolist() for metric, values in one.metrics.items()},
                 "measured": {metric: int(np.isfinite(values).sum()) for metric, values in one.metrics.items()},
                 **({} if one.flows is None else {"pooled": pool_percentiles(one)}),
-                "intervals": {metric: list(one.compute_interval(metric, confidence)) for metric in (*measures.metrics, *one.timing)},
+                "intervals": {
+                    metric: list(one.compute_interval(metric, confidence)) for metric in (*measures.metrics, *one.timing)
+                },
                 **({"flows": flows} if (flows := collect_counts([one], measures)) else {}),
                 **{
                     f"{column.metric}_margin_of_{whose}{'_percent' if column.relative else ''}": None

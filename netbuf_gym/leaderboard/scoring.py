@@ -274,7 +274,7 @@ def _count_flows(edition: Edition, members: Sequence[Result]) -> dict[str, tuple
     """Return the least and the largest number of flows in a world of each family that scores are percentiles of."""
     found = {}
     for family in edition.families:
-        counted = [one.flows.get(cell.name, math.nan) for one in members for cell in edition.of([family])]
+        counted = [one.flows.get(cell.name, math.nan) for one in members for cell in edition.select_cells([family])]
         if (flows := find_range(np.array(counted))) is not None:
             found[family] = flows
     return found

@@ -8,7 +8,7 @@ import pytest
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.evaluation.suites import Cell, Edition, get_suite
-from netbuf_gym.leaderboard import page, standings
+from netbuf_gym.leaderboard import standings
 from netbuf_gym.leaderboard.scoring import (
     AGENT,
     CHANCE,
@@ -23,6 +23,7 @@ from netbuf_gym.leaderboard.scoring import (
 )
 from netbuf_gym.scenarios import get
 from netbuf_gym.utils import statistics
+from studies.pages import leaderboard_page
 
 SUITE, CONSTANT_OF = get_suite("v1/queue_threshold"), "limits:20:20"
 WORLD = get("rlbm/default")
@@ -110,7 +111,7 @@ def test_tables_have_the_number_of_flows_beside_scores_that_are_percentiles():
 
 def test_claims_say_who_is_first():
     def claim(*more):
-        return page.list_claims(list(ranked(*more).values()))[0]
+        return leaderboard_page.list_claims(list(ranked(*more).values()))[0]
 
     assert claim() == "fq_codel (other control) is first."
     assert claim(result("mine", 20.0, seed=1)) == "mine (agent) is first."

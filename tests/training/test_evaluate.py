@@ -17,7 +17,7 @@ from netbuf_gym.training import demo, schema
 from netbuf_gym.training.checkpoints import checkpoint
 from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
 from netbuf_gym.training.config import build_scenario_spec, load
-from netbuf_gym.training.evaluate import choose_readable, evaluate, outcome
+from netbuf_gym.training.evaluate import choose_readable, describe_outcome, evaluate
 from netbuf_gym.training.jobs import expand_demo_overrides
 from netbuf_gym.training.train import train
 from netbuf_gym.utils import plots
@@ -270,7 +270,7 @@ def test_percentiles_have_the_number_of_flows_beside_them_and_can_be_pooled(tmp_
         assert f", {min(counts)} to {max(counts)} flows |" in text.split(f"| {name} |")[1]
         assert f"| {name} | p0 | {len(together)}" in text
     low, high = result["controllers"]["naive"]["flows"]["slowdown_p99_p0"]
-    assert outcome(tmp_path)[1].endswith(f", {low} to {high} flows")
+    assert describe_outcome(tmp_path)[1].endswith(f", {low} to {high} flows")
     assert f" ({low} to {high} flows)" in demo.format_mean(result, "naive", "slowdown_p99_p0", SWITCH_MEASURES)
     assert "flows" not in demo.format_mean(result, "naive", "goodput_mbps", SWITCH_MEASURES)
     assert (
