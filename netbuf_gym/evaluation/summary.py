@@ -237,7 +237,7 @@ def _format_group(runs: Sequence[Runs], worlds: Sequence[Scenario], group: Group
 def _format_parts(runs: Sequence[Runs], label: str, parts: dict[str, np.ndarray], measures: Measures) -> str:
     if len(parts) < 2:
         return ""
-    names, counted = [one.name for one in runs], measures.score in measures.counts
+    names, counted = [one.name for one in runs], count_flows(runs, measures.score, measures.counts) is not None
     lines = [
         f"| {label} | seeds |{' flows |' * counted} {' | '.join(names)} | ahead of {names[0]} |",
         f"|:--|--:|{'--:|' * (len(runs) + counted)}:--|",

@@ -241,3 +241,24 @@ def test_campaign_of_switches(tmp_path, measure):
     assert "| naive |" in card and "99th percentile" in card and "| load |" in card
     assert "nan" not in card and "inf" not in card and "paired by seed" in card
     assert len(metrics["scenarios"]["rlbm/random"]["margins"]["naive"]["paired"]) == 3
+
+
+def test_cards_have_the_number_of_flows_beside_percentiles():
+    measures = tasks.get("queue_threshold").measures
+    values = dict.fromkeys(measures.metrics, 1.0)
+    margin = {"mean": 0.0, "low": -1.0, "high": 1.0, "paired": [0.0, -1.0, 1.0]}
+    part = {
+        "agent": {metric: [1.0, 2.0] for metric in values},
+        "baselines": {"naive": values},
+        "margins": {"naive": margin},
+        "margins_goodput_mbps": {"naive": margin},
+    }
+    plain = campaign.format_evaluation(part, "ppo", measures)
+    assert len(plain) == 4 and "flows" not in "".join(plain)
+    flows = {"agent": {"slowdown_p99_p0": (3, 1250)}, "naive": {"slowdown_p99_p0": (4, 4), "difference_p99_s": (1, 1)}}
+    _, _, ours, theirs, _, note, warning = campaign.format_evaluation(
+        {**part, "flows": flows, "warnings": ["few"]}, "ppo", measures
+    )
+    assert ours.startswith("| ppo | 1.50 ± 6.35, 3 to 1,250 flows |") and ours.count("flows") == 1
+    assert theirs.startswith("| naive | 1.00, 4 flows |") and "| 1.00, 1 flow |" in theirs
+    assert "a percentile is of" in note and warning == "Warning: few."
