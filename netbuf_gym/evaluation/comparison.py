@@ -87,12 +87,12 @@ def run(
     else:
         played = _play(numbered, controller, task, scenario, env, flows, threads, each=report_done, stop=stop)
     found, samples = [one.reports for one in played], played[0].samples
-    measures = tasks.get(task).measures
-    measures = measures.fill_in(key for key, value in found[0][0].items() if isinstance(value, Real))
+    timing = tuple(dict.fromkeys(key for one in played for key in one.timing))
+    numbers = [key for key, value in found[0][0].items() if isinstance(value, Real) and key not in timing]
+    measures = tasks.get(task).measures.fill_in(numbers)
     columns = ("time_s", *dict(measures.series))
     series = {key: np.array([sample.get(key, math.nan) for sample in samples]) for key in columns}
     pooled = np.concatenate([own for one in played for own in one.flows]) if flows else None
-    timing = tuple(dict.fromkeys(key for one in played for key in one.timing))
     metrics = _collect_metrics([*measures.metrics, *timing], found)
     return Runs(name, [world.episode for world in worlds], metrics, series, pooled, timing)
 

@@ -95,7 +95,7 @@ def evaluate(config: DictConfig) -> Path:
     else:
         title = f"{scenario['name'] if isinstance(scenario, dict) else scenario}, {len(seeds)} seeds"
     first = "the agent" if saved is not None else runs[0].name
-    measures = measures.fill_in(runs[0].metrics)
+    measures = measures.fill_in(key for key in runs[0].metrics if key not in runs[0].timing)
     text = f"{title}\n\n{summary.format_table(runs, measures, config.confidence, first)}\n\n"
     text += f"{summary.format_notes(measures, first)}\n"
     valid = "valid: longer worlds, or pooled=true, which is over the flows of all seeds"

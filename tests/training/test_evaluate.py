@@ -13,6 +13,7 @@ from netbuf_gym.evaluation import comparison, rollout, summary
 from netbuf_gym.plants.counters import sender_counters
 from netbuf_gym.plants.simulator import Simulator
 from netbuf_gym.tasks.congestion_window import episode_report
+from netbuf_gym.tasks.metrics import Measures
 from netbuf_gym.training import demo, schema
 from netbuf_gym.training.checkpoints import checkpoint
 from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
@@ -525,3 +526,17 @@ def test_evaluation_on_the_kernel_has_its_times(tmp_path):
     assert "| decisions | interval, p50 (s) | interval, p99 (s) | packets | lateness, p50 (ms) |" in text
     evaluate(load("evaluate", [*command, "baselines=[cubic]", f"run_dir={tmp_path}"]))
     assert "lateness" not in (tmp_path / "table.md").read_text()
+
+
+def test_times_are_kept_apart_from_the_metrics_of_a_task_that_names_none(monkeypatch):
+    record = dataclasses.replace(tasks.get("congestion_window"), measures=Measures())
+    monkeypatch.setattr(comparison.tasks, "get", lambda task: record)
+    timed = {"decisions": 3, "own_ms": 2.5}
+    monkeypatch.setattr(
+        comparison, "_play", lambda *args, **options: [comparison.Played([{"goodput_mbps": 1.0, **timed}], list(timed))]
+    )
+    world = rollout.World(None, 1, 1)
+    runs = comparison.run(rollout.get_controller("cubic", "congestion_window"), [world], task="congestion_window", scenario="x")
+    assert runs.timing == ("decisions", "own_ms") and set(runs.metrics) == {"goodput_mbps", "decisions", "own_ms"}
+    content = summary.to_dict([runs], record.measures.fill_in(["goodput_mbps"]))["controllers"]["cubic"]
+    assert list(content["intervals"]) == ["goodput_mbps", "decisions", "own_ms"]

@@ -112,8 +112,6 @@ MEASURES = Measures(
     details=(
         Column("flows_started", "flows started", 1),
         Column("flows_completed", "flows completed", 1),
-        Column("flows_completed_p0", "flows completed, priority 0", 1),
-        Column("flows_completed_p1", "flows completed, priority 1", 1),
         Column("fct_mean_s_p0", "mean FCT, priority 0 (s)", 3),
         Column("fct_mean_s_p1", "mean FCT, priority 1 (s)", 2),
         Column("slowdown_mean_p1", "mean slowdown, priority 1", 2),
@@ -121,6 +119,8 @@ MEASURES = Measures(
         Column("difference_max_s", "worst FCT - ideal (s)", 2),
         Column("queue_mean_packets", "mean queue (packets)", 1),
         Column("occupancy_mean", "mean occupancy (%)", 1, 100),
+        Column("flows_completed_p0", "flows completed, priority 0", 1),
+        Column("flows_completed_p1", "flows completed, priority 1", 1),
     ),
     ranked_beside=("droptail", "dualpi2"),
     price=Price("goodput_mbps", "goodput (% of naive's)", "naive"),
