@@ -109,7 +109,7 @@ def test_sets_of_other_tasks_are_what_their_families_say(name):
             value = one["world"][key]
             if hasattr(spec, "low"):
                 assert spec.low * (1 - 1e-5) <= value <= spec.high * (1 + 1e-5), (one["name"], key)
-            elif not hasattr(spec, "at"):
+            elif not hasattr(spec, "sample_at"):
                 assert value == spec, (one["name"], key)
     assert task_suites.draw_worlds(name, 1) == worlds, "drawn anew they are the same, or the version is another"
 
