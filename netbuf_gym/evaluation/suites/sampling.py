@@ -94,7 +94,7 @@ def draw_worlds(families: Mapping[str, Family], make: WorldMaker, count: int, st
     worlds = []
     for at, (family, one) in enumerate(families.items()):
         rng = np.random.default_rng((*stream, at))
-        free = [key for key, value in one.arguments.items() if hasattr(value, "at")]
+        free = [key for key, value in one.arguments.items() if hasattr(value, "sample_at")]
         places = (np.stack([rng.permutation(count) for _ in free], axis=1) + rng.random((count, len(free)))) / count
         for k, place in enumerate(places):
             while True:
