@@ -1,6 +1,7 @@
 // What benchmarks/instructions.py counts: packets through the core alone, nothing printed but how many.
 //
-//   instructions one SECONDS | many SECONDS | worlds STEPS | receivers STEPS | switch SECONDS
+//   instructions one|many|path|codel|datagrams|switch SECONDS
+//   instructions worlds|receivers STEPS
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -34,6 +35,42 @@ WorldConfig dumbbell(int flows, double rate_bps, int64_t buffer_packets, const c
     flow.start_ns = i * 10 * kMillisecond;
     config.flows.push_back(flow);
   }
+  return config;
+}
+
+// Sixteen flows from hosts of their own to hosts of their own: three links each way, of which they share the middle ones.
+WorldConfig three_links() {
+  WorldConfig config = dumbbell(16, 100e6, 400, "cubic");
+  const auto access = [&](double rate_bps) {
+    LinkConfig link;
+    link.name = std::to_string(config.links.size());
+    link.rate_bps = rate_bps;
+    link.delay_ns = kMillisecond;
+    config.links.push_back(link);
+    return static_cast<uint32_t>(config.links.size() - 1);
+  };
+  for (FlowConfig& flow : config.flows) {
+    flow.path = {access(1e9), 0, access(1e9)};
+    flow.return_path = {access(1e9), 1, access(1e9)};
+  }
+  return config;
+}
+
+WorldConfig managed() {
+  WorldConfig config = dumbbell(1, 100e6, 400, "cubic");
+  config.links[0].discipline = "codel";
+  return config;
+}
+
+// No flow begins before the end.
+WorldConfig datagrams() {
+  WorldConfig config = three_links();
+  UdpConfig source;
+  source.rate_bps = 90e6;
+  source.path = config.flows.front().path;
+  config.flows.resize(1);
+  config.flows.front().start_ns = 1000 * kSecond;
+  config.udp = {source};
   return config;
 }
 
@@ -71,6 +108,7 @@ WorldConfig shared_buffer() {
 uint64_t sent(World& world) {
   uint64_t packets = world.traffic_totals().packets_sent;
   for (const Flow& flow : world.flows()) packets += flow.counters().packets_sent;
+  for (const UdpSource& source : world.udp()) packets += source.counters().sent;
   return packets;
 }
 
@@ -95,8 +133,13 @@ int main(int argc, char** argv) {
     }
     for (uint32_t i = 0; i < kWorlds; ++i) packets += sent(batch.world(i));
   } else {
-    const bool is_switch = !std::strcmp(argv[1], "switch");
-    World world(is_switch ? shared_buffer() : dumbbell(std::strcmp(argv[1], "one") ? 64 : 1, 100e6, 400, "cubic"), 1);
+    const auto is = [&](const char* name) { return !std::strcmp(argv[1], name); };
+    World world(is("switch")      ? shared_buffer()
+                : is("path")      ? three_links()
+                : is("datagrams") ? datagrams()
+                : is("codel")     ? managed()
+                                  : dumbbell(is("one") ? 1 : 64, 100e6, 400, "cubic"),
+                1);
     world.run(from_seconds(length));
     packets = sent(world);
   }

@@ -25,6 +25,9 @@ COMMAND = "python benchmarks/instructions.py"
 CASES = {
     "one": ("20", "1 CUBIC flow, 100 Mbit/s, 48 ms, 400 packets"),
     "many": ("20", "64 CUBIC flows, the same link"),
+    "path": ("20", "16 CUBIC flows, each over three links, the second of which they share"),
+    "codel": ("20", "1 CUBIC flow, the same link with CoDel"),
+    "datagrams": ("20", "90 Mbit/s of datagrams over three links"),
     "worlds": ("60", "16 worlds of an agent's sender, 10 Mbit/s, 48 ms, link full, 100 ms steps"),
     "receivers": ("60", "16 worlds of an agent's receiver, Nuwa's rule on every ACK, the same link"),
     "switch": ("60", "a shared-buffer switch, ten senders of finite flows, 10 Mbit/s"),
