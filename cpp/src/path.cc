@@ -23,14 +23,13 @@ Path::Path(uint32_t flow, const FlowConfig& config, const StackProfile& profile,
       links_(config.path) {
   const auto add_hops = [&](std::vector<Hop>& hops, const std::vector<uint32_t>& path) {
     bool in_order = config.routes.empty();  // so far: what is foreseen must be asked for in order of time
-    const size_t first = hops.size();
-    for (const uint32_t link : path) {
-      const Link& l = network_.links[link];
-      const bool folded =
-          in_order && network_.link_uses[link] == 1 && l.never_drops() && l.constant_rate() && !l.changes();
-      in_order &= !l.reorders();
-      const uint8_t lane = hops.size() == first || folded ? uint8_t{0} : lane_between(hops.back().link, link);
-      hops.push_back({link, folded, false, lane, 0});
+    for (size_t i = 0; i < path.size(); ++i) {
+      Link& link = network_.links[path[i]];
+      const bool folded = i > 0 && in_order && network_.link_uses[path[i]] == 1 && link.never_drops() &&
+                          link.constant_rate() && !link.changes();
+      in_order &= !link.reorders();
+      const uint8_t lane = i == 0 || folded ? uint8_t{0} : lane_between(path[i - 1], path[i]);
+      hops.push_back({&link, 0, folded, false, lane});
     }
     hops.back().last = true;
   };
@@ -41,8 +40,10 @@ Path::Path(uint32_t flow, const FlowConfig& config, const StackProfile& profile,
   };
   add_route(0, config.path, config.return_path);
   for (const RouteConfig& later : config.routes) add_route(later.from_ns, later.path, later.return_path);
-  first_link_ = &network_.links[config.path.front()];
-  first_return_link_ = &network_.links[config.return_path.front()];
+  first_link_ = forward_.front().link;
+  first_return_link_ = backward_.front().link;
+  route_ = routes_.data();
+  plain_until_ = network_.log ? 0 : next_route_at();
 
   ack_overtakes_ = !config.routes.empty() ||
                    std::any_of(config.return_path.begin(), config.return_path.end(), [&](uint32_t link) {
@@ -66,6 +67,18 @@ uint8_t Path::lane_between(uint32_t from, uint32_t to) {
   return lane;
 }
 
+Time Path::next_route_at() const { return route_ == &routes_.back() ? kNever : route_[1].from; }
+
+template <class Item>
+void Path::look_closely(const Item& item) {
+  while (next_route_at() <= item.time) ++route_;
+  if (network_.log) {
+    log(PacketEvent::sent, item, item.time);
+  } else {
+    plain_until_ = next_route_at();
+  }
+}
+
 void Path::lose(Link::Fate fate, PacketKind kind) {
   --on_way_;
   if (is_data(kind)) ++(fate == Link::Fate::queue_drop ? queue_drops_ : random_losses_);
@@ -73,19 +86,19 @@ void Path::lose(Link::Fate fate, PacketKind kind) {
 
 // ---- forward
 
-void Path::launch_over_hops(const Packet& packet) {
-  if (network_.log) [[unlikely]] log(PacketEvent::sent, packet, packet.time);
-  Packet moving = packet;
-  const size_t first = route(packet.time).forward;
-  if (cross(moving, first)) onward(moving, first + 1, packet.time);
+void Path::launch_over_hops(Time now, uint32_t segment, uint16_t bytes, PacketKind kind, bool fin, uint64_t ecn) {
+  Packet packet{now, now, to_receiver_.word() | ecn, segment, bytes, kind, fin};
+  look_at(packet);
+  const size_t first = route_->forward;
+  if (cross(packet, first)) onward(packet, first + 1, now);
 }
 
-void Path::onward(Packet packet, size_t hop, Time now) {
+void Path::onward(Packet& packet, size_t hop, Time now) {
   for (; !forward_[hop - 1].last; ++hop) {
     Hop& next = forward_[hop];
     if (!next.folded && (packet.time > now || next.waiting > 0)) {
       ++next.waiting;
-      return reach(packet, static_cast<uint8_t>(kAtForwardHop + hop), next.lane);
+      return reach(packet, kAtForwardHop + hop, next.lane);
     }
     if (!cross(packet, hop)) return;
   }
@@ -93,29 +106,29 @@ void Path::onward(Packet packet, size_t hop, Time now) {
 }
 
 bool Path::cross(Packet& packet, size_t hop) {
-  Link& link = network_.links[forward_[hop].link];
+  const Hop& crossed = forward_[hop];
+  Link& link = *crossed.link;
   if (link.managed()) [[unlikely]] {
     offer(link, packet, hop);
     return false;
   }
   const uint32_t bytes = wire_bytes(packet.kind, packet.bytes);
-  const bool foreseen = hop > 0 && forward_[hop].folded;
-  const Link::Outcome outcome = foreseen ? link.foresee(packet.time, bytes, true, *network_.clock)
-                                         : link.transmit(packet.time, bytes, true);
+  const Link::Outcome outcome = crossed.folded ? link.foresee(packet.time, bytes, true, *network_.clock)
+                                               : link.transmit(packet.time, bytes, true);
   if (outcome.fate == Link::Fate::delivered) [[likely]] {
     packet.time = outcome.arrival;
     return true;
   }
   lose(outcome.fate, packet.kind);
-  if (network_.log) [[unlikely]] log(event_of(outcome.fate), packet, packet.time, forward_[hop].link);
+  if (network_.log) [[unlikely]] log(event_of(outcome.fate), packet, packet.time, index_of(crossed));
   return false;
 }
 
-void Path::cross_forward(const Packet& packet) {
+void Path::cross_forward(Packet& packet) {
   const size_t hop = packet.stage() - size_t{kAtForwardHop};
+  const Time now = packet.time;
   --forward_[hop].waiting;
-  Packet moving = packet;
-  if (cross(moving, hop)) onward(moving, hop + 1, packet.time);
+  if (cross(packet, hop)) onward(packet, hop + 1, now);
 }
 
 void Path::offer(Link& link, const Packet& packet, size_t hop) {
@@ -142,8 +155,9 @@ void Path::send_back(Ack ack, const SackBlocks& blocks) {
 }
 
 void Path::send_back_over_hops(const Ack& ack) {
-  if (network_.log) [[unlikely]] log(PacketEvent::sent, ack, ack.time);
-  backward(ack, route(ack.time).backward, ack.time);
+  look_at(ack);
+  Ack moving = ack;
+  backward(moving, route_->backward);
 }
 
 // Where ACKs overtake each other, the blocks of some that are late are kept for them; of later ones they are lost.
@@ -159,39 +173,41 @@ SackBlocks Path::take_blocks(const Ack& ack) {
   return blocks;
 }
 
-// The ACK crosses hop at the time at: now, unless a managed link says beforehand.
-void Path::backward(Ack ack, size_t hop, Time at) {
-  const Time now = at;
+// The ACK crosses hop at its time: now, unless a managed link says beforehand.
+void Path::backward(Ack& ack, size_t hop) {
+  const Time now = ack.time;
   do {
-    Link& link = hop == 0 ? *first_return_link_ : network_.links[backward_[hop].link];
+    const Hop& crossed = backward_[hop];
+    Link& link = *crossed.link;
+    if (link.managed()) [[unlikely]] return offer(link, ack, hop);
     const uint32_t bytes = wire_bytes(ack);
-    if (link.managed()) [[unlikely]] {
-      Queued item;
-      item.ack = ack;
-      item.owner = flow_;
-      item.bytes = bytes;
-      item.hop = static_cast<uint8_t>(hop);
-      item.priority = priority_;
-      item.is_ack = true;
-      item.ecn = all_ecn_ != 0;
-      item.marked = false;
-      item.l4s = (all_ecn_ & kEcnL4s) != 0;
-      return link.offer(at, item);
-    }
-    const bool foreseen = hop > 0 && backward_[hop].folded;
-    const Link::Outcome outcome =
-        foreseen ? link.foresee(at, bytes, false, *network_.clock) : link.transmit(at, bytes, false);
+    const Link::Outcome outcome = crossed.folded ? link.foresee(ack.time, bytes, false, *network_.clock)
+                                                 : link.transmit(ack.time, bytes, false);
     if (outcome.fate != Link::Fate::delivered) [[unlikely]] {
       --on_way_;
-      if (network_.log) [[unlikely]] log(event_of(outcome.fate), ack, at, backward_[hop].link);
+      if (network_.log) [[unlikely]] log(event_of(outcome.fate), ack, ack.time, index_of(crossed));
       return;
     }
-    ack.time = at = outcome.arrival;
+    ack.time = outcome.arrival;
   } while (!wait_backward(ack, ++hop, now));
 }
 
+void Path::offer(Link& link, const Ack& ack, size_t hop) {
+  Queued item;
+  item.ack = ack;
+  item.owner = flow_;
+  item.bytes = wire_bytes(ack);
+  item.hop = static_cast<uint8_t>(hop);
+  item.priority = priority_;
+  item.is_ack = true;
+  item.ecn = all_ecn_ != 0;
+  item.marked = false;
+  item.l4s = (all_ecn_ & kEcnL4s) != 0;
+  link.offer(ack.time, item);
+}
+
 // Keeps an ACK that reaches hop (or the sender) at ack.time until then; false when it crosses hop at once.
-bool Path::wait_backward(const Ack& ack, size_t hop, Time now) {
+bool Path::wait_backward(Ack& ack, size_t hop, Time now) {
   if (backward_[hop - 1].last) {
     reach(ack, kAtSender, sender_lane_);
     return true;
@@ -199,14 +215,14 @@ bool Path::wait_backward(const Ack& ack, size_t hop, Time now) {
   Hop& next = backward_[hop];
   if (next.folded || (ack.time <= now && next.waiting == 0)) return false;
   ++next.waiting;
-  reach(ack, static_cast<uint8_t>(kAtBackwardHop + hop), next.lane);
+  reach(ack, kAtBackwardHop + hop, next.lane);
   return true;
 }
 
-void Path::cross_backward(const Ack& ack) {
+void Path::cross_backward(Ack& ack) {
   const size_t hop = ack.stage() - size_t{kAtBackwardHop};
   --backward_[hop].waiting;
-  backward(ack, hop, ack.time);
+  backward(ack, hop);
 }
 
 // ---- managed links
@@ -215,7 +231,7 @@ void Path::resume(const Queued& item, Time arrival) {
   if (item.is_ack) {
     Ack ack = item.ack;
     ack.time = arrival;
-    if (!wait_backward(ack, item.hop + size_t{1}, -1)) backward(ack, item.hop + size_t{1}, arrival);
+    if (!wait_backward(ack, item.hop + size_t{1}, -1)) backward(ack, item.hop + size_t{1});
   } else {
     Packet packet = item.packet;
     packet.time = arrival;
@@ -289,7 +305,7 @@ void Path::log(PacketEvent event, const Ack& ack, Time at, uint32_t link) {
 }
 
 void Path::log(PacketEvent event, const Queued& item) {
-  const uint32_t link = (item.is_ack ? backward_ : forward_)[item.hop].link;
+  const uint32_t link = index_of((item.is_ack ? backward_ : forward_)[item.hop]);
   item.is_ack ? log(event, item.ack, *network_.clock, link) : log(event, item.packet, *network_.clock, link);
 }
 
@@ -304,18 +320,18 @@ void Path::log_arrival(const Flight& flight) {
 Time Path::scheduled(const Packet& packet) const {
   const size_t before =
       packet.stage() == kAtReceiver ? forward_.size() - 1 : packet.stage() - size_t{kAtForwardHop} - 1;
-  const Link& link = network_.links[forward_[before].link];
+  const Link& link = *forward_[before].link;
   return packet.time - link.delay() - link.transmission_time(wire_bytes(packet.kind, packet.bytes));
 }
 
 Time Path::scheduled(const Ack& ack) const {
   const size_t before = ack.stage() == kAtSender ? backward_.size() - 1 : ack.stage() - size_t{kAtBackwardHop} - 1;
-  const Link& link = network_.links[backward_[before].link];
+  const Link& link = *backward_[before].link;
   return ack.time - link.delay() - link.transmission_time(wire_bytes(ack));
 }
 
 Path::Departure Path::departure(const Packet& packet) const {
-  const Link &access = *first_link_, &last = network_.links[backward_.back().link];
+  const Link &access = *first_link_, &last = *backward_.back().link;
   const Time begun = scheduled(packet);
   const Time full = access.transmission_time(profile_.mss + profile_.data_overhead);
   const Time ack = last.delay() + last.transmission_time(profile_.ack_bytes);

@@ -230,7 +230,7 @@ void World::run_next() {
   const bool is_packet = packet < other || (packet == other && packet_first(lane));
   if (one_by_one_) {
     if (ordered_ && (is_packet || tree_[1].source >= first_flow_)) return run_tied();
-    if (is_packet) log_arrival(lane);
+    if (is_packet && log_) log_arrival(lane);
   }
   is_packet ? run_packet(lane) : run_source(tree_[1].source);
 }
@@ -279,7 +279,6 @@ bool World::tied(uint32_t source) const {
 }
 
 void World::log_arrival(uint32_t lane) {
-  if (!log_) return;
   const Flight& flight = network_.flights.front(lane);
   by_index_[flight.packet.flow()]->path.log_arrival(flight);
 }
@@ -302,7 +301,7 @@ void World::run_tied() {
     if (!packet && !timer) break;
     if (packet && (!timer || packet_first(lane))) {
       Flight flight;
-      log_arrival(lane);
+      if (log_) [[unlikely]] log_arrival(lane);
       flights.pop(lane, flight);
       const uint32_t index = flight.packet.flow();
       if (!due.empty() && due.back().flow == index) {
@@ -321,7 +320,7 @@ void World::run_tied() {
   std::sort(due.begin(), due.end(), [](const Due& a, const Due& b) {
     return a.turn != b.turn ? a.turn < b.turn : a.flow < b.flow;
   });
-  for (const Due& one : due) {
+  for (Due& one : due) {
     if (one.timer) {
       if (next_of(first_flow_ + one.flow) == now_) by_index_[one.flow]->run_timer();
     } else {

@@ -74,6 +74,36 @@ TEST(routes_of_several_links_there_and_back_again) {
   }
 }
 
+TEST(a_log_changes_nothing_and_has_what_sets_out_on_every_route) {
+  for (const bool several : {false, true}) {
+    for (const bool changes : {false, true}) {
+      WorldConfig config;
+      config.links = {worlds::link(10, 10, 30), worlds::link(10, 10), worlds::link(20, 5), worlds::link(20, 5)};
+      config.flows = {several ? worlds::flow("cubic", {0, 2}, {1, 3}) : worlds::flow("cubic", {0}, {1})};
+      if (changes) config.flows[0].routes = {{2 * kSecond, {2}, {3}}, {3 * kSecond, {0}, {1, 3}}};
+      World plain(config, 1);
+      config.log_packets = true;
+      World logged(config, 1);
+      for (World* world : {&plain, &logged}) world->run(4 * kSecond);
+      CHECK(worlds::fingerprint(plain) == worlds::fingerprint(logged));
+      CHECK(!plain.log());
+      uint64_t sent = 0, received = 0, dropped = 0;
+      for (const PacketRow& row : logged.log()->rows()) {
+        if (row.is_ack || !is_data(static_cast<PacketKind>(row.kind))) continue;
+        sent += row.event == PacketEvent::sent;
+        received += row.event == PacketEvent::received;
+        dropped += row.event == PacketEvent::queue_drop;
+        if (row.event == PacketEvent::queue_drop) CHECK_EQ(row.link, 0u);  // the others have endless queues
+      }
+      const Flow& flow = logged.flows()[0];
+      CHECK_EQ(sent, flow.counters().packets_sent);
+      CHECK_EQ(received, flow.counters().packets_received);
+      CHECK_EQ(dropped, flow.counters().queue_drops);
+      CHECK_GT(dropped, 0u);
+    }
+  }
+}
+
 TEST(routes_that_are_none_are_refused) {
   WorldConfig config = two_ways("cubic", kSecond, 10, 40);
   config.flows[0].routes.push_back({kSecond, {0}, {1}});

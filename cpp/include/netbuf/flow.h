@@ -23,7 +23,7 @@ class Flow {
   Flow& operator=(const Flow&) = delete;
 
   // ---- events
-  void arrive(const Flight& flight, uint8_t stage) {
+  void arrive(Flight& flight, uint8_t stage) {
     switch (stage) {
       case kAtReceiver:
         path.arrived();

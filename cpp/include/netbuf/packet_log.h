@@ -1,5 +1,5 @@
 // A log of packets, where a world keeps one: when each sets out and arrives, and where it is lost. Worlds without a log
-// know nothing of it: with one their packets take the ways of longer paths, which ask.
+// do not ask for it at every packet: with one, each packet leaves the ways that are short and is looked at by itself.
 #pragma once
 #include <vector>
 

@@ -38,7 +38,7 @@ class Path {
   // ecn: of kEcn; what is lost of it on a path that is one link without a discipline, nobody could have marked.
   void launch(Time now, uint32_t segment, uint16_t bytes, PacketKind kind, bool fin = false, uint64_t ecn = 0) {
     ++on_way_;
-    if (!direct_) [[unlikely]] return launch_over_hops({now, now, to_receiver_.word() | ecn, segment, bytes, kind, fin});
+    if (!direct_) [[unlikely]] return launch_over_hops(now, segment, bytes, kind, fin, ecn);
     const Link::Outcome outcome = first_link_->transmit(now, wire_bytes(kind, bytes), true);
     if (outcome.fate != Link::Fate::delivered) [[unlikely]] return lose(outcome.fate, kind);
     Packet& packet = network_.flights.place(outcome.arrival, to_receiver_, receiver_lane_).packet;
@@ -85,8 +85,8 @@ class Path {
 
   // ---- what arrives, by Flight::stage
   void arrived() { --on_way_; }                          // at the receiver or at the sender
-  void cross_forward(const Packet& packet);
-  void cross_backward(const Ack& ack);
+  void cross_forward(Packet& packet);
+  void cross_backward(Ack& ack);
   SackBlocks take_blocks(const Ack& ack);                // those that came with it; once
 
   // ---- what managed links have done with its packets
@@ -116,12 +116,12 @@ class Path {
   size_t memory_bytes() const;
 
  private:
-  struct Hop {                   // a link that is not simply folded into the one before
-    uint32_t link;
-    bool folded;                 // nobody else uses it and it never drops: its outcome is known at once
+  struct Hop {
+    Link* link;
+    uint32_t waiting;            // packets on their way to it
+    bool folded;                 // nobody else uses it and it never drops: its outcome is known at the link before
     bool last;                   // of its route
     uint8_t lane;
-    uint32_t waiting;            // packets on their way to it
   };
 
   // Where hops begin: those of one route stand together, so that packets keep the one that they set out on.
@@ -129,36 +129,42 @@ class Path {
     Time from;
     uint32_t forward, backward;
   };
-  const Route& route(Time now) {
-    while (route_ + 1 < routes_.size() && routes_[route_ + 1].from <= now) ++route_;
-    return routes_[route_];
-  }
 
+  Time next_route_at() const;
   uint8_t lane_between(uint32_t from, uint32_t to);
-  void launch_over_hops(const Packet& packet);
-  void send_back_over_hops(const Ack& ack);
+  // Out of line, so that the short way needs none of their registers.
+  [[gnu::noinline]] void launch_over_hops(Time now, uint32_t segment, uint16_t bytes, PacketKind kind, bool fin,
+                                          uint64_t ecn);
+  [[gnu::noinline]] void send_back_over_hops(const Ack& ack);
+  // Before a packet or ACK sets out: whether it takes another route than the last, or is logged.
+  template <class Item>
+  void look_at(const Item& item) {
+    if (item.time >= plain_until_) [[unlikely]] look_closely(item);
+  }
+  template <class Item>
+  [[gnu::cold, gnu::noinline]] void look_closely(const Item& item);
   void lose(Link::Fate fate, PacketKind kind);
   // Seldom asked for, and out of the way of what is asked for each packet.
   [[gnu::cold, gnu::noinline]] void log(PacketEvent event, const Packet& packet, Time at,
                                         uint32_t link = PacketLog::kNoLink);
   [[gnu::cold, gnu::noinline]] void log(PacketEvent event, const Ack& ack, Time at, uint32_t link = PacketLog::kNoLink);
   [[gnu::cold, gnu::noinline]] void log(PacketEvent event, const Queued& item);
-  void onward(Packet packet, size_t hop, Time now);      // reaches hop at packet.time
-  bool cross(Packet& packet, size_t hop);                // takes the link; false when it was lost there
-  void backward(Ack ack, size_t hop, Time at);
-  bool wait_backward(const Ack& ack, size_t hop, Time now);
+  uint32_t index_of(const Hop& hop) const { return static_cast<uint32_t>(hop.link - network_.links.data()); }
+  void onward(Packet& packet, size_t hop, Time now);     // reaches hop at packet.time
+  bool cross(Packet& packet, size_t hop);                // takes the link; false when it was lost or kept there
+  void backward(Ack& ack, size_t hop);                   // reaches hop at ack.time, now
+  bool wait_backward(Ack& ack, size_t hop, Time now);
   void offer(Link& link, const Packet& packet, size_t hop);
-  void reach(const Packet& packet, uint8_t stage, uint8_t& lane) {
-    Flight flight;
-    flight.packet = packet;
-    flight.packet.to = (packet.to & kEcn) | Destination(flow_, stage).word();
-    network_.flights.push(flight, lane);
+  void offer(Link& link, const Ack& ack, size_t hop);
+  void reach(Packet& packet, size_t stage, uint8_t& lane) {
+    const Destination to(flow_, static_cast<uint8_t>(stage));
+    packet.to = (packet.to & kEcn) | to.word();
+    network_.flights.place(packet.time, to, lane).packet = packet;
   }
-  void reach(const Ack& ack, uint8_t stage, uint8_t& lane) {
-    Flight flight;
-    flight.ack = ack;
-    flight.ack.to = Destination(flow_, stage).word();
-    network_.flights.push(flight, lane);
+  void reach(Ack& ack, size_t stage, uint8_t& lane) {
+    const Destination to(flow_, static_cast<uint8_t>(stage));
+    ack.to = to.word();
+    network_.flights.place(ack.time, to, lane).ack = ack;
   }
   uint32_t wire_bytes(PacketKind kind, uint32_t payload) const {
     if (is_data(kind)) [[likely]] return payload + profile_.data_overhead;
@@ -192,7 +198,8 @@ class Path {
   uint8_t receiver_lane_ = 0, sender_lane_ = 1, priority_;
   std::vector<Hop> forward_, backward_;
   std::vector<Route> routes_;
-  size_t route_ = 0;
+  const Route* route_;               // that packets set out on
+  Time plain_until_;                 // all take it until then, and none is logged
   Ring<SackBlocks> blocks_;
   uint64_t queue_drops_ = 0, random_losses_ = 0, duplicates_ = 0;
   uint32_t bottleneck_;
