@@ -11,21 +11,21 @@ void OneWay::run(Time now) {
 
 void OneWay::launch(Time now) {
   ++on_way_;
-  if (network_.log) [[unlikely]] log(PacketEvent::sent, now, now);
+  if (log_) [[unlikely]] log(PacketEvent::sent, now, now);
   move(now, now, 0);
 }
 
 void OneWay::lose(Link::Fate fate, uint32_t link) {
   --on_way_;
   note_loss(fate);
-  if (network_.log) {
+  if (log_) {
     const bool dropped = fate == Link::Fate::queue_drop;
-    log(dropped ? PacketEvent::queue_drop : PacketEvent::random_loss, *network_.clock, *network_.clock, link);
+    log(dropped ? PacketEvent::queue_drop : PacketEvent::random_loss, clock_, clock_, link);
   }
 }
 
 void OneWay::altered(const Queued& item, PacketEvent event) {
-  if (network_.log) log(event, *network_.clock, item.packet.sent_at, link_of(item));
+  if (log_) log(event, clock_, item.packet.sent_at, link_of(item));
   if (event == PacketEvent::duplicated) {
     ++on_way_;
   } else {
@@ -43,16 +43,16 @@ void OneWay::log(PacketEvent event, Time at, Time sent_at, uint32_t link) {
   row.wire_bytes = bytes_;
   row.event = event;
   row.kind = PacketLog::kDatagram;
-  network_.log->add(row);
+  log_->add(row);
 }
 
 void OneWay::move(Time now, Time sent_at, uint32_t hop) {
-  if (hop == path_.size()) {
+  if (hop == links_.size()) {
     --on_way_;
-    if (network_.log) [[unlikely]] log(PacketEvent::received, now, sent_at);
+    if (log_) [[unlikely]] log(PacketEvent::received, now, sent_at);
     return received(sent_at, now);
   }
-  Link& link = network_.links[path_[hop]];
+  Link& link = *links_[hop];
   if (link.managed()) {
     Queued item;
     item.packet = {now, sent_at, 0, 0, 0, kWindowProbe, false};

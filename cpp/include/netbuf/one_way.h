@@ -16,7 +16,10 @@ class OneWay : public EventSource {
         bytes_(bytes),
         priority_(static_cast<uint8_t>(priority)),
         owner_(kOneWayOwner + index),
-        network_(network) {}
+        clock_(*network.clock),
+        log_(network.log) {
+    for (const uint32_t link : path) links_.push_back(&network.links[link]);
+  }
 
   Time next() const final { return travelling_.empty() ? due() : std::min(due(), travelling_.top().time); }
   void run(Time now) final;
@@ -44,7 +47,8 @@ class OneWay : public EventSource {
   virtual void received(Time sent_at, Time now) = 0;
   virtual void note_loss(Link::Fate) {}
   void lose(Link::Fate fate, uint32_t link);
-  void log(PacketEvent event, Time at, Time sent_at, uint32_t link = PacketLog::kNoLink);
+  [[gnu::cold, gnu::noinline]] void log(PacketEvent event, Time at, Time sent_at,
+                                        uint32_t link = PacketLog::kNoLink);
   void travel(Time time, Time sent_at, uint32_t hop) { travelling_.push({time, sent_at, departures_++, hop}); }
   void move(Time now, Time sent_at, uint32_t hop);
 
@@ -52,7 +56,9 @@ class OneWay : public EventSource {
   const uint32_t bytes_;                     // on the wire
   const uint8_t priority_;
   const uint32_t owner_;
-  Network& network_;
+  const Time& clock_;                        // the world's
+  PacketLog* const log_;                     // null: none is kept
+  std::vector<Link*> links_;                 // of path_
   uint64_t departures_ = 0, on_way_ = 0;
   std::priority_queue<Travelling, std::vector<Travelling>, std::greater<>> travelling_;
 };
