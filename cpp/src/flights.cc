@@ -2,6 +2,11 @@
 
 namespace netbuf {
 
+Flight& Flights::place_elsewhere(Key flight, uint8_t& hint) {
+  hint = choose(flight, hint);
+  return hint == kHeap ? place_in_heap(flight, hint) : append(hint, flight);
+}
+
 uint8_t Flights::choose(const Key& flight, uint8_t hint) {
   if (ends(hint, flight)) return hint;
   for (uint32_t i = 0; i < std::min(used_, kLanes); ++i) {

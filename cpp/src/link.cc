@@ -85,6 +85,14 @@ bool Link::lose(Time start) {
   return lost;
 }
 
+Link::Outcome Link::propagate(Time start, Time end, bool is_data) {
+  if (lossy_ && (is_data || loss_on_acks_) && lose(start)) {
+    ++stats_.random_losses;
+    return {Fate::random_loss, kNever};
+  }
+  return {Fate::delivered, wire_ ? wire_->arrival(start, end) : end + delay_};
+}
+
 Time Link::schedule_departure(Time now, uint32_t wire_bytes, Time& start) {
   return schedule_ == Schedule::stepped ? stepped_departure(now, wire_bytes, start)
                                         : opportunity_departure(now, wire_bytes, start);

@@ -43,6 +43,7 @@ struct Link::Managed final : DropSink {
     host->altered(item, PacketEvent::corrupted);
   }
   void tick(Time now) {
+    if (now == since) return;
     area += static_cast<double>(discipline->packets()) * static_cast<double>(now - since);
     since = now;
   }
@@ -75,6 +76,14 @@ struct Link::Managed final : DropSink {
     link->stats_.bytes_out += item.bytes;
     return true;
   }
+  // False: nothing is left to send. A discipline is asked even where nothing waits: FQ-CoDel retires the queues that it
+  // finds empty then.
+  bool fill_device(Time now) {
+    const auto may_go = [&] { return discipline->packets() == 0 || discipline->ready(now) <= now; };
+    Queued item;
+    while (device.size() < device_limit && may_go() && take(now, item)) device.push(item);
+    return !device.empty() || discipline->packets() > 0;
+  }
 };
 
 void Link::ManagedDeleter::operator()(Managed* managed) const { delete managed; }
@@ -94,7 +103,7 @@ void Link::offer(Time now, Queued& item) {
   m.tick(now);
   m.discipline->enqueue(now, item);
   stats_.queue_max = std::max(stats_.queue_max, m.discipline->packets());
-  if (m.next == kNever || now >= m.next || m.device.size() < m.device_limit) serve(now);
+  if (m.next == kNever || now >= m.next || m.device.size() < m.device_limit) serve_and_tell(now);
 }
 
 bool Link::runs_last() const { return managed_->device_limit > 0; }
@@ -105,9 +114,15 @@ void Link::run(Time now) {
   serve(now);
 }
 
-void Link::serve(Time now) {
+void Link::serve_and_tell(Time now) {
   Managed& m = *managed_;
   const Time before = m.next;
+  serve(now);
+  if (m.next != before) m.host->rescheduled(m.index);
+}
+
+void Link::serve(Time now) {
+  Managed& m = *managed_;
   Queued item;
   Time next = kNever;
   for (;;) {
@@ -125,17 +140,13 @@ void Link::serve(Time now) {
     }
     transmit_now(now, item);
   }
-  // A discipline is asked even where nothing waits: FQ-CoDel retires the queues that it finds empty then.
-  const auto may_go = [&] { return m.discipline->packets() == 0 || m.discipline->ready(now) <= now; };
-  while (m.device.size() < m.device_limit && may_go() && m.take(now, item)) m.device.push(item);
-  if (m.device.empty() && m.discipline->packets() == 0) next = kNever;
+  if (m.device_limit > 0 && !m.fill_device(now)) next = kNever;
   m.next = next;
-  if (next != before) m.host->rescheduled(m.index);
 }
 
 void Link::stall(Time now, Time until) {
   managed_->stalled_until = until;
-  serve(now);
+  serve_and_tell(now);
 }
 
 Time Link::backlog_end(Time now) const {

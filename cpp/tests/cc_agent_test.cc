@@ -89,7 +89,9 @@ TEST(the_first_decision_ends_a_slow_start) {
 TEST(a_window_that_is_not_used_does_not_grow) {
   fake::Connection c("agent", {});
   c.cc->on_agent(true);
-  const AckEvent one{.acked = 1, .delivered = 1, .rtt = 50 * kMillisecond};
+  AckEvent one;
+  one.acked = one.delivered = 1;
+  one.rtt = 50 * kMillisecond;
   c.tcb.una = 0;
   c.tcb.nxt = 4;                               // 4 and the one acknowledged are half of 10
   c.cc->control(c.tcb, one);

@@ -47,7 +47,55 @@ void expect_same(WorldConfig config) {
   }
 }
 
+// A managed link by itself, and how often it has said that its next event is another.
+struct Told final : Link::Host {
+  explicit Told(LinkConfig config) : link(config, &rng) {
+    link.manage([](const DisciplineSetting& setting) { return make_discipline("droptail", {}, setting); }, config, 0, this);
+  }
+  void sent(const Queued&, Time) override { ++packets; }
+  void lost(const Queued&, Link::Fate) override {}
+  void rescheduled(uint32_t) override { ++told; }
+  void offer(Time now) {
+    Queued item{};
+    item.bytes = 1250;
+    link.offer(now, item);
+  }
+
+  Rng rng{1};
+  Link link;
+  int told = 0, packets = 0;
+};
+
 }  // namespace
+
+TEST(a_link_tells_of_another_event_where_nobody_would_ask) {
+  for (const int64_t device_packets : {0, 2}) {
+    LinkConfig config = worlds::link(10, 1);  // 1 ms a packet
+    config.device_packets = device_packets;
+    Told one(config);
+    one.offer(0);  // leaves at once
+    CHECK_EQ(one.packets, 1);
+    CHECK_EQ(one.told, 0);
+    one.offer(0);
+    CHECK_EQ(one.told, 1);
+    CHECK_EQ(one.link.next(), kMillisecond);
+    one.offer(1);
+    CHECK_EQ(one.told, 1);
+    for (int i = 1; i <= 2; ++i) {
+      CHECK_EQ(one.link.next(), i * kMillisecond);
+      one.link.run(i * kMillisecond);
+      CHECK_EQ(one.packets, 1 + i);
+    }
+    CHECK_EQ(one.told, 1);  // whoever runs it asks
+    CHECK_EQ(one.link.next(), kNever);
+    one.offer(kSecond);
+    one.offer(kSecond);
+    CHECK_EQ(one.told, 2);
+    one.link.stall(kSecond, 2 * kSecond);
+    CHECK_EQ(one.told, 3);
+    CHECK_EQ(one.link.next(), 2 * kSecond);
+  }
+}
 
 TEST(droptail_equals_the_plain_link) {
   for (const int64_t queue : {1, 5, 60, 0}) expect_same(crowd(queue, false));

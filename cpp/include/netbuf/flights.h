@@ -23,15 +23,14 @@ class Flights {
   uint32_t first() const {
     if (used_ == 2) return comes_before(1, 0);
     uint32_t best = 0;
-    Time time = head_[0];
-    bool tie = false;
+    Time time = head_[0], second = kNever;
     for (uint32_t i = 1; i < used_; ++i) {
-      const bool earlier = head_[i] < time;
-      tie = (tie | (head_[i] == time)) & (head_[i] >= time);
-      best = earlier ? i : best;
-      time = earlier ? head_[i] : time;
+      const Time head = head_[i];
+      second = std::min(second, std::max(time, head));
+      best = head < time ? i : best;
+      time = std::min(time, head);
     }
-    if (tie && time < kNever) [[unlikely]] {
+    if (second == time && time < kNever) [[unlikely]] {
       for (uint32_t i = best + 1; i < used_; ++i) best = comes_before(i, best) ? i : best;
     }
     return best;
@@ -54,17 +53,9 @@ class Flights {
   // Room for what reaches a stage of a flow then, its other members to be filled in.
   // hint: the lane that this stage used last.
   Flight& place(Time time, Destination to, uint8_t& hint) {
-    if (time <= lanes_[hint].back) [[unlikely]] {
-      hint = choose({time, to}, hint);
-      if (hint == kHeap) return place_in_heap({time, to}, hint);
-    }
-    Lane& lane = lanes_[hint];
-    lane.back = time;
-    if (lane.ring.empty()) head_[hint] = time, destination_[hint] = to;
-    Flight& flight = lane.ring.place();
-    flight.packet.time = time;
-    flight.packet.to = to.word();
-    return flight;
+    const uint32_t lane = hint;
+    if (time <= lanes_[lane].back) [[unlikely]] return place_elsewhere({time, to}, hint);
+    return append(lane, {time, to});
   }
   void push(const Flight& flight, uint8_t& hint) { place(flight.packet.time, flight.packet.destination(), hint) = flight; }
   // Makes room for a run more; the hint for it.
@@ -114,6 +105,16 @@ class Flights {
     const Lane& one = lanes_[lane];
     return one.back < flight.time || one.ring.empty() || key(one.ring.back()) <= flight;
   }
+  Flight& append(uint32_t number, Key key) {
+    Lane& lane = lanes_[number];
+    lane.back = key.time;
+    if (lane.ring.empty()) head_[number] = key.time, destination_[number] = key.to;
+    Flight& flight = lane.ring.place();
+    flight.packet.time = key.time;
+    flight.packet.to = key.to.word();
+    return flight;
+  }
+  [[gnu::noinline]] Flight& place_elsewhere(Key flight, uint8_t& hint);
   uint8_t choose(const Key& flight, uint8_t hint);
   Flight& place_in_heap(const Key& flight, uint8_t& hint);
   void pop_heap(Flight& flight);

@@ -48,7 +48,7 @@ class Link final : public EventSource {
     virtual void sent(const Queued& item, Time arrival) = 0;  // on its way to the far end
     virtual void lost(const Queued& item, Fate fate) = 0;
     virtual void altered(const Queued&, PacketEvent) {}       // duplicated or corrupted as it came
-    virtual void rescheduled(uint32_t link) = 0;              // next() has changed
+    virtual void rescheduled(uint32_t link) = 0;              // next() has changed, other than by run()
 
    protected:
     ~Host() = default;
@@ -76,7 +76,9 @@ class Link final : public EventSource {
     if (schedule_ == Schedule::constant) [[likely]] {
       end = start + transmission_time(wire_bytes);
     } else {
-      end = schedule_departure(now, wire_bytes, start);
+      Time begins = start;  // a copy has an address, the other a register
+      end = schedule_departure(now, wire_bytes, begins);
+      start = begins;
     }
     free_at_ = end;
     busy_ns_ += end - start;
@@ -91,13 +93,7 @@ class Link final : public EventSource {
       begun_bytes_ = wire_bytes;
       if (busy_starts_) [[unlikely]] busy_starts_->push(now);
     }
-    if (!plain_) [[unlikely]] {
-      if (lossy_ && (is_data || loss_on_acks_) && lose(start)) {
-        ++stats_.random_losses;
-        return {Fate::random_loss, kNever};
-      }
-      if (wire_) return {Fate::delivered, wire_->arrival(start, end)};
-    }
+    if (!plain_) [[unlikely]] return propagate(start, end, is_data);
     return {Fate::delivered, end + delay_};
   }
 
@@ -241,7 +237,10 @@ class Link final : public EventSource {
   void take_out(Time now);
   void settle(Time now);
   void serve(Time now);
+  void serve_and_tell(Time now);           // where whoever calls does not ask for next()
   bool lose(Time start);                   // the packet whose transmission begins then
+  // A packet that was transmitted meets random loss, or a delay that changes.
+  [[gnu::noinline]] Outcome propagate(Time start, Time end, bool is_data);
   Time schedule_departure(Time now, uint32_t wire_bytes, Time& start);
   Time stepped_departure(Time now, uint32_t wire_bytes, Time& start);
   Time opportunity_departure(Time now, uint32_t wire_bytes, Time& start);

@@ -42,7 +42,7 @@ class Ring {
   size_t memory_bytes() const { return size_t{capacity_} * sizeof(T); }
 
  private:
-  void grow() {
+  [[gnu::cold, gnu::noinline]] void grow() {
     const uint32_t capacity = capacity_ ? 2 * capacity_ : 16;
     std::unique_ptr<T[]> bigger(new T[capacity]);
     for (uint32_t i = head_; i != tail_; ++i) bigger[i & (capacity - 1)] = data_[i & (capacity_ - 1)];

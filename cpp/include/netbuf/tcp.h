@@ -33,6 +33,9 @@ struct RateSample {
 };
 
 struct AckEvent {
+  // Not an aggregate: GCC clears those as a whole, by a slow string instruction, and one is made at every ACK.
+  AckEvent() {}
+
   // Packets newly acknowledged cumulatively. In the ns3 stack what ns-3 passes to PktsAcked and IncreaseWindow there
   // (1 for a duplicate or partial ACK, all the packets of the recovery for the ACK that ends it).
   uint32_t acked = 0;
