@@ -38,7 +38,7 @@ WorldConfig dumbbell(int flows, double rate_bps, int64_t buffer_packets, const c
   return config;
 }
 
-// Sixteen flows from hosts of their own to hosts of their own: three links each way, of which they share the middle ones.
+// Sixteen flows, each over three links each way, of which they share the middle ones.
 WorldConfig three_links() {
   WorldConfig config = dumbbell(16, 100e6, 400, "cubic");
   const auto access = [&](double rate_bps) {

@@ -50,7 +50,8 @@ void expect_same(WorldConfig config) {
 // A managed link by itself, and how often it has said that its next event is another.
 struct Told final : Link::Host {
   explicit Told(LinkConfig config) : link(config, &rng) {
-    link.manage([](const DisciplineSetting& setting) { return make_discipline("droptail", {}, setting); }, config, 0, this);
+    const auto make = [](const DisciplineSetting& setting) { return make_discipline("droptail", {}, setting); };
+    link.manage(make, config, 0, this);
   }
   void sent(const Queued&, Time) override { ++packets; }
   void lost(const Queued&, Link::Fate) override {}
