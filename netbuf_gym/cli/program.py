@@ -57,10 +57,12 @@ class Parser(argparse.ArgumentParser):
 
     Attributes:
         make_epilog: Function that makes the epilog when help is shown; None: `epilog` is a text.
+        find_meant: Function that returns what unrecognised words stand for, as it is to be written, or "".
         commands: Parsers of the commands, by name.
     """
 
     make_epilog: Callable[[], str] | None = None
+    find_meant: Callable[[Sequence[str], argparse.Namespace], str] | None = None
     commands: Mapping[str, Parser] = {}
 
     def error(self, message: str) -> NoReturn:
@@ -80,7 +82,8 @@ class Parser(argparse.ArgumentParser):
             found.settings += [word for word in left if not word.startswith("-")]
             left = [word for word in left if word.startswith("-")]
         if left:
-            self.error(f"unrecognized arguments: {' '.join(left)}{self._hint(left[0], getattr(found, 'command', None))}")
+            own = self.commands.get(getattr(found, "command", None) or "", self)
+            own.error(f"unrecognized arguments: {' '.join(left)}{own._hint(left, found)}")
         return found
 
     def _print_message(self, message: str, file: Any = None) -> None:
@@ -100,13 +103,12 @@ class Parser(argparse.ArgumentParser):
             hint = did_you_mean(value, map(str, action.choices or ()))
             raise argparse.ArgumentError(action, f"{error.message}; {hint}".rstrip("; ")) from None
 
-    def _hint(self, word: str, command: str | None) -> str:
-        """Return a hint at the probable meaning of an unrecognised word; "" if there is none."""
-        if "=" in word and not word.startswith("-"):
-            return f"; {command} takes options, e.g. --set {word}" if command in ("simulate", "trace") else ""
-        own = self if command is None else self.commands[command]
-        options = [one for action in own._actions for one in action.option_strings]
-        return f"; {did_you_mean(word.partition('=')[0], options)}".rstrip("; ")
+    def _hint(self, words: Sequence[str], found: argparse.Namespace) -> str:
+        """Return a hint at the probable meaning of unrecognised words; "" if there is none."""
+        if self.find_meant is not None and (meant := self.find_meant(words, found)):
+            return f"; did you mean {meant!r}?"
+        options = [one for action in self._actions for one in action.option_strings]
+        return f"; {did_you_mean(words[0].partition('=')[0], options)}".rstrip("; ")
 
 
 class InterruptGuard:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from netbuf_gym.cli.common import (
     parse_names,
     parse_real,
 )
+from netbuf_gym.cli.program import Parser
 from netbuf_gym.controllers import code_references
 from netbuf_gym.errors import ConfigError, describe_scenario
 from netbuf_gym.scenarios import Distribution, Scenario, Switch
@@ -45,9 +46,17 @@ EPILOG = """examples:
 """
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+OTHER_NAMES = {
+    **dict.fromkeys(("cc", "ccs", "congestion_control", "congestion", "algorithm"), "--senders"),
+    **dict.fromkeys(("time", "duration_s", "seconds"), "--duration"),
+    "warmup_s": "--warmup",
+}
+"""Options by what other programs, or the Python interface, call them."""
+
+
+def add(parser: Parser) -> None:
     """Add the arguments of the command to its parser."""
-    parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
+    parser.epilog, parser.formatter_class, parser.find_meant = EPILOG, argparse.RawDescriptionHelpFormatter, find_meant
     parser.add_argument(
         "--scenario",
         default="dumbbell",
@@ -93,6 +102,22 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pcap", metavar="FILE", help="write a capture at the senders, for tcpdump, tshark and Wireshark")
     parser.add_argument("--plot", metavar="FILE", help="plot the series (.png, .pdf or .svg)")
     parser.add_argument("--all-links", action="store_true", help="print links without a queue limit too")
+
+
+def find_meant(words: Sequence[str], arguments: argparse.Namespace) -> str:
+    """Return what unrecognised words stand for: a scenario, an argument of the scenario, or an option; "" for nothing."""
+    word, equals, value = words[0].partition("=")
+    name = word.lstrip("-").replace("-", "_")
+    value = value or next((one for one in words[1:2] if not one.startswith("-")), "...")
+    if not equals and (word in scenarios.names() or ":" in word):
+        return f"--scenario {word}"
+    option = f"--{word}" if word in vars(arguments) and word != "set" else OTHER_NAMES.get(name)
+    if option is not None:
+        return f"{option} {value}"
+    chosen = arguments.scenario if arguments.scenario in scenarios.names() else "dumbbell"
+    known = scenarios.parameters_of(chosen)
+    argument = next((one for one in known if name in (one, one.partition("_")[0])), name if equals and name == word else None)
+    return "" if argument is None else f"--set {argument}={value}"
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import warnings
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from netbuf_gym.cli.common import (
     parse_names,
     parse_real,
 )
-from netbuf_gym.cli.program import add_verb
+from netbuf_gym.cli.program import Parser, add_verb
 from netbuf_gym.errors import ConfigError, ScenarioError
 from netbuf_gym.scenarios import Distribution, FlowList, SizeDistribution
 from netbuf_gym.scenarios.catalogue import sender_controls
@@ -53,9 +54,14 @@ UNITS = {"_s": "s", "_mbps": "Mbit/s", "_bytes": "bytes"}
 """Units of figures, by the end of their names."""
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def find_meant(words: Sequence[str], arguments: argparse.Namespace) -> str:
+    """Return the option that an unrecognised KEY=VALUE stands for; "" for other words."""
+    return f"--set {words[0]}" if "=" in words[0] and not words[0].startswith("-") else ""
+
+
+def add(parser: Parser) -> None:
     """Add the arguments of the command to its parser."""
-    parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
+    parser.epilog, parser.formatter_class, parser.find_meant = EPILOG, argparse.RawDescriptionHelpFormatter, find_meant
     metavar = "generate | show | plot | convert | calibrate | compare | rank | flows"
     verbs = parser.add_subparsers(dest="verb", required=True, metavar=metavar)
     verb = add_verb(verbs, "generate", "generate a capacity trace")

@@ -15,7 +15,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.utils import seeding
 
-from netbuf_gym.envs.engine import Engine, check_info, pop_agents
+from netbuf_gym.envs.engine import Engine, check_info, check_options, pop_agents
 from netbuf_gym.envs.rendering import Recorder
 from netbuf_gym.errors import ConfigError, MissingExtraError
 from netbuf_gym.utils.arguments import check_choice
@@ -100,8 +100,12 @@ class ParallelEnv(CopiedUntilStarted, _ParallelEnv):  # type: ignore[misc]  # Pe
     ) -> tuple[dict[str, np.ndarray], dict[str, dict[str, Any]]]:
         """Start a new episode; without a seed the last generator continues.
 
-        Options are ignored, since PettingZoo's checker passes its own.
+        What options hold is ignored, since PettingZoo's checker passes its own.
+
+        Raises:
+            ConfigError: Options that are no dict.
         """
+        check_options(options, options if isinstance(options, dict) else ())
         if seed is not None:
             self._np_random, _ = seeding.np_random(seed)
         if seed is not None or self._generator is None:

@@ -61,7 +61,7 @@ class VectorEnv(CopiedUntilStarted, TaskIdCheck, gym.vector.VectorEnv):
             `(num_envs,)` by term or field, with masks under `_` and their names. They describe the decision just made, even in
             rows whose episode it ended; for these rows `final_info` also has them. Telemetry, which a reset's `info` has too,
             is NaN where nothing was measured.
-        autoreset_mode: A `gymnasium.vector.AutoresetMode`, or its value.
+        autoreset_mode: A `gymnasium.vector.AutoresetMode`, its value, or its name (`"NEXT_STEP"`).
         kwargs: Arguments as for the scalar environment, see `netbuf_gym.tasks`.
 
     Raises:
@@ -82,9 +82,10 @@ class VectorEnv(CopiedUntilStarted, TaskIdCheck, gym.vector.VectorEnv):
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
         **kwargs: Any,
     ):
-        modes = [mode.value for mode in AutoresetMode]
+        modes = {name: mode.value for name, mode in AutoresetMode.__members__.items()}
         mode = autoreset_mode.value if isinstance(autoreset_mode, AutoresetMode) else autoreset_mode
-        self.autoreset_mode = AutoresetMode(check_choice("autoreset_mode", mode, modes))
+        mode = modes[mode] if isinstance(mode, str) and mode in modes else mode
+        self.autoreset_mode = AutoresetMode(check_choice("autoreset_mode", mode, list(modes.values())))
         self._arguments = {
             "num_envs": num_envs,
             "threads": threads,

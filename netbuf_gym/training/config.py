@@ -7,6 +7,7 @@ key, or a value of the wrong type, is an error.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -262,6 +263,8 @@ def _normalise_override(override: str, job: str, source: Source) -> list[str]:
         name = unquote_text(value)
         if not any((folder / "scenario" / f"{name}.yaml").is_file() for folder in (CONF, *source.folders)):
             return ["scenario=named", f"scenario.name={QuotedString(name, Quote.single).with_quotes()}"]
+    if re.fullmatch(r"\w[\w./:-]*", value) and value != "null" and key in config_reference.list_name_keys(job):
+        return [f"{key}=[{value}]"]
     if key.lstrip("+") in config_reference.list_integer_keys(job):
         override = f"{key}={write_whole(value)}"
     if (".kwargs." in key or key.startswith("search.")) and not key.startswith(("+", "~")):

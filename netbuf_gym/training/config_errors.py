@@ -154,8 +154,9 @@ def guess_setting(word: str, job: str, folders: Sequence[Path] = ()) -> str | No
         return format_setting("env", task)
     if word in scenarios.names():
         return format_setting("scenario", word)
-    if word in library.names() or ("\0" not in word and Path(word).exists()):
-        return format_setting("model" if job == "evaluate" else "resume" if Path(word).exists() else "start_from", word)
+    found = "\0" not in word and Path(word).exists()
+    if word in library.names() or found or (job == "evaluate" and "/" in word):
+        return format_setting("model" if job == "evaluate" else "resume" if found else "start_from", word)
     return None
 
 
@@ -172,10 +173,10 @@ def find_meant_key(key: str, job: str) -> str | None:
         same = [name for name in names if name.rpartition(".")[2] == word]
         if same and word not in ("name", "kwargs"):
             return min(same, key=lambda name: (not above or not name.startswith(above.partition(".")[0]), name.count(".")))
-    return f"env.kwargs.{last}" if job != "evaluate" and not above and last in _list_env_arguments() else None
+    return f"env.kwargs.{last}" if job != "evaluate" and not above and last in list_env_arguments() else None
 
 
-def _list_env_arguments() -> list[str]:
+def list_env_arguments() -> list[str]:
     """Return the keyword arguments that the environments of all tasks take."""
     from netbuf_gym.envs.engine import Engine
 

@@ -104,6 +104,12 @@ def list_integer_keys(*jobs: str) -> frozenset[str]:
     return frozenset(name for job in jobs or JOBS for name in _iterate_integer_keys(JOBS[job]))
 
 
+@lru_cache(maxsize=8)
+def list_name_keys(job: str) -> frozenset[str]:
+    """Return the dotted keys of a job that hold lists of names, for which a single name may stand."""
+    return frozenset(one.name for one in list_keys(job) if one.kind.startswith("list of str"))
+
+
 def make_whole(config: dict[Any, Any], prefix: str = "") -> None:
     """Replace floats that are whole (1e5) by integers, in place, at the keys of `list_integer_keys`.
 

@@ -11,6 +11,7 @@ from netbuf_gym import scenarios, tasks
 from netbuf_gym.errors import ConfigError, NetbufError, quote
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.scenarios.sources import resolve_scenario, sample_example
+from netbuf_gym.training import config_errors
 from netbuf_gym.training.config import build_scenario_spec, to_plain
 from netbuf_gym.training.ranges import DISCRETE_ONLY
 from netbuf_gym.training.schema import FIRST_VALIDATION_SEED
@@ -27,6 +28,9 @@ def build_env_kwargs(config: DictConfig) -> dict[str, Any]:
     if rules is not None and config.algo.name in DISCRETE_ONLY:
         kwargs = rules.discrete.get(kwargs.get("recipe", rules.recipes[0]), {}) | kwargs
     scenario = config.scenario
+    if rules is not None and scenario.name in scenarios.names():
+        for key in set(scenarios.parameters_of(scenario.name)) & set(kwargs) - set(config_errors.list_env_arguments()):
+            raise ConfigError(f"env.kwargs.{key} is an argument of the scenario; did you mean 'scenario.kwargs.{key}'?")
     kwargs["scenario"] = (
         build_scenario_spec(scenario) if rules is None else build_scenario_spec(scenario, rules.default_scenario)
     )

@@ -97,10 +97,11 @@ def test_disabled_waits_for_a_reset_of_what_has_ended():
 
 def test_the_mode_is_known_by_gymnasiums_names():
     for mode in AutoresetMode:
-        for said in (mode, mode.value):
+        for said in (mode, mode.value, mode.name):
             env = gym.make_vec(ID, num_envs=2, autoreset_mode=said)
             assert env.autoreset_mode is env.metadata["autoreset_mode"] is mode
-            assert gym.envs.registration.EnvSpec.from_json(env.spec.to_json()).kwargs["autoreset_mode"] == mode.value
+            kept = gym.envs.registration.EnvSpec.from_json(env.spec.to_json()).kwargs["autoreset_mode"]
+            assert kept in (mode.value, mode.name)
     assert gym.make_vec(ID, num_envs=2).autoreset_mode is AutoresetMode.SAME_STEP
     with pytest.raises(ConfigError, match=r"autoreset_mode = 'later'.*valid: .*SameStep"):
         gym.make_vec(ID, num_envs=2, autoreset_mode="later")

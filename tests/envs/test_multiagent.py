@@ -60,3 +60,5 @@ def test_bad_arguments_are_refused():
         ParallelEnv(0)
     with pytest.raises(ConfigError, match="render_mode"):
         ParallelEnv(2, render_mode="rgb_array")
+    with pytest.raises(ConfigError, match="options = 5; valid: None or a dict"):
+        ParallelEnv(2).reset(options=5)

@@ -186,7 +186,16 @@ def test_configurations_are_printed_and_nothing_is_run(command, tmp_path, monkey
         (["evaluate", "episodes=3"], ["did you mean 'seeds'?"]),
         (["trian"], ["did you mean 'train'?"]),
         (["simulate", "--scenaro", "x"], ["did you mean '--scenario'?"]),
-        (["simulate", "rate_mbps=5"], ["--set rate_mbps=5"]),
+        (["evaluate", "congestion_window/none"], ["did you mean 'model=congestion_window/none'?"]),
+        (["train", "env.kwargs.rate_mbps=4"], ["env.kwargs.rate_mbps", "did you mean 'scenario.kwargs.rate_mbps'?"]),
+        (["simulate", "rate_mbps=5"], ["did you mean '--set rate_mbps=5'?", "netbuf-gym simulate --help"]),
+        (["simulate", "scenario=ppcc/2"], ["did you mean '--scenario ppcc/2'?"]),
+        (["simulate", "ppcc/2"], ["did you mean '--scenario ppcc/2'?"]),
+        (["simulate", "duration=3"], ["did you mean '--duration 3'?"]),
+        (["simulate", "--cc", "cubic,bbr"], ["did you mean '--senders cubic,bbr'?"]),
+        (["simulate", "--rate=10"], ["did you mean '--set rate_mbps=10'?"]),
+        (["simulate", "--scenario", "ppcc/2", "--rate-mbps", "9"], ["did you mean '--set rate_mbps=9'?"]),
+        (["trace", "generate", "4g", "mean_mbps=3", "--out", "x"], ["did you mean '--set mean_mbps=3'?"]),
         (["list", "scenarois"], ["did you mean 'scenarios'?"]),
         (["reproduce", "rlbm", "sead=1"], ["did you mean 'seeds='?"]),
     ],
@@ -270,6 +279,15 @@ def test_a_folder_of_ones_own(command, tmp_path, tiny):
         (mine / "algo" / "bad.yaml").write_text(text)
         status, _, err = command("train", "--config-dir", mine, "algo=bad", "--cfg", "job")
         assert status == 2 and err.count("\n") == 1, (text, err)
+
+
+def test_a_single_name_stands_for_a_list_of_one():
+    assert load("evaluate", ["baselines=cubic"]).baselines == ["cubic"]
+    assert load("evaluate", ["baselines=mine.py:Gentle"]).baselines == ["mine.py:Gentle"]
+    assert load("evaluate", ["baselines=null"]).baselines is None
+    assert load("train", ["wandb.tags=night"]).wandb.tags == ["night"]
+    with pytest.raises(ConfigError, match=r"names several values; valid: one, a list in brackets \(key=\[a,b\]\)"):
+        load("evaluate", ["baselines=cubic,bbr"])
 
 
 @pytest.mark.slow

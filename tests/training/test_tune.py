@@ -95,7 +95,7 @@ def test_the_command_and_the_settings_carry_what_the_score_was_measured_with(stu
     [
         ["env=queue_threshold", "algo=dqn", "experiment=worlds/queue_threshold", "scenario.kwargs.load=0.9", "seed=7"],
         ["env=host_buffers", "algo=a2c", "reward=host_utility", "twins=2", "curriculum=[{until: 0.5, kwargs: {}}]"],
-        ["experiment=congestion_window", "+tuned=congestion_window", "algo.normalize=running", "max_minutes=3"],
+        ["experiment=congestion_window", "+tuned=congestion_window", "algo.normalize=running"],
     ],
 )
 def test_whatever_a_study_was_given_its_best_settings_carry(own, tmp_path):
@@ -110,6 +110,11 @@ def test_whatever_a_study_was_given_its_best_settings_carry(own, tmp_path):
     assert ("(lower is better)" in tune.format_summary(plan, found)) is lower
     assert ("(lower is better)" in (plan.folder / tune.BEST).read_text()) is lower
     assert plan.load_training({}, 0).total_timesteps == plan.config.total_timesteps != load("train", []).total_timesteps
+
+
+def test_a_study_is_not_limited_by_the_clock():
+    with pytest.raises(ConfigError, match=r"max_minutes = 3; valid in a study: null, .* hours="):
+        studies.parse_plan([*SMALL, "max_minutes=3"])
 
 
 @pytest.mark.slow

@@ -47,7 +47,7 @@ STUDY_KEYS = {one.name for one in fields(TuneConfig)} - {one.name for one in fie
 """Keys that training does not have."""
 FREE_KEYS = {
     *("trials", "hours", "slowest", "name", "run_dir", "storage", "workers", "stale_minutes", "progress"),
-    *("tensorboard", "device", "torch_threads", "checkpoint_minutes", "env.threads", "snapshots", "max_minutes"),
+    *("tensorboard", "device", "torch_threads", "checkpoint_minutes", "env.threads", "snapshots"),
 }
 """Keys in which a command that continues a study may differ."""
 ENDED_STATES = (TrialState.COMPLETE, TrialState.PRUNED)
@@ -111,6 +111,11 @@ def make_plan(job: Job) -> StudyPlan:
         ConfigError, ScenarioError: An invalid search; an environment that cannot be made.
     """
     config = job.config
+    if config.max_minutes is not None:
+        raise ConfigError(
+            f"max_minutes = {config.max_minutes:g}; valid in a study: null, since scores are compared after total_timesteps; "
+            "hours=... limits the study"
+        )
     chosen = [parse_key(one) for one in job.overrides]
     settings = search.read_settings(config.search, [one for one in chosen if one not in config_reference.read_groups("tune")])
     for one in settings:
