@@ -1,7 +1,12 @@
 """Helpers independent of networks and learning: files, argument checks, tables, plots, statistics, executors."""
 
+from __future__ import annotations
+
 import importlib
-from typing import Any
+
+TYPE_CHECKING = False  # not from `typing`, whose import takes longer than all that comes before interruptions are looked after
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def __getattr__(name: str) -> Any:

@@ -196,6 +196,14 @@ print(status, {{"numpy", "gymnasium"}} & set(sys.modules))
     assert done.stdout.splitlines()[-1] == "0 set()"
 
 
+def test_little_is_imported_before_interruptions_are_looked_after():
+    code = "import sys; sys.argv, sys.orig_argv = ['-m'], ['netbuf_gym']; before = {*sys.modules}\n"
+    code += "import netbuf_gym.__main__; print(*sorted({*sys.modules} - before))"
+    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True)
+    own = {"netbuf_gym", "netbuf_gym.__main__", "netbuf_gym.utils", "netbuf_gym.utils.interrupts"}
+    assert own <= {*done.stdout.split()} and not {"typing", "pathlib", "re", "argparse"} & {*done.stdout.split()}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "module",
