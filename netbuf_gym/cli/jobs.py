@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from netbuf_gym.cli.program import JOBS, Parser
+from netbuf_gym.cli.program import JOBS, Parser, write_output
 from netbuf_gym.errors import ConfigError, require_extra
 from netbuf_gym.training import config_reference
 from netbuf_gym.utils.interrupts import ExitOnInterrupt
@@ -162,7 +162,7 @@ def run(name: str, options: argparse.Namespace) -> int:
         shown = ["--hydra-help"] if options.hydra_help else ["--info", options.info] if options.info else ["--cfg", options.cfg]
         view = [*shown, *(["--resolve"] if options.resolve else [])]
         views_module = import_training_module(name, "hydra_views")
-        print(views_module.format_view(CONFIGURATION[name], overrides, source, view, options.package), end="")
+        write_output(views_module.format_view(CONFIGURATION[name], overrides, source, view, options.package))
         return 0
     return run_job(training.load_job(name, overrides, source))
 

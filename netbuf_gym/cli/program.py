@@ -201,8 +201,7 @@ def _run_reporting_errors(argv: list[str]) -> int:
             status = _run_command(argv)
         except SystemExit as end:  # argparse: --help, --version, or an error that is already reported
             status = end.code if isinstance(end.code, int) else 0 if end.code is None else 2
-        if sys.stdout is not None:  # None if it was closed
-            sys.stdout.flush()
+        write_output()
         return status
     except SimulatorFault as error:
         return _print_error(f"fault of the simulator: {error}", 3)
@@ -223,6 +222,16 @@ def _run_reporting_errors(argv: list[str]) -> int:
         return _print_error("this does not fit into memory; valid: fewer flows, samples or worlds at a time", 2)
     except KeyboardInterrupt:
         return _print_error("interrupted", 130)
+
+
+def write_output(text: str = "") -> None:
+    """Write a text to standard output, and all that was printed before; an error names it."""
+    try:
+        if sys.stdout is not None:  # None if it was closed
+            sys.stdout.write(text)
+            sys.stdout.flush()
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, "standard output") from None
 
 
 def _drop_output() -> None:

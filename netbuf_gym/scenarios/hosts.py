@@ -19,15 +19,7 @@ PAGE_BYTES = 4096
 _KERNEL = re.compile(r"([1-9]\d?)\.(\d{1,3})")
 
 
-def check_name(label: str, value: object, valid: str = "a name") -> str:
-    """Check a name, which must not be empty."""
-    name = checks.text(label, value)
-    if not name:
-        raise ScenarioError(f"{label} is empty; valid: {valid}")
-    return name
-
-
-HOST_NAME = rule(partial(check_name, valid="the name of a host, or None"))
+HOST_NAME = rule(partial(checks.name, valid="the name of a host, or None"))
 """Metadata of a field with the name of the host at which a connection ends."""
 
 
@@ -95,7 +87,7 @@ class Host(TcpSettings):
         ScenarioError: A field out of range, a mark of `tcp_mem` above the next, a ring without a device.
     """
 
-    name: str = field(metadata=rule(check_name, core="name"))
+    name: str = field(metadata=rule(checks.name, core="name"))
     tcp_rmem: Sequence[int] = field(default=(4096, 131072, 6291456), metadata=rule(_check_sizes, core="tcp_rmem"))
     tcp_wmem: Sequence[int] = field(default=(4096, 16384, 4194304), metadata=rule(_check_sizes, core="tcp_wmem"))
     socket_bytes: int = field(default=212992, metadata=integer(1, MAX_COUNT, core="socket_bytes"))

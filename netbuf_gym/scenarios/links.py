@@ -93,8 +93,7 @@ class Link:
     corrupt: float = field(default=0.0, metadata=number(0, 1, core="corrupt"))
 
     def __post_init__(self) -> None:
-        if not checks.text("link.name", self.name):
-            raise ScenarioError("link.name is empty; valid: a name")
+        checks.name("link.name", self.name)
         at = f"link {self.name!r}: "
         check_fields(self, at)
         if self.gilbert_elliott is not None:

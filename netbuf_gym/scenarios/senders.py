@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, quote
 from netbuf_gym.scenarios.catalogue import WITHOUT_AGENT, Controls, parse_congestion_control
 from netbuf_gym.scenarios.fields import boolean, check_fields, integer, links, rule, text
-from netbuf_gym.scenarios.hosts import HOST_NAME, check_name, check_sockets
+from netbuf_gym.scenarios.hosts import HOST_NAME, check_sockets
 from netbuf_gym.scenarios.limits import MAX_COUNT
 from netbuf_gym.scenarios.tcp_settings import TcpSettings
+from netbuf_gym.utils import checks
 
 _CONTROL = rule(lambda label, cc: parse_congestion_control(label, cc, WITHOUT_AGENT))
 
@@ -35,7 +36,7 @@ class Relay(TcpSettings):
         max_rto_ms, slow_start_after_idle, window_scaling, timestamps, sack: As in `Flow`, of the connection to the client.
     """
 
-    host: str = field(metadata=rule(check_name))
+    host: str = field(metadata=rule(checks.name))
     path: Sequence[int | str] = field(metadata=links(core="path"))
     return_path: Sequence[int | str] = field(metadata=links(core="return_path"))
     buffer_bytes: int = field(default=65536, metadata=integer(1, MAX_COUNT, core="relay_buffer_bytes"))

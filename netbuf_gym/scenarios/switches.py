@@ -242,8 +242,7 @@ class Switch:
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        if not checks.text("switch.name", self.name):
-            raise ScenarioError("switch.name is empty; valid: a name")
+        checks.name("switch.name", self.name)
         at = f"switch {self.name!r}: "
         check_fields(self, at)
         if (self.buffer_packets is None) == (self.buffer_bytes is None):

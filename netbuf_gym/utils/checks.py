@@ -56,6 +56,16 @@ def text(field: str, value: object) -> str:
     return value
 
 
+def name(field: str, value: object, valid: str = "a name") -> str:
+    """Return `value` if it is a string that can name a part of a world in the core: not empty, and Unicode."""
+    found = text(field, value)
+    if not found:
+        raise ScenarioError(f"{field} is empty; valid: {valid}")
+    if any("\ud800" <= one <= "\udfff" for one in found):
+        raise ScenarioError(f"{field} = {quote(value)} is no valid Unicode; valid: {valid}")
+    return found
+
+
 def choice(field: str, value: object, valid: Iterable[str]) -> str:
     """Return `value` if it is one of the strings in `valid`."""
     options = list(valid)

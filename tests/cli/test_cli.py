@@ -158,7 +158,7 @@ def run_program(*words, **options):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize("words", ["--help", "--version", "simulate --help", "list traces"])
+@pytest.mark.parametrize("words", ["--help", "--version", "simulate --help", "list traces", "train --cfg job"])
 def test_output_that_cannot_be_written_is_an_error(words, unbuffered):
     with open("/dev/full", "w") as full:
         done = run_program(*words.split(), stdout=full, env={**os.environ, "PYTHONUNBUFFERED": unbuffered})

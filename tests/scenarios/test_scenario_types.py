@@ -6,7 +6,7 @@ import pytest
 from netbuf_gym import scenarios
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError
 from netbuf_gym.plants.simulator import Simulator
-from netbuf_gym.scenarios import Bulk, Flow, GilbertElliott, Link, OnOff, RateTrace, Scenario, Sized
+from netbuf_gym.scenarios import Bulk, Flow, GilbertElliott, Host, Link, OnOff, RateTrace, Scenario, Sized, Switch
 
 LINK = {"name": "a", "rate_mbps": 10}
 FLOW = {"cc": "cubic", "path": (0,), "return_path": (0,)}
@@ -57,6 +57,21 @@ def test_link_names_and_contradictions():
         Link(**LINK, trace=RateTrace([0], [5]))
     with pytest.raises(ScenarioError, match=r"loss = 0.1 beside gilbert_elliott"):
         Link(**LINK, loss=0.1, gilbert_elliott=GilbertElliott(p_good_to_bad=0.1, p_bad_to_good=0.5))
+
+
+@pytest.mark.parametrize(
+    ("make", "field"),
+    [
+        (lambda name: Link(name=name), "link.name"),
+        (lambda name: Host(name=name), "host.*name"),
+        (lambda name: Switch(name=name, buffer_packets=10), "switch.name"),
+        (lambda name: Flow(**FLOW, sender_host=name), "flow.sender_host"),
+    ],
+)
+def test_names_that_the_core_holds_are_unicode(make, field):
+    with pytest.raises(ScenarioError, match=rf"{field} = 'a\\ud800' is no valid Unicode; valid: "):
+        make("a\ud800")
+    make("ä \U0001f600")
 
 
 def test_gilbert_elliott_mean_loss():
