@@ -189,8 +189,10 @@ def pool_percentiles(one: Runs) -> dict[str, dict[str, float]]:
 def format_pooled(runs: Sequence[Runs]) -> str:
     """Return a Markdown table of percentiles of the slowdown over the flows of all episodes, a row per controller and priority.
 
-    Percentiles of fewer than `ENOUGH` flows are marked.
+    Percentiles of fewer than `ENOUGH` flows are marked. Without any completed flow, a sentence that says so.
     """
+    if all(one.flows is None or not len(one.flows) for one in runs):
+        return "No finite flow was completed in any world."
     rows = []
     for one in runs:
         for name, own in pool_percentiles(one).items():

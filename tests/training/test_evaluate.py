@@ -295,6 +295,7 @@ def test_a_percentile_of_enough_flows_has_no_warning():
         "| naive | p1 | 50 (few) | 3.00 | 3.00 | 3.00 |",
         "| naive | all | 300 | 2.00 | 3.00 | 3.00 |",
     ]
+    assert summary.format_pooled([few]) == "No finite flow was completed in any world."
     assert summary.format_range((22, 22)) == "22" and summary.format_range((22, 1310)) == "22 to 1,310"
     assert summary.format_flows((1, 1)) == "1 flow" and summary.format_flows((0, 1310)) == "0 to 1,310 flows"
 
