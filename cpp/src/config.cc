@@ -96,8 +96,19 @@ void check_path(const std::vector<uint32_t>& path, const std::string& field, siz
   }
 }
 
+// The ns3 stack has all options of the handshake, always.
+void check_options(const TcpSettings& settings, const std::string& at, Stack stack) {
+  if (stack == Stack::linux_kernel) return;
+  const std::pair<const char*, std::optional<bool>> options[] = {
+      {"window_scaling", settings.window_scaling}, {"timestamps", settings.timestamps}, {"sack", settings.sack}};
+  for (const auto& [name, used] : options) {
+    if (used == false) reject(at + name, "false", "true in the ns3 stack");
+  }
+}
+
 void check(const FlowConfig& flow, const std::string& at, size_t links, Stack stack) {
   check_fields(flow, at);
+  check_options(flow, at + ".", stack);
   if (!flow.own_control) check_congestion_control(flow.cc, stack, flow.cc_parameters, at + ".cc");
   if (flow.controlled && (flow.own_control || !Catalogue<CongestionControlRecord>::find(flow.cc)->agent)) {
     reject(at + ".cc", flow.cc, "an agent's when the flow is controlled");
@@ -339,6 +350,10 @@ void check_traffic(const WorldConfig& config) {
 
 void validate(const WorldConfig& config) {
   check_fields(config, "");
+  check_options({0, std::nullopt, config.window_scaling, config.timestamps, config.sack}, "", config.stack);
+  for (size_t i = 0; i < config.hosts.size(); ++i) {
+    check_options(config.hosts[i], "hosts[" + std::to_string(i) + "].", config.stack);
+  }
   if (config.links.empty()) reject("links", "[]", "at least one link");
   if (config.flows.empty() && config.traffic.empty()) reject("flows", "[]", "at least one flow, or traffic");
   for (size_t i = 0; i < config.links.size(); ++i) check(config.links[i], "links[" + std::to_string(i) + "]");

@@ -87,3 +87,13 @@ TEST(worlds_without_an_end_are_refused) {
   world.run(kSecond);
   CHECK_GT(world.flows()[0].counters().delivered_bytes, 1'000'000);
 }
+
+TEST(the_ns3_stack_has_every_option_of_the_handshake) {
+  const auto refused_in_ns3 = [](const char* field, auto change) {
+    refused(field, [change](WorldConfig& c) { c.stack = Stack::ns3, change(c); });
+  };
+  refused_in_ns3("sack", [](WorldConfig& c) { c.sack = false; });
+  refused_in_ns3("timestamps", [](WorldConfig& c) { c.timestamps = false; });
+  refused_in_ns3("flows[0].window_scaling", [](WorldConfig& c) { c.flows[0].window_scaling = false; });
+  refused_in_ns3("hosts[0].sack", [](WorldConfig& c) { c.hosts.emplace_back().sack = false; });
+}

@@ -19,7 +19,7 @@ from tools.fuzz.case import Finding
 
 SLACK = 1e-6
 MAY_BE_NAN = {
-    "completion_s", "loss_rate", "rtt_mean_ms", "rtt_min_ms", "utilisation", "queue_delay_mean_ms", "queue_delay_std_ms",
+    "completion_s", "failed_s", "loss_rate", "rtt_mean_ms", "rtt_min_ms", "utilisation", "queue_delay_mean_ms", "queue_delay_std_ms",
     "delay_mean_ms", "delay_std_ms", "lost_share_total",
     "delay_min_ms_total", "delay_max_ms_total", "fairness", "occupancy_mean",
 }  # fmt: skip
@@ -105,8 +105,9 @@ def _list_flow_claims(result: Result, i: int, flow: Any, whole_run: bool) -> Ite
     least_ms = scenario.propagation_rtt_ms(i)
     yield f"{at}least RTT {flow.rtt_min_ms} of {least_ms}", not flow.rtt_min_ms < least_ms - 1e-4
     yield f"{at}mean RTT {flow.rtt_mean_ms} of {flow.rtt_min_ms}", not flow.rtt_mean_ms < flow.rtt_min_ms * (1 - SLACK)
-    end = flow.completion_s
-    yield f"{at}completion {end}", math.isnan(end) or flow.start_s - 1e-8 <= end <= scenario.duration_s + 1e-8
+    for name in ("completion_s", "failed_s"):
+        end = getattr(flow, name)
+        yield f"{at}{name} = {end}", math.isnan(end) or flow.start_s - 1e-8 <= end <= scenario.duration_s + 1e-8
 
 
 def _list_link_claims(result: Result, i: int, link: Any, whole_run: bool) -> Iterator[tuple[str, bool]]:
