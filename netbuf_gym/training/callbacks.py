@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import signal
 import threading
 import time
@@ -21,7 +22,7 @@ from netbuf_gym.utils.progress import ProgressBar, format_duration, print_line
 
 
 class Interrupt:
-    """Context in which the first SIGINT or SIGTERM only sets `received`; a second one has its usual effect."""
+    """Context in which the first SIGINT or SIGTERM sets `received` and is said; a second one has its usual effect."""
 
     def __init__(self) -> None:
         self.received: int | None = None
@@ -36,6 +37,7 @@ class Interrupt:
     def _receive(self, number: int, frame: FrameType | None) -> None:
         self.received = number
         self._restore()
+        os.write(2, b"\ninterrupted: ending once what is under way can be kept; again to end at once\n")
 
     def _restore(self) -> None:
         for number, handler in self._previous.items():

@@ -135,7 +135,7 @@ def test_interruption_leaves_a_checkpoint_to_resume(tiny, number):
     process.send_signal(number)
     out, err = process.communicate(timeout=300)
     assert process.returncode == 130, err
-    assert f"resume={run_dir}" in out and "Traceback" not in err
+    assert f"resume={run_dir}" in out and "again to end at once" in err and "Traceback" not in err
     suffixes = sorted(p.suffix for p in run_dir.iterdir() if p.suffix != ".png")  # a curve, where an episode has ended
     assert suffixes == [".csv", ".json", ".yaml", ".zip"]
     saved = checkpoint.read_model(run_dir)
