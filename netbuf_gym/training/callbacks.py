@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -37,7 +38,8 @@ class Interrupt:
     def _receive(self, number: int, frame: FrameType | None) -> None:
         self.received = number
         self._restore()
-        os.write(2, b"\ninterrupted: ending once what is under way can be kept; again to end at once\n")
+        with suppress(OSError):  # closed, or a pipe whose reader the same signal ended
+            os.write(2, b"\ninterrupted: ending once what is under way can be kept; again to end at once\n")
 
     def _restore(self) -> None:
         for number, handler in self._previous.items():

@@ -65,7 +65,7 @@ def test_a_study_tries_the_defaults_first_and_writes_what_it_found(study):
     settings = studies.get_trial_settings(plan, found.best_trial)
     assert {key: to_plain(OmegaConf.select(best, key)) for key in settings} == settings
     assert "num_envs" not in found.trials[0].params and best.algo.num_envs == 4  # the command line's
-    assert tune.outcome(folder) == ("best", f"{found.best_value:.4f}")
+    assert tune.describe_outcome(folder) == ("best", f"{found.best_value:.4f}")
 
 
 def check_trained_alike(plan, found):

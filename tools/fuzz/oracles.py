@@ -19,8 +19,8 @@ from tools.fuzz.case import Finding
 
 SLACK = 1e-6
 MAY_BE_NAN = {
-    "completion_s", "failed_s", "loss_rate", "rtt_mean_ms", "rtt_min_ms", "utilisation", "queue_delay_mean_ms", "queue_delay_std_ms",
-    "delay_mean_ms", "delay_std_ms", "lost_share_total",
+    "completion_s", "failed_s", "loss_rate", "rtt_mean_ms", "rtt_min_ms", "utilisation", "queue_delay_mean_ms",
+    "queue_delay_std_ms", "delay_mean_ms", "delay_std_ms", "lost_share_total",
     "delay_min_ms_total", "delay_max_ms_total", "fairness", "occupancy_mean",
 }  # fmt: skip
 """Where the docs say so: nothing was measured."""
