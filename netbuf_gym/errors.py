@@ -136,10 +136,6 @@ def quote(value: object, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
-shown = quote
-"""Former name of `quote`."""
-
-
 def one_line(text: object) -> str:
     """Return a message, possibly from the user's code, as one line."""
     return " ".join(str(text).split())

@@ -109,9 +109,11 @@ def find_meant(words: Sequence[str], arguments: argparse.Namespace) -> str:
     word, equals, value = words[0].partition("=")
     name = word.lstrip("-").replace("-", "_")
     value = value or next((one for one in words[1:2] if not one.startswith("-")), "...")
-    if not equals and (word in scenarios.names() or ":" in word):
+    if not equals and not word.startswith("-") and (word in scenarios.names() or ":" in word):
         return f"--scenario {word}"
-    option = f"--{word}" if word in vars(arguments) and word != "set" else OTHER_NAMES.get(name)
+    option = OTHER_NAMES.get(name)
+    if name in vars(arguments) and name not in ("set", "command"):
+        option = f"--{name.replace('_', '-')}"
     if option is not None:
         return f"{option} {value}"
     chosen = arguments.scenario if arguments.scenario in scenarios.names() else "dumbbell"

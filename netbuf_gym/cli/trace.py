@@ -55,8 +55,9 @@ UNITS = {"_s": "s", "_mbps": "Mbit/s", "_bytes": "bytes"}
 
 
 def find_meant(words: Sequence[str], arguments: argparse.Namespace) -> str:
-    """Return the option that an unrecognised KEY=VALUE stands for; "" for other words."""
-    return f"--set {words[0]}" if "=" in words[0] and not words[0].startswith("-") else ""
+    """Return the option that an unrecognised KEY=VALUE stands for; "" for other words and verbs."""
+    settable = "=" in words[0] and not words[0].startswith("-") and hasattr(arguments, "set")
+    return f"--set {words[0]}" if settable else ""
 
 
 def add(parser: Parser) -> None:

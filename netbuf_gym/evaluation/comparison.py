@@ -22,7 +22,7 @@ from netbuf_gym.utils.progress import ProgressBar
 
 @dataclass
 class Played:
-    """What is kept of a world that was run.
+    """Results that are kept of one world.
 
     Attributes:
         reports: Reports of its agents.

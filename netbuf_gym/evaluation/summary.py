@@ -154,11 +154,12 @@ def warn_of_few(runs: Sequence[Runs], measures: Measures) -> list[str]:
     """Return a sentence on columns with 99th percentiles of fewer than `ENOUGH` flows, which one or two decide; [] for none."""
     columns = [one for one in measures.columns if isinstance(one, Column)]
     flows = {one.label: count_flows(runs, one.metric, measures.counts) for one in columns}
-    few = [f"{label}: of {format_flows((one[0],) * 2)}" for label, one in flows.items() if one is not None and one[0] < ENOUGH]
-    if not few:
-        return []
-    few[0] += " in the episode with the fewest"
-    return [f"{', '.join(few)}; below {ENOUGH} one or two of them decide a 99th percentile"]
+    few = [f"{one[0]:,} behind {label}" for label, one in flows.items() if one is not None and one[0] < ENOUGH]
+    return (
+        [f"few flows in an episode: {', '.join(few)}; below {ENOUGH}, one or two of them decide a 99th percentile"]
+        if few
+        else []
+    )
 
 
 def warn_of_equal(runs: Sequence[Runs], measures: Measures) -> list[str]:
@@ -168,9 +169,8 @@ def warn_of_equal(runs: Sequence[Runs], measures: Measures) -> list[str]:
     if not same:
         return []
     return [
-        f"{measures.score} of {', '.join(same)} is the same under each of the {len(runs[0].seeds)} seeds: nothing in these "
-        "worlds is random, and an interval without width says nothing of other starts; "
-        "valid: start_jitter_ms above 0, or random loss"
+        f"{measures.score} of {', '.join(same)} is the same under every seed that gave a value: where nothing in a world is "
+        "random, an interval without width says nothing of other starts; valid: start_jitter_ms above 0, or random loss"
     ]
 
 

@@ -71,7 +71,7 @@ def format_tables(
                 for mean in means
             ]
             if score.count:
-                flows = _find_range([one[family] for one in summaries.values()], score)
+                flows = _find_flow_range([one[family] for one in summaries.values()], score)
                 cells.insert(0, "-" if flows is None else format_range(flows))
             rows.append([family, str(next(iter(summaries.values()))[family]["worlds"]), *cells])
         heads = ["family", "worlds", *["flows"] * bool(score.count), *summaries]
@@ -93,7 +93,7 @@ def format_tables(
     return "\n\n".join(parts)
 
 
-def _find_range(found: Sequence[Mapping[str, Any]], metric: Metric) -> tuple[int, int] | None:
+def _find_flow_range(found: Sequence[Mapping[str, Any]], metric: Metric) -> tuple[int, int] | None:
     """Return the least and the largest number of flows in a world that a percentile is of, over summaries; None: unknown."""
     known = [bound for one in found for bound in one.get(f"{metric.key}_flows") or ()]
     return (min(known), max(known)) if known else None
@@ -101,12 +101,9 @@ def _find_range(found: Sequence[Mapping[str, Any]], metric: Metric) -> tuple[int
 
 def warn_of_few(suite: Suite, summaries: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
     """Return a sentence on metrics that are 99th percentiles of fewer than `ENOUGH` flows in a world; "" if there are none."""
-    flows = {metric.label: _find_range([one[ALL] for one in summaries.values()], metric) for metric in suite.metrics}
-    few = {label: one[0] for label, one in flows.items() if one is not None and one[0] < ENOUGH}
-    said = ", ".join(f"{label}: of {least}" for label, least in few.items())
-    return (
-        f"{said} flows in the world with the fewest; below {ENOUGH} one or two of them decide a 99th percentile" if few else ""
-    )
+    flows = {metric.label: _find_flow_range([one[ALL] for one in summaries.values()], metric) for metric in suite.metrics}
+    few = [f"{one[0]:,} behind {label}" for label, one in flows.items() if one is not None and one[0] < ENOUGH]
+    return f"few flows in a world: {', '.join(few)}; below {ENOUGH}, one or two of them decide a 99th percentile" if few else ""
 
 
 def format_notes(suite: Suite, families: Sequence[str]) -> str:
@@ -274,7 +271,7 @@ def _format_cell(value: float | None, metric: Metric) -> str:
 
 def _format_interval(own: Mapping[str, Any], metric: Metric) -> str:
     """Format a metric, with the half-width of its interval, and of a percentile the number of flows, where they are known."""
-    half, flows = own.get(f"{metric.key}_half"), _find_range([own], metric)
+    half, flows = own.get(f"{metric.key}_half"), _find_flow_range([own], metric)
     interval = f" ± {_format_cell(half, metric)}" if half is not None else ""
     return _format_cell(own[metric.key], metric) + interval + (f", {format_flows(flows)}" if flows is not None else "")
 

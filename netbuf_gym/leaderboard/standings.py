@@ -228,7 +228,7 @@ def format_table(task: str, standing: Sequence[scoring.Standing]) -> str:
                 _marked_name(one),
                 one.role,
                 str(one.middle),
-                *[format_flows([one])] * counted,
+                *[format_flow_range([one])] * counted,
                 improvement if one.over_heuristic else "the best rule",
                 format_difference(one.over_heuristic),
                 format_difference(one.over_constant),
@@ -248,7 +248,7 @@ def format_short_table(standing: Sequence[scoring.Standing]) -> str:
     for place, one in number_places(standing):
         others[one.role] += one.role != scoring.AGENT
         if others[one.role] <= 2:
-            flows = [format_flows([one])] * counted
+            flows = [format_flow_range([one])] * counted
             made.append([place, _marked_name(one), one.role, str(one.middle), *flows, format_difference(one.over_heuristic)])
     return markdown_table(["", "controller", "kind", "score", *["flows"] * counted, "over best rule"], made)
 
@@ -307,7 +307,7 @@ def format_families(standing: Sequence[scoring.Standing], agent: str | None = No
         most = max([*means.values(), *others.values()])
         cells = [f"**{mean:.2f}**" if mean == most else f"{mean:.2f}" for mean in means.values()]
         if counted:
-            cells.insert(0, format_flows(standing, [family]))
+            cells.insert(0, format_flow_range(standing, [family]))
         if others:
             first = max(others, key=others.__getitem__)
             cells.append(f"**{first} {others[first]:.2f}**" if others[first] == most else f"{first} {others[first]:.2f}")
@@ -316,7 +316,7 @@ def format_families(standing: Sequence[scoring.Standing], agent: str | None = No
     return markdown_table(heads, made)
 
 
-def format_flows(standing: Sequence[scoring.Standing], families: Sequence[str] | None = None) -> str:
+def format_flow_range(standing: Sequence[scoring.Standing], families: Sequence[str] | None = None) -> str:
     """Return the least and the largest number of flows in a world that scores are percentiles of; "" if they are of none.
 
     Args:
@@ -335,10 +335,10 @@ def format_flows(standing: Sequence[scoring.Standing], families: Sequence[str] |
 
 def describe_flows(standing: Sequence[scoring.Standing]) -> str:
     """Return a sentence on the number of flows that scores are percentiles of, and a warning if few; "" if they are of none."""
-    if not (flows := format_flows(standing)):
+    if not (flows := format_flow_range(standing)):
         return ""
     few = min(bound for one in standing for own in one.flows.values() for bound in own) < ENOUGH
-    warning = f"; below {ENOUGH} one or two of them decide a 99th percentile" if few else ""
+    warning = f"; below {ENOUGH}, one or two of them decide a 99th percentile" if few else ""
     return f"Scores are of percentiles over {flows} flows in a world{warning}."
 
 

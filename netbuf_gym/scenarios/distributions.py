@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -125,16 +125,16 @@ class RandomDumbbell(Distribution):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Changed(Distribution):
+class ChangedDistribution(Distribution):
     """The scenarios of another distribution, with some fields changed.
 
     Args:
         parent: The other distribution.
-        changes: Values by field of `Scenario`.
+        changes: Fields of `Scenario` with their values.
     """
 
     parent: Distribution
-    changes: Mapping[str, Any]
+    changes: tuple[tuple[str, Any], ...]
     name: str = ""
 
     def __post_init__(self) -> None:
@@ -145,7 +145,7 @@ class Changed(Distribution):
         return self.parent.flows
 
     def sample(self, rng: np.random.Generator) -> Scenario:
-        return replace(self.parent.sample(rng), **self.changes)
+        return replace(self.parent.sample(rng), **dict(self.changes))
 
 
 @dataclass(frozen=True, kw_only=True)

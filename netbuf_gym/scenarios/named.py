@@ -14,7 +14,7 @@ from typing import Any
 from netbuf_gym import traces
 from netbuf_gym.errors import ConfigError, ScenarioError, ScenarioTypeError, TraceError, quote
 from netbuf_gym.scenarios.catalogue import parse_sender_list, parse_senders
-from netbuf_gym.scenarios.distributions import Changed, Distribution
+from netbuf_gym.scenarios.distributions import ChangedDistribution, Distribution
 from netbuf_gym.scenarios.factories import derive_factory, list_named
 from netbuf_gym.scenarios.glossary import GLOSSARY, Entry
 from netbuf_gym.scenarios.tcp_settings import TcpSettings
@@ -29,8 +29,11 @@ from netbuf_gym.utils.suggestions import did_you_mean
 World = Scenario | Distribution
 _REGISTRY: dict[str, Callable[..., World]] = {}
 MAX_FLOWS = 10_000
-SETTINGS = ("mss_bytes", "min_rto_ms", "delayed_ack", *(one.name for one in fields(TcpSettings)))
-"""Settings of TCP that `get` takes for every scenario of packets: fields of `Scenario`."""
+SETTINGS = (
+    *("mss_bytes", "min_rto_ms", "delayed_ack", "syn_retries", "data_retries", "start_jitter_ms"),
+    *(one.name for one in fields(TcpSettings)),
+)
+"""Fields of `Scenario` that `get` takes for every scenario of packets."""
 
 
 @dataclass(frozen=True)
@@ -156,9 +159,10 @@ def get(name: str | World, /, **kwargs: Any) -> World:
     if not settings:
         return world
     if isinstance(world, Distribution):
-        return Changed(parent=world, changes=settings, name=world.name)
+        return ChangedDistribution(parent=world, changes=tuple(settings.items()), name=world.name)
     if not isinstance(world, Scenario):
-        raise ScenarioError(f"{name} has no argument {next(iter(settings))!r}, which is TCP's; valid: none of TCP's")
+        own = ", ".join(list_named(signature)) or "none"
+        raise ScenarioError(f"{name} has no argument {next(iter(settings))!r}, being no world of packets; valid: {own}")
     return replace(world, **settings)
 
 
@@ -171,7 +175,7 @@ def check_arguments(
         name: Name for the message.
         signature: Signature of the function.
         given: The arguments.
-        settings: Names of settings of TCP that are taken beside the function's arguments, for the message.
+        settings: Names of settings that are taken beside the function's arguments, for the message.
 
     Raises:
         ScenarioError: An unknown argument, or a required one that is missing; names the argument.
@@ -180,7 +184,8 @@ def check_arguments(
     takes_all = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
     for argument in given:
         if argument not in by_name and not takes_all:
-            hint, beside = did_you_mean(argument, (*by_name, *settings)), f"; of TCP: {', '.join(settings)}" if settings else ""
+            hint = did_you_mean(argument, (*by_name, *settings))
+            beside = f"; of every scenario: {', '.join(settings)}" if settings else ""
             raise ScenarioError(f"{name} has no argument {argument!r}; {hint}valid: {', '.join(by_name) or 'none'}{beside}")
     for argument, parameter in by_name.items():
         if parameter.default is parameter.empty and argument not in given:

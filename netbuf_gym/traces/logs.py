@@ -405,7 +405,8 @@ def _read_rows(path: object, table: _Table, layout: _Layout, reading: Reading) -
     time_known = dated or time_column is None or (usual and (said_factor is not None or times[0] >= EPOCH_S))
     time_s = scale(raw if times[0] < EPOCH_S else raw - raw[0], factor)
     span = None if time_column is None else _SPAN.fullmatch(table.rows[-1][1][time_column])
-    end_s = scale(float(span[2]), factor) if span is not None and times[0] < EPOCH_S else None
+    ends_later = span is not None and times[0] < EPOCH_S and float(span[2]) > times[-1]
+    end_s = scale(float(span[2]), factor) if span is not None and ends_later else None
     if time_column is None:
         hint = _find_time_hint(table, rate_column)
     else:

@@ -15,7 +15,7 @@ from netbuf_gym.utils import checks
 OPPORTUNITY_BYTES = 1504
 """Size of one delivery opportunity: Mahimahi's packet, 1500 bytes and the 4 bytes of its TUN header."""
 TUN_HEADER_BYTES = 4
-"""What Mahimahi's link shell counts of every packet beside its own bytes: its TUN device's packet information."""
+"""Bytes beside its own that Mahimahi's link shell counts of every packet: its TUN device's packet information."""
 
 MIN_RATE_MBPS = 1e-6
 """Lowest rate above 0: 1 bit/s."""

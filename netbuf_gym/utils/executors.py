@@ -194,18 +194,21 @@ class RayExecutor(Executor):
                 ray.shutdown()
 
     def _start_node(self, jobs: int) -> None:
-        """Join the cluster, or start a node of this machine, which is busy where Ray gives up waiting for it: try again."""
+        """Join the cluster of RAY_ADDRESS, or start a node of this machine, with up to `STARTS` attempts."""
         import ray
 
-        own: dict[str, Any] = {} if "RAY_ADDRESS" in os.environ else {"num_cpus": jobs, "include_dashboard": False}
-        for left in range(self.STARTS)[::-1]:
+        joins = "RAY_ADDRESS" in os.environ
+        own: dict[str, Any] = {} if joins else {"num_cpus": jobs, "include_dashboard": False}
+        for left in range(1 if joins else self.STARTS)[::-1]:  # on a busy machine Ray gives up waiting for its own node
             try:
                 ray.init(log_to_driver=False, logging_level=logging.WARNING, **own)
                 return
             except Exception as error:  # Ray raises plain exceptions
                 ray.shutdown()
                 if not left:
-                    raise self._lost(error) from error
+                    raise WorkerError(
+                        f"executor = 'ray': no node: {error}; valid: RAY_ADDRESS of a running cluster, or unset"
+                    ) from error
 
 
 class SubmititExecutor(Executor):

@@ -130,7 +130,7 @@ def list_claims(standing: Sequence[scoring.Standing]) -> list[str]:
     agents = [one for one in ranked if one.role == scoring.AGENT]
     said = [f"{ranked[0].name} ({ranked[0].role}) is first"]
     if agents and agents[0] is not ranked[0]:
-        said[0] += f", {agents[0].name}, the first of the agents, number {ranked.index(agents[0]) + 1}"
+        said[0] += f"; the best agent, {agents[0].name}, is number {ranked.index(agents[0]) + 1}"
     said[0] += "."
     ahead = [one.name for one in agents if one.over_rules is not None and one.over_rules.low > 0]
     said.append(f"Surely ahead of every rule: {', '.join(ahead) or 'no agent'}.")
@@ -179,6 +179,7 @@ def _format_row(task: str, place: int, one: scoring.Standing) -> str:
     mark = ' <span class="mark" title="not surely above the best constant">≤ constant</span>' if one.behind_constant else ""
     cpu, took = one.average_entry("cpu_seconds"), one.average_entry("decision_us")
     mark += " (stale)" if leaderboard.is_stale(one) else ""
+    most_flows = max((bound for own in one.flows.values() for bound in own), default=None)
     name, command = _format_short_name(one.name), html.escape(leaderboard.get_command(one))
     cells = [
         f"<td>{_format_title(task)}</td>",
@@ -186,7 +187,7 @@ def _format_row(task: str, place: int, one: scoring.Standing) -> str:
         f'<td class="name"><details><summary>{name}{mark}</summary><code>{command}</code></details></td>',
         f'<td><span class="dot" style="background:{COLOURS[one.role]}"></span>{one.role}</td>',
         spread(one.middle),
-        cell(None, leaderboard.format_flows([one]) or "–"),
+        cell(most_flows, leaderboard.format_flow_range([one]) or "–"),
         spread(one.improvement) if one.over_heuristic else cell(None, "–"),
         spread(one.over_heuristic, "+"),
         spread(one.over_constant, "+"),
@@ -321,7 +322,7 @@ def format_agents_table(task: str, standing: Sequence[scoring.Standing], page: P
             agent = f"[{one.name.removeprefix(f'{task}/')}]({link})"
             agent += f" {leaderboard.STALE}" if leaderboard.is_stale(one) else ""
             over = (leaderboard.format_difference(one.over_heuristic), leaderboard.format_difference(one.over_constant))
-            score = [str(one.middle), *[leaderboard.format_flows([one])] * counted]
+            score = [str(one.middle), *[leaderboard.format_flow_range([one])] * counted]
             made.append([agent, *format_training_facts(library.read_metrics(card.parent)), *score, *over])
     header = ["agent", *TRAINING, "score", *["flows"] * counted, "over best rule", "over best constant"]
     return markdown_table(header, made) if made else "No agent yet."

@@ -22,13 +22,15 @@ import struct
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from netbuf_gym.plants.linux import system
+from netbuf_gym.utils import checks, scripts
+from netbuf_gym.utils.overrides import parse_value
 
 _TUNSETIFF, _TUN_WITHOUT_INFORMATION = 0x400454CA, 0x1001
 _FIN, _SYN, _RESET, _ACK = 1, 2, 4, 16
@@ -51,7 +53,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Case:
-    """What is lost, what the applications do, and until when it is watched."""
+    """Losses, actions of the applications, and duration of one measurement."""
 
     loses: Callable[[Seen], bool]
     until_s: float
@@ -280,7 +282,7 @@ class Bench:
 
 
 def summarise(case: str, runs: list[list[dict[str, Any]]]) -> Iterator[dict[str, Any]]:
-    """Return the rows of a case from its repeats."""
+    """Yield the rows of a case from its repeats."""
     found = defaultdict(list)
     for rows in runs:
         numbers: Counter[tuple[str, str]] = Counter()
@@ -296,16 +298,21 @@ def summarise(case: str, runs: list[list[dict[str, Any]]]) -> Iterator[dict[str,
         yield {"case": case, "end": end, "what": what, "number": number, "repeats": len(rows), **seconds, **told}
 
 
-def main(arguments: list[str]) -> None:
+def main(argv: Sequence[str]) -> int:
     """Measure the cases side by side and print their table."""
-    repeats = next((int(a.split("=")[1]) for a in arguments if a.startswith("repeats=")), 3)
-    names = [a for a in arguments if "=" not in a] or list(CASES)
+    if "-h" in argv or "--help" in argv:
+        print(__doc__)
+        return 0
+    given, names = scripts.split_arguments(argv, {"repeats": "3"})
+    repeats = checks.integer("repeats", parse_value(given["repeats"]), 1, 100)
+    names = [checks.choice("case", name, CASES) for name in names] or list(CASES)
     with multiprocessing.get_context("fork").Pool(repeats * len(names), maxtasksperchild=1) as pool:
         runs = pool.map(_measure, [name for name in names for _ in range(repeats)], chunksize=1)
     table = csv.DictWriter(sys.stdout, COLUMNS, lineterminator="\n")
     table.writeheader()
     for i, name in enumerate(names):
         table.writerows(summarise(name, runs[i * repeats : (i + 1) * repeats]))
+    return 0
 
 
 def _measure(name: str) -> list[dict[str, Any]]:
@@ -313,4 +320,4 @@ def _measure(name: str) -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    scripts.run("studies.validation.kernel_timeouts", main)

@@ -1,4 +1,4 @@
-"""Builds the zoo: for each task and learner a study of settings, then an agent trained with the best ones over several seeds.
+"""Build the zoo: for each task and learner a study of settings, then an agent trained with the best ones over several seeds.
 
     python -m studies.zoo.build
     python -m studies.zoo.build size=small

@@ -283,7 +283,7 @@ def test_percentiles_of_flows_have_their_number_beside_them():
     assert "| family | worlds | flows | naive | dt |" in text and "| random | 2 | 7 to 1,250 | **" in text
     assert text.count(", 7 to 1,250 flows |") == 12 and "flows completed |" not in text
     said = reports.warn_of_few(suite, {"naive": made})
-    assert said.startswith("score: of 7, p99 slowdown, priority 0: of 7, p99 FCT - ideal (s): of 7 flows in the world")
+    assert said.startswith("few flows in a world: 7 behind score, 7 behind p99 slowdown, priority 0, 7 behind p99 FCT")
     assert reports.to_dict(suite, suite.load(), [naive], {"naive": made}, {}, "")["warnings"] == [said]
     few = [{key: value for key, value in one.items() if key not in suite.counts} for one in naive.values]
     old = reports.summarise(replace(naive, values=few), suite, ["random"])

@@ -115,7 +115,7 @@ def test_claims_say_who_is_first():
 
     assert claim() == "fq_codel (other control) is first."
     assert claim(result("mine", 20.0, seed=1)) == "mine (agent) is first."
-    assert claim(result("mine", 5.0, seed=1)) == "fq_codel (other control) is first, mine, the first of the agents, number 2."
+    assert claim(result("mine", 5.0, seed=1)) == "fq_codel (other control) is first; the best agent, mine, is number 2."
     assert claim(replace(result("mine", 20.0, seed=1), checked=False)) == "fq_codel (other control) is first."
 
 

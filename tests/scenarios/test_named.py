@@ -71,7 +71,7 @@ def test_senders_and_n():
         ("trace:", {}, "scenario = 'trace:' is unknown"),
         (3, {}, "scenario = 3 is not a name"),
         ("ppcc/1", {"rate": 5}, "ppcc/1 has no argument 'rate'; .*valid: n, senders, rate_mbps"),
-        ("ppcc/1", {"timestamp": False}, "did you mean 'timestamps'\\?.*; of TCP: mss_bytes, .*window_scaling"),
+        ("ppcc/1", {"timestamp": False}, "did you mean 'timestamps'\\?.*; of every scenario: mss_bytes, .*window_scaling"),
         ("ppcc/1", {"n": 0}, "n = 0"),
         ("ppcc/1", {"n": 1.5}, "n = 1.5"),
         ("ppcc/1", {"rate_mbps": -1}, "rate_mbps = -1"),

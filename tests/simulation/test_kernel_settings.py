@@ -24,6 +24,7 @@ from netbuf_gym.scenarios import (
     Traffic,
 )
 from netbuf_gym.scenarios.native import build_world_config
+from netbuf_gym.scenarios.tcp_settings import uses_option
 from tests.simulation.test_packets import read_pcap
 
 
@@ -370,5 +371,10 @@ def test_flows_of_a_live_world_with_settings_of_their_own_have_nodes_of_their_ow
     assert message["hosts"][0]["sysctls"]["net.ipv4.tcp_sack"] == "0" and message["settings"] == []
     with pytest.raises(ConfigError, match=r"flows\[0\].sack = False; valid on plant 'linux': None"):
         Setup(world(flows=[Flow(**at_hosts, sack=False)], hosts=hosts), Agents())
+    sends = Flow(path=(0,), return_path=(1,), sender_host="b", sack=True)
+    assert uses_option("sack", sends, (hosts[1],), False)
+    with pytest.raises(ConfigError, match=r"flows\[0\].sack = True; valid on plant 'linux': None: host 'b' is without it"):
+        Setup(world(flows=[sends], hosts=hosts, sack=False), Agents())
+    Setup(world(flows=[replace(sends, sack=None)], hosts=hosts, sack=False), Agents())
     with pytest.raises(ConfigError, match=r"flows\[0\].timestamps = False; valid on plant 'linux': None beside mss_bytes"):
         Setup(one_flow(timestamps=False, of={"mss_bytes": 1000}), Agents())

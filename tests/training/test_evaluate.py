@@ -275,7 +275,7 @@ def test_percentiles_have_the_number_of_flows_beside_them_and_can_be_pooled(tmp_
     assert f" ({low} to {high} flows)" in demo.format_mean(result, "naive", "slowdown_p99_p0", SWITCH_MEASURES)
     assert "flows" not in demo.format_mean(result, "naive", "goodput_mbps", SWITCH_MEASURES)
     assert (
-        text.count("Warning: p99 slowdown, priority 0: of ") == text.count("Warning") == 1
+        text.count("Warning: few flows in an episode: ") == text.count("Warning") == 1
         and "decide a 99th percentile" in result["warnings"][0]
     )
     assert "flows" not in rollout.evaluate("naive", "queue_threshold", result["scenario"], seeds[:1])[0]
@@ -289,7 +289,7 @@ def test_a_percentile_of_enough_flows_has_no_warning():
     assert summary.warn_of_few([one], SWITCH_MEASURES) == []
     few = summary.Runs("dt", [1, 2], {**values, "flows_completed_p0": np.array([199.0, 0.0])}, {})
     (said,) = summary.warn_of_few([one, few], SWITCH_MEASURES)
-    assert said.startswith("p99 slowdown, priority 0: of 199 flows in the episode with the fewest; below 200 one or two")
+    assert said.startswith("few flows in an episode: 199 behind p99 slowdown, priority 0; below 200")
     assert summary.format_pooled([one, few]).splitlines()[2:] == [
         "| naive | p0 | 250 | 2.00 | 2.00 | 2.00 |",
         "| naive | p1 | 50 (few) | 3.00 | 3.00 | 3.00 |",
@@ -305,9 +305,7 @@ def test_few_flows_are_warned_of_once():
     values |= {"slowdown_p99_p1": np.array([np.nan, 2.0]), "flows_completed_p1": np.array([0.0, 7.0])}
     values |= {"difference_p99_s": np.array([1.0, 2.0]), "flows_completed": np.array([300.0, 507.0])}
     (said,) = summary.warn_of_few([summary.Runs("naive", [1, 2], values, {})], SWITCH_MEASURES)
-    assert said.startswith(
-        "p99 slowdown, priority 0: of 30 flows in the episode with the fewest, p99 slowdown, priority 1: of 7 flows;"
-    )
+    assert said.startswith("few flows in an episode: 30 behind p99 slowdown, priority 0, 7 behind p99 slowdown, priority 1;")
     assert "ideal" not in said
 
 
@@ -328,7 +326,9 @@ def test_equal_runs_are_told_of():
 
     several = [runs("a", 1.5, 1.5, 1.5), runs("b", 1.5, 1.6, 1.5), runs("c", np.nan, 2.0, 2.0), runs("d", np.nan, 1.0, np.nan)]
     (said,) = summary.warn_of_equal(several, SWITCH_MEASURES)
-    assert f"{SWITCH_MEASURES.score} of a, c is the same under each of the 3 seeds" in said and "start_jitter_ms" in said
+    assert (
+        f"{SWITCH_MEASURES.score} of a, c is the same under every seed that gave a value" in said and "start_jitter_ms" in said
+    )
     assert summary.warn_of_equal([runs("a", 1.5), runs("b", 1.5, 1.6)], SWITCH_MEASURES) == []
 
 

@@ -154,7 +154,7 @@ def test_a_node_of_ray_that_starts_late_is_started_again(monkeypatch):
     monkeypatch.setattr(ray, "init", late)
     get_executor("ray")._start_node(3)
     assert len(asked) == 2 and asked[1]["num_cpus"] == 3
-    with pytest.raises(WorkerError, match="executor = 'ray': work was lost: The current node timed out"):
+    with pytest.raises(WorkerError, match="executor = 'ray': no node: The current node timed out"):
         get_executor("ray")._start_node(3)
     assert len(asked) == 5
 

@@ -62,7 +62,7 @@ KINDS = np.array(["data", "data", "syn", "ack", "probe", "ack", "rst"])
 SENT, RECEIVED = 0, 1
 PUSHED, SYN, WINDOW_PROBE, FINAL_ACK, RESET, DATAGRAM = 1, 2, 4, 5, 6, 255
 SYN_ACK, ACK_FIN, ACK_ECHO = 2, 16, 64
-OFFERS_SACK, OFFERS_STAMPS, OFFERS_SCALING, AGREED = 2, 4, 8, 8
+OFFERS_SACK, OFFERS_STAMPS, OFFERS_SCALING, AGREED_SHIFT = 2, 4, 8, 3
 ACK_RESET = SYN_ACK | ACK_FIN
 ECT, CE, CWR, ECT1 = 1, 2, 4, 8
 NO_LINK = UNLIMITED_WINDOW = 2**32 - 1
@@ -299,7 +299,7 @@ class _Headers:
             stamps = _milliseconds(stamp), self._echo[flow]
         if opening and not row.is_ack:
             self._options[flow] = flags
-        offers = self._options[flow] // (1 if opening and not row.is_ack else AGREED)
+        offers = self._options[flow] >> (0 if opening and not row.is_ack else AGREED_SHIFT)
         options = self._write_options(at, row, opening, stamps, offers)
         scale = 0 if opening or not offers & OFFERS_SCALING else _WINDOW_SCALE
         window = min(window >> scale, 0xFFFF)
