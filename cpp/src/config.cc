@@ -351,6 +351,10 @@ void check_traffic(const WorldConfig& config) {
 void validate(const WorldConfig& config) {
   check_fields(config, "");
   check_options({0, std::nullopt, config.window_scaling, config.timestamps, config.sack}, "", config.stack);
+  if (config.stack == Stack::ns3) {
+    if (config.syn_retries) reject("syn_retries", config.syn_retries, "0 in the ns3 stack");
+    if (config.data_retries) reject("data_retries", config.data_retries, "0 in the ns3 stack");
+  }
   for (size_t i = 0; i < config.hosts.size(); ++i) {
     check_options(config.hosts[i], "hosts[" + std::to_string(i) + "].", config.stack);
   }

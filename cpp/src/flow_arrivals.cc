@@ -44,6 +44,7 @@ uint32_t FlowArrivals::open(FlowConfig& config, const FlowArrival& arrival, Time
   slot.opened = static_cast<uint32_t>(opened_.size());
   slot.completed = false;
   slot.relayed = relayed;
+  slot.other = kNone;
   slot.flow.emplace(first_ + number, config, template_, network_, rng_);
   return number;
 }
@@ -60,6 +61,8 @@ void FlowArrivals::run(Time) {
   FlowConfig& relay = config.relay.front();
   const uint32_t up = open(config, arrival, arrival.start + ideal_.sender_opens(arrival.sender), true);
   const uint32_t down = open(relay, arrival, arrival.start + ideal_.relay_opens(arrival.sender), false);
+  slots_[up]->other = down;
+  slots_[down]->other = up;
   opened_.push_back({arrival.start, arrival.sender, arrival.priority, arrival.size_bytes, 0, down});
   make_relay({&*slots_[up]->flow, first_ + up}, {&*slots_[down]->flow, first_ + down}, relay.relay_buffer_bytes,
              [this](uint32_t index) { host_.woken_by_relay(index); });
@@ -71,9 +74,10 @@ void FlowArrivals::run(Time) {
 void FlowArrivals::after_event(uint32_t index, Time now) {
   Slot& slot = *slots_[index - first_];
   Flow& flow = *slot.flow;
+  if (flow.sender.failed()) [[unlikely]] note_failure(slot, now);
   if (!slot.completed) {
     if (flow.completed_at() == kNever) {
-      if (flow.sender.failed() && !relays(slot) && flow.finished()) forget(index);
+      if (flow.sender.failed() && flow.finished()) forget(index);
       return;
     }
     slot.completed = true;
@@ -90,9 +94,25 @@ void FlowArrivals::after_event(uint32_t index, Time now) {
   if (flow.finished()) forget(index);
 }
 
-// Legs to and from a relay know each other.
-bool FlowArrivals::relays(const Slot& slot) const {
-  return !template_.traffic.front().senders[opened_[slot.opened].sender].relay.empty();
+// A flow over a relay fails as a whole: the proxy closes both connections, unless all has passed this leg before.
+void FlowArrivals::note_failure(Slot& slot, Time now) {
+  OpenedFlow& opened = opened_[slot.opened];
+  if (!opened.failed) opened.failed = true, ++failed_;
+  if (slot.other == kNone || slot.flow->completed_at() != kNever) return;
+  const uint32_t other = slot.other;
+  Flow& upstream = slot.relayed ? *slot.flow : *slots_[other]->flow;
+  Flow& downstream = slot.relayed ? *slots_[other]->flow : *slot.flow;
+  part(slot);
+  upstream.sender.abort(now);
+  upstream.receiver.abort(now);
+  downstream.sender.abort(now);
+  host_.woken_by_relay(first_ + other);
+}
+
+void FlowArrivals::part(Slot& slot) {
+  if (slot.other == kNone) return;
+  slots_[slot.other]->other = kNone;
+  slot.other = kNone;
 }
 
 void FlowArrivals::forget(uint32_t index) {
@@ -103,6 +123,7 @@ void FlowArrivals::forget(uint32_t index) {
     opened.slot = OpenedFlow::kForgotten;
   }
   count(forgotten_, slot);
+  part(slot);
   slot.flow.reset();
   free_slots_.push_back(index - first_);
   host_.forgotten(index);
@@ -115,6 +136,7 @@ int64_t FlowArrivals::received_bytes(const OpenedFlow& flow) const {
 
 TrafficTotals FlowArrivals::totals() const {
   TrafficTotals sum = forgotten_;
+  sum.failed = failed_;
   for (const auto& slot : slots_) {
     if (slot->flow) count(sum, *slot);
   }
@@ -135,7 +157,6 @@ void FlowArrivals::count(TrafficTotals& totals, const Slot& slot) {
   totals.mark_responses += c.mark_responses;
   if (slot.relayed) return;
   totals.connected += flow.sender.tcb.established;
-  totals.failed += flow.sender.failed();
   totals.received_bytes += c.received_bytes;
   totals.delivered_bytes += c.delivered_bytes;
 }

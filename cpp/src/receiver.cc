@@ -392,7 +392,7 @@ void Receiver::ask_again(Time now) {
 int64_t Receiver::window_edge(int64_t& step) const {
   int64_t space = std::min(window_clamp_, profile_.scales_windows ? kEndless : kLargestUnscaledWindow);
   if (!profile_.sacks() && tunes_window_ && !buffer_) [[unlikely]] space = std::min(space, tuning_.offered);
-  if (control_ && control_->counts_network()) space += held_bytes_;
+  if (control_ && control_->counts_network() && profile_.sacks()) space += held_bytes_;
   step = std::min<int64_t>(profile_.mss, window_clamp_ / 2);
   if (buffer_) {
     space = std::min(space, buffer_->window(unread_bytes(), held_bytes_));

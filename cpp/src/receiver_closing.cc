@@ -15,6 +15,7 @@ void Receiver::receive_small(const Packet& packet) {
   }
   if (packet.kind == kFinalAck || packet.kind == kReset) {
     if (state_ != State::last_ack && packet.kind == kFinalAck) return;
+    if (buffer_ && (state_ == State::syn || state_ == State::stream)) buffer_->abandon(now_);  // a reset
     state_ = State::closed;
     return set_timer(kNever);
   }
@@ -76,6 +77,15 @@ void Receiver::close(bool in_order) {
     fin_timeout_ = goes_off(now_, now_ + fin_interval_, profile_.tick);
   }
   set_timer(std::min(fin_repeat_, fin_timeout_));
+}
+
+void Receiver::abort(Time now) {
+  now_ = now;
+  state_ = State::closed;
+  dropped_ = true;
+  set_timer(kNever);
+  timers_.set(Alarm::reading, kNever);
+  if (buffer_) buffer_->abandon(now);
 }
 
 void Receiver::set_timer(Time deadline) {

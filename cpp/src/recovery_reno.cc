@@ -72,12 +72,12 @@ class RenoRecovery final : public LinuxRecovery {
     tcb.sacked_out = 0;
     for (uint32_t i = tcb.una; before(i, tcb.nxt); ++i) sender.board.mark_lost(i);
     if (tcb.state <= CaState::disorder || !after(tcb.high_seq, tcb.una) ||
-        (tcb.state == CaState::loss && sender.backoff() == 0)) {
+        (tcb.state == CaState::loss && !sender.repeats_timeout())) {
       undo_.begin(tcb);
       prior_cwnd_ = std::max(1u, tcb.cwnd_packets);
       tcb.ssthresh = sender.cc().ssthresh(tcb);
     }
-    frto_ = tcb.state < CaState::recovery || sender.backoff() > 0;
+    frto_ = tcb.state < CaState::recovery || sender.repeats_timeout();
     sender.enter_state(CaState::loss);
     tcb.set_cwnd_packets(1);
     tcb.high_seq = tcb.nxt;
@@ -125,7 +125,7 @@ class RenoRecovery final : public LinuxRecovery {
       sender.enter_state(CaState::open);
     } else if (tcb.state == CaState::recovery && work.una_advanced) {
       if (undo_.marked() && delayed(tcb, work)) {
-        if (tcb.sacked_out > 0) degree_ = std::max(degree_, std::min(tcb.nxt - work.prior_una, Reordering::kMost));
+        degree_ = std::max(degree_, std::min(tcb.una - work.prior_una, Reordering::kMost));
         if (tcb.retrans_out > 0) return Step::send;    // until it is settled nothing more is taken for lost
         undo(sender, true);
         keep_open(sender);

@@ -123,7 +123,13 @@ void Sender::heed_lost_syns(const Ack& ack) {
 void Sender::fail() {
   failed_at_ = time_wait_until_ = tcb.now;
   set_timer(kNever);
-  if (buffer_) buffer_->stop(tcb.now, stream_sent_);
+  if (buffer_) buffer_->abandon(tcb.now);
+}
+
+void Sender::abort(Time now) {
+  if (failed()) return;
+  tcb.now = now;
+  fail();
 }
 
 // tcp_write_timeout. A stream whose FIN has been sent belongs to nobody any more.
@@ -135,7 +141,7 @@ bool Sender::gives_up() {
     return false;
   }
   uint32_t retries = profile_.data_retries;
-  if (closes_ && stream_left() <= 0) retries = rto() < profile_.max_rto ? profile_.orphan_retries : 0;
+  if (closes_ && stream_closed_ && stream_left() <= 0) retries = rto() < profile_.max_rto ? profile_.orphan_retries : 0;
   if (tcb.now - unheard_since_ < modelled_timeout(retries, profile_.max_rto)) return false;
   fail();
   return true;
@@ -264,9 +270,8 @@ void Sender::on_timer(Time now) {
   timer_deadline_ = kNever;
   timed_out_ = {now, timer_set_};
   if (!tcb.established) {  // the SYN or its answer was lost
-    ++counters.syn_timeouts;
     back_off();
-    if (backoff_ == profile_.syn_tries) return fail();
+    if (++counters.syn_timeouts >= profile_.syn_tries) return fail();
     path_.launch(now, 0, 0, kSyn);
     const uint32_t doublings = backoff_ - std::min(backoff_, profile_.linear_syns);
     set_timer(now + doubled_timeout(profile_.initial_rto, doublings, profile_.max_rto));

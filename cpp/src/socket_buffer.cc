@@ -179,6 +179,21 @@ void SendBuffer::stop(Time now, int64_t sent) {
   count(now);
 }
 
+// tcp_write_err, tcp_done: the write queue is purged.
+void SendBuffer::abandon(Time now) {
+  bursts_.clear();
+  no_space_ = starved_ = false;
+  una_ = sent_;
+  stop(now, sent_);
+  clock_[static_cast<size_t>(state_)] += now - since_;
+  since_ = now;
+  state_ = State::idle;
+  if (over_) return;
+  over_ = true;
+  ended_ = now;
+  if (open_) ++host_.totals.closed;
+}
+
 void SendBuffer::acknowledged(const Position& at) {
   cwnd_packets_ = at.cwnd_packets;
   in_flight_ = at.in_flight;
@@ -338,6 +353,14 @@ void ReceiveBuffer::end(Time now) {
   open_ = false;
 }
 
+// What the application reads from now on is charged to nobody.
+void ReceiveBuffer::abandon(Time now) {
+  hold(now, 0, 0);
+  if (open_) ++host_.totals.closed;
+  open_ = false;
+  abandoned_ = true;
+}
+
 bool ReceiveBuffer::arrived(Time now, uint32_t bytes, int64_t unread, int64_t held) {
   if (!measured_ && bytes >= kLeastSegment) {  // tcp_measure_rcv_mss
     measured_ = true;
@@ -372,7 +395,7 @@ bool ReceiveBuffer::admits(uint32_t bytes, bool next, int64_t unread) {
 
 void ReceiveBuffer::hold(Time now, int64_t unread, int64_t held) {
   const int64_t queued = memory_of(unread + held);
-  if (queued == queued_) return;
+  if (queued == queued_ || abandoned_) return;
   queued_ = queued;
   const int64_t pages = pages_of(queued);
   if (pages == pages_) return;

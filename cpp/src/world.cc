@@ -321,6 +321,7 @@ void World::run_tied() {
     return a.turn != b.turn ? a.turn < b.turn : a.flow < b.flow;
   });
   for (Due& one : due) {
+    if (!by_index_[one.flow]) continue;  // forgotten since, when the other leg of its relay failed
     if (one.timer) {
       if (next_of(first_flow_ + one.flow) == now_) by_index_[one.flow]->run_timer();
     } else {
@@ -341,7 +342,7 @@ void World::sent(const Queued& item, Time arrival) {
     return;
   }
   by_index_[item.owner]->path.resume(item, arrival);
-  if (item.owner >= static_flows_ && flow_arrivals_->completed(item.owner)) touched_.push_back(first_flow_ + item.owner);
+  if (item.owner >= static_flows_ && flow_arrivals_->ends(item.owner)) touched_.push_back(first_flow_ + item.owner);
 }
 
 void World::lost(const Queued& item, Link::Fate fate) {

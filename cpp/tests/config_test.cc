@@ -95,5 +95,7 @@ TEST(the_ns3_stack_has_every_option_of_the_handshake) {
   refused_in_ns3("sack", [](WorldConfig& c) { c.sack = false; });
   refused_in_ns3("timestamps", [](WorldConfig& c) { c.timestamps = false; });
   refused_in_ns3("flows[0].window_scaling", [](WorldConfig& c) { c.flows[0].window_scaling = false; });
+  refused_in_ns3("syn_retries", [](WorldConfig& c) { c.syn_retries = 1; });
+  refused_in_ns3("data_retries", [](WorldConfig& c) { c.data_retries = 1; });
   refused_in_ns3("hosts[0].sack", [](WorldConfig& c) { c.hosts.emplace_back().sack = false; });
 }

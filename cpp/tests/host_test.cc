@@ -287,6 +287,117 @@ TEST(a_relayed_page_takes_its_round_trips) {
   CHECK_LE(world.completions().at(0).ideal_s, seconds(world.completions().at(0).fct));
 }
 
+// From then on nothing passes the link.
+void cut(WorldConfig& config, uint32_t link, Time from) {
+  config.links[link].loss_time_ns = {0, from};
+  config.links[link].loss_step = {0, 1};
+  config.links[link].loss_on_acks = true;
+}
+
+TEST(a_connection_that_fails_gives_its_memory_back) {
+  WorldConfig config = world_at(host(4 << 20, 4 << 20), 10, 40, "cubic", 100);
+  config.flows[0].receiver_host = -1;
+  config.data_retries = 3;
+  config.hosts[0].agent = true;
+  cut(config, 0, 3 * kSecond);
+  World world(config, 1);
+  const Host& at = world.hosts()[0];
+  world.run(5 * kSecond);
+  CHECK(!world.flows()[0].sender.failed());
+  CHECK_GT(at.memory().value(), 0);
+  CHECK_EQ(at.totals.closed, 0u);
+  world.run(60 * kSecond);
+  CHECK(world.flows()[0].sender.failed());
+  CHECK(sending(world).closed());
+  CHECK_EQ(sending(world).queued(), 0);
+  CHECK_EQ(sending(world).unsent(), 0);
+  CHECK_EQ(at.memory().value(), 0);
+  CHECK_EQ(at.totals.opened, 1u);
+  CHECK_EQ(at.totals.closed, 1u);
+  CHECK_EQ(at.totals.completed, 0u);
+  const Time failed = world.flows()[0].sender.failed_at(), busy = sending(world).whole(world.now()).busy;
+  CHECK_GT(busy, failed - kSecond);             // up to then, and no longer
+  CHECK_LE(busy, failed);
+
+  Batch batch(1, 1, 1, make_agent("host"));
+  batch.reset(0, config, 1);
+  const std::vector<std::string> fields = batch.fields();
+  const auto field = [&](const char* name) {
+    return batch.telemetry()[std::find(fields.begin(), fields.end(), name) - fields.begin()];
+  };
+  batch.advance(4 * kSecond, nullptr);
+  CHECK_EQ(field("connections"), 1.0);
+  batch.advance(16 * kSecond, nullptr);         // in which it fails, and nothing is acknowledged
+  CHECK_EQ(field("connections"), 0.0);
+  CHECK_EQ(field("connections_closed"), 1.0);
+  CHECK_GT(field("packets_retransmitted"), 0.0);
+  batch.advance(5 * kSecond, nullptr);
+  CHECK_EQ(field("connections_closed"), 0.0);
+  CHECK_EQ(field("packets_sent"), 0.0);
+  CHECK_EQ(field("memory_bytes"), 0.0);
+
+  cut(config, 0, 1);                            // no SYN passes: nothing was ever opened
+  config.flows[0].start_ns = kMillisecond;
+  World unheard(config, 1);
+  unheard.run(300 * kSecond);
+  CHECK(unheard.flows()[0].sender.failed());
+  CHECK_EQ(unheard.hosts()[0].totals.opened, 0u);
+  CHECK_EQ(unheard.hosts()[0].totals.closed, 0u);
+}
+
+TEST(a_reset_gives_back_what_a_receiver_held) {
+  WorldConfig config = world_at(host(4 << 20, 4 << 20), 20, 40, "cubic", 100);
+  config.flows[0].sender_host = -1;
+  config.flows[0].read_bps = 1e6;
+  World world(config, 1);
+  world.run(5 * kSecond);
+  const Host& at = world.hosts()[0];
+  CHECK_GT(at.memory().value(), 0);
+  Packet reset{};
+  reset.time = world.now();
+  reset.kind = kReset;
+  world.flows()[0].receiver.receive(reset);
+  world.woken(0);
+  CHECK(world.flows()[0].receiver.closed());
+  for (int i = 0; i < 20; ++i) {                // the application reads on
+    CHECK_EQ(at.memory().value(), 0);
+    world.run(world.now() + kSecond);
+  }
+  CHECK(!receiving(world).open());
+  CHECK_EQ(at.totals.opened, 1u);
+  CHECK_EQ(at.totals.closed, 1u);
+  CHECK_EQ(at.totals.completed, 0u);
+}
+
+// Upstream the way there or back is dead from 2 s on, downstream, or both.
+TEST(a_relayed_flow_fails_as_a_whole) {
+  for (const int64_t size : {int64_t{20'000}, int64_t{500'000}}) {
+    for (const std::vector<uint32_t>& dead : std::vector<std::vector<uint32_t>>{{0}, {2}, {0, 2}, {1}, {3}}) {
+      WorldConfig config = proxy(size, 40, 100 * kMillisecond);
+      config.syn_retries = 1;
+      config.data_retries = 3;
+      for (const uint32_t link : dead) cut(config, link, 2 * kSecond);
+      World world(config, 3);
+      const Host& at = world.hosts()[0];
+      for (int i = 0; i < 600; ++i) {
+        world.run(world.now() + kSecond);
+        CHECK_EQ(at.memory().value(), pages_of_all(at));
+      }
+      const uint64_t failed = world.traffic_totals().failed, completed = world.completions().size();
+      CHECK_GE(failed, 20u);                    // all that were opened since
+      CHECK_LE(failed, 40u);
+      CHECK_GT(completed, 0u);
+      if (dead[0] % 2 == 0) CHECK_EQ(failed + completed, 40u);
+      CHECK_GE(failed + completed, 40u);        // where ACKs are lost a sender may not know that it is done
+      for (const OpenedFlow& flow : world.opened()) CHECK_EQ(flow.slot, OpenedFlow::kForgotten);
+      CHECK_EQ(at.totals.opened, at.totals.closed);
+      CHECK_EQ(at.memory().value(), 0);
+      CHECK(at.senders().empty());
+      CHECK(at.receivers().empty());
+    }
+  }
+}
+
 TEST(a_resize_of_the_ring_lets_nothing_leave) {
   WorldConfig config = world_at(host(4 << 20, 4 << 20), 20, 40, "cubic");
   config.hosts[0].devices = {0};

@@ -359,6 +359,14 @@ def test_a_live_world_has_the_same_sysctls():
     assert usual["sysctls"]["net.ipv4.tcp_slow_start_after_idle"] == "1" and usual["settings"] == []
 
 
+@pytest.mark.parametrize("receiver", [None, "rledbat", "nuwa"])
+def test_receivers_that_set_the_window_let_duplicates_be_seen_without_sack(receiver):
+    lossy = scenarios.dumbbell(rate_mbps=20, rtt_ms=50, loss=0.002, buffer_packets=100, duration_s=60)
+    flow = Flow(path=(0,), return_path=(1,), sack=False, receiver=receiver)
+    (one,) = nb.simulate(replace(lossy, flows=[flow]), 1).flows
+    assert one.timeouts <= 2 and one.fast_recoveries > 20
+
+
 def test_flows_of_a_live_world_with_settings_of_their_own_have_nodes_of_their_own():
     flows = [Flow(path=(0,), return_path=(1,), **own) for own in ({}, {"sack": False}, {"sack": False}, {"max_rto_ms": 2000})]
     message = Setup(world(flows=flows), Agents()).message

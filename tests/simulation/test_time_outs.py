@@ -17,7 +17,7 @@ import netbuf_gym as nb
 from netbuf_gym import scenarios
 from netbuf_gym.errors import ScenarioError
 from netbuf_gym.plants.linux.setup import Agents, Setup
-from netbuf_gym.scenarios import Flow, LossSchedule, OnOff, Sized
+from netbuf_gym.scenarios import Flow, Host, LossSchedule, OnOff, Sized
 
 DATA = Path(__file__).parents[1] / "data" / "linux_timeouts.csv"
 NOISY = "middle_3_far"
@@ -101,6 +101,24 @@ def test_lost_syns_cost_what_they_cost_the_kernel(name):
     flight = packets[(packets["event"] == "sent") & (packets["kind"] == "data")]
     first = int((flight["time_s"] == flight["time_s"][0]).sum())
     assert first == float(measured["a", "established"][0]["window"])
+
+
+@pytest.mark.parametrize(("retries", "least_s"), [(2, 3 + 4 + 1), (11, 131 + 5 * 120), (20, 131 + 14 * 120), (127, 131 + 121 * 120)])
+def test_syns_are_given_up_after_as_many_retries_as_are_set(retries, least_s):
+    flow, packets = run(path([0, 20_000], [1, 0], 16_000, syn_retries=retries))
+    assert len(sent(packets, "syn")) == 5 + retries
+    assert least_s <= flow.failed_s <= SLOTS * least_s + 5
+
+
+@pytest.mark.parametrize("app", [None, Sized(size_bytes=100_000_000)])
+@pytest.mark.parametrize("sndbuf", [None, 60_000])
+def test_a_stream_that_its_application_still_writes_is_nobodys_orphan(app, sndbuf):
+    """Whatever is written by the time that the link dies: tcp_retries2 holds, not tcp_orphan_retries."""
+    world = path([0, 3, 9999], [0, 1, 0], 1200, app)
+    if sndbuf is not None:
+        flow = replace(world.flows[0], sender_host="a", sndbuf_bytes=sndbuf)
+        world = replace(world, flows=[flow], hosts=[Host(name="a", kernel="6.18")])
+    assert 924.6 <= run(world)[0].failed_s <= 1100
 
 
 def test_a_syn_that_nobody_answers_is_tried_as_often_as_by_the_kernel():

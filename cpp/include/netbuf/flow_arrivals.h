@@ -20,6 +20,7 @@ struct OpenedFlow {
   int64_t size_bytes;
   int64_t received_bytes = 0;    // once it is forgotten; until then the flow itself knows
   uint32_t slot = 0;             // kForgotten, or where it is
+  bool failed = false;           // a sender of it has
   static constexpr uint32_t kForgotten = UINT32_MAX;
 };
 
@@ -55,7 +56,10 @@ class FlowArrivals final : public EventSource {
   Time next() const override { return traffic_.next(); }
   void run(Time now) override;               // opens a flow
   void after_event(uint32_t index, Time now); // of a flow that is one of these: it may have completed, or be done with
-  bool completed(uint32_t index) const { return slots_[index - first_]->completed; }
+  bool ends(uint32_t index) const {          // it has completed, or failed, and waits to be forgotten
+    const Slot& slot = *slots_[index - first_];
+    return slot.completed || slot.flow->sender.failed();
+  }
 
   const std::vector<OpenedFlow>& opened() const { return opened_; }
   const std::vector<Completion>& completions() const { return completions_; }
@@ -68,14 +72,17 @@ class FlowArrivals final : public EventSource {
   size_t memory_bytes() const;
 
  private:
+  static constexpr uint32_t kNone = UINT32_MAX;
   struct Slot {
     std::optional<Flow> flow;
     uint32_t opened = 0;                     // index
     bool completed = false;
     bool relayed = false;                    // the leg to a relay: what comes of it is told of the one from there
+    uint32_t other = kNone;                  // its other leg's slot, while both are there and neither has failed
   };
   uint32_t open(FlowConfig& config, const FlowArrival& arrival, Time start, bool relayed);
-  bool relays(const Slot& slot) const;
+  void note_failure(Slot& slot, Time now);
+  void part(Slot& slot);                     // from its other leg
   void forget(uint32_t index);
   static void count(TrafficTotals& totals, const Slot& slot);
 
@@ -91,7 +98,8 @@ class FlowArrivals final : public EventSource {
   std::vector<Completion> completions_;
   IdealTimes ideal_;
   std::vector<std::vector<SharedBuffer*>> crossed_;    // by sender: the switches on its path
-  TrafficTotals forgotten_;
+  TrafficTotals forgotten_;                  // but for failed
+  uint64_t failed_ = 0;
 };
 
 }  // namespace netbuf

@@ -81,6 +81,7 @@ struct Ack {
   uint8_t stage() const { return Destination::of(to).stage(); }
 };
 inline constexpr uint32_t kUnlimitedWindow = UINT32_MAX;
+inline bool is_syn_ack(const Ack& ack) { return (ack.flags & kAckSynAck) && ack.flags != kAckReset; }
 
 // Either, on its way. What both have in common stands in the same places.
 union Flight {

@@ -173,7 +173,7 @@ class Path {
   }
   uint32_t wire_bytes(const Ack& ack) const {
     if (ack.flags & kAckSynAck) [[unlikely]] {
-      return ack.flags == kAckReset ? profile_.reset_bytes : profile_.syn_ack_bytes;
+      return is_syn_ack(ack) ? profile_.syn_ack_bytes : profile_.reset_bytes;
     }
     if (ack.flags & kAckHasSack) [[unlikely]] {
       return profile_.ack_bytes + profile_.sack_bytes[block_count(blocks_index(ack))];

@@ -46,6 +46,7 @@ class Receiver {
   void attach(std::unique_ptr<ReceiverControl> control);
   void attach(std::unique_ptr<ReceiveBuffer> buffer);           // of a host
   void wake_sink(Time now) { timers_.set(Alarm::reading, now); }  // the sink can read more: opens the window
+  void abort(Time now);                      // the application gives the connection up, and what it has not read
   Sink* sink() { return sink_.get(); }
   ReceiverControl* control() const { return control_.get(); }
   const ReceiveBuffer* buffer() const { return buffer_.get(); }
@@ -68,7 +69,7 @@ class Receiver {
   bool closed() const { return state_ == State::closed; }
   Time last_event() const { return now_; }
   int64_t read_bytes() const { return sink_ ? read_bytes_ : counters_.delivered_bytes; }
-  int64_t unread_bytes() const { return sink_ ? counters_.delivered_bytes - read_bytes_ : 0; }
+  int64_t unread_bytes() const { return sink_ && !dropped_ ? counters_.delivered_bytes - read_bytes_ : 0; }
   int64_t buffered_bytes() const { return unread_bytes() + held_bytes_; }
   int64_t advertised_bytes() const { return std::max<int64_t>(0, window_edge_ - counters_.delivered_bytes); }
   Time clock(Time now) const {
@@ -147,6 +148,7 @@ class Receiver {
   Misbehaviour misbehaviour_ = Misbehaviour::none;
   uint8_t echo_ = 0;             // kAckEcho: with every ACK
   bool window_limited_, tunes_window_, agent_controlled_;
+  bool dropped_ = false;         // what was unread
   uint32_t rcv_nxt_ = 0, unacked_segments_ = 0, quick_acks_, last_ack_sent_ = 0;
   uint32_t marks_ = 0, marks_told_ = 0;      // Ecn::counts
   // Misbehaviour::optimistic: beyond what has come, and how many have come in this round.

@@ -52,6 +52,7 @@ class Sender {
   void attach(std::unique_ptr<SendBuffer> buffer);
   SendBuffer* buffer() const { return buffer_; }
   void wake_source(Time now);                // the source has more to send, or is closed
+  void abort(Time now);                      // the application gives the connection up: it has failed
   void limit_by_receiver(Echoes* echoes = nullptr) {
     traits_.unhindered = false;
     cc_->on_receiver_limit();
@@ -85,6 +86,8 @@ class Sender {
   Time rto() const;                          // with back-off
   void back_off() { if (backoff_ < 15) ++backoff_; }
   uint32_t backoff() const { return backoff_; }
+  // At a time-out, after gives_up(): whether another came since something was acknowledged (icsk_retransmits).
+  bool repeats_timeout() const { return unheard_since_ != tcb.now; }
   void clear_backoff() { backoff_ = 0; }
   bool gives_up();                           // whether this time-out is one too many: then the connection has failed
   void measure_tail();                       // brings Tcb::short_out up to date

@@ -144,7 +144,7 @@ class SharedBuffer {
     return !item.is_ack && item.owner < kOneWayOwner && is_data(item.packet.kind);
   }
   bool protects(const Queued& item) const {
-    return protect_syn_ && (item.is_ack ? (item.ack.flags & kAckSynAck) != 0 : is_syn(item));
+    return protect_syn_ && (item.is_ack ? is_syn_ack(item.ack) : is_syn(item));
   }
   Queue& at(uint32_t port, uint32_t queue) { return queues_[port * queues_count_ + queue]; }
   double factor(uint32_t queue) const { return cut_until_ > 0 && cut_[queue] >= 0 ? cut_[queue] : alphas_[queue]; }

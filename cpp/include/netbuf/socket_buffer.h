@@ -34,6 +34,7 @@ class SendBuffer final : public Source {
   }
   Offer offer(Time now, int64_t sent) override;      // the application writes what there is room for
   void stop(Time now, int64_t sent);                 // it writes no more, and what was not sent is forgotten
+  void abandon(Time now);                            // the connection has failed: all is given back
 
   // Where the sender stands.
   struct Position {
@@ -121,6 +122,7 @@ class ReceiveBuffer {
 
   void begin(Time now);                              // the SYN has come: as the settings are then
   void end(Time now);
+  void abandon(Time now);                            // the connection was reset
   bool admits(uint32_t bytes, bool next, int64_t unread);  // whether there is memory for a packet; next: in order
   // A packet has arrived; unread: in order, held: beyond a hole. True if it is acknowledged at once.
   bool arrived(Time now, uint32_t bytes, int64_t unread, int64_t held);
@@ -144,7 +146,7 @@ class ReceiveBuffer {
 
   Host& host_;
   const Receiver& receiver_;
-  bool locked_, open_ = false, measured_ = false;
+  bool locked_, open_ = false, abandoned_ = false, measured_ = false;
   uint32_t mss_, scale_ = 0;
   int64_t truesize_, ratio_ = 128;                   // of 256: what of the buffer may be payload
   int64_t limit_ = 0, explicit_, clamp_ = 0, offered_ = 0, space_ = 0;  // window_clamp, rcv_ssthresh, rcvq_space.space

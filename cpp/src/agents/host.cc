@@ -114,7 +114,8 @@ class HostAgent final : public AgentOf<Start> {
     for (const SendBuffer* one : host.senders()) {
       if (!one->open()) continue;
       const SendShare share = one->share(now);
-      if (!one->closed() || share.acked_bytes > 0) sum.add(share);
+      const bool failed = one->sender().failed() && share.there > 0;  // in this interval
+      if (!one->closed() || share.acked_bytes > 0 || failed) sum.add(share);
       if (one->closed()) continue;
       const Tcb& tcb = one->sender().tcb;
       ++senders;
