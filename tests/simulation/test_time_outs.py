@@ -103,7 +103,9 @@ def test_lost_syns_cost_what_they_cost_the_kernel(name):
     assert first == float(measured["a", "established"][0]["window"])
 
 
-@pytest.mark.parametrize(("retries", "least_s"), [(2, 3 + 4 + 1), (11, 131 + 5 * 120), (20, 131 + 14 * 120), (127, 131 + 121 * 120)])
+@pytest.mark.parametrize(
+    ("retries", "least_s"), [(2, 3 + 4 + 1), (11, 131 + 5 * 120), (20, 131 + 14 * 120), (127, 131 + 121 * 120)]
+)
 def test_syns_are_given_up_after_as_many_retries_as_are_set(retries, least_s):
     flow, packets = run(path([0, 20_000], [1, 0], 16_000, syn_retries=retries))
     assert len(sent(packets, "syn")) == 5 + retries
