@@ -96,9 +96,9 @@ void check_path(const std::vector<uint32_t>& path, const std::string& field, siz
   }
 }
 
-// The ns3 stack has all options of the handshake, always.
+// The ns3 stack always has all options of the handshake.
 void check_options(const TcpSettings& settings, const std::string& at, Stack stack) {
-  if (stack == Stack::linux_kernel) return;
+  if (stack_profile(stack).takes_settings) return;
   const std::pair<const char*, std::optional<bool>> options[] = {
       {"window_scaling", settings.window_scaling}, {"timestamps", settings.timestamps}, {"sack", settings.sack}};
   for (const auto& [name, used] : options) {
@@ -351,7 +351,7 @@ void check_traffic(const WorldConfig& config) {
 void validate(const WorldConfig& config) {
   check_fields(config, "");
   check_options({0, std::nullopt, config.window_scaling, config.timestamps, config.sack}, "", config.stack);
-  if (config.stack == Stack::ns3) {
+  if (!stack_profile(config.stack).takes_settings) {
     if (config.syn_retries) reject("syn_retries", config.syn_retries, "0 in the ns3 stack");
     if (config.data_retries) reject("data_retries", config.data_retries, "0 in the ns3 stack");
   }

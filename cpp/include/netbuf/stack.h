@@ -47,6 +47,7 @@ struct StackProfile {
   // ---- sender
   bool has_hosts;                          // what sockets' buffers do is known of it
   bool speaks_ecn;                         // as RFC 3168 has it, where a flow asks for it
+  bool takes_settings;                     // options of the handshake and retries are the world's to set
   // Windows of controls that do not pace themselves, where the world asks for it.
   bool paces;
   bool confirms_repeated_syn_ack;          // else such an answer starts the window anew
