@@ -178,10 +178,10 @@ class Setup:
                     f"{at}.{name}", getattr(one, name), f"None for a flow of host {hosts[0]!r}, which has settings for all"
                 )
         if (hosts[0] is None) != (hosts[1] is None):
-            host = next(host for host in self.scenario.hosts if host.name in hosts)
+            follows = next(host for host in self.scenario.hosts if host.name in hosts)
             for name in HANDSHAKE_OPTIONS:
-                if getattr(one, name) and getattr(host, name) is None and not getattr(self.scenario, name):
-                    self._refuse(f"{at}.{name}", True, f"None: host {host.name!r} is without it, as the scenario has it")
+                if getattr(one, name) and getattr(follows, name) is None and not getattr(self.scenario, name):
+                    self._refuse(f"{at}.{name}", True, f"None: host {follows.name!r} is without it, as the scenario has it")
         if self.scenario.mss_bytes is not None and one.timestamps not in (None, self.scenario.timestamps):
             self._refuse(f"{at}.timestamps", one.timestamps, "None beside mss_bytes, which the network's MTU follows")
         nodes = []
