@@ -170,7 +170,9 @@ def test_a_live_world_follows_it():
     machines.needs_bpf()
     env = gym.make(ID, scenario=world(), recipe="bare", actions="continuous", info="telemetry", plant="linux")
     try:
-        found = windows(env, np.array([0.5], np.float32), 6)
-        assert found == pytest.approx([10 * 2 ** (step / 2) for step in range(6)], rel=0.1)
+        found = windows(env, np.array([0.5], np.float32), 7)
+        waiting = sum(at == found[0] for at in found) - 1  # a busy machine's first ACK comes an interval or two late
+        assert waiting <= 2
+        assert found == pytest.approx([10 * 2 ** (max(step - waiting, 0) / 2) for step in range(7)], rel=0.1)
     finally:
         env.close()
