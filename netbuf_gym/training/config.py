@@ -38,9 +38,8 @@ HYDRA_VERSION = "1.3"
 COMPOSE_LOCK = threading.RLock()
 """Lock around Hydra's composition, whose state is global to the process."""
 
-_store = ConfigStore.instance()
 for _name, _types in JOBS.items():
-    _store.store(name=f"{_name}_types", node=_types)
+    ConfigStore.instance().store(name=f"{_name}_types", node=_types)
 
 
 @dataclass(frozen=True)
@@ -79,10 +78,6 @@ class ConfigDirPlugin(SearchPathPlugin):
         """See `SearchPathPlugin.manipulate_search_path`."""
         for folder in self.folders:
             search_path.append("command-line", f"{UserFileSource.scheme()}://{folder.absolute()}")
-
-
-Plugins.instance().register(ConfigDirPlugin)
-Plugins.instance().register(UserFileSource)
 
 
 def load(job: str, overrides: Sequence[str], source: Source | None = None) -> DictConfig:
@@ -143,6 +138,8 @@ def isolate_hydra(source: Source) -> Iterator[None]:
     """Let Hydra read the source's folders too, and restore any other Hydra of the process afterwards."""
     _register_task_configs()
     with COMPOSE_LOCK:
+        for plugin in (ConfigDirPlugin, UserFileSource):
+            Plugins.instance().register(plugin)  # anew: launchers that run jobs in this process replace Hydra's instances
         before, folders = GlobalHydra.instance().hydra, ConfigDirPlugin.folders
         GlobalHydra.instance().clear()
         ConfigDirPlugin.folders = source.folders
@@ -250,7 +247,7 @@ def _register_task_configs() -> None:
             "kwargs": {"recipe": record.rules.recipes[0]},
         }
         node = {"defaults": [{"override /scenario": "default"}, "_self_"], "env": env}
-        _store.store(group="env", name=record.name, node=node, package="_global_")
+        ConfigStore.instance().store(group="env", name=record.name, node=node, package="_global_")
 
 
 def _normalise_override(override: str, job: str, source: Source) -> list[str]:

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.singleton import Singleton
 from omegaconf import OmegaConf
 from stable_baselines3 import PPO
 
@@ -13,7 +14,7 @@ from netbuf_gym import scenarios, tasks
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.tasks.queue_threshold import REWARDS as SWITCH_REWARDS
 from netbuf_gym.training import config_reference, models
-from netbuf_gym.training.config import build_scenario_spec, load
+from netbuf_gym.training.config import Source, build_scenario_spec, load
 from netbuf_gym.training.ranges import check_training, resolve_evaluation_seeds
 from netbuf_gym.training.schema import CONF, FIRST_EVALUATION_SEED
 from netbuf_gym.utils.overrides import quote_text
@@ -148,3 +149,11 @@ def test_configurations_are_loaded_by_threads_within_another_programs_hydra(tmp_
             load("train", ["sed=1"])
         assert GlobalHydra.instance().hydra is own and compose("other") == {"a": 1}
     assert not GlobalHydra.instance().is_initialized()
+
+
+def test_folders_of_the_users_are_read_after_a_launcher_replaced_hydras_instances(tmp_path):
+    """As launchers do that run jobs in the process of the sweep (joblib's with one job)."""
+    (tmp_path / "tuned").mkdir()
+    (tmp_path / "tuned" / "own.yaml").write_text("# @package _global_\nseed: 17\n")
+    Singleton.set_state(Singleton.get_state())
+    assert load("train", ["tuned=own"], Source(str(tmp_path))).seed == 17
