@@ -36,9 +36,24 @@ def test_a_file_of_worlds_is_read_as_it_was_written(tmp_path):
     assert edition.cells[0].scenario.links[0].trace.name == "lte-5"
 
 
+def test_starts_are_drawn_by_the_seed_where_a_world_says_so(tmp_path):
+    for changes, jitter_ms in (({}, 0), ({"start_jitter_ms": 70}, 70)):
+        edition = frozen.read(frozen_file(tmp_path, **changes), "gate", paths.place_world, paths.OURS)
+        assert edition.cells[0].scenario.start_jitter_ms == jitter_ms
+        (tmp_path / frozen.EDITIONS).unlink()
+
+
+@pytest.mark.parametrize("name", ["gate", "v1/receiver_window"])
+def test_later_versions_draw_starts_and_first_ones_do_not(name):
+    assert all("start_jitter_ms" not in one for one in freeze.draw_worlds(name, 1))
+    assert {one["start_jitter_ms"] for one in freeze.draw_worlds(name, 2)} == {frozen.START_JITTER_MS}
+    assert {cell.scenario.start_jitter_ms for cell in get_suite(name).load().cells} == {0.0}
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        ({"start_jitter_ms": -1}, r"worlds\[0\]\.start_jitter_ms = -1.* valid: 0 to 60000"),
         ({"capacities_mbps": []}, "capacities_mbps has 0 values for 1 generated"),
         ({"capacities_mbps": [99.0]}, "'cellular-1': generator 'lte' gives a trace of .* not of 99"),
         (
@@ -187,7 +202,7 @@ def test_a_version_is_frozen_once(tmp_path, monkeypatch, capsys):
     drawn[1] = [{"name": "c", "seed": 3, "world": {}}]
     with pytest.raises(ConfigError, match=r"version 1 of gate has other worlds, .*; valid: --version 3"):
         freeze.freeze("gate", 1)
-    assert json.loads((tmp_path / "gate.json").read_text())["worlds"] == drawn[2]
+    assert json.loads((tmp_path / "gate.json").read_text())["worlds"] == freeze.draw_worlds("gate", 2)
 
 
 @pytest.mark.parametrize("name", ["v1/congestion_window", "validation/host_buffers", "v1/receiver_window"])

@@ -8,19 +8,26 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from netbuf_gym.evaluation.suites import frozen
 from netbuf_gym.evaluation.suites.catalogue import DRAW_WORLDS
 from netbuf_gym.utils.overrides import read_whole
 
 
+def draw_worlds(name: str, version: int) -> list[dict[str, Any]]:
+    """Return the worlds of a version of a suite, as they are written to its file."""
+    worlds = DRAW_WORLDS[name](version)
+    return worlds if version == 1 else [one | {"start_jitter_ms": frozen.START_JITTER_MS} for one in worlds]
+
+
 def freeze(name: str, version: int) -> str:
-    """Write the worlds of a version of a suite and return their digest.
+    """Write the worlds of a version of a suite and return their digest; from the second on flows' starts are drawn by the seed.
 
     Raises:
         ConfigError: If this version already has other worlds.
     """
-    worlds = DRAW_WORLDS[name](version)
+    worlds = draw_worlds(name, version)
     frozen.write(frozen.get_file(name), name, version, worlds)
     return frozen.compute_digest(worlds)
 

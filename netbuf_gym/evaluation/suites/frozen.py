@@ -1,7 +1,8 @@
 """Files of worlds: each world by the parameters that make it, with a version and a digest over all worlds.
 
 A file holds how each world is made, not how it was drawn, so that it does not change when distributions do. Traces are stored
-as the call that generates them, with their mean rate: another mean shows that a generator has changed.
+as the call that generates them, with their mean rate: another mean shows that a generator has changed. An entry's
+`start_jitter_ms` is its scenario's; worlds of first versions have none, which is 0.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,6 +28,8 @@ EDITIONS = "editions.json"
 WorldPlacer = Callable[[Mapping[str, Any]], tuple[str, Scenario, Sequence[tuple[str, float]]]]
 """Function from a world as stored in a file to its family, its scenario with agents in their places, and for each generated
 trace the generator and the mean rate, Mbit/s. Raises ScenarioError if the world cannot be made."""
+START_JITTER_MS = 100.0
+"""Largest delay of flows' starts in worlds of later versions, without which worlds are the same under every seed."""
 MEAN_TOLERANCE = 2e-3
 """Relative difference of a trace's mean rate that is tolerated: processors differ in how they round the last bits."""
 
@@ -60,7 +63,8 @@ def write(path: Path, suite: str, version: int, worlds: Sequence[Mapping[str, An
     """Write a file of worlds, one per line, atomically, and add its version and digest to the folder's editions.
 
     Args:
-        worlds: Worlds, each with `name`, `seed`, `world`, and if traces are generated `capacities_mbps`.
+        worlds: Worlds, each with `name`, `seed`, `world`, if traces are generated `capacities_mbps`, and if starts are drawn
+            by the seed `start_jitter_ms`.
 
     Raises:
         ConfigError: If a world lacks one of these, or this version already has other worlds.
@@ -157,6 +161,7 @@ def _require_worlds(worlds: Any, at: str) -> None:
         check_integer(f"{where}.seed", one.get("seed"), 0, MAX_SEED - 1)
         if not isinstance(one.get("world"), dict):
             raise ConfigError(f"{where}.world = {quote(one.get('world'))}; valid: a mapping of what it is made of")
+        check_real(f"{where}.start_jitter_ms", one.get("start_jitter_ms", 0.0), 0, 60_000)
         means = one.get("capacities_mbps", [])
         if not isinstance(means, list):
             raise ConfigError(f"{where}.capacities_mbps = {quote(means)}; valid: a list of numbers")
@@ -179,6 +184,8 @@ def _make_cell(suite: str, version: int, one: Mapping[str, Any], place: WorldPla
         if abs(mean - frozen) > MEAN_TOLERANCE * frozen:
             now = f"generator {kind!r} gives a trace of {mean:.4g} Mbit/s, not of {frozen:.4g}"
             raise ConfigError(f"{at}: {now}; valid: the netbuf-gym that froze it, or a new version of the suite")
+    if jitter_ms := one.get("start_jitter_ms"):
+        scenario = replace(scenario, start_jitter_ms=jitter_ms)
     return Cell(one["name"], family, scenario, one["seed"])
 
 
