@@ -14,7 +14,7 @@ using namespace nb::literals;
 namespace netbuf {
 namespace {
 
-constexpr const char* kKinds[] = {"real", "whole", "truth"};
+constexpr const char* kKinds[] = {"real", "whole", "truth", "named"};
 
 std::vector<std::string> all_stacks() { return {std::begin(kStackNames), std::end(kStackNames)}; }
 
@@ -37,6 +37,7 @@ nb::dict described(const Parameter& parameter) {
   d["high"] = parameter.high;
   d["stacks"] = stacks_where([&](Stack stack) { return parameter.in(stack); });
   d["segments"] = parameter.segments;
+  d["names"] = std::string(parameter.names);
   return d;
 }
 

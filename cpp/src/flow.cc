@@ -6,12 +6,19 @@
 
 namespace netbuf {
 
+static uint64_t number_host(int32_t host, uint32_t flow, bool receives) {
+  return host >= 0 ? static_cast<uint64_t>(host) : (uint64_t{flow} * 2 + receives + 1) << 32;
+}
+
 Flow::Flow(uint32_t index, const FlowConfig& config, const WorldConfig& world, Network& network, Rng* rng)
     : ends_(!application_of(config).endless || config.stop_ns > 0),
       path(index, config, network.profiles->receiver(config), network),
       sender(config, world, network.profiles->sender(config), path, timers_, rng),
       receiver(config, network.profiles->receiver(config), path, timers_, network),
-      start_(config.start_ns) {
+      start_(config.start_ns),
+      from_(number_host(config.sender_host, index, false)),
+      to_(number_host(config.receiver_host, index, true)) {
+  if (network.links[config.path.front()].paces()) sender.pace_windows();
   const CongestionControl& cc = sender.cc();
   const StackProfile& profile = sender.profile();
   if (cc.accurate_ecn() || config.ecn) {

@@ -26,7 +26,8 @@ uint32_t find_longest_packet(const WorldConfig& config) {
 }  // namespace
 
 void build_links(const WorldConfig& config, Rng* rng, Link::Host* host, std::vector<Link>& links,
-                 std::vector<std::unique_ptr<SharedBuffer>>& switches, const std::function<void(uint32_t)>& managed) {
+                 std::vector<std::unique_ptr<SharedBuffer>>& switches, const std::function<void(uint32_t)>& managed,
+                 const std::function<PacketEnds(const Queued&)>& ends) {
   links.reserve(config.links.size());
   for (const LinkConfig& link : config.links) links.emplace_back(link, rng);
   // Switch and port of each link.
@@ -50,7 +51,9 @@ void build_links(const WorldConfig& config, Rng* rng, Link::Host* host, std::vec
                has_netem(link) || (link.queue_limit_bytes > 0 && link.queue_limit_bytes < longest)) {
       if (link.discipline.empty()) link.discipline = "droptail";
       make = [&](const DisciplineSetting& setting) {
-        return make_discipline(link.discipline, link.discipline_parameters, setting);
+        DisciplineSetting all = setting;
+        all.ends = ends;
+        return make_discipline(link.discipline, link.discipline_parameters, std::move(all));
       };
     } else {
       continue;

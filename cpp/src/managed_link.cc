@@ -221,6 +221,7 @@ bool Link::caught_by_outage(Time now, const Queued& item) {
   return true;
 }
 
+bool Link::paces() const { return managed_ && managed_->discipline->paces(); }
 int64_t Link::begun_bytes() const { return managed_->begun; }
 uint32_t Link::managed_packets() const { return managed_->discipline->packets(); }
 int64_t Link::managed_bytes() const { return managed_->discipline->bytes(); }

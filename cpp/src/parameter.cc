@@ -25,7 +25,7 @@ bool allowed(const Parameter& parameter, double value) {
 std::string range_of(const Parameter& parameter) {
   if (parameter.kind == Parameter::Kind::truth) return "0 or 1";
   std::ostringstream range;
-  range << (parameter.kind == Parameter::Kind::whole ? "a whole number in [" : "in [") << parameter.low << ", "
+  range << (parameter.kind == Parameter::Kind::real ? "in [" : "a whole number in [") << parameter.low << ", "
         << parameter.high << "]";
   return range.str();
 }

@@ -35,6 +35,7 @@ Sender::Sender(const FlowConfig& config, const WorldConfig& world, const StackPr
   tcb.stack = world.stack;
   tcb.mss = profile_.mss;
   tcb.hystart = world.hystart;
+  tcb.hystart_plus_plus = world.hystart_plus_plus;
   tcb.initial_cwnd = config.initial_cwnd_packets;
   tcb.rng = rng;
   if (config.receive_buffer_bytes > 0) cc_->on_receiver_limit();
@@ -51,7 +52,7 @@ Sender::Sender(const FlowConfig& config, const WorldConfig& world, const StackPr
   }
   traits_.unhindered = application_of(config).endless && stop_ == 0 && send_buffer_ == 0 &&
                 config.receive_buffer_bytes == 0 && !board.rate && !traits_.ecn;
-  traits_.paces_window = profile_.paces && world.pacing && !traits_.owns_window;
+  if (world.pacing) pace_windows();
   timers_.set(Alarm::application, start_);
 }
 
@@ -296,6 +297,8 @@ void Sender::enter_state(CaState state) {
   cc_->on_state(tcb, state);
   tcb.state = state;
 }
+
+void Sender::pace_windows() { traits_.paces_window = profile_.paces && !traits_.owns_window; }
 
 void Sender::steer(bool paced, bool slow_start) {
   traits_.paces_window = paced && profile_.paces;

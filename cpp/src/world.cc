@@ -39,7 +39,14 @@ void World::build_links(const WorldConfig& config) {
   netbuf::build_links(config, &rng_, this, links, switches_, [&](uint32_t link) {
     source_of_link_[link] = static_cast<uint32_t>(sources_.size());
     sources_.push_back(&links[link]);
-  });
+  }, [this](const Queued& item) { return ends_of(item); });
+}
+
+PacketEnds World::ends_of(const Queued& item) const {
+  const Flow* flow = item.owner < by_index_.size() ? by_index_[item.owner] : nullptr;
+  if (flow) return flow->ends(item.is_ack);
+  const uint64_t own = ~uint64_t{item.owner};
+  return {own, own};
 }
 
 // A ring that can be resized while packets wait in it is a queue of its own.

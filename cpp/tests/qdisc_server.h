@@ -14,7 +14,10 @@ struct Server final : netbuf::DropSink {
   Server(const char* name, std::map<std::string, double> parameters, double rate_bps, int64_t limit_packets = 1000,
          int64_t limit_bytes = std::numeric_limits<int64_t>::max(), uint64_t seed = 1)
       : rng(seed), rate(rate_bps), limit_packets(limit_packets), limit_bytes(limit_bytes) {
-    queue = netbuf::make_discipline(name, parameters, {limit_packets, limit_bytes, rate_bps, {}, this, &rng});
+    queue = netbuf::make_discipline(name, parameters, {limit_packets, limit_bytes, rate_bps, {}, this, &rng, [this](const netbuf::Queued& item) {
+                                       const uint64_t host = host_of.contains(item.owner) ? host_of[item.owner] : 1000 + item.owner;
+                                       return netbuf::PacketEnds{host, item.owner + 1000};
+                                     }});
   }
 
   void dropped(const netbuf::Queued& item) override {
@@ -35,12 +38,13 @@ struct Server final : netbuf::DropSink {
     item.bytes = bytes;
     item.ecn = ecn;
     item.l4s = l4s;
+    item.priority = priority;
     ++arrived;
     arrived_bytes += bytes;
     queue->enqueue(t, item);
     within_limits = within_limits && queue->packets() <= limit_packets && queue->bytes() <= limit_bytes;
     longest = std::max(longest, queue->packets());
-    if (idle) serve(t);
+    if (idle || held) serve(t);
   }
   // All that the server does up to and including time t.
   void run(Time t) {
@@ -75,9 +79,11 @@ struct Server final : netbuf::DropSink {
   double rate;
   int64_t limit_packets, limit_bytes;
   Time now = 0, free_at = 0;
-  bool idle = true, within_limits = true;
+  bool idle = true, held = false, within_limits = true;
   bool ecn = false;             // whether arrivals can be marked
   bool l4s = false;             // with ecn: whether they are ECT(1)
+  uint8_t priority = 0;         // of arrivals
+  std::map<uint32_t, uint64_t> host_of;  // where owners' packets come from; the others have hosts of their own
   uint64_t marks = 0;
   uint64_t arrived = 0, sent = 0, total_sent = 0, drops = 0;
   int64_t arrived_bytes = 0, sent_bytes = 0, dropped_bytes = 0;
@@ -92,6 +98,13 @@ struct Server final : netbuf::DropSink {
   void serve(Time t) {
     now = t;
     netbuf::Queued item;
+    const Time ready = queue->packets() > 0 ? queue->ready(t) : t;
+    held = ready > t;             // nothing may leave yet
+    if (held) {
+      free_at = ready;
+      idle = false;
+      return;
+    }
     idle = !queue->dequeue(t, item);
     if (idle) return;
     free_at = t + static_cast<Time>(item.bytes * 8e9 / rate + 0.5);
@@ -124,6 +137,6 @@ inline bool survives_anything(const char* name, const std::map<std::string, doub
     reported = server.drops;
     good = server.within_limits && server.conserved() && reported == server.total_drops();
   }
-  server.run(static_cast<netbuf::Time>(t) + 100 * netbuf::kSecond);
+  server.run(static_cast<netbuf::Time>(t) + 10'000 * netbuf::kSecond);
   return good && server.conserved() && server.queue->packets() == 0 && server.queue->bytes() == 0 && server.idle;
 }

@@ -18,7 +18,21 @@ from netbuf_gym.scenarios.catalogue import (
 )
 from netbuf_gym.scenarios.compiled_control import CompiledControl, compiled
 from netbuf_gym.scenarios.delays import handovers, interruptions, leo_delays, route_change
-from netbuf_gym.scenarios.disciplines import DISCIPLINES, PIE, RED, TBF, CoDel, Discipline, DropTail, DualPI2, FqCoDel, Policer
+from netbuf_gym.scenarios.disciplines import (
+    CAKE,
+    DISCIPLINES,
+    FQ,
+    PIE,
+    RED,
+    TBF,
+    CoDel,
+    Discipline,
+    DropTail,
+    DualPI2,
+    FqCoDel,
+    FqPIE,
+    Policer,
+)
 from netbuf_gym.scenarios.distributions import Distribution, Mixture, RandomDumbbell, flows_of
 from netbuf_gym.scenarios.flows import Application, Bulk, Flow, OnOff, Paused, Route, Sized
 from netbuf_gym.scenarios.hosts import Host
@@ -57,7 +71,7 @@ from netbuf_gym.scenarios.switches import (
     StrictPriority,
     Switch,
 )
-from netbuf_gym.scenarios.topologies import dumbbell, last_hop
+from netbuf_gym.scenarios.topologies import chain, dumbbell, last_hop, parking_lot
 from netbuf_gym.scenarios.traffic import Arrivals, FlowList, Incast, PoissonArrivals, Probe, Traffic
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.scenarios.udp import UdpSource
@@ -67,11 +81,13 @@ from netbuf_gym.traces.types import DeliveryTrace, RateTrace
 __all__ = [
     "ABM",
     "AGENT",
+    "CAKE",
     "CONGESTION_CONTROLS",
     "DATA_MINING",
     "DISCIPLINES",
     "DRR",
     "DT_ALPHAS",
+    "FQ",
     "PATTERNS",
     "PIE",
     "QUEUE_DISCIPLINES",
@@ -102,6 +118,7 @@ __all__ = [
     "Flow",
     "FlowList",
     "FqCoDel",
+    "FqPIE",
     "GilbertElliott",
     "Host",
     "Incast",
@@ -134,6 +151,7 @@ __all__ = [
     "Traffic",
     "UdpSource",
     "Video",
+    "chain",
     "compiled",
     "congestion_controls",
     "defaults_of",
@@ -148,6 +166,7 @@ __all__ = [
     "leo_delays",
     "names",
     "parameters_of",
+    "parking_lot",
     "register",
     "register_pattern",
     "register_scheme",

@@ -13,6 +13,8 @@ from netbuf_gym.scenarios.python_control import OwnControl, is_own_control
 from netbuf_gym.utils import checks
 from netbuf_gym.utils.suggestions import suggest_valid
 
+Value = bool | int | float | str
+
 
 @dataclass(frozen=True)
 class ParameterKind:
@@ -20,27 +22,28 @@ class ParameterKind:
 
     Attributes:
         type: Python type of a value.
-        range: Text of the valid range, a format string with `low` and `high`.
-        check: (field, value, low, high) -> the value in its type; raises ScenarioError if invalid.
+        range: Text of the valid range, a format string with `low`, `high` and `names`.
+        check: (field, value, parameter) -> the value in its type; raises ScenarioError if invalid.
     """
 
     type: type
     range: str
-    check: Callable[[str, object, float, float], bool | int | float]
+    check: Callable[[str, object, Parameter], Value]
 
 
 _NUMBERS = "{low:.10g} to {high:.10g}"
 KINDS = {
-    "real": ParameterKind(float, _NUMBERS, checks.number),
-    "whole": ParameterKind(int, _NUMBERS, lambda field, value, low, high: checks.integer(field, value, int(low), int(high))),
-    "truth": ParameterKind(bool, "true or false", lambda field, value, low, high: checks.boolean(field, value)),
+    "real": ParameterKind(float, _NUMBERS, lambda field, value, p: checks.number(field, value, p.low, p.high)),
+    "whole": ParameterKind(int, _NUMBERS, lambda field, value, p: checks.integer(field, value, int(p.low), int(p.high))),
+    "truth": ParameterKind(bool, "true or false", lambda field, value, p: checks.boolean(field, value)),
+    "named": ParameterKind(str, "{names}", lambda field, value, p: checks.choice(field, value, p.names)),
 }
 """Kinds of parameters by the core's names."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """Numeric or boolean parameter of a catalogue entry.
+    """Parameter of a catalogue entry: a number, a truth value or one of several words.
 
     Attributes:
         name, meaning: Name, and meaning with the unit.
@@ -49,35 +52,44 @@ class Parameter:
         low, high: Range, inclusive.
         stacks: Stacks that have the parameter.
         segments: Least value in full segments of the world, for a parameter in bytes; 0: no such minimum.
+        names: Words that are valid, of a parameter of that kind; the core knows them by their index.
     """
 
     name: str
     meaning: str
     kind: str
-    default: bool | int | float | None
+    default: Value | None
     low: float
     high: float
     stacks: tuple[str, ...]
     segments: int
+    names: tuple[str, ...]
 
     @staticmethod
     def from_core(data: dict[str, Any]) -> Parameter:
         """Build a parameter from the core's description."""
-        default = None if data["default"] is None else KINDS[data["kind"]].type(data["default"])
-        return Parameter(**data | {"default": default, "stacks": tuple(data["stacks"])})
+        names = tuple(data["names"].split(",")) if data["names"] else ()
+        default = data["default"]
+        if default is not None:
+            default = names[int(default)] if names else KINDS[data["kind"]].type(default)
+        return Parameter(**data | {"default": default, "stacks": tuple(data["stacks"]), "names": names})
 
     @property
     def range(self) -> str:
         """Valid range as readable text."""
-        return KINDS[self.kind].range.format(low=self.low, high=self.high)
+        return KINDS[self.kind].range.format(low=self.low, high=self.high, names=", ".join(self.names))
 
-    def check(self, field: str, value: object) -> bool | int | float:
+    def encode(self, value: Value) -> float:
+        """Return a valid value as the core has it: a number."""
+        return float(self.names.index(value) if isinstance(value, str) else value)
+
+    def check(self, field: str, value: object) -> Value:
         """Return a valid value converted to the parameter's type.
 
         Raises:
             ScenarioError: A value out of range, or of another type.
         """
-        return KINDS[self.kind].check(field, value, self.low, self.high)
+        return KINDS[self.kind].check(field, value, self)
 
 
 @dataclass(frozen=True)
@@ -133,6 +145,16 @@ def congestion_controls(stack: str) -> tuple[str, ...]:
 def sender_controls(stack: str) -> tuple[str, ...]:
     """Return the valid names of `Sender.cc` in a stack: those that need no agent."""
     return tuple(record.name for record in CONGESTION_CONTROLS.values() if not record.agent and stack in record.stacks)
+
+
+HYSTART_PLUS_PLUS = "rfc9406"
+"""Value of `Scenario.hystart` for HyStart++, which congestion controls with a parameter `hystart_plus_plus` have."""
+
+
+def find_stacks(parameter: str) -> set[str]:
+    """Return the stacks in which some congestion control has a parameter of this name."""
+    records = CONGESTION_CONTROLS.values()
+    return {stack for record in records for one in record.parameters if one.name == parameter for stack in one.stacks}
 
 
 def split_name_and_parameters(field: str, value: object, kinds: str) -> tuple[str, dict[str, Any]]:

@@ -21,7 +21,7 @@ from netbuf_gym.utils.suggestions import suggest_valid
 
 @dataclass(frozen=True, kw_only=True)
 class Discipline:
-    """Base of the queue disciplines: numeric and boolean fields with defaults and ranges.
+    """Base of the queue disciplines: fields with defaults and ranges: numbers, truth values and words.
 
     Attributes:
         kind: Name in JSON and in the core.
@@ -45,12 +45,13 @@ class Discipline:
     @property
     def throughput_limit_mbps(self) -> float:
         """Long-run throughput limit, Mbit/s: the token rate; infinity for disciplines without tokens."""
-        return float(getattr(self, "rate_mbps", math.inf))
+        rate_mbps = getattr(self, "rate_mbps", None)
+        return math.inf if rate_mbps is None else float(rate_mbps)
 
     def parameters(self) -> dict[str, float]:
         """Return the core's parameters, without those that are None (the core chooses their values)."""
-        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        return {name: float(value) for name, value in values.items() if value is not None}
+        values = {parameter: getattr(self, parameter.name) for parameter in self.record.parameters}
+        return {parameter.name: parameter.encode(value) for parameter, value in values.items() if value is not None}
 
 
 def _build_class(record: CatalogueEntry, name: str) -> type[Discipline]:
@@ -73,6 +74,9 @@ _NAMES = {
     "red": "RED",
     "codel": "CoDel",
     "fq_codel": "FqCoDel",
+    "fq_pie": "FqPIE",
+    "fq": "FQ",
+    "cake": "CAKE",
     "pie": "PIE",
     "dualpi2": "DualPI2",
     "policer": "Policer",
@@ -86,7 +90,7 @@ DISCIPLINES: dict[str, type[Discipline]] = {
 """Discipline classes by name in JSON and in the core."""
 
 globals().update({cls.__name__: cls for cls in DISCIPLINES.values()})  # where pickle looks for them
-DropTail, RED, CoDel, FqCoDel, PIE, DualPI2, Policer, TBF = (DISCIPLINES[name] for name in _NAMES)
+DropTail, RED, CoDel, FqCoDel, FqPIE, FQ, CAKE, PIE, DualPI2, Policer, TBF = (DISCIPLINES[name] for name in _NAMES)
 
 
 def parse_discipline(label: str, value: object) -> Discipline:

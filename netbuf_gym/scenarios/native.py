@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from netbuf_gym import _core
-from netbuf_gym.scenarios.catalogue import CongestionControl, Controls, ReceiverControl, get_control_name
+from netbuf_gym.scenarios.catalogue import HYSTART_PLUS_PLUS, CongestionControl, Controls, ReceiverControl, get_control_name
 from netbuf_gym.scenarios.disciplines import Discipline
 from netbuf_gym.scenarios.fields import copy_to_core, to_nanoseconds
 from netbuf_gym.scenarios.flows import ACCURATE, Flow, Route
@@ -31,6 +31,8 @@ def build_world_config(scenario: Scenario) -> _core.WorldConfig:
     """Convert a scenario: seconds to whole nanoseconds, Mbit/s to bit/s, None to the core's 0."""
     config = _core.WorldConfig()
     copy_to_core(config, scenario)
+    config.hystart = scenario.hystart is True
+    config.hystart_plus_plus = scenario.hystart == HYSTART_PLUS_PLUS
     config.links = _convert_cached(scenario.links, build_link_config)
     config.flows = [build_flow_config(flow) for flow in scenario.flows]
     hosts = [host.name for host in scenario.hosts]

@@ -47,7 +47,7 @@ def shared_buffer(
     mss_bytes: int | None = None,
     min_rto_ms: float | None = None,
     delayed_ack: int | None = None,
-    hystart: bool = True,
+    hystart: bool | str = True,
     name: str = "",
 ) -> Scenario:
     """Build a world of senders with an access link each, a shared-buffer switch, and one bottleneck to a sink.

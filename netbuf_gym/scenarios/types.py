@@ -13,18 +13,20 @@ from typing import Any, TypeVar
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, describe_scenario, quote
 from netbuf_gym.scenarios import codec, scheme_catalogue
 from netbuf_gym.scenarios.catalogue import (
+    HYSTART_PLUS_PLUS,
     RECEIVER_CONTROLS,
     CongestionControl,
     Controls,
     check_segments,
     congestion_controls,
+    find_stacks,
     get_control_name,
     parse_congestion_control,
     parse_sender_list,
     sender_controls,
 )
 from netbuf_gym.scenarios.disciplines import Discipline
-from netbuf_gym.scenarios.fields import Indices, boolean, check_fields, choice, get_indices, integer, number, text
+from netbuf_gym.scenarios.fields import Indices, boolean, check_fields, choice, get_indices, integer, number, rule, text
 from netbuf_gym.scenarios.flows import Application, Bulk, Flow, OnOff, Paused, Route, Sized
 from netbuf_gym.scenarios.hosts import Host, check_host_names, resolve_hosts
 from netbuf_gym.scenarios.limits import (
@@ -79,6 +81,14 @@ Crossing = TypeVar("Crossing", Flow, Route, Sender, Relay, Probe, UdpSource, Swi
 """Record that crosses links, or has them as ports."""
 
 
+def _check_hystart(label: str, value: object) -> bool | str:
+    if not isinstance(value, str):
+        return checks.boolean(label, value)
+    if value != HYSTART_PLUS_PLUS:
+        raise ScenarioError(f"{label} = {quote(value)} is unknown; valid: true, false, {HYSTART_PLUS_PLUS!r}")
+    return value
+
+
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
     """World of links, flows, switches and traffic, with a duration.
@@ -89,7 +99,8 @@ class Scenario:
         duration_s: Length of the world, 1e-9 to 1e6 seconds.
         stack: "linux" (kernel TCP, the default) or "ns3" (TCP of ns-3.44, for comparison with ns-3).
         name: Label; `scenarios.get` sets the registered name.
-        hystart: Whether CUBIC leaves slow start by HyStart.
+        hystart: Whether CUBIC leaves slow start by HyStart; or "rfc9406": `cubic` and `newreno` slow down and leave it by
+            HyStart++ (RFC 9406) instead, Linux stack. A flow's own parameter `hystart_plus_plus` goes before.
         pacing: Linux stack: whether senders that do not pace themselves are paced too, at 2 windows a round trip in slow
             start and 1.2 after it. Linux does so under the fq queue discipline, and for sockets that have used BBR.
         switches: Shared-buffer switches, names unique, each link a port of at most one.
@@ -134,7 +145,7 @@ class Scenario:
     duration_s: float = field(metadata=number(MIN_DURATION_S, MAX_DURATION_S))
     stack: str = field(default="linux", metadata=choice(STACKS, core="stack"))
     name: str = field(default="", metadata=text())
-    hystart: bool = field(default=True, metadata=boolean(core="hystart"))
+    hystart: bool | str = field(default=True, metadata=rule(_check_hystart))
     pacing: bool = field(default=False, metadata=boolean(core="pacing"))
     switches: Sequence[Switch] = ()
     traffic: Traffic | None = None
@@ -157,6 +168,8 @@ class Scenario:
         put = object.__setattr__
         put(self, "links", checks.sequence("links", self.links, "links"))
         check_fields(self)
+        if self.hystart == HYSTART_PLUS_PLUS and self.stack not in find_stacks("hystart_plus_plus"):
+            raise ScenarioError(f"hystart = {self.hystart!r} is not in the {self.stack} stack; valid: True, False")
         if self.pacing and not PACES[self.stack]:
             raise ScenarioError(f"pacing = True is not in the {self.stack} stack; valid: False")
         self._check_settings("", self)

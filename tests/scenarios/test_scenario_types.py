@@ -124,6 +124,8 @@ def test_application_fields_are_named(make, message):
         ({"duration_s": "10"}, "duration_s = '10' is not a number"),
         ({"stack": "bsd"}, "stack = 'bsd' is unknown; valid: linux, ns3"),
         ({"hystart": None}, "hystart = None"),
+        ({"hystart": "linux"}, "hystart = 'linux' is unknown; valid: true, false, 'rfc9406'"),
+        ({"hystart": "rfc9406", "stack": "ns3"}, "hystart = 'rfc9406' is not in the ns3 stack; valid: True, False"),
         ({"links": [Link(**LINK), Link(**LINK)]}, r"links\[1\].name = 'a' is taken by links\[0\]"),
         ({"flows": [Flow(**{**FLOW, "path": (1,)})]}, r"flows\[0\].path link = 1 is out of range; valid: 0..0"),
         ({"flows": [Flow(**{**FLOW, "return_path": (-1,)})]}, r"flows\[0\].return_path link = -1"),

@@ -45,7 +45,7 @@ def draw_world(case: Case, switch: float = 0.25) -> dict[str, Any]:
         data["udp"] = [_draw_udp(case, paths, priorities, data["duration_s"]) for _ in range(case.whole(1, 3))]
     for name, make in (
         ("name", lambda: case.pick(("w", "é", "a b"))),
-        ("hystart", lambda: case.chance(0.5)),
+        ("hystart", lambda: case.pick((True, False, "rfc9406") if stack == "linux" else (True, False))),
         ("pacing", lambda: stack == "linux" and case.chance(0.5)),
         ("mss_bytes", lambda: case.pick((100, 536, 1448, 9000, case.whole(100, 9000)))),
         ("min_rto_ms", lambda: case.log(1, 60_000)),
@@ -208,6 +208,9 @@ def _draw_parameters(case: Case, record: CatalogueEntry, stack: str | None) -> d
         low, high, default = parameter.low, parameter.high, parameter.default
         if parameter.kind == "truth":
             values[parameter.name] = case.chance(0.5)
+            continue
+        if parameter.names:
+            values[parameter.name] = case.pick(parameter.names)
             continue
         near = (default or low or 1) * case.log(0.3, 3)
         value = min(max(case.pick((low, high, near, near, near)), low), high)

@@ -220,7 +220,8 @@ struct WorldConfig {
   uint32_t syn_retries = 0, data_retries = 0;  // Linux stack: tcp_syn_retries, tcp_retries2
   Time start_jitter_ns = 0;                // flows start so much later at most, each by its own draw
   Stack stack = Stack::linux_kernel;
-  bool hystart = true;
+  bool hystart = true;                     // of CUBIC's own kind
+  bool hystart_plus_plus = false;          // Linux stack: RFC 9406, of whatever has slow start of the RFC's kind
   // Linux stack: flows that do not pace themselves are paced too (fq does that).
   bool pacing = false;
   bool slow_start_after_idle = true;       // Linux stack: windows restart after a time-out of silence

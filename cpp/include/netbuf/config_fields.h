@@ -304,6 +304,7 @@ inline constexpr auto kFields<WorldConfig> = std::tuple{
     field("data_retries", &WorldConfig::data_retries, 1, 255).or_zero("the stack's"),
     field("start_jitter_ns", &WorldConfig::start_jitter_ns, 0, 60 * kSecond),
     field("hystart", &WorldConfig::hystart),
+    field("hystart_plus_plus", &WorldConfig::hystart_plus_plus),
     field("pacing", &WorldConfig::pacing),
     field("slow_start_after_idle", &WorldConfig::slow_start_after_idle),
     field("window_scaling", &WorldConfig::window_scaling),

@@ -65,6 +65,8 @@ class Flow {
   double cwnd_integral(Time now) const;              // byte seconds
   uint64_t packets_in_network() const;               // data packets on their way to the receiver, waiting ones too
   uint32_t bottleneck() const { return path.bottleneck(); }
+  // Hosts, by index; those that have none are its own.
+  PacketEnds ends(bool of_ack) const { return of_ack ? PacketEnds{to_, from_} : PacketEnds{from_, to_}; }
   size_t memory_bytes() const;
 
  private:
@@ -82,6 +84,7 @@ class Flow {
   void listen();
 
   Time start_, completed_ = kNever;
+  uint64_t from_, to_;
 };
 
 }  // namespace netbuf

@@ -153,6 +153,7 @@ class Link final : public EventSource {
   using Maker = std::function<std::unique_ptr<QueueDiscipline>(const DisciplineSetting&)>;
   void manage(const Maker& make, const LinkConfig& config, uint32_t index, Host* host);
   bool managed() const { return managed_ != nullptr; }
+  bool paces() const;                      // flows whose host's it is (QueueDiscipline::paces)
   void offer(Time now, Queued& item);      // a packet arrives; transmit() is for links that are not managed
   Time next() const override;              // when the next packet can be sent; kNever: not before the next offer
   void run(Time now) override;

@@ -12,6 +12,7 @@ namespace netbuf {
 // Appends links and switches; managed is told of each link that has events of its own, in order, before it is made so.
 // The links must not move afterwards.
 void build_links(const WorldConfig& config, Rng* rng, Link::Host* host, std::vector<Link>& links,
-                 std::vector<std::unique_ptr<SharedBuffer>>& switches, const std::function<void(uint32_t)>& managed);
+                 std::vector<std::unique_ptr<SharedBuffer>>& switches, const std::function<void(uint32_t)>& managed,
+                 const std::function<PacketEnds(const Queued&)>& ends = {});
 
 }  // namespace netbuf

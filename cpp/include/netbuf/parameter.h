@@ -22,13 +22,14 @@ Stack stack_of(std::string_view name);       // std::invalid_argument names the 
 inline constexpr double kAutomatic = std::numeric_limits<double>::quiet_NaN();
 
 struct Parameter {
-  enum class Kind : uint8_t { real, whole, truth };
+  enum class Kind : uint8_t { real, whole, truth, named };
 
   std::string_view name, meaning;            // with its unit
   double initial, low, high;                 // the default, and the range, inclusive
   Kind kind = Kind::real;
   uint8_t stacks = 3;                        // bit i: there in stack i
   uint8_t segments = 0;                      // bytes that are as many full segments at least, whatever low says
+  std::string_view names = {};               // of the values 0, 1, .., when named: with commas between
 
   bool in(Stack stack) const { return stacks >> static_cast<unsigned>(stack) & 1; }
   constexpr Parameter only(Stack stack) const {
@@ -51,6 +52,12 @@ constexpr Parameter whole(std::string_view name, double initial, double low, dou
 }
 constexpr Parameter truth(std::string_view name, bool initial, std::string_view meaning) {
   return {name, meaning, initial ? 1.0 : 0.0, 0, 1, Parameter::Kind::truth};
+}
+// One of several words, which stand for 0, 1, ..
+constexpr Parameter named(std::string_view name, double initial, std::string_view names, std::string_view meaning) {
+  double last = 0;
+  for (const char c : names) last += c == ',';
+  return {name, meaning, initial, 0, last, Parameter::Kind::named, 3, 0, names};
 }
 
 // Throws std::invalid_argument "FIELD[name]: its default VALUE must be ..." for a default that is out of its own range.

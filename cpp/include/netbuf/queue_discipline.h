@@ -1,5 +1,6 @@
 // A queue discipline: what a link keeps its waiting packets in, which of them it drops, and which it sends next.
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -68,7 +69,13 @@ class QueueDiscipline {
   virtual int64_t bytes() const = 0;
   virtual void resize(int64_t) {}                           // where the limit of packets can be another one: it is
   virtual void reset(Time) {}                               // its link went down, and what waited is gone
+  virtual bool paces() const { return false; }              // whether TCP paces flows whose host's queue it is
   virtual size_t memory_bytes() const = 0;
+};
+
+// Where a packet comes from and goes to: numbers of hosts, of either kind apart.
+struct PacketEnds {
+  uint64_t source, destination;
 };
 
 // What a discipline is made with.
@@ -78,6 +85,8 @@ struct DisciplineSetting {
   Parameters parameters;                     // complete: defaults filled in
   DropSink* sink;
   Rng* rng;
+  // The ends of a packet; empty: each flow has hosts of its own.
+  std::function<PacketEnds(const Queued&)> ends = {};
 };
 
 // What the file of a discipline ends in: an Entry of one of these.

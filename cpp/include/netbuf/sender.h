@@ -45,6 +45,7 @@ class Sender {
   void on_timer(Time now);                   // the head of the retransmission timer
   void on_wakeup(Time now);
   void on_application(Time now);
+  void pace_windows();                       // its host does, what the congestion control does not pace itself
   void steer(bool paced, bool slow_start);   // by an agent, from the start on; slow_start: until its first decision
 
   // ---- the application's side

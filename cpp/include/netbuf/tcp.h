@@ -59,7 +59,8 @@ struct Tcb {
   Stack stack = Stack::linux_kernel;
   CaState state = CaState::open;
   bool cwnd_limited = true;      // the window, not the application, limited the last sending round
-  bool hystart = true;
+  bool hystart = true;           // CUBIC's own; else hystart_plus_plus, or none
+  bool hystart_plus_plus = false;
   bool established = false;
   int64_t cwnd = 0;              // bytes; use set_cwnd
   uint32_t cwnd_packets = 0;     // whole packets in cwnd

@@ -98,6 +98,7 @@ class World final : private Link::Host, private FlowArrivals::Host {
   void woken_by_relay(uint32_t index) override { touched_.push_back(first_flow_ + index); }
 
   void build_links(const WorldConfig& config);
+  PacketEnds ends_of(const Queued& item) const;
   void build_hosts(const WorldConfig& config);
   void count_uses(const WorldConfig& config);
   void build_flows(const WorldConfig& config);

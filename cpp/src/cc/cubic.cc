@@ -7,6 +7,7 @@
 // src/internet/model/tcp-cubic.cc (ns-3.44). Parameters carry the kernel's names.
 #include <cmath>
 
+#include "cc/hystart_plus_plus.h"
 #include "cc/linux_window.h"
 
 namespace netbuf {
@@ -53,15 +54,18 @@ class LinuxCubic final : public LinuxReno {
       : setting_(parameters),
         beta_(static_cast<uint64_t>(scaled_fraction(parameters["beta"]))),
         bic_scale_(static_cast<uint64_t>(parameters["c"] * 1024 / 10 + 0.5)),
-        cube_factor_((uint64_t{1} << (10 + 3 * kBicHz)) / (bic_scale_ * 10)) {}
+        cube_factor_((uint64_t{1} << (10 + 3 * kBicHz)) / (bic_scale_ * 10)),
+        plus_plus_(parameters) {}
 
   void init(Tcb& tcb) override {
     forget();
+    plus_plus_.start(tcb);
     if (tcb.hystart) start_round(tcb);
   }
 
   void on_ack(Tcb& tcb, const AckEvent& ack) override {
-    const bool watching = tcb.in_slow_start() && !found_ && tcb.hystart && setting_.hystart;
+    if (plus_plus_.on()) plus_plus_.observe(tcb, ack.rtt);
+    const bool watching = tcb.in_slow_start() && !found_ && tcb.hystart && setting_.hystart && !plus_plus_.on();
     if (ack.rtt < 0 || (ack.rtt >= delay_min_ && delay_min_ && !watching)) return;
     // The RTT falls after a reduction: samples of an epoch's first second are not trusted.
     if (epoch_start_ && static_cast<int32_t>(jiffies(tcb.now) - epoch_start_) < static_cast<int32_t>(kHz)) return;
@@ -73,7 +77,7 @@ class LinuxCubic final : public LinuxReno {
   void increase_window(Tcb& tcb, const AckEvent& ack) override {
     uint32_t acked = ack.delivered;
     if (tcb.in_slow_start()) {
-      acked = slow_start(tcb, acked);
+      acked = slow_start(tcb, plus_plus_.rules(tcb) ? plus_plus_.growth(tcb, acked) : acked);
       if (!acked) return;
     }
     update(tcb.cwnd_packets, jiffies(tcb.now), acked);
@@ -196,6 +200,7 @@ class LinuxCubic final : public LinuxReno {
   const uint64_t beta_;         // of the window that is left after a loss, in 1/kFraction
   const uint64_t bic_scale_;    // C, in 10/1024 packets/s^3
   const uint64_t cube_factor_;  // 2^40 / C, in the same unit
+  HyStartPlusPlus plus_plus_;
   uint32_t count_ = 0;          // cnt
   uint32_t last_max_cwnd_ = 0;  // packets
   uint32_t last_cwnd_ = 0, last_time_ = 0;
@@ -335,6 +340,7 @@ const Entry<CongestionControlRecord> entry{{
          real("c", 0.4, 0.01, 4, "steepness of the curve, packets/s^3"),
          truth("fast_convergence", true, "a loss below the last maximum makes room for others"),
          truth("tcp_friendliness", true, "never behind what Reno with this beta would have reached"),
+         kHyStartPlusPlusParameter,
          truth("hystart", true, "slow start ends before it overflows the queue, where the scenario has HyStart"),
          whole("hystart_low_window", 16, 2, 1'000'000, "packets: HyStart does not look at smaller windows"),
          whole("hystart_min_samples", 8, 1, 1000, "round-trip samples that stand for a round"),

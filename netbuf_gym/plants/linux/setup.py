@@ -131,6 +131,8 @@ class Setup:
         scenario = self.scenario
         if scenario.stack != "linux":
             self._refuse("stack", scenario.stack, "'linux'")
+        if isinstance(scenario.hystart, str):
+            self._refuse("hystart", scenario.hystart, "True: no kernel has HyStart++")
         if not scenario.hystart and _kernel_hystart():
             self._refuse("hystart", False, "True: it is the whole machine's (/sys/module/tcp_cubic/parameters/hystart)")
         if scenario.delayed_ack not in (None, 1, 2):
