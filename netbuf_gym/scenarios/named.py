@@ -18,7 +18,7 @@ from netbuf_gym.scenarios.distributions import ChangedDistribution, Distribution
 from netbuf_gym.scenarios.factories import derive_factory, list_named
 from netbuf_gym.scenarios.glossary import GLOSSARY, Entry
 from netbuf_gym.scenarios.tcp_settings import TcpSettings
-from netbuf_gym.scenarios.topologies import dumbbell
+from netbuf_gym.scenarios.topologies import dumbbell, parking_lot
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.utils import checks
 from netbuf_gym.utils.docstrings import find_range, parse_arguments
@@ -291,6 +291,47 @@ def _match_trace_name(name: str) -> Callable[..., World] | None:
     )
 
 
+_TOPOLOGIES = {
+    "parking_lot": (
+        "A parking lot: long flows over all hops (3), 10 Mbit/s, 10 ms, 100 packets each, and a CUBIC flow across each.",
+        {},
+    ),
+    "chain": ("A chain of hops (3), 10 Mbit/s, 10 ms, 100 packets each, that all flows cross.", {"cross": ()}),
+}
+"""Multi-hop topologies by name: description, fixed arguments of `parking_lot`."""
+_HOP_ARGS = """
+
+Args:
+    rate_mbps: rate of each hop, or a list of one each, 1e-06 to 1e+06 Mbit/s; null: infinitely fast
+    delay_ms: propagation over each hop, one way, or a list, 0 to 1e+05 ms
+    buffer_packets: queue limit of each hop, or a list, 1 or more; null: no limit
+    loss: probability that a data packet is lost after a hop, or a list, 0 to below 1
+    discipline: of each hop, by name or as an object of name and parameters, or a list; null: none
+    access_delay_ms: delay of each access link, beside the hops', 0 to 1e+05 ms; null: the stack's"""
+
+
+def _create_hops_factory(name: str, **fixed: Any) -> Callable[..., World]:
+    summary, own = _TOPOLOGIES[name]
+    full = "/".join((name, *(str(hops) for hops in fixed.values())))
+    return derive_factory(
+        parking_lot,
+        summary + _HOP_ARGS,
+        without=("app", "pacing"),
+        fixed={"name": full, **own, **fixed},
+        resolve=resolve_senders,
+    )
+
+
+def _match_hops_name(topology: str) -> Callable[[str], Callable[..., World] | None]:
+    def match(name: str) -> Callable[..., World] | None:
+        prefix, _, hops = name.partition("/")
+        if prefix != topology or not hops.isdecimal():
+            return None
+        return _create_hops_factory(topology, hops=int(hops))
+
+    return match
+
+
 def _match_file_name(name: str) -> Callable[..., World] | None:
     prefix, _, path = name.partition(":")
     if prefix != "file" or not path:
@@ -314,6 +355,10 @@ register(
         resolve=resolve_senders,
     ),
 )
+for _topology, (_summary, _) in _TOPOLOGIES.items():
+    register(_topology, _create_hops_factory(_topology))
+    _pattern = f"{_topology}/HOPS"
+    register_pattern(Pattern(_pattern, f"{_summary[:-1]}; as many hops.", _match_hops_name(_topology), f"{_topology}/3"))
 for _number in PANTHEON:
     register(f"pantheon/{_number}", _create_pantheon_factory(_number))
 register_pattern(Pattern("trace:PATH", "A dumbbell whose bottleneck follows a trace file.", _match_trace_name, "trace:PATH"))

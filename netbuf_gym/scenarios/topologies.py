@@ -1,9 +1,9 @@
-"""Ready-made topologies: the dumbbell, and a last hop of varying rate."""
+"""Ready-made topologies: the dumbbell, a chain of hops, the parking lot, and a last hop of varying rate."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from netbuf_gym.errors import ScenarioError
 from netbuf_gym.scenarios.catalogue import Controls, parse_senders
@@ -53,12 +53,14 @@ def dumbbell(
     trace: Trace | None = None,
     gilbert_elliott: GilbertElliott | None = None,
     app: Application | None = None,
-    hystart: bool = True,
+    hystart: bool | str = True,
     pacing: bool = False,
     reverse: Senders = (),
     return_rate_mbps: float | None = None,
     return_buffer_packets: int | None = None,
     return_trace: Trace | Sequence[Trace | None] | None = None,
+    return_delay_ms: float | None = None,
+    return_discipline: Discipline | str | dict | None = None,
     delays: DelaySchedule | None = None,
     jitter: Jitter | None = None,
     on_outage: str = "hold",
@@ -98,7 +100,7 @@ def dumbbell(
         trace: Varying rate of the bottleneck instead of `rate_mbps`.
         gilbert_elliott: Bursty loss instead of `loss`.
         app: Application of every sender; None: `Bulk()`.
-        hystart: Whether CUBIC leaves slow start by HyStart.
+        hystart: Whether CUBIC leaves slow start by HyStart, or "rfc9406", as in `Scenario`.
         pacing: Linux stack: whether senders that do not pace themselves are paced too; see `Scenario`.
         reverse: Senders in the reverse direction, numbered after `senders`.
         return_rate_mbps: Rate of the return path, 1e-6 to 1e6 Mbit/s; None: the bottleneck's (a trace's highest) if the stack
@@ -107,7 +109,10 @@ def dumbbell(
             else no limit.
         return_trace: Varying rate of the return path instead of `return_rate_mbps`; or a list of such traces, one a flow,
             each for a return path of its own (None: infinitely fast), without `reverse`.
-        delays: Changing propagation delay of the bottleneck, instead of its half of `rtt_ms`.
+        return_delay_ms: Propagation delay of the return path, 0 to `rtt_ms` (the shortest, without access delays), the rest of
+            which is the bottleneck's; None: half of it.
+        return_discipline: Queue discipline of the return path, as in `Link`.
+        delays: Changing propagation delay of the bottleneck, instead of its part of `rtt_ms`.
         jitter: `Jitter` at the bottleneck.
         on_outage: Treatment of the bottleneck's queue during outages of `trace`, as in `Link`.
         discipline: Queue discipline of the bottleneck, as in `Link`.
@@ -150,10 +155,13 @@ def dumbbell(
     if one_way_ms < 0:
         valid = f"valid: {4 * access_delay_ms:g} or more"
         raise ScenarioError(f"rtt_ms = {shortest_ms:g} is less than four access delays; {valid}")
+    if return_delay_ms is None:
+        return_delay_ms = one_way_ms
+    return_delay_ms = checks.number("return_delay_ms", return_delay_ms, 0, 2 * one_way_ms)
     forward = Link(
         name="bottleneck",
         rate_mbps=rate_mbps,
-        delay_ms=one_way_ms if delays is None else delays,
+        delay_ms=2 * one_way_ms - return_delay_ms if delays is None else delays,
         queue_packets=buffer_packets,
         loss=loss,
         gilbert_elliott=gilbert_elliott,
@@ -179,7 +187,11 @@ def dumbbell(
         return_rate_mbps = choose_return_mbps(rate_mbps, trace)
     if return_buffer_packets is None and backward:
         return_buffer_packets = buffer_packets
-    back: dict[str, Any] = {"delay_ms": one_way_ms, "queue_packets": return_buffer_packets}
+    back: dict[str, Any] = {
+        "delay_ms": return_delay_ms,
+        "queue_packets": return_buffer_packets,
+        "discipline": return_discipline,
+    }
     if own_traces is None:
         shared: Any = return_trace
         returns = [Link(name="return", rate_mbps=return_rate_mbps, trace=shared, **back)]
@@ -194,9 +206,7 @@ def dumbbell(
         return_path: tuple[int, ...] = (behind,)
         first = len(links)
         if has_access:
-            for end in ("sender", "receiver", "receiver-back", "sender-back"):
-                delay_ms = access_delay_ms + (extra_ms if end.startswith("sender") else 0)
-                links.append(Link(name=f"{end}-{i}", rate_mbps=access_mbps, delay_ms=delay_ms))
+            links += _make_access_links(i, access_mbps, access_delay_ms, extra_ms)
             path, return_path = (first, ahead, first + 1), (first + 2, behind, first + 3)
         elif extra_ms > 0:
             links += [Link(name=f"{end}-{i}", delay_ms=extra_ms) for end in ("sender", "sender-back")]
@@ -215,6 +225,156 @@ def dumbbell(
     )
 
 
+def _make_access_links(flow: int, rate_mbps: float | None, delay_ms: float, extra_ms: float = 0) -> list[Link]:
+    """Return a flow's links from its sender, to its receiver and back; those at the sender are `extra_ms` longer."""
+    delays_ms = {end: delay_ms + (extra_ms if end.startswith("sender") else 0) for end in _ENDS}
+    return [Link(name=f"{end}-{flow}", rate_mbps=rate_mbps, delay_ms=delay) for end, delay in delays_ms.items()]
+
+
+_ENDS = "sender", "receiver", "receiver-back", "sender-back"
+MAX_HOPS = 50
+"""Largest number of hops of a chain: a path has 100 links at most, access links included."""
+PerHop = TypeVar("PerHop")
+
+
+def parking_lot(
+    *,
+    hops: int = 3,
+    rate_mbps: float | Sequence[float | None] | None = 10.0,
+    delay_ms: float | Sequence[float] = 10.0,
+    buffer_packets: int | Sequence[int | None] | None = 100,
+    loss: float | Sequence[float] = 0.0,
+    discipline: Discipline | str | dict | Sequence[Discipline | str | dict | None] | None = None,
+    senders: Senders = ("cubic",),
+    cross: Senders = ("cubic",),
+    duration_s: float = 100.0,
+    stagger_s: float = 0.1,
+    stack: str = "linux",
+    access_mbps: float | None = None,
+    access_delay_ms: float | None = None,
+    return_rate_mbps: float | Sequence[float | None] | None = None,
+    return_delay_ms: float | Sequence[float | None] | None = None,
+    return_buffer_packets: int | Sequence[int | None] | None = None,
+    return_discipline: Discipline | str | dict | Sequence[Discipline | str | dict | None] | None = None,
+    app: Application | None = None,
+    hystart: bool | str = True,
+    pacing: bool = False,
+    ecn: bool = False,
+    start_jitter_ms: float = 0.0,
+    name: str = "",
+) -> Scenario:
+    """Build a parking lot: long flows over all hops of a chain, and at each hop flows that cross only that.
+
+    The hops are the links "hop-1", "hop-2", .. and back "back-1", "back-2", ..; `senders` come first among the flows, then
+    the flows "cross-1" of the first hop, and so on. Numbers and disciplines of hops are one for all, or a list of one each.
+    With access links, which the ns3 stack always has, each flow has its own at both ends, as in `dumbbell`.
+
+    Args:
+        hops: Number of hops, 1 to 50.
+        rate_mbps: Rates of the hops, 1e-6 to 1e6 Mbit/s; None: infinitely fast.
+        delay_ms: Propagation delay of each hop, one way, 0 to 1e5 ms.
+        buffer_packets: Queue limits of the hops, at least 1; None: no limit.
+        loss: Random loss of data packets after each hop, 0 to below 1.
+        discipline: Queue disciplines of the hops, as in `Link`.
+        senders: Congestion controls of the long flows.
+        cross: Congestion controls of the flows that cross each hop; `()`: none do.
+        duration_s: Length of the world, 1e-9 to 1e6 seconds.
+        stagger_s: Time between flow starts: flow i starts at i * stagger_s.
+        stack: "linux" or "ns3".
+        access_mbps, access_delay_ms: Rate and delay of each access link; None: the stack's, as in `dumbbell`.
+        return_rate_mbps: Rates of the hops back; None: infinitely fast in the linux stack, as there in the ns3 stack.
+        return_delay_ms: Propagation delays of the hops back; None: as there.
+        return_buffer_packets: Queue limits of the hops back; None: no limit.
+        return_discipline: Queue disciplines of the hops back, as in `Link`.
+        app, hystart, pacing, ecn, start_jitter_ms: As in `dumbbell`.
+        name: Name of the scenario.
+
+    Raises:
+        ScenarioError: A value out of range, or a list that has not one value for each hop.
+    """
+    checks.choice("stack", stack, STACKS)
+    hops = checks.integer("hops", hops, 1, MAX_HOPS)
+    defaults = HOST_DEFAULTS[stack]
+    access_mbps = defaults.access_mbps if access_mbps is None else access_mbps
+    access_delay_ms = defaults.access_delay_ms if access_delay_ms is None else access_delay_ms
+    access_delay_ms = checks.number("access_delay_ms", access_delay_ms, 0, MAX_DELAY_MS)
+    if access_mbps is not None:
+        access_mbps = checks.number("access_mbps", access_mbps, MIN_RATE_MBPS, MAX_RATE_MBPS)
+    stagger_s = checks.number("stagger_s", stagger_s, 0, MAX_DURATION_S)
+    rates = _list_per_hop("rate_mbps", rate_mbps, hops)
+    delays = [checks.number("delay_ms", value, 0, MAX_DELAY_MS) for value in _list_per_hop("delay_ms", delay_ms, hops)]
+    there: dict[str, list[Any]] = {
+        "rate_mbps": rates,
+        "delay_ms": delays,
+        "queue_packets": _list_limits("buffer_packets", buffer_packets, hops),
+        "loss": _list_per_hop("loss", loss, hops),
+        "discipline": _list_per_hop("discipline", discipline, hops),
+    }
+    return_rates = _list_per_hop("return_rate_mbps", return_rate_mbps, hops)
+    return_delays = _list_per_hop("return_delay_ms", return_delay_ms, hops)
+    back: dict[str, list[Any]] = {
+        "rate_mbps": [rates[i] if rate is None and defaults.rate_back else rate for i, rate in enumerate(return_rates)],
+        "delay_ms": [delays[i] if delay is None else delay for i, delay in enumerate(return_delays)],
+        "queue_packets": _list_limits("return_buffer_packets", return_buffer_packets, hops),
+        "discipline": _list_per_hop("return_discipline", return_discipline, hops),
+    }
+    links = [
+        Link(name=f"{way}-{i + 1}", **{field: values[i] for field, values in settings.items()})
+        for way, settings in (("hop", there), ("back", back))
+        for i in range(hops)
+    ]
+    crossing = () if isinstance(cross, (tuple, list)) and not cross else parse_senders(cross, "cross")
+    all_hops = tuple(range(hops))
+    spans = [(cc, all_hops, "") for cc in parse_senders(senders)]
+    spans += [(cc, (hop,), f"cross-{hop + 1}") for hop in all_hops for cc in crossing]
+    flows = []
+    for i, (cc, path, label) in enumerate(spans):
+        return_path = tuple(hops + hop for hop in reversed(path))
+        if access_mbps is not None or access_delay_ms > 0:
+            first = len(links)
+            links += _make_access_links(i, access_mbps, access_delay_ms)
+            path, return_path = (first, *path, first + 1), (first + 2, *return_path, first + 3)
+        app = Bulk() if app is None else app
+        flows.append(Flow(cc=cc, path=path, return_path=return_path, start_s=i * stagger_s, app=app, ecn=ecn, name=label))
+    return Scenario(
+        links=links,
+        flows=flows,
+        duration_s=duration_s,
+        stack=stack,
+        name=name,
+        hystart=hystart,
+        pacing=pacing,
+        start_jitter_ms=start_jitter_ms,
+    )
+
+
+def chain(*, hops: int = 3, **world: Any) -> Scenario:
+    """Build a chain of hops that all flows cross: `parking_lot` without crossing flows.
+
+    Args:
+        hops: Number of hops, 1 to 50.
+        world: Further arguments of `parking_lot`, without `cross`.
+
+    Raises:
+        ScenarioError: A value out of range.
+    """
+    return parking_lot(hops=hops, cross=(), **world)
+
+
+def _list_per_hop(field: str, value: PerHop | Sequence[PerHop], hops: int) -> list[PerHop]:
+    """Return a value for each hop, given one for all or a list of one each."""
+    if isinstance(value, (str, Mapping)) or not isinstance(value, Iterable):
+        return [value] * hops  # type: ignore[list-item]  # no sequence
+    listed = list(checks.sequence(field, value, "values"))
+    if len(listed) != hops:
+        raise ScenarioError(f"{field} has {len(listed)} values for {hops} hops; valid: as many, or one for all")
+    return listed
+
+
+def _list_limits(field: str, value: int | Sequence[int | None] | None, hops: int) -> list[int | None]:
+    return [check_buffer_limit(limit, field) for limit in _list_per_hop(field, value, hops)]
+
+
 def last_hop(
     *,
     trace: Trace,
@@ -228,7 +388,7 @@ def last_hop(
     stack: str = "ns3",
     access_mbps: float = 1000.0,
     access_delay_ms: float = 1.0,
-    hystart: bool = True,
+    hystart: bool | str = True,
     name: str = "",
 ) -> Scenario:
     """Build a world with an access link, a base station, and a last hop ("bottleneck") of varying rate.

@@ -126,3 +126,104 @@ def test_last_hop_is_the_reference_programs():
 def test_bad_arguments_are_named(kwargs, message):
     with pytest.raises(ScenarioError, match=message):
         scenarios.dumbbell(**kwargs)
+
+
+def test_a_parking_lot_has_long_flows_and_those_that_cross_a_hop():
+    world = scenarios.parking_lot(hops=3, senders=["cubic", "bbr"], cross="newreno", delay_ms=[1, 2, 3], rate_mbps=20)
+    names = [link.name for link in world.links]
+    assert names == ["hop-1", "hop-2", "hop-3", "back-1", "back-2", "back-3"]
+    assert [link.delay_ms for link in world.links] == [1, 2, 3] * 2
+    assert [link.rate_mbps for link in world.links] == [20.0] * 3 + [None] * 3
+    paths = [(flow.cc, flow.path, flow.return_path, flow.name) for flow in world.flows]
+    assert paths == [
+        ("cubic", (0, 1, 2), (5, 4, 3), ""),
+        ("bbr", (0, 1, 2), (5, 4, 3), ""),
+        ("newreno", (0,), (3,), "cross-1"),
+        ("newreno", (1,), (4,), "cross-2"),
+        ("newreno", (2,), (5,), "cross-3"),
+    ]
+
+
+def test_hops_differ_by_direction():
+    back = {"return_rate_mbps": [1, None], "return_delay_ms": 30, "return_buffer_packets": 7, "return_discipline": "codel"}
+    world = scenarios.chain(hops=2, rate_mbps=[10, 5], buffer_packets=[100, None], discipline=["fq", "cake"], **back)
+    there, back = world.links[:2], world.links[2:]
+    assert [(link.rate_mbps, link.queue_packets, link.discipline.kind) for link in there] == [
+        (10, 100, "fq"),
+        (5, None, "cake"),
+    ]
+    assert [(link.rate_mbps, link.delay_ms, link.queue_packets) for link in back] == [(1, 30, 7), (None, 30, 7)]
+    assert [flow.name for flow in world.flows] == [""]
+
+
+def test_hops_have_hosts_behind_access_links():
+    world = scenarios.parking_lot(hops=2, stack="ns3", senders="newreno", cross="newreno")
+    assert [link.rate_mbps for link in world.links[:4]] == [10] * 4
+    assert [link.name for link in world.links[4:8]] == ["sender-0", "receiver-0", "receiver-back-0", "sender-back-0"]
+    assert world.flows[0].path == (4, 0, 1, 5) and world.flows[0].return_path == (6, 3, 2, 7)
+    assert world.flows[2].path == (12, 1, 13) and world.flows[2].return_path == (14, 3, 15)
+
+
+def test_multi_hop_names_take_settings():
+    world = scenarios.get("parking_lot/4", senders="bbr", rate_mbps=5, mss_bytes=1000, hystart="rfc9406", start_jitter_ms=50)
+    assert (world.name, len(world.links), world.mss_bytes, world.start_jitter_ms) == ("parking_lot/4", 8, 1000, 50)
+    assert scenarios.get("chain/2", n=3).flows == scenarios.chain(hops=2, senders=["cubic"] * 3).flows
+    assert scenarios.get("chain", hops=7).name == "chain"
+    assert "hops" in scenarios.parameters_of("parking_lot") and "hops" not in scenarios.parameters_of("parking_lot/3")
+    for name, message in (("parking_lot/0", r"hops = 0 .*valid: 1\.\.50"), ("chain/x", "scenario = 'chain/x' is unknown")):
+        with pytest.raises(ScenarioError, match=message):
+            scenarios.get(name)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"hops": 51}, r"hops = 51 .*valid: 1\.\.50"),
+        ({"rate_mbps": [1, 2]}, "rate_mbps has 2 values for 3 hops; valid: as many, or one for all"),
+        ({"buffer_packets": 0}, "buffer_packets = 0"),
+        ({"return_buffer_packets": [1, 0, 1]}, "return_buffer_packets = 0"),
+        ({"delay_ms": -1}, "delay_ms = -1"),
+        ({"cross": "sprinter"}, "sprinter"),
+        ({"discipline": ["fq", "cake", "sfq"]}, "discipline = 'sfq' is unknown"),
+        ({"stack": "bsd"}, "stack = 'bsd' is unknown"),
+    ],
+)
+def test_bad_hops_are_named(kwargs, message):
+    with pytest.raises(ScenarioError, match=message):
+        scenarios.parking_lot(**kwargs)
+
+
+def share_rates(hops, seeds=3, **kwargs):
+    """Goodput of the long flow and the mean of those that cross, in the mean of some seeds."""
+    world = scenarios.parking_lot(hops=hops, duration_s=120, start_jitter_ms=200, **kwargs)
+    results = [nb.simulate(world, seed) for seed in range(seeds)]
+    long = [result.flows[0].goodput_mbps for result in results]
+    cross = [flow.goodput_mbps for result in results for flow in result.flows[1:]]
+    return sum(long) / len(long), sum(cross) / len(cross)
+
+
+@pytest.mark.parametrize("discipline", ["cake", {"name": "fq", "flow_limit": 1000}])
+def test_fair_queues_give_a_long_flow_its_max_min_share(discipline):
+    for hops in (2, 3):
+        long, cross = share_rates(hops, discipline=discipline, buffer_packets=1000)
+        assert 0.42 < long / (long + cross) < 0.52 and long + cross > 9
+
+
+def test_renos_long_flow_has_what_its_law_says():
+    """By the law of the square root a flow over n equal hops meets n times the loss in n times the round trip: its share is
+    less by n^1.5, between max-min (1) and what proportional fairness (n) comes to for round trips that are as long (n^2)."""
+    for hops in (2, 3):
+        long, cross = share_rates(hops, discipline="codel", senders="newreno", cross="newreno")
+        assert cross / long == pytest.approx(hops**1.5, rel=0.25)
+        assert long + cross > 9
+
+
+def test_a_dumbbells_ways_differ_in_delay_and_queue():
+    world = scenarios.dumbbell(rtt_ms=100, return_delay_ms=80, return_rate_mbps=1, return_discipline="cake")
+    assert [link.delay_ms for link in world.links] == [20, 80]
+    assert world.links[1].discipline.kind == "cake" and world.links[1].rate_mbps == 1
+    assert nb.simulate(scenarios.dumbbell(rtt_ms=100, return_delay_ms=0, duration_s=5), 1).flows[0].rtt_min_ms == pytest.approx(
+        nb.simulate(scenarios.dumbbell(rtt_ms=100, duration_s=5), 1).flows[0].rtt_min_ms, abs=0.1
+    )
+    with pytest.raises(ScenarioError, match="return_delay_ms = 101"):
+        scenarios.dumbbell(rtt_ms=100, return_delay_ms=101)
