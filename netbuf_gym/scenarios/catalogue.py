@@ -279,7 +279,7 @@ def _check_parameters(
 ) -> tuple[tuple[str, bool | int | float], ...]:
     """Check the given parameters of a catalogue entry and return them as pairs, sorted by name."""
     known = [p for p in record.parameters if stack is None or stack in p.stacks]
-    values = {}
+    values: dict[str, Any] = {}
     for key, item in given.items():
         of_name = [parameter for parameter in known if parameter.name == key]
         if not of_name:

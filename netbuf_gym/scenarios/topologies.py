@@ -364,7 +364,7 @@ def chain(*, hops: int = 3, **world: Any) -> Scenario:
 def _list_per_hop(field: str, value: PerHop | Sequence[PerHop], hops: int) -> list[PerHop]:
     """Return a value for each hop, given one for all or a list of one each."""
     if isinstance(value, (str, Mapping)) or not isinstance(value, Iterable):
-        return [value] * hops  # type: ignore[list-item]  # no sequence
+        return [value] * hops
     listed = list(checks.sequence(field, value, "values"))
     if len(listed) != hops:
         raise ScenarioError(f"{field} has {len(listed)} values for {hops} hops; valid: as many, or one for all")
