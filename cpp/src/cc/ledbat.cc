@@ -39,7 +39,9 @@ class Ledbat final : public CongestionControl {
       if (tcb.in_slow_start()) tcb.ssthresh = tcb.cwnd;
       window_ += gain_ * (target - queueing) / target * ack.delivered / window_;
     }
-    window_ = std::max(std::min(window_, tcb.packets_out() + ack.delivered + allowed_increase_), least_);
+    // While a group of segments waits to be complete, less is in flight than the window that limits it.
+    const uint32_t used = std::max(tcb.packets_out() + ack.delivered, tcb.cwnd_limited ? tcb.cwnd_packets : 0);
+    window_ = std::max(std::min(window_, used + allowed_increase_), least_);
     const bool starting = tcb.in_slow_start();
     tcb.set_cwnd_packets(static_cast<uint32_t>(window_));
     // A smaller window is no reason for another slow start.
