@@ -484,7 +484,7 @@ CAMPAIGNS: tuple[StudyCampaign, ...] = (
             sample=validation.find_stale_reason,
             minutes=minutes,
         )
-        for section, minutes in (("reference", 1), ("mechanisms", 0.2), ("marks", 0.1), (validation.LINUX, 10))
+        for section, minutes in zip(validation.SECTIONS, (1, 0.2, 0.1, 10, 1), strict=True)
     ),
 )
 """All campaigns. Simulated ones with the package's own agents have no requirements and run by default; others on request."""

@@ -11,6 +11,7 @@ from studies.common import kept
 from studies.common.experiment import Section
 from studies.receiver import receiver_sections as receiver
 from studies.switch import switch_sections as switch
+from studies.validation import trust
 from studies.validation import validation_sections as validation
 
 VERDICTS = "verdicts"
@@ -23,7 +24,10 @@ STUDIES: dict[str, tuple[Mapping[str, Section], Callable[[Mapping[str, kept.Kept
 """For each study the sections made from rows of the same name, and the function for the table of verdicts from all of these."""
 DERIVED_SECTIONS: dict[str, dict[str, tuple[str, Section]]] = {
     "switch": {switch.TOGETHER: (switch.FAMILIES, switch.format_ratios)},
-    "validation": {validation.IN_SHORT: ("reference", validation.format_short_table)},
+    "validation": {
+        validation.IN_SHORT: ("reference", validation.format_short_table),
+        trust.SECTION: ("laws", trust.format_trust_table),
+    },
 }
 """Sections made from another section's rows; the first item is that section's name."""
 NAMES = tuple(

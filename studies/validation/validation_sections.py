@@ -14,7 +14,9 @@ from netbuf_gym.validation.report import format_group_errors
 from studies.common.experiment import Section
 from studies.common.kept import KeptRows
 from studies.common.verdicts import format_verdicts_table
-from studies.validation.measured import LINUX, SOURCES, build_reference_report, build_report, build_settings_report
+from studies.validation.laws import LawReport, build_law_report
+from studies.validation.laws_catalogue import BY_NAME
+from studies.validation.measured import LAWS, LINUX, SOURCES, build_reference_report, build_report, build_settings_report
 
 IN_SHORT = "in short"
 KERNEL = "linux-dumbbell"
@@ -38,6 +40,8 @@ def verdicts(found: Mapping[str, KeptRows]) -> str:
         report = build_report(kept)
         if isinstance(report, SettingsReport):
             rows += _make_settings_rows(report)
+        elif isinstance(report, LawReport):
+            rows.append(("laws of networking", "by formula", report.summary, _name_verdict(report.within)))
         elif section == "reference":
             rows += _make_reference_rows(report)
         else:
@@ -56,6 +60,10 @@ def _format_report(kept: KeptRows) -> str:
 
 def _format_settings_report(kept: KeptRows) -> str:
     return build_settings_report(kept).markdown()
+
+
+def _format_law_report(kept: KeptRows) -> str:
+    return build_law_report(BY_NAME.values(), kept).markdown()
 
 
 def _make_reference_rows(report: Report) -> Iterator[Row]:
@@ -105,4 +113,8 @@ def _name_verdict(within: bool) -> str:
     return "within" if within else "out of tolerance"
 
 
-SECTIONS: dict[str, Section] = {**dict.fromkeys(SOURCES, _format_report), LINUX: _format_settings_report}
+SECTIONS: dict[str, Section] = {
+    **dict.fromkeys(SOURCES, _format_report),
+    LINUX: _format_settings_report,
+    LAWS: _format_law_report,
+}
