@@ -47,7 +47,9 @@ GLOSSARY: dict[str, Entry] = {
     "hops": Entry("1 to 50", "number of hops"),
     "cross": Entry("congestion controls", "of the flows that cross each hop, by name or as objects of name and parameters"),
     "hystart": Entry("true, false or rfc9406", "whether CUBIC leaves slow start by HyStart, or slow start has HyStart++"),
-    "discipline": Entry("a queue discipline; null: none", "of the bottleneck, by name or as an object of name and parameters"),
+    "discipline": Entry(
+        "a queue discipline; null: none", "of the bottleneck or of each hop, by name or as an object of name and parameters"
+    ),
     "ecn": Entry("true or false", "whether the flows speak ECN (RFC 3168)"),
     "start_jitter_ms": Entry("0 to 60000", "largest delay of a flow's start, drawn by the seed"),
     "trace_seed": Entry("0 to 2**63 - 1", "decides the random deliveries of the bottleneck"),

@@ -306,7 +306,6 @@ Args:
     delay_ms: propagation over each hop, one way, or a list, 0 to 1e+05 ms
     buffer_packets: queue limit of each hop, or a list, 1 or more; null: no limit
     loss: probability that a data packet is lost after a hop, or a list, 0 to below 1
-    discipline: of each hop, by name or as an object of name and parameters, or a list; null: none
     access_delay_ms: delay of each access link, beside the hops', 0 to 1e+05 ms; null: the stack's"""
 
 

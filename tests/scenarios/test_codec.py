@@ -40,7 +40,7 @@ WORLDS = [
     shared_buffer(arrivals=FLOWS, drop="head", protect_syn=True),
     shared_buffer(arrivals=FLOWS, scheme=StaticThresholds(limits=[3, 4]), scheduler="strict_priority", ping=False),
     shared_buffer(arrivals=FLOWS, scheme=AgentThresholds(betas=[1, 0.5], alphas=[0.25, 1])),
-    *(scenarios.get("rlbm/default", scheme=scheme) for scheme in scenarios.SCHEMES),
+    *(scenarios.get("rlbm/default", scheme=scheme) for scheme in tuple(scenarios.SCHEMES)),
     scenarios.get("rlbm/thesis-code", cc=["cubic", "newreno"]),
     replace(
         scenarios.dumbbell(),
