@@ -94,7 +94,8 @@ PHENOMENA = (
     Phenomenon(
         name="senders by delay",
         laws=("vegas-queue", "copa-queue", "ledbat-delay"),
-        limits="not measured on the kernel; ns-3's Vegas and LEDBAT stop short of their targets and are not copied",
+        limits="not measured on the kernel; above some 50 Mbit/s groups of segments wait in the queue besides; "
+        "ns-3's Vegas and LEDBAT stop short of their targets and are not copied",
     ),
     Phenomenon(
         name="sharing among equals",
@@ -132,8 +133,8 @@ PHENOMENA = (
         laws=("dctcp-marks", "dctcp-queue", "dctcp-threshold"),
         ns3=("ns3-marks/*",),
         checks=("validation/test_ns3_marks.py",),
-        limits="of a group of segments some are marked, where a fluid is marked whole: fewer marks than the law says where a "
-        "millisecond carries many packets",
+        limits="a group of segments is marked in part, where the law's fluid is marked whole; on paths of a few milliseconds "
+        "it is longer than the threshold and the link runs idle, unless the sender has an access link (`access_mbps`)",
     ),
     Phenomenon(
         name="DualPI2 and Prague",
