@@ -108,7 +108,7 @@ WorldConfig shared_buffer() {
 uint64_t sent(World& world) {
   uint64_t packets = world.traffic_totals().packets_sent;
   for (const Flow& flow : world.flows()) packets += flow.counters().packets_sent;
-  for (const UdpSource& source : world.udp()) packets += source.counters().sent;
+  for (const auto& source : world.udp()) packets += source->counters().sent;
   return packets;
 }
 

@@ -7,8 +7,10 @@
 
 #include "bindings.h"
 #include "netbuf/config_fields.h"
+#include "netbuf/law.h"
 
 namespace nb = nanobind;
+using namespace nb::literals;
 
 namespace netbuf {
 
@@ -36,6 +38,18 @@ void bind_config(nb::module_& m) {
   bind_record<SwitchConfig>(m, "SwitchConfig", "Links that share a buffer; see netbuf_gym.scenarios.Switch.");
   bind_record<HostConfig>(m, "HostConfig",
                           "Where flows end; see netbuf_gym.scenarios.Host. Sizes in bytes, times in ns.");
+  bind_record<LawConfig>(m, "LawConfig", "A distribution; see netbuf_gym.scenarios.Law. Times in s, sizes in bytes.")
+      .def("check", [](const LawConfig& law, const std::string& at) { Law::check(law, at); }, "at"_a,
+           "Raises ValueError with the field and its valid values.")
+      .def("mean", [](const LawConfig& law, double limit) { return Law(law).mean(limit); },
+           "limit"_a = std::numeric_limits<double>::infinity(), "Mean of the lesser of a draw and the limit.")
+      .def("sample", [](const LawConfig& law, uint64_t seed, size_t n) {
+        const Law drawn(law);
+        Rng rng(seed);
+        std::vector<double> draws(n);
+        for (double& draw : draws) draw = drawn.draw(rng);
+        return draws;
+      }, "seed"_a, "n"_a, "Draws in a row.");
   bind_record<ArrivalsConfig>(m, "ArrivalsConfig",
                               "When flows are opened; see netbuf_gym.scenarios.PoissonArrivals, Incast, FlowList.");
   bind_record<ProbeConfig>(m, "ProbeConfig", "A packet sent now and then; see netbuf_gym.scenarios.Probe.");

@@ -198,7 +198,7 @@ Times are nanoseconds since its start. It can be read and set while it runs, by 
         return dicts(held(e, [&] {
           e.advance();
           std::vector<UdpCounters> all;
-          for (const UdpSource& source : e.udp()) all.push_back(source.counters());
+          for (const auto& source : e.udp()) all.push_back(source->counters());
           return all;
         }), &udp_stats);
       })

@@ -154,6 +154,16 @@ Matrix completions(const World& world) {
   });
 }
 
+Matrix pages(const World& world) {
+  const std::vector<PageLoad> all = world.pages();
+  return sample_matrix(all.size(), 6, [&](uint32_t i, double* out) {
+    const PageLoad& page = all[i];
+    const double row[] = {static_cast<double>(page.user), static_cast<double>(page.sender), seconds(page.start),
+                          seconds(page.load), static_cast<double>(page.objects), static_cast<double>(page.bytes)};
+    std::copy(std::begin(row), std::end(row), out);
+  });
+}
+
 Matrix flows_opened(const World& world) {
   return sample_matrix(world.opened().size(), 5, [&](uint32_t i, double* out) {
     const OpenedFlow& flow = world.opened()[i];
@@ -217,6 +227,8 @@ nb::dict udp_stats(const UdpCounters& c) {
   nb::dict d;
   d["packets_sent"] = c.sent;
   d["packets_received"] = c.received;
+  d["sent_bytes"] = c.sent_bytes;
+  d["received_bytes"] = c.received_bytes;
   d["queue_drops"] = c.queue_drops;
   d["random_losses"] = c.random_losses;
   d["delay_sum_s"] = c.delay_sum;
@@ -274,7 +286,7 @@ std::vector<uint64_t> probe_sent(World& world) {
 
 nb::list udp_stats(World& world) {
   nb::list all;
-  for (const UdpSource& source : world.udp()) all.append(udp_stats(source.counters()));
+  for (const auto& source : world.udp()) all.append(udp_stats(source->counters()));
   return all;
 }
 
@@ -411,6 +423,8 @@ void bind_readings(nb::module_& m, nb::class_<SharedWorld>& world, nb::class_<Sh
       "Finished flows of the traffic, shape (flows, 7): flow, start_s, fct_s, size_bytes, sender, priority, ideal_s.");
   add("flows_opened", [](World& w) { return flows_opened(w); },
       "All flows of the traffic, shape (flows, 5): start_s, sender, size_bytes, priority, received_bytes.");
+  add("pages", [](World& w) { return pages(w); },
+      "Pages that users of the traffic have got, shape (pages, 6): user, sender, start_s, load_s, objects, size_bytes.");
   add("traffic_stats", [](World& w) { return traffic_stats(w); }, "Cumulative counters over the flows of the traffic.");
   add("switch_stats", [](World& w) { return switch_stats(w); },
       "One dict a switch: occupancy (shares of the capacity, over time) and counters of each queue.");

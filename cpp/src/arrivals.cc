@@ -1,8 +1,11 @@
 // The kinds of arrivals: each with what its configuration may be.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
+#include <queue>
 
+#include "netbuf/law.h"
 #include "netbuf/reject.h"
 #include "netbuf/traffic.h"
 
@@ -14,6 +17,11 @@ namespace {
 Time random_gap(Rng& rng, double mean_ns) {
   const double gap = rng.exponential(mean_ns);
   return gap < static_cast<double>(kNever) ? static_cast<Time>(gap) : kNever;
+}
+
+void check_laws(const ArrivalsConfig& arrivals, const std::string& at, size_t count) {
+  if (arrivals.laws.size() != count) reject(at + ".laws", arrivals.laws.size(), std::to_string(count));
+  for (const LawConfig& law : arrivals.laws) Law::check(law, at + ".laws");
 }
 
 // Flows whose priority follows from their size.
@@ -30,7 +38,8 @@ class Drawn : public Arrivals {
   }
 
  protected:
-  void schedule(Time at) { next_ = at >= kNever || (stop_ > 0 && at >= stop_) ? kNever : at; }
+  void schedule(Time at) { next_ = is_over(at) ? kNever : at; }
+  bool is_over(Time at) const { return at >= kNever || (stop_ > 0 && at >= stop_); }
   FlowArrival drawn(Time start, uint32_t sender, int64_t size_bytes) const {
     uint32_t priority = 0;
     while (priority < priority_below_.size() && size_bytes >= priority_below_[priority]) ++priority;
@@ -196,16 +205,170 @@ class List final : public Arrivals {
   size_t position_ = 0;
 };
 
+// Gaps and sizes of laws, at any sender.
+class Renewal final : public Drawn {
+ public:
+  Renewal(const ArrivalsConfig& config, const TrafficConfig& traffic, uint64_t seed)
+      : Drawn(config, traffic, seed), gap_(config.laws[0]), size_(config.laws[1]) {
+    schedule(config.start_ns + gap_.draw_rest_time(rng_));
+  }
+
+  FlowArrival pop() override {
+    const Time start = next_;
+    const uint32_t sender = rng_.below(senders_);
+    const int64_t size_bytes = size_.draw_bytes(rng_);
+    schedule(start + gap_.draw_time(rng_));
+    return drawn(start, sender, size_bytes);
+  }
+
+  static void check(const ArrivalsConfig& arrivals, const std::string& at, size_t) {
+    check_laws(arrivals, at, 2);
+    if (const double mean = Law(arrivals.laws[0]).mean(); !(mean >= 1e-9 && mean <= seconds(kLongest))) {
+      reject(at + ".laws", mean, "gaps whose mean is in [1e-9, 1e7] seconds");
+    }
+  }
+
+ private:
+  Law gap_, size_;
+};
+
+// Users who read pages, one after the other: a main object, what it refers to, and time to read. A user stays with one
+// sender, the server. A request takes the propagation of the way to it, and each of the connections, opened by the server
+// here, begins then: its first byte comes after two round trips, as of a client who opens it and asks.
+class Web final : public Drawn {
+ public:
+  Web(const ArrivalsConfig& config, const TrafficConfig& traffic, uint64_t seed, const std::vector<Time>& delays)
+      : Drawn(config, traffic, seed),
+        laws_(config.laws.begin(), config.laws.end()),
+        most_(config.connections),
+        delays_(delays),
+        users_(config.users) {
+    for (uint32_t user = 0; user < config.users; ++user) {
+      users_[user].rng = Rng(rng_.next());
+      begin(user, config.start_ns + law(WebLaw::reading_s).draw_rest_time(users_[user].rng));
+    }
+    refresh();
+  }
+
+  FlowArrival pop() override {
+    const Request request = requests_.top();
+    requests_.pop();
+    refresh();
+    FlowArrival flow = drawn(request.time, server(request.user), request.bytes);
+    flow.user = request.user;
+    return flow;
+  }
+
+  void ended(uint32_t user, Time now, bool failed) override {
+    Page& page = users_[user];
+    --page.under_way;
+    page.failed |= failed;
+    if (!page.parsed) {
+      page.parsed = true;
+      if (!failed) ask_for_objects(user, now + law(WebLaw::parsing_s).draw_time(page.rng));
+    } else if (!page.failed && page.waiting > 0) {
+      --page.waiting;
+      ask(user, now, law(WebLaw::object_bytes).draw_bytes(page.rng));
+    }
+    if (page.under_way == 0) finish(user, now);
+    refresh();
+  }
+
+  const std::vector<PageLoad>* pages() const override { return &pages_; }
+
+  static void check(const ArrivalsConfig& arrivals, const std::string& at, size_t) {
+    check_laws(arrivals, at, static_cast<size_t>(WebLaw::count));
+    if (arrivals.users < 1 || arrivals.users > 1'000'000) reject(at + ".users", arrivals.users, "in [1, 1000000]");
+    for (const WebLaw times : {WebLaw::reading_s, WebLaw::parsing_s}) {
+      if (const double mean = Law(arrivals.laws[static_cast<size_t>(times)]).mean(); !(mean <= seconds(kLongest))) {
+        reject(at + ".laws", mean, "times whose mean is 1e7 seconds at most");
+      }
+    }
+  }
+
+  struct Page {                            // of a user
+    Rng rng;
+    Time start = 0;
+    uint32_t objects = 0, waiting = 0, under_way = 0;  // all of them; of those, not asked for yet; asked for, not there
+    int64_t bytes = 0;
+    bool parsed = false, failed = false;   // parsed: the main object is there, or all in one
+  };
+
+ private:
+  struct Request {
+    Time time;
+    uint64_t number;
+    uint32_t user;
+    int64_t bytes;
+    bool operator>(const Request& other) const {
+      return time != other.time ? time > other.time : number > other.number;
+    }
+  };
+
+  const Law& law(WebLaw which) const { return laws_[static_cast<size_t>(which)]; }
+  uint32_t server(uint32_t user) const { return user % senders_; }
+  void refresh() { next_ = requests_.empty() ? kNever : requests_.top().time; }
+
+  void begin(uint32_t user, Time at) {
+    if (is_over(at)) return;
+    Page& page = users_[user];
+    page.start = at;
+    page.bytes = 0;
+    page.under_way = 0;
+    page.failed = false;
+    page.waiting = static_cast<uint32_t>(std::min(kMostObjects, law(WebLaw::objects).draw(page.rng)) + 0.5);
+    page.objects = 1 + page.waiting;
+    int64_t bytes = law(WebLaw::main_bytes).draw_bytes(page.rng);
+    page.parsed = most_ == 0;
+    if (page.parsed) {
+      for (; page.waiting > 0; --page.waiting) bytes += law(WebLaw::object_bytes).draw_bytes(page.rng);
+    }
+    ask(user, at, std::min(bytes, kLargest));
+  }
+  void ask_for_objects(uint32_t user, Time at) {
+    Page& page = users_[user];
+    const uint32_t first = std::min(page.waiting, most_);
+    page.waiting -= first;
+    for (uint32_t i = 0; i < first; ++i) ask(user, at, law(WebLaw::object_bytes).draw_bytes(page.rng));
+  }
+  void ask(uint32_t user, Time at, int64_t bytes) {
+    Page& page = users_[user];
+    ++page.under_way;
+    page.bytes += bytes;
+    requests_.push({at + delays_[server(user)], asked_++, user, bytes});
+  }
+  void finish(uint32_t user, Time now) {
+    const Page& page = users_[user];
+    if (!page.failed) pages_.push_back({page.start, now - page.start, user, server(user), page.objects, page.bytes});
+    begin(user, now + law(WebLaw::reading_s).draw_time(users_[user].rng));
+  }
+
+  static constexpr double kMostObjects = 10'000;
+
+  std::vector<Law> laws_;
+  const uint32_t most_;                    // connections of a page at once; 0: one for all of it
+  const std::vector<Time> delays_;
+  std::vector<Page> users_;
+  std::priority_queue<Request, std::vector<Request>, std::greater<>> requests_;
+  uint64_t asked_ = 0;
+  std::vector<PageLoad> pages_;
+};
+
 template <class Kind>
 ArrivalsRecord record(std::string_view name) {
-  return {name, Kind::check, Kind::highest_priority,
-          [](const ArrivalsConfig& config, const TrafficConfig& traffic, uint64_t seed) -> std::unique_ptr<Arrivals> {
-            return std::make_unique<Kind>(config, traffic, seed);
+  return {name, Kind::check, requires { typename Kind::Page; }, Kind::highest_priority,
+          [](const ArrivalsConfig& config, const TrafficConfig& traffic, uint64_t seed,
+             const std::vector<Time>& delays) -> std::unique_ptr<Arrivals> {
+            if constexpr (requires { typename Kind::Page; }) {
+              return std::make_unique<Kind>(config, traffic, seed, delays);
+            } else {
+              return std::make_unique<Kind>(config, traffic, seed);
+            }
           }};
 }
 
 const Entry<ArrivalsRecord> poisson{record<Poisson>("poisson")}, incast{record<Incast>("incast")},
-    list{record<List>("list")};
+    list{record<List>("list")}, renewal{record<Renewal>("renewal")}, web{record<Web>("web")};
 
 }  // namespace
 

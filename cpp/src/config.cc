@@ -7,6 +7,7 @@
 #include "netbuf/app.h"
 #include "netbuf/config_fields.h"
 #include "netbuf/host.h"
+#include "netbuf/law.h"
 #include "netbuf/packet.h"
 #include "netbuf/queue_discipline.h"
 #include "netbuf/receiver_control.h"
@@ -287,7 +288,36 @@ void check(const ProbeConfig& probe, const std::string& at, size_t links) {
 void check(const UdpConfig& udp, const std::string& at, size_t links) {
   check_path(udp.path, at + ".path", links);
   check_fields(udp, at);
-  if (udp.rate_bps > udp.bytes * 8e9) reject(at + ".rate_bps", udp.rate_bps, "at most a packet a nanosecond");
+  if (udp.sizes.size() > 1) reject(at + ".sizes", udp.sizes.size(), "one law at most");
+  for (const LawConfig& law : udp.sizes) {
+    Law::check(law, at + ".sizes");
+    if (const double mean = Law(law).mean(); !(mean >= 0.5 && mean <= udp.bytes)) {
+      reject(at + ".sizes", mean, "a law whose mean is from half a byte to bytes");
+    }
+  }
+  if (!udp.periods.empty() && (udp.periods.size() != 2 || udp.on_ns > 0)) {
+    reject(at + ".periods", udp.periods.size(), "those on and off, instead of on_ns");
+  }
+  for (const LawConfig& law : udp.periods) {
+    Law::check(law, at + ".periods");
+    if (const double mean = Law(law).mean(); !(mean >= 1e-9 && mean <= seconds(kLongest))) {
+      reject(at + ".periods", mean, "laws whose mean is in [1e-9, 1e7] seconds");
+    }
+  }
+  if (udp.replay_ns.size() != udp.replay_bytes.size()) {
+    reject(at + ".replay_bytes", udp.replay_bytes.size(), "as many as replay_ns");
+  }
+  if (!udp.replay_ns.empty()) {
+    const Time last = udp.replay_ns.back();
+    if (!std::is_sorted(udp.replay_ns.begin(), udp.replay_ns.end()) || udp.replay_ns.front() < 0 || last > kLongest) {
+      reject(at + ".replay_ns", last, "in [0, 1e16], in ascending order");
+    }
+    if (udp.replay_period_ns > 0 && udp.replay_period_ns <= last) {
+      reject(at + ".replay_period_ns", udp.replay_period_ns, "0, or above the last of replay_ns");
+    }
+  }
+  const double packet_bytes = udp.sizes.empty() ? udp.bytes : Law(udp.sizes.front()).mean();
+  if (udp.rate_bps > packet_bytes * 8e9) reject(at + ".rate_bps", udp.rate_bps, "at most a packet a nanosecond");
   if (udp.stop_ns != 0 && udp.stop_ns <= udp.start_ns) reject(at + ".stop_ns", udp.stop_ns, "0 or after start_ns");
   if (udp.on_ns == 0 && udp.off_ns != 0) reject(at + ".off_ns", udp.off_ns, "0 for a source that is always on");
 }
@@ -359,7 +389,9 @@ void validate(const WorldConfig& config) {
     check_options(config.hosts[i], "hosts[" + std::to_string(i) + "].", config.stack);
   }
   if (config.links.empty()) reject("links", "[]", "at least one link");
-  if (config.flows.empty() && config.traffic.empty()) reject("flows", "[]", "at least one flow, or traffic");
+  if (config.flows.empty() && config.traffic.empty() && config.udp.empty()) {
+    reject("flows", "[]", "at least one flow, or traffic, or datagrams");
+  }
   for (size_t i = 0; i < config.links.size(); ++i) check(config.links[i], "links[" + std::to_string(i) + "]");
   for (size_t i = 0; i < config.flows.size(); ++i) {
     check(config.flows[i], "flows[" + std::to_string(i) + "]", config.links.size(), config.stack);

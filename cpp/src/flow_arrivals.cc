@@ -6,6 +6,20 @@
 
 namespace netbuf {
 
+namespace {
+
+std::vector<Time> request_delays(const std::vector<FlowConfig>& senders, const std::vector<Link>& links) {
+  std::vector<Time> delays;
+  for (const FlowConfig& sender : senders) {
+    Time& delay = delays.emplace_back(0);
+    if (!sender.relay.empty()) continue;     // whose legs begin when a request has let them
+    for (const uint32_t link : sender.return_path) delay += links[link].delay();
+  }
+  return delays;
+}
+
+}  // namespace
+
 FlowArrivals::FlowArrivals(const WorldConfig& config, uint64_t seed, uint32_t first, Network& network,
                            const std::vector<std::unique_ptr<SharedBuffer>>& switches, Rng* rng, Host& host)
     : first_(first),
@@ -13,7 +27,7 @@ FlowArrivals::FlowArrivals(const WorldConfig& config, uint64_t seed, uint32_t fi
       rng_(rng),
       host_(host),
       template_(config),
-      traffic_(config.traffic.front(), seed),
+      traffic_(config.traffic.front(), seed, request_delays(config.traffic.front().senders, network.links)),
       ideal_(config.traffic.front().senders, network.links) {
   template_.links.clear();
   template_.flows.clear();
@@ -44,6 +58,9 @@ uint32_t FlowArrivals::open(FlowConfig& config, const FlowArrival& arrival, Time
   slot.opened = static_cast<uint32_t>(opened_.size());
   slot.completed = false;
   slot.relayed = relayed;
+  slot.stream = arrival.stream;
+  slot.user = arrival.user;
+  slot.told = relayed || !traffic_.listens(arrival.stream);
   slot.other = kNone;
   slot.flow.emplace(first_ + number, config, template_, network_, rng_);
   return number;
@@ -77,10 +94,14 @@ void FlowArrivals::after_event(uint32_t index, Time now) {
   if (flow.sender.failed()) [[unlikely]] note_failure(slot, now);
   if (!slot.completed) {
     if (flow.completed_at() == kNever) {
-      if (flow.sender.failed() && flow.finished()) forget(index);
+      if (flow.sender.failed()) {
+        if (!slot.told) [[unlikely]] note_end(slot, now);
+        if (flow.finished()) forget(index);
+      }
       return;
     }
     slot.completed = true;
+    if (!slot.told) [[unlikely]] note_end(slot, now);
     if (!slot.relayed) {
       const OpenedFlow& opened = opened_[slot.opened];
       const Completion done{slot.opened, flow.completed_at() - opened.start,
@@ -107,6 +128,12 @@ void FlowArrivals::note_failure(Slot& slot, Time now) {
   upstream.receiver.abort(now);
   downstream.sender.abort(now);
   host_.woken_by_relay(first_ + other);
+}
+
+void FlowArrivals::note_end(Slot& slot, Time now) {
+  slot.told = true;
+  traffic_.ended(slot.stream, slot.user, now, !slot.completed);
+  host_.awaited();
 }
 
 void FlowArrivals::part(Slot& slot) {

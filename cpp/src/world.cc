@@ -111,7 +111,7 @@ void World::build_one_ways(const WorldConfig& config, uint64_t seed) {
   const auto index = [this] { return static_cast<uint32_t>(one_ways_.size()); };
   for (const ProbeConfig& probe : config.probes) add(probes_.emplace_back(probe, index(), network_));
   Rng seeds(seed ^ 0x6461746167726d73);  // another stream than the world's own
-  for (const UdpConfig& udp : config.udp) add(udp_.emplace_back(udp, *profile_, seeds.next(), index(), network_));
+  for (const UdpConfig& udp : config.udp) add(*udp_.emplace_back(make_udp_source(udp, *profile_, seeds.next(), index(), network_)));
 }
 
 void World::order_ties(const WorldConfig& config) {

@@ -260,7 +260,7 @@ TEST(probes_and_datagrams_need_no_sockets) {
   const Time now = bench.emulator->advance();
   CHECK_GE(bench.emulator->probe(0).sent, 50u);
   CHECK_NEAR(static_cast<double>(bench.emulator->probe(0).sent), static_cast<double>(now) * 1e-6, 1.0);
-  CHECK_NEAR(static_cast<double>(bench.emulator->udp()[0].counters().sent), static_cast<double>(now) * 1e-6, 1.0);
+  CHECK_NEAR(static_cast<double>(bench.emulator->udp()[0]->counters().sent), static_cast<double>(now) * 1e-6, 1.0);
   CHECK_GT(bench.emulator->probe(0).delays.at(0), 0.001);
   CHECK_EQ(bench.emulator->counters().packets_written, 0u);
 }

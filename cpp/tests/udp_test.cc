@@ -27,7 +27,7 @@ std::vector<Time> departures(World& world, Time until, size_t index = 0) {
   std::vector<Time> times;
   for (uint64_t sent = 0; world.next_event() <= until;) {
     world.run(world.next_event());
-    for (; sent < world.udp()[index].counters().sent; ++sent) times.push_back(world.now());
+    for (; sent < world.udp()[index]->counters().sent; ++sent) times.push_back(world.now());
   }
   return times;
 }
@@ -40,7 +40,7 @@ TEST(udp_sends_to_the_nanosecond) {
   CHECK_EQ(times.size(), size_t{584});  // 7e6 / 12000 = 583.3, and the one at 0
   // 12000 bits at 7 Mbit/s.
   for (size_t n = 0; n < times.size(); ++n) CHECK_EQ(times[n], static_cast<Time>(n * 1'714'286));
-  const UdpCounters& c = world.udp()[0].counters();
+  const UdpCounters& c = world.udp()[0]->counters();
   CHECK_EQ(c.delay_min, from_seconds(0.0112));  // 1.2 ms of transmission, 10 ms of propagation
   CHECK_EQ(c.delay_max, c.delay_min);
   CHECK_EQ(c.received, uint64_t{577});
@@ -96,18 +96,18 @@ TEST(udp_random_periods_have_their_mean_rate_and_a_stream_of_their_own) {
   CHECK(departures(other, kSecond) != std::vector<Time>(times.begin(), times.begin() + 100));
   const std::vector<Time> again = departures(busy, kSecond);
   CHECK(again == std::vector<Time>(times.begin(), times.begin() + static_cast<long>(again.size())));
-  CHECK(busy.udp()[0].counters().sent != busy.udp()[1].counters().sent);
+  CHECK(busy.udp()[0]->counters().sent != busy.udp()[1]->counters().sent);
 }
 
 TEST(udp_overload_fills_the_queue_and_loses_the_rest) {
   World world(with(source(20, {0}), 10, 50), 1);
   world.run(10 * kSecond);
-  const UdpCounters& c = world.udp()[0].counters();
+  const UdpCounters& c = world.udp()[0]->counters();
   const LinkStats link = world.links()[0].stats(world.now());
   CHECK_EQ(c.sent, uint64_t{16'667});
   CHECK_EQ(c.queue_drops, link.queue_drops);
   CHECK_NEAR(static_cast<double>(c.received), 10e6 * 10 / 12'000, 12);
-  CHECK_EQ(c.sent, c.received + c.queue_drops + c.random_losses + world.udp()[0].packets_in_network());
+  CHECK_EQ(c.sent, c.received + c.queue_drops + c.random_losses + world.udp()[0]->packets_in_network());
   CHECK_NEAR(seconds(c.delay_max), 0.01 + 51 * 0.0012, 0.0012);
 }
 
@@ -137,5 +137,5 @@ TEST(udp_takes_from_the_flow_beside_it) {
   world.run(30 * kSecond);
   const double flow = static_cast<double>(world.flows()[0].counters().delivered_bytes) * 8e-6 / 30;
   CHECK_NEAR(flow, 4.0, 0.4);
-  CHECK_NEAR(static_cast<double>(world.udp()[0].counters().received) * 12e-3 / 30, 6.0, 0.3);
+  CHECK_NEAR(static_cast<double>(world.udp()[0]->counters().received) * 12e-3 / 30, 6.0, 0.3);
 }

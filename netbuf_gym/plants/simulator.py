@@ -66,6 +66,10 @@ class World(Uncopyable):
         """Return finished flows of the traffic, `(flows, 7)`: flow, start_s, fct_s, size_bytes, sender, priority, ideal_s."""
         return self._source.completions(*self._at)
 
+    def pages(self) -> np.ndarray:
+        """Return pages that users of the traffic have got, `(pages, 6)`: user, sender, start_s, load_s, objects, size_bytes."""
+        return self._source.pages(*self._at)
+
     def flows_opened(self) -> np.ndarray:
         """Return all flows of the traffic, `(flows, 5)`: start_s, sender, size_bytes, priority, received_bytes."""
         return self._source.flows_opened(*self._at)

@@ -37,6 +37,7 @@ from netbuf_gym.scenarios.distributions import Distribution, Mixture, RandomDumb
 from netbuf_gym.scenarios.flows import Application, Bulk, Flow, OnOff, Paused, Route, Sized
 from netbuf_gym.scenarios.hosts import Host
 from netbuf_gym.scenarios.impairments import DelaySchedule, Jitter, LossSchedule
+from netbuf_gym.scenarios.laws import Constant, Exponential, Law, Lognormal, Mixed, Pareto, Weibull
 from netbuf_gym.scenarios.limits import AGENT, STACKS
 from netbuf_gym.scenarios.links import GilbertElliott, Link
 from netbuf_gym.scenarios.named import (
@@ -58,7 +59,7 @@ from netbuf_gym.scenarios.scheme_catalogue import register as register_scheme
 from netbuf_gym.scenarios.schemes import DT_ALPHAS
 from netbuf_gym.scenarios.senders import Relay, Sender
 from netbuf_gym.scenarios.shared_buffer import shared_buffer
-from netbuf_gym.scenarios.sizes import DATA_MINING, SIZES, WEB_SEARCH, SizeDistribution, sizes_of
+from netbuf_gym.scenarios.sizes import DATA_MINING, IMIX, SIZES, WEB_SEARCH, SizeDistribution, sizes_of
 from netbuf_gym.scenarios.switches import (
     ABM,
     DRR,
@@ -72,9 +73,19 @@ from netbuf_gym.scenarios.switches import (
     Switch,
 )
 from netbuf_gym.scenarios.topologies import chain, dumbbell, last_hop, parking_lot
-from netbuf_gym.scenarios.traffic import Arrivals, FlowList, Incast, PoissonArrivals, Probe, Traffic
+from netbuf_gym.scenarios.traffic import (
+    WEB_MODELS,
+    Arrivals,
+    FlowList,
+    Incast,
+    PoissonArrivals,
+    Probe,
+    RenewalArrivals,
+    Traffic,
+    WebSessions,
+)
 from netbuf_gym.scenarios.types import Scenario
-from netbuf_gym.scenarios.udp import UdpSource
+from netbuf_gym.scenarios.udp import PacketReplay, UdpSource, make_self_similar_sources
 from netbuf_gym.scenarios.video import Video
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace
 
@@ -88,6 +99,7 @@ __all__ = [
     "DRR",
     "DT_ALPHAS",
     "FQ",
+    "IMIX",
     "PATTERNS",
     "PIE",
     "QUEUE_DISCIPLINES",
@@ -98,6 +110,7 @@ __all__ = [
     "STACKS",
     "TARGET_DELAYS_MS",
     "TBF",
+    "WEB_MODELS",
     "WEB_SEARCH",
     "AckEvent",
     "Admission",
@@ -108,6 +121,7 @@ __all__ = [
     "CoDel",
     "CompiledControl",
     "CongestionControl",
+    "Constant",
     "DelaySchedule",
     "DeliveryTrace",
     "Discipline",
@@ -115,6 +129,7 @@ __all__ = [
     "DropTail",
     "DualPI2",
     "DynamicThresholds",
+    "Exponential",
     "Flow",
     "FlowList",
     "FqCoDel",
@@ -123,11 +138,16 @@ __all__ = [
     "Host",
     "Incast",
     "Jitter",
+    "Law",
     "Link",
+    "Lognormal",
     "LossSchedule",
+    "Mixed",
     "Mixture",
     "OnOff",
     "OwnControl",
+    "PacketReplay",
+    "Pareto",
     "Pattern",
     "Paused",
     "PoissonArrivals",
@@ -137,6 +157,7 @@ __all__ = [
     "RateTrace",
     "ReceiverControl",
     "Relay",
+    "RenewalArrivals",
     "RoundRobin",
     "Route",
     "Scenario",
@@ -151,6 +172,8 @@ __all__ = [
     "Traffic",
     "UdpSource",
     "Video",
+    "WebSessions",
+    "Weibull",
     "chain",
     "compiled",
     "congestion_controls",
@@ -164,6 +187,7 @@ __all__ = [
     "interruptions",
     "last_hop",
     "leo_delays",
+    "make_self_similar_sources",
     "names",
     "parameters_of",
     "parking_lot",

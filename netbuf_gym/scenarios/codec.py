@@ -12,13 +12,14 @@ from netbuf_gym.scenarios.disciplines import Discipline, parse_discipline
 from netbuf_gym.scenarios.flows import APPLICATIONS, Flow, Route
 from netbuf_gym.scenarios.hosts import Host
 from netbuf_gym.scenarios.impairments import DelaySchedule, Jitter, LossSchedule
+from netbuf_gym.scenarios.laws import LAWS, Mixed
 from netbuf_gym.scenarios.links import GilbertElliott, Link
 from netbuf_gym.scenarios.python_control import OwnControl
 from netbuf_gym.scenarios.senders import Relay, Sender
 from netbuf_gym.scenarios.sizes import SizeDistribution
 from netbuf_gym.scenarios.switches import ADMISSIONS, SCHEDULERS, Switch
-from netbuf_gym.scenarios.traffic import ARRIVALS, PoissonArrivals, Probe, Traffic
-from netbuf_gym.scenarios.udp import UdpSource
+from netbuf_gym.scenarios.traffic import ARRIVALS, PoissonArrivals, Probe, RenewalArrivals, Traffic, WebSessions
+from netbuf_gym.scenarios.udp import DATAGRAM_SOURCES, UdpSource
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace
 from netbuf_gym.utils.suggestions import suggest_valid
 
@@ -34,12 +35,16 @@ class Part:
         many: Whether the field is a list.
         always: Whether JSON has the field even if it is at its default.
         required: Whether JSON must have the list.
+        usual: Class of records whose data have no `kind`.
+        plain: Whether the field may hold a plain value instead of a record.
     """
 
     kinds: type | Mapping[str, type]
     many: bool = False
     always: bool = False
     required: bool = False
+    usual: type | None = None
+    plain: bool = False
 
 
 TRACES = {"rates": RateTrace, "deliveries": DeliveryTrace}
@@ -49,13 +54,14 @@ _SCENARIO_PARTS = {
     "switches": Part(Switch, many=True),
     "traffic": Part(Traffic),
     "probes": Part(Probe, many=True),
-    "udp": Part(UdpSource, many=True),
+    "udp": Part(DATAGRAM_SOURCES, many=True, usual=UdpSource),
     "hosts": Part(Host, many=True),
 }
+_SIZES = Part(LAWS, usual=SizeDistribution)
 _PARTS: dict[type, dict[str, Part]] = {
     Link: {
-        "delay_ms": Part(DelaySchedule),  # or a number, as is `loss`
-        "loss": Part(LossSchedule),
+        "delay_ms": Part(DelaySchedule, plain=True),
+        "loss": Part(LossSchedule, plain=True),
         "jitter": Part(Jitter),
         "gilbert_elliott": Part(GilbertElliott),
         "trace": Part(TRACES),
@@ -68,10 +74,13 @@ _PARTS: dict[type, dict[str, Part]] = {
         "arrivals": Part(ARRIVALS, many=True, always=True, required=True),
     },
     Sender: {"relay": Part(Relay)},
-    PoissonArrivals: {"sizes": Part(SizeDistribution)},
+    PoissonArrivals: {"sizes": _SIZES},
+    RenewalArrivals: {"gap_s": Part(LAWS), "sizes": _SIZES},
+    WebSessions: dict.fromkeys(("main_bytes", "objects", "object_bytes", "reading_s", "parsing_s"), _SIZES),
+    UdpSource: {"packet_bytes": Part(LAWS, plain=True), "on_s": Part(LAWS, plain=True), "off_s": Part(LAWS, plain=True)},
+    Mixed: {"parts": Part(LAWS, many=True, always=True, required=True, usual=SizeDistribution)},
 }
 """Parts of each class of records, in the order in which JSON has them after the other fields."""
-_NUMBER_OR_SCHEDULE = (DelaySchedule, LossSchedule)
 
 
 def to_dict(scenario: Any) -> dict:
@@ -98,7 +107,7 @@ def parse_application(field: str, data: object) -> Any:
     Raises:
         ScenarioError: An unknown kind; a field that is missing, unknown or out of range.
     """
-    return _read_record(field, APPLICATIONS, {"kind": data} if isinstance(data, str) else data)
+    return _read_record(field, Part(APPLICATIONS), {"kind": data} if isinstance(data, str) else data)
 
 
 def _read_parts(field: str, data: dict[str, Any], parts: Mapping[str, Part]) -> dict[str, Any]:
@@ -109,21 +118,22 @@ def _read_parts(field: str, data: dict[str, Any], parts: Mapping[str, Part]) -> 
             if part.required or name in data:
                 if not isinstance(value, list):
                     raise ScenarioTypeError(f"{at} = {quote(value)} is not a list")
-                data[name] = [_read_record(f"{at}[{i}]", part.kinds, item) for i, item in enumerate(value)]
+                data[name] = [_read_record(f"{at}[{i}]", part, item) for i, item in enumerate(value)]
         elif part.kinds is Discipline:
             if value is not None:
                 data[name] = parse_discipline(at, value)
-        elif part.kinds in _NUMBER_OR_SCHEDULE:
+        elif part.plain:
             if isinstance(value, dict):
-                data[name] = _read_record(at, part.kinds, value)
+                data[name] = _read_record(at, part, value)
         elif value is not None or (part.always and name in data):
-            data[name] = _read_record(at, part.kinds, value)
+            data[name] = _read_record(at, part, value)
     return data
 
 
-def _read_record(field: str, kinds: type | Mapping[str, type], data: object) -> Any:
-    """Build a record of a class, or of the class of the data's `kind`."""
+def _read_record(field: str, part: Part, data: object) -> Any:
+    """Build a record of a part's class, or of the class of the data's `kind`."""
     data = dict(require_mapping(field, data))
+    kinds = part.kinds if part.usual is None or "kind" in data else part.usual
     if not isinstance(kinds, type):
         kind = data.pop("kind", None)
         if not isinstance(kind, str) or kind not in kinds:
@@ -156,12 +166,13 @@ def _encode_record(record: Any, parts: Mapping[str, Part]) -> dict[str, Any]:
 
 
 def _encode_part(value: Any, part: Part) -> Any:
-    if part.kinds in _NUMBER_OR_SCHEDULE and not isinstance(value, _NUMBER_OR_SCHEDULE):
+    kinds = (part.kinds,) if isinstance(part.kinds, type) else tuple(part.kinds.values())
+    if part.plain and not isinstance(value, kinds):
         return value
     data = _encode_record(value, _PARTS.get(type(value), {}))
     if isinstance(value, Discipline):
         return {"kind": value.kind, **data}
-    if not isinstance(part.kinds, type):
+    if not isinstance(part.kinds, type) and type(value) is not part.usual:
         return {"kind": next(kind for kind, cls in part.kinds.items() if isinstance(value, cls)), **data}
     return data
 

@@ -15,14 +15,16 @@ from netbuf_gym.scenarios.fields import copy_to_core, to_nanoseconds
 from netbuf_gym.scenarios.flows import ACCURATE, Flow, Route
 from netbuf_gym.scenarios.hosts import Host
 from netbuf_gym.scenarios.impairments import DelaySchedule, LossSchedule
+from netbuf_gym.scenarios.laws import Exponential, Law
 from netbuf_gym.scenarios.limits import AGENT
 from netbuf_gym.scenarios.links import Link
 from netbuf_gym.scenarios.python_control import OwnControl
 from netbuf_gym.scenarios.senders import Relay, Sender
+from netbuf_gym.scenarios.sizes import SizeDistribution
 from netbuf_gym.scenarios.switches import Switch
-from netbuf_gym.scenarios.traffic import Arrivals, FlowList, PoissonArrivals, Traffic
+from netbuf_gym.scenarios.traffic import Arrivals, FlowList, PoissonArrivals, RenewalArrivals, Traffic, WebSessions
 from netbuf_gym.scenarios.types import Scenario
-from netbuf_gym.scenarios.udp import UdpSource
+from netbuf_gym.scenarios.udp import DatagramSource, PacketReplay, get_size_law
 from netbuf_gym.scenarios.video import Video
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace
 
@@ -206,15 +208,39 @@ def build_arrivals_config(arrivals: Arrivals) -> _core.ArrivalsConfig:
         config.list_priority = arrivals.priority.tolist()
         return config
     copy_to_core(config, arrivals)
-    if isinstance(arrivals, PoissonArrivals):
-        config.size_bytes = list(arrivals.sizes.size_bytes)
-        config.cumulative = list(arrivals.sizes.cumulative)
+    if isinstance(arrivals, RenewalArrivals):
+        config.laws = [arrivals.gap_s.to_core(), arrivals.sizes.to_core()]
+    elif isinstance(arrivals, WebSessions):
+        laws = (arrivals.main_bytes, arrivals.objects, arrivals.object_bytes, arrivals.reading_s, arrivals.parsing_s)
+        config.laws = [law.to_core() for law in laws]
+        config.connections = arrivals.connections or 0
+    elif isinstance(arrivals, PoissonArrivals):
+        if isinstance(arrivals.sizes, SizeDistribution):
+            config.size_bytes = list(arrivals.sizes.size_bytes)
+            config.cumulative = list(arrivals.sizes.cumulative)
+        else:
+            config.kind = RenewalArrivals.kind
+            config.laws = [Exponential(mean=1 / arrivals.flows_per_s).to_core(), arrivals.sizes.to_core()]
     return config
 
 
-def build_udp_config(source: UdpSource) -> _core.UdpConfig:
+def build_udp_config(source: DatagramSource) -> _core.UdpConfig:
     """Convert a source of datagrams."""
-    return _fill_config(_core.UdpConfig(), source)
+    config = _fill_config(_core.UdpConfig(), source)
+    config.bytes = source.longest_packet_bytes
+    if isinstance(source, PacketReplay):
+        config.rate_bps = 1.0
+        config.replay_ns = to_nanoseconds(source.time_s)
+        config.replay_bytes = source.packet_bytes.tolist()
+        return config
+    config.poisson = source.arrivals == "poisson"
+    if isinstance(source.packet_bytes, Law):
+        config.sizes = [get_size_law(source.packet_bytes)]
+    if source.period_laws:
+        config.periods = [law.to_core() for law in source.period_laws]
+    elif source.mean_on_off_s is not None:
+        config.on_ns, config.off_ns = map(to_nanoseconds, source.mean_on_off_s)
+    return config
 
 
 _CACHE: dict[int, tuple[Sequence[Any], list[Any]]] = {}

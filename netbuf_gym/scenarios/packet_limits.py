@@ -59,7 +59,7 @@ def _find_longest_packets(scenario: Any) -> dict[int, int]:
     ends += [leg for sender in senders for leg in sender.legs]
     crossings = [(end.path, scenario.data_bytes) for end in ends]
     crossings += [(end.return_path, scenario.ack_bytes) for end in ends]
-    crossings += [(source.path, source.packet_bytes) for source in scenario.udp]
+    crossings += [(source.path, source.longest_packet_bytes) for source in scenario.udp]
     crossings += [(probe.path, probe.bytes) for probe in scenario.probes]
     for path, packet_bytes in crossings:
         for link in get_indices(path):

@@ -7,10 +7,13 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar, overload
 
 import numpy as np
 
+from netbuf_gym import _core
 from netbuf_gym.errors import ScenarioError, prefix_location, quote
+from netbuf_gym.scenarios.laws import LAWS, Law, make_config
 from netbuf_gym.utils import checks
 from netbuf_gym.utils.files import CsvError, parse_number, read_text, split_csv_fields, split_csv_rows
 from netbuf_gym.utils.suggestions import suggest_valid
@@ -20,7 +23,7 @@ HEADER = ["size_bytes", "cumulative"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SizeDistribution:
+class SizeDistribution(Law):
     """Flow size distribution, given by points of the cumulative distribution, linear between the points.
 
     Args:
@@ -36,6 +39,7 @@ class SizeDistribution:
     name: str
     size_bytes: Sequence[float]
     cumulative: Sequence[float]
+    kind: ClassVar[str] = "points"
 
     def __post_init__(self) -> None:
         checks.text("sizes.name", self.name)
@@ -46,6 +50,17 @@ class SizeDistribution:
         sizes, shares = _check_points(sizes, shares, lambda i, field: f"sizes.{field}[{i}]")
         object.__setattr__(self, "size_bytes", sizes)
         object.__setattr__(self, "cumulative", shares)
+
+    def to_core(self, low: float = 0.0, high: float = math.inf) -> _core.LawConfig:
+        """Return the core's description of the law, whose sizes must be within [low, high].
+
+        Raises:
+            ScenarioError: A size out of range.
+        """
+        for size in (self.size_bytes[0], self.size_bytes[-1]):
+            if not low <= size <= high:
+                raise ScenarioError(f"sizes.size_bytes = {size:g} is out of range; valid: {low:g} to {high:g}")
+        return make_config(self.kind, values=list(self.size_bytes), cumulative=list(self.cumulative))
 
     @property
     def mean_bytes(self) -> float:
@@ -97,13 +112,17 @@ class SizeDistribution:
         return SizeDistribution(name=Path(path).name, size_bytes=points[0], cumulative=points[1])
 
 
-def sizes_of(sizes: SizeDistribution | str | os.PathLike[str]) -> SizeDistribution:
-    """Return a size distribution by name or from a CSV file's path; return a `SizeDistribution` unchanged.
+@overload
+def sizes_of(sizes: SizeDistribution | str | os.PathLike[str]) -> SizeDistribution: ...
+@overload
+def sizes_of(sizes: Law | str | os.PathLike[str]) -> Law: ...
+def sizes_of(sizes: Law | str | os.PathLike[str]) -> Law:
+    """Return a size distribution by name or from a CSV file's path; return a law unchanged.
 
     Raises:
         ScenarioError: Neither a known name nor a readable file.
     """
-    if isinstance(sizes, SizeDistribution):
+    if isinstance(sizes, Law):
         return sizes
     if isinstance(sizes, str) and sizes in SIZES:
         return SIZES[sizes]
@@ -186,5 +205,11 @@ DATA_MINING = SizeDistribution(
 of HKUST's TrafficGenerator (`conf/VL2_CDF.txt`), but with a first point of 1 byte instead of 0. Mean 12.66 MB, most of it in
 the largest 2 % of the flows."""
 
+IMIX = SizeDistribution(name="imix", size_bytes=(40, 576, 576, 1500, 1500), cumulative=(7 / 12, 7 / 12, 11 / 12, 11 / 12, 1))
+"""Simple Internet mix of packets (IMIX; RFC 6985 tells of its kinds): 40, 576 and 1500 bytes as 7 : 4 : 1; mean 340.3 bytes."""
+
 SIZES: dict[str, SizeDistribution] = {d.name: d for d in (WEB_SEARCH, DATA_MINING)}
-"""Built-in distributions by name."""
+"""Built-in distributions of flows by name."""
+PACKET_SIZES: dict[str, SizeDistribution] = {IMIX.name: IMIX}
+"""Built-in distributions of packets by name."""
+LAWS[SizeDistribution.kind] = SizeDistribution

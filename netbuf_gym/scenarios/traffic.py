@@ -6,14 +6,15 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, prefix_location, quote
 from netbuf_gym.scenarios.catalogue import Controls
-from netbuf_gym.scenarios.fields import boolean, check_fields, check_span, integer, links, number
+from netbuf_gym.scenarios.fields import boolean, check_fields, check_span, integer, links, number, rule
+from netbuf_gym.scenarios.laws import Constant, Exponential, Law, Lognormal, Mixed, Pareto, Weibull, check_law, check_times
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DATAGRAM_BYTES, MAX_DURATION_S, MAX_QUEUES
 from netbuf_gym.scenarios.senders import Sender
 from netbuf_gym.scenarios.sizes import SizeDistribution, read_records, sizes_of
@@ -26,6 +27,32 @@ MIN_RATE_PER_S = 1e-9
 MAX_RATE_PER_S = 1e6
 _START = number(0, MAX_DURATION_S, core="start_ns")
 _STOP = number(0, MAX_DURATION_S, core="stop_ns")
+
+
+def compute_mean_bytes(sizes: Law) -> float:
+    """Return the mean of a law of flow sizes, bytes."""
+    return sizes.mean_bytes if isinstance(sizes, SizeDistribution) else sizes.compute_mean()
+
+
+def describe_sizes(sizes: Law) -> str:
+    """Return the name of a law of flow sizes for messages."""
+    return repr(sizes.name) if isinstance(sizes, SizeDistribution) else sizes.kind
+
+
+def _check_sizes(label: str, value: object) -> Law:
+    law = check_law(label, value)
+    mean = compute_mean_bytes(law)
+    if not 1 <= mean <= MAX_COUNT:
+        valid = "1 to 2**40 (Pareto: a shape above 1, or a high)"
+        raise ScenarioError(f"{label}: the law's mean is {mean:g} bytes; valid: {valid}")
+    return law
+
+
+def _check_connections(label: str, value: object) -> int | None:
+    return None if value is None else checks.integer(label, value, 1, 256)
+
+
+_SIZES = rule(_check_sizes)
 COLUMNS = ("flow_id", "start_s", "sender", "size_bytes", "priority")
 
 
@@ -35,28 +62,26 @@ class PoissonArrivals:
 
     Args:
         flows_per_s: Mean rate of all senders together, 1e-9 to 1e6; at most 5 million flows over a world's duration.
-        sizes: Distribution of the flow sizes.
+        sizes: Law of the flow sizes in bytes: a `SizeDistribution`, or `Pareto`, `Lognormal`, ... of a finite mean.
         start_s: Start of the arrivals, 0 to 1e6 seconds.
         stop_s: End of the arrivals, above `start_s`; None: never.
     """
 
     flows_per_s: float = field(metadata=number(MIN_RATE_PER_S, MAX_RATE_PER_S, core="rate_per_s"))
-    sizes: SizeDistribution
+    sizes: Law = field(metadata=_SIZES)
     start_s: float = field(default=0.0, metadata=_START)
     stop_s: float | None = field(default=None, metadata=_STOP)
     kind: ClassVar[str] = "poisson"
 
     def __post_init__(self) -> None:
         check_fields(self, "poisson.")
-        if not isinstance(self.sizes, SizeDistribution):
-            raise ScenarioTypeError(f"poisson.sizes = {quote(self.sizes)} is not a SizeDistribution")
         check_span(self, "poisson.")
 
     @staticmethod
     def for_load(
         load: float,
         rate_mbps: float,
-        sizes: SizeDistribution | str | os.PathLike[str],
+        sizes: Law | str | os.PathLike[str],
         start_s: float = 0.0,
         stop_s: float | None = None,
     ) -> PoissonArrivals:
@@ -73,12 +98,12 @@ class PoissonArrivals:
         """
         load = checks.number("load", load, 0, 1e3, low_open=True)
         rate_mbps = checks.number("rate_mbps", rate_mbps, MIN_RATE_MBPS, MAX_RATE_MBPS)
-        sizes = sizes_of(sizes)
-        rate = load * rate_mbps * 1e6 / (8 * sizes.mean_bytes)
+        sizes = _check_sizes("sizes", sizes_of(sizes))
+        rate = load * rate_mbps * 1e6 / (8 * compute_mean_bytes(sizes))
         if not MIN_RATE_PER_S <= rate <= MAX_RATE_PER_S:
             ends = (f"{load / rate * bound:.4g}" if rate else "more" for bound in (MIN_RATE_PER_S, MAX_RATE_PER_S))
             raise ScenarioError(
-                f"load = {load:g} of rate_mbps = {rate_mbps:g} makes {rate:.4g} flows a second of {sizes.name!r};"
+                f"load = {load:g} of rate_mbps = {rate_mbps:g} makes {rate:.4g} flows a second of {describe_sizes(sizes)};"
                 f" valid: {' to '.join(ends)}"
             )
         return PoissonArrivals(flows_per_s=rate, sizes=sizes, start_s=start_s, stop_s=stop_s)
@@ -86,7 +111,11 @@ class PoissonArrivals:
     @property
     def offered_mbps(self) -> float:
         """Mean rate of the arriving data, Mbit/s."""
-        return self.flows_per_s * self.sizes.mean_bytes * 8e-6
+        return self.flows_per_s * compute_mean_bytes(self.sizes) * 8e-6
+
+    def get_frequency(self) -> tuple[str, float, bool]:
+        """Return the field that says how often flows start, its value, and whether more of it makes more flows."""
+        return "flows_per_s", self.flows_per_s, True
 
     def count_expected_flows(self, duration_s: float) -> float:
         """Return the expected number of flows that start in the first `duration_s` seconds."""
@@ -124,6 +153,10 @@ class Incast:
     def offered_mbps(self) -> float:
         """Mean rate of the arriving data, Mbit/s."""
         return self.fan_in * self.size_bytes * 8e-6 / self.interval_s
+
+    def get_frequency(self) -> tuple[str, float, bool]:
+        """Return the field that says how often flows start, its value, and whether more of it makes more flows."""
+        return "interval_s", self.interval_s, False
 
     def count_expected_flows(self, duration_s: float) -> float:
         """Return the expected number of flows that start in the first `duration_s` seconds, to within one burst."""
@@ -256,8 +289,154 @@ class FlowList:
         write_atomic(Path(path), text + "\n")
 
 
-Arrivals = PoissonArrivals | Incast | FlowList
-ARRIVALS: dict[str, type] = {cls.kind: cls for cls in (PoissonArrivals, Incast, FlowList)}
+@dataclass(frozen=True, kw_only=True)
+class RenewalArrivals:
+    """Arrivals of flows with independent gaps of any law, each at a sender drawn uniformly.
+
+    The first gap is what is left of one that is under way at the start, as if arrivals had been going on for ever.
+
+    Args:
+        gap_s: Law of the gaps in seconds, all senders together, of a finite mean; at most 5 million flows over a world's
+            duration.
+        sizes: Law of the flow sizes, as in `PoissonArrivals`.
+        start_s: Start of the arrivals, 0 to 1e6 seconds.
+        stop_s: End of the arrivals, above `start_s`; None: never.
+    """
+
+    gap_s: Law = field(metadata=rule(lambda label, law: check_times(label, check_law(label, law), 1e-6)))
+    sizes: Law = field(metadata=_SIZES)
+    start_s: float = field(default=0.0, metadata=_START)
+    stop_s: float | None = field(default=None, metadata=_STOP)
+    kind: ClassVar[str] = "renewal"
+
+    def __post_init__(self) -> None:
+        check_fields(self, "renewal.")
+        check_span(self, "renewal.")
+
+    @property
+    def offered_mbps(self) -> float:
+        """Mean rate of the arriving data, Mbit/s."""
+        return compute_mean_bytes(self.sizes) * 8e-6 / self.gap_s.compute_mean()
+
+    def get_frequency(self) -> tuple[str, float, bool]:
+        """Return the field that says how often flows start, its value, and whether more of it makes more flows."""
+        return "gap_s", self.gap_s.compute_mean(), False
+
+    def count_expected_flows(self, duration_s: float) -> float:
+        """Return the expected number of flows that start in the first `duration_s` seconds, rather too many if gaps vary much:
+        those of gaps cut at the duration."""
+        span_s = _compute_span_s(self, duration_s)
+        return span_s / self.gap_s.compute_mean(max(span_s, 1e-9))
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebSessions:
+    """Users who read pages, one after the other, over finite flows; user k is served by sender k modulo their number.
+
+    A page is a main object and, once that has arrived and is parsed, the objects that it refers to. When all have arrived the
+    user reads, and asks for the next page. A request takes the propagation delay of the way back; connections begin then,
+    opened by the server, so that the first byte comes two round trips after the click, as if the user had connected and asked.
+    A page of which a connection fails is given up. `Result.pages` has the pages' load times.
+
+    Args:
+        users: Number of users, 1 to 1000000; about at most 5 million objects over a world's duration.
+        connections: Largest number of objects of a page on their way at once, each over a connection of its own, 1 to 256;
+            None: one connection for all of a page.
+        main_bytes, object_bytes: Laws of the sizes of main and other objects, of finite means.
+        objects: Law of the number of other objects; draws are rounded, 10000 at most.
+        reading_s: Law of the time from a page's last byte to the next click, of a finite mean. First clicks come as if all
+            users were reading at the start.
+        parsing_s: Law of the time from the main object's last byte to the requests for the others.
+        start_s: Start, 0 to 1e6 seconds.
+        stop_s: End of clicks, above `start_s`; None: never.
+    """
+
+    users: int = field(metadata=integer(1, 1_000_000, core="users"))
+    main_bytes: Law = field(metadata=_SIZES)
+    object_bytes: Law = field(metadata=_SIZES)
+    objects: Law = field(metadata=rule(check_law))
+    reading_s: Law = field(metadata=rule(lambda label, law: check_times(label, check_law(label, law), 1e-6)))
+    parsing_s: Law = field(metadata=rule(lambda label, law: check_times(label, check_law(label, law), 0.0)))
+    connections: int | None = field(default=6, metadata=rule(_check_connections))
+    start_s: float = field(default=0.0, metadata=_START)
+    stop_s: float | None = field(default=None, metadata=_STOP)
+    kind: ClassVar[str] = "web"
+
+    def __post_init__(self) -> None:
+        check_fields(self, "web.")
+        check_span(self, "web.")
+
+    @staticmethod
+    def of_model(model: str, users: int, **fields: Any) -> WebSessions:
+        """Return users of a published model of web traffic, with other `fields` where given.
+
+        Args:
+            model: "3gpp": HTTP traffic of 3GPP TR 25.892 (annex A.2.1.3.2 there; pages of 10.7 kB and 5.64 objects of 7.8 kB,
+                read for 30 s); "surge": SURGE (Barford and Crovella, "Generating representative web workloads", SIGMETRICS
+                1998, tables 1 and 2), whose sizes end at 100 MB and whose times end at 10000 s here.
+            users: Number of users.
+            fields: Fields of `WebSessions`.
+
+        Raises:
+            ScenarioError: An unknown model, or a value out of range.
+        """
+        return WebSessions(**{**WEB_MODELS[checks.choice("model", model, WEB_MODELS)], "users": users, **fields})
+
+    @property
+    def flows_per_page(self) -> float:
+        """Mean number of flows for a page."""
+        return 1.0 if self.connections is None else 1 + self.objects.compute_mean(10_000)
+
+    @property
+    def page_bytes(self) -> float:
+        """Mean size of a page with its objects, bytes."""
+        return compute_mean_bytes(self.main_bytes) + self.objects.compute_mean(10_000) * compute_mean_bytes(self.object_bytes)
+
+    @property
+    def offered_mbps(self) -> float:
+        """Mean rate of the pages if they took no time to load, Mbit/s."""
+        pages_per_s = self.users / (self.reading_s.compute_mean() + self.parsing_s.compute_mean())
+        return pages_per_s * self.page_bytes * 8e-6
+
+    def get_frequency(self) -> tuple[str, float, bool]:
+        """Return the field that says how often flows start, its value, and whether more of it makes more flows."""
+        return "users", float(self.users), True
+
+    def count_expected_flows(self, duration_s: float) -> float:
+        """Return the expected number of flows that start in the first `duration_s` seconds if pages took no time to load."""
+        span_s = _compute_span_s(self, duration_s)
+        pages = self.users * span_s / self.reading_s.compute_mean(max(span_s, 1e-9))
+        return pages * self.flows_per_page
+
+
+def _count_objects(law: Pareto, most: int) -> Law:
+    """Return the law of min(x, `most`) - law.minimum to the nearest whole number."""
+    edges = law.minimum + np.arange(0.5, most - law.minimum)
+    tails = np.concatenate([[1.0], (law.minimum / edges) ** law.shape, [0.0]])
+    return Mixed(parts=[Constant(value=n) for n in range(len(tails) - 1)], weights=(-np.diff(tails)).tolist())
+
+
+_SURGE_SIZES = Mixed(
+    parts=[Lognormal(mu=9.357, sigma=1.318, high=133e3), Pareto(minimum=133e3, shape=1.1, high=100e6)], weights=[0.93, 0.07]
+)
+WEB_MODELS: dict[str, dict[str, Law]] = {
+    "3gpp": {
+        "main_bytes": Lognormal(mu=8.37, sigma=1.37, low=100, high=2e6),
+        "objects": _count_objects(Pareto(minimum=2, shape=1.1), 55),
+        "object_bytes": Lognormal(mu=6.17, sigma=2.36, low=50, high=2e6),
+        "reading_s": Exponential(mean=30),
+        "parsing_s": Exponential(mean=0.13),
+    },
+    "surge": {
+        "main_bytes": _SURGE_SIZES,
+        "objects": Pareto(minimum=1, shape=2.43),
+        "object_bytes": _SURGE_SIZES,
+        "reading_s": Pareto(minimum=1, shape=1.5, high=1e4),
+        "parsing_s": Weibull(scale=1.46, shape=0.382, high=1e4),
+    },
+}
+Arrivals = PoissonArrivals | RenewalArrivals | Incast | FlowList | WebSessions
+ARRIVALS: dict[str, type] = {cls.kind: cls for cls in (PoissonArrivals, RenewalArrivals, Incast, FlowList, WebSessions)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -269,7 +448,7 @@ class Traffic:
 
     Args:
         senders: At least one `Sender`.
-        arrivals: At least one of `PoissonArrivals`, `Incast` and `FlowList`.
+        arrivals: At least one of `PoissonArrivals`, `RenewalArrivals`, `Incast`, `FlowList` and `WebSessions`.
         priority_below: Sizes in bytes, rising. A random flow's priority is 0 below the first size, 1 from there to below the
             second, and so on; empty: all flows have priority 0. Flow lists have their own priorities.
 
@@ -291,7 +470,7 @@ class Traffic:
         n = len(self.senders)
         for i, arrivals in enumerate(self.arrivals):
             if not isinstance(arrivals, Arrivals):
-                valid = "PoissonArrivals, Incast or FlowList"
+                valid = "PoissonArrivals, RenewalArrivals, Incast, FlowList or WebSessions"
                 raise ScenarioTypeError(f"traffic.arrivals[{i}] = {quote(arrivals)}; valid: {valid}")
             if isinstance(arrivals, Incast) and arrivals.fan_in > n:
                 raise ScenarioError(f"traffic.arrivals[{i}]: fan_in = {arrivals.fan_in} of {n} senders; valid: 1..{n}")
@@ -463,7 +642,7 @@ def _parse_row_by_row(
     return {name: np.array(column) for name, column in values.items()}
 
 
-def _compute_span_s(arrivals: PoissonArrivals | Incast, duration_s: float) -> float:
+def _compute_span_s(arrivals: PoissonArrivals | RenewalArrivals | Incast | WebSessions, duration_s: float) -> float:
     """Return the length of the arrivals' time span within the first `duration_s` seconds."""
     stop_s = duration_s if arrivals.stop_s is None else min(arrivals.stop_s, duration_s)
     return max(stop_s - arrivals.start_s, 0.0)

@@ -50,8 +50,8 @@ from netbuf_gym.scenarios.python_control import OwnControl
 from netbuf_gym.scenarios.senders import Relay, Sender
 from netbuf_gym.scenarios.switches import Admission, AgentThresholds, Switch
 from netbuf_gym.scenarios.tcp_settings import HANDSHAKE_OPTIONS, TcpSettings, uses_option
-from netbuf_gym.scenarios.traffic import FlowList, PoissonArrivals, Probe, Traffic
-from netbuf_gym.scenarios.udp import UdpSource, list_source_names
+from netbuf_gym.scenarios.traffic import FlowList, Probe, Traffic
+from netbuf_gym.scenarios.udp import DatagramSource, PacketReplay, UdpSource, list_source_names
 from netbuf_gym.traces.types import MAX_RATE_MBPS
 from netbuf_gym.utils import checks
 from netbuf_gym.utils.sums import sequential_sum
@@ -77,7 +77,7 @@ __all__ = [
     "Sized",
 ]
 
-Crossing = TypeVar("Crossing", Flow, Route, Sender, Relay, Probe, UdpSource, Switch)
+Crossing = TypeVar("Crossing", Flow, Route, Sender, Relay, Probe, UdpSource, PacketReplay, Switch)
 """Record that crosses links, or has them as ports."""
 
 
@@ -95,7 +95,7 @@ class Scenario:
 
     Args:
         links: At least one `Link`, names unique. Results report on the link named "bottleneck".
-        flows: `Flow`s; at least one if there is no traffic.
+        flows: `Flow`s; at least one if there is neither traffic nor udp.
         duration_s: Length of the world, 1e-9 to 1e6 seconds.
         stack: "linux" (kernel TCP, the default) or "ns3" (TCP of ns-3.44, for comparison with ns-3).
         name: Label; `scenarios.get` sets the registered name.
@@ -106,7 +106,7 @@ class Scenario:
         switches: Shared-buffer switches, names unique, each link a port of at most one.
         traffic: Finite flows that are opened over time; random arrivals may open at most 5 million flows in the mean.
         probes: `Probe`s.
-        udp: `UdpSource`s: sources of unanswered datagrams, names unique.
+        udp: `UdpSource`s and `PacketReplay`s: sources of unanswered datagrams, names unique.
         hosts: `Host`s where flows end, names unique; Linux stack. An end at no host has the buffer that its flow sets.
         mss_bytes: Largest segment, 100 to 9000; None: the stack's, 1448.
         min_rto_ms: Least retransmission time-out, 1 to 60000; None: the stack's, 200 (linux) or 1000 (ns3).
@@ -150,7 +150,7 @@ class Scenario:
     switches: Sequence[Switch] = ()
     traffic: Traffic | None = None
     probes: Sequence[Probe] = ()
-    udp: Sequence[UdpSource] = ()
+    udp: Sequence[DatagramSource] = ()
     hosts: Sequence[Host] = ()
     mss_bytes: int | None = field(default=None, metadata=integer(100, 9000, core="mss"))
     min_rto_ms: float | None = field(default=None, metadata=number(1, 60_000, core="min_rto_ns"))
@@ -185,9 +185,8 @@ class Scenario:
                     f"links[{i}].name = {link.name!r} is taken by links[{index[link.name]}]; valid: unique names"
                 )
         put(self, "flows", self._resolve_all("flows", self.flows, Flow, index))
-        if not self.flows and self.traffic is None:
-            beside = " beside udp, which is no flow" if self.udp else ""
-            raise ScenarioError(f"flows is empty{beside}; valid: at least one flow, or a traffic")
+        if not self.flows and self.traffic is None and not self.udp:
+            raise ScenarioError("flows is empty; valid: at least one flow, or a traffic, or udp")
         for i, flow in enumerate(self.flows):
             check_segments(f"flows[{i}].receiver", flow.receiver, self.mss)
         if self.traffic is not None:
@@ -198,7 +197,7 @@ class Scenario:
                 put(self, "traffic", replace(self.traffic, senders=senders))
             self._check_arrivals(self.traffic)
         put(self, "probes", self._resolve_all("probes", self.probes, Probe, index))
-        put(self, "udp", self._resolve_all("udp", self.udp, UdpSource, index))
+        put(self, "udp", self._resolve_all("udp", self.udp, (UdpSource, PacketReplay), index))
         source: dict[str, int] = {}
         for i, name in enumerate(list_source_names(self.udp)):
             if source.setdefault(name, i) != i:
@@ -229,12 +228,14 @@ class Scenario:
     def _senders(self) -> Sequence[Sender]:
         return self.traffic.senders if self.traffic is not None else ()
 
-    def _resolve_all(self, label: str, items: object, cls: type[Crossing], index: dict[str, int]) -> tuple[Crossing, ...]:
+    def _resolve_all(self, label: str, items: object, cls: type | tuple[type, ...], index: dict[str, int]) -> tuple[Any, ...]:
         """Return items that cross links with links as indices; the same tuple if all are indices already."""
         given = _convert_to_tuple(label, items)
         for i, item in enumerate(given):
             if not isinstance(item, cls):
-                raise ScenarioTypeError(f"{label}[{i}] = {quote(item)} is not a {cls.__name__}")
+                raise ScenarioTypeError(
+                    f"{label}[{i}] = {quote(item)} is not a {(cls if isinstance(cls, type) else cls[0]).__name__}"
+                )
         resolved = tuple(self._resolve(f"{label}[{i}]", item, index) for i, item in enumerate(given))
         return given if all(a is b for a, b in zip(given, resolved, strict=True)) else resolved
 
@@ -304,10 +305,10 @@ class Scenario:
                 continue
             flows = arrivals.count_expected_flows(self.duration_s)
             if flows > left:
-                if isinstance(arrivals, PoissonArrivals):
-                    name, value, valid = "flows_per_s", arrivals.flows_per_s, arrivals.flows_per_s * left / flows
+                name, value, grows = arrivals.get_frequency()
+                if grows:
+                    valid = value * left / flows
                 else:
-                    name, value = "interval_s", arrivals.interval_s
                     valid = value * flows / left if left else float("inf")  # earlier arrivals may have used up the limit
                 raise ScenarioError(
                     f"traffic.arrivals[{i}].{name} = {value:g} makes {flows:.4g} flows in duration_s = {self.duration_s:g};"
@@ -318,7 +319,11 @@ class Scenario:
     def _check_switches(self) -> None:
         owner: dict[int, str] = {}
         names = set()
-        queued: dict[str, Sequence[Flow | Probe | UdpSource]] = {"flows": self.flows, "probes": self.probes, "udp": self.udp}
+        queued: dict[str, Sequence[Flow | Probe | DatagramSource]] = {
+            "flows": self.flows,
+            "probes": self.probes,
+            "udp": self.udp,
+        }
         for i, switch in enumerate(self.switches):
             if switch.name in names:
                 raise ScenarioError(f"switches[{i}].name = {switch.name!r} is taken; valid: unique names")
@@ -350,10 +355,12 @@ class Scenario:
 
     @property
     def bottleneck(self) -> int:
-        """Index of the link named "bottleneck", or of the slowest one on the first flow's (or sender's) path."""
+        """Index of the link named "bottleneck", or of the slowest one on the first flow's (or sender's, or source's) path."""
         for i, link in enumerate(self.links):
             if link.name == "bottleneck":
                 return i
+        if not self.flows and self.traffic is None:
+            return min(get_indices(self.udp[0].path), key=self._get_mean_mbps)
         return self.tightest_link(0)
 
     def bottleneck_of(self, flow: int) -> int:
@@ -376,7 +383,10 @@ class Scenario:
 
     def tightest_link(self, flow: int) -> int:
         """Return the index of the first slowest link on a flow's data path, by mean rate over the scenario."""
-        return min(self._get_path(flow), key=lambda i: self.links[i].mean_mbps(self.duration_s))
+        return min(self._get_path(flow), key=self._get_mean_mbps)
+
+    def _get_mean_mbps(self, link: int) -> float:
+        return self.links[link].mean_mbps(self.duration_s)
 
     def fair_share_mbps(self, flow: int) -> float:
         """Return the fair share of a flow, Mbit/s: the least share along its path if each link split its mean rate evenly
@@ -598,11 +608,12 @@ _LINK_FIELDS: dict[type, tuple[str, ...]] = {
     Route: ("path", "return_path"),
     Probe: ("path",),
     UdpSource: ("path",),
+    PacketReplay: ("path",),
     Switch: ("ports",),
 }
 
 
-def _crosses(item: Flow | Sender | Relay | Probe | UdpSource, switch: Switch) -> bool:
+def _crosses(item: Flow | Sender | Relay | Probe | DatagramSource, switch: Switch) -> bool:
     """Return whether packets of the item, data or ACKs, pass a port of the switch."""
     return any(not set(getattr(item, name)).isdisjoint(switch.ports) for name in _LINK_FIELDS[type(item)])
 

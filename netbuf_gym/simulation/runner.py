@@ -12,6 +12,7 @@ from netbuf_gym.errors import ConfigError, ScenarioError, ScenarioWarning, warn_
 from netbuf_gym.plants.simulator import FLOW_SAMPLE, LINK_SAMPLE, Simulator
 from netbuf_gym.scenarios.catalogue import sender_controls
 from netbuf_gym.scenarios.sources import ScenarioLike, resolve_world
+from netbuf_gym.scenarios.traffic import WebSessions
 from netbuf_gym.scenarios.types import AGENT, Link, Scenario
 from netbuf_gym.scenarios.udp import list_source_names
 from netbuf_gym.scenarios.video import Video
@@ -26,6 +27,7 @@ from netbuf_gym.simulation.results.traffic import (
     TrafficResult,
     build_completions,
     build_opened,
+    build_pages,
     build_switch_result,
 )
 from netbuf_gym.simulation.results.udp import UdpResults, build_udp_result
@@ -133,6 +135,8 @@ def _run_world(
         finite["traffic"] = _build_traffic_result(before[2], after[2], span_s)
         finite["completions"] = build_completions(scenario, np.array(world.completions()))
         finite["opened"] = build_opened(np.array(world.flows_opened()))
+        if any(isinstance(arrivals, WebSessions) for arrivals in scenario.traffic.arrivals):
+            finite["pages"] = build_pages(np.array(world.pages()))
     if scenario.switches:
         finite["switches"] = Switches(build_switch_result(scenario, i, stats) for i, stats in enumerate(world.switch_stats()))
     if scenario.probes:
@@ -140,8 +144,8 @@ def _run_world(
         finite["probes"] = tuple(ProbeResult(sent=n, delays_s=d) for n, d in zip(world.probe_sent(), delays, strict=True))
     if scenario.udp:
         finite["udp"] = UdpResults(
-            build_udp_result(name, source.packet_bytes, a, b, span_s)
-            for name, source, a, b in zip(list_source_names(scenario.udp), scenario.udp, before[3], after[3], strict=True)
+            build_udp_result(name, a, b, span_s)
+            for name, a, b in zip(list_source_names(scenario.udp), before[3], after[3], strict=True)
         )
     if any(isinstance(flow.app, Video) for flow in scenario.flows):
         finite["videos"] = build_video_results(scenario, world.video_stats())

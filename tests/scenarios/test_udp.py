@@ -55,8 +55,8 @@ def test_refused_in_a_world():
         world(*[UdpSource(path=["back"], rate_mbps=1, name="x")] * 2)
     with pytest.raises(ScenarioError, match=r"udp\[1\].name = 'udp-1' is taken by udp\[0\]"):  # as results call the second
         world(UdpSource(path=["back"], rate_mbps=1, name="udp-1"), UdpSource(path=["back"], rate_mbps=1))
-    with pytest.raises(ScenarioError, match="flows is empty beside udp, which is no flow; valid: at least one flow"):
-        world(UdpSource(path=["back"], rate_mbps=1), flows=())
+    with pytest.raises(ScenarioError, match="flows is empty; valid: at least one flow, or a traffic, or udp"):
+        world(flows=())
     links = [Link(name="ahead", rate_mbps=10, delay_ms=10), Link(name="back", delay_ms=10)]
     switch = Switch(name="s", ports=["ahead"], queues=2, buffer_packets=10, admission=StaticThresholds(limits=[5, 5]))
     with pytest.raises(ScenarioError, match=r"udp\[0\].priority = 2 is beyond the 2 queues of switch 's'"):
@@ -88,3 +88,11 @@ def test_on_off_beside_a_flow_by_seed():
 def test_without_sources_there_are_none():
     result = nb.simulate(world(), seed=1, sample_interval_s=None)
     assert not result.udp and "udp" not in result.to_dict()
+
+
+def test_worlds_of_datagrams_alone():
+    made = world(UdpSource(path=["ahead", "back"], rate_mbps=4), flows=())
+    assert made.links[made.bottleneck].name == "back" and made.buffer_packets is None and made.agents == 0
+    result = nb.simulate(made, sample_interval_s=0.5)
+    assert result.udp[0].received_mbps == pytest.approx(4, rel=0.02) and result.bottleneck == "back"
+    assert len(result.flows) == 0 and "udp-0" in repr(result) and result.goodput_mbps == 0

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.scenarios import FlowList, Scenario, Video
+from netbuf_gym.scenarios import FlowList, PacketReplay, Scenario, Video
 from netbuf_gym.simulation.results.result import Result
 from netbuf_gym.simulation.results.video import VideoResult
 from tools.fuzz.case import Finding
@@ -51,9 +51,15 @@ def _list_claims(result: Result) -> Iterator[tuple[str, bool]]:
         if whole_run:
             yield f"udp: received {source.packets_received}, lost {lost}", source.packets_received + lost <= source.packets_sent
         span_s = result.window_s[1] - result.window_s[0]
-        gap_s = max(round(given.packet_bytes * 8e-6 / given.rate_mbps, 9), 1e-9)
-        most = 1 + span_s / gap_s
-        yield f"udp: sent {source.packets_sent} of {most}", source.packets_sent <= most * (1 + SLACK) + 1
+        if isinstance(given, PacketReplay):
+            most = given.bound_events(result.window_s[1])
+            yield f"udp: replayed {source.packets_sent} of {most}", source.packets_sent <= most + len(given.time_s)
+        elif isinstance(given.packet_bytes, int) and given.arrivals == "constant":
+            gap_s = max(round(given.packet_bytes * 8e-6 / given.rate_mbps, 9), 1e-9)
+            most = 1 + span_s / gap_s
+            yield f"udp: sent {source.packets_sent} of {most}", source.packets_sent <= most * (1 + SLACK) + 1
+        longest = given.longest_packet_bytes * 8e-6 * source.packets_sent
+        yield f"udp: sent at {source.sent_mbps}", source.sent_mbps * span_s <= longest * (1 + SLACK) + 1e-9
         least_ms = sum(result.scenario.links[i].least_delay_ms for i in given.path)
         yield f"udp: least delay {source.delay_min_ms_total}", not source.delay_min_ms_total < least_ms - 1e-5
     clients = [flow.app for flow in result.scenario.flows if isinstance(flow.app, Video)]
@@ -127,7 +133,7 @@ def _list_link_claims(result: Result, i: int, link: Any, whole_run: bool) -> Ite
     start_s, end_s = result.window_s
     if given.has_finite_rate:
         # A packet counts when it begins to be sent, so that one may count whose end the window does not hold.
-        lone = [*(probe.bytes for probe in result.scenario.probes), *(udp.packet_bytes for udp in result.scenario.udp)]
+        lone = [*(probe.bytes for probe in result.scenario.probes), *(udp.longest_packet_bytes for udp in result.scenario.udp)]
         one = max([result.scenario.data_bytes, *lone]) * 8e-6
         offered = compute_capacity_mbit(result.scenario, (i,), start_s)
         carried = link.throughput_mbps * (end_s - start_s)
@@ -143,6 +149,8 @@ def _list_traffic_claims(result: Result, whole_run: bool) -> Iterator[tuple[str,
     if total is None:
         return
     yield "completions are of flows that opened", bool(np.isin(done["flow"], opened["flow"]).all())
+    pages = result.pages
+    yield "pages come in order, in positive times", bool((pages["load_s"] > 0).all() and (pages["objects"] > 0).all())
     yield "completions come once", len(np.unique(done["flow"])) == len(done)
     yield "received is at most the size", bool((opened["received_bytes"] <= opened["size_bytes"]).all())
     own = opened[done["flow"]] if len(done) else opened[:0]

@@ -89,9 +89,7 @@ def bound_packets(scenario: Scenario) -> float:
     total += sum((span_s - probe.start_s) / probe.interval_s for probe in scenario.probes if probe.start_s < span_s)
     for source in scenario.udp:
         lives_s = max(0.0, min(span_s, source.stop_s or span_s) - source.start_s)
-        total += source.mean_mbps * 1e6 * lives_s / 8 / source.packet_bytes
-        if source.on_s is not None:
-            total += 2 * lives_s / (source.on_s + source.off_s)
+        total += source.bound_events(lives_s)
     for link in scenario.links:
         if link.trace is not None:
             times = link.trace.time_s if hasattr(link.trace, "time_s") else link.trace.time_ms
@@ -125,7 +123,7 @@ def _bound_traffic(scenario: Scenario, span_s: float) -> float:
             flows, size = float(in_time.sum()), float(arrivals.size_bytes[in_time].mean()) if in_time.any() else 0.0
         else:
             flows = arrivals.count_expected_flows(span_s)
-            size = arrivals.sizes.mean_bytes if hasattr(arrivals, "sizes") else arrivals.size_bytes
+            size = arrivals.offered_mbps * 1e6 / 8 * span_s / flows if flows else 0.0
         rates = [_compute_peak_mbps(scenario, sender.path, span_s) for sender in traffic.senders]
         total += 10 * flows + min(flows * size, sum(rates) * 1e6 * span_s / 8) / scenario.mss
     return total
@@ -302,7 +300,15 @@ def _draw_arrivals(case: Case, senders: int, priorities: int, span_s: float) -> 
     if kind < 0.4:
         sizes = {"name": "s", "size_bytes": [1, case.whole(2, 5000), case.whole(5000, 200_000)], "cumulative": [0, 0.5, 1]}
         return {"kind": "poisson", "flows_per_s": case.log(1, 100) / span_s, "sizes": sizes, **span}
-    if kind < 0.7:
+    if kind < 0.5:
+        gaps = _draw_law(case, span_s / case.log(1, 100))
+        return {"kind": "renewal", "gap_s": gaps, "sizes": _draw_law(case, case.log(1, 100_000)), **span}
+    if kind < 0.6:
+        sizes = {name: _draw_law(case, case.log(1, 50_000)) for name in ("main_bytes", "object_bytes")}
+        times = {name: _draw_law(case, span_s / case.log(1, 30)) for name in ("reading_s", "parsing_s")}
+        users = {"users": case.whole(1, 5), "connections": case.pick((None, 1, 2, 6))}
+        return {"kind": "web", "objects": _draw_law(case, case.log(0.5, 10)), **sizes, **times, **users, **span}
+    if kind < 0.75:
         burst = {"interval_s": span_s / case.whole(1, 20), "fan_in": case.whole(1, senders), "random": case.chance(0.5)}
         return {"kind": "incast", "size_bytes": case.pick((1, 1448, 60_000)), **burst, **span}
     flows = range(case.whole(1, 30))
@@ -313,6 +319,27 @@ def _draw_arrivals(case: Case, senders: int, priorities: int, span_s: float) -> 
         "priority": [case.whole(0, priorities - 1) for _ in flows],
     }
     return {"kind": "list", **columns}
+
+
+def _draw_law(case: Case, mean: float) -> dict[str, Any]:
+    """A law of about this mean."""
+    laws: tuple[dict[str, Any], ...] = (
+        {"kind": "constant", "value": mean},
+        {"kind": "exponential", "mean": mean},
+        {
+            "kind": "pareto",
+            "minimum": mean / 2,
+            "shape": case.pick((0.9, 1.5, 3.0)),
+            "high": case.pick((20 * mean, 1e3 * mean)),
+        },
+        {"kind": "pareto", "minimum": mean / 2, "shape": case.pick((1.2, 2.5))},
+        {"kind": "lognormal", "mu": math.log(mean), "sigma": case.pick((0.1, 1.0, 2.5))},
+        {"kind": "weibull", "scale": mean, "shape": case.pick((0.4, 1.0, 3.0)), "high": 100 * mean},
+    )
+    law = case.pick(laws)
+    if case.chance(0.15):
+        return {"kind": "mixed", "parts": [law, case.pick(laws)], "weights": [1.0, case.log(0.1, 10)]}
+    return law
 
 
 def _draw_probe(case: Case, paths: dict[str, Any], priorities: int, span_s: float) -> dict[str, Any]:
@@ -328,10 +355,19 @@ def _draw_udp(case: Case, paths: dict[str, Any], priorities: int, span_s: float)
         "path": case.pick(list(_draw_path(case, paths).values())),
         "priority": case.whole(0, priorities - 1),
     }
-    source["packet_bytes"] = case.pick((1, 64, 1500, 65_535, case.whole(1, 65_535)))
-    rate_mbps = case.log(1, 1000) * source["packet_bytes"] * 8e-6 / span_s
-    source["rate_mbps"] = min(max(rate_mbps, 1e-6), source["packet_bytes"] * 8e3)
-    if case.chance(0.5):
+    mean_bytes = case.pick((1, 64, 1500, 65_535, case.whole(1, 65_535)))
+    if case.chance(0.15):
+        count = case.whole(1, 50)
+        times = sorted(case.pick((0.0, span_s * float(case.rng.random()))) for _ in range(count))
+        period = {"period_s": times[-1] + span_s / case.whole(1, 5)} if case.chance(0.4) else {}
+        return {"kind": "replay", "time_s": times, "packet_bytes": [case.whole(1, 65_535) for _ in times], **period, **source}
+    source["packet_bytes"] = mean_bytes if case.chance(0.7) else case.pick(("imix", _draw_law(case, min(mean_bytes, 5000))))
+    rate_mbps = case.log(1, 1000) * mean_bytes * 8e-6 / span_s
+    source["rate_mbps"] = min(max(rate_mbps, 1e-6), mean_bytes * 8e3)
+    source["arrivals"] = case.pick(("constant", "constant", "poisson"))
+    if case.chance(0.2):
+        source |= {name: _draw_law(case, max(span_s / case.whole(1, 50), 2e-6)) for name in ("on_s", "off_s")}
+    elif case.chance(0.5):
         periods = {name: max(span_s / case.whole(1, 50), 1e-6) for name in ("on_s", "off_s")}
         source |= {**periods, "random": case.chance(0.5)}
     if case.chance(0.3):

@@ -20,7 +20,8 @@ from tools.fuzz.server import Kind
 RECORDS = (
     Scenario, scenarios.Link, scenarios.Flow, scenarios.Sized, scenarios.OnOff, scenarios.Video, scenarios.Switch,
     scenarios.Traffic, scenarios.Sender, scenarios.Probe, scenarios.UdpSource, scenarios.PoissonArrivals, scenarios.Incast,
-    scenarios.FlowList,
+    scenarios.FlowList, scenarios.RenewalArrivals, scenarios.WebSessions, scenarios.PacketReplay, scenarios.Constant,
+    scenarios.Exponential, scenarios.Pareto, scenarios.Lognormal, scenarios.Weibull, scenarios.Mixed,
     scenarios.SizeDistribution, scenarios.GilbertElliott, scenarios.RateTrace, scenarios.DeliveryTrace, scenarios.ABM,
     scenarios.StaticThresholds, scenarios.DRR, scenarios.AgentThresholds, scenarios.DelaySchedule, scenarios.LossSchedule,
     scenarios.Jitter,

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -166,9 +167,18 @@ struct FlowConfig : TcpSettings {
   std::vector<FlowConfig> relay;
 };
 
+// A distribution (law.h).
+struct LawConfig {
+  std::string kind = "constant";           // constant, exponential, pareto, lognormal, weibull, points, mixed
+  double scale = 0, shape = 0;
+  double low = 0, high = std::numeric_limits<double>::infinity();
+  std::vector<double> values, cumulative;  // points; cumulative: mixed too
+  std::vector<LawConfig> parts;            // mixed
+};
+
 // Flows that are opened as time goes on.
 struct ArrivalsConfig {
-  std::string kind = "poisson";            // poisson, incast, list
+  std::string kind = "poisson";            // poisson, incast, list, renewal, web
   Time start_ns = 0, stop_ns = 0;          // stop 0: never
   double rate_per_s = 0;                   // poisson: of all senders together
   std::vector<double> size_bytes;          // poisson: points of the size distribution; incast: the one size
@@ -179,6 +189,8 @@ struct ArrivalsConfig {
   std::vector<Time> list_start_ns;         // list, in order of time
   std::vector<uint32_t> list_sender, list_priority;
   std::vector<int64_t> list_size;
+  std::vector<LawConfig> laws;             // renewal: gaps, sizes; web: WebLaw (traffic.h)
+  uint32_t users = 0, connections = 0;     // web; connections of a page at once, 0: one for all that is on it
 };
 
 struct TrafficConfig {
@@ -204,6 +216,13 @@ struct UdpConfig {
   Time on_ns = 0, off_ns = 0;              // (mean) period lengths; 0: always on
   bool random_on_off = false;              // exponential periods
   uint32_t priority = 0;                   // its queue at every switch
+  bool poisson = false;                    // exponential gaps
+  std::vector<LawConfig> sizes;            // of packets, one at most; none: all have bytes, and none has more in any case
+  std::vector<LawConfig> periods;          // on and off, or none: on_ns and off_ns; what they are is found running
+  // A replay: when packets leave and how long they are; the rate and the periods do not count.
+  std::vector<Time> replay_ns;             // after the start, in order
+  std::vector<uint32_t> replay_bytes;
+  Time replay_period_ns = 0;               // starts again with this period; 0: never
 };
 
 struct WorldConfig {

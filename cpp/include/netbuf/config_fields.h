@@ -242,6 +242,18 @@ inline constexpr auto kFields<FlowConfig> = std::tuple_cat(kTcpFields<FlowConfig
 });
 
 template <>
+inline constexpr auto kFields<LawConfig> = std::tuple{
+    field("kind", &LawConfig::kind),
+    field("scale", &LawConfig::scale),
+    field("shape", &LawConfig::shape),
+    field("low", &LawConfig::low),
+    field("high", &LawConfig::high),
+    field("values", &LawConfig::values),
+    field("cumulative", &LawConfig::cumulative),
+    field("parts", &LawConfig::parts),
+};
+
+template <>
 inline constexpr auto kFields<ArrivalsConfig> = std::tuple{
     field("kind", &ArrivalsConfig::kind),
     field("start_ns", &ArrivalsConfig::start_ns, 0, kLongest),
@@ -256,6 +268,9 @@ inline constexpr auto kFields<ArrivalsConfig> = std::tuple{
     field("list_sender", &ArrivalsConfig::list_sender),
     field("list_size", &ArrivalsConfig::list_size),
     field("list_priority", &ArrivalsConfig::list_priority),
+    field("laws", &ArrivalsConfig::laws),
+    field("users", &ArrivalsConfig::users),
+    field("connections", &ArrivalsConfig::connections),
 };
 
 template <>
@@ -285,6 +300,12 @@ inline constexpr auto kFields<UdpConfig> = std::tuple{
     field("off_ns", &UdpConfig::off_ns, 0, kLongest),
     field("random_on_off", &UdpConfig::random_on_off),
     field("priority", &UdpConfig::priority),
+    field("poisson", &UdpConfig::poisson),
+    field("sizes", &UdpConfig::sizes),
+    field("periods", &UdpConfig::periods),
+    field("replay_ns", &UdpConfig::replay_ns),
+    each("replay_bytes", &UdpConfig::replay_bytes, 1, kMaxDatagram),
+    field("replay_period_ns", &UdpConfig::replay_period_ns, 1, kLongest).or_zero("once"),
 };
 
 // The stack and the traffic, which the bindings offer in another form, are not among them.

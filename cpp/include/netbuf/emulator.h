@@ -80,7 +80,7 @@ class Emulator final : private Link::Host {
   ReceiverMeter* meter(uint32_t route) { return route < meters_.size() ? meters_[route].get() : nullptr; }
   size_t probes() const { return probes_.size(); }
   const ProbeResult& probe(size_t index) const { return probes_[index].result(); }
-  const std::deque<UdpSource>& udp() const { return udp_; }
+  const std::vector<std::unique_ptr<UdpSource>>& udp() const { return udp_; }
   const std::vector<Route>& routes() const { return routes_; }
   // Of what was written, against when it reached the end of its path.
   const Lateness& lateness() const { return lateness_; }
@@ -146,7 +146,7 @@ class Emulator final : private Link::Host {
   std::vector<std::unique_ptr<SharedBuffer>> switches_;
   std::vector<Link*> managed_;
   std::deque<Probe> probes_;
-  std::deque<UdpSource> udp_;
+  std::vector<std::unique_ptr<UdpSource>> udp_;
   std::vector<OneWay*> one_ways_;
   std::vector<Slot> slots_;
   std::vector<uint32_t> free_;

@@ -44,6 +44,7 @@ class FlowArrivals final : public EventSource {
     virtual void opened(uint32_t index, Flow& flow) = 0;
     virtual void forgotten(uint32_t index) = 0;
     virtual void woken_by_relay(uint32_t index) = 0;  // its next event has changed
+    virtual void awaited() = 0;                       // that of these arrivals has
 
    protected:
     ~Host() = default;
@@ -68,6 +69,7 @@ class FlowArrivals final : public EventSource {
     return ideal_.seconds_of(sender, size_bytes, start);
   }
   TrafficTotals totals() const;
+  std::vector<PageLoad> pages() const { return traffic_.pages(); }
   uint64_t data_packets_in_network() const;
   size_t memory_bytes() const;
 
@@ -78,10 +80,13 @@ class FlowArrivals final : public EventSource {
     uint32_t opened = 0;                     // index
     bool completed = false;
     bool relayed = false;                    // the leg to a relay: what comes of it is told of the one from there
+    uint32_t stream = 0, user = 0;           // of its arrival
+    bool told = false;                       // its arrivals know that it has ended
     uint32_t other = kNone;                  // its other leg's slot, while both are there and neither has failed
   };
   uint32_t open(FlowConfig& config, const FlowArrival& arrival, Time start, bool relayed);
   void note_failure(Slot& slot, Time now);
+  void note_end(Slot& slot, Time now);       // for arrivals that listen
   void part(Slot& slot);                     // from its other leg
   void forget(uint32_t index);
   static void count(TrafficTotals& totals, const Slot& slot);

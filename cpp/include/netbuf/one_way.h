@@ -24,36 +24,39 @@ class OneWay : public EventSource {
   Time next() const final { return travelling_.empty() ? due() : std::min(due(), travelling_.top().time); }
   void run(Time now) final;
   // What managed links have done with its packets.
-  void resume(const Queued& item, Time arrival) { travel(arrival, item.packet.sent_at, item.hop + 1u); }
-  void lost(const Queued& item, Link::Fate fate) { lose(fate, link_of(item)); }
+  void resume(const Queued& item, Time arrival) { travel(arrival, item.packet.sent_at, item.hop + 1u, item.bytes); }
+  void lost(const Queued& item, Link::Fate fate) { lose(fate, item.bytes, link_of(item)); }
   void altered(const Queued& item, PacketEvent event);  // duplicated or corrupted
   uint32_t link_of(const Queued& item) const { return path_[item.hop]; }  // that manages it
   uint64_t packets_in_network() const { return on_way_; }
 
  protected:
-  void launch(Time now);                     // a packet sets out
+  void launch(Time now) { launch(now, bytes_); }  // a packet sets out
+  void launch(Time now, uint32_t bytes);
 
  private:
   struct Travelling {
     Time time, sent_at;  // reaches hop then
     uint64_t number;     // in the order of their last departures: of those that arrive at one instant
-    uint32_t hop;
+    uint32_t hop, bytes;
     bool operator>(const Travelling& other) const {
       return time != other.time ? time > other.time : number > other.number;
     }
   };
   virtual Time due() const = 0;              // of the next thing that it does by itself; kNever: none
   virtual void act(Time now) = 0;            // does it
-  virtual void received(Time sent_at, Time now) = 0;
+  virtual void received(Time sent_at, Time now, uint32_t bytes) = 0;
   virtual void note_loss(Link::Fate) {}
-  void lose(Link::Fate fate, uint32_t link);
-  [[gnu::cold, gnu::noinline]] void log(PacketEvent event, Time at, Time sent_at,
+  void lose(Link::Fate fate, uint32_t bytes, uint32_t link);
+  [[gnu::cold, gnu::noinline]] void log(PacketEvent event, Time at, Time sent_at, uint32_t bytes,
                                         uint32_t link = PacketLog::kNoLink);
-  void travel(Time time, Time sent_at, uint32_t hop) { travelling_.push({time, sent_at, departures_++, hop}); }
-  void move(Time now, Time sent_at, uint32_t hop);
+  void travel(Time time, Time sent_at, uint32_t hop, uint32_t bytes) {
+    travelling_.push({time, sent_at, departures_++, hop, bytes});
+  }
+  void move(Time now, Time sent_at, uint32_t hop, uint32_t bytes);
 
   const std::vector<uint32_t> path_;
-  const uint32_t bytes_;                     // on the wire
+  const uint32_t bytes_;                     // on the wire, of packets whose size is not their own
   const uint8_t priority_;
   const uint32_t owner_;
   const Time& clock_;                        // the world's

@@ -23,7 +23,7 @@ class Probe final : public OneWay {
  private:
   Time due() const override { return next_send_; }
   void act(Time now) override;
-  void received(Time sent_at, Time now) override { result_.delays.push_back(seconds(now - sent_at)); }
+  void received(Time sent_at, Time now, uint32_t) override { result_.delays.push_back(seconds(now - sent_at)); }
 
   const Time interval_;
   Time next_send_;

@@ -70,13 +70,14 @@ class World final : private Link::Host, private FlowArrivals::Host {
   double ideal_s(uint32_t sender, int64_t size_bytes, Time start) const {
     return flow_arrivals_->ideal_s(sender, size_bytes, start);
   }
+  std::vector<PageLoad> pages() const { return flow_arrivals_ ? flow_arrivals_->pages() : std::vector<PageLoad>(); }
   TrafficTotals traffic_totals() const { return flow_arrivals_ ? flow_arrivals_->totals() : TrafficTotals{}; }
   uint64_t packets_received() const { return network_.packets_received; }  // data, at the receivers of all flows
   int64_t delivered_bytes() const { return network_.delivered_bytes; }     // in order, likewise
   uint64_t data_packets_in_network() const { return flow_arrivals_ ? flow_arrivals_->data_packets_in_network() : 0; }
   const ProbeResult& probe(size_t index) const { return probes_[index].result(); }
   size_t probes() const { return probes_.size(); }
-  const std::deque<UdpSource>& udp() const { return udp_; }
+  const std::vector<std::unique_ptr<UdpSource>>& udp() const { return udp_; }
   const PacketLog* log() const { return log_.get(); }
 
  private:
@@ -96,6 +97,7 @@ class World final : private Link::Host, private FlowArrivals::Host {
   void opened(uint32_t index, Flow& flow) override;
   void forgotten(uint32_t index) override;
   void woken_by_relay(uint32_t index) override { touched_.push_back(first_flow_ + index); }
+  void awaited() override { touched_.push_back(first_flow_ - 1); }  // FlowArrivals is the last of the sources
 
   void build_links(const WorldConfig& config);
   PacketEnds ends_of(const Queued& item) const;
@@ -170,7 +172,7 @@ class World final : private Link::Host, private FlowArrivals::Host {
   uint32_t first_one_way_ = 0;           // source number
   std::vector<OneWay*> one_ways_;        // probes, then sources of datagrams
   std::deque<Probe> probes_;
-  std::deque<UdpSource> udp_;
+  std::vector<std::unique_ptr<UdpSource>> udp_;
   std::optional<FlowArrivals> flow_arrivals_;
   std::unique_ptr<PacketLog> log_;       // null: none is kept
   static inline const std::vector<OpenedFlow> none_opened_;

@@ -62,7 +62,8 @@ Emulator::Emulator(const Setting& setting)
   Rng seeds(setting.seed ^ 0x6461746167726d73);  // as World has it: the same periods
   for (const UdpConfig& udp : world.udp) {
     const auto index = static_cast<uint32_t>(one_ways_.size());
-    one_ways_.push_back(&udp_.emplace_back(udp, stack_profile(world.stack), seeds.next(), index, network_));
+    udp_.push_back(make_udp_source(udp, stack_profile(world.stack), seeds.next(), index, network_));
+    one_ways_.push_back(udp_.back().get());
   }
   taps_.resize(routes_.size());
   meters_.resize(routes_.size());

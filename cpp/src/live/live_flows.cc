@@ -91,6 +91,13 @@ LiveFlows::LiveFlows(const Setting& setting, Emulator& emulator)
   }
   links_.reserve(world_.links.size());
   for (const LinkConfig& link : world_.links) links_.emplace_back(link, &rng_);
+  for (const TrafficConfig& traffic : world_.traffic) {
+    for (const ArrivalsConfig& arrivals : traffic.arrivals) {
+      if (Catalogue<ArrivalsRecord>::find(arrivals.kind)->listens) {
+        reject("kind", arrivals.kind, "arrivals that do not wait for flows to end");
+      }
+    }
+  }
   if (legs > 0) {
     ideal_.emplace(world_.traffic.front().senders, links_);
     crossed_ = crossed_switches(world_.traffic.front().senders, world_.switches);

@@ -11,6 +11,7 @@ from netbuf_gym.scenarios.catalogue import get_control_name
 from netbuf_gym.scenarios.flows import Bulk, Flow
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DURATION_S
 from netbuf_gym.scenarios.senders import Relay, Sender
+from netbuf_gym.scenarios.sizes import SizeDistribution
 from netbuf_gym.scenarios.traffic import FlowList, PoissonArrivals
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.utils.arguments import check_choice, check_integer, check_real, check_sequence
@@ -90,9 +91,10 @@ def split_proxy_work(scenario: Scenario, proxy: Proxy) -> tuple[Scenario, dict[s
             refuse("flow.app", type(flow.app).__name__, "Bulk()")
     given = () if scenario.traffic is None else scenario.traffic.arrivals
     arrivals = [one for one in given if isinstance(one, PoissonArrivals) and one.stop_s is None]
+    points = [one.sizes for one in arrivals if isinstance(one.sizes, SizeDistribution)]
     lists = [one for one in given if isinstance(one, FlowList) and (one.size_bytes >= MAX_COUNT).all()]
-    if len(arrivals) > 1 or len(arrivals) + len(lists) < len(given):
-        valid = f"one PoissonArrivals without an end, and lists of flows without one ({MAX_COUNT} bytes)"
+    if len(arrivals) > 1 or len(points) + len(lists) < len(given):
+        valid = f"one PoissonArrivals of a SizeDistribution without an end, and lists of flows without one ({MAX_COUNT} bytes)"
         refuse("traffic.arrivals", [one.kind for one in given], valid)
     starts = [flow.start_s for flow in scenario.flows] + [float(start_s) for one in lists for start_s in one.start_s]
     work: dict[str, Any] = {
@@ -101,7 +103,7 @@ def split_proxy_work(scenario: Scenario, proxy: Proxy) -> tuple[Scenario, dict[s
         "cc": get_control_name(cast(Any, first.cc)),
         "bulk": [{"start_s": start_s} for start_s in starts],
         "arrivals_per_s": arrivals[0].flows_per_s if arrivals else 0.0,
-        "sizes": [list(arrivals[0].sizes.size_bytes), list(arrivals[0].sizes.cumulative)] if arrivals else [[1.0], [1.0]],
+        "sizes": [list(points[0].size_bytes), list(points[0].cumulative)] if points else [[1.0], [1.0]],
         "page": list(proxy.page),
         "think_s": proxy.think_s,
     }

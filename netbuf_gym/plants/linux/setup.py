@@ -21,6 +21,7 @@ from netbuf_gym.scenarios.native import build_flow_config, build_world_config
 from netbuf_gym.scenarios.python_control import OwnControl
 from netbuf_gym.scenarios.senders import Relay, Sender
 from netbuf_gym.scenarios.tcp_settings import HANDSHAKE_OPTIONS, TcpSettings, list_settings
+from netbuf_gym.scenarios.traffic import WebSessions
 from netbuf_gym.scenarios.types import Scenario
 
 CONTROLS = {"cubic": "cubic", "newreno": "reno", "bbr": "bbr", "vegas": "vegas", "westwood": "westwood"}
@@ -103,6 +104,9 @@ class Setup:
             opening.append(self._socket_settings(f"traffic.senders[{i}]", sender))
             if sender.relay is not None:
                 opening.append(self._socket_settings(f"traffic.senders[{i}].relay", sender.relay, sender.cc))
+        for i, arrivals in enumerate([] if scenario.traffic is None else scenario.traffic.arrivals):
+            if isinstance(arrivals, WebSessions):
+                self._refuse(f"traffic.arrivals[{i}]", arrivals.kind, "arrivals that do not wait for flows to end")
         hosts = hosts_message(scenario, self.node, self._refuse)
         self.message: dict[str, Any] = {
             "do": "start",

@@ -20,7 +20,16 @@ from netbuf_gym.simulation.results.flows import FlowResult, Flows, LinkResult, L
 from netbuf_gym.simulation.results.packets import PACKET, POINTS, PacketLog, format_csv, format_pcap, packets_table
 from netbuf_gym.simulation.results.parts import NAN, NamedResults, Series, format_first, unique_names
 from netbuf_gym.simulation.results.tables import FLOW_SERIES, LINK_SERIES, SWITCH_SERIES, TRAFFIC_SERIES
-from netbuf_gym.simulation.results.traffic import COMPLETED, OPENED, ProbeResult, Switches, TrafficResult, mean, percentile
+from netbuf_gym.simulation.results.traffic import (
+    COMPLETED,
+    OPENED,
+    PAGE,
+    ProbeResult,
+    Switches,
+    TrafficResult,
+    mean,
+    percentile,
+)
 from netbuf_gym.simulation.results.udp import UdpResults
 from netbuf_gym.simulation.results.video import Videos
 from netbuf_gym.utils.arguments import check_choice
@@ -75,6 +84,8 @@ class Result:
             slowdown (fct_s / ideal_s) and difference_s (fct_s - ideal_s). Shape (completed,).
         opened: All finite flows that started, in order: flow, start_s, sender, size_bytes, priority, received_bytes
             (in order, until the end). Shape (started,).
+        pages: The pages that users of `WebSessions` got, in order of their last bytes, over the whole run: user, sender,
+            start_s (the click), load_s (from then to the last byte of the last object), objects, size_bytes. Shape (loaded,).
         switches: A `SwitchResult` for each switch, by index or name.
         probes: A `ProbeResult` for each probe.
         udp: A `UdpResult` for each source of datagrams, by index or name.
@@ -92,6 +103,7 @@ class Result:
     traffic: TrafficResult | None = None
     completions: np.ndarray = field(default_factory=lambda: np.zeros(0, COMPLETED))
     opened: np.ndarray = field(default_factory=lambda: np.zeros(0, OPENED))
+    pages: np.ndarray = field(default_factory=lambda: np.zeros(0, PAGE))
     switches: Switches = field(default_factory=Switches)
     probes: tuple[ProbeResult, ...] = ()
     udp: UdpResults = field(default_factory=UdpResults)
@@ -192,6 +204,10 @@ class Result:
         """Return the slowdown defined as a difference to the ideal, as in the thesis on learned thresholds; see `slowdown`."""
         return percentile(self.completed(priority)["difference_s"], share)
 
+    def page_load_s(self, share: float = 50.0) -> float:
+        """Return the percentile `share` (0 to 100, nearest rank) of the load times of pages asked for in the window."""
+        return percentile(self.pages["load_s"][self.pages["start_s"] >= self.window_s[0]], share)
+
     def flow_list(self) -> FlowList:
         """Return the finite flows that started, as a list that can be replayed here or elsewhere.
 
@@ -225,9 +241,9 @@ class Result:
         Args:
             what: "flows", "links": statistics over the window, one row each. "flow_series", "link_series",
                 "switch_series": samples, one row per sample and flow, link, or queue of a switch; "traffic_series": one row
-                per sample; "series": the table written by `write_csv`. "completions", "opened": finite flows; "priorities":
-                `by_priority`. "queues": of switches. "probes": one row per packet of a probe that arrived. "udp": sources of
-                datagrams. "videos", "chunks": of video clients.
+                per sample; "series": the table written by `write_csv`. "completions", "opened": finite flows; "pages": of web
+                users; "priorities": `by_priority`. "queues": of switches. "probes": one row per packet of a probe that
+                arrived. "udp": sources of datagrams. "videos", "chunks": of video clients.
 
         Raises:
             ConfigError: Another name, or a series of a simulation that took no samples.
@@ -284,7 +300,7 @@ class Result:
         if series:
             data["series"] = {name: values.tolist() for name, values in self.series.items()}
             if self.traffic is not None:
-                for name in ("completions", "opened"):
+                for name in ("completions", "opened", *(["pages"] if len(self.pages) else [])):
                     table = getattr(self, name)
                     data[name] = {column: table[column].tolist() for column in table.dtype.names}
         return data

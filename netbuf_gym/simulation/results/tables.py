@@ -148,6 +148,7 @@ TABLES: dict[str, Callable[[Any], Table]] = {
     "traffic_series": traffic_series_table,
     "completions": lambda result: _split_fields(result.completions),
     "opened": lambda result: _split_fields(result.opened),
+    "pages": lambda result: _split_fields(result.pages),
     "priorities": priorities_table,
     "queues": queues_table,
     "probes": probes_table,

@@ -23,6 +23,13 @@ COMPLETED = np.dtype(
     }
 )
 """A flow that completed: from its start (the SYN is sent) to the last byte in order at the receiver."""
+PAGE = np.dtype(
+    {
+        "names": ["user", "sender", "start_s", "load_s", "objects", "size_bytes"],
+        "formats": ["i8", "i8", "f8", "f8", "i8", "i8"],
+    }
+)
+"""A page that a user of `WebSessions` got: from the click to the last byte of its last object."""
 PRIORITY = (
     *("priority", "started", "completed", "fct_mean_s", "fct_p99_s", "slowdown_mean", "slowdown_p99", "slowdown_max"),
     *("difference_p99_s", "difference_max_s"),
@@ -200,6 +207,14 @@ def build_opened(rows: np.ndarray) -> np.ndarray:
     table = np.zeros(len(rows), OPENED)
     table["flow"] = np.arange(len(rows))
     for i, name in enumerate(("start_s", "sender", "size_bytes", "priority", "received_bytes")):
+        table[name] = rows[:, i]
+    return table
+
+
+def build_pages(rows: np.ndarray) -> np.ndarray:
+    """Return the loaded pages, shape (pages,) of `PAGE`, from the core's pages, shape (pages, 6)."""
+    table = np.zeros(len(rows), PAGE)
+    for i, name in enumerate(PAGE.names or ()):
         table[name] = rows[:, i]
     return table
 

@@ -53,20 +53,19 @@ class UdpResults(NamedResults[UdpResult]):
     what = "source of datagrams"
 
 
-def build_udp_result(name: str, packet_bytes: int, a: Mapping[str, Any], b: Mapping[str, Any], span_s: float) -> UdpResult:
+def build_udp_result(name: str, a: Mapping[str, Any], b: Mapping[str, Any], span_s: float) -> UdpResult:
     """Return the result of a source from the core's counters at both ends of a window of `span_s` seconds."""
     counted = ("packets_sent", "packets_received", "queue_drops", "random_losses")
-    d = {key: b[key] - a[key] for key in (*counted, "delay_sum_s", "delay_sum2")}
+    d = {key: b[key] - a[key] for key in (*counted, "sent_bytes", "received_bytes", "delay_sum_s", "delay_sum2")}
     received = d["packets_received"]
     mean_s = d["delay_sum_s"] / received if received else NAN
     variance = max(d["delay_sum2"] / received - mean_s**2, 0.0) if received else NAN
-    mbit = packet_bytes * 8e-6
     return UdpResult(
         name=name,
         **{key: d[key] for key in counted},
         loss_rate=(d["queue_drops"] + d["random_losses"]) / d["packets_sent"] if d["packets_sent"] else NAN,
-        sent_mbps=d["packets_sent"] * mbit / span_s,
-        received_mbps=received * mbit / span_s,
+        sent_mbps=d["sent_bytes"] * 8e-6 / span_s,
+        received_mbps=d["received_bytes"] * 8e-6 / span_s,
         delay_mean_ms=mean_s * 1e3,
         delay_std_ms=variance**0.5 * 1e3,
         lost_share_total=1 - b["packets_received"] / b["packets_sent"] if b["packets_sent"] else NAN,

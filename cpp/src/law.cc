@@ -1,0 +1,220 @@
+#include "netbuf/law.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "netbuf/reject.h"
+
+namespace netbuf {
+
+namespace {
+
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+constexpr double kLeastShare = 1e-6;         // of a law within its bounds: further out its tails are differences of nothing
+
+double normal_tail(double z) { return 0.5 * std::erfc(z * M_SQRT1_2); }
+
+// The z of normal_tail(z) = p: the approximation of Abramowitz and Stegun, 26.2.23, bettered twice by Halley's method.
+double normal_tail_inverse(double p) {
+  if (p <= 0) return kInfinite;
+  if (p > 0.5) return p < 1 ? -normal_tail_inverse(1 - p) : -kInfinite;
+  const double t = std::sqrt(-2 * std::log(p));
+  double z = t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
+  for (int i = 0; i < 2; ++i) {
+    const double off = (normal_tail(z) - p) * std::sqrt(2 * M_PI) * std::exp(0.5 * z * z);
+    z += 2 * off / (2 - z * off);
+  }
+  return z;
+}
+
+// The lower incomplete gamma function over the complete one (Abramowitz and Stegun, 6.5.29 and 6.5.31).
+double gamma_share(double s, double x) {
+  if (x <= 0) return 0;
+  if (x == kInfinite) return 1;
+  const double factor = std::exp(s * std::log(x) - x - std::lgamma(s));
+  if (x < s + 1) {
+    double term = 1 / s, sum = term;
+    for (double n = s + 1; term > sum * 1e-16; ++n) sum += term *= x / n;
+    return std::min(1.0, sum * factor);
+  }
+  double b = x + 1 - s, c = 1e300, d = 1 / b, fraction = d;
+  for (int n = 1; n < 10'000; ++n) {
+    const double a = -n * (n - s);
+    b += 2;
+    d = 1 / (a * d + b);
+    c = b + a / c;
+    fraction *= c * d;
+    if (std::abs(c * d - 1) < 1e-16) break;
+  }
+  return std::clamp(1 - fraction * factor, 0.0, 1.0);
+}
+
+}  // namespace
+
+struct Law::Shape {
+  std::string_view name;
+  double (*tail)(const LawConfig&, double x);            // S(x)
+  double (*tail_inverse)(const LawConfig&, double p);    // x of S(x) = p
+  double (*below)(const LawConfig&, double x);           // the part of the mean that lies below x
+  bool shaped;
+};
+
+namespace {
+
+constexpr Law::Shape kShapes[] = {
+    {"exponential", [](const LawConfig& c, double x) { return x > 0 ? std::exp(-x / c.scale) : 1; },
+     [](const LawConfig& c, double p) { return -c.scale * std::log(p); },
+     [](const LawConfig& c, double x) {
+       return x == kInfinite ? c.scale : x > 0 ? c.scale - (c.scale + x) * std::exp(-x / c.scale) : 0;
+     },
+     false},
+    {"pareto", [](const LawConfig& c, double x) { return x > c.scale ? std::pow(c.scale / x, c.shape) : 1; },
+     [](const LawConfig& c, double p) { return c.scale * std::pow(p, -1 / c.shape); },
+     [](const LawConfig& c, double x) {
+       if (x <= c.scale) return 0.0;
+       if (x == kInfinite) return c.shape > 1 ? c.shape * c.scale / (c.shape - 1) : kInfinite;
+       const double ratio = std::log(x / c.scale), slope = 1 - c.shape;
+       return c.shape * c.scale * (slope == 0 ? ratio : std::expm1(slope * ratio) / slope);
+     },
+     true},
+    {"lognormal",
+     [](const LawConfig& c, double x) { return x > 0 ? normal_tail((std::log(x) - c.scale) / c.shape) : 1; },
+     [](const LawConfig& c, double p) { return std::exp(c.scale + c.shape * normal_tail_inverse(p)); },
+     [](const LawConfig& c, double x) {
+       if (x <= 0) return 0.0;
+       const double mean = std::exp(c.scale + 0.5 * c.shape * c.shape);
+       return x == kInfinite ? mean : mean * normal_tail(c.shape - (std::log(x) - c.scale) / c.shape);
+     },
+     true},
+    {"weibull",
+     [](const LawConfig& c, double x) { return x > 0 ? std::exp(-std::pow(x / c.scale, c.shape)) : 1; },
+     [](const LawConfig& c, double p) { return c.scale * std::pow(-std::log(p), 1 / c.shape); },
+     [](const LawConfig& c, double x) {
+       if (x <= 0) return 0.0;
+       const double s = 1 + 1 / c.shape;
+       return c.scale * std::exp(std::lgamma(s)) * gamma_share(s, std::pow(x / c.scale, c.shape));
+     },
+     true},
+};
+
+const Law::Shape* find_shape(std::string_view kind) {
+  for (const Law::Shape& shape : kShapes) {
+    if (shape.name == kind) return &shape;
+  }
+  return nullptr;
+}
+
+void check_points(const LawConfig& law, const std::string& at) {
+  if (law.values.empty() || law.values.size() != law.cumulative.size()) {
+    reject(at + ".cumulative", law.cumulative.size(), "as long as values, and not empty");
+  }
+  for (size_t i = 0; i < law.values.size(); ++i) {
+    if (!(law.values[i] >= 0 && law.values[i] < kInfinite) || (i > 0 && law.values[i] < law.values[i - 1])) {
+      reject(at + ".values", law.values[i], "0 or more, in ascending order");
+    }
+  }
+}
+
+}  // namespace
+
+Law::Law(const LawConfig& config)
+    : config_(config), shape_(find_shape(config.kind)), parts_(config.parts.begin(), config.parts.end()) {
+  if (shape_) at_low_ = shape_->tail(config, config.low), at_high_ = shape_->tail(config, config.high);
+}
+
+Time Law::as_time(double seconds) {
+  const double ns = seconds * 1e9 + 0.5;
+  return ns < static_cast<double>(kNever) ? std::max<Time>(1, static_cast<Time>(ns)) : kNever;
+}
+
+int64_t Law::draw_bytes(Rng& rng) const {
+  return static_cast<int64_t>(std::clamp(draw(rng) + 0.5, 1.0, static_cast<double>(int64_t{1} << 40)));
+}
+
+double Law::draw(Rng& rng) const {
+  const LawConfig& c = config_;
+  if (shape_) {
+    return std::clamp(shape_->tail_inverse(c, at_low_ - rng.uniform() * (at_low_ - at_high_)), c.low, c.high);
+  }
+  if (c.cumulative.empty()) return c.scale;
+  const double u = rng.uniform();
+  const size_t i =
+      static_cast<size_t>(std::upper_bound(c.cumulative.begin(), c.cumulative.end() - 1, u) - c.cumulative.begin());
+  if (!parts_.empty()) return parts_[i].draw(rng);
+  if (i == 0) return c.values[0];
+  const double share = (u - c.cumulative[i - 1]) / (c.cumulative[i] - c.cumulative[i - 1]);
+  return c.values[i - 1] + share * (c.values[i] - c.values[i - 1]);
+}
+
+// Its distribution function is mean(x) / mean().
+double Law::draw_rest(Rng& rng) const {
+  const double wanted = rng.uniform() * mean();
+  double low = 0, high = 1;
+  while (mean(high) < wanted && high < 1e15) low = high, high *= 2;
+  for (int i = 0; i < 64; ++i) {
+    const double middle = 0.5 * (low + high);
+    (mean(middle) < wanted ? low : high) = middle;
+  }
+  return high;
+}
+
+double Law::mean(double limit) const {
+  const LawConfig& c = config_;
+  if (shape_) {
+    if (limit <= c.low) return limit;
+    const double to = std::min(limit, c.high), share = at_low_ - at_high_;
+    const double above = to < kInfinite ? to * (shape_->tail(c, to) - at_high_) : 0;
+    return (shape_->below(c, to) - shape_->below(c, c.low) + above) / share;
+  }
+  if (c.cumulative.empty()) return std::min(c.scale, limit);
+  double sum = 0;
+  for (size_t i = 0; i < c.cumulative.size(); ++i) {
+    const double share = c.cumulative[i] - (i ? c.cumulative[i - 1] : 0);
+    if (!parts_.empty()) {
+      sum += share * parts_[i].mean(limit);
+      continue;
+    }
+    const double to = std::min(c.values[i], limit), from = std::min(i ? c.values[i - 1] : c.values[0], limit);
+    const double width = i ? c.values[i] - c.values[i - 1] : 0, part = width > 0 ? (to - from) / width : 1;
+    sum += share * (part * 0.5 * (from + to) + (part < 1 ? (1 - part) * limit : 0));  // part: of the stretch below limit
+  }
+  return sum;
+}
+
+void Law::check(const LawConfig& law, const std::string& at) {
+  if (!(law.low >= 0 && law.low <= law.high)) reject(at + ".low", law.low, "0 or more, at most high");
+  if (law.kind == "mixed" || law.kind == "points") {
+    if (law.kind == "points") check_points(law, at);
+    if (law.cumulative.empty() || (law.kind == "mixed" && law.parts.size() != law.cumulative.size())) {
+      reject(at + ".parts", law.parts.size(), "as many as cumulative, and not empty");
+    }
+    for (size_t i = 0; i < law.cumulative.size(); ++i) {
+      const double p = law.cumulative[i];
+      if (!(p >= 0 && p <= 1) || (i > 0 && p < law.cumulative[i - 1])) {
+        reject(at + ".cumulative", p, "in [0, 1], in ascending order");
+      }
+    }
+    if (law.cumulative.back() != 1) reject(at + ".cumulative", law.cumulative.back(), "1 at its end");
+    for (const LawConfig& part : law.parts) {
+      if (part.kind == "mixed") reject(at + ".parts", part.kind, "laws that are not mixed");
+      check(part, at + ".parts");
+    }
+    return;
+  }
+  const Shape* shape = find_shape(law.kind);
+  if (!shape && law.kind != "constant") {
+    reject(at + ".kind", law.kind, "constant, exponential, pareto, lognormal, weibull, points or mixed");
+  }
+  const bool logarithm = law.kind == "lognormal";
+  if (logarithm ? !(std::abs(law.scale) <= 100) : !(law.scale >= (shape ? 1e-12 : 0) && law.scale < kInfinite)) {
+    reject(at + ".scale", law.scale, logarithm ? "in [-100, 100]" : "at least 1e-12 and finite; of a constant at least 0");
+  }
+  if (shape && shape->shaped && !(law.shape >= 0.01 && law.shape <= 100)) {
+    reject(at + ".shape", law.shape, "in [0.01, 100]");
+  }
+  if (shape && shape->tail(law, law.low) - shape->tail(law, law.high) < kLeastShare) {
+    reject(at + ".low", law.low, "a bound that, with high, leaves a millionth of the law");
+  }
+}
+
+}  // namespace netbuf
