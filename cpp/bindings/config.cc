@@ -43,6 +43,7 @@ void bind_config(nb::module_& m) {
            "Raises ValueError with the field and its valid values.")
       .def("mean", [](const LawConfig& law, double limit) { return Law(law).mean(limit); },
            "limit"_a = std::numeric_limits<double>::infinity(), "Mean of the lesser of a draw and the limit.")
+      .def("highest", [](const LawConfig& law) { return Law(law).highest(); }, "The largest draw.")
       .def("sample", [](const LawConfig& law, uint64_t seed, size_t n) {
         const Law drawn(law);
         Rng rng(seed);

@@ -56,18 +56,24 @@ struct Law::Shape {
   double (*tail)(const LawConfig&, double x);            // S(x)
   double (*tail_inverse)(const LawConfig&, double p);    // x of S(x) = p
   double (*below)(const LawConfig&, double x);           // the part of the mean that lies below x
+  double least_scale, most_scale;
   bool shaped;
 };
 
 namespace {
 
+constexpr double kLeastScale = 1e-12, kMostScale = 1e15;
+
 constexpr Law::Shape kShapes[] = {
+    {"constant", [](const LawConfig& c, double x) { return x <= c.scale ? 1.0 : 0.0; },
+     [](const LawConfig& c, double) { return c.scale; },
+     [](const LawConfig& c, double x) { return x > c.scale ? c.scale : 0; }, 0, kMostScale, false},
     {"exponential", [](const LawConfig& c, double x) { return x > 0 ? std::exp(-x / c.scale) : 1; },
      [](const LawConfig& c, double p) { return -c.scale * std::log(p); },
      [](const LawConfig& c, double x) {
        return x == kInfinite ? c.scale : x > 0 ? c.scale - (c.scale + x) * std::exp(-x / c.scale) : 0;
      },
-     false},
+     kLeastScale, kMostScale, false},
     {"pareto", [](const LawConfig& c, double x) { return x > c.scale ? std::pow(c.scale / x, c.shape) : 1; },
      [](const LawConfig& c, double p) { return c.scale * std::pow(p, -1 / c.shape); },
      [](const LawConfig& c, double x) {
@@ -76,7 +82,7 @@ constexpr Law::Shape kShapes[] = {
        const double ratio = std::log(x / c.scale), slope = 1 - c.shape;
        return c.shape * c.scale * (slope == 0 ? ratio : std::expm1(slope * ratio) / slope);
      },
-     true},
+     kLeastScale, kMostScale, true},
     {"lognormal",
      [](const LawConfig& c, double x) { return x > 0 ? normal_tail((std::log(x) - c.scale) / c.shape) : 1; },
      [](const LawConfig& c, double p) { return std::exp(c.scale + c.shape * normal_tail_inverse(p)); },
@@ -85,7 +91,7 @@ constexpr Law::Shape kShapes[] = {
        const double mean = std::exp(c.scale + 0.5 * c.shape * c.shape);
        return x == kInfinite ? mean : mean * normal_tail(c.shape - (std::log(x) - c.scale) / c.shape);
      },
-     true},
+     -100, 100, true},
     {"weibull",
      [](const LawConfig& c, double x) { return x > 0 ? std::exp(-std::pow(x / c.scale, c.shape)) : 1; },
      [](const LawConfig& c, double p) { return c.scale * std::pow(-std::log(p), 1 / c.shape); },
@@ -94,7 +100,7 @@ constexpr Law::Shape kShapes[] = {
        const double s = 1 + 1 / c.shape;
        return c.scale * std::exp(std::lgamma(s)) * gamma_share(s, std::pow(x / c.scale, c.shape));
      },
-     true},
+     kLeastScale, kMostScale, true},
 };
 
 const Law::Shape* find_shape(std::string_view kind) {
@@ -104,16 +110,41 @@ const Law::Shape* find_shape(std::string_view kind) {
   return nullptr;
 }
 
-void check_points(const LawConfig& law, const std::string& at) {
-  if (law.values.empty() || law.values.size() != law.cumulative.size()) {
-    reject(at + ".cumulative", law.cumulative.size(), "as long as values, and not empty");
+void check_shares(const LawConfig& law, const std::string& at) {
+  if (law.cumulative.empty()) reject(at + ".cumulative", "[]", "at least one share");
+  for (size_t i = 0; i < law.cumulative.size(); ++i) {
+    const double p = law.cumulative[i];
+    if (!(p >= 0 && p <= 1) || (i > 0 && p < law.cumulative[i - 1])) {
+      reject(at + ".cumulative", p, "in [0, 1], in ascending order");
+    }
   }
+  if (law.cumulative.back() != 1) reject(at + ".cumulative", law.cumulative.back(), "1 at its end");
+}
+
+void check_points(const LawConfig& law, const std::string& at) {
+  check_shares(law, at);
+  if (law.values.size() != law.cumulative.size()) reject(at + ".values", law.values.size(), "as many as cumulative");
   for (size_t i = 0; i < law.values.size(); ++i) {
-    if (!(law.values[i] >= 0 && law.values[i] < kInfinite) || (i > 0 && law.values[i] < law.values[i - 1])) {
-      reject(at + ".values", law.values[i], "0 or more, in ascending order");
+    if (!(law.values[i] >= 0 && law.values[i] <= kMostScale) || (i > 0 && law.values[i] < law.values[i - 1])) {
+      reject(at + ".values", law.values[i], "in [0, 1e15], in ascending order");
     }
   }
 }
+
+void check_parts(const LawConfig& law, const std::string& at) {
+  check_shares(law, at);
+  if (law.parts.size() != law.cumulative.size()) reject(at + ".parts", law.parts.size(), "as many as cumulative");
+  for (const LawConfig& part : law.parts) {
+    if (!part.parts.empty()) reject(at + ".parts", part.parts.size(), "laws without parts");
+    Law::check(part, at + ".parts");
+  }
+}
+
+// Laws that are made of others, or of points.
+constexpr struct {
+  std::string_view name;
+  void (*check)(const LawConfig& law, const std::string& at);
+} kComposed[] = {{"points", check_points}, {"mixed", check_parts}};
 
 }  // namespace
 
@@ -136,7 +167,6 @@ double Law::draw(Rng& rng) const {
   if (shape_) {
     return std::clamp(shape_->tail_inverse(c, at_low_ - rng.uniform() * (at_low_ - at_high_)), c.low, c.high);
   }
-  if (c.cumulative.empty()) return c.scale;
   const double u = rng.uniform();
   const size_t i =
       static_cast<size_t>(std::upper_bound(c.cumulative.begin(), c.cumulative.end() - 1, u) - c.cumulative.begin());
@@ -166,7 +196,6 @@ double Law::mean(double limit) const {
     const double above = to < kInfinite ? to * (shape_->tail(c, to) - at_high_) : 0;
     return (shape_->below(c, to) - shape_->below(c, c.low) + above) / share;
   }
-  if (c.cumulative.empty()) return std::min(c.scale, limit);
   double sum = 0;
   for (size_t i = 0; i < c.cumulative.size(); ++i) {
     const double share = c.cumulative[i] - (i ? c.cumulative[i - 1] : 0);
@@ -181,38 +210,28 @@ double Law::mean(double limit) const {
   return sum;
 }
 
+double Law::highest() const {
+  if (shape_) return std::min(config_.high, shape_->tail_inverse(config_, 0));
+  if (parts_.empty()) return config_.values.back();
+  double most = 0;
+  for (const Law& part : parts_) most = std::max(most, part.highest());
+  return most;
+}
+
 void Law::check(const LawConfig& law, const std::string& at) {
-  if (!(law.low >= 0 && law.low <= law.high)) reject(at + ".low", law.low, "0 or more, at most high");
-  if (law.kind == "mixed" || law.kind == "points") {
-    if (law.kind == "points") check_points(law, at);
-    if (law.cumulative.empty() || (law.kind == "mixed" && law.parts.size() != law.cumulative.size())) {
-      reject(at + ".parts", law.parts.size(), "as many as cumulative, and not empty");
-    }
-    for (size_t i = 0; i < law.cumulative.size(); ++i) {
-      const double p = law.cumulative[i];
-      if (!(p >= 0 && p <= 1) || (i > 0 && p < law.cumulative[i - 1])) {
-        reject(at + ".cumulative", p, "in [0, 1], in ascending order");
-      }
-    }
-    if (law.cumulative.back() != 1) reject(at + ".cumulative", law.cumulative.back(), "1 at its end");
-    for (const LawConfig& part : law.parts) {
-      if (part.kind == "mixed") reject(at + ".parts", part.kind, "laws that are not mixed");
-      check(part, at + ".parts");
-    }
-    return;
+  for (const auto& composed : kComposed) {
+    if (composed.name == law.kind) return composed.check(law, at);
   }
   const Shape* shape = find_shape(law.kind);
-  if (!shape && law.kind != "constant") {
-    reject(at + ".kind", law.kind, "constant, exponential, pareto, lognormal, weibull, points or mixed");
+  if (!shape) reject(at + ".kind", law.kind, "constant, exponential, pareto, lognormal, weibull, points or mixed");
+  if (!(law.scale >= shape->least_scale && law.scale <= shape->most_scale)) {
+    std::ostringstream valid;
+    valid << "in [" << shape->least_scale << ", " << shape->most_scale << "]";
+    reject(at + ".scale", law.scale, valid.str());
   }
-  const bool logarithm = law.kind == "lognormal";
-  if (logarithm ? !(std::abs(law.scale) <= 100) : !(law.scale >= (shape ? 1e-12 : 0) && law.scale < kInfinite)) {
-    reject(at + ".scale", law.scale, logarithm ? "in [-100, 100]" : "at least 1e-12 and finite; of a constant at least 0");
-  }
-  if (shape && shape->shaped && !(law.shape >= 0.01 && law.shape <= 100)) {
-    reject(at + ".shape", law.shape, "in [0.01, 100]");
-  }
-  if (shape && shape->tail(law, law.low) - shape->tail(law, law.high) < kLeastShare) {
+  if (shape->shaped && !(law.shape >= 0.01 && law.shape <= 100)) reject(at + ".shape", law.shape, "in [0.01, 100]");
+  if (!(law.low >= 0 && law.low <= law.high)) reject(at + ".low", law.low, "0 or more, at most high");
+  if (shape->tail(law, law.low) - shape->tail(law, law.high) < kLeastShare) {
     reject(at + ".low", law.low, "a bound that, with high, leaves a millionth of the law");
   }
 }

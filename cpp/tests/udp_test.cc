@@ -121,10 +121,10 @@ TEST(udp_is_conserved_over_links_of_all_kinds) {
     config.udp = {source(6, {0, 1}), source(1, {3, 1}, 200), source(3, {1, 2, 3, 0}, 777)};
     World world(config, 7);
     world.run(20 * kSecond);
-    for (const UdpSource& udp : world.udp()) {
-      const UdpCounters& c = udp.counters();
+    for (const auto& udp : world.udp()) {
+      const UdpCounters& c = udp->counters();
       CHECK(c.received > 0 && c.random_losses > 0);
-      CHECK_EQ(c.sent, c.received + c.queue_drops + c.random_losses + udp.packets_in_network());
+      CHECK_EQ(c.sent, c.received + c.queue_drops + c.random_losses + udp->packets_in_network());
       CHECK(c.delay_min > 0 && c.delay_min <= c.delay_max);
     }
   }

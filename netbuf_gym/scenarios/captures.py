@@ -94,7 +94,8 @@ def _read_blocks(data: bytes) -> Iterator[tuple[int, float, int]]:
     """Yield the same of each packet of a pcapng file."""
     if len(data) < 12 or data[:4] != _SECTION.to_bytes(4, "big"):
         raise ValueError("is no capture; valid: pcap or pcapng, not compressed")
-    at, order, units = 0, "<", []
+    at, order = 0, "<"
+    units: list[tuple[int, int]] = []
     while at < len(data):
         if data[at : at + 4] == _SECTION.to_bytes(4, "big"):
             found = _ORDERS.get(data[at + 8 : at + 12])

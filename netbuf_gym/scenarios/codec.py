@@ -110,6 +110,23 @@ def parse_application(field: str, data: object) -> Any:
     return _read_record(field, Part(APPLICATIONS), {"kind": data} if isinstance(data, str) else data)
 
 
+def parse_parts(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Build records of a scenario's fields, such as `udp` and `traffic`, where these are mappings as in JSON.
+
+    Raises:
+        ScenarioError: An unknown kind; a field that is missing, unknown or out of range.
+    """
+    made = dict(settings)
+    for name, value in settings.items():
+        part = _SCENARIO_PARTS.get(name)
+        if part is not None and isinstance(value, dict):
+            made[name] = _read_record(name, part, value)
+        elif part is not None and part.many and isinstance(value, (list, tuple)):
+            items = (_read_record(f"{name}[{i}]", part, one) if isinstance(one, dict) else one for i, one in enumerate(value))
+            made[name] = tuple(items)
+    return made
+
+
 def _read_parts(field: str, data: dict[str, Any], parts: Mapping[str, Part]) -> dict[str, Any]:
     """Return a record's data with the records that it holds in place of their data; `field`: the record's name and a dot."""
     for name, part in parts.items():

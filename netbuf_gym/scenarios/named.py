@@ -14,6 +14,7 @@ from typing import Any
 from netbuf_gym import traces
 from netbuf_gym.errors import ConfigError, ScenarioError, ScenarioTypeError, TraceError, quote
 from netbuf_gym.scenarios.catalogue import parse_sender_list, parse_senders
+from netbuf_gym.scenarios.codec import parse_parts
 from netbuf_gym.scenarios.distributions import ChangedDistribution, Distribution
 from netbuf_gym.scenarios.factories import derive_factory, list_named
 from netbuf_gym.scenarios.glossary import GLOSSARY, Entry
@@ -32,8 +33,10 @@ MAX_FLOWS = 10_000
 SETTINGS = (
     *("mss_bytes", "min_rto_ms", "delayed_ack", "syn_retries", "data_retries", "start_jitter_ms"),
     *(one.name for one in fields(TcpSettings)),
+    *("udp", "traffic"),
 )
-"""Fields of `Scenario` that `get` takes for every scenario of packets."""
+"""Fields of `Scenario` that `get` takes for every scenario of packets; `udp` and `traffic`, cross traffic, as records or as in
+`Scenario.to_dict`, instead of what the scenario has of it."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +159,7 @@ def get(name: str | World, /, **kwargs: Any) -> World:
     check_arguments(name, signature, kwargs, SETTINGS)
     world = maker(**kwargs)
     world = world if world.name else replace(world, name=name)  # type: ignore[type-var]  # all worlds are dataclasses
+    settings = parse_parts(settings)
     if not settings:
         return world
     if isinstance(world, Distribution):

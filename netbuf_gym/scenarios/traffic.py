@@ -436,7 +436,7 @@ WEB_MODELS: dict[str, dict[str, Law]] = {
     },
 }
 Arrivals = PoissonArrivals | RenewalArrivals | Incast | FlowList | WebSessions
-ARRIVALS: dict[str, type] = {cls.kind: cls for cls in (PoissonArrivals, RenewalArrivals, Incast, FlowList, WebSessions)}
+ARRIVALS: dict[str, type] = {cls.kind: cls for cls in (PoissonArrivals, Incast, FlowList, RenewalArrivals, WebSessions)}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -123,7 +123,7 @@ class UdpSource:
         """Largest size that a packet can have, bytes."""
         if not isinstance(self.packet_bytes, Law):
             return int(self.packet_bytes)
-        return min(MAX_DATAGRAM_BYTES, math.ceil(get_highest(get_size_law(self.packet_bytes))))
+        return min(MAX_DATAGRAM_BYTES, math.ceil(get_size_law(self.packet_bytes).highest()))
 
     @property
     def period_laws(self) -> tuple[Law, ...]:
@@ -156,13 +156,6 @@ class UdpSource:
             return events
         periods = (Constant(value=one) if not isinstance(one, Law) else one for one in (self.on_s, self.off_s))
         return events + 2 * span_s / max(sum(one.compute_mean(min(span_s, 1.0)) for one in periods), 1e-9) + 2
-
-
-def get_highest(law: _core.LawConfig) -> float:
-    """Return the largest draw of a law as the core has it."""
-    if law.parts:
-        return max(get_highest(part) for part in law.parts)
-    return law.values[-1] if law.values else law.scale if law.kind == "constant" else law.high
 
 
 def make_self_similar_sources(

@@ -131,7 +131,7 @@ def test_the_rate_of_arrivals_from_the_load():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: PoissonArrivals(flows_per_s=1, sizes="web_search"), "poisson.sizes = 'web_search' is not a SizeDistribution"),
+        (lambda: PoissonArrivals(flows_per_s=1, sizes="web_search"), "poisson.sizes = 'web_search' is not a law"),
         (lambda: PoissonArrivals(flows_per_s=1, sizes=WEB_SEARCH, start_s=2, stop_s=2), "poisson.stop_s = 2 is not after"),
         (lambda: PoissonArrivals(flows_per_s=9e-10, sizes=WEB_SEARCH), "poisson.flows_per_s = 9e-10 .* valid: 1e-09 to"),
         (lambda: PoissonArrivals.for_load(-1, 10, WEB_SEARCH), "load = -1"),

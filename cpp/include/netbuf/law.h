@@ -8,7 +8,7 @@
 //   weibull      S = exp(-(x / scale)^shape)
 //   points       values[i] is exceeded by 1 - cumulative[i], linear in between; a first share above 0 is a step
 //   mixed        of parts, one of which is drawn by cumulative first
-// All but the last two are held within [low, high]: what lies outside is as if it were drawn again.
+// Those with a scale are held within [low, high]: what lies outside is as if it were drawn again.
 #pragma once
 #include <limits>
 #include <string>
@@ -33,6 +33,8 @@ class Law {
   int64_t draw_bytes(Rng& rng) const;        // whole, at least 1
   // Of min(x, limit); infinite where the mean is.
   double mean(double limit = std::numeric_limits<double>::infinity()) const;
+  double highest() const;                    // that a draw can be
+
 
   static void check(const LawConfig& config, const std::string& at);   // throws
 
@@ -40,7 +42,7 @@ class Law {
   static Time as_time(double seconds);
 
   LawConfig config_;
-  const Shape* shape_;                       // null: constant, points or mixed
+  const Shape* shape_;                       // null: points or mixed
   double at_low_ = 1, at_high_ = 0;          // S there
   std::vector<Law> parts_;
 };
