@@ -164,5 +164,5 @@ def test_web_is_refused_where_it_cannot_be():
         ScenarioError, match=r"traffic.arrivals\[0\].users = 1e\+06 makes .* flows in duration_s = 1000; valid: "
     ):
         dumbbell(WebSessions(users=1_000_000, **LAWS), duration_s=1000)
-    with pytest.raises(ScenarioError, match="web.connections = 0 is out of range|web.connections = 0"):
+    with pytest.raises(ScenarioError, match=r"web\.connections = 0"):
         WebSessions(users=1, connections=0, **LAWS)
