@@ -47,6 +47,7 @@ Link::Link(const LinkConfig& config, Rng* rng)
 void Link::take_out(Time now) {
   const uint32_t end = queue_.tail(), first = queue_.head();
   uint32_t i = first, last_bytes = 0;
+  Time last_start = 0;
   Time waited = 0, start = kNever;
   int64_t bytes = 0;
   double squares = sojourn_s2_;  // summed packet by packet: the same however often it is asked for
@@ -55,6 +56,7 @@ void Link::take_out(Time now) {
     const Time wait = packet.wait();
     waited += wait;
     squares += seconds(wait) * seconds(wait);
+    last_start = packet.start;
     last_bytes = packet.bytes();
     bytes += last_bytes;
     start = ++i != end ? queue_[i].start : kNever;
@@ -65,6 +67,7 @@ void Link::take_out(Time now) {
   sojourn_s2_ = squares;
   queued_bytes_ -= bytes;
   begun_bytes_ = last_bytes;
+  begun_at_ = last_start;
   stats_.bytes_out += bytes;
   stats_.packets_out += i - first;
 }
@@ -93,6 +96,20 @@ Link::Outcome Link::propagate(Time start, Time end, bool is_data) {
   return {Fate::delivered, wire_ ? wire_->arrival(start, end) : end + delay_};
 }
 
+Link::Outcome Link::transmit_in_turn(Time set_out, Time now, uint32_t wire_bytes, bool is_data) {
+  drain(now - 1);
+  arrivals_first_ = set_out < begun_at_ && schedule_ != Schedule::opportunities;
+  const Outcome outcome = transmit(now, wire_bytes, is_data);
+  arrivals_first_ = 0;
+  return outcome;
+}
+
+Time Link::set_out(Time arrival, uint32_t wire_bytes) const {
+  const Time left = arrival - delay_;
+  if (schedule_ != Schedule::stepped) return left - transmission_time(wire_bytes);
+  return left - static_cast<Time>(wire_bytes * (8e9 / std::max(1.0, steps_->rate_bps(std::max<Time>(0, left)))) + 0.5);
+}
+
 Time Link::schedule_departure(Time now, uint32_t wire_bytes, Time& start) {
   return schedule_ == Schedule::stepped ? stepped_departure(now, wire_bytes, start)
                                         : opportunity_departure(now, wire_bytes, start);
@@ -103,10 +120,10 @@ Time Link::stepped_departure(Time now, uint32_t wire_bytes, Time& start) {
   if (free_at_ >= kNever) return start = kNever;
   start = steps_->first_positive(std::max(now, free_at_), cursor_);
   if (start >= kNever) return kNever;
-  const RateSteps::Transmission packet = steps_->transmit(start, wire_bytes, cursor_);
+  const RateSteps::Transmission packet = keeps_rates_ ? steps_->transmit_at_first_rate(start, wire_bytes, cursor_)
+                                                      : steps_->transmit(start, wire_bytes, cursor_);
   used_bits_ += packet.bits;
   never_sent_bits_ = packet.left;
-  arrivals_first_ = lead_ > packet.end - start;
   return packet.end;
 }
 
@@ -175,6 +192,7 @@ void Link::settle(Time now) {
       ++stats_.packets_out;
       stats_.bytes_out += packet.bytes;
       begun_bytes_ = packet.bytes;
+      begun_at_ = packet.at;
     }
     stats_.random_losses += packet.lost;
     busy_ns_ += packet.end - packet.start;
@@ -213,7 +231,12 @@ void Link::count_transmitted(LinkStats& s, Time now, int64_t begun, Time end, Ti
       s.used_bits = ns_per_byte_ > 0 ? s.busy * (8e9 / ns_per_byte_) : s.bytes_sent * 8;
       break;
     case Schedule::stepped:
-      unsent((steps_->bits(now, end) + (end < kNever ? 0 : never_sent_bits_)) / 8);
+      if (keeps_rates_ && end < kNever) {
+        const double whole = static_cast<double>(std::max<Time>(1, end - begun_at_));
+        unsent(static_cast<double>(begun_bytes_) * static_cast<double>(end - now) / whole);
+      } else {
+        unsent((steps_->bits(now, end) + (end < kNever ? 0 : never_sent_bits_)) / 8);
+      }
       s.used_bits = used_bits_ - steps_->bits(now, free_at);
       break;
     case Schedule::opportunities: {

@@ -29,7 +29,11 @@ void build_links(const WorldConfig& config, Rng* rng, Link::Host* host, std::vec
                  std::vector<std::unique_ptr<SharedBuffer>>& switches, const std::function<void(uint32_t)>& managed,
                  const std::function<PacketEnds(const Queued&)>& ends) {
   links.reserve(config.links.size());
-  for (const LinkConfig& link : config.links) links.emplace_back(link, rng);
+  const bool keep_rates = stack_profile(config.stack).keeps_rates;
+  for (const LinkConfig& link : config.links) {
+    Link& made = links.emplace_back(link, rng);
+    if (keep_rates) made.keep_rates();
+  }
   // Switch and port of each link.
   std::vector<std::pair<uint32_t, uint32_t>> ports(config.links.size(), {UINT32_MAX, 0});
   for (uint32_t s = 0; s < config.switches.size(); ++s) {

@@ -184,6 +184,7 @@ void Link::transmit_now(Time now, const Queued& item) {
   busy_ns_ += end - start;
   m.begun += item.bytes;
   begun_bytes_ = item.bytes;
+  begun_at_ = start;
   if (lossy_ && (!item.is_ack || loss_on_acks_) && lose(start)) return m.lose(item);
   m.host->sent(item, wire_ ? wire_->arrival(start, end) : end + delay_);
 }

@@ -63,7 +63,9 @@ void OneWay::move(Time now, Time sent_at, uint32_t hop, uint32_t bytes) {
     item.is_ack = item.ecn = item.marked = item.l4s = false;
     return link.offer(now, item);
   }
-  const Link::Outcome outcome = link.transmit(now, bytes, true);
+  const Link::Outcome outcome = in_turn_ && hop > 0
+                                    ? link.transmit_in_turn(links_[hop - 1]->set_out(now, bytes), now, bytes, true)
+                                    : link.transmit(now, bytes, true);
   if (outcome.fate == Link::Fate::delivered) return travel(outcome.arrival, sent_at, hop + 1, bytes);
   lose(outcome.fate, bytes, path_[hop]);
 }

@@ -29,7 +29,7 @@ Path::Path(uint32_t flow, const FlowConfig& config, const StackProfile& profile,
                           link.constant_rate() && !link.changes();
       in_order &= !link.reorders();
       const uint8_t lane = i == 0 || folded ? uint8_t{0} : lane_between(path[i - 1], path[i]);
-      hops.push_back({&link, 0, folded, false, lane});
+      hops.push_back({&link, 0, folded, false, profile.orders_ties && i > 0 && !folded, lane});
     }
     hops.back().last = true;
   };
@@ -105,6 +105,16 @@ void Path::onward(Packet& packet, size_t hop, Time now) {
   reach(packet, kAtReceiver, receiver_lane_);
 }
 
+inline Link::Outcome Path::transmit(const Hop& crossed, Time now, uint32_t bytes, bool is_data) const {
+  Link& link = *crossed.link;
+  if (crossed.folded) return link.foresee(now, bytes, is_data, *network_.clock);
+  if (crossed.in_turn) [[unlikely]] {
+    const Link& before = *(&crossed)[-1].link;
+    return link.transmit_in_turn(before.set_out(now, bytes), now, bytes, is_data);
+  }
+  return link.transmit(now, bytes, is_data);
+}
+
 bool Path::cross(Packet& packet, size_t hop) {
   const Hop& crossed = forward_[hop];
   Link& link = *crossed.link;
@@ -113,8 +123,7 @@ bool Path::cross(Packet& packet, size_t hop) {
     return false;
   }
   const uint32_t bytes = wire_bytes(packet.kind, packet.bytes);
-  const Link::Outcome outcome = crossed.folded ? link.foresee(packet.time, bytes, true, *network_.clock)
-                                               : link.transmit(packet.time, bytes, true);
+  const Link::Outcome outcome = transmit(crossed, packet.time, bytes, true);
   if (outcome.fate == Link::Fate::delivered) [[likely]] {
     packet.time = outcome.arrival;
     return true;
@@ -181,8 +190,7 @@ void Path::backward(Ack& ack, size_t hop) {
     Link& link = *crossed.link;
     if (link.managed()) [[unlikely]] return offer(link, ack, hop);
     const uint32_t bytes = wire_bytes(ack);
-    const Link::Outcome outcome = crossed.folded ? link.foresee(ack.time, bytes, false, *network_.clock)
-                                                 : link.transmit(ack.time, bytes, false);
+    const Link::Outcome outcome = transmit(crossed, ack.time, bytes, false);
     if (outcome.fate != Link::Fate::delivered) [[unlikely]] {
       --on_way_;
       if (network_.log) [[unlikely]] log(event_of(outcome.fate), ack, ack.time, index_of(crossed));

@@ -66,6 +66,7 @@ const StackProfile kLinux{
     .reports_duplicates = true,
     .echoes_duplicates = true,
     .orders_ties = false,
+    .keeps_rates = false,
 };
 
 // ns-3.44 as the reference runs configure it: PPP framing of two bytes; only the first segment is acknowledged at once;
@@ -122,6 +123,7 @@ const StackProfile kNs3{
     .reports_duplicates = false,
     .echoes_duplicates = false,
     .orders_ties = true,
+    .keeps_rates = true,
 };
 
 // Of Linux' SYNs: beside the largest segment, SACK goes into the room that a time stamp leaves.

@@ -115,16 +115,9 @@ void World::build_one_ways(const WorldConfig& config, uint64_t seed) {
 }
 
 void World::order_ties(const WorldConfig& config) {
-  const uint32_t bytes = profile_->mss + profile_->data_overhead;
-  std::vector<Link>& links = network_.links;
-  for (const FlowConfig& flow : config.flows) {
-    for (size_t i = 1; i < flow.path.size(); ++i) {
-      const Link& before = links[flow.path[i - 1]];
-      links[flow.path[i]].order_ties(before.delay() + before.transmission_time(bytes), bytes);
-    }
-  }
   ordered_ = first_one_way_ > 0;
   if (!ordered_) return;
+  std::vector<Link>& links = network_.links;
   for (const FlowConfig& flow : config.flows) links[flow.path.front()].remember_busy_periods();
   for (const TrafficConfig& traffic : config.traffic) {
     for (const FlowConfig& sender : traffic.senders) links[sender.path.front()].remember_busy_periods();

@@ -126,11 +126,10 @@ TEST(the_first_window_is_an_event_after_the_handshake) {
 TEST(ties_at_a_full_queue_go_by_who_set_out_first) {
   for (const Time lead : {1'100'000, 1'300'000}) {  // a transmission takes 1.2 ms
     Link link(worlds::link(10, 1, 1), nullptr);
-    link.order_ties(lead, 1500);
     CHECK(link.transmit(0, 1500, true).fate == Link::Fate::delivered);
     CHECK(link.transmit(0, 1500, true).fate == Link::Fate::delivered);
     CHECK(link.transmit(1'199'999, 1500, true).fate == Link::Fate::queue_drop);
-    const Link::Fate tie = link.transmit(1'200'000, 1500, true).fate;
+    const Link::Fate tie = link.transmit_in_turn(1'200'000 - lead, 1'200'000, 1500, true).fate;
     CHECK(tie == (lead > 1'200'000 ? Link::Fate::queue_drop : Link::Fate::delivered));
     CHECK_EQ(link.queue_packets(), 1u);
   }

@@ -41,6 +41,12 @@ class RateSteps {
     return transmit_on(start, need, cursor);
   }
 
+  // Likewise, but at the rate of its start to the end, whatever the steps say meanwhile.
+  Transmission transmit_at_first_rate(Time start, uint32_t bytes, uint64_t cursor) const {
+    const auto duration = static_cast<Time>(bytes * (8e9 / rates_[within(cursor)]) + 0.5);
+    return {start + duration, bits(start, start + duration)};
+  }
+
   // The first moment from at on when the rate is above 0, kNever without one;
   // cursor, a step that has begun by then, is moved there.
   Time first_positive(Time at, uint64_t& cursor) const;

@@ -91,6 +91,7 @@ class Link final : public EventSource {
       ++stats_.packets_out;
       stats_.bytes_out += wire_bytes;
       begun_bytes_ = wire_bytes;
+      begun_at_ = now;
       if (busy_starts_) [[unlikely]] busy_starts_->push(now);
     }
     if (!plain_) [[unlikely]] return propagate(start, end, is_data);
@@ -113,6 +114,7 @@ class Link final : public EventSource {
       ++stats_.packets_out;
       stats_.bytes_out += wire_bytes;
       begun_bytes_ = wire_bytes;
+      begun_at_ = now;
       free_at = now + duration;
       delivered(i++, free_at + delay);
     }
@@ -161,14 +163,14 @@ class Link final : public EventSource {
   Time backlog_end(Time now) const;        // when what waits here will have left
   bool runs_last() const override;         // a device takes its next packet when all else has happened (ns-3)
 
-  // ns-3 handles events of the same instant in the order in which they were scheduled: a packet that arrives just when
-  // a transmission ends still finds the next one waiting, and so perhaps a full queue, if it set out before that
-  // transmission began. lead: from the packet's setting out to its arrival; wire_bytes: of the packets that fill the
-  // link. Opportunities take no time and have an order of their own.
-  void order_ties(Time lead, uint32_t wire_bytes) {
-    lead_ = lead;
-    arrivals_first_ = !opportunities_ && lead_ > transmission_time(wire_bytes);
-  }
+  // As transmit(), of a packet that set out on the link before at that time. ns-3 handles events of the same instant in
+  // the order in which they were scheduled: a packet that arrives just when a transmission ends still finds the next one
+  // waiting, and so perhaps a full queue, if it set out before that transmission began. Opportunities take no time and
+  // have an order of their own.
+  Outcome transmit_in_turn(Time set_out, Time now, uint32_t wire_bytes, bool is_data);
+  // When a packet set out that arrives from here at a time.
+  Time set_out(Time arrival, uint32_t wire_bytes) const;
+  void keep_rates() { keeps_rates_ = true; }  // a packet is sent at the rate at which it began
   // Remembers when its last busy periods began, for the order of ties at the next hop.
   void remember_busy_periods() { busy_starts_ = std::make_unique<BusyStarts>(); }
   Time busy_since(Time at) const { return busy_starts_ ? busy_starts_->before(at) : at; }  // of the period at is in
@@ -265,7 +267,7 @@ class Link final : public EventSource {
   std::unique_ptr<Managed, ManagedDeleter> managed_;
   Schedule schedule_ = Schedule::constant;
   bool pure_delay_ = false, plain_, lossy_ = false, loss_on_acks_, gilbert_elliott_ = false, bad_state_ = false,
-       duplicates_ = false;
+       duplicates_ = false, keeps_rates_ = false;
   Time next_start_ = kNever;            // of the head of the queue
   Time free_at_ = 0, delay_;
   Time arrivals_first_ = 0;             // 1: before departures of the same instant
@@ -276,7 +278,7 @@ class Link final : public EventSource {
   LinkStats stats_;
   double sojourn_s2_ = 0;
   std::unique_ptr<BusyStarts> busy_starts_;
-  Time lead_ = 0;
+  Time begun_at_ = 0;                   // when the transmission began that began last
   uint64_t until_loss_ = 0;             // packets that pass before the next loss (Bernoulli)
   std::vector<uint64_t> loss_list_;     // scripted losses still to come, last first
   uint64_t exposed_ = 0;                // packets that random loss might have hit

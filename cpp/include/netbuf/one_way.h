@@ -16,6 +16,7 @@ class OneWay : public EventSource {
         bytes_(bytes),
         priority_(static_cast<uint8_t>(priority)),
         owner_(kOneWayOwner + index),
+        in_turn_(network.profiles->usual().orders_ties),
         clock_(*network.clock),
         log_(network.log) {
     for (const uint32_t link : path) links_.push_back(&network.links[link]);
@@ -59,6 +60,7 @@ class OneWay : public EventSource {
   const uint32_t bytes_;                     // on the wire, of packets whose size is not their own
   const uint8_t priority_;
   const uint32_t owner_;
+  const bool in_turn_;                       // events of one instant take turns
   const Time& clock_;                        // the world's
   PacketLog* const log_;                     // null: none is kept
   std::vector<Link*> links_;                 // of path_

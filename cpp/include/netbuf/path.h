@@ -121,6 +121,7 @@ class Path {
     uint32_t waiting;            // packets on their way to it
     bool folded;                 // nobody else uses it and it never drops: its outcome is known at the link before
     bool last;                   // of its route
+    bool in_turn;                // events of one instant take turns there
     uint8_t lane;
   };
 
@@ -152,6 +153,7 @@ class Path {
   uint32_t index_of(const Hop& hop) const { return static_cast<uint32_t>(hop.link - network_.links.data()); }
   void onward(Packet& packet, size_t hop, Time now);     // reaches hop at packet.time
   bool cross(Packet& packet, size_t hop);                // takes the link; false when it was lost or kept there
+  Link::Outcome transmit(const Hop& crossed, Time now, uint32_t bytes, bool is_data) const;  // no managed link
   void backward(Ack& ack, size_t hop);                   // reaches hop at ack.time, now
   bool wait_backward(Ack& ack, size_t hop, Time now);
   void offer(Link& link, const Packet& packet, size_t hop);

@@ -74,6 +74,7 @@ struct StackProfile {
 
   // ---- world
   bool orders_ties;                        // events of one instant take turns in the order in which they were scheduled
+  bool keeps_rates;                        // what a link has begun to send it sends at the rate of then
 };
 // How long time-outs in a row take, the first of the least RTO: tcp_model_timeout.
 Time modelled_timeout(uint32_t retries, Time max_rto);
