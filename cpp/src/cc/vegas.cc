@@ -3,8 +3,12 @@
 // while in trouble, it is Reno.
 //
 // Sources: Brakmo and Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet", IEEE JSAC 13(8),
-// 1995; net/ipv4/tcp_vegas.c of Linux 6.18 (behaviour and defaults). Both stack profiles run Linux' Vegas.
+// 1995; net/ipv4/tcp_vegas.c of Linux 6.18, and TcpVegas of ns-3.44 (behaviour and defaults). ns-3 takes smoothed RTTs,
+// ACKs that acknowledge nothing for samples too, and a recovery that ends for the start of a round trip.
+#include <cmath>
+
 #include "cc/linux_window.h"
+#include "cc/ns3_newreno.h"
 
 namespace netbuf {
 namespace {
@@ -98,11 +102,83 @@ class Vegas final : public LinuxReno {
   Time min_rtt_ = kNever;    // of this round trip
 };
 
+class Ns3Vegas final : public Ns3NewReno {
+ public:
+  explicit Ns3Vegas(const Parameters& parameters)
+      : alpha_(parameters.as<uint32_t>("alpha")),
+        beta_(parameters.as<uint32_t>("beta")),
+        gamma_(parameters.as<uint32_t>("gamma")) {}
+
+  void on_ack(Tcb& tcb, const AckEvent&) override {
+    min_rtt_ = std::min(min_rtt_, tcb.srtt);
+    base_rtt_ = std::min(base_rtt_, tcb.srtt);
+    ++rtt_count_;
+  }
+
+  void increase_window(Tcb& tcb, const AckEvent& ack) override {
+    if (!enabled_) return Ns3NewReno::increase_window(tcb, ack);
+    if (before(tcb.una, round_end_)) {
+      if (tcb.in_slow_start()) slow_start(tcb, ack);
+      return;
+    }
+    round_end_ = tcb.nxt;
+    if (rtt_count_ < kEnoughSamples) {
+      Ns3NewReno::increase_window(tcb, ack);
+    } else {
+      adjust(tcb, ack);
+    }
+    rtt_count_ = 0;
+    min_rtt_ = kNever;
+  }
+
+  int64_t ssthresh(Tcb& tcb) override {
+    return std::max<int64_t>(std::min(tcb.ssthresh, tcb.cwnd - tcb.mss), 2 * tcb.mss);
+  }
+
+  void on_state(Tcb& tcb, CaState state) override {
+    enabled_ = state == CaState::open;
+    if (!enabled_) return;
+    round_end_ = tcb.nxt;
+    rtt_count_ = 0;
+    min_rtt_ = kNever;
+  }
+
+ private:
+  static void slow_start(Tcb& tcb, const AckEvent& ack) {
+    if (ack.acked > 0) tcb.set_cwnd(tcb.cwnd + tcb.mss);
+  }
+
+  // Windows in segments, rounded down.
+  void adjust(Tcb& tcb, const AckEvent& ack) {
+    const uint32_t cwnd = tcb.cwnd_packets;
+    const double share = static_cast<double>(base_rtt_) / static_cast<double>(min_rtt_);
+    const auto target = static_cast<uint32_t>(cwnd * share);
+    const uint32_t diff = cwnd - target;
+    if (tcb.in_slow_start() && diff > gamma_) {
+      tcb.set_cwnd_packets(std::min(cwnd, target + 1));
+      tcb.ssthresh = ssthresh(tcb);
+    } else if (tcb.in_slow_start()) {
+      slow_start(tcb, ack);
+    } else if (diff > beta_) {
+      tcb.set_cwnd_packets(std::max(cwnd - 1, 1u));  // ns-3 comes to 0 with a beta of 0, and sends no more
+      tcb.ssthresh = ssthresh(tcb);
+    } else if (diff < alpha_) {
+      tcb.set_cwnd_packets(cwnd + 1);
+    }
+    tcb.ssthresh = std::max(tcb.ssthresh, 3 * tcb.cwnd / 4);
+  }
+
+  const uint32_t alpha_, beta_, gamma_;            // packets
+  bool enabled_ = true;
+  uint32_t round_end_ = 0, rtt_count_ = 0;
+  Time base_rtt_ = kNever, min_rtt_ = kNever;      // smallest smoothed RTT of all, and of this round trip
+};
+
 const Entry<CongestionControlRecord> entry{{
     .name = "vegas",
     .meaning = "keeps a few packets of its own in the queue, judged by the round-trip time",
     .linux_kernel = make<Vegas>,
-    .ns3 = make<Vegas>,
+    .ns3 = make<Ns3Vegas>,
     .parameters = {whole("alpha", 2, 0, 10'000, "packets in the queue, fewer: the window grows by one a round trip"),
                    whole("beta", 4, 0, 10'000, "packets in the queue, more: the window shrinks by one a round trip"),
                    whole("gamma", 1, 0, 10'000, "packets in the queue, more: slow start ends")},
