@@ -32,6 +32,7 @@ class Ns3Recovery final : public Recovery {
   void on_retransmitted(Sender& sender, uint32_t segment) override {
     if (sender.tcb.state == CaState::recovery) prr_out_ += sender.board.segments[segment].bytes;
     if (sender.timer() == kNever) sender.rearm_rto();
+    sender.start_pacing(sender.board.segments[segment].bytes);
   }
 
   void on_ack(Sender& sender, AckWork& work) override {
@@ -49,6 +50,7 @@ class Ns3Recovery final : public Recovery {
     in_flight_ = static_cast<uint32_t>(tcb.bytes_in_flight());
     process(sender, work);
     partial_retransmission_ = false;
+    if (sender.cc().wants_rate()) control_by_rate(sender, work);
     limit(sender);
     sender.try_send();
   }
@@ -68,6 +70,7 @@ class Ns3Recovery final : public Recovery {
     rto_ = std::min(2 * rto_, sender.profile().max_rto);
     history_ = tcb.nxt;
     tcb.ssthresh = ssthresh;
+    lost_out_ = tcb.lost_out;
     sender.enter_state(CaState::loss);
     tcb.set_cwnd(tcb.mss);
     limit(sender);
@@ -79,7 +82,8 @@ class Ns3Recovery final : public Recovery {
   void take_sample(Sender& sender, Time echo_sent) {  // time stamps count whole milliseconds
     const Time ms = sender.profile().rtt_granularity;
     const Time sample = sender.tcb.now / ms - echo_sent / ms;
-    estimate(sender, sample > 0 ? sample * ms : kMicrosecond);
+    last_rtt_ = sample > 0 ? sample * ms : kMicrosecond;
+    estimate(sender, last_rtt_);
   }
 
   void estimate(Sender& sender, Time sample) {
@@ -272,6 +276,7 @@ class Ns3Recovery final : public Recovery {
     const uint32_t nxt = sender.tcb.nxt;
     if (sender.send_new_segment()) {
       on_new_data(sender, sender.tcb.nxt - nxt);
+      sender.start_pacing(sender.tcb.mss);
     } else {
       sender.retransmit(sender.tcb.una);
     }
@@ -280,7 +285,17 @@ class Ns3Recovery final : public Recovery {
   void pkts_acked(Sender& sender, AckWork& work, uint32_t packets) {
     work.acked = packets;
     sender.cc().on_ack(sender.tcb, work);
-    if (sender.cc().owns_window()) sender.cc().control(sender.tcb, work);
+    if (sender.cc().owns_window() && !sender.cc().wants_rate()) sender.cc().control(sender.tcb, work);
+  }
+
+  // CongControl: after all that an ACK does, of what it did in packets, with the RTT by time stamps. Of losses it counts
+  // how many more or fewer there are than at the ACK before.
+  void control_by_rate(Sender& sender, AckWork& work) {
+    Tcb& tcb = sender.tcb;
+    work.lost = tcb.lost_out > lost_out_ ? tcb.lost_out - lost_out_ : lost_out_ - tcb.lost_out;
+    lost_out_ = tcb.lost_out;
+    work.rtt = last_rtt_;
+    sender.cc().control(tcb, work);
   }
 
   void grow(Sender& sender, AckWork& work, uint32_t packets) {
@@ -292,7 +307,8 @@ class Ns3Recovery final : public Recovery {
   uint32_t prr_delivered_ = 0, prr_out_ = 0, prr_flight_ = 1, in_flight_ = 0;
   uint32_t leftover_ = 0;          // bytes acknowledged that do not make up a segment yet
   bool recover_active_ = false, first_partial_ = true, partial_retransmission_ = false;
-  Time rto_ = 0;
+  uint32_t lost_out_ = 0;          // after the ACK or time-out before
+  Time rto_ = 0, last_rtt_ = 0;
 };
 
 }  // namespace

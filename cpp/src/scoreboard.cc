@@ -231,7 +231,9 @@ void RateSampler::mark(const Tcb& tcb, uint32_t segment) {
 
 void RateSampler::delivered(uint32_t index, const Segment& segment) {
   const Mark& mark = marks_[index];
-  if (have_ && segment.sent_at <= newest_sent_ &&
+  if (keeps_first_) {
+    if (newest_.delivered != 0 && !after(mark.delivered, newest_.delivered)) return;
+  } else if (have_ && segment.sent_at <= newest_sent_ &&
       (segment.sent_at != newest_sent_ || !after(index, newest_segment_))) {
     return;
   }
@@ -248,19 +250,22 @@ double RateSampler::per_second(const RateSample& sample) {
 
 void RateSampler::finish(Tcb& tcb, AckWork& work) {
   if (tcb.app_limited && after(tcb.delivered, tcb.app_limited)) tcb.app_limited = 0;
-  if (!have_) return;
+  if (have_) {
+    tcb.first_sent_time = newest_sent_;
+    send_phase_ = newest_sent_ - newest_.first_sent_time;
+    ack_phase_ = tcb.now - newest_.delivered_time;
+  } else if (!keeps_first_) {
+    return;
+  }
   have_ = false;
-  tcb.first_sent_time = newest_sent_;
-  const Time send_phase = newest_sent_ - newest_.first_sent_time;
-  const Time ack_phase = tcb.now - newest_.delivered_time;
   work.rate.prior_delivered = newest_.delivered;
-  work.rate.interval = std::max(send_phase, ack_phase);
+  work.rate.interval = std::max(send_phase_, ack_phase_);
   work.rate.app_limited = newest_.app_limited != 0;
   work.rate.retransmitted = newest_retransmitted_;
   work.rate.prior_lost = newest_.lost;
   work.rate.sent_in_flight = newest_.in_flight;
   work.rate.delivered = static_cast<int64_t>(tcb.delivered - newest_.delivered);
-  if (work.rate.interval < tcb.min_rtt) {  // a rate beyond belief: a retransmission ACKed by the original's ACK
+  if (work.rate.interval < tcb.min_rtt && !keeps_first_) {  // a rate beyond belief: a retransmission ACKed by the original's ACK
     work.rate.interval = 0;
     work.rate.delivered = -1;
     return;

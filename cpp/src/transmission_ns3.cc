@@ -5,17 +5,32 @@
 
 namespace netbuf {
 
+// TcpSocketBase's pacing: a timer that runs for as long as the rate needs for a segment; nothing leaves meanwhile but
+// what recovery sends at once. The first window is not paced.
+void Sender::start_pacing(uint32_t bytes) {
+  if (tcb.pacing_rate <= 0 || tcb.nxt < tcb.initial_cwnd || paced_out()) return;
+  tcb.next_departure = tcb.now + static_cast<Time>(bytes * 1e9 / tcb.pacing_rate + 0.5);
+  timers_.set_no_later(Alarm::wakeup, tcb.next_departure);
+}
+
+bool Sender::waits_for_pacing() {
+  if (!paced_out()) return false;
+  timers_.set_no_later(Alarm::wakeup, tcb.next_departure);
+  return true;
+}
+
 void transmit_ns3(Sender& s) {
   if (s.closes_) return s.send_finite();
   Tcb& tcb = s.tcb;
   const uint32_t nxt = tcb.nxt;
-  while (tcb.in_flight() < tcb.cwnd_packets) {
+  while (tcb.in_flight() < tcb.cwnd_packets && !s.waits_for_pacing()) {
     if (s.board.waiting() > 0 && s.retransmit_next_lost()) continue;
     if (s.traits_.unhindered && tcb.packets_out() > 0 && s.board.waiting() == 0) [[likely]] {
       s.send_full_segments(tcb.cwnd_packets - tcb.in_flight(), kData);
       break;
     }
     if (!s.send_new_segment()) break;
+    s.start_pacing(tcb.mss);
   }
   const uint32_t in_flight = tcb.in_flight();
   if (!s.traits_.recovery_takes_all || tcb.nxt != nxt || in_flight >= tcb.cwnd_packets) {
@@ -37,6 +52,7 @@ void Sender::send_finite() {
   const uint32_t nxt = tcb.nxt;
   bool sent = false;
   while (stream_left() > 0 || tcb.state != CaState::open) {
+    if (waits_for_pacing()) break;
     measure_tail();
     const int64_t room = tcb.cwnd - tcb.bytes_in_flight();
     uint32_t index;
@@ -46,6 +62,7 @@ void Sender::send_finite() {
       retransmit(index);
     } else {
       if (room < std::min<int64_t>(stream_left(), tcb.mss) || !send_new_segment()) break;
+      start_pacing(board.segments[tcb.nxt - 1].bytes);
     }
     sent = true;
   }

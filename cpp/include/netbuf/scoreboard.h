@@ -50,8 +50,11 @@ struct AckWork : AckEvent {
 };
 
 // Delivery rate samples (draft-cheng-iccrg-delivery-rate-estimation): the delivery state when each segment was sent.
+// ns-3's TcpRateOps takes the first segment that was sent after more had been delivered than the one before it, and
+// keeps it for the ACKs that bring no such segment.
 class RateSampler {
  public:
+  explicit RateSampler(Stack stack) : keeps_first_(stack == Stack::ns3) {}
   void push() { marks_.push(Mark{}); }
   void mark(const Tcb& tcb, uint32_t segment);
   void delivered(uint32_t index, const Segment& segment);
@@ -74,7 +77,8 @@ class RateSampler {
   Mark newest_{};
   Time newest_sent_ = 0;
   uint32_t newest_segment_ = 0;
-  bool have_ = false, newest_retransmitted_ = false;
+  bool have_ = false, newest_retransmitted_ = false, keeps_first_;
+  Time send_phase_ = 0, ack_phase_ = 0;
   CongestionControl* watcher_ = nullptr;
   RateSample told_{.delivered = 0};
 };

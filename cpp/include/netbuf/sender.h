@@ -92,6 +92,7 @@ class Sender {
   void clear_backoff() { backoff_ = 0; }
   bool gives_up();                           // whether this time-out is one too many: then the connection has failed
   void measure_tail();                       // brings Tcb::short_out up to date
+  void start_pacing(uint32_t bytes);         // of a segment that has just left (ns-3)
 
   // ---- results
   Time interval_rtt_min = kNever;            // of data, since the interval began
@@ -152,6 +153,7 @@ class Sender {
 
   // transmission_ns3.cc
   void send_finite();
+  bool waits_for_pacing();
 
   const StackProfile& profile_;
   Path& path_;

@@ -6,7 +6,7 @@
 // Sources: Cardwell et al., "BBR: congestion-based congestion control", ACM Queue 14(5), 2016;
 // draft-cardwell-iccrg-bbr-00; draft-cheng-iccrg-delivery-rate-estimation; behaviour, fixed-point scaling and defaults
 // of net/ipv4/tcp_bbr.c and tcp_tso_autosize() in net/ipv4/tcp_output.c (Linux 6.18). Parameters carry the kernel's
-// names. Both stack profiles run it. What is virtual is what BBRPlus has otherwise.
+// names. What is virtual is what BBRPlus has otherwise.
 #pragma once
 #include <algorithm>
 
