@@ -31,7 +31,7 @@ NS3_DUMBBELL = "ns3-dumbbell"
 NS3_LAST_HOP = "ns3-lasthop"
 LINUX_DUMBBELL = "linux-dumbbell"
 
-NS3_SCHEMES = {"NewReno": "newreno", "LinuxReno": "linuxreno", "Cubic": "cubic", "WestwoodPlus": "westwood"}
+NS3_SCHEMES = {"NewReno": "newreno", "LinuxReno": "linuxreno", "Cubic": "cubic", "WestwoodPlus": "westwood", "Vegas": "vegas"}
 LINUX_SCHEMES = {"reno": "newreno", "cubic": "cubic", "bbr": "bbr", "vegas": "vegas", "westwood": "westwood"}
 LINUX_PACING = True
 """True if senders pace.
@@ -41,9 +41,8 @@ host's default, which was BBR, and pacing stays on. It shows in the retransmissi
 pacing does not have.
 """
 NS3_ODD = {
-    "Vegas": "ns-3's Vegas stays near half the rate with delayed ACKs, an oddity that is not copied",
     "Ledbat": "ns-3's LEDBAT stands still at 60 ms of queue, short of its target of 100: an oddity that is not copied",
-    "Bbr": "ns-3's BBR over-estimates the bandwidth and is no reference",
+    "Bbr": "ns-3's BBR begins its cycles in phases of a random stream of its own",
     "Veno": "ns-3's Veno equals its NewReno",
 }
 

@@ -42,7 +42,7 @@ NetDeviceContainer Join(Ptr<Node> a, Ptr<Node> b, double mbps, Time delay, uint3
 int main(int argc, char* argv[]) {
   std::string label = "chain", cc = "Cubic", rates = "10;10;10", steps;
   uint32_t flows = 1, cross = 1, buffer = 40, header = 0, mss = 1448;
-  double rtt = 60, access_ms = 1, access = 1000, end_s = 30, warm_s = 10, stagger = 0;
+  double rtt = 60, access_ms = 1, access = 1000, end_s = 20, warm_s = 5, stagger = 0;
   CommandLine cmd(__FILE__);
   cmd.AddValue("header", "print the names of the columns only", header);
   cmd.AddValue("label", "of the cell's kind", label);
