@@ -39,6 +39,7 @@ class SackRecovery final : public LinuxRecovery {
   void on_ack(Sender& sender, AckWork& work) override {
     Tcb& tcb = sender.tcb;
     measure(sender, work);
+    if (work.echo) undo_.keep_reduced();
     // Eifel detection (RFC 3522): the ACK echoes a copy sent before the time-out, so that it was late, not lost.
     const bool spurious = tcb.state == CaState::loss && work.una_advanced && work.echo_sent >= 0 &&
                           work.echo_sent < timed_out_at_;
@@ -64,10 +65,11 @@ class SackRecovery final : public LinuxRecovery {
       reordering_.recovered(true);
       undo_recovery(sender, false);
     }
+    bool new_data_first = false;
     if (spurious) {
       undo_timeout(sender);
     } else if (tcb.state == CaState::loss) {
-      process_loss(sender, work, recovered);
+      new_data_first = process_loss(sender, work, recovered);
     } else if (tcb.state == CaState::cwr && after(tcb.una, tcb.high_seq)) {  // what announced the reduction has arrived
       if (!sender.cc().owns_window()) tcb.set_cwnd(tcb.ssthresh);
       sender.enter_state(CaState::open);
@@ -77,10 +79,10 @@ class SackRecovery final : public LinuxRecovery {
     if (!held) detect_losses(sender);
     work.lost = tcb.lost - lost_before;
     if (tcb.state == CaState::loss) {
-      if (tcb.retrans_out < retransmissions_before) enter_recovery(sender);  // a retransmission is lost in turn
+      if (tcb.retrans_out < retransmissions_before) begin_recovery(sender, work.echo);  // a retransmission is lost in turn
     } else if (tcb.state != CaState::recovery) {
       if (tcb.lost_out > 0) {
-        enter_recovery(sender);
+        begin_recovery(sender, work.echo);
       } else {
         if (work.echo && tcb.state != CaState::cwr) give_way(sender);
         const CaState state = tcb.sacked_out > 0 ? CaState::disorder : CaState::open;
@@ -98,6 +100,8 @@ class SackRecovery final : public LinuxRecovery {
     if (work.una_advanced || work.newly_sacked > 0) {
       if (!reorder_pending_) arm(sender);
     }
+    if (new_data_first && sender.send_new_data()) return;
+    if (new_data_first) frto_ = false;
     sender.try_send();
   }
 
@@ -211,7 +215,7 @@ class SackRecovery final : public LinuxRecovery {
     detect_losses(sender);
     if (tcb.in_flight() != in_flight) {
       if (tcb.state != CaState::recovery && tcb.state != CaState::loss) {
-        enter_recovery(sender);
+        begin_recovery(sender, false);
         if (!sender.cc().owns_window()) {
           AckWork work;
           work.delivered = 1;
@@ -225,19 +229,6 @@ class SackRecovery final : public LinuxRecovery {
   }
 
   // ---- recovery
-  void enter_recovery(Sender& sender) {
-    Tcb& tcb = sender.tcb;
-    if (tcb.state == CaState::cwr) {  // the window is being reduced, for a good reason
-      undo_.end();
-    } else {
-      undo_.begin(tcb);
-      begin_reduction(sender);
-    }
-    tcb.high_seq = tcb.nxt;
-    ++sender.counters.fast_recoveries;
-    sender.enter_state(CaState::recovery);
-  }
-
   void leave_recovery(Sender& sender, const AckWork& work) {
     Tcb& tcb = sender.tcb;
     if (undo_.late(work.echo_sent) || undo_.all_needless()) return undo_recovery(sender, false);
@@ -248,11 +239,9 @@ class SackRecovery final : public LinuxRecovery {
 
   // The recovery, or one before, was needless: the window as it was, or as it has become since.
   void undo_recovery(Sender& sender, bool none_is_lost) {
-    Tcb& tcb = sender.tcb;
+    const Tcb& tcb = sender.tcb;
     if (none_is_lost) forget_losses(sender);
-    if (!sender.cc().owns_window()) tcb.set_cwnd(std::max(tcb.cwnd, sender.cc().undo_window(tcb, undo_.cwnd())));
-    tcb.ssthresh = std::max(tcb.ssthresh, undo_.ssthresh());
-    undo_.end();
+    give_back(sender);
     const CaState state = tcb.sacked_out + tcb.lost_out + tcb.retrans_out > 0 ? CaState::disorder : CaState::open;
     if (tcb.state != state) sender.enter_state(state);
   }
@@ -264,24 +253,22 @@ class SackRecovery final : public LinuxRecovery {
     ++sender.counters.timeouts;
     const bool fresh = tcb.state == CaState::open || tcb.state == CaState::disorder;
     if (fresh) reordering_.doubt(tcb.sacked_out);
-    undo_.end();
     for (uint32_t i = tcb.una; before(i, tcb.nxt); ++i) {
       Segment& segment = sender.board.segments[i];
       if (segment.flags & kSacked) continue;
       if (i != tcb.una && segment.sent_at + rack_rtt_ > tcb.now) continue;  // sent lately: not yet presumed lost
       sender.board.mark_lost(i);
     }
-    if (fresh || !after(tcb.high_seq, tcb.una) || (tcb.state == CaState::loss && sender.backoff() == 0)) {
+    if (fresh || !after(tcb.high_seq, tcb.una) || (tcb.state == CaState::loss && !sender.repeats_timeout())) {
       prior_cwnd_ = std::max(1u, tcb.cwnd_packets);
-      undo_cwnd_ = tcb.cwnd;
-      undo_ssthresh_ = tcb.ssthresh;
+      undo_.begin(tcb);
       timed_out_at_ = tcb.now;
       tcb.ssthresh = sender.cc().ssthresh(tcb);
-    } else if (tcb.state == CaState::cwr) {
-      undo_cwnd_ = undo_ssthresh_ = 0;  // nothing: the window was reduced for marks
     }
-    // F-RTO: whether the time-out was spurious shows in what the next ACKs acknowledge.
-    frto_ = tcb.state != CaState::loss;
+    undo_.end();  // by what is known of duplicates; its window is what a spurious time-out gives back
+    // F-RTO: whether the time-out was spurious shows in what the next ACKs acknowledge. Not where a recovery was under
+    // way, but where the time-out is another for the same segment (tcp_enter_loss).
+    frto_ = tcb.state < CaState::recovery || sender.repeats_timeout();
     sender.enter_state(CaState::loss);
     // What was sent lately stays in flight; an agent's window falls to one segment until it decides again.
     tcb.set_cwnd_packets(sender.controlled() ? 1 : tcb.in_flight() + 1);
@@ -295,24 +282,27 @@ class SackRecovery final : public LinuxRecovery {
     sender.rearm_rto();
   }
 
-  void process_loss(Sender& sender, AckWork& work, bool recovered) {
+  // tcp_process_loss; whether new data go before what is lost.
+  bool process_loss(Sender& sender, AckWork& work, bool recovered) {
     Tcb& tcb = sender.tcb;
     if (frto_) {
       if (work.acked_original && !work.acked_retransmitted && (work.una_advanced || work.newly_sacked > 0) &&
           work.latest_sent >= 0 && !work.latest_retransmitted && before(work.latest_segment, tcb.high_seq)) {
-        return undo_timeout(sender);  // step 3.b: something sent before the time-out arrived after all
+        undo_timeout(sender);  // step 3.b: something sent before the time-out arrived after all
+        return false;
       }
       if (after(tcb.nxt, tcb.high_seq)) {
         if (work.newly_sacked > 0 || !work.una_advanced) frto_ = false;  // step 3.a: the loss was real
       } else if (work.una_advanced && !recovered) {
-        tcb.high_seq = tcb.nxt;  // step 2.b: new data first
-        if (sender.stream_left() <= 0) frto_ = false;
+        tcb.high_seq = tcb.nxt;  // step 2.b
+        return true;
       }
     }
     if (recovered) {
       timed_out_at_ = -1;
       sender.enter_state(tcb.sacked_out > 0 ? CaState::disorder : CaState::open);
     }
+    return false;
   }
 
   void undo_timeout(Sender& sender) {
@@ -320,8 +310,7 @@ class SackRecovery final : public LinuxRecovery {
     frto_ = false;
     timed_out_at_ = -1;
     forget_losses(sender);
-    if (!sender.cc().owns_window()) tcb.set_cwnd(std::max(tcb.cwnd, sender.cc().undo_window(tcb, undo_cwnd_)));
-    tcb.ssthresh = std::max(tcb.ssthresh, undo_ssthresh_);
+    give_back(sender);
     sender.enter_state(tcb.sacked_out > 0 ? CaState::disorder : CaState::open);
   }
 
@@ -365,8 +354,7 @@ class SackRecovery final : public LinuxRecovery {
   bool reorder_pending_ = false, frto_ = false, probe_outstanding_ = false, probe_retransmitted_ = false;
   Time rack_sent_ = -1, rack_rtt_ = 0, armed_at_ = -1;
   uint32_t rack_segment_ = 0, scan_ = 0, probe_high_ = 0;
-  int64_t undo_cwnd_ = 0, undo_ssthresh_ = 0;
-  Time timed_out_at_ = -1;       // the time-out that undo_cwnd_ belongs to; -1: nothing to undo
+  Time timed_out_at_ = -1;       // the time-out whose window can be given back; -1: nothing to undo
   Ring<Retransmission> retransmitted_;
   Reordering reordering_;
 };

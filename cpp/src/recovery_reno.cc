@@ -61,7 +61,8 @@ class RenoRecovery final : public LinuxRecovery {
       sender.cc().increase_window(tcb, work);
     }
     if (work.una_advanced) sender.rearm_rto();
-    if (step == Step::new_data_first && send_new(sender)) return;
+    if (step == Step::new_data_first && sender.send_new_data()) return;
+    if (step == Step::new_data_first) frto_ = false;
     sender.try_send();
   }
 
@@ -114,6 +115,7 @@ class RenoRecovery final : public LinuxRecovery {
   Step alert(Sender& sender, AckWork& work) {
     Tcb& tcb = sender.tcb;
     const bool recovered = !before(tcb.una, tcb.high_seq);
+    if (work.echo) undo_.keep_reduced();
     if (tcb.state == CaState::cwr && after(tcb.una, tcb.high_seq)) {
       if (!sender.cc().owns_window()) tcb.set_cwnd(tcb.ssthresh);
       sender.enter_state(CaState::open);
@@ -129,7 +131,7 @@ class RenoRecovery final : public LinuxRecovery {
         if (tcb.retrans_out > 0) return Step::send;    // until it is settled nothing more is taken for lost
         undo(sender, true);
         keep_open(sender);
-        find_loss(sender);
+        find_loss(sender, work.echo);
       } else {
         mark_first(sender);
       }
@@ -142,16 +144,16 @@ class RenoRecovery final : public LinuxRecovery {
       if (tcb.state != CaState::open) return step;
     }
     if (work.una_advanced) tcb.sacked_out = 0;
-    if (find_loss(sender)) return Step::send;
+    if (find_loss(sender, work.echo)) return Step::send;
     if (work.echo && tcb.state != CaState::cwr) give_way(sender);
     if (tcb.state != CaState::cwr) keep_open(sender);
     return Step::send;
   }
 
-  bool find_loss(Sender& sender) {
+  bool find_loss(Sender& sender, bool echo) {
     if (sender.tcb.sacked_out >= degree_) mark_first(sender);
     if (sender.tcb.lost_out == 0) return false;
-    enter_recovery(sender);
+    enter_recovery(sender, echo);
     return true;
   }
 
@@ -167,18 +169,9 @@ class RenoRecovery final : public LinuxRecovery {
     if (tcb.state != state) sender.enter_state(state);
   }
 
-  void enter_recovery(Sender& sender) {
-    Tcb& tcb = sender.tcb;
-    if (tcb.state == CaState::cwr) {
-      undo_.end();
-    } else {
-      undo_.begin(tcb);
-      begin_reduction(sender);
-    }
-    tcb.high_seq = tcb.nxt;
+  void enter_recovery(Sender& sender, bool echo) {
+    begin_recovery(sender, echo);
     reduced_ = true;
-    ++sender.counters.fast_recoveries;
-    sender.enter_state(CaState::recovery);
   }
 
   // tcp_process_loss
@@ -210,24 +203,13 @@ class RenoRecovery final : public LinuxRecovery {
     return Step::send;
   }
 
-  bool send_new(Sender& sender) {
-    Tcb& tcb = sender.tcb;
-    const uint32_t nxt = tcb.nxt;
-    while (tcb.in_flight() < tcb.cwnd_packets && sender.send_new_segment()) {}
-    if (tcb.nxt == nxt) return frto_ = false;
-    on_new_data(sender, tcb.nxt - nxt);
-    return true;
-  }
-
   // tcp_undo_cwnd_reduction
   void undo(Sender& sender, bool none_is_lost) {
     Tcb& tcb = sender.tcb;
     if (none_is_lost) {
       for (uint32_t i = tcb.una; before(i, tcb.nxt); ++i) sender.board.unmark_lost(i);
     }
-    if (!sender.cc().owns_window()) tcb.set_cwnd(std::max(tcb.cwnd, sender.cc().undo_window(tcb, undo_.cwnd())));
-    tcb.ssthresh = std::max(tcb.ssthresh, undo_.ssthresh());
-    undo_.end();
+    give_back(sender);
     reduced_ = false;
   }
 

@@ -42,7 +42,7 @@ Sender::Sender(const FlowConfig& config, const WorldConfig& world, const StackPr
   tcb.cwnd_since = start_;
   tcb.cwnd = static_cast<int64_t>(tcb.initial_cwnd) * tcb.mss;
   tcb.cwnd_packets = tcb.initial_cwnd;
-  if (cc_->wants_rate()) board.rate = std::make_unique<RateSampler>(tcb.stack);
+  if (cc_->wants_rate()) board.rate = std::make_unique<RateSampler>(profile_.keeps_rate_samples);
   if (cc_->wants_losses()) board.rate->watch(cc_.get());
   if (cc_->accurate_ecn()) path_.always_ecn(ect_);
   traits_.takes_clean_acks = !traits_.recovery_takes_all && !board.rate;
@@ -238,7 +238,7 @@ void Sender::attach(std::unique_ptr<SendBuffer> buffer) {
   stream_written_ = 0;
   stream_closed_ = traits_.unhindered = false;
   if (!buffer_->measures_rate() || board.rate) return;
-  board.rate = std::make_unique<RateSampler>(tcb.stack);
+  board.rate = std::make_unique<RateSampler>(profile_.keeps_rate_samples);
   traits_.takes_clean_acks = false;
 }
 
@@ -439,6 +439,14 @@ void Sender::retransmit(uint32_t index) {
     measure_tail();
     tcb.cwnd_limited = tcb.cwnd < tcb.bytes_in_flight() + tcb.mss;
   }
+}
+
+bool Sender::send_new_data() {
+  const uint32_t nxt = tcb.nxt;
+  holds_lost_ = true;
+  try_send();
+  holds_lost_ = false;
+  return tcb.nxt != nxt;
 }
 
 bool Sender::retransmit_next_lost() {

@@ -56,7 +56,7 @@ void transmit_linux(Sender& s) {
       room = std::min(room, limit);
     }
     uint32_t sent = 0;
-    if (s.board.waiting() > 0) [[unlikely]] {
+    if (s.board.waiting() > 0 && !s.holds_lost_) [[unlikely]] {
       while (sent < room && s.retransmit_next_lost()) ++sent;
     } else if ((limit == 0 || room < limit) && s.defers(room) && room < (limit ? limit : (limit = s.burst_limit()))) {
       deferred = !by_window;

@@ -22,13 +22,15 @@ std::string refusal(std::string_view name, Stack stack, const Given& parameters)
 
 void survives(const std::string& name, Stack stack, const Given& parameters) {
   fake::Connection c(name, {}, stack, parameters);
+  // ns-3's BBR is held back by pacing alone after a recovery in STARTUP.
+  const bool unlimited = name == "bbr" && stack_profile(stack).keeps_rate_samples;
   for (int round = 0; round < 20; ++round) {
     c.run_acks(300);
     if (round % 5 == 4) c.time_out();
     else c.lose();
     CHECK_GE(c.tcb.cwnd, int64_t{c.tcb.mss});
     CHECK_GE(c.tcb.ssthresh, 2 * int64_t{c.tcb.mss});
-    CHECK_LT(c.tcb.cwnd_packets, 20'000u);
+    if (!unlimited) CHECK_LT(c.tcb.cwnd_packets, 20'000u);
   }
 }
 

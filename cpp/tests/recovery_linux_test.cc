@@ -213,6 +213,28 @@ TEST(a_spurious_time_out_is_undone) {
   CHECK_EQ(flow.counters().random_losses + flow.counters().queue_drops, 0u);
 }
 
+TEST(repeated_time_outs_for_the_same_segment_can_be_spurious) {
+  // As above, for long enough for several time-outs, without time stamps: F-RTO alone tells (RFC 5682, 3.2).
+  WorldConfig config = worlds::dumbbell(0, 50, 0, {"newreno"});
+  config.links[0].schedule_time_ns = {0, 500 * kMillisecond, 2500 * kMillisecond};
+  config.links[0].schedule_rate_bps = {20e6, 0, 20e6};
+  config.timestamps = false;
+  World world(config, 1);
+  world.run(499 * kMillisecond);
+  const Flow& flow = world.flows()[0];
+  const int64_t cwnd = flow.sender.tcb.cwnd;
+  world.run(2490 * kMillisecond);
+  CHECK_GE(flow.counters().timeouts, 2u);
+  const uint32_t una = flow.sender.tcb.una, nxt = flow.sender.tcb.nxt;
+  const uint64_t again = flow.counters().packets_retransmitted;
+  CHECK(worlds::run_until(world, 5 * kSecond, [una](const Flow& f) { return f.sender.tcb.una != una; }));
+  CHECK(after(flow.sender.tcb.nxt, nxt));  // new data before what may be lost
+  CHECK_EQ(flow.counters().packets_retransmitted, again);
+  CHECK(worlds::run_until(world, 5 * kSecond, [](const Flow& f) { return f.sender.tcb.state == CaState::open; }));
+  CHECK_GE(flow.sender.tcb.cwnd, cwnd);
+  CHECK_LE(flow.counters().packets_retransmitted, flow.counters().timeouts + 2);
+}
+
 TEST(a_real_time_out_is_not_undone) {
   std::vector<uint64_t> losses;
   for (uint64_t i = 100; i < 202; ++i) losses.push_back(i);  // a whole window and more

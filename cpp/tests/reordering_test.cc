@@ -86,6 +86,11 @@ TEST(a_reduction_is_needless_when_every_retransmission_was) {
   Undo undo;
   CHECK(!undo.all_needless());
   undo.begin(tcb);
+  CHECK(undo.returns_window());
+  undo.keep_reduced();                       // a mark was echoed: what is needless is known all the same
+  CHECK(undo.marked() && !undo.returns_window());
+  undo.begin(tcb);
+  CHECK(undo.returns_window());
   CHECK(!undo.all_needless());
   CHECK(undo.late(5 * kMillisecond));        // nothing was retransmitted
   undo.retransmitted(10 * kMillisecond);

@@ -66,10 +66,31 @@ class LinuxRecovery : public Recovery {
   // To marks, as to losses but once a window, and for good: tcp_enter_cwr (RFC 3168, 6.1.2).
   void give_way(Sender& sender) {
     undo_.end();
+    undo_.keep_reduced();
     begin_reduction(sender);
     sender.tcb.high_seq = sender.tcb.nxt;
     ++sender.counters.mark_responses;
     sender.enter_state(CaState::cwr);
+  }
+
+  // tcp_enter_recovery. Where the window is being reduced for marks, or this ACK echoes one, it is not given back.
+  void begin_recovery(Sender& sender, bool echo) {
+    Tcb& tcb = sender.tcb;
+    undo_.begin(tcb);
+    if (echo || tcb.state == CaState::cwr) undo_.keep_reduced();
+    if (tcb.state != CaState::cwr) begin_reduction(sender);
+    tcb.high_seq = tcb.nxt;
+    ++sender.counters.fast_recoveries;
+    sender.enter_state(CaState::recovery);
+  }
+
+  // tcp_undo_cwnd_reduction, but for what is marked lost.
+  void give_back(Sender& sender) {
+    Tcb& tcb = sender.tcb;
+    undo_.end();
+    if (!undo_.returns_window()) return;
+    if (!sender.cc().owns_window()) tcb.set_cwnd(std::max(tcb.cwnd, sender.cc().undo_window(tcb, undo_.cwnd())));
+    tcb.ssthresh = std::max(tcb.ssthresh, undo_.ssthresh());
   }
 
   void begin_reduction(Sender& sender) {

@@ -68,11 +68,16 @@ class Undo {
     marker_ = tcb.una;
     copies_ = tcb.retrans_out > 0 ? tcb.retrans_out : kNone;
     first_copy_ = tcb.retrans_out > 0 ? first_copy_ : -1;
+    returns_window_ = true;
     cwnd_ = tcb.cwnd;
-    ssthresh_ = std::max(tcb.ssthresh, tcb.cwnd * 3 / 4);  // tcp_current_ssthresh
+    const bool reducing = tcb.state == CaState::cwr || tcb.state == CaState::recovery;
+    ssthresh_ = reducing ? tcb.ssthresh : std::max(tcb.ssthresh, tcb.cwnd * 3 / 4);  // tcp_current_ssthresh
   }
   void end() { marked_ = false; }
   bool marked() const { return marked_; }
+  // For a mark that was echoed: the window stays reduced, whatever proves needless (prior_ssthresh = 0).
+  void keep_reduced() { returns_window_ = false; }
+  bool returns_window() const { return returns_window_; }
 
   void retransmitted(Time now) {
     copies_ = copies_ == kNone ? 1 : copies_ + 1;
@@ -93,7 +98,7 @@ class Undo {
 
  private:
   static constexpr int64_t kNone = -1;
-  bool marked_ = false;
+  bool marked_ = false, returns_window_ = false;
   uint32_t marker_ = 0;
   int64_t copies_ = kNone;                     // retransmissions that have not proved needless; kNone: there was none
   Time first_copy_ = -1;

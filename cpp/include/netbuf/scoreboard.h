@@ -50,11 +50,11 @@ struct AckWork : AckEvent {
 };
 
 // Delivery rate samples (draft-cheng-iccrg-delivery-rate-estimation): the delivery state when each segment was sent.
-// ns-3's TcpRateOps takes the first segment that was sent after more had been delivered than the one before it, and
-// keeps it for the ACKs that bring no such segment.
+// keeps_first, as ns-3's TcpRateOps: of the first segment that was sent after more had been delivered than the one
+// before it, also for later ACKs that bring no such segment.
 class RateSampler {
  public:
-  explicit RateSampler(Stack stack) : keeps_first_(stack == Stack::ns3) {}
+  explicit RateSampler(bool keeps_first) : keeps_first_(keeps_first) {}
   void push() { marks_.push(Mark{}); }
   void mark(const Tcb& tcb, uint32_t segment);
   void delivered(uint32_t index, const Segment& segment);

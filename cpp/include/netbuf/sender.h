@@ -74,6 +74,7 @@ class Sender {
   void try_send() {
     if (tcb.established && !failed()) profile_.transmit(*this);
   }
+  bool send_new_data();                      // as try_send(), but nothing that is lost; false when nothing can leave
   bool send_new_segment();                   // one; false when there is none or the peer's window is closed
   void retransmit(uint32_t segment);
   bool retransmit_next_lost();               // the lowest that waits; false when there is none
@@ -176,7 +177,7 @@ class Sender {
   // traits_.ecn_counts: what the last ACK said, and by how many this one says more.
   uint8_t mark_count_ = 0, marked_ = 0;
   bool reduced_ = false;         // the receiver has not been told yet
-  bool stream_closed_ = false, push_next_ = false;
+  bool stream_closed_ = false, push_next_ = false, holds_lost_ = false;
   bool persisting_ = false, overriding_ = false;
   bool answers_;                 // the last bytes of a message wait for nothing (TCP_NODELAY)
   bool closes_;                  // FIN goes with the last segment; else the connection stays open

@@ -59,6 +59,7 @@ struct StackProfile {
   bool time_stamps;                        // ACKs echo those of what they answer (RFC 7323, 3)
   bool scales_windows;                     // RFC 7323, 2; else they end at kLargestUnscaledWindow
   bool sack_ends_retransmission;           // a copy of what is selectively acknowledged is not in flight any more
+  bool keeps_rate_samples;                 // for ACKs that bring no better one
   bool retransmission_measures_window;     // of streams that end: whether the window limits is asked anew
 
   // ---- receiver
