@@ -246,7 +246,8 @@ void Link::count_transmitted(LinkStats& s, Time now, int64_t begun, Time end, Ti
         s.bytes_sent -=
             static_cast<double>(static_cast<int64_t>(cursor_ + 1 - passed) * Opportunities::kBytes - opportunity_left_);
       }
-      s.used_bits = s.bytes_sent * 8;
+      const auto begun_packets = static_cast<double>(s.packets_out - device_packets());
+      s.used_bits = (s.bytes_sent + begun_packets * static_cast<double>(packet_bytes_)) * 8;
       break;
     }
   }

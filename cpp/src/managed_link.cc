@@ -224,6 +224,7 @@ bool Link::caught_by_outage(Time now, const Queued& item) {
 
 bool Link::paces() const { return managed_ && managed_->discipline->paces(); }
 int64_t Link::begun_bytes() const { return managed_->begun; }
+uint32_t Link::device_packets() const { return managed_ ? managed_->device.size() : 0; }
 uint32_t Link::managed_packets() const { return managed_->discipline->packets(); }
 int64_t Link::managed_bytes() const { return managed_->discipline->bytes(); }
 

@@ -271,6 +271,22 @@ TEST(the_rate_asked_for_is_that_of_the_moment) {
   for (const int s : {0, 1, 2, 3}) CHECK_EQ(run.link.rate_bps(s * kSecond + 1), s % 2 ? 2e6 : 1e6);
 }
 
+TEST(small_packets_use_all_that_a_trace_offers) {
+  // Each takes 4 bytes of opportunities beside its own.
+  LinkConfig config = worlds::link(0, 1);
+  config.trace_ns = {kMillisecond};
+  config.trace_period_ns = kMillisecond;
+  config.trace_packet_bytes = 4;
+  for (const bool managed : {false, true}) {
+    if (managed) config.discipline = "droptail";
+    Run run(config, managed);
+    for (int i = 0; i < 1000; ++i) run.offer(0, 60);
+    const Time now = 20 * kMillisecond;
+    run.run_to(now);
+    CHECK_NEAR(run.link.stats(now).used_bits, run.link.offered_bits(now), 64 * 8);
+  }
+}
+
 TEST(carrying_takes_as_long_as_the_table_says) {
   Rng random(15);
   for (int table = 0; table < 200; ++table) {

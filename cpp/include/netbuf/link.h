@@ -254,6 +254,7 @@ class Link final : public EventSource {
   bool caught_by_outage(Time now, const Queued& item);
   int64_t begun_bytes() const;             // of the packets whose transmission has begun
   uint32_t managed_packets() const;
+  uint32_t device_packets() const;         // that have left a discipline and not begun; 0 where there is none
   int64_t managed_bytes() const;
   LinkStats managed_stats(Time now);
   size_t coming_bytes() const;
