@@ -6,6 +6,10 @@
 
 namespace netbuf {
 
+namespace {
+constexpr Time kSynAnswerGap = 500 * kMillisecond;  // tcp_invalid_ratelimit
+}
+
 void Receiver::receive_small(const Packet& packet) {
   now_ = packet.time;
   if (packet.kind == kWindowProbe) return send_ack(kAckWindow);
@@ -29,6 +33,8 @@ void Receiver::receive_small(const Packet& packet) {
       if (sink_ && tries_ == 0) sink_->opened(now_);
       tries_ = 0;
     } else if (!profile_.counts_syn_answers) {
+      if (now_ < syn_repeated_ + kSynAnswerGap) return;  // tcp_check_req: copies in a row have one answer
+      syn_repeated_ = now_;
       time_syn_answer();
     } else if (++tries_ == profile_.syn_tries) {
       state_ = State::closed;

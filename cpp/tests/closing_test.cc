@@ -19,6 +19,19 @@ uint64_t back(World& world) { return world.links()[1].stats(world.now()).packets
 
 }  // namespace
 
+TEST(copies_of_a_syn_have_one_answer_beside_the_first) {
+  // Two links that copy every packet make four of the SYN (tcp_invalid_ratelimit: half a second).
+  WorldConfig config = transfer(Stack::linux_kernel, 1448);
+  config.links.push_back(config.links[0]);
+  config.links[0].duplicate = config.links[2].duplicate = 1;
+  config.flows[0].path = {0, 2};
+  World world(config, 1);
+  world.run(60 * kMillisecond);
+  CHECK_EQ(back(world), 2u);
+  world.run(10 * kSecond);
+  CHECK(world.flows()[0].finished());
+}
+
 TEST(fin_goes_with_the_last_segment) {
   for (const Stack stack : {Stack::linux_kernel, Stack::ns3}) {
     for (const int64_t segments : {1, 2, 3, 7}) {

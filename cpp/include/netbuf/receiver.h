@@ -187,6 +187,7 @@ class Receiver {
   Time ack_lead_ = 0;
   Time fin_interval_ = 0, fin_repeat_ = kNever, fin_timeout_ = kNever;
   Time fin_repeated_ = 0;        // first
+  Time syn_repeated_ = -kSecond; // the last repeated SYN that was answered
 };
 
 }  // namespace netbuf
