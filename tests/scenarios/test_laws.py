@@ -147,7 +147,7 @@ def test_json_keeps_laws():
     data["udp"][1]["packet_bytes"]["kind"] = "zipf"
     with pytest.raises(ScenarioError, match=r"udp\[1\].packet_bytes.kind = 'zipf' is unknown; valid: constant, exponential"):
         Scenario.from_dict(data)
-    with pytest.raises(ScenarioTypeError, match="mixed.parts"):
+    with pytest.raises(ScenarioTypeError, match=r"mixed.parts"):
         Mixed(parts=[Mixed(parts=[IMIX], weights=[1])], weights=[1])
     assert sorted(LAWS) == ["constant", "exponential", "lognormal", "mixed", "pareto", "points", "weibull"]
 

@@ -202,8 +202,8 @@ def test_self_similar_sources_take_fields():
     sources = make_self_similar_sources(["l"], 2, sources=4, peak_mbps=2, packet_bytes=IMIX, priority=1, name="lrd")
     assert [one.name for one in sources] == ["lrd-0", "lrd-1", "lrd-2", "lrd-3"]
     assert all(one.rate_mbps == 2 and one.priority == 1 and one.packet_bytes is IMIX for one in sources)
-    with pytest.raises(ScenarioError, match="hurst = 0.5 is out of range; valid: 0.501 to 0.999"):
+    with pytest.raises(ScenarioError, match=r"hurst = 0.5 is out of range; valid: 0.501 to 0.999"):
         make_self_similar_sources([0], 1, hurst=0.5)
-    with pytest.raises(ScenarioError, match="peak_mbps = 0.1 is out of range"):
+    with pytest.raises(ScenarioError, match=r"peak_mbps = 0.1 is out of range"):
         make_self_similar_sources([0], 1, sources=5, peak_mbps=0.1)
     assert isinstance(sources[0].packet_bytes, SizeDistribution)
