@@ -23,6 +23,8 @@ MEASURES = {
     "drops": "packets that the switch did not admit",
     "flows_completed": "finite flows that completed",
     **{name: f"share of decisions that were action {number}" for number, name in enumerate(ACTIONS)},
+    "decisions": "decisions of the controller",
+    "interval_p50_s": "time from decision to decision, median",
     "late_p50_ms": "how late packets left the emulator, median",
     "late_p99_ms": "likewise, 99th percentile",
     "late_max_ms": "likewise, the most",

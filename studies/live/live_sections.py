@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from netbuf_gym import tasks
+from netbuf_gym.plants.linux.plant import LATE_INTERVALS
 from studies.common.experiment import Section
 from studies.common.kept import KeptRows
 from studies.common.results import Runs
@@ -77,8 +79,16 @@ def _describe_emulator(runs: Runs) -> str:
     return (
         f"Packets were read within {read_half:.3f} ms at the median, {read_most:.2f} ms at the 99th percentile, and left it "
         f"{half:.3f} ms late at the median, {most:.2f} ms at the 99th percentile, {worst:.1f} ms at most (medians over runs). "
-        f"Its {rates}."
+        f"Its {rates}.{_describe_decisions(runs)}"
     )
+
+
+def _describe_decisions(runs: Runs) -> str:
+    """Return a sentence on the runs in which controllers decided too late; empty where none did, or nothing is known."""
+    own = runs.where(plant=LIVE)
+    intervals_s = np.array([tasks.get(task).rules.default_interval_s for task in own.columns["task"]])
+    late = np.count_nonzero(own.columns["interval_p50_s"] > LATE_INTERVALS * intervals_s)
+    return f" Controllers decided at less than two thirds of their pace in {late} of {len(own)} runs." if late else ""
 
 
 SECTIONS: dict[str, Section] = dict.fromkeys(WORLDS, format_campaign)

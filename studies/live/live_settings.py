@@ -12,7 +12,7 @@ from netbuf_gym.zoo import library
 from studies.common.settings import Range
 from studies.common.settings import Settings as Common
 from studies.live.live_schemes import LEARNED, NAMES, SCHEMES
-from studies.live.live_worlds import RECEIVER, SENDER, SWITCH, WORLDS
+from studies.live.live_worlds import RECEIVER, SENDER, SWITCH, VARIED, WORLDS
 
 KEYS_OF_AGENTS = {"sender": SENDER, "receiver": RECEIVER, "switch": SWITCH}
 """Task of each key that names an agent's file."""
@@ -32,7 +32,7 @@ class Settings(Common):
         duration_s: Duration of every run.
         noise_ms: Delay of packets at each host in the simulator's noisy runs, mean of an exponential
             distribution; 0: there are no such runs.
-        repeats: Number of runs of each cell on each plant; five times as many for queue thresholds.
+        repeats: Number of runs of each cell on each plant; five times as many in worlds of `VARIED`.
         sender, receiver, switch: Files of the trained agents.
     """
 
@@ -71,11 +71,9 @@ class Settings(Common):
         super().__post_init__()
         live_s = (
             sum(
-                len(list(WORLDS[task])[: self.worlds])
-                * len(self.list_schemes(task))
-                * len(self.list_task_seeds(task))
-                * self.duration_s
+                len(self.list_schemes(task)) * len(self.list_seeds(world)) * self.duration_s
                 for task in self.tasks
+                for world in list(WORLDS[task])[: self.worlds]
             )
             / AT_ONCE
         )
@@ -89,11 +87,7 @@ class Settings(Common):
         """Return the schemes that play a task."""
         return [scheme for scheme in SCHEMES[task] if scheme in self.schemes]
 
-    def list_task_seeds(self, task: str) -> list[int]:
-        """Return the seeds of every cell of a task.
-
-        A single flow's result depends on the path, that of many flows on their arrival times: queue thresholds have five times
-        as many seeds.
-        """
-        many = 5 if task == SWITCH else 1
+    def list_seeds(self, world: str) -> list[int]:
+        """Return the seeds of every cell of a world: five times as many where results differ from run to run."""
+        many = 5 if world in VARIED else 1
         return list(range(self.first_seed, self.first_seed + many * self.repeats))

@@ -54,8 +54,9 @@ TRACE_SEED = 4_000_001
 """Seed of the generated 4G trace, used by no training or evaluation."""
 
 RIVALS = tuple(Path(20, 40, bdp) for bdp in (0.5, 1, 4))
-"""Paths that the sender shares with one flow of CUBIC, which begins `LATER_S` after it."""
-LATER_S = 0.5
+"""Paths that the sender shares with one flow of CUBIC."""
+LATER_S, SPREAD_MS = 0.5, 1.0
+"""Start of the CUBIC flow, and the largest delay of a start in the simulator: no two starts of programs are alike."""
 STEPS_MS = {"longer": (40.0, 50.0), "shorter": (100.0, -50.0)}
 """Round-trip propagation delay of a changing route, and its change after the share `STEP_AT` of the run."""
 STEP_MBPS, STEP_AT = 10.0, 0.25
@@ -90,6 +91,7 @@ def _make_shared_path(path: Path, duration_s: float) -> Scenario:
         buffer_packets=path.packets,
         senders=[AGENT, "cubic"],
         stagger_s=LATER_S,
+        start_jitter_ms=SPREAD_MS,
         duration_s=duration_s,
         name=f"cubic-{path.name}",
     )
@@ -146,3 +148,11 @@ WORLDS: Mapping[str, Mapping[str, ScenarioFactory]] = {
     SWITCH: {f"{size}-{load:g}": partial(_make_switch_world, size, load) for size, load in CELLS},
 }
 """Worlds by task and name."""
+
+VARIED = frozenset({*WORLDS[SWITCH], *(f"cubic-{path.name}" for path in RIVALS)})
+"""Worlds whose results differ from run to run: of many flows, by their arrival times, of two, by the phase of their starts."""
+
+
+def to_live(world: Scenario) -> Scenario:
+    """Return the world as the kernel runs it, where starts differ by themselves."""
+    return replace(world, start_jitter_ms=0.0)

@@ -1,6 +1,7 @@
 """The comparison of the simulator with the kernel: its worlds, its runs on both, and how they are judged."""
 
 import math
+import threading
 
 import numpy as np
 import pytest
@@ -9,8 +10,9 @@ from gymnasium import spaces
 import netbuf_gym as nb
 from netbuf_gym.cli.program import main
 from studies.common.campaign import Campaign, read_finished
+from studies.common.experiment import Chunk
 from studies.common.results import Runs
-from studies.live import judging
+from studies.live import judging, live_sections, live_work
 from studies.live import live_schemes as schemes
 from studies.live import live_worlds as worlds
 from studies.live.live_experiment import LIVE
@@ -38,6 +40,7 @@ def test_worlds_cover_what_is_asked():
     assert [world(5.0).buffer_packets for world in beside] == [33, 67, 267]
     for make in beside:
         agent, rival = make(5.0).flows
+        assert make(5.0).start_jitter_ms == 1 and worlds.to_live(make(5.0)).start_jitter_ms == 0
         assert (rival.cc, make(5.0).agents, rival.start_s - agent.start_s) == ("cubic", 1, worlds.LATER_S)
     for name, trips in (("longer", [40, 90]), ("shorter", [100, 50])):
         delays = worlds.WORLDS[worlds.SENDER][name](20.0).links[0].delay_ms
@@ -51,6 +54,8 @@ def test_the_simulators_runs_come_first():
     assert "noise" not in {part.runs[0][3] for part in make_parts(Settings(worlds=1, noise_ms=0))}
     seeds = {part.runs[0][0]: len(part.runs) for part in parts}
     assert seeds == {worlds.SENDER: 1, worlds.RECEIVER: 1, worlds.SWITCH: 5}
+    many = {part.runs[0][1]: len(part.runs) for part in make_parts(Settings(schemes=("cubic",)))}
+    assert {world for world, runs in many.items() if runs == 5} == {f"cubic-20M-40ms-{bdp}bdp" for bdp in (0.5, 1, 4)}
 
 
 def test_actions_are_counted_by_their_places():
@@ -71,6 +76,52 @@ def test_actions_are_counted_by_their_places():
         0,
         1,
     ]
+
+
+def test_late_runs_are_played_again_alone(monkeypatch):
+    """The first two decide late, at half of the pace; the third, which is on time, counts."""
+    task, turns = worlds.SENDER, []
+    settings = Settings(schemes=("cubic",), worlds=1)
+    work = live_work.LiveWork(settings)
+    intervals_s = iter([0.2, 0.16, 0.15])
+
+    def play(key, stop):
+        turns.append(live_work.TURNS._waiting)
+        return {"interval_p50_s": next(intervals_s)}
+
+    monkeypatch.setattr(work, "_play", play)
+    run = (task, "5M-20ms-2bdp", "cubic", live_work.LIVE, 1)
+    (row,) = work.run(Chunk(work.parts[-1], (run,)), None, threading.Event())
+    assert turns == [0, 1, 1] and row["interval_p50_s"] == 0.15
+
+
+def test_who_runs_alone_waits_for_all_and_lets_nobody_begin():
+    turns, seen, begun = live_work.Turns(), [], threading.Event()
+
+    def alone():
+        begun.set()
+        with turns.take(alone=True):
+            seen.append("alone")
+
+    thread = threading.Thread(target=alone)
+    with turns.take(alone=False), turns.take(alone=False):
+        thread.start()
+        begun.wait()
+        seen.append("beside")
+    thread.join()
+    with turns.take(alone=False):
+        seen.append("after")
+    assert seen == ["beside", "alone", "after"]
+
+
+def test_late_decisions_are_told():
+    columns = {name: [] for name in (*KEYS, *MEASURES)}
+    for scheme, interval_s in (("cubic", 0.1), ("bbr", 0.21)):
+        row = dict.fromkeys(MEASURES, 0.1) | {"interval_p50_s": interval_s}
+        for name, value in (row | dict(zip(KEYS, (worlds.SENDER, "5M", scheme, "linux", 1), strict=True))).items():
+            columns[name].append(value)
+    runs = Runs("", {name: np.array(values) for name, values in columns.items()}, KEYS, tuple(MEASURES))
+    assert "less than two thirds of their pace in 1 of 2 runs" in live_sections._describe_emulator(runs)
 
 
 def runs_of(values: dict) -> Runs:
