@@ -52,6 +52,7 @@ nb::dict tap_stats(const TapReading& tap) {
   d["acked_bytes"] = c.acked_bytes;
   d["queue_drops"] = c.queue_drops;
   d["random_losses"] = c.random_losses;
+  d["marks"] = c.marks;
   d["acks"] = c.acks;
   d["in_flight_sum_bytes"] = c.in_flight_sum;
   d["in_flight_bytes"] = tap.in_flight_bytes;

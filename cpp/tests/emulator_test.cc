@@ -25,6 +25,13 @@ struct Sent {
   uint8_t mark = 0;
 };
 
+uint16_t checksum(const std::vector<uint8_t>& p) {
+  uint32_t sum = 0;
+  for (size_t at = 0; at < 20; at += 2) sum += uint32_t{p[at]} << 8 | p[at + 1];
+  while (sum >> 16) sum = (sum & 0xffff) + (sum >> 16);
+  return static_cast<uint16_t>(~sum);
+}
+
 std::vector<uint8_t> packet(const Sent& sent) {
   std::vector<uint8_t> p(sent.bytes);
   const auto address = [&](size_t at, uint32_t node) {
@@ -133,6 +140,40 @@ std::vector<uint8_t> segment(const Sent& sent) {
   p[9] = 6;
   p[32] = 5 << 4;
   return p;
+}
+
+// Of what speaks ECN (ECT(0), ECT(1)) what finds others waiting is marked, and headers
+// keep their checksums; of others nothing is. What was marked before stays so.
+TEST(queues_mark_what_speaks_ecn) {
+  for (const uint8_t ecn : {0, 1, 2, 3}) {
+    Emulator::Setting marking = setting(0.6, 20);
+    marking.world.links[0].discipline = "droptail";
+    marking.world.links[0].discipline_parameters["mark_packets"] = 0;
+    Bench bench(marking);
+    bench.emulator->start(monotonic());
+    for (uint8_t i = 0; i < 5; ++i) {
+      std::vector<uint8_t> p = segment({.priority = 10, .mark = i});
+      p[1] |= ecn;
+      p[4] = static_cast<uint8_t>(250 + i), p[5] = static_cast<uint8_t>(37 * i), p[8] = 64;
+      const uint16_t sum = checksum(p);
+      p[10] = static_cast<uint8_t>(sum >> 8), p[11] = static_cast<uint8_t>(sum);
+      bench.send(0, p);
+    }
+    const auto packets = bench.all(1, 5);
+    CHECK_EQ(packets.size(), 5u);
+    uint64_t marked = 0;
+    for (const auto& p : packets) {
+      CHECK_EQ(checksum(p), 0);
+      CHECK_EQ(p[1] >> 2, 10);
+      CHECK((p[1] & 3) == 3 || (p[1] & 3) == ecn);
+      marked += (p[1] & 3) == 3;
+    }
+    CHECK_EQ(bench.emulator->taps()[0].counters().marks, marked);
+    const uint64_t here = bench.link(0).marks;
+    if (ecn == 0) CHECK_EQ(marked, 0u);
+    if (ecn == 3) CHECK_EQ(marked, 5u);
+    if (ecn == 1 || ecn == 2) CHECK(marked == here && marked > 0);
+  }
 }
 
 TEST(packets_take_their_time_in_order) {

@@ -27,6 +27,7 @@ struct TapSeen {
 struct TapCounters {
   uint64_t packets_sent = 0, packets_retransmitted = 0, packets_received = 0, queue_drops = 0, random_losses = 0,
            acks = 0;
+  uint64_t marks = 0;                              // of the packets received (ECN)
   int64_t sent_bytes = 0, received_bytes = 0;      // of payload, with what was sent again
   int64_t acked_bytes = 0;                         // newly, in order
   double in_flight_sum = 0;                        // bytes sent and not acknowledged, over ACKs
@@ -38,7 +39,7 @@ struct TapCounters {
 class Tap {
  public:
   void sent(Time now, const TapSeen& seen);                // by the sender
-  void received(const TapSeen& seen);                      // by the receiver
+  void received(const TapSeen& seen, bool marked = false); // by the receiver
   void dropped(const TapSeen& seen) { counters_.queue_drops += seen.data(); }
   void lost(const TapSeen& seen) { counters_.random_losses += seen.data(); }
   void answered(Time now, const TapSeen& seen);            // an answer reaches the sender

@@ -20,6 +20,19 @@ constexpr int kTurn = 4;                // packets of one node before the next h
 constexpr Time kHeld = kMillisecond;    // then whoever waits for the lock has it, if there is ever more to read
 constexpr Time kNap = 20 * kMicrosecond;  // shorter sleeps may have been none
 constexpr uint32_t kHeader = 20;        // of IPv4, the least
+enum Ecn : uint8_t { kEct1 = 1, kCe = 3 };  // of the second byte's last two bits (RFC 3168, RFC 9331)
+
+uint8_t ecn_of(const uint8_t* packet) { return packet[1] & 3; }
+
+// Congestion was experienced. The header's checksum follows (RFC 1624, equation 3).
+void set_ce(uint8_t* packet) {
+  const auto word = [&](size_t at) { return uint32_t{packet[at]} << 8 | packet[at + 1]; };
+  const uint32_t before = word(0);
+  packet[1] |= kCe;
+  uint32_t sum = (~word(10) & 0xffff) + (~before & 0xffff) + word(0);
+  while (sum >> 16) sum = (sum & 0xffff) + (sum >> 16);
+  packet[10] = static_cast<uint8_t>(~sum >> 8), packet[11] = static_cast<uint8_t>(~sum);
+}
 
 void check(const Emulator::Setting& setting) {
   const size_t nodes = setting.nodes.size(), links = setting.world.links.size();
@@ -269,6 +282,10 @@ void Emulator::move(uint32_t index, Time now) {
     item.hop = slot.hop;
     item.priority = slot.priority;
     item.is_ack = !is_data;
+    const uint8_t ecn = ecn_of(slot.data);
+    item.ecn = ecn != 0;
+    item.l4s = ecn == kEct1;
+    item.marked = ecn == kCe;
     return link.offer(now, item);
   }
   const Time free_at = link.free_at();
@@ -334,7 +351,7 @@ void Emulator::write_out(uint32_t index, Time due) {
   } else {
     ++counters_.packets_written;
     counters_.data_received += slot.seen.data();
-    slot.backward ? tap.answered(done, slot.seen) : tap.received(slot.seen);
+    slot.backward ? tap.answered(done, slot.seen) : tap.received(slot.seen, ecn_of(slot.data) == kCe);
   }
   free_.push_back(index);
 }
@@ -373,6 +390,7 @@ void Emulator::note_managed(const Queued& item) {
 void Emulator::sent(const Queued& item, Time arrival) {
   note_managed(item);
   if (item.owner >= kOneWayOwner) return one_ways_[item.owner - kOneWayOwner]->resume(item, arrival);
+  if (item.marked) set_ce(slots_[item.packet.segment].data);
   travel(item.packet.segment, arrival);
 }
 

@@ -77,8 +77,9 @@ void Tap::sent(Time now, const TapSeen& seen) {
   }
 }
 
-void Tap::received(const TapSeen& seen) {
+void Tap::received(const TapSeen& seen, bool marked) {
   counters_.packets_received += seen.data();
+  counters_.marks += marked && seen.data();
   counters_.received_bytes += seen.payload;
 }
 

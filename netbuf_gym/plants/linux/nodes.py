@@ -25,6 +25,7 @@ SYSCTLS = {
     "net.ipv4.tcp_orphan_retries": "1",
     "net.ipv4.ip_local_port_range": "1024 65535",
     "net.ipv4.tcp_tw_reuse": "1",
+    "net.ipv4.tcp_ecn": "2",  # as asked for, and as routes say
 }
 """Sysctls set in every node, where the kernel has them."""
 

@@ -72,7 +72,6 @@ class LiveReadings(World):
                     "packets_lost_marked": math.nan,
                     "timeouts": info[_INFO["timeouts"]] if flow["info"] else 0,
                     "fast_recoveries": math.nan,
-                    "marks": math.nan,
                     "mark_responses": math.nan,
                     "packets_in_network": math.nan,
                 }
@@ -89,13 +88,13 @@ class LiveReadings(World):
         """See `World`; time-outs (of SYNs too) and packets in the network are not known."""
         state = self._state
         routes = state["routes"][len(state["flows"]) :]
-        names = ("packets_sent", "packets_retransmitted", "packets_received", "queue_drops", "random_losses")
+        names = ("packets_sent", "packets_retransmitted", "packets_received", "queue_drops", "random_losses", "marks")
         sums = {name: sum(route[name] for route in routes) for name in names}
         # Packets received by a relayed flow are counted on the leg from the relay.
         senders = () if self.scenario.traffic is None else self.scenario.traffic.senders
         last = [leg is sender.legs[-1] for sender in senders for leg in sender.legs]
         sums["received_bytes"] = sum(route["received_bytes"] for route, counts in zip(routes, last, strict=True) if counts)
-        unknown = ("timeouts", "syn_timeouts", "packets_in_network", "marks", "mark_responses")
+        unknown = ("timeouts", "syn_timeouts", "packets_in_network", "mark_responses")
         return {**state["traffic"], **sums, **dict.fromkeys(unknown, math.nan)}
 
     def completions(self) -> np.ndarray:

@@ -24,7 +24,7 @@ from netbuf_gym.scenarios.tcp_settings import HANDSHAKE_OPTIONS, TcpSettings, li
 from netbuf_gym.scenarios.traffic import WebSessions
 from netbuf_gym.scenarios.types import Scenario
 
-CONTROLS = {"cubic": "cubic", "newreno": "reno", "bbr": "bbr", "vegas": "vegas", "westwood": "westwood"}
+CONTROLS = {"cubic": "cubic", "newreno": "reno", "bbr": "bbr", "vegas": "vegas", "westwood": "westwood", "dctcp": "dctcp"}
 """Congestion controls that the kernel has too, with the kernel's names."""
 
 WINDOW_OF_BUFFER = 1.25
@@ -42,8 +42,8 @@ advertised windows of a fine scale (128 bytes) reach.
 """
 
 MOST_FIRST_SEGMENTS = 1000
-USEC_TIMESTAMPS = 16
-"""RTAX_FEATURE_TCP_USEC_TS."""
+ECN, USEC_TIMESTAMPS = 1, 16
+"""RTAX_FEATURE_ECN, RTAX_FEATURE_TCP_USEC_TS."""
 
 KERNEL_INITIAL_CWND = 10
 
@@ -210,8 +210,10 @@ class Setup:
             {"sender_node": ends[0], "receiver_node": ends[1], "path": list(one.path), "return_path": list(one.return_path)}
         )
         addresses = [format_address(node, number) for node in ends]
+        if one.ecn not in (False, True):
+            self._refuse(f"{at}.ecn", one.ecn, "False or True: accurate ECN is a setting of all of a kernel's connections")
         if one.ecn:
-            self._refuse(f"{at}.ecn", True, "False: the links of this plant do not mark")
+            self._add_metric(ends[0], addresses[1], FEATURES, ECN)
         if one.initial_cwnd_packets != KERNEL_INITIAL_CWND:
             self._add_metric(ends[0], addresses[1], INITCWND, one.initial_cwnd_packets)
         if self.scenario.delayed_ack == 1:
@@ -244,7 +246,7 @@ class Setup:
         known = self._metrics.setdefault(node, [])
         for other, values in known:
             if other == address:
-                values[key] = value
+                values[key] = value | values.get(key, 0) if key == FEATURES else value
                 return
         known.append((address, {key: value}))
 

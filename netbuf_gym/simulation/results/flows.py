@@ -24,8 +24,8 @@ class FlowResult(SampledResult):
         packets_sent, packets_retransmitted: Data packets; the former counts the latter.
         queue_drops, random_losses: Data packets lost at full queues and at random.
         loss_rate: (queue_drops + random_losses) / packets_sent.
-        marks: Data packets that arrived marked (ECN); `mark_responses`: window reductions in response to marks. On
-            plant="linux" neither is known: NaN.
+        marks: Data packets that arrived marked (ECN); `mark_responses`: window reductions in response to marks, which on
+            plant="linux" are not known: NaN.
         rtt_mean_ms: Mean over the RTT samples of the window. `rtt_min_ms`: the least since the start of the world.
         cwnd_mean_packets: Time-averaged congestion window.
         timeouts, fast_recoveries, acks_received: Counts.

@@ -112,6 +112,7 @@ def test_a_slow_start_goes_on_past_losses_at_random():
 
 
 @pytest.mark.slow
+@undisturbed
 def test_a_decision_ends_the_kernels_slow_start():
     kind = sender(paced=True, slow_start=True)
     rows, _, _ = run("linux", path(rate_mbps=100), kind, lambda step: {"cwnd_bytes": 2 * BDP} if step == 2 else {}, 12)
