@@ -72,11 +72,12 @@ void bind_catalogues(nb::module_& m) {
       const StackProfile& profile = stack_profile(stack_of(name));
       profiles[name] = {{"mss_bytes", profile.mss}, {"data_bytes", profile.mss + profile.data_overhead},
                         {"ack_bytes", profile.ack_bytes}, {"paces", profile.paces}, {"has_hosts", profile.has_hosts},
-                        {"speaks_ecn", profile.speaks_ecn}};
+                        {"speaks_ecn", profile.speaks_ecn},
+                        {"unsent_limit_bytes", static_cast<uint32_t>(profile.unsent_limit)}};
     }
     return profiles;
   }, "The stack profiles by name: the largest segment, and a full data packet and an ACK on the wire, in bytes;\n"
-        "whether it can pace, have hosts, and speak ECN.");
+        "whether it can pace, have hosts, and speak ECN; bytes that wait to leave from which on a socket takes no more (0: any).");
   const char* text =
       "A dict each: name, meaning, stacks, and for each of its parameters"
       " name, meaning, kind, default, low, high, stacks.";

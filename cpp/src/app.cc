@@ -16,10 +16,10 @@ class OnOff final : public Source {
         start_(config.start_ns), rests_(config.rest_ns),
         packet_gap_(config.app_rate_bps > 0 ? mss * 8e9 / config.app_rate_bps : 0) {}
 
-  Offer offer(Time now, int64_t sent) override {
+  Offer offer(Time now, int64_t taken) override {
     if (phase_end_ < 0) begin(std::max(now, start_), true);
     while (now >= phase_end_) {
-      if (writing_) written_ = packet_gap_ > 0 ? written_at(phase_end_) : sent;
+      if (writing_) written_ = packet_gap_ > 0 ? written_at(phase_end_) : taken;
       begin(phase_end_, !writing_);
     }
     if (!writing_) return {written_, phase_end_, false};

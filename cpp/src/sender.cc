@@ -46,6 +46,7 @@ Sender::Sender(const FlowConfig& config, const WorldConfig& world, const StackPr
   if (cc_->wants_losses()) board.rate->watch(cc_.get());
   if (cc_->accurate_ecn()) path_.always_ecn(ect_);
   traits_.takes_clean_acks = !traits_.recovery_takes_all && !board.rate;
+  if (source_) stream_written_ = 0;
   if (closes_) {
     stream_written_ = config.size_bytes;
     stream_closed_ = true;
@@ -73,8 +74,7 @@ void Sender::on_application(Time now) {
     source_.reset();
     return;
   }
-  update_source();
-  try_send();
+  serve_source();
 }
 
 void Sender::start_connection() {
@@ -105,9 +105,9 @@ void Sender::establish(const Ack& ack) {
   tcb.delivered_time = tcb.first_sent_time = tcb.now;
   path_.launch(tcb.now, 0, 0, kHandshakeAck);
   cc_->init(tcb);
+  if (!profile_.first_data_is_an_event) return serve_source();
   update_source();
-  if (profile_.first_data_is_an_event) return timers_.set_no_later(Alarm::wakeup, tcb.now + 1);
-  try_send();
+  timers_.set_no_later(Alarm::wakeup, tcb.now + 1);
 }
 
 // tcp_init_transfer: unless the time stamp tells that the first SYN was answered after all. Which of them was does not
@@ -223,12 +223,42 @@ void Sender::answer_late(const Ack& ack) {
 
 void Sender::update_source() {
   if (!source_) return;
-  const Source::Offer offer = source_->offer(tcb.now, stream_sent_);
+  const bool writing = stream_written_ == kEndless;
+  const Source::Offer offer = source_->offer(tcb.now, buffer_ || !writing ? stream_sent_ : count_taken());
   stream_written_ = offer.written;
   stream_closed_ = offer.closed;
   Time next = offer.next;
   if (stop_ > 0) next = std::min(next, stop_);
   timers_.set(Alarm::application, next);
+}
+
+// A program that writes whatever the socket takes fills the last packet and begins others until the limit waits to leave
+// (tcp_sendmsg_locked): whole packets wait then, besides what leaves at once.
+int64_t Sender::most_unsent() const {
+  const int64_t each = written_packet_bytes(tcb.mss, largest_window_);
+  return (profile_.unsent_limit + each - 1) / each * each;
+}
+
+void Sender::serve_source() {
+  const bool begins = stream_written_ != kEndless;
+  update_source();
+  try_send();
+  if (begins && stream_written_ == kEndless && taken_ - stream_sent_ < profile_.unsent_limit) {
+    taken_ = stream_sent_ + most_unsent();
+  }
+}
+
+// What such a program has written by now: it is woken whenever less than half of the limit waits (tcp_stream_memory_free),
+// and a buffer of its own may bind before.
+int64_t Sender::count_taken() {
+  const int64_t limit = profile_.unsent_limit, least = (limit + 1) / 2;
+  if (limit == 0) return stream_sent_;
+  if (const int64_t lacking = stream_sent_ + least - taken_; lacking > 0) {
+    const int64_t turn = most_unsent() - (least - 1) / tcb.mss * tcb.mss;
+    taken_ += (lacking + turn - 1) / turn * turn;
+  }
+  if (send_buffer_ > 0) taken_ = std::min(taken_, std::max(stream_sent_, una_bytes_ + send_buffer_ / tcb.mss * tcb.mss));
+  return taken_;
 }
 
 void Sender::attach(std::unique_ptr<SendBuffer> buffer) {

@@ -35,6 +35,12 @@ int64_t packet_truesize(uint32_t payload) {
   return block + kPacketHead;
 }
 
+int64_t written_packet_bytes(uint32_t mss, int64_t largest_window) {
+  int64_t most = kLargestBurst;
+  if (largest_window > 0) most = std::min(most, largest_window > kLeastSegment ? largest_window / 2 : largest_window);
+  return std::max<int64_t>(1, most / mss) * mss;
+}
+
 // ---- sending
 
 SendBuffer::SendBuffer(Host& host, Sender& sender, const FlowConfig& config, uint32_t mss, const Link* device)
@@ -47,7 +53,7 @@ SendBuffer::SendBuffer(Host& host, Sender& sender, const FlowConfig& config, uin
       expansion_(sender.cc().buffer_windows()),
       explicit_(config.sndbuf_bytes),
       device_(device) {
-  size_packets();
+  packet_bytes_ = written_packet_bytes(mss_, largest_window_);
   host_.join(*this);
 }
 
@@ -83,14 +89,6 @@ void SendBuffer::expand() {
   if (limit_ < wanted) limit_ = std::min(wanted, host_.settings().tcp_wmem[2]);
 }
 
-// Whole segments, at most what segmentation offload takes and half the largest window advertised (tcp_send_mss).
-void SendBuffer::size_packets() {
-  int64_t most = kLargestBurst;
-  if (largest_window_ > 0) {
-    most = std::min(most, largest_window_ > kLeastSegment ? largest_window_ / 2 : largest_window_);
-  }
-  packet_bytes_ = std::max<int64_t>(1, most / mss_) * mss_;
-}
 
 void SendBuffer::count(Time now) {
   const int64_t unsent = written_ - sent_, each = packet_bytes_;
@@ -200,7 +198,7 @@ void SendBuffer::acknowledged(const Position& at) {
   known_ = true;
   if (at.largest_window != largest_window_) {
     largest_window_ = at.largest_window;
-    size_packets();
+    packet_bytes_ = written_packet_bytes(mss_, largest_window_);
   }
   if (at.una == una_) return;
   una_ = at.una;

@@ -61,7 +61,8 @@ class OnOff:
 
     Args:
         on_s, off_s: Length of the periods, 1e-6 to 1e6 seconds; the mean length when `random`.
-        rate_mbps: Rate during on periods, 1e-6 to 1e6 Mbit/s; None: as fast as TCP accepts data.
+        rate_mbps: Rate during on periods, 1e-6 to 1e6 Mbit/s; None: as fast as TCP accepts data. In the linux stack a socket
+            accepts data until 128 KiB wait to leave (a host's: as its settings say), which leave in the off period.
         random: Whether the periods are exponentially distributed instead of fixed.
     """
 
@@ -81,7 +82,7 @@ class Paused:
 
     Args:
         rests_s: Pauses `((from, to), ...)` in seconds of the world, in order and without overlap, 0 to 1e6.
-        rate_mbps: Rate between pauses, 1e-6 to 1e6 Mbit/s; None: as fast as TCP accepts data.
+        rate_mbps: As in `OnOff`.
     """
 
     rests_s: Sequence[Sequence[float]] = field(

@@ -22,7 +22,7 @@ class Source {
     bool closed = false;   // written is the whole stream
   };
   virtual ~Source() = default;
-  virtual Offer offer(Time now, int64_t sent) = 0;  // sent: bytes handed to the network for the first time
+  virtual Offer offer(Time now, int64_t taken) = 0;  // taken: bytes of it that the socket has
   virtual void taken(Time, int64_t) {}              // sent has grown: now, sent
 };
 

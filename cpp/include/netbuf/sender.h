@@ -136,6 +136,9 @@ class Sender {
   void note_window(const Ack& ack);
   void restart_after_idle();
   void update_source();
+  void serve_source();                 // it writes, and what may leave does
+  int64_t most_unsent() const;
+  int64_t count_taken();
 
   // acknowledgement.cc
   void process(const Ack& ack);
@@ -187,6 +190,7 @@ class Sender {
   Time timer_deadline_ = kNever, timer_set_ = 0;
   int64_t stream_sent_ = 0, stream_written_ = kEndless, una_bytes_ = 0, window_right_ = kEndless, send_buffer_;
   int64_t largest_window_ = 0;
+  int64_t taken_ = 0;            // by the socket, of a program that writes what it can, up to when it was last counted
   std::unique_ptr<Source> source_;
   SendBuffer* buffer_ = nullptr;     // the source, where the socket is a host's
   Echoes* echoes_ = nullptr;     // what a receiver control is told of ACKs

@@ -18,6 +18,9 @@ int64_t packet_truesize(uint32_t payload);
 inline constexpr int64_t kHeaderRoom = 256;
 inline constexpr int64_t kSharedInfo = 320, kPacketHead = 256;  // skb_shared_info, sk_buff, with their alignment
 inline constexpr int64_t kWriteBytes = 65536;   // that applications write at once
+// Of the largest packet that data is written into: whole segments, at most what segmentation offload takes and half the
+// largest window advertised (tcp_send_mss); largest_window = 0: nothing is known of it.
+int64_t written_packet_bytes(uint32_t mss, int64_t largest_window);
 inline constexpr int64_t kSendOverhead = kHeaderRoom + kSharedInfo + kPacketHead;
 
 // Stands between an application and its sender: what has been written and is not yet acknowledged.
@@ -75,7 +78,6 @@ class SendBuffer final : public Source {
  private:
   void begin(Time now);
   void expand();
-  void size_packets();
   void write(Time now);
   bool squeezes(int64_t more);
   bool free_for_write() const;

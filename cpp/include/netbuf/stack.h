@@ -45,6 +45,9 @@ struct StackProfile {
   void (*transmit)(Sender&);               // sends what the window lets go
 
   // ---- sender
+  // Bytes that wait to leave from which on a socket takes no more to write (TCP_NOTSENT_LOWAT), where it is at no host;
+  // 0: it takes what leaves at once.
+  int64_t unsent_limit;
   bool has_hosts;                          // what sockets' buffers do is known of it
   bool speaks_ecn;                         // as RFC 3168 has it, where a flow asks for it
   bool takes_settings;                     // options of the handshake and retries are the world's to set

@@ -61,9 +61,8 @@ void LiveFlows::write(uint32_t index, Time now) {
     upto = connection.fed->read;
     closed = connection.fed->over;
   } else if (connection.source) {
-    int unsent = 0;
-    ioctl(fd, SIOCOUTQNSD, &unsent);
-    const Source::Offer offer = connection.source->offer(now, connection.written - unsent);
+    if (!connection.connected) return;       // it begins to write when the connection stands
+    const Source::Offer offer = connection.source->offer(now, connection.written);
     upto = offer.written;
     closed = offer.closed;
     if (offer.next != connection.offer_at) {

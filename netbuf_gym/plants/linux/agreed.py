@@ -1,12 +1,14 @@
-"""Constants shared by the owner of a live world and the world's process. Needs the standard library only."""
+"""Constants shared by the owner of a live world and the world's process. Needs the core alone."""
 
 from __future__ import annotations
+
+from netbuf_gym import _core
 
 DRIVEN = "receiver_driven"
 """The congestion control whose window is the receiver's."""
 
-NOTSENT_LOWAT_BYTES = 128 * 1024
-"""Unsent data that a socket accepts: enough for the sleeps of a thread, little enough to stop when a flow stops."""
+NOTSENT_LOWAT_BYTES = _core.stacks()["linux"]["unsent_limit_bytes"]
+"""Unsent data that a socket accepts, as in the simulator: enough for the sleeps of a thread."""
 
 PACED_BYTES_PER_S = 1 << 40
 """A limit (SO_MAX_PACING_RATE) that never binds: with any limit set, the kernel paces a socket by itself."""
