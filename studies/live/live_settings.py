@@ -71,7 +71,7 @@ class Settings(Common):
         super().__post_init__()
         live_s = (
             sum(
-                len(self.list_schemes(task)) * len(self.list_seeds(world)) * self.duration_s
+                len(self.list_schemes(task)) * len(self.list_world_seeds(world)) * self.duration_s
                 for task in self.tasks
                 for world in list(WORLDS[task])[: self.worlds]
             )
@@ -87,7 +87,7 @@ class Settings(Common):
         """Return the schemes that play a task."""
         return [scheme for scheme in SCHEMES[task] if scheme in self.schemes]
 
-    def list_seeds(self, world: str) -> list[int]:
+    def list_world_seeds(self, world: str) -> list[int]:
         """Return the seeds of every cell of a world: five times as many where results differ from run to run."""
         many = 5 if world in VARIED else 1
         return list(range(self.first_seed, self.first_seed + many * self.repeats))
