@@ -2,11 +2,13 @@
 
 import math
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
 import netbuf_gym as nb
-from netbuf_gym.errors import ScenarioError
+from netbuf_gym.errors import ConfigError, ScenarioError
+from netbuf_gym.plants.linux.setup import Agents, Setup
 from netbuf_gym.scenarios import (
     Constant,
     Exponential,
@@ -129,6 +131,19 @@ def network(arrivals, **fields):
     return Scenario(links=links, traffic=Traffic(senders=senders, arrivals=[arrivals]), **{"duration_s": 200} | fields)
 
 
+def test_settings_of_named_scenarios():
+    arrivals = [{"kind": "poisson", "flows_per_s": 5, "sizes": {"kind": "pareto", "minimum": 3000, "shape": 1.5}}]
+    traffic = {"senders": [{"cc": "cubic", "path": ["bottleneck"], "return_path": ["return"]}], "arrivals": arrivals}
+    udp = [{"path": ["bottleneck"], "rate_mbps": 1, "packet_bytes": "imix", "arrivals": "poisson"}]
+    world = nb.scenarios.get("ppcc/2", udp=udp, traffic=traffic)
+    assert world.udp[0].arrivals == "poisson" and world.traffic.arrivals[0].sizes == Pareto(minimum=3000, shape=1.5)
+    env = gym.make("netbuf/CongestionWindow-v0", scenario={"name": "ppcc/2", "udp": udp, "traffic": traffic})
+    env.reset(seed=1)
+    assert not env.step(env.action_space.sample())[2]
+    with pytest.raises(ScenarioError, match=r"udp\[0\] has no field 'rate'; valid: path, rate_mbps"):
+        nb.scenarios.get("ppcc/2", udp=[{"path": [0], "rate": 1}])
+
+
 @pytest.mark.parametrize("make", [dumbbell, network])
 @pytest.mark.parametrize("gap", [Exponential(mean=0.1), Lognormal.of_mean(0.1, 0.2), Constant(value=0.1)])
 def test_gaps_follow_their_law(make, gap):
@@ -160,6 +175,8 @@ def test_flows_beside_others():
 
 
 def test_web_is_refused_where_it_cannot_be():
+    with pytest.raises(ConfigError, match=r"traffic\.arrivals\[0\] = 'web'; valid on plant 'linux': arrivals that do not wait"):
+        Setup(dumbbell(WebSessions(users=1, **LAWS)), Agents())
     with pytest.raises(
         ScenarioError, match=r"traffic.arrivals\[0\].users = 1e\+06 makes .* flows in duration_s = 1000; valid: "
     ):
