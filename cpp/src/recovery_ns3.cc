@@ -71,6 +71,7 @@ class Ns3Recovery final : public Recovery {
     history_ = tcb.nxt;
     tcb.ssthresh = ssthresh;
     lost_out_ = tcb.lost_out;
+    tcb.next_departure = tcb.now;    // pacing is called off
     sender.enter_state(CaState::loss);
     tcb.set_cwnd(tcb.mss);
     limit(sender);
