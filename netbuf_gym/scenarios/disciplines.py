@@ -26,10 +26,13 @@ class Discipline:
     Attributes:
         kind: Name in JSON and in the core.
         record: The core's description.
+        manages_buffer: Whether it shares a buffer among flows: not so token buckets, which have rates of their own, and the
+            filter of ACKs, for ways back.
     """
 
     kind: ClassVar[str] = ""
     record: ClassVar[CatalogueEntry]
+    manages_buffer: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for parameter in self.record.parameters:
@@ -65,7 +68,8 @@ def _build_class(record: CatalogueEntry, name: str) -> type[Discipline]:
     text = f"{record.meaning[0].upper()}{record.meaning[1:]}.\n"
     if lines:
         text += "\nArgs:\n" + "\n".join(lines) + "\n"
-    about = {"kind": record.name, "record": record, "__doc__": text, "__module__": __name__}
+    manages_buffer = record.name not in ("policer", "tbf", "ack_filter")
+    about = {"kind": record.name, "record": record, "manages_buffer": manages_buffer, "__doc__": text, "__module__": __name__}
     return make_dataclass(name, entries, bases=(Discipline,), namespace=about, frozen=True, kw_only=True)
 
 
@@ -81,6 +85,7 @@ _NAMES = {
     "dualpi2": "DualPI2",
     "policer": "Policer",
     "tbf": "TBF",
+    "ack_filter": "AckFilter",
 }
 """Class names of the disciplines, spelled as in their RFCs."""
 
@@ -90,7 +95,7 @@ DISCIPLINES: dict[str, type[Discipline]] = {
 """Discipline classes by name in JSON and in the core."""
 
 globals().update({cls.__name__: cls for cls in DISCIPLINES.values()})  # where pickle looks for them
-DropTail, RED, CoDel, FqCoDel, FqPIE, FQ, CAKE, PIE, DualPI2, Policer, TBF = (DISCIPLINES[name] for name in _NAMES)
+DropTail, RED, CoDel, FqCoDel, FqPIE, FQ, CAKE, PIE, DualPI2, Policer, TBF, AckFilter = (DISCIPLINES[name] for name in _NAMES)
 
 
 def parse_discipline(label: str, value: object) -> Discipline:

@@ -108,7 +108,7 @@ for _scheme in (
     *(
         Scheme(cls.kind, f"one queue, the same buffer: {cls.record.meaning}", _make_discipline_scheme(cls))
         for cls in DISCIPLINES.values()
-        if getattr(cls, "rate_mbps", None) is None  # shapers and policers, with a rate of their own, manage no buffer
+        if cls.manages_buffer
     ),
 ):
     register(_scheme)

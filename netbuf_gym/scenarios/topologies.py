@@ -111,7 +111,7 @@ def dumbbell(
             each for a return path of its own (None: infinitely fast), without `reverse`.
         return_delay_ms: Propagation delay of the return path, 0 to `rtt_ms` (the shortest, without access delays), the rest of
             which is the bottleneck's; None: half of it.
-        return_discipline: Queue discipline of the return path, as in `Link`.
+        return_discipline: Queue discipline of the return path, as in `Link`: `"ack_filter"`, for example.
         delays: Changing propagation delay of the bottleneck, instead of its part of `rtt_ms`.
         jitter: `Jitter` at the bottleneck.
         on_outage: Treatment of the bottleneck's queue during outages of `trace`, as in `Link`.

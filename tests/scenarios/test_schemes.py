@@ -70,9 +70,9 @@ def test_static_buffers_hold_a_round_trip():
 
 
 def test_disciplines_take_the_place_of_the_switch_with_the_same_buffer():
-    shapers = {"tbf", "policer"}  # which have rates of their own
-    assert shapers.isdisjoint(SCHEMES) and shapers < set(scenarios.DISCIPLINES)
-    for name in set(scenarios.DISCIPLINES) - shapers:
+    others = {"tbf", "policer", "ack_filter"}  # rates of their own, and a filter of ACKs
+    assert others.isdisjoint(SCHEMES) and others < set(scenarios.DISCIPLINES)
+    for name in set(scenarios.DISCIPLINES) - others:
         made = WORLD.with_scheme(name)
         link = made.links[made.bottleneck]
         assert not made.switches and link.discipline.kind == name and link.queue_packets == 600 == made.buffer_packets

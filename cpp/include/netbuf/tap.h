@@ -15,7 +15,7 @@ struct TapSeen {
   uint32_t seq = 0, ack = 0;
   uint32_t payload = 0;            // bytes
   uint32_t sack_end = 0;           // of the block that the answer reports first: the newest
-  bool tcp = false, syn = false, fin = false, reset = false, sacked = false;
+  bool tcp = false, syn = false, fin = false, reset = false, echo = false, sacked = false;  // echo: ECE
 
   bool data() const { return payload > 0; }
   // backward: from the receiver of the route to its sender. No TCP: nothing is seen.

@@ -266,6 +266,14 @@ bool Emulator::place(Slot& slot, uint32_t node, uint32_t length) {
   return true;
 }
 
+// Of what a filter may not drop whatever it acknowledges: that it is no plain ACK.
+static uint8_t flags_of(const TapSeen& seen) {
+  if (!seen.tcp || seen.syn || seen.fin || seen.reset) return kAckUntrue;
+  return static_cast<uint8_t>((seen.echo ? kAckEcho : 0) | (seen.sacked ? kAckHasSack : 0));
+}
+// An ACK has its slot in place of its window.
+static uint32_t slot_of(const Queued& item) { return item.is_ack ? item.ack.window : item.packet.segment; }
+
 // As in the simulator what goes from a sender to its receiver counts as data, the handshake too.
 void Emulator::move(uint32_t index, Time now) {
   Slot& slot = slots_[index];
@@ -282,6 +290,7 @@ void Emulator::move(uint32_t index, Time now) {
     item.hop = slot.hop;
     item.priority = slot.priority;
     item.is_ack = !is_data;
+    if (item.is_ack) item.ack = {now, 0, 0, flags_of(slot.seen), 0, slot.seen.ack, index};
     const uint8_t ecn = ecn_of(slot.data);
     item.ecn = ecn != 0;
     item.l4s = ecn == kEct1;
@@ -375,7 +384,7 @@ uint32_t Emulator::take_slot() {
 // Its transmission has begun.
 void Emulator::note_managed(const Queued& item) {
   const bool ours = item.owner >= kOneWayOwner;
-  Slot* slot = ours ? nullptr : &slots_[item.packet.segment];
+  Slot* slot = ours ? nullptr : &slots_[slot_of(item)];
   uint32_t link;
   if (ours) {
     link = one_ways_[item.owner - kOneWayOwner]->link_of(item);
@@ -390,14 +399,14 @@ void Emulator::note_managed(const Queued& item) {
 void Emulator::sent(const Queued& item, Time arrival) {
   note_managed(item);
   if (item.owner >= kOneWayOwner) return one_ways_[item.owner - kOneWayOwner]->resume(item, arrival);
-  if (item.marked) set_ce(slots_[item.packet.segment].data);
-  travel(item.packet.segment, arrival);
+  if (item.marked) set_ce(slots_[slot_of(item)].data);
+  travel(slot_of(item), arrival);
 }
 
 void Emulator::lost(const Queued& item, Link::Fate fate) {
   if (fate == Link::Fate::random_loss) note_managed(item);
   if (item.owner >= kOneWayOwner) return one_ways_[item.owner - kOneWayOwner]->lost(item, fate);
-  lose(item.packet.segment, fate);
+  lose(slot_of(item), fate);
 }
 
 }  // namespace netbuf

@@ -28,6 +28,7 @@ TapSeen TapSeen::read(const uint8_t* packet, uint32_t length, bool backward) {
   seen.fin = tcp[13] & 1;
   seen.syn = tcp[13] & 2;
   seen.reset = tcp[13] & 4;
+  seen.echo = tcp[13] & 64;
   for (uint32_t at = 20; backward && at + 2 <= offset && tcp[at] != kEndOfOptions;) {
     if (tcp[at] == kNoOption) {
       ++at;
