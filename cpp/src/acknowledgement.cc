@@ -8,6 +8,7 @@ namespace netbuf {
 
 void Sender::receive(const Ack& ack) {
   tcb.now = ack.time;
+  path_.round_trips.arrived(ack.ack, ack.time);
   if ((ack.flags & ~kAckHasSack) != 0 || time_wait_until_ != kNever) [[unlikely]] return receive_special(ack);
   if (ack.flags == 0 && traits_.takes_clean_acks && board.untroubled() && after(ack.ack, tcb.una)) [[likely]] {
     return process_clean(ack);

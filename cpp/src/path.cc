@@ -323,6 +323,19 @@ void Path::log_arrival(const Flight& flight) {
   else if (stage == kAtSender) log(PacketEvent::received, flight.ack, flight.ack.time);
 }
 
+// ---- what becomes of spacing
+
+// A link without a limit keeps the spacing of what comes: of its sender, which sends several at once.
+bool Path::delivers_bunches() const {
+  bool bunches = true;           // so far, on this route
+  for (const Hop& hop : forward_) {
+    bunches = (bunches && hop.link->unlimited()) || hop.link->bunches();
+    if (hop.last && bunches) return true;
+    bunches |= hop.last;
+  }
+  return false;
+}
+
 // ---- the order of ties
 
 Time Path::scheduled(const Packet& packet) const {
@@ -347,7 +360,7 @@ Path::Departure Path::departure(const Packet& packet) const {
 }
 
 size_t Path::memory_bytes() const {
-  return blocks_.memory_bytes() + (forward_.capacity() + backward_.capacity()) * sizeof(Hop) +
+  return blocks_.memory_bytes() + round_trips.memory_bytes() + (forward_.capacity() + backward_.capacity()) * sizeof(Hop) +
          links_.capacity() * sizeof(uint32_t);
 }
 

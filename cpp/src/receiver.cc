@@ -20,6 +20,7 @@ Receiver::Receiver(const FlowConfig& config, const StackProfile& profile, Path& 
       window_limited_(config.receive_buffer_bytes > 0 || !profile.scales_windows || !profile.sacks()),
       tunes_window_(profile.tunes_window && config.receive_buffer_bytes == 0),
       agent_controlled_(!config.receiver.empty() && Catalogue<ReceiverControlRecord>::find(config.receiver)->agent),
+      bunched_(profile.acknowledges_as_read && path.delivers_bunches()),
       quick_acks_(profile.quick_acks),
       receive_buffer_(config.receive_buffer_bytes),
       clock_offset_(config.clock_offset_ns),
@@ -60,6 +61,10 @@ void Receiver::receive_data(const Packet& packet) {
     }
     if (now_ - last_received_ > silence_) quick_acks_ = std::max(quick_acks_, profile_.quick_acks);
     last_received_ = now_;
+    if (path_.round_trips.echoes(packet.sent_at)) {
+      path_.round_trips.sample(packet.sent_at, now_, stamp_unit_);
+      round_end_ = round_begun_ + path_.round_trips.average();
+    }
   }
   if (ecn_ != Ecn::none) [[unlikely]] note_ecn(packet);
   if (control_) [[unlikely]] ask_control(packet);
@@ -82,10 +87,11 @@ void Receiver::receive_data(const Packet& packet) {
   }
   deliver(packet.bytes);
   if (have_end_) [[unlikely]] return close(true);
-  if (tunes_window_ && (tuning_.offered < tuning_.allowed || packet.sent_at >= round_mark_)) [[unlikely]] {
+  if (tunes_window_ && (tuning_.offered < tuning_.allowed || now_ >= round_end_)) [[unlikely]] {
     tune_window(packet);
   }
   if (++unacked_segments_ >= profile_.delayed_ack_packets || quick_acks_ > 0 || packet.kind == kPushedData) {
+    if (bunched_ && quick_acks_ == 0) [[unlikely]] return acknowledge_as_read();
     send_ack();
   } else if (deadline_ == kNever) {
     delay_ack(now_ + profile_.delayed_ack_timeout);
@@ -251,11 +257,10 @@ void Receiver::receive_beyond(const Packet& packet) {
 
 // Linux acknowledges every segment while the window it offers grows (tcp_grow_window): by two segments a segment
 // received, up to what the buffer allows. The buffer itself grows, with each round trip in which the application read
-// more than in any before, to hold a doubling of that (dynamic right-sizing, tcp_rcv_space_adjust). A round trip is
-// over when a segment comes that was sent after the ACK of its beginning had arrived: Linux learns that from the time
-// stamp that such a segment echoes (tcp_rcv_rtt_measure_ts), here the handshake has told how the clocks stand. The
-// window is ahead of any sender here that is not limited by its own; what shows is the ACKs. Without SACK it does not
-// grow while a segment is missing, and holds the sender back.
+// more than in any before, to hold a doubling of that (dynamic right-sizing, tcp_rcv_space_adjust). Round trips are
+// measured by the ACKs that time stamps echo, so that the queues of both directions count. The window is ahead of any
+// sender here that is not limited by its own; what shows is the ACKs. Without SACK it does not grow while a segment is
+// missing, and holds the sender back.
 void Receiver::tune_window(const Packet& packet) {
   if (buffer_) return tune_buffer(packet);
   WindowTuning& w = tuning_;
@@ -263,7 +268,7 @@ void Receiver::tune_window(const Packet& packet) {
     w.offered = std::min<int64_t>(w.offered + 2 * packet.bytes, w.allowed);
     quick_acks_ |= 1;
   }
-  if (packet.sent_at < round_mark_) return;
+  if (!ends_round(packet)) return;
   const int64_t read = counters_.delivered_bytes - w.round_bytes;
   if (read > w.largest_round) {
     // More than the largest window in a round trip asks for the largest at once, and its square would not fit.
@@ -273,7 +278,7 @@ void Receiver::tune_window(const Packet& packet) {
     w.allowed = std::clamp(wanted, w.allowed, kLargestWindow);
     w.largest_round = read;
   }
-  round_mark_ = now_ + ack_lead_;
+  begin_round();
   w.round_bytes = counters_.delivered_bytes;
 }
 
@@ -285,9 +290,9 @@ void Receiver::tune_buffer(const Packet& packet) {
     beyond = static_cast<int64_t>(out_of_order_.ranges().back().end - rcv_nxt_) * profile_.mss;
   }
   if (beyond > 0 && packet.segment != rcv_nxt_ - 1) buffer_->reordered(beyond);
-  if (packet.sent_at < round_mark_) return;
+  if (!ends_round(packet)) return;
   buffer_->round(read_bytes() - tuning_.round_bytes, unread_bytes(), beyond);
-  round_mark_ = now_ + ack_lead_;
+  begin_round();
   tuning_.round_bytes = read_bytes();
 }
 
@@ -298,9 +303,17 @@ void Receiver::delay_ack(Time deadline) {
   timers_.set_no_later(Alarm::acknowledgement, deadline);
 }
 
+// Linux acknowledges a second segment at once only where the window that it would offer is no smaller than the last
+// (__tcp_ack_snd_check), which it is while something is unread; else when the application reads (tcp_cleanup_rbuf). That
+// wakes up after all that the same interrupt, or the same turn of whatever writes to the device, has brought.
+void Receiver::acknowledge_as_read() {
+  reads_ = true;
+  delay_ack(now_);
+}
+
 void Receiver::on_timer(Time now) {
   // A high-resolution timer; those of connections as set.
-  const bool exact = compressed_ > 0 || state_ != State::stream;
+  const bool exact = reads_ || compressed_ > 0 || state_ != State::stream;
   const Time due = exact ? deadline_ : goes_off(deadline_ - profile_.delayed_ack_timeout, deadline_, profile_.tick);
   timers_.set(Alarm::acknowledgement, due > now ? due : kNever);  // deadlines move
   if (due > now) return;
@@ -314,6 +327,7 @@ void Receiver::on_timer(Time now) {
 void Receiver::send_ack(uint8_t flags, const uint32_t* duplicate) {
   if (quick_acks_ > 0) --quick_acks_;
   unacked_segments_ = compressed_ = 0;
+  reads_ = false;
   deadline_ = kNever;
   Ack ack{now_, echo_sent_, 0, static_cast<uint8_t>(flags | echo_), 0, rcv_nxt_, advertised_window()};
   if (ecn_ == Ecn::counts) [[unlikely]] {
@@ -324,6 +338,7 @@ void Receiver::send_ack(uint8_t flags, const uint32_t* duplicate) {
     if (misbehaviour_ == Misbehaviour::split) send_more(ack);
   }
   last_ack_sent_ = rcv_nxt_;
+  if (tunes_window_) path_.round_trips.left(rcv_nxt_, now_);
   if (recent_blocks_.empty() && !duplicate) [[likely]] {
     if (echoes_ && flags == 0) [[unlikely]] echoes_->left(rcv_nxt_, now_);
     path_.send_back(ack);

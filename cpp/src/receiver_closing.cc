@@ -45,7 +45,10 @@ void Receiver::receive_small(const Packet& packet) {
   }
 }
 
-void Receiver::answer_syn() { path_.send_back(Ack{now_, echo_sent_, 0, kAckSynAck, 0, 0, advertised_window()}); }
+void Receiver::answer_syn() {
+  if (tunes_window_) path_.round_trips.left(0, now_);
+  path_.send_back(Ack{now_, echo_sent_, 0, kAckSynAck, 0, 0, advertised_window()});
+}
 
 // Something has come back that the sender could only send after the answer to its SYN: the first such packet measures
 // the round trip. False if it must be ignored.
@@ -55,7 +58,7 @@ bool Receiver::accept(const Packet& packet) {
     handshake_rtt_ = std::max(now_ / unit - syn_answered_ / unit, Time{0}) * unit;
     if (handshake_rtt_ == 0) handshake_rtt_ = kMicrosecond;
     silence_ = handshake_rtt_ + profile_.min_rto;
-    ack_lead_ = packet.sent_at - syn_answered_;
+    round_begun_ = now_;
     last_received_ = now_;
   }
   if (profile_.ignores_fin_beyond_hole && packet.fin && packet.segment != rcv_nxt_) return false;

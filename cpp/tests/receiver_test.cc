@@ -145,6 +145,45 @@ TEST(duplicates_are_acknowledged_at_once_and_delivered_once) {
   }
 }
 
+// 0.1 Mbit/s carry 240 ACKs a second, for which 1000 packets of queue make round trips of seconds. In these rounds so
+// much is read that the window grows on (Linux 6.18: of 2103 segments that came from 2 to 6 s, 1999 were acknowledged).
+TEST(linux_acknowledges_every_segment_while_the_queue_of_acks_lengthens_round_trips) {
+  WorldConfig config = worlds::dumbbell(10, 60, 150, {"newreno"});
+  config.links[1] = worlds::link(0.1, 30, 1000);
+  World world(config, 1);
+  world.run(2 * kSecond);
+  const uint64_t received = world.flows()[0].counters().packets_received;
+  const uint64_t acks = world.links()[1].stats(world.now()).packets_in;
+  world.run(6 * kSecond);
+  const auto segments = static_cast<double>(world.flows()[0].counters().packets_received - received);
+  CHECK_GE(static_cast<double>(world.links()[1].stats(world.now()).packets_in - acks), 0.9 * segments);
+  CHECK_NEAR(segments, 2103, 210);
+}
+
+// Four delivery opportunities every 5 ms: once the window has grown, Linux 6.18 sends an ACK for each four, from when
+// the application has read them; where each packet has a time of its own, one for two.
+TEST(linux_acknowledges_once_what_arrives_at_the_same_instant) {
+  for (const bool bunched : {true, false}) {
+    WorldConfig config = worlds::dumbbell(10, 40, 0, {"agent"});
+    config.links[0].rate_bps = 0;
+    for (Time ms = 5; ms <= 1000; ms += 5) {
+      for (Time i = 0; i < 4; ++i) {
+        config.links[0].trace_ns.push_back(ms * kMillisecond + (bunched ? 0 : i * 1200 * kMicrosecond));
+      }
+    }
+    config.links[0].trace_period_ns = kSecond + 4 * kMillisecond;
+    World world(config, 1);
+    world.set_window(0, 60 * 1448);
+    world.run(8 * kSecond);
+    const FlowCounters then = world.flows()[0].counters();
+    world.run(16 * kSecond);
+    const FlowCounters now = world.flows()[0].counters();
+    const double each =
+        static_cast<double>(now.segments_acked - then.segments_acked) / static_cast<double>(now.acks - then.acks);
+    CHECK_NEAR(each, bunched ? 4 : 2, bunched ? 0.1 : 0.3);
+  }
+}
+
 // 1.8 GB in one round trip: four times their square is beyond 64 bits, which sanitizers see.
 // It asks for the largest window.
 TEST(a_round_trip_of_gigabytes_opens_the_window) {

@@ -10,6 +10,43 @@
 
 namespace netbuf {
 
+// Round trips as a receiver knows them (tcp_rcv_rtt_measure_ts, tcp_rcv_rtt_update; Linux 6.18): from an ACK to the first
+// packet whose time stamp echoes it. Less than the average is taken as it is, of more an eighth. Likewise put together
+// here, of ACKs that are new, 64 a round trip at most, each for those between.
+class EchoedRoundTrips {
+ public:
+  // The receiver: an ACK leaves.
+  void left(uint32_t ack, Time now) {
+    ++acks_;
+    if (now >= next_left_ && !before(ack, next_ack_)) push(ack, now);
+  }
+  // The sender: an ACK arrives.
+  void arrived(uint32_t ack, Time now) {
+    if (reached_ != left_.tail() && !before(ack, left_[reached_].ack)) reach(ack, now);
+  }
+  // The receiver: a packet comes, which may be a sample.
+  bool echoes(Time sent_at) const { return sent_at >= next_arrival_; }
+  void sample(Time sent_at, Time now, Time unit);  // unit: of time stamps; nothing less can be measured
+
+  Time average() const { return average_; }        // kNever: there was no sample yet
+  size_t memory_bytes() const { return left_.memory_bytes(); }
+
+ private:
+  struct Left {
+    Time at, arrived;
+    uint32_t ack, number;
+  };
+  void push(uint32_t ack, Time now);
+  void reach(uint32_t ack, Time now);
+
+  Ring<Left> left_;                      // that no packet has echoed yet
+  uint32_t reached_ = 0;                 // the first of these that has not arrived
+  uint32_t acks_ = 0, sampled_ = 0;      // that have left, as far as sampled
+  uint32_t next_ack_ = 0;
+  Time next_left_ = 0, next_arrival_ = kNever;
+  Time average_ = kNever, sampled_at_ = 0;
+};
+
 class Echoes {
  public:
   // The receiver: an ACK leaves that acknowledges up to here, each once.

@@ -198,6 +198,9 @@ class Link final : public EventSource {
   bool constant_rate() const { return schedule_ == Schedule::constant; }
   bool changes() const { return wire_ != nullptr; }   // its delay or its loss
   bool reorders() const { return wire_ && wire_->reorders(); }
+  // Whether packets that come at the same instant arrive at different ones, and whether some may arrive together.
+  bool unlimited() const { return pure_delay_; }
+  bool bunches() const { return schedule_ == Schedule::opportunities || (wire_ && !wire_->reorders()); }
   bool duplicates() const { return duplicates_; }
   size_t memory_bytes() const;
 

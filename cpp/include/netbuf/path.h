@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "netbuf/config.h"
+#include "netbuf/echoes.h"
 #include "netbuf/flights.h"
 #include "netbuf/host.h"
 #include "netbuf/link.h"
@@ -88,6 +89,7 @@ class Path {
   void cross_forward(Packet& packet);
   void cross_backward(Ack& ack);
   SackBlocks take_blocks(const Ack& ack);                // those that came with it; once
+  EchoedRoundTrips round_trips;                          // what packets' time stamps tell the receiver
 
   // ---- what managed links have done with its packets
   void resume(const Queued& item, Time arrival);         // it reaches the next hop then
@@ -108,6 +110,7 @@ class Path {
 
   void always_ecn(uint64_t ect) { all_ecn_ = ect; }      // handshake, ACKs and what is sent again can be marked too
   bool empty() const { return on_way_ == 0; }            // nothing is on its way
+  bool delivers_bunches() const;                         // packets may reach the receiver at the same instant
   uint64_t queue_drops() const { return queue_drops_; }  // data
   uint64_t random_losses() const { return random_losses_; }
   uint64_t duplicates() const { return duplicates_; }    // copies that links have made of data

@@ -114,8 +114,15 @@ class Receiver {
   void ask_again(Time now);
   void send_ack(uint8_t flags = 0, const uint32_t* duplicate = nullptr);  // duplicate: the segment of a D-SACK
   void delay_ack(Time deadline);
+  void acknowledge_as_read();
   void tune_window(const Packet& packet);
   void tune_buffer(const Packet& packet);
+  // The application reads what comes in order, and the buffer is adjusted as it reads.
+  bool ends_round(const Packet& packet) const { return now_ >= round_end_ && after(rcv_nxt_, packet.segment); }
+  void begin_round() {
+    round_begun_ = now_;
+    round_end_ = now_ + path_.round_trips.average();
+  }
   int64_t window_edge(int64_t& step) const;  // what the window could reach to, and by how much it should move at least
   uint32_t advertised_window();
 
@@ -148,6 +155,8 @@ class Receiver {
   Misbehaviour misbehaviour_ = Misbehaviour::none;
   uint8_t echo_ = 0;             // kAckEcho: with every ACK
   bool window_limited_, tunes_window_, agent_controlled_;
+  bool bunched_;                 // packets may come at the same instant
+  bool reads_ = false;           // an ACK is due once they have been read
   bool dropped_ = false;         // what was unread
   uint32_t rcv_nxt_ = 0, unacked_segments_ = 0, quick_acks_, last_ack_sent_ = 0;
   uint32_t marks_ = 0, marks_told_ = 0;      // Ecn::counts
@@ -158,9 +167,8 @@ class Receiver {
   bool have_end_ = false;
   Time newest_sent_ = 0;         // of all segments that have arrived
   Time echo_sent_ = -1, deadline_ = kNever, last_received_ = 0;
+  Time round_begun_ = 0, round_end_ = kNever;
   Time silence_ = 0;             // after so long the sender starts anew
-  // A round trip is over with the first segment sent then or later, by the sender's time stamps.
-  Time round_mark_ = 0;
   ReceiverCounters counters_;
   WindowTuning tuning_;
   RangeSet out_of_order_;
@@ -183,8 +191,6 @@ class Receiver {
   double clock_drift_;           // a second a second
   uint32_t tries_ = 0;           // of the SYN's answer, or of FIN
   Time syn_answered_ = 0, handshake_rtt_ = 0;
-  // A time stamp from the sender, less its own clock when the ACK left that let the segment go.
-  Time ack_lead_ = 0;
   Time fin_interval_ = 0, fin_repeat_ = kNever, fin_timeout_ = kNever;
   Time fin_repeated_ = 0;        // first
   Time syn_repeated_ = -kSecond; // the last repeated SYN that was answered

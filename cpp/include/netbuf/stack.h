@@ -68,6 +68,8 @@ struct StackProfile {
   // ---- receiver
   // Dynamic right-sizing, and every segment acknowledged while the window grows.
   bool tunes_window;
+  // What is due is acknowledged once the application has read all that came at the same instant.
+  bool acknowledges_as_read;
   bool ignores_late_stamps;                // a segment whose time stamp is older than one seen before is not echoed
   bool counts_syn_answers;                 // whoever asked for them; else each SYN sets the timer anew
   bool ignores_fin_beyond_hole;            // before anything else of the stream has come

@@ -1,0 +1,60 @@
+// Round trips as a receiver knows them, from the ACKs that time stamps echo.
+#include "netbuf/echoes.h"
+
+#include <cmath>
+
+#include "check.h"
+
+using namespace netbuf;
+
+namespace {
+
+// An ACK leaves, and reaches the sender, which answers at once; the answer comes back.
+void go_round(EchoedRoundTrips& trips, uint32_t ack, Time leaves, Time back, Time there) {
+  trips.left(ack, leaves);
+  trips.arrived(ack, leaves + back);
+  if (trips.echoes(leaves + back)) trips.sample(leaves + back, leaves + back + there, kMillisecond);
+}
+
+}  // namespace
+
+TEST(less_is_believed_at_once_more_by_an_eighth) {
+  EchoedRoundTrips trips;
+  CHECK_EQ(trips.average(), kNever);
+  go_round(trips, 0, 0, 30 * kMillisecond, 30 * kMillisecond);
+  CHECK_EQ(trips.average(), 60 * kMillisecond);
+  go_round(trips, 1, 100 * kMillisecond, 110 * kMillisecond, 30 * kMillisecond);
+  CHECK_EQ(trips.average(), 70 * kMillisecond);  // 60 + 80 / 8
+  go_round(trips, 2, 300 * kMillisecond, 10 * kMillisecond, 30 * kMillisecond);
+  CHECK_EQ(trips.average(), 40 * kMillisecond);
+}
+
+TEST(a_sample_stands_for_the_acks_since_the_last) {
+  EchoedRoundTrips trips;
+  for (uint32_t n = 0; n < 2; ++n) go_round(trips, n, n * 10 * kMillisecond, 160 * kMillisecond, 160 * kMillisecond);
+  for (uint32_t n = 2; n <= 6; ++n) trips.left(n, (9 + n) * kMillisecond);  // a 64th is 5 ms: the last is looked at
+  trips.arrived(6, 400 * kMillisecond);
+  trips.sample(400 * kMillisecond, 655 * kMillisecond, kMillisecond);
+  CHECK_NEAR(static_cast<double>(trips.average()), (640 - std::pow(0.875, 5) * 320) * 1e6, 2);
+}
+
+TEST(of_acks_that_were_lost_or_say_nothing_new_there_is_no_sample) {
+  EchoedRoundTrips trips;
+  go_round(trips, 0, 0, kMillisecond, kMillisecond);
+  trips.left(1, 10 * kMillisecond);    // lost
+  trips.left(2, 20 * kMillisecond);
+  CHECK(!trips.echoes(50 * kMillisecond));
+  trips.arrived(2, 60 * kMillisecond);
+  CHECK(!trips.echoes(59 * kMillisecond) && trips.echoes(60 * kMillisecond));
+  trips.sample(60 * kMillisecond, 70 * kMillisecond, kMillisecond);
+  trips.left(2, 80 * kMillisecond);    // a duplicate
+  trips.arrived(2, 90 * kMillisecond);
+  CHECK(!trips.echoes(kSecond));
+  CHECK_GE(trips.memory_bytes(), 16u);
+}
+
+TEST(nothing_shorter_than_a_time_stamps_unit_can_be_measured) {
+  EchoedRoundTrips trips;
+  go_round(trips, 0, 0, kMicrosecond, kMicrosecond);
+  CHECK_EQ(trips.average(), kMillisecond);
+}
