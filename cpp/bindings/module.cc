@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "bindings.h"
+#include "netbuf/medium.h"
 #include "netbuf/video.h"
 
 namespace nb = nanobind;
@@ -91,11 +92,20 @@ void bind_catalogues(nb::module_& m) {
     return all;
   }, "How video clients choose bitrates: names with what they mean.");
   m.def("queue_disciplines", &described<DisciplineRecord>, text);
+  m.def("media", &described<MediumRecord>, text);
   m.def("agent_kinds", &described<AgentRecord>, "The kinds of agents that a Batch steps, likewise.");
   m.def("check_discipline", [](const std::string& name, const Given& parameters) {
     const DisciplineRecord& record = Catalogue<DisciplineRecord>::get(name, "discipline");
     record.check(Parameters(record.parameters, parameters, name));
   }, "name"_a, "parameters"_a, "ValueError: parameters that do not go together.");
+  m.def("check_medium", [](const std::string& name, const Given& parameters) {
+    const MediumRecord& record = Catalogue<MediumRecord>::get(name, "medium");
+    record.check(Parameters(record.parameters, parameters, name));
+  }, "name"_a, "parameters"_a, "ValueError: parameters that do not go together.");
+  m.def("medium_capacity_bps", [](const std::string& name, const Given& parameters, bool up, double gain_db) {
+    return medium_capacity_bps(name, parameters, up, gain_db);
+  }, "name"_a, "parameters"_a, "up"_a, "gain_db"_a,
+        "What a medium carries of a link that has it for itself, in bit/s.");
 }
 
 }  // namespace netbuf

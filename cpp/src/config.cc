@@ -8,6 +8,7 @@
 #include "netbuf/config_fields.h"
 #include "netbuf/host.h"
 #include "netbuf/law.h"
+#include "netbuf/medium.h"
 #include "netbuf/packet.h"
 #include "netbuf/queue_discipline.h"
 #include "netbuf/receiver_control.h"
@@ -61,6 +62,26 @@ void check_wire(const LinkConfig& link, const std::string& at) {
   }
 }
 
+void check_medium(const LinkConfig& link, const std::string& at) {
+  if (link.medium.empty()) {
+    if (!link.medium_parameters.empty()) {
+      reject(at + ".medium_parameters", link.medium_parameters.begin()->first, "empty without a medium");
+    }
+    if (link.uplink) reject(at + ".uplink", 1, "0 without a medium");
+    if (link.gain_db != 0) reject(at + ".gain_db", link.gain_db, "0 without a medium");
+    return;
+  }
+  medium_parameters(link.medium, link.medium_parameters, at + ".medium");
+  if (link.gain_db != 0 && !Catalogue<MediumRecord>::find(link.medium)->has_gains) {
+    reject(at + ".gain_db", link.gain_db, "0 on a medium whose channels are alike");
+  }
+  if (link.rate_bps > 0) reject(at + ".rate_bps", link.rate_bps, "0 beside a medium, which transmits");
+  if (!link.schedule_time_ns.empty() || !link.trace_ns.empty()) {
+    reject(at + ".medium", link.medium, "empty beside a rate that varies");
+  }
+  if (link.device_packets > 0) reject(at + ".device_packets", link.device_packets, "0 beside a medium");
+}
+
 void check(const LinkConfig& link, const std::string& at) {
   check_fields(link, at);
   if (!link.ge.empty() && link.ge.size() != 4) reject(at + ".ge", link.ge.size(), "four probabilities");
@@ -82,6 +103,7 @@ void check(const LinkConfig& link, const std::string& at) {
     }
   }
   check_wire(link, at);
+  check_medium(link, at);
   if (!link.discipline.empty()) {
     discipline_parameters(link.discipline, link.discipline_parameters, at + ".discipline");
   } else if (!link.discipline_parameters.empty()) {
@@ -178,7 +200,8 @@ void check_bounded(const WorldConfig& config, const FlowConfig& flow, const std:
   for (const auto* path : {&flow.path, &flow.return_path}) {
     for (const uint32_t index : *path) {
       const LinkConfig& link = config.links[index];
-      const bool finite = link.rate_bps > 0 || !link.trace_ns.empty() || !link.schedule_time_ns.empty();
+      const bool finite = link.rate_bps > 0 || !link.trace_ns.empty() || !link.schedule_time_ns.empty() ||
+                          !link.medium.empty();
       rate |= finite && path == &flow.path;
       delay |= finite || link.delay_ns > 0;
     }

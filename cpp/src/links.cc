@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "netbuf/medium.h"
 #include "netbuf/netem.h"
 #include "netbuf/stack.h"
 
@@ -31,7 +32,7 @@ void build_links(const WorldConfig& config, Rng* rng, Link::Host* host, std::vec
   links.reserve(config.links.size());
   const bool keep_rates = stack_profile(config.stack).keeps_rates;
   for (const LinkConfig& link : config.links) {
-    Link& made = links.emplace_back(link, rng);
+    Link& made = links.emplace_back(link.medium.empty() ? link : with_nominal_rate(link), rng);
     if (keep_rates) made.keep_rates();
   }
   // Switch and port of each link.
@@ -52,7 +53,7 @@ void build_links(const WorldConfig& config, Rng* rng, Link::Host* host, std::vec
         return switches[s]->make_port(port, setting.sink);
       };
     } else if (!link.discipline.empty() || link.device_packets > 0 || link.outage_ns > 0 || is_ring(config, i) ||
-               has_netem(link) || (link.queue_limit_bytes > 0 && link.queue_limit_bytes < longest)) {
+               has_netem(link) || !link.medium.empty() || (link.queue_limit_bytes > 0 && link.queue_limit_bytes < longest)) {
       if (link.discipline.empty()) link.discipline = "droptail";
       make = [&](const DisciplineSetting& setting) {
         DisciplineSetting all = setting;
@@ -62,7 +63,7 @@ void build_links(const WorldConfig& config, Rng* rng, Link::Host* host, std::vec
     } else {
       continue;
     }
-    managed(i);
+    if (link.medium.empty()) managed(i);
     links[i].manage(make, link, i, host);
   }
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "netbuf/link.h"
+#include "netbuf/medium.h"
 #include "netbuf/netem.h"
 #include "netbuf/outages.h"
 
@@ -19,7 +20,8 @@ struct Link::Managed final : DropSink {
 
   Link* link;
   Host* host;
-  uint32_t index, device_limit;
+  uint32_t index, device_limit, port = 0;
+  Medium* medium = nullptr;        // that transmits what is here; null: the link itself
   std::unique_ptr<QueueDiscipline> discipline;
   Ring<Queued> device;
   Time next = kNever, since = 0, stalled_until = 0;
@@ -116,6 +118,10 @@ void Link::run(Time now) {
 
 void Link::serve_and_tell(Time now) {
   Managed& m = *managed_;
+  if (m.medium) [[unlikely]] {
+    if (m.medium->offered(now, m.port)) m.host->rescheduled(m.index);
+    return;
+  }
   const Time before = m.next;
   serve(now);
   if (m.next != before) m.host->rescheduled(m.index);
@@ -155,6 +161,32 @@ Time Link::backlog_end(Time now) const {
       static_cast<double>(managed_bytes()) * (ns_per_byte_ > 0 ? ns_per_byte_ : 8e9 / mean_rate_bps());
   return std::max({now, free_at_, managed_->stalled_until}) + static_cast<Time>(waiting);
 }
+
+void Link::attach(Medium* medium, uint32_t port) {
+  managed_->medium = medium;
+  managed_->port = port;
+}
+
+Time Link::sendable(Time now) {
+  Managed& m = *managed_;
+  if (m.discipline->packets() == 0) return kNever;
+  return std::max({now, m.stalled_until, m.discipline->ready(now)});
+}
+
+bool Link::draw(Time now, Queued& item) { return managed_->take(now, item); }
+
+void Link::occupy(Time start, Time end) {
+  busy_ns_ += end - start;
+  free_at_ = end;
+}
+
+void Link::deliver(const Queued& item, Time start, Time end) {
+  managed_->begun += item.bytes;
+  if (lossy_ && (!item.is_ack || loss_on_acks_) && lose(start)) return managed_->lose(item);
+  managed_->host->sent(item, wire_ ? wire_->arrival(start, end) : end + delay_);
+}
+
+void Link::abandon(const Queued& item) { managed_->lose(item); }
 
 void Link::resize_queue(int64_t packets) {
   limit_packets_ = packets > 0 ? packets : kNoLimit;
@@ -235,6 +267,7 @@ LinkStats Link::managed_stats(Time now) {
   s.sojourn_sum2 = sojourn_s2_;
   s.queue_integral = managed_->area * 1e-9;
   count_transmitted(s, now, managed_->begun, free_at_, free_at_);
+  if (managed_->medium) s.used_bits = s.bytes_sent * 8;
   return s;
 }
 

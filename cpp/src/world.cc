@@ -40,6 +40,11 @@ void World::build_links(const WorldConfig& config) {
     source_of_link_[link] = static_cast<uint32_t>(sources_.size());
     sources_.push_back(&links[link]);
   }, [this](const Queued& item) { return ends_of(item); });
+  media_ = build_media(config, &rng_, links);
+  for (const SharedMedium& shared : media_) {
+    for (const uint32_t link : shared.links) source_of_link_[link] = static_cast<uint32_t>(sources_.size());
+    sources_.push_back(shared.medium.get());
+  }
 }
 
 PacketEnds World::ends_of(const Queued& item) const {
@@ -411,6 +416,7 @@ size_t World::memory_bytes() const {
   for (const Link& link : network_.links) bytes += link.memory_bytes();
   for (const Flow& flow : flows_) bytes += flow.memory_bytes();
   for (const auto& sw : switches_) bytes += sw->memory_bytes();
+  for (const SharedMedium& shared : media_) bytes += shared.medium->memory_bytes();
   return bytes + (flow_arrivals_ ? flow_arrivals_->memory_bytes() : 0);
 }
 

@@ -1,4 +1,4 @@
-"""Catalogue of the native core: congestion controls, receiver controls and queue disciplines, with their parameters."""
+"""Catalogue of the native core: congestion controls, receiver controls, queue disciplines and media, with their parameters."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class CatalogueEntry:
-    """Catalogue entry: a congestion control, receiver control or queue discipline.
+    """Catalogue entry: a congestion control, receiver control, queue discipline or medium.
 
     Attributes:
         name, meaning: Name, and meaning in one line.
@@ -132,6 +132,8 @@ QUEUE_DISCIPLINES: dict[str, CatalogueEntry] = {
     data["name"]: CatalogueEntry.from_core(data) for data in _core.queue_disciplines()
 }
 """Queue disciplines by name."""
+MEDIA: dict[str, CatalogueEntry] = {data["name"]: CatalogueEntry.from_core(data) for data in _core.media()}
+"""Media that links share, by name."""
 
 
 @lru_cache

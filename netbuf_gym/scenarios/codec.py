@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
@@ -14,6 +14,8 @@ from netbuf_gym.scenarios.hosts import Host
 from netbuf_gym.scenarios.impairments import DelaySchedule, Jitter, LossSchedule
 from netbuf_gym.scenarios.laws import LAWS, Mixed
 from netbuf_gym.scenarios.links import GilbertElliott, Link
+from netbuf_gym.scenarios.media import Medium, parse_medium
+from netbuf_gym.scenarios.parameter_records import ParameterRecord
 from netbuf_gym.scenarios.python_control import OwnControl
 from netbuf_gym.scenarios.senders import Relay, Sender
 from netbuf_gym.scenarios.sizes import SizeDistribution
@@ -66,6 +68,7 @@ _PARTS: dict[type, dict[str, Part]] = {
         "gilbert_elliott": Part(GilbertElliott),
         "trace": Part(TRACES),
         "discipline": Part(Discipline),
+        "medium": Part(Medium),
     },
     Flow: {"routes": Part(Route, many=True), "app": Part(APPLICATIONS, always=True)},
     Switch: {"admission": Part(ADMISSIONS, always=True), "scheduler": Part(SCHEDULERS, always=True)},
@@ -81,6 +84,7 @@ _PARTS: dict[type, dict[str, Part]] = {
     Mixed: {"parts": Part(LAWS, many=True, always=True, required=True, usual=SizeDistribution)},
 }
 """Parts of each class of records, in the order in which JSON has them after the other fields."""
+_PARSERS: dict[Any, Callable[[str, object], ParameterRecord]] = {Discipline: parse_discipline, Medium: parse_medium}
 
 
 def to_dict(scenario: Any) -> dict:
@@ -136,9 +140,9 @@ def _read_parts(field: str, data: dict[str, Any], parts: Mapping[str, Part]) -> 
                 if not isinstance(value, list):
                     raise ScenarioTypeError(f"{at} = {quote(value)} is not a list")
                 data[name] = [_read_record(f"{at}[{i}]", part, item) for i, item in enumerate(value)]
-        elif part.kinds is Discipline:
+        elif isinstance(part.kinds, type) and part.kinds in _PARSERS:
             if value is not None:
-                data[name] = parse_discipline(at, value)
+                data[name] = _PARSERS[part.kinds](at, value)
         elif part.plain:
             if isinstance(value, dict):
                 data[name] = _read_record(at, part, value)
@@ -187,7 +191,7 @@ def _encode_part(value: Any, part: Part) -> Any:
     if part.plain and not isinstance(value, kinds):
         return value
     data = _encode_record(value, _PARTS.get(type(value), {}))
-    if isinstance(value, Discipline):
+    if isinstance(value, ParameterRecord):
         return {"kind": value.kind, **data}
     if not isinstance(part.kinds, type) and type(value) is not part.usual:
         return {"kind": next(kind for kind, cls in part.kinds.items() if isinstance(value, cls)), **data}

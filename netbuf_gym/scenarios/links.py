@@ -11,6 +11,7 @@ from netbuf_gym.scenarios.disciplines import Discipline, parse_discipline
 from netbuf_gym.scenarios.fields import boolean, check_fields, choice, integer, number, rule
 from netbuf_gym.scenarios.impairments import DelaySchedule, Jitter, LossSchedule, check_delay, check_loss
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DELAY_MS
+from netbuf_gym.scenarios.media import Cellular, Medium, parse_medium
 from netbuf_gym.traces.capacity import capacity_steps
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS, DeliveryTrace, RateTrace, Trace
 from netbuf_gym.utils import checks
@@ -73,6 +74,10 @@ class Link:
         corrupt: Share of the packets, copies and ACKs included, that are damaged before they are queued, 0 to 1: they take room
             in the queue and time on the link, and are discarded behind it. They count as random losses. Linux' netem inverts a
             bit, which the receiver's checksum finds.
+        medium: `Wifi`, `Cellular`, or a name or a dict like a discipline's, which transmits instead of `rate_mbps` or `trace`.
+            Links whose media are equal share one, so that data and ACKs contend for the same air.
+        uplink: Whether the link leads from a station or user to the access point or base station (beside a medium).
+        gain_db: Signal of the link's user above that of the cell, -60 to 60 dB (beside `Cellular`).
     """
 
     name: str = field(metadata=rule(None, core="name"))
@@ -91,6 +96,9 @@ class Link:
     outage_ms: float = field(default=OUTAGE_MS, metadata=number(1, MAX_DELAY_MS))
     duplicate: float = field(default=0.0, metadata=number(0, 1, core="duplicate"))
     corrupt: float = field(default=0.0, metadata=number(0, 1, core="corrupt"))
+    medium: Medium | str | dict | None = field(default=None, metadata=rule(parse_medium))
+    uplink: bool = field(default=False, metadata=boolean(core="uplink"))
+    gain_db: float = field(default=0.0, metadata=number(-60, 60, core="gain_db"))
 
     def __post_init__(self) -> None:
         checks.name("link.name", self.name)
@@ -108,11 +116,28 @@ class Link:
                 raise ScenarioError(f"{at}rate_mbps = {self.rate_mbps:g} beside a trace; valid: one of them")
         elif self.on_outage == "drop":
             raise ScenarioError(f"{at}on_outage = 'drop' without a trace, of which outages are part; valid: 'hold'")
+        self._check_medium(at)
         if self.jitter is not None:
             if not isinstance(self.jitter, Jitter):
                 raise ScenarioTypeError(f"{at}jitter = {quote(self.jitter)} is not a Jitter")
             if isinstance(self.delay_ms, DelaySchedule) and self.delay_ms.reorder and not self.jitter.reorder:
                 raise ScenarioError(f"{at}jitter.reorder = False beside a delay_ms that may reorder; valid: both or neither")
+
+    def _check_medium(self, at: str) -> None:
+        if self.medium is None:
+            if self.uplink:
+                raise ScenarioError(f"{at}uplink = True without a medium; valid: False")
+            if self.gain_db:
+                raise ScenarioError(f"{at}gain_db = {self.gain_db:g} without a medium; valid: 0")
+            return
+        if self.rate_mbps is not None:
+            raise ScenarioError(f"{at}rate_mbps = {self.rate_mbps:g} beside a medium; valid: one of them")
+        if self.trace is not None:
+            raise ScenarioError(f"{at}a trace beside a medium; valid: one of them")
+        if self.device_packets:
+            raise ScenarioError(f"{at}device_packets = {self.device_packets} beside a medium; valid: 0")
+        if self.gain_db and not isinstance(self.medium, Cellular):
+            raise ScenarioError(f"{at}gain_db = {self.gain_db:g} beside a medium that is not Cellular; valid: 0")
 
     @property
     def least_delay_ms(self) -> float:
@@ -128,7 +153,14 @@ class Link:
     @property
     def has_finite_rate(self) -> bool:
         """Whether transmission takes time, so that a queue can form."""
-        return self.rate_mbps is not None or self.trace is not None
+        return self.rate_mbps is not None or self.trace is not None or self.medium is not None
+
+    @property
+    def constant_mbps(self) -> float | None:
+        """Rate, or the mean capacity of the link's medium, Mbit/s; None: infinitely fast, or a trace's."""
+        if isinstance(self.medium, Medium):
+            return self.medium.capacity_mbps(up=self.uplink, gain_db=self.gain_db)
+        return self.rate_mbps
 
     @property
     def throughput_limit_mbps(self) -> float:
@@ -138,16 +170,18 @@ class Link:
     def mean_mbps(self, duration_s: float | None = None) -> float:
         """Return the mean capacity over `duration_s` seconds (None: over the trace's own length); infinity if unlimited.
 
+        A medium's is what it carries of this link alone (`Medium.capacity_mbps`).
         A token bucket caps the capacity at its rate.
         """
-        own = self.trace.mean_mbps(duration_s) if self.trace is not None else self.rate_mbps
+        own = self.trace.mean_mbps(duration_s) if self.trace is not None else self.constant_mbps
         return min(float("inf") if own is None else own, self.throughput_limit_mbps)
 
     def compute_carrying_s(self, size_bytes: float, start_s: float = 0.0) -> float:
         """Return the time in seconds that the idle link takes to carry `size_bytes` from `start_s` on; 0 if unlimited."""
         if self.trace is not None:
             return self.trace.compute_carrying_s(size_bytes, start_s)
-        return size_bytes * 8e-6 / self.rate_mbps if self.rate_mbps is not None else 0.0
+        mbps = self.constant_mbps
+        return size_bytes * 8e-6 / mbps if mbps is not None else 0.0
 
     def capacity_steps(self, duration_s: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the capacity over `duration_s` seconds as a step function; infinity if unlimited.
@@ -163,8 +197,8 @@ class Link:
         return np.array([0.0, duration_s]), np.array([self.mean_mbps()])
 
     def service_ms(self, wire_bytes: int) -> float:
-        """Return the least transmission time of a packet of `wire_bytes`, ms (0 on a delivery trace)."""
-        if isinstance(self.trace, DeliveryTrace):
+        """Return the least transmission time of a packet of `wire_bytes`, ms (0 on a delivery trace, and on a medium)."""
+        if isinstance(self.trace, DeliveryTrace) or self.medium is not None:
             return 0.0
         rate = self.trace.peak_mbps if self.trace is not None else self.rate_mbps
         return wire_bytes * 8e-3 / rate if rate is not None else 0.0

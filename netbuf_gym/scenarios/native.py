@@ -18,6 +18,7 @@ from netbuf_gym.scenarios.impairments import DelaySchedule, LossSchedule
 from netbuf_gym.scenarios.laws import Exponential, Law
 from netbuf_gym.scenarios.limits import AGENT
 from netbuf_gym.scenarios.links import Link
+from netbuf_gym.scenarios.media import Medium
 from netbuf_gym.scenarios.python_control import OwnControl
 from netbuf_gym.scenarios.senders import Relay, Sender
 from netbuf_gym.scenarios.sizes import SizeDistribution
@@ -86,6 +87,9 @@ def build_link_config(link: Link) -> _core.LinkConfig:
     if isinstance(link.discipline, Discipline):
         config.discipline = link.discipline.kind
         config.discipline_parameters = link.discipline.parameters()
+    if isinstance(link.medium, Medium):
+        config.medium = link.medium.kind
+        config.medium_parameters = link.medium.parameters()
     if link.on_outage == "drop":
         config.outage_ns = round(link.outage_ms * 1e6)
     return config

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from netbuf_gym.errors import ScenarioError
+from netbuf_gym.errors import ScenarioError, quote
 from netbuf_gym.scenarios.catalogue import Controls, parse_senders
 from netbuf_gym.scenarios.disciplines import Discipline
 from netbuf_gym.scenarios.impairments import DelaySchedule, Jitter, LossSchedule
 from netbuf_gym.scenarios.limits import HOST_DEFAULTS
+from netbuf_gym.scenarios.media import Medium
 from netbuf_gym.scenarios.types import (
     MAX_COUNT,
     MAX_DELAY_MS,
@@ -68,6 +69,7 @@ def dumbbell(
     ecn: bool = False,
     duplicate: float = 0.0,
     corrupt: float = 0.0,
+    medium: Medium | str | dict | None = None,
     start_jitter_ms: float = 0.0,
     name: str = "",
 ) -> Scenario:
@@ -118,6 +120,8 @@ def dumbbell(
         discipline: Queue discipline of the bottleneck, as in `Link`.
         ecn: Whether the flows use ECN, as in `Flow`.
         duplicate, corrupt: Shares of packets that the bottleneck duplicates or damages, as in `Link`.
+        medium: `Wifi`, `Cellular`, or a name or a dict, as in `Link`, instead of `rate_mbps`: the bottleneck is a downlink of
+            it and the return path an uplink, so that ACKs take their turns, or their grants, too.
         start_jitter_ms: Largest delay of a flow's start, drawn by the seed, as in `Scenario`.
         name: Name of the scenario.
 
@@ -126,7 +130,7 @@ def dumbbell(
     """
     checks.choice("stack", stack, STACKS)
     if rate_mbps is _RATE_MBPS:
-        rate_mbps = float(_RATE_MBPS) if trace is None else None
+        rate_mbps = float(_RATE_MBPS) if trace is None and medium is None else None
     buffer_packets = check_buffer_limit(buffer_packets)
     return_buffer_packets = check_buffer_limit(return_buffer_packets, "return_buffer_packets")
     senders = parse_senders(senders)
@@ -171,7 +175,12 @@ def dumbbell(
         discipline=discipline,
         duplicate=duplicate,
         corrupt=corrupt,
+        medium=medium,
     )
+    if medium is not None:
+        for field, given in (("return_rate_mbps", return_rate_mbps), ("return_trace", return_trace)):
+            if given is not None:
+                raise ScenarioError(f"{field} = {quote(given)} beside medium, which has the return path too; valid: None")
     if return_trace is not None and return_rate_mbps is not None:
         raise ScenarioError(f"return_rate_mbps = {return_rate_mbps:g} beside return_trace; valid: one of them")
     own_traces: tuple[Trace | None, ...] | None = None
@@ -182,7 +191,10 @@ def dumbbell(
         if backward:
             raise ScenarioError("return_trace is a list beside reverse, whose data share one return path; valid: one trace")
     elif (
-        return_rate_mbps is None and return_trace is None and (hosts.rate_back or backward or return_buffer_packets is not None)
+        medium is None
+        and return_rate_mbps is None
+        and return_trace is None
+        and (hosts.rate_back or backward or return_buffer_packets is not None)
     ):
         return_rate_mbps = choose_return_mbps(rate_mbps, trace)
     if return_buffer_packets is None and backward:
@@ -194,6 +206,8 @@ def dumbbell(
     }
     if own_traces is None:
         shared: Any = return_trace
+        if medium is not None:
+            back |= {"medium": medium, "uplink": True}
         returns = [Link(name="return", rate_mbps=return_rate_mbps, trace=shared, **back)]
     else:
         returns = [Link(name=f"return-{i}", trace=own, **back) for i, own in enumerate(own_traces)]

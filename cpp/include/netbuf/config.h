@@ -54,6 +54,11 @@ struct LinkConfig {
   JitterConfig jitter;
   Time outage_ns = 0;                      // a stretch without service that is as long empties the queue; 0: never
   double duplicate = 0, corrupt = 0;       // shares of all packets, before the queue (netem.h)
+  // What transmits instead of the link (medium.h); links that say the same of it share one. Empty: the link itself.
+  std::string medium;
+  std::map<std::string, double> medium_parameters;  // those that are not at their defaults
+  bool uplink = false;                     // from a station or user to the access point or base station
+  double gain_db = 0;                      // of this link's channel, on top of what the medium says of all
 };
 
 // Links whose queues share one buffer. The unit of capacity, thresholds and queue_cap is packets, or bytes on the wire.

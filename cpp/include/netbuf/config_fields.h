@@ -129,6 +129,10 @@ inline constexpr auto kFields<LinkConfig> = std::tuple{
     field("outage_ns", &LinkConfig::outage_ns, 1, kLongest).or_zero("queues that outlast outages"),
     field("duplicate", &LinkConfig::duplicate, 0, 1),
     field("corrupt", &LinkConfig::corrupt, 0, 1),
+    field("medium", &LinkConfig::medium),
+    field("medium_parameters", &LinkConfig::medium_parameters),
+    field("uplink", &LinkConfig::uplink),
+    field("gain_db", &LinkConfig::gain_db, -60, 60),
 };
 
 template <>

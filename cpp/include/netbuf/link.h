@@ -34,6 +34,8 @@ struct LinkStats {
   double busy = 0;                           // seconds of transmission so far
 };
 
+class Medium;
+
 class Link final : public EventSource {
  public:
   enum class Fate : uint8_t { delivered, queue_drop, random_loss };
@@ -162,6 +164,14 @@ class Link final : public EventSource {
   void stall(Time now, Time until);        // nothing leaves before
   Time backlog_end(Time now) const;        // when what waits here will have left
   bool runs_last() const override;         // a device takes its next packet when all else has happened (ns-3)
+
+  // ---- managed links whose packets a medium transmits: offer() tells it of them, and it asks for them
+  void attach(Medium* medium, uint32_t port);
+  Time sendable(Time now);                 // when the next packet may leave the queue; kNever: none waits
+  bool draw(Time now, Queued& item);       // takes it; false: none is left
+  void occupy(Time start, Time end);       // the medium transmits for this link
+  void deliver(const Queued& item, Time start, Time end);  // transmitted: it propagates from end on
+  void abandon(const Queued& item);        // the medium has tried in vain
 
   // As transmit(), of a packet that set out on the link before at that time. ns-3 handles events of the same instant in
   // the order in which they were scheduled: a packet that arrives just when a transmission ends still finds the next one

@@ -9,7 +9,8 @@
 
 namespace netbuf {
 
-// Appends links and switches; managed is told of each link that has events of its own, in order, before it is made so.
+// Appends links and switches; managed is told of each link that has events of its own, in order, before it is made so;
+// of those on a medium (medium.h) build_media() tells.
 // The links must not move afterwards.
 void build_links(const WorldConfig& config, Rng* rng, Link::Host* host, std::vector<Link>& links,
                  std::vector<std::unique_ptr<SharedBuffer>>& switches, const std::function<void(uint32_t)>& managed,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "netbuf/flow_arrivals.h"
+#include "netbuf/medium.h"
 #include "netbuf/pool.h"
 #include "netbuf/probe.h"
 #include "netbuf/udp.h"
@@ -166,6 +167,7 @@ class World final : private Link::Host, private FlowArrivals::Host {
   Rng rng_;
   const StackProfile* profile_;          // usual
   std::vector<std::unique_ptr<SharedBuffer>> switches_;
+  std::vector<SharedMedium> media_;
 
   std::vector<EventSource*> sources_;
   std::vector<uint32_t> source_of_link_;
