@@ -41,6 +41,7 @@ from netbuf_gym.scenarios.impairments import DelaySchedule, Jitter, LossSchedule
 from netbuf_gym.scenarios.laws import Constant, Exponential, Law, Lognormal, Mixed, Pareto, Weibull
 from netbuf_gym.scenarios.limits import AGENT, STACKS
 from netbuf_gym.scenarios.links import GilbertElliott, Link
+from netbuf_gym.scenarios.media import CELLULAR_GENERATIONS, MEDIA, WIFI_STANDARDS, Cellular, Medium, Wifi, cellular, wifi
 from netbuf_gym.scenarios.named import (
     PATTERNS,
     Pattern,
@@ -94,6 +95,7 @@ __all__ = [
     "ABM",
     "AGENT",
     "CAKE",
+    "CELLULAR_GENERATIONS",
     "CONGESTION_CONTROLS",
     "DATA_MINING",
     "DISCIPLINES",
@@ -101,6 +103,7 @@ __all__ = [
     "DT_ALPHAS",
     "FQ",
     "IMIX",
+    "MEDIA",
     "PATTERNS",
     "PIE",
     "QUEUE_DISCIPLINES",
@@ -113,6 +116,7 @@ __all__ = [
     "TBF",
     "WEB_MODELS",
     "WEB_SEARCH",
+    "WIFI_STANDARDS",
     "AckEvent",
     "AckFilter",
     "Admission",
@@ -120,6 +124,7 @@ __all__ = [
     "Application",
     "Arrivals",
     "Bulk",
+    "Cellular",
     "CoDel",
     "CompiledControl",
     "CongestionControl",
@@ -144,6 +149,7 @@ __all__ = [
     "Link",
     "Lognormal",
     "LossSchedule",
+    "Medium",
     "Mixed",
     "Mixture",
     "OnOff",
@@ -176,6 +182,8 @@ __all__ = [
     "Video",
     "WebSessions",
     "Weibull",
+    "Wifi",
+    "cellular",
     "chain",
     "compiled",
     "congestion_controls",
@@ -201,4 +209,5 @@ __all__ = [
     "shared_buffer",
     "sizes_of",
     "takes_number",
+    "wifi",
 ]

@@ -132,7 +132,7 @@ QUEUE_DISCIPLINES: dict[str, CatalogueEntry] = {
     data["name"]: CatalogueEntry.from_core(data) for data in _core.queue_disciplines()
 }
 """Queue disciplines by name."""
-MEDIA: dict[str, CatalogueEntry] = {data["name"]: CatalogueEntry.from_core(data) for data in _core.media()}
+MEDIUM_RECORDS: dict[str, CatalogueEntry] = {data["name"]: CatalogueEntry.from_core(data) for data in _core.media()}
 """Media that links share, by name."""
 
 

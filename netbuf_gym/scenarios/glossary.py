@@ -50,6 +50,14 @@ GLOSSARY: dict[str, Entry] = {
     "discipline": Entry(
         "a queue discipline; null: none", "of the bottleneck or of each hop, by name or as an object of name and parameters"
     ),
+    "medium": Entry("wifi or cellular; null: none", "that transmits both ways, by name or as an object of name and parameters"),
+    "stations": Entry("0 to 100", "further stations that always have something to send"),
+    "packet_error": Entry("0 to 0.9", "probability that a packet is not received, each time it is sent"),
+    "ampdu_packets": Entry("1 to 256; null: the standard's", "most packets in an aggregate"),
+    "users": Entry("0 to 200", "further users of the cell that always have something to send and to receive"),
+    "snr_db": Entry("-20 to 60", "mean signal-to-noise ratio"),
+    "fading_ms": Entry("0 to 1e+06", "time in which a channel's fading loses its memory; 0: no fading"),
+    "bler": Entry("0 to 0.9", "probability that a block fails, each time it is sent"),
     "ecn": Entry("true or false", "whether the flows speak ECN (RFC 3168)"),
     "start_jitter_ms": Entry("0 to 60000", "largest delay of a flow's start, drawn by the seed"),
     "trace_seed": Entry("0 to 2**63 - 1", "decides the random deliveries of the bottleneck"),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from netbuf_gym import _core
-from netbuf_gym.scenarios.catalogue import MEDIA as _ENTRIES
+from netbuf_gym.scenarios.catalogue import MEDIUM_RECORDS
 from netbuf_gym.scenarios.parameter_records import ParameterRecord, build_class, parse_record
 from netbuf_gym.utils.checks import choice
 
@@ -43,7 +43,7 @@ class Medium(ParameterRecord):
 _NAMES = {"wifi": "Wifi", "cellular": "Cellular"}
 MEDIA: dict[str, type[Medium]] = {
     name: build_class(Medium, record, _NAMES.get(name, name.title().replace("_", "")), __name__)
-    for name, record in _ENTRIES.items()
+    for name, record in MEDIUM_RECORDS.items()
 }
 """Medium classes by name in JSON and in the core."""
 
@@ -51,12 +51,12 @@ globals().update({cls.__name__: cls for cls in MEDIA.values()})  # where pickle 
 Wifi, Cellular = (MEDIA[name] for name in _NAMES)
 
 WIFI_STANDARDS: dict[str, dict[str, Any]] = {
-    "802.11a": {"rate_mbps": 54.0, "preamble_us": 20.0, "ampdu_packets": 1},
-    "802.11n": {"rate_mbps": 65.0, "preamble_us": 36.0},
-    "802.11ac": {"rate_mbps": 390.0, "preamble_us": 40.0, "ampdu_bytes": 1_048_575},
-    "802.11ax": {"rate_mbps": 600.5, "preamble_us": 44.0, "symbol_us": 13.6, "ampdu_packets": 256, "ampdu_bytes": 6_500_631},
+    "a": {"rate_mbps": 54.0, "preamble_us": 20.0, "ampdu_packets": 1},
+    "n": {"rate_mbps": 65.0, "preamble_us": 36.0},
+    "ac": {"rate_mbps": 390.0, "preamble_us": 40.0, "ampdu_bytes": 1_048_575},
+    "ax": {"rate_mbps": 600.5, "preamble_us": 44.0, "symbol_us": 13.6, "ampdu_packets": 256, "ampdu_bytes": 6_500_631},
 }
-"""Settings of one stream at the highest modulation: 802.11a; n (20 MHz); ac and ax (80 MHz)."""
+"""Settings of IEEE 802.11a, n (20 MHz), ac and ax (80 MHz): one stream, highest modulation; by the letters of the standard."""
 CELLULAR_GENERATIONS: dict[str, dict[str, Any]] = {
     "lte": {},
     "5g": {"tti_ms": 0.5, "blocks": 106, "uplink_blocks": 106, "harq_ms": 4.0, "sr_ms": 5.0, "grant_ms": 3.0},
@@ -64,7 +64,7 @@ CELLULAR_GENERATIONS: dict[str, dict[str, Any]] = {
 """Settings of a cell: LTE of 10 MHz; 5G of 40 MHz with a subcarrier spacing of 30 kHz."""
 
 
-def wifi(standard: str = "802.11n", **changes: Any) -> Medium:
+def wifi(standard: str = "n", **changes: Any) -> Medium:
     """Return Wi-Fi by a standard, with the settings of `WIFI_STANDARDS`.
 
     Args:

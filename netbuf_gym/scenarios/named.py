@@ -18,6 +18,7 @@ from netbuf_gym.scenarios.codec import parse_parts
 from netbuf_gym.scenarios.distributions import ChangedDistribution, Distribution
 from netbuf_gym.scenarios.factories import derive_factory, list_named
 from netbuf_gym.scenarios.glossary import GLOSSARY, Entry
+from netbuf_gym.scenarios.media import CELLULAR_GENERATIONS, WIFI_STANDARDS, cellular, wifi
 from netbuf_gym.scenarios.tcp_settings import TcpSettings
 from netbuf_gym.scenarios.topologies import dumbbell, parking_lot
 from netbuf_gym.scenarios.types import Scenario
@@ -245,6 +246,39 @@ def _create_pantheon_factory(number: int) -> Callable[..., World]:
     return derive_factory(make, summary, like=dumbbell, only=("stagger_s",), fixed=path, resolve=resolve_senders)
 
 
+def _create_wifi_factory(standard: str) -> Callable[..., World]:
+    def make(*, stations: int = 0, packet_error: float = 0.0, ampdu_packets: int | None = None, **world: Any) -> Scenario:
+        changes = {} if ampdu_packets is None else {"ampdu_packets": ampdu_packets}
+        return dumbbell(medium=wifi(standard, stations=stations, packet_error=packet_error, **changes), **world)
+
+    summary = f"An access point's 802.11{standard} link to a station, which data and ACKs share; 20 ms, 300 packets, 30 s."
+    return _derive_medium_factory(make, summary, f"wifi/{standard}")
+
+
+def _create_cell_factory(generation: str) -> Callable[..., World]:
+    def make(*, users: int = 3, snr_db: float = 15.0, fading_ms: float = 30.0, bler: float = 0.1, **world: Any) -> Scenario:
+        return dumbbell(medium=cellular(generation, users=users, snr_db=snr_db, fading_ms=fading_ms, bler=bler), **world)
+
+    summary = f"A user of a cell ({generation}) beside others, over a channel that fades; 20 ms, 300 packets, 30 s."
+    return _derive_medium_factory(make, summary, f"cellular/{generation}")
+
+
+def _derive_medium_factory(make: Callable[..., World], summary: str, name: str) -> Callable[..., World]:
+    only = (
+        "rtt_ms",
+        "buffer_packets",
+        "duration_s",
+        "stagger_s",
+        "stack",
+        "hystart",
+        "discipline",
+        "ecn",
+        "return_buffer_packets",
+    )
+    usual: dict[str, Any] = {"rtt_ms": 20.0, "buffer_packets": 300, "duration_s": 30.0}
+    return derive_factory(make, summary, like=dumbbell, only=only, fixed={"name": name}, resolve=resolve_senders, **usual)
+
+
 def _make_trace_dumbbell(
     *,
     path: str,
@@ -364,5 +398,9 @@ for _topology, (_summary, _) in _TOPOLOGIES.items():
     register_pattern(Pattern(_pattern, f"{_summary[:-1]}; as many hops.", _match_hops_name(_topology), f"{_topology}/3"))
 for _number in PANTHEON:
     register(f"pantheon/{_number}", _create_pantheon_factory(_number))
+for _standard in WIFI_STANDARDS:
+    register(f"wifi/{_standard}", _create_wifi_factory(_standard))
+for _generation in CELLULAR_GENERATIONS:
+    register(f"cellular/{_generation}", _create_cell_factory(_generation))
 register_pattern(Pattern("trace:PATH", "A dumbbell whose bottleneck follows a trace file.", _match_trace_name, "trace:PATH"))
 register_pattern(Pattern("file:PATH", "A scenario file, written from Scenario.to_dict().", _match_file_name))

@@ -10,12 +10,14 @@ from dataclasses import replace
 from typing import Any
 
 from netbuf_gym.scenarios import CONGESTION_CONTROLS, QUEUE_DISCIPLINES, STACKS, FlowList, Scenario
-from netbuf_gym.scenarios.catalogue import CatalogueEntry
+from netbuf_gym.scenarios.catalogue import MEDIUM_RECORDS, CatalogueEntry
 from netbuf_gym.scenarios.codec import SCHEMA
 from tools.fuzz.case import Case
 
 PACKETS = 4000
 """About so many a world may send, so that it takes milliseconds."""
+MEDIUM_EVENT_US = 10.0
+"""Time between two events of a medium, at the least in the mean."""
 
 
 def draw_world(case: Case, switch: float = 0.25) -> dict[str, Any]:
@@ -34,7 +36,7 @@ def draw_world(case: Case, switch: float = 0.25) -> dict[str, Any]:
         for i in ports:
             for key in ("queue_packets", "queue_bytes", "discipline"):
                 links[i].pop(key, None)
-            links[i]["device_packets"] = case.pick((0, 0, 1, 7))
+            links[i]["device_packets"] = case.pick((0, 0, 1, 7)) if "medium" not in links[i] else 0
     priorities = queues if ports else case.pick((1, 1, 64))
     paths = {"ahead": range(ahead), "back": range(ahead, ahead + back), "links": links}
     data["flows"] = [_draw_flow(case, stack, paths, priorities, data["duration_s"]) for _ in range(case.pick((0, 1, 1, 2, 5)))]
@@ -94,6 +96,8 @@ def bound_packets(scenario: Scenario) -> float:
         if link.trace is not None:
             times = link.trace.time_s if hasattr(link.trace, "time_s") else link.trace.time_ms
             total += len(times) * min(span_s / max(link.trace.duration_s, 1e-9), 1e12)
+        elif link.medium is not None:
+            total += span_s * 1e6 / MEDIUM_EVENT_US
     return total
 
 
@@ -139,6 +143,12 @@ def _draw_link(case: Case, name: str) -> dict[str, Any]:
         link["rate_mbps"] = case.log(0.01, 2000)
     elif kind < 0.85:
         link["trace"] = _draw_trace(case)
+    elif kind < 0.92:
+        medium = case.pick(sorted(MEDIUM_RECORDS))
+        link["medium"] = {"kind": medium, **_draw_parameters(case, MEDIUM_RECORDS[medium], None)}
+        link["uplink"] = case.chance(0.4)
+        if medium == "cellular":
+            link["gain_db"] = case.pick((0, 0, -10, 10))
     limit = case.rng.random()
     if limit < 0.6:
         link["queue_packets"] = case.pick((1, 2, 10, 100, 1000))
@@ -151,10 +161,10 @@ def _draw_link(case: Case, name: str) -> dict[str, Any]:
         names = ("p_good_to_bad", "p_bad_to_good", "loss_good", "loss_bad")
         link["gilbert_elliott"] = {name: case.pick((0, 0.01, 0.3, 1)) for name in names}
     link["loss_on_acks"] = case.chance(0.3)
-    if kind < 0.85 and case.chance(0.35):
+    if kind < 0.92 and case.chance(0.35):
         name = case.pick(sorted(QUEUE_DISCIPLINES))
         link["discipline"] = {"kind": name, **_draw_parameters(case, QUEUE_DISCIPLINES[name], None)}
-        link["device_packets"] = case.pick((0, 0, 1, 20))
+        link["device_packets"] = case.pick((0, 0, 1, 20)) if kind < 0.85 else 0
     return link | _draw_wire(case, link)
 
 

@@ -13,6 +13,11 @@
 using namespace ns3;
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::string(argv[1]) == "--header") {
+    std::cout << "label,ns3,standard,mode,width_mhz,ampdu_packets,cc,stations,buffer_pkts,rtt_prop_ms,T_s,warm_s,seed,"
+                 "goodput_w_mbps,goodput_up_w_mbps\n";
+    return 0;
+  }
   std::string standard = "802.11n", mode = "HtMcs7", control = "OfdmRate24Mbps", cc = "udp", label;
   uint32_t width = 20, packets = 64, bytes = 1472, stations = 0, seed = 1, buffer = 300;
   double T = 10, warm = 2, rtt = 20, load = 1000;
@@ -33,14 +38,15 @@ int main(int argc, char** argv) {
   cmd.Parse(argc, argv);
   RngSeedManager::SetSeed(seed);
 
-  // As many packets of 1500 bytes (IP) in an aggregate: 1534 bytes with MAC, LLC and FCS, 1540 with delimiter and padding.
-  const uint32_t most = packets > 1 ? packets * 1540 : 0;
+  // So many packets of 1500 bytes (IP) in an aggregate: 1538 bytes with MAC, LLC and FCS, 1544 with delimiter and padding.
+  const uint32_t most = packets > 1 ? packets * 1544 : 0;
   Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(1448));
   Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(1 << 23));
   Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(1 << 23));
   Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(10));
   Config::SetDefault("ns3::WifiMacQueue::MaxSize", QueueSizeValue(QueueSize(std::to_string(buffer) + "p")));
   Config::SetDefault("ns3::WifiMacQueue::MaxDelay", TimeValue(Seconds(100)));
+  Config::SetDefault("ns3::HeConfiguration::GuardInterval", TimeValue(NanoSeconds(800)));
   if (cc != "udp") Config::SetDefault("ns3::TcpL4Protocol::SocketType", StringValue("ns3::Tcp" + cc));
 
   NodeContainer server, ap, sta;

@@ -39,6 +39,10 @@ void check(const Emulator::Setting& setting) {
   if (nodes < 2 || nodes > Emulator::kMaxNodes) reject("nodes", nodes, "2 to 250 descriptors");
   if (setting.routes.size() > Emulator::kMaxRoutes) reject("routes", setting.routes.size(), "at most 65536");
   if (setting.mtu < 68 || setting.mtu > 65535) reject("mtu", setting.mtu, "in [68, 65535]");
+  for (size_t i = 0; i < links; ++i) {
+    const std::string& medium = setting.world.links[i].medium;
+    if (!medium.empty()) reject("links[" + std::to_string(i) + "].medium", medium, "empty for the emulator");
+  }
   for (size_t r = 0; r < setting.routes.size(); ++r) {
     const Route& route = setting.routes[r];
     const std::string at = "routes[" + std::to_string(r) + "]";

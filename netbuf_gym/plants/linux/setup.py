@@ -17,6 +17,7 @@ from netbuf_gym.plants.linux.sysctls import RTO_MAX, list_tcp_sysctls
 from netbuf_gym.scenarios.catalogue import CongestionControl, get_control_name
 from netbuf_gym.scenarios.flows import Bulk, Flow, OnOff, Sized
 from netbuf_gym.scenarios.limits import AGENT
+from netbuf_gym.scenarios.media import Medium
 from netbuf_gym.scenarios.native import build_flow_config, build_world_config
 from netbuf_gym.scenarios.python_control import OwnControl
 from netbuf_gym.scenarios.senders import Relay, Sender
@@ -152,6 +153,8 @@ class Setup:
             for name in ("duplicate", "corrupt"):
                 if getattr(link, name) > 0:
                     self._refuse(f"links[{i}].{name}", getattr(link, name), "0: the links of this plant do neither")
+            if isinstance(link.medium, Medium):
+                self._refuse(f"links[{i}].medium", link.medium.kind, "None: the links of this plant have rates or traces")
 
     def _sysctls(self) -> dict[str, str]:
         scenario = self.scenario
