@@ -332,14 +332,15 @@ double capacity_bps(const Parameters& p, bool, double) {
   const double window = p["cw_min"] + 1, doublings = std::round(std::log2((p["cw_max"] + 1) / window));
   const double tau = transmission_probability(stations, window, doublings, std::pow(error, packets));
   const double others_idle = std::pow(1 - tau, stations - 1);
-  const double own = tau * others_idle, others = (stations - 1) * own, none = (1 - tau) * others_idle;
+  const double own = tau * others_idle, other = (stations - 1) * own, none = (1 - tau) * others_idle;
   const Time overhead = timing.sifs + timing.aifs;
   const Time own_ppdu = timing.ppdu_alike(packets, kPacketBytes);
   const Time others_ppdu = timing.ppdu_alike(others_packets, kPacketBytes);
   const auto of = [](Time t) { return static_cast<double>(t); };
   const double slot = none * of(timing.slot) + own * of(own_ppdu + overhead + timing.answer(packets)) +
-                      others * of(others_ppdu + overhead + timing.answer(others_packets)) +
-                      (1 - none - own - others) * of(std::max(own_ppdu, others_ppdu) + overhead + timing.answer(1));
+                      other * of(others_ppdu + overhead + timing.answer(others_packets)) +
+                      (tau - own) * of(std::max(own_ppdu, others_ppdu) + overhead + timing.answer(1)) +
+                      (1 - tau - none - other) * of(others_ppdu + overhead + timing.answer(1));
   return own * (1 - error) * packets * kPacketBytes * 8e9 / slot;
 }
 
