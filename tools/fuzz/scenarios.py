@@ -10,7 +10,7 @@ from typing import Any
 from netbuf_gym import scenarios
 from netbuf_gym.errors import NetbufError
 from netbuf_gym.scenarios import Scenario
-from netbuf_gym.scenarios.catalogue import CONGESTION_CONTROLS, QUEUE_DISCIPLINES
+from netbuf_gym.scenarios.catalogue import CONGESTION_CONTROLS, MEDIUM_RECORDS, QUEUE_DISCIPLINES
 from netbuf_gym.simulation import runner
 from netbuf_gym.simulation.results.result import Result
 from tools.fuzz import oracles, random_worlds
@@ -27,7 +27,7 @@ RECORDS = (
     scenarios.Jitter,
 )  # fmt: skip
 FIELDS = {entry.name for record in RECORDS for entry in fields(record)} | {"schema", "kind", "app", "seed", "warmup_s"}
-CATALOGUES = (*CONGESTION_CONTROLS.values(), *QUEUE_DISCIPLINES.values())
+CATALOGUES = (*CONGESTION_CONTROLS.values(), *QUEUE_DISCIPLINES.values(), *MEDIUM_RECORDS.values())
 FIELDS |= {parameter.name for record in CATALOGUES for parameter in record.parameters}
 
 
