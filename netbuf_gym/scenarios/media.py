@@ -25,7 +25,10 @@ class Medium(ParameterRecord):
         record: The core's description.
     """
 
-    check_together = staticmethod(_core.check_medium)
+    @staticmethod
+    def check_together(kind: str, parameters: dict[str, float]) -> None:
+        """Raise ValueError, in the core's words, where parameters do not go together."""
+        _core.check_medium(kind, parameters)
 
     def capacity_mbps(self, *, up: bool = False, gain_db: float = 0.0) -> float:
         """Return what a link carries that always has packets of 1500 bytes to send, beside the medium's own further stations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, make_dataclass
 from typing import Any, ClassVar, TypeVar
 
@@ -19,12 +19,10 @@ class ParameterRecord:
     Attributes:
         kind: Name in JSON and in the core.
         record: The core's description.
-        check_together: Function of the core: (kind, parameters), raises ValueError where parameters do not go together.
     """
 
     kind: ClassVar[str] = ""
     record: ClassVar[CatalogueEntry]
-    check_together: ClassVar[Callable[[str, dict[str, float]], None]]
 
     def __post_init__(self) -> None:
         for parameter in self.record.parameters:
@@ -36,6 +34,11 @@ class ParameterRecord:
             self.check_together(self.kind, self.parameters())
         except ValueError as error:
             raise ScenarioError(f"{self.kind}.{error}") from None
+
+    @staticmethod
+    def check_together(kind: str, parameters: dict[str, float]) -> None:
+        """Raise ValueError, in the core's words, where parameters do not go together."""
+        raise NotImplementedError
 
     def parameters(self) -> dict[str, float]:
         """Return the core's parameters, without those that are None (the core chooses their values)."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ETHERNET_BYTES = 1514
 PAYLOAD = 1472 / ETHERNET_BYTES
 """Bytes of a packet on the wire, and the share of them that ns-3's rows count."""
-THEORY = {"linear": True, "bler": 0.0, "fading_ms": 5.0, "pf_ms": 2000.0}
+THEORY: dict[str, Any] = {"linear": True, "bler": 0.0, "fading_ms": 5.0, "pf_ms": 2000.0}
 
 
 def saturate(medium: Medium, links: int = 1, duration_s: float = 20.0, *, up: bool = False) -> float:
