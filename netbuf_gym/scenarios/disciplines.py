@@ -27,15 +27,12 @@ class Discipline(ParameterRecord):
             filter of ACKs, for ways back.
     """
 
-<<<<<<< HEAD
     manages_buffer: ClassVar[bool] = True
-    check_together = staticmethod(_core.check_discipline)
-=======
+
     @staticmethod
     def check_together(kind: str, parameters: dict[str, float]) -> None:
         """Raise ValueError, in the core's words, where parameters do not go together."""
         _core.check_discipline(kind, parameters)
->>>>>>> 4bb5cdd2 (scenarios, conf: type the checks of generated records; offer wifi/* and cellular/* as choices of training)
 
     @property
     def throughput_limit_mbps(self) -> float:
