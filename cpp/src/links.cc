@@ -32,7 +32,7 @@ void build_links(const WorldConfig& config, Rng* rng, Link::Host* host, std::vec
   links.reserve(config.links.size());
   const bool keep_rates = stack_profile(config.stack).keeps_rates;
   for (const LinkConfig& link : config.links) {
-    Link& made = links.emplace_back(link.medium.empty() ? link : with_nominal_rate(link), rng);
+    Link& made = link.medium.empty() ? links.emplace_back(link, rng) : links.emplace_back(with_nominal_rate(link), rng);
     if (keep_rates) made.keep_rates();
   }
   // Switch and port of each link.
