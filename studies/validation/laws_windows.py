@@ -16,6 +16,8 @@ from netbuf_gym.simulation.results.flows import FlowResult, LinkResult
 from studies.validation.laws import Comparison, Law, make_grid
 
 LINUX, NS3 = "linux", "ns3"
+SEGMENTS_COUNTED = {LINUX: 1, NS3: 2}
+"""Segments that count as one as a window grows: 2 where ACKs are counted, each of two segments (b of Mathis et al.)."""
 DROPTAIL, RED = "droptail", "red"
 LOSSES = 1500
 """Number of losses that a response is measured over."""
@@ -49,7 +51,7 @@ def _simulate_losses(cc: Any, loss: float, rtt_ms: float, window: float, stack: 
 
 def compare_mathis(loss: float, rtt_ms: float, stack: str) -> Comparison:
     """Compare Reno's mean window, segments, with sqrt(3 / 2 b p), b being 1 for a sender that counts segments, else 2."""
-    acked = 1 if stack == LINUX else 2
+    acked = SEGMENTS_COUNTED[stack]
     window = float(np.sqrt(1.5 / acked / loss))
     flow = _simulate_losses("newreno", loss, rtt_ms, window, stack)
     return Comparison.of_value(float(np.sqrt(1.5 / acked / flow.loss_rate)), _compute_window(flow))
