@@ -15,6 +15,8 @@ from studies.validation.laws import Comparison, Law, make_grid
 LINUX, NS3 = "linux", "ns3"
 SYN_BYTES = 60
 FIRST_WINDOW = 10
+WRITTEN_AHEAD = 135
+"""Segments that a program without a rate writes before `TCP_NOTSENT_LOWAT` of 128 KiB lets it wait: whole packets of 45."""
 LEAST_RTO_S = 0.2
 MILLISECOND = 1e-3
 
@@ -121,15 +123,14 @@ def compare_tail_probe(rate_mbps: float, rtt_ms: float, lost: int) -> Comparison
 
 def compare_idle_restart(rtt_ms: float, time_outs: float) -> Comparison:
     """Compare the window after a silence with the one before it, halved for every time-out that it lasted."""
-    on_s, rounds = 4.5 * rtt_ms * MILLISECOND, 5
-    silence_s = time_outs * (rtt_ms * MILLISECOND + LEAST_RTO_S) - 0.5 * rtt_ms * MILLISECOND
-    app: Any = OnOff(on_s=on_s, off_s=silence_s)
-    resumes_s = rtt_ms * MILLISECOND + on_s + silence_s
+    on_s, written = MILLISECOND, 2 * FIRST_WINDOW + WRITTEN_AHEAD  # 10, 20, 40 and 75 segments in as many round trips
+    resumes_s = 4 * rtt_ms * MILLISECOND + time_outs * (rtt_ms * MILLISECOND + LEAST_RTO_S)
+    app: Any = OnOff(on_s=on_s, off_s=resumes_s - on_s - rtt_ms * MILLISECOND)
     world = dumbbell(rate_mbps=1e4, rtt_ms=rtt_ms, buffer_packets=None, app=app, senders=["newreno"])
     world = replace(world, duration_s=resumes_s + rtt_ms * MILLISECOND, delayed_ack=1)
     series = nb.simulate(world, sample_interval_s=MILLISECOND).flows[0].series
     window = series["cwnd_packets"][np.searchsorted(series["time_s"], resumes_s + 0.4 * rtt_ms * MILLISECOND)]
-    return Comparison.of_value(max(FIRST_WINDOW * 2.0 ** (rounds - int(time_outs)), FIRST_WINDOW), float(window))
+    return Comparison.of_value(max(written // 2 ** int(time_outs), FIRST_WINDOW), float(window))
 
 
 EXACT = 1e-7
