@@ -151,6 +151,7 @@ void FlowArrivals::forget(uint32_t index) {
   }
   count(forgotten_, slot);
   part(slot);
+  slot.flow->path.forget();
   slot.flow.reset();
   free_slots_.push_back(index - first_);
   host_.forgotten(index);

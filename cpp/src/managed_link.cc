@@ -254,6 +254,9 @@ bool Link::caught_by_outage(Time now, const Queued& item) {
   return true;
 }
 
+void Link::forget(uint32_t owner) {
+  if (managed_) managed_->discipline->forget(owner);
+}
 bool Link::paces() const { return managed_ && managed_->discipline->paces(); }
 int64_t Link::begun_bytes() const { return managed_->begun; }
 uint32_t Link::device_packets() const { return managed_ ? managed_->device.size() : 0; }

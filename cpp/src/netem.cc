@@ -21,6 +21,7 @@ class Netem final : public QueueDiscipline {
   int64_t bytes() const override { return queue_->bytes(); }
   void resize(int64_t packets) override { queue_->resize(packets); }
   void reset(Time now) override { queue_->reset(now); }
+  void forget(uint32_t owner) override { queue_->forget(owner); }
   bool paces() const override { return queue_->paces(); }
   size_t memory_bytes() const override { return sizeof *this + queue_->memory_bytes(); }
 

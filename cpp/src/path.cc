@@ -79,6 +79,12 @@ void Path::look_closely(const Item& item) {
   }
 }
 
+void Path::forget() {
+  for (const std::vector<Hop>* hops : {&forward_, &backward_}) {
+    for (const Hop& hop : *hops) hop.link->forget(flow_);
+  }
+}
+
 void Path::lose(Link::Fate fate, PacketKind kind) {
   --on_way_;
   if (is_data(kind)) ++(fate == Link::Fate::queue_drop ? queue_drops_ : random_losses_);

@@ -39,6 +39,48 @@ TEST(fq_gives_a_new_flow_its_first_quantum_ahead) {
   CHECK_EQ(std::count(turns.begin(), turns.end(), 1), 6);
 }
 
+// A connection that takes an old one's number is new: of the old one's turns and rate it knows nothing.
+TEST(fq_forgets_connections_that_are_over) {
+  for (const Time pause : {Time{0}, kSecond}) {  // the old one is in line still, or has left it
+    Server server("fq", {}, kRate);
+    std::vector<uint32_t> order;
+    server.on_sent = [&](const Queued& item) { order.push_back(item.owner); };
+    for (int connection = 0; connection < 3; ++connection) {
+      const Time from = server.now + kMillisecond;
+      for (int i = 0; i < 100; ++i) server.arrive(from, 1);
+      server.run(from + 50 * kMillisecond);  // 1 has spent its first quantum
+      order.clear();
+      for (int i = 0; i < 10; ++i) server.arrive(from + 50 * kMillisecond, 2);
+      server.run(from + 61 * kMillisecond);
+      CHECK_EQ(std::count(order.begin(), order.begin() + 10, 2), 10);
+      server.run(server.now + pause);
+      server.queue->forget(2);
+    }
+    server.run(server.now + kSecond);
+    CHECK(server.conserved() && server.idle);
+  }
+  const size_t memory = [] {
+    Server server("fq", {}, kRate);
+    for (uint32_t owner = 0; owner < 1000; ++owner) {
+      server.arrive(owner * kSecond, owner);
+      server.run(owner * kSecond + 10 * kMillisecond);
+      server.queue->forget(owner);
+    }
+    return server.queue->memory_bytes();
+  }();
+  CHECK_LT(memory, 2000u);
+
+  Server limited("fq", {{"max_rate_mbps", 0.1}}, kRate);  // 120 ms between packets
+  std::vector<Time> sent;
+  limited.on_sent = [&](const Queued&) { sent.push_back(limited.now); };
+  for (const Time at : {Time{0}, 5 * kMillisecond, 10 * kMillisecond}) {
+    limited.arrive(at, 1);
+    limited.run(at + 2 * kMillisecond);
+    limited.queue->forget(1);
+  }
+  CHECK(sent == (std::vector<Time>{0, 5 * kMillisecond, 10 * kMillisecond}));
+}
+
 TEST(fq_drops_what_exceeds_a_flows_limit) {
   Server server("fq", {{"flow_limit", 10}}, kRate);
   for (int i = 0; i < 20; ++i) server.arrive(0, 1);

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import netbuf_gym as nb
-from netbuf_gym.scenarios import CAKE, Flow, Host, Link, OnOff, Scenario, dumbbell
+from netbuf_gym.scenarios import CAKE, Flow, FlowList, Host, Link, OnOff, Scenario, Sender, Traffic, dumbbell
 
 
 def hosts_world(discipline, cc="cubic", busy=10):
@@ -61,6 +61,17 @@ def test_fq_at_the_sender_spares_the_bottleneck_its_bursts(cc):
     paced, plain = longest_queue("fq"), longest_queue("droptail")
     assert paced <= (plain if cc == "bbr" else 0.85 * plain)  # bbr paces itself
     assert longest_queue({"name": "fq", "pacing": False}) == plain
+
+
+def test_each_connection_is_new_to_fq():
+    """Short connections, of which each takes the place of the one before, all have their first quantum beside bulk flows."""
+    world = dumbbell(senders=["cubic"] * 8, rate_mbps=20, rtt_ms=20, buffer_packets=2000, discipline="fq", duration_s=30)
+    links = {"path": ["bottleneck"], "return_path": ["return"]}
+    starts = [10 + 0.5 * i for i in range(20)]
+    flows = FlowList(start_s=starts, sender=[0] * 20, size_bytes=[10 * 1448] * 20, priority=[0] * 20)
+    world = replace(world, traffic=Traffic(senders=[Sender(**links)], arrivals=[flows]))
+    times = nb.simulate(world, 1).completions["fct_s"]
+    assert len(times) == 20 and times.max() < 1.2 * times.min()
 
 
 @pytest.mark.parametrize("cc", ["cubic", "newreno"])

@@ -162,6 +162,7 @@ class Link final : public EventSource {
   Time next() const override;              // when the next packet can be sent; kNever: not before the next offer
   void run(Time now) override;
   void stall(Time now, Time until);        // nothing leaves before
+  void forget(uint32_t owner);             // QueueDiscipline::forget; any link
   Time backlog_end(Time now) const;        // when what waits here will have left
   bool runs_last() const override;         // a device takes its next packet when all else has happened (ns-3)
 

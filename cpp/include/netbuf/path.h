@@ -96,6 +96,7 @@ class Path {
   void lost(const Queued& item, Link::Fate fate);
   void altered(const Queued& item, PacketEvent event);   // duplicated or corrupted
   void log_arrival(const Flight& flight);                // at either end
+  void forget();                                         // its links keep nothing of its connection, which is over
 
   // When an arrival was scheduled: as the transmission on the link before began.
   Time scheduled(const Packet& packet) const;

@@ -69,6 +69,7 @@ class QueueDiscipline {
   virtual int64_t bytes() const = 0;
   virtual void resize(int64_t) {}                           // where the limit of packets can be another one: it is
   virtual void reset(Time) {}                               // its link went down, and what waited is gone
+  virtual void forget(uint32_t) {}                          // the owner has nothing here, and its number goes to another
   virtual bool paces() const { return false; }              // whether TCP paces flows whose host's queue it is
   virtual size_t memory_bytes() const = 0;
 };

@@ -9,7 +9,8 @@
 namespace netbuf {
 
 // A flow's data and its ACKs are two flows.
-inline uint64_t flow_key(const Queued& item) { return uint64_t{item.owner} * 2 + item.is_ack; }
+inline uint64_t flow_key(uint32_t owner, bool is_ack) { return uint64_t{owner} * 2 + is_ack; }
+inline uint64_t flow_key(const Queued& item) { return flow_key(item.owner, item.is_ack); }
 
 // Scrambles a number (splitmix64).
 inline uint64_t scramble(uint64_t z) {

@@ -64,6 +64,7 @@ class Fq final : public QueueDiscipline {
         } else {
           flow.state.place = Place::nowhere;
           flow.state.left = now;
+          if (flow.state.over) queues_.push(unused_, index);
         }
       } else if (flow.state.next > at) {
         queues_.pop(list);
@@ -87,6 +88,18 @@ class Fq final : public QueueDiscipline {
     return first;
   }
 
+  // What it had of its turn may be in line still; the next connection of that number is another flow.
+  void forget(uint32_t owner) override {
+    for (const bool is_ack : {false, true}) {
+      const auto found = index_.find(flow_key(owner, is_ack));
+      if (found == index_.end()) continue;
+      const uint32_t index = found->second;
+      index_.erase(found);
+      queues_[index].state.over = true;
+      if (queues_[index].state.place == Place::nowhere) queues_.push(unused_, index);
+    }
+  }
+
   bool paces() const override { return paces_; }
   uint32_t packets() const override { return queues_.packets(); }
   int64_t bytes() const override { return queues_.bytes(); }
@@ -105,15 +118,23 @@ class Fq final : public QueueDiscipline {
     Time next = 0;                        // nothing of it leaves before
     Time left = 0;                        // when it was last found empty
     Place place = Place::nowhere;
+    bool over = false;                    // its connection is
   };
   using Queues = FlowQueues<State>;
   using Flow = Queues::Flow;
   using List = Queues::List;
 
   uint32_t find(const Queued& item) {
-    const auto [found, is_new] = index_.try_emplace(flow_key(item), queues_.size());
-    if (is_new) queues_[queues_.add()].deficit = initial_quantum_;
+    const auto [found, is_new] = index_.try_emplace(flow_key(item));
+    if (is_new) [[unlikely]] found->second = add();
     return found->second;
+  }
+  uint32_t add() {
+    const uint32_t index = unused_.empty() ? queues_.add() : unused_.head;
+    if (!unused_.empty()) queues_.pop(unused_);
+    queues_[index].state = {};
+    queues_[index].deficit = initial_quantum_;
+    return index;
   }
   void place(List& list, uint32_t index, Place place) {
     queues_[index].state.place = place;
@@ -144,7 +165,7 @@ class Fq final : public QueueDiscipline {
   DropSink* sink_;
   Queues queues_;
   std::unordered_map<uint64_t, uint32_t> index_;  // of flows, by key
-  List fresh_, old_;
+  List fresh_, old_, unused_;
   std::set<std::pair<Time, uint32_t>> held_;      // flows that may not send yet, and from when on
 };
 
