@@ -113,6 +113,19 @@ TEST(fq_marks_what_has_waited_too_long) {
   for (int i = 0; i < 20; ++i) server.arrive(0);
   server.run(kSecond);
   CHECK_EQ(server.marks, 14u);  // those that begin after 6 ms or later
+  // The wait for a flow's own rate does not count, but what it waits for others after that.
+  Server limited("fq", {{"ce_threshold_ms", 5}, {"max_rate_mbps", 3}, {"flow_limit", 10'000}}, kRate, 10'000);
+  limited.ecn = true;
+  for (int i = 0; i < 100; ++i) limited.arrive(0, 1);
+  limited.run(kSecond);
+  CHECK_EQ(limited.sent, 100u);
+  CHECK_GT(limited.longest_sojourn, 0.39);
+  CHECK_EQ(limited.marks, 0u);
+  for (uint32_t owner = 1; owner <= 8; ++owner) {  // twice what the link carries
+    for (int i = 0; i < 100; ++i) limited.arrive(kSecond, owner);
+  }
+  limited.run(3 * kSecond);
+  CHECK_GT(limited.marks, 700u);
 }
 
 TEST(fq_conserves_packets_and_keeps_its_limits) {

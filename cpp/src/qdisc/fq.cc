@@ -147,7 +147,7 @@ class Fq final : public QueueDiscipline {
   }
   void send(Time now, Flow& flow, Queued& item) {
     queues_.take(flow, item);
-    if (now - item.arrived > ce_threshold_) mark(item, *sink_);
+    if (now - std::max(item.arrived, flow.state.next) > ce_threshold_) mark(item, *sink_);
     flow.deficit -= static_cast<int32_t>(item.bytes);
     if (!limits_rate_) return;
     // A packet that leaves late makes good the time lost, up to half its own.
@@ -181,7 +181,7 @@ const Entry<DisciplineRecord> entry{{
          real("max_rate_mbps", kAutomatic, 1e-3, 1e6, "rate that no flow exceeds, of bytes on the wire; auto: none"),
          truth("pacing", true, "senders whose path begins here are paced as those under Scenario.pacing (linux stack)"),
          real("ce_threshold_ms", kAutomatic, 0, 10'000,
-              "what waits longer is marked, where its flow speaks ECN, ms; auto: not")},
+              "what waits longer, its flow's own rate aside, is marked where the flow speaks ECN, ms; auto: not")},
 }};
 
 }  // namespace
