@@ -38,9 +38,10 @@ class FlowQueues {
     State state;
     uint32_t head = kNone, tail = kNone;  // nodes
     uint32_t packets = 0;
+    uint32_t before = kNone;              // flow of the same list; of its head, none that counts
     int64_t bytes = 0;
     int32_t deficit = 0;
-    uint32_t next = kNone;                // flow of the same list
+    uint32_t next = kNone;                // likewise
     bool empty() const { return head == kNone; }
   };
   // Flows that take turns.
@@ -64,6 +65,7 @@ class FlowQueues {
 
   void push(List& list, uint32_t index) {
     flows_[index].next = kNone;
+    flows_[index].before = list.tail;
     (list.empty() ? list.head : flows_[list.tail].next) = index;
     list.tail = index;
   }
@@ -71,10 +73,9 @@ class FlowQueues {
   // A flow anywhere in the list.
   void erase(List& list, uint32_t index) {
     if (list.head == index) return pop(list);
-    uint32_t before = list.head;
-    while (flows_[before].next != index) before = flows_[before].next;
-    flows_[before].next = flows_[index].next;
-    if (list.tail == index) list.tail = before;
+    const uint32_t before = flows_[index].before, next = flows_[index].next;
+    flows_[before].next = next;
+    (list.tail == index ? list.tail : flows_[next].before) = before;
   }
 
   void append(Flow& flow, const Queued& item) {
