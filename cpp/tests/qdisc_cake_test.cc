@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "check.h"
+#include "qdisc/cake_tins.h"
 #include "qdisc_server.h"
 
 using namespace netbuf;
@@ -103,6 +104,39 @@ TEST(cake_has_no_two_flows_in_a_queue_while_a_set_has_room) {
   const double fair = static_cast<double>(server.sent) / 300;
   for (const uint32_t owner : owners) behind += sent(server, owner) < 0.75 * fair;
   CHECK_LE(behind, 4u);
+}
+
+// In rows of eight DSCPs.
+TEST(cake_has_the_kernels_tins) {
+  CHECK(kOneTin == TinOf{});
+  CHECK(kThreeTins == (TinOf{
+      0, 1, 0, 0, 2, 0, 0, 0,  //
+      1, 0, 0, 0, 0, 0, 0, 0,  //
+      0, 0, 0, 0, 0, 0, 0, 0,  //
+      0, 0, 0, 0, 0, 0, 0, 0,  //
+      0, 0, 0, 0, 0, 0, 0, 0,  //
+      0, 0, 0, 0, 2, 0, 2, 0,  //
+      2, 0, 0, 0, 0, 0, 0, 0,  //
+      2, 0, 0, 0, 0, 0, 0, 0}));
+  CHECK(kFourTins == (TinOf{
+      0, 1, 0, 0, 2, 0, 0, 0,  //
+      1, 0, 0, 0, 0, 0, 0, 0,  //
+      2, 0, 2, 0, 2, 0, 2, 0,  //
+      2, 0, 2, 0, 2, 0, 2, 0,  //
+      3, 0, 2, 0, 2, 0, 2, 0,  //
+      3, 0, 0, 0, 3, 0, 3, 0,  //
+      3, 0, 0, 0, 0, 0, 0, 0,  //
+      3, 0, 0, 0, 0, 0, 0, 0}));
+  CHECK(kEightTins == (TinOf{
+      2, 0, 1, 2, 4, 2, 2, 2,  //
+      1, 2, 1, 2, 1, 2, 1, 2,  //
+      5, 2, 4, 2, 4, 2, 4, 2,  //
+      3, 2, 3, 2, 3, 2, 3, 2,  //
+      6, 2, 3, 2, 3, 2, 3, 2,  //
+      6, 2, 2, 2, 6, 2, 6, 2,  //
+      7, 2, 2, 2, 2, 2, 2, 2,  //
+      7, 2, 2, 2, 2, 2, 2, 2}));
+  CHECK(kTinsOf[0] == &kOneTin && kTinsOf[1] == &kThreeTins && kTinsOf[2] == &kFourTins && kTinsOf[3] == &kEightTins);
 }
 
 TEST(cake_serves_tins_by_their_shares) {

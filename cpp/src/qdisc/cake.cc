@@ -4,11 +4,11 @@
 // Sources: Hoeiland-Joergensen, Taht and Morton, "Piece of CAKE: a comprehensive queue management solution for home
 // gateways", LANMAN 2018; behaviour, tables and defaults of net/sched/sch_cake.c (Linux 6.18) and tc-cake(8). Hosts are
 // told apart exactly, by the flows' (Flow.sender_host and receiver_host), and loads are divided without a table.
-#include <array>
 #include <cmath>
 #include <string>
 #include <unordered_map>
 
+#include "qdisc/cake_tins.h"
 #include "qdisc/cobalt.h"
 #include "qdisc/flow_queues.h"
 
@@ -23,36 +23,6 @@ constexpr int64_t kLeastMemory = 4 << 20, kMostMemory = int64_t{10'240} * kMtu;
 enum Isolation : uint32_t { kBySource = 1, kByDestination = 2, kByFlow = 4 };
 enum class Framing : uint8_t { none, atm, ptm };
 constexpr double kRoundTripsMs[] = {0.1, 1, 10, 30, 100, 300, 1000, 3'600'000};
-
-// The tin of a DSCP: of besteffort, diffserv3, diffserv4, diffserv8.
-using TinOf = std::array<uint8_t, 64>;
-constexpr TinOf kOneTin{};
-constexpr TinOf kThreeTins = [] {
-  TinOf tins{};
-  for (const int bulk : {1, 8}) tins[bulk] = 1;                            // LE, CS1
-  for (const int voice : {4, 44, 46, 48, 56}) tins[voice] = 2;             // TOS4, VA, EF, CS6, CS7
-  return tins;
-}();
-constexpr TinOf kFourTins = [] {
-  TinOf tins{};
-  for (const int bulk : {1, 8}) tins[bulk] = 1;
-  for (const int video : {4, 16, 18, 20, 22, 24, 26, 28, 30, 34, 36, 38}) tins[video] = 2;  // CS2, CS3, AF2x, 3x, 4x
-  for (const int voice : {32, 40, 44, 46, 48, 56}) tins[voice] = 3;        // CS4 to CS7, VA, EF
-  return tins;
-}();
-constexpr TinOf kEightTins = [] {
-  TinOf tins{};
-  tins.fill(2);
-  for (const int lowest : {1}) tins[lowest] = 0;                           // LE
-  for (const int bulk : {8, 10, 12, 14}) tins[bulk] = 1;                   // CS1, AF1x
-  for (const int video : {24, 26, 28, 30, 34, 36, 38}) tins[video] = 3;    // CS3, AF3x, AF4x
-  for (const int low_latency : {4, 18, 20, 22}) tins[low_latency] = 4;     // TOS4, AF2x
-  for (const int fetch : {16}) tins[fetch] = 5;                            // CS2
-  for (const int voice : {32, 40, 44, 46}) tins[voice] = 6;                // CS4, CS5, VA, EF
-  for (const int control : {48, 56}) tins[control] = 7;                    // CS6, CS7
-  return tins;
-}();
-constexpr const TinOf* kTinsOf[] = {&kOneTin, &kThreeTins, &kFourTins, &kEightTins};
 
 // A tin: its share of the rate, its weight in turns without a shaper, and whether its interval is the target.
 struct Kind {
