@@ -71,6 +71,26 @@ TEST(cake_counts_both_ends) {
   CHECK_NEAR(sent(server, 1), sent(server, 2), 0.03 * sent(server, 1));
 }
 
+// A connection that takes an old one's number counts for its own hosts, though the old one's queue still decays.
+TEST(cake_counts_a_new_connection_for_its_own_hosts) {
+  for (const double isolation : {5.0, 7.0}) {
+    Server server("cake", {{"isolation", isolation}, {"ecn", 0}}, kRate, 10'000);
+    server.host_of = {{1, 1}, {2, 1}, {3, 2}};
+    server.load(0, 5 * kSecond, 1.5 * kRate, false, 1);
+    server.run(5 * kSecond + 100 * kMillisecond);
+    while (!server.idle) server.run(server.now + kMillisecond);
+    CHECK_GT(server.drops, 20u);
+    server.queue->forget(1);
+    server.host_of[1] = 2;
+    const Time from = server.now + 1;
+    load(server, from, from + kSecond, {1, 2, 3});
+    server.forget();
+    load(server, from + kSecond, from + 10 * kSecond, {1, 2, 3});
+    CHECK_NEAR(sent(server, 2) / static_cast<double>(server.sent), 0.5, 0.02);
+    CHECK_NEAR(sent(server, 1), sent(server, 3), 0.05 * sent(server, 3));
+  }
+}
+
 TEST(cake_by_host_alone_has_a_queue_a_host) {
   Server server("cake", {{"isolation", 1}, {"ecn", 0}}, kRate, 10'000);
   server.host_of = {{1, 1}, {2, 1}, {3, 2}};

@@ -4,6 +4,7 @@
 // Sources: Hoeiland-Joergensen, Taht and Morton, "Piece of CAKE: a comprehensive queue management solution for home
 // gateways", LANMAN 2018; behaviour, tables and defaults of net/sched/sch_cake.c (Linux 6.18) and tc-cake(8). Hosts are
 // told apart exactly, by the flows' (Flow.sender_host and receiver_host), and loads are divided without a table.
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <unordered_map>
@@ -109,6 +110,15 @@ class Cake final : public QueueDiscipline {
   int64_t bytes() const override { return bytes_; }
   void resize(int64_t packets) override { limit_packets_ = packets; }
   void reset(Time now) override { next_ = static_cast<double>(now); }
+  // Queues that decay keep nobody's tag: the next connection of that number may have other hosts.
+  void forget(uint32_t owner) override {
+    if (!(isolation_ & kByFlow)) return;
+    for (const bool is_ack : {false, true}) {
+      const uint64_t tag = tag_of(flow_key(owner, is_ack));
+      const uint32_t direct = queue_of(tag), set = direct - direct % kWays;
+      for (Tin& tin : tins_) std::replace(tin.tags.begin() + set, tin.tags.begin() + set + kWays, tag, ~tag);
+    }
+  }
   size_t memory_bytes() const override {
     size_t sum = sizeof *this + tins_.capacity() * sizeof(Tin);
     for (const Tin& tin : tins_) {
@@ -151,6 +161,8 @@ class Cake final : public QueueDiscipline {
     tin.cobalt = {target, std::max(interval + target - whole.target, 2 * target), mtu_time, whole.ecn};
   }
 
+  uint64_t tag_of(uint64_t key) const { return scramble(salt_ + 0x9e3779b97f4a7c15 * (key + 1)); }
+  static uint32_t queue_of(uint64_t tag) { return static_cast<uint32_t>(tag >> 32) % kQueues; }
   // The queue of a packet's flow: its own, or another of its set of eight that is at rest, or else one shared.
   uint32_t find(Tin& tin, const Queued& item) {
     const PacketEnds ends = ends_of(item);
@@ -159,9 +171,8 @@ class Cake final : public QueueDiscipline {
       key = (isolation_ & kBySource ? scramble(ends.source + 1) : 0) ^
             (isolation_ & kByDestination ? scramble(~ends.destination) : 0);
     }
-    const uint64_t tag = scramble(salt_ + 0x9e3779b97f4a7c15 * (key + 1));
-    const auto direct = static_cast<uint32_t>(tag >> 32) % kQueues;
-    const uint32_t set = direct - direct % kWays;
+    const uint64_t tag = tag_of(key);
+    const uint32_t direct = queue_of(tag), set = direct - direct % kWays;
     const auto held = [&](uint32_t i) { return tin.queues[i].state.set != Set::none; };
     uint32_t found = direct;
     if (!held(direct) || tin.tags[direct] != tag) {
