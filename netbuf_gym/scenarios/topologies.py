@@ -280,7 +280,8 @@ def parking_lot(
     """Build a parking lot: long flows over all hops of a chain, and at each hop flows that cross only that.
 
     The hops are the links "hop-1", "hop-2", .. and back "back-1", "back-2", ..; `senders` come first among the flows, then
-    the flows "cross-1" of the first hop, and so on. Numbers and disciplines of hops are one for all, or a list of one each.
+    the flow "cross-1" of the first hop, and so on; of several at each hop "cross-1-0", "cross-1-1", .. are the first hop's.
+    Numbers and disciplines of hops are one for all, or a list of one each.
     With access links, which the ns3 stack always has, each flow has its own at both ends, as in `dumbbell`.
 
     Args:
@@ -340,7 +341,12 @@ def parking_lot(
     crossing = () if isinstance(cross, (tuple, list)) and not cross else parse_senders(cross, "cross")
     all_hops = tuple(range(hops))
     spans = [(cc, all_hops, "") for cc in parse_senders(senders)]
-    spans += [(cc, (hop,), f"cross-{hop + 1}") for hop in all_hops for cc in crossing]
+    several = len(crossing) > 1
+    spans += [
+        (cc, (hop,), f"cross-{hop + 1}-{i}" if several else f"cross-{hop + 1}")
+        for hop in all_hops
+        for i, cc in enumerate(crossing)
+    ]
     flows = []
     for i, (cc, path, label) in enumerate(spans):
         return_path = tuple(hops + hop for hop in reversed(path))

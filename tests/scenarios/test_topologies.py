@@ -144,6 +144,12 @@ def test_a_parking_lot_has_long_flows_and_those_that_cross_a_hop():
     ]
 
 
+def test_flows_that_cross_the_same_hop_have_names_of_their_own():
+    world = scenarios.parking_lot(hops=2, cross=["cubic", "bbr"])
+    names = [(flow.cc, flow.name) for flow in world.flows[1:]]
+    assert names == [("cubic", "cross-1-0"), ("bbr", "cross-1-1"), ("cubic", "cross-2-0"), ("bbr", "cross-2-1")]
+
+
 def test_hops_differ_by_direction():
     back = {"return_rate_mbps": [1, None], "return_delay_ms": 30, "return_buffer_packets": 7, "return_discipline": "codel"}
     world = scenarios.chain(hops=2, rate_mbps=[10, 5], buffer_packets=[100, None], discipline=["fq", "cake"], **back)
