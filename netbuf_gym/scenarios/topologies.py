@@ -376,8 +376,10 @@ def chain(*, hops: int = 3, **world: Any) -> Scenario:
         world: Further arguments of `parking_lot`, without `cross`.
 
     Raises:
-        ScenarioError: A value out of range.
+        ScenarioError: A value out of range, or `cross`.
     """
+    if "cross" in world:
+        raise ScenarioError(f"cross = {quote(world['cross'])} of a chain, which no flows cross; valid: only in parking_lot")
     return parking_lot(hops=hops, cross=(), **world)
 
 

@@ -199,6 +199,12 @@ def test_bad_hops_are_named(kwargs, message):
         scenarios.parking_lot(**kwargs)
 
 
+@pytest.mark.parametrize("cross", ["cubic", ()])
+def test_a_chain_has_no_flows_that_cross_it(cross):
+    with pytest.raises(ScenarioError, match=r"^cross = .* of a chain, which no flows cross; valid: only in parking_lot$"):
+        scenarios.chain(cross=cross)
+
+
 def share_rates(hops, seeds=3, **kwargs):
     """Goodput of the long flow and the mean of those that cross, in the mean of some seeds."""
     world = scenarios.parking_lot(hops=hops, duration_s=120, start_jitter_ms=200, **kwargs)
