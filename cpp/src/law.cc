@@ -14,6 +14,15 @@ constexpr double kLeastShare = 1e-6;         // of a law within its bounds: furt
 
 double normal_tail(double z) { return 0.5 * std::erfc(z * M_SQRT1_2); }
 
+constexpr double kFarOut = 30;               // deviations; the tail itself underflows at 38
+
+// Its logarithm, far out by the series of Abramowitz and Stegun, 26.2.12.
+double log_normal_tail(double z) {
+  if (z < kFarOut) return std::log(normal_tail(z));
+  const double w = 1 / (z * z);
+  return -0.5 * z * z - std::log(z * std::sqrt(2 * M_PI)) + std::log1p(-w * (1 - w * (3 - w * (15 - 105 * w))));
+}
+
 // The z of normal_tail(z) = p: the approximation of Abramowitz and Stegun, 26.2.23, bettered twice by Halley's method.
 double normal_tail_inverse(double p) {
   if (p <= 0) return kInfinite;
@@ -88,8 +97,10 @@ constexpr Law::Shape kShapes[] = {
      [](const LawConfig& c, double p) { return std::exp(c.scale + c.shape * normal_tail_inverse(p)); },
      [](const LawConfig& c, double x) {
        if (x <= 0) return 0.0;
-       const double mean = std::exp(c.scale + 0.5 * c.shape * c.shape);
-       return x == kInfinite ? mean : mean * normal_tail(c.shape - (std::log(x) - c.scale) / c.shape);
+       const double log_mean = c.scale + 0.5 * c.shape * c.shape, mean = std::exp(log_mean);
+       if (x == kInfinite) return mean;
+       const double z = c.shape - (std::log(x) - c.scale) / c.shape;
+       return mean < kInfinite && z < kFarOut ? mean * normal_tail(z) : std::exp(log_mean + log_normal_tail(z));
      },
      -100, 100, true},
     {"weibull",

@@ -304,7 +304,7 @@ class Scenario:
             if isinstance(arrivals, FlowList):
                 continue
             flows = arrivals.count_expected_flows(self.duration_s)
-            if flows > left:
+            if not flows <= left:
                 name, value, grows = arrivals.get_frequency()
                 if grows:
                     valid = value * left / flows

@@ -68,6 +68,17 @@ def test_bounds_hold():
         assert 3 <= draws.min() < 3.01 and 8.9 < draws.max() <= 9
 
 
+def test_wide_lognormals_have_means():
+    law = Lognormal(mu=0, sigma=100, high=1000)
+    draws = law.draw(100_000)
+    assert law.compute_mean() == pytest.approx(draws.mean(), abs=5 * draws.std() / math.sqrt(len(draws)))
+    sessions = WebSessions.of_model("3gpp", 1_000_000, objects=law)
+    assert 1 < sessions.flows_per_page < 1001
+    traffic = Traffic(senders=[Sender(cc="cubic", path=["ahead"], return_path=["back"])], arrivals=[sessions])
+    with pytest.raises(ScenarioError, match=r"traffic.arrivals\[0\].users = 1e\+06 makes .* flows"):
+        world(traffic=traffic, duration_s=1e4)
+
+
 def test_means_that_are_not():
     assert math.isinf(Pareto(minimum=1, shape=1).compute_mean())
     assert math.isfinite(Pareto(minimum=1, shape=0.5, high=10).compute_mean())
