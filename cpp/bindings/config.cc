@@ -23,6 +23,11 @@ nb::class_<Config> bind_fields(nb::class_<Config> record) {
   return record;
 }
 
+Law make_law(const LawConfig& config) {
+  Law::check(config, "law");
+  return Law(config);
+}
+
 template <class Config>
 nb::class_<Config> bind_record(nb::module_& m, const char* name, const char* doc) {
   return bind_fields(nb::class_<Config>(m, name, doc));
@@ -41,11 +46,13 @@ void bind_config(nb::module_& m) {
   bind_record<LawConfig>(m, "LawConfig", "A distribution; see netbuf_gym.scenarios.Law. Times in s, sizes in bytes.")
       .def("check", [](const LawConfig& law, const std::string& at) { Law::check(law, at); }, "at"_a,
            "Raises ValueError with the field and its valid values.")
-      .def("mean", [](const LawConfig& law, double limit) { return Law(law).mean(limit); },
+      .def("mean", [](const LawConfig& law, double limit) { return make_law(law).mean(limit); },
            "limit"_a = std::numeric_limits<double>::infinity(), "Mean of the lesser of a draw and the limit.")
-      .def("highest", [](const LawConfig& law) { return Law(law).highest(); }, "The largest draw.")
+      .def("tail", [](const LawConfig& law, double x) { return make_law(law).tail(x); }, "x"_a,
+           "Share of draws of x or more.")
+      .def("highest", [](const LawConfig& law) { return make_law(law).highest(); }, "The largest draw.")
       .def("sample", [](const LawConfig& law, uint64_t seed, size_t n) {
-        const Law drawn(law);
+        const Law drawn = make_law(law);
         Rng rng(seed);
         std::vector<double> draws(n);
         for (double& draw : draws) draw = drawn.draw(rng);

@@ -121,6 +121,14 @@ const Law::Shape* find_shape(std::string_view kind) {
   return nullptr;
 }
 
+void check_no_parts(const LawConfig& law, const std::string& at) {
+  if (!law.parts.empty()) reject(at + ".parts", law.parts.size(), "none, unless mixed");
+}
+
+void check_no_values(const LawConfig& law, const std::string& at) {
+  if (!law.values.empty()) reject(at + ".values", law.values.size(), "none, unless points");
+}
+
 void check_shares(const LawConfig& law, const std::string& at) {
   if (law.cumulative.empty()) reject(at + ".cumulative", "[]", "at least one share");
   for (size_t i = 0; i < law.cumulative.size(); ++i) {
@@ -133,6 +141,7 @@ void check_shares(const LawConfig& law, const std::string& at) {
 }
 
 void check_points(const LawConfig& law, const std::string& at) {
+  check_no_parts(law, at);
   check_shares(law, at);
   if (law.values.size() != law.cumulative.size()) reject(at + ".values", law.values.size(), "as many as cumulative");
   for (size_t i = 0; i < law.values.size(); ++i) {
@@ -143,6 +152,7 @@ void check_points(const LawConfig& law, const std::string& at) {
 }
 
 void check_parts(const LawConfig& law, const std::string& at) {
+  check_no_values(law, at);
   check_shares(law, at);
   if (law.parts.size() != law.cumulative.size()) reject(at + ".parts", law.parts.size(), "as many as cumulative");
   for (const LawConfig& part : law.parts) {
@@ -221,6 +231,26 @@ double Law::mean(double limit) const {
   return sum;
 }
 
+double Law::tail(double x) const {
+  const LawConfig& c = config_;
+  if (shape_) {
+    if (x <= c.low) return 1;
+    return x <= c.high ? (shape_->tail(c, x) - at_high_) / (at_low_ - at_high_) : 0;
+  }
+  if (!parts_.empty()) {
+    double sum = 0;
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      sum += (c.cumulative[i] - (i ? c.cumulative[i - 1] : 0)) * parts_[i].tail(x);
+    }
+    return sum;
+  }
+  const size_t i = static_cast<size_t>(std::lower_bound(c.values.begin(), c.values.end(), x) - c.values.begin());
+  if (i == 0) return 1;
+  if (i == c.values.size()) return 0;
+  const double part = (x - c.values[i - 1]) / (c.values[i] - c.values[i - 1]);
+  return 1 - (c.cumulative[i - 1] + part * (c.cumulative[i] - c.cumulative[i - 1]));
+}
+
 double Law::highest() const {
   if (shape_) return std::min(config_.high, shape_->tail_inverse(config_, 0));
   if (parts_.empty()) return config_.values.back();
@@ -235,6 +265,8 @@ void Law::check(const LawConfig& law, const std::string& at) {
   }
   const Shape* shape = find_shape(law.kind);
   if (!shape) reject(at + ".kind", law.kind, "constant, exponential, pareto, lognormal, weibull, points or mixed");
+  check_no_parts(law, at);
+  check_no_values(law, at);
   if (!(law.scale >= shape->least_scale && law.scale <= shape->most_scale)) {
     std::ostringstream valid;
     valid << "in [" << shape->least_scale << ", " << shape->most_scale << "]";

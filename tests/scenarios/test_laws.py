@@ -23,7 +23,7 @@ from netbuf_gym.scenarios import (
     WebSessions,
     Weibull,
 )
-from netbuf_gym.scenarios.laws import LAWS
+from netbuf_gym.scenarios.laws import LAWS, make_config
 
 
 @pytest.mark.parametrize(
@@ -77,6 +77,20 @@ def test_wide_lognormals_have_means():
     traffic = Traffic(senders=[Sender(cc="cubic", path=["ahead"], return_path=["back"])], arrivals=[sessions])
     with pytest.raises(ScenarioError, match=r"traffic.arrivals\[0\].users = 1e\+06 makes .* flows"):
         world(traffic=traffic, duration_s=1e4)
+
+
+def test_configurations_of_the_core_are_checked():
+    empty = make_config("points")
+    stray = make_config("points", values=[1, 2], cumulative=[0, 1], parts=[make_config("constant", scale=1)])
+    for config, message in (
+        (empty, "law.cumulative"),
+        (make_config("zipf"), "law.kind = zipf"),
+        (stray, "law.parts = 1: must be none, unless mixed"),
+        (make_config("constant", values=[1]), "law.values = 1: must be none, unless points"),
+    ):
+        for ask in (lambda c: c.sample(0, 1), lambda c: c.highest(), lambda c: c.mean(), lambda c: c.tail(1)):
+            with pytest.raises(ValueError, match=message):
+                ask(config)
 
 
 def test_means_that_are_not():

@@ -33,8 +33,8 @@ class Law {
   int64_t draw_bytes(Rng& rng) const;        // whole, at least 1
   // Of min(x, limit); infinite where the mean is.
   double mean(double limit = std::numeric_limits<double>::infinity()) const;
+  double tail(double x) const;               // the share of draws of x or more
   double highest() const;                    // that a draw can be
-
 
   static void check(const LawConfig& config, const std::string& at);   // throws
 
