@@ -17,6 +17,8 @@ from netbuf_gym.scenarios.limits import MAX_DURATION_S
 from netbuf_gym.utils import checks
 
 MAX_VALUE = 1e15
+LEAST_SHARE = 1e-6
+"""Least share of a law that bounds may leave."""
 _SCALE = number(1e-12, MAX_VALUE, core="scale")
 _SHAPE = number(0.01, 100, core="shape")
 _LOW = number(0, MAX_VALUE)
@@ -40,6 +42,11 @@ class Law(ABC):
         """Return the mean of the lesser of a draw and `limit`; infinite where it does not exist."""
         return self.to_core().mean(limit)
 
+    def compute_share(self, low: float, high: float) -> float:
+        """Return the share of draws in [low, high]."""
+        config = self.to_core()
+        return config.tail(low) - config.tail(math.nextafter(high, math.inf))
+
     def draw(self, n: int, seed: int = 0) -> np.ndarray:
         """Return `n` draws, of the generator that the core uses. Shape (n,)."""
         return np.array(self.to_core().sample(seed, n))
@@ -57,7 +64,7 @@ class Constant(Law):
 
     def to_core(self, low: float = 0.0, high: float = math.inf) -> _core.LawConfig:
         if not low <= self.value <= high:
-            raise ScenarioError(f"constant.value = {self.value:g} is out of range; valid: {low:g} to {high:g}")
+            raise make_bounds_error(self.kind, low, high)
         return make_config(self.kind, scale=self.value)
 
 
@@ -84,9 +91,7 @@ class _BoundedLaw(Law):
         try:
             config.check(self.kind)
         except ValueError:
-            raise ScenarioError(
-                f"{self.kind}: low = {low:g}, high = {high:g} hold less than a millionth of the law; valid: wider bounds"
-            ) from None
+            raise make_bounds_error(self.kind, low, high) from None
         return config
 
 
@@ -200,10 +205,23 @@ class Mixed(Law):
         object.__setattr__(self, "weights", weights)
 
     def to_core(self, low: float = 0.0, high: float = math.inf) -> _core.LawConfig:
-        shares = np.cumsum(self.weights) / math.fsum(self.weights)
-        shares[-1] = 1.0
-        parts = [part.to_core(low, high) for part in self.parts]
-        return make_config(self.kind, parts=parts, cumulative=np.minimum(shares, 1.0).tolist())
+        """Return the core's description of the law within [low, high], as if draws outside were repeated.
+
+        Repeated draws choose among the parts anew, so that each part counts by its weight times its share within the bounds;
+        parts of which the bounds leave less than a millionth are left out.
+
+        Raises:
+            ScenarioError: Bounds that leave less than a millionth of the law.
+        """
+        shares = [part.compute_share(low, high) for part in self.parts]
+        inside = [i for i, share in enumerate(shares) if share >= LEAST_SHARE]
+        weights = [self.weights[i] * shares[i] for i in inside]
+        if math.fsum(weights) < LEAST_SHARE * math.fsum(self.weights):
+            raise make_bounds_error(self.kind, low, high)
+        cumulative = np.cumsum(weights) / math.fsum(weights)
+        cumulative[-1] = 1.0
+        parts = [self.parts[i].to_core(low, high) for i in inside]
+        return make_config(self.kind, parts=parts, cumulative=np.minimum(cumulative, 1.0).tolist())
 
 
 def law_or_number(low: float, high: float) -> dict[str, Rule]:
@@ -233,6 +251,11 @@ def check_times(label: str, law: Law, least_s: float) -> Law:
             f"{label}: the law's times, cut at a second, have a mean of {short_s:g} s; valid: {least_s:g} s or more"
         )
     return law
+
+
+def make_bounds_error(kind: str, low: float, high: float) -> ScenarioError:
+    """Return the error of bounds that leave hardly anything of a law."""
+    return ScenarioError(f"{kind}: low = {low:g}, high = {high:g} hold less than a millionth of the law; valid: wider bounds")
 
 
 def make_config(kind: str, **values: Any) -> _core.LawConfig:

@@ -13,7 +13,7 @@ import numpy as np
 
 from netbuf_gym import _core
 from netbuf_gym.errors import ScenarioError, prefix_location, quote
-from netbuf_gym.scenarios.laws import LAWS, Law, make_config
+from netbuf_gym.scenarios.laws import LAWS, LEAST_SHARE, Law, make_bounds_error, make_config
 from netbuf_gym.utils import checks
 from netbuf_gym.utils.files import CsvError, parse_number, read_text, split_csv_fields, split_csv_rows
 from netbuf_gym.utils.suggestions import suggest_valid
@@ -52,15 +52,19 @@ class SizeDistribution(Law):
         object.__setattr__(self, "cumulative", shares)
 
     def to_core(self, low: float = 0.0, high: float = math.inf) -> _core.LawConfig:
-        """Return the core's description of the law, whose sizes must be within [low, high].
-
-        Raises:
-            ScenarioError: A size out of range.
-        """
-        for size in (self.size_bytes[0], self.size_bytes[-1]):
-            if not low <= size <= high:
-                raise ScenarioError(f"sizes.size_bytes = {size:g} is out of range; valid: {low:g} to {high:g}")
-        return make_config(self.kind, values=list(self.size_bytes), cumulative=list(self.cumulative))
+        config = make_config(self.kind, values=list(self.size_bytes), cumulative=list(self.cumulative))
+        if low <= self.size_bytes[0] and self.size_bytes[-1] <= high:
+            return config
+        below, above = 1 - config.tail(low), config.tail(math.nextafter(high, math.inf))
+        share = 1 - below - above
+        if share < LEAST_SHARE:
+            raise make_bounds_error(self.kind, low, high)
+        points = [(size, (at - below) / share) for size, at in zip(self.size_bytes, self.cumulative, strict=True)]
+        points = [(size, min(max(at, 0.0), 1.0)) for size, at in points if low <= size <= high]
+        if low > self.size_bytes[0]:
+            points.insert(0, (low, 0.0))
+        points.append((min(high, self.size_bytes[-1]), 1.0))
+        return make_config(self.kind, values=[size for size, _ in points], cumulative=[at for _, at in points])
 
     @property
     def mean_bytes(self) -> float:

@@ -16,7 +16,7 @@ from netbuf_gym.scenarios.captures import MAX_PACKETS, is_capture, read_capture
 from netbuf_gym.scenarios.fields import boolean, check_fields, check_span, choice, integer, links, number, rule, text
 from netbuf_gym.scenarios.laws import Constant, Law, Pareto, check_times, law_or_number
 from netbuf_gym.scenarios.limits import MAX_DATAGRAM_BYTES, MAX_DURATION_S, MAX_QUEUES
-from netbuf_gym.scenarios.sizes import PACKET_SIZES, read_records
+from netbuf_gym.scenarios.sizes import PACKET_SIZES, SizeDistribution, read_records
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS
 from netbuf_gym.utils import checks
 from netbuf_gym.utils.files import parse_number, split_csv_fields
@@ -32,6 +32,9 @@ def _check_packet_bytes(label: str, value: object) -> int | Law:
         if value not in PACKET_SIZES:
             raise ScenarioError(f"{label} = {quote(value)} is unknown; {suggest_valid(value, PACKET_SIZES)}, a number or a law")
         return PACKET_SIZES[value]
+    if isinstance(value, SizeDistribution) and value.size_bytes[-1] > MAX_DATAGRAM_BYTES:
+        longest = f"{quote(value.name)} has size_bytes = {value.size_bytes[-1]:g}"
+        raise ScenarioError(f"{label}: {longest}, which is out of range; valid: 1 to {MAX_DATAGRAM_BYTES}")
     if isinstance(value, Law):
         get_size_law(value)
         return value
@@ -66,7 +69,8 @@ class UdpSource:
         path: Links of the path, in either direction, as indices into `Scenario.links` or link names.
         rate_mbps: Mean rate on the wire while on, 1e-6 to 1e6 Mbit/s, at most 1e9 packets a second.
         packet_bytes: Size of a packet on the wire, headers included, 1 to 65535; a law of sizes, whose draws are rounded to
-            whole bytes and repeated until they are in this range; or "imix" (`IMIX`).
+            whole bytes and repeated until they are in this range (a `SizeDistribution` lies within it, unless it is part of a
+            `Mixed` law); or "imix" (`IMIX`).
         arrivals: Gaps while on: "constant", or "poisson" for exponential ones.
         on_s, off_s: Length of the periods, 1e-6 to 1e6 seconds, on first; the mean length when `random`; or a law, of a mean
             up to 1e6 seconds. None (both): always on.

@@ -3,9 +3,11 @@ import math
 import numpy as np
 import pytest
 
+import netbuf_gym as nb
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError
 from netbuf_gym.scenarios import (
     IMIX,
+    WEB_SEARCH,
     Constant,
     Exponential,
     Flow,
@@ -66,6 +68,48 @@ def test_bounds_hold():
     ):
         draws = law.draw(10_000)
         assert 3 <= draws.min() < 3.01 and 8.9 < draws.max() <= 9
+
+
+STEPS = SizeDistribution(name="s", size_bytes=[10, 20, 20, 40], cumulative=[0.2, 0.4, 0.6, 1])
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        Mixed(parts=[Exponential(mean=500), Exponential(mean=1e6)], weights=[1, 1]),
+        Mixed(parts=[Constant(value=1e5), Constant(value=700), Pareto(minimum=100, shape=0.5)], weights=[5, 1, 1]),
+        Mixed(parts=[WEB_SEARCH, Lognormal(mu=6, sigma=2), Weibull(scale=1e5, shape=1, low=10)], weights=[3, 1, 1]),
+        Mixed(parts=[STEPS, Exponential(mean=1e5)], weights=[2, 1]),
+    ],
+)
+def test_mixtures_within_bounds_are_as_if_draws_were_repeated(law):
+    low, high = 15, 65535
+    draws = law.draw(1_000_000)
+    kept = draws[(draws >= low) & (draws <= high)]
+    config = law.to_core(low, high)
+    found = np.array(config.sample(2, 200_000))
+    assert low <= found.min() and found.max() <= high
+    assert config.mean() == pytest.approx(kept.mean(), abs=5 * kept.std() / math.sqrt(len(kept)))
+    for share in (20, 50, 80):
+        at = np.percentile(kept, share)
+        assert np.mean(found < at) == pytest.approx(np.mean(kept < at), abs=0.006)
+
+
+def test_packets_of_a_mixture_have_the_mean_of_repeated_draws():
+    law = Mixed(parts=[Exponential(mean=500), Exponential(mean=1e6)], weights=[1, 1])
+    source = UdpSource(path=[0], rate_mbps=1, packet_bytes=law)
+    inside = [math.exp(-0.5 / m) - math.exp(-65535 / m) for m in (500, 1e6)]
+    means = [(m + 0.5) * math.exp(-0.5 / m) - (m + 65535) * math.exp(-65535 / m) for m in (500, 1e6)]
+    assert source.mean_packet_bytes == pytest.approx(sum(means) / sum(inside), rel=1e-9)
+
+
+def test_points_within_bounds():
+    assert STEPS.compute_share(15, 30) == pytest.approx(0.8 - 0.3)
+    assert (STEPS.compute_share(20, 20), STEPS.compute_share(10, 10)) == (pytest.approx(0.2), pytest.approx(0.2))
+    config = STEPS.to_core(15, 30)
+    assert list(config.values) == [15, 20, 20, 30] and list(config.cumulative) == pytest.approx([0, 0.2, 0.6, 1])
+    with pytest.raises(ScenarioError, match="points: low = 50, high = 60 hold less than a millionth"):
+        STEPS.to_core(50, 60)
 
 
 def test_wide_lognormals_have_means():
