@@ -323,6 +323,14 @@ TEST(bad_traffic_is_refused) {
 TEST(rare_flows_come_late_and_not_at_once) {
   Traffic t(traffic(2, poisson(1e-9)), 1);
   CHECK_GT(t.next(), 1000 * kSecond);
+  ArrivalsConfig renewal;
+  renewal.kind = "renewal";
+  renewal.laws.resize(2);
+  renewal.laws[0].kind = "exponential";
+  renewal.laws[0].scale = 1e9;               // seconds
+  renewal.laws[1].scale = 1;
+  Traffic gaps(traffic(2, renewal), 1);
+  CHECK_GT(gaps.next(), 1000 * kSecond);
   ArrivalsConfig arrivals;
   arrivals.kind = "incast";
   arrivals.random = true;

@@ -123,6 +123,13 @@ def test_wide_lognormals_have_means():
         world(traffic=traffic, duration_s=1e4)
 
 
+@pytest.mark.parametrize("flows_per_s", [1e-9, 1e-8])
+def test_rare_poisson_arrivals_take_laws_of_sizes(flows_per_s):
+    arrivals = PoissonArrivals(flows_per_s=flows_per_s, sizes=Constant(value=1000))
+    traffic = Traffic(senders=[Sender(cc="cubic", path=["ahead"], return_path=["back"])], arrivals=[arrivals])
+    assert not len(nb.simulate(world(traffic=traffic, duration_s=0.1)).opened)
+
+
 def test_configurations_of_the_core_are_checked():
     empty = make_config("points")
     stray = make_config("points", values=[1, 2], cumulative=[0, 1], parts=[make_config("constant", scale=1)])
