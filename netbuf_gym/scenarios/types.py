@@ -455,6 +455,8 @@ class Scenario:
 
     def _get_endpoint(self, flow: int) -> Flow | Sender:
         """Return a flow by index; indices after the flows are the traffic's senders."""
+        if not self.flows and not self._senders:
+            raise ScenarioError("the world has no flows; valid: a world with a flow, or with traffic that has a sender")
         flow = checks.integer("flow", flow, 0, len(self.flows) + len(self._senders) - 1)
         return self.flows[flow] if flow < len(self.flows) else self._senders[flow - len(self.flows)]
 

@@ -44,6 +44,15 @@ def test_refused(changes, message):
         UdpSource(**{"path": [0], "rate_mbps": 1} | changes)
 
 
+def test_worlds_of_datagrams_alone_have_no_flows():
+    lone = world(UdpSource(path=["ahead"], rate_mbps=1), flows=(), duration_s=0.1)
+    for ask in (lambda: lone.bdp_packets, lone.propagation_rtt_ms, lambda: lone.links_of(0)):
+        with pytest.raises(ScenarioError, match="the world has no flows; valid: a world with a flow, or with traffic"):
+            ask()
+    with pytest.raises(ScenarioError, match="no finite flow started; valid: a world whose traffic opens flows"):
+        nb.simulate(lone).flow_list()
+
+
 def test_refused_in_a_world():
     with pytest.raises(ScenarioError, match=r"udp\[0\].path has no link 'up'; valid: ahead, back"):
         world(UdpSource(path=["up"], rate_mbps=1))

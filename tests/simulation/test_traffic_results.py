@@ -195,7 +195,7 @@ def test_replaying_what_was_drawn_is_the_same_run(tmp_path):
     for row in rows:
         if row["fct_s"]:
             assert float(row["slowdown"]) == pytest.approx(by_id[int(row["flow_id"])]["slowdown"], rel=1e-8)
-    with pytest.raises(ScenarioError, match="is empty"):
+    with pytest.raises(ScenarioError, match="no finite flow started"):
         nb.simulate(one_flow(duration_s=0.2)).flow_list()
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from netbuf_gym.errors import ConfigError
+from netbuf_gym.errors import ConfigError, ScenarioError
 from netbuf_gym.scenarios.traffic import FlowList
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.simulation.results import plots, tables
@@ -214,6 +214,8 @@ class Result:
         Raises:
             ScenarioError: No finite flow started.
         """
+        if not len(self.opened):
+            raise ScenarioError("no finite flow started; valid: a world whose traffic opens flows before its end")
         return FlowList(**{name: self.opened[name] for name in ("start_s", "sender", "size_bytes", "priority")})
 
     def by_priority(self) -> list[dict[str, float]]:
