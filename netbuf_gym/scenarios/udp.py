@@ -36,7 +36,11 @@ def _check_packet_bytes(label: str, value: object) -> int | Law:
         longest = f"{quote(value.name)} has size_bytes = {value.size_bytes[-1]:g}"
         raise ScenarioError(f"{label}: {longest}, which is out of range; valid: 1 to {MAX_DATAGRAM_BYTES}")
     if isinstance(value, Law):
-        get_size_law(value)
+        try:
+            get_size_law(value)
+        except ScenarioError:
+            valid = f"a law of sizes from 1 to {MAX_DATAGRAM_BYTES} bytes"
+            raise ScenarioError(f"{label} = {quote(value)}: less than a millionth of it is in range; valid: {valid}") from None
         return value
     return checks.integer(label, value, 1, MAX_DATAGRAM_BYTES)
 

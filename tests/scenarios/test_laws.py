@@ -159,7 +159,18 @@ def test_means_that_are_not():
         (lambda: Exponential(mean=1, low=100), "exponential: low = 100, high = inf hold less than a millionth of the law"),
         (lambda: Mixed(parts=[Exponential(mean=1)], weights=[1, 2]), "mixed.weights has 2 values for 1 parts; valid: as many"),
         (lambda: Mixed(parts=[3], weights=[1]), r"mixed.parts\[0\] = 3; valid: a law that is not mixed itself"),
-        (lambda: UdpSource(path=[0], rate_mbps=1, packet_bytes=Constant(value=1e6)), "constant.value = 1e"),
+        (
+            lambda: UdpSource(path=[0], rate_mbps=1, packet_bytes=Constant(value=1e6)),
+            r"udp.packet_bytes = Constant\(value=1000000.0\): less than .* valid: a law of sizes from 1 to 65535 bytes",
+        ),
+        (
+            lambda: UdpSource(path=[0], rate_mbps=1, packet_bytes=Mixed(parts=[Constant(value=1e6)], weights=[1])),
+            "udp.packet_bytes = Mixed.* valid: a law of sizes from 1 to 65535 bytes",
+        ),
+        (
+            lambda: UdpSource(path=[0], rate_mbps=1, packet_bytes=WEB_SEARCH),
+            r"udp.packet_bytes: 'web_search' has size_bytes = 3e\+07, which is out of range; valid: 1 to 65535",
+        ),
         (
             lambda: UdpSource(path=[0], rate_mbps=1, packet_bytes="imx"),
             "udp.packet_bytes = 'imx' is unknown; did you mean 'imix'",
