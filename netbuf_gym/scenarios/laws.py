@@ -17,6 +17,7 @@ from netbuf_gym.scenarios.limits import MAX_DURATION_S
 from netbuf_gym.utils import checks
 
 MAX_VALUE = 1e15
+MAX_DRAWS = 10_000_000
 LEAST_SHARE = 1e-6
 """Least share of a law that bounds may leave."""
 _SCALE = number(1e-12, MAX_VALUE, core="scale")
@@ -48,8 +49,20 @@ class Law(ABC):
         return config.tail(low) - config.tail(math.nextafter(high, math.inf))
 
     def draw(self, n: int, seed: int = 0) -> np.ndarray:
-        """Return `n` draws, of the generator that the core uses. Shape (n,)."""
-        return np.array(self.to_core().sample(seed, n))
+        """Return draws, of the generator that the core uses.
+
+        Args:
+            n: Number of draws, 0 to 10 million.
+            seed: Seed of the generator, 0 to 2**64 - 1.
+
+        Returns:
+            The draws. Shape (n,).
+
+        Raises:
+            ScenarioError: A number or a seed out of range.
+        """
+        n = checks.integer("n", n, 0, MAX_DRAWS)
+        return np.array(self.to_core().sample(checks.integer("seed", seed, 0, 2**64 - 1), n))
 
 
 @dataclass(frozen=True, kw_only=True)

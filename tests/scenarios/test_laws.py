@@ -171,6 +171,10 @@ def test_means_that_are_not():
             lambda: UdpSource(path=[0], rate_mbps=1, packet_bytes=WEB_SEARCH),
             r"udp.packet_bytes: 'web_search' has size_bytes = 3e\+07, which is out of range; valid: 1 to 65535",
         ),
+        (lambda: IMIX.draw(-1), "n = -1 is out of range; valid: 0..10000000"),
+        (lambda: IMIX.draw(10**15), "n = 1000000000000000 is out of range"),
+        (lambda: IMIX.draw(2, seed=-1), "seed = -1 is out of range; valid: 0..18446744073709551615"),
+        (lambda: IMIX.draw(2.5), "n = 2.5 is not a whole number"),
         (
             lambda: UdpSource(path=[0], rate_mbps=1, packet_bytes="imx"),
             "udp.packet_bytes = 'imx' is unknown; did you mean 'imix'",
