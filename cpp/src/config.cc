@@ -338,6 +338,10 @@ void check(const UdpConfig& udp, const std::string& at, size_t links) {
     if (udp.replay_period_ns > 0 && udp.replay_period_ns <= last) {
       reject(at + ".replay_period_ns", udp.replay_period_ns, "0, or above the last of replay_ns");
     }
+    const uint32_t longest = *std::max_element(udp.replay_bytes.begin(), udp.replay_bytes.end());
+    if (longest > udp.bytes) {
+      reject(at + ".replay_bytes", longest, "at most bytes, " + std::to_string(udp.bytes));
+    }
   }
   const double packet_bytes = udp.sizes.empty() ? udp.bytes : Law(udp.sizes.front()).mean();
   if (udp.rate_bps > packet_bytes * 8e9) reject(at + ".rate_bps", udp.rate_bps, "at most a packet a nanosecond");

@@ -424,6 +424,12 @@ TEST(bounds_of_sources_of_datagrams) {
   bound<Time>(world, "udp[0].off_ns", {0, 1, kLongest}, {-1, kLongest + 1},
         [](auto& w, Time v) { w.udp[0].on_ns = 1, w.udp[0].off_ns = v; });
   refused(world, "udp[0].off_ns", [](auto& w) { w.udp[0].off_ns = 1; });
+  bound<uint32_t>(world, "udp[0].replay_bytes", {1, 1500}, {1501, 65'535}, [](auto& w, uint32_t v) {
+    w.udp[0].bytes = 1500, w.udp[0].replay_ns = {0, 0}, w.udp[0].replay_bytes = {v, 1};
+  });
+  bound<Time>(world, "udp[0].replay_period_ns", {0, 2, kLongest}, {1, kLongest + 1}, [](auto& w, Time v) {
+    w.udp[0].replay_ns = {0, 0}, w.udp[0].replay_bytes = {1, 1}, w.udp[0].replay_period_ns = v;
+  });
   WorldConfig sw = with_switch();
   sw.udp = world.udp;
   bound<uint32_t>(sw, "udp[0].priority", {0, 1}, {2}, [](auto& w, uint32_t v) { w.udp[0].priority = v; });
