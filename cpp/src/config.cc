@@ -338,6 +338,9 @@ void check(const UdpConfig& udp, const std::string& at, size_t links) {
     if (udp.replay_period_ns > 0 && udp.replay_period_ns <= last) {
       reject(at + ".replay_period_ns", udp.replay_period_ns, "0, or above the last of replay_ns");
     }
+    if (udp.replay_period_ns > 0 && static_cast<size_t>(udp.replay_period_ns) < udp.replay_ns.size()) {
+      reject(at + ".replay_period_ns", udp.replay_period_ns, "0, or at least a nanosecond a packet");
+    }
     const uint32_t longest = *std::max_element(udp.replay_bytes.begin(), udp.replay_bytes.end());
     if (longest > udp.bytes) {
       reject(at + ".replay_bytes", longest, "at most bytes, " + std::to_string(udp.bytes));

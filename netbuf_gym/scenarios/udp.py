@@ -218,7 +218,8 @@ class PacketReplay:
         path: Links of the path, as in `UdpSource`.
         time_s: Time of each packet after `start_s`, 0 to 1e6 seconds, not falling; at most 5 million. Shape (packets,).
         packet_bytes: Size of each packet on the wire, 1 to 65535. Shape (packets,).
-        period_s: Period with which the packets start again, above the last time, at most 1e6 seconds; None: they are sent once.
+        period_s: Period with which the packets start again, above the last time, at most 1e6 seconds, and at least a nanosecond
+            for each packet; None: they are sent once.
         start_s, stop_s, name, priority: As in `UdpSource`.
 
     Raises:
@@ -252,6 +253,11 @@ class PacketReplay:
             )
         if self.period_s is not None and round(self.period_s * 1e9) <= round(float(time_s[-1]) * 1e9):
             raise ScenarioError(f"replay.period_s = {self.period_s:g} is not above the last time_s, {time_s[-1]:g}")
+        if self.period_s is not None and round(self.period_s * 1e9) < len(time_s):
+            raise ScenarioError(
+                f"replay.period_s = {self.period_s:g} for {len(time_s)} packets is more than 1e9 packets a second; "
+                f"valid: {len(time_s) / MOST_PACKETS_PER_S:g} or more"
+            )
         check_span(self, "replay.")
         for name, column in (("time_s", time_s), ("packet_bytes", sizes.astype(np.int64))):
             column.setflags(write=False)

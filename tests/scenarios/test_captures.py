@@ -152,6 +152,10 @@ def test_json_keeps_replays():
         ({"packet_bytes": [1, 1.5]}, r"replay.packet_bytes\[1\] = 1.5; valid: whole numbers"),
         ({"packet_bytes": "12"}, "replay.packet_bytes = '12' is not a list of numbers"),
         ({"period_s": 1}, "replay.period_s = 1 is not above the last time_s, 1"),
+        (
+            {"time_s": [0, 0], "period_s": 1e-9},
+            "replay.period_s = 1e-09 for 2 packets is more than 1e9 packets a second; valid: 2e-09 or more",
+        ),
     ],
 )
 def test_refused(fields, message):
