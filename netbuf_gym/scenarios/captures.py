@@ -15,6 +15,7 @@ from netbuf_gym.utils.files import check_text_file
 MAX_PACKETS = 5_000_000
 _CLASSIC = {b"\xd4\xc3\xb2\xa1": ("<", 1e-6), b"\xa1\xb2\xc3\xd4": (">", 1e-6), b"\x4d\x3c\xb2\xa1": ("<", 1e-9),
             b"\xa1\xb2\x3c\x4d": (">", 1e-9)}  # fmt: skip
+_HEADER_BYTES = 24
 _SECTION, _INTERFACE, _OLD_PACKET, _SIMPLE_PACKET, _PACKET = 0x0A0D0D0A, 1, 2, 3, 6
 _RESOLUTION, _OFFSET = 9, 14
 _ORDERS = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
@@ -78,10 +79,12 @@ def read_capture(path: str | os.PathLike[str]) -> tuple[np.ndarray, np.ndarray]:
 def _read_classic(data: bytes) -> Iterator[tuple[int, float, int]]:
     """Yield whole seconds, the rest in seconds, and the length of each packet of a pcap file."""
     order, unit_s = _CLASSIC[data[:4]]
+    if len(data) < _HEADER_BYTES:
+        raise ValueError(f"ends within its header; valid: {_HEADER_BYTES} bytes or more")
     major, minor = struct.unpack_from(order + "HH", data, 4)
     if (major, minor) != (2, 4):
         raise ValueError(f"is pcap of version {major}.{minor}; valid: 2.4")
-    at, header = 24, struct.Struct(order + "IIII")
+    at, header = _HEADER_BYTES, struct.Struct(order + "IIII")
     while at < len(data):
         second, fraction, captured, length = header.unpack_from(data, at)
         at += header.size + captured

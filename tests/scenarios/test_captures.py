@@ -69,7 +69,8 @@ def test_captures(tmp_path, data):
     ("data", "message"),
     [
         (classic()[:-1], "ends within a packet, or holds a damaged one"),
-        (classic()[:20], "ends within a block|holds no packets"),
+        (classic()[:23], "ends within its header; valid: 24 bytes or more"),
+        (classic()[:6], "ends within its header; valid: 24 bytes or more"),
         (classic([]), "holds no packets; valid: at least one"),
         (classic(version=(1, 0)), "is pcap of version 1.0; valid: 2.4"),
         (classic([(1, 2_000_000, 60)]), "ends within a packet, or holds a damaged one"),
