@@ -266,14 +266,20 @@ def build_law_report(laws: Iterable[Law], rows: kept.KeptRows) -> LawReport:
     """Return the verdicts on kept rows.
 
     Raises:
-        ReferenceDataError: No row is kept for a law.
+        ReferenceDataError: The rows of a law are not those of its worlds.
     """
     by_law: dict[str, dict[str, Comparison]] = {}
     for row in rows.records:
         by_law.setdefault(row["law"], {})[row["world"]] = Comparison(*(float(row[name]) for name in COLUMNS[2:]))
-    if missing := [law.name for law in laws if law.name not in by_law]:
-        valid = f"netbuf-gym results make studies/{STUDY}/{SECTION}"
-        raise ReferenceDataError(f"has no rows of {', '.join(missing)}; valid: rows of every law, by {valid}", rows.path)
+    laws = list(laws)
+    for law in laws:
+        worlds = {format_world(world) for world in law.worlds}
+        found = by_law.get(law.name, {}).keys()
+        if worlds != found:
+            others = len(found - worlds)
+            told = f"has rows of {len(found & worlds)} of the {len(worlds)} worlds of {law.name}, and of {others} others"
+            valid = f"rows of its worlds alone, by netbuf-gym results make studies/{STUDY}/{SECTION}"
+            raise ReferenceDataError(f"{told}; valid: {valid}", rows.path)
     return LawReport([LawVerdict(law, by_law[law.name]) for law in laws])
 
 

@@ -76,8 +76,29 @@ def test_changed_and_missing_rows_are_told(few, tmp_path):
     rows.records[-1]["ours"] = "1.0"
     assert not measured.build_report(rows).within
     assert measured.find_stale_reason(rows).startswith("differs in 1 of 3 runs")
-    with pytest.raises(ReferenceDataError, match=r"has no rows of mathis; .* results make studies/validation/laws"):
-        measured.build_report(laws.kept.KeptRows(rows.root, "validation", "laws", rows.header, rows.records[:-1]))
+    another = [{**row, "world": row["world"].replace("x=2.0", "x=3.0")} for row in rows.records]
+    for records, told in (
+        (rows.records[:-1], "has rows of 0 of the 1 worlds of mathis, and of 0 others"),
+        (rows.records[1:], "has rows of 1 of the 2 worlds of line, and of 0 others"),
+        (another, "has rows of 1 of the 2 worlds of line, and of 1 others"),
+    ):
+        with pytest.raises(ReferenceDataError, match=f"{told}; .* results make studies/validation/laws"):
+            measured.build_report(laws.kept.KeptRows(rows.root, "validation", "laws", rows.header, records))
+
+
+def test_the_program_is_the_package_its_core_and_the_laws(tmp_path, monkeypatch):
+    package, study = tmp_path / "netbuf_gym", tmp_path / "studies"
+    files = [package / "_core.so", package / "__init__.py", package / "scenarios" / "udp.py", study / "laws_queues.py"]
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("1")
+    monkeypatch.setattr(laws.netbuf_gym, "__file__", str(package / "__init__.py"))
+    monkeypatch.setattr(laws, "__file__", str(study / "laws.py"))
+    seen = {laws._compute_program_digest()}
+    for file in files:
+        file.write_text("2")
+        seen.add(laws._compute_program_digest())
+    assert len(seen) == 1 + len(files)
 
 
 def test_an_interrupted_run_goes_on_unless_the_program_is_another(tmp_path, monkeypatch):
