@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-import netbuf_gym._core as core
+import netbuf_gym
 from netbuf_gym.errors import ReferenceDataError
 from netbuf_gym.utils.executors import LOCAL
 from netbuf_gym.utils.files import write_atomic
@@ -246,9 +246,13 @@ def keep_laws(laws: Sequence[Law], root: Path, jobs: int | None = None) -> Path:
 
 
 def _compute_program_digest() -> str:
-    """Return the digest of the simulator and of the laws."""
-    files = [Path(core.__file__), *sorted(Path(__file__).parent.glob("laws*.py"))]
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    """Return the digest of the package, its core included, and of the laws."""
+    package = Path(netbuf_gym.__file__).parent
+    files = [*package.rglob("*.py"), *package.glob("_core*.so"), *Path(__file__).parent.glob("laws*.py")]
+    digest = hashlib.sha256()
+    for file in sorted(files):
+        digest.update(file.name.encode() + hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def _read_unfinished(path: Path, program: str) -> dict[tuple[str, str], Comparison]:
