@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 import netbuf_gym as nb
-from netbuf_gym.scenarios import Flow, GilbertElliott, Link, Scenario, Sized, UdpSource, dumbbell
+from netbuf_gym.scenarios import GilbertElliott, Link, Scenario, UdpSource, dumbbell
 from netbuf_gym.scenarios.limits import MAX_DATAGRAM_BYTES
 from netbuf_gym.simulation.results import Result
 from netbuf_gym.simulation.results.flows import LinkResult
 from studies.validation.laws import Comparison, Law, make_grid
 
-QUEUE, ASIDE = 0, 1
+QUEUE = 0
 SOURCES = 2000
 """Sources whose sum stands for a Poisson process: each sends once in thousands of services."""
 SETTLED = 5
@@ -23,10 +23,8 @@ SETTLED = 5
 
 
 def _make_datagram_world(sources: Sequence[UdpSource], duration_s: float, **link: Any) -> Scenario:
-    """Return a world of datagrams over one link; a flow of a byte, as worlds have one, goes elsewhere."""
-    links = [Link(name="bottleneck", **link), Link(name="aside", delay_ms=1)]
-    flow = Flow(path=(ASIDE,), return_path=(ASIDE,), app=Sized(size_bytes=1))
-    return Scenario(links=links, flows=[flow], udp=sources, duration_s=duration_s)
+    """Return a world of datagrams over one link."""
+    return Scenario(links=[Link(name="bottleneck", **link)], udp=sources, duration_s=duration_s)
 
 
 def _make_sources(rates_mbps: Sequence[float], sizes: Sequence[int]) -> list[UdpSource]:
