@@ -89,13 +89,13 @@ PHENOMENA = (
         kernel=("linux-dumbbell/bbr/*",),
         checks=("simulation/test_slow_worlds.py",),
         limits="the law of its share takes the queue for full all the time, and says more than we and a kernel find; "
-        "several BBR flows are chaotic, on the kernel too",
+        "several BBR flows are chaotic, on the kernel too; after outages it is silent as long as there",
     ),
     Phenomenon(
         name="senders by delay",
         laws=("vegas-queue", "copa-queue", "ledbat-delay"),
         limits="not measured on the kernel; above some 50 Mbit/s groups of segments wait in the queue besides; "
-        "ns-3's Vegas and LEDBAT stop short of their targets and are not copied",
+        "`ns3` runs ns-3's own Vegas, but not its LEDBAT",
     ),
     Phenomenon(
         name="sharing among equals",
@@ -158,7 +158,7 @@ PHENOMENA = (
         ns3=("ns3-lasthop/*",),
         checks=("simulation/test_capacity.py",),
         limits="an opportunity of a Mahimahi trace carries 1504 bytes, a packet of 1500 and the 4 of its TUN header: a packet "
-        "carries less than the trace's rate; a packet begun in a deep fade ends later in ns-3",
+        "carries less than the trace's rate; in `ns3` a packet keeps the rate at which it began",
     ),
     Phenomenon(
         name="changing delay, jitter, reverse traffic",
@@ -171,6 +171,46 @@ PHENOMENA = (
         settings=True,
         checks=("simulation/test_kernel_settings.py",),
         limits="autotuning differs between kernels: held against 6.18",
+    ),
+    Phenomenon(
+        name="thin ways back, bunches of packets",
+        measured="goodput, drops of data and of ACKs",
+        checks=("scenarios/test_ways_back.py",),
+        limits="goodput within 10 %; a queue of ACKs makes the round trip grow as fast as it lasts, which is sensitive: at "
+        "10 Mbit/s with 0.2 back the round trip is a fifth too short",
+    ),
+    Phenomenon(
+        name="chains of hops, ns-3's BBR and Vegas",
+        checks=("validation/test_ns3_chains.py",),
+        limits="`ns3`: goodput and drops to the digit, BBR's goodput within 1 %: the phase of its gains is of another "
+        "stream of random numbers",
+    ),
+    Phenomenon(
+        name="applications that pause, ECN on the kernel",
+        measured="goodput, marks, round trips",
+        checks=("plants/linux/test_live_on_off.py", "plants/linux/test_live_ecn.py"),
+        limits="in its first half second a kernel's connection writes smaller packets; DCTCP is held where a kernel has it",
+    ),
+    Phenomenon(
+        name="cross traffic: random datagrams, self-similar sources, web pages",
+        checks=("simulation/test_queueing_theory.py", "scenarios/test_captures.py"),
+        limits="waits by Pollaczek and Khinchine; models of the web are as old as their papers",
+    ),
+    Phenomenon(
+        name="fq, FQ-PIE, CAKE, HyStart++",
+        checks=("simulation/test_fair_queues.py",),
+        limits="by the sources' and RFCs' rules, not measured on the kernel; CAKE without ingress mode and autorate",
+    ),
+    Phenomenon(
+        name="Wi-Fi",
+        checks=("simulation/test_media.py",),
+        limits="datagrams within 2 to 5 % of ns-3, TCP within 6 %, contention within 6 % of Bianchi's model; no rate "
+        "control, no RTS/CTS, no capture",
+    ),
+    Phenomenon(
+        name="cells: proportional fairness, HARQ, grants",
+        checks=("simulation/test_media.py",),
+        limits="by arithmetic and by the theory of fading, not against a network; one user in a TTI",
     ),
 )
 
