@@ -1,11 +1,19 @@
 #include "netbuf/echoes.h"
 
 #include <algorithm>
+#include <array>
 
 namespace netbuf {
 
 namespace {
 constexpr Time kSamples = 64;   // a round trip: fewer lag behind where queues lengthen it
+
+// What so many samples leave of an average.
+constexpr auto kLeft = [] {
+  std::array<double, 65> left{1};
+  for (size_t n = 1; n < left.size(); ++n) left[n] = left[n - 1] * 0.875;
+  return left;
+}();
 }
 
 void EchoedRoundTrips::push(uint32_t ack, Time now) {
@@ -37,8 +45,7 @@ void EchoedRoundTrips::sample(Time sent_at, Time now, Time unit) {
     average_ = round_trip;
     return;
   }
-  double old = 1;
-  for (Time n = std::clamp<Time>(most, 1, 64); n > 0; --n) old *= 0.875;
+  const double old = kLeft[static_cast<size_t>(std::clamp<Time>(most, 1, 64))];
   average_ = round_trip - static_cast<Time>(old * static_cast<double>(round_trip - average_));
 }
 

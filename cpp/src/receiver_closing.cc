@@ -46,8 +46,8 @@ void Receiver::receive_small(const Packet& packet) {
 }
 
 void Receiver::answer_syn() {
-  if (tunes_window_) path_.round_trips.left(0, now_);
-  path_.send_back(Ack{now_, echo_sent_, 0, kAckSynAck, 0, 0, advertised_window()});
+  const uint32_t copy = tunes_window_ ? path_.round_trips.answered(now_) : 0;
+  path_.send_back(Ack{now_, echo_sent_, 0, kAckSynAck, static_cast<uint16_t>(copy), 0, advertised_window()});
 }
 
 // Something has come back that the sender could only send after the answer to its SYN: the first such packet measures

@@ -84,6 +84,7 @@ void Sender::start_connection() {
 }
 
 void Sender::establish(const Ack& ack) {
+  path_.round_trips.answer_arrived(static_cast<uint16_t>(ack.sack), tcb.now);
   if (tcb.established) {  // an answer to a SYN that was answered before, or the same again
     if (profile_.confirms_repeated_syn_ack) return path_.launch(tcb.now, 0, 0, kHandshakeAck);
     if (traits_.owns_window) return;

@@ -58,3 +58,13 @@ TEST(nothing_shorter_than_a_time_stamps_unit_can_be_measured) {
   go_round(trips, 0, 0, kMicrosecond, kMicrosecond);
   CHECK_EQ(trips.average(), kMillisecond);
 }
+
+TEST(an_answer_that_comes_again_is_measured_by_itself) {
+  EchoedRoundTrips trips;
+  CHECK_EQ(trips.answered(0), 0u);       // lost
+  CHECK_EQ(trips.answered(kSecond), 1u);
+  trips.answer_arrived(1, 1030 * kMillisecond);
+  CHECK(trips.echoes(1030 * kMillisecond));
+  trips.sample(1030 * kMillisecond, 1060 * kMillisecond, kMillisecond);
+  CHECK_EQ(trips.average(), 60 * kMillisecond);
+}

@@ -20,9 +20,20 @@ class EchoedRoundTrips {
     ++acks_;
     if (now >= next_left_ && !before(ack, next_ack_)) push(ack, now);
   }
+  // Likewise the answer to the SYN, or a copy of it, which ACKs of data are after. Returns which.
+  uint32_t answered(Time now) {
+    ++acks_;
+    push(1, now);
+    next_ack_ = 1;
+    return left_.tail() - 1;
+  }
   // The sender: an ACK arrives.
   void arrived(uint32_t ack, Time now) {
     if (reached_ != left_.tail() && !before(ack, left_[reached_].ack)) reach(ack, now);
+  }
+  // Likewise such an answer. copy: its low bits.
+  void answer_arrived(uint16_t copy, Time now) {
+    while (reached_ != left_.tail() && static_cast<int16_t>(copy - reached_) >= 0) reach_one(now);
   }
   // The receiver: a packet comes, which may be a sample.
   bool echoes(Time sent_at) const { return sent_at >= next_arrival_; }
@@ -38,6 +49,10 @@ class EchoedRoundTrips {
   };
   void push(uint32_t ack, Time now);
   void reach(uint32_t ack, Time now);
+  void reach_one(Time now) {
+    left_[reached_++].arrived = now;
+    next_arrival_ = left_.front().arrived;
+  }
 
   Ring<Left> left_;                      // that no packet has echoed yet
   uint32_t reached_ = 0;                 // the first of these that has not arrived
