@@ -108,6 +108,19 @@ TEST(the_filter_makes_room_before_it_drops_for_want_of_it) {
   CHECK(queue.left() == (Numbers{0, 0, 6}));
 }
 
+TEST(the_filter_drops_nothing_for_what_does_not_fit_then) {
+  Server server("ack_filter", {{"aggressive", 1}}, 1e3, INT64_MAX, 100);
+  Queued item{};
+  item.is_ack = true;
+  for (const uint32_t bytes : {52u, 120u}) {
+    ++item.ack.ack;
+    item.bytes = bytes;
+    server.queue->enqueue(0, item);
+  }
+  CHECK_EQ(server.drops, 1u);
+  CHECK_EQ(server.queue->bytes(), 52);
+}
+
 TEST(the_filter_conserves_packets_and_keeps_its_limits) {
   for (uint64_t seed = 0; seed < 5; ++seed) {
     CHECK(survives_anything("ack_filter", {}, 50, INT64_MAX, seed));

@@ -88,13 +88,17 @@ class AckFilter final : public QueueDiscipline {
       if (first != none && echoes(waiting) != echoes(queue_[places[first]].item.ack)) first = none, --count;
       if (!covers(item.ack, waiting)) continue;
       if (first == none) first = i;
-      if (count++ > 0) return drop(connection, first);
+      if (count++ > 0) return drop(connection, first, item);
     }
     if (!aggressive_ || first == none || first + 1 != none) return;
-    if (echoes(queue_[places[first]].item.ack) == echoes(item.ack)) drop(connection, first);
+    if (echoes(queue_[places[first]].item.ack) == echoes(item.ack)) drop(connection, first, item);
   }
 
-  void drop(Connection& connection, size_t which) {
+  // For one that comes, where there is room for it then.
+  void drop(Connection& connection, size_t which, const Queued& item) {
+    if (packets_ > limit_packets_ || bytes_ - queue_[connection.places[which]].item.bytes + item.bytes > limit_bytes_) {
+      return;
+    }
     if (connection.filtered + 1 >= keep_one_of_) {
       connection.filtered = 0;
       connection.kept = static_cast<uint32_t>(which + 1);
