@@ -266,14 +266,16 @@ bool Emulator::place(Slot& slot, uint32_t node, uint32_t length) {
   slot.priority = p[1] >> 2;
   slot.seen = TapSeen::read(p, length, slot.backward);
   // Of a connection, both directions alike; never that of a one-way source.
-  slot.owner = (slot.seen.ports * 0x9e3779b1u ^ number * 0x85ebca6bu) & ~kOneWayOwner;
+  const uint32_t mixed = slot.seen.ports * 0x9e3779b1u ^ number * 0x85ebca6bu;
+  slot.owner = (mixed ^ mixed >> 31) & ~kOneWayOwner;
   return true;
 }
 
-// Of what a filter may not drop whatever it acknowledges: that it is no plain ACK.
+// What a filter goes by. A FIN stays and makes older ACKs superfluous; what else is no plain ACK does neither. That a
+// window has opened is not seen.
 static uint8_t flags_of(const TapSeen& seen) {
-  if (!seen.tcp || seen.syn || seen.fin || seen.reset) return kAckUntrue;
-  return static_cast<uint8_t>((seen.echo ? kAckEcho : 0) | (seen.sacked ? kAckHasSack : 0));
+  if (!seen.tcp || seen.syn || seen.reset) return kAckUntrue;
+  return static_cast<uint8_t>((seen.echo ? kAckEcho : 0) | (seen.sacked ? kAckHasSack : 0) | (seen.fin ? kAckFin : 0));
 }
 // An ACK has its slot in place of its window.
 static uint32_t slot_of(const Queued& item) { return item.is_ack ? item.ack.window : item.packet.segment; }
