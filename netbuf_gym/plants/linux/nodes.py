@@ -26,6 +26,7 @@ SYSCTLS = {
     "net.ipv4.ip_local_port_range": "1024 65535",
     "net.ipv4.tcp_tw_reuse": "1",
     "net.ipv4.tcp_ecn": "2",  # as asked for, and as routes say
+    "net.ipv4.tcp_ecn_fallback": "0",  # a SYN that is sent again asks for ECN, too
 }
 """Sysctls set in every node, where the kernel has them."""
 
