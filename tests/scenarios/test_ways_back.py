@@ -39,8 +39,8 @@ def test_a_filter_gives_a_flow_its_rate_back_and_its_round_trips():
 
 
 def test_thinning_halves_the_acks_that_arrive_at_most():
-    flow, back = run(return_discipline=AckFilter(aggressive=True, keep_one_of=2), return_rate_mbps=1, return_buffer_packets=100)
-    assert back.queue_drops <= back.packets_in / 2
+    flow, back = run(return_discipline=AckFilter(aggressive=True, keep_one_of=2))
+    assert back.packets_in / 4 < back.queue_drops <= back.packets_in / 2
     assert flow.acks_received >= back.packets_in / 2 - 5
 
 
