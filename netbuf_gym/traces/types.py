@@ -31,7 +31,8 @@ MAX_OPPORTUNITIES = 100_000_000
 
 @dataclass(frozen=True, eq=False)
 class RateTrace:
-    """Stepped rate: `rate_mbps[i]` holds from `time_s[i]` to the next time, for the packet in service too.
+    """Stepped rate: `rate_mbps[i]` holds from `time_s[i]` to the next time, for the packet in service too
+    (with `stack="ns3"` that packet keeps the rate at which it began, as ns-3's do).
 
     Args:
         time_s: Start of each step, seconds, strictly rising from 0, at most 1e6. Shape (steps,).
