@@ -116,7 +116,7 @@ class PythonControl final : public CongestionControl {
       const auto window = number(gave.c_str(), given, valid.c_str(), tcb.mss, static_cast<double>(kInfiniteWindow));
       if (rate.is_valid() && !rate.is_none()) {
         const auto bits = number("pacing rate", rate, "1 to 1e15 bit/s, or None to leave it", 1, 1e15);
-        if (!stack_profile(tcb.stack).paces) refuse("pacing rate", rate, "None: the ns3 stack does not pace");
+        if (!stack_profile(tcb.stack).paces) refuse("pacing rate", rate, "None: own controls do not pace in the ns3 stack");
         tcb.pacing_rate = *bits / 8;
       }
       if (!window) return std::nullopt;
