@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "netbuf/rate_control.h"
 #include "netbuf/sender.h"
 
 namespace netbuf {
@@ -18,6 +19,7 @@ class Ns3Recovery final : public Recovery {
   void on_clean_ack(Sender&, Time, Time, uint32_t) override {}
 
   void on_established(Sender& sender, Time rtt) override {
+    by_rate_ = dynamic_cast<const ControlsByNs3Rate*>(&sender.cc()) != nullptr;
     take_sample(sender, sender.tcb.now - rtt);
   }
 
@@ -50,7 +52,7 @@ class Ns3Recovery final : public Recovery {
     in_flight_ = static_cast<uint32_t>(tcb.bytes_in_flight());
     process(sender, work);
     partial_retransmission_ = false;
-    if (sender.cc().wants_rate()) control_by_rate(sender, work);
+    if (by_rate_) control_by_rate(sender, work);
     limit(sender);
     sender.try_send();
   }
@@ -286,7 +288,7 @@ class Ns3Recovery final : public Recovery {
   void pkts_acked(Sender& sender, AckWork& work, uint32_t packets) {
     work.acked = packets;
     sender.cc().on_ack(sender.tcb, work);
-    if (sender.cc().owns_window() && !sender.cc().wants_rate()) sender.cc().control(sender.tcb, work);
+    if (sender.cc().owns_window() && !by_rate_) sender.cc().control(sender.tcb, work);
   }
 
   // CongControl: after all that an ACK does, of what it did in packets, with the RTT by time stamps. Of losses it counts
@@ -308,6 +310,7 @@ class Ns3Recovery final : public Recovery {
   uint32_t prr_delivered_ = 0, prr_out_ = 0, prr_flight_ = 1, in_flight_ = 0;
   uint32_t leftover_ = 0;          // bytes acknowledged that do not make up a segment yet
   bool recover_active_ = false, first_partial_ = true, partial_retransmission_ = false;
+  bool by_rate_ = false;           // the control is one of ControlsByNs3Rate
   uint32_t lost_out_ = 0;          // after the ACK or time-out before
   Time rto_ = 0, last_rtt_ = 0;
 };

@@ -6,12 +6,13 @@
 #include <algorithm>
 
 #include "cc/windowed_max.h"
+#include "netbuf/rate_control.h"
 #include "netbuf/tcp.h"
 
 namespace netbuf {
 namespace bbr {
 
-class Ns3Bbr final : public CongestionControl {
+class Ns3Bbr final : public CongestionControl, public ControlsByNs3Rate {
  public:
   explicit Ns3Bbr(const Parameters& p)
       : high_gain_(p["high_gain"]),
@@ -173,7 +174,7 @@ class Ns3Bbr final : public CongestionControl {
   uint32_t target(const Tcb& tcb, double gain) const {
     const double product = static_cast<double>(max_bw_.get()) * (static_cast<double>(min_rtt_) / 1e9) / 8;
     const bool probes = mode_ == Mode::probe_bw && phase_ == 0;
-    return static_cast<uint32_t>(gain * product + (probes ? 5.0 : 3.0) * tcb.mss);
+    return static_cast<uint32_t>(static_cast<uint64_t>(gain * product + (probes ? 5.0 : 3.0) * tcb.mss));  // wraps
   }
 
   bool cycle_phase_ends(const Tcb& tcb) const {
