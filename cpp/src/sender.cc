@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "netbuf/rate_control.h"
 #include "netbuf/socket_buffer.h"
 
 namespace netbuf {
@@ -42,7 +43,8 @@ Sender::Sender(const FlowConfig& config, const WorldConfig& world, const StackPr
   tcb.cwnd_since = start_;
   tcb.cwnd = static_cast<int64_t>(tcb.initial_cwnd) * tcb.mss;
   tcb.cwnd_packets = tcb.initial_cwnd;
-  if (cc_->wants_rate()) board.rate = std::make_unique<RateSampler>(profile_.keeps_rate_samples);
+  const bool ns3_rate = profile_.keeps_rate_samples && dynamic_cast<const ControlsByNs3Rate*>(cc_.get());
+  if (cc_->wants_rate()) board.rate = std::make_unique<RateSampler>(ns3_rate);
   if (cc_->wants_losses()) board.rate->watch(cc_.get());
   if (cc_->accurate_ecn()) path_.always_ecn(ect_);
   traits_.takes_clean_acks = !traits_.recovery_takes_all && !board.rate;
@@ -269,7 +271,7 @@ void Sender::attach(std::unique_ptr<SendBuffer> buffer) {
   stream_written_ = 0;
   stream_closed_ = traits_.unhindered = false;
   if (!buffer_->measures_rate() || board.rate) return;
-  board.rate = std::make_unique<RateSampler>(profile_.keeps_rate_samples);
+  board.rate = std::make_unique<RateSampler>(false);
   traits_.takes_clean_acks = false;
 }
 

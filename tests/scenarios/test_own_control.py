@@ -171,6 +171,32 @@ def test_what_is_told():
     assert set(quiet) == {None}
 
 
+@pytest.mark.parametrize("hooks", [True, False])
+@pytest.mark.parametrize("stack", ["linux", "ns3"])
+def test_wanting_rates_changes_no_call(stack, hooks):
+    def run(wants):
+        calls, rates = [], []
+
+        class Aimd:
+            wants_rate = wants
+            owns_window = not hooks
+
+            def __call__(self, ack):
+                calls.append((ack.time_s, ack.acked_packets, ack.rtt_s, ack.lost_packets, ack.state))
+                if ack.delivery_rate_bps is not None:
+                    rates.append(ack.delivery_rate_bps)
+                return ack.cwnd_bytes + ack.mss_bytes * ack.acked_bytes // ack.cwnd_bytes if hooks else 30 * ack.mss_bytes
+
+            def on_loss(self, ack):
+                return max(2 * ack.mss_bytes, ack.in_flight_bytes // 2)
+
+        return nb.simulate(dumbbell(Aimd, loss=0.03, stack=stack)).flows[0].goodput_mbps, calls, rates
+
+    plain, rated = run(False), run(True)
+    assert plain[:2] == rated[:2] and not plain[2]
+    assert len(rated[2]) > 100 and max(rated[2]) < 1.05 * 10e6  # no rate beyond the link's
+
+
 def test_an_event_keeps_what_it_told():
     kept = []
     nb.simulate(dumbbell(lambda ack: kept.append((ack, ack.time_s, ack.cwnd_bytes)), duration_s=1))
@@ -180,7 +206,7 @@ def test_an_event_keeps_what_it_told():
 def test_pacing():
     paced = nb.simulate(dumbbell(lambda ack: (100 * ack.mss_bytes, 4e6), rate_mbps=50, buffer_packets=200))
     assert paced.flows[0].goodput_mbps == pytest.approx(4, rel=0.05) and paced.links["bottleneck"].queue_max_packets_total < 20
-    with pytest.raises(ControlError, match="the ns3 stack does not pace"):
+    with pytest.raises(ControlError, match="own controls do not pace in the ns3 stack"):
         nb.simulate(dumbbell(lambda ack: (None, 4e6), stack="ns3"))
 
 
