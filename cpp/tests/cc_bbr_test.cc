@@ -12,7 +12,7 @@ namespace {
 constexpr double kMargin = 0.99;
 
 struct Pipe : fake::Connection {
-  explicit Pipe(fake::Path p) : Connection("bbr", p), path(p) {}
+  explicit Pipe(fake::Path p, Stack stack = Stack::linux_kernel) : Connection("bbr", p, stack), path(p) {}
   double link_rate() const { return tcb.mss / seconds(path.per_packet); }
   double gain() const { return tcb.pacing_rate / (link_rate() * kMargin); }
   double bdp() const { return seconds(path.rtt + path.per_packet) / seconds(path.per_packet); }
@@ -172,4 +172,22 @@ TEST(bursts_grow_with_the_rate) {
   CHECK_EQ(c.cc->burst_packets(c.tcb), 2u);
   c.tcb.pacing_rate = 12.5e6;                     // a millisecond's worth
   CHECK_EQ(c.cc->burst_packets(c.tcb), 8u);
+}
+
+// In windows beyond 2**31 bytes ns-3's target wraps at 2**32, and what is lost is still taken from the window.
+TEST(ns3_windows_beyond_the_range_of_32_bits) {
+  Pipe c({kSecond, 1200, 1}, Stack::ns3);
+  c.tcb.set_cwnd(int64_t{1} << 31);
+  c.cc->init(c.tcb);                          // 2**31 bytes a second: 2.89 times as much is beyond 2**32
+  c.tcb.delivered = 1'000'000;
+  AckEvent ack;
+  ack.delivered = 1;
+  ack.rtt = kSecond;
+  c.cc->control(c.tcb, ack);
+  CHECK_EQ(c.tcb.cwnd, int64_t{1} << 31);     // above the wrapped target, below the true one
+  c.tcb.state = CaState::recovery;
+  c.tcb.set_cwnd(3'000'000'000);
+  ack.lost = 2;
+  c.cc->control(c.tcb, ack);
+  CHECK_GT(c.tcb.cwnd, 2'000'000'000);        // not one segment
 }

@@ -281,8 +281,8 @@ class Ns3Bbr final : public CongestionControl, public ControlsByNs3Rate {
   bool set_cwnd_in_recovery(Tcb& tcb) {
     if (tcb.state != CaState::recovery) return false;
     if (sample_.lost > 0) {
-      const auto left = static_cast<int32_t>(window(tcb)) - static_cast<int32_t>(sample_.lost);
-      set_window(tcb, static_cast<uint32_t>(std::max(left, static_cast<int32_t>(tcb.mss))));
+      const int64_t left = int64_t{window(tcb)} - sample_.lost;
+      set_window(tcb, static_cast<uint32_t>(std::max<int64_t>(left, tcb.mss)));
     }
     if (conserves_packets_) set_window(tcb, std::max(window(tcb), in_flight(tcb) + sample_.acked));
     return conserves_packets_;
@@ -290,7 +290,7 @@ class Ns3Bbr final : public CongestionControl, public ControlsByNs3Rate {
 
   uint32_t aggregation() const {
     if (!full_pipe_) return 0;
-    const auto most = static_cast<uint32_t>(static_cast<double>(max_bw_.get()) / 8 * extra_acked_max_s_);
+    const auto most = static_cast<uint32_t>(static_cast<uint64_t>(static_cast<double>(max_bw_.get()) / 8 * extra_acked_max_s_));
     return std::min(std::max(extra_acked_[0], extra_acked_[1]), most);
   }
 
