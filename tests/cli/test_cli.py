@@ -444,7 +444,8 @@ class TestValidate:
     def ours(self, tmp_path):
         import netbuf_gym as nb
 
-        world = nb.scenarios.dumbbell(rate_mbps=10, rtt_ms=20, buffer_packets=17, senders=["newreno"], duration_s=6)
+        path = {"rate_mbps": 10, "rtt_ms": 20, "buffer_packets": 17}
+        world = nb.scenarios.dumbbell(**path, senders=["newreno"], pacing=True, duration_s=6)
         result = nb.simulate(world, warmup_s=1)
         return {"goodput": result.goodput_mbps, "delay": result.links[0].queue_delay_mean_ms, "loss": result.loss_rate}
 

@@ -125,7 +125,7 @@ def test_damaged_descriptions_are_named(path, value, message):
         (
             ["links", 0, "discipline"],
             {"kind": "wfq"},
-            r"links\[0\].discipline = 'wfq' is unknown; .*valid: cake, codel, droptail",
+            r"links\[0\].discipline = 'wfq' is unknown; .*valid: ack_filter, cake, codel, droptail",
         ),
         (["mss_bytes"], 5, "mss_bytes = 5"),
     ],

@@ -149,7 +149,7 @@ def test_stations_contend_as_in_ns3(cell):
 def test_tcp_goodput_is_that_of_ns3(cell):
     row, ns3_mbps, _ = cell
     cc = {"Cubic": "cubic", "LinuxReno": "newreno"}[row["cc"]]
-    world = dumbbell(medium=standard_of(row), senders=cc, rtt_ms=20, buffer_packets=300, duration_s=6)
+    world = dumbbell(medium=standard_of(row), senders=cc, rtt_ms=20, buffer_packets=300, duration_s=6, stack="ns3")
     found = np.mean([simulate(world, seed=seed, warmup_s=2).flows[0].goodput_mbps for seed in (1, 2)])
     assert found == pytest.approx(ns3_mbps, rel=0.06)
 

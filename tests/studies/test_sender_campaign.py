@@ -169,7 +169,7 @@ def test_bounds_know_a_capacity_that_changes(folder):
         )
         found[name] = reports[0]
     assert found["oracle"]["utility"] > found["causal"]["utility"] > found["cubic"]["utility"] + 0.1
-    assert found["oracle"]["goodput_mbps"] > 7 and found["oracle"]["queue_delay_mean_ms"] < 12
+    assert found["oracle"]["goodput_mbps"] > 6.9 and found["oracle"]["queue_delay_mean_ms"] < 12
     with pytest.raises(Exception, match="oracle has no trace in"):
         make_controller("oracle").place(worlds.draw_world(worlds.make_ppcc("1", SEED, 5.0), SEED).scenario)
     settings = SENDER.parse([f"traces={folder}", "studies=[traces]", "schemes=[causal]", "seeds=1", "duration_s=3"]).settings

@@ -94,7 +94,7 @@ def test_a_congestion_control_over_time():
         if name == "cubic":
             assert 48 < max(one["rtt_ms"] for one in seen) < 500 and max(one["queue_packets"] for one in seen) > 10
         else:
-            (settled,) = {one["cwnd_packets"] for one in seen if one["time_s"] > 2}
+            settled = np.median([one["cwnd_packets"] for one in seen if one["time_s"] > 2])
             assert settled == pytest.approx(45, rel=0.2)  # what the slow start came to
 
 
