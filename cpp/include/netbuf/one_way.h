@@ -16,7 +16,7 @@ class OneWay : public EventSource {
         bytes_(bytes),
         priority_(static_cast<uint8_t>(priority)),
         owner_(kOneWayOwner + index),
-        in_turn_(network.profiles->usual().orders_ties),
+        in_turn_(network.profiles && network.profiles->usual().orders_ties),  // an emulator's network has none
         clock_(*network.clock),
         log_(network.log) {
     for (const uint32_t link : path) links_.push_back(&network.links[link]);
