@@ -63,6 +63,12 @@ def has_recorded_sums() -> bool:
     return json.loads(digests.RECORDED.read_text())["sums"] == digests.sums()
 
 
+def has_congestion_control(name: str) -> bool:
+    from netbuf_gym.plants.linux.setup import available_controls
+
+    return name in available_controls()
+
+
 def has_module(name: str) -> bool:
     return importlib.util.find_spec(name.split(".")[0]) is not None
 
@@ -76,6 +82,7 @@ CAPABILITIES = {
     r"needs root": lambda match: os.geteuid() == 0,
     r"needs user namespaces": lambda match: has_user_namespaces(),
     r"needs Linux (\d+\.\d+)": lambda match: has_linux(match[1]),
+    r"needs (\w+) in the kernel": lambda match: has_congestion_control(match[1]),
     r"^no live worlds: ": lambda match: has_live_worlds(),
     r"^no windows in the kernel: ": lambda match: has_kernel_windows(),
     r"needs numpy's sums as recorded": lambda match: has_recorded_sums(),
@@ -94,8 +101,8 @@ def allowed(reason: str) -> bool:
 
 def main(paths: list[str]) -> int:
     cases = [case for path in paths for case in ET.parse(path).getroot().iter("testcase")]
-    skips = [
-        (f"{case.get('classname')}.{case.get('name')}", skip.get("message") or "")
+    skips = [  # of a module that was skipped as a whole, only the text has the reason
+        (f"{case.get('classname')}.{case.get('name')}", f"{skip.get('message') or ''} {skip.text or ''}")
         for case in cases
         for skip in case.findall("skipped")
         if skip.get("type") != "pytest.xfail"

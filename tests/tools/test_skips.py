@@ -62,3 +62,12 @@ def test_programs_and_kernels(checks, monkeypatch):
 
 def test_other_reasons_are_not_allowed(checks):
     assert not checks.allowed("it was too slow") and not checks.allowed("a world broke: no live worlds here")
+
+
+def test_the_reason_of_a_module_that_was_skipped_as_a_whole_is_in_its_text(checks, tmp_path):
+    report = tmp_path / "report.xml"
+    text = "(&apos;test_any.py&apos;, 9, &quot;Skipped: could not import &apos;{}&apos;: No module&quot;)"
+    for module, code in (("no_such_module", 0), ("json", 1)):
+        skip = f'<skipped type="pytest.skip" message="collection skipped">{text.format(module)}</skipped>'
+        report.write_text(f'<testsuite><testcase classname="" name="test_any">{skip}</testcase></testsuite>')
+        assert checks.main([str(report)]) == code

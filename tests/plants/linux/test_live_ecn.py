@@ -47,7 +47,7 @@ def test_only_flows_that_speak_ecn_are_marked():
     assert math.isnan(result.flows[0].mark_responses)
 
 
-@pytest.mark.skipif("dctcp" not in available_controls(), reason="this kernel has no dctcp loaded")
+@pytest.mark.skipif("dctcp" not in available_controls(), reason="needs dctcp in the kernel")
 @undisturbed
 def test_dctcp_keeps_the_queue_at_its_mark():
     needs_live_worlds()
