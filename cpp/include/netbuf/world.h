@@ -87,6 +87,7 @@ class World final : private Link::Host, private FlowArrivals::Host {
   struct Entry {
     Time time;
     uint32_t source;
+    bool operator==(const Entry&) const = default;
   };
 
   // Link::Host
@@ -146,7 +147,9 @@ class World final : private Link::Host, private FlowArrivals::Host {
       const bool wins = rival.time < best.time + static_cast<Time>(node & 1);
       best.time = wins ? rival.time : best.time;
       best.source = wins ? rival.source : best.source;
-      tree_[node / 2] = best;
+      Entry& parent = tree_[node / 2];
+      if (parent == best) return;            // and so are all above
+      parent = best;
     }
   }
 
