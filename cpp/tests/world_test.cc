@@ -173,3 +173,11 @@ TEST(memory_follows_the_queue_not_its_limit) {
   idle.run(10 * kSecond);
   CHECK_LT(idle.memory_bytes(), 64u * 1024);
 }
+
+TEST(a_flow_of_a_crowd_takes_less_than_five_kilobytes) {
+  constexpr uint32_t kFlows = 2000;  // of which each has some dozen packets on their way and as many in the queue
+  World crowd(worlds::dumbbell(1.5 * kFlows, 48, 6 * kFlows, std::vector<std::string>(kFlows, "cubic")), 1);
+  crowd.run(3 * kSecond);
+  CHECK_GT(crowd.flows()[kFlows / 2].counters().packets_sent, 100u);
+  CHECK_LT(crowd.memory_bytes() / kFlows, 5u * 1024);
+}

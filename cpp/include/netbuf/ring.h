@@ -43,7 +43,7 @@ class Ring {
 
  private:
   [[gnu::cold, gnu::noinline]] void grow() {
-    const uint32_t capacity = capacity_ ? 2 * capacity_ : 16;
+    const uint32_t capacity = capacity_ ? 2 * capacity_ : 4;
     std::unique_ptr<T[]> bigger(new T[capacity]);
     for (uint32_t i = head_; i != tail_; ++i) bigger[i & (capacity - 1)] = data_[i & (capacity_ - 1)];
     data_ = std::move(bigger);
