@@ -15,7 +15,7 @@ struct FlowCounters : SenderCounters, ReceiverCounters {
   uint64_t queue_drops = 0, random_losses = 0;
 };
 
-class Flow {
+class alignas(64) Flow {           // by cache lines: what many flows need in turn stands in few
  public:
   // index: its name in the network.
   Flow(uint32_t index, const FlowConfig& config, const WorldConfig& world, Network& network, Rng* rng);
@@ -72,6 +72,7 @@ class Flow {
  private:
   Timers timers_;
   bool ends_;                    // the stream may
+  Time completed_ = kNever;
 
  public:
   Path path;
@@ -83,7 +84,7 @@ class Flow {
   void note_completion(Time now);
   void listen();
 
-  Time start_, completed_ = kNever;
+  Time start_;
   uint64_t from_, to_;
 };
 

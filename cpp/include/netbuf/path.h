@@ -89,7 +89,6 @@ class Path {
   void cross_forward(Packet& packet);
   void cross_backward(Ack& ack);
   SackBlocks take_blocks(const Ack& ack);                // those that came with it; once
-  EchoedRoundTrips round_trips;                          // what packets' time stamps tell the receiver
 
   // ---- what managed links have done with its packets
   void resume(const Queued& item, Time arrival);         // it reaches the next hop then
@@ -191,17 +190,24 @@ class Path {
     return blocks_.head() + static_cast<uint16_t>(ack.sack - static_cast<uint16_t>(blocks_.head()));
   }
 
+  // ACKs with SACK blocks that a late one may be behind (of 2^16 numbers).
+  static constexpr uint32_t kLateAcks = 16'384;
+
+  // What every packet needs: a cache line.
   Network& network_;
   Link *first_link_, *first_return_link_;
   const StackProfile& profile_;
   Destination to_receiver_, to_sender_;
-  uint64_t all_ecn_ = 0;
   uint32_t flow_, on_way_ = 0;
-  // ACKs with SACK blocks that a late one may be behind (of 2^16 numbers).
-  static constexpr uint32_t kLateAcks = 16'384;
-  bool ack_overtakes_;               // on the way back
   bool direct_, direct_back_;        // one link that keeps no packets of its own
+  bool ack_overtakes_;               // on the way back
   uint8_t receiver_lane_ = 0, sender_lane_ = 1, priority_;
+
+ public:
+  EchoedRoundTrips round_trips;      // what packets' time stamps tell the receiver
+
+ private:
+  uint64_t all_ecn_ = 0;
   std::vector<Hop> forward_, backward_;
   std::vector<Route> routes_;
   const Route* route_;               // that packets set out on
