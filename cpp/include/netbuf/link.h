@@ -21,22 +21,22 @@
 namespace netbuf {
 
 struct LinkStats {
-  uint64_t packets_in = 0;      // arrivals, dropped or not
   uint64_t packets_out = 0;     // dequeued so far
   int64_t bytes_out = 0;        // likewise, those that a device still holds included
+  uint32_t queue_max = 0;       // packets
+  uint64_t packets_in = 0;      // arrivals, dropped or not
   double bytes_sent = 0;        // transmitted so far, of the packet in service the part that is
   double used_bits = 0;         // that the rate could have carried while the link transmitted
   uint64_t queue_drops = 0, random_losses = 0;
   uint64_t marks = 0;           // packets marked here (ECN)
   double sojourn_sum = 0, sojourn_sum2 = 0;  // seconds, seconds^2 of waiting, over packets_out
   double queue_integral = 0;                 // packet seconds
-  uint32_t queue_max = 0;                    // packets
   double busy = 0;                           // seconds of transmission so far
 };
 
 class Medium;
 
-class Link final : public EventSource {
+class alignas(64) Link final : public EventSource {
  public:
   enum class Fate : uint8_t { delivered, queue_drop, random_loss };
   struct Outcome {
@@ -290,10 +290,11 @@ class Link final : public EventSource {
   double ns_per_byte_;
   int64_t limit_packets_, limit_bytes_, queued_bytes_ = 0;
   Time busy_ns_ = 0, sojourn_ns_ = 0;
-  LinkStats stats_;
+  Time begun_at_ = 0;                   // when the transmission began that began last
+  uint32_t begun_bytes_ = 0;            // of its packet
   double sojourn_s2_ = 0;
   std::unique_ptr<BusyStarts> busy_starts_;
-  Time begun_at_ = 0;                   // when the transmission began that began last
+  LinkStats stats_;                     // up to its first three, three cache lines are what every packet needs
   uint64_t until_loss_ = 0;             // packets that pass before the next loss (Bernoulli)
   std::vector<uint64_t> loss_list_;     // scripted losses still to come, last first
   uint64_t exposed_ = 0;                // packets that random loss might have hit
@@ -301,7 +302,6 @@ class Link final : public EventSource {
   uint64_t cursor_ = 0;                 // step or opportunity in use
   int64_t opportunity_left_ = 0;        // bytes left of the current opportunity
   int64_t packet_bytes_ = 0;            // that each packet takes of opportunities beside its own
-  uint32_t begun_bytes_ = 0;            // of the packet whose transmission began last
   double used_bits_ = 0;                // stepped: by all that has been accepted
   double never_sent_bits_ = 0;          // of a packet that an endless outage has caught
   std::shared_ptr<const RateSteps> steps_;
