@@ -1,21 +1,38 @@
-// What benchmarks/instructions.py counts: packets through the core alone, nothing printed but how many.
+// What benchmarks/instructions.py counts: packets through the core alone.
 //
-//   instructions one|many|path|codel|datagrams|switch SECONDS
-//   instructions worlds|receivers STEPS
+//   instructions CASE SETTLE LENGTH
+//
+// Runs a case for SETTLE, and from then on for LENGTH, which alone is counted: simulated seconds, of batches steps. Prints
+// how many units that were (data packets sent; decisions of switches; flows), and how many bytes the program then had
+// allocated. Also built with the core of earlier commits: before agents had a catalogue, `datagrams` and `receivers` are unknown.
+#include <malloc.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
 #include <span>
+#include <string>
 
 #include "netbuf/batch.h"
+
+#if __has_include("netbuf/agent.h")
+#define NETBUF_AGENTS 1
+#endif
+
+extern "C" void start_counting();
+extern "C" void stop_counting();
 
 using namespace netbuf;
 
 namespace {
 
-WorldConfig dumbbell(int flows, double rate_bps, int64_t buffer_packets, const char* cc, const char* receiver = "") {
+size_t allocated = 0;                                    // by what `memory` holds
+
+WorldConfig dumbbell(int flows, double rate_bps, int64_t buffer_packets, Time stagger = 0) {
   WorldConfig config;
   for (const bool forward : {true, false}) {
     LinkConfig link;
@@ -27,12 +44,9 @@ WorldConfig dumbbell(int flows, double rate_bps, int64_t buffer_packets, const c
   }
   for (int i = 0; i < flows; ++i) {
     FlowConfig flow;
-    flow.cc = cc;
-    flow.controlled = !std::strcmp(cc, "agent");
-    flow.receiver = receiver;
     flow.path = {0};
     flow.return_path = {1};
-    flow.start_ns = i * 10 * kMillisecond;
+    flow.start_ns = i * stagger;
     config.flows.push_back(flow);
   }
   return config;
@@ -40,7 +54,7 @@ WorldConfig dumbbell(int flows, double rate_bps, int64_t buffer_packets, const c
 
 // Sixteen flows, each over three links each way, of which they share the middle ones.
 WorldConfig three_links() {
-  WorldConfig config = dumbbell(16, 100e6, 400, "cubic");
+  WorldConfig config = dumbbell(16, 100e6, 400, 10 * kMillisecond);
   const auto access = [&](double rate_bps) {
     LinkConfig link;
     link.name = std::to_string(config.links.size());
@@ -57,11 +71,23 @@ WorldConfig three_links() {
 }
 
 WorldConfig managed() {
-  WorldConfig config = dumbbell(1, 100e6, 400, "cubic");
+  WorldConfig config = dumbbell(1, 100e6, 400);
   config.links[0].discipline = "codel";
   return config;
 }
 
+// A flow whose window an agent sets, or its receiver's.
+WorldConfig driven([[maybe_unused]] bool receiver) {
+  WorldConfig config = dumbbell(1, 10e6, 150);
+  config.flows[0].controlled = true;
+  config.flows[0].cc = "agent";
+#ifdef NETBUF_AGENTS
+  if (receiver) config.flows[0].cc = "receiver_driven", config.flows[0].receiver = "agent", config.flows[0].controlled = false;
+#endif
+  return config;
+}
+
+#ifdef NETBUF_AGENTS
 // No flow begins before the end.
 WorldConfig datagrams() {
   WorldConfig config = three_links();
@@ -73,9 +99,10 @@ WorldConfig datagrams() {
   config.udp = {source};
   return config;
 }
+#endif
 
 // Ten senders, a port of 10 Mbit/s, two queues, small and large flows.
-WorldConfig shared_buffer() {
+WorldConfig shared_buffer(const char* admission) {
   WorldConfig config;
   const auto link = [&](double rate_bps, Time delay_ns) {
     LinkConfig one;
@@ -99,7 +126,7 @@ WorldConfig shared_buffer() {
   traffic.arrivals = {large, small};
   traffic.priority_below = {2'000'000};
   SwitchConfig sw;
-  sw.name = "switch", sw.ports = {port}, sw.queues = 2, sw.capacity = 1000, sw.alphas = {1, 1};
+  sw.name = "switch", sw.ports = {port}, sw.queues = 2, sw.capacity = 1000, sw.alphas = {1, 1}, sw.admission = admission;
   config.switches = {sw};
   config.traffic = {traffic};
   return config;
@@ -108,40 +135,105 @@ WorldConfig shared_buffer() {
 uint64_t sent(World& world) {
   uint64_t packets = world.traffic_totals().packets_sent;
   for (const Flow& flow : world.flows()) packets += flow.counters().packets_sent;
+#ifdef NETBUF_AGENTS
   for (const auto& source : world.udp()) packets += source->counters().sent;
+#endif
   return packets;
+}
+
+// Agents of a kind, one a world.
+std::unique_ptr<Batch> make_batch(uint32_t worlds, const std::string& kind) {
+#ifdef NETBUF_AGENTS
+  return std::make_unique<Batch>(worlds, 1, 1, kind == "switch" ? make_agent(kind, {{"queues", 2}}) : make_agent(kind));
+#else
+  return std::make_unique<Batch>(worlds, 1, 1, kind == "switch" ? Batch::Kind::shared_buffer : Batch::Kind::flow, 2);
+#endif
+}
+
+// One world for so many seconds.
+uint64_t run_world(const WorldConfig& config, double settle_s, double length_s) {
+  World world(config, 1);
+  world.run(from_seconds(settle_s));
+  const uint64_t before = sent(world);
+  start_counting();
+  world.run(from_seconds(settle_s + length_s));
+  stop_counting();
+  return sent(world) - before;
+}
+
+// Worlds of one agent each, for so many steps. window_bytes: set at the first of them.
+uint64_t run_batch(uint32_t worlds, const std::string& kind, const WorldConfig& config, Time interval, double window_bytes,
+                   int settle, int length) {
+  const std::unique_ptr<Batch> batch = make_batch(worlds, kind);
+  for (uint32_t i = 0; i < worlds; ++i) batch->reset(i, config, i);
+#ifdef NETBUF_AGENTS
+  const size_t controls = batch->controls().size();
+#else
+  const size_t controls = batch->controls();
+#endif
+  const auto count = [&] {
+    uint64_t packets = 0;
+    for (uint32_t i = 0; i < worlds; ++i) packets += sent(batch->world(i));
+    return packets;
+  };
+  uint64_t before = 0;
+  for (int step = 0; step < settle + length; ++step) {
+    std::fill_n(batch->control(), worlds * controls, step == 0 ? window_bytes : std::nan(""));
+    if (step == settle) before = count(), start_counting();
+    batch->advance(interval, nullptr);
+  }
+  stop_counting();
+  return kind == "switch" ? uint64_t{worlds} * static_cast<uint64_t>(length) : count() - before;
+}
+
+// Many flows, for what they hold in memory.
+uint64_t hold_flows(double length_s) {
+  const WorldConfig config = dumbbell(20'000, 100e6, 400);
+  const size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
+  World world(config, 1);
+  world.run(from_seconds(length_s));
+  allocated = mallinfo2().uordblks + mallinfo2().hblkhd - before;
+  return config.flows.size();
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
-  const double length = std::atof(argv[2]);
-  uint64_t packets = 0;
-  const bool receivers = !std::strcmp(argv[1], "receivers");
-  if (receivers || !std::strcmp(argv[1], "worlds")) {
-    constexpr uint32_t kWorlds = 16;
-    Batch batch(kWorlds, 1, 1, make_agent(receivers ? "receiver" : "sender"));
-    const WorldConfig config =
-        receivers ? dumbbell(1, 10e6, 150, "receiver_driven", "agent") : dumbbell(1, 10e6, 150, "agent");
-    for (uint32_t i = 0; i < kWorlds; ++i) batch.reset(i, config, i);
-    const std::span control(batch.control(), kWorlds * batch.controls().size());
-    for (int step = 0; step < length; ++step) {
-      std::fill(control.begin(), control.end(), std::nan(""));
-      if (step == 0 && !receivers) std::fill(control.begin(), control.end(), 80 * 1448.0);
-      batch.advance(100 * kMillisecond, nullptr);
-    }
-    for (uint32_t i = 0; i < kWorlds; ++i) packets += sent(batch.world(i));
-  } else {
-    const auto is = [&](const char* name) { return !std::strcmp(argv[1], name); };
-    World world(is("switch")      ? shared_buffer()
-                : is("path")      ? three_links()
-                : is("datagrams") ? datagrams()
-                : is("codel")     ? managed()
-                                  : dumbbell(is("one") ? 1 : 64, 100e6, 400, "cubic"),
-                1);
-    world.run(from_seconds(length));
-    packets = sent(world);
+  if (argc != 4) return 2;
+  const std::string name = argv[1];
+  const double settle = std::atof(argv[2]), length = std::atof(argv[3]);
+  constexpr double kWindow = 80 * 1448;
+  constexpr Time kStep = 100 * kMillisecond;
+  const auto drive = [&](uint32_t worlds) {
+    return run_batch(worlds, "sender", driven(false), kStep, kWindow, int(settle), int(length));
+  };
+  const auto run = [&](const WorldConfig& config) { return run_world(config, settle, length); };
+  const std::map<std::string, std::function<uint64_t()>> cases = {
+      {"one", [&] { return run(dumbbell(1, 100e6, 400)); }},
+      {"many", [&] { return run(dumbbell(64, 100e6, 400, 10 * kMillisecond)); }},
+      {"flows4096", [&] { return run(dumbbell(4096, 100e6, 400)); }},
+      {"path", [&] { return run(three_links()); }},
+      {"codel", [&] { return run(managed()); }},
+      {"world", [&] { return drive(1); }},
+      {"worlds", [&] { return drive(16); }},
+      {"worlds1024", [&] { return drive(1024); }},
+      {"switch", [&] { return run(shared_buffer("dynamic")); }},
+      {"switches",
+       [&] {
+         return run_batch(256, "switch", shared_buffer("agent"), 10 * kMillisecond, std::nan(""), int(settle), int(length));
+       }},
+      {"memory", [&] { return hold_flows(length); }},
+#ifdef NETBUF_AGENTS
+      {"datagrams", [&] { return run(datagrams()); }},
+      {"receivers",
+       [&] { return run_batch(16, "receiver", driven(true), kStep, std::nan(""), int(settle), int(length)); }},
+#endif
+  };
+  const auto found = cases.find(name);
+  if (found == cases.end()) {
+    std::fprintf(stderr, "case = %s is unknown to this commit\n", argv[1]);
+    return 2;
   }
-  std::printf("%llu\n", static_cast<unsigned long long>(packets));
+  const uint64_t units = found->second();
+  std::printf("%llu %llu\n", static_cast<unsigned long long>(units), static_cast<unsigned long long>(allocated));
 }
