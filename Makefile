@@ -1,5 +1,5 @@
 # make demo | test | test-slow | test-release | test-clients | release-check | lint | includes | docs | sanitize | fuzz | kills | gate | notebooks
-# make benchmark | benchmark-live | native | bpf | mutate | clean
+# make benchmark | benchmark-live | instructions | native | bpf | mutate | clean
 #
 # `make demo` and `make test` need Python 3.10 or newer (with venv and headers) and a C++20 compiler;
 # everything else, CMake and Ninja included, is fetched into .venv in the versions of constraints.txt.
@@ -39,7 +39,7 @@ CXX_SOURCES := CMakeLists.txt $(shell find cpp -name '*.cc' -o -name '*.h' -o -n
 PACKAGING := setup.cfg setup.py pyproject.toml constraints.txt
 
 .PHONY: demo test test-slow test-release test-clients test-cpp test-python release-check lint includes docs sanitize sanitizers fuzz kills kills-live \
-  gate notebooks benchmark benchmark-live native check-machine clean
+  gate notebooks benchmark benchmark-live instructions native check-machine clean
 
 # The learners are fetched while the compiler works.
 demo: $(VENV)/.tools
@@ -121,6 +121,10 @@ benchmark: $(VENV)/.train native
 # Of live worlds, in real time: on a machine that has nothing else to do.
 benchmark-live: $(VENV)/.train native
 	$(BIN)/python benchmarks/live.py --json runs/benchmarks/live.json $(BENCHMARK_ARGS)
+
+# Instructions, cache misses and bytes against those of results/benchmarks/instructions.json; needs valgrind.
+instructions: $(VENV)/.package native
+	$(BIN)/python benchmarks/instructions.py --check --build $(BUILD)
 
 native: $(BUILD)/.built $(VENV)/.package
 

@@ -119,7 +119,7 @@ def build(source: Path, folder: Path) -> Built:
         given = [f"-D{name}={value}" for name, value in settings.items()]
         run([cmake, "-S", source, "-B", folder, "-G", "Ninja", *given])
     run([cmake, "--build", folder, "--target", "_core"])
-    objects = sorted((folder / "CMakeFiles" / "netbuf.dir").rglob("*.o"))
+    objects = [path for kind in ("netbuf", "netbuf_plain") for path in sorted((folder / f"CMakeFiles/{kind}.dir").rglob("*.o"))]
     (module,) = folder.glob("_core*.so")
     own = [ROOT / "benchmarks" / name for name in ("instructions.cc", "counting.cc")]
     made = folder / "counted"
@@ -334,7 +334,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("cases", metavar="CASE", nargs="*", help=f"of {', '.join(CASES)} (all)")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--check", action="store_true", help="compare with the record; exit status 1 if slower")
-    what.add_argument("--record", action="store_true", help=f"write {RECORD.relative_to(ROOT)}")
+    what.add_argument("--record", action="store_true", help="write results/benchmarks/instructions.json")
     what.add_argument("--baseline", metavar="COMMIT", help="build a commit, and print its figures beside today's")
     parser.add_argument("--most", type=positive, default=12, metavar="N", help="functions a table (12)")
     parser.add_argument("--jobs", type=positive, default=os.cpu_count() or 1, metavar="N", help="cases at a time (a core each)")
