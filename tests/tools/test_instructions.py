@@ -10,7 +10,11 @@ import pytest
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="not in a checkout")
 TOOLS = {"compiler": "c++ 12", "valgrind": "3.19", "python": "3.11.7", "numpy": "2.4.6"}
-FIGURES = {"one": {"instructions": 500.0, "last-level misses": 2.0}, "memory": {"bytes": 2400.0}, "step_ppcc": {"instructions": 3e4}}
+FIGURES = {
+    "one": {"instructions": 500.0, "last-level misses": 2.0},
+    "memory": {"bytes": 2400.0},
+    "step_ppcc": {"instructions": 3e4},
+}
 
 
 @pytest.fixture
