@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "netbuf/numeric.h"
 #include "netbuf/rows.h"
 #include "netbuf/sender_features.h"
 
@@ -125,6 +126,28 @@ void bind_rows(nb::module_& m) {
     stack_vectors(ring.data(), rows, width, depth, first, out.data());
   }, "ring"_a.noconvert(), "first"_a, "out"_a.noconvert(),
      "Writes ring, (depth, rows, width), from vector `first` on and round, into out, (rows, depth * width).");
+
+  m.def("filter_recursively", [](const Vector<double>& values, double first, double second) {
+    filter_recursively(values.data(), values.shape(0), first, second);
+  }, "values"_a.noconvert(), "first"_a, "second"_a = 0.0,
+        "Makes of x, (count,), y[n] = x[n] - first * y[n - 1] - second * y[n - 2], in place.");
+
+  m.def("average_middle", [](const Vector<const double>& values, const Vector<const double>& weights,
+                             const Vector<const int64_t>& units, const Matrix<const double>& counts,
+                             const Matrix<double>& out) {
+    const size_t count = values.shape(0), samples = counts.shape(1);
+    require(weights.shape(0) == count, "weights", "(count,)");
+    require(units.shape(0) == count, "units", "(count,)");
+    require(out.shape(0) == 3 && out.shape(1) == samples, "out", "(3, samples)");
+    for (size_t i = 0; i < count; ++i) {
+      const int64_t unit = units.data()[i];
+      require(unit >= 0 && static_cast<size_t>(unit) < counts.shape(0), "counts", "(more than any unit, samples)");
+    }
+    double* means = out.data();
+    average_middle({values.data(), weights.data(), units.data(), count}, counts.data(), samples, means + samples,
+                   means + 2 * samples, means);
+  }, "values"_a, "weights"_a, "units"_a, "counts"_a.noconvert(), "out"_a.noconvert(),
+        "Writes the weighted means of the middle half of ascending values, of each sample, into out[0]; out[1:] is overwritten.");
 
   nb::class_<SenderFeatures>(m, "SenderFeatures",
                              "The arithmetic of netbuf_gym.tasks.congestion_window on its tracker's arrays.")

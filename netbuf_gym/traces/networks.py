@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from netbuf_gym import _core
 from netbuf_gym.errors import ScenarioError
 from netbuf_gym.traces.types import MAX_OPPORTUNITIES, MAX_STEPS, OPPORTUNITY_BYTES, DeliveryTrace, RateTrace, Trace
 from netbuf_gym.utils import checks
@@ -339,16 +340,16 @@ def _compute_mean(sigma: float, skew: float) -> float:
 def _generate_gauss_markov(rng: np.random.Generator, count: int, steps: float, smooth: bool = False) -> np.ndarray:
     """Generate a stationary Gauss-Markov process of variance 1 with a time scale of `1 / steps` values; `smooth`: of the second
     order, one such process driving another."""
-    from scipy.signal import lfilter  # takes long to import
-
     keep = np.exp(-steps)
     if smooth:
         early = math.ceil(8 / steps)  # values until the initial state has decayed
         noise = rng.standard_normal(early + count) * np.sqrt((1 - keep**2) ** 3 / (1 + keep**2))
-        return lfilter([1.0], [1.0, -2 * keep, keep**2], noise)[early:]
+        _core.filter_recursively(noise, -2 * keep, keep**2)
+        return noise[early:]
     noise = rng.standard_normal(count)
     noise[1:] *= np.sqrt(1 - keep**2)
-    return lfilter([1.0], [1.0, -keep], noise)
+    _core.filter_recursively(noise, -keep)
+    return noise
 
 
 def _draw_bounded_pareto(rng: np.random.Generator, count: int, low: float, shape: float) -> np.ndarray:

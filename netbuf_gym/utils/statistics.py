@@ -15,13 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from netbuf_gym import _core
 from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.utils.arguments import check_integer, check_real
 
 MAX_FREEDOM = 1e300
 MAX_RESAMPLES = 10_000_000
-PART = 250
-"""Bootstrap samples whose counts are multiplied at a time: they fit a processor's cache."""
 
 
 class Interval(NamedTuple):
@@ -117,41 +116,46 @@ def grouped_interval(
     resamples = check_integer("resamples", resamples, 100, MAX_RESAMPLES)
     tail, counts = (1 - _probability(confidence)) / 2, _count_draws(tuple(map(len, scores)), resamples, seed)
     values = np.concatenate([one.ravel() for one in scores])
-    weights = np.concatenate([np.full(one.size, 1 / one.size) for one in scores]) / len(scores)
-    units = np.repeat(np.arange(len(counts[0])), np.concatenate([np.full(len(one), one.shape[1]) for one in scores]))
+    weights, units = _lay_out_groups(tuple(one.shape for one in scores))
     order = np.argsort(values, kind="stable")
-    values, weights, units = values[order], weights[order], units[order]
+    values, weights = values[order], weights[order]
     if middle:
-        estimate = float(_middle_means(values, weights[:, None])[0])
-        samples = np.concatenate([_middle_means(values, part[units] * weights[:, None]) for part in counts])
+        units = units[order]
+        estimate = float(_average_middle(values, weights, units, np.ones((len(counts), 1)))[0])
+        samples = _average_middle(values, weights, units, counts)
     else:
         estimate = float(values @ weights)
         largest = max(map(len, scores))
         own = np.concatenate([one.sum(axis=1) * (largest / one.size) for one in scores])
-        samples = np.concatenate([own @ part for part in counts]) / (largest * len(scores))
+        samples = (own @ counts) / (largest * len(scores))
     low, high = np.quantile(samples, (tail, 1 - tail))
     return Interval(estimate, float(low), float(high))
 
 
 @lru_cache(maxsize=4)
-def _count_draws(sizes: tuple[int, ...], resamples: int, seed: int) -> list[np.ndarray]:
-    """Return how often bootstrap samples hold each unit of groups of these sizes, (units, resamples), in parts of `PART`."""
+def _lay_out_groups(shapes: tuple[tuple[int, int], ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weight of each score of groups of these shapes, and the number of its unit among all of them."""
+    weights = np.concatenate([np.full(units * each, 1 / (units * each)) for units, each in shapes]) / len(shapes)
+    widths = np.concatenate([np.full(units, each) for units, each in shapes])
+    return weights, np.repeat(np.arange(len(widths)), widths)
+
+
+@lru_cache(maxsize=4)
+def _count_draws(sizes: tuple[int, ...], resamples: int, seed: int) -> np.ndarray:
+    """Return how often bootstrap samples hold each unit of groups of these sizes, (units, resamples)."""
     generator, counts = np.random.default_rng(seed), []
     for size in sizes:
         drawn = generator.integers(size, size=(resamples, size)) * resamples + np.arange(resamples)[:, None]
         counts.append(np.bincount(drawn.ravel(), minlength=size * resamples).reshape(size, resamples))
-    together = np.concatenate(counts)
-    return [together[:, at : at + PART].astype(np.float64) for at in range(0, resamples, PART)]
+    return np.concatenate(counts).astype(np.float64)
 
 
-def _middle_means(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the weighted means of the middle half of sorted values, (values,), for columns of weights that add up to 1."""
-    upto = np.cumsum(weights, axis=0)
-    kept = np.minimum(upto, 0.75)
-    upto -= weights
-    kept -= np.maximum(upto, 0.25, out=upto)
-    np.clip(kept, 0, None, out=kept)
-    return (values @ kept) / kept.sum(axis=0)
+def _average_middle(values: np.ndarray, weights: np.ndarray, units: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return the weighted means of the middle half of sorted values, (values,), in samples that hold units so many times each,
+    (units, samples)."""
+    out = np.empty((3, counts.shape[1]))
+    _core.average_middle(values, weights, units, counts, out)
+    return out[0]
 
 
 def probability_of_improvement(

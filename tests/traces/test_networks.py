@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
-from netbuf_gym import traces
+from netbuf_gym import _core, traces
 from netbuf_gym.errors import ScenarioError
 from netbuf_gym.traces.likeness import compute_averages_mbps, find_gaps_s
 from netbuf_gym.traces.networks import LONGEST_OUTAGE_S, TRAITS, Population, generate_rates, load_population
@@ -105,3 +106,13 @@ def test_the_mean_of_5g_is_that_of_the_process_before_outages():
     """What `cellular_5g` says of `mean_mbps`."""
     long = [traces.generate("5g", duration_s=5000, seed=seed, mean_mbps=20) for seed in range(20)]
     assert np.mean([trace.mean_mbps() for trace in long]) == pytest.approx(20 * 0.79, rel=0.01)
+
+
+@pytest.mark.parametrize("keep", [0.0, 0.3, 0.99, float(np.exp(-1e-4))])
+@pytest.mark.parametrize("order", [1, 2])
+def test_processes_are_filtered_to_the_bit_as_by_scipy(keep, order):
+    noise = np.random.default_rng(5).standard_normal(3000)
+    feedback = (-keep,) if order == 1 else (-2 * keep, keep**2)
+    found = noise.copy()
+    _core.filter_recursively(found, *feedback)
+    assert found.tobytes() == (lfilter([1.0], [1.0, *feedback], noise) + 0.0).tobytes()

@@ -120,3 +120,26 @@ def test_jains_index():
     jain = statistics.jain_index
     assert jain([1.0]) == 1 and jain([2, 2, 2]) == pytest.approx(1) and jain([1, 0, 0, 0]) == 0.25
     assert jain([1, 3]) == pytest.approx(0.8) and math.isnan(jain([0, 0])) and jain(np.zeros(3), of_nothing=0.0) == 0
+
+
+def test_the_middle_of_groups_is_that_of_weights_cut_at_the_quartiles():
+    generator = np.random.default_rng(3)
+    groups = [generator.normal(size=shape) for shape in ((5, 1), (3, 2), (8, 1))]
+    found = statistics.grouped_interval(groups, resamples=400, seed=7)
+    values = np.concatenate([one.ravel() for one in groups])
+    weights = np.concatenate([np.full(one.size, 1 / one.size / 3) for one in groups])
+    units = np.concatenate([np.arange(5), 5 + np.repeat(np.arange(3), 2), 8 + np.arange(8)])
+    counts, draws = [], np.random.default_rng(7)
+    for one in groups:
+        drawn = draws.integers(len(one), size=(400, len(one)))
+        counts.append([(drawn == unit).sum(axis=1) for unit in range(len(one))])
+    order = np.argsort(values)
+
+    def average(times):
+        upto = np.concatenate([[0], np.cumsum((times[units] * weights)[order])])
+        kept = np.diff(np.clip(upto, 0.25, 0.75))
+        return float(values[order] @ kept / kept.sum())
+
+    samples = [average(times) for times in np.concatenate(counts).T]
+    assert found.mean == pytest.approx(average(np.ones(16)), rel=1e-12)
+    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(samples, (0.025, 0.975))), rel=1e-12)
