@@ -303,6 +303,16 @@ def read_value(values: Any, key: str, where: str) -> float:
     return float(value)
 
 
+def read_values(worlds: Mapping[str, Any], key: str, where: str) -> dict[str, float]:
+    """Return a metric of worlds by their names, as `read_value` does."""
+    found = {}
+    for world, values in worlds.items():
+        value = values.get(key) if isinstance(values, dict) else values
+        plain = type(value) is float and not math.isinf(value)
+        found[world] = value if plain else read_value(values, key, f"{where}, {world}")
+    return found
+
+
 def describe_edition(suite: str, version: Any, digest: Any) -> str:
     """Return a text that names the edition which results are of."""
     return f"suite {suite}, version {version}, digest {digest}"

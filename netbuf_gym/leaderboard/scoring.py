@@ -19,7 +19,7 @@ from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.evaluation.suites import Edition, Suite
 from netbuf_gym.evaluation.summary import find_range
-from netbuf_gym.leaderboard.rows import Rows, read_value, require_all_worlds, require_edition
+from netbuf_gym.leaderboard.rows import Rows, read_values, require_all_worlds, require_edition
 from netbuf_gym.utils import statistics
 from netbuf_gym.utils.statistics import Interval
 
@@ -78,13 +78,13 @@ def score_rows(rows: Rows, suite: Suite, edition: Edition) -> Result:
     require_all_worlds(rows, edition)
     where = f"{rows.where}: {rows.controller}"
     key, price = suite.score.key, tasks.get(suite.task).measures.price
-    worlds = {cell.name: read_value(rows.worlds[cell.name], key, f"{where}, {cell.name}") for cell in edition.cells}
+    worlds = read_values({cell.name: rows.worlds[cell.name] for cell in edition.cells}, key, where)
     prices = {}
     if price is not None:
         priced = {world: one for world, one in rows.worlds.items() if isinstance(one, dict) and price.metric in one}
-        prices = {world: read_value(one, price.metric, f"{where}, {world}") for world, one in priced.items()}
+        prices = read_values(priced, price.metric, where)
     counted = {world: one for world, one in rows.worlds.items() if isinstance(one, dict) and suite.score.count in one}
-    flows = {world: read_value(one, suite.score.count, f"{where}, {world}") for world, one in counted.items()}
+    flows = read_values(counted, suite.score.count, where)
     return Result(rows.controller, worlds, {**rows.about, "of": rows.where}, prices, flows=flows)
 
 
@@ -180,7 +180,8 @@ def compute_standings(suite: Suite, edition: Edition, results: Sequence[Result],
     for name, members in grouped.items():
         own = scaled[name]
         role = get_role(suite.task, name) if len(members) == 1 and "seed" not in members[0].about else AGENT
-        over = [_compute_difference(raw[name], raw[rule]) for rule in heuristics] if role == AGENT else []
+        compared = {constant, best, *(heuristics if role == AGENT else ())} - {name}
+        over = {other: _compute_difference(raw[name], raw[other]) for other in compared}
         made.append(
             Standing(
                 name=name,
@@ -189,9 +190,11 @@ def compute_standings(suite: Suite, edition: Edition, results: Sequence[Result],
                 scores=own,
                 middle=statistics.grouped_interval(list(own.values())),
                 improvement=statistics.grouped_interval([_mark_ahead(raw[name][f], raw[best][f]) for f in own], middle=False),
-                over_heuristic=None if name == best else _compute_difference(raw[name], raw[best]),
-                over_constant=None if name == constant else _compute_difference(raw[name], raw[constant]),
-                over_rules=min(over, key=lambda one: one.low, default=None),
+                over_heuristic=over.get(best),
+                over_constant=over.get(constant),
+                over_rules=min((over[rule] for rule in heuristics if rule in over), key=lambda one: one.low, default=None)
+                if role == AGENT
+                else None,
                 price=prices.get(name),
                 flows=_count_flows(edition, members),
             )
@@ -211,8 +214,10 @@ def profile(standing: Standing, thresholds: np.ndarray) -> np.ndarray:
 
 def _group_scores(edition: Edition, members: Sequence[Result]) -> dict[str, np.ndarray]:
     """Return raw scores by family, (worlds, training seeds)."""
-    names = {family: [cell.name for cell in edition.select_cells([family])] for family in edition.families}
-    return {family: np.array([[one.worlds[name] for one in members] for name in own], float) for family, own in names.items()}
+    return {
+        family: np.array([[one.worlds[cell.name] for one in members] for cell in cells], float)
+        for family, cells in edition.by_family.items()
+    }
 
 
 def _fill_missing(
@@ -259,22 +264,21 @@ def _compute_prices(edition: Edition, grouped: Mapping[str, Sequence[Result]], o
     }
     if of not in priced:
         return {}
-    base, found = priced[of][0].price, {}
-    for name, members in priced.items():
-        families: dict[str, list[float]] = {}
-        for cell in edition.cells:
-            if base[cell.name] > 0:
-                own = float(np.mean([one.price[cell.name] for one in members]))
-                families.setdefault(cell.family, []).append(own / base[cell.name])
-        found[name] = float(np.mean([np.mean(shares) for shares in families.values()])) if families else math.nan
-    return found
+    base, shares = priced[of][0].price, {name: list[float]() for name in priced}
+    for cells in edition.by_family.values():
+        worlds = [cell.name for cell in cells if base[cell.name] > 0]
+        least = np.array([base[world] for world in worlds])
+        for name, members in priced.items() if worlds else ():
+            own = np.array([[one.price[world] for world in worlds] for one in members]).mean(axis=0)
+            shares[name].append(float((own / least).mean()))
+    return {name: float(np.mean(own)) if own else math.nan for name, own in shares.items()}
 
 
 def _count_flows(edition: Edition, members: Sequence[Result]) -> dict[str, tuple[int, int]]:
     """Return the least and the largest number of flows in a world of each family that scores are percentiles of."""
     found = {}
-    for family in edition.families:
-        counted = [one.flows.get(cell.name, math.nan) for one in members for cell in edition.select_cells([family])]
+    for family, cells in edition.by_family.items():
+        counted = [one.flows.get(cell.name, math.nan) for one in members for cell in cells]
         if (flows := find_range(np.array(counted))) is not None:
             found[family] = flows
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from netbuf_gym.errors import ConfigError
@@ -46,10 +47,18 @@ class Edition:
     digest: str
     cells: Sequence[Cell]
 
+    @cached_property
+    def by_family(self) -> Mapping[str, Sequence[Cell]]:
+        """Cells of each family, in the order of the cells."""
+        found: dict[str, list[Cell]] = {}
+        for cell in self.cells:
+            found.setdefault(cell.family, []).append(cell)
+        return found
+
     @property
     def families(self) -> list[str]:
         """Names of the families, in the order of the cells."""
-        return list(dict.fromkeys(cell.family for cell in self.cells))
+        return list(self.by_family)
 
     def select_cells(self, families: Sequence[str]) -> list[Cell]:
         """Return the cells of some families, or all cells if none is named.
@@ -58,7 +67,7 @@ class Edition:
             ConfigError: For an unknown family.
         """
         for family in families:
-            if family not in self.families:
+            if family not in self.by_family:
                 raise ConfigError(f"families holds {family!r}; valid: {', '.join(self.families)}")
         return [cell for cell in self.cells if not families or cell.family in families]
 
