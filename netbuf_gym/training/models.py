@@ -55,7 +55,14 @@ def resolve_device(name: str) -> th.device:
     return th.device(name)
 
 
-def make_model(algo: DictConfig, env: VectorEnvAdapter, seed: int, verbose: int = 0, device: str = "cpu") -> BaseAlgorithm:
+def make_model(
+    algo: DictConfig,
+    env: VectorEnvAdapter,
+    seed: int,
+    verbose: int = 0,
+    device: str = "cpu",
+    optimizer: type[Any] | None = None,
+) -> BaseAlgorithm:
     """Make an untrained learner on an environment.
 
     Args:
@@ -64,6 +71,7 @@ def make_model(algo: DictConfig, env: VectorEnvAdapter, seed: int, verbose: int 
         seed: Seed of networks and exploration.
         verbose: Verbosity of stable-baselines3.
         device: Device of the networks, see `resolve_device`.
+        optimizer: Class of the optimiser; None: that of the algorithm.
 
     Raises:
         ConfigError: An unknown algorithm or argument, a value that the algorithm refuses, or a missing device.
@@ -83,6 +91,8 @@ def make_model(algo: DictConfig, env: VectorEnvAdapter, seed: int, verbose: int 
     if algo.normalize == "running":
         policy_kwargs["features_extractor_class"] = NormalizingExtractor
         policy_kwargs["features_extractor_kwargs"] = {"clip": float(algo.normalize_clip)}
+    if optimizer is not None:
+        policy_kwargs["optimizer_class"] = optimizer
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about batch sizes; see `ranges.check_rollout`

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import gymnasium as gym
@@ -70,7 +70,7 @@ class SavedAgent(Decider):
         """Return the learner with its networks, built once; raises as `build_model` does."""
         with self._lock:
             if self._built is None:
-                self._built = build_model(self.saved, rules)
+                self._built = build_model(self.saved, rules, optimizer=NoOptimizer)
             return self._built
 
 
@@ -96,13 +96,16 @@ def make_rules(saved: checkpoint.SavedModel) -> Task:
         env.close()
 
 
-def build_model(saved: checkpoint.SavedModel, rules: Task, worlds: int = 1) -> BaseAlgorithm:
+def build_model(
+    saved: checkpoint.SavedModel, rules: Task, worlds: int = 1, optimizer: type[Any] | None = None
+) -> BaseAlgorithm:
     """Return the learner with its saved networks, for predictions.
 
     Args:
         saved: Saved model.
         rules: Rules of its task.
         worlds: Number of worlds that the learner reports.
+        optimizer: Class of the learner's optimiser; None: that of its algorithm.
 
     Raises:
         CheckpointError: The model was trained by other rules, or its parameters do not fit.
@@ -111,9 +114,26 @@ def build_model(saved: checkpoint.SavedModel, rules: Task, worlds: int = 1) -> B
     env = VectorEnvAdapter(_SpacesOnly(rules, worlds))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about batch sizes, irrelevant to predictions
-        model = models.make_model(_shrink_for_prediction(saved.config.algo), env, seed=0)
+        model = models.make_model(_shrink_for_prediction(saved.config.algo), env, seed=0, optimizer=optimizer)
     checkpoint.restore_model(saved, model, rng=False)
     return model
+
+
+class NoOptimizer:
+    """Optimiser of a learner that is not to be trained: it holds parameters and forgets what state it is given.
+
+    Those of torch import its compiler as they are made, which takes longer than all else of loading an agent.
+    """
+
+    def __init__(self, params: Iterable[Any], lr: float = 0.0, **settings: Any):
+        self.param_groups = [{"params": list(params), "lr": lr, **settings}]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the settings, without any state."""
+        return {"state": {}, "param_groups": self.param_groups}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Leave the state of an optimiser out."""
 
 
 class _SpacesOnly(gym.vector.VectorEnv):
