@@ -22,7 +22,6 @@ from netbuf_gym.errors import NetbufError, SimulatorFault, escape_surrogates, on
 from netbuf_gym.utils import extensions
 from netbuf_gym.utils.interrupts import ExitOnInterrupt
 from netbuf_gym.utils.suggestions import did_you_mean
-from netbuf_gym.version import __version__
 
 PROGRAM = "netbuf-gym"
 JOBS = {
@@ -111,6 +110,16 @@ class Parser(argparse.ArgumentParser):
         return f"; {did_you_mean(words[0].partition('=')[0], options)}".rstrip("; ")
 
 
+class PrintVersion(argparse.Action):
+    """Option that prints the version and exits; the package's metadata is read only then."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, *given: Any) -> NoReturn:
+        from netbuf_gym.version import __version__
+
+        parser._print_message(f"{PROGRAM} {__version__}\n", sys.stdout)
+        parser.exit()
+
+
 class InterruptGuard:
     """Context that records whether SIGINT was received, since modules that are being imported may replace a KeyboardInterrupt
     by errors of their own. Where Python must ignore the exception, as in a weak reference's callback, the signal is raised
@@ -159,7 +168,14 @@ def build_parser(commands: Collection[str] | None = None) -> Parser:
         commands: Commands whose arguments are added, which imports their modules; None: all.
     """
     top = Parser(prog=PROGRAM, description="Reinforcement learning for network buffers and congestion windows.")
-    top.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    top.add_argument(
+        "--version",
+        action=PrintVersion,
+        nargs=0,
+        dest=argparse.SUPPRESS,
+        default=argparse.SUPPRESS,
+        help="show program's version number and exit",
+    )
     parsers = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     top.commands = {name: add_verb(parsers, name, text) for name, text in (JOBS | COMMANDS).items()}
     for name in top.commands if commands is None else top.commands.keys() & set(commands):

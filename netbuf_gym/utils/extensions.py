@@ -10,7 +10,6 @@ Such a package declares an entry point of the group `netbuf_gym` whose value is 
 from __future__ import annotations
 
 import functools
-import importlib.metadata
 import warnings
 
 GROUP = "netbuf_gym"
@@ -19,6 +18,8 @@ GROUP = "netbuf_gym"
 @functools.cache
 def load() -> None:
     """Import the extension modules, once; a module that fails is skipped with a warning."""
+    import importlib.metadata  # takes longer than all else of a help
+
     for entry in importlib.metadata.entry_points(group=GROUP):
         try:
             entry.load()

@@ -11,6 +11,7 @@ import types
 
 import pytest
 
+import netbuf_gym
 from netbuf_gym import scenarios, traces
 from netbuf_gym.cli import jobs
 from netbuf_gym.cli import program as cli
@@ -27,7 +28,7 @@ def refused(outcome, message):
 
 
 def test_version_and_help(command):
-    assert command("--version")[:2] == (0, f"netbuf-gym {cli.__version__}\n")
+    assert command("--version")[:2] == (0, f"netbuf-gym {netbuf_gym.__version__}\n")
     status, out, _ = command("--help")
     assert status == 0 and all(name in out for name in (*cli.COMMANDS, *cli.JOBS))
     for name in cli.COMMANDS:
