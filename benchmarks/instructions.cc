@@ -134,9 +134,11 @@ WorldConfig shared_buffer(const char* admission) {
 
 uint64_t sent(World& world) {
   uint64_t packets = world.traffic_totals().packets_sent;
-  for (const Flow& flow : world.flows()) packets += flow.counters().packets_sent;
 #ifdef NETBUF_AGENTS
+  for (const Flow& flow : world.flows()) packets += flow.counters().packets_sent;
   for (const auto& source : world.udp()) packets += source->counters().sent;
+#else
+  for (const Flow& flow : world.flows()) packets += flow.counters.packets_sent;
 #endif
   return packets;
 }

@@ -100,7 +100,7 @@ def run(command: Sequence[str | Path], **options: object) -> str:
     """Standard output of a command; ends the process with the command's own errors where it fails."""
     done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False, **options)  # type: ignore[call-overload]
     if done.returncode:
-        sys.exit(f"{' '.join(map(str, command))}\n{(done.stderr or done.stdout)[-4000:]}")
+        sys.exit(f"{' '.join(map(str, command))[:400]}\n{(done.stderr or done.stdout)[:4000]}")
     return str(done.stdout)
 
 
