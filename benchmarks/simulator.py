@@ -5,7 +5,8 @@
 * data packets a second, one thread: CUBIC flows (full TCP: SACK, RTO, delayed ACKs, HyStart) over 100 Mbit/s, 48 ms and
   a buffer of one bandwidth-delay product, 1 and 64 flows;
 * the same one-flow scenario in ns-3, compiled from benchmarks/ns3_dumbbell.cc against `pip install ns3==3.44.post0`,
-  in the same process run, and the ratio;
+  in the same process run, and the ratio; and in the two simulators of benchmarks/minimal.cc, which do as little as they
+  can: one that computes when packets leave a queue, and one of objects and a sorted list of events, as htsim is built;
 * 60 s of a shared-buffer switch under RLBM's traffic, as a mean over its eight loads;
 * 120 s of a generated trace of 300 Mbit/s under CUBIC, as delivery opportunities and as rates, and how long traces of 80 s
   take to draw;
@@ -102,6 +103,26 @@ def ns3_run(program: Path, duration_s: float) -> dict[str, float]:
         "packets_per_s": result["data_packets"] / result["cpu_s"],
         "goodput_mbps": result["goodput_mbps"],
     }
+
+
+def minimal_program() -> Path | str:
+    """The compiled benchmarks/minimal.cc, or why there is none."""
+    compiler = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++")
+    if compiler is None:
+        return "the minimal simulators were not compared: no C++ compiler"
+    source = Path(__file__).with_name("minimal.cc")
+    program = Path(__file__).resolve().parents[1] / "build" / "minimal"
+    if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
+        program.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run([compiler, "-std=c++20", "-O3", "-DNDEBUG", str(source), "-o", str(program)], check=True)
+    return program
+
+
+def minimal_run(program: Path, kind: str) -> dict[str, float]:
+    """One run of the one-flow scenario, 600 s of it, in a minimal simulator, by its own clock."""
+    command = [str(program), kind, *map(str, (RATE_MBPS, RTT_MS, BUFFER_PACKETS, 600))]
+    result = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return {"packets_per_s": result["data_packets"] / result["cpu_s"], "goodput_mbps": result["goodput_mbps"]}
 
 
 def simulate_switches(name: str) -> dict[str, float]:
@@ -271,6 +292,15 @@ def main() -> None:
     rows.append(Row("1 CUBIC flow, 100 Mbit/s, 48 ms, 1 BDP", unit, one["packets_per_s"], 25e6, note=note))
     note = f"{many['goodput_mbps'][0]:.1f} Mbit/s of goodput"
     rows.append(Row("64 CUBIC flows, the same link", unit, many["packets_per_s"], 12e6, note=note))
+
+    small = minimal_program()
+    if isinstance(small, str):
+        notes.append(small)
+    else:
+        for kind, name in (("arithmetic", "computed departures"), ("events", "objects and a sorted list, as htsim")):
+            run = repeat(options.runs, lambda kind=kind: minimal_run(small, kind))
+            note = f"{run['goodput_mbps'][0]:.1f} Mbit/s; no SACK, RTO, telemetry"
+            rows.append(Row(f"1 CUBIC flow in a minimal simulator: {name}", unit, run["packets_per_s"], note=note))
 
     program = "ns-3 was left out (--no-ns3)" if options.no_ns3 else ns3_program()
     if isinstance(program, str):
