@@ -116,7 +116,8 @@ def grouped_interval(
     resamples = check_integer("resamples", resamples, 100, MAX_RESAMPLES)
     tail, counts = (1 - _probability(confidence)) / 2, _count_draws(tuple(map(len, scores)), resamples, seed)
     values = np.concatenate([one.ravel() for one in scores])
-    weights, units = _lay_out_groups(tuple(one.shape for one in scores))
+    weights, units, scales = _lay_out_groups(tuple(one.shape for one in scores))
+    sums = np.bincount(units, values) * scales
     order = np.argsort(values, kind="stable")
     values, weights = values[order], weights[order]
     if middle:
@@ -125,19 +126,29 @@ def grouped_interval(
         samples = _average_middle(values, weights, units, counts)
     else:
         estimate = float(values @ weights)
-        largest = max(map(len, scores))
-        own = np.concatenate([one.sum(axis=1) * (largest / one.size) for one in scores])
-        samples = (own @ counts) / (largest * len(scores))
-    low, high = np.quantile(samples, (tail, 1 - tail))
-    return Interval(estimate, float(low), float(high))
+        samples = (sums @ counts) / (max(map(len, scores)) * len(scores))
+    return Interval(estimate, *_find_quantiles(samples, (tail, 1 - tail)))
+
+
+def _find_quantiles(samples: np.ndarray, probabilities: Sequence[float]) -> list[float]:
+    """Return quantiles, interpolated between two samples each, as numpy's are."""
+    ordered, found = np.sort(samples), []
+    for probability in probabilities:
+        below, part = divmod(probability * (len(ordered) - 1), 1.0)
+        low, high = float(ordered[int(below)]), float(ordered[min(int(below) + 1, len(ordered) - 1)])
+        found.append(low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part))
+    return found
 
 
 @lru_cache(maxsize=4)
-def _lay_out_groups(shapes: tuple[tuple[int, int], ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weight of each score of groups of these shapes, and the number of its unit among all of them."""
+def _lay_out_groups(shapes: tuple[tuple[int, int], ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return of groups of these shapes the weight of each score, the number of its unit among all of them, and of each unit
+    the factor that makes its sum weigh as much as a unit of the largest group does."""
     weights = np.concatenate([np.full(units * each, 1 / (units * each)) for units, each in shapes]) / len(shapes)
     widths = np.concatenate([np.full(units, each) for units, each in shapes])
-    return weights, np.repeat(np.arange(len(widths)), widths)
+    largest = max(units for units, _ in shapes)
+    scales = np.concatenate([np.full(units, largest / (units * each)) for units, each in shapes])
+    return weights, np.repeat(np.arange(len(widths)), widths), scales
 
 
 @lru_cache(maxsize=4)
