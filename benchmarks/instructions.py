@@ -242,7 +242,7 @@ def profile_cases(built: Built, names: Sequence[str], most: int, jobs: int) -> s
     names = [name for name in names if CASES[name].unit != "flow"]
     with ThreadPoolExecutor(jobs) as pool:
         counted = list(pool.map(lambda name: count(built, name), names))
-    parts = [f"Instructions of the functions themselves, {describe_tools(built.module.parent)['compiler']}."]
+    parts = [f"Instructions of the functions themselves, c++ {describe_tools(built.module.parent)['compiler']}."]
     for name, found in zip(names, counted, strict=True):
         assert found is not None  # the working tree knows all cases
         figures, profile = found
@@ -287,7 +287,7 @@ def show(figure: float) -> str:
 
 def tabulate(commit: str, before: Figures, now: Figures, compiler: str) -> str:
     """A Markdown table of each figure at a commit and now."""
-    lines = [f"Of {commit} and of today's code, {compiler}; {' '.join(CACHES[2:])}.", ""]
+    lines = [f"Of {commit} and of today's code, c++ {compiler}; {' '.join(CACHES[2:])}.", ""]
     lines += [f"| case | a unit takes | {commit} | now | times |", "|:--|:--|--:|--:|--:|"]
     for name, figures in now.items():
         for what, figure in figures.items():
