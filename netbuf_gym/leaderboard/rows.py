@@ -305,11 +305,13 @@ def read_value(values: Any, key: str, where: str) -> float:
 
 def read_values(worlds: Mapping[str, Any], key: str, where: str) -> dict[str, float]:
     """Return a metric of worlds by their names, as `read_value` does."""
-    found = {}
+    found = dict[str, float]()
     for world, values in worlds.items():
         value = values.get(key) if isinstance(values, dict) else values
-        plain = type(value) is float and not math.isinf(value)
-        found[world] = value if plain else read_value(values, key, f"{where}, {world}")
+        if type(value) is float and not math.isinf(value):
+            found[world] = value
+        else:
+            found[world] = read_value(values, key, f"{where}, {world}")
     return found
 
 
