@@ -2,9 +2,20 @@
 
 namespace netbuf {
 
+uint32_t Flights::first_of_many() const {
+  uint32_t best = 0;
+  Key least = head_[0];
+  for (uint32_t i = 1; i < used_; ++i) {
+    const bool before = head_[i] < least;
+    best = before ? i : best;
+    least = before ? head_[i] : least;
+  }
+  return best;
+}
+
 Flight& Flights::place_elsewhere(Key flight, uint8_t& hint) {
   hint = choose(flight, hint);
-  return hint == kHeap ? place_in_heap(flight, hint) : append(hint, flight);
+  return hint == kHeap ? place_in_heap(flight, hint) : append(lanes_[hint], hint, flight);
 }
 
 uint8_t Flights::choose(const Key& flight, uint8_t hint) {
@@ -26,9 +37,9 @@ Flight& Flights::place_in_heap(const Key& flight, uint8_t& hint) {
   free_.pop_back();
   heap_.push_back({flight, waited_++, place});
   std::push_heap(heap_.begin(), heap_.end());
-  pool_[place].packet.time = flight.time;
-  pool_[place].packet.to = flight.to.word();
-  set_head(kHeap, front(kHeap));
+  pool_[place].packet.time = flight.time();
+  pool_[place].packet.to = flight.destination().word();
+  head_[kHeap] = heap_.front().key;
   return pool_[place];
 }
 
@@ -38,7 +49,7 @@ void Flights::pop_heap(Flight& flight) {
   heap_.pop_back();
   free_.push_back(place);
   flight = pool_[place];
-  heap_.empty() ? clear_head(kHeap) : set_head(kHeap, front(kHeap));
+  head_[kHeap] = heap_.empty() ? Key() : heap_.front().key;
 }
 
 }  // namespace netbuf

@@ -93,3 +93,29 @@ TEST(at_one_instant_lower_flows_and_stages_come_first) {
   flights.push(flight(100, 1, kAtReceiver, 0), hint);
   for (uint32_t i = 0; i < 3; ++i) CHECK_EQ(pop(flights, flights.first()), i);
 }
+
+// Beside the same one by one, into lanes that are in use, and through the heap.
+TEST(a_run_is_as_its_packets_one_by_one) {
+  Flights runs, singles;
+  uint8_t run_hints[20] = {}, hints[20] = {};
+  Rng rng(5);
+  uint32_t number = 0;
+  for (int step = 0; step < 5000; ++step) {
+    const uint32_t flow = rng.below(20), count = rng.below(6);
+    const Time first = step * 100 + rng.below(4000), spacing = rng.below(3) * 50;
+    const Destination to(flow, kAtReceiver);
+    uint32_t next = number;
+    runs.place_run(first, spacing, count, to, run_hints[flow], [&](Flight& flight) { flight.packet.segment = next++; });
+    for (uint32_t i = 0; i < count; ++i) singles.place(first + i * spacing, to, hints[flow]).packet.segment = number++;
+    CHECK_EQ(next, number);
+    CHECK_EQ(run_hints[flow], hints[flow]);
+    while (singles.next() <= step * 100) {
+      const uint32_t lane = singles.first();
+      CHECK_EQ(runs.first(), lane);
+      CHECK_EQ(runs.next(), singles.next());
+      CHECK_EQ(runs.destination(lane).word(), singles.destination(lane).word());
+      CHECK_EQ(pop(runs, lane), pop(singles, lane));
+    }
+    if (check::failures) return;
+  }
+}

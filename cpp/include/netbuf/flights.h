@@ -6,6 +6,7 @@
 // of a flow the lower stage.
 #pragma once
 #include <algorithm>
+#include <compare>
 #include <vector>
 
 #include "netbuf/packet.h"
@@ -17,45 +18,60 @@ class Flights {
  public:
   static constexpr uint32_t kLanes = 8;
 
-  Time next() const { return head_[first()]; }  // kNever: nothing is on its way
+  Time next() const { return time(first()); }  // kNever: nothing is on its way
 
   // The lane whose head arrives first.
   uint32_t first() const {
-    if (used_ == 2) return comes_before(1, 0);
-    uint32_t best = 0;
-    Time time = head_[0], second = kNever;
-    for (uint32_t i = 1; i < used_; ++i) {
-      const Time head = head_[i];
-      second = std::min(second, std::max(time, head));
-      best = head < time ? i : best;
-      time = std::min(time, head);
-    }
-    if (second == time && time < kNever) [[unlikely]] {
-      for (uint32_t i = best + 1; i < used_; ++i) best = comes_before(i, best) ? i : best;
-    }
-    return best;
+    if (used_ == 2) [[likely]] return head_[1] < head_[0];
+    return first_of_many();
   }
-  Time time(uint32_t lane) const { return head_[lane]; }
+  Time time(uint32_t lane) const { return head_[lane].time(); }  // kNever: the lane is empty
   const Flight& front(uint32_t lane) const {
     return lane == kHeap ? pool_[heap_.front().place] : lanes_[lane].ring.front();
   }
-
-  Destination destination(uint32_t lane) const { return destination_[lane]; }  // of the head
+  Destination destination(uint32_t lane) const { return head_[lane].destination(); }  // of the head
 
   void pop(uint32_t lane, Flight& flight) {
     if (lane == kHeap) [[unlikely]] return pop_heap(flight);
     Ring<Flight>& ring = lanes_[lane].ring;
     flight = ring.front();
     ring.pop();
-    ring.empty() ? clear_head(lane) : set_head(lane, ring.front());
+    if (ring.empty()) [[unlikely]] {
+      head_[lane] = {};
+    } else {
+      head_[lane] = key(ring.front());
+    }
   }
 
   // Room for what reaches a stage of a flow then, its other members to be filled in.
   // hint: the lane that this stage used last.
   Flight& place(Time time, Destination to, uint8_t& hint) {
-    const uint32_t lane = hint;
-    if (time <= lanes_[lane].back) [[unlikely]] return place_elsewhere({time, to}, hint);
-    return append(lane, {time, to});
+    Lane& lane = lanes_[hint];
+    if (time <= lane.back) [[unlikely]] return place_elsewhere({time, to}, hint);
+    return append(lane, hint, {time, to});
+  }
+  // As place() for several that reach it one spacing after the other. fill(flight): in order.
+  template <class Fill>
+  void place_run(Time first, Time spacing, uint32_t count, Destination to, uint8_t& hint, Fill&& fill) {
+    if (count == 0) return;
+    if (first <= lanes_[hint].back) [[unlikely]] {
+      if (const uint8_t lane = choose({first, to}, hint); lane < kHeap) {
+        hint = lane;
+      } else {
+        for (Time time = first; count > 0; --count, time += spacing) fill(place(time, to, hint));
+        return;
+      }
+    }
+    Lane& lane = lanes_[hint];
+    if (lane.ring.empty()) head_[hint] = {first, to};
+    lane.back = first + (count - 1) * spacing;
+    lane.ring.reserve(count);
+    lane.ring.extend_reserved(count, [&](Flight& flight) {
+      flight.packet.time = first;
+      flight.packet.to = to.word();
+      fill(flight);
+      first += spacing;
+    });
   }
   void push(const Flight& flight, uint8_t& hint) { place(flight.packet.time, flight.packet.destination(), hint) = flight; }
   // Makes room for a run more; the hint for it.
@@ -79,10 +95,22 @@ class Flights {
     Ring<Flight> ring;
     Time back = -1;                      // arrival of the last that went in
   };
-  struct Key {
-    Time time;
-    Destination to;
-    auto operator<=>(const Key&) const = default;
+  // When and where something arrives. At the same instant the lower destination comes first: compared as one number, since
+  // which it is cannot be foreseen.
+  class Key {
+   public:
+    Key() = default;                     // of nothing: never
+    Key(Time time, Destination to) : to_(to), time_(time) {}
+    Time time() const { return time_; }
+    Destination destination() const { return to_; }
+    bool operator==(const Key&) const = default;
+    std::strong_ordering operator<=>(const Key& other) const { return number() <=> other.number(); }
+
+   private:
+    __extension__ typedef __int128 Number;
+    Number number() const { return static_cast<Number>(time_) << 64 | to_.word(); }
+    Destination to_;
+    Time time_ = kNever;
   };
   struct Waiting {
     Key key;
@@ -91,36 +119,26 @@ class Flights {
     bool operator<(const Waiting& other) const { return key != other.key ? key > other.key : number > other.number; }
   };
 
-  bool comes_before(uint32_t a, uint32_t b) const {  // without a branch: which of two it is cannot be foreseen
-    return (head_[a] < head_[b]) | ((head_[a] == head_[b]) & (destination_[a] < destination_[b]));
-  }
-  void set_head(uint32_t lane, const Flight& flight) {
-    head_[lane] = flight.packet.time;
-    destination_[lane] = flight.packet.destination();
-  }
-  void clear_head(uint32_t lane) { head_[lane] = kNever; }
-
+  [[gnu::noinline]] uint32_t first_of_many() const;
   static Key key(const Flight& flight) { return {flight.packet.time, flight.packet.destination()}; }
   bool ends(uint32_t lane, const Key& flight) const {  // whether the lane stays sorted
     const Lane& one = lanes_[lane];
-    return one.back < flight.time || one.ring.empty() || key(one.ring.back()) <= flight;
+    return one.back < flight.time() || one.ring.empty() || key(one.ring.back()) <= flight;
   }
-  Flight& append(uint32_t number, Key key) {
-    Lane& lane = lanes_[number];
-    lane.back = key.time;
-    if (lane.ring.empty()) head_[number] = key.time, destination_[number] = key.to;
+  Flight& append(Lane& lane, uint32_t number, Key key) {
+    lane.back = key.time();
+    if (lane.ring.empty()) head_[number] = key;
     Flight& flight = lane.ring.place();
-    flight.packet.time = key.time;
-    flight.packet.to = key.to.word();
+    flight.packet.time = key.time();
+    flight.packet.to = key.destination().word();
     return flight;
   }
   [[gnu::noinline]] Flight& place_elsewhere(Key flight, uint8_t& hint);
   uint8_t choose(const Key& flight, uint8_t hint);
   Flight& place_in_heap(const Key& flight, uint8_t& hint);
-  void pop_heap(Flight& flight);
+  [[gnu::noinline]] void pop_heap(Flight& flight);
 
-  Time head_[kLanes + 1] = {kNever, kNever, kNever, kNever, kNever, kNever, kNever, kNever, kNever};
-  Destination destination_[kLanes + 1];
+  Key head_[kLanes + 1];
   uint32_t used_ = 2;                    // lanes looked at; kLanes + 1: the heap too
   Lane lanes_[kLanes];
   std::vector<Waiting> heap_;            // the first comes first

@@ -35,6 +35,14 @@ class Ring {
     while (capacity_ - (tail_ - head_) < count) grow();
   }
   T& place_reserved() { return data_[tail_++ & (capacity_ - 1)]; }
+  // Likewise several, one after the other: fill(element).
+  template <class Fill>
+  void extend_reserved(uint32_t count, Fill&& fill) {
+    T* const data = data_.get();
+    const uint32_t mask = capacity_ - 1, tail = tail_ + count;
+    for (uint32_t i = tail_; i != tail; ++i) fill(data[i & mask]);
+    tail_ = tail;
+  }
   void pop() { ++head_; }
   void pop_back() { --tail_; }
   void pop_to(uint32_t index) { head_ = index; }

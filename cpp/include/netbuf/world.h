@@ -116,13 +116,12 @@ class World final : private Link::Host, private FlowArrivals::Host {
   bool packet_first(uint32_t lane) const;    // of a packet and a source or timer that are due at the same instant
   void run_next();                           // the next event
   void run_packet(uint32_t lane) {
-    const Destination to = network_.flights.destination(lane);
-    const uint32_t index = to.flow();
-    const uint8_t stage = to.stage();
-    Flow& flow = *by_index_[index];
     Flight flight;
     network_.flights.pop(lane, flight);
-    flow.arrive(flight, stage);
+    const Destination to = flight.packet.destination();
+    const uint32_t index = to.flow();
+    Flow& flow = *by_index_[index];
+    flow.arrive(flight, to.stage());
     after_flow(index, flow);
   }
   void run_source(uint32_t source);
