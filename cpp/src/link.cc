@@ -41,7 +41,8 @@ Link::Link(const LinkConfig& config, Rng* rng)
   }
   duplicates_ = config.duplicate > 0;
   plain_ = !lossy_ && !wire_;
-  pure_delay_ = schedule_ == Schedule::constant && ns_per_byte_ == 0 && plain_;
+  simple_ = plain_ && schedule_ == Schedule::constant && ns_per_byte_ > 0;
+  pure_delay_ = plain_ && schedule_ == Schedule::constant && ns_per_byte_ == 0;
 }
 
 void Link::take_out(Time now) {
@@ -72,6 +73,59 @@ void Link::take_out(Time now) {
   stats_.packets_out += i - first;
 }
 
+uint32_t Link::look_for_room(Time now, uint32_t wire_bytes, uint32_t count) {
+  drain(now);
+  int64_t room = limit_packets_ - queue_.size();
+  if (limit_bytes_ != kNoLimit) room = std::min(room, (limit_bytes_ - queued_bytes_) / wire_bytes);
+  const auto taken = static_cast<uint32_t>(std::clamp<int64_t>(room, 0, count));
+  stats_.queue_drops += count - taken;
+  if (taken > 0) stats_.queue_max = std::max(stats_.queue_max, queue_.size() + taken);
+  queue_.reserve(taken);
+  looked_at_beyond_ = static_cast<uint32_t>(std::min<int64_t>(limit_packets_, stats_.queue_max));
+  return taken;
+}
+
+Link::Outcome Link::transmit_if_room(Time now, uint32_t wire_bytes) {
+  if (look_for_room(now, wire_bytes, 1) == 0) return {Fate::queue_drop, kNever};
+  return transmit_later(now, wire_bytes);
+}
+
+Link::Outcome Link::transmit_at_once(Time now, uint32_t wire_bytes) {
+  drain(now);
+  begin(now, wire_bytes);
+  const Time duration = transmission_time(wire_bytes);
+  free_at_ = now + duration;
+  busy_ns_ += duration;
+  return {Fate::delivered, free_at_ + delay_};
+}
+
+// transmit() of any link, whose queue is drained whenever a packet comes.
+Link::Outcome Link::transmit_any(Time now, uint32_t wire_bytes, bool is_data) {
+  drain(now - arrivals_first_);
+  Time start = now;
+  if (now < free_at_) {
+    if (queue_.size() >= limit_packets_ || queued_bytes_ + wire_bytes > limit_bytes_) {
+      ++stats_.queue_drops;
+      return {Fate::queue_drop, kNever};
+    }
+    start = free_at_;
+  }
+  const Time end = schedule_ == Schedule::constant ? start + transmission_time(wire_bytes)
+                                                   : schedule_departure(now, wire_bytes, start);
+  free_at_ = end;
+  busy_ns_ += end - start;
+  if (start > now) {
+    if (queue_.empty()) next_start_ = start;
+    queue_.push({start, now, wire_bytes});
+    queued_bytes_ += wire_bytes;
+    stats_.queue_max = std::max(stats_.queue_max, queue_.size());
+  } else {
+    begin(now, wire_bytes);
+  }
+  if (!plain_) [[unlikely]] return propagate(start, end, is_data);
+  return {Fate::delivered, end + delay_};
+}
+
 bool Link::lose(Time start) {
   if (const uint64_t number = exposed_++; !loss_list_.empty() && loss_list_.back() == number) {
     loss_list_.pop_back();
@@ -99,7 +153,7 @@ Link::Outcome Link::propagate(Time start, Time end, bool is_data) {
 Link::Outcome Link::transmit_in_turn(Time set_out, Time now, uint32_t wire_bytes, bool is_data) {
   drain(now - 1);
   arrivals_first_ = set_out < begun_at_ && schedule_ != Schedule::opportunities;
-  const Outcome outcome = transmit(now, wire_bytes, is_data);
+  const Outcome outcome = pure_delay_ ? transmit(now, wire_bytes, is_data) : transmit_any(now, wire_bytes, is_data);
   arrivals_first_ = 0;
   return outcome;
 }

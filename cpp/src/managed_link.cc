@@ -190,6 +190,7 @@ void Link::abandon(const Queued& item) { managed_->lose(item); }
 
 void Link::resize_queue(int64_t packets) {
   limit_packets_ = packets > 0 ? packets : kNoLimit;
+  looked_at_beyond_ = 0;
   if (managed_) managed_->discipline->resize(limit_packets_);
 }
 

@@ -71,7 +71,10 @@ void World::count_uses(const WorldConfig& config) {
   network_.link_uses.assign(config.links.size(), 0);
   network_.lanes.assign(config.links.size(), 0);
   const auto use = [&](const std::vector<uint32_t>& path, uint32_t times) {
-    for (const uint32_t link : path) network_.link_uses[link] += times;
+    for (size_t i = 0; i < path.size(); ++i) {
+      network_.link_uses[path[i]] += times;
+      if (i > 0 && profile_->orders_ties) network_.links[path[i]].keep_drained();
+    }
   };
   for (const FlowConfig& flow : config.flows) {
     use(flow.path, 1), use(flow.return_path, 1);
@@ -172,10 +175,9 @@ bool World::run(Time until, uint32_t& events) {
     return true;
   }
   uint32_t left = events;
-  for (;; --left) {
+  for (; left > 0; --left) {
     const uint32_t lane = network_.flights.first();
     const Time packet = network_.flights.time(lane), other = tree_[1].time;
-    if (left == 0) [[unlikely]] break;
     if (packet < other || (packet == other && packet < kNever && packet_first(lane))) [[likely]] {
       if (packet > until) break;
       now_ = packet;

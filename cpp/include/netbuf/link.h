@@ -59,89 +59,57 @@ class alignas(64) Link final : public EventSource {
   Link(const LinkConfig& config, Rng* rng);
 
   // A packet of wire_bytes arrives at time now; calls come in order of time.
-  Outcome transmit(Time now, uint32_t wire_bytes, bool is_data) {
+  [[gnu::always_inline]] Outcome transmit(Time now, uint32_t wire_bytes, bool is_data) {
     if (pure_delay_) {
       ++stats_.packets_out;
       stats_.bytes_out += wire_bytes;
       return {Fate::delivered, now + delay_};
     }
-    drain(now - arrivals_first_);
-    Time start = now;
-    if (now < free_at_) {
-      if (queue_.size() >= limit_packets_ || queued_bytes_ + wire_bytes > limit_bytes_) {
-        ++stats_.queue_drops;
-        return {Fate::queue_drop, kNever};
-      }
-      start = free_at_;
-    }
-    Time end;
-    if (schedule_ == Schedule::constant) [[likely]] {
-      end = start + transmission_time(wire_bytes);
-    } else {
-      Time begins = start;  // a copy has an address, the other a register
-      end = schedule_departure(now, wire_bytes, begins);
-      start = begins;
-    }
-    free_at_ = end;
-    busy_ns_ += end - start;
-    if (start > now) {
-      if (queue_.empty()) next_start_ = start;
-      queue_.place() = {start, now, wire_bytes};
-      queued_bytes_ += wire_bytes;
-      if (queue_.size() > stats_.queue_max) stats_.queue_max = queue_.size();
-    } else {
-      ++stats_.packets_out;
-      stats_.bytes_out += wire_bytes;
-      begun_bytes_ = wire_bytes;
-      begun_at_ = now;
-      if (busy_starts_) [[unlikely]] busy_starts_->push(now);
-    }
-    if (!plain_) [[unlikely]] return propagate(start, end, is_data);
-    return {Fate::delivered, end + delay_};
+    if (!simple_) [[unlikely]] return transmit_any(now, wire_bytes, is_data);
+    if (free_at_ <= now) return transmit_at_once(now, wire_bytes);
+    if (!admits(wire_bytes, 1)) [[unlikely]] return transmit_if_room(now, wire_bytes);
+    return transmit_later(now, wire_bytes);
   }
 
   // As transmit() of a packet that arrives at a time at, perhaps after now, on a link whose outcomes can be foreseen:
   // it never drops and serves one direction of one connection. It counts from when it arrives.
   Outcome foresee(Time at, uint32_t wire_bytes, bool is_data, Time now);
 
-  // Several packets of the same size that arrive at once. delivered(number, arrival) is told of those that come
-  // through, in order; returns how many find the queue full. Only where all are served alike (uniform()).
-  template <class Delivered>
-  uint32_t transmit_burst(Time now, uint32_t count, uint32_t wire_bytes, Delivered&& delivered) {
-    drain(now - arrivals_first_);
-    const Time duration = transmission_time(wire_bytes), delay = delay_;
-    Time free_at = free_at_;
-    uint32_t i = 0;
-    if (free_at <= now) {  // the first finds the link idle
-      ++stats_.packets_out;
-      stats_.bytes_out += wire_bytes;
-      begun_bytes_ = wire_bytes;
-      begun_at_ = now;
-      free_at = now + duration;
-      delivered(i++, free_at + delay);
+  // Of several packets of the same size that arrive at once, and as transmit() of each: so many come through, the first
+  // then, and the others one spacing after the other. The rest finds the queue full. Only where all are served alike
+  // (uniform()).
+  struct Burst {
+    Time first, spacing;
+    uint32_t count;
+  };
+  Burst transmit_burst(Time now, uint32_t count, uint32_t wire_bytes) {
+    const Time duration = transmission_time(wire_bytes);
+    Time start = free_at_;
+    uint32_t at_once = 0;
+    if (start <= now) {
+      drain(now);
+      begin(now, wire_bytes);
+      start = now;
+      at_once = 1;
     }
-    const uint32_t queued = queue_.size();
-    int64_t room = limit_packets_ - queued;
-    if (limit_bytes_ != kNoLimit) room = std::min(room, (limit_bytes_ - queued_bytes_) / wire_bytes);
-    const auto taken = static_cast<uint32_t>(std::clamp<int64_t>(room, 0, count - i));
-    if (taken > 0) {
-      if (queued == 0) next_start_ = free_at;
-      queue_.reserve(taken);
-      for (const uint32_t end = i + taken; i != end; ++i) {
-        queue_.place_reserved() = {free_at, now, wire_bytes};
-        free_at += duration;
-        delivered(i, free_at + delay);
-      }
-      queued_bytes_ += static_cast<int64_t>(taken) * wire_bytes;
-      if (queue_.size() > stats_.queue_max) stats_.queue_max = queue_.size();
+    const Time first = start + duration + delay_;
+    start += at_once * duration;
+    uint32_t waiting = count - at_once;
+    if (!admits(wire_bytes, waiting)) waiting = look_for_room(now, wire_bytes, waiting);
+    if (waiting > 0) {
+      if (queue_.empty()) next_start_ = start;
+      queue_.extend_reserved(waiting, [&](Waiting& packet) {
+        packet = {start, now, wire_bytes};
+        start += duration;
+      });
+      queued_bytes_ += static_cast<int64_t>(waiting) * wire_bytes;
     }
-    busy_ns_ += i * duration;
-    free_at_ = free_at;
-    stats_.queue_drops += count - i;
-    return count - i;
+    free_at_ = start;
+    busy_ns_ += (at_once + waiting) * duration;
+    return {first, duration, at_once + waiting};
   }
   // Packets of one size take equally long, none is lost at random, and nobody asks when the link was busy.
-  bool uniform() const { return !pure_delay_ && plain_ && !busy_starts_ && schedule_ == Schedule::constant; }
+  bool uniform() const { return simple_ && !busy_starts_; }
 
   // Takes note of what has left the queue up to and including now.
   void drain(Time now) {
@@ -181,6 +149,9 @@ class alignas(64) Link final : public EventSource {
   Outcome transmit_in_turn(Time set_out, Time now, uint32_t wire_bytes, bool is_data);
   // When a packet set out that arrives from here at a time.
   Time set_out(Time arrival, uint32_t wire_bytes) const;
+  // From now on its queue is drained whenever a packet comes (transmit_any()): for transmit_in_turn(), which asks whose
+  // transmission has begun. Comes to the same otherwise.
+  void keep_drained() { simple_ = false; }
   void keep_rates() { keeps_rates_ = true; }  // a packet is sent at the rate at which it began
   // Remembers when its last busy periods began, for the order of ties at the next hop.
   void remember_busy_periods() { busy_starts_ = std::make_unique<BusyStarts>(); }
@@ -251,7 +222,39 @@ class alignas(64) Link final : public EventSource {
     static constexpr int kSizeBits = 17;  // leaves 47 bits of waiting time: 39 hours
     uint64_t packed_;
   };
-  void take_out(Time now);
+  [[gnu::noinline]] void take_out(Time now);
+  // ---- a simple link: first in, first out, at a constant rate, without loss or a delay that changes
+  //
+  // A packet's times are known as it arrives, and what has left the queue meanwhile decides nothing but whether there is
+  // room, and shows in nothing but statistics. So its queue is drained where somebody reads them (note()), where a packet
+  // finds the link idle, and where with it the queue as it was last drained, and what came since, would be longer than the
+  // queue ever was, or than it may be: while it is not, the packet finds room, and queue_max stays.
+  // Invariant: looked_at_beyond_ <= limit_packets_, stats_.queue_max, and so many have room in the ring.
+  bool admits(uint32_t wire_bytes, uint32_t count) const {
+    return queue_.size() + count <= looked_at_beyond_ &&
+           queued_bytes_ <= limit_bytes_ - static_cast<int64_t>(count) * wire_bytes;
+  }
+  // So many of them find room, which they have in the ring, too.
+  [[gnu::noinline]] uint32_t look_for_room(Time now, uint32_t wire_bytes, uint32_t count);
+  [[gnu::noinline]] Outcome transmit_if_room(Time now, uint32_t wire_bytes);
+  Outcome transmit_later(Time now, uint32_t wire_bytes) {
+    const Time start = free_at_, duration = transmission_time(wire_bytes);
+    if (queue_.empty()) next_start_ = start;
+    queue_.place_reserved() = {start, now, wire_bytes};
+    queued_bytes_ += wire_bytes;
+    free_at_ = start + duration;
+    busy_ns_ += duration;
+    return {Fate::delivered, free_at_ + delay_};
+  }
+  [[gnu::noinline]] Outcome transmit_at_once(Time now, uint32_t wire_bytes);
+  void begin(Time now, uint32_t wire_bytes) {  // its transmission, as it arrives
+    ++stats_.packets_out;
+    stats_.bytes_out += wire_bytes;
+    begun_bytes_ = wire_bytes;
+    begun_at_ = now;
+    if (busy_starts_) [[unlikely]] busy_starts_->push(now);
+  }
+  [[gnu::noinline]] Outcome transmit_any(Time now, uint32_t wire_bytes, bool is_data);
   void settle(Time now);
   void serve(Time now);
   void serve_and_tell(Time now);           // where whoever calls does not ask for next()
@@ -282,7 +285,8 @@ class alignas(64) Link final : public EventSource {
   std::unique_ptr<Managed, ManagedDeleter> managed_;
   Schedule schedule_ = Schedule::constant;
   bool pure_delay_ = false, plain_, lossy_ = false, loss_on_acks_, gilbert_elliott_ = false, bad_state_ = false,
-       duplicates_ = false, keeps_rates_ = false;
+       duplicates_ = false, keeps_rates_ = false, simple_;
+  uint32_t looked_at_beyond_ = 0;       // queue length, see admits()
   Time next_start_ = kNever;            // of the head of the queue
   Time free_at_ = 0, delay_;
   Time arrivals_first_ = 0;             // 1: before departures of the same instant

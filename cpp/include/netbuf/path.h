@@ -55,18 +55,17 @@ class Path {
       for (; count > 0; --count) launch(now, segment++, bytes, count == 1 ? kind : kData);
       return;
     }
-    const uint32_t last = count - 1;
-    const uint32_t dropped = first_link_->transmit_burst(
-        now, count, bytes + profile_.data_overhead, [&](uint32_t i, Time arrival) {
-          Packet& packet = network_.flights.place(arrival, to_receiver_, receiver_lane_).packet;
-          packet.sent_at = now;
-          packet.segment = segment + i;
-          packet.bytes = bytes;
-          packet.kind = i == last ? kind : kData;
-          packet.fin = false;
-        });
-    on_way_ += count - dropped;
-    queue_drops_ += dropped;
+    const Link::Burst burst = first_link_->transmit_burst(now, count, bytes + profile_.data_overhead);
+    network_.flights.place_run(burst.first, burst.spacing, burst.count, to_receiver_, receiver_lane_, [&](Flight& flight) {
+      Packet& packet = flight.packet;
+      packet.sent_at = now;
+      packet.segment = segment++;
+      packet.bytes = bytes;
+      packet.kind = --count == 0 ? kind : kData;
+      packet.fin = false;
+    });
+    on_way_ += burst.count;
+    queue_drops_ += count;
   }
   void send_back(const Ack& ack) {                       // at ack.time
     ++on_way_;
