@@ -143,7 +143,7 @@ double Opportunities::bits(Time to) const { return static_cast<double>(before(to
 double Opportunities::carry_s(Time from, double bits) const {
   const double needed = std::max(1.0, std::ceil(bits / (kBytes * 8)));
   const auto n = static_cast<double>(times_.size());
-  const double last = static_cast<double>(before(from)) + needed - 1, round = std::floor(last / n);
+  const double last = static_cast<double>(before(from + 1)) + needed - 1, round = std::floor(last / n);
   return round * seconds(period_) + seconds(times_[static_cast<size_t>(last - round * n)] - from);
 }
 

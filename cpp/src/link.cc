@@ -110,6 +110,7 @@ Link::Outcome Link::transmit_any(Time now, uint32_t wire_bytes, bool is_data) {
     }
     start = free_at_;
   }
+  if (schedule_ == Schedule::opportunities) pass_opportunities(now);
   const Time end = schedule_ == Schedule::constant ? start + transmission_time(wire_bytes)
                                                    : schedule_departure(now, wire_bytes, start);
   free_at_ = end;
@@ -181,10 +182,18 @@ Time Link::stepped_departure(Time now, uint32_t wire_bytes, Time& start) {
   return packet.end;
 }
 
-// Skips the opportunities that passed while the queue was empty.
+// Skips the opportunities that passed while nothing could be sent.
 void Link::seek_opportunity(Time now) {
   if ((now <= free_at_ && cursor_ != 0) || opportunities_->time(cursor_) >= now) return;
   cursor_ = std::max(cursor_, opportunities_->before(now));
+  opportunity_left_ = Opportunities::kBytes;
+}
+
+// For a packet that arrives now. Opportunities come before arrivals of the same instant, as in Mahimahi's link shell
+// (LinkQueue::read_packet): what one delivers and a path of whole milliseconds brings back is never in time for another.
+void Link::pass_opportunities(Time now) {
+  if (free_at_ > now || opportunities_->time(cursor_) > now) return;
+  cursor_ = opportunities_->before(now + 1);
   opportunity_left_ = Opportunities::kBytes;
 }
 
@@ -192,7 +201,6 @@ void Link::seek_opportunity(Time now) {
 // lost when none does. A packet leaves the queue with the first opportunity that it uses, and the link, at once,
 // with the last that it needs.
 Time Link::opportunity_departure(Time now, uint32_t wire_bytes, Time& start) {
-  seek_opportunity(now);
   const auto next = [this] { ++cursor_, opportunity_left_ = Opportunities::kBytes; };
   if (opportunity_left_ == 0) next();
   start = std::max(now, opportunities_->time(cursor_));

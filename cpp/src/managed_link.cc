@@ -102,6 +102,10 @@ void Link::offer(Time now, Queued& item) {
   item.arrived = now;
   ++stats_.packets_in;
   if (now < m.out_until) [[unlikely]] return m.dropped(item);
+  if (schedule_ == Schedule::opportunities) {
+    if (m.next <= now) serve(now);
+    if (m.device.empty() && m.discipline->packets() == 0) pass_opportunities(now);
+  }
   m.tick(now);
   m.discipline->enqueue(now, item);
   stats_.queue_max = std::max(stats_.queue_max, m.discipline->packets());

@@ -136,3 +136,14 @@ def test_a_packet_in_an_outage_goes_on_when_the_link_is_back():
     result = nb.simulate(Scenario(links=links, flows=[flow], duration_s=0.4), sample_interval_s=0.05)
     sent = result.series["throughput_mbps"][:, 0]
     assert sent[2:4] == pytest.approx(0.001, rel=1e-6) and sent[5:] == pytest.approx(12, rel=0.01)
+
+
+@pytest.mark.parametrize("queue", [{}, {"discipline": "codel"}, {"discipline": "droptail", "device_packets": 2}], ids=str)
+def test_a_packet_is_too_late_for_an_opportunity_of_its_instant(queue):
+    """What a SYN of 10 ms sets off is back at 50 ms, and waits for 60 and, behind the ACK, 70 ms: as if it came a nanosecond later."""
+    trace, found = DeliveryTrace(np.arange(10.0, 1001.0, 10.0), packet_overhead_bytes=0), []
+    flow = Flow(cc="newreno", path=(0,), return_path=(1,), initial_cwnd_packets=1)
+    for delay_ms in (20, 20 + 1e-6, 20 - 1e-6):
+        links = [Link(name="bottleneck", trace=trace, delay_ms=20, **queue), Link(name="back", delay_ms=delay_ms)]
+        found.append(nb.simulate(Scenario(links=links, flows=[flow], duration_s=0.115)).flows[0].rtt_min_ms)
+    assert found == pytest.approx([60, 60, 50], abs=1e-3)

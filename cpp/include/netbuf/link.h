@@ -265,6 +265,7 @@ class alignas(64) Link final : public EventSource {
   Time stepped_departure(Time now, uint32_t wire_bytes, Time& start);
   Time opportunity_departure(Time now, uint32_t wire_bytes, Time& start);
   void seek_opportunity(Time now);
+  void pass_opportunities(Time now);
   void count_transmitted(LinkStats& s, Time now, int64_t begun, Time end, Time free_at) const;
   Time ready(Time now);                    // from when on a transmission can begin; now, or later
   void transmit_now(Time now, const Queued& item);
