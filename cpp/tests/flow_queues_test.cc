@@ -3,6 +3,7 @@
 
 #include "check.h"
 #include "netbuf/rng.h"
+#include "qdisc_server.h"
 #include "qdisc/flow_queues.h"
 
 using namespace netbuf;
@@ -55,4 +56,42 @@ TEST(flows_leave_a_long_list_at_once) {
   for (uint32_t i = 0; i < kFlows; ++i) queues.push(list, i);
   for (uint32_t i = kFlows; i-- > 1;) queues.erase(list, i);
   CHECK(order_of(queues, list) == (std::vector<uint32_t>{0}));
+}
+
+// A connection that takes an old one's number is in another queue, if they do not meet by chance.
+TEST(flows_of_the_same_number_hash_anew) {
+  Rng rng(1);
+  FlowHash hash({.limit_packets = 1, .limit_bytes = 1, .rate_bps = 1, .parameters = discipline_parameters("fq_codel", {}, ""),
+                 .sink = nullptr, .rng = &rng});
+  Queued data{}, other{};
+  data.owner = 7, other.owner = 8;
+  uint32_t met = 0;
+  for (int connection = 0; connection < 1000; ++connection) {
+    const uint32_t before = hash.choose(data, 1024), beside = hash.choose(other, 1024);
+    hash.forget(7);
+    met += hash.choose(data, 1024) == before;
+    CHECK_EQ(hash.choose(other, 1024), beside);
+  }
+  CHECK_LE(met, 5u);
+  CHECK_LE(hash.memory_bytes(), 64u);
+}
+
+TEST(disciplines_that_hash_forget_connections) {
+  for (const char* name : {"fq_codel", "fq_pie"}) {
+    // One of two queues is full: new connections of the same number find it in half the cases.
+    uint32_t waited = 0;
+    for (uint32_t perturbation = 1; perturbation <= 200; ++perturbation) {
+      Server server(name, {{"flows", 2}, {"perturbation", perturbation}}, 12e6, 10'000);
+      for (int i = 0; i < 50; ++i) server.arrive(0, 1);
+      server.run(3 * kMillisecond);
+      server.queue->forget(1);
+      server.sent_of.clear();
+      server.arrive(3 * kMillisecond, 1, 100);
+      std::vector<uint32_t> sizes;
+      server.on_sent = [&](const Queued& item) { sizes.push_back(item.bytes); };
+      server.run(6 * kMillisecond);
+      waited += std::count(sizes.begin(), sizes.end(), 100) == 0;
+    }
+    CHECK_NEAR(waited, 100, 30);
+  }
 }

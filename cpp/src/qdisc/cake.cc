@@ -54,7 +54,7 @@ class Cake final : public QueueDiscipline {
         mpu_(setting.parameters.as<int32_t>("mpu_bytes")),
         framing_(static_cast<Framing>(setting.parameters.as<uint8_t>("framing"))),
         limit_packets_(setting.limit_packets),
-        salt_(draw_salt(setting)),
+        hash_(setting),
         sink_(setting.sink),
         rng_(setting.rng),
         ends_(setting.ends) {
@@ -110,17 +110,9 @@ class Cake final : public QueueDiscipline {
   int64_t bytes() const override { return bytes_; }
   void resize(int64_t packets) override { limit_packets_ = packets; }
   void reset(Time now) override { next_ = static_cast<double>(now); }
-  // Queues that decay keep nobody's tag: the next connection of that number may have other hosts.
-  void forget(uint32_t owner) override {
-    if (!(isolation_ & kByFlow)) return;
-    for (const bool is_ack : {false, true}) {
-      const uint64_t tag = tag_of(flow_key(owner, is_ack));
-      const uint32_t direct = queue_of(tag), set = direct - direct % kWays;
-      for (Tin& tin : tins_) std::replace(tin.tags.begin() + set, tin.tags.begin() + set + kWays, tag, ~tag);
-    }
-  }
+  void forget(uint32_t owner) override { hash_.forget(owner); }
   size_t memory_bytes() const override {
-    size_t sum = sizeof *this + tins_.capacity() * sizeof(Tin);
+    size_t sum = sizeof *this + tins_.capacity() * sizeof(Tin) + hash_.memory_bytes();
     for (const Tin& tin : tins_) {
       sum += tin.queues.memory_bytes() + tin.tags.capacity() * sizeof(uint64_t);
       sum += (tin.sources.size() + tin.destinations.size()) * sizeof(std::pair<uint64_t, uint32_t>);
@@ -161,17 +153,15 @@ class Cake final : public QueueDiscipline {
     tin.cobalt = {target, std::max(interval + target - whole.target, 2 * target), mtu_time, whole.ecn};
   }
 
-  uint64_t tag_of(uint64_t key) const { return scramble(salt_ + 0x9e3779b97f4a7c15 * (key + 1)); }
+  uint64_t hosts_of(const PacketEnds& ends) const {
+    return (isolation_ & kBySource ? scramble(ends.source + 1) : 0) ^
+           (isolation_ & kByDestination ? scramble(~ends.destination) : 0);
+  }
   static uint32_t queue_of(uint64_t tag) { return static_cast<uint32_t>(tag >> 32) % kQueues; }
   // The queue of a packet's flow: its own, or another of its set of eight that is at rest, or else one shared.
   uint32_t find(Tin& tin, const Queued& item) {
     const PacketEnds ends = ends_of(item);
-    uint64_t key = flow_key(item);
-    if (!(isolation_ & kByFlow)) {
-      key = (isolation_ & kBySource ? scramble(ends.source + 1) : 0) ^
-            (isolation_ & kByDestination ? scramble(~ends.destination) : 0);
-    }
-    const uint64_t tag = tag_of(key);
+    const uint64_t tag = isolation_ & kByFlow ? hash_(item) : hash_(hosts_of(ends));
     const uint32_t direct = queue_of(tag), set = direct - direct % kWays;
     const auto held = [&](uint32_t i) { return tin.queues[i].state.set != Set::none; };
     uint32_t found = direct;
@@ -324,7 +314,7 @@ class Cake final : public QueueDiscipline {
   const Framing framing_;
   int64_t limit_packets_, limit_bytes_ = 0, bytes_ = 0;
   uint32_t packets_ = 0;
-  const uint64_t salt_;
+  FlowHash hash_;
   DropSink* sink_;
   Rng* rng_;
   const std::function<PacketEnds(const Queued&)> ends_;

@@ -18,13 +18,33 @@ inline uint64_t scramble(uint64_t z) {
   z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
   return z ^ (z >> 31);
 }
-inline uint64_t hash_flow(const Queued& item, uint64_t salt) {
-  return scramble(salt + 0x9e3779b97f4a7c15 * (flow_key(item) + 1));
-}
-inline uint64_t draw_salt(const DisciplineSetting& setting) {
-  const bool drawn = setting.parameters.automatic("perturbation");
-  return drawn ? setting.rng->next() : setting.parameters.as<uint64_t>("perturbation");
-}
+
+// Where flows are hashed to. A connection that takes an old one's number has ports of its own, and hashes anew.
+class FlowHash {
+ public:
+  explicit FlowHash(const DisciplineSetting& setting)
+      : salt_(setting.parameters.automatic("perturbation") ? setting.rng->next()
+                                                           : setting.parameters.as<uint64_t>("perturbation")) {}
+
+  uint64_t operator()(uint64_t key) const { return scramble(salt_ + 0x9e3779b97f4a7c15 * (key + 1)); }
+  uint64_t operator()(const Queued& item) const {
+    const uint64_t before = item.owner < before_.size() ? before_[item.owner] : 0;
+    return (*this)(flow_key(item) + (before << 33));
+  }
+  // One of so many queues.
+  uint32_t choose(const Queued& item, uint32_t queues) const {
+    return static_cast<uint32_t>(((*this)(item) >> 32) * queues >> 32);
+  }
+  void forget(uint32_t owner) {           // its connection is over
+    if (owner >= before_.size()) before_.resize(owner + 1);
+    ++before_[owner];
+  }
+  size_t memory_bytes() const { return before_.capacity() * sizeof(uint32_t); }
+
+ private:
+  uint64_t salt_;
+  std::vector<uint32_t> before_;          // connections that have had a number and are over
+};
 inline constexpr Parameter kPerturbationParameter =
     whole("perturbation", kAutomatic, 1, 4'294'967'295, "of the hash; auto: drawn from the world's seed");
 

@@ -18,12 +18,12 @@ class FqCodel final : public QueueDiscipline {
         batch_(setting.parameters.as<uint32_t>("drop_batch")),
         limit_packets_(setting.limit_packets),
         limit_bytes_(setting.limit_bytes),
-        salt_(draw_salt(setting)),
+        hash_(setting),
         sink_(setting.sink) {}
 
   void enqueue(Time, const Queued& item) override {
     if (limit_packets_ < 1 || item.bytes > limit_bytes_) return sink_->dropped(item);
-    const auto index = static_cast<uint32_t>((hash_flow(item, salt_) >> 32) * queues_.size() >> 32);
+    const auto index = hash_.choose(item, queues_.size());
     queues_.append(queues_[index], item);
     turns_.activate(index);
     while (packets() > limit_packets_ || bytes() > limit_bytes_) drop_from_fattest();
@@ -34,10 +34,11 @@ class FqCodel final : public QueueDiscipline {
       return flow.state.codel.dequeue(now, codel_setting_, view, next);
     });
   }
+  void forget(uint32_t owner) override { hash_.forget(owner); }
 
   uint32_t packets() const override { return queues_.packets(); }
   int64_t bytes() const override { return queues_.bytes(); }
-  size_t memory_bytes() const override { return sizeof *this + queues_.memory_bytes(); }
+  size_t memory_bytes() const override { return sizeof *this + queues_.memory_bytes() + hash_.memory_bytes(); }
 
  private:
   struct State {
@@ -73,7 +74,7 @@ class FqCodel final : public QueueDiscipline {
   RoundRobin<State> turns_;
   uint32_t batch_;
   int64_t limit_packets_, limit_bytes_;
-  uint64_t salt_;
+  FlowHash hash_;
   DropSink* sink_;
 };
 

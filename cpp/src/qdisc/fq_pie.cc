@@ -15,7 +15,7 @@ class FqPie final : public QueueDiscipline {
         turns_(queues_, setting.parameters.as<int32_t>("quantum_bytes")),
         limit_packets_(setting.limit_packets),
         limit_bytes_(setting.limit_bytes),
-        salt_(draw_salt(setting)),
+        hash_(setting),
         sink_(setting.sink),
         rng_(setting.rng) {
     for (auto flows = setting.parameters.as<uint32_t>("flows"); flows > 0; --flows) {
@@ -24,7 +24,7 @@ class FqPie final : public QueueDiscipline {
   }
 
   void enqueue(Time now, const Queued& item) override {
-    const auto index = static_cast<uint32_t>((hash_flow(item, salt_) >> 32) * queues_.size() >> 32);
+    const auto index = hash_.choose(item, queues_.size());
     Flow& flow = queues_[index];
     flow.state.pie.catch_up(now, pie_setting_);
     const bool full = packets() >= limit_packets_ || bytes() + item.bytes > limit_bytes_;
@@ -43,10 +43,11 @@ class FqPie final : public QueueDiscipline {
       return true;
     });
   }
+  void forget(uint32_t owner) override { hash_.forget(owner); }
 
   uint32_t packets() const override { return queues_.packets(); }
   int64_t bytes() const override { return queues_.bytes(); }
-  size_t memory_bytes() const override { return sizeof *this + queues_.memory_bytes(); }
+  size_t memory_bytes() const override { return sizeof *this + queues_.memory_bytes() + hash_.memory_bytes(); }
 
  private:
   struct State {
@@ -59,7 +60,7 @@ class FqPie final : public QueueDiscipline {
   FlowQueues<State> queues_;
   RoundRobin<State> turns_;
   int64_t limit_packets_, limit_bytes_;
-  uint64_t salt_;
+  FlowHash hash_;
   DropSink* sink_;
   Rng* rng_;
 };
