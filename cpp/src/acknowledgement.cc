@@ -56,7 +56,10 @@ void Sender::process(const Ack& ack) {
     const bool opens = ack.window != kUnlimitedWindow && una_bytes_ + ack.window > window_right_;
     recovery_->count_arrivals(*this, work, ack.ack == tcb.una && tcb.packets_out() > 0 && !opens);
   }
-  if (ack.flags & kAckHasSack) board.acknowledge(path_.take_blocks(ack), work, profile_.sack_ends_retransmission);
+  if (ack.flags & kAckHasSack) {
+    path_.round_trips.arrived_with_blocks(ack.ack, static_cast<uint16_t>(ack.sack), tcb.now);
+    board.acknowledge(path_.take_blocks(ack), work, profile_.sack_ends_retransmission);
+  }
   una_bytes_ += work.acked_bytes;
   counters.acked_bytes += work.delivered_bytes;
   // Else overtaken by a later one.

@@ -16,17 +16,10 @@ constexpr auto kLeft = [] {
 }();
 }
 
-void EchoedRoundTrips::push(uint32_t ack, Time now) {
-  left_.push({now, kNever, ack, acks_});
-  next_ack_ = ack + 1;
-  next_left_ = now + (average_ == kNever ? kMillisecond : std::max(kMillisecond, average_ / kSamples));
-}
-
-void EchoedRoundTrips::reach(uint32_t ack, Time now) {
-  do {
-    left_[reached_++].arrived = now;
-  } while (reached_ != left_.tail() && !before(ack, left_[reached_].ack));
-  next_arrival_ = left_.front().arrived;
+void EchoedRoundTrips::push(const Left& left) {
+  left_.push(left);
+  next_ack_ = left.reached_by + !left.has_blocks;
+  next_left_ = left.at + (average_ == kNever ? kMillisecond : std::max(kMillisecond, average_ / kSamples));
 }
 
 void EchoedRoundTrips::sample(Time sent_at, Time now, Time unit) {
@@ -36,7 +29,7 @@ void EchoedRoundTrips::sample(Time sent_at, Time now, Time unit) {
     left_.pop();
     next_arrival_ = left_.head() != reached_ ? left_.front().arrived : kNever;
   } while (next_arrival_ <= sent_at);
-  const Time round_trip = std::max(now - echoed.at, unit);
+  const Time round_trip = std::max<Time>(now / unit - echoed.at / unit, 1) * unit;
   // As many as the unit tells apart.
   const Time most = std::min<Time>(echoed.number - sampled_, (echoed.at - sampled_at_) / unit);
   sampled_ = echoed.number;

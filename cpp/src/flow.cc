@@ -27,6 +27,7 @@ Flow::Flow(uint32_t index, const FlowConfig& config, const WorldConfig& world, N
                                                      : Receiver::Ecn::classic);
   }
   if (config.window_clamp_bytes > 0 || !profile.scales_windows || !profile.sacks()) sender.limit_by_receiver();
+  if (receiver.limits_window()) sender.heed_windows();
   if (!config.receiver.empty()) listen();
   if (config.sender_host >= 0) {
     Host& host = network.hosts[static_cast<size_t>(config.sender_host)];

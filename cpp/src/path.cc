@@ -162,11 +162,13 @@ void Path::offer(Link& link, const Packet& packet, size_t hop) {
 
 // ---- backward
 
-void Path::send_back(Ack ack, const SackBlocks& blocks) {
+uint16_t Path::send_back(Ack ack, const SackBlocks& blocks) {
   ack.flags |= kAckHasSack;
-  ack.sack = static_cast<uint16_t>(blocks_.tail());
+  const auto number = static_cast<uint16_t>(blocks_.tail());
+  ack.sack = number;
   blocks_.push(blocks);
   send_back(ack);
+  return number;
 }
 
 void Path::send_back_over_hops(const Ack& ack) {
@@ -340,6 +342,10 @@ bool Path::delivers_bunches() const {
     bunches |= hop.last;
   }
   return false;
+}
+
+bool Path::delays_acks() const {
+  return std::any_of(backward_.begin(), backward_.end(), [](const Hop& hop) { return !hop.link->unlimited(); });
 }
 
 // ---- the order of ties

@@ -9,7 +9,6 @@ namespace netbuf {
 namespace {
 constexpr uint32_t kImmediateDuplicates = 3;   // Linux: SACK compression begins after these
 constexpr uint32_t kCompressionLimit = 44;     // Linux: tcp_comp_sack_nr
-constexpr int64_t kLargestWindow = 40 << 20;   // a tcp_rmem maximum of 64 MiB, of which five eighths may be payload
 }  // namespace
 
 Receiver::Receiver(const FlowConfig& config, const StackProfile& profile, Path& path, Timers& timers, Network& network)
@@ -17,10 +16,12 @@ Receiver::Receiver(const FlowConfig& config, const StackProfile& profile, Path& 
       path_(path),
       timers_(timers),
       network_(network),
-      window_limited_(config.receive_buffer_bytes > 0 || !profile.scales_windows || !profile.sacks()),
+      window_limited_(config.receive_buffer_bytes > 0 || !profile.scales_windows),
       tunes_window_(profile.tunes_window && config.receive_buffer_bytes == 0),
       agent_controlled_(!config.receiver.empty() && Catalogue<ReceiverControlRecord>::find(config.receiver)->agent),
       bunched_(profile.acknowledges_as_read && path.delivers_bunches()),
+      offers_tuned_(tunes_window_ && (!profile.sacks() || path.delays_acks())),
+      reads_stamps_(tunes_window_ && profile.time_stamps),
       quick_acks_(profile.quick_acks),
       receive_buffer_(config.receive_buffer_bytes),
       clock_offset_(config.clock_offset_ns),
@@ -32,6 +33,7 @@ Receiver::Receiver(const FlowConfig& config, const StackProfile& profile, Path& 
                     : config.misbehaviour == "split"    ? Misbehaviour::split
                                                         : Misbehaviour::spoofed;
   }
+  window_limited_ |= offers_tuned_;
   attach(make_receiver_control(config, profile.mss));
   attach(reader_of(config, profile.mss));
 }
@@ -63,6 +65,10 @@ void Receiver::receive_data(const Packet& packet) {
     last_received_ = now_;
     if (path_.round_trips.echoes(packet.sent_at)) {
       path_.round_trips.sample(packet.sent_at, now_, stamp_unit_);
+      round_end_ = round_begun_ + path_.round_trips.average();
+    } else if (!reads_stamps_ && index == rcv_nxt_) [[unlikely]] {
+      const int64_t window = window_limited_ ? advertised_bytes() : tuning_.offered;
+      path_.round_trips.in_order(index + 1, static_cast<uint32_t>(window / profile_.mss), now_);
       round_end_ = round_begun_ + path_.round_trips.average();
     }
   }
@@ -220,6 +226,7 @@ void Receiver::receive_beyond(const Packet& packet) {
   held_bytes_ += packet.bytes;
   if (!profile_.sacks()) [[unlikely]] {  // each is worth an ACK, which must not open the window (tcp_data_queue_ofo)
     if (buffer_) buffer_->hold(now_, unread_bytes(), held_bytes_);
+    if (tunes_window_) make_room_beyond();
     return send_ack();
   }
   // The list joins only what it still holds: what has dropped out of it is not reported again (Linux and ns-3 alike).
@@ -239,6 +246,7 @@ void Receiver::receive_beyond(const Packet& packet) {
 
   if (tunes_window_) {
     tune_window(packet);
+    make_room_beyond();
     if (quick_acks_ > 0) return send_ack();
   }
   if (compressed_at_ != rcv_nxt_) {
@@ -256,26 +264,24 @@ void Receiver::receive_beyond(const Packet& packet) {
 }
 
 // Linux acknowledges every segment while the window it offers grows (tcp_grow_window): by two segments a segment
-// received, up to what the buffer allows. The buffer itself grows, with each round trip in which the application read
-// more than in any before, to hold a doubling of that (dynamic right-sizing, tcp_rcv_space_adjust). Round trips are
-// measured by the ACKs that time stamps echo, so that the queues of both directions count. The window is ahead of any
-// sender here that is not limited by its own; what shows is the ACKs. Without SACK it does not grow while a segment is
-// missing, and holds the sender back.
+// received, up to what the buffer has room for. The buffer itself grows, with each round trip in which the application
+// read more than in any before, to hold a doubling of that (dynamic right-sizing, tcp_rcv_space_adjust). Round trips are
+// measured by the ACKs that time stamps echo, so that the queues of both directions count. Where ACKs arrive as soon as
+// they can the window is ahead of any sender that is not limited by its own, and what shows is the ACKs. It holds the
+// sender back where they queue, and without SACK, with which alone it grows while a segment is missing.
 void Receiver::tune_window(const Packet& packet) {
   if (buffer_) return tune_buffer(packet);
   WindowTuning& w = tuning_;
-  if (w.offered < w.allowed) {
-    w.offered = std::min<int64_t>(w.offered + 2 * packet.bytes, w.allowed);
+  if (const int64_t room = w.allowed - buffered_bytes() - w.offered; room > 0) {
+    w.offered += std::min<int64_t>(room, 2 * packet.bytes);
     quick_acks_ |= 1;
   }
   if (!ends_round(packet)) return;
   const int64_t read = counters_.delivered_bytes - w.round_bytes;
   if (read > w.largest_round) {
     // More than the largest window in a round trip asks for the largest at once, and its square would not fit.
-    const int64_t wanted = read >= kLargestWindow
-                               ? kLargestWindow
-                               : 2 * read + 4 * read * (read - w.largest_round) / w.largest_round;
-    w.allowed = std::clamp(wanted, w.allowed, kLargestWindow);
+    w.allow(read >= w.kLargest ? w.kLargest
+                               : 2 * read + 4 * read * (read - w.largest_round) / w.largest_round + beyond_hole());
     w.largest_round = read;
   }
   begin_round();
@@ -285,15 +291,16 @@ void Receiver::tune_window(const Packet& packet) {
 // Likewise where the buffer is a host's, which knows by how much.
 void Receiver::tune_buffer(const Packet& packet) {
   if (buffer_->arrived(now_, packet.bytes, unread_bytes(), held_bytes_)) quick_acks_ |= 1;
-  int64_t beyond = 0;
-  if (!out_of_order_.empty()) {
-    beyond = static_cast<int64_t>(out_of_order_.ranges().back().end - rcv_nxt_) * profile_.mss;
-  }
-  if (beyond > 0 && packet.segment != rcv_nxt_ - 1) buffer_->reordered(beyond);
   if (!ends_round(packet)) return;
-  buffer_->round(read_bytes() - tuning_.round_bytes, unread_bytes(), beyond);
+  buffer_->round(read_bytes() - tuning_.round_bytes, unread_bytes(), beyond_hole());
   begin_round();
   tuning_.round_bytes = read_bytes();
+}
+
+// What waits beyond a hole needs room beside what is read in a round trip (tcp_data_queue_ofo).
+void Receiver::make_room_beyond() {
+  if (buffer_) return buffer_->reordered(beyond_hole());
+  tuning_.allow(2 * tuning_.largest_round + beyond_hole());
 }
 
 // ---- acknowledgements
@@ -338,8 +345,8 @@ void Receiver::send_ack(uint8_t flags, const uint32_t* duplicate) {
     if (misbehaviour_ == Misbehaviour::split) send_more(ack);
   }
   last_ack_sent_ = rcv_nxt_;
-  if (tunes_window_) path_.round_trips.left(rcv_nxt_, now_);
   if (recent_blocks_.empty() && !duplicate) [[likely]] {
+    if (reads_stamps_) path_.round_trips.left(rcv_nxt_, now_);
     if (echoes_ && flags == 0) [[unlikely]] echoes_->left(rcv_nxt_, now_);
     path_.send_back(ack);
     if (misbehaviour_ == Misbehaviour::spoofed) [[unlikely]] send_more(ack);
@@ -349,7 +356,8 @@ void Receiver::send_ack(uint8_t flags, const uint32_t* duplicate) {
   blocks.count = static_cast<uint8_t>(std::min<size_t>(profile_.max_sack_blocks, recent_blocks_.size()));
   if (duplicate) blocks.has_duplicate = true, blocks.duplicate = *duplicate;
   std::copy_n(recent_blocks_.begin(), blocks.count, blocks.block);
-  path_.send_back(ack, blocks);
+  const uint16_t number = path_.send_back(ack, blocks);
+  if (reads_stamps_) path_.round_trips.left_with_blocks(rcv_nxt_, number, now_);
 }
 
 // ---- the application, flow control
@@ -364,6 +372,8 @@ void Receiver::attach(std::unique_ptr<ReceiverControl> control) {
 void Receiver::attach(std::unique_ptr<ReceiveBuffer> buffer) {
   buffer_ = std::move(buffer);
   window_limited_ = tunes_window_ = true;
+  offers_tuned_ = false;
+  reads_stamps_ = profile_.time_stamps;
   tuning_.offered = 0;  // every packet is looked at
 }
 
@@ -406,7 +416,7 @@ void Receiver::ask_again(Time now) {
 // What the buffer has left beyond what the application has not read yet, within what the control allows.
 int64_t Receiver::window_edge(int64_t& step) const {
   int64_t space = std::min(window_clamp_, profile_.scales_windows ? kEndless : kLargestUnscaledWindow);
-  if (!profile_.sacks() && tunes_window_ && !buffer_) [[unlikely]] space = std::min(space, tuning_.offered);
+  if (offers_tuned_) [[unlikely]] space = std::min(space, tuned_window());
   if (control_ && control_->counts_network() && profile_.sacks()) space += held_bytes_;
   step = std::min<int64_t>(profile_.mss, window_clamp_ / 2);
   if (buffer_) {
@@ -418,6 +428,14 @@ int64_t Receiver::window_edge(int64_t& step) const {
     step = std::min(step, receive_buffer_ / 2);
   }
   return counters_.delivered_bytes + space;
+}
+
+// What the window has grown to, within what the buffer has left, in units of its scale but for the handshake's
+// (__tcp_select_window).
+int64_t Receiver::tuned_window() const {
+  const int64_t window = std::max<int64_t>(0, std::min(tuning_.offered, tuning_.allowed - buffered_bytes()));
+  if (state_ != State::stream || !profile_.scales_windows) return window;
+  return (window + WindowTuning::kUnit - 1) / WindowTuning::kUnit * WindowTuning::kUnit;
 }
 
 // RFC 9293, 3.8.6: never takes back what was advertised, nor moves its right edge by silly steps (3.8.6.2.2).

@@ -46,7 +46,7 @@ void Receiver::receive_small(const Packet& packet) {
 }
 
 void Receiver::answer_syn() {
-  const uint32_t copy = tunes_window_ ? path_.round_trips.answered(now_) : 0;
+  const uint32_t copy = reads_stamps_ ? path_.round_trips.answered(now_) : 0;
   path_.send_back(Ack{now_, echo_sent_, 0, kAckSynAck, static_cast<uint16_t>(copy), 0, advertised_window()});
 }
 

@@ -1,6 +1,7 @@
 // Round trips as a receiver knows them, from the ACKs that time stamps echo.
 #include "netbuf/echoes.h"
 
+#include <array>
 #include <cmath>
 
 #include "check.h"
@@ -51,6 +52,48 @@ TEST(of_acks_that_were_lost_or_say_nothing_new_there_is_no_sample) {
   trips.arrived(2, 90 * kMillisecond);
   CHECK(!trips.echoes(kSecond));
   CHECK_GE(trips.memory_bytes(), 16u);
+}
+
+// Those of a hole acknowledge nothing new, but one after the other reaches the sender.
+TEST(acks_with_blocks_are_told_apart) {
+  EchoedRoundTrips trips;
+  go_round(trips, 5, 0, 10 * kMillisecond, 10 * kMillisecond);
+  const Time least = trips.average();
+  CHECK_EQ(least, 20 * kMillisecond);
+  for (uint16_t blocks = 65'534, n = 0; n < 4; ++blocks, ++n) {  // numbers wrap
+    trips.left_with_blocks(5, blocks, (100 + 10 * n) * kMillisecond);
+  }
+  trips.arrived(5, 105 * kMillisecond);                    // not they: a plain one, late
+  CHECK(!trips.echoes(106 * kMillisecond));
+  trips.arrived_with_blocks(5, 65'535, 120 * kMillisecond);  // the one before was lost
+  CHECK(trips.echoes(120 * kMillisecond));
+  trips.sample(120 * kMillisecond, 190 * kMillisecond, kMillisecond);
+  CHECK_NEAR(static_cast<double>(trips.average()), 80e6 - 60e6 * 0.875 * 0.875, 2);  // for two
+  CHECK(!trips.echoes(kSecond));
+  trips.arrived(6, 300 * kMillisecond);                    // says all that the others do
+  CHECK(trips.echoes(300 * kMillisecond) && !trips.echoes(299 * kMillisecond));
+}
+
+TEST(time_stamps_are_whole_units) {
+  for (const auto [leaves, comes, told] : {std::array<Time, 3>{1'900, 65'100, 64}, {1'100, 65'900, 64}, {900, 65'100, 65}}) {
+    EchoedRoundTrips trips;
+    trips.left(1, leaves * kMicrosecond);
+    trips.arrived(1, 30 * kMillisecond);
+    trips.sample(30 * kMillisecond, comes * kMicrosecond, kMillisecond);
+    CHECK_EQ(trips.average(), told * kMillisecond);
+  }
+}
+
+TEST(without_time_stamps_the_quickest_window_is_a_round_trip) {
+  EchoedRoundTrips trips;
+  const auto come = [&](uint32_t from, uint32_t upto, Time begin, Time each) {
+    for (uint32_t n = from; n <= upto; ++n) trips.in_order(n, 10, begin + (n - from) * each);
+    return trips.average();
+  };
+  CHECK_EQ(come(1, 10, kSecond, kMillisecond), kNever);
+  CHECK_EQ(come(11, 20, kSecond + 10 * kMillisecond, kMillisecond), 10 * kMillisecond);
+  CHECK_EQ(come(21, 31, 2 * kSecond, 2 * kMillisecond), 10 * kMillisecond);
+  CHECK_EQ(come(32, 51, 3 * kSecond, kMillisecond / 2), 5 * kMillisecond);
 }
 
 TEST(nothing_shorter_than_a_time_stamps_unit_can_be_measured) {

@@ -1,6 +1,7 @@
 """Settings of the kernel as scenarios have them: what each changes, by hand and as Linux' sources have it."""
 
 from dataclasses import replace
+from statistics import median
 
 import numpy as np
 import pytest
@@ -225,15 +226,18 @@ def test_without_sack_the_repair_of_a_window_takes_a_round_trip_a_loss():
 
 
 def test_without_sack_and_time_stamps_no_needless_recovery_is_taken_back():
-    """Eifel detection (RFC 3522) is all that tells without D-SACKs: reordering halves the window each time without stamps."""
+    """Eifel detection (RFC 3522) is all that tells without D-SACKs: reordering halves the window each time without stamps.
+
+    The kernel, live for 12 s: 5.3 and 2.1 Mbit/s. In single runs the sender comes to expect reordering, and goes on.
+    """
 
     def goodput(**settings):
         made = scenarios.dumbbell(senders=["newreno"], rate_mbps=20, rtt_ms=40, buffer_packets=100, duration_s=20)
         jitter = Jitter(scale_ms=6, reorder=True)
         made = replace(made, links=[replace(made.links[0], jitter=jitter), made.links[1]], **settings)
-        return nb.simulate(made, 1).flows[0].goodput_mbps
+        return median(nb.simulate(made, seed).flows[0].goodput_mbps for seed in range(1, 8))
 
-    assert goodput(sack=False) > 1.5 * goodput(sack=False, timestamps=False)
+    assert goodput(sack=False) > 2 * goodput(sack=False, timestamps=False)
 
 
 @pytest.mark.parametrize("usual", [True, False])

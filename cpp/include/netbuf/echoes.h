@@ -1,8 +1,8 @@
 // Which acknowledgement a data packet's time stamp echoes (RFC 7323): the last one that had reached the sender when
 // the packet left. Packets and ACKs do not carry it: what they would is put together again here from when they left
-// and arrived. Only where a receiver asks. ACKs with holes or duplicates to report echo nothing that could be told
-// apart, and so do packets after them.
+// and arrived. Only where a receiver asks.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 
 #include "netbuf/ring.h"
@@ -18,18 +18,27 @@ class EchoedRoundTrips {
   // The receiver: an ACK leaves.
   void left(uint32_t ack, Time now) {
     ++acks_;
-    if (now >= next_left_ && !before(ack, next_ack_)) push(ack, now);
+    if (now >= next_left_ && !before(ack, next_ack_)) push({now, kNever, ack, acks_});
+  }
+  // Likewise one that may acknowledge nothing new, but has SACK blocks, the path's of this number (its low bits).
+  void left_with_blocks(uint32_t ack, uint16_t blocks, Time now) {
+    ++acks_;
+    if (now >= next_left_) push({now, kNever, ack + 1, acks_, true, blocks});
   }
   // Likewise the answer to the SYN, or a copy of it, which ACKs of data are after. Returns which.
   uint32_t answered(Time now) {
     ++acks_;
-    push(1, now);
+    push({now, kNever, 1, acks_});
     next_ack_ = 1;
     return left_.tail() - 1;
   }
   // The sender: an ACK arrives.
   void arrived(uint32_t ack, Time now) {
-    if (reached_ != left_.tail() && !before(ack, left_[reached_].ack)) reach(ack, now);
+    while (reached_ != left_.tail() && !before(ack, left_[reached_].reached_by)) reach_one(now);
+  }
+  void arrived_with_blocks(uint32_t ack, uint16_t blocks, Time now) {
+    arrived(ack, now);
+    while (reached_ != left_.tail() && left_[reached_].is(ack, blocks)) reach_one(now);
   }
   // Likewise such an answer. copy: its low bits.
   void answer_arrived(uint16_t copy, Time now) {
@@ -39,16 +48,30 @@ class EchoedRoundTrips {
   bool echoes(Time sent_at) const { return sent_at >= next_arrival_; }
   void sample(Time sent_at, Time now, Time unit);  // unit: of time stamps; nothing less can be measured
 
+  // Where there are no time stamps: what comes in order, up to here, with a window of so many segments. That many take a
+  // round trip at least (tcp_rcv_rtt_measure), and the least counts.
+  void in_order(uint32_t next, uint32_t window, Time now) {
+    if (sampled_at_ > 0 && before(next, next_ack_)) return;
+    if (sampled_at_ > 0) average_ = std::min(average_, std::max(now - sampled_at_, kMicrosecond));
+    next_ack_ = next + window;
+    sampled_at_ = now;
+  }
+
   Time average() const { return average_; }        // kNever: there was no sample yet
   size_t memory_bytes() const { return left_.memory_bytes(); }
 
  private:
   struct Left {
     Time at, arrived;
-    uint32_t ack, number;
+    uint32_t reached_by, number;         // reached_by: any ACK of so much
+    bool has_blocks = false;
+    uint16_t blocks = 0;
+    // Whether it is the ACK with these blocks, or was before it.
+    bool is(uint32_t ack, uint16_t with) const {
+      return has_blocks && reached_by == ack + 1 && static_cast<int16_t>(with - blocks) >= 0;
+    }
   };
-  void push(uint32_t ack, Time now);
-  void reach(uint32_t ack, Time now);
+  void push(const Left& left);
   void reach_one(Time now) {
     left_[reached_++].arrived = now;
     next_arrival_ = left_.front().arrived;
@@ -57,7 +80,7 @@ class EchoedRoundTrips {
   Ring<Left> left_;                      // that no packet has echoed yet
   uint32_t reached_ = 0;                 // the first of these that has not arrived
   uint32_t acks_ = 0, sampled_ = 0;      // that have left, as far as sampled
-  uint32_t next_ack_ = 0;
+  uint32_t next_ack_ = 0;                // that is looked at; without time stamps what ends the window
   Time next_left_ = 0, next_arrival_ = kNever;
   Time average_ = kNever, sampled_at_ = 0;
 };

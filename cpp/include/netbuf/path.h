@@ -81,7 +81,7 @@ class Path {
       --on_way_;
     }
   }
-  void send_back(Ack ack, const SackBlocks& blocks);
+  uint16_t send_back(Ack ack, const SackBlocks& blocks);  // their number, its low bits
 
   // ---- what arrives, by Flight::stage
   void arrived() { --on_way_; }                          // at the receiver or at the sender
@@ -110,6 +110,7 @@ class Path {
   void always_ecn(uint64_t ect) { all_ecn_ = ect; }      // handshake, ACKs and what is sent again can be marked too
   bool empty() const { return on_way_ == 0; }            // nothing is on its way
   bool delivers_bunches() const;                         // packets may reach the receiver at the same instant
+  bool delays_acks() const;                              // they may wait for each other on the way back
   uint64_t queue_drops() const { return queue_drops_; }  // data
   uint64_t random_losses() const { return random_losses_; }
   uint64_t duplicates() const { return duplicates_; }    // copies that links have made of data

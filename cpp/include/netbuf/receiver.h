@@ -51,6 +51,7 @@ class Receiver {
   ReceiverControl* control() const { return control_.get(); }
   const ReceiveBuffer* buffer() const { return buffer_.get(); }
   bool agent_controlled() const { return agent_controlled_; }
+  bool limits_window() const { return window_limited_; }
   // How marks are told: until the sender gives way (RFC 3168); as they come (RFC 8257); by their number (RFC 9768).
   enum class Ecn : uint8_t { none, classic, exact, counts };
   void speak_ecn(Ecn how) {
@@ -117,12 +118,18 @@ class Receiver {
   void acknowledge_as_read();
   void tune_window(const Packet& packet);
   void tune_buffer(const Packet& packet);
+  void make_room_beyond();
+  int64_t beyond_hole() const {  // bytes from the first hole to the end of what has come
+    if (out_of_order_.empty()) return 0;
+    return static_cast<int64_t>(out_of_order_.ranges().back().end - rcv_nxt_) * profile_.mss;
+  }
   // The application reads what comes in order, and the buffer is adjusted as it reads.
   bool ends_round(const Packet& packet) const { return now_ >= round_end_ && after(rcv_nxt_, packet.segment); }
   void begin_round() {
     round_begun_ = now_;
     round_end_ = now_ + path_.round_trips.average();
   }
+  int64_t tuned_window() const;
   int64_t window_edge(int64_t& step) const;  // what the window could reach to, and by how much it should move at least
   uint32_t advertised_window();
 
@@ -141,8 +148,13 @@ class Receiver {
     uint32_t tries = 0;
   };
 
-  struct WindowTuning {          // Linux: tcp_rmem's default of 128 KiB, of which five eighths may be payload
-    int64_t offered = 65160, allowed = 81920, largest_round = 14480, round_bytes = 0;
+  // Linux: tcp_rmem's default of 128 KiB, of which five eighths may be payload. allowed: beside the packet that comes.
+  struct WindowTuning {
+    int64_t offered = 65160, allowed = 81920 - kPacket, largest_round = 14480, round_bytes = 0;
+    static constexpr int64_t kPacket = 1440;       // five eighths of what one takes in memory
+    static constexpr int64_t kLargest = 40 << 20;  // likewise of tcp_rmem's maximum, 64 MiB
+    static constexpr int64_t kUnit = 2048;         // of the scale that this takes
+    void allow(int64_t wanted) { allowed = std::clamp(wanted - kPacket, allowed, kLargest); }
   };
 
   const StackProfile& profile_;
@@ -158,6 +170,8 @@ class Receiver {
   bool bunched_;                 // packets may come at the same instant
   bool reads_ = false;           // an ACK is due once they have been read
   bool dropped_ = false;         // what was unread
+  bool offers_tuned_;            // the window that it tunes may hold the sender back
+  bool reads_stamps_;            // and round trips are measured by time stamps
   uint32_t rcv_nxt_ = 0, unacked_segments_ = 0, quick_acks_, last_ack_sent_ = 0;
   uint32_t marks_ = 0, marks_told_ = 0;      // Ecn::counts
   // Misbehaviour::optimistic: beyond what has come, and how many have come in this round.

@@ -54,8 +54,9 @@ class Sender {
   SendBuffer* buffer() const { return buffer_; }
   void wake_source(Time now);                // the source has more to send, or is closed
   void abort(Time now);                      // the application gives the connection up: it has failed
+  void heed_windows() { traits_.unhindered = false; }  // the other end's may limit
   void limit_by_receiver(Echoes* echoes = nullptr) {
-    traits_.unhindered = false;
+    heed_windows();
     cc_->on_receiver_limit();
     echoes_ = echoes;
   }
