@@ -22,9 +22,11 @@ Flow::Flow(uint32_t index, const FlowConfig& config, const WorldConfig& world, N
   const CongestionControl& cc = sender.cc();
   const StackProfile& profile = sender.profile();
   if (cc.accurate_ecn() || config.ecn) {
-    receiver.speak_ecn(cc.l4s() || config.ecn_counts ? Receiver::Ecn::counts
-                       : cc.accurate_ecn()           ? Receiver::Ecn::exact
-                                                     : Receiver::Ecn::classic);
+    const bool counts = cc.l4s() || config.ecn_counts;
+    receiver.speak_ecn(counts              ? Receiver::Ecn::counts
+                       : cc.accurate_ecn() ? Receiver::Ecn::exact
+                                           : Receiver::Ecn::classic);
+    if (counts) path.count_marks();
   }
   if (config.window_clamp_bytes > 0 || !profile.scales_windows || !profile.sacks()) sender.limit_by_receiver();
   if (receiver.limits_window()) sender.heed_windows();

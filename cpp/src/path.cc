@@ -219,6 +219,7 @@ void Path::offer(Link& link, const Ack& ack, size_t hop) {
   item.ecn = all_ecn_ != 0;
   item.marked = false;
   item.l4s = (all_ecn_ & kEcnL4s) != 0;
+  item.counts_marks = counts_marks_;
   link.offer(ack.time, item);
 }
 

@@ -14,6 +14,7 @@ struct Waiting {
     come(0, 0, kAckUntrue);      // in service
   }
   void come(uint32_t ack, uint8_t flags = 0, uint32_t owner = 0) { come(ack, flags, owner, true); }
+  void count(uint32_t ack, Time marks) { come(ack, kAckEcho, 0, true, marks); }
   void data() { come(0, 0, 0, false); }
   std::vector<uint32_t> left(uint32_t owner = 0) {
     std::vector<uint32_t> numbers;
@@ -27,11 +28,15 @@ struct Waiting {
   Server server;
 
  private:
-  void come(uint32_t ack, uint8_t flags, uint32_t owner, bool is_ack) {
+  void come(uint32_t ack, uint8_t flags, uint32_t owner, bool is_ack, Time marks = -1) {
     Queued item{};
     if (is_ack) {
       item.ack.ack = ack;
       item.ack.flags = flags;
+    }
+    if (marks >= 0) {
+      item.ack.echo_sent = Time{ack} * 1'000'000 * 8 | marks;
+      item.counts_marks = true;
     }
     item.owner = owner;
     item.bytes = 52;
@@ -54,6 +59,19 @@ TEST(of_plain_acks_that_wait_the_filter_leaves_the_newest_and_one_more) {
   CHECK_EQ(aggressive.server.drops, 19u);
   CHECK(careful.left() == (Numbers{19, 20}));
   CHECK(aggressive.left() == (Numbers{20}));
+}
+
+// RFC 9768: of ACKs of one number of marks the newest stays, so that none is lost.
+TEST(another_number_of_marks_is_not_filtered) {
+  Waiting careful, aggressive({{"aggressive", 1}});
+  for (Waiting* queue : {&careful, &aggressive}) {
+    for (const auto& [ack, marks] : {std::pair{1, 0}, {2, 0}, {3, 0}, {4, 1}, {5, 3}, {6, 3}, {7, 3}}) {
+      queue->count(static_cast<uint32_t>(ack), marks);
+    }
+  }
+  CHECK(aggressive.left() == (Numbers{3, 4, 7}));
+  const Numbers left = careful.left();
+  for (const uint32_t last : {3u, 4u, 7u}) CHECK_EQ(std::count(left.begin(), left.end(), last), 1);
 }
 
 TEST(acks_of_each_connection_are_filtered_by_themselves) {

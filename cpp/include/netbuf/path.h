@@ -108,6 +108,7 @@ class Path {
   Departure departure(const Packet& packet) const;
 
   void always_ecn(uint64_t ect) { all_ecn_ = ect; }      // handshake, ACKs and what is sent again can be marked too
+  void count_marks() { counts_marks_ = true; }           // ACKs tell marks by their number
   bool empty() const { return on_way_ == 0; }            // nothing is on its way
   bool delivers_bunches() const;                         // packets may reach the receiver at the same instant
   bool delays_acks() const;                              // they may wait for each other on the way back
@@ -202,6 +203,7 @@ class Path {
   bool direct_, direct_back_;        // one link that keeps no packets of its own
   bool ack_overtakes_;               // on the way back
   uint8_t receiver_lane_ = 0, sender_lane_ = 1, priority_;
+  bool counts_marks_ = false;
 
  public:
   EchoedRoundTrips round_trips;      // what packets' time stamps tell the receiver

@@ -31,6 +31,7 @@ struct Queued {
   bool marked;
   bool l4s;              // ECT(1): of a flow that answers marks by their number (RFC 9331)
   bool stepped = false;  // dualpi2: marked if it waits too long
+  bool counts_marks = false;  // an ACK that tells how many packets were marked (kMarkCount)
 };
 inline constexpr uint32_t kOneWayOwner = uint32_t{1} << 31;
 inline constexpr uint32_t kNobody = UINT32_MAX;  // owner of what was corrupted: it is counted as lost already

@@ -1,8 +1,8 @@
 // A filter of acknowledgements: first in, first out, and what a later ACK of the same connection has made superfluous
 // leaves the queue (RFC 3449, 5.2.1; Hoeiland-Joergensen, Taht, Morton: "Piece of CAKE", 2018, and the rules of Linux'
 // sch_cake, behaviour). Of two ACKs that wait, the older can go when a newer comes, or already the one that waits alone
-// when it is aggressive. What says more than the newer ACK stays: SACK blocks, another ECE, handshake, FIN, a window
-// that opens, and a duplicate ACK, since senders count them. CAKE lets SACK blocks go that the newer one repeats, too.
+// when it is aggressive. What says more than the newer ACK stays: SACK blocks, another ECE or another number of marks
+// (RFC 9768), handshake, FIN, a window that opens, and a duplicate ACK, since senders count them. CAKE lets SACK blocks go that the newer one repeats, too.
 #include <algorithm>
 #include <unordered_map>
 #include <vector>
@@ -67,7 +67,11 @@ class AckFilter final : public QueueDiscipline {
     uint32_t filtered = 0;       // in a row
   };
 
-  static bool echoes(const Ack& ack) { return ack.flags & kAckEcho; }
+  // What the header's flags tell of marks.
+  static uint64_t marks(const Queued& item) {
+    if (item.counts_marks) return kAckEcho | static_cast<uint64_t>(item.ack.echo_sent & kMarkCount);
+    return item.ack.flags & kAckEcho;
+  }
   // Whether the newer ACK says all that the older does.
   static bool covers(const Ack& newer, const Ack& older) {
     if (older.flags & ~uint64_t{kAckEcho}) return false;
@@ -84,14 +88,14 @@ class AckFilter final : public QueueDiscipline {
     size_t first = none;         // that could go
     int count = 0;
     for (size_t i = std::min<size_t>(connection.kept, none); i < none; ++i) {
-      const Ack& waiting = queue_[places[i]].item.ack;
-      if (first != none && echoes(waiting) != echoes(queue_[places[first]].item.ack)) first = none, --count;
-      if (!covers(item.ack, waiting)) continue;
+      const Queued& waiting = queue_[places[i]].item;
+      if (first != none && marks(waiting) != marks(queue_[places[first]].item)) first = none, --count;
+      if (!covers(item.ack, waiting.ack)) continue;
       if (first == none) first = i;
       if (count++ > 0) return drop(connection, first, item);
     }
     if (!aggressive_ || first == none || first + 1 != none) return;
-    if (echoes(queue_[places[first]].item.ack) == echoes(item.ack)) drop(connection, first, item);
+    if (marks(queue_[places[first]].item) == marks(item)) drop(connection, first, item);
   }
 
   // For one that comes, where there is room for it then.
