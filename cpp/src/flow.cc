@@ -66,7 +66,10 @@ void Flow::attach(std::unique_ptr<ReceiverControl> control) {
 void Flow::run_timer() {
   const Time now = timers_.next();
   switch (timers_.first()) {
-    case Alarm::retransmission: return sender.on_timer(now);
+    case Alarm::retransmission:
+      sender.on_timer(now);
+      if (sender.failed()) [[unlikely]] note_failure(now);
+      return;
     case Alarm::acknowledgement: return receiver.on_timer(now);
     case Alarm::wakeup:
       timers_.set(Alarm::wakeup, kNever);
@@ -81,10 +84,17 @@ void Flow::run_timer() {
 
 // All of the stream has arrived: seen from above, since a receiver knows only of streams that end with FIN.
 void Flow::note_completion(Time now) {
-  if (!sender.stream_closed() || completed_ != kNever) return;
+  if (completed_ != kNever) return;
+  if (sender.failed()) [[unlikely]] return note_failure(now);
+  if (!sender.stream_closed()) return;
   if (receiver.counters().delivered_bytes != sender.stream_written()) return;
   completed_ = now;
   if (Sink* sink = receiver.sink()) sink->closed(now);
+}
+
+void Flow::note_failure(Time now) {
+  if (completed_ != kNever) return;
+  if (Sink* sink = receiver.sink()) sink->failed(now);
 }
 
 // A packet's arrival is scheduled when its transmission begins on the link before. Its transmission on an access

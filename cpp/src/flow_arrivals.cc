@@ -61,7 +61,6 @@ uint32_t FlowArrivals::open(FlowConfig& config, const FlowArrival& arrival, Time
   slot.stream = arrival.stream;
   slot.user = arrival.user;
   slot.told = relayed || !traffic_.listens(arrival.stream);
-  slot.other = kNone;
   slot.flow.emplace(first_ + number, config, template_, network_, rng_);
   return number;
 }
@@ -78,8 +77,6 @@ void FlowArrivals::run(Time) {
   FlowConfig& relay = config.relay.front();
   const uint32_t up = open(config, arrival, arrival.start + ideal_.sender_opens(arrival.sender), true);
   const uint32_t down = open(relay, arrival, arrival.start + ideal_.relay_opens(arrival.sender), false);
-  slots_[up]->other = down;
-  slots_[down]->other = up;
   opened_.push_back({arrival.start, arrival.sender, arrival.priority, arrival.size_bytes, 0, down});
   make_relay({&*slots_[up]->flow, first_ + up}, {&*slots_[down]->flow, first_ + down}, relay.relay_buffer_bytes,
              [this](uint32_t index) { host_.woken_by_relay(index); });
@@ -91,7 +88,7 @@ void FlowArrivals::run(Time) {
 void FlowArrivals::after_event(uint32_t index, Time now) {
   Slot& slot = *slots_[index - first_];
   Flow& flow = *slot.flow;
-  if (flow.sender.failed()) [[unlikely]] note_failure(slot, now);
+  if (flow.sender.failed()) [[unlikely]] note_failure(slot);
   if (!slot.completed) {
     if (flow.completed_at() == kNever) {
       if (flow.sender.failed()) {
@@ -115,31 +112,16 @@ void FlowArrivals::after_event(uint32_t index, Time now) {
   if (flow.finished()) forget(index);
 }
 
-// A flow over a relay fails as a whole: the proxy closes both connections, unless all has passed this leg before.
-void FlowArrivals::note_failure(Slot& slot, Time now) {
+// A flow over a relay fails as a whole.
+void FlowArrivals::note_failure(Slot& slot) {
   OpenedFlow& opened = opened_[slot.opened];
   if (!opened.failed) opened.failed = true, ++failed_;
-  if (slot.other == kNone || slot.flow->completed_at() != kNever) return;
-  const uint32_t other = slot.other;
-  Flow& upstream = slot.relayed ? *slot.flow : *slots_[other]->flow;
-  Flow& downstream = slot.relayed ? *slots_[other]->flow : *slot.flow;
-  part(slot);
-  upstream.sender.abort(now);
-  upstream.receiver.abort(now);
-  downstream.sender.abort(now);
-  host_.woken_by_relay(first_ + other);
 }
 
 void FlowArrivals::note_end(Slot& slot, Time now) {
   slot.told = true;
   traffic_.ended(slot.stream, slot.user, now, !slot.completed);
   host_.awaited();
-}
-
-void FlowArrivals::part(Slot& slot) {
-  if (slot.other == kNone) return;
-  slots_[slot.other]->other = kNone;
-  slot.other = kNone;
 }
 
 void FlowArrivals::forget(uint32_t index) {
@@ -150,7 +132,6 @@ void FlowArrivals::forget(uint32_t index) {
     opened.slot = OpenedFlow::kForgotten;
   }
   count(forgotten_, slot);
-  part(slot);
   slot.flow->path.forget();
   slot.flow.reset();
   free_slots_.push_back(index - first_);

@@ -12,7 +12,7 @@ struct Relay {
   int64_t buffer;
   std::function<void(uint32_t)> woken;
   int64_t arrived = 0, read = 0, sent = 0;
-  bool closed = false;
+  bool closed = false, failed = false;
 
   int64_t take(Time now, int64_t arrived_now) {
     arrived = arrived_now;
@@ -34,6 +34,22 @@ struct Relay {
     upstream.flow->receiver.wake_sink(now);
     woken(upstream.index);
   }
+  // With either connection: the proxy closes both, unless all has passed this one before.
+  void fail(Time now) {
+    if (failed) return;
+    failed = true;
+    const Leg up = upstream, down = downstream;  // which part as they fail
+    if (up.flow) {
+      up.flow->sender.abort(now);
+      up.flow->receiver.abort(now);
+      woken(up.index);
+    }
+    if (down.flow) {
+      down.flow->sender.abort(now);
+      down.flow->note_failure(now);
+      woken(down.index);
+    }
+  }
 };
 
 class RelaySink final : public Sink {
@@ -45,6 +61,7 @@ class RelaySink final : public Sink {
     relay_->closed = true;
     relay_->wake_downstream(now);
   }
+  void failed(Time now) override { relay_->fail(now); }
 
  private:
   std::shared_ptr<Relay> relay_;
@@ -58,6 +75,9 @@ class RelaySource final : public Source {
     return {relay_->read, kNever, relay_->closed && relay_->read == relay_->arrived};
   }
   void taken(Time now, int64_t sent) override { relay_->give(now, sent); }
+  void failed(Time now) override {
+    if (relay_->downstream.flow->completed_at() == kNever) relay_->fail(now);
+  }
 
  private:
   std::shared_ptr<Relay> relay_;

@@ -127,7 +127,7 @@ void Sender::heed_lost_syns(const Ack& ack) {
 void Sender::fail() {
   failed_at_ = time_wait_until_ = tcb.now;
   set_timer(kNever);
-  if (buffer_) buffer_->abandon(tcb.now);
+  if (source_) source_->failed(tcb.now);
 }
 
 void Sender::abort(Time now) {

@@ -178,7 +178,8 @@ void SendBuffer::stop(Time now, int64_t sent) {
 }
 
 // tcp_write_err, tcp_done: the write queue is purged.
-void SendBuffer::abandon(Time now) {
+void SendBuffer::failed(Time now) {
+  if (application_) application_->failed(now);
   bursts_.clear();
   no_space_ = starved_ = false;
   una_ = sent_;

@@ -369,6 +369,34 @@ TEST(a_reset_gives_back_what_a_receiver_held) {
   CHECK_EQ(at.totals.completed, 0u);
 }
 
+// So do single flows, in a chain of three, whichever way is dead from 2 s on.
+TEST(flows_that_relay_each_other_fail_together) {
+  for (uint32_t dead = 0; dead < 3; ++dead) {
+    for (const bool at_host : {false, true}) {
+      WorldConfig config = worlds::dumbbell(10, 20, 50, {"cubic"});
+      for (uint32_t i = 1; i < 3; ++i) {
+        config.links.push_back(config.links[0]);
+        config.flows.push_back(config.flows[0]);
+        config.flows[i].path = {i + 1};
+        config.flows[i].relay_from = static_cast<int32_t>(i) - 1;
+        config.flows[i].relay_buffer_bytes = 50'000;
+      }
+      if (at_host) config.hosts.resize(1), config.flows[1].sender_host = config.flows[0].receiver_host = 0;
+      config.data_retries = 3;
+      cut(config, dead == 0 ? 0 : dead + 1, 2 * kSecond);
+      World world(config, 1);
+      world.run(30 * kSecond);
+      const Time failed = world.flows()[dead].sender.failed_at();
+      CHECK_GE(failed, 5 * kSecond);  // 0.2 + 0.4 + 0.8 + 1.6 s
+      CHECK_LE(failed, 9 * kSecond);
+      for (const Flow& flow : world.flows()) CHECK_EQ(flow.sender.failed_at(), failed);
+      const int64_t delivered = world.flows()[0].counters().delivered_bytes;
+      world.run(40 * kSecond);
+      CHECK_EQ(world.flows()[0].counters().delivered_bytes, delivered);
+    }
+  }
+}
+
 // Upstream the way there or back is dead from 2 s on, downstream, or both.
 TEST(a_relayed_flow_fails_as_a_whole) {
   for (const int64_t size : {int64_t{20'000}, int64_t{500'000}}) {

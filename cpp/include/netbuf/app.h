@@ -24,6 +24,7 @@ class Source {
   virtual ~Source() = default;
   virtual Offer offer(Time now, int64_t taken) = 0;  // taken: bytes of it that the socket has
   virtual void taken(Time, int64_t) {}              // sent has grown: now, sent
+  virtual void failed(Time) {}                      // the connection is no more
 };
 
 // Reads the stream that a flow receives. What it leaves unread closes the receive window;
@@ -33,6 +34,7 @@ class Sink {
   virtual ~Sink() = default;
   virtual int64_t read(Time now, int64_t arrived) = 0;  // bytes in order so far -> bytes read so far
   virtual void closed(Time) {}                          // all of the stream has arrived
+  virtual void failed(Time) {}                          // the connection is no more, and it will not; told again
   virtual Time next(Time) const { return kNever; }      // when to ask again though nothing may have arrived
   // The connection has begun: what it wants at once goes with the answer.
   virtual void opened(Time) {}

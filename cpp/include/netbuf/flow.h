@@ -51,10 +51,11 @@ class alignas(64) Flow {           // by cache lines: what many flows need in tu
 
   // ---- the applications' side
   void attach(std::unique_ptr<Source> source) { ends_ = true, sender.attach(std::move(source)); }
-  void attach(std::unique_ptr<Sink> sink) { receiver.attach(std::move(sink)); }
+  void attach(std::unique_ptr<Sink> sink) { ends_ = true, receiver.attach(std::move(sink)); }
   void attach(std::unique_ptr<ReceiverControl> control);
   void agent_window(Time now, double bytes);
   bool controlled() const { return sender.controlled(); }
+  void note_failure(Time now);   // the sender's, to the receiving application
 
   bool finished() const;         // nothing is left to do or on its way: the flow can be forgotten
 

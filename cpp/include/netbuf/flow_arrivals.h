@@ -74,7 +74,6 @@ class FlowArrivals final : public EventSource {
   size_t memory_bytes() const;
 
  private:
-  static constexpr uint32_t kNone = UINT32_MAX;
   struct Slot {
     std::optional<Flow> flow;
     uint32_t opened = 0;                     // index
@@ -82,12 +81,10 @@ class FlowArrivals final : public EventSource {
     bool relayed = false;                    // the leg to a relay: what comes of it is told of the one from there
     uint32_t stream = 0, user = 0;           // of its arrival
     bool told = false;                       // its arrivals know that it has ended
-    uint32_t other = kNone;                  // its other leg's slot, while both are there and neither has failed
   };
   uint32_t open(FlowConfig& config, const FlowArrival& arrival, Time start, bool relayed);
-  void note_failure(Slot& slot, Time now);
+  void note_failure(Slot& slot);
   void note_end(Slot& slot, Time now);       // for arrivals that listen
-  void part(Slot& slot);                     // from its other leg
   void forget(uint32_t index);
   static void count(TrafficTotals& totals, const Slot& slot);
 

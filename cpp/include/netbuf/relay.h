@@ -1,4 +1,5 @@
 // A proxy: what one flow delivers, another sends on. What does not fit in between stays unread and closes the window.
+// They fail together.
 #pragma once
 #include <cstdint>
 #include <functional>

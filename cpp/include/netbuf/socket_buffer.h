@@ -37,7 +37,7 @@ class SendBuffer final : public Source {
   }
   Offer offer(Time now, int64_t sent) override;      // the application writes what there is room for
   void stop(Time now, int64_t sent);                 // it writes no more, and what was not sent is forgotten
-  void abandon(Time now);                            // the connection has failed: all is given back
+  void failed(Time now) override;                    // all is given back
 
   // Where the sender stands.
   struct Position {
