@@ -77,6 +77,7 @@ nb::dict flow_stats(const LiveFlowStats& flow) {
   d["delivered_bytes"] = flow.delivered_bytes;
   d["cwnd_integral_byte_s"] = flow.cwnd_integral_byte_s;
   d["info"] = flow.info;
+  d["failed_s"] = seconds_or_nan(flow.failed);
   d["failure"] = flow.failure;
   return d;
 }
@@ -285,10 +286,11 @@ they were saturated for 0.1 s or more, which was rate_busy_s long, of all links 
         const LiveFlows::Guard guard = f.hold();
         std::vector<std::pair<uint32_t, std::string>> all;
         for (uint32_t i = 0; i < f.flows().size(); ++i) {
-          if (!f.flows()[i].failure.empty()) all.emplace_back(i, f.flows()[i].failure);
+          const LiveFlowStats& flow = f.flows()[i];
+          if (!flow.failure.empty() && flow.failed == kNever) all.emplace_back(i, flow.failure);
         }
         return all;
-      }, "Flows whose connections have failed, and why.")
+      }, "Flows that could not be opened, and why.")
       .def("totals", [](LiveFlows& f) {
         const auto [started, connected, completed, failed, bytes, open] = held(f, [&] {
           return std::tuple(f.opened().size(), f.connected(), f.completions().size(), f.failed(),

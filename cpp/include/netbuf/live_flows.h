@@ -39,7 +39,8 @@ struct LiveFlowStats {
   int64_t written_bytes = 0, delivered_bytes = 0;
   double cwnd_integral_byte_s = 0;   // of the sender's window, looked at every so often
   std::vector<double> info;          // the sender's TCP_INFO when it was last looked at; empty: never
-  std::string failure;               // of its sockets; empty: none
+  Time failed = kNever;              // its connection was given up, or reset
+  std::string failure;               // why; where it has not failed: why it could not be opened
 };
 
 class LiveFlows {

@@ -433,7 +433,9 @@ void LiveFlows::fail(uint32_t index, int error, const char* what) {
   const std::shared_ptr<Joint> feeds = connection.feeds, fed = connection.fed;
   const bool whole = connection.size_bytes > 0 && connection.received == connection.size_bytes;
   if (connection.flow != kNone) {
-    flow_stats_[connection.flow].failure = std::string(what) + ": " + std::strerror(error);
+    LiveFlowStats& stats = flow_stats_[connection.flow];
+    stats.failed = now();
+    stats.failure = std::string(what) + ": " + std::strerror(error);
     place_of_flow_[connection.flow] = kNone;
   } else if (!whole && !(feeds && feeds->broken) && !(fed && fed->broken)) {
     ++failed_;

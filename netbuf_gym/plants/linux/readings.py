@@ -68,7 +68,6 @@ class LiveReadings(World):
                     **route,
                     **{name: value for name, value in flow.items() if name not in ("info", "failure")},
                     "acks_received": route["acks"],
-                    "failed_s": math.nan,
                     "packets_lost_marked": math.nan,
                     "timeouts": info[_INFO["timeouts"]] if flow["info"] else 0,
                     "fast_recoveries": math.nan,

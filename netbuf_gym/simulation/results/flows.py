@@ -18,7 +18,7 @@ class FlowResult(SampledResult):
     Attributes:
         name, cc: Name and congestion control in the scenario; `flow-N` for a flow without a name.
         start_s, completion_s: Scheduled start, and time at which the receiver had everything (NaN: not, or never).
-        failed_s: Time at which the connection was given up, or reset (NaN: it was not). On plant="linux" such a world fails.
+        failed_s: Time at which the connection was given up, or reset (NaN: it was not).
         delivered_bytes: Bytes delivered in order to the receiving application.
         goodput_mbps: `delivered_bytes` over the whole window, whenever the flow started.
         packets_sent, packets_retransmitted: Data packets; the former counts the latter.
