@@ -69,14 +69,31 @@ void Sender::on_application(Time now) {
     if (stop_ > 0) timers_.set(Alarm::application, stop_);
     return;
   }
-  if (stop_ > 0 && now >= stop_) {
-    stream_written_ = std::min(stream_written_, stream_sent_);
-    stream_closed_ = true;
-    if (buffer_) return buffer_->stop(now, stream_sent_);
-    source_.reset();
-    return;
-  }
+  if (stop_ > 0 && now >= stop_) return stop_writing();
   serve_source();
+}
+
+// What the socket has taken leaves yet. A program that writes at a rate and is held up fills the packet that it began
+// when less than the limit waited to leave.
+void Sender::stop_writing() {
+  const int64_t limit = profile_.unsent_limit, each = written_packet_bytes(tcb.mss, largest_window_);
+  if (limit > 0) {
+    update_source();
+    timers_.set(Alarm::application, kNever);
+  }
+  if (limit > 0 && stream_written_ != kEndless && !buffer_) {
+    stream_written_ = std::min(stream_written_, ((stream_sent_ + limit) / each + 1) * each);
+  } else if (!buffer_) {
+    if (taken_ == 0 && limit > 0) taken_ = most_unsent();
+    stream_written_ = std::min(stream_written_, count_taken());
+  }
+  stream_closed_ = true;
+  if (buffer_) {
+    buffer_->stop();
+  } else {
+    source_.reset();
+  }
+  if (limit > 0) try_send();
 }
 
 void Sender::start_connection() {

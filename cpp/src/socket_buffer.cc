@@ -169,12 +169,11 @@ Source::Offer SendBuffer::offer(Time now, int64_t sent) {
   return {written_, next, closed_ && written_ == wanted_};
 }
 
-void SendBuffer::stop(Time now, int64_t sent) {
+void SendBuffer::stop() {
   application_.reset();
-  sent_ = wanted_ = written_ = sent;
+  wanted_ = written_;
   closed_ = true;
   waits_ = false;
-  count(now);
 }
 
 // tcp_write_err, tcp_done: the write queue is purged.
@@ -182,8 +181,9 @@ void SendBuffer::failed(Time now) {
   if (application_) application_->failed(now);
   bursts_.clear();
   no_space_ = starved_ = false;
-  una_ = sent_;
-  stop(now, sent_);
+  una_ = written_ = sent_;
+  stop();
+  count(now);
   clock_[static_cast<size_t>(state_)] += now - since_;
   since_ = now;
   state_ = State::idle;

@@ -180,7 +180,8 @@ class Flow(TcpSettings):
             function (`netbuf_gym.scenarios.python_control`).
         path, return_path: Links of data and ACKs, as indices into `Scenario.links` or link names.
         start_s: Start of the flow, 0 to 1e6 seconds.
-        stop_s: End of the flow, after `start_s`, at most 1e6; None: never.
+        stop_s: End of what the application writes, after `start_s`, at most 1e6; None: never. On the linux stack what the
+            socket has taken by then still leaves.
         app: `Bulk()`, `Sized(...)`, `OnOff(...)`, `Paused(...)` or `Video(...)`.
         send_buffer_bytes, receive_buffer_bytes: Buffer sizes, 4096 to 2**40; None: unlimited.
         receiver: Receiver control that limits the advertised window, by name or as a dict of `name` and parameters:

@@ -258,3 +258,20 @@ def test_results_are_written_as_json_and_csv(tmp_path):
     assert float(rows[-1]["cwnd_packets"]) == pytest.approx(result.series["cwnd_packets"][-1, 1])
     assert float(rows[-1]["bottleneck_queue_packets"]) == result.series["queue_packets"][-1, 0]
     assert "series" not in result.to_dict(series=False)
+
+
+@pytest.mark.parametrize(
+    ("app", "kernel_bytes"),
+    [(None, 849_976), (OnOff(on_s=1, off_s=0.5), 735_584), (OnOff(on_s=5, off_s=0.5, rate_mbps=4), 925_272)],
+)
+def test_what_a_socket_has_taken_leaves_after_the_stop(app, kernel_bytes):
+    """As on Linux 6.18, live; at the stop 767,440 bytes have been sent where the application has not paused before."""
+    links = [Link(name="there", rate_mbps=2, delay_ms=20, queue_packets=40), Link(name="back", delay_ms=20)]
+    flow = Flow(path=[0], return_path=[1], stop_s=3, **({} if app is None else {"app": app}))
+    sent = {
+        stack: nb.simulate(Scenario(links=links, flows=[flow], duration_s=7, stack=stack)).flows[0]
+        for stack in ("linux", "ns3")
+    }
+    assert sent["linux"].delivered_bytes == pytest.approx(kernel_bytes, rel=0.02)
+    assert 3 < sent["linux"].completion_s < 4
+    assert sent["ns3"].delivered_bytes < 780_000

@@ -138,6 +138,7 @@ class Sender {
   void restart_after_idle();
   void update_source();
   void serve_source();                 // it writes, and what may leave does
+  void stop_writing();
   int64_t most_unsent() const;
   int64_t count_taken();
 

@@ -36,7 +36,7 @@ class SendBuffer final : public Source {
     application_ = std::move(application), wanted_ = 0, closed_ = false;
   }
   Offer offer(Time now, int64_t sent) override;      // the application writes what there is room for
-  void stop(Time now, int64_t sent);                 // it writes no more, and what was not sent is forgotten
+  void stop();                                       // it writes no more
   void failed(Time now) override;                    // all is given back
 
   // Where the sender stands.
