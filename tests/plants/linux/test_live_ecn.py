@@ -1,6 +1,7 @@
 """ECN of the kernel's TCP behind queues that mark, against the simulator's."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import netbuf_gym as nb
 from netbuf_gym import scenarios
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.plants.linux.setup import Agents, Setup, available_controls
-from netbuf_gym.scenarios import Flow, Scenario
+from netbuf_gym.scenarios import Flow, LossSchedule, Scenario
 from tests.helpers.busy_machine import undisturbed
 from tests.helpers.machines import needs_live_worlds
 
@@ -45,6 +46,18 @@ def test_only_flows_that_speak_ecn_are_marked():
     result = nb.simulate(Scenario(links=base.links, flows=flows, duration_s=1.5), 1, plant="linux")
     assert result.flows[0].marks > 0 == result.flows[1].marks
     assert math.isnan(result.flows[0].mark_responses)
+
+
+@pytest.mark.slow
+def test_a_syn_that_is_sent_again_asks_for_ecn_too():
+    """The kernel's own setting would give it up then (`tcp_ecn_fallback`)."""
+    needs_live_worlds()
+    made = scenarios.dumbbell(
+        **PATH, senders=["cubic"], discipline={"name": "droptail", "mark_packets": 5}, ecn=True, duration_s=3
+    )
+    lossy = replace(made.links[0], loss=LossSchedule([0, 0.5, 99], [1, 0, 0]))
+    flow = nb.simulate(replace(made, links=[lossy, *made.links[1:]]), 1, plant="linux").flows[0]
+    assert flow.marks > 0 and 0 < flow.goodput_mbps < 8
 
 
 @pytest.mark.skipif("dctcp" not in available_controls(), reason="needs dctcp in the kernel")
