@@ -3,8 +3,9 @@
 Stable-baselines3's on-policy loop iterates over every world's `done` and `info` each step, keeps the rollout in numpy arrays
 that it transposes and converts for each minibatch, and reads half a dozen scalars back after each one. With a thousand
 worlds in one native batch that costs more than the networks. `BatchPPO` keeps the rollout in preallocated torch tensors,
-bootstraps all truncated worlds in one call, and logs once per update. Everything else (policy, optimiser, schedules,
-hyper-parameters, save format) is stable-baselines3's: `stable_baselines3.PPO.load` reads the files that it saves.
+bootstraps all truncated worlds in one call, lets the core compute plain networks (`netbuf_gym.training.algorithms.networks`), and
+logs once per update. Everything else (policy, optimiser, schedules, hyper-parameters, save format) is stable-baselines3's:
+`stable_baselines3.PPO.load` reads the files that it saves.
 
 `KLPenaltyPPO` replaces the clipped surrogate by the penalised one of Schulman et al. (2017, arXiv:1707.06347, eq. 8):
 `ratio * advantage - kl_coef * KL(old || new)`, with the coefficient fixed or adapted to a target.
@@ -23,12 +24,14 @@ from gymnasium import spaces
 from stable_baselines3 import PPO
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.torch_layers import FlattenExtractor
 from stable_baselines3.common.type_aliases import Schedule
 from stable_baselines3.common.vec_env import VecEnv
 from torch.nn import functional as F
 
 from netbuf_gym.errors import NetbufError
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
+from netbuf_gym.training.algorithms.networks import PerceptronNetwork
 
 Truncated = tuple[int, th.Tensor, th.Tensor]
 """Step of a rollout, worlds whose episodes were truncated at it, and their last observations."""
@@ -47,14 +50,15 @@ class _CategoricalHead:
     def __init__(self, space: spaces.Discrete, device: th.device):
         self.size = int(space.n)
 
-    def output(self, policy: Any, latent: th.Tensor) -> th.Tensor:
-        """Return the log-probabilities, (batch, size)."""
-        return F.log_softmax(policy.action_net(latent), dim=1)
+    def output(self, policy: Any, logits: th.Tensor) -> th.Tensor:
+        """Return the log-probabilities, (batch, size), from the outputs of the policy's `action_net`."""
+        return F.log_softmax(logits, dim=1)
 
     def sample(self, output: th.Tensor, noise: th.Tensor) -> th.Tensor:
         """Sample actions; `noise` is scratch memory of the output's shape."""
-        # Gumbel-max: the largest log-probability with Gumbel noise is a sample
-        return th.argmax(output - noise.exponential_().log_(), dim=1)
+        # the first action up to which the probabilities' sum exceeds a uniform number
+        passed = output.exp().cumsum(1) <= noise[:, :1].uniform_()
+        return passed.sum(1).clamp_max_(self.size - 1)
 
     def for_env(self, actions: th.Tensor) -> Any:
         """Convert actions for the environment."""
@@ -89,9 +93,8 @@ class _GaussianHead:
         self.size = 2 * self.dimensions
         self.low, self.high = th.as_tensor(space.low, device=device), th.as_tensor(space.high, device=device)
 
-    def output(self, policy: Any, latent: th.Tensor) -> th.Tensor:
-        """Return means and log deviations, (batch, size)."""
-        mean = policy.action_net(latent)
+    def output(self, policy: Any, mean: th.Tensor) -> th.Tensor:
+        """Return means and log deviations, (batch, size), from the outputs of the policy's `action_net`."""
         return th.cat((mean, policy.log_std.expand_as(mean)), dim=1)
 
     def sample(self, output: th.Tensor, noise: th.Tensor) -> th.Tensor:
@@ -184,6 +187,7 @@ class BatchPPO(PPO):
     ):
         self.ent_coef_final, self.std_final = ent_coef_final, std_final
         self._rollout: Rollout | None = None
+        self._features: list[th.Tensor | None] = [None, None]
         self.seconds_in_env = 0.0
         optimizer = {"eps": 1e-5, "fused": True}  # fused: one kernel for all parameters
         kwargs["policy_kwargs"] = {"optimizer_kwargs": optimizer, **(kwargs.get("policy_kwargs") or {})}
@@ -191,6 +195,9 @@ class BatchPPO(PPO):
 
     def _setup_model(self) -> None:
         super()._setup_model()
+        networks = self.policy.mlp_extractor
+        self._actor = PerceptronNetwork([networks.policy_net, self.policy.action_net])
+        self._critic = PerceptronNetwork([networks.value_net, self.policy.value_net])
         space = self.action_space
         head: Head | None = None
         if isinstance(space, spaces.Discrete):
@@ -212,7 +219,7 @@ class BatchPPO(PPO):
 
     def _excluded_save_params(self) -> list[str]:
         transient = ["_rollout", "_head", "_last_obs", "_last_episode_starts", "ep_info_buffer", "seconds_in_env"]
-        return [*super()._excluded_save_params(), *transient]
+        return [*super()._excluded_save_params(), *transient, "_actor", "_critic", "_features"]
 
     def collect_rollouts(
         self, env: VecEnv, callback: BaseCallback, rollout_buffer: RolloutBuffer, n_rollout_steps: int
@@ -290,21 +297,30 @@ class BatchPPO(PPO):
         """
         for step, worlds, observations in truncated:
             rollout.rewards[step, worlds] += self.gamma * self._compute_values(observations)
-        for step in range(len(rollout.values)):
-            rollout.values[step] = self._compute_values(rollout.observations[step])
+        rollout.values.copy_(self._compute_values(rollout.observations.flatten(0, 1)).view_as(rollout.values))
         return self._compute_values(last)
 
     def _compute_policy_output(self, observations: th.Tensor) -> th.Tensor:
         """Return the policy's output: (batch, actions) log-probabilities, or means and log deviations."""
-        policy = self.policy
-        features = cast(th.Tensor, policy.extract_features(observations, policy.pi_features_extractor))
-        return self._head.output(policy, policy.mlp_extractor.forward_actor(features))
+        return self._head.output(self.policy, self._actor(self._extract_features(observations)))
 
     def _compute_values(self, observations: th.Tensor) -> th.Tensor:
         """Return state values, (batch,)."""
-        policy = self.policy
-        features = cast(th.Tensor, policy.extract_features(observations, policy.vf_features_extractor))
-        return policy.value_net(policy.mlp_extractor.forward_critic(features)).squeeze(1)
+        return self._critic(self._extract_features(observations, critic=True)).squeeze(1)
+
+    def _extract_features(self, observations: th.Tensor, critic: bool = False) -> th.Tensor:
+        """Return the features, (..., features), of observations, (..., size), for the actor or the critic."""
+        extractor = self.policy.vf_features_extractor if critic else self.policy.pi_features_extractor
+        if type(extractor) is FlattenExtractor:  # observations are flat
+            return observations
+        features = cast(th.Tensor, self.policy.extract_features(observations.flatten(0, -2), extractor))
+        return features.view(*observations.shape[:-1], -1)
+
+    def _pick_features(self, rows: th.Tensor, critic: bool = False) -> tuple[th.Tensor, th.Tensor | None]:
+        """Return features for a minibatch, whose rows they are unless these are returned as well; see `_gather_samples`."""
+        if (features := self._features[critic]) is not None:
+            return features, rows
+        return self._extract_features(cast(Rollout, self._rollout).observations.flatten(0, 1)[rows], critic), None
 
     def _compute_policy_loss(self, ratio: th.Tensor, advantages: th.Tensor, kl: th.Tensor) -> th.Tensor:
         """Return the policy loss to minimise, summed over a batch: here the clipped surrogate."""
@@ -372,9 +388,20 @@ class BatchPPO(PPO):
         self.logger.record("time/env_seconds", self.seconds_in_env)
 
     def _gather_samples(self, rollout: Rollout) -> list[th.Tensor]:
-        """Return the update's data: observations, actions, policies, advantages, returns; (decisions, ...) each."""
-        learned = (rollout.observations, rollout.actions, rollout.policies, rollout.advantages, rollout.returns)
-        return [tensor.flatten(0, 1) for tensor in learned]
+        """Return the update's data: rows of the observations, actions, policies, advantages, returns; (decisions, ...) each.
+
+        Features are computed once for the whole update where nothing of their extractor is learned.
+        """
+        observations, policy = rollout.observations.flatten(0, 1), self.policy
+        shared = policy.pi_features_extractor is policy.vf_features_extractor
+        with th.no_grad():
+            self._features = [
+                None if _has_learned(extractor) else self._extract_features(observations, critic)
+                for critic, extractor in enumerate((policy.pi_features_extractor, policy.vf_features_extractor)[: 2 - shared])
+            ] * (1 + shared)
+        rows = th.arange(len(observations), device=self.device)
+        learned = (rollout.actions, rollout.policies, rollout.advantages, rollout.returns)
+        return [rows, *(tensor.flatten(0, 1) for tensor in learned)]
 
     def _iterate_minibatches(self, samples: list[th.Tensor]) -> Iterator[list[th.Tensor]]:
         """Yield minibatches of the samples, in random order and in memory of their own."""
@@ -383,7 +410,9 @@ class BatchPPO(PPO):
 
     def _evaluate_minibatch(self, minibatch: list[th.Tensor]) -> tuple[th.Tensor, th.Tensor]:
         """Return the current policy's output for a minibatch, (decisions, ...), and its values, (decisions,)."""
-        return self._compute_policy_output(minibatch[0]), self._compute_values(minibatch[0])
+        outputs = self._actor(*self._pick_features(minibatch[0]))
+        values = self._critic(*self._pick_features(minibatch[0], critic=True))
+        return self._head.output(self.policy, outputs), values.squeeze(1)
 
     def _compute_loss(
         self, minibatch: list[th.Tensor], entropy_coefficient: float, sums: th.Tensor
@@ -401,6 +430,10 @@ class BatchPPO(PPO):
             clipped = ((ratio - 1.0).abs() > self._get_clip_range()).sum()
             sums += th.stack((policy_loss, value_loss, entropy, kl, clipped))
         return loss, kl.detach() / len(actions)
+
+
+def _has_learned(module: th.nn.Module) -> bool:
+    return any(one.requires_grad for one in module.parameters())
 
 
 def _compute_explained_variance(rollout: Rollout) -> float:

@@ -187,49 +187,49 @@ class BatchRecurrentPPO(BatchPPO):
         """Run the critic through the whole rollout at once; see `BatchPPO._fill_values`."""
         memory = cast(RecurrentRollout, rollout).critic
         _store_state(memory, 0, self._last_lstm_states[1])
-        latent, states = self._run_critic_memory(rollout.observations, self._last_lstm_states[1], rollout.episode_starts)
+        features = self._extract_features(rollout.observations, critic=True)
+        latent, states = self._run_critic_memory(features, self._last_lstm_states[1], rollout.episode_starts)
         for own, after, kept in zip(memory, states, self._last_lstm_states[1], strict=True):
             own[1:] = after
             kept.copy_(after[-1])
         rollout.values.copy_(self._compute_critic_values(latent.flatten(0, 1)).view_as(rollout.values))
         for step, worlds, observations in truncated:
             state = (memory[0][step + 1][:, worlds], memory[1][step + 1][:, worlds])
-            latent, _ = self._run_critic_memory(observations.unsqueeze(0), state, th.zeros(1, len(worlds), device=self.device))
+            features = self._extract_features(observations.unsqueeze(0), critic=True)
+            latent, _ = self._run_critic_memory(features, state, th.zeros(1, len(worlds), device=self.device))
             rollout.rewards[step, worlds] += self.gamma * self._compute_critic_values(latent[0])
-        latent, _ = self._run_critic_memory(last.unsqueeze(0), self._last_lstm_states[1], last_dones.unsqueeze(0))
+        features = self._extract_features(last.unsqueeze(0), critic=True)
+        latent, _ = self._run_critic_memory(features, self._last_lstm_states[1], last_dones.unsqueeze(0))
         return self._compute_critic_values(latent[0])
 
-    def _run_critic_memory(self, observations: th.Tensor, state: State, starts: th.Tensor) -> tuple[th.Tensor, State]:
+    def _run_critic_memory(
+        self, features: th.Tensor, state: State, starts: th.Tensor, rows: th.Tensor | None = None
+    ) -> tuple[th.Tensor, State]:
         """Return the input of the critic's value network, (steps, worlds, width), and the states after each step."""
-        policy, features = self._networks, self._extract_features(observations, critic=True)
+        policy = self._networks
         lstm = policy.lstm_actor if policy.shared_lstm else policy.lstm_critic
         if lstm is not None:
-            return unroll_lstm(lstm, features, state, starts)
+            return unroll_lstm(lstm, features, state, starts, rows)
+        if rows is not None:
+            features = features[rows]
         kept = (len(features), *state[0].shape)
         return cast(th.nn.Linear, policy.critic)(features), (state[0].expand(kept), state[1].expand(kept))
 
-    def _extract_features(self, observations: th.Tensor, critic: bool = False) -> th.Tensor:
-        """Return the (steps, worlds, features) of observations."""
-        policy = self._networks
-        extractor = policy.vf_features_extractor if critic else policy.pi_features_extractor
-        features = cast(th.Tensor, policy.extract_features(observations.flatten(0, 1), extractor))
-        return features.view(*observations.shape[:2], -1)
-
     def _compute_actor_output(self, latent: th.Tensor) -> th.Tensor:
         """Return the policy's output for the actor's memory, (batch, width)."""
-        return self._head.output(self.policy, self.policy.mlp_extractor.forward_actor(latent))
+        return self._head.output(self.policy, self._actor(latent))
 
     def _compute_critic_values(self, latent: th.Tensor) -> th.Tensor:
         """Return state values, (batch,), for the critic's memory, (batch, width)."""
-        return self.policy.value_net(self.policy.mlp_extractor.forward_critic(latent)).squeeze(1)
+        return self._critic(latent).squeeze(1)
 
     def _gather_samples(self, rollout: Rollout) -> list[th.Tensor]:
-        """Return `BatchPPO`'s data, but as (decisions of a sequence, sequences, ...) each; then starts and initial states.
+        """Return `BatchPPO`'s data as (decisions of a sequence, sequences, ...) each; then starts and initial states.
 
         With `guess_coef` the labels of the hidden conditions follow.
         """
         rollout, length = cast(RecurrentRollout, rollout), self._sequence_steps()
-        learned = (rollout.observations, rollout.actions, rollout.policies, rollout.advantages, rollout.returns)
+        learned = [one.view(*rollout.rewards.shape, *one.shape[1:]) for one in super()._gather_samples(rollout)]
         samples = [_arrange_sequences(one, length) for one in (*learned, rollout.episode_starts)]
         for memory in (*rollout.actor, *rollout.critic):
             samples.append(memory[:-1:length].transpose(0, 1).flatten(1, 2))  # (layers, sequences, width)
@@ -243,10 +243,9 @@ class BatchRecurrentPPO(BatchPPO):
             yield [picked[0], *(tensor.flatten(0, 1) for tensor in picked[1:5]), *picked[5:]]
 
     def _evaluate_minibatch(self, minibatch: list[th.Tensor]) -> tuple[th.Tensor, th.Tensor]:
-        observations, starts = minibatch[0], minibatch[5]
-        latent, _ = unroll_lstm(
-            self._networks.lstm_actor, self._extract_features(observations), (minibatch[6], minibatch[7]), starts
-        )
+        starts = minibatch[5]
+        features, rows = self._pick_features(minibatch[0])
+        latent, _ = unroll_lstm(self._networks.lstm_actor, features, (minibatch[6], minibatch[7]), starts, rows)
         if self.guess_coef:
             self._guess_loss = F.binary_cross_entropy_with_logits(
                 compute_guess_logits(latent, minibatch[10].shape[2]), minibatch[10]
@@ -254,7 +253,8 @@ class BatchRecurrentPPO(BatchPPO):
         if self._networks.shared_lstm:
             of_critic = latent.detach()
         else:
-            of_critic, _ = self._run_critic_memory(observations, (minibatch[8], minibatch[9]), starts)
+            features, rows = self._pick_features(minibatch[0], critic=True)
+            of_critic, _ = self._run_critic_memory(features, (minibatch[8], minibatch[9]), starts, rows)
         return self._compute_actor_output(latent.flatten(0, 1)), self._compute_critic_values(of_critic.flatten(0, 1))
 
     def _compute_loss(
