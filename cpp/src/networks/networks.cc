@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -14,13 +15,13 @@ namespace {
 
 constexpr size_t kPadding = 16;        // floats: whole registers of any kind
 constexpr size_t kBlock = 96;          // rows at a time: their inputs and values stay in the caches
-constexpr size_t kChunk = 16 * kBlock;  // rows with a sum of gradients of their own, whoever computes them
-constexpr size_t kSequences = 48;      // sequences at a time
+constexpr size_t kChunk = 10 * kBlock;  // rows with a sum of gradients of their own, whoever computes them
+constexpr size_t kSequences = 16;       // sequences at a time: their gates stay in the caches
+constexpr size_t kSequenceChunk = 64;   // as kChunk
 
 size_t pad(size_t width) { return (width + kPadding - 1) / kPadding * kPadding; }
 
 struct Kernels {
-  size_t tile_rows;
   void (*multiply)(size_t rows, const float* const* in, size_t depth, const float* packed, size_t width, const float* start,
                    size_t start_stride, float* out, size_t out_stride);
   void (*add_outer)(size_t rows, const float* left, size_t outputs, size_t left_stride, const float* right, size_t width,
@@ -28,6 +29,7 @@ struct Kernels {
   void (*add_rows)(size_t rows, const float* values, size_t stride, size_t width, float* sums);
   void (*pack)(const float* matrix, size_t depth, size_t columns, size_t depth_stride, size_t column_stride, size_t width,
                float* packed);
+  void (*exponentiate)(const float* values, size_t count, float* out);
   void (*activate)(Activation activation, float* values, size_t count);
   void (*differentiate)(Activation activation, const float* values, float* gradients, size_t count);
   void (*step_cells)(size_t rows, size_t width, float* gates, size_t gates_stride, const float* cells_before, float* cells,
@@ -110,22 +112,6 @@ void share(size_t chunks, uint32_t threads, const Job& job) {
 
 size_t count_chunks(size_t rows, size_t chunk) { return (rows + chunk - 1) / chunk; }
 
-struct Packed {
-  Floats weights, bias;
-};
-
-// W^T for x W^T, or W itself for gradients.
-Floats pack_forward(const float* weight, size_t inputs, size_t outputs) {
-  Floats packed(inputs * pad(outputs));
-  kernels().pack(weight, inputs, outputs, 1, inputs, pad(outputs), packed.data());
-  return packed;
-}
-Floats pack_back(const float* weight, size_t inputs, size_t outputs) {
-  Floats packed(outputs * pad(inputs));
-  kernels().pack(weight, outputs, inputs, inputs, 1, pad(inputs), packed.data());
-  return packed;
-}
-
 // Sums of gradients, a part for each chunk, added up in the chunks' order.
 class GradientSums {
  public:
@@ -167,121 +153,90 @@ void copy_rows(const float* const* rows, size_t count, size_t width, float* out)
   }
 }
 
-}  // namespace
-
-size_t kept_floats(const std::vector<LinearLayer>& layers) {
-  size_t floats = 0;
-  for (size_t i = 0; i + 1 < layers.size(); ++i) floats += pad(layers[i].outputs);
-  return floats;
-}
-
-void run_perceptron(const std::vector<LinearLayer>& layers, Activation activation, size_t rows, const InputRows& inputs, float* out,
-                    float* kept, uint32_t threads) {
-  const Kernels& kernel = kernels();
-  std::vector<Packed> packed;
-  size_t widest = 0;
-  for (const LinearLayer& layer : layers) {
-    packed.push_back({pack_forward(layer.weight, layer.inputs, layer.outputs), Floats(pad(layer.outputs))});
-    std::copy_n(layer.bias, layer.outputs, packed.back().bias.data());
-    widest = std::max(widest, pad(layer.outputs));
-  }
-  share(count_chunks(rows, kChunk), threads, [&](size_t chunk) {
-    Floats scratch(2 * kBlock * widest);
-    const float* at[kBlock];
-    const size_t end = std::min(rows, (chunk + 1) * kChunk);
-    for (size_t begin = chunk * kChunk; begin < end; begin += kBlock) {
-      const size_t count = std::min(kBlock, end - begin);
-      for (size_t i = 0; i < count; ++i) at[i] = inputs.row(begin + i);
-      fetch(inputs, begin + count, std::min(end, begin + count + kBlock));
-      float* of_layer = kept;
-      for (size_t l = 0; l < layers.size(); ++l) {
-        const size_t width = pad(layers[l].outputs);
-        const bool last = l + 1 == layers.size();
-        float* values = kept && !last ? of_layer + begin * width : scratch.data() + l % 2 * kBlock * widest;
-        kernel.multiply(count, at, layers[l].inputs, packed[l].weights.data(), width, packed[l].bias.data(), 0, values, width);
-        if (last) {
-          for (size_t i = 0; i < count; ++i) {
-            std::copy_n(values + i * width, layers[l].outputs, out + (begin + i) * layers[l].outputs);
-          }
-          break;
-        }
-        kernel.activate(activation, values, count * width);
-        point_at(at, values, count, width);
-        if (kept) of_layer += rows * width;
+// A perceptron's weights as the kernels want them: W^T for outputs, and W for gradients.
+class PackedPerceptron {
+ public:
+  explicit PackedPerceptron(const Perceptron& network, bool learns = false, bool inputs_too = false) : network_(network) {
+    const Kernels& kernel = kernels();
+    for (const LinearLayer& layer : network.layers) {
+      const size_t width = pad(layer.outputs), below = pad(layer.inputs);
+      Floats forward(layer.inputs * width), bias(width), back;
+      kernel.pack(layer.weight, layer.inputs, layer.outputs, 1, layer.inputs, width, forward.data());
+      std::copy_n(layer.bias, layer.outputs, bias.data());
+      if (learns && (inputs_too || !forward_.empty())) {
+        back.resize(layer.outputs * below);
+        kernel.pack(layer.weight, layer.outputs, layer.inputs, layer.inputs, 1, below, back.data());
       }
+      forward_.push_back(std::move(forward)), bias_.push_back(std::move(bias)), back_.push_back(std::move(back));
+      offsets_.push_back(gradients_);
+      gradients_ += layer.outputs * below + width;
+      values_.push_back(kept_);
+      kept_ += kBlock * width;
+      widest_ = std::max({widest_, width, below});
     }
-  });
-}
-
-void run_perceptron_back(const std::vector<LinearLayer>& layers, Activation activation, size_t rows, const InputRows& inputs,
-                         const float* kept, const float* grad_out, const std::vector<LinearGradients>& gradients,
-                         float* grad_inputs, uint32_t threads) {
-  const Kernels& kernel = kernels();
-  std::vector<Floats> packed;
-  std::vector<size_t> offsets, of_layer;
-  size_t size = 0, floats = 0, widest = 0;
-  for (const LinearLayer& layer : layers) {
-    const bool needed = !packed.empty() || grad_inputs;
-    packed.push_back(needed ? pack_back(layer.weight, layer.inputs, layer.outputs) : Floats());
-    offsets.push_back(size);
-    size += layer.outputs * pad(layer.inputs) + pad(layer.outputs);
-    of_layer.push_back(floats);
-    floats += rows * pad(layer.outputs);
-    widest = std::max({widest, pad(layer.outputs), pad(layer.inputs)});
+    zeros_.resize(widest_);
   }
-  const Floats zeros(widest);
-  const size_t chunks = count_chunks(rows, kChunk), outputs = layers.back().outputs;
-  GradientSums sums(chunks, size);
-  share(chunks, threads, [&](size_t chunk) {
-    Floats scratch(3 * kBlock * widest);
-    float *gradient = scratch.data(), *other = gradient + kBlock * widest, *own = other + kBlock * widest;
+
+  size_t gradients() const { return gradients_; }  // floats, padded
+  size_t scratch() const { return kept_ + 2 * kBlock * widest_; }
+  size_t width() const { return pad(network_.layers.back().outputs); }
+
+  // Outputs [count][width()] of up to kBlock rows, within the scratch memory.
+  float* forward(const float* const* rows, size_t count, float* scratch) const {
+    const Kernels& kernel = kernels();
     const float* at[kBlock];
-    const size_t end = std::min(rows, (chunk + 1) * kChunk);
-    for (size_t begin = chunk * kChunk; begin < end; begin += kBlock) {
-      const size_t count = std::min(kBlock, end - begin);
-      point_at(at, grad_out + begin * outputs, count, outputs);
-      copy_rows(at, count, outputs, gradient);
-      for (size_t l = layers.size(); l-- > 0;) {
-        const LinearLayer& layer = layers[l];
-        const size_t width = pad(layer.outputs), below = pad(layer.inputs);
-        const float* values = own;
-        if (l) {
-          values = kept + of_layer[l - 1] + begin * below;
-        } else {
-          for (size_t i = 0; i < count; ++i) at[i] = inputs.row(begin + i);
-          copy_rows(at, count, layer.inputs, own);
-          fetch(inputs, begin + count, std::min(end, begin + count + kBlock));
-        }
-        float* sum = sums.of(chunk) + offsets[l];
-        kernel.add_outer(count, gradient, layer.outputs, width, values, below, below, sum);
-        kernel.add_rows(count, gradient, width, width, sum + layer.outputs * below);
-        if (!l && !grad_inputs) break;
-        point_at(at, gradient, count, width);
-        kernel.multiply(count, at, layer.outputs, packed[l].data(), below, zeros.data(), 0, other, below);
-        if (l) kernel.differentiate(activation, values, other, count * below);
-        std::swap(gradient, other);
-      }
-      if (grad_inputs) {
-        const size_t width = layers[0].inputs;
-        for (size_t i = 0; i < count; ++i) std::copy_n(gradient + i * pad(width), width, grad_inputs + (begin + i) * width);
-      }
+    std::copy_n(rows, count, at);
+    for (size_t l = 0;; ++l) {
+      const size_t width = pad(network_.layers[l].outputs);
+      float* values = scratch + values_[l];
+      kernel.multiply(count, at, network_.layers[l].inputs, forward_[l].data(), width, bias_[l].data(), 0, values, width);
+      if (l + 1 == network_.layers.size()) return values;
+      kernel.activate(network_.activation, values, count * width);
+      point_at(at, values, count, width);
     }
-  });
-  sums.add_up();
-  for (size_t l = 0; l < layers.size(); ++l) {
-    const LinearLayer& layer = layers[l];
-    sums.take(offsets[l], layer.outputs, layer.inputs, gradients[l].weight);
-    sums.take(offsets[l] + layer.outputs * pad(layer.inputs), 1, layer.outputs, gradients[l].bias);
   }
-}
 
-namespace {
+  // Adds to the sums of gradients; inputs: [count][pad(inputs)] of forward, whose scratch memory has the outputs' gradients in
+  // the outputs' place. Returns those of the inputs, if wanted.
+  float* back(const float* inputs, size_t count, float* scratch, float* sums, bool inputs_too) const {
+    const Kernels& kernel = kernels();
+    const float* at[kBlock];
+    float *gradient = scratch + values_.back(), *next = scratch + kept_, *other = next + kBlock * widest_;
+    for (size_t l = network_.layers.size(); l-- > 0;) {
+      const LinearLayer& layer = network_.layers[l];
+      const size_t width = pad(layer.outputs), below = pad(layer.inputs);
+      const float* values = l ? scratch + values_[l - 1] : inputs;
+      float* sum = sums + offsets_[l];
+      kernel.add_outer(count, gradient, layer.outputs, width, values, below, below, sum);
+      kernel.add_rows(count, gradient, width, width, sum + layer.outputs * below);
+      if (!l && !inputs_too) return nullptr;
+      point_at(at, gradient, count, width);
+      kernel.multiply(count, at, layer.outputs, back_[l].data(), below, zeros_.data(), 0, next, below);
+      if (l) kernel.differentiate(network_.activation, values, next, count * below);
+      gradient = next;
+      std::swap(next, other);
+    }
+    return gradient;
+  }
 
-// States before a step: those after the one before, or the first, reset where an episode starts.
-const float* states_before(const LstmRun& run, size_t step, size_t begin, size_t count, size_t width, const float* first,
-                           const float* after, float* scratch) {
-  const float* before = (step ? after + (step - 1) * run.sequences * width : first) + begin * width;
-  const float* starts = run.starts ? run.starts + step * run.sequences + begin : nullptr;
+  void take(const GradientSums& sums, size_t offset, const std::vector<LinearGradients>& gradients) const {
+    for (size_t l = 0; l < network_.layers.size(); ++l) {
+      const LinearLayer& layer = network_.layers[l];
+      sums.take(offset + offsets_[l], layer.outputs, layer.inputs, gradients[l].weight);
+      sums.take(offset + offsets_[l] + layer.outputs * pad(layer.inputs), 1, layer.outputs, gradients[l].bias);
+    }
+  }
+
+ private:
+  const Perceptron& network_;
+  std::vector<Floats> forward_, bias_, back_;
+  Floats zeros_;
+  std::vector<size_t> offsets_, values_;
+  size_t gradients_ = 0, kept_ = 0, widest_ = 0;
+};
+
+// States before a step: those after the one before, or the first, reset where an episode starts. By sequence, [count][width].
+const float* states_before(const float* starts, size_t count, size_t width, const float* before, float* scratch) {
   if (!starts || std::all_of(starts, starts + count, [](float start) { return start == 0; })) return before;
   for (size_t i = 0; i < count; ++i) {
     const float keep = 1.0f - starts[i];
@@ -290,85 +245,304 @@ const float* states_before(const LstmRun& run, size_t step, size_t begin, size_t
   return scratch;
 }
 
-}  // namespace
+// Likewise of a layer of memory; computes some sequences, whose states are [steps][stride][width], at a time.
+class PackedLstm {
+ public:
+  explicit PackedLstm(const LstmLayer& layer, bool learns = false)
+      : layer_(layer), wide_(4 * layer.width), inputs_(layer.inputs * wide_), hidden_(layer.width * wide_),
+        bias_(layer.bias_inputs, layer.bias_inputs + wide_), zeros_(layer.width) {
+    const Kernels& kernel = kernels();
+    kernel.pack(layer.weight_inputs, layer.inputs, wide_, 1, layer.inputs, wide_, inputs_.data());
+    kernel.pack(layer.weight_hidden, layer.width, wide_, 1, layer.width, wide_, hidden_.data());
+    for (size_t i = 0; i < wide_; ++i) bias_[i] += layer.bias_hidden[i];
+    if (!learns) return;
+    back_.resize(wide_ * layer.width);
+    kernel.pack(layer.weight_hidden, wide_, layer.width, layer.width, 1, layer.width, back_.data());
+  }
 
-void run_lstm(const LstmLayer& layer, const LstmRun& run, uint32_t threads) {
-  const Kernels& kernel = kernels();
-  const size_t width = layer.width, wide = 4 * width;
-  const Floats of_inputs = pack_forward(layer.weight_inputs, layer.inputs, wide);
-  const Floats of_hidden = pack_forward(layer.weight_hidden, width, wide);
-  Floats bias(layer.bias_inputs, layer.bias_inputs + wide);
-  for (size_t i = 0; i < wide; ++i) bias[i] += layer.bias_hidden[i];
-  share(count_chunks(run.sequences, kSequences), threads, [&](size_t chunk) {
-    Floats scratch(kSequences * (wide + 2 * width));
-    float *hidden_scratch = scratch.data() + kSequences * wide, *cell_scratch = hidden_scratch + kSequences * width;
+  size_t gradients() const { return wide_ * (pad(layer_.inputs) + layer_.width + 1); }
+  size_t scratch() const { return kSequences * (wide_ + 4 * layer_.width + pad(layer_.inputs)); }
+
+  // gates: [steps][count][4 * width], or of one step where they are not to be kept.
+  void forward(const Sequences& all, size_t begin, size_t count, const InputRows& inputs, float* outputs, float* cells, size_t stride,
+               float* gates, bool keeps, float* scratch) const {
+    const Kernels& kernel = kernels();
+    const size_t width = layer_.width;
+    const float *hidden_before = all.hidden + begin * width, *cells_before = all.cells + begin * width;
     const float* at[kSequences];
-    const size_t begin = chunk * kSequences, count = std::min(kSequences, run.sequences - begin);
-    for (size_t step = 0; step < run.steps; ++step) {
-      const size_t row = step * run.sequences + begin;
-      float* gates = run.gates ? run.gates + row * wide : scratch.data();
-      for (size_t i = 0; i < count; ++i) at[i] = run.inputs.row(row + i);
-      if (step + 1 < run.steps) fetch(run.inputs, row + run.sequences, row + run.sequences + count);
-      kernel.multiply(count, at, layer.inputs, of_inputs.data(), wide, bias.data(), 0, gates, wide);
-      point_at(at, states_before(run, step, begin, count, width, run.hidden, run.outputs, hidden_scratch), count, width);
-      kernel.multiply(count, at, width, of_hidden.data(), wide, gates, wide, gates, wide);
-      const float* cells = states_before(run, step, begin, count, width, run.cells_before, run.cells, cell_scratch);
-      kernel.step_cells(count, width, gates, wide, cells, run.cells + row * width, run.outputs + row * width);
+    for (size_t step = 0; step < all.steps; ++step) {
+      const size_t row = step * all.count + begin;
+      const float* starts = all.starts ? all.starts + row : nullptr;
+      for (size_t i = 0; i < count; ++i) at[i] = inputs.row(row + i);
+      if (step + 1 < all.steps) fetch(inputs, row + all.count, row + all.count + count);
+      kernel.multiply(count, at, layer_.inputs, inputs_.data(), wide_, bias_.data(), 0, gates, wide_);
+      point_at(at, states_before(starts, count, width, hidden_before, scratch), count, width);
+      kernel.multiply(count, at, width, hidden_.data(), wide_, gates, wide_, gates, wide_);
+      cells_before = states_before(starts, count, width, cells_before, scratch);
+      kernel.step_cells(count, width, gates, wide_, cells_before, cells, outputs);
+      hidden_before = outputs, cells_before = cells;
+      outputs += stride * width, cells += stride * width;
+      if (keeps) gates += count * wide_;
     }
-  });
-}
+  }
 
-void run_lstm_back(const LstmLayer& layer, const LstmRun& run, const float* grad_outputs, const LstmGradients& gradients,
-                   float* grad_inputs, uint32_t threads) {
-  const Kernels& kernel = kernels();
-  const size_t width = layer.width, wide = 4 * width, below = pad(layer.inputs);
-  const Floats of_hidden = pack_back(layer.weight_hidden, width, wide);
-  const Floats of_inputs = grad_inputs ? pack_back(layer.weight_inputs, layer.inputs, wide) : Floats();
-  const Floats zeros(std::max(below, width));
-  const size_t chunks = count_chunks(run.sequences, kSequences);
-  GradientSums sums(chunks, wide * (below + width + 1));
-  share(chunks, threads, [&](size_t chunk) {
-    Floats scratch(kSequences * (wide + 4 * width + below));
-    float* grad_gates = scratch.data();
-    float *grad_hidden = grad_gates + kSequences * wide, *grad_cells = grad_hidden + kSequences * width;
-    float *hidden_scratch = grad_cells + kSequences * width, *cell_scratch = hidden_scratch + kSequences * width;
-    float* own = cell_scratch + kSequences * width;
-    float *sum = sums.of(chunk), *hidden_sum = sum + wide * below, *bias_sum = hidden_sum + wide * width;
+  // Adds to the sums of gradients from those of the outputs; all of forward with a stride of `count`.
+  void back(const Sequences& all, size_t begin, size_t count, const InputRows& inputs, const float* outputs, const float* cells,
+            const float* gates, const float* grad_outputs, float* sums, float* scratch) const {
+    const Kernels& kernel = kernels();
+    const size_t width = layer_.width, below = pad(layer_.inputs);
+    float *grad_gates = scratch, *grad_hidden = grad_gates + kSequences * wide_, *grad_cells = grad_hidden + kSequences * width;
+    float *own_hidden = grad_cells + kSequences * width, *own_cells = own_hidden + kSequences * width;
+    float* own_inputs = own_cells + kSequences * width;
+    float *hidden_sums = sums + wide_ * below, *bias_sums = hidden_sums + wide_ * width;
+    std::fill(grad_hidden, own_hidden, 0.0f);
     const float* at[kSequences];
-    const size_t begin = chunk * kSequences, count = std::min(kSequences, run.sequences - begin);
-    for (size_t step = run.steps; step-- > 0;) {
-      const size_t row = step * run.sequences + begin;
-      const float* of_outputs = grad_outputs + row * width;
-      for (size_t i = 0; i < count * width; ++i) grad_hidden[i] += of_outputs[i];
-      const float* cells = states_before(run, step, begin, count, width, run.cells_before, run.cells, cell_scratch);
-      kernel.step_cells_back(count, width, run.gates + row * wide, cells, run.cells + row * width, grad_hidden, grad_cells,
-                             grad_gates);
-      for (size_t i = 0; i < count; ++i) at[i] = run.inputs.row(row + i);
-      copy_rows(at, count, layer.inputs, own);
-      if (step) fetch(run.inputs, row - run.sequences, row - run.sequences + count);
-      kernel.add_outer(count, grad_gates, wide, wide, own, below, below, sum);
-      const float* hidden = states_before(run, step, begin, count, width, run.hidden, run.outputs, hidden_scratch);
-      kernel.add_outer(count, grad_gates, wide, wide, hidden, width, width, hidden_sum);
-      kernel.add_rows(count, grad_gates, wide, wide, bias_sum);
-      point_at(at, grad_gates, count, wide);
-      if (grad_inputs) {
-        kernel.multiply(count, at, wide, of_inputs.data(), below, zeros.data(), 0, own, below);
-        for (size_t i = 0; i < count; ++i) std::copy_n(own + i * below, layer.inputs, grad_inputs + (row + i) * layer.inputs);
-      }
-      if (!step) break;
-      kernel.multiply(count, at, wide, of_hidden.data(), width, zeros.data(), 0, grad_hidden, width);
-      if (!run.starts) continue;
-      for (size_t i = 0; i < count; ++i) {
-        if (run.starts[row + i] == 0) continue;
-        const float keep = 1.0f - run.starts[row + i];
+    for (size_t step = all.steps; step-- > 0;) {
+      const size_t row = step * all.count + begin, here = step * count * width;
+      const float* starts = all.starts ? all.starts + row : nullptr;
+      const float* hidden_before = step ? outputs + here - count * width : all.hidden + begin * width;
+      const float* cells_before = step ? cells + here - count * width : all.cells + begin * width;
+      for (size_t i = 0; i < count * width; ++i) grad_hidden[i] += grad_outputs[here + i];
+      cells_before = states_before(starts, count, width, cells_before, own_cells);
+      kernel.step_cells_back(count, width, gates + step * count * wide_, cells_before, cells + here, grad_hidden, grad_cells, grad_gates);
+      for (size_t i = 0; i < count; ++i) at[i] = inputs.row(row + i);
+      copy_rows(at, count, layer_.inputs, own_inputs);
+      if (step) fetch(inputs, row - all.count, row - all.count + count);
+      kernel.add_outer(count, grad_gates, wide_, wide_, own_inputs, below, below, sums);
+      hidden_before = states_before(starts, count, width, hidden_before, own_hidden);
+      kernel.add_outer(count, grad_gates, wide_, wide_, hidden_before, width, width, hidden_sums);
+      kernel.add_rows(count, grad_gates, wide_, wide_, bias_sums);
+      if (!step) return;
+      point_at(at, grad_gates, count, wide_);
+      kernel.multiply(count, at, wide_, back_.data(), width, zeros_.data(), 0, grad_hidden, width);
+      for (size_t i = 0; starts && i < count; ++i) {
+        const float keep = 1.0f - starts[i];
         for (size_t j = i * width; j < (i + 1) * width; ++j) grad_hidden[j] *= keep, grad_cells[j] *= keep;
       }
     }
+  }
+
+  void take(const GradientSums& sums, const LstmGradients& gradients) const {
+    const size_t below = pad(layer_.inputs);
+    sums.take(0, wide_, layer_.inputs, gradients.weight_inputs);
+    sums.take(wide_ * below, wide_, layer_.width, gradients.weight_hidden);
+    sums.take(wide_ * (below + layer_.width), 1, wide_, gradients.bias);
+  }
+
+ private:
+  const LstmLayer& layer_;
+  size_t wide_;
+  Floats inputs_, hidden_, bias_, back_, zeros_;
+};
+
+void add(LossSums& sums, const std::vector<LossSums>& parts) {
+  for (const LossSums& part : parts) {
+    sums.policy += part.policy, sums.value += part.value, sums.entropy += part.entropy;
+    sums.kl += part.kl, sums.clipped += part.clipped;
+  }
+}
+
+}  // namespace
+
+void run_perceptron(const Perceptron& network, size_t rows, const InputRows& inputs, float* out, uint32_t threads) {
+  const PackedPerceptron packed(network);
+  const size_t outputs = network.layers.back().outputs, width = packed.width();
+  share(count_chunks(rows, kBlock), threads, [&](size_t chunk) {
+    thread_local Floats scratch;
+    scratch.resize(packed.scratch());
+    const float* at[kBlock];
+    const size_t begin = chunk * kBlock, count = std::min(kBlock, rows - begin);
+    for (size_t i = 0; i < count; ++i) at[i] = inputs.row(begin + i);
+    fetch(inputs, begin + count, std::min(rows, begin + count + kBlock));
+    const float* values = packed.forward(at, count, scratch.data());
+    for (size_t i = 0; i < count; ++i) std::copy_n(values + i * width, outputs, out + (begin + i) * outputs);
   });
-  sums.add_up();
-  sums.take(0, wide, layer.inputs, gradients.weight_inputs);
-  sums.take(wide * below, wide, width, gradients.weight_hidden);
-  sums.take(wide * (below + width), 1, wide, gradients.bias);
+}
+
+void run_lstm(const LstmLayer& layer, const Sequences& sequences, const InputRows& inputs, float* outputs, float* cells,
+              uint32_t threads) {
+  const PackedLstm packed(layer);
+  share(count_chunks(sequences.count, kSequences), threads, [&](size_t chunk) {
+    thread_local Floats scratch;
+    scratch.resize(packed.scratch() + kSequences * 4 * layer.width);
+    const size_t begin = chunk * kSequences, count = std::min(kSequences, sequences.count - begin), first = begin * layer.width;
+    packed.forward(sequences, begin, count, inputs, outputs + first, cells + first, sequences.count,
+                   scratch.data() + packed.scratch(), false, scratch.data());
+  });
+}
+
+void learn_perceptron(const Perceptron& network, size_t rows, const InputRows& inputs, Loss& loss,
+                      const std::vector<LinearGradients>& gradients, LossSums& sums, uint32_t threads) {
+  const PackedPerceptron packed(network, true);
+  const size_t chunks = count_chunks(rows, kChunk), below = pad(network.layers.front().inputs), own = packed.gradients();
+  GradientSums found(chunks, own + pad(loss.own_size()));
+  std::vector<LossSums> losses(chunks);
+  loss.begin(inputs.indices, rows);
+  share(chunks, threads, [&](size_t chunk) {
+    thread_local Floats scratch;
+    scratch.resize(packed.scratch() + kBlock * below);
+    float* copied = scratch.data() + packed.scratch();
+    const float* at[kBlock];
+    const size_t end = std::min(rows, (chunk + 1) * kChunk);
+    for (size_t begin = chunk * kChunk; begin < end; begin += kBlock) {
+      const size_t count = std::min(kBlock, end - begin);
+      for (size_t i = 0; i < count; ++i) at[i] = inputs.row(begin + i);
+      copy_rows(at, count, inputs.width, copied);
+      fetch(inputs, begin + count, std::min(end, begin + count + kBlock));
+      point_at(at, copied, count, below);
+      float* outputs = packed.forward(at, count, scratch.data());
+      loss.differentiate(inputs.indices + begin, count, outputs, packed.width(), losses[chunk], found.of(chunk) + own);
+      packed.back(copied, count, scratch.data(), found.of(chunk), false);
+    }
+  });
+  found.add_up();
+  packed.take(found, 0, gradients);
+  if (loss.own_gradients()) found.take(own, 1, loss.own_size(), loss.own_gradients());
+  add(sums, losses);
+}
+
+void learn_lstm(const LstmLayer& layer, const Perceptron& network, const Sequences& sequences, const InputRows& inputs, Loss& loss,
+                const LstmGradients& of_layer, const std::vector<LinearGradients>& gradients, LossSums& sums, uint32_t threads) {
+  const PackedLstm memory(layer, true);
+  const PackedPerceptron packed(network, true, true);
+  const size_t chunks = count_chunks(sequences.count, kSequenceChunk), width = layer.width, steps = sequences.steps;
+  const size_t of_network = memory.gradients(), own = of_network + packed.gradients();
+  GradientSums found(chunks, own + pad(loss.own_size()));
+  std::vector<LossSums> losses(chunks);
+  loss.begin(inputs.indices, steps * sequences.count);
+  share(chunks, threads, [&](size_t chunk) {
+    thread_local Floats scratch;
+    thread_local std::vector<int64_t> rows;
+    const size_t decisions = steps * kSequences;
+    scratch.resize(memory.scratch() + packed.scratch() + decisions * 7 * width);
+    rows.resize(decisions);
+    float *of_packed = scratch.data() + memory.scratch(), *outputs = of_packed + packed.scratch();
+    float *cells = outputs + decisions * width, *grad_outputs = cells + decisions * width, *gates = grad_outputs + decisions * width;
+    const float* at[kBlock];
+    const size_t end = std::min(sequences.count, (chunk + 1) * kSequenceChunk);
+    for (size_t begin = chunk * kSequenceChunk; begin < end; begin += kSequences) {
+      const size_t count = std::min(kSequences, end - begin);
+      for (size_t step = 0; step < steps; ++step) {
+        std::copy_n(inputs.indices + step * sequences.count + begin, count, rows.data() + step * count);
+      }
+      memory.forward(sequences, begin, count, inputs, outputs, cells, count, gates, true, scratch.data());
+      for (size_t row = 0; row < steps * count; row += kBlock) {
+        const size_t here = std::min(kBlock, steps * count - row);
+        point_at(at, outputs + row * width, here, width);
+        float* values = packed.forward(at, here, of_packed);
+        loss.differentiate(rows.data() + row, here, values, packed.width(), losses[chunk], found.of(chunk) + own);
+        const float* back = packed.back(outputs + row * width, here, of_packed, found.of(chunk) + of_network, true);
+        std::copy_n(back, here * width, grad_outputs + row * width);
+      }
+      memory.back(sequences, begin, count, inputs, outputs, cells, gates, grad_outputs, found.of(chunk), scratch.data());
+    }
+  });
+  found.add_up();
+  memory.take(found, of_layer);
+  packed.take(found, of_network, gradients);
+  if (loss.own_gradients()) found.take(own, 1, loss.own_size(), loss.own_gradients());
+  add(sums, losses);
+}
+
+void PolicyLoss::begin(const int64_t* rows, size_t count) {
+  share_ = 1.0f / static_cast<float>(count);
+  mean_ = 0, scale_ = 1;
+  if (!targets_.normalize || count < 2) return;
+  double sum = 0, squares = 0;
+  for (size_t i = 0; i < count; ++i) sum += targets_.advantages[rows[i]];
+  const double mean = sum / static_cast<double>(count);
+  for (size_t i = 0; i < count; ++i) {
+    const double from_mean = targets_.advantages[rows[i]] - mean;
+    squares += from_mean * from_mean;
+  }
+  mean_ = static_cast<float>(mean);
+  scale_ = static_cast<float>(1 / (std::sqrt(squares / static_cast<double>(count - 1)) + 1e-8));
+}
+
+float PolicyLoss::differentiate_ratio(int64_t row, float log_ratio, LossSums& sums) const {
+  const float advantage = (targets_.advantages[row] - mean_) * scale_, ratio = std::exp(log_ratio);
+  const bool beyond = std::fabs(ratio - 1) > targets_.clip_range;
+  sums.clipped += beyond;
+  if (targets_.clips && beyond) {
+    const float clipped = ratio > 1 ? 1 + targets_.clip_range : 1 - targets_.clip_range;
+    if (advantage * clipped <= advantage * ratio) {
+      sums.policy -= advantage * clipped;
+      return 0;
+    }
+  }
+  sums.policy -= advantage * ratio;
+  return -advantage * ratio;
+}
+
+void CategoricalLoss::differentiate(const int64_t* rows, size_t count, float* outputs, size_t stride, LossSums& sums, float*) const {
+  const Kernels& kernel = kernels();
+  const size_t size = targets_.size;
+  thread_local Floats scratch;
+  scratch.resize(2 * stride);
+  float *of_old = scratch.data(), *of_new = of_old + stride;
+  for (size_t i = 0; i < count; ++i, outputs += stride) {
+    const float* old = targets_.old + static_cast<size_t>(rows[i]) * size;
+    const size_t action = static_cast<size_t>(actions_[rows[i]]);
+    std::copy_n(old, size, of_old);
+    kernel.exponentiate(of_old, stride, of_old);
+    const float most = *std::max_element(outputs, outputs + size);
+    for (size_t j = 0; j < size; ++j) outputs[j] -= most;
+    kernel.exponentiate(outputs, stride, of_new);
+    float sum = 0;
+    for (size_t j = 0; j < size; ++j) sum += of_new[j];
+    const float log_sum = std::log(sum), inverse = 1 / sum;
+    float kl = 0, entropy = 0;
+    for (size_t j = 0; j < size; ++j) {
+      outputs[j] -= log_sum;
+      of_new[j] *= inverse;
+      kl += of_old[j] * (old[j] - outputs[j]);
+      entropy -= of_new[j] * outputs[j];
+    }
+    const float of_ratio = differentiate_ratio(rows[i], outputs[action] - old[action], sums);
+    const float of_kl = targets_.clips ? 0 : targets_.kl_coefficient;
+    if (!targets_.clips) sums.policy += of_kl * kl;
+    sums.kl += kl, sums.entropy += entropy;
+    for (size_t j = 0; j < size; ++j) {
+      const float of_entropy = targets_.entropy_coefficient * of_new[j] * (outputs[j] + entropy);
+      outputs[j] = share_ * (of_kl * (of_new[j] - of_old[j]) + of_entropy - of_ratio * of_new[j]);
+    }
+    outputs[action] += share_ * of_ratio;
+  }
+}
+
+void GaussianLoss::differentiate(const int64_t* rows, size_t count, float* outputs, size_t stride, LossSums& sums, float* own) const {
+  const size_t size = targets_.size;
+  const float of_kl = targets_.clips ? 0 : targets_.kl_coefficient;
+  for (size_t i = 0; i < count; ++i, outputs += stride) {
+    const float *old = targets_.old + static_cast<size_t>(rows[i]) * 2 * size, *action = actions_ + static_cast<size_t>(rows[i]) * size;
+    float log_ratio = 0, kl = 0;
+    for (size_t j = 0; j < size; ++j) {
+      const float log_std = log_std_[j], old_log_std = old[size + j];
+      const float from_new = (action[j] - outputs[j]) * std::exp(-log_std), from_old = (action[j] - old[j]) * std::exp(-old_log_std);
+      log_ratio += 0.5f * (from_old * from_old - from_new * from_new) + old_log_std - log_std;
+      const float moved = old[j] - outputs[j], spread = std::exp(2 * old_log_std) + moved * moved;
+      kl += log_std - old_log_std + 0.5f * spread * std::exp(-2 * log_std) - 0.5f;
+      sums.entropy += log_std + 1.4189385f;  // ln(2 pi e) / 2
+    }
+    const float of_ratio = differentiate_ratio(rows[i], log_ratio, sums);
+    if (!targets_.clips) sums.policy += of_kl * kl;
+    sums.kl += kl;
+    for (size_t j = 0; j < size; ++j) {
+      const float precision = std::exp(-2 * log_std_[j]), from_new = action[j] - outputs[j], moved = old[j] - outputs[j];
+      const float spread = std::exp(2 * old[size + j]) + moved * moved;
+      own[j] += share_ * (of_ratio * (from_new * from_new * precision - 1) + of_kl * (1 - spread * precision) -
+                          targets_.entropy_coefficient);
+      outputs[j] = share_ * precision * (of_ratio * from_new - of_kl * moved);
+    }
+  }
+}
+
+void ValueLoss::differentiate(const int64_t* rows, size_t count, float* outputs, size_t stride, LossSums& sums, float*) const {
+  for (size_t i = 0; i < count; ++i, outputs += stride) {
+    const float error = outputs[0] - returns_[rows[i]];
+    sums.value += static_cast<double>(error) * error;
+    outputs[0] = share_ * coefficient_ * 2 * error;
+  }
 }
 
 }  // namespace netbuf

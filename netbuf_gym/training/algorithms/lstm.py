@@ -4,73 +4,60 @@ Gates, their order and the parameters are `torch.nn.LSTM`'s. That module knows n
 a start inside has to go through it step by step, and its backward pass with it. With a thousand worlds some episode starts
 at about every step. `unroll_lstm` multiplies the state by zero there instead, projects the inputs of all steps in one
 product, and steps back through time explicitly: two products and a few elementwise operations per step, the gradients of the
-weights in one product over all of them. On this processor the core does the same, some sequences at a time, where the width is
-a multiple of 16.
+weights in one product over all of them. Where no gradients are wanted the core does the same on this processor.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import torch as th
 from torch.nn import functional as F
 
-from netbuf_gym import _core
-from netbuf_gym.training.algorithms.networks import Spares, as_array, is_plain
+from netbuf_gym.training.algorithms.networks import is_plain, list_lstm_parameters, make_native_lstm, to_array
 
 State = tuple[th.Tensor, th.Tensor]
 """Hidden and cell states, (layers, worlds, width) each."""
 
 
-SPARES: WeakKeyDictionary[th.nn.LSTM, dict[int, Spares]] = WeakKeyDictionary()
-"""Memory of gates, for each layer."""
-NATIVE_WIDTH = 16
-"""Divisor of the widths that the core computes."""
-
-
-def unroll_lstm(
-    lstm: th.nn.LSTM, inputs: th.Tensor, state: State, starts: th.Tensor, rows: th.Tensor | None = None
-) -> tuple[th.Tensor, State]:
+def unroll_lstm(lstm: th.nn.LSTM, inputs: th.Tensor, state: State, starts: th.Tensor) -> tuple[th.Tensor, State]:
     """Run an LSTM over sequences.
 
     Args:
         lstm: Plain LSTM: with biases, of one direction, without dropout and projection (see `require_plain_lstm`).
-        inputs: (steps, worlds, features); with `rows` (n, features).
+        inputs: (steps, worlds, features).
         state: State before the first step; no gradient flows into it.
         starts: (steps, worlds), 1 where an episode starts, before whose step the state is reset; else 0.
-        rows: (steps, worlds), indices of inputs; None: all in their order.
 
     Returns:
         Outputs, (steps, worlds, width), through which gradients flow back to the parameters and `inputs`; and the states
         after each step, (steps, layers, worlds, width) each, through which none do.
     """
-    if not th.count_nonzero(starts):
-        starts = None
+    resets = starts if th.count_nonzero(starts) else None
     hidden, cells = [], []
     outputs = inputs
     for layer in range(lstm.num_layers):
-        parameters = [getattr(lstm, f"{name}_l{layer}") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
         before = (state[0][layer], state[1][layer])
-        if lstm.hidden_size % NATIVE_WIDTH == 0 and all(map(is_plain, (outputs, *parameters))):
-            if layer not in (spares := SPARES.setdefault(lstm, {})):
-                spares[layer] = Spares()
-            outputs, of_layer = _run_native(spares[layer], outputs, rows, before, starts, parameters)
-        else:
-            if rows is not None:
-                outputs = outputs[rows]
-            keep = None if starts is None else (1.0 - starts).unsqueeze(2)
+        native = None if th.is_grad_enabled() or not is_plain(outputs) else make_native_lstm(lstm, layer)
+        if native is None:
+            keep = None if resets is None else (1.0 - resets).unsqueeze(2)
             apply: Callable[..., State] = _LayerFunction.apply
-            outputs, of_layer = apply(outputs, *before, keep, *parameters)
-        rows = None
+            outputs, of_layer = apply(outputs, *before, keep, *list_lstm_parameters(lstm, layer))
+        else:
+            outputs, of_layer = _run_native(native, outputs, before, resets)
         hidden.append(outputs.detach())
         cells.append(of_layer)
-    return outputs, (_stack_layers(hidden), _stack_layers(cells))
+    return outputs, (th.stack(hidden, 1), th.stack(cells, 1))
 
 
-def _stack_layers(states: list[th.Tensor]) -> th.Tensor:
-    return states[0].unsqueeze(1) if len(states) == 1 else th.stack(states, 1)
+def _run_native(native: Any, inputs: th.Tensor, state: State, starts: th.Tensor | None) -> State:
+    shape = (*inputs.shape[:2], state[0].shape[1])
+    outputs, cells = th.empty(shape), th.empty(shape)
+    before = [to_array(one.contiguous()) for one in state]
+    resets = None if starts is None else starts.numpy()
+    native.forward(to_array(inputs.flatten(0, 1)), *before, resets, outputs.numpy(), cells.numpy(), th.get_num_threads())
+    return outputs, cells
 
 
 def require_plain_lstm(lstm: th.nn.LSTM) -> None:
@@ -141,86 +128,3 @@ class _LayerFunction(th.autograd.Function):
         grad_bias = flat.sum(0)
         grad_ih, grad_hh = flat.t().mm(inputs.flatten(0, 1)), flat.t().mm(before.flatten(0, 1))
         return grad_inputs, None, None, None, grad_ih, grad_hh, grad_bias, grad_bias
-
-
-def _run_native(
-    spares: Spares,
-    inputs: th.Tensor,
-    rows: th.Tensor | None,
-    state: State,
-    starts: th.Tensor | None,
-    parameters: list[th.Tensor],
-) -> State:
-    """Run a layer in the core; returns outputs and cell states, (steps, worlds, width) each."""
-    native = _core.Lstm(*map(as_array, parameters))
-    if th.is_grad_enabled() and any(one.requires_grad for one in (inputs, *parameters)):
-        apply: Callable[..., State] = _NativeFunction.apply
-        return apply(spares, native, inputs, rows, *state, starts, *parameters)
-    run = _NativeRun(native, inputs, rows, state, starts)
-    native.forward(*run.arguments, None, th.get_num_threads())
-    return run.outputs, run.cells
-
-
-class _NativeRun:
-    """Arguments of a core's layer, and the outputs and cell states that it is to fill in."""
-
-    def __init__(self, native: Any, inputs: th.Tensor, rows: th.Tensor | None, state: State, starts: th.Tensor | None):
-        steps, worlds = (inputs if rows is None else rows).shape[:2]
-        width = state[0].shape[-1]
-        self.outputs, self.cells = th.empty(steps, worlds, width), th.empty(steps, worlds, width)
-        self.saved = (inputs, rows, state[0].contiguous(), state[1].contiguous(), None if starts is None else starts.contiguous())
-        self.arguments = arrange_arguments(*self.saved, self.outputs, self.cells)
-
-
-def arrange_arguments(
-    inputs: th.Tensor, rows: th.Tensor | None, hidden: th.Tensor, cell: th.Tensor, starts: th.Tensor | None, *after: th.Tensor
-) -> list[Any]:
-    """Return arguments of `_core.Lstm`'s methods, which take matrices of inputs and vectors of rows."""
-    flat = inputs.flatten(0, -2)
-    return [as_array(one) for one in (flat, None if rows is None else rows.flatten(), hidden, cell, starts, *after)]
-
-
-class _NativeFunction(th.autograd.Function):
-    """As `_LayerFunction`, in the core, with rows of inputs."""
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        spares: Spares,
-        native: Any,
-        inputs: th.Tensor,
-        rows: th.Tensor | None,
-        hidden: th.Tensor,
-        cell: th.Tensor,
-        starts: th.Tensor | None,
-        *parameters: th.Tensor,
-    ) -> State:
-        run = _NativeRun(native, inputs, rows, (hidden, cell), starts)
-        gates = spares.take(*run.outputs.shape[:2], len(parameters[0]))
-        native.forward(*run.arguments, gates.numpy(), th.get_num_threads())
-        ctx.mark_non_differentiable(run.cells)
-        ctx.spares, ctx.native, ctx.gates = spares, native, gates
-        ctx.save_for_backward(*run.saved, run.outputs, run.cells, *parameters)
-        return run.outputs, run.cells
-
-    @staticmethod
-    @th.autograd.function.once_differentiable
-    def backward(ctx: Any, grad_outputs: th.Tensor, _: Any) -> Any:
-        inputs, rows, *others = ctx.saved_tensors
-        gradients = [th.empty_like(one) for one in others[5:8]]
-        grad_inputs = th.empty(grad_outputs[..., 0].numel(), inputs.shape[-1]) if ctx.needs_input_grad[2] else None
-        ctx.native.backward(
-            *arrange_arguments(inputs, rows, *others[:5]),
-            ctx.gates.numpy(),
-            as_array(grad_outputs.contiguous()),
-            *map(as_array, gradients),
-            as_array(grad_inputs),
-            th.get_num_threads(),
-        )
-        ctx.spares.give(ctx.gates)
-        ctx.gates = None  # belongs to the next minibatch
-        if grad_inputs is not None:
-            grad_inputs = (
-                grad_inputs.view_as(inputs) if rows is None else th.zeros_like(inputs).index_add_(0, rows.flatten(), grad_inputs)
-            )
-        return None, None, grad_inputs, None, None, None, None, *gradients, gradients[2]

@@ -1,13 +1,14 @@
-"""Networks of policies, computed by the core where they are on this processor, else by torch.
+"""Networks of policies, computed by the core where they are plain ones on this processor, else by torch.
 
-The core (`cpp/src/networks/`) reads the parameters where torch keeps them, picks a minibatch's rows from a rollout without
-copying them, and goes through all layers for some hundred rows at a time, whose values stay in the processor's caches. Values,
-log-probabilities and gradients are torch's within float32's rounding.
+The core (`cpp/src/networks/`) reads parameters where torch keeps them, and goes through all layers for some rows at a time,
+whose values stay in the processor's caches. In an update it reads a minibatch's rows where the rollout has them, and goes
+forward, through the loss and back for these before it takes the next ones. Values, log-probabilities and gradients are torch's
+within float32's rounding.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,22 +19,8 @@ from netbuf_gym import _core
 
 ACTIVATIONS: dict[type[nn.Module], str] = {nn.Tanh: "tanh", nn.ReLU: "relu"}
 """Activations that the core computes."""
-
-
-class Spares:
-    """Large tensors between uses: new ones would cost the system a page fault for each 4 KiB."""
-
-    def __init__(self) -> None:
-        self._kept: th.Tensor | None = None
-
-    def take(self, *shape: int) -> th.Tensor:
-        """Return a tensor of a shape and of any values, which is the caller's until it is given back."""
-        kept, self._kept = self._kept, None
-        return kept if kept is not None and kept.shape == shape else th.empty(shape)
-
-    def give(self, tensor: th.Tensor) -> None:
-        """Keep a tensor for the next `take`."""
-        self._kept = tensor
+LSTM_WIDTH = 16
+"""Divisor of the widths of LSTMs that the core computes."""
 
 
 class PerceptronNetwork:
@@ -41,86 +28,59 @@ class PerceptronNetwork:
 
     Args:
         modules: Modules and sequences of them; the core computes linear layers with one kind of `ACTIVATIONS` between them.
+
+    Attributes:
+        modules: Modules, without the sequences.
     """
 
     def __init__(self, modules: Iterable[nn.Module]):
         self.modules = [one for module in modules for one in (module if type(module) is nn.Sequential else (module,))]
-        self.spares = Spares()
-        self._native: Any = None
-        self._addresses: tuple[int, ...] = ()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> PerceptronNetwork:
-        from copy import deepcopy
-
-        return PerceptronNetwork(deepcopy(self.modules, memo))
-
-    def __call__(self, inputs: th.Tensor, rows: th.Tensor | None = None) -> th.Tensor:
-        """Return the outputs, `(rows, width)`, of inputs, `(n, features)`: of all, or of those at the indices `rows`, `(rows,)`."""
-        native = self.find_native(inputs)
+    def __call__(self, inputs: th.Tensor) -> th.Tensor:
+        """Return the outputs, `(rows, width)`, of inputs, `(rows, features)`, with gradients where these are enabled."""
+        native = None if th.is_grad_enabled() or not is_plain(inputs) else self.make_native()
         if native is None:
-            values = inputs if rows is None else inputs.index_select(0, rows)
             for module in self.modules:
-                values = module(values)
-            return values
-        parameters = [one for layer in self.modules[::2] for one in (layer.weight, layer.bias)]
-        if th.is_grad_enabled() and any(one.requires_grad for one in (inputs, *parameters)):
-            apply: Any = _PerceptronFunction.apply
-            return apply(self, native, inputs, rows, *parameters)
-        out = th.empty(len(inputs) if rows is None else len(rows), parameters[-1].shape[0])
-        native.forward(as_array(inputs), as_array(rows), out.numpy(), None, th.get_num_threads())
+                inputs = module(inputs)
+            return inputs
+        out = th.empty(len(inputs), self.modules[-1].bias.shape[0])
+        native.forward(inputs.numpy(), out.numpy(), th.get_num_threads())
         return out
 
-    def find_native(self, inputs: th.Tensor) -> Any:
-        """Return the core's network, or None where it cannot compute this one on these inputs."""
-        linear, between = self.modules[::2], self.modules[1::2]
-        addresses = tuple(one.weight.data_ptr() for one in linear if type(one) is nn.Linear)
-        if addresses != self._addresses or not addresses:
-            self._addresses, self._native = addresses, None
-            kinds = {type(one) for one in between}
-            if len(addresses) == len(linear) > len(between) == len(linear) - 1 and kinds <= {nn.Tanh} or kinds <= {nn.ReLU}:
-                weights, biases = [one.weight for one in linear], [one.bias for one in linear]
-                if all(one is not None and is_plain(one) for one in (*weights, *biases)):
-                    activation = ACTIVATIONS[kinds.pop()] if kinds else "tanh"
-                    self._native = _core.Perceptron([as_array(one) for one in weights], [as_array(one) for one in biases], activation)
-        return self._native if self._native is not None and is_plain(inputs) else None
+    def make_native(self) -> Any:
+        """Return the core's network on these parameters, which are not to be moved; None if it is of another kind."""
+        linear, kinds = self.modules[::2], {type(one) for one in self.modules[1::2]}
+        if len(self.modules) % 2 == 0 or len(kinds) > 1 or not kinds <= set(ACTIVATIONS):
+            return None
+        if not all(type(one) is nn.Linear and one.bias is not None and is_plain(one.weight) for one in linear):
+            return None
+        activation = ACTIVATIONS[kinds.pop()] if kinds else "tanh"
+        return _core.Perceptron([to_array(one.weight) for one in linear], [to_array(one.bias) for one in linear], activation)
+
+    def make_gradients(self) -> list[list[np.ndarray]]:
+        """Return memory for the gradients of weights and of biases, which are the parameters' own from now on."""
+        linear = self.modules[::2]
+        return [[make_gradient(one.weight) for one in linear], [make_gradient(one.bias) for one in linear]]
 
 
-class _PerceptronFunction(th.autograd.Function):
-    """A core's network: inputs, rows or None, and parameters to outputs."""
+def make_native_lstm(lstm: nn.LSTM, layer: int = 0) -> Any:
+    """Return the core's LSTM on a layer's parameters, which are not to be moved; None where it computes none like this."""
+    parameters = list_lstm_parameters(lstm, layer)
+    if lstm.hidden_size % LSTM_WIDTH or not all(map(is_plain, parameters)):
+        return None
+    return _core.Lstm(*map(to_array, parameters))
 
-    @staticmethod
-    def forward(
-        ctx: Any, network: PerceptronNetwork, native: Any, inputs: th.Tensor, rows: th.Tensor | None, *parameters: th.Tensor
-    ) -> th.Tensor:
-        count = len(inputs) if rows is None else len(rows)
-        out, kept = th.empty(count, parameters[-1].shape[0]), network.spares.take(count, native.kept)
-        native.forward(as_array(inputs), as_array(rows), out.numpy(), kept.numpy(), th.get_num_threads())
-        ctx.network, ctx.native, ctx.kept = network, native, kept
-        ctx.save_for_backward(inputs, rows, *parameters)
-        return out
 
-    @staticmethod
-    @th.autograd.function.once_differentiable
-    def backward(ctx: Any, grad_out: th.Tensor) -> Any:
-        inputs, rows, *parameters = ctx.saved_tensors
-        gradients = [th.empty_like(one) for one in parameters]
-        arrays = [one.numpy() for one in gradients]
-        grad_inputs = th.empty(len(grad_out), inputs.shape[1]) if ctx.needs_input_grad[2] else None
-        ctx.native.backward(
-            as_array(inputs),
-            as_array(rows),
-            ctx.kept.numpy(),
-            as_array(grad_out.contiguous()),
-            arrays[::2],
-            arrays[1::2],
-            as_array(grad_inputs),
-            th.get_num_threads(),
-        )
-        ctx.network.spares.give(ctx.kept)
-        ctx.kept = None  # belongs to the next minibatch
-        if grad_inputs is not None and rows is not None:
-            grad_inputs = th.zeros_like(inputs).index_add_(0, rows, grad_inputs)
-        return None, None, grad_inputs, None, *gradients
+def list_lstm_parameters(lstm: nn.LSTM, layer: int) -> list[th.Tensor]:
+    """Return a layer's weights of inputs and of hidden states, and its biases likewise."""
+    return [getattr(lstm, f"{name}_l{layer}") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
+
+
+def make_gradient(parameter: th.Tensor) -> np.ndarray:
+    """Return memory for a parameter's gradient, which is its own from now on."""
+    if parameter.grad is None or not is_plain(parameter.grad):
+        parameter.grad = th.zeros_like(parameter)
+    return to_array(parameter.grad)
 
 
 def is_plain(tensor: th.Tensor) -> bool:
@@ -128,6 +88,11 @@ def is_plain(tensor: th.Tensor) -> bool:
     return tensor.device.type == "cpu" and tensor.dtype is th.float32 and tensor.is_contiguous()
 
 
-def as_array(tensor: th.Tensor | None) -> np.ndarray | None:
+def to_array(tensor: th.Tensor) -> np.ndarray:
     """Return a tensor's own memory as an array."""
-    return None if tensor is None else tensor.detach().numpy()
+    return tensor.detach().numpy()
+
+
+def add_sums(sums: th.Tensor, *parts: Sequence[float]) -> None:
+    """Add sums of losses that the core has returned."""
+    sums += th.tensor(parts, dtype=sums.dtype).sum(0)

@@ -3,9 +3,9 @@
 Stable-baselines3's on-policy loop iterates over every world's `done` and `info` each step, keeps the rollout in numpy arrays
 that it transposes and converts for each minibatch, and reads half a dozen scalars back after each one. With a thousand
 worlds in one native batch that costs more than the networks. `BatchPPO` keeps the rollout in preallocated torch tensors,
-bootstraps all truncated worlds in one call, lets the core compute plain networks (`netbuf_gym.training.algorithms.networks`), and
-logs once per update. Everything else (policy, optimiser, schedules, hyper-parameters, save format) is stable-baselines3's:
-`stable_baselines3.PPO.load` reads the files that it saves.
+bootstraps all truncated worlds in one call, lets the core compute plain networks and their gradients
+(`netbuf_gym.training.algorithms.networks`), and logs once per update. Everything else (policy, optimiser, schedules,
+hyper-parameters, save format) is stable-baselines3's: `stable_baselines3.PPO.load` reads the files that it saves.
 
 `KLPenaltyPPO` replaces the clipped surrogate by the penalised one of Schulman et al. (2017, arXiv:1707.06347, eq. 8):
 `ratio * advantage - kl_coef * KL(old || new)`, with the coefficient fixed or adapted to a target.
@@ -16,9 +16,10 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
+import numpy as np
 import torch as th
 from gymnasium import spaces
 from stable_baselines3 import PPO
@@ -29,9 +30,10 @@ from stable_baselines3.common.type_aliases import Schedule
 from stable_baselines3.common.vec_env import VecEnv
 from torch.nn import functional as F
 
+from netbuf_gym import _core
 from netbuf_gym.errors import NetbufError
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
-from netbuf_gym.training.algorithms.networks import PerceptronNetwork
+from netbuf_gym.training.algorithms.networks import PerceptronNetwork, add_sums, make_gradient, to_array
 
 Truncated = tuple[int, th.Tensor, th.Tensor]
 """Step of a rollout, worlds whose episodes were truncated at it, and their last observations."""
@@ -76,6 +78,10 @@ class _CategoricalHead:
     def entropy(self, output: th.Tensor) -> th.Tensor:
         """Return the entropy, summed over the batch."""
         return -(output.exp() * output).sum()
+
+    def make_native_loss(self, policy: Any, decisions: Sequence[np.ndarray], *settings: Any) -> Any:
+        """Return the core's loss of a rollout's actions, policies and advantages, `(decisions, ...)` each."""
+        return _core.categorical_loss(*decisions, *settings)
 
 
 class _GaussianHead:
@@ -124,6 +130,12 @@ class _GaussianHead:
     def entropy(self, output: th.Tensor) -> th.Tensor:
         """Return the entropy, summed over the batch."""
         return (output[:, self.dimensions :] + 0.5 * math.log(2 * math.pi * math.e)).sum()
+
+    def make_native_loss(self, policy: Any, decisions: Sequence[np.ndarray], *settings: Any) -> Any:
+        """Return the core's loss of a rollout's actions, policies and advantages, `(decisions, ...)` each."""
+        log_std = policy.log_std
+        gradient = make_gradient(log_std) if log_std.requires_grad else None
+        return _core.gaussian_loss(*decisions, to_array(log_std), gradient, *settings)
 
 
 Head = _CategoricalHead | _GaussianHead
@@ -187,7 +199,6 @@ class BatchPPO(PPO):
     ):
         self.ent_coef_final, self.std_final = ent_coef_final, std_final
         self._rollout: Rollout | None = None
-        self._features: list[th.Tensor | None] = [None, None]
         self.seconds_in_env = 0.0
         optimizer = {"eps": 1e-5, "fused": True}  # fused: one kernel for all parameters
         kwargs["policy_kwargs"] = {"optimizer_kwargs": optimizer, **(kwargs.get("policy_kwargs") or {})}
@@ -219,7 +230,7 @@ class BatchPPO(PPO):
 
     def _excluded_save_params(self) -> list[str]:
         transient = ["_rollout", "_head", "_last_obs", "_last_episode_starts", "ep_info_buffer", "seconds_in_env"]
-        return [*super()._excluded_save_params(), *transient, "_actor", "_critic", "_features"]
+        return [*super()._excluded_save_params(), *transient, "_actor", "_critic"]
 
     def collect_rollouts(
         self, env: VecEnv, callback: BaseCallback, rollout_buffer: RolloutBuffer, n_rollout_steps: int
@@ -316,12 +327,6 @@ class BatchPPO(PPO):
         features = cast(th.Tensor, self.policy.extract_features(observations.flatten(0, -2), extractor))
         return features.view(*observations.shape[:-1], -1)
 
-    def _pick_features(self, rows: th.Tensor, critic: bool = False) -> tuple[th.Tensor, th.Tensor | None]:
-        """Return features for a minibatch, whose rows they are unless these are returned as well; see `_gather_samples`."""
-        if (features := self._features[critic]) is not None:
-            return features, rows
-        return self._extract_features(cast(Rollout, self._rollout).observations.flatten(0, 1)[rows], critic), None
-
     def _compute_policy_loss(self, ratio: th.Tensor, advantages: th.Tensor, kl: th.Tensor) -> th.Tensor:
         """Return the policy loss to minimise, summed over a batch: here the clipped surrogate."""
         clip_range = self._get_clip_range()
@@ -347,24 +352,18 @@ class BatchPPO(PPO):
         rollout, optimizer = cast(Rollout, self._rollout), self.policy.optimizer
         parameters = [parameter for parameter in self.policy.parameters() if parameter.requires_grad]
         entropy_coefficient = self._get_entropy_coefficient()
-        samples = self._gather_samples(rollout)
+        update = self._make_native_update(rollout, entropy_coefficient) or _TorchUpdate(self, rollout, entropy_coefficient)
         sums = th.zeros(5, device=self.device)  # policy loss, value loss, entropy, KL, clipped samples of the last epoch
         stopped = False
         for _ in range(self.n_epochs):
             sums.zero_()
             n_used = 0
-            for minibatch in self._iterate_minibatches(samples):
-                n_decisions = len(minibatch[1])
-                if self.normalize_advantage and n_decisions > 1:
-                    std, mean = th.std_mean(minibatch[3])
-                    minibatch[3].sub_(mean).div_(std + 1e-8)
-                loss, kl = self._compute_loss(minibatch, entropy_coefficient, sums)
+            for minibatch in update.iterate_minibatches():
+                n_decisions, kl = update.compute_gradients(minibatch, sums)
                 n_used += n_decisions
-                if self.target_kl is not None and kl.item() > 1.5 * self.target_kl:
+                if self.target_kl is not None and float(kl) > 1.5 * self.target_kl:
                     stopped = True
                     break
-                optimizer.zero_grad()
-                th.autograd.backward(loss)
                 th.nn.utils.clip_grad_norm_(parameters, self.max_grad_norm)
                 optimizer.step()
             self._n_updates += 1
@@ -387,32 +386,39 @@ class BatchPPO(PPO):
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
         self.logger.record("time/env_seconds", self.seconds_in_env)
 
-    def _gather_samples(self, rollout: Rollout) -> list[th.Tensor]:
-        """Return the update's data: rows of the observations, actions, policies, advantages, returns; (decisions, ...) each.
+    def _make_native_update(self, rollout: Rollout, entropy_coefficient: float) -> NativeUpdate | None:
+        """Return the update in the core, or None where it does not compute networks like these."""
+        actor, critic = self._actor.make_native(), self._critic.make_native()
+        if actor is None or critic is None or not self._learns_natively():
+            return None
+        return NativeUpdate(self, actor, critic, rollout, entropy_coefficient)
 
-        Features are computed once for the whole update where nothing of their extractor is learned.
-        """
-        observations, policy = rollout.observations.flatten(0, 1), self.policy
-        shared = policy.pi_features_extractor is policy.vf_features_extractor
-        with th.no_grad():
-            self._features = [
-                None if _has_learned(extractor) else self._extract_features(observations, critic)
-                for critic, extractor in enumerate((policy.pi_features_extractor, policy.vf_features_extractor)[: 2 - shared])
-            ] * (1 + shared)
-        rows = th.arange(len(observations), device=self.device)
-        learned = (rollout.actions, rollout.policies, rollout.advantages, rollout.returns)
-        return [rows, *(tensor.flatten(0, 1) for tensor in learned)]
+    def _learns_natively(self) -> bool:
+        """Return whether all that is learned is in networks of the core's."""
+        extractors = (self.policy.pi_features_extractor, self.policy.vf_features_extractor)
+        return not any(one.requires_grad for extractor in extractors for one in extractor.parameters())
+
+    def _get_kl_coefficient(self) -> float | None:
+        """Return the coefficient of the KL divergence in the policy loss; None: the ratio is clipped instead."""
+        return None
+
+    def _gather_samples(self, rollout: Rollout) -> list[th.Tensor]:
+        """Return the update's data: observations, actions, policies, advantages, returns; (decisions, ...) each."""
+        learned = (rollout.observations, rollout.actions, rollout.policies, rollout.advantages, rollout.returns)
+        return [tensor.flatten(0, 1) for tensor in learned]
 
     def _iterate_minibatches(self, samples: list[th.Tensor]) -> Iterator[list[th.Tensor]]:
         """Yield minibatches of the samples, in random order and in memory of their own."""
-        for indices in th.split(th.randperm(len(samples[0]), device=self.device), self.batch_size):
+        for indices in self._draw_minibatches(len(samples[0])):
             yield [tensor.index_select(0, indices) for tensor in samples]
+
+    def _draw_minibatches(self, count: int, decisions: int = 1) -> Sequence[th.Tensor]:
+        """Return indices of the parts of a rollout, of some decisions each, in random order, for each minibatch."""
+        return th.split(th.randperm(count, device=self.device), self.batch_size // decisions)
 
     def _evaluate_minibatch(self, minibatch: list[th.Tensor]) -> tuple[th.Tensor, th.Tensor]:
         """Return the current policy's output for a minibatch, (decisions, ...), and its values, (decisions,)."""
-        outputs = self._actor(*self._pick_features(minibatch[0]))
-        values = self._critic(*self._pick_features(minibatch[0], critic=True))
-        return self._head.output(self.policy, outputs), values.squeeze(1)
+        return self._compute_policy_output(minibatch[0]), self._compute_values(minibatch[0])
 
     def _compute_loss(
         self, minibatch: list[th.Tensor], entropy_coefficient: float, sums: th.Tensor
@@ -432,13 +438,84 @@ class BatchPPO(PPO):
         return loss, kl.detach() / len(actions)
 
 
-def _has_learned(module: th.nn.Module) -> bool:
-    return any(one.requires_grad for one in module.parameters())
-
-
 def _compute_explained_variance(rollout: Rollout) -> float:
     returns, values = rollout.returns, rollout.values
     return float(1.0 - th.var(returns - values) / th.var(returns).clamp_min(1e-12))
+
+
+class _TorchUpdate:
+    """An update whose gradients torch computes.
+
+    Args:
+        model: Learner.
+        rollout: What it is to learn from.
+        entropy_coefficient: Coefficient of the entropy in the loss.
+    """
+
+    def __init__(self, model: BatchPPO, rollout: Rollout, entropy_coefficient: float):
+        self._model, self._entropy_coefficient = model, entropy_coefficient
+        self._samples = model._gather_samples(rollout)
+
+    def iterate_minibatches(self) -> Iterator[list[th.Tensor]]:
+        """Yield the minibatches of an epoch."""
+        return self._model._iterate_minibatches(self._samples)
+
+    def compute_gradients(self, minibatch: list[th.Tensor], sums: th.Tensor) -> tuple[int, th.Tensor]:
+        """Set the parameters' gradients, and add to the losses' sums; returns decisions and their mean KL divergence."""
+        n_decisions = len(minibatch[1])
+        if self._model.normalize_advantage and n_decisions > 1:
+            std, mean = th.std_mean(minibatch[3])
+            minibatch[3].sub_(mean).div_(std + 1e-8)
+        loss, kl = self._model._compute_loss(minibatch, self._entropy_coefficient, sums)
+        self._model.policy.optimizer.zero_grad()
+        th.autograd.backward(loss)
+        return n_decisions, kl
+
+
+class NativeUpdate:
+    """An update whose gradients the core computes; minibatches are rows of the rollout. See `_TorchUpdate`.
+
+    Args:
+        model: Learner.
+        actor: The core's network of its policy.
+        critic: The core's network of its values.
+        rollout: What it is to learn from.
+        entropy_coefficient: Coefficient of the entropy in the loss.
+    """
+
+    def __init__(self, model: BatchPPO, actor: Any, critic: Any, rollout: Rollout, entropy_coefficient: float):
+        self._model, self._networks = model, (actor, critic)
+        observations = rollout.observations.flatten(0, 1)
+        with th.no_grad():  # of nothing that is learned
+            features = [model._extract_features(observations, critic=critic) for critic in (False, True)]
+        self._features = [to_array(one) for one in features]
+        decisions = [to_array(one.flatten(0, 1)) for one in (rollout.actions, rollout.policies, rollout.advantages)]
+        kl_coefficient = model._get_kl_coefficient()
+        settings = (kl_coefficient is None, model._get_clip_range(), kl_coefficient or 0.0, entropy_coefficient)
+        self._losses = (
+            model._head.make_native_loss(model.policy, decisions, model.normalize_advantage, *settings),
+            _core.value_loss(to_array(rollout.returns.flatten()), model.vf_coef),
+        )
+        self._gradients = (model._actor.make_gradients(), model._critic.make_gradients())
+
+    def iterate_minibatches(self) -> Iterator[Any]:
+        """Yield the minibatches of an epoch."""
+        yield from self._model._draw_minibatches(len(self._features[0]))
+
+    def compute_gradients(self, minibatch: Any, sums: th.Tensor) -> tuple[int, float]:
+        """Set the parameters' gradients, and add to the losses' sums; returns decisions and their mean KL divergence."""
+        found = [self._learn(critic, minibatch) for critic in (False, True)]
+        add_sums(sums, *found)
+        decisions = self._count_decisions(minibatch)
+        return decisions, found[0][3] / decisions
+
+    def _count_decisions(self, minibatch: Any) -> int:
+        return len(minibatch)
+
+    def _learn(self, critic: bool, minibatch: Any) -> Sequence[float]:
+        """Set the gradients of one of the networks; returns the losses' sums."""
+        network, features, loss = self._networks[critic], self._features[critic], self._losses[critic]
+        return network.learn(features, minibatch.numpy(), loss, *self._gradients[critic], th.get_num_threads())
 
 
 class KLPenaltyPPO(BatchPPO):
@@ -458,6 +535,9 @@ class KLPenaltyPPO(BatchPPO):
 
     def _compute_policy_loss(self, ratio: th.Tensor, advantages: th.Tensor, kl: th.Tensor) -> th.Tensor:
         return -(ratio * advantages).sum() + self.kl_coef * kl
+
+    def _get_kl_coefficient(self) -> float | None:
+        return self.kl_coef
 
     def _after_update(self, kl: float) -> None:
         self.logger.record("train/kl_coef", self.kl_coef)

@@ -17,7 +17,7 @@ used in training only: the policy's observations are unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -30,7 +30,8 @@ from torch.nn import functional as F
 from netbuf_gym.envs.engine import Engine
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
 from netbuf_gym.training.algorithms.lstm import State, require_plain_lstm, unroll_lstm
-from netbuf_gym.training.algorithms.ppo import BatchPPO, Head, Rollout, Truncated
+from netbuf_gym.training.algorithms.networks import list_lstm_parameters, make_gradient, make_native_lstm
+from netbuf_gym.training.algorithms.ppo import BatchPPO, Head, NativeUpdate, Rollout, Truncated
 
 
 class HiddenConditions:
@@ -202,16 +203,12 @@ class BatchRecurrentPPO(BatchPPO):
         latent, _ = self._run_critic_memory(features, self._last_lstm_states[1], last_dones.unsqueeze(0))
         return self._compute_critic_values(latent[0])
 
-    def _run_critic_memory(
-        self, features: th.Tensor, state: State, starts: th.Tensor, rows: th.Tensor | None = None
-    ) -> tuple[th.Tensor, State]:
+    def _run_critic_memory(self, features: th.Tensor, state: State, starts: th.Tensor) -> tuple[th.Tensor, State]:
         """Return the input of the critic's value network, (steps, worlds, width), and the states after each step."""
         policy = self._networks
         lstm = policy.lstm_actor if policy.shared_lstm else policy.lstm_critic
         if lstm is not None:
-            return unroll_lstm(lstm, features, state, starts, rows)
-        if rows is not None:
-            features = features[rows]
+            return unroll_lstm(lstm, features, state, starts)
         kept = (len(features), *state[0].shape)
         return cast(th.nn.Linear, policy.critic)(features), (state[0].expand(kept), state[1].expand(kept))
 
@@ -224,12 +221,12 @@ class BatchRecurrentPPO(BatchPPO):
         return self._critic(latent).squeeze(1)
 
     def _gather_samples(self, rollout: Rollout) -> list[th.Tensor]:
-        """Return `BatchPPO`'s data as (decisions of a sequence, sequences, ...) each; then starts and initial states.
+        """Return `BatchPPO`'s data, but as (decisions of a sequence, sequences, ...) each; then starts and initial states.
 
         With `guess_coef` the labels of the hidden conditions follow.
         """
         rollout, length = cast(RecurrentRollout, rollout), self._sequence_steps()
-        learned = [one.view(*rollout.rewards.shape, *one.shape[1:]) for one in super()._gather_samples(rollout)]
+        learned = (rollout.observations, rollout.actions, rollout.policies, rollout.advantages, rollout.returns)
         samples = [_arrange_sequences(one, length) for one in (*learned, rollout.episode_starts)]
         for memory in (*rollout.actor, *rollout.critic):
             samples.append(memory[:-1:length].transpose(0, 1).flatten(1, 2))  # (layers, sequences, width)
@@ -237,15 +234,14 @@ class BatchRecurrentPPO(BatchPPO):
 
     def _iterate_minibatches(self, samples: list[th.Tensor]) -> Iterator[list[th.Tensor]]:
         """Yield sequences in random order; actions, policies, advantages and returns are (decisions, ...)."""
-        order = th.randperm(samples[0].shape[1], device=self.device)
-        for indices in th.split(order, self.batch_size // self._sequence_steps()):
+        for indices in self._draw_minibatches(samples[0].shape[1], self._sequence_steps()):
             picked = [tensor.index_select(1, indices) for tensor in samples]
             yield [picked[0], *(tensor.flatten(0, 1) for tensor in picked[1:5]), *picked[5:]]
 
     def _evaluate_minibatch(self, minibatch: list[th.Tensor]) -> tuple[th.Tensor, th.Tensor]:
-        starts = minibatch[5]
-        features, rows = self._pick_features(minibatch[0])
-        latent, _ = unroll_lstm(self._networks.lstm_actor, features, (minibatch[6], minibatch[7]), starts, rows)
+        observations, starts = minibatch[0], minibatch[5]
+        features = self._extract_features(observations)
+        latent, _ = unroll_lstm(self._networks.lstm_actor, features, (minibatch[6], minibatch[7]), starts)
         if self.guess_coef:
             self._guess_loss = F.binary_cross_entropy_with_logits(
                 compute_guess_logits(latent, minibatch[10].shape[2]), minibatch[10]
@@ -253,9 +249,19 @@ class BatchRecurrentPPO(BatchPPO):
         if self._networks.shared_lstm:
             of_critic = latent.detach()
         else:
-            features, rows = self._pick_features(minibatch[0], critic=True)
-            of_critic, _ = self._run_critic_memory(features, (minibatch[8], minibatch[9]), starts, rows)
+            features = self._extract_features(observations, critic=True)
+            of_critic, _ = self._run_critic_memory(features, (minibatch[8], minibatch[9]), starts)
         return self._compute_actor_output(latent.flatten(0, 1)), self._compute_critic_values(of_critic.flatten(0, 1))
+
+    def _make_native_update(self, rollout: Rollout, entropy_coefficient: float) -> NativeUpdate | None:
+        policy = self._networks
+        lstms = [one for one in (policy.lstm_actor, policy.lstm_critic) if one is not None]
+        natives = [make_native_lstm(one) for one in lstms if one.num_layers == 1]
+        actor, critic = self._actor.make_native(), self._critic.make_native()
+        plain = None not in (*natives, actor, critic) and self._learns_natively()
+        if len(natives) < 2 or policy.shared_lstm or self.guess_coef or not plain:
+            return None
+        return RecurrentUpdate(self, natives, actor, critic, cast(RecurrentRollout, rollout), entropy_coefficient)
 
     def _compute_loss(
         self, minibatch: list[th.Tensor], entropy_coefficient: float, sums: th.Tensor
@@ -268,6 +274,52 @@ class BatchRecurrentPPO(BatchPPO):
         super().train()
         if self.guess_coef:
             self.logger.record("train/guess_loss", self._guess_loss.item())
+
+
+class RecurrentUpdate(NativeUpdate):
+    """An update whose gradients the core computes, those of memory included. Minibatches are indices of sequences."""
+
+    def __init__(
+        self, model: BatchRecurrentPPO, lstms: list[Any], actor: Any, critic: Any, rollout: RecurrentRollout, entropy: float
+    ):
+        super().__init__(model, actor, critic, rollout, entropy)
+        self._lstms, self._length = lstms, model._sequence_steps()
+        self._starts = rollout.episode_starts.flatten() if th.count_nonzero(rollout.episode_starts) else None
+        self._memories = [
+            [one[: -1 : self._length, 0].flatten(0, 1) for one in memory] for memory in (rollout.actor, rollout.critic)
+        ]
+        worlds = rollout.episode_starts.shape[1]
+        parts = th.arange(rollout.episode_starts.numel()).view(-1, self._length, worlds)
+        self._rows = parts.transpose(0, 1).flatten(1, 2)  # (decisions of a sequence, sequences)
+        policy = model._networks
+        modules = [cast(th.nn.LSTM, one) for one in (policy.lstm_actor, policy.lstm_critic)]
+        self._of_lstms = [[make_gradient(one) for one in list_lstm_parameters(module, 0)] for module in modules]
+
+    def iterate_minibatches(self) -> Iterator[Any]:
+        """Yield the minibatches of an epoch."""
+        yield from self._model._draw_minibatches(self._rows.shape[1], self._length)
+
+    def _count_decisions(self, minibatch: Any) -> int:
+        return len(minibatch) * self._length
+
+    def _learn(self, critic: bool, minibatch: Any) -> Sequence[float]:
+        rows = self._rows.index_select(1, minibatch)
+        state = [one.index_select(0, minibatch).numpy() for one in self._memories[critic]]
+        starts = None if self._starts is None else self._starts[rows].numpy()
+        *gradients, other_bias = self._of_lstms[critic]
+        found = self._lstms[critic].learn(
+            self._networks[critic],
+            self._features[critic],
+            rows.numpy(),
+            *state,
+            starts,
+            self._losses[critic],
+            *gradients,
+            *self._gradients[critic],
+            th.get_num_threads(),
+        )
+        np.copyto(other_bias, gradients[2])  # both biases are added to the same gates
+        return found
 
 
 def compute_guess_logits(latent: th.Tensor, names: int) -> th.Tensor:
