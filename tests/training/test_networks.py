@@ -1,5 +1,7 @@
 """The core's networks against torch's: outputs, gradients and losses, of policies with and without memory."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch as th
@@ -47,7 +49,7 @@ def collect(model):
 def test_outputs_are_torchs(widths, activation):
     th.manual_seed(1)
     modules = []
-    for inputs, outputs in zip(widths, widths[1:], strict=False):
+    for inputs, outputs in itertools.pairwise(widths):
         modules += [th.nn.Linear(inputs, outputs), activation()]
     network, inputs = PerceptronNetwork([th.nn.Sequential(*modules[:-2]), modules[-2]]), 3 * th.randn(301, widths[0])
     expected = network(inputs)
@@ -105,13 +107,14 @@ def test_gradients_and_losses_are_torchs(kind, worlds, settings):
         update, sums = make_update(rollout, 0.02), th.zeros(5)
         for minibatch in update.iterate_minibatches():
             decisions, kl = update.compute_gradients(minibatch, sums)
-        gradients = [None if one.grad is None else one.grad.clone() for one in model.policy.parameters()]
+        parameters = [one for one in model.policy.parameters() if one.grad is not None]
+        gradients = [one.grad.clone() for one in parameters]
+        update.clip_gradients(0.05)
+        assert th.cat([one.grad.flatten() for one in parameters]).norm().item() == pytest.approx(0.05, rel=1e-3)
         found.append([th.tensor(float(kl)), th.tensor(decisions), sums, *gradients])
-    assert sum(one is not None and bool(one.abs().max() > 1e-4) for one in found[0][3:]) > 4
+    assert sum(bool(one.abs().max() > 1e-4) for one in found[0][3:]) > 4
     for torchs, ours in zip(*found, strict=True):
-        assert (torchs is None) == (ours is None)
-        if torchs is not None:
-            th.testing.assert_close(ours, torchs, **CLOSE)
+        th.testing.assert_close(ours, torchs, **CLOSE)
 
 
 @pytest.mark.parametrize("kind", [BatchPPO, BatchRecurrentPPO])
@@ -129,6 +132,33 @@ def test_threads_do_not_matter(kind):
         finally:
             th.set_num_threads(before)
     assert all(th.equal(one, other) for one, other in zip(*found, strict=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [BatchPPO, BatchRecurrentPPO])
+def test_trainings_come_as_far_as_with_torch(kind, monkeypatch):
+    def train(seed):
+        policy, policy_kwargs = "MlpPolicy", {}
+        if kind is BatchRecurrentPPO:
+            policy, policy_kwargs = "MlpLstmPolicy", {"lstm_hidden_size": 16, "net_arch": [32]}
+        settings = {"n_steps": 32, "batch_size": 256, "n_epochs": 6, "learning_rate": 2e-3, "policy_kwargs": policy_kwargs}
+        model = kind(policy, cart_poles(32, 200), seed=seed, device="cpu", **settings).learn(32 * 32 * 25)
+        return np.mean([episode["r"] for episode in list(model.ep_info_buffer)[-30:]])
+
+    ours = np.mean([train(seed) for seed in (1, 2, 3)])
+    monkeypatch.setattr(kind, "_make_native_update", lambda *_: None)
+    assert ours > 60 and ours == pytest.approx(np.mean([train(seed) for seed in (1, 2, 3)]), rel=0.3)
+
+
+def test_actions_are_drawn_by_their_probabilities():
+    head = make(BatchPPO, cart_poles)._head
+    head.size = 5
+    probabilities = th.tensor([0.5, 0.0, 0.02, 0.38, 0.1])
+    th.manual_seed(4)
+    drawn = head.sample(probabilities.log().expand(200_000, 5), th.empty(200_000, 5))
+    shares = th.bincount(drawn, minlength=5) / 200_000
+    th.testing.assert_close(shares, probabilities, rtol=0, atol=0.005)
+    assert shares[1] == 0
 
 
 @pytest.mark.parametrize(

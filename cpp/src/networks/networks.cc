@@ -17,6 +17,7 @@ constexpr size_t kPadding = 16;        // floats: whole registers of any kind
 constexpr size_t kBlock = 96;          // rows at a time: their inputs and values stay in the caches
 constexpr size_t kChunk = 10 * kBlock;  // rows with a sum of gradients of their own, whoever computes them
 constexpr size_t kSequences = 16;       // sequences at a time: their gates stay in the caches
+constexpr size_t kAhead = 12;           // rows of targets are fetched before they are read
 constexpr size_t kSequenceChunk = 64;   // as kChunk
 
 size_t pad(size_t width) { return (width + kPadding - 1) / kPadding * kPadding; }
@@ -42,7 +43,7 @@ namespace plain {
 #define NETBUF_LANES 4
 #define NETBUF_VECTORS 2
 #define NETBUF_ROWS 4
-#include "kernels.inc"
+#include "kernels.h"
 #undef NETBUF_LANES
 #undef NETBUF_VECTORS
 #undef NETBUF_ROWS
@@ -56,7 +57,7 @@ namespace avx2 {
 #define NETBUF_LANES 8
 #define NETBUF_VECTORS 2
 #define NETBUF_ROWS 6
-#include "kernels.inc"
+#include "kernels.h"
 #undef NETBUF_LANES
 #undef NETBUF_VECTORS
 #undef NETBUF_ROWS
@@ -68,7 +69,7 @@ namespace avx512 {
 #define NETBUF_LANES 16
 #define NETBUF_VECTORS 4
 #define NETBUF_ROWS 6
-#include "kernels.inc"
+#include "kernels.h"
 }  // namespace avx512
 #pragma GCC pop_options
 #endif
@@ -261,7 +262,7 @@ class PackedLstm {
   }
 
   size_t gradients() const { return wide_ * (pad(layer_.inputs) + layer_.width + 1); }
-  size_t scratch() const { return kSequences * (wide_ + 4 * layer_.width + pad(layer_.inputs)); }
+  size_t scratch() const { return kBlock * (4 * layer_.width + pad(layer_.inputs)); }
 
   // gates: [steps][count][4 * width], or of one step where they are not to be kept.
   void forward(const Sequences& all, size_t begin, size_t count, const InputRows& inputs, float* outputs, float* cells, size_t stride,
@@ -269,7 +270,7 @@ class PackedLstm {
     const Kernels& kernel = kernels();
     const size_t width = layer_.width;
     const float *hidden_before = all.hidden + begin * width, *cells_before = all.cells + begin * width;
-    const float* at[kSequences];
+    const float* at[kBlock];
     for (size_t step = 0; step < all.steps; ++step) {
       const size_t row = step * all.count + begin;
       const float* starts = all.starts ? all.starts + row : nullptr;
@@ -286,40 +287,31 @@ class PackedLstm {
     }
   }
 
-  // Adds to the sums of gradients from those of the outputs; all of forward with a stride of `count`.
+  // Adds to the sums of gradients from those of the outputs; all of forward with a stride of `count`. Gates are replaced by the
+  // gradients of their sums.
   void back(const Sequences& all, size_t begin, size_t count, const InputRows& inputs, const float* outputs, const float* cells,
-            const float* gates, const float* grad_outputs, float* sums, float* scratch) const {
+            float* gates, const float* grad_outputs, float* sums, float* scratch) const {
     const Kernels& kernel = kernels();
-    const size_t width = layer_.width, below = pad(layer_.inputs);
-    float *grad_gates = scratch, *grad_hidden = grad_gates + kSequences * wide_, *grad_cells = grad_hidden + kSequences * width;
-    float *own_hidden = grad_cells + kSequences * width, *own_cells = own_hidden + kSequences * width;
-    float* own_inputs = own_cells + kSequences * width;
-    float *hidden_sums = sums + wide_ * below, *bias_sums = hidden_sums + wide_ * width;
-    std::fill(grad_hidden, own_hidden, 0.0f);
-    const float* at[kSequences];
+    const size_t width = layer_.width;
+    float *grad_hidden = scratch, *grad_cells = grad_hidden + kBlock * width, *own_cells = grad_cells + kBlock * width;
+    std::fill(grad_hidden, own_cells, 0.0f);
+    const float* at[kBlock];
     for (size_t step = all.steps; step-- > 0;) {
-      const size_t row = step * all.count + begin, here = step * count * width;
-      const float* starts = all.starts ? all.starts + row : nullptr;
-      const float* hidden_before = step ? outputs + here - count * width : all.hidden + begin * width;
-      const float* cells_before = step ? cells + here - count * width : all.cells + begin * width;
+      const size_t here = step * count * width;
+      const float* starts = all.starts ? all.starts + step * all.count + begin : nullptr;
       for (size_t i = 0; i < count * width; ++i) grad_hidden[i] += grad_outputs[here + i];
-      cells_before = states_before(starts, count, width, cells_before, own_cells);
-      kernel.step_cells_back(count, width, gates + step * count * wide_, cells_before, cells + here, grad_hidden, grad_cells, grad_gates);
-      for (size_t i = 0; i < count; ++i) at[i] = inputs.row(row + i);
-      copy_rows(at, count, layer_.inputs, own_inputs);
-      if (step) fetch(inputs, row - all.count, row - all.count + count);
-      kernel.add_outer(count, grad_gates, wide_, wide_, own_inputs, below, below, sums);
-      hidden_before = states_before(starts, count, width, hidden_before, own_hidden);
-      kernel.add_outer(count, grad_gates, wide_, wide_, hidden_before, width, width, hidden_sums);
-      kernel.add_rows(count, grad_gates, wide_, wide_, bias_sums);
-      if (!step) return;
-      point_at(at, grad_gates, count, wide_);
+      const float* cells_before = states_before(starts, count, width, before(all.cells, begin, cells, step, count), own_cells);
+      float* of_step = gates + step * count * wide_;
+      kernel.step_cells_back(count, width, of_step, cells_before, cells + here, grad_hidden, grad_cells, of_step);
+      if (!step) break;
+      point_at(at, of_step, count, wide_);
       kernel.multiply(count, at, wide_, back_.data(), width, zeros_.data(), 0, grad_hidden, width);
       for (size_t i = 0; starts && i < count; ++i) {
         const float keep = 1.0f - starts[i];
         for (size_t j = i * width; j < (i + 1) * width; ++j) grad_hidden[j] *= keep, grad_cells[j] *= keep;
       }
     }
+    add_products(all, begin, count, inputs, outputs, gates, sums, scratch);
   }
 
   void take(const GradientSums& sums, const LstmGradients& gradients) const {
@@ -330,6 +322,40 @@ class PackedLstm {
   }
 
  private:
+  const float* before(const float* first, size_t begin, const float* after, size_t step, size_t count) const {
+    return step ? after + (step - 1) * count * layer_.width : first + begin * layer_.width;
+  }
+
+  // Gradients of the parameters from those of the gates' sums, for as many steps at a time as are a block of rows.
+  void add_products(const Sequences& all, size_t begin, size_t count, const InputRows& inputs, const float* outputs,
+                    const float* grad_gates, float* sums, float* scratch) const {
+    const Kernels& kernel = kernels();
+    const size_t width = layer_.width, below = pad(layer_.inputs), at_once = kBlock / count;
+    float *hidden_sums = sums + wide_ * below, *bias_sums = hidden_sums + wide_ * width;
+    float *own_hidden = scratch, *own_inputs = own_hidden + kBlock * width;
+    const float* at[kBlock];
+    for (size_t first = 0; first < all.steps; first += at_once) {
+      const size_t end = std::min(all.steps, first + at_once), rows = (end - first) * count;
+      for (size_t step = first; step < end; ++step) {
+        const size_t row = step * all.count + begin, here = (step - first) * count;
+        for (size_t i = 0; i < count; ++i) at[here + i] = inputs.row(row + i);
+        float* own = own_hidden + here * width;
+        const float* hidden = before(all.hidden, begin, outputs, step, count);
+        if (states_before(all.starts ? all.starts + row : nullptr, count, width, hidden, own) != own) {
+          std::copy_n(hidden, count * width, own);
+        }
+      }
+      copy_rows(at, rows, layer_.inputs, own_inputs);
+      for (size_t step = end; step < std::min(all.steps, end + at_once); ++step) {
+        fetch(inputs, step * all.count + begin, step * all.count + begin + count);
+      }
+      const float* gradients = grad_gates + first * count * wide_;
+      kernel.add_outer(rows, gradients, wide_, wide_, own_inputs, below, below, sums);
+      kernel.add_outer(rows, gradients, wide_, wide_, own_hidden, width, width, hidden_sums);
+      kernel.add_rows(rows, gradients, wide_, wide_, bias_sums);
+    }
+  }
+
   const LstmLayer& layer_;
   size_t wide_;
   Floats inputs_, hidden_, bias_, back_, zeros_;
@@ -362,10 +388,10 @@ void run_perceptron(const Perceptron& network, size_t rows, const InputRows& inp
 void run_lstm(const LstmLayer& layer, const Sequences& sequences, const InputRows& inputs, float* outputs, float* cells,
               uint32_t threads) {
   const PackedLstm packed(layer);
-  share(count_chunks(sequences.count, kSequences), threads, [&](size_t chunk) {
+  share(count_chunks(sequences.count, kBlock), threads, [&](size_t chunk) {
     thread_local Floats scratch;
-    scratch.resize(packed.scratch() + kSequences * 4 * layer.width);
-    const size_t begin = chunk * kSequences, count = std::min(kSequences, sequences.count - begin), first = begin * layer.width;
+    scratch.resize(packed.scratch() + kBlock * 4 * layer.width);
+    const size_t begin = chunk * kBlock, count = std::min(kBlock, sequences.count - begin), first = begin * layer.width;
     packed.forward(sequences, begin, count, inputs, outputs + first, cells + first, sequences.count,
                    scratch.data() + packed.scratch(), false, scratch.data());
   });
@@ -478,20 +504,30 @@ void CategoricalLoss::differentiate(const int64_t* rows, size_t count, float* ou
   const Kernels& kernel = kernels();
   const size_t size = targets_.size;
   thread_local Floats scratch;
-  scratch.resize(2 * stride);
-  float *of_old = scratch.data(), *of_new = of_old + stride;
-  for (size_t i = 0; i < count; ++i, outputs += stride) {
+  scratch.resize(2 * count * stride);
+  float *of_old = scratch.data(), *of_new = of_old + count * stride;
+  for (size_t i = 0; i < count; ++i) {
+    if (i + kAhead < count) {
+      const int64_t row = rows[i + kAhead];
+      __builtin_prefetch(targets_.old + static_cast<size_t>(row) * size);
+      __builtin_prefetch(actions_ + row);
+    }
+    std::copy_n(targets_.old + static_cast<size_t>(rows[i]) * size, size, of_old + i * stride);
+    float* values = outputs + i * stride;
+    float most = values[0];
+    for (size_t j = 1; j < size; ++j) most = std::max(most, values[j]);
+    for (size_t j = 0; j < size; ++j) values[j] -= most;
+  }
+  kernel.exponentiate(outputs, count * stride, of_new);
+  kernel.exponentiate(of_old, count * stride, of_old);
+  for (size_t i = 0; i < count; ++i, outputs += stride, of_old += stride, of_new += stride) {
     const float* old = targets_.old + static_cast<size_t>(rows[i]) * size;
     const size_t action = static_cast<size_t>(actions_[rows[i]]);
-    std::copy_n(old, size, of_old);
-    kernel.exponentiate(of_old, stride, of_old);
-    const float most = *std::max_element(outputs, outputs + size);
-    for (size_t j = 0; j < size; ++j) outputs[j] -= most;
-    kernel.exponentiate(outputs, stride, of_new);
-    float sum = 0;
+    float sum = 0, kl = 0, entropy = 0;
+#pragma omp simd reduction(+ : sum)
     for (size_t j = 0; j < size; ++j) sum += of_new[j];
     const float log_sum = std::log(sum), inverse = 1 / sum;
-    float kl = 0, entropy = 0;
+#pragma omp simd reduction(+ : kl, entropy)
     for (size_t j = 0; j < size; ++j) {
       outputs[j] -= log_sum;
       of_new[j] *= inverse;
@@ -499,12 +535,13 @@ void CategoricalLoss::differentiate(const int64_t* rows, size_t count, float* ou
       entropy -= of_new[j] * outputs[j];
     }
     const float of_ratio = differentiate_ratio(rows[i], outputs[action] - old[action], sums);
-    const float of_kl = targets_.clips ? 0 : targets_.kl_coefficient;
-    if (!targets_.clips) sums.policy += of_kl * kl;
+    const float of_kl = targets_.clips ? 0 : targets_.kl_coefficient, of_entropy = targets_.entropy_coefficient;
+    sums.policy += of_kl * kl;
     sums.kl += kl, sums.entropy += entropy;
+#pragma omp simd
     for (size_t j = 0; j < size; ++j) {
-      const float of_entropy = targets_.entropy_coefficient * of_new[j] * (outputs[j] + entropy);
-      outputs[j] = share_ * (of_kl * (of_new[j] - of_old[j]) + of_entropy - of_ratio * of_new[j]);
+      const float by_entropy = of_entropy * of_new[j] * (outputs[j] + entropy);
+      outputs[j] = share_ * (of_kl * (of_new[j] - of_old[j]) + by_entropy - of_ratio * of_new[j]);
     }
     outputs[action] += share_ * of_ratio;
   }
@@ -525,7 +562,7 @@ void GaussianLoss::differentiate(const int64_t* rows, size_t count, float* outpu
       sums.entropy += log_std + 1.4189385f;  // ln(2 pi e) / 2
     }
     const float of_ratio = differentiate_ratio(rows[i], log_ratio, sums);
-    if (!targets_.clips) sums.policy += of_kl * kl;
+    sums.policy += of_kl * kl;
     sums.kl += kl;
     for (size_t j = 0; j < size; ++j) {
       const float precision = std::exp(-2 * log_std_[j]), from_new = action[j] - outputs[j], moved = old[j] - outputs[j];

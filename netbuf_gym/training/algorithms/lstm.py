@@ -21,7 +21,9 @@ State = tuple[th.Tensor, th.Tensor]
 """Hidden and cell states, (layers, worlds, width) each."""
 
 
-def unroll_lstm(lstm: th.nn.LSTM, inputs: th.Tensor, state: State, starts: th.Tensor) -> tuple[th.Tensor, State]:
+def unroll_lstm(
+    lstm: th.nn.LSTM, inputs: th.Tensor, state: State, starts: th.Tensor, into: State | None = None
+) -> tuple[th.Tensor, State]:
     """Run an LSTM over sequences.
 
     Args:
@@ -29,35 +31,33 @@ def unroll_lstm(lstm: th.nn.LSTM, inputs: th.Tensor, state: State, starts: th.Te
         inputs: (steps, worlds, features).
         state: State before the first step; no gradient flows into it.
         starts: (steps, worlds), 1 where an episode starts, before whose step the state is reset; else 0.
+        into: Memory for the states after each step; None: new memory.
 
     Returns:
         Outputs, (steps, worlds, width), through which gradients flow back to the parameters and `inputs`; and the states
         after each step, (steps, layers, worlds, width) each, through which none do.
     """
     resets = starts if th.count_nonzero(starts) else None
-    hidden, cells = [], []
+    shape = (len(inputs), *state[0].shape)
+    after = into or (inputs.new_empty(shape), inputs.new_empty(shape))
     outputs = inputs
     for layer in range(lstm.num_layers):
         before = (state[0][layer], state[1][layer])
-        native = None if th.is_grad_enabled() or not is_plain(outputs) else make_native_lstm(lstm, layer)
+        hidden, cells = (one[:, layer] for one in after)
+        native = None
+        if not th.is_grad_enabled() and all(map(is_plain, (outputs, *before, hidden, cells))):
+            native = make_native_lstm(lstm, layer)
         if native is None:
             keep = None if resets is None else (1.0 - resets).unsqueeze(2)
             apply: Callable[..., State] = _LayerFunction.apply
             outputs, of_layer = apply(outputs, *before, keep, *list_lstm_parameters(lstm, layer))
+            hidden.copy_(outputs.detach())
+            cells.copy_(of_layer)
         else:
-            outputs, of_layer = _run_native(native, outputs, before, resets)
-        hidden.append(outputs.detach())
-        cells.append(of_layer)
-    return outputs, (th.stack(hidden, 1), th.stack(cells, 1))
-
-
-def _run_native(native: Any, inputs: th.Tensor, state: State, starts: th.Tensor | None) -> State:
-    shape = (*inputs.shape[:2], state[0].shape[1])
-    outputs, cells = th.empty(shape), th.empty(shape)
-    before = [to_array(one.contiguous()) for one in state]
-    resets = None if starts is None else starts.numpy()
-    native.forward(to_array(inputs.flatten(0, 1)), *before, resets, outputs.numpy(), cells.numpy(), th.get_num_threads())
-    return outputs, cells
+            arrays = [None if one is None else to_array(one) for one in (outputs.flatten(0, 1), *before, resets, hidden, cells)]
+            native.forward(*arrays, th.get_num_threads())
+            outputs = hidden
+    return outputs, after
 
 
 def require_plain_lstm(lstm: th.nn.LSTM) -> None:

@@ -34,7 +34,7 @@ class PerceptronNetwork:
     """
 
     def __init__(self, modules: Iterable[nn.Module]):
-        self.modules = [one for module in modules for one in (module if type(module) is nn.Sequential else (module,))]
+        self.modules: list[Any] = [one for module in modules for one in (module if type(module) is nn.Sequential else (module,))]
 
     def __call__(self, inputs: th.Tensor) -> th.Tensor:
         """Return the outputs, `(rows, width)`, of inputs, `(rows, features)`, with gradients where these are enabled."""
@@ -57,10 +57,10 @@ class PerceptronNetwork:
         activation = ACTIVATIONS[kinds.pop()] if kinds else "tanh"
         return _core.Perceptron([to_array(one.weight) for one in linear], [to_array(one.bias) for one in linear], activation)
 
-    def make_gradients(self) -> list[list[np.ndarray]]:
-        """Return memory for the gradients of weights and of biases, which are the parameters' own from now on."""
+    def list_gradients(self) -> list[list[np.ndarray]]:
+        """Return the gradients of weights and of biases, which `allot_gradients` has made."""
         linear = self.modules[::2]
-        return [[make_gradient(one.weight) for one in linear], [make_gradient(one.bias) for one in linear]]
+        return [[to_array(one.weight.grad) for one in linear], [to_array(one.bias.grad) for one in linear]]
 
 
 def make_native_lstm(lstm: nn.LSTM, layer: int = 0) -> Any:
@@ -76,11 +76,12 @@ def list_lstm_parameters(lstm: nn.LSTM, layer: int) -> list[th.Tensor]:
     return [getattr(lstm, f"{name}_l{layer}") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
 
 
-def make_gradient(parameter: th.Tensor) -> np.ndarray:
-    """Return memory for a parameter's gradient, which is its own from now on."""
-    if parameter.grad is None or not is_plain(parameter.grad):
-        parameter.grad = th.zeros_like(parameter)
-    return to_array(parameter.grad)
+def allot_gradients(parameters: Sequence[th.Tensor]) -> th.Tensor:
+    """Make gradients of parameters on this processor, all 0, parts of one vector, which is returned."""
+    every = th.zeros(sum(one.numel() for one in parameters))
+    for parameter, part in zip(parameters, th.split(every, [one.numel() for one in parameters]), strict=True):
+        parameter.grad = part.view_as(parameter)
+    return every
 
 
 def is_plain(tensor: th.Tensor) -> bool:

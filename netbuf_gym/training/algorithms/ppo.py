@@ -33,7 +33,7 @@ from torch.nn import functional as F
 from netbuf_gym import _core
 from netbuf_gym.errors import NetbufError
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
-from netbuf_gym.training.algorithms.networks import PerceptronNetwork, add_sums, make_gradient, to_array
+from netbuf_gym.training.algorithms.networks import PerceptronNetwork, add_sums, allot_gradients, to_array
 
 Truncated = tuple[int, th.Tensor, th.Tensor]
 """Step of a rollout, worlds whose episodes were truncated at it, and their last observations."""
@@ -134,7 +134,7 @@ class _GaussianHead:
     def make_native_loss(self, policy: Any, decisions: Sequence[np.ndarray], *settings: Any) -> Any:
         """Return the core's loss of a rollout's actions, policies and advantages, `(decisions, ...)` each."""
         log_std = policy.log_std
-        gradient = make_gradient(log_std) if log_std.requires_grad else None
+        gradient = to_array(log_std.grad) if log_std.requires_grad else None
         return _core.gaussian_loss(*decisions, to_array(log_std), gradient, *settings)
 
 
@@ -350,7 +350,6 @@ class BatchPPO(PPO):
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)
         rollout, optimizer = cast(Rollout, self._rollout), self.policy.optimizer
-        parameters = [parameter for parameter in self.policy.parameters() if parameter.requires_grad]
         entropy_coefficient = self._get_entropy_coefficient()
         update = self._make_native_update(rollout, entropy_coefficient) or _TorchUpdate(self, rollout, entropy_coefficient)
         sums = th.zeros(5, device=self.device)  # policy loss, value loss, entropy, KL, clipped samples of the last epoch
@@ -364,7 +363,7 @@ class BatchPPO(PPO):
                 if self.target_kl is not None and float(kl) > 1.5 * self.target_kl:
                     stopped = True
                     break
-                th.nn.utils.clip_grad_norm_(parameters, self.max_grad_norm)
+                update.clip_gradients(self.max_grad_norm)
                 optimizer.step()
             self._n_updates += 1
             if stopped:
@@ -455,6 +454,7 @@ class _TorchUpdate:
     def __init__(self, model: BatchPPO, rollout: Rollout, entropy_coefficient: float):
         self._model, self._entropy_coefficient = model, entropy_coefficient
         self._samples = model._gather_samples(rollout)
+        self._parameters = [parameter for parameter in model.policy.parameters() if parameter.requires_grad]
 
     def iterate_minibatches(self) -> Iterator[list[th.Tensor]]:
         """Yield the minibatches of an epoch."""
@@ -471,6 +471,10 @@ class _TorchUpdate:
         th.autograd.backward(loss)
         return n_decisions, kl
 
+    def clip_gradients(self, max_norm: float) -> None:
+        """Shorten the vector of all gradients to a length, if it is longer."""
+        th.nn.utils.clip_grad_norm_(self._parameters, max_norm)
+
 
 class NativeUpdate:
     """An update whose gradients the core computes; minibatches are rows of the rollout. See `_TorchUpdate`.
@@ -485,6 +489,7 @@ class NativeUpdate:
 
     def __init__(self, model: BatchPPO, actor: Any, critic: Any, rollout: Rollout, entropy_coefficient: float):
         self._model, self._networks = model, (actor, critic)
+        self._every_gradient = allot_gradients([one for one in model.policy.parameters() if one.requires_grad])
         observations = rollout.observations.flatten(0, 1)
         with th.no_grad():  # of nothing that is learned
             features = [model._extract_features(observations, critic=critic) for critic in (False, True)]
@@ -496,7 +501,7 @@ class NativeUpdate:
             model._head.make_native_loss(model.policy, decisions, model.normalize_advantage, *settings),
             _core.value_loss(to_array(rollout.returns.flatten()), model.vf_coef),
         )
-        self._gradients = (model._actor.make_gradients(), model._critic.make_gradients())
+        self._gradients = (model._actor.list_gradients(), model._critic.list_gradients())
 
     def iterate_minibatches(self) -> Iterator[Any]:
         """Yield the minibatches of an epoch."""
@@ -508,6 +513,10 @@ class NativeUpdate:
         add_sums(sums, *found)
         decisions = self._count_decisions(minibatch)
         return decisions, found[0][3] / decisions
+
+    def clip_gradients(self, max_norm: float) -> None:
+        """Shorten the vector of all gradients to a length, if it is longer."""
+        self._every_gradient.mul_((max_norm / (self._every_gradient.norm() + 1e-6)).clamp_(max=1.0))
 
     def _count_decisions(self, minibatch: Any) -> int:
         return len(minibatch)

@@ -30,7 +30,7 @@ from torch.nn import functional as F
 from netbuf_gym.envs.engine import Engine
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
 from netbuf_gym.training.algorithms.lstm import State, require_plain_lstm, unroll_lstm
-from netbuf_gym.training.algorithms.networks import list_lstm_parameters, make_gradient, make_native_lstm
+from netbuf_gym.training.algorithms.networks import list_lstm_parameters, make_native_lstm, to_array
 from netbuf_gym.training.algorithms.ppo import BatchPPO, Head, NativeUpdate, Rollout, Truncated
 
 
@@ -177,11 +177,10 @@ class BatchRecurrentPPO(BatchPPO):
             cast(RecurrentRollout, rollout).hidden[step] = th.as_tensor(self._hidden.read_labels())
         observations, starts = rollout.observations[step : step + 1], rollout.episode_starts[step : step + 1]
         state = (memory[0][step], memory[1][step])
-        outputs, states = unroll_lstm(self._networks.lstm_actor, self._extract_features(observations), state, starts)
-        after = (states[0][0], states[1][0])
-        _store_state(memory, step + 1, after)
+        after = (memory[0][step + 1 : step + 2], memory[1][step + 1 : step + 2])
+        outputs, _ = unroll_lstm(self._networks.lstm_actor, self._extract_features(observations), state, starts, after)
         for own, one in zip(self._last_lstm_states[0], after, strict=True):
-            own.copy_(one)
+            own.copy_(one[0])
         return self._compute_actor_output(outputs[0])
 
     def _fill_values(self, rollout: Rollout, last: th.Tensor, last_dones: th.Tensor, truncated: list[Truncated]) -> th.Tensor:
@@ -189,10 +188,10 @@ class BatchRecurrentPPO(BatchPPO):
         memory = cast(RecurrentRollout, rollout).critic
         _store_state(memory, 0, self._last_lstm_states[1])
         features = self._extract_features(rollout.observations, critic=True)
-        latent, states = self._run_critic_memory(features, self._last_lstm_states[1], rollout.episode_starts)
-        for own, after, kept in zip(memory, states, self._last_lstm_states[1], strict=True):
-            own[1:] = after
-            kept.copy_(after[-1])
+        after = (memory[0][1:], memory[1][1:])
+        latent, _ = self._run_critic_memory(features, self._last_lstm_states[1], rollout.episode_starts, after)
+        for own, one in zip(self._last_lstm_states[1], after, strict=True):
+            own.copy_(one[-1])
         rollout.values.copy_(self._compute_critic_values(latent.flatten(0, 1)).view_as(rollout.values))
         for step, worlds, observations in truncated:
             state = (memory[0][step + 1][:, worlds], memory[1][step + 1][:, worlds])
@@ -203,14 +202,19 @@ class BatchRecurrentPPO(BatchPPO):
         latent, _ = self._run_critic_memory(features, self._last_lstm_states[1], last_dones.unsqueeze(0))
         return self._compute_critic_values(latent[0])
 
-    def _run_critic_memory(self, features: th.Tensor, state: State, starts: th.Tensor) -> tuple[th.Tensor, State]:
-        """Return the input of the critic's value network, (steps, worlds, width), and the states after each step."""
+    def _run_critic_memory(
+        self, features: th.Tensor, state: State, starts: th.Tensor, into: State | None = None
+    ) -> tuple[th.Tensor, State]:
+        """Return the input of the critic's value network, (steps, worlds, width), and the states after each step, in `into`."""
         policy = self._networks
         lstm = policy.lstm_actor if policy.shared_lstm else policy.lstm_critic
         if lstm is not None:
-            return unroll_lstm(lstm, features, state, starts)
+            return unroll_lstm(lstm, features, state, starts, into)
         kept = (len(features), *state[0].shape)
-        return cast(th.nn.Linear, policy.critic)(features), (state[0].expand(kept), state[1].expand(kept))
+        states = into or (features.new_empty(kept), features.new_empty(kept))
+        for own, one in zip(states, state, strict=True):
+            own.copy_(one.expand(kept))
+        return cast(th.nn.Linear, policy.critic)(features), states
 
     def _compute_actor_output(self, latent: th.Tensor) -> th.Tensor:
         """Return the policy's output for the actor's memory, (batch, width)."""
@@ -293,7 +297,9 @@ class RecurrentUpdate(NativeUpdate):
         self._rows = parts.transpose(0, 1).flatten(1, 2)  # (decisions of a sequence, sequences)
         policy = model._networks
         modules = [cast(th.nn.LSTM, one) for one in (policy.lstm_actor, policy.lstm_critic)]
-        self._of_lstms = [[make_gradient(one) for one in list_lstm_parameters(module, 0)] for module in modules]
+        self._of_lstms = [
+            [to_array(cast(th.Tensor, one.grad)) for one in list_lstm_parameters(module, 0)] for module in modules
+        ]
 
     def iterate_minibatches(self) -> Iterator[Any]:
         """Yield the minibatches of an epoch."""

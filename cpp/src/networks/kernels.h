@@ -184,11 +184,11 @@ void pack(const float* matrix, size_t depth, size_t columns, size_t depth_stride
   for (size_t column = 0; column < width; column += kVectors * kLanes) {
     const size_t left = width - column;
     const size_t panel = left < kVectors * kLanes ? left : kVectors * kLanes;
-    for (size_t k = 0; k < depth; ++k, packed += panel) {
-      for (size_t j = 0; j < panel; ++j) {
-        packed[j] = column + j < columns ? matrix[k * depth_stride + (column + j) * column_stride] : 0.0f;
-      }
+    for (size_t j = 0; j < panel; ++j) {
+      const float* from = column + j < columns ? matrix + (column + j) * column_stride : nullptr;
+      for (size_t k = 0; k < depth; ++k) packed[k * panel + j] = from ? from[k * depth_stride] : 0.0f;
     }
+    packed += depth * panel;
   }
 }
 
@@ -234,7 +234,8 @@ void step_cells(size_t rows, size_t width, float* gates, size_t gates_stride, co
   }
 }
 
-// The same back: from the gradients of outputs and of cells (after the step; replaced by those before it) to those of the gates' sums.
+// The same back: from the gradients of outputs and of cells (after the step; replaced by those before it) to those of the gates' sums,
+// which may replace the gates.
 void step_cells_back(size_t rows, size_t width, const float* gates, const float* cells_before, const float* cells,
                      const float* grad_outputs, float* grad_cells, float* grad_gates) {
   for (size_t row = 0; row < rows; ++row, gates += 4 * width, grad_gates += 4 * width) {
