@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <cstring>
-#include <memory>
 #include <mutex>
 
 #include "netbuf/pool.h"
@@ -89,21 +87,22 @@ const Kernels& kernels() {
 
 using Floats = std::vector<float>;
 
-// Calls job(chunk, scratch) for all chunks, each in one of the threads. Threads are kept for the next call; where another
-// caller has them, or the process was forked, the chunks are done here.
+// Calls job(chunk) for all chunks, each in one of the threads. These are kept for the next call, and to the end of the process,
+// since a forked one cannot end them; where another caller has them, the chunks are done here.
 template <class Job>
 void share(size_t chunks, uint32_t threads, const Job& job) {
   static std::mutex mutex;
-  static std::unique_ptr<Pool> pool;
+  static Pool* pool = nullptr;
   std::unique_lock lock(mutex, std::try_to_lock);
   if (threads < 2 || chunks < 2 || !lock) {
     for (size_t chunk = 0; chunk < chunks; ++chunk) job(chunk);
     return;
   }
-  if (pool && pool->lost()) static_cast<void>(pool.release());
+  if (pool && pool->lost()) pool = nullptr;
   if (!pool || pool->parts() != threads) {
-    pool.reset();
-    pool = std::make_unique<Pool>(threads);
+    delete pool;
+    pool = nullptr;
+    pool = new Pool(threads);
   }
   std::atomic<size_t> next{0};
   pool->run([&](uint32_t, EventBudget&) {

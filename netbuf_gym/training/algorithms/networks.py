@@ -34,7 +34,9 @@ class PerceptronNetwork:
     """
 
     def __init__(self, modules: Iterable[nn.Module]):
-        self.modules: list[Any] = [one for module in modules for one in (module if type(module) is nn.Sequential else (module,))]
+        self.modules: list[Any] = [
+            one for module in modules for one in (module if type(module) is nn.Sequential else (module,))
+        ]
 
     def __call__(self, inputs: th.Tensor) -> th.Tensor:
         """Return the outputs, `(rows, width)`, of inputs, `(rows, features)`, with gradients where these are enabled."""
