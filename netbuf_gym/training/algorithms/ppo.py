@@ -19,7 +19,6 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
-import numpy as np
 import torch as th
 from gymnasium import spaces
 from stable_baselines3 import PPO
@@ -79,7 +78,7 @@ class _CategoricalHead:
         """Return the entropy, summed over the batch."""
         return -(output.exp() * output).sum()
 
-    def make_native_loss(self, policy: Any, decisions: Sequence[np.ndarray], *settings: Any) -> Any:
+    def make_native_loss(self, policy: Any, decisions: Any, *settings: Any) -> Any:
         """Return the core's loss of a rollout's actions, policies and advantages, `(decisions, ...)` each."""
         return _core.categorical_loss(*decisions, *settings)
 
@@ -131,11 +130,12 @@ class _GaussianHead:
         """Return the entropy, summed over the batch."""
         return (output[:, self.dimensions :] + 0.5 * math.log(2 * math.pi * math.e)).sum()
 
-    def make_native_loss(self, policy: Any, decisions: Sequence[np.ndarray], *settings: Any) -> Any:
+    def make_native_loss(self, policy: Any, decisions: Any, *settings: Any) -> Any:
         """Return the core's loss of a rollout's actions, policies and advantages, `(decisions, ...)` each."""
         log_std = policy.log_std
         gradient = to_array(log_std.grad) if log_std.requires_grad else None
-        return _core.gaussian_loss(*decisions, to_array(log_std), gradient, *settings)
+        actions, old, advantages = decisions
+        return _core.gaussian_loss(actions, old, advantages, to_array(log_std), gradient, *settings)
 
 
 Head = _CategoricalHead | _GaussianHead
