@@ -2,15 +2,20 @@
 // and the arithmetic of tasks that would be slow in numpy.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <stdexcept>
 
 #include "netbuf/numeric.h"
 #include "netbuf/rows.h"
 #include "netbuf/sender_features.h"
+#include "netbuf/sender_path.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -75,19 +80,8 @@ class SenderFeatures {
     netbuf::follow(s_, first + cwnd_column_, first + rtt_min_column_, names_.size(), kept.data());
   }
 
-  void ratios(const Matrix<float>& out) {
-    require(out.shape(0) == kSenderRatios && out.shape(1) == s_.rows, "out", "(11, rows)");
-    sender_ratios(s_, out.data());
-  }
-
-  void features(const Matrix<const float>& logs, const Vector<const float>& scales, const Matrix<float>& out) {
-    require(logs.shape(0) == kSenderRatios && logs.shape(1) == s_.rows, "logs", "(11, rows)");
-    require(scales.shape(0) == kSenderRatios, "scales", "(11,)");
-    require(out.shape(0) == kSenderFeatures && out.shape(1) == s_.rows, "out", "(16, rows)");
-    sender_features(s_, logs.data(), scales.data(), out.data());
-  }
-
- private:
+  const SenderRows& rows() const { return s_; }
+  size_t fields() const { return names_.size(); }
   size_t column(const char* name) const {
     const auto at = std::find(names_.begin(), names_.end(), name);
     if (at == names_.end()) throw std::invalid_argument(std::string("fields: there must be ") + name);
@@ -95,12 +89,138 @@ class SenderFeatures {
   }
   const float* measured(const char* name) const { return last_.data() + column(name) * s_.rows; }
 
+ private:
   SenderRows s_;
   std::vector<std::string> names_;
   size_t cwnd_column_, rtt_min_column_;
   Matrix<float> last_, memory_;  // kept alive
   Vector<double> window_;
   Matrix<bool> known_;
+};
+
+using Rules = std::map<std::string, double>;
+
+PathRules read_rules(const Rules& rules) {
+  const auto value = [&](const char* name) {
+    const auto at = rules.find(name);
+    if (at == rules.end()) throw std::invalid_argument(std::string("rules: there must be ") + name);
+    return at->second;
+  };
+  const auto single = [&](const char* name) { return static_cast<float>(value(name)); };
+  return {
+      .drain = value("drain") != 0,
+      .interval_s = single("interval_s"),
+      .started_rtt = single("started_rtt"),
+      .drain_due_s = single("drain_due_s"),
+      .seen_ratio = single("seen_ratio"),
+      .drain_round_trips = single("drain_round_trips"),
+      .least_drain_intervals = single("least_drain_intervals"),
+      .heavy_loss = single("heavy_loss"),
+      .heavy_rounds = single("heavy_rounds"),
+      .least_counted = single("least_counted"),
+      .growth_loss = single("growth_loss"),
+      .growth_rounds = single("growth_rounds"),
+      .growth_counted = single("growth_counted"),
+      .peak_gain = single("peak_gain"),
+      .rate_gain = single("rate_gain"),
+      .drain_share = value("drain_share"),
+      .drain_of_product = value("drain_of_product"),
+      .least_drained = value("least_drained"),
+      .cap_segments = value("cap_segments"),
+  };
+}
+
+// The arrays of a tracker of paths, bound once.
+class SenderPath {
+ public:
+  SenderPath(const SenderFeatures& senders, const Rules& rules, Vector<double> lowest_window, Matrix<float> path,
+             Matrix<float> rounds, Matrix<double> windows, Matrix<bool> flags, Matrix<float> logs)
+      : rules_(read_rules(rules)),
+        columns_{senders.fields(), senders.column("ssthresh_bytes"), senders.column("rtt_min_s"),
+                 senders.column("acks")},
+        lowest_window_(lowest_window), path_(path), rounds_(rounds), windows_(windows), flags_(flags), logs_(logs) {
+    const size_t rows = senders.rows().rows;
+    const auto require_rows = [rows](const auto& array, size_t count, const char* name) {
+      require(array.shape(0) == count && array.shape(1) == rows, name,
+              ("(" + std::to_string(count) + ", rows)").c_str());
+    };
+    require(lowest_window.shape(0) == rows, "lowest_window", "(rows,)");
+    float** remembered[] = {&p_.unseen,  &p_.draining,    &p_.least_found, &p_.rate_lately, &p_.low_rtt,
+                            &p_.lost_lately, &p_.acked_lately, &p_.roughness, &p_.started, &p_.queue_long,
+                            &p_.lost_long, &p_.acked_long, &p_.standing, &p_.held};
+    float** counted[] = {&p_.heavy.lost,  &p_.heavy.acked,  &p_.heavy.seconds,  &p_.heavy.heavy_in_a_row,
+                         &p_.growth.lost, &p_.growth.acked, &p_.growth.seconds, &p_.growth.heavy_in_a_row};
+    double** bytes[] = {&p_.wanted, &p_.resumed, &p_.drained, &p_.arrived};
+    uint8_t** facts[] = {&p_.acked, &p_.acknowledged, &p_.starting};
+    float** logarithms[] = {&p_.kept_lately, &p_.kept_losses, &p_.kept_long, &p_.jump, &p_.queue};
+    require_rows(path, std::size(remembered), "path");
+    require_rows(rounds, std::size(counted), "rounds");
+    require_rows(windows, std::size(bytes), "windows");
+    require_rows(flags, std::size(facts), "flags");
+    require_rows(logs, std::size(logarithms), "logs");
+    p_.sender = senders.rows();
+    p_.rtt_min_ever = senders.measured("rtt_min_ever_s");
+    p_.lowest_window = lowest_window.data();
+    for (size_t i = 0; i < std::size(remembered); ++i) *remembered[i] = path.data() + i * rows;
+    for (size_t i = 0; i < std::size(counted); ++i) *counted[i] = rounds.data() + i * rows;
+    for (size_t i = 0; i < std::size(bytes); ++i) *bytes[i] = windows.data() + i * rows;
+    for (size_t i = 0; i < std::size(facts); ++i) *facts[i] = reinterpret_cast<uint8_t*>(flags.data()) + i * rows;
+    for (size_t i = 0; i < std::size(logarithms); ++i) *logarithms[i] = logs.data() + i * rows;
+  }
+
+  void compare_rates() { netbuf::compare_rates(p_); }
+
+  void follow(const Matrix<const double>& telemetry) {
+    require(telemetry.shape(0) == p_.sender.rows && telemetry.shape(1) == columns_.fields, "telemetry",
+            "(rows, fields)");
+    follow_path(p_, rules_, telemetry.data(), columns_);
+  }
+
+  void follow_queue() { netbuf::follow_queue(p_); }
+
+  void decide(const Vector<const double>& factors, const std::optional<Vector<const double>>& caps,
+              const Vector<double>& out) {
+    require_vector(factors, "factors");
+    if (caps) require_vector(*caps, "caps");
+    require_vector(out, "out");
+    decide_windows(p_, rules_, factors.data(), caps ? caps->data() : nullptr, out.data());
+  }
+
+  void caps(const Vector<double>& out) {
+    require_vector(out, "out");
+    measured_caps(p_, rules_, out.data());
+  }
+
+  void ratios(const Matrix<float>& out) {
+    require(out.shape(0) == kSenderRatios + kPathRatios && out.shape(1) == p_.sender.rows, "out", "(15, rows)");
+    sender_ratios(p_.sender, out.data());
+    path_ratios(p_, out.data() + kSenderRatios * p_.sender.rows);
+  }
+
+  void features(const Matrix<const float>& logs, const Vector<const float>& scales, const Matrix<float>& out) {
+    const size_t rows = p_.sender.rows;
+    require(logs.shape(0) == kSenderRatios + kPathRatios && logs.shape(1) == rows, "logs", "(15, rows)");
+    require(scales.shape(0) == kSenderRatios + kPathRatios, "scales", "(15,)");
+    require(out.shape(0) == kSenderFeatures + kPathFeatures && out.shape(1) == rows, "out", "(27, rows)");
+    sender_features(p_.sender, logs.data(), scales.data(), out.data());
+    path_features(p_, logs.data() + kSenderRatios * rows, scales.data() + kSenderRatios, scales.data()[kQueueing],
+                  out.data() + kSenderFeatures * rows);
+  }
+
+ private:
+  template <class Array>
+  void require_vector(const Array& array, const char* name) const {
+    require(array.shape(0) == p_.sender.rows, name, "(rows,)");
+  }
+
+  PathRules rules_;
+  PathColumns columns_;
+  PathRows p_{};
+  Vector<double> lowest_window_;  // this and the following: kept alive
+  Matrix<float> path_, rounds_;
+  Matrix<double> windows_;
+  Matrix<bool> flags_;
+  Matrix<float> logs_;
 };
 
 }  // namespace
@@ -159,11 +279,27 @@ void bind_rows(nb::module_& m) {
            " known: RTT known, and before.")
       .def("remember", &SenderFeatures::remember, "Makes the last interval the previous one.")
       .def("follow", &SenderFeatures::follow, "telemetry"_a, "kept"_a,
-           "Follows an interval that was taken in; kept: the part of the highest rate that is not forgotten.")
-      .def("ratios", &SenderFeatures::ratios, "out"_a.noconvert(),
-           "Writes the ratios whose logarithms are observed, (11, rows).")
-      .def("features", &SenderFeatures::features, "logs"_a, "scales"_a, "out"_a.noconvert(),
-           "Writes the feature vectors, (16, rows), from the logarithms of the ratios and their factors.");
+           "Follows an interval that was taken in; kept: the part of the highest rate that is not forgotten.");
+
+  nb::class_<SenderPath>(m, "SenderPath",
+                         "The arithmetic of netbuf_gym.tasks.congestion_window.path_tracker on its tracker's arrays.")
+      .def(nb::init<const SenderFeatures&, const Rules&, Vector<double>, Matrix<float>, Matrix<float>, Matrix<double>,
+                    Matrix<bool>, Matrix<float>>(),
+           nb::keep_alive<1, 2>(), "senders"_a, "rules"_a, "lowest_window"_a.noconvert(), "path"_a.noconvert(),
+           "rounds"_a.noconvert(), "windows"_a.noconvert(), "flags"_a.noconvert(), "logs"_a.noconvert(),
+           "rules: the constants of the module by name. logs: what the caller makes exponentials and logarithms of in"
+           " place, the parts kept of rates, of losses and for long; the change of the rate; the queue.")
+      .def("compare_rates", &SenderPath::compare_rates, "Writes the change of the rate, 1 where none was measured.")
+      .def("follow", &SenderPath::follow, "telemetry"_a,
+           "Follows an interval that the senders have followed; needs the exponentials, and log2 of the rate's change.")
+      .def("follow_queue", &SenderPath::follow_queue, "Follows what needs the logarithm of the queue.")
+      .def("decide", &SenderPath::decide, "factors"_a, "caps"_a.none(), "out"_a.noconvert(),
+           "Writes windows for factors of them, NaN where nothing is decided.")
+      .def("caps", &SenderPath::caps, "out"_a.noconvert(), "Writes the measured caps of the windows.")
+      .def("ratios", &SenderPath::ratios, "out"_a.noconvert(),
+           "Writes the ratios whose logarithms are observed, (15, rows).")
+      .def("features", &SenderPath::features, "logs"_a, "scales"_a, "out"_a.noconvert(),
+           "Writes the feature vectors, (27, rows), from the logarithms of the ratios and their factors.");
 }
 
 }  // namespace netbuf

@@ -198,8 +198,21 @@ def test_arrays_of_other_shapes_are_refused():
         _core.take_in(np.zeros((5, len(FIELD))), made.last)
     with pytest.raises(ValueError, match=r"telemetry must have shape \(rows, fields\)"):
         made.arithmetic.follow(np.zeros((5, len(FIELD))), np.zeros(4, np.float32))
-    with pytest.raises(ValueError, match=r"out must have shape \(16, rows\)"):
-        made.arithmetic.features(np.zeros((11, 4), np.float32), np.zeros(11, np.float32), np.zeros((15, 4), np.float32))
+    path, logs, scales = made.path_arithmetic, np.zeros((15, 4), np.float32), np.zeros(15, np.float32)
+    with pytest.raises(ValueError, match=r"telemetry must have shape \(rows, fields\)"):
+        path.follow(np.zeros((4, len(FIELD) + 1)))
+    with pytest.raises(ValueError, match=r"out must have shape \(15, rows\)"):
+        path.ratios(np.zeros((11, 4), np.float32))
+    with pytest.raises(ValueError, match=r"out must have shape \(27, rows\)"):
+        path.features(logs, scales, np.zeros((16, 4), np.float32))
+    with pytest.raises(ValueError, match=r"factors must have shape \(rows,\)"):
+        path.decide(np.ones(3), None, np.zeros(4))
+    with pytest.raises(ValueError, match=r"caps must have shape \(rows,\)"):
+        path.decide(np.ones(4), np.ones(3), np.zeros(4))
+    bound = {name: np.zeros((1, 4), np.float32) for name in ("path", "rounds", "logs")}
+    bound |= {"lowest_window": np.zeros(4), "windows": np.zeros((4, 4)), "flags": np.zeros((3, 4), bool)}
+    with pytest.raises(ValueError, match="rules: there must be drain"):
+        _core.SenderPath(made.arithmetic, {}, **bound)
     with pytest.raises(ValueError, match="fields: there must be elapsed_s"):
         bound = {"last": np.zeros((1, 4), np.float32), "memory": np.zeros((8, 4), np.float32)}
         _core.SenderFeatures(["rtt"], 0.1, **bound, window=np.zeros(4), known=np.zeros((2, 4), bool))

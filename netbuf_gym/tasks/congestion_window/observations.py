@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from netbuf_gym.tasks.congestion_window.path_tracker import PathTracker
-from netbuf_gym.tasks.congestion_window.tracker import CWND, FIELD, MSS, Tracker
+from netbuf_gym.tasks.congestion_window.tracker import FIELD, Tracker
 from netbuf_gym.tasks.features import Feature
 
 PPCC_FEATURES = (
@@ -54,8 +54,8 @@ DEFAULT_FEATURES = (
     Feature("least_rtt_risen", 1, 16, "log of least RTT / the connection's, which no drain replaces"),
 )
 """Features of the recipes default and bare, ratios only: the same policy reads 1 Mbit/s and 100 Mbit/s, 5 ms and 200 ms alike.
-The first 16 describe the interval and are computed natively; the others cover recent and long-term history, by which a sender
-can tell that other flows keep the queue filled."""
+The first 16 describe the interval; the others cover recent and long-term history, by which a sender can tell that other flows
+keep the queue filled. All are computed natively."""
 
 _PPCC_ROWS = np.array([FIELD[feature.name] for feature in PPCC_FEATURES])
 _PPCC_LOW = np.array([[feature.low] for feature in PPCC_FEATURES], np.float32)
@@ -73,10 +73,7 @@ def observe_ppcc(tracker: Tracker, out: np.ndarray) -> np.ndarray:
     return np.clip(out, 0, 1, out=out)
 
 
-_INTERVAL_FEATURES = 16
-_LATELY_SCALE = np.array([[1 / np.log(high)] for high in (4, 4, 16)], np.float32)
-_ONE, _LEAST_RATIO = np.float32(1), np.float32(1e-6)
-_LOG_HIGH = (16, 16, 2, 2, 2, 2, 2, 64, 65536, 4096, 64)
+_LOG_HIGH = (16, 16, 2, 2, 2, 2, 2, 64, 65536, 4096, 64, 4, 4, 16, 16)
 _LOG_SCALE = np.array([1 / np.log(high) for high in _LOG_HIGH], np.float32)
 
 
@@ -87,36 +84,7 @@ def observe_default(tracker: PathTracker, out: np.ndarray) -> np.ndarray:
     RTT ratios are 1, so that their logarithms are 0.
     """
     logs = np.empty((len(_LOG_SCALE), tracker.rows), np.float32)
-    tracker.arithmetic.ratios(logs)
+    tracker.path_arithmetic.ratios(logs)
     np.log(logs, out=logs)
-    tracker.arithmetic.features(logs, _LOG_SCALE, out[:_INTERVAL_FEATURES])
-    _observe_history(tracker, out[_INTERVAL_FEATURES:])
+    tracker.path_arithmetic.features(logs, _LOG_SCALE, out)
     return out
-
-
-def _observe_history(tracker: PathTracker, out: np.ndarray) -> None:
-    known, mss = tracker.rtt_known, tracker.last[MSS]
-    least = np.where(known, tracker.least_rtt, _ONE)
-    packet = mss * np.float32(8 / tracker.interval_s)
-    rate = np.maximum(tracker.rate_lately, packet)
-    np.divide(np.maximum(tracker.rate, packet), rate, out=out[0])
-    np.divide(tracker.last[CWND], np.maximum(rate * least * np.float32(1 / 8), mss), out=out[1])
-    np.maximum(tracker.low_rtt / least, _ONE, out=out[2])
-    np.log(np.maximum(out[:3], _LEAST_RATIO), out=out[:3])
-    out[:3] *= _LATELY_SCALE
-    out[1] *= known
-    np.sqrt(out[2], out=out[2])
-    lost = tracker.lost_lately
-    np.sqrt(lost / np.maximum(lost + tracker.acked_lately, _ONE), out=out[3])
-    np.multiply(tracker.roughness, np.float32(1 / 2), out=out[4])
-    np.multiply(tracker.unseen_s, np.float32(1 / 10), out=out[5])
-    np.greater(tracker.draining_s, 0, out=out[6], casting="unsafe")
-    out[7] = tracker.started
-    scale = np.float32(1 / np.log(16))
-    np.sqrt(tracker.queue_long * scale, out=out[8])
-    lost = tracker.lost_long
-    np.sqrt(lost / np.maximum(lost + tracker.acked_long, _ONE), out=out[9])
-    ever = tracker.last[FIELD["rtt_min_ever_s"]]
-    np.log(np.maximum(least / np.where(ever > 0, ever, least), _ONE), out=out[10])
-    out[10] *= scale
-    np.clip(out, -1, 1, out=out)

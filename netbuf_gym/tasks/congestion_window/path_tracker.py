@@ -9,65 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from netbuf_gym.tasks.congestion_window.tracker import (
-    ACKS,
-    CWND,
-    ELAPSED,
-    FIELD,
-    MSS,
-    PACKETS_LOST,
-    RTT,
-    SEGMENTS_ACKED,
-    SSTHRESH,
-    Tracker,
-)
+from netbuf_gym import _core
+from netbuf_gym.tasks.congestion_window.tracker import ELAPSED, Tracker
 from netbuf_gym.tasks.flows import PerRow
-
-RTT_MIN, TIMEOUTS = FIELD["rtt_min_s"], FIELD["timeouts"]
-
-
-class LossRounds:
-    """Counters of lost and acknowledged segments per round trip of at least a given number of segments.
-
-    Args:
-        rows: Number of senders.
-        least: Least number of segments, lost or acknowledged, in a round trip.
-
-    Attributes:
-        lost, acked: Segments of the present round trip, float32 `(rows,)`.
-        heavy_in_a_row: Number of consecutive round trips with heavy loss, float32 `(rows,)`.
-    """
-
-    def __init__(self, rows: int, least: int):
-        self.least, self._all = np.float32(least), np.zeros((4, rows), np.float32)
-        self.lost, self.acked, self._seconds, self.heavy_in_a_row = self._all
-
-    def add(self, last: np.ndarray, share: float, counts: np.ndarray, losses: np.ndarray | bool = True) -> np.ndarray:
-        """Add an interval and return which senders completed a round trip with it, bool `(rows,)`.
-
-        Args:
-            last: Telemetry, `(fields, rows)`.
-            share: Share of lost segments above which the loss of a round trip is heavy.
-            counts: Which senders' round trips can count as heavy, bool `(rows,)`.
-            losses: Which senders' losses in this interval count, bool `(rows,)`.
-        """
-        self.lost += last[PACKETS_LOST] * losses
-        self.acked += last[SEGMENTS_ACKED]
-        self._seconds += last[ELAPSED]
-        sent = self.lost + self.acked
-        over = (self._seconds >= last[RTT]) & (sent >= self.least)
-        heavy = over & (self.lost > np.float32(share) * sent) & counts
-        self.heavy_in_a_row[:] = np.where(over, np.where(heavy, self.heavy_in_a_row + 1, np.float32(0)), self.heavy_in_a_row)
-        return over
-
-    def start_round(self, rows: np.ndarray) -> None:
-        """Start a new round trip of these rows."""
-        self._all[:3, rows] = 0
-
-    def reset(self, rows: slice) -> None:
-        """Forget everything about these rows."""
-        self._all[:, rows] = 0
-
 
 SEEN_WITHIN = 0.02
 """Share of the least round trip by which another one may be longer and still count as having seen it."""
@@ -110,6 +54,9 @@ time-outs are the rule, a sender has never seen the queue empty and takes the lo
 without ACKs do not count, since they indicate an outage rather than crowding."""
 
 
+_FORGETTING = np.array([[-1 / LATELY_S], [-1 / LOSS_MEMORY_S], [-1 / LONG_S]], np.float32)
+
+
 class PathTracker(Tracker):
     """Tracker of each sender's path, which also decides when to look for the least round trip anew.
 
@@ -139,6 +86,7 @@ class PathTracker(Tracker):
         acknowledged: bool, whether an ACK has come since the start.
         starting: bool, whether the slow start goes on: no threshold is known yet, no mean RTT of an interval was `STARTED_RTT`
             times the least one, and the window has grown in every round trip with ACKs.
+        path_arithmetic: native computation of these arrays, of windows, and of the features observed.
     """
 
     def __init__(
@@ -152,110 +100,62 @@ class PathTracker(Tracker):
         growth_loss: float = 1.0,
     ):
         super().__init__(rows, interval_s)
-        self.drain, self.slow_start = drain, slow_start
-        self._drain_due_s = np.float32(drain_after_s - 1e-3)  # margin for rounding in the float32 sum of intervals
-        self._seen_ratio = np.float32(1 + seen_within)
-        self.growth_loss = growth_loss
+        self.slow_start = slow_start
         self._path = np.zeros((14, rows), np.float32)
-        self._heavy_rounds, self._growth_rounds = LossRounds(rows, LEAST_COUNTED), LossRounds(rows, GROWTH_COUNTED)
         self.unseen_s, self.draining_s, self._least_found, self.rate_lately = self._path[:4]
         self.low_rtt, self.lost_lately, self.acked_lately, self.roughness, self.started = self._path[4:9]
         self.queue_long, self.lost_long, self.acked_long, self._standing_s, self.held_s = self._path[9:]
-        self.wanted, self.resumed, self.drained, self.arrived = np.zeros((4, rows))
-        self.acked, self.acknowledged, self.starting = np.zeros((3, rows), bool)
+        self._rounds = np.zeros((8, rows), np.float32)  # lost, acknowledged, seconds, heavy in a row; twice: heavy, growth
+        self._windows = np.zeros((4, rows))
+        self.wanted, self.resumed, self.drained, self.arrived = self._windows
+        self._flags = np.zeros((3, rows), bool)
+        self.acked, self.acknowledged, self.starting = self._flags
+        self._logs = np.zeros((5, rows), np.float32)
+        self._parts_kept, self._jump, self._queue = self._logs[:3], self._logs[3], self._logs[4]
+        rules = {
+            "drain": drain,
+            "interval_s": interval_s,
+            "started_rtt": STARTED_RTT,
+            "drain_due_s": drain_after_s - 1e-3,  # margin for rounding in the float32 sum of intervals
+            "seen_ratio": 1 + seen_within,
+            "drain_round_trips": DRAIN_ROUND_TRIPS,
+            "least_drain_intervals": LEAST_DRAIN_INTERVALS,
+            "heavy_loss": HEAVY_LOSS,
+            "heavy_rounds": HEAVY_ROUNDS,
+            "least_counted": LEAST_COUNTED,
+            "growth_loss": growth_loss,
+            "growth_rounds": GROWTH_ROUNDS,
+            "growth_counted": GROWTH_COUNTED,
+            "peak_gain": PEAK_GAIN,
+            "rate_gain": RATE_GAIN,
+            "drain_share": DRAIN_SHARE,
+            "drain_of_product": DRAIN_OF_PRODUCT,
+            "least_drained": LEAST_DRAINED,
+            "cap_segments": CAP_SEGMENTS,
+        }
+        bound = {"path": self._path, "rounds": self._rounds, "windows": self._windows, "flags": self._flags, "logs": self._logs}
+        self.path_arithmetic = _core.SenderPath(self.arithmetic, rules, self.lowest_window, **bound)
 
     def reset(self, rows: slice, *, mss_bytes: np.ndarray | float, **world: PerRow) -> None:
         """Reset rows, see `Tracker.reset`."""
         super().reset(rows, mss_bytes=mss_bytes, **world)
         self._path[:, rows] = 0
-        self._heavy_rounds.reset(rows)
-        self._growth_rounds.reset(rows)
+        self._rounds[:, rows] = 0
+        self._windows[:, rows] = 0
         self.wanted[rows] = self.cwnd[rows]
-        self.resumed[rows] = self.drained[rows] = 0
-        self.acked[rows] = self.acknowledged[rows] = False
+        self._flags[:, rows] = False
         self.starting[rows] = self.slow_start
 
     def update(self, telemetry: np.ndarray) -> None:
         """Take in the telemetry of one interval, `(rows, fields)` in float64, as the plant wrote it."""
         super().update(telemetry)
-        last, elapsed = self.last, self.last[ELAPSED]
-        np.greater(telemetry[:, ACKS], 0, out=self.acked)  # False for NaN
-        self.acknowledged |= self.acked
-        rtt_min = telemetry[:, RTT_MIN].astype(np.float32)
-        kept = np.exp(np.stack((elapsed * np.float32(-1 / LATELY_S), elapsed * np.float32(-1 / LOSS_MEMORY_S))))
-
-        new = np.where(self.rate_lately > 0, np.float32(1) - kept[0], np.float32(1))
-        self.rate_lately += new * (self.rate - self.rate_lately)
-        low = self.low_rtt + (np.float32(1) - kept[0]) * (last[RTT_MIN] - self.low_rtt)
-        np.copyto(self.low_rtt, np.where(self.low_rtt > 0, np.fmin(low, rtt_min), rtt_min), where=rtt_min > 0)
-        self.lost_lately *= kept[1]
-        self.lost_lately += last[PACKETS_LOST]
-        self.acked_lately *= kept[1]
-        self.acked_lately += last[SEGMENTS_ACKED]
-        filled = last[RTT] > np.float32(STARTED_RTT) * self.least_rtt
-        np.copyto(self.started, 1, where=filled | (last[PACKETS_LOST] > 0))
-        self._standing_s += elapsed * self.acked
-        np.copyto(self._standing_s, 0, where=last[CWND] > self.previous_cwnd)  # ACKs grow the window of a slow start
-        stands = (self._standing_s > 0) & (self._standing_s >= last[RTT])
-        self.starting &= np.isnan(telemetry[:, SSTHRESH]) & ~filled & ~stands
-        measured = (self.rate > 0) & (self.previous_rate > 0)
-        jump = np.log2(np.where(measured, self.rate, 1) / np.where(measured, self.previous_rate, 1))
-        jump = np.minimum(np.abs(jump, out=jump), np.float32(2))
-        self.roughness += np.where(measured, np.float32(1) - kept[1], np.float32(0)) * (jump - self.roughness)
-        if self.drain:
-            self._track_least_rtt(rtt_min, elapsed * self.acked)
-        self._count_losses()
-        kept = np.exp(elapsed * np.float32(-1 / LONG_S))
-        queue = np.log(np.maximum(np.where(rtt_min > 0, rtt_min / self.least_rtt, np.float32(1)), np.float32(1)))
-        self.queue_long += np.where(rtt_min > 0, np.float32(1) - kept, np.float32(0)) * (queue - self.queue_long)
-        self.lost_long *= kept
-        self.lost_long += last[PACKETS_LOST]
-        self.acked_long *= kept
-        self.acked_long += last[SEGMENTS_ACKED]
-
-    def _track_least_rtt(self, rtt_min: np.ndarray, elapsed: np.ndarray) -> None:
-        """Track the time since the least round trip was seen, and drains; time without ACKs counts for neither."""
-        draining = self.draining_s > 0
-        seen = rtt_min <= self.least_rtt * self._seen_ratio  # False for NaN
-        self.unseen_s += elapsed
-        np.copyto(self._least_found, np.fmin(self._least_found, rtt_min), where=draining)
-        self.draining_s -= elapsed * draining
-        over = draining & ((self.draining_s <= np.float32(1e-4)) | seen)
-        if over.any():
-            believed = over & ~seen & np.isfinite(self._least_found)
-            np.copyto(self.least_rtt, self._least_found, where=believed)
-            self.draining_s[over] = 0
-        np.copyto(self.unseen_s, 0, where=seen | over)
-        due = ~draining & self.acked & (self.unseen_s >= self._drain_due_s)
-        if due.any():
-            intervals = np.maximum(np.ceil(DRAIN_ROUND_TRIPS * self.last[RTT] / self.interval_s), LEAST_DRAIN_INTERVALS)
-            np.copyto(self.draining_s, intervals * np.float32(self.interval_s), where=due)
-            np.copyto(self._least_found, np.float32(np.inf), where=due)
-            np.copyto(self.resumed, self.cwnd, where=due)
-            product = np.asarray(self.rate_lately, np.float64) * np.where(self.rtt_known, self.least_rtt, np.float32(0)) / 8
-            held = np.minimum(DRAIN_SHARE * self.cwnd, DRAIN_OF_PRODUCT * product)
-            held = np.maximum(held, LEAST_DRAINED * np.asarray(self.last[MSS], np.float64))
-            np.copyto(self.drained, np.minimum(held, self.cwnd), where=due)
-        halted = (self.last[TIMEOUTS] > 0) & (self.resumed > 0)
-        if halted.any():  # after a time-out the window from before the drain is no better confirmed than any other
-            self.draining_s[halted] = self.resumed[halted] = 0
-
-    def _count_losses(self) -> None:
-        """Hold the window while losses stay heavy, except in the round trip after a hold, whose losses were on their way."""
-        rounds = self._heavy_rounds
-        over = rounds.add(self.last, HEAVY_LOSS, ~self.starting)
-        self.held_s -= self.last[ELAPSED]
-        self.held_s[self.held_s < np.float32(1e-4)] = 0  # rounding in the float32 sum of intervals
-        heavy = over & (rounds.heavy_in_a_row >= HEAVY_ROUNDS)
-        if heavy.any():
-            sent = np.maximum(rounds.lost + rounds.acked, np.float32(1))
-            np.copyto(self.arrived, self.cwnd * np.asarray(rounds.acked, np.float64) / sent, where=heavy)
-            np.copyto(self.held_s, self.last[RTT], where=heavy)
-        halted = self.last[TIMEOUTS] > 0
-        self.held_s[halted] = 0
-        rounds.start_round(over | halted | (self.held_s > 0))
-        if self.growth_loss < 1:
-            self._growth_rounds.start_round(self._growth_rounds.add(self.last, self.growth_loss, ~self.starting, self.acked))
+        np.multiply(_FORGETTING, self.last[ELAPSED], out=self._parts_kept)
+        np.exp(self._parts_kept, out=self._parts_kept)
+        self.path_arithmetic.compare_rates()
+        np.log2(self._jump, out=self._jump)
+        self.path_arithmetic.follow(telemetry)
+        np.log(self._queue, out=self._queue)
+        self.path_arithmetic.follow_queue()
 
     def compute_window_cap(self) -> np.ndarray:
         """Return the measured cap of the window in bytes, float64 `(rows,)`.
@@ -263,10 +163,9 @@ class PathTracker(Tracker):
         The cap is the larger of `PEAK_GAIN` times the product of the highest recent rate and the least round trip, and
         `RATE_GAIN` times the product of the latest rate and the latest round trip; plus `CAP_SEGMENTS`.
         """
-        known = self.rtt_known
-        least = np.where(known, self.least_rtt, np.float32(0))
-        bits = np.maximum(PEAK_GAIN * self.peak_rate * least, RATE_GAIN * self.rate * self.last[RTT])
-        return np.asarray(bits, np.float64) / 8 + CAP_SEGMENTS * np.asarray(self.last[MSS], np.float64)
+        caps = np.empty(self.rows)
+        self.path_arithmetic.caps(caps)
+        return caps
 
     def decide(self, factors: np.ndarray, cap: np.ndarray | None, out: np.ndarray) -> np.ndarray:
         """Write windows in bytes for factors, by rules that a real sender can follow, into `out`, float64 `(rows,)`; return it.
@@ -280,23 +179,5 @@ class PathTracker(Tracker):
             cap: Largest windows, float64 `(rows,)`; None: unlimited.
             out: Array that is written to.
         """
-        mss = np.asarray(self.last[MSS], np.float64)
-        acknowledged = np.asarray(self.last[SEGMENTS_ACKED], np.float64) * mss
-        reach = np.maximum(self.cwnd, self.resumed) + acknowledged
-        start = np.where(self.resumed > 0, self.resumed, np.maximum(self.cwnd, np.minimum(self.wanted, reach)))
-        np.minimum(start * factors, reach, out=out)
-        if cap is not None:
-            np.minimum(out, cap, out=out)
-        if self.growth_loss < 1:
-            window = np.maximum(np.maximum(self.cwnd, self.resumed), self.lowest_window)
-            lossy = self._growth_rounds.heavy_in_a_row >= GROWTH_ROUNDS
-            np.minimum(out, window + acknowledged * mss / window, out=out, where=lossy)
-        draining = self.draining_s > 0
-        np.copyto(out, self.drained, where=draining)
-        np.minimum(out, self.arrived, out=out, where=self.held_s > 0)
-        np.maximum(out, self.lowest_window, out=out)
-        decided = self.acked & ~self.starting
-        np.copyto(self.wanted, out, where=decided)
-        np.copyto(self.resumed, 0, where=decided & ~draining)
-        np.copyto(out, np.nan, where=~decided)
+        self.path_arithmetic.decide(factors, cap, out)
         return out

@@ -1,0 +1,212 @@
+#include "netbuf/sender_path.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace netbuf {
+
+namespace {
+
+constexpr float kRounding = 1e-4f;  // of a float32 sum of intervals, in seconds
+constexpr float kLeastRatio = 1e-6f;
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// Loss over all of what a share has been counted of.
+float loss_root(float lost, float acked) { return std::sqrt(lost / std::max(lost + acked, 1.0f)); }
+
+// Adds an interval to a round trip; whether it is complete. `lost`, `counts`: losses that count, and whether the round
+// trip can count as heavy.
+bool add_to_round(const LossRounds& round, const SenderRows& s, size_t i, float lost, float share, float least,
+                  bool counts) {
+  round.lost[i] += lost;
+  round.acked[i] += s.segments_acked[i];
+  round.seconds[i] += s.elapsed[i];
+  const float sent = round.lost[i] + round.acked[i];
+  if (!(round.seconds[i] >= s.rtt[i] && sent >= least)) return false;
+  const bool heavy = counts && round.lost[i] > share * sent;
+  round.heavy_in_a_row[i] = heavy ? round.heavy_in_a_row[i] + 1 : 0;
+  return true;
+}
+
+void start_round(const LossRounds& round, size_t i) { round.lost[i] = round.acked[i] = round.seconds[i] = 0; }
+
+void start_drain(const PathRows& p, const PathRules& rules, size_t i) {
+  const SenderRows& s = p.sender;
+  const float intervals =
+      std::max(std::ceil(rules.drain_round_trips * s.rtt[i] / rules.interval_s), rules.least_drain_intervals);
+  p.draining[i] = intervals * rules.interval_s;
+  p.least_found[i] = kInfinity;
+  p.resumed[i] = s.window[i];
+  const double product = double{p.rate_lately[i]} * (s.rtt_known[i] ? s.least_rtt[i] : 0.0f) / 8;
+  const double held = std::min(rules.drain_share * s.window[i], rules.drain_of_product * product);
+  p.drained[i] = std::min(std::max(held, rules.least_drained * s.mss[i]), s.window[i]);
+}
+
+// The time since the least round trip was seen, and drains; time without ACKs counts for neither.
+void track_least_rtt(const PathRows& p, const PathRules& rules, size_t i, float rtt_min) {
+  const SenderRows& s = p.sender;
+  const bool draining = p.draining[i] > 0;
+  const bool seen = rtt_min <= s.least_rtt[i] * rules.seen_ratio;  // false of a NaN
+  bool over = false;
+  const float elapsed = p.acked[i] ? s.elapsed[i] : 0.0f;
+  p.unseen[i] += elapsed;
+  if (draining) {
+    p.least_found[i] = std::fmin(p.least_found[i], rtt_min);
+    p.draining[i] -= elapsed;
+    over = p.draining[i] <= kRounding || seen;
+    if (over) {
+      if (!seen && std::isfinite(p.least_found[i])) s.least_rtt[i] = p.least_found[i];
+      p.draining[i] = 0;
+    }
+  }
+  if (seen || over) p.unseen[i] = 0;
+  if (!draining && p.acked[i] && p.unseen[i] >= rules.drain_due_s) start_drain(p, rules, i);
+  if (s.timeouts[i] > 0 && p.resumed[i] > 0) {  // the window from before the drain is no better confirmed than any other
+    p.draining[i] = 0;
+    p.resumed[i] = 0;
+  }
+}
+
+// Holds the window while losses stay heavy, except in the round trip after a hold, whose losses were on their way.
+void count_losses(const PathRows& p, const PathRules& rules, size_t i) {
+  const SenderRows& s = p.sender;
+  const bool counts = !p.starting[i];
+  const bool over = add_to_round(p.heavy, s, i, s.packets_lost[i], rules.heavy_loss, rules.least_counted, counts);
+  p.held[i] -= s.elapsed[i];
+  if (p.held[i] < kRounding) p.held[i] = 0;
+  if (over && p.heavy.heavy_in_a_row[i] >= rules.heavy_rounds) {
+    const float sent = std::max(p.heavy.lost[i] + p.heavy.acked[i], 1.0f);
+    p.arrived[i] = s.window[i] * p.heavy.acked[i] / sent;
+    p.held[i] = s.rtt[i];
+  }
+  const bool halted = s.timeouts[i] > 0;
+  if (halted) p.held[i] = 0;
+  if (over || halted || p.held[i] > 0) start_round(p.heavy, i);
+  if (rules.growth_loss < 1) {
+    const float lost = p.acked[i] ? s.packets_lost[i] : 0.0f;
+    if (add_to_round(p.growth, s, i, lost, rules.growth_loss, rules.growth_counted, counts)) start_round(p.growth, i);
+  }
+}
+
+}  // namespace
+
+void compare_rates(const PathRows& p) {
+  const SenderRows& s = p.sender;
+  for (size_t i = 0; i < s.rows; ++i) {
+    const bool measured = s.rate[i] > 0 && s.previous_rate[i] > 0;
+    p.jump[i] = measured ? s.rate[i] / s.previous_rate[i] : 1.0f;
+  }
+}
+
+void follow_path(const PathRows& p, const PathRules& rules, const double* telemetry, const PathColumns& at) {
+  const SenderRows& s = p.sender;
+  for (size_t i = 0; i < s.rows; ++i, telemetry += at.fields) {
+    const float rtt_min = static_cast<float>(telemetry[at.rtt_min]), lost = s.packets_lost[i];
+    const bool seen = rtt_min > 0;  // false of a NaN
+    p.acked[i] = telemetry[at.acks] > 0;
+    p.acknowledged[i] |= p.acked[i];
+
+    const float new_lately = 1.0f - p.kept_lately[i];
+    p.rate_lately[i] += (p.rate_lately[i] > 0 ? new_lately : 1.0f) * (s.rate[i] - p.rate_lately[i]);
+    if (seen) {
+      const float low = p.low_rtt[i] + new_lately * (s.rtt_min[i] - p.low_rtt[i]);
+      p.low_rtt[i] = p.low_rtt[i] > 0 ? std::min(low, rtt_min) : rtt_min;
+    }
+    p.lost_lately[i] = p.lost_lately[i] * p.kept_losses[i] + lost;
+    p.acked_lately[i] = p.acked_lately[i] * p.kept_losses[i] + s.segments_acked[i];
+    const bool filled = s.rtt[i] > rules.started_rtt * s.least_rtt[i];
+    if (filled || lost > 0) p.started[i] = 1;
+    p.standing[i] += p.acked[i] ? s.elapsed[i] : 0.0f;
+    if (s.cwnd[i] > s.previous_cwnd[i]) p.standing[i] = 0;  // ACKs grow the window of a slow start
+    const bool stands = p.standing[i] > 0 && p.standing[i] >= s.rtt[i];
+    p.starting[i] &= std::isnan(telemetry[at.ssthresh]) && !filled && !stands;
+    if (s.rate[i] > 0 && s.previous_rate[i] > 0) {
+      const float jump = std::min(std::abs(p.jump[i]), 2.0f);
+      p.roughness[i] += (1.0f - p.kept_losses[i]) * (jump - p.roughness[i]);
+    }
+    if (rules.drain) track_least_rtt(p, rules, i, rtt_min);
+    count_losses(p, rules, i);
+    p.lost_long[i] = p.lost_long[i] * p.kept_long[i] + lost;
+    p.acked_long[i] = p.acked_long[i] * p.kept_long[i] + s.segments_acked[i];
+    p.queue[i] = seen ? std::max(rtt_min / s.least_rtt[i], 1.0f) : 1.0f;
+    if (!seen) p.kept_long[i] = 1;  // a mean of queues that were seen
+  }
+}
+
+void follow_queue(const PathRows& p) {
+  for (size_t i = 0; i < p.sender.rows; ++i) {
+    p.queue_long[i] += (1.0f - p.kept_long[i]) * (p.queue[i] - p.queue_long[i]);
+  }
+}
+
+void decide_windows(const PathRows& p, const PathRules& rules, const double* factors, const double* caps,
+                    double* out) {
+  const SenderRows& s = p.sender;
+  for (size_t i = 0; i < s.rows; ++i) {
+    if (!p.acked[i] || p.starting[i]) {
+      out[i] = kNaN;
+      continue;
+    }
+    const double mss = s.mss[i], acknowledged = s.segments_acked[i] * mss;
+    const double held = std::max(s.window[i], p.resumed[i]), reach = held + acknowledged;
+    const double start = p.resumed[i] > 0 ? p.resumed[i] : std::max(s.window[i], std::min(p.wanted[i], reach));
+    double window = std::min(start * factors[i], reach);
+    if (caps) window = std::min(window, caps[i]);
+    if (rules.growth_loss < 1 && p.growth.heavy_in_a_row[i] >= rules.growth_rounds) {
+      const double present = std::max(held, p.lowest_window[i]);
+      window = std::min(window, present + acknowledged * mss / present);
+    }
+    const bool draining = p.draining[i] > 0;
+    if (draining) window = p.drained[i];
+    if (p.held[i] > 0) window = std::min(window, p.arrived[i]);
+    p.wanted[i] = out[i] = std::max(window, p.lowest_window[i]);
+    if (!draining) p.resumed[i] = 0;
+  }
+}
+
+void measured_caps(const PathRows& p, const PathRules& rules, double* out) {
+  const SenderRows& s = p.sender;
+  for (size_t i = 0; i < s.rows; ++i) {
+    const float least = s.rtt_known[i] ? s.least_rtt[i] : 0.0f;
+    const float bits = std::max(rules.peak_gain * s.peak_rate[i] * least, rules.rate_gain * s.rate[i] * s.rtt[i]);
+    out[i] = double{bits} / 8 + rules.cap_segments * s.mss[i];
+  }
+}
+
+void path_ratios(const PathRows& p, float* out) {
+  const SenderRows& s = p.sender;
+  const size_t n = s.rows;
+  for (size_t i = 0; i < n; ++i) {
+    const float least = s.rtt_known[i] ? s.least_rtt[i] : 1.0f, ever = p.rtt_min_ever[i];
+    const float packet = s.mss[i] * s.interval_bit_rate, mean = std::max(p.rate_lately[i], packet);
+    out[kRateTrend * n + i] = std::max(std::max(s.rate[i], packet) / mean, kLeastRatio);
+    out[kWindowInMeanBdp * n + i] = std::max(s.cwnd[i] / std::max(mean * least * 0.125f, s.mss[i]), kLeastRatio);
+    out[kQueueLately * n + i] = std::max(p.low_rtt[i] / least, 1.0f);
+    out[kLeastRttRisen * n + i] = std::max(least / (ever > 0 ? ever : least), 1.0f);
+  }
+}
+
+void path_features(const PathRows& p, const float* logs, const float* scales, float queue_scale, float* out) {
+  const size_t n = p.sender.rows;
+  for (size_t i = 0; i < n; ++i) {
+    const auto scaled = [=](PathRatio ratio) { return logs[ratio * n + i] * scales[ratio]; };
+    const float features[kPathFeatures] = {
+        scaled(kRateTrend),
+        scaled(kWindowInMeanBdp) * (p.sender.rtt_known[i] ? 1.0f : 0.0f),
+        std::sqrt(scaled(kQueueLately)),
+        loss_root(p.lost_lately[i], p.acked_lately[i]),
+        p.roughness[i] * 0.5f,
+        p.unseen[i] * 0.1f,
+        p.draining[i] > 0 ? 1.0f : 0.0f,
+        p.started[i],
+        std::sqrt(p.queue_long[i] * queue_scale),
+        loss_root(p.lost_long[i], p.acked_long[i]),
+        scaled(kLeastRttRisen),
+    };
+    for (size_t k = 0; k < kPathFeatures; ++k) out[k * n + i] = std::clamp(features[k], -1.0f, 1.0f);
+  }
+}
+
+}  // namespace netbuf
