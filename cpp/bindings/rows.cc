@@ -38,14 +38,22 @@ void require(bool holds, const char* name, const char* shape) {
 // The arrays of a tracker, bound once: calls take nothing that stays the same.
 class SenderFeatures {
  public:
-  SenderFeatures(const std::vector<std::string>& fields, double interval_s, Matrix<float> last,
-                 Matrix<float> memory, Vector<double> window, Matrix<bool> known)
-      : names_(fields), last_(last), memory_(memory), window_(window), known_(known) {
+  SenderFeatures(const std::vector<std::string>& fields, double interval_s, const std::vector<double>& time_constants_s,
+                 Matrix<float> last, Matrix<float> memory, Vector<double> window, Matrix<bool> known, Matrix<float> kept,
+                 Matrix<float> means, Vector<bool> begun, Matrix<float> path)
+      : names_(fields), last_(last), memory_(memory), window_(window), known_(known), kept_(kept), means_(means),
+        begun_(begun), path_(path) {
     const size_t rows = last.shape(1);
     require(last.shape(0) == fields.size(), "last", "(fields, rows)");
     require(memory.shape(0) == 8 && memory.shape(1) == rows, "memory", "(8, rows)");
     require(window.shape(0) == rows, "window", "(rows,)");
     require(known.shape(0) == 2 && known.shape(1) == rows, "known", "(2, rows)");
+    require(kept.shape(0) == time_constants_s.size() && kept.shape(0) > 0 && kept.shape(1) == rows, "kept",
+            "(time constants, rows)");
+    require(means.shape(0) == 3 && means.shape(1) == rows, "means", "(3, rows)");
+    require(begun.shape(0) == rows, "begun", "(rows,)");
+    require(path.shape(0) == 2 && path.shape(1) == rows, "path", "(2, rows)");
+    for (const double constant_s : time_constants_s) decay_rates_.push_back(static_cast<float>(-1 / constant_s));
     s_.rows = rows;
     s_.interval_rate = static_cast<float>(1 / interval_s);
     s_.interval_bit_rate = static_cast<float>(8 / interval_s);
@@ -69,15 +77,25 @@ class SenderFeatures {
     s_.window = window.data();
     s_.rtt_known = reinterpret_cast<uint8_t*>(known.data());
     s_.previous_rtt_known = s_.rtt_known + rows;
+    s_.lived = means.data();
+    s_.throughput_sum = s_.lived + rows;
+    s_.rtt_sum = s_.throughput_sum + rows;
+    s_.begun = reinterpret_cast<uint8_t*>(begun.data());
+    s_.share = path.data();
+    s_.base_rtt = s_.share + rows;
   }
 
-  void remember() { netbuf::remember(s_); }
+  void take_in(const Matrix<const double>& telemetry) {
+    require_telemetry(telemetry);
+    remember(s_);
+    netbuf::take_in(telemetry.data(), s_.rows, names_.size(), last_.data());
+    decay_exponents(s_, decay_rates_, kept_.data());
+  }
 
-  void follow(const Matrix<const double>& telemetry, const Vector<const float>& kept) {
-    require(telemetry.shape(0) == s_.rows && telemetry.shape(1) == names_.size(), "telemetry", "(rows, fields)");
-    require(kept.shape(0) == s_.rows, "kept", "(rows,)");
+  void follow(const Matrix<const double>& telemetry) {
+    require_telemetry(telemetry);
     const double* first = telemetry.data();
-    netbuf::follow(s_, first + cwnd_column_, first + rtt_min_column_, names_.size(), kept.data());
+    netbuf::follow(s_, first + cwnd_column_, first + rtt_min_column_, names_.size(), kept_.data());
   }
 
   const SenderRows& rows() const { return s_; }
@@ -88,14 +106,27 @@ class SenderFeatures {
     return static_cast<size_t>(at - names_.begin());
   }
   const float* measured(const char* name) const { return last_.data() + column(name) * s_.rows; }
+  // What is left of the time constant of this number, in what the caller made of the exponents.
+  const float* kept(size_t constant) const {
+    require(constant < decay_rates_.size(), "kept", "(four time constants, rows)");
+    return kept_.data() + constant * s_.rows;
+  }
 
  private:
+  void require_telemetry(const Matrix<const double>& telemetry) const {
+    require(telemetry.shape(0) == s_.rows && telemetry.shape(1) == names_.size(), "telemetry", "(rows, fields)");
+  }
+
   SenderRows s_;
   std::vector<std::string> names_;
   size_t cwnd_column_, rtt_min_column_;
-  Matrix<float> last_, memory_;  // kept alive
+  std::vector<float> decay_rates_;
+  Matrix<float> last_, memory_;  // this and the following: kept alive
   Vector<double> window_;
   Matrix<bool> known_;
+  Matrix<float> kept_, means_;
+  Vector<bool> begun_;
+  Matrix<float> path_;
 };
 
 using Rules = std::map<std::string, double>;
@@ -152,7 +183,7 @@ class SenderPath {
                          &p_.growth.lost, &p_.growth.acked, &p_.growth.seconds, &p_.growth.heavy_in_a_row};
     double** bytes[] = {&p_.wanted, &p_.resumed, &p_.drained, &p_.arrived};
     uint8_t** facts[] = {&p_.acked, &p_.acknowledged, &p_.starting};
-    float** logarithms[] = {&p_.kept_lately, &p_.kept_losses, &p_.kept_long, &p_.jump, &p_.queue};
+    float** logarithms[] = {&p_.jump, &p_.queue};
     require_rows(path, std::size(remembered), "path");
     require_rows(rounds, std::size(counted), "rounds");
     require_rows(windows, std::size(bytes), "windows");
@@ -161,6 +192,9 @@ class SenderPath {
     p_.sender = senders.rows();
     p_.rtt_min_ever = senders.measured("rtt_min_ever_s");
     p_.lowest_window = lowest_window.data();
+    p_.kept_lately = senders.kept(1);
+    p_.kept_losses = senders.kept(2);
+    p_.kept_long = senders.kept(3);
     for (size_t i = 0; i < std::size(remembered); ++i) *remembered[i] = path.data() + i * rows;
     for (size_t i = 0; i < std::size(counted); ++i) *counted[i] = rounds.data() + i * rows;
     for (size_t i = 0; i < std::size(bytes); ++i) *bytes[i] = windows.data() + i * rows;
@@ -171,12 +205,14 @@ class SenderPath {
   void compare_rates() { netbuf::compare_rates(p_); }
 
   void follow(const Matrix<const double>& telemetry) {
-    require(telemetry.shape(0) == p_.sender.rows && telemetry.shape(1) == columns_.fields, "telemetry",
-            "(rows, fields)");
+    require_telemetry(telemetry);
     follow_path(p_, rules_, telemetry.data(), columns_);
   }
 
-  void follow_queue() { netbuf::follow_queue(p_); }
+  void follow_queue(const Matrix<const double>& telemetry) {
+    require_telemetry(telemetry);
+    netbuf::follow_queue(p_, telemetry.data(), columns_);
+  }
 
   void decide(const Vector<const double>& factors, const std::optional<Vector<const double>>& caps,
               const Vector<double>& out) {
@@ -192,15 +228,15 @@ class SenderPath {
   }
 
   void ratios(const Matrix<float>& out) {
-    require(out.shape(0) == kSenderRatios + kPathRatios && out.shape(1) == p_.sender.rows, "out", "(15, rows)");
+    require(out.shape(0) == kAllRatios && out.shape(1) == p_.sender.rows, "out", "(15, rows)");
     sender_ratios(p_.sender, out.data());
     path_ratios(p_, out.data() + kSenderRatios * p_.sender.rows);
   }
 
   void features(const Matrix<const float>& logs, const Vector<const float>& scales, const Matrix<float>& out) {
     const size_t rows = p_.sender.rows;
-    require(logs.shape(0) == kSenderRatios + kPathRatios && logs.shape(1) == rows, "logs", "(15, rows)");
-    require(scales.shape(0) == kSenderRatios + kPathRatios, "scales", "(15,)");
+    require(logs.shape(0) == kAllRatios && logs.shape(1) == rows, "logs", "(15, rows)");
+    require(scales.shape(0) == kAllRatios, "scales", "(15,)");
     require(out.shape(0) == kSenderFeatures + kPathFeatures && out.shape(1) == rows, "out", "(27, rows)");
     sender_features(p_.sender, logs.data(), scales.data(), out.data());
     path_features(p_, logs.data() + kSenderRatios * rows, scales.data() + kSenderRatios, scales.data()[kQueueing],
@@ -208,6 +244,10 @@ class SenderPath {
   }
 
  private:
+  void require_telemetry(const Matrix<const double>& telemetry) const {
+    require(telemetry.shape(0) == p_.sender.rows && telemetry.shape(1) == columns_.fields, "telemetry",
+            "(rows, fields)");
+  }
   template <class Array>
   void require_vector(const Array& array, const char* name) const {
     require(array.shape(0) == p_.sender.rows, name, "(rows,)");
@@ -271,15 +311,19 @@ void bind_rows(nb::module_& m) {
 
   nb::class_<SenderFeatures>(m, "SenderFeatures",
                              "The arithmetic of netbuf_gym.tasks.congestion_window on its tracker's arrays.")
-      .def(nb::init<const std::vector<std::string>&, double, Matrix<float>, Matrix<float>, Vector<double>,
-                    Matrix<bool>>(),
-           "fields"_a, "interval_s"_a, "last"_a.noconvert(), "memory"_a.noconvert(),
-           "window"_a.noconvert(), "known"_a.noconvert(),
+      .def(nb::init<const std::vector<std::string>&, double, const std::vector<double>&, Matrix<float>, Matrix<float>,
+                    Vector<double>, Matrix<bool>, Matrix<float>, Matrix<float>, Vector<bool>, Matrix<float>>(),
+           "fields"_a, "interval_s"_a, "time_constants_s"_a, "last"_a.noconvert(), "memory"_a.noconvert(),
+           "window"_a.noconvert(), "known"_a.noconvert(), "kept"_a.noconvert(), "means"_a.noconvert(),
+           "begun"_a.noconvert(), "path"_a.noconvert(),
            "memory holds previous cwnd, RTT, throughput, rate; rate, peak rate, age, least RTT;"
-           " known: RTT known, and before.")
-      .def("remember", &SenderFeatures::remember, "Makes the last interval the previous one.")
-      .def("follow", &SenderFeatures::follow, "telemetry"_a, "kept"_a,
-           "Follows an interval that was taken in; kept: the part of the highest rate that is not forgotten.");
+           " known: RTT known, and before. kept: exponents of what is not forgotten by time constant, of which the caller"
+           " makes exponentials in place; the first is the highest rate's. means, begun: RunningMeans; path: fair share,"
+           " base RTT.")
+      .def("take_in", &SenderFeatures::take_in, "telemetry"_a,
+           "Makes the last interval the previous one, takes in another, and writes the exponents of what is kept.")
+      .def("follow", &SenderFeatures::follow, "telemetry"_a,
+           "Follows the interval that was taken in; needs the exponentials.");
 
   nb::class_<SenderPath>(m, "SenderPath",
                          "The arithmetic of netbuf_gym.tasks.congestion_window.path_tracker on its tracker's arrays.")
@@ -287,12 +331,12 @@ void bind_rows(nb::module_& m) {
                     Matrix<bool>, Matrix<float>>(),
            nb::keep_alive<1, 2>(), "senders"_a, "rules"_a, "lowest_window"_a.noconvert(), "path"_a.noconvert(),
            "rounds"_a.noconvert(), "windows"_a.noconvert(), "flags"_a.noconvert(), "logs"_a.noconvert(),
-           "rules: the constants of the module by name. logs: what the caller makes exponentials and logarithms of in"
-           " place, the parts kept of rates, of losses and for long; the change of the rate; the queue.")
+           "senders: with the time constants of the highest rate, of rates, of losses and for long. rules: the constants of"
+           " the module by name. logs: what the caller makes logarithms of in place, change of the rate and queue.")
       .def("compare_rates", &SenderPath::compare_rates, "Writes the change of the rate, 1 where none was measured.")
       .def("follow", &SenderPath::follow, "telemetry"_a,
-           "Follows an interval that the senders have followed; needs the exponentials, and log2 of the rate's change.")
-      .def("follow_queue", &SenderPath::follow_queue, "Follows what needs the logarithm of the queue.")
+           "Follows an interval that the senders have followed; needs log2 of the rate's change.")
+      .def("follow_queue", &SenderPath::follow_queue, "telemetry"_a, "Follows what needs the logarithm of the queue.")
       .def("decide", &SenderPath::decide, "factors"_a, "caps"_a.none(), "out"_a.noconvert(),
            "Writes windows for factors of them, NaN where nothing is decided.")
       .def("caps", &SenderPath::caps, "out"_a.noconvert(), "Writes the measured caps of the windows.")

@@ -138,7 +138,8 @@ class Env(CopiedUntilStarted, TaskIdCheck, gym.Env):
         self.engine.close()
 
     def _observation(self) -> np.ndarray:
-        return self.engine.history.read_rows(slice(None))[0]
+        out = np.empty((1, *self.engine.task.observation_space.shape), np.float32)
+        return self.engine.history.read(out)[0]
 
 
 def make(**kwargs: Any) -> gym.Env:

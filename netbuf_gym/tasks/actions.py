@@ -75,7 +75,11 @@ def check_values(array: np.ndarray, space: gym.Space) -> np.ndarray:
         raise ConfigError(f"actions have type {array.dtype} ({quote(array.ravel()[0])}); valid: integers")
     low, high = _integer_bounds(space)
     if isinstance(space, gym.spaces.Discrete):
-        if low <= np.minimum.reduce(array) and np.maximum.reduce(array) <= high:
+        if array.size == 1:  # a reduction of one number costs a microsecond
+            least = greatest = array.item()
+        else:
+            least, greatest = np.minimum.reduce(array), np.maximum.reduce(array)
+        if low <= least and greatest <= high:
             return array
     elif np.all(array.min(axis=0) >= low) and np.all(array.max(axis=0) <= high):
         return array

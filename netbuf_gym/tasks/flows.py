@@ -74,7 +74,9 @@ class FlowTracker(LastMeasured):
     def __init__(self, telemetry: TelemetrySchema, rows: int, interval_s: float):
         super().__init__(telemetry, rows)
         self.interval_s = interval_s
-        self.capacity_bps, self.share_bps, self.base_rtt_s = np.ones((3, rows), np.float32)
+        self.capacity_bps = np.ones(rows, np.float32)
+        self.share_and_rtt = np.ones((2, rows), np.float32)
+        self.share_bps, self.base_rtt_s = self.share_and_rtt
         self.first_beside = np.arange(rows)
         self.means = RunningMeans(rows)
 

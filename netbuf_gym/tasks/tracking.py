@@ -40,22 +40,26 @@ class RunningMeans:
 
     Args:
         rows: Number of agents, over all worlds.
+
+    Attributes:
+        sums: Seconds, and the integrals of throughput and RTT ratio over them, float32 `(3, rows)`.
+        begun: Whether something has arrived, bool `(rows,)`.
     """
 
     def __init__(self, rows: int):
-        self._sums = np.zeros((3, rows), np.float32)
-        self._time, self._share, self._rtt_ratio = self._sums
-        self._started = np.zeros(rows, bool)
+        self.sums = np.zeros((3, rows), np.float32)
+        self._time, self._share, self._rtt_ratio = self.sums
+        self.begun = np.zeros(rows, bool)
 
     def forget(self, rows: slice) -> None:
         """Reset these rows to the start."""
-        self._sums[:, rows] = 0
-        self._started[rows] = False
+        self.sums[:, rows] = 0
+        self.begun[rows] = False
 
     def add(self, arrived: np.ndarray, elapsed_s: np.ndarray, share: np.ndarray, rtt_ratio: np.ndarray) -> None:
         """Add an interval; a row's life begins with the first interval in which something `arrived`, bool `(rows,)`."""
-        self._started |= arrived
-        time = elapsed_s * self._started
+        self.begun |= arrived
+        time = elapsed_s * self.begun
         self._time += time
         self._share += time * share
         self._rtt_ratio += time * rtt_ratio
@@ -124,6 +128,10 @@ class LastMeasured:
 
     def update(self, telemetry: np.ndarray) -> None:
         """Take in the telemetry of one interval, `(rows, fields)` in float64, as the plant wrote it."""
+        self.note(telemetry)
+        _core.take_in(telemetry, self.last)
+
+    def note(self, telemetry: np.ndarray) -> None:
+        """Make this telemetry that of the last interval, `now`."""
         self._telemetry, self._now = telemetry, None
         self._fresh.fill(False)
-        _core.take_in(telemetry, self.last)

@@ -197,7 +197,9 @@ def test_arrays_of_other_shapes_are_refused():
     with pytest.raises(ValueError, match=r"last must have shape \(fields, rows\)"):
         _core.take_in(np.zeros((5, len(FIELD))), made.last)
     with pytest.raises(ValueError, match=r"telemetry must have shape \(rows, fields\)"):
-        made.arithmetic.follow(np.zeros((5, len(FIELD))), np.zeros(4, np.float32))
+        made.arithmetic.follow(np.zeros((5, len(FIELD))))
+    with pytest.raises(ValueError, match=r"telemetry must have shape \(rows, fields\)"):
+        made.arithmetic.take_in(np.zeros((5, len(FIELD))))
     path, logs, scales = made.path_arithmetic, np.zeros((15, 4), np.float32), np.zeros(15, np.float32)
     with pytest.raises(ValueError, match=r"telemetry must have shape \(rows, fields\)"):
         path.follow(np.zeros((4, len(FIELD) + 1)))
@@ -213,6 +215,12 @@ def test_arrays_of_other_shapes_are_refused():
     bound |= {"lowest_window": np.zeros(4), "windows": np.zeros((4, 4)), "flags": np.zeros((3, 4), bool)}
     with pytest.raises(ValueError, match="rules: there must be drain"):
         _core.SenderPath(made.arithmetic, {}, **bound)
+    singles = {"last": 1, "memory": 8, "kept": 1, "means": 3, "path": 2}
+    arrays = {name: np.zeros((count, 4), np.float32) for name, count in singles.items()}
+    arrays |= {"window": np.zeros(4), "known": np.zeros((2, 4), bool), "begun": np.zeros(4, bool)}
     with pytest.raises(ValueError, match="fields: there must be elapsed_s"):
-        bound = {"last": np.zeros((1, 4), np.float32), "memory": np.zeros((8, 4), np.float32)}
-        _core.SenderFeatures(["rtt"], 0.1, **bound, window=np.zeros(4), known=np.zeros((2, 4), bool))
+        _core.SenderFeatures(["rtt"], 0.1, [10.0], **arrays)
+    with pytest.raises(ValueError, match=r"kept must have shape \(time constants, rows\)"):
+        _core.SenderFeatures(["rtt"], 0.1, [10.0, 1.0], **arrays)
+    with pytest.raises(ValueError, match=r"means must have shape \(3, rows\)"):
+        _core.SenderFeatures(["rtt"], 0.1, [10.0], **{**arrays, "means": np.zeros((2, 4), np.float32)})

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace netbuf {
 
@@ -18,10 +19,17 @@ struct SenderRows {
   float *rate, *peak_rate, *age, *least_rtt;
   double* window;  // in force, exact
   uint8_t *rtt_known, *previous_rtt_known;  // 0 or 1
+  // Of a world's life from the first ACK on: seconds, and sums over them of throughput / fair share and RTT / base RTT.
+  float *lived, *throughput_sum, *rtt_sum;
+  uint8_t* begun;  // whether an ACK has come, 0 or 1
+  const float *share, *base_rtt;
 };
 
 // Makes what was measured last what was known one interval earlier; before the next interval's telemetry is taken in.
 void remember(const SenderRows& senders);
+
+// Exponents of what is left after the last interval of amounts that decay at these rates, 1/s, [rates][rows].
+void decay_exponents(const SenderRows& senders, std::span<const float> rates, float* out);
 
 // Follows an interval whose telemetry was taken in. Windows and least round trips as they were measured, NaN where they
 // were not, lie `stride` numbers apart; `kept`: the part of the highest rate that is not forgotten.

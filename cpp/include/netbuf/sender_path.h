@@ -32,9 +32,9 @@ struct PathRows {
   LossRounds heavy, growth;
   double *wanted, *resumed, *drained, *arrived;
   uint8_t *acked, *acknowledged, *starting;  // 0 or 1
-  // What the caller makes exponentials and logarithms of, in place: parts that are not forgotten of rates, of losses and
-  // for long; change of the rate; round trip over the least one.
-  float *kept_lately, *kept_losses, *kept_long, *jump, *queue;
+  const float *kept_lately, *kept_losses, *kept_long;  // parts that are not forgotten
+  // What the caller makes logarithms of, in place: change of the rate, round trip over the least one.
+  float *jump, *queue;
 };
 
 // Where the fields stand in the telemetry of one sender.
@@ -47,7 +47,7 @@ void compare_rates(const PathRows& paths);
 // Follows an interval that `follow` has followed; `telemetry` as it was measured, [rows][fields].
 void follow_path(const PathRows& paths, const PathRules& rules, const double* telemetry, const PathColumns& columns);
 // Follows what needs the logarithm of the queue.
-void follow_queue(const PathRows& paths);
+void follow_queue(const PathRows& paths, const double* telemetry, const PathColumns& columns);
 
 // Windows for factors of them, NaN where nothing is decided. `caps`: the largest ones; null: unlimited.
 void decide_windows(const PathRows& paths, const PathRules& rules, const double* factors, const double* caps,
@@ -58,6 +58,7 @@ void measured_caps(const PathRows& paths, const PathRules& rules, double* out);
 enum PathRatio : size_t { kRateTrend, kWindowInMeanBdp, kQueueLately, kLeastRttRisen, kPathRatios };
 // The ratios themselves, all above 0, [kPathRatios][rows].
 void path_ratios(const PathRows& paths, float* out);
+inline constexpr size_t kAllRatios = size_t{kSenderRatios} + size_t{kPathRatios};
 inline constexpr size_t kPathFeatures = 11;
 // Feature vectors in the order of observations.py, [kPathFeatures][rows], within [-1, 1]. `queue_scale`: the factor of
 // `queue_long`, which is a logarithm already.

@@ -31,6 +31,15 @@ void remember(const SenderRows& s) {
   std::copy_n(s.rtt_known, s.rows, s.previous_rtt_known);
 }
 
+void decay_exponents(const SenderRows& s, std::span<const float> rates, float* out) {
+  In elapsed = s.elapsed;
+  for (const float rate : rates) {
+    Out to = out;
+    for (size_t i = 0; i < s.rows; ++i) to[i] = elapsed[i] * rate;
+    out += s.rows;
+  }
+}
+
 void follow(const SenderRows& s, const double* windows, const double* least_rtts, size_t stride, const float* kept) {
   const size_t n = s.rows;
   {
@@ -69,6 +78,18 @@ void follow(const SenderRows& s, const double* windows, const double* least_rtts
     for (size_t i = 0; i < n; ++i) {
       const float older = age[i] + elapsed[i];
       age[i] = acks[i] > 0 ? 0 : older;
+    }
+  }
+  {
+    uint8_t* __restrict begun = s.begun;
+    Out lived = s.lived, throughput_sum = s.throughput_sum, rtt_sum = s.rtt_sum;
+    In elapsed = s.elapsed, acks = s.acks, throughput = s.throughput, share = s.share, rtt = s.rtt, base = s.base_rtt;
+    for (size_t i = 0; i < n; ++i) begun[i] |= acks[i] > 0;
+    for (size_t i = 0; i < n; ++i) {
+      const float time = elapsed[i] * (begun[i] ? 1.0f : 0.0f);
+      lived[i] += time;
+      throughput_sum[i] += time * (throughput[i] / share[i]);
+      rtt_sum[i] += time * larger(rtt[i] / base[i], 1.0f);
     }
   }
 }

@@ -131,13 +131,12 @@ void follow_path(const PathRows& p, const PathRules& rules, const double* teleme
     p.lost_long[i] = p.lost_long[i] * p.kept_long[i] + lost;
     p.acked_long[i] = p.acked_long[i] * p.kept_long[i] + s.segments_acked[i];
     p.queue[i] = seen ? std::max(rtt_min / s.least_rtt[i], 1.0f) : 1.0f;
-    if (!seen) p.kept_long[i] = 1;  // a mean of queues that were seen
   }
 }
 
-void follow_queue(const PathRows& p) {
-  for (size_t i = 0; i < p.sender.rows; ++i) {
-    p.queue_long[i] += (1.0f - p.kept_long[i]) * (p.queue[i] - p.queue_long[i]);
+void follow_queue(const PathRows& p, const double* telemetry, const PathColumns& at) {
+  for (size_t i = 0; i < p.sender.rows; ++i, telemetry += at.fields) {
+    if (telemetry[at.rtt_min] > 0) p.queue_long[i] += (1.0f - p.kept_long[i]) * (p.queue[i] - p.queue_long[i]);
   }
 }
 

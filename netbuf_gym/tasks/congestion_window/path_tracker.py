@@ -7,10 +7,12 @@ sender drains its share of the queue, measures again, and accepts the result.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from netbuf_gym import _core
-from netbuf_gym.tasks.congestion_window.tracker import ELAPSED, Tracker
+from netbuf_gym.tasks.congestion_window.tracker import PEAK_MEMORY_S, Tracker
 from netbuf_gym.tasks.flows import PerRow
 
 SEEN_WITHIN = 0.02
@@ -54,9 +56,6 @@ time-outs are the rule, a sender has never seen the queue empty and takes the lo
 without ACKs do not count, since they indicate an outage rather than crowding."""
 
 
-_FORGETTING = np.array([[-1 / LATELY_S], [-1 / LOSS_MEMORY_S], [-1 / LONG_S]], np.float32)
-
-
 class PathTracker(Tracker):
     """Tracker of each sender's path, which also decides when to look for the least round trip anew.
 
@@ -89,6 +88,8 @@ class PathTracker(Tracker):
         path_arithmetic: native computation of these arrays, of windows, and of the features observed.
     """
 
+    time_constants_s: ClassVar[tuple[float, ...]] = (PEAK_MEMORY_S, LATELY_S, LOSS_MEMORY_S, LONG_S)
+
     def __init__(
         self,
         rows: int,
@@ -110,8 +111,8 @@ class PathTracker(Tracker):
         self.wanted, self.resumed, self.drained, self.arrived = self._windows
         self._flags = np.zeros((3, rows), bool)
         self.acked, self.acknowledged, self.starting = self._flags
-        self._logs = np.zeros((5, rows), np.float32)
-        self._parts_kept, self._jump, self._queue = self._logs[:3], self._logs[3], self._logs[4]
+        self._logs = np.zeros((2, rows), np.float32)
+        self._jump, self._queue = self._logs
         rules = {
             "drain": drain,
             "interval_s": interval_s,
@@ -149,13 +150,11 @@ class PathTracker(Tracker):
     def update(self, telemetry: np.ndarray) -> None:
         """Take in the telemetry of one interval, `(rows, fields)` in float64, as the plant wrote it."""
         super().update(telemetry)
-        np.multiply(_FORGETTING, self.last[ELAPSED], out=self._parts_kept)
-        np.exp(self._parts_kept, out=self._parts_kept)
         self.path_arithmetic.compare_rates()
         np.log2(self._jump, out=self._jump)
         self.path_arithmetic.follow(telemetry)
         np.log(self._queue, out=self._queue)
-        self.path_arithmetic.follow_queue()
+        self.path_arithmetic.follow_queue(telemetry)
 
     def compute_window_cap(self) -> np.ndarray:
         """Return the measured cap of the window in bytes, float64 `(rows,)`.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from netbuf_gym import _core
@@ -16,8 +18,6 @@ SEGMENTS_ACKED, PACKETS_LOST, ACKS = FIELD["segments_acked_sum"], FIELD["packets
 
 PEAK_MEMORY_S = 10.0
 """Time constant with which the highest rate so far is forgotten."""
-
-_FORGETTING = np.float32(-1 / PEAK_MEMORY_S)
 
 
 class Tracker(FlowTracker):
@@ -39,6 +39,9 @@ class Tracker(FlowTracker):
         arithmetic: native computation of these arrays from telemetry, and of the features observed from them.
     """
 
+    time_constants_s: ClassVar[tuple[float, ...]] = (PEAK_MEMORY_S,)
+    """Time constants with which quantities are forgotten, that of the highest rate first."""
+
     def __init__(self, rows: int, interval_s: float):
         super().__init__(TELEMETRY, rows, interval_s)
         self._memory = np.zeros((8, rows), np.float32)
@@ -48,9 +51,17 @@ class Tracker(FlowTracker):
         self.lowest_window, self.highest_window, self.cwnd = np.ones((3, rows))
         self._known = np.zeros((2, rows), bool)
         self.rtt_known, self.previous_rtt_known = self._known
-        self._kept = np.empty(rows, np.float32)
+        self._kept = np.empty((len(self.time_constants_s), rows), np.float32)
         self.arithmetic = _core.SenderFeatures(
-            TELEMETRY.names, interval_s, last=self.last, memory=self._memory, window=self.cwnd, known=self._known
+            *(TELEMETRY.names, interval_s, self.time_constants_s),
+            last=self.last,
+            memory=self._memory,
+            window=self.cwnd,
+            known=self._known,
+            kept=self._kept,
+            means=self.means.sums,
+            begun=self.means.begun,
+            path=self.share_and_rtt,
         )
 
     def reset(
@@ -71,12 +82,10 @@ class Tracker(FlowTracker):
 
     def update(self, telemetry: np.ndarray) -> None:
         """Take in the telemetry of one interval, `(rows, fields)` in float64, as the plant wrote it."""
-        self.arithmetic.remember()
-        super().update(telemetry)
-        np.multiply(self.last[ELAPSED], _FORGETTING, out=self._kept)
+        self.note(telemetry)
+        self.arithmetic.take_in(telemetry)
         np.exp(self._kept, out=self._kept)
-        self.arithmetic.follow(telemetry, self._kept)
-        self.means.add(self.last[ACKS] > 0, self.last[ELAPSED], self.throughput_ratio(), self.rtt_ratio())
+        self.arithmetic.follow(telemetry)
 
     def throughput_ratio(self) -> np.ndarray:
         """Return throughput over the fair share, float32 `(rows,)`."""
