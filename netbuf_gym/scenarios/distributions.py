@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from netbuf_gym.errors import ScenarioError, ScenarioTypeError, quote
 from netbuf_gym.scenarios.catalogue import CongestionControl, parse_senders
 from netbuf_gym.scenarios.fields import Rule, check_fields, choice, integer, number, rule, text
 from netbuf_gym.scenarios.limits import MAX_COUNT, compute_bdp_packets
-from netbuf_gym.scenarios.topologies import dumbbell
+from netbuf_gym.scenarios.topologies import dumbbell, exchange_bottleneck
 from netbuf_gym.scenarios.types import MAX_DELAY_MS, MAX_DURATION_S, MAX_RATE_MBPS, STACKS, Scenario
 from netbuf_gym.traces.types import MIN_RATE_MBPS, RateTrace
 from netbuf_gym.utils import checks
@@ -82,10 +82,13 @@ class RandomDumbbell(Distribution):
     stack: str = field(default="linux", metadata=choice(STACKS))
     min_buffer_packets: int = field(default=2, metadata=integer(1, MAX_COUNT))
     name: str = field(default="random", metadata=text())
+    _example: ClassVar[Scenario]  # of each distribution, which samples copy
 
     def __post_init__(self) -> None:
         check_fields(self)
-        self.sample(np.random.default_rng(0))  # `dumbbell` checks the remaining fields
+        same = {name: getattr(self, name) for name in ("senders", "duration_s", "stagger_s", "stack", "name")}
+        object.__setattr__(self, "_example", dumbbell(rtt_ms=self.rtt_ms[1], **same))  # checks the remaining fields
+        self.sample(np.random.default_rng(0))
 
     @property
     def flows(self) -> int:
@@ -98,17 +101,13 @@ class RandomDumbbell(Distribution):
         bdp = compute_bdp_packets(rate, rtt, self.stack)
         buffer = max(self.min_buffer_packets, round(log_uniform(u[2], self.buffer_bdp) * bdp))
         changes = self.change_probability > 0 and rng.random() < self.change_probability
-        return dumbbell(
+        return exchange_bottleneck(
+            self._example,
             rate_mbps=None if changes else rate,
             trace=self._sample_rate_trace(rate, rng) if changes else None,
             rtt_ms=rtt,
             buffer_packets=buffer,
             loss=log_uniform(u[4], self.loss) if u[3] < self.loss_probability else 0.0,
-            senders=self.senders,
-            duration_s=self.duration_s,
-            stagger_s=self.stagger_s,
-            stack=self.stack,
-            name=self.name,
         )
 
     def _sample_rate_trace(self, rate: float, rng: np.random.Generator) -> RateTrace:

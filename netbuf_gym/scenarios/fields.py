@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, dataclass, fields
 from functools import cache, partial
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from netbuf_gym.errors import ScenarioError
 from netbuf_gym.utils import checks
@@ -24,6 +24,7 @@ Check = Callable[[str, Any], Any]
 Convert = Callable[[Any], Any]
 """(value) -> the value in the unit and type of the core's field."""
 Getter = Callable[[object], tuple[Any, ...]]
+R = TypeVar("R")
 
 
 class Indices(tuple[int, ...]):
@@ -117,6 +118,16 @@ def check_fields(record: object, prefix: str = "") -> None:
             checked = check(prefix + name, value)
             if checked is not value:
                 object.__setattr__(record, name, checked)
+
+
+def copy_with(record: R, **changes: Any) -> R:
+    """Return a copy of a frozen record with other values of some fields, taken as they are, without any check.
+
+    For values that are valid beside the others because of where they come from; `dataclasses.replace` checks all fields again.
+    """
+    made = object.__new__(type(record))
+    vars(made).update(vars(record), **changes)
+    return made
 
 
 def check_span(record: Any, prefix: str) -> None:

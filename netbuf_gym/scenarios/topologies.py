@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from netbuf_gym.errors import ScenarioError, quote
 from netbuf_gym.scenarios.catalogue import Controls, parse_senders
 from netbuf_gym.scenarios.disciplines import Discipline
+from netbuf_gym.scenarios.fields import copy_with
 from netbuf_gym.scenarios.impairments import DelaySchedule, Jitter, LossSchedule
 from netbuf_gym.scenarios.limits import HOST_DEFAULTS
 from netbuf_gym.scenarios.media import Medium
@@ -155,10 +156,7 @@ def dumbbell(
     if access_mbps is not None:
         access_mbps = checks.number("access_mbps", access_mbps, MIN_RATE_MBPS, MAX_RATE_MBPS)
     has_access = access_mbps is not None or access_delay_ms > 0
-    one_way_ms = shortest_ms / 2 - 2 * access_delay_ms
-    if one_way_ms < 0:
-        valid = f"valid: {4 * access_delay_ms:g} or more"
-        raise ScenarioError(f"rtt_ms = {shortest_ms:g} is less than four access delays; {valid}")
+    one_way_ms = _subtract_access_delays(shortest_ms, access_delay_ms)
     if return_delay_ms is None:
         return_delay_ms = one_way_ms
     return_delay_ms = checks.number("return_delay_ms", return_delay_ms, 0, 2 * one_way_ms)
@@ -237,6 +235,43 @@ def dumbbell(
         pacing=pacing,
         start_jitter_ms=start_jitter_ms,
     )
+
+
+def exchange_bottleneck(
+    world: Scenario, *, rate_mbps: float | None, trace: Trace | None, rtt_ms: float, buffer_packets: int, loss: float
+) -> Scenario:
+    """Return the world that `dumbbell` would make with these arguments, from one that it made with others of them.
+
+    Args:
+        world: Dumbbell of one round-trip time, with neither reverse senders nor arguments of access links, the return path or
+            the medium.
+        rate_mbps, trace, rtt_ms, buffer_packets, loss: As in `dumbbell`; floats that are in its ranges, which are not checked.
+
+    Raises:
+        ScenarioError: A buffer out of range, or an `rtt_ms` of less than four access delays.
+    """
+    hosts = HOST_DEFAULTS[world.stack]
+    one_way_ms = _subtract_access_delays(rtt_ms, hosts.access_delay_ms)
+    bottleneck, back, *access = world.links
+    bottleneck = copy_with(
+        bottleneck,
+        rate_mbps=rate_mbps,
+        trace=trace,
+        delay_ms=one_way_ms,
+        queue_packets=check_buffer_limit(buffer_packets),
+        loss=loss,
+    )
+    back_mbps = choose_return_mbps(rate_mbps, trace) if hosts.rate_back else None
+    return copy_with(world, links=(bottleneck, copy_with(back, rate_mbps=back_mbps, delay_ms=one_way_ms), *access))
+
+
+def _subtract_access_delays(rtt_ms: float, access_delay_ms: float) -> float:
+    """Return what access links leave of half a round-trip time; raise ScenarioError if that is less than nothing."""
+    one_way_ms = rtt_ms / 2 - 2 * access_delay_ms
+    if one_way_ms < 0:
+        valid = f"valid: {4 * access_delay_ms:g} or more"
+        raise ScenarioError(f"rtt_ms = {rtt_ms:g} is less than four access delays; {valid}")
+    return one_way_ms
 
 
 def _make_access_links(flow: int, rate_mbps: float | None, delay_ms: float, extra_ms: float = 0) -> list[Link]:

@@ -26,7 +26,18 @@ from netbuf_gym.scenarios.catalogue import (
     sender_controls,
 )
 from netbuf_gym.scenarios.disciplines import Discipline
-from netbuf_gym.scenarios.fields import Indices, boolean, check_fields, choice, get_indices, integer, number, rule, text
+from netbuf_gym.scenarios.fields import (
+    Indices,
+    boolean,
+    check_fields,
+    choice,
+    copy_with,
+    get_indices,
+    integer,
+    number,
+    rule,
+    text,
+)
 from netbuf_gym.scenarios.flows import Application, Bulk, Flow, OnOff, Paused, Route, Sized
 from netbuf_gym.scenarios.hosts import Host, check_host_names, resolve_hosts
 from netbuf_gym.scenarios.limits import (
@@ -540,7 +551,10 @@ class Scenario:
             ScenarioError: An `n` that is not between 1 and the number of flows.
         """
         n = len(self.flows) if n is None else checks.integer("agents", n, 1, len(self.flows))
-        return replace(self, flows=tuple(replace(f, cc=AGENT) if i < n else f for i, f in enumerate(self.flows)))
+        flows = tuple(copy_with(flow, cc=AGENT) if i < n else flow for i, flow in enumerate(self.flows))
+        for i, flow in enumerate(flows[:n]):
+            self._check_control(f"flows[{i}]", flow)
+        return copy_with(self, flows=flows)
 
     def with_scheme(self, scheme: str | dict | Admission | Discipline) -> Scenario:
         """Return the world with another buffer management scheme; see `netbuf_gym.scenarios.SCHEMES`.

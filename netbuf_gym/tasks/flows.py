@@ -46,11 +46,12 @@ def require_capacity(scenario: Scenario, flows: Sequence[int]) -> Scenario:
 
 def describe_paths(scenario: Scenario, flows: Sequence[int], rows: slice) -> dict[str, Sequence[float]]:
     """Return the arguments of `FlowTracker.reset_path` for agents that control these flows; `rows` are the world's."""
+    tightest = [scenario.tightest_link(flow) for flow in flows]
     return {
-        "capacity_bps": [capacity_mbps(scenario, flow) * 1e6 for flow in flows],
+        "capacity_bps": [scenario.links[link].mean_mbps(scenario.duration_s) * 1e6 for link in tightest],
         "share_bps": [scenario.fair_share_mbps(flow) * 1e6 for flow in flows],
         "base_rtt_s": [max(scenario.base_rtt_ms(flow) * 1e-3, LEAST_RTT_S) for flow in flows],
-        "first_beside": find_first_rows([scenario.tightest_link(flow) for flow in flows], rows),
+        "first_beside": find_first_rows(tightest, rows),
     }
 
 

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -30,6 +31,38 @@ def test_random_dumbbells_cover_their_ranges_log_uniformly():
     assert 1e-5 <= loss[loss > 0].min() and loss.max() <= 1e-2
     assert np.median(loss[loss > 0]) == pytest.approx(10**-3.5, rel=0.25)
     assert np.corrcoef(np.log(rate), np.log(rtt))[0, 1] == pytest.approx(0, abs=0.06)
+
+
+@pytest.mark.parametrize("stack", ["linux", "ns3"])
+def test_random_dumbbells_are_those_that_dumbbell_makes(stack):
+    distribution = RandomDumbbell(
+        stack=stack, senders=("cubic", "agent"), stagger_s=2.0, rtt_ms=(8, 90), change_probability=0.5
+    )
+    for world in draw(distribution, 30):
+        bottleneck, back = world.links[:2]
+        made = scenarios.dumbbell(
+            rate_mbps=bottleneck.rate_mbps,
+            trace=bottleneck.trace,
+            rtt_ms=world.propagation_rtt_ms(),
+            buffer_packets=bottleneck.queue_packets,
+            loss=bottleneck.loss,
+            senders=distribution.senders,
+            stagger_s=2.0,
+            stack=stack,
+            name="random",
+        )
+        assert bottleneck.delay_ms == back.delay_ms == pytest.approx(made.links[0].delay_ms, rel=1e-12)
+        apart = {"delay_ms": 0.0}  # which the sum over the path rounds
+        ours, theirs = ([replace(link, **apart) for link in links] for links in (world.links[:2], made.links[:2]))
+        assert ours == theirs
+        assert replace(world, links=made.links) == made and world.links[2:] == made.links[2:]
+
+
+def test_samples_that_no_dumbbell_can_have_are_refused():
+    with pytest.raises(ScenarioError, match=r"rtt_ms = 3\.\d+ is less than four access delays; valid: 4 or more"):
+        draw(RandomDumbbell(stack="ns3", rtt_ms=(3, 4.5)))
+    with pytest.raises(ScenarioError, match=r"buffer_packets = .* is out of range"):
+        RandomDumbbell(rate_mbps=1e6, rtt_ms=1e5, buffer_bdp=1e4)
 
 
 def test_rates_change_in_a_share_of_the_worlds():

@@ -182,6 +182,7 @@ def test_with_senders_and_with_agents():
     assert [f.cc for f in scenario.with_senders(["vegas", "cubic"]).flows] == ["vegas", "cubic"]
     assert [f.cc for f in scenario.with_agents(1).flows] == ["agent", "bbr"]
     assert scenario.with_agents().agents == 2 and scenario.agents == 0
+    assert scenario.with_agents() == scenario.with_senders("agent")
     with pytest.raises(ScenarioError, match="senders has 3 names for 2 flows"):
         scenario.with_senders(["cubic"] * 3)
     with pytest.raises(ScenarioError, match=r"agents = 3 is out of range; valid: 1\.\.2"):

@@ -22,7 +22,7 @@ from netbuf_gym.tasks.congestion_window.report import episode_report
 from netbuf_gym.tasks.congestion_window.telemetry import SENDER, sender
 from netbuf_gym.tasks.congestion_window.tracker import FIELD, MSS, RTT, THROUGHPUT, Tracker
 from netbuf_gym.tasks.features import Feature
-from netbuf_gym.tasks.flows import capacity_mbps, describe_paths, require_capacity
+from netbuf_gym.tasks.flows import describe_paths, require_capacity
 from netbuf_gym.tasks.task import Panel, Spans, Task
 from netbuf_gym.utils.arguments import check_boolean, check_choice, check_real
 
@@ -346,11 +346,13 @@ class CongestionWindow(Task[Tracker]):
 
     def start(self, tracker: Tracker, rows: slice, scenario: Scenario) -> None:
         controlled = agent_flows(scenario)
+        mss_bytes = [scenario.mss_of(i) for i in controlled]
+        both = list(zip(controlled, mss_bytes, strict=True))
         tracker.reset(
             rows,
-            initial_window=[scenario.flows[i].initial_cwnd_packets * scenario.mss_of(i) for i in controlled],
-            highest_window=[highest_window_packets(scenario, i) * scenario.mss_of(i) for i in controlled],
-            mss_bytes=np.array([scenario.mss_of(i) for i in controlled]),
+            initial_window=[scenario.flows[i].initial_cwnd_packets * mss for i, mss in both],
+            highest_window=[highest_window_packets(scenario, i) * mss for i, mss in both],
+            mss_bytes=np.array(mss_bytes),
             **describe_paths(scenario, controlled, rows),
         )
 
@@ -456,5 +458,5 @@ def highest_window_packets(scenario: Scenario, flow: int) -> float:
         limits.append(link.queue_packets)
     if link.queue_bytes is not None:
         limits.append(link.queue_bytes / scenario.data_bytes)
-    bdp_packets = capacity_mbps(scenario, flow) * 1e3 * scenario.propagation_rtt_ms(flow) / 8 / scenario.data_bytes
+    bdp_packets = link.mean_mbps(scenario.duration_s) * 1e3 * scenario.propagation_rtt_ms(flow) / 8 / scenario.data_bytes
     return 2 * (bdp_packets + min(limits))
