@@ -16,6 +16,7 @@
 #include "netbuf/rows.h"
 #include "netbuf/sender_features.h"
 #include "netbuf/sender_path.h"
+#include "netbuf/switch_features.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -33,6 +34,21 @@ using Matrix = Array<T, 2>;
 
 void require(bool holds, const char* name, const char* shape) {
   if (!holds) throw std::invalid_argument(std::string(name) + " must have shape " + shape);
+}
+
+size_t find_column(const std::vector<std::string>& names, const std::string& name) {
+  const auto at = std::find(names.begin(), names.end(), name);
+  if (at == names.end()) throw std::invalid_argument("fields: there must be " + name);
+  return static_cast<size_t>(at - names.begin());
+}
+
+// Constants of rules by name.
+using Rules = std::map<std::string, double>;
+
+double read_rule(const Rules& rules, const char* name) {
+  const auto at = rules.find(name);
+  if (at == rules.end()) throw std::invalid_argument(std::string("rules: there must be ") + name);
+  return at->second;
 }
 
 // The arrays of a tracker, bound once: calls take nothing that stays the same.
@@ -89,7 +105,7 @@ class SenderFeatures {
     require_telemetry(telemetry);
     remember(s_);
     netbuf::take_in(telemetry.data(), s_.rows, names_.size(), last_.data());
-    decay_exponents(s_, decay_rates_, kept_.data());
+    decay_exponents(s_.elapsed, s_.rows, decay_rates_, kept_.data());
   }
 
   void follow(const Matrix<const double>& telemetry) {
@@ -100,11 +116,7 @@ class SenderFeatures {
 
   const SenderRows& rows() const { return s_; }
   size_t fields() const { return names_.size(); }
-  size_t column(const char* name) const {
-    const auto at = std::find(names_.begin(), names_.end(), name);
-    if (at == names_.end()) throw std::invalid_argument(std::string("fields: there must be ") + name);
-    return static_cast<size_t>(at - names_.begin());
-  }
+  size_t column(const char* name) const { return find_column(names_, name); }
   const float* measured(const char* name) const { return last_.data() + column(name) * s_.rows; }
   // What is left of the time constant of this number, in what the caller made of the exponents.
   const float* kept(size_t constant) const {
@@ -129,14 +141,8 @@ class SenderFeatures {
   Matrix<float> path_;
 };
 
-using Rules = std::map<std::string, double>;
-
-PathRules read_rules(const Rules& rules) {
-  const auto value = [&](const char* name) {
-    const auto at = rules.find(name);
-    if (at == rules.end()) throw std::invalid_argument(std::string("rules: there must be ") + name);
-    return at->second;
-  };
+PathRules read_path_rules(const Rules& rules) {
+  const auto value = [&](const char* name) { return read_rule(rules, name); };
   const auto single = [&](const char* name) { return static_cast<float>(value(name)); };
   return {
       .drain = value("drain") != 0,
@@ -166,7 +172,7 @@ class SenderPath {
  public:
   SenderPath(const SenderFeatures& senders, const Rules& rules, Vector<double> lowest_window, Matrix<float> path,
              Matrix<float> rounds, Matrix<double> windows, Matrix<bool> flags, Matrix<float> logs)
-      : rules_(read_rules(rules)),
+      : rules_(read_path_rules(rules)),
         columns_{senders.fields(), senders.column("ssthresh_bytes"), senders.column("rtt_min_s"),
                  senders.column("acks")},
         lowest_window_(lowest_window), path_(path), rounds_(rounds), windows_(windows), flags_(flags), logs_(logs) {
@@ -263,6 +269,141 @@ class SenderPath {
   Matrix<float> logs_;
 };
 
+// The arrays of a tracker of switches, bound once.
+class SwitchFeatures {
+ public:
+  SwitchFeatures(const std::vector<std::string>& fields, size_t queues, const Rules& rules, Matrix<float> last,
+                 Matrix<float> memory, Array<float, 3> leasts, Array<float, 3> since, Matrix<float> world,
+                 Matrix<float> betas, Matrix<bool> flags, Matrix<float> kept)
+      : names_(fields), last_(last), memory_(memory), leasts_(leasts), since_(since), world_(world), betas_(betas),
+        flags_(flags), kept_(kept) {
+    const size_t rows = last.shape(1);
+    const auto require_matrix = [rows](const auto& array, size_t count, const char* name, const char* shape) {
+      require(array.shape(0) == count && array.shape(1) == rows, name, shape);
+    };
+    const auto require_cube = [rows, queues](const Array<float, 3>& array, const char* name) {
+      require(array.shape(0) == 3 && array.shape(1) == queues && array.shape(2) == rows, name, "(3, queues, rows)");
+    };
+    if (queues == 0) throw std::invalid_argument("queues = 0: must be at least 1");
+    require(last.shape(0) == fields.size(), "last", "(fields, rows)");
+    require_matrix(memory, 7 * queues + 2, "memory", "(7 * queues + 2, rows)");
+    require_cube(leasts, "leasts");
+    require_cube(since, "since");
+    require_matrix(world, 5, "world", "(5, rows)");
+    require_matrix(betas, queues, "betas", "(queues, rows)");
+    require_matrix(flags, 2, "flags", "(2, rows)");
+    require_matrix(kept, 4, "kept", "(4, rows)");
+    rules_ = {rule(rules, "least_window_s"), rule(rules, "target_s"), rule(rules, "long_ago_s")};
+    for (const char* name : {"load_memory_s", "starts_memory_s", "burst_memory_s", "excess_memory_s"}) {
+      decay_rates_.push_back(static_cast<float>(-1 / read_rule(rules, name)));
+    }
+    s_.rows = rows;
+    s_.elapsed = measured("elapsed_s");
+    s_.capacity = measured("capacity");
+    s_.free_fraction = measured("free_fraction");
+    s_.flows_started = measured("flows_started");
+    s_.flows_completed = measured("flows_completed");
+    s_.drop_head = measured("drop_head");
+    const float** of_world[] = {&s_.capacity_bps, &s_.service, &s_.packet_units, &s_.ports, &s_.cap_share};
+    for (size_t i = 0; i < std::size(of_world); ++i) *of_world[i] = world.data() + i * rows;
+    s_.in_bytes = reinterpret_cast<uint8_t*>(flags.data());
+    s_.flow_known = reinterpret_cast<uint8_t*>(flags.data()) + rows;
+    const float** parts[] = {&s_.kept_load, &s_.kept_starts, &s_.kept_burst, &s_.kept_excess};
+    for (size_t i = 0; i < std::size(parts); ++i) *parts[i] = kept.data() + i * rows;
+    s_.flows_open = memory.data() + 7 * queues * rows;
+    s_.window = s_.flows_open + rows;
+    for (size_t k = 0; k < queues; ++k) s_.queues.push_back(bind_queue(k, queues));
+  }
+
+  void take_in(const Matrix<const double>& telemetry) {
+    require(telemetry.shape(0) == s_.rows && telemetry.shape(1) == names_.size(), "telemetry", "(rows, fields)");
+    netbuf::take_in(telemetry.data(), s_.rows, names_.size(), last_.data());
+    decay_exponents(s_.elapsed, s_.rows, decay_rates_, kept_.data());
+  }
+
+  void follow() { follow_switches(s_, rules_); }
+
+  void ratios(const Matrix<const float>& log_scales, const Matrix<float>& logs, const Matrix<float>& log1ps) {
+    require_logs(logs, log1ps);
+    switch_ratios(s_, read_scales(log_scales), logs.data(), log1ps.data());
+  }
+
+  void features(const Matrix<const float>& log_scales, const Vector<const float>& log1p_scales,
+                const Matrix<const float>& logs, const Matrix<const float>& log1ps, const Matrix<float>& out) {
+    require_logs(logs, log1ps);
+    require(log1p_scales.shape(0) == kQueueLog1ps, "log1p_scales", "(12,)");
+    require(out.shape(0) == kSwitchFeatures + kQueueFeatures * s_.queues.size() && out.shape(1) == s_.rows, "out",
+            "(5 + 18 * queues, rows)");
+    switch_features(s_, read_scales(log_scales), log1p_scales.data(), logs.data(), log1ps.data(), out.data());
+  }
+
+ private:
+  static SwitchLogScales read_scales(const Matrix<const float>& scales) {
+    require(scales.shape(0) == kSwitchLogs + 1 && scales.shape(1) == 3, "log_scales", "(3, 3)");
+    SwitchLogScales read;
+    const float* value = scales.data();
+    for (LogScale& scale : read) {
+      scale = {value[0], value[1], value[2]};
+      value += 3;
+    }
+    return read;
+  }
+  static float rule(const Rules& rules, const char* name) { return static_cast<float>(read_rule(rules, name)); }
+  const float* measured(const std::string& name) const {
+    return last_.data() + find_column(names_, name) * s_.rows;
+  }
+  template <class Logs>
+  void require_logs(const Logs& logs, const Logs& log1ps) const {
+    const size_t queues = s_.queues.size();
+    require(logs.shape(0) == kSwitchLogs + kQueueLogs * queues && logs.shape(1) == s_.rows, "logs",
+            "(2 + 2 * queues, rows)");
+    require(log1ps.shape(0) == kQueueLog1ps * queues && log1ps.shape(1) == s_.rows, "log1ps", "(12 * queues, rows)");
+  }
+  SwitchQueueRows bind_queue(size_t queue, size_t queues) {
+    SwitchQueueRows q{};
+    const std::pair<const char*, const float**> fields[] = {
+        {"alpha", &q.alpha},
+        {"queue_packets", &q.queue_packets},
+        {"queue_bytes", &q.queue_bytes},
+        {"arrivals", &q.arrivals},
+        {"drops", &q.drops},
+        {"drained_bytes", &q.drained_bytes},
+        {"queue_delay_mean_s", &q.queue_delay_mean},
+        {"flows_completed", &q.flows_completed},
+        {"ratio_sum", &q.ratio_sum},
+        {"queue_packets_max", &q.queue_packets_max},
+        {"queue_bytes_min", &q.queue_bytes_min},
+        {"syns", &q.syns},
+        {"flows_opened", &q.flows_opened},
+        {"flows_closed", &q.flows_closed},
+    };
+    for (const auto& [name, at] : fields) *at = measured(std::string(name) + "_" + std::to_string(queue));
+    q.betas = betas_.data() + queue * s_.rows;
+    const auto bind = [&](std::initializer_list<float**> members, float* data) {
+      size_t index = queue;
+      for (float** const member : members) {
+        *member = data + index * s_.rows;
+        index += queues;
+      }
+    };
+    bind({&q.load, &q.starts_lately, &q.starts_most, &q.flows_seen, &q.share_of_buffer, &q.excess_sum,
+          &q.excess_flows}, memory_.data());
+    bind({&q.least_bytes, &q.least_before, &q.least_now}, leasts_.data());
+    bind({&q.above, &q.cut_age, &q.drop_age}, since_.data());
+    return q;
+  }
+
+  SwitchRows s_{};
+  SwitchRules rules_{};
+  std::vector<std::string> names_;
+  std::vector<float> decay_rates_;
+  Matrix<float> last_, memory_;  // this and the following: kept alive
+  Array<float, 3> leasts_, since_;
+  Matrix<float> world_, betas_;
+  Matrix<bool> flags_;
+  Matrix<float> kept_;
+};
+
 }  // namespace
 
 void bind_rows(nb::module_& m) {
@@ -344,6 +485,25 @@ void bind_rows(nb::module_& m) {
            "Writes the ratios whose logarithms are observed, (15, rows).")
       .def("features", &SenderPath::features, "logs"_a, "scales"_a, "out"_a.noconvert(),
            "Writes the feature vectors, (27, rows), from the logarithms of the ratios and their factors.");
+
+  nb::class_<SwitchFeatures>(m, "SwitchFeatures",
+                             "The arithmetic of netbuf_gym.tasks.queue_threshold on its tracker's arrays.")
+      .def(nb::init<const std::vector<std::string>&, size_t, const Rules&, Matrix<float>, Matrix<float>, Array<float, 3>,
+                    Array<float, 3>, Matrix<float>, Matrix<float>, Matrix<bool>, Matrix<float>>(),
+           "fields"_a, "queues"_a, "rules"_a, "last"_a.noconvert(), "memory"_a.noconvert(), "leasts"_a.noconvert(),
+           "since"_a.noconvert(), "world"_a.noconvert(), "betas"_a.noconvert(), "flags"_a.noconvert(),
+           "kept"_a.noconvert(),
+           "rules: constants of the tracker's module by name. world: rate of the ports, a packet's time and size, ports,"
+           " cap; flags: in bytes, flow known; kept: exponents of what is not forgotten, of which the caller makes"
+           " exponentials in place.")
+      .def("take_in", &SwitchFeatures::take_in, "telemetry"_a,
+           "Takes in an interval and writes the exponents of what is kept.")
+      .def("follow", &SwitchFeatures::follow, "Follows the interval that was taken in; needs the exponentials.")
+      .def("ratios", &SwitchFeatures::ratios, "log_scales"_a, "logs"_a.noconvert(), "log1ps"_a.noconvert(),
+           "Writes the arguments of logarithms, (2 + 2 * queues, rows), and of those of 1 + them, (12 * queues, rows)."
+           " log_scales, (3, 3): least argument, factor, and what is then subtracted, of buffer time, packet time, alphas.")
+      .def("features", &SwitchFeatures::features, "log_scales"_a, "log1p_scales"_a, "logs"_a, "log1ps"_a,
+           "out"_a.noconvert(), "Writes the feature vectors, (5 + 18 * queues, rows), from the logarithms.");
 }
 
 }  // namespace netbuf

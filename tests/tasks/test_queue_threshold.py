@@ -8,6 +8,7 @@ from netbuf_gym.errors import ConfigError
 from netbuf_gym.scenarios import ABM, AgentThresholds, get
 from netbuf_gym.tasks.queue_threshold import GRIDS, QueueThreshold
 from netbuf_gym.tasks.queue_threshold.actions import LIMIT_LEVELS_S, PULSE_LEVELS_S
+from netbuf_gym.tasks.queue_threshold.telemetry import switch_telemetry
 from tests.tasks.hand_made_switch import BUSY, telemetry, tracker
 
 GOLDEN = {
@@ -350,3 +351,36 @@ def test_actions_reach_the_default_recipe_alone_where_they_name_times():
         assert QueueThreshold(actions=kind).to_dict()["actions"]["kind"] == kind
         with pytest.raises(ConfigError, match='valid: recipe "default"'):
             QueueThreshold("thesis-code", actions=kind)
+
+
+def test_arrays_of_other_shapes_are_refused():
+    made = tracker(rows=4)
+    native, scales, few = made.arithmetic, np.ones((3, 3), np.float32), np.ones((5, 4), np.float32)
+    logs, log1ps = np.ones((6, 4), np.float32), np.ones((24, 4), np.float32)
+    with pytest.raises(ValueError, match=r"telemetry must have shape \(rows, fields\)"):
+        native.take_in(telemetry(rows=3))
+    with pytest.raises(ValueError, match=r"logs must have shape \(2 \+ 2 \* queues, rows\)"):
+        native.ratios(scales, few, log1ps)
+    with pytest.raises(ValueError, match=r"log1ps must have shape \(12 \* queues, rows\)"):
+        native.ratios(scales, logs, few)
+    with pytest.raises(ValueError, match=r"log_scales must have shape \(3, 3\)"):
+        native.ratios(scales[:2], logs, log1ps)
+    with pytest.raises(ValueError, match=r"out must have shape \(5 \+ 18 \* queues, rows\)"):
+        native.features(scales, np.ones(12, np.float32), logs, log1ps, few)
+    with pytest.raises(ValueError, match=r"log1p_scales must have shape \(12,\)"):
+        native.features(scales, np.ones(11, np.float32), logs, log1ps, np.ones((41, 4), np.float32))
+
+
+@pytest.mark.parametrize("queues", [1, 2, 9])
+def test_a_switch_observes_the_same_alone_and_beside_others(queues):
+    names, rng = switch_telemetry(queues).names, np.random.default_rng(2)
+    measured = telemetry(rows=5, queues=queues, free_fraction=0.5, free=500)
+    for name in ("arrivals", "queue_bytes", "queue_packets_max", "drained_bytes", "syns", "drops", "ratio_sum"):
+        columns = [names.index(f"{name}_{q}") for q in range(queues)]
+        measured[:, columns] = rng.integers(1, 1000, (5, queues))
+    task, betas = QueueThreshold(queues=queues), (1.0,) * queues
+    beside, alone = (tracker(rows=rows, queues=queues, betas=betas) for rows in (5, 1))
+    beside.update(measured)
+    alone.update(measured[3:4].copy())
+    both = [task.observe(made, np.empty((task.width, made.rows), np.float32)) for made in (beside, alone)]
+    np.testing.assert_array_equal(both[0][:, 3], both[1][:, 0])

@@ -28,8 +28,9 @@ struct SenderRows {
 // Makes what was measured last what was known one interval earlier; before the next interval's telemetry is taken in.
 void remember(const SenderRows& senders);
 
-// Exponents of what is left after the last interval of amounts that decay at these rates, 1/s, [rates][rows].
-void decay_exponents(const SenderRows& senders, std::span<const float> rates, float* out);
+// Exponents of what is left after intervals of these lengths, [rows], of amounts that decay at these rates, 1/s,
+// [rates][rows].
+void decay_exponents(const float* elapsed, size_t rows, std::span<const float> rates, float* out);
 
 // Follows an interval whose telemetry was taken in. Windows and least round trips as they were measured, NaN where they
 // were not, lie `stride` numbers apart; `kept`: the part of the highest rate that is not forgotten.

@@ -31,12 +31,12 @@ void remember(const SenderRows& s) {
   std::copy_n(s.rtt_known, s.rows, s.previous_rtt_known);
 }
 
-void decay_exponents(const SenderRows& s, std::span<const float> rates, float* out) {
-  In elapsed = s.elapsed;
+void decay_exponents(const float* elapsed, size_t rows, std::span<const float> rates, float* out) {
+  In from = elapsed;
   for (const float rate : rates) {
     Out to = out;
-    for (size_t i = 0; i < s.rows; ++i) to[i] = elapsed[i] * rate;
-    out += s.rows;
+    for (size_t i = 0; i < rows; ++i) to[i] = from[i] * rate;
+    out += rows;
   }
 }
 

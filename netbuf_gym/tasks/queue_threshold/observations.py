@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from netbuf_gym.scenarios.switches import compute_alpha, compute_limit
 from netbuf_gym.tasks.features import Feature
 from netbuf_gym.tasks.queue_threshold.actions import LOG2_ALPHA
 from netbuf_gym.tasks.queue_threshold.tracker import SwitchTracker
@@ -52,15 +51,18 @@ THESIS_QUEUE = (
 """State variables of RLBM's Table 2; the ranges are ours."""
 
 
-def _log1p_scaled(values: np.ndarray, high: float) -> np.ndarray:
-    """Return log(1 + values), scaled to 1 at `high`."""
-    return np.log1p(values) * np.float32(1 / math.log1p(high))
-
-
-def _log_scaled(values: np.ndarray, low: float, high: float) -> np.ndarray:
-    """Return the logarithm of values, scaled to -1 at `low` and 1 at `high`."""
+def _scale_log(low: float, high: float) -> tuple[float, float, float]:
+    """Return the least argument of a logarithm scaled to -1 at `low` and 1 at `high`, its factor, and what is subtracted."""
     span = math.log(high / low)
-    return np.log(np.maximum(values, np.float32(low / 2))) * np.float32(2 / span) - np.float32(2 * math.log(low) / span + 1)
+    return low / 2, 2 / span, 2 * math.log(low) / span + 1
+
+
+_LOG_SCALES = np.array(
+    [_scale_log(1e-3, 10), _scale_log(1e-5, 0.1), _scale_log(2.0 ** LOG2_ALPHA[0], 2.0 ** LOG2_ALPHA[1])], np.float32
+)
+"""Scales of the logarithms of a buffer's time, of a packet's and of alphas."""
+_LOG1P_SCALES = np.array([1 / math.log1p(high) for high in (*[1e4] * 7, 16, *[100] * 4)], np.float32)
+"""Factors of the logarithms of 1 + a value: seven times in ms, arrivals, and four counts, in the features' order."""
 
 
 def observe_thesis(tracker: SwitchTracker, out: np.ndarray) -> np.ndarray:
@@ -81,37 +83,10 @@ def observe_thesis(tracker: SwitchTracker, out: np.ndarray) -> np.ndarray:
 
 def observe_default(tracker: SwitchTracker, out: np.ndarray) -> np.ndarray:
     """Write `SHARED_FEATURES` and, feature by feature for all queues, `QUEUE_FEATURES` to `out`, clipped to [-1, 1]."""
-    queue, queues, one, two = tracker.queue, tracker.queues, np.float32(1), np.float32(2)
-    can_send = tracker.capacity_bps * np.maximum(tracker.elapsed_s, np.float32(1e-9)) * np.float32(1 / 8)  # bytes
-    bytes_per_unit = tracker.service_s * tracker.capacity_bps / (8 * tracker.packet_units)
-    shared, own = out[: len(SHARED_FEATURES)], out[len(SHARED_FEATURES) :].reshape(-1, queues, tracker.rows)
-
-    drained = queue.drained_bytes / can_send
-    buffer_s = tracker.capacity * bytes_per_unit * np.float32(8) / tracker.capacity_bps
-    shared[0] = _log_scaled(buffer_s, 1e-3, 10)
-    shared[1] = _log_scaled(tracker.service_s, 1e-5, 0.1)
-    shared[2] = one - two * tracker.free_fraction
-    shared[3] = two * drained.sum(axis=0) - one
-    shared[4] = tracker.drop_head
-
-    threshold = compute_limit(queue.alpha, tracker.betas, tracker.free_fraction, tracker.cap_share)  # shares of the buffer
-    threshold *= tracker.ports
-    packets = np.maximum(tracker.capacity / tracker.packet_units, one)
-    own[0] = _log_scaled(queue.alpha, 2.0 ** LOG2_ALPHA[0], 2.0 ** LOG2_ALPHA[1])
-    own[1] = _log1p_scaled(np.minimum(threshold, one) * buffer_s * np.float32(1e3), 1e4)
-    level = compute_alpha(tracker.share_of_buffer, tracker.ports * tracker.betas, tracker.free_fraction, least=np.float32(1e-6))
-    own[2] = _log_scaled(level, 2.0 ** LOG2_ALPHA[0], 2.0 ** LOG2_ALPHA[1])
-    np.sqrt(queue.queue_packets_max / packets, out=own[3])
-    own[4] = _log1p_scaled(queue.queue_bytes * np.float32(8e3) / tracker.capacity_bps, 1e4)
-    own[5] = _log1p_scaled(tracker.least_bytes * np.float32(8e3) / tracker.capacity_bps, 1e4)
-    own[6:9] = _log1p_scaled(tracker.since_s * np.float32(1e3), 1e4)
-    own[9] = _log1p_scaled(queue.queue_delay_mean_s * np.float32(1e3), 1e4)
-    own[10] = _log1p_scaled(queue.arrivals * tracker.service_s / np.maximum(tracker.elapsed_s, np.float32(1e-9)), 16)
-    np.subtract(tracker.load, one, out=own[11])
-    np.subtract(two * drained, one, out=own[12])
-    np.sqrt(queue.drops / np.maximum(queue.arrivals, one), out=own[13])
-    own[14] = _log1p_scaled(queue.syns, 100)
-    own[15] = _log1p_scaled(tracker.starts_lately, 100)
-    own[16] = _log1p_scaled(tracker.starts_most, 100)
-    own[17] = _log1p_scaled(tracker.flows_seen, 100)
-    return np.clip(out, -1, 1, out=out)
+    queues, rows, arithmetic = tracker.queues, tracker.rows, tracker.arithmetic
+    logs, log1ps = np.empty((2 + 2 * queues, rows), np.float32), np.empty((len(_LOG1P_SCALES) * queues, rows), np.float32)
+    arithmetic.ratios(_LOG_SCALES, logs, log1ps)
+    np.log(logs, out=logs)
+    np.log1p(log1ps, out=log1ps)
+    arithmetic.features(_LOG_SCALES, _LOG1P_SCALES, logs, log1ps, out)
+    return out

@@ -103,16 +103,24 @@ class SwitchUtility:
         if self.measure == "relative":
             slowdown = slowdown / tracker.excess_lately
         out[1] = self._weighted_sum(self.slowdown_priorities, slowdown, -self.slowdown_weight)
-        out[2] = self._weighted_sum(self.buffer_queues, tracker.share_of_buffer, -self.buffer_weight) * time_s
-        out[3] = self._weighted_sum(self.loss_queues, queue.drops, -self.loss_weight) * tracker.service_s
-        seconds = queue.queue_bytes * np.float32(8) / tracker.capacity_bps
-        out[4] = self._weighted_sum(self.delay_queues, seconds, -self.delay_weight) * time_s
+        out[2:] = 0  # terms without a weight, by default most of them, are not worth their arithmetic
+        if self.buffer_weight:
+            out[2] = self._weighted_sum(self.buffer_queues, tracker.share_of_buffer, -self.buffer_weight) * time_s
+        if self.loss_weight:
+            out[3] = self._weighted_sum(self.loss_queues, queue.drops, -self.loss_weight) * tracker.service_s
+        if self.delay_weight:
+            seconds = queue.queue_bytes * np.float32(8) / tracker.capacity_bps
+            out[4] = self._weighted_sum(self.delay_queues, seconds, -self.delay_weight) * time_s
+        if self.burst_weight:
+            out[5] = self._weighted_sum(self.burst_queues, self._refused(tracker), -self.burst_weight) * time_s
+
+    def _refused(self, tracker: SwitchTracker) -> np.ndarray:
+        """Return the share of a burst that each queue would not admit, `(queues, rows)`."""
         held = tracker.share_of_buffer / tracker.ports
         most = tracker.free_fraction + held
-        limit = compute_limit(queue.alpha, tracker.betas, tracker.free_fraction, most, tracker.cap_share)
+        limit = compute_limit(tracker.queue.alpha, tracker.betas, tracker.free_fraction, most, tracker.cap_share)
         room = (limit - held) * tracker.capacity / tracker.packet_units  # packets
-        refused = np.clip(1 - room * np.float32(1 / self.burst_packets), 0, 1)
-        out[5] = self._weighted_sum(self.burst_queues, refused, -self.burst_weight) * time_s
+        return np.clip(1 - room * np.float32(1 / self.burst_packets), 0, 1)
 
     @staticmethod
     def _weighted_sum(weights: Iterable[float], values: np.ndarray, factor: float) -> np.ndarray:

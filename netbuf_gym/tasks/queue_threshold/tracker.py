@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from netbuf_gym import _core
 from netbuf_gym.scenarios.switches import compute_limit
 from netbuf_gym.tasks.queue_threshold.telemetry import AT_LAST_COMPLETION, PER_QUEUE, SHARED, switch_telemetry
 from netbuf_gym.tasks.tracking import LastMeasured, Quantity
@@ -65,6 +66,7 @@ class SwitchTracker(LastMeasured):
         limit_s: `(queues, rows)`, the limits in seconds that actions last named; infinite before the first.
         ports: number of ports of the switch: the fields of a queue are sums over ports, a threshold is that of one port.
         cap_share: the share of the buffer beyond which no queue of a port grows; infinite without such a cap.
+        arithmetic: native computation of these arrays from telemetry, and of the features observed from them.
     """
 
     elapsed_s: np.ndarray
@@ -94,18 +96,39 @@ class SwitchTracker(LastMeasured):
         own = self._memory[:-2].reshape(7, queues, rows)
         self.load, self.starts_lately, self.starts_most, self.flows_seen = own[:4]
         self.share_of_buffer, self._excess_sum, self._excess_flows = own[4:]
-        self.flows_open, self._window_s = self._memory[-2:]
+        self.flows_open = self._memory[-2]
         self._leasts = np.zeros((3, queues, rows), np.float32)
-        self.least_bytes, self._least_before, self._least_now = self._leasts
+        self.least_bytes = self._leasts[0]
         self.since_s = np.full((3, queues, rows), LONG_AGO_S, np.float32)
-        self._above_s, self._cut_age_s, self._drop_age_s = self.since_s
+        self._above_s, self._cut_age_s = self.since_s[:2]
         self.limit_s = np.full((queues, rows), np.inf, np.float32)
-        self.flow_known = np.zeros(rows, bool)
-        self.capacity_bps, self.service_s, self.packet_units = np.ones((3, rows), np.float32)
+        self._flags = np.zeros((2, rows), bool)
+        self._in_bytes, self.flow_known = self._flags
+        self._world = np.ones((5, rows), np.float32)
+        self.capacity_bps, self.service_s, self.packet_units, self.ports, self.cap_share = self._world
+        self.cap_share[:] = np.inf
         self.betas = np.ones((queues, rows), np.float32)
-        self._in_bytes = np.zeros(rows, bool)
-        self.ports = np.ones(rows, np.float32)
-        self.cap_share = np.full(rows, np.inf, np.float32)
+        self._kept = np.zeros((4, rows), np.float32)
+        rules = {
+            "load_memory_s": LOAD_MEMORY_S,
+            "starts_memory_s": STARTS_MEMORY_S,
+            "burst_memory_s": BURST_MEMORY_S,
+            "excess_memory_s": EXCESS_MEMORY_S,
+            "least_window_s": LEAST_S - 1e-6,  # margin for rounding in the float32 sum of intervals
+            "target_s": TARGET_S,
+            "long_ago_s": LONG_AGO_S,
+        }
+        self.arithmetic = _core.SwitchFeatures(
+            *(self.names, queues, rules),
+            last=self.last,
+            memory=self._memory,
+            leasts=self._leasts,
+            since=self.since_s,
+            world=self._world,
+            betas=self.betas,
+            flags=self._flags,
+            kept=self._kept,
+        )
 
     def reset(
         self,
@@ -145,43 +168,10 @@ class SwitchTracker(LastMeasured):
 
     def update(self, telemetry: np.ndarray) -> None:
         """Update from the telemetry of one interval, `(rows, fields)` in float64, as the plant wrote it."""
-        super().update(telemetry)
-        queue, elapsed = self.queue, self.elapsed_s
-        np.copyto(self.share_of_buffer, np.where(self._in_bytes, queue.queue_bytes, queue.queue_packets))
-        self.share_of_buffer /= self.capacity
-        kept = np.exp(elapsed * np.float32(-1 / LOAD_MEMORY_S))
-        rate = queue.arrivals * self.service_s / np.maximum(elapsed, np.float32(1e-9))
-        self.load += (1 - kept) * (rate - self.load)
-
-        self.starts_lately *= np.exp(elapsed * np.float32(-1 / STARTS_MEMORY_S))
-        self.starts_lately += queue.syns
-        self.starts_most *= np.exp(elapsed * np.float32(-1 / BURST_MEMORY_S))
-        np.maximum(self.starts_most, self.starts_lately, out=self.starts_most)
-        np.maximum(self.flows_seen + queue.flows_opened - queue.flows_closed, 0, out=self.flows_seen)
-        kept = np.exp(elapsed * np.float32(-1 / EXCESS_MEMORY_S))
-        self._excess_sum += queue.ratio_sum - queue.flows_completed
-        self._excess_flows += queue.flows_completed
-        self._excess_sum *= kept
-        self._excess_flows *= kept
-        self._update_minimum(queue.queue_bytes_min, elapsed)
-        self.since_s += elapsed
-        short = queue.queue_bytes_min * np.float32(8) <= np.float32(TARGET_S) * self.capacity_bps
-        np.copyto(self._above_s, 0, where=short)
-        np.copyto(self._drop_age_s, 0, where=queue.drops > 0)
-        np.minimum(self.since_s, np.float32(LONG_AGO_S), out=self.since_s)
-        self.flows_open += self.flows_started - self.flows_completed
-        np.logical_or(self.flow_known, self.flows_completed > 0, out=self.flow_known)
-
-    def _update_minimum(self, least: np.ndarray, elapsed: np.ndarray) -> None:
-        """Update `least_bytes` after an interval: the minimum of the window being filled and the one before it."""
-        np.minimum(self._least_now, least, out=self._least_now, where=self._window_s > 0)
-        np.copyto(self._least_now, least, where=self._window_s == 0)
-        np.minimum(self._least_before, self._least_now, out=self.least_bytes)
-        self._window_s += elapsed
-        full = self._window_s >= np.float32(LEAST_S - 1e-6)
-        np.copyto(self._least_before, self._least_now, where=full)
-        np.copyto(self.least_bytes, self._least_now, where=full)
-        np.copyto(self._window_s, 0, where=full)
+        self.note(telemetry)
+        self.arithmetic.take_in(telemetry)
+        np.exp(self._kept, out=self._kept)
+        self.arithmetic.follow()
 
     def note_decision(self, alphas: np.ndarray) -> None:
         """Record the alphas `(queues, rows)` that now come into force."""
