@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "netbuf/agent.h"
 
@@ -162,10 +163,16 @@ class SenderAgent final : public AgentOf<Start> {
     link.note(world.now());
     const Interval interval{flow.sender, flow.sender.tcb,  start, start.counters, flow.counters(),
                             link,        seconds(world.now() - start.time)};
-    for (const Field& field : kFields) *out++ = field.value(interval);
+    write_fields(interval, out, std::make_index_sequence<std::size(kFields)>());
   }
 
  private:
+  // Field by field, each known to the compiler.
+  template <size_t... k>
+  static void write_fields(const Interval& interval, double* out, std::index_sequence<k...>) {
+    ((out[k] = kFields[k].value(interval)), ...);
+  }
+
   bool paced_, slow_start_;
   Range latency_, jitter_;
 };
