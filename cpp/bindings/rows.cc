@@ -55,8 +55,8 @@ double read_rule(const Rules& rules, const char* name) {
 class SenderFeatures {
  public:
   SenderFeatures(const std::vector<std::string>& fields, double interval_s, const std::vector<double>& time_constants_s,
-                 Matrix<float> last, Matrix<float> memory, Vector<double> window, Matrix<bool> known, Matrix<float> kept,
-                 Matrix<float> means, Vector<bool> begun, Matrix<float> path)
+                 Matrix<float> last, Matrix<float> memory, Vector<double> window, Matrix<bool> known,
+                 Matrix<float> kept, Matrix<float> means, Vector<bool> begun, Matrix<float> path)
       : names_(fields), last_(last), memory_(memory), window_(window), known_(known), kept_(kept), means_(means),
         begun_(begun), path_(path) {
     const size_t rows = last.shape(1);
@@ -458,9 +458,8 @@ void bind_rows(nb::module_& m) {
            "window"_a.noconvert(), "known"_a.noconvert(), "kept"_a.noconvert(), "means"_a.noconvert(),
            "begun"_a.noconvert(), "path"_a.noconvert(),
            "memory holds previous cwnd, RTT, throughput, rate; rate, peak rate, age, least RTT;"
-           " known: RTT known, and before. kept: exponents of what is not forgotten by time constant, of which the caller"
-           " makes exponentials in place; the first is the highest rate's. means, begun: RunningMeans; path: fair share,"
-           " base RTT.")
+           " known: RTT known, and before. kept: exponents of what is not forgotten, by constant; the highest rate's"
+           " first, the caller makes exponentials in place. means, begun: RunningMeans; path: share, base RTT.")
       .def("take_in", &SenderFeatures::take_in, "telemetry"_a,
            "Makes the last interval the previous one, takes in another, and writes the exponents of what is kept.")
       .def("follow", &SenderFeatures::follow, "telemetry"_a,
@@ -472,7 +471,7 @@ void bind_rows(nb::module_& m) {
                     Matrix<bool>, Matrix<float>>(),
            nb::keep_alive<1, 2>(), "senders"_a, "rules"_a, "lowest_window"_a.noconvert(), "path"_a.noconvert(),
            "rounds"_a.noconvert(), "windows"_a.noconvert(), "flags"_a.noconvert(), "logs"_a.noconvert(),
-           "senders: with the time constants of the highest rate, of rates, of losses and for long. rules: the constants of"
+           "senders: with the time constants of the highest rate, of rates, of losses and for long. rules: constants of"
            " the module by name. logs: what the caller makes logarithms of in place, change of the rate and queue.")
       .def("compare_rates", &SenderPath::compare_rates, "Writes the change of the rate, 1 where none was measured.")
       .def("follow", &SenderPath::follow, "telemetry"_a,
@@ -488,12 +487,12 @@ void bind_rows(nb::module_& m) {
 
   nb::class_<SwitchFeatures>(m, "SwitchFeatures",
                              "The arithmetic of netbuf_gym.tasks.queue_threshold on its tracker's arrays.")
-      .def(nb::init<const std::vector<std::string>&, size_t, const Rules&, Matrix<float>, Matrix<float>, Array<float, 3>,
-                    Array<float, 3>, Matrix<float>, Matrix<float>, Matrix<bool>, Matrix<float>>(),
+      .def(nb::init<const std::vector<std::string>&, size_t, const Rules&, Matrix<float>, Matrix<float>,
+                    Array<float, 3>, Array<float, 3>, Matrix<float>, Matrix<float>, Matrix<bool>, Matrix<float>>(),
            "fields"_a, "queues"_a, "rules"_a, "last"_a.noconvert(), "memory"_a.noconvert(), "leasts"_a.noconvert(),
            "since"_a.noconvert(), "world"_a.noconvert(), "betas"_a.noconvert(), "flags"_a.noconvert(),
            "kept"_a.noconvert(),
-           "rules: constants of the tracker's module by name. world: rate of the ports, a packet's time and size, ports,"
+           "rules: constants of the tracker's module by name. world: rate of the ports, a packet's time, size, ports,"
            " cap; flags: in bytes, flow known; kept: exponents of what is not forgotten, of which the caller makes"
            " exponentials in place.")
       .def("take_in", &SwitchFeatures::take_in, "telemetry"_a,
@@ -501,7 +500,7 @@ void bind_rows(nb::module_& m) {
       .def("follow", &SwitchFeatures::follow, "Follows the interval that was taken in; needs the exponentials.")
       .def("ratios", &SwitchFeatures::ratios, "log_scales"_a, "logs"_a.noconvert(), "log1ps"_a.noconvert(),
            "Writes the arguments of logarithms, (2 + 2 * queues, rows), and of those of 1 + them, (12 * queues, rows)."
-           " log_scales, (3, 3): least argument, factor, and what is then subtracted, of buffer time, packet time, alphas.")
+           " log_scales, (3, 3): least argument, factor, what is then subtracted; of buffer and packet time, alphas.")
       .def("features", &SwitchFeatures::features, "log_scales"_a, "log1p_scales"_a, "logs"_a, "log1ps"_a,
            "out"_a.noconvert(), "Writes the feature vectors, (5 + 18 * queues, rows), from the logarithms.");
 }

@@ -1,6 +1,6 @@
-// The arithmetic of what a sender infers about its path (netbuf_gym/tasks/congestion_window/path_tracker.py, which says what
-// everything means): a pass over all senders a call, in IEEE arithmetic in the order written here, so that the bits are
-// those of numpy; logarithms and exponentials are the caller's.
+// The arithmetic of what a sender infers about its path (netbuf_gym/tasks/congestion_window/path_tracker.py, which says
+// what everything means): a pass over all senders a call, in IEEE arithmetic in the order written here, so that the
+// bits are those of numpy; logarithms and exponentials are the caller's.
 #pragma once
 #include <cstddef>
 #include <cstdint>

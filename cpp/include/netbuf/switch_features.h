@@ -1,6 +1,6 @@
-// The arithmetic of the queue-threshold task (netbuf_gym/tasks/queue_threshold, which says what everything means): what is
-// remembered of each switch, and what it observes, in a pass over all of them. IEEE single precision in the order written
-// here, so that the bits are those of numpy; logarithms and exponentials are the caller's.
+// The arithmetic of the queue-threshold task (netbuf_gym/tasks/queue_threshold, which says what everything means): what
+// is remembered of each switch, and what it observes, in a pass over all of them. IEEE single precision in the order
+// written here, so that the bits are those of numpy; logarithms and exponentials are the caller's.
 #pragma once
 #include <array>
 #include <cstddef>

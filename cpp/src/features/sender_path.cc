@@ -63,7 +63,7 @@ void track_least_rtt(const PathRows& p, const PathRules& rules, size_t i, float 
   }
   if (seen || over) p.unseen[i] = 0;
   if (!draining && p.acked[i] && p.unseen[i] >= rules.drain_due_s) start_drain(p, rules, i);
-  if (s.timeouts[i] > 0 && p.resumed[i] > 0) {  // the window from before the drain is no better confirmed than any other
+  if (s.timeouts[i] > 0 && p.resumed[i] > 0) {  // the window before the drain is no better confirmed than any other
     p.draining[i] = 0;
     p.resumed[i] = 0;
   }
