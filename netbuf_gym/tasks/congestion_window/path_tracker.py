@@ -134,8 +134,14 @@ class PathTracker(Tracker):
             "least_drained": LEAST_DRAINED,
             "cap_segments": CAP_SEGMENTS,
         }
-        bound = {"path": self._path, "rounds": self._rounds, "windows": self._windows, "flags": self._flags, "logs": self._logs}
-        self.path_arithmetic = _core.SenderPath(self.arithmetic, rules, self.lowest_window, **bound)
+        self.path_arithmetic = _core.SenderPath(
+            *(self.arithmetic, rules, self.lowest_window),
+            path=self._path,
+            rounds=self._rounds,
+            windows=self._windows,
+            flags=self._flags,
+            logs=self._logs,
+        )
 
     def reset(self, rows: slice, *, mss_bytes: np.ndarray | float, **world: PerRow) -> None:
         """Reset rows, see `Tracker.reset`."""
