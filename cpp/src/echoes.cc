@@ -18,8 +18,15 @@ constexpr auto kLeft = [] {
 
 void EchoedRoundTrips::push(const Left& left) {
   left_.push(left);
+  if (!awaits_) await();
   next_ack_ = left.reached_by + !left.has_blocks;
   next_left_ = left.at + (average_ == kNever ? kMillisecond : std::max(kMillisecond, average_ / kSamples));
+}
+
+void EchoedRoundTrips::reach(uint32_t ack, Time now) {
+  do {
+    reach_one(now);
+  } while (awaits_ && !before(ack, awaited_));
 }
 
 void EchoedRoundTrips::sample(Time sent_at, Time now, Time unit) {

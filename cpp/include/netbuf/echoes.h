@@ -34,15 +34,15 @@ class EchoedRoundTrips {
   }
   // The sender: an ACK arrives.
   void arrived(uint32_t ack, Time now) {
-    while (reached_ != left_.tail() && !before(ack, left_[reached_].reached_by)) reach_one(now);
+    if (awaits_ && !before(ack, awaited_)) [[unlikely]] reach(ack, now);
   }
   void arrived_with_blocks(uint32_t ack, uint16_t blocks, Time now) {
     arrived(ack, now);
-    while (reached_ != left_.tail() && left_[reached_].is(ack, blocks)) reach_one(now);
+    while (awaits_ && left_[reached_].is(ack, blocks)) reach_one(now);
   }
   // Likewise such an answer. copy: its low bits.
   void answer_arrived(uint16_t copy, Time now) {
-    while (reached_ != left_.tail() && static_cast<int16_t>(copy - reached_) >= 0) reach_one(now);
+    while (awaits_ && static_cast<int16_t>(copy - reached_) >= 0) reach_one(now);
   }
   // The receiver: a packet comes, which may be a sample.
   bool echoes(Time sent_at) const { return sent_at >= next_arrival_; }
@@ -72,13 +72,21 @@ class EchoedRoundTrips {
     }
   };
   void push(const Left& left);
+  void reach(uint32_t ack, Time now);
   void reach_one(Time now) {
     left_[reached_++].arrived = now;
     next_arrival_ = left_.front().arrived;
+    await();
+  }
+  void await() {
+    awaits_ = reached_ != left_.tail();
+    if (awaits_) awaited_ = left_[reached_].reached_by;
   }
 
   Ring<Left> left_;                      // that no packet has echoed yet
   uint32_t reached_ = 0;                 // the first of these that has not arrived
+  uint32_t awaited_ = 0;                 // what reaches it
+  bool awaits_ = false;                  // there is one
   uint32_t acks_ = 0, sampled_ = 0;      // that have left, as far as sampled
   uint32_t next_ack_ = 0;                // that is looked at; without time stamps what ends the window
   Time next_left_ = 0, next_arrival_ = kNever;
