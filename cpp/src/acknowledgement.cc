@@ -9,10 +9,10 @@ namespace netbuf {
 void Sender::receive(const Ack& ack) {
   tcb.now = ack.time;
   path_.round_trips.arrived(ack.ack, ack.time);
-  if ((ack.flags & ~kAckHasSack) != 0 || time_wait_until_ != kNever) [[unlikely]] return receive_special(ack);
   if (ack.flags == 0 && traits_.takes_clean_acks && board.untroubled() && after(ack.ack, tcb.una)) [[likely]] {
     return process_clean(ack);
   }
+  if ((ack.flags & ~kAckHasSack) != 0 || time_wait_until_ != kNever) [[unlikely]] return receive_special(ack);
   process(ack);
 }
 
@@ -39,7 +39,8 @@ void Sender::process_clean(const Ack& ack) {
   counters.in_flight_sum += tcb.nxt - tcb.una;
   backoff_ = 0;
   recovery_->on_clean_ack(*this, oldest_sent, latest_sent, ack.ack - 1);
-  control(event);
+  cc_->take_in(tcb, event);
+  profile_.transmit(*this);
 }
 
 void Sender::process(const Ack& ack) {
@@ -81,16 +82,7 @@ void Sender::process(const Ack& ack) {
   if (!undisturbed) return recovery_->on_ack(*this, work);
   backoff_ = 0;
   recovery_->on_clean_ack(*this, work.oldest_sent, work.latest_sent, work.latest_segment);
-  control(work);
-}
-
-void Sender::control(const AckEvent& event) {
-  cc_->on_ack(tcb, event);
-  if (traits_.owns_window) {
-    cc_->control(tcb, event);
-  } else if (may_grow()) {
-    cc_->increase_window(tcb, event);
-  }
+  cc_->take_in(tcb, work);
   profile_.transmit(*this);
 }
 

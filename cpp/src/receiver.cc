@@ -23,6 +23,7 @@ Receiver::Receiver(const FlowConfig& config, const StackProfile& profile, Path& 
       offers_tuned_(tunes_window_ && (!profile.sacks() || path.delays_acks())),
       reads_stamps_(tunes_window_ && profile.time_stamps),
       quick_acks_(profile.quick_acks),
+      tune_at_(tunes_window_ ? 0 : kNever),
       receive_buffer_(config.receive_buffer_bytes),
       clock_offset_(config.clock_offset_ns),
       stamp_unit_(config.timestamp_ns),
@@ -40,12 +41,44 @@ Receiver::Receiver(const FlowConfig& config, const StackProfile& profile, Path& 
 
 Receiver::~Receiver() = default;
 
+// What send_ack() comes to while plain_.
+inline void Receiver::send_plain_ack() {
+  settle_acks();
+  last_ack_sent_ = rcv_nxt_;
+  if (reads_stamps_) path_.round_trips.left(rcv_nxt_, now_);
+  path_.send_back(Ack{now_, echo_sent_, 0, 0, 0, rcv_nxt_, kUnlimitedWindow});
+}
+
+// The short way, of a segment that comes in order while plain_: what receive_any() comes to then.
 void Receiver::receive_data(const Packet& packet) {
+  if (!plain_ || packet.segment != rcv_nxt_ || packet.fin || packet.sent_at < newest_sent_ ||
+      packet.time - last_received_ > silence_) [[unlikely]] {
+    return receive_any(packet);
+  }
+  now_ = last_received_ = packet.time;
+  count(packet);
+  if (path_.round_trips.echoes(packet.sent_at)) [[unlikely]] measure_round_trip(packet);
+  newest_sent_ = packet.sent_at;
+  if (rcv_nxt_ == last_ack_sent_) echo_sent_ = packet.sent_at;
+  ++rcv_nxt_;
+  counters_.delivered_bytes += packet.bytes;
+  network_.delivered_bytes += packet.bytes;
+  if (now_ >= tune_at_) [[unlikely]] tune_window(packet);
+  if (makes_ack_due(packet)) return send_plain_ack();
+  if (deadline_ == kNever) delay_ack(now_ + profile_.delayed_ack_timeout);
+}
+
+void Receiver::look_for_plain() {
+  plain_ = shortens_ && state_ == State::stream && out_of_order_.empty() && recent_blocks_.empty() && !have_end_ &&
+           !sink_ && !control_ && !buffer_ && !echoes_ && !window_limited_ && !bunched_ && ecn_ == Ecn::none &&
+           misbehaviour_ == Misbehaviour::none && reads_stamps_ == tunes_window_;
+}
+
+// Any data, at any time.
+void Receiver::receive_any(const Packet& packet) {
   const uint32_t index = packet.segment;
   now_ = packet.time;
-  ++counters_.packets_received;
-  counters_.received_bytes += packet.bytes;
-  ++network_.packets_received;
+  count(packet);
   if (state_ != State::stream) [[unlikely]] {
     if (state_ == State::closed) return;
     if (state_ == State::nothing) return path_.send_back(Ack{now_, packet.sent_at, 0, kAckReset, 0, 0, 0});
@@ -64,12 +97,9 @@ void Receiver::receive_data(const Packet& packet) {
     if (now_ - last_received_ > silence_) quick_acks_ = std::max(quick_acks_, profile_.quick_acks);
     last_received_ = now_;
     if (path_.round_trips.echoes(packet.sent_at)) {
-      path_.round_trips.sample(packet.sent_at, now_, stamp_unit_);
-      round_end_ = round_begun_ + path_.round_trips.average();
+      measure_round_trip(packet);
     } else if (!reads_stamps_ && index == rcv_nxt_) [[unlikely]] {
-      const int64_t window = window_limited_ ? advertised_bytes() : tuning_.offered;
-      path_.round_trips.in_order(index + 1, static_cast<uint32_t>(window / profile_.mss), now_);
-      round_end_ = round_begun_ + path_.round_trips.average();
+      measure_by_window(packet);
     }
   }
   if (ecn_ != Ecn::none) [[unlikely]] note_ecn(packet);
@@ -86,6 +116,7 @@ void Receiver::receive_data(const Packet& packet) {
   if (!out_of_order_.empty()) [[unlikely]] {
     int64_t bytes = packet.bytes;
     take_stretch(bytes);
+    look_for_plain();
     deliver(bytes);
     if (have_end_ && rcv_nxt_ == stream_end_) return close(false);
     if (tunes_window_) tune_window(packet);
@@ -93,15 +124,29 @@ void Receiver::receive_data(const Packet& packet) {
   }
   deliver(packet.bytes);
   if (have_end_) [[unlikely]] return close(true);
-  if (tunes_window_ && (tuning_.offered < tuning_.allowed || now_ >= round_end_)) [[unlikely]] {
-    tune_window(packet);
-  }
-  if (++unacked_segments_ >= profile_.delayed_ack_packets || quick_acks_ > 0 || packet.kind == kPushedData) {
+  if (now_ >= tune_at_) [[unlikely]] tune_window(packet);
+  if (makes_ack_due(packet)) {
     if (bunched_ && quick_acks_ == 0) [[unlikely]] return acknowledge_as_read();
     send_ack();
   } else if (deadline_ == kNever) {
     delay_ack(now_ + profile_.delayed_ack_timeout);
   }
+}
+
+void Receiver::measure_round_trip(const Packet& packet) {
+  path_.round_trips.sample(packet.sent_at, now_, stamp_unit_);
+  move_round_end();
+}
+
+void Receiver::measure_by_window(const Packet& packet) {
+  const int64_t window = window_limited_ ? advertised_bytes() : tuning_.offered;
+  path_.round_trips.in_order(packet.segment + 1, static_cast<uint32_t>(window / profile_.mss), now_);
+  move_round_end();
+}
+
+void Receiver::move_round_end() {
+  round_end_ = round_begun_ + path_.round_trips.average();
+  if (tune_at_ > 0) tune_at_ = round_end_;
 }
 
 // RFC 3168, 6.1.3: a mark is echoed by every ACK until the sender has given way, and the first are not delayed,
@@ -221,6 +266,7 @@ void Receiver::receive_again(const Packet& packet) {
 
 void Receiver::receive_beyond(const Packet& packet) {
   const uint32_t index = packet.segment;
+  plain_ = false;
   if (packet.fin) stream_end_ = index + 1, have_end_ = true;
   out_of_order_.add(index, index + 1, packet.bytes);
   held_bytes_ += packet.bytes;
@@ -276,7 +322,12 @@ void Receiver::tune_window(const Packet& packet) {
     w.offered += std::min<int64_t>(room, 2 * packet.bytes);
     quick_acks_ |= 1;
   }
-  if (!ends_round(packet)) return;
+  if (ends_round(packet)) grow_window();
+  tune_at_ = w.offered < w.allowed ? 0 : round_end_;
+}
+
+void Receiver::grow_window() {
+  WindowTuning& w = tuning_;
   const int64_t read = counters_.delivered_bytes - w.round_bytes;
   if (read > w.largest_round) {
     // More than the largest window in a round trip asks for the largest at once, and its square would not fit.
@@ -301,6 +352,7 @@ void Receiver::tune_buffer(const Packet& packet) {
 void Receiver::make_room_beyond() {
   if (buffer_) return buffer_->reordered(beyond_hole());
   tuning_.allow(2 * tuning_.largest_round + beyond_hole());
+  tune_at_ = 0;
 }
 
 // ---- acknowledgements
@@ -332,10 +384,7 @@ void Receiver::on_timer(Time now) {
 }
 
 void Receiver::send_ack(uint8_t flags, const uint32_t* duplicate) {
-  if (quick_acks_ > 0) --quick_acks_;
-  unacked_segments_ = compressed_ = 0;
-  reads_ = false;
-  deadline_ = kNever;
+  settle_acks();
   Ack ack{now_, echo_sent_, 0, static_cast<uint8_t>(flags | echo_), 0, rcv_nxt_, advertised_window()};
   if (ecn_ == Ecn::counts) [[unlikely]] {
     ack.echo_sent = (ack.echo_sent & ~kMarkCount) | static_cast<Time>((marks_told_ = marks_) & kMarkCount);
@@ -367,6 +416,7 @@ void Receiver::attach(std::unique_ptr<ReceiverControl> control) {
   if (!control_) return;
   window_limited_ = true;
   window_clamp_ = clamp_ = next_clamp_ = control_->initial_window();
+  look_for_plain();
 }
 
 void Receiver::attach(std::unique_ptr<ReceiveBuffer> buffer) {
@@ -374,7 +424,8 @@ void Receiver::attach(std::unique_ptr<ReceiveBuffer> buffer) {
   window_limited_ = tunes_window_ = true;
   offers_tuned_ = false;
   reads_stamps_ = profile_.time_stamps;
-  tuning_.offered = 0;  // every packet is looked at
+  tune_at_ = 0;  // every packet is looked at
+  look_for_plain();
 }
 
 void Receiver::read(Time now) {

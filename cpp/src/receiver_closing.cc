@@ -20,12 +20,12 @@ void Receiver::receive_small(const Packet& packet) {
   if (packet.kind == kFinalAck || packet.kind == kReset) {
     if (state_ != State::last_ack && packet.kind == kFinalAck) return;
     if (buffer_ && (state_ == State::syn || state_ == State::stream)) buffer_->abandon(now_);  // a reset
-    state_ = State::closed;
+    enter(State::closed);
     return set_timer(kNever);
   }
   if (packet.kind == kSyn && (state_ == State::nothing || state_ == State::syn)) {
     if (state_ == State::nothing) {
-      state_ = State::syn;
+      enter(State::syn);
       echo_sent_ = packet.sent_at;
       syn_answered_ = now_;
       set_timer(goes_off(now_, now_ + profile_.initial_rto, profile_.tick));
@@ -37,7 +37,7 @@ void Receiver::receive_small(const Packet& packet) {
       syn_repeated_ = now_;
       time_syn_answer();
     } else if (++tries_ == profile_.syn_tries) {
-      state_ = State::closed;
+      enter(State::closed);
       return;
     }
     quick_acks_ = profile_.quick_acks;
@@ -57,12 +57,12 @@ bool Receiver::accept(const Packet& packet) {
     const Time unit = std::max<Time>(1, profile_.rtt_granularity);
     handshake_rtt_ = std::max(now_ / unit - syn_answered_ / unit, Time{0}) * unit;
     if (handshake_rtt_ == 0) handshake_rtt_ = kMicrosecond;
-    silence_ = handshake_rtt_ + profile_.min_rto;
+    if (tunes_window_) silence_ = handshake_rtt_ + profile_.min_rto;
     round_begun_ = now_;
     last_received_ = now_;
   }
   if (profile_.ignores_fin_beyond_hole && packet.fin && packet.segment != rcv_nxt_) return false;
-  state_ = State::stream;
+  enter(State::stream);
   echo_sent_ = packet.sent_at;
   set_timer(kNever);
   return true;
@@ -73,7 +73,7 @@ void Receiver::close(bool in_order) {
   if (profile_.acknowledges_around_fin && in_order) send_ack();
   send_ack(kAckFin);
   if (profile_.acknowledges_around_fin) send_ack();
-  state_ = State::last_ack;
+  enter(State::last_ack);
   if (buffer_) buffer_->end(now_);
   tries_ = 0;
   const Time spread = std::max(profile_.rtt_granularity, 2 * handshake_rtt_);
@@ -90,7 +90,7 @@ void Receiver::close(bool in_order) {
 
 void Receiver::abort(Time now) {
   now_ = now;
-  state_ = State::closed;
+  enter(State::closed);
   dropped_ = true;
   set_timer(kNever);
   timers_.set(Alarm::reading, kNever);
@@ -105,7 +105,7 @@ void Receiver::set_timer(Time deadline) {
 // Nobody has answered the answer to the SYN. In the end it is forgotten: then another SYN is as the first.
 void Receiver::repeat_answer() {
   if (++tries_ == profile_.syn_ack_tries) {
-    state_ = profile_.counts_syn_answers ? State::closed : State::nothing;
+    enter(profile_.counts_syn_answers ? State::closed : State::nothing);
     return;
   }
   answer_syn();
@@ -128,7 +128,7 @@ void Receiver::repeat_fin() {
     const uint32_t retries = timeout < profile_.max_rto ? profile_.orphan_retries : 0;
     if (profile_.orphan_retries > 0 && tries_ > 0 &&
         now_ - fin_repeated_ >= modelled_timeout(retries, profile_.max_rto)) {
-      state_ = State::closed;
+      enter(State::closed);
       return;
     }
     send_ack(kAckFin);

@@ -94,7 +94,7 @@ class SackRecovery final : public LinuxRecovery {
       sender.cc().control(tcb, work);
     } else if (tcb.state == CaState::recovery || tcb.state == CaState::cwr) {
       reduce_window(sender, work);
-    } else if ((reordering_.grows_on_any_delivery() ? work.delivered > 0 : work.una_advanced) && sender.may_grow()) {
+    } else if ((reordering_.grows_on_any_delivery() ? work.delivered > 0 : work.una_advanced) && tcb.may_grow()) {
       sender.cc().increase_window(tcb, work);
     }
     if (work.una_advanced || work.newly_sacked > 0) {

@@ -57,7 +57,7 @@ class RenoRecovery final : public LinuxRecovery {
       sender.cc().control(tcb, work);
     } else if (tcb.state == CaState::recovery || tcb.state == CaState::cwr) {
       reduce_window(sender, work);
-    } else if (work.una_advanced && sender.may_grow()) {
+    } else if (work.una_advanced && tcb.may_grow()) {
       sender.cc().increase_window(tcb, work);
     }
     if (work.una_advanced) sender.rearm_rto();

@@ -9,10 +9,6 @@
 
 namespace netbuf {
 
-namespace {
-constexpr uint32_t kFew = 3;  // segments that are not worth the preparations of a burst
-}
-
 Sender::Sender(const FlowConfig& config, const WorldConfig& world, const StackProfile& profile, Path& path,
                Timers& timers, Rng* rng)
     : profile_(profile),
@@ -142,7 +138,8 @@ void Sender::heed_lost_syns(const Ack& ack) {
 
 // The connection is no more: whatever comes for it is answered by a reset.
 void Sender::fail() {
-  failed_at_ = time_wait_until_ = tcb.now;
+  failed_at_ = tcb.now;
+  be_late_from(tcb.now);
   set_timer(kNever);
   if (source_) source_->failed(tcb.now);
 }
@@ -226,7 +223,7 @@ void Sender::receive_fin(const Ack& ack) {
     receive(plain);
   }
   set_timer(kNever);
-  time_wait_until_ = tcb.now + profile_.time_wait;
+  be_late_from(tcb.now + profile_.time_wait);
   path_.launch(tcb.now, 0, 0, kFinalAck);
 }
 
@@ -365,18 +362,16 @@ void Sender::send_full_segments(uint32_t count, PacketKind last) {
   counters.last_sent = tcb.last_departure = now;
   stream_sent_ += static_cast<int64_t>(count) * bytes;
   board.segments.reserve(count);
-  for (uint32_t i = 0; i < count; ++i) {
-    Segment& segment = board.segments.place_reserved();
+  board.segments.extend_reserved(count, [=](Segment& segment) {
     segment.sent_at = now;
     segment.bytes = bytes;
     segment.flags = 0;
     segment.transmissions = 1;
     segment.fin = false;
-    if (count <= kFew) path_.launch(now, tcb.nxt++, bytes, i + 1 == count ? last : kData);
-  }
-  if (count <= kFew) return;
-  path_.launch_burst(now, tcb.nxt, count, bytes, last);
+  });
+  const uint32_t first = tcb.nxt;
   tcb.nxt += count;
+  count > 1 ? path_.launch_burst(now, first, count, bytes, last) : path_.launch(now, first, bytes, last);
 }
 
 bool Sender::send_new_segment() {

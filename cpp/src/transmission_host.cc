@@ -22,7 +22,7 @@ void transmit_at_host(Sender& s) {
     const uint32_t count = s.tcb.nxt - first;
     if (count == 0) return;
     buffer.sent(s.tcb.now, first, count, count > 2 ? s.burst_limit() : 2);
-    buffer.left(position(), s.may_grow());
+    buffer.left(position(), s.tcb.may_grow());
   };
   transmit();
   while (buffer.wakes(position())) {

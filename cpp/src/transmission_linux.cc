@@ -51,14 +51,16 @@ void transmit_linux(Sender& s) {
     uint32_t room = tcb.cwnd_packets - in_flight;
     bool by_window = false;  // the receiver's window has room for less
     if (s.buffer_) [[unlikely]] by_window = s.narrow(room);
-    if (room > kMinBurst || tcb.pacing_rate > 0) {
+    const bool small = limit == 0 && s.surely_below_burst(room);
+    if (!small && (room > kMinBurst || tcb.pacing_rate > 0)) {
       if (limit == 0) limit = s.burst_limit();
       room = std::min(room, limit);
     }
     uint32_t sent = 0;
     if (s.board.waiting() > 0 && !s.holds_lost_) [[unlikely]] {
       while (sent < room && s.retransmit_next_lost()) ++sent;
-    } else if ((limit == 0 || room < limit) && s.defers(room) && room < (limit ? limit : (limit = s.burst_limit()))) {
+    } else if ((limit == 0 || room < limit) && s.defers(room) &&
+               (small || room < (limit ? limit : (limit = s.burst_limit())))) {
       deferred = !by_window;
       break;
     } else if (s.traits_.unhindered && in_flight > 0) [[likely]] {
@@ -85,9 +87,9 @@ void transmit_linux(Sender& s) {
   const bool limited = deferred || in_flight >= tcb.cwnd_packets;
   if ((tcb.nxt != nxt || limited) &&
       (limited || !before(tcb.una, s.max_packets_seq_) ||
-       (!tcb.cwnd_limited && tcb.packets_out() > s.max_packets_out_))) {
+       (!tcb.cwnd_limited && tcb.packets_out() > tcb.max_packets_out))) {
     tcb.cwnd_limited = limited;
-    s.max_packets_out_ = tcb.packets_out();
+    tcb.max_packets_out = tcb.packets_out();
     s.max_packets_seq_ = tcb.nxt;
   }
   if (tcb.nxt != nxt) s.recovery_->on_new_data(s, tcb.nxt - nxt);
@@ -111,6 +113,16 @@ uint32_t Sender::burst_limit() const {
   const Time halvings = (tcb.min_rtt / kMicrosecond) >> kRttLog;
   if (halvings < 32) bytes += kLargestBurst >> halvings;
   return std::max(static_cast<uint32_t>(std::min<double>(bytes, kLargestBurst)) / tcb.mss, kMinBurst);
+}
+
+// Whether room is less than that beyond doubt, by its rate alone and a fifth too low; without divisions. Not where what
+// is lost can make more outstanding than the window, nor where another rule sets the rate.
+bool Sender::surely_below_burst(uint32_t room) const {
+  constexpr uint32_t kMost = 64;        // segments: what follows stays below 2**63
+  constexpr Time kLongest = Time{1} << 45;
+  if (room >= kMost || tcb.pacing_rate > 0 || traits_.paces_window || !board.untroubled()) return false;
+  if (tcb.srtt <= 0 || tcb.srtt > kLongest || (room + 1) * tcb.mss > kLargestBurst) return false;
+  return int64_t{tcb.cwnd_packets} * kSecond >= Time{1024} * (room + 1) * tcb.srtt;
 }
 
 bool Sender::may_defer() const {

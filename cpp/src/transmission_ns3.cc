@@ -36,8 +36,8 @@ void transmit_ns3(Sender& s) {
   if (!s.traits_.recovery_takes_all || tcb.nxt != nxt || in_flight >= tcb.cwnd_packets) {
     tcb.cwnd_limited = in_flight >= tcb.cwnd_packets;
   }
-  if (tcb.packets_out() > s.max_packets_out_ || !before(tcb.una, s.max_packets_seq_)) {
-    s.max_packets_out_ = tcb.packets_out();
+  if (tcb.packets_out() > tcb.max_packets_out || !before(tcb.una, s.max_packets_seq_)) {
+    tcb.max_packets_out = tcb.packets_out();
     s.max_packets_seq_ = tcb.nxt;
   }
   if (tcb.nxt != nxt) s.recovery_->on_new_data(s, tcb.nxt - nxt);

@@ -50,3 +50,15 @@ TEST(ring_memory_follows_its_content) {
   }
   CHECK_LE(ring.memory_bytes(), 16 * sizeof(uint64_t));
 }
+
+TEST(ring_extends_by_several_across_its_end) {
+  Ring<uint32_t> ring;
+  for (uint32_t i = 0; i < 13; ++i) ring.push(i);
+  ring.pop_to(10);
+  ring.reserve(9);
+  uint32_t next = 13;
+  ring.extend_reserved(9, [&](uint32_t& element) { element = next++; });
+  CHECK_EQ(ring.tail(), 22u);
+  for (uint32_t i = 10; i < 22; ++i) CHECK_EQ(ring[i], i);
+  CHECK_EQ(ring.memory_bytes(), 16 * sizeof(uint32_t));
+}

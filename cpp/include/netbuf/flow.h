@@ -57,6 +57,8 @@ class alignas(64) Flow {           // by cache lines: what many flows need in tu
   bool controlled() const { return sender.controlled(); }
   void note_failure(Time now);   // the sender's, to the receiving application
 
+  // Every packet and ACK goes the long way from now on, which comes to the same.
+  void take_no_shortcut() { sender.take_no_shortcut(), receiver.take_no_shortcut(); }
   bool finished() const;         // nothing is left to do or on its way: the flow can be forgotten
 
   // ---- results

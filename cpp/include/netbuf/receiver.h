@@ -42,7 +42,10 @@ class Receiver {
   void on_reading(Time now);
 
   // ---- the application's and the control's side
-  void attach(std::unique_ptr<Sink> sink) { sink_ = std::move(sink); }
+  void attach(std::unique_ptr<Sink> sink) {
+    sink_ = std::move(sink);
+    look_for_plain();
+  }
   void attach(std::unique_ptr<ReceiverControl> control);
   void attach(std::unique_ptr<ReceiveBuffer> buffer);           // of a host
   void wake_sink(Time now) { timers_.set(Alarm::reading, now); }  // the sink can read more: opens the window
@@ -57,8 +60,14 @@ class Receiver {
   void speak_ecn(Ecn how) {
     ecn_ = how;
     echo_ = how == Ecn::counts ? kAckEcho : 0;
+    look_for_plain();
   }
-  void hear(Echoes* echoes) { echoes_ = echoes; }                 // for the control
+  void hear(Echoes* echoes) {                                     // for the control
+    echoes_ = echoes;
+    look_for_plain();
+  }
+  // Every packet goes the long way from now on, which comes to the same.
+  void take_no_shortcut() { shortens_ = plain_ = false; }
 
   template <class Hot>
   void add_to(Hot& hot) const {
@@ -86,6 +95,23 @@ class Receiver {
   enum class Misbehaviour : uint8_t { none, optimistic, split, spoofed };
 
   void receive_data(const Packet& packet);
+  void receive_any(const Packet& packet);    // data
+  void look_for_plain();                     // whenever something that it looks at has changed
+  void measure_round_trip(const Packet& packet);
+  void measure_by_window(const Packet& packet);
+  void move_round_end();
+  void enter(State state) {
+    state_ = state;
+    look_for_plain();
+  }
+  void count(const Packet& packet) {
+    ++counters_.packets_received;
+    counters_.received_bytes += packet.bytes;
+    ++network_.packets_received;
+  }
+  bool makes_ack_due(const Packet& packet) {
+    return ++unacked_segments_ >= profile_.delayed_ack_packets || quick_acks_ > 0 || packet.kind == kPushedData;
+  }
   void receive_small(const Packet& packet);
   bool late_stamp(const Packet& packet) const {  // in the stamps' unit
     return packet.sent_at < newest_sent_ && profile_.ignores_late_stamps &&
@@ -113,10 +139,18 @@ class Receiver {
     if (sink_) [[unlikely]] read(now_);
   }
   void ask_again(Time now);
+  void settle_acks() {                       // by one that leaves
+    if (quick_acks_ > 0) --quick_acks_;
+    unacked_segments_ = compressed_ = 0;
+    reads_ = false;
+    deadline_ = kNever;
+  }
+  void send_plain_ack();
   void send_ack(uint8_t flags = 0, const uint32_t* duplicate = nullptr);  // duplicate: the segment of a D-SACK
   void delay_ack(Time deadline);
   void acknowledge_as_read();
   void tune_window(const Packet& packet);
+  void grow_window();
   void tune_buffer(const Packet& packet);
   void make_room_beyond();
   int64_t beyond_hole() const {  // bytes from the first hole to the end of what has come
@@ -166,6 +200,8 @@ class Receiver {
   Ecn ecn_ = Ecn::none;
   Misbehaviour misbehaviour_ = Misbehaviour::none;
   uint8_t echo_ = 0;             // kAckEcho: with every ACK
+  bool plain_ = false;           // nothing is up but what receive_data() looks at itself
+  bool shortens_ = true;         // such packets take the short way
   bool window_limited_, tunes_window_, agent_controlled_;
   bool bunched_;                 // packets may come at the same instant
   bool reads_ = false;           // an ACK is due once they have been read
@@ -182,7 +218,8 @@ class Receiver {
   Time newest_sent_ = 0;         // of all segments that have arrived
   Time echo_sent_ = -1, deadline_ = kNever, last_received_ = 0;
   Time round_begun_ = 0, round_end_ = kNever;
-  Time silence_ = 0;             // after so long the sender starts anew
+  Time tune_at_;                 // from when on tune_window() has something to do; 0: always
+  Time silence_ = kNever;        // after so long the sender starts anew, where the window is tuned
   ReceiverCounters counters_;
   WindowTuning tuning_;
   RangeSet out_of_order_;

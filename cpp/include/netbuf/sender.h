@@ -80,9 +80,6 @@ class Sender {
   void retransmit(uint32_t segment);
   bool retransmit_next_lost();               // the lowest that waits; false when there is none
   void enter_state(CaState state);           // a smaller window is announced with the next new segment (CWR)
-  bool may_grow() const {                    // the window limits the sender (RFC 7661; Linux' tcp_is_cwnd_limited)
-    return tcb.cwnd_limited || (tcb.in_slow_start() && tcb.cwnd_packets < 2 * max_packets_out_);
-  }
   void set_timer(Time deadline);             // kNever stops it
   Time timer() const { return timer_deadline_; }
   void rearm_rto() { set_timer(tcb.packets_out() ? tcb.now + rto() : kNever); }
@@ -95,6 +92,9 @@ class Sender {
   bool gives_up();                           // whether this time-out is one too many: then the connection has failed
   void measure_tail();                       // brings Tcb::short_out up to date
   void start_pacing(uint32_t bytes);         // of a segment that has just left (ns-3)
+
+  // Every ACK goes the long way from now on, which comes to the same.
+  void take_no_shortcut() { traits_.takes_clean_acks = false; }
 
   // ---- results
   Time interval_rtt_min = kNever;            // of data, since the interval began
@@ -123,6 +123,10 @@ class Sender {
   void start_connection();
   void heed_lost_syns(const Ack& ack);
   void fail();
+  void be_late_from(Time until) {      // whatever comes from now on; the connection is remembered until then
+    time_wait_until_ = until;
+    traits_.takes_clean_acks = false;
+  }
   void establish(const Ack& ack);
   void receive_fin(const Ack& ack);
   void answer_late(const Ack& ack);
@@ -145,13 +149,13 @@ class Sender {
   // acknowledgement.cc
   void process(const Ack& ack);
   void process_clean(const Ack& ack);
-  void control(const AckEvent& event);
   void note_rtt(Time rtt);
 
   // transmission_linux.cc
   double window_rate() const;
   bool narrow(uint32_t& room) const;
   uint32_t burst_limit() const;
+  bool surely_below_burst(uint32_t room) const;
   bool may_defer() const;
   bool defers(uint32_t room) const;
   void pace(int64_t bytes);
@@ -188,7 +192,7 @@ class Sender {
   bool closes_;                  // FIN goes with the last segment; else the connection stays open
   uint32_t backoff_ = 0, probes_ = 0;           // probes_: of a closed window, since it closed
   uint32_t unanswered_probes_ = 0;
-  uint32_t max_packets_out_ = 0, max_packets_seq_ = 0;
+  uint32_t max_packets_seq_ = 0; // the round is over when that is acknowledged
   Time timer_deadline_ = kNever, timer_set_ = 0;
   int64_t stream_sent_ = 0, stream_written_ = kEndless, una_bytes_ = 0, window_right_ = kEndless, send_buffer_;
   int64_t largest_window_ = 0;

@@ -73,6 +73,7 @@ struct Tcb {
   // Bytes by which what is in flight falls short of whole segments (ns-3, finite streams).
   uint32_t short_out = 0;
   uint32_t initial_cwnd = 10;    // packets
+  uint32_t max_packets_out = 0;  // that the last sending round had outstanding at most
 
   uint32_t delivered = 0;        // packets delivered so far
   uint32_t lost = 0;             // packets marked lost so far
@@ -90,6 +91,9 @@ struct Tcb {
   uint32_t in_flight() const { return nxt - una - sacked_out - lost_out + retrans_out; }
   int64_t bytes_in_flight() const { return static_cast<int64_t>(in_flight()) * mss - short_out; }
   bool in_slow_start() const { return cwnd < ssthresh; }
+  bool may_grow() const {        // the window limits the sender (RFC 7661; Linux' tcp_is_cwnd_limited)
+    return cwnd_limited || (in_slow_start() && cwnd_packets < 2 * max_packets_out);
+  }
   uint32_t ssthresh_packets() const {
     return static_cast<uint32_t>(std::min<int64_t>(ssthresh, kInfiniteWindow) / mss);
   }
@@ -130,6 +134,10 @@ class CongestionControl {
   virtual uint32_t burst_packets(const Tcb&) const { return 2; }  // packets sent back to back when paced
   virtual uint32_t buffer_windows() const { return 2; }  // how many windows a socket's send buffer is to hold
 
+  // An ACK outside recovery: all that it is told of it. A final class may say `take(*this, tcb, ack)` itself, which calls
+  // its own members directly.
+  virtual void take_in(Tcb& tcb, const AckEvent& ack) { take(*this, tcb, ack); }
+
   bool owns_window() const { return owns_window_; }
   bool wants_rate() const { return wants_rate_; }
   bool wants_losses() const { return wants_losses_; }
@@ -137,6 +145,16 @@ class CongestionControl {
   bool l4s() const { return l4s_; }
 
  protected:
+  template <class Control>
+  static void take(Control& own, Tcb& tcb, const AckEvent& ack) {
+    own.on_ack(tcb, ack);
+    if (own.owns_window()) {
+      own.control(tcb, ack);
+    } else if (tcb.may_grow()) {
+      own.increase_window(tcb, ack);
+    }
+  }
+
   bool owns_window_ = false, wants_rate_ = false;
   bool wants_losses_ = false;    // with wants_rate_
   // Speaks ECN in any case, and its receiver echoes every mark and nothing else (RFC 8257).

@@ -43,6 +43,8 @@ class Agent final : public CongestionControl {
     if (long_ == kLongRoundTrips) tcb.ssthresh = end_start(tcb);
   }
 
+  void take_in(Tcb& tcb, const AckEvent& ack) override { take(*this, tcb, ack); }
+
   void on_state(Tcb& tcb, CaState state) override {
     if (starting_ && state == CaState::loss) tcb.ssthresh = end_start(tcb);
   }

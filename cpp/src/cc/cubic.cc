@@ -74,13 +74,15 @@ class LinuxCubic final : public LinuxReno {
     if (watching) hystart(tcb, rtt);
   }
 
+  void take_in(Tcb& tcb, const AckEvent& ack) override { take(*this, tcb, ack); }
+
   void increase_window(Tcb& tcb, const AckEvent& ack) override {
     uint32_t acked = ack.delivered;
     if (tcb.in_slow_start()) {
       acked = slow_start(tcb, plus_plus_.rules(tcb) ? plus_plus_.growth(tcb, acked) : acked);
       if (!acked) return;
     }
-    update(tcb.cwnd_packets, jiffies(tcb.now), acked);
+    update(tcb.cwnd_packets, tcb.now, acked);
     additive_increase(tcb, count_, acked);
   }
 
@@ -112,17 +114,19 @@ class LinuxCubic final : public LinuxReno {
  private:
   void forget() {
     count_ = last_max_cwnd_ = last_cwnd_ = last_time_ = origin_point_ = k_ = epoch_start_ = ack_count_ = tcp_cwnd_ = 0;
-    delay_min_ = 0;
+    delay_min_ = same_until_ = 0;
     found_ = false;
   }
 
   // Sets count_, the packets to be acknowledged for one packet of growth.
-  void update(uint32_t cwnd, uint32_t now, uint32_t acked) {
+  void update(uint32_t cwnd, Time time, uint32_t acked) {
     ack_count_ += acked;
-    if (last_cwnd_ == cwnd && static_cast<int32_t>(now - last_time_) <= static_cast<int32_t>(kHz / 32)) return;
+    if (last_cwnd_ == cwnd && time < same_until_) return;
+    const uint32_t now = jiffies(time);
     if (!epoch_start_ || now != last_time_) {  // the curve moves once a jiffy
       last_cwnd_ = cwnd;
       last_time_ = now;
+      same_until_ = (time / kJiffy + kHz / 32 + 1) * kJiffy;
       if (!epoch_start_) start_epoch(cwnd, now, acked);
       follow_curve(cwnd, now);
     }
@@ -204,6 +208,7 @@ class LinuxCubic final : public LinuxReno {
   uint32_t count_ = 0;          // cnt
   uint32_t last_max_cwnd_ = 0;  // packets
   uint32_t last_cwnd_ = 0, last_time_ = 0;
+  Time same_until_ = 0;         // count_ holds for last_cwnd_ until then: kHz / 32 jiffies after last_time_
   uint32_t origin_point_ = 0;   // packets: the curve's plateau
   uint32_t k_ = 0;              // 2^-10 s from the epoch's start to the plateau
   uint32_t epoch_start_ = 0;    // jiffies; 0: none
