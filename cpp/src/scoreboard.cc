@@ -55,6 +55,8 @@ void Scoreboard::mark_retransmitted(uint32_t index) {
     if (segment.flags & kLost) --lost_pending_;
   }
   segment.flags |= kRetransmitted | kEverRetransmitted;
+  if (!resent_ || !before(index, resent_below_)) resent_below_ = index + 1;
+  resent_ = true;
 }
 
 void Scoreboard::forget_retransmission(uint32_t index) {
@@ -138,6 +140,7 @@ void Scoreboard::acknowledge(const Ack& ack, AckWork& work) {
     }
   }
   if (work.acked_retransmitted) work.newest_sent = -1;  // the others may have arrived long before the ACK that tells
+  if (resent_ && !before(ack.ack, resent_below_)) resent_ = false;
   if (have_highest_sacked_ && !after(highest_sacked_, ack.ack)) have_highest_sacked_ = false;
   tcb_.una = ack.ack;
   segments.pop_to(ack.ack);

@@ -1,5 +1,6 @@
 // Random worlds of every shape, and what must hold in each of them at every checkpoint.
 #include <algorithm>
+#include <cstring>
 #include <sstream>
 
 #include "worlds.h"
@@ -176,6 +177,53 @@ TEST(random_worlds_conserve_packets_and_keep_their_limits) {
       }
     } catch (const std::exception& error) {
       check::fail(__FILE__, __LINE__, error.what());
+    }
+    if (check::failures > before) std::printf("  in world of seed %d\n", static_cast<int>(seed));
+  }
+}
+
+// The short ways of both ends against the long ones, where losses, reordering, small applications, marks and agents'
+// decisions lead from one to the other and back.
+TEST(shortcuts_of_both_ends_change_nothing) {
+  for (uint64_t seed = 2000; seed < 2150; ++seed) {
+    Rng rng(seed);
+    WorldConfig config = random_world(rng);
+    for (LinkConfig& link : config.links) {
+      if (link.rate_bps == 0) link.rate_bps = 200e6;
+      if (link.discipline.empty() && config.switches.empty() && !link.queue_limit_bytes && !link.queue_limit_packets) {
+        link.queue_limit_packets = 300;
+      }
+      const bool reorders = rng.uniform() < 0.2 && config.stack == Stack::linux_kernel;
+      if (reorders) link.jitter = {.distribution = "uniform", .scale_ns = 3e6, .reorder = true};
+    }
+    for (FlowConfig& flow : config.flows) {
+      if (rng.uniform() < 0.8) flow.receive_buffer_bytes = 0;
+      if (rng.uniform() < 0.8) flow.send_buffer_bytes = 0;
+      flow.ecn = config.stack == Stack::linux_kernel && rng.uniform() < 0.2;
+    }
+    World plain(config, seed), longer(config, seed);
+    for (Flow& flow : longer.flows()) flow.take_no_shortcut();
+    const int before = check::failures;
+    for (int step = 1; step <= 20 && check::failures == before; ++step) {
+      for (World* world : {&plain, &longer}) world->run(step * 211 * kMillisecond);
+      for (uint32_t i = 0; i < plain.flows().size(); ++i) {
+        const Flow &one = plain.flows()[i], &other = longer.flows()[i];
+        const FlowCounters counted = one.counters(), expected = other.counters();
+        CHECK(std::memcmp(&counted, &expected, sizeof counted) == 0);
+        CHECK_EQ(one.sender.tcb.cwnd, other.sender.tcb.cwnd);
+        CHECK_EQ(one.sender.tcb.srtt, other.sender.tcb.srtt);
+        CHECK_EQ(one.sender.timer(), other.sender.timer());
+        CHECK_EQ(one.next_timer(), other.next_timer());
+        CHECK_EQ(one.receiver.last_event(), other.receiver.last_event());
+        CHECK_EQ(one.path.round_trips.average(), other.path.round_trips.average());
+        CHECK_EQ(one.cwnd_integral(plain.now()), other.cwnd_integral(longer.now()));
+        if (!one.controlled() || rng.uniform() < 0.5) continue;
+        const double window = 1448 * log_uniform(rng, 0.3, 300);
+        for (World* world : {&plain, &longer}) world->set_window(i, window);
+      }
+      for (size_t i = 0; i < plain.links().size(); ++i) {
+        CHECK_EQ(plain.links()[i].stats(plain.now()).packets_in, longer.links()[i].stats(longer.now()).packets_in);
+      }
     }
     if (check::failures > before) std::printf("  in world of seed %d\n", static_cast<int>(seed));
   }

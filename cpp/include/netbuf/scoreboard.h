@@ -95,7 +95,7 @@ class Scoreboard {
 
   void push(Time now, uint16_t bytes, bool fin, uint8_t transmissions);
   bool untroubled() const {      // nothing was lost, retransmitted or reordered in what is outstanding
-    return tcb_.state == CaState::open && (tcb_.sacked_out | tcb_.lost_out | tcb_.retrans_out) == 0;
+    return tcb_.state == CaState::open && !resent_ && (tcb_.sacked_out | tcb_.lost_out | tcb_.retrans_out) == 0;
   }
   // Of what is untroubled: it was sent in the order in which it is acknowledged, each segment once. The bytes.
   int64_t acknowledge_in_order(uint32_t ack);
@@ -138,6 +138,8 @@ class Scoreboard {
   uint32_t lost_hint_ = 0, lost_pending_ = 0;    // no segment below the hint waits for retransmission; how many wait
   uint32_t unsacked_hint_ = 0;                   // every segment below it has arrived or is on its way again
   uint32_t retransmit_below_ = 0, highest_sacked_ = 0;
+  uint32_t resent_below_ = 0;
+  bool resent_ = false;          // below that something was retransmitted that is outstanding, whatever has come of it
   bool retransmit_limited_ = false, have_highest_sacked_ = false, short_segments_ = false;
   SackBlocks last_blocks_{};
 };
