@@ -145,7 +145,7 @@ TEST(with_its_device_header_a_full_packet_fills_an_opportunity) {
   }
 }
 
-TEST(opportunities_serve_what_arrives_at_the_same_instant) {
+TEST(opportunities_are_over_for_what_arrives_at_their_instant) {
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     compare_with_shell(trace({1, 2, 3, 5, 8, 8, 8, 13, 21, 34}, 34), seed, kMillisecond, 4000);
     compare_with_shell(trace({0, 0, 4, 9}, 10), seed, kMillisecond, 3000);

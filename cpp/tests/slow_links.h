@@ -142,8 +142,8 @@ class Queue {
   std::vector<Accepted> packets_;
 };
 
-// Mahimahi's link shell: at each opportunity 1504 bytes leave, of the packet in transit and then of those that wait at
-// that moment, each with its device's header; what is left is lost. kNever: the queue was full.
+// Mahimahi's link shell: at each opportunity 1504 bytes leave, of the packet in transit and then of those that came before
+// it, each with its device's header; what is left is lost. kNever: the queue was full.
 inline std::vector<Time> shell(const LinkConfig& config, const std::vector<Time>& arrivals,
                                const std::vector<uint32_t>& sizes) {
   std::vector<Time> departures(arrivals.size(), kNever);
@@ -153,7 +153,7 @@ inline std::vector<Time> shell(const LinkConfig& config, const std::vector<Time>
   const size_t n = config.trace_ns.size();
   for (size_t k = 0; next < arrivals.size() || !queue.empty() || left > 0; ++k) {
     const Time at = static_cast<Time>(k / n) * config.trace_period_ns + config.trace_ns[k % n];
-    for (; next < arrivals.size() && arrivals[next] <= at; ++next) {
+    for (; next < arrivals.size() && arrivals[next] < at; ++next) {
       if (config.queue_limit_packets == 0 || static_cast<int64_t>(queue.size()) < config.queue_limit_packets) {
         queue.push_back(next);
       }

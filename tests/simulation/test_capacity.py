@@ -140,7 +140,7 @@ def test_a_packet_in_an_outage_goes_on_when_the_link_is_back():
 
 @pytest.mark.parametrize("queue", [{}, {"discipline": "codel"}, {"discipline": "droptail", "device_packets": 2}], ids=str)
 def test_a_packet_is_too_late_for_an_opportunity_of_its_instant(queue):
-    """What a SYN of 10 ms sets off is back at 50 ms, and waits for 60 and, behind the ACK, 70 ms: as if it came a nanosecond later."""
+    """What the SYN of 10 ms sets off comes at 50 ms and waits for 60 and 70 ms: as if it came a nanosecond later."""
     trace, found = DeliveryTrace(np.arange(10.0, 1001.0, 10.0), packet_overhead_bytes=0), []
     flow = Flow(cc="newreno", path=(0,), return_path=(1,), initial_cwnd_packets=1)
     for delay_ms in (20, 20 + 1e-6, 20 - 1e-6):
