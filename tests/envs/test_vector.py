@@ -227,7 +227,7 @@ def test_senders_of_a_world_are_neighbouring_rows():
     env = gym.make_vec(ID, num_envs=6, senders=3, scenario={"name": "ppcc/3", "duration_s": 3.0})
     observations, _ = env.reset(seed=0)
     assert observations.shape == (6, *env.single_observation_space.shape) and env.unwrapped.worlds == 2
-    chosen = np.array([9, 5, 3, 9, 5, 3])  # grow, keep, shrink
+    chosen = np.array([9, 5, 0, 9, 5, 0])  # grow, keep, shrink
     for _ in range(30):
         observations, _, _, truncated, info = env.step(chosen)
     assert truncated.all()
