@@ -158,7 +158,8 @@ PHENOMENA = (
         ns3=("ns3-lasthop/*",),
         checks=("simulation/test_capacity.py",),
         limits="an opportunity of a Mahimahi trace carries 1504 bytes, a packet of 1500 and the 4 of its TUN header: a packet "
-        "carries less than the trace's rate; in `ns3` a packet keeps the rate at which it began",
+        "carries less than the trace's rate, and one that comes at an opportunity's instant waits for the next; in `ns3` a "
+        "packet keeps the rate at which it began",
     ),
     Phenomenon(
         name="changing delay, jitter, reverse traffic",
