@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 import torch as th
 from stable_baselines3.common.logger import Logger
+from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.torch_layers import MlpExtractor
+from torch.nn.utils import spectral_norm
 
 from netbuf_gym import _core
 from netbuf_gym.integrations.normalizing import NormalizingExtractor
@@ -22,7 +25,7 @@ CLOSE = {"rtol": 1e-4, "atol": 1e-5}
 
 def make(kind, worlds, **kwargs):
     policy_kwargs = {"net_arch": [20, 32], **kwargs.pop("policy_kwargs", {})}
-    policy = "MlpPolicy"
+    policy = kwargs.pop("policy", "MlpPolicy")
     if kind is BatchRecurrentPPO:
         policy, policy_kwargs["lstm_hidden_size"] = "MlpLstmPolicy", 16
     settings = {"n_steps": STEPS, "batch_size": 400, "n_epochs": 2, "seed": 3, "device": "cpu", "ent_coef": 0.02}
@@ -174,6 +177,68 @@ def test_other_networks_are_left_to_torch(kind, settings):
     model = make(kind, cart_poles, **settings)
     assert model._make_native_update(collect(model), 0.0) is None
     model.train()
+
+
+class ShiftedExtractor(MlpExtractor):
+    """Latent features that are moved by something that is no module."""
+
+    def forward_actor(self, features):
+        return super().forward_actor(features) + 1
+
+
+class ShiftedPolicy(ActorCriticPolicy):
+    """A policy with an extractor of its own."""
+
+    def _build_mlp_extractor(self):
+        self.mlp_extractor = ShiftedExtractor(self.features_dim, self.net_arch, self.activation_fn, self.device)
+
+
+class OwnLoss(BatchPPO):
+    """A learner with a policy loss of its own."""
+
+    def _compute_policy_loss(self, ratio, advantages, kl):
+        return super()._compute_policy_loss(ratio, advantages, kl)
+
+
+def freeze(model):
+    model.policy.mlp_extractor.policy_net.requires_grad_(False)
+
+
+def normalize_weights(model):
+    spectral_norm(model.policy.action_net)
+
+
+def watch(model):
+    model.policy.action_net.register_forward_hook(lambda module, inputs, output: output * 2)
+
+
+@pytest.mark.parametrize("change", [freeze, normalize_weights, watch, ShiftedPolicy, OwnLoss])
+def test_what_a_user_changes_of_networks_or_losses_is_kept_to(change):
+    kind = change if change is OwnLoss else BatchPPO
+    model = make(kind, cart_poles, policy=ShiftedPolicy if change is ShiftedPolicy else "MlpPolicy")
+    rollout = collect(model)
+    model.train()  # gradients are there
+    if change in (freeze, normalize_weights, watch):
+        change(model)
+    observations = th.randn(40, rollout.observations.shape[-1])
+    with th.no_grad():
+        model.policy.set_training_mode(False)
+        expected = model.policy.get_distribution(observations).distribution.logits
+        th.testing.assert_close(model._compute_policy_output(observations), expected, rtol=1e-5, atol=1e-5)
+    frozen = [one.clone() for one in model.policy.mlp_extractor.policy_net.parameters()]
+    assert model._make_native_update(rollout, 0.0) is None
+    model.train()
+    same = [th.equal(*pair) for pair in zip(frozen, model.policy.mlp_extractor.policy_net.parameters(), strict=True)]
+    assert all(same) if change is freeze else not any(same)
+
+
+def test_another_head_is_taken():
+    model = make(BatchPPO, cart_poles)
+    model.policy.action_net = th.nn.Linear(*reversed(model.policy.action_net.weight.shape))
+    observations = th.randn(7, model.observation_space.shape[0])
+    with th.no_grad():
+        expected = model.policy.get_distribution(observations).distribution.logits
+        th.testing.assert_close(model._compute_policy_output(observations), expected, rtol=1e-5, atol=1e-5)
 
 
 def test_numbers_that_are_not_finite_are_told():

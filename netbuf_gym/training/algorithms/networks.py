@@ -8,7 +8,7 @@ within float32's rounding.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,15 +27,18 @@ class PerceptronNetwork:
     """Modules one after the other, such as a policy's `policy_net` and `action_net`.
 
     Args:
-        modules: Modules and sequences of them; the core computes linear layers with one kind of `ACTIVATIONS` between them.
+        modules: Modules, sequences of them, or other functions of a tensor; the core computes linear layers with parameters of
+            their own and one kind of `ACTIVATIONS` between them, without hooks.
 
     Attributes:
         modules: Modules, without the sequences.
     """
 
-    def __init__(self, modules: Iterable[nn.Module]):
+    def __init__(self, modules: Iterable[Callable[[th.Tensor], th.Tensor]]):
         self.modules: list[Any] = [
-            one for module in modules for one in (module if type(module) is nn.Sequential else (module,))
+            one
+            for module in modules
+            for one in (module if type(module) is nn.Sequential and not has_hooks(module) else (module,))
         ]
 
     def __call__(self, inputs: th.Tensor) -> th.Tensor:
@@ -54,10 +57,16 @@ class PerceptronNetwork:
         linear, kinds = self.modules[::2], {type(one) for one in self.modules[1::2]}
         if len(self.modules) % 2 == 0 or len(kinds) > 1 or not kinds <= set(ACTIVATIONS):
             return None
-        if not all(type(one) is nn.Linear and one.bias is not None and is_plain(one.weight) for one in linear):
+        if not all(type(one) is nn.Linear and is_own(one.weight) and is_own(one.bias) for one in linear):
+            return None
+        if any(map(has_hooks, self.modules)):
             return None
         activation = ACTIVATIONS[kinds.pop()] if kinds else "tanh"
         return _core.Perceptron([to_array(one.weight) for one in linear], [to_array(one.bias) for one in linear], activation)
+
+    def list_parameters(self) -> list[nn.Parameter]:
+        """Return the parameters of a network that the core computes."""
+        return [parameter for module in self.modules for parameter in module.parameters()]
 
     def list_gradients(self) -> list[list[np.ndarray]]:
         """Return the gradients of weights and of biases, which `allot_gradients` has made."""
@@ -68,7 +77,7 @@ class PerceptronNetwork:
 def make_native_lstm(lstm: nn.LSTM, layer: int = 0) -> Any:
     """Return the core's LSTM on a layer's parameters, which are not to be moved; None where it computes none like this."""
     parameters = list_lstm_parameters(lstm, layer)
-    if lstm.hidden_size % LSTM_WIDTH or not all(map(is_plain, parameters)):
+    if lstm.hidden_size % LSTM_WIDTH or has_hooks(lstm) or not all(map(is_own, parameters)):
         return None
     return _core.Lstm(*map(to_array, parameters))
 
@@ -84,6 +93,17 @@ def allot_gradients(parameters: Sequence[th.Tensor]) -> th.Tensor:
     for parameter, part in zip(parameters, th.split(every, [one.numel() for one in parameters]), strict=True):
         parameter.grad = part.view_as(parameter)
     return every
+
+
+def is_own(parameter: th.Tensor | None) -> bool:
+    """Return whether what a module holds is a parameter that the core can read, not one computed of others."""
+    return isinstance(parameter, nn.Parameter) and is_plain(parameter)
+
+
+def has_hooks(module: nn.Module) -> bool:
+    """Return whether a module runs code of others with its own."""
+    kinds = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+    return any(getattr(module, kind) for kind in kinds)
 
 
 def is_plain(tensor: th.Tensor) -> bool:

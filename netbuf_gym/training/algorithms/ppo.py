@@ -24,7 +24,7 @@ from gymnasium import spaces
 from stable_baselines3 import PPO
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.torch_layers import FlattenExtractor
+from stable_baselines3.common.torch_layers import FlattenExtractor, MlpExtractor
 from stable_baselines3.common.type_aliases import Schedule
 from stable_baselines3.common.vec_env import VecEnv
 from torch.nn import functional as F
@@ -32,8 +32,10 @@ from torch.nn import functional as F
 from netbuf_gym import _core
 from netbuf_gym.errors import NetbufError
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
-from netbuf_gym.training.algorithms.networks import PerceptronNetwork, add_sums, allot_gradients, to_array
+from netbuf_gym.training.algorithms.networks import PerceptronNetwork, add_sums, allot_gradients, has_hooks, to_array
 
+OWN_AND_SB3 = ("netbuf_gym.", "stable_baselines3.", "sb3_contrib.")
+"""Packages whose policies, extractors and losses the core's arithmetic is known to follow."""
 Truncated = tuple[int, th.Tensor, th.Tensor]
 """Step of a rollout, worlds whose episodes were truncated at it, and their last observations."""
 
@@ -206,9 +208,6 @@ class BatchPPO(PPO):
 
     def _setup_model(self) -> None:
         super()._setup_model()
-        networks = self.policy.mlp_extractor
-        self._actor = PerceptronNetwork([networks.policy_net, self.policy.action_net])
-        self._critic = PerceptronNetwork([networks.value_net, self.policy.value_net])
         space = self.action_space
         head: Head | None = None
         if isinstance(space, spaces.Discrete):
@@ -230,7 +229,21 @@ class BatchPPO(PPO):
 
     def _excluded_save_params(self) -> list[str]:
         transient = ["_rollout", "_head", "_last_obs", "_last_episode_starts", "ep_info_buffer", "seconds_in_env"]
-        return [*super()._excluded_save_params(), *transient, "_actor", "_critic"]
+        return [*super()._excluded_save_params(), *transient]
+
+    @property
+    def _actor(self) -> PerceptronNetwork:
+        """Network from the actor's features to what the policy's head is made of."""
+        latent = self.policy.mlp_extractor
+        plain = type(latent) is MlpExtractor and not has_hooks(latent)
+        return PerceptronNetwork([latent.policy_net if plain else latent.forward_actor, self.policy.action_net])
+
+    @property
+    def _critic(self) -> PerceptronNetwork:
+        """Network from the critic's features to values."""
+        latent = self.policy.mlp_extractor
+        plain = type(latent) is MlpExtractor and not has_hooks(latent)
+        return PerceptronNetwork([latent.value_net if plain else latent.forward_critic, self.policy.value_net])
 
     def collect_rollouts(
         self, env: VecEnv, callback: BaseCallback, rollout_buffer: RolloutBuffer, n_rollout_steps: int
@@ -322,7 +335,7 @@ class BatchPPO(PPO):
     def _extract_features(self, observations: th.Tensor, critic: bool = False) -> th.Tensor:
         """Return the features, (..., features), of observations, (..., size), for the actor or the critic."""
         extractor = self.policy.vf_features_extractor if critic else self.policy.pi_features_extractor
-        if type(extractor) is FlattenExtractor:  # observations are flat
+        if type(extractor) is FlattenExtractor and self._extracts_plainly():  # observations are flat
             return observations
         features = cast(th.Tensor, self.policy.extract_features(observations.flatten(0, -2), extractor))
         return features.view(*observations.shape[:-1], -1)
@@ -393,9 +406,21 @@ class BatchPPO(PPO):
         return NativeUpdate(self, actor, critic, rollout, entropy_coefficient)
 
     def _learns_natively(self) -> bool:
-        """Return whether all that is learned is in networks of the core's."""
-        extractors = (self.policy.pi_features_extractor, self.policy.vf_features_extractor)
-        return not any(one.requires_grad for extractor in extractors for one in extractor.parameters())
+        """Return whether all of the networks of the core's is learned, nothing else is, and by losses of this package."""
+        policy, own = self.policy, {id(one) for network in (self._actor, self._critic) for one in network.list_parameters()}
+        extractors = (policy.pi_features_extractor, policy.vf_features_extractor)
+        losses = ("_compute_loss", "_compute_policy_loss", "_evaluate_minibatch", "_compute_policy_output", "_compute_values")
+        return (
+            self._extracts_plainly()
+            and all(type(one).__module__.startswith(OWN_AND_SB3) for one in extractors)
+            and not any(one.requires_grad for extractor in extractors for one in extractor.parameters())
+            and all(one.requires_grad for one in policy.parameters() if id(one) in own)
+            and all(getattr(type(self), name).__module__.startswith(OWN_AND_SB3) for name in losses)
+        )
+
+    def _extracts_plainly(self) -> bool:
+        """Return whether the policy's features are what its extractors return."""
+        return type(self.policy).extract_features.__module__.startswith(OWN_AND_SB3)
 
     def _get_kl_coefficient(self) -> float | None:
         """Return the coefficient of the KL divergence in the policy loss; None: the ratio is clipped instead."""

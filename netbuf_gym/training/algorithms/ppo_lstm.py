@@ -263,7 +263,8 @@ class BatchRecurrentPPO(BatchPPO):
         natives = [make_native_lstm(one) for one in lstms if one.num_layers == 1]
         actor, critic = self._actor.make_native(), self._critic.make_native()
         plain = None not in (*natives, actor, critic) and self._learns_natively()
-        if len(natives) < 2 or policy.shared_lstm or self.guess_coef or not plain:
+        learned = all(one.requires_grad for lstm in lstms for one in lstm.parameters())
+        if len(natives) < 2 or policy.shared_lstm or self.guess_coef or not plain or not learned:
             return None
         return RecurrentUpdate(self, natives, actor, critic, cast(RecurrentRollout, rollout), entropy_coefficient)
 
