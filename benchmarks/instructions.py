@@ -6,9 +6,10 @@
 Counts do not depend on what else the machine does, and are the same again with the same compiler. Each case is counted once
 it has settled, so that its start does not enter. Without an option: a profile by function. `--check` compares with the
 figures in results/benchmarks/instructions.json where compiler, flags, valgrind and C library are those of the record (of what
-goes through Python, that and numpy, too), and with the recorded commit, built here, where they are not: exit status 1 if a
-figure is more than 2 % above (misses of caches, which the places of allocations move: 10 %). `--record` writes that file,
-`--baseline` builds any commit since b5283eb and prints its figures beside today's.
+goes through Python, that, numpy and Gymnasium, too), and where they are not, with the recorded commit, built here with the same
+settings; a clone without it leaves those cases out. Exit status 1 if a figure is more than 2 % above (misses of caches, which
+the places of allocations move: 10 %). `--record` writes that file, `--baseline` builds any commit since b5283eb and prints its
+figures beside today's.
 
 Needs valgrind, a C++ compiler, and the build tools of `make .venv/.tools`; builds under build/instructions.
 """
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import hashlib
 import json
 import os
 import platform
@@ -24,7 +26,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -42,6 +44,8 @@ LEAST_MISSES = 0.05
 """Misses a unit that a figure may move by in any case: fewer cost nothing that could be measured."""
 SOURCES = ("CMakeLists.txt", "conf", "cpp", "netbuf_gym")
 """Paths of a commit that figures depend on."""
+OF_PYTHON = {"python", "numpy", "gymnasium"}
+"""Tools that only what goes through Python depends on."""
 Figures = dict[str, dict[str, float]]
 """By case, what a unit took: instructions, misses of first- and last-level data caches, bytes."""
 
@@ -109,17 +113,28 @@ def get_compiler() -> str:
     return os.environ.get("CXX") or find_tool("c++")
 
 
-def build(source: Path, folder: Path) -> Built:
-    """The module, optimised as wheels are, and the program, linked of the module's objects; what is there already is kept."""
+def read_settings(folder: Path) -> dict[str, str]:
+    """What a build was configured with, by name."""
+    return dict(re.findall(r"^(\w+):\w+=(.*)$", (folder / "CMakeCache.txt").read_text(), re.MULTILINE))
+
+
+def build(source: Path, folder: Path, like: Mapping[str, str] | None = None) -> Built:
+    """The module, optimised as wheels are, or `like` another build's settings, and the program, linked of the module's objects.
+
+    What is there already is kept.
+    """
     print(f"building {source}", file=sys.stderr)
-    cmake = find_tool("cmake")
+    cmake, ninja = find_tool("cmake"), find_tool("ninja")
     if not (folder / "build.ninja").exists():
-        settings = {"CMAKE_MAKE_PROGRAM": find_tool("ninja"), "CMAKE_CXX_COMPILER": get_compiler(), "NETBUF_LTO": "ON"}
-        settings |= {"Python_EXECUTABLE": sys.executable, "CMAKE_CXX_COMPILER_LAUNCHER": shutil.which("ccache") or ""}
+        settings = {"CMAKE_CXX_COMPILER": get_compiler(), "NETBUF_LTO": "ON", **(like or {})}
+        settings |= {"CMAKE_MAKE_PROGRAM": ninja, "Python_EXECUTABLE": sys.executable}
+        settings |= {"CMAKE_CXX_COMPILER_LAUNCHER": shutil.which("ccache") or ""}
         given = [f"-D{name}={value}" for name, value in settings.items()]
         run([cmake, "-S", source, "-B", folder, "-G", "Ninja", *given])
     run([cmake, "--build", folder, "--target", "_core"])
-    objects = [path for kind in ("netbuf", "netbuf_plain") for path in sorted((folder / f"CMakeFiles/{kind}.dir").rglob("*.o"))]
+    compiler = read_settings(folder)["CMAKE_CXX_COMPILER"]
+    inputs = run([ninja, "-C", folder, "-t", "inputs", "_core"]).splitlines()
+    objects = [folder / path for path in inputs if re.match(r"CMakeFiles/netbuf(_plain)?\.dir/.*\.o$", path)]
     (module,) = folder.glob("_core*.so")
     own = [ROOT / "benchmarks" / name for name in ("instructions.cc", "counting.cc")]
     made = folder / "counted"
@@ -127,17 +142,23 @@ def build(source: Path, folder: Path) -> Built:
     if not program.exists() or program.stat().st_mtime < max(path.stat().st_mtime for path in [module, *own]):
         made.mkdir(exist_ok=True)
         flags = ["-std=c++20", "-O3", "-DNDEBUG", "-flto=auto", "-fPIC", "-fvisibility=hidden", "-w", "-pthread"]
-        run([get_compiler(), *flags, "-I", source / "cpp/include", *own, *objects, "-o", program, "-ldl"])
-        run([get_compiler(), "-O2", "-fPIC", "-shared", own[1], "-o", counting])
+        run([compiler, *flags, "-I", source / "cpp/include", *own, *objects, "-o", program, "-ldl"])
+        run([compiler, "-O2", "-fPIC", "-shared", own[1], "-o", counting])
     return Built(source, program, module, counting)
 
 
-def build_commit(commit: str) -> Built:
-    """A commit's sources and what is built of them, below build/instructions."""
-    try:
-        name = run(["git", "-C", ROOT, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"]).strip()
-    except SystemExit:
+def find_commit(commit: str) -> str:
+    """The full name of a commit; empty: it is not in this clone, or this is none."""
+    command = ["git", "-C", str(ROOT), "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def build_commit(commit: str, like: Path) -> Built:
+    """A commit's sources, and what is built of them with the settings of the build `like`, below build/instructions."""
+    if not (name := find_commit(commit)):
         sys.exit(f"commit = {commit} is not in this clone; valid: one that is (git fetch --unshallow)")
+    kept = ("CMAKE_CXX_COMPILER", "CMAKE_CXX_FLAGS", "CMAKE_BUILD_TYPE", "NETBUF_LTO")
+    settings = {key: value for key, value in read_settings(like).items() if key in kept}
     folder = BUILD / name
     source = folder / "source"
     if not source.is_dir():
@@ -149,12 +170,13 @@ def build_commit(commit: str) -> Built:
         archive = subprocess.run(["git", "-C", str(ROOT), "archive", name, *wanted], capture_output=True, check=True)
         subprocess.run(["tar", "-x", "-C", str(unfinished)], input=archive.stdout, check=True)
         unfinished.rename(source)
-    return build(source, folder / "build")
+    digest = hashlib.sha256(json.dumps([settings, describe_tools(like)]).encode()).hexdigest()[:8]
+    return build(source, folder / f"build-{digest}", settings)
 
 
 def describe_tools(folder: Path) -> dict[str, str]:
     """Everything besides the sources that figures depend on; `folder` is that of a build."""
-    cache = dict(re.findall(r"^(\w+):\w+=(.*)$", (folder / "CMakeCache.txt").read_text(), re.MULTILINE))
+    cache = read_settings(folder)
     flags = [cache.get(f"CMAKE_CXX_FLAGS{kind}", "") for kind in ("", f"_{cache['CMAKE_BUILD_TYPE'].upper()}")]
     compiler = cache["CMAKE_CXX_COMPILER"]
     vectors = " avx2" if Path("/proc/cpuinfo").exists() and " avx2 " in Path("/proc/cpuinfo").read_text() else ""
@@ -164,8 +186,9 @@ def describe_tools(folder: Path) -> dict[str, str]:
         "valgrind": run([find_tool("valgrind"), "--version"]).strip(),
         "libc": " ".join(platform.libc_ver()),
         "machine": platform.machine() + vectors,
-        "python": platform.python_version(),
+        "python": f"{platform.python_version()}, {platform.python_compiler()}",
         "numpy": version("numpy"),
+        "gymnasium": version("gymnasium"),
     }
 
 
@@ -304,12 +327,15 @@ def check(built: Built, names: Sequence[str], jobs: int) -> int:
     record = json.loads(RECORD.read_text())
     tools = describe_tools(built.module.parent)
     differing = {key: f"{key} {tools[key]}, not {record.get(key)}" for key in tools if tools[key] != record.get(key)}
-    others = [name for name in names if differing.keys() - (set() if CASES[name].recipe else {"python", "numpy"})]
+    others = [name for name in names if differing.keys() - (set() if CASES[name].recipe else OF_PYTHON)]
     before: Figures = {name: figures for name, figures in record["figures"].items() if name not in others}
     print(f"compared with the figures of {record['commit']}")
-    if others:
+    if others and not find_commit(record["commit"]):
+        print(f"not of {', '.join(others)}: tools are not the recorded ones, and the commit is not in this clone")
+        names = [name for name in names if name not in others]
+    elif others:
         print(f"as counted here of {', '.join(others)}, since tools are not the recorded ones: {'; '.join(differing.values())}")
-        before |= count_all(build_commit(record["commit"]), others, jobs)
+        before |= count_all(build_commit(record["commit"], built.module.parent), others, jobs)
     lines, held = compare(before, count_all(built, names, jobs))
     print("\n".join(lines))
     return int(not held)
@@ -357,7 +383,7 @@ def main() -> int:
         record_figures(built, options.cases, options.jobs)
         return 0
     if options.baseline:
-        before = count_all(build_commit(options.baseline), options.cases, options.jobs)
+        before = count_all(build_commit(options.baseline, built.module.parent), options.cases, options.jobs)
         now = count_all(built, options.cases, options.jobs)
         section, command = "instructions-baseline", f"{COMMAND} --baseline {options.baseline}"
         text = tabulate(options.baseline, before, now, describe_tools(built.module.parent)["compiler"])

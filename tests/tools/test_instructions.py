@@ -28,10 +28,10 @@ def bench(tmp_path, monkeypatch):
     monkeypatch.delitem(sys.modules, "measure")
     module.now, module.then, module.built = json.loads(json.dumps(FIGURES)), json.loads(json.dumps(FIGURES)), []
 
-    def build(source, folder):
+    def build(source, folder, like=None):
         return module.Built(source, folder / "program", folder / "module", folder / "counting")
 
-    def build_commit(commit):
+    def build_commit(commit, like):
         module.built.append(commit)
         return build(Path(commit), tmp_path)
 
@@ -44,6 +44,7 @@ def bench(tmp_path, monkeypatch):
     for one in (build, build_commit, count_all):
         monkeypatch.setattr(module, one.__name__, one)
     monkeypatch.setattr(module, "find_tool", lambda name: name)
+    monkeypatch.setattr(module, "find_commit", lambda commit: commit)
     monkeypatch.setattr(module, "describe_tools", lambda folder: module.tools)
     module.tools = dict(TOOLS)
     module.run_with = lambda *words: (monkeypatch.setattr(sys, "argv", ["instructions.py", *words]), module.main())[1]
@@ -73,6 +74,17 @@ def test_a_miss_more_in_a_thousand_packets_is_nothing(bench):
     bench.RECORD.write_text(json.dumps({"commit": "abc", **TOOLS, "figures": {"one": {"last-level misses": 1e-4}}}))
     bench.now = {"one": {"last-level misses": 1e-3}}
     assert bench.run_with("--check", "one") == 0
+
+
+def test_a_clone_without_the_recorded_commit_compares_what_it_can(bench, capsys, monkeypatch):
+    monkeypatch.setattr(bench, "find_commit", lambda commit: "")
+    bench.tools["python"] = "3.13.0"
+    bench.now["step_ppcc"]["instructions"] *= 2
+    assert bench.run_with("--check") == 0 and bench.built == []
+    said = capsys.readouterr().out
+    assert "not of step_ppcc, step_default: tools" in said and "one: 500" in said and "step_ppcc: " not in said
+    bench.now["one"]["instructions"] = 600
+    assert bench.run_with("--check") == 1
 
 
 def test_with_another_compiler_the_recorded_commit_is_built_and_counted(bench, capsys):
