@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -80,11 +80,15 @@ class LogUtility:
     def __post_init__(self) -> None:
         _check_weights(self)
         check_real("floor", self.floor, 1e-4, 1)
-        self.__dict__["_floor"] = np.array([self.floor], np.float32)  # numpy takes twice as long with a number
+
+    @cached_property
+    def _floor(self) -> np.ndarray:
+        """The floor, as numpy compares with twice as fast as with a number."""
+        return np.array([self.floor], np.float32)
 
     def __call__(self, tracker: Path, out: np.ndarray) -> None:
         """Write the terms, `(3, rows)`, into `out`."""
-        np.log(np.maximum(tracker.throughput_ratio(), self.__dict__["_floor"]), out=out[0])
+        np.log(np.maximum(tracker.throughput_ratio(), self._floor), out=out[0])
         np.log(tracker.rtt_ratio(), out=out[1])
         out[2] = tracker.loss_ratio() if self.loss_weight else 0
         out *= _signed_weights(self) * tracker["elapsed_s"]

@@ -6,7 +6,8 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -82,13 +83,16 @@ class RandomDumbbell(Distribution):
     stack: str = field(default="linux", metadata=choice(STACKS))
     min_buffer_packets: int = field(default=2, metadata=integer(1, MAX_COUNT))
     name: str = field(default="random", metadata=text())
-    _example: ClassVar[Scenario]  # of each distribution, which samples copy
 
     def __post_init__(self) -> None:
         check_fields(self)
+        self.sample(np.random.default_rng(0))  # checks the remaining fields
+
+    @cached_property
+    def _example(self) -> Scenario:
+        """A world that samples copy."""
         same = {name: getattr(self, name) for name in ("senders", "duration_s", "stagger_s", "stack", "name")}
-        object.__setattr__(self, "_example", dumbbell(rtt_ms=self.rtt_ms[1], **same))  # checks the remaining fields
-        self.sample(np.random.default_rng(0))
+        return dumbbell(rtt_ms=self.rtt_ms[1], **same)
 
     @property
     def flows(self) -> int:
