@@ -40,7 +40,7 @@ struct Relay {
     failed = true;
     const Leg up = upstream, down = downstream;  // which part as they fail
     if (up.flow) {
-      up.flow->sender.abort(now);
+      if (up.flow->completed_at() == kNever) up.flow->sender.abort(now);  // else it is closed
       up.flow->receiver.abort(now);
       woken(up.index);
     }

@@ -70,14 +70,16 @@ void Sender::on_application(Time now) {
 }
 
 // What the socket has taken leaves yet. A program that writes at a rate and is held up fills the packet that it began
-// when less than the limit waited to leave.
+// when less than the limit waited to leave. Before the connection stands a socket takes nothing.
 void Sender::stop_writing() {
   const int64_t limit = profile_.unsent_limit, each = written_packet_bytes(tcb.mss, largest_window_);
   if (limit > 0) {
     update_source();
     timers_.set(Alarm::application, kNever);
   }
-  if (limit > 0 && stream_written_ != kEndless && !buffer_) {
+  if (!tcb.established && !buffer_) {
+    stream_written_ = 0;
+  } else if (limit > 0 && stream_written_ != kEndless && !buffer_) {
     stream_written_ = std::min(stream_written_, ((stream_sent_ + limit) / each + 1) * each);
   } else if (!buffer_) {
     if (taken_ == 0 && limit > 0) taken_ = most_unsent();
@@ -245,7 +247,7 @@ void Sender::update_source() {
   stream_written_ = offer.written;
   stream_closed_ = offer.closed;
   Time next = offer.next;
-  if (stop_ > 0) next = std::min(next, stop_);
+  if (tcb.now < stop_) next = std::min(next, stop_);
   timers_.set(Alarm::application, next);
 }
 

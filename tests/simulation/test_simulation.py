@@ -275,3 +275,12 @@ def test_what_a_socket_has_taken_leaves_after_the_stop(app, kernel_bytes):
     assert sent["linux"].delivered_bytes == pytest.approx(kernel_bytes, rel=0.02)
     assert 3 < sent["linux"].completion_s < 4
     assert sent["ns3"].delivered_bytes < 780_000
+
+
+@pytest.mark.parametrize("app", [None, OnOff(on_s=1, off_s=1)], ids=str)
+@pytest.mark.parametrize("stack", ["linux", "ns3"])
+def test_before_the_connection_stands_a_socket_has_taken_nothing(stack, app):
+    links = [Link(name="there", rate_mbps=20, delay_ms=100, queue_packets=400), Link(name="back", delay_ms=100)]
+    flow = Flow(path=[0], return_path=[1], stop_s=0.05, **({} if app is None else {"app": app}))
+    result = nb.simulate(Scenario(links=links, flows=[flow], duration_s=3, stack=stack)).flows[0]
+    assert result.delivered_bytes == 0 and result.completion_s < 1

@@ -2,7 +2,8 @@
 // leaves the queue (RFC 3449, 5.2.1; Hoeiland-Joergensen, Taht, Morton: "Piece of CAKE", 2018, and the rules of Linux'
 // sch_cake, behaviour). Of two ACKs that wait, the older can go when a newer comes, or already the one that waits alone
 // when it is aggressive. What says more than the newer ACK stays: SACK blocks, another ECE or another number of marks
-// (RFC 9768), handshake, FIN, a window that opens, and a duplicate ACK, since senders count them. CAKE lets SACK blocks go that the newer one repeats, too.
+// (RFC 9768), handshake, FIN, a window that opens, and a duplicate ACK, since senders count them. CAKE lets SACK blocks go
+// that the newer one repeats, too.
 #include <algorithm>
 #include <unordered_map>
 #include <vector>
