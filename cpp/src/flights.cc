@@ -19,11 +19,28 @@ Flight& Flights::place_elsewhere(Key flight, uint8_t& hint) {
 }
 
 uint8_t Flights::choose(const Key& flight, uint8_t hint) {
+  if (hint == kLanes - 1 && !heap_.empty() && alike(flight) > 0) return kHeap;  // behind its equals
   if (ends(hint, flight)) return hint;
   for (uint32_t i = 0; i < std::min(used_, kLanes); ++i) {
-    if (ends(i, flight)) return static_cast<uint8_t>(i);
+    if (!ends(i, flight)) continue;
+    if (i > hint || !holds(hint, flight)) return static_cast<uint8_t>(i);
+    i = hint;  // of equal heads the lowest lane's leaves first
   }
   return static_cast<uint8_t>(used_ < kLanes ? used_++ : kHeap);
+}
+
+bool Flights::holds(uint32_t lane, const Key& flight) const {
+  const Ring<Flight>& ring = lanes_[lane].ring;
+  uint32_t first = ring.head(), last = ring.tail();  // the first that is not before it lies between
+  while (first != last) {
+    const uint32_t middle = first + (last - first) / 2;
+    if (key(ring[middle]) < flight) {
+      first = middle + 1;
+    } else {
+      last = middle;
+    }
+  }
+  return first != ring.tail() && key(ring[first]) == flight;
 }
 
 Flight& Flights::place_in_heap(const Key& flight, uint8_t& hint) {
@@ -35,6 +52,8 @@ Flight& Flights::place_in_heap(const Key& flight, uint8_t& hint) {
   }
   const uint32_t place = free_.back();
   free_.pop_back();
+  if (alike_.empty()) alike_.resize(256);
+  ++alike(flight);
   heap_.push_back({flight, waited_++, place});
   std::push_heap(heap_.begin(), heap_.end());
   pool_[place].packet.time = flight.time();
@@ -46,6 +65,7 @@ Flight& Flights::place_in_heap(const Key& flight, uint8_t& hint) {
 void Flights::pop_heap(Flight& flight) {
   std::pop_heap(heap_.begin(), heap_.end());
   const uint32_t place = heap_.back().place;
+  --alike(heap_.back().key);
   heap_.pop_back();
   free_.push_back(place);
   flight = pool_[place];

@@ -135,6 +135,11 @@ class Flights {
   }
   [[gnu::noinline]] Flight& place_elsewhere(Key flight, uint8_t& hint);
   uint8_t choose(const Key& flight, uint8_t hint);
+  bool holds(uint32_t lane, const Key& flight) const;  // one that equals it
+  uint32_t& alike(const Key& flight) {
+    const uint64_t mixed = static_cast<uint64_t>(flight.time()) + flight.destination().word() * 0x9e3779b97f4a7c15;
+    return alike_[(mixed * 0xbf58476d1ce4e5b9) >> 56];
+  }
   Flight& place_in_heap(const Key& flight, uint8_t& hint);
   [[gnu::noinline]] void pop_heap(Flight& flight);
 
@@ -145,6 +150,7 @@ class Flights {
   std::vector<Flight> pool_;
   std::vector<uint32_t> free_;           // places in the pool
   uint64_t waited_ = 0;
+  std::vector<uint32_t> alike_;          // how many of the heap may equal one, by a hash of it
 };
 
 }  // namespace netbuf
