@@ -2,20 +2,47 @@
 
 namespace netbuf {
 
-uint32_t Flights::first_of_many() const {
-  uint32_t best = 0;
-  Key least = head_[0];
-  for (uint32_t i = 1; i < used_; ++i) {
-    const bool before = head_[i] < least;
-    best = before ? i : best;
-    least = before ? head_[i] : least;
+// So many lanes are looked at; the heads of all that have something in them.
+void Flights::use(uint32_t lanes) {
+  used_ = lanes;
+  order_[0] = Key::beyond();
+  for (uint32_t i = 0; i < lanes; ++i) {
+    if (head_[i] != Key()) insert(head_[i].in(i));
   }
-  return best;
+}
+
+void Flights::pop_heap(Flight& flight) {
+  std::pop_heap(heap_.begin(), heap_.end());
+  const uint32_t place = heap_.back().place;
+  --alike(heap_.back().key);
+  heap_.pop_back();
+  free_.push_back(place);
+  flight = pool_[place];
+  head_[kHeap] = heap_.empty() ? Key() : heap_.front().key;
+}
+
+void Flights::pop_of_many(uint32_t lane, Flight& flight) {
+  if (lane == kHeap) [[unlikely]] {
+    pop_heap(flight);
+  } else {
+    take_from(lane, flight);
+  }
+  const Key head = head_[lane] == Key() ? Key::beyond() : head_[lane].in(lane);
+  Key* at = order_;
+  for (; at[1] < head; ++at) at[0] = at[1];
+  *at = head;
+}
+
+void Flights::insert(Key head) {
+  Key* at = order_;
+  while (*at < head) ++at;
+  while (head != Key::beyond()) std::swap(*at++, head);
+  *at = head;
 }
 
 Flight& Flights::place_elsewhere(Key flight, uint8_t& hint) {
   hint = choose(flight, hint);
-  return hint == kHeap ? place_in_heap(flight, hint) : append(lanes_[hint], hint, flight);
+  return hint == kHeap ? place_in_heap(flight, hint) : append(lanes_[hint], hint, flight.time(), flight.destination());
 }
 
 uint8_t Flights::choose(const Key& flight, uint8_t hint) {
@@ -26,7 +53,9 @@ uint8_t Flights::choose(const Key& flight, uint8_t hint) {
     if (i > hint || !holds(hint, flight)) return static_cast<uint8_t>(i);
     i = hint;  // of equal heads the lowest lane's leaves first
   }
-  return static_cast<uint8_t>(used_ < kLanes ? used_++ : kHeap);
+  if (used_ >= kLanes) return kHeap;
+  use(used_ + 1);
+  return static_cast<uint8_t>(used_ - 1);
 }
 
 bool Flights::holds(uint32_t lane, const Key& flight) const {
@@ -45,7 +74,6 @@ bool Flights::holds(uint32_t lane, const Key& flight) const {
 
 Flight& Flights::place_in_heap(const Key& flight, uint8_t& hint) {
   hint = kLanes - 1;
-  used_ = kLanes + 1;
   if (free_.empty()) {
     free_.push_back(static_cast<uint32_t>(pool_.size()));
     pool_.emplace_back();
@@ -58,18 +86,11 @@ Flight& Flights::place_in_heap(const Key& flight, uint8_t& hint) {
   std::push_heap(heap_.begin(), heap_.end());
   pool_[place].packet.time = flight.time();
   pool_[place].packet.to = flight.destination().word();
-  head_[kHeap] = heap_.front().key;
+  if (const Key first = heap_.front().key; first != head_[kHeap]) {
+    head_[kHeap] = first;
+    use(kLanes + 1);
+  }
   return pool_[place];
-}
-
-void Flights::pop_heap(Flight& flight) {
-  std::pop_heap(heap_.begin(), heap_.end());
-  const uint32_t place = heap_.back().place;
-  --alike(heap_.back().key);
-  heap_.pop_back();
-  free_.push_back(place);
-  flight = pool_[place];
-  head_[kHeap] = heap_.empty() ? Key() : heap_.front().key;
 }
 
 }  // namespace netbuf

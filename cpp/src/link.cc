@@ -212,10 +212,10 @@ Time Link::opportunity_departure(Time now, uint32_t wire_bytes, Time& start) {
 
 // ---- what can be foreseen
 
-// Packets on their way here whose departure is known. They are taken into account when they arrive.
+// Packets on their way here whose departure is known. They are taken into account when somebody looks, as they arrive.
 struct Link::Coming {
   struct Packet {
-    Time at, start, end;
+    Time at, start;
     uint32_t bytes;
     bool lost;
   };
@@ -227,38 +227,33 @@ size_t Link::coming_bytes() const { return sizeof *coming_ + coming_->packets.me
 void Link::ComingDeleter::operator()(Coming* coming) const { delete coming; }
 
 Link::Outcome Link::foresee(Time at, uint32_t wire_bytes, bool is_data, Time now) {
-  if (coming_) {
-    settle(now);
-  } else {
-    coming_.reset(new Coming);
-  }
+  if (!coming_) [[unlikely]] coming_.reset(new Coming);
+  Ring<Coming::Packet>& packets = coming_->packets;
+  if (packets.full()) [[unlikely]] settle(now);
   const Time start = std::max(at, free_at_);
   free_at_ = start + transmission_time(wire_bytes);
   const bool lost = lossy_ && (is_data || loss_on_acks_) && lose(start);
-  coming_->packets.push({at, start, free_at_, wire_bytes, lost});
+  packets.place() = {at, start, wire_bytes, lost};
   return lost ? Outcome{Fate::random_loss, kNever} : Outcome{Fate::delivered, free_at_ + delay_};
 }
 
 void Link::settle(Time now) {
   Ring<Coming::Packet>& packets = coming_->packets;
-  while (!packets.empty() && packets.front().at <= now) {
-    const Coming::Packet packet = packets.front();
-    packets.pop();
-    drain(packet.at - arrivals_first_);
+  for (; !packets.empty() && packets.front().at <= now; packets.pop()) {
+    const Coming::Packet& packet = packets.front();
+    drain(packet.at);
     if (packet.start > packet.at) {
       if (queue_.empty()) next_start_ = packet.start;
       queue_.push({packet.start, packet.at, packet.bytes});
       queued_bytes_ += packet.bytes;
       stats_.queue_max = std::max(stats_.queue_max, queue_.size());
     } else {
-      ++stats_.packets_out;
-      stats_.bytes_out += packet.bytes;
-      begun_bytes_ = packet.bytes;
-      begun_at_ = packet.at;
+      begin(packet.at, packet.bytes);
     }
     stats_.random_losses += packet.lost;
-    busy_ns_ += packet.end - packet.start;
-    coming_->free_at = packet.end;
+    const Time duration = transmission_time(packet.bytes);
+    busy_ns_ += duration;
+    coming_->free_at = packet.start + duration;
   }
 }
 

@@ -262,6 +262,9 @@ bool Link::caught_by_outage(Time now, const Queued& item) {
 void Link::forget(uint32_t owner) {
   if (managed_) managed_->discipline->forget(owner);
 }
+bool Link::spaces(uint32_t least_bytes) const {
+  return constant_rate() && transmission_time(least_bytes) > 0 && !changes() && !(managed_ && managed_->medium);
+}
 bool Link::paces() const { return managed_ && managed_->discipline->paces(); }
 int64_t Link::begun_bytes() const { return managed_->begun; }
 uint32_t Link::device_packets() const { return managed_ ? managed_->device.size() : 0; }

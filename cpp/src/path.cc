@@ -7,6 +7,8 @@ namespace netbuf {
 
 namespace {
 
+constexpr uint32_t kLeastPacket = 40;  // bytes: headers without options or payload
+
 PacketEvent event_of(Link::Fate fate) {
   return fate == Link::Fate::queue_drop ? PacketEvent::queue_drop : PacketEvent::random_loss;
 }
@@ -22,11 +24,10 @@ Path::Path(uint32_t flow, const FlowConfig& config, const StackProfile& profile,
       priority_(static_cast<uint8_t>(config.priority)),
       links_(config.path) {
   const auto add_hops = [&](std::vector<Hop>& hops, const std::vector<uint32_t>& path) {
-    bool in_order = config.routes.empty();  // so far: what is foreseen must be asked for in order of time
+    bool in_order = config.routes.empty();  // so far
     for (size_t i = 0; i < path.size(); ++i) {
       Link& link = network_.links[path[i]];
-      const bool folded = i > 0 && in_order && network_.link_uses[path[i]] == 1 && link.never_drops() &&
-                          link.constant_rate() && !link.changes();
+      const bool folded = i > 0 && foresees(path[i - 1], path[i], in_order);
       in_order &= !link.reorders();
       const uint8_t lane = i == 0 || folded ? uint8_t{0} : lane_between(path[i - 1], path[i]);
       hops.push_back({&link, 0, folded, false, profile.orders_ties && i > 0 && !folded, lane});
@@ -60,9 +61,22 @@ Path::Path(uint32_t flow, const FlowConfig& config, const StackProfile& profile,
   }
 }
 
+// Whether what comes from one link is known to leave the next as soon as the first lets it go, where nothing is dropped: if
+// all that comes is asked for in order of time, and in the order that it would have there by itself. That is so of one
+// direction of a connection (in_order: none of its packets has overtaken another before), and of what comes from one link
+// alone, packet by packet. Several of one instant would take their turns anew (Flights), several connections draw their
+// losses in turn, and ns-3's order is its own.
+bool Path::foresees(uint32_t from, uint32_t to, bool in_order) const {
+  const Network::Use& use = network_.uses[to];
+  const Link &before = network_.links[from], &link = network_.links[to];
+  if (!link.never_drops() || !link.constant_rate() || link.changes()) return false;
+  if (use.count == 1 && in_order) return true;
+  return use.from == from && before.spaces(kLeastPacket) && !link.loses() && !network_.profiles->usual().orders_ties;
+}
+
 // What many share keeps the order: packets of one lane come from the same busy link, or are on their way to it.
 uint8_t Path::lane_between(uint32_t from, uint32_t to) {
-  uint8_t& lane = network_.lanes[network_.link_uses[from] > network_.link_uses[to] ? from : to];
+  uint8_t& lane = network_.lanes[network_.uses[from].count > network_.uses[to].count ? from : to];
   if (lane == 0) lane = network_.flights.add_lane();
   return lane;
 }
@@ -95,20 +109,7 @@ void Path::lose(Link::Fate fate, PacketKind kind) {
 void Path::launch_over_hops(Time now, uint32_t segment, uint16_t bytes, PacketKind kind, bool fin, uint64_t ecn) {
   Packet packet{now, now, to_receiver_.word() | ecn, segment, bytes, kind, fin};
   look_at(packet);
-  const size_t first = route_->forward;
-  if (cross(packet, first)) onward(packet, first + 1, now);
-}
-
-void Path::onward(Packet& packet, size_t hop, Time now) {
-  for (; !forward_[hop - 1].last; ++hop) {
-    Hop& next = forward_[hop];
-    if (!next.folded && (packet.time > now || next.waiting > 0)) {
-      ++next.waiting;
-      return reach(packet, kAtForwardHop + hop, next.lane);
-    }
-    if (!cross(packet, hop)) return;
-  }
-  reach(packet, kAtReceiver, receiver_lane_);
+  forward(packet, route_->forward, now);
 }
 
 inline Link::Outcome Path::transmit(const Hop& crossed, Time now, uint32_t bytes, bool is_data) const {
@@ -121,29 +122,38 @@ inline Link::Outcome Path::transmit(const Hop& crossed, Time now, uint32_t bytes
   return link.transmit(now, bytes, is_data);
 }
 
-bool Path::cross(Packet& packet, size_t hop) {
-  const Hop& crossed = forward_[hop];
-  Link& link = *crossed.link;
-  if (link.managed()) [[unlikely]] {
-    offer(link, packet, hop);
-    return false;
-  }
-  const uint32_t bytes = wire_bytes(packet.kind, packet.bytes);
-  const Link::Outcome outcome = transmit(crossed, packet.time, bytes, true);
-  if (outcome.fate == Link::Fate::delivered) [[likely]] {
+void Path::forward(Packet& packet, size_t hop, Time now) {
+  do {
+    const Hop& crossed = forward_[hop];
+    Link& link = *crossed.link;
+    if (link.managed()) [[unlikely]] return offer(link, packet, hop);
+    const Link::Outcome outcome = transmit(crossed, packet.time, wire_bytes(packet.kind, packet.bytes), true);
+    if (outcome.fate != Link::Fate::delivered) [[unlikely]] {
+      lose(outcome.fate, packet.kind);
+      if (network_.log) [[unlikely]] log(event_of(outcome.fate), packet, packet.time, index_of(crossed));
+      return;
+    }
     packet.time = outcome.arrival;
+  } while (!wait_forward(packet, ++hop, now));
+}
+
+// Keeps a packet that reaches hop (or the receiver) at packet.time until then; false when it crosses hop at once.
+bool Path::wait_forward(Packet& packet, size_t hop, Time now) {
+  if (forward_[hop - 1].last) {
+    reach(packet, kAtReceiver, receiver_lane_);
     return true;
   }
-  lose(outcome.fate, packet.kind);
-  if (network_.log) [[unlikely]] log(event_of(outcome.fate), packet, packet.time, index_of(crossed));
-  return false;
+  Hop& next = forward_[hop];
+  if (next.folded || (packet.time <= now && next.waiting == 0)) return false;
+  ++next.waiting;
+  reach(packet, kAtForwardHop + hop, next.lane);
+  return true;
 }
 
 void Path::cross_forward(Packet& packet) {
   const size_t hop = packet.stage() - size_t{kAtForwardHop};
-  const Time now = packet.time;
   --forward_[hop].waiting;
-  if (cross(packet, hop)) onward(packet, hop + 1, now);
+  forward(packet, hop, packet.time);
 }
 
 void Path::offer(Link& link, const Packet& packet, size_t hop) {
@@ -174,7 +184,7 @@ uint16_t Path::send_back(Ack ack, const SackBlocks& blocks) {
 void Path::send_back_over_hops(const Ack& ack) {
   look_at(ack);
   Ack moving = ack;
-  backward(moving, route_->backward);
+  backward(moving, route_->backward, ack.time);
 }
 
 // Where ACKs overtake each other, the blocks of some that are late are kept for them; of later ones they are lost.
@@ -190,9 +200,7 @@ SackBlocks Path::take_blocks(const Ack& ack) {
   return blocks;
 }
 
-// The ACK crosses hop at its time: now, unless a managed link says beforehand.
-void Path::backward(Ack& ack, size_t hop) {
-  const Time now = ack.time;
+void Path::backward(Ack& ack, size_t hop, Time now) {
   do {
     const Hop& crossed = backward_[hop];
     Link& link = *crossed.link;
@@ -239,7 +247,7 @@ bool Path::wait_backward(Ack& ack, size_t hop, Time now) {
 void Path::cross_backward(Ack& ack) {
   const size_t hop = ack.stage() - size_t{kAtBackwardHop};
   --backward_[hop].waiting;
-  backward(ack, hop);
+  backward(ack, hop, ack.time);
 }
 
 // ---- managed links
@@ -248,12 +256,12 @@ void Path::resume(const Queued& item, Time arrival) {
   if (item.is_ack) {
     Ack ack = item.ack;
     ack.time = arrival;
-    if (!wait_backward(ack, item.hop + size_t{1}, -1)) backward(ack, item.hop + size_t{1});
+    if (!wait_backward(ack, item.hop + size_t{1}, -1)) backward(ack, item.hop + size_t{1}, -1);
   } else {
     Packet packet = item.packet;
     packet.time = arrival;
     if (item.marked) packet.to |= kEcnMarked;
-    onward(packet, item.hop + size_t{1}, -1);
+    if (!wait_forward(packet, item.hop + size_t{1}, -1)) forward(packet, item.hop + size_t{1}, -1);
   }
 }
 

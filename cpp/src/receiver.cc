@@ -41,11 +41,29 @@ Receiver::Receiver(const FlowConfig& config, const StackProfile& profile, Path& 
 
 Receiver::~Receiver() = default;
 
+// What the window has grown to, within what the buffer has left, in units of its scale but for the handshake's
+// (__tcp_select_window).
+inline int64_t Receiver::tuned_window() const {
+  const int64_t window = std::max<int64_t>(0, std::min(tuning_.offered, tuning_.allowed - buffered_bytes()));
+  if (state_ != State::stream || !profile_.scales_windows) return window;
+  return (window + WindowTuning::kUnit - 1) / WindowTuning::kUnit * WindowTuning::kUnit;
+}
+
+// The end of send_plain_ack() where the window is told, with what advertised_window() comes to then.
+void Receiver::send_window() {
+  const int64_t delivered = counters_.delivered_bytes;
+  const int64_t edge = delivered + std::min(tuned_window(), profile_.scales_windows ? kEndless : kLargestUnscaledWindow);
+  if (edge - window_edge_ >= profile_.mss) window_edge_ = edge;
+  const auto window = static_cast<uint32_t>(std::clamp<int64_t>(window_edge_ - delivered, 0, kUnlimitedWindow - 1));
+  path_.send_back(Ack{now_, echo_sent_, 0, 0, 0, rcv_nxt_, window});
+}
+
 // What send_ack() comes to while plain_.
 inline void Receiver::send_plain_ack() {
   settle_acks();
   last_ack_sent_ = rcv_nxt_;
   if (reads_stamps_) path_.round_trips.left(rcv_nxt_, now_);
+  if (window_limited_) [[unlikely]] return send_window();
   path_.send_back(Ack{now_, echo_sent_, 0, 0, 0, rcv_nxt_, kUnlimitedWindow});
 }
 
@@ -70,8 +88,8 @@ void Receiver::receive_data(const Packet& packet) {
 
 void Receiver::look_for_plain() {
   plain_ = shortens_ && state_ == State::stream && out_of_order_.empty() && recent_blocks_.empty() && !have_end_ &&
-           !sink_ && !control_ && !buffer_ && !echoes_ && !window_limited_ && !bunched_ && ecn_ == Ecn::none &&
-           misbehaviour_ == Misbehaviour::none && reads_stamps_ == tunes_window_;
+           !sink_ && !control_ && !buffer_ && !echoes_ && window_limited_ == offers_tuned_ && !bunched_ &&
+           ecn_ == Ecn::none && misbehaviour_ == Misbehaviour::none && reads_stamps_ == tunes_window_;
 }
 
 // Any data, at any time.
@@ -479,14 +497,6 @@ int64_t Receiver::window_edge(int64_t& step) const {
     step = std::min(step, receive_buffer_ / 2);
   }
   return counters_.delivered_bytes + space;
-}
-
-// What the window has grown to, within what the buffer has left, in units of its scale but for the handshake's
-// (__tcp_select_window).
-int64_t Receiver::tuned_window() const {
-  const int64_t window = std::max<int64_t>(0, std::min(tuning_.offered, tuning_.allowed - buffered_bytes()));
-  if (state_ != State::stream || !profile_.scales_windows) return window;
-  return (window + WindowTuning::kUnit - 1) / WindowTuning::kUnit * WindowTuning::kUnit;
 }
 
 // RFC 9293, 3.8.6: never takes back what was advertised, nor moves its right edge by silly steps (3.8.6.2.2).

@@ -65,14 +65,17 @@ void World::build_hosts(const WorldConfig& config) {
   }
 }
 
-// What a link carries of one direction of one connection alone can be foreseen;
-// several flows of one sender share its links.
+// Several flows of one sender share its links. What is no connection's comes from anywhere.
 void World::count_uses(const WorldConfig& config) {
-  network_.link_uses.assign(config.links.size(), 0);
+  using Use = Network::Use;
+  network_.uses.assign(config.links.size(), {});
   network_.lanes.assign(config.links.size(), 0);
-  const auto use = [&](const std::vector<uint32_t>& path, uint32_t times) {
+  const auto use = [&](const std::vector<uint32_t>& path, uint32_t times, bool connection = true) {
     for (size_t i = 0; i < path.size(); ++i) {
-      network_.link_uses[path[i]] += times;
+      Use& link = network_.uses[path[i]];
+      const uint32_t from = connection && i > 0 ? path[i - 1] : Use::kSeveral;
+      link.count += times;
+      link.from = link.from == Use::kNone || link.from == from ? from : Use::kSeveral;
       if (i > 0 && profile_->orders_ties) network_.links[path[i]].keep_drained();
     }
   };
@@ -86,8 +89,8 @@ void World::count_uses(const WorldConfig& config) {
       for (const FlowConfig& leg : sender.relay) use(leg.path, 2), use(leg.return_path, 2);
     }
   }
-  for (const ProbeConfig& probe : config.probes) use(probe.path, 2);
-  for (const UdpConfig& udp : config.udp) use(udp.path, 2);
+  for (const ProbeConfig& probe : config.probes) use(probe.path, 2, false);
+  for (const UdpConfig& udp : config.udp) use(udp.path, 2, false);
 }
 
 void World::build_flows(const WorldConfig& config) {
@@ -259,7 +262,7 @@ void World::run_source(uint32_t source) {
   if (!touched_.empty()) take_notice();
 }
 
-void World::after_opened(uint32_t index) {
+void World::after_end(uint32_t index) {
   flow_arrivals_->after_event(index, now_);
   const Flow* flow = by_index_[index];
   const Time next = flow ? flow->next_timer() : kNever;

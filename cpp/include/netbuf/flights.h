@@ -7,6 +7,7 @@
 #pragma once
 #include <algorithm>
 #include <compare>
+#include <limits>
 #include <vector>
 
 #include "netbuf/packet.h"
@@ -23,7 +24,7 @@ class Flights {
   // The lane whose head arrives first.
   uint32_t first() const {
     if (used_ == 2) [[likely]] return head_[1] < head_[0];
-    return first_of_many();
+    return order_[0].lane();
   }
   Time time(uint32_t lane) const { return head_[lane].time(); }  // kNever: the lane is empty
   const Flight& front(uint32_t lane) const {
@@ -31,16 +32,10 @@ class Flights {
   }
   Destination destination(uint32_t lane) const { return head_[lane].destination(); }  // of the head
 
+  // lane: first().
   void pop(uint32_t lane, Flight& flight) {
-    if (lane == kHeap) [[unlikely]] return pop_heap(flight);
-    Ring<Flight>& ring = lanes_[lane].ring;
-    flight = ring.front();
-    ring.pop();
-    if (ring.empty()) [[unlikely]] {
-      head_[lane] = {};
-    } else {
-      head_[lane] = key(ring.front());
-    }
+    if (used_ > 2) [[unlikely]] return pop_of_many(lane, flight);
+    take_from(lane, flight);
   }
 
   // Room for what reaches a stage of a flow then, its other members to be filled in.
@@ -48,7 +43,7 @@ class Flights {
   Flight& place(Time time, Destination to, uint8_t& hint) {
     Lane& lane = lanes_[hint];
     if (time <= lane.back) [[unlikely]] return place_elsewhere({time, to}, hint);
-    return append(lane, hint, {time, to});
+    return append(lane, hint, time, to);
   }
   // As place() for several that reach it one spacing after the other. fill(flight): in order.
   template <class Fill>
@@ -63,7 +58,7 @@ class Flights {
       }
     }
     Lane& lane = lanes_[hint];
-    if (lane.ring.empty()) head_[hint] = {first, to};
+    if (lane.ring.empty()) begin(hint, {first, to});
     lane.back = first + (count - 1) * spacing;
     lane.ring.reserve(count);
     lane.ring.extend_reserved(count, [&](Flight& flight) {
@@ -75,7 +70,11 @@ class Flights {
   }
   void push(const Flight& flight, uint8_t& hint) { place(flight.packet.time, flight.packet.destination(), hint) = flight; }
   // Makes room for a run more; the hint for it.
-  uint8_t add_lane() { return static_cast<uint8_t>(used_ < kLanes ? used_++ : kLanes - 1); }
+  uint8_t add_lane() {
+    if (used_ >= kLanes) return kLanes - 1;
+    use(used_ + 1);
+    return static_cast<uint8_t>(used_ - 1);
+  }
 
   template <class Hot>
   void add_to(Hot& hot) const {
@@ -95,21 +94,34 @@ class Flights {
     Ring<Flight> ring;
     Time back = -1;                      // arrival of the last that went in
   };
-  // When and where something arrives. At the same instant the lower destination comes first: compared as one number, since
-  // which it is cannot be foreseen.
+  // When and where something arrives, and in which lane it is. At the same instant the lower destination comes first, and of
+  // equals the lower lane: compared as one number, since which it is cannot be foreseen.
   class Key {
    public:
     Key() = default;                     // of nothing: never
-    Key(Time time, Destination to) : to_(to), time_(time) {}
+    Key(Time time, uint64_t to) : place_(to << kBeside), time_(time) {}
+    Key(Time time, Destination to) : Key(time, to.word()) {}
+    static Key beyond() {                // everything, never too
+      Key last;
+      last.time_ = std::numeric_limits<Time>::max();
+      return last;
+    }
+    Key in(uint32_t lane) const {        // of one that is in none
+      Key there = *this;
+      there.place_ |= lane;
+      return there;
+    }
     Time time() const { return time_; }
-    Destination destination() const { return to_; }
+    Destination destination() const { return Destination::of(place_ >> kBeside); }
+    uint32_t lane() const { return static_cast<uint8_t>(place_); }
     bool operator==(const Key&) const = default;
     std::strong_ordering operator<=>(const Key& other) const { return number() <=> other.number(); }
 
    private:
     __extension__ typedef __int128 Number;
-    Number number() const { return static_cast<Number>(time_) << 64 | to_.word(); }
-    Destination to_;
+    Number number() const { return static_cast<Number>(time_) << 64 | place_; }
+    static constexpr int kBeside = 24;   // a Destination
+    uint64_t place_ = 0;
     Time time_ = kNever;
   };
   struct Waiting {
@@ -119,18 +131,35 @@ class Flights {
     bool operator<(const Waiting& other) const { return key != other.key ? key > other.key : number > other.number; }
   };
 
-  [[gnu::noinline]] uint32_t first_of_many() const;
-  static Key key(const Flight& flight) { return {flight.packet.time, flight.packet.destination()}; }
+  static Key key(const Flight& flight) { return {flight.packet.time, flight.packet.to}; }
+  // ---- heads; of more than two lanes those that there are stand in order, too
+  void use(uint32_t lanes);
+  void begin(uint32_t lane, const Key& head) {    // of one that was empty
+    head_[lane] = head;
+    if (used_ > 2) [[unlikely]] insert(head.in(lane));
+  }
+  void take_from(uint32_t lane, Flight& flight) {
+    Ring<Flight>& ring = lanes_[lane].ring;
+    flight = ring.front();
+    ring.pop();
+    if (ring.empty()) [[unlikely]] {
+      head_[lane] = {};
+    } else {
+      head_[lane] = key(ring.front());
+    }
+  }
+  [[gnu::noinline]] void pop_of_many(uint32_t lane, Flight& flight);
+  [[gnu::noinline]] void insert(Key head);
   bool ends(uint32_t lane, const Key& flight) const {  // whether the lane stays sorted
     const Lane& one = lanes_[lane];
     return one.back < flight.time() || one.ring.empty() || key(one.ring.back()) <= flight;
   }
-  Flight& append(Lane& lane, uint32_t number, Key key) {
-    lane.back = key.time();
-    if (lane.ring.empty()) head_[number] = key;
+  Flight& append(Lane& lane, uint32_t number, Time time, Destination to) {
+    lane.back = time;
+    if (lane.ring.empty()) begin(number, {time, to});
     Flight& flight = lane.ring.place();
-    flight.packet.time = key.time();
-    flight.packet.to = key.destination().word();
+    flight.packet.time = time;
+    flight.packet.to = to.word();
     return flight;
   }
   [[gnu::noinline]] Flight& place_elsewhere(Key flight, uint8_t& hint);
@@ -145,6 +174,7 @@ class Flights {
 
   Key head_[kLanes + 1];
   uint32_t used_ = 2;                    // lanes looked at; kLanes + 1: the heap too
+  Key order_[kLanes + 2];                // where more than two are: the heads that there are, and what is beyond
   Lane lanes_[kLanes];
   std::vector<Waiting> heap_;            // the first comes first
   std::vector<Flight> pool_;

@@ -59,6 +59,7 @@ class alignas(64) Flow {           // by cache lines: what many flows need in tu
 
   // Every packet and ACK goes the long way from now on, which comes to the same.
   void take_no_shortcut() { sender.take_no_shortcut(), receiver.take_no_shortcut(); }
+  bool over() const { return completed_ != kNever || sender.failed(); }  // it has completed, or failed
   bool finished() const;         // nothing is left to do or on its way: the flow can be forgotten
 
   // ---- results

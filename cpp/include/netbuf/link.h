@@ -72,7 +72,8 @@ class alignas(64) Link final : public EventSource {
   }
 
   // As transmit() of a packet that arrives at a time at, perhaps after now, on a link whose outcomes can be foreseen:
-  // it never drops and serves one direction of one connection. It counts from when it arrives.
+  // it never drops, and all that it carries is foreseen in order of arrival (Path::Hop::folded). It counts from when it
+  // arrives.
   Outcome foresee(Time at, uint32_t wire_bytes, bool is_data, Time now);
 
   // Of several packets of the same size that arrive at once, and as transmit() of each: so many come through, the first
@@ -180,6 +181,8 @@ class alignas(64) Link final : public EventSource {
   bool constant_rate() const { return schedule_ == Schedule::constant; }
   bool changes() const { return wire_ != nullptr; }   // its delay or its loss
   bool reorders() const { return wire_ && wire_->reorders(); }
+  bool loses() const { return lossy_; }               // at random
+  bool spaces(uint32_t least_bytes) const;            // of that size and more no two arrive at the same instant
   // Whether packets that come at the same instant arrive at different ones, and whether some may arrive together.
   bool unlimited() const { return pure_delay_; }
   bool bunches() const { return schedule_ == Schedule::opportunities || (wire_ && !wire_->reorders()); }

@@ -18,7 +18,12 @@ namespace netbuf {
 // What the connections of a world share.
 struct Network {
   std::vector<Link> links;
-  std::vector<uint32_t> link_uses;   // by how many directions of connections each link is crossed
+  // How each link is crossed: by how many directions of connections, and from which link all of them come, if from one.
+  struct Use {
+    static constexpr uint32_t kNone = UINT32_MAX, kSeveral = kNone - 1;  // several: or as the first
+    uint32_t count = 0, from = kNone;
+  };
+  std::vector<Use> uses;
   std::vector<uint8_t> lanes;        // of packets on their way from or to each link; 0: none yet
   Flights flights;
   uint64_t packets_received = 0;     // data, at all receivers
@@ -123,7 +128,7 @@ class Path {
   struct Hop {
     Link* link;
     uint32_t waiting;            // packets on their way to it
-    bool folded;                 // nobody else uses it and it never drops: its outcome is known at the link before
+    bool folded;                 // its outcome is known at the link before
     bool last;                   // of its route
     bool in_turn;                // events of one instant take turns there
     uint8_t lane;
@@ -136,6 +141,7 @@ class Path {
   };
 
   Time next_route_at() const;
+  bool foresees(uint32_t from, uint32_t to, bool in_order) const;
   uint8_t lane_between(uint32_t from, uint32_t to);
   // Out of line, so that the short way needs none of their registers.
   [[gnu::noinline]] void launch_over_hops(Time now, uint32_t segment, uint16_t bytes, PacketKind kind, bool fin,
@@ -155,10 +161,11 @@ class Path {
   [[gnu::cold, gnu::noinline]] void log(PacketEvent event, const Ack& ack, Time at, uint32_t link = PacketLog::kNoLink);
   [[gnu::cold, gnu::noinline]] void log(PacketEvent event, const Queued& item);
   uint32_t index_of(const Hop& hop) const { return static_cast<uint32_t>(hop.link - network_.links.data()); }
-  void onward(Packet& packet, size_t hop, Time now);     // reaches hop at packet.time
-  bool cross(Packet& packet, size_t hop);                // takes the link; false when it was lost or kept there
+  // Crosses hop at its time, which is now, or which a managed link says beforehand (now: -1), and all that need not be waited for.
+  void forward(Packet& packet, size_t hop, Time now);
+  void backward(Ack& ack, size_t hop, Time now);
   Link::Outcome transmit(const Hop& crossed, Time now, uint32_t bytes, bool is_data) const;  // no managed link
-  void backward(Ack& ack, size_t hop);                   // reaches hop at ack.time, now
+  bool wait_forward(Packet& packet, size_t hop, Time now);
   bool wait_backward(Ack& ack, size_t hop, Time now);
   void offer(Link& link, const Packet& packet, size_t hop);
   void offer(Link& link, const Ack& ack, size_t hop);

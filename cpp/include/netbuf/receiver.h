@@ -146,6 +146,7 @@ class Receiver {
     deadline_ = kNever;
   }
   void send_plain_ack();
+  [[gnu::noinline]] void send_window();
   void send_ack(uint8_t flags = 0, const uint32_t* duplicate = nullptr);  // duplicate: the segment of a D-SACK
   void delay_ack(Time deadline);
   void acknowledge_as_read();

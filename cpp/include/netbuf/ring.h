@@ -14,6 +14,7 @@ class Ring {
 
  public:
   bool empty() const { return head_ == tail_; }
+  bool full() const { return tail_ - head_ == capacity_; }  // one more makes it grow
   uint32_t size() const { return tail_ - head_; }
   uint32_t head() const { return head_; }
   uint32_t tail() const { return tail_; }

@@ -26,6 +26,7 @@
 // B: capacity, Q: occupancy, n_q: ports where queue q is backlogged, mu_q / b: share of the port's rate that the queue
 // gets, one over the port's backlogged queues; the arriving packet's queue counts as backlogged.
 #pragma once
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -38,13 +39,11 @@ namespace netbuf {
 class TimeHistogram {
  public:
   void set(uint32_t value, Time now) {
-    if (now > last_) {
-      if (value_ >= spent_.size()) spent_.resize(value_ + 1, 0);
-      spent_[value_] += now - last_;
-      last_ = now;
-    }
+    if (value_ >= spent_.size()) [[unlikely]] spent_.resize(value_ + 1, 0);
+    spent_[value_] += now - last_;
+    last_ = now;
     value_ = value;
-    if (value > max_) max_ = value;
+    max_ = std::max(max_, value);
   }
   double mean(Time now) const;
   uint32_t percentile(double p, Time now) const;  // the least value that is not exceeded for a share p of the time

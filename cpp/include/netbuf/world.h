@@ -128,11 +128,11 @@ class World final : private Link::Host, private FlowArrivals::Host {
   void run_tied();
   [[gnu::cold, gnu::noinline]] void log_arrival(uint32_t lane);  // of the next packet of a lane
   void after_flow(uint32_t index, Flow& flow) {
-    if (index >= static_flows_) [[unlikely]] return after_opened(index);
+    if (index >= static_flows_ && flow.over()) [[unlikely]] return after_end(index);
     if (flow.next_timer() != timers_[index].time) [[unlikely]] update(first_flow_ + index, flow.next_timer());
     if (!touched_.empty()) [[unlikely]] take_notice();
   }
-  void after_opened(uint32_t index);
+  void after_end(uint32_t index);            // of one that traffic has opened
   void take_notice();                        // of what events have done to others than their own
   bool tied(uint32_t source) const;
   Time next_of(uint32_t source) const;

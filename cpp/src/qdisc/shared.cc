@@ -71,10 +71,11 @@ double SharedBuffer::threshold(uint32_t port, uint32_t queue) const {
 }
 
 void SharedBuffer::note(Queue& queue, Time now) {
-  queue.packets.set(queue.items.size(), now);
-  queue.interval_max = std::max(queue.interval_max, queue.items.size());
+  const uint32_t packets = queue.items.size();
+  queue.packets.set(packets, now);
+  queue.interval_max = std::max(queue.interval_max, packets);
   queue.interval_min = std::min(queue.interval_min, queue.bytes);
-  occupancy_.set(static_cast<uint32_t>(used_ / occupancy_step_), now);
+  occupancy_.set(static_cast<uint32_t>(occupancy_step_ == 1 ? used_ : used_ / occupancy_step_), now);
   used_max_ = std::max(used_max_, used_);
 }
 
