@@ -19,8 +19,9 @@ constexpr auto kLeft = [] {
 void EchoedRoundTrips::push(const Left& left) {
   left_.push(left);
   if (!awaits_) await();
-  next_ack_ = left.reached_by + !left.has_blocks;
-  next_left_ = left.at + (average_ == kNever ? kMillisecond : std::max(kMillisecond, average_ / kSamples));
+  next_ack_ = left.reached_by + (left.kind != Kind::blocks);
+  next_left_ = each_ > 0 ? (left.at / each_ + 1) * each_
+                         : left.at + (average_ == kNever ? kMillisecond : std::max(kMillisecond, average_ / kSamples));
 }
 
 void EchoedRoundTrips::reach(uint32_t ack, Time now) {
@@ -38,7 +39,7 @@ void EchoedRoundTrips::sample(Time sent_at, Time now, Time unit) {
   } while (next_arrival_ <= sent_at);
   const Time round_trip = std::max<Time>(now / unit - echoed.at / unit, 1) * unit;
   // As many as the unit tells apart.
-  const Time most = std::min<Time>(echoed.number - sampled_, (echoed.at - sampled_at_) / unit);
+  const Time most = each_ > 0 ? 1 : std::min<Time>(echoed.number - sampled_, (echoed.at - sampled_at_) / unit);
   sampled_ = echoed.number;
   sampled_at_ = echoed.at;
   if (round_trip <= average_) {

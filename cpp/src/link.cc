@@ -159,9 +159,11 @@ Link::Outcome Link::transmit_in_turn(Time set_out, Time now, uint32_t wire_bytes
   return outcome;
 }
 
-Time Link::set_out(Time arrival, uint32_t wire_bytes) const {
+Time Link::set_out(Time arrival, uint32_t wire_bytes) {
   const Time left = arrival - delay_;
   if (schedule_ != Schedule::stepped) return left - transmission_time(wire_bytes);
+  while (!across_steps_.empty() && across_steps_.front().end < left) across_steps_.pop();
+  if (!across_steps_.empty() && across_steps_.front().end == left) return across_steps_.front().start;
   return left - static_cast<Time>(wire_bytes * (8e9 / std::max(1.0, steps_->rate_bps(std::max<Time>(0, left)))) + 0.5);
 }
 
@@ -177,6 +179,10 @@ Time Link::stepped_departure(Time now, uint32_t wire_bytes, Time& start) {
   if (start >= kNever) return kNever;
   const RateSteps::Transmission packet = keeps_rates_ ? steps_->transmit_at_first_rate(start, wire_bytes, cursor_)
                                                       : steps_->transmit(start, wire_bytes, cursor_);
+  if (keeps_rates_ && packet.end >= steps_->time(cursor_ + 1)) [[unlikely]] {
+    while (!across_steps_.empty() && across_steps_.front().end + delay_ < now) across_steps_.pop();
+    across_steps_.push({start, packet.end});
+  }
   used_bits_ += packet.bits;
   never_sent_bits_ = packet.left;
   return packet.end;

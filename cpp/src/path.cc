@@ -116,7 +116,7 @@ inline Link::Outcome Path::transmit(const Hop& crossed, Time now, uint32_t bytes
   Link& link = *crossed.link;
   if (crossed.folded) return link.foresee(now, bytes, is_data, *network_.clock);
   if (crossed.in_turn) [[unlikely]] {
-    const Link& before = *(&crossed)[-1].link;
+    Link& before = *(&crossed)[-1].link;
     return link.transmit_in_turn(before.set_out(now, bytes), now, bytes, is_data);
   }
   return link.transmit(now, bytes, is_data);
@@ -354,7 +354,7 @@ bool Path::delivers_bunches() const {
 }
 
 bool Path::delays_acks() const {
-  return std::any_of(backward_.begin(), backward_.end(), [](const Hop& hop) { return !hop.link->unlimited(); });
+  return std::any_of(backward_.begin(), backward_.end(), [](const Hop& hop) { return hop.link->delays(); });
 }
 
 // ---- the order of ties

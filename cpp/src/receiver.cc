@@ -35,6 +35,7 @@ Receiver::Receiver(const FlowConfig& config, const StackProfile& profile, Path& 
                                                         : Misbehaviour::spoofed;
   }
   window_limited_ |= offers_tuned_;
+  if (path.delays_acks()) path.round_trips.look_at_each(stamp_unit_);
   attach(make_receiver_control(config, profile.mss));
   attach(reader_of(config, profile.mss));
 }
@@ -137,7 +138,7 @@ void Receiver::receive_any(const Packet& packet) {
     look_for_plain();
     deliver(bytes);
     if (have_end_ && rcv_nxt_ == stream_end_) return close(false);
-    if (tunes_window_) tune_window(packet);
+    if (tunes_window_) tune_window(packet, bytes - packet.bytes);
     return send_ack();
   }
   deliver(packet.bytes);
@@ -157,8 +158,8 @@ void Receiver::measure_round_trip(const Packet& packet) {
 }
 
 void Receiver::measure_by_window(const Packet& packet) {
-  const int64_t window = window_limited_ ? advertised_bytes() : tuning_.offered;
-  path_.round_trips.in_order(packet.segment + 1, static_cast<uint32_t>(window / profile_.mss), now_);
+  const int64_t window = window_limited_ ? window_said_ : tuned_window();
+  path_.round_trips.in_order(counters_.delivered_bytes + packet.bytes, window, now_);
   move_round_end();
 }
 
@@ -333,37 +334,40 @@ void Receiver::receive_beyond(const Packet& packet) {
 // measured by the ACKs that time stamps echo, so that the queues of both directions count. Where ACKs arrive as soon as
 // they can the window is ahead of any sender that is not limited by its own, and what shows is the ACKs. It holds the
 // sender back where they queue, and without SACK, with which alone it grows while a segment is missing.
-void Receiver::tune_window(const Packet& packet) {
-  if (buffer_) return tune_buffer(packet);
+// A round ends as the application reads the first packet: what became readable with it, when a hole was filled, is still
+// unread then, is taken off what was read, and is of the next round. behind: so many bytes.
+void Receiver::tune_window(const Packet& packet, int64_t behind) {
+  if (buffer_) return tune_buffer(packet, behind);
   WindowTuning& w = tuning_;
-  if (const int64_t room = w.allowed - buffered_bytes() - w.offered; room > 0) {
+  if (const int64_t room = w.allowed + w.kPacket - memory_at(packet, behind, w.kPacket) - w.offered; room > 0) {
     w.offered += std::min<int64_t>(room, 2 * packet.bytes);
     quick_acks_ |= 1;
   }
-  if (ends_round(packet)) grow_window();
+  if (ends_round(packet)) grow_window(behind);
   tune_at_ = w.offered < w.allowed ? 0 : round_end_;
 }
 
-void Receiver::grow_window() {
+void Receiver::grow_window(int64_t behind) {
   WindowTuning& w = tuning_;
-  const int64_t read = counters_.delivered_bytes - w.round_bytes;
+  const int64_t unread = std::max(unread_bytes(), behind), upto = counters_.delivered_bytes - unread;
+  const int64_t read = upto - w.round_bytes - unread;
   if (read > w.largest_round) {
     // More than the largest window in a round trip asks for the largest at once, and its square would not fit.
     w.allow(read >= w.kLargest ? w.kLargest
                                : 2 * read + 4 * read * (read - w.largest_round) / w.largest_round + beyond_hole());
     w.largest_round = read;
   }
-  begin_round();
-  w.round_bytes = counters_.delivered_bytes;
+  begin_round(upto);
 }
 
 // Likewise where the buffer is a host's, which knows by how much.
-void Receiver::tune_buffer(const Packet& packet) {
-  if (buffer_->arrived(now_, packet.bytes, unread_bytes(), held_bytes_)) quick_acks_ |= 1;
+void Receiver::tune_buffer(const Packet& packet, int64_t behind) {
+  const int64_t memory = memory_at(packet, behind, packet.bytes);
+  if (buffer_->arrived(now_, packet.bytes, memory, unread_bytes(), held_bytes_)) quick_acks_ |= 1;
   if (!ends_round(packet)) return;
-  buffer_->round(read_bytes() - tuning_.round_bytes, unread_bytes(), beyond_hole());
-  begin_round();
-  tuning_.round_bytes = read_bytes();
+  const int64_t unread = std::max(unread_bytes(), behind), upto = counters_.delivered_bytes - unread;
+  buffer_->round(upto - tuning_.round_bytes, unread, beyond_hole());
+  begin_round(upto);
 }
 
 // What waits beyond a hole needs room beside what is read in a round trip (tcp_data_queue_ofo).
@@ -505,7 +509,8 @@ uint32_t Receiver::advertised_window() {
   int64_t step;
   const int64_t edge = window_edge(step);
   if (edge > window_edge_ && edge - window_edge_ >= step) window_edge_ = edge;
-  return static_cast<uint32_t>(std::clamp<int64_t>(window_edge_ - counters_.delivered_bytes, 0, kUnlimitedWindow - 1));
+  return window_said_ = static_cast<uint32_t>(
+             std::clamp<int64_t>(window_edge_ - counters_.delivered_bytes, 0, kUnlimitedWindow - 1));
 }
 
 size_t Receiver::memory_bytes() const {

@@ -360,7 +360,7 @@ void ReceiveBuffer::abandon(Time now) {
   abandoned_ = true;
 }
 
-bool ReceiveBuffer::arrived(Time now, uint32_t bytes, int64_t unread, int64_t held) {
+bool ReceiveBuffer::arrived(Time now, uint32_t bytes, int64_t waiting, int64_t unread, int64_t held) {
   if (!measured_ && bytes >= kLeastSegment) {  // tcp_measure_rcv_mss
     measured_ = true;
     if (host_.settings().kernel >= kScalingRatio) {
@@ -371,7 +371,7 @@ bool ReceiveBuffer::arrived(Time now, uint32_t bytes, int64_t unread, int64_t he
   }
   hold(now, unread, held);
   // tcp_grow_window: two segments a segment, up to what the buffer allows; under pressure it falls back to four.
-  const int64_t room = std::min(clamp_, window_of(limit_ - queued_)) - offered_;
+  const int64_t room = std::min(clamp_, window_of(limit_ - memory_of(waiting))) - offered_;
   if (room <= 0) return false;
   if (host_.pressure()) {
     offered_ = std::min<int64_t>(offered_, 4 * int64_t{mss_});

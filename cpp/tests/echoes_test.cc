@@ -87,10 +87,10 @@ TEST(time_stamps_are_whole_units) {
 TEST(without_time_stamps_the_quickest_window_is_a_round_trip) {
   EchoedRoundTrips trips;
   const auto come = [&](uint32_t from, uint32_t upto, Time begin, Time each) {
-    for (uint32_t n = from; n <= upto; ++n) trips.in_order(n, 10, begin + (n - from) * each);
+    for (uint32_t n = from; n <= upto; ++n) trips.in_order(n * 100, 950, begin + (n - from) * each);
     return trips.average();
   };
-  CHECK_EQ(come(1, 10, kSecond, kMillisecond), kNever);
+  CHECK_EQ(come(1, 10, kSecond, kMillisecond), kNever);  // 950 bytes are over with the tenth after it
   CHECK_EQ(come(11, 20, kSecond + 10 * kMillisecond, kMillisecond), 10 * kMillisecond);
   CHECK_EQ(come(21, 31, 2 * kSecond, 2 * kMillisecond), 10 * kMillisecond);
   CHECK_EQ(come(32, 51, 3 * kSecond, kMillisecond / 2), 5 * kMillisecond);
@@ -100,6 +100,44 @@ TEST(nothing_shorter_than_a_time_stamps_unit_can_be_measured) {
   EchoedRoundTrips trips;
   go_round(trips, 0, 0, kMicrosecond, kMicrosecond);
   CHECK_EQ(trips.average(), kMillisecond);
+}
+
+// The first answer has arrived, its copy is lost, and then so is the first segment.
+TEST(a_copy_of_the_answer_that_is_lost_holds_up_no_acks_with_blocks) {
+  EchoedRoundTrips trips;
+  trips.answered(0);
+  trips.answer_arrived(0, 30 * kMillisecond);
+  trips.answered(kSecond);
+  trips.sample(30 * kMillisecond, 60 * kMillisecond, kMillisecond);
+  trips.left_with_blocks(0, 7, 1100 * kMillisecond);
+  trips.arrived(0, 1120 * kMillisecond);
+  CHECK(!trips.echoes(1120 * kMillisecond));
+  trips.arrived_with_blocks(0, 7, 1120 * kMillisecond);
+  CHECK(trips.echoes(1120 * kMillisecond));
+  trips.sample(1120 * kMillisecond, 1150 * kMillisecond, kMillisecond);
+  CHECK_EQ(trips.average(), 50 * kMillisecond);
+}
+
+// As tcp_rcv_rtt_update has it: one sample a time stamp, of the first ACK that has it.
+TEST(where_acks_queue_each_time_stamp_is_a_sample) {
+  EchoedRoundTrips trips;
+  trips.look_at_each(kMillisecond);
+  double expected = 100;
+  const auto left_at = [](uint32_t n) { return kSecond + n * 400 * kMicrosecond; };  // two or three a millisecond
+  for (uint32_t n = 0; n < 200; ++n) trips.left(n, left_at(n));
+  Time last = -1;
+  for (uint32_t n = 0; n < 200; ++n) {
+    const Time arrived = left_at(n) + 70 * kMillisecond + n * 200 * kMicrosecond;
+    trips.arrived(n, arrived);
+    const Time stamp = left_at(n) / kMillisecond, now = arrived + 30 * kMillisecond;
+    CHECK_EQ(trips.echoes(arrived), stamp != last);
+    if (!trips.echoes(arrived)) continue;
+    trips.sample(arrived, now, kMillisecond);
+    const auto sample = static_cast<double>(now / kMillisecond - stamp);
+    expected = sample <= expected || last < 0 ? sample : expected + (sample - expected) / 8;
+    CHECK_NEAR(static_cast<double>(trips.average()) * 1e-6, expected, 1e-4);
+    last = stamp;
+  }
 }
 
 TEST(an_answer_that_comes_again_is_measured_by_itself) {

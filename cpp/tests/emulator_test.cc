@@ -213,6 +213,42 @@ TEST(the_way_back_is_another) {
   CHECK_EQ(bench.link(1).packets_out, 1u);
 }
 
+// An ACK of TCP without data; port: of the end that acknowledges.
+std::vector<uint8_t> answer(uint16_t port, uint32_t ack, bool fin = false) {
+  std::vector<uint8_t> p = segment({.from = 1, .to = 0, .bytes = 40});
+  p[20] = static_cast<uint8_t>(port >> 8), p[21] = static_cast<uint8_t>(port), p[23] = 80;
+  for (size_t i = 0; i < 4; ++i) p[28 + i] = static_cast<uint8_t>(ack >> (24 - 8 * i));
+  p[33] = static_cast<uint8_t>(16 + fin);
+  return p;
+}
+
+// Connections of one route are told apart by their ports, and none is taken for a source of the emulator's own.
+TEST(queues_know_connections_by_their_ports) {
+  Emulator::Setting thin = setting(10, 0);
+  thin.world.links[1] = worlds::link(0.01, 0);  // an ACK in 32 ms
+  thin.world.links[1].discipline = "ack_filter";
+  thin.world.links[1].discipline_parameters["aggressive"] = 1;
+  Bench bench(thin);
+  bench.emulator->start(monotonic());
+  bench.send(1, answer(7, 1));                   // leaves at once
+  for (const uint16_t port : {8, 9}) bench.send(1, answer(port, 1000));
+  bench.send(1, answer(8, 2000));                // in place of 1000
+  bench.send(1, answer(8, 3000, true));          // in place of 2000
+  bench.send(1, answer(8, 4000));                // not of a FIN
+  std::vector<std::array<uint32_t, 2>> left;
+  for (const auto& p : bench.all(0, 6)) left.push_back({p[21], uint32_t{p[30]} << 8 | p[31]});
+  CHECK(left == (std::vector<std::array<uint32_t, 2>>{{7, 1}, {9, 1000}, {8, 3000}, {8, 4000}}));
+
+  Emulator::Setting many = setting(100, 0);
+  many.world.links[1] = worlds::link(100, 0);
+  many.world.links[1].discipline = "droptail";
+  many.world.links[1].discipline_parameters["mark_packets"] = 1000;
+  Bench others(many);
+  others.emulator->start(monotonic());
+  for (uint16_t port = 1; port <= 200; ++port) others.send(1, answer(port, 1));
+  CHECK_EQ(others.all(0, 200).size(), 200u);
+}
+
 TEST(random_loss_spares_pure_acks) {
   for (const bool on_acks : {false, true}) {
     Emulator::Setting lossy = setting(100, 0);

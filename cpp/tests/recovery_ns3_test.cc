@@ -134,3 +134,21 @@ TEST(ties_at_a_full_queue_go_by_who_set_out_first) {
     CHECK_EQ(link.queue_packets(), 1u);
   }
 }
+
+TEST(what_is_sent_while_the_rate_changes_set_out_at_the_rate_before) {
+  for (const auto& [before, begun, ends] : {std::tuple<double, Time, Time>{1e6, 9'000'000, 21'000'000},
+                                            {100e6, 9'950'000, 10'070'000}}) {
+    LinkConfig config = worlds::link(0, 5);
+    config.schedule_time_ns = {0, 10 * kMillisecond};
+    config.schedule_rate_bps = {before, 10e6};
+    Link link(config, nullptr);
+    link.keep_rates();
+    for (int i = 0; i < 2; ++i) {
+      const Time start = i == 0 ? begun : ends, end = i == 0 ? ends : ends + 1'200'000;
+      CHECK_EQ(link.transmit(begun, 1500, true).arrival, end + 5 * kMillisecond);
+      CHECK_EQ(link.set_out(end + 5 * kMillisecond, 1500), start);
+    }
+    CHECK_EQ(link.transmit(60 * kMillisecond, 1500, true).arrival, 66'200'000);  // what has arrived is forgotten
+    CHECK_EQ(link.set_out(66'200'000, 1500), 60 * kMillisecond);
+  }
+}

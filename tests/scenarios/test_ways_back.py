@@ -1,5 +1,6 @@
 """Ways back that are slower than the ACKs of what comes forward: Linux' receiver, and filters of ACKs."""
 
+import numpy as np
 import pytest
 
 import netbuf_gym as nb
@@ -9,22 +10,26 @@ from netbuf_gym.scenarios import AckFilter, Link, dumbbell
 THIN = {"rate_mbps": 10, "rtt_ms": 60, "return_rate_mbps": 0.1, "return_buffer_packets": 1000, "senders": ["newreno"]}
 
 
-KERNEL = [  # goodput of Linux 6.18 on the live plant in 18 s, Mbit/s: medians of three runs or more
-    ({}, 5.49),
-    ({"return_rate_mbps": 0.05}, 3.46),
-    ({"return_rate_mbps": 0.2}, 6.66),
-    ({"return_rate_mbps": 0.5}, 9.55),
-    ({"senders": ["cubic"]}, 5.39),
+KERNEL = [  # goodputs of Linux 6.18 on the live plant in 18 s, Mbit/s: each way in which its runs fell
+    ({}, [5.05, 5.48]),
+    ({"return_rate_mbps": 0.05}, [3.38, 3.46]),
+    ({"return_rate_mbps": 0.2}, [6.51, 6.67, 7.06]),
+    ({"return_rate_mbps": 0.5}, [9.55]),
+    ({"senders": ["cubic"]}, [5.39]),
 ]
-PHASES_S = (0, 0.25e-3, 0.5e-3, 0.75e-3)
+PHASES_S = [0, 0.25e-3, 0.5e-3, 0.8e-3]
 """Starts within a millisecond, the unit of time stamps: where in it packets fall decides on early rounds."""
 
-KERNEL_ACKS = [  # of two of its runs: how many segments an ACK is for, and up to which, before the queue overflows
-    (0.2, 0, [(1, 22), (2, 32), (1, 64), (2, 72), (1, 118), (2, 152), (1, 362), (2, 564), (1, 773)]),
+KERNEL_ACKS = [  # of runs of it: how many segments an ACK is for, and up to which, until the queue overflows
+    (0.2, 0.8e-3, [(1, 22), (2, 32), (1, 64), (2, 72), (1, 118), (2, 152), (1, 362), (2, 564), (1, 773)]),
+    (0.2, 0, [(1, 22), (2, 32), (1, 64), (2, 72), (1, 118), (2, 152), (1, 362), (2, 566), (1, 773)]),
+    (0.2, 0.5e-3, [(1, 22), (2, 32), (1, 56), (2, 72), (1, 140), (2, 152), (1, 272), (2, 294), (1, 424), (2, 574), (1, 851)]),
     (0.1, 0.25e-3, [(1, 22), (2, 32), (1, 64), (2, 72), (1, 126), (2, 246)]),
 ]
-KERNEL_WINDOWS = [34, 35, 37, 38, 39, *22 * [40], 41, 43, 44, 45, 47, 48, 50, 51, 53, 54]
-"""Of its first ACKs, in units of 2048 bytes, the scale of a receive buffer that may reach 64 MiB."""
+KERNEL_LARGEST = [(0.8e-3, 5023), (0, 3345), (0.5e-3, 3599)]
+"""Of these runs at 0.2 Mbit/s, by start: the largest window, in units of 2048 bytes, which the holes that are filled decide."""
+KERNEL_WINDOWS = [34, 35, 37, 38, 39, 40, 41, 43, 44, 45, 47, 48, 50, 51, 53, 54]
+"""Of its first ACKs, each once, in units of 2048 bytes, the scale of a receive buffer that may reach 64 MiB."""
 
 
 def run(**changes):
@@ -33,11 +38,18 @@ def run(**changes):
     return result.flows[0], result.links["return"]
 
 
-@pytest.mark.parametrize(("changes", "goodput_mbps"), KERNEL)
-def test_a_thin_way_back_costs_what_it_costs_the_kernel(changes, goodput_mbps):
+@pytest.mark.parametrize(("changes", "goodputs_mbps"), KERNEL)
+def test_a_thin_way_back_costs_what_it_costs_the_kernel(changes, goodputs_mbps):
     ours = [run(**changes, start_s=[start])[0].goodput_mbps for start in PHASES_S]
-    off = [abs(goodput - goodput_mbps) / goodput_mbps for goodput in ours]
-    assert min(off) < 0.03 and max(off) < 0.12
+    for goodput in ours:
+        assert min(abs(goodput - one) / one for one in goodputs_mbps) < 0.02
+
+
+@pytest.mark.parametrize(("start_s", "units"), KERNEL_LARGEST)
+def test_windows_end_as_large_as_the_kernels(start_s, units):
+    world = dumbbell(**{**THIN, "return_rate_mbps": 0.2, "start_s": [start_s], "duration_s": 12})
+    packets = nb.simulate(world, seed=1, packets=True).packets
+    assert packets["window_bytes"][(packets["kind"] == "ack") & packets["to_sender"]].max() == units * 2048
 
 
 @pytest.mark.parametrize(("return_rate_mbps", "start_s", "expected"), KERNEL_ACKS)
@@ -50,7 +62,7 @@ def test_acks_are_the_kernels_one_by_one(return_rate_mbps, start_s, expected):
     for segments, last in expected:
         kernels += range(kernels[-1] + segments, last + 1, segments)
     assert upto[: len(kernels) - 1] == kernels[1:]
-    assert [window / 2048 for window in acks["window_bytes"].tolist()][: len(KERNEL_WINDOWS)] == KERNEL_WINDOWS
+    assert np.unique(acks["window_bytes"] / 2048).tolist()[: len(KERNEL_WINDOWS)] == KERNEL_WINDOWS
 
 
 def test_a_filter_gives_a_flow_its_rate_back_and_its_round_trips():

@@ -12,9 +12,11 @@ namespace netbuf {
 
 // Round trips as a receiver knows them (tcp_rcv_rtt_measure_ts, tcp_rcv_rtt_update; Linux 6.18): from an ACK to the first
 // packet whose time stamp echoes it. Less than the average is taken as it is, of more an eighth. Likewise put together
-// here, of ACKs that are new, 64 a round trip at most, each for those between.
+// here, of ACKs that are new: 64 a round trip at most, each for those between, or each with another time stamp.
 class EchoedRoundTrips {
  public:
+  // From now on each time stamp is a sample, as it is there: where ACKs queue, round trips change all the time.
+  void look_at_each(Time unit) { each_ = unit; }
   // The receiver: an ACK leaves.
   void left(uint32_t ack, Time now) {
     ++acks_;
@@ -23,12 +25,12 @@ class EchoedRoundTrips {
   // Likewise one that may acknowledge nothing new, but has SACK blocks, the path's of this number (its low bits).
   void left_with_blocks(uint32_t ack, uint16_t blocks, Time now) {
     ++acks_;
-    if (now >= next_left_) push({now, kNever, ack + 1, acks_, true, blocks});
+    if (now >= next_left_) push({now, kNever, ack + 1, acks_, Kind::blocks, blocks});
   }
   // Likewise the answer to the SYN, or a copy of it, which ACKs of data are after. Returns which.
   uint32_t answered(Time now) {
     ++acks_;
-    push({now, kNever, 1, acks_});
+    push({now, kNever, 1, acks_, Kind::answer});
     next_ack_ = 1;
     return left_.tail() - 1;
   }
@@ -48,12 +50,12 @@ class EchoedRoundTrips {
   bool echoes(Time sent_at) const { return sent_at >= next_arrival_; }
   void sample(Time sent_at, Time now, Time unit);  // unit: of time stamps; nothing less can be measured
 
-  // Where there are no time stamps: what comes in order, up to here, with a window of so many segments. That many take a
-  // round trip at least (tcp_rcv_rtt_measure), and the least counts.
-  void in_order(uint32_t next, uint32_t window, Time now) {
-    if (sampled_at_ > 0 && before(next, next_ack_)) return;
+  // Where there are no time stamps: what comes in order, up to this byte of the stream, when a window of so many bytes is
+  // offered. That many take a round trip at least (tcp_rcv_rtt_measure), and the least counts.
+  void in_order(int64_t upto, int64_t window, Time now) {
+    if (sampled_at_ > 0 && upto < window_end_) return;
     if (sampled_at_ > 0) average_ = std::min(average_, std::max(now - sampled_at_, kMicrosecond));
-    next_ack_ = next + window;
+    window_end_ = upto + window;
     sampled_at_ = now;
   }
 
@@ -61,14 +63,16 @@ class EchoedRoundTrips {
   size_t memory_bytes() const { return left_.memory_bytes(); }
 
  private:
+  enum class Kind : uint8_t { plain, blocks, answer };
   struct Left {
     Time at, arrived;
     uint32_t reached_by, number;         // reached_by: any ACK of so much
-    bool has_blocks = false;
+    Kind kind = Kind::plain;
     uint16_t blocks = 0;
     // Whether it is the ACK with these blocks, or was before it.
     bool is(uint32_t ack, uint16_t with) const {
-      return has_blocks && reached_by == ack + 1 && static_cast<int16_t>(with - blocks) >= 0;
+      if (kind == Kind::answer) return true;
+      return kind == Kind::blocks && reached_by == ack + 1 && static_cast<int16_t>(with - blocks) >= 0;
     }
   };
   void push(const Left& left);
@@ -88,9 +92,11 @@ class EchoedRoundTrips {
   uint32_t awaited_ = 0;                 // what reaches it
   bool awaits_ = false;                  // there is one
   uint32_t acks_ = 0, sampled_ = 0;      // that have left, as far as sampled
-  uint32_t next_ack_ = 0;                // that is looked at; without time stamps what ends the window
+  uint32_t next_ack_ = 0;                // that is looked at
   Time next_left_ = 0, next_arrival_ = kNever;
   Time average_ = kNever, sampled_at_ = 0;
+  Time each_ = 0;                        // the unit of time stamps, if each counts
+  int64_t window_end_ = 0;               // of the stream: a round trip is over
 };
 
 class Echoes {

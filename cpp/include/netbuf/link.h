@@ -149,7 +149,7 @@ class alignas(64) Link final : public EventSource {
   // have an order of their own.
   Outcome transmit_in_turn(Time set_out, Time now, uint32_t wire_bytes, bool is_data);
   // When a packet set out that arrives from here at a time.
-  Time set_out(Time arrival, uint32_t wire_bytes) const;
+  Time set_out(Time arrival, uint32_t wire_bytes);
   // From now on its queue is drained whenever a packet comes (transmit_any()): for transmit_in_turn(), which asks whose
   // transmission has begun. Comes to the same otherwise.
   void keep_drained() { simple_ = false; }
@@ -185,6 +185,8 @@ class alignas(64) Link final : public EventSource {
   bool spaces(uint32_t least_bytes) const;            // of that size and more no two arrive at the same instant
   // Whether packets that come at the same instant arrive at different ones, and whether some may arrive together.
   bool unlimited() const { return pure_delay_; }
+  // Whether packets may wait for each other, or for the time at which they may leave.
+  bool delays() const { return managed_ || wire_ || schedule_ != Schedule::constant || ns_per_byte_ > 0; }
   bool bunches() const { return schedule_ == Schedule::opportunities || (wire_ && !wire_->reorders()); }
   bool duplicates() const { return duplicates_; }
   size_t memory_bytes() const;
@@ -313,6 +315,10 @@ class alignas(64) Link final : public EventSource {
   double used_bits_ = 0;                // stepped: by all that has been accepted
   double never_sent_bits_ = 0;          // of a packet that an endless outage has caught
   std::shared_ptr<const RateSteps> steps_;
+  struct Transmission {
+    Time start, end;
+  };
+  Ring<Transmission> across_steps_;      // keeps_rates_: of packets that may be on their way, those during which it changed
   std::shared_ptr<const Opportunities> opportunities_;
   std::unique_ptr<Coming, ComingDeleter> coming_;  // packets whose outcome is known before they arrive
   std::unique_ptr<Wire> wire_;          // propagation that is not constant

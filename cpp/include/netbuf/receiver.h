@@ -150,9 +150,9 @@ class Receiver {
   void send_ack(uint8_t flags = 0, const uint32_t* duplicate = nullptr);  // duplicate: the segment of a D-SACK
   void delay_ack(Time deadline);
   void acknowledge_as_read();
-  void tune_window(const Packet& packet);
-  void grow_window();
-  void tune_buffer(const Packet& packet);
+  void tune_window(const Packet& packet, int64_t behind = 0);
+  void grow_window(int64_t behind);
+  void tune_buffer(const Packet& packet, int64_t behind);
   void make_room_beyond();
   int64_t beyond_hole() const {  // bytes from the first hole to the end of what has come
     if (out_of_order_.empty()) return 0;
@@ -160,9 +160,15 @@ class Receiver {
   }
   // The application reads what comes in order, and the buffer is adjusted as it reads.
   bool ends_round(const Packet& packet) const { return now_ >= round_end_ && after(rcv_nxt_, packet.segment); }
-  void begin_round() {
+  void begin_round(int64_t upto) {           // upto: bytes that were read before
+    tuning_.round_bytes = upto;
     round_begun_ = now_;
     round_end_ = now_ + path_.round_trips.average();
+  }
+  // Bytes in the buffer as the window grows: with the packet if it came in order, before it is read; else without.
+  int64_t memory_at(const Packet& packet, int64_t behind, int64_t packet_bytes) const {
+    if (!after(rcv_nxt_, packet.segment)) return buffered_bytes() - packet.bytes;
+    return std::max(unread_bytes(), behind + packet_bytes) + held_bytes_;
   }
   int64_t tuned_window() const;
   int64_t window_edge(int64_t& step) const;  // what the window could reach to, and by how much it should move at least
@@ -227,6 +233,7 @@ class Receiver {
   std::vector<Range> recent_blocks_;         // most recent first, for SACK
   uint32_t compressed_ = 0, duplicates_sent_ = 0, compressed_at_ = UINT32_MAX;
   int64_t receive_buffer_, read_bytes_ = 0, window_edge_ = 0, window_clamp_ = kEndless;
+  uint32_t window_said_ = 0;     // where it is limited: with the last ACK
   std::unique_ptr<Sink> sink_;
   std::unique_ptr<ReceiverControl> control_;
   Request request_;

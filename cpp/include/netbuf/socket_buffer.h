@@ -126,8 +126,9 @@ class ReceiveBuffer {
   void end(Time now);
   void abandon(Time now);                            // the connection was reset
   bool admits(uint32_t bytes, bool next, int64_t unread);  // whether there is memory for a packet; next: in order
-  // A packet has arrived; unread: in order, held: beyond a hole. True if it is acknowledged at once.
-  bool arrived(Time now, uint32_t bytes, int64_t unread, int64_t held);
+  // A packet has arrived; waiting: bytes in the buffer as the window grows; then, unread: in order, held: beyond a hole.
+  // True if it is acknowledged at once.
+  bool arrived(Time now, uint32_t bytes, int64_t waiting, int64_t unread, int64_t held);
   void hold(Time now, int64_t unread, int64_t held);
   // A round trip in which the application has read so much; unread: what it has left.
   void round(int64_t read, int64_t unread, int64_t beyond);
