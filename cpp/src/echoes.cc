@@ -19,7 +19,7 @@ constexpr auto kLeft = [] {
 void EchoedRoundTrips::push(const Left& left) {
   left_.push(left);
   if (!awaits_) await();
-  next_ack_ = left.reached_by + (left.kind != Kind::blocks);
+  next_ack_ = left.reached_by + (left.says != Says::blocks);
   next_left_ = each_ > 0 ? (left.at / each_ + 1) * each_
                          : left.at + (average_ == kNever ? kMillisecond : std::max(kMillisecond, average_ / kSamples));
 }

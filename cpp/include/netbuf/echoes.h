@@ -25,12 +25,12 @@ class EchoedRoundTrips {
   // Likewise one that may acknowledge nothing new, but has SACK blocks, the path's of this number (its low bits).
   void left_with_blocks(uint32_t ack, uint16_t blocks, Time now) {
     ++acks_;
-    if (now >= next_left_) push({now, kNever, ack + 1, acks_, Kind::blocks, blocks});
+    if (now >= next_left_) push({now, kNever, ack + 1, acks_, Says::blocks, blocks});
   }
   // Likewise the answer to the SYN, or a copy of it, which ACKs of data are after. Returns which.
   uint32_t answered(Time now) {
     ++acks_;
-    push({now, kNever, 1, acks_, Kind::answer});
+    push({now, kNever, 1, acks_, Says::answer});
     next_ack_ = 1;
     return left_.tail() - 1;
   }
@@ -63,16 +63,16 @@ class EchoedRoundTrips {
   size_t memory_bytes() const { return left_.memory_bytes(); }
 
  private:
-  enum class Kind : uint8_t { plain, blocks, answer };
+  enum class Says : uint8_t { plain, blocks, answer };
   struct Left {
     Time at, arrived;
     uint32_t reached_by, number;         // reached_by: any ACK of so much
-    Kind kind = Kind::plain;
+    Says says = Says::plain;
     uint16_t blocks = 0;
     // Whether it is the ACK with these blocks, or was before it.
     bool is(uint32_t ack, uint16_t with) const {
-      if (kind == Kind::answer) return true;
-      return kind == Kind::blocks && reached_by == ack + 1 && static_cast<int16_t>(with - blocks) >= 0;
+      if (says == Says::answer) return true;
+      return says == Says::blocks && reached_by == ack + 1 && static_cast<int16_t>(with - blocks) >= 0;
     }
   };
   void push(const Left& left);
