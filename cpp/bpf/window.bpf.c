@@ -9,7 +9,9 @@ struct steered {
   struct own own;
   u64 halted;               // the decision that a time-out has overruled, plus 1; 0: none
   u32 delivered;            // packets, up to the last acknowledgement
-  // Of the slow start: the latest and the least in microseconds, and how many in a row are long.
+  // Of the slow start: the acknowledgement's round trip, which has not counted yet, or no positive number; the latest
+  // and the least; microseconds. How many in a row are long.
+  s32 sample;
   u32 rtt, least, longer;
   u32 round, round_end;     // packets of its round, delivered when that ends
   u32 lost, lost_before;    // packets, up to the last acknowledgement, and up to the round
@@ -42,7 +44,9 @@ inline_always u32 end_start(struct tcp_sock *tp, const struct steered *steered) 
 }
 
 // Slow start is over when so many round trips in a row are longer than the least by an eighth of it, 4 to 16 ms.
-inline_always void watch(struct tcp_sock *tp, struct steered *steered, s32 us) {
+inline_always void watch(struct tcp_sock *tp, struct steered *steered) {
+  const s32 us = steered->sample;
+  steered->sample = 0;
   if (us <= 0) return;
   steered->rtt = us;
   steered->least = smaller(steered->least, us);
@@ -69,7 +73,7 @@ int init(u64 *ctx) {
   struct steered *steered = own_of(tp);
   find_slot(tp);
   steered->halted = 0;
-  steered->rtt = steered->longer = 0;
+  steered->sample = steered->rtt = steered->longer = 0;
   steered->least = ~0u;
   steered->delivered = steered->round_end = tp->delivered;
   steered->lost = tp->lost;
@@ -85,8 +89,9 @@ int pkts_acked(u64 *ctx) {
   struct tcp_sock *tp = (struct tcp_sock *)ctx[0];
   struct slot *slot = slot_of(tp);
   const struct ack_sample *sample = (const struct ack_sample *)ctx[1];
+  struct steered *steered = own_of(tp);
+  steered->sample = sample->rtt_us;
   if (slot) count_ack(tp, slot, sample);
-  if (slot && starting(tp, slot)) watch(tp, own_of(tp), sample->rtt_us);
   return 0;
 }
 
@@ -101,6 +106,7 @@ int cong_control(u64 *ctx) {
     if (starting(tp, slot)) count_lost(tp, steered, acked);
     // a window that was not half used has not been confirmed
     if (starting(tp, slot) && tp->snd_cwnd < 2 * (tp->packets_out + acked)) tp->snd_cwnd += acked;
+    if (starting(tp, slot)) watch(tp, steered);  // the window has grown by what this one acknowledges
     set_window(tp, slot);
     copy_state(tp, slot);
   }

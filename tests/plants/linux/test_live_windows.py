@@ -99,6 +99,19 @@ def test_a_slow_start_is_the_simulators(rate_mbps, rtt_ms, buffer_packets):
 
 @pytest.mark.slow
 @undisturbed
+@pytest.mark.parametrize(("rate_mbps", "rtt_ms", "buffer_packets"), [(5, 20, 17), *for_release((10, 30, 60), (5, 60, 100))])
+def test_a_slow_start_ends_with_the_simulators_window(rate_mbps, rtt_ms, buffer_packets):
+    """To the segment: one acknowledgement more or less makes another pattern of delayed ones, which then remains."""
+    world = path(rate_mbps=rate_mbps, rtt_ms=rtt_ms, buffer_packets=buffer_packets)
+    windows = [
+        run(plant, world, sender(paced=True, slow_start=True), lambda step: {}, 8)[0]["cwnd_bytes"][-1] / 1448
+        for plant in ("sim", *["linux"] * 3)
+    ]
+    assert np.median(windows[1:]) == windows[0], windows
+
+
+@pytest.mark.slow
+@undisturbed
 def test_a_slow_start_goes_on_past_losses_at_random():
     """One packet of a hundred is lost of either's; what ends it is the delay."""
     world = path(rate_mbps=50, rtt_ms=50, buffer_packets=416, loss=0.01)
