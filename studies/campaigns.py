@@ -438,7 +438,7 @@ CAMPAIGNS: tuple[StudyCampaign, ...] = (
         HOST_AGENTS,
         *("studies=[long_run]", "schemes=[default,max,agent,autotuning]", "plant=linux", "seeds=1", "agent=host_buffers/dqn"),
     ),
-    _make_live_campaign("live", "congestion_window", 55, SENDER_AGENTS, LIVE_SCHEMES),
+    _make_live_campaign("live", "congestion_window", 62, SENDER_AGENTS, LIVE_SCHEMES),
     _make_live_campaign("live", "receiver_window", 26, RECEIVER_AGENTS, "tasks=[receiver_window]", LIVE_SCHEMES, "repeats=2"),
     _make_live_campaign("live", "queue_threshold", 23, QUEUE_AGENTS, "tasks=[queue_threshold]", LIVE_SCHEMES, "duration_s=22"),
     ModuleCampaign(

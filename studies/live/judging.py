@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from netbuf_gym.utils.statistics import difference_interval, mean_interval
 from netbuf_gym.utils.tables import markdown_table
 from studies.common.results import Runs
 from studies.live.live_measures import ACTIONS, SLOWDOWN, get_compared_measure
@@ -30,6 +31,8 @@ class Cell:
         simulated: Compared measure in the simulator.
         noisy: Compared measure in the simulator with host noise; NaN if that was not run.
         live: Compared measure on the kernel.
+        half_width: Half of the 95 % interval of the difference without noise, by the spread of both plants' runs; NaN with one
+            run on the kernel.
         distance: Total variation between the distributions of actions, 0 to 1; NaN without decisions.
     """
 
@@ -39,6 +42,7 @@ class Cell:
     simulated: float
     noisy: float
     live: float
+    half_width: float
     distance: float
 
     @property
@@ -81,13 +85,25 @@ def collect_cells(runs: Runs) -> list[Cell]:
             for scheme in own.values("scheme"):
                 both = [own.where(world=world, scheme=scheme, plant=plant) for plant in (SIMULATED, LIVE)]
                 if all(map(len, both)):
-                    simulated, live = (float(one.columns[get_compared_measure(task)].mean()) for one in both)
+                    simulated, live = (one.columns[get_compared_measure(task)] for one in both)
                     noisy = own.where(world=world, scheme=scheme, plant=NOISY).columns[get_compared_measure(task)]
                     shares = [np.array([one.columns[name].mean() for name in ACTIONS]) for one in both]
                     distance = float(np.abs(shares[0] - shares[1]).sum() / 2)
                     mean = float(noisy.mean()) if len(noisy) else math.nan
-                    cells.append(Cell(task, world, scheme, simulated, mean, live, distance))
+                    half_width = _compute_half_width(both[0], both[1], get_compared_measure(task))
+                    means = float(simulated.mean()), mean, float(live.mean())
+                    cells.append(Cell(task, world, scheme, *means, half_width, distance))
     return cells
+
+
+def _compute_half_width(simulated: Runs, live: Runs, measure: str) -> float:
+    """Return half of the 95 % interval of the difference of means: of pairs where both plants have the same seeds."""
+    ours, theirs = live.columns[measure], simulated.columns[measure]
+    if len(ours) < 2:
+        return math.nan
+    paired = np.array_equal(live.columns["seed"], simulated.columns["seed"])
+    interval = mean_interval(ours - theirs) if paired else difference_interval(ours, theirs)
+    return (interval.high - interval.low) / 2
 
 
 @dataclass(frozen=True)
@@ -196,7 +212,7 @@ def format_outside_table(cells: list[Cell]) -> str:
             cell.world,
             cell.scheme,
             *("-" if math.isnan(value) else f"{value:.3f}" for value in (cell.simulated, cell.noisy, cell.live)),
-            f"{cell.difference:+.3f}",
+            f"{cell.difference:+.3f}" + ("" if math.isnan(cell.half_width) else f" ± {cell.half_width:.3f}"),
         ]
         for cell in cells
         if not cell.within

@@ -32,7 +32,8 @@ def _format_help() -> str:
   worlds=null              how many of each task's worlds; null: all
   duration_s=30            of every run
   noise_ms=0.05            by how much hosts are late in the simulator's noisy runs, in the mean; 0: none of these
-  repeats=1                runs of a cell on each plant; five times as many of queue_threshold, and beside a rival
+  repeats=1                runs of a cell on each plant; five times as many of queue_threshold, and of
+                           congestion_window on the trace and beside a rival, 40 times in the simulator
   first_seed={FIRST_EVALUATION_SEED}       of the runs
       jobs=N is how many kernel worlds run beside each other, too"""
 

@@ -10,18 +10,32 @@ import numpy as np
 
 from netbuf_gym.controllers import Controller, InWorld, Policy
 from netbuf_gym.evaluation import rollout
-from studies.live.live_worlds import RECEIVER, SENDER, SWITCH
+from studies.live.live_worlds import PHASED, RECEIVER, SENDER, SWITCH
 
-LEARNED = "agent"
+LEARNED, RANDOM = "agent", "random"
 SCHEMES: Mapping[str, tuple[str, ...]] = {
-    SENDER: (LEARNED, "cubic", "bbr", "newreno", "queue_target", "keep", "random"),
-    RECEIVER: (LEARNED, "nuwa", "cubic", "bbr", "newreno", "keep", "random"),
-    SWITCH: (LEARNED, "naive", "dt", "random"),
+    SENDER: (LEARNED, "cubic", "bbr", "newreno", "queue_target", "keep", RANDOM),
+    RECEIVER: (LEARNED, "nuwa", "cubic", "bbr", "newreno", "keep", RANDOM),
+    SWITCH: (LEARNED, "naive", "dt", RANDOM),
 }
 NAMES = tuple(dict.fromkeys(name for names in SCHEMES.values() for name in names))
 _CONTROLS = (LEARNED, "cubic", "bbr", "newreno")
 RANKED: Mapping[str, tuple[str, ...]] = {SENDER: _CONTROLS, RECEIVER: _CONTROLS, SWITCH: SCHEMES[SWITCH]}
 """Schemes whose order is compared, by task."""
+
+RUNS, SIMULATED_RUNS = 5, 40
+"""Runs on the kernel of cells that differ from run to run, and in the simulator of those that depend on a phase."""
+
+
+def count_runs(task: str, world: str) -> int:
+    """Return the runs of a cell on the kernel: more of switches, where flows arrive at random, and of `PHASED` worlds."""
+    return RUNS if task == SWITCH or (task == SENDER and world in PHASED) else 1
+
+
+def count_simulated_runs(task: str, world: str, scheme: str) -> int:
+    """Return the runs of a cell in the simulator; those of random actions take the same ones as on the kernel."""
+    return SIMULATED_RUNS if task == SENDER and world in PHASED and scheme != RANDOM else count_runs(task, world)
+
 
 BINS = 12
 """Number of bins of the distribution of actions."""

@@ -11,8 +11,8 @@ from netbuf_gym.training.schema import FIRST_EVALUATION_SEED
 from netbuf_gym.zoo import library
 from studies.common.settings import Range
 from studies.common.settings import Settings as Common
-from studies.live.live_schemes import LEARNED, NAMES, SCHEMES
-from studies.live.live_worlds import RECEIVER, SENDER, SWITCH, VARIED, WORLDS
+from studies.live.live_schemes import LEARNED, NAMES, SCHEMES, count_runs, count_simulated_runs
+from studies.live.live_worlds import RECEIVER, SENDER, SWITCH, WORLDS
 
 KEYS_OF_AGENTS = {"sender": SENDER, "receiver": RECEIVER, "switch": SWITCH}
 """Task of each key that names an agent's file."""
@@ -32,7 +32,7 @@ class Settings(Common):
         duration_s: Duration of every run.
         noise_ms: Delay of packets at each host in the simulator's noisy runs, mean of an exponential
             distribution; 0: there are no such runs.
-        repeats: Number of runs of each cell on each plant; five times as many in worlds of `VARIED`.
+        repeats: Number of runs of each cell on each plant, times `count_runs` and `count_simulated_runs` of `live_schemes`.
         sender, receiver, switch: Files of the trained agents.
     """
 
@@ -71,9 +71,10 @@ class Settings(Common):
         super().__post_init__()
         live_s = (
             sum(
-                len(self.list_schemes(task)) * len(self.list_world_seeds(world)) * self.duration_s
+                len(self.list_cell_seeds(task, world, scheme)) * self.duration_s
                 for task in self.tasks
                 for world in list(WORLDS[task])[: self.worlds]
+                for scheme in self.list_schemes(task)
             )
             / AT_ONCE
         )
@@ -87,7 +88,7 @@ class Settings(Common):
         """Return the schemes that play a task."""
         return [scheme for scheme in SCHEMES[task] if scheme in self.schemes]
 
-    def list_world_seeds(self, world: str) -> list[int]:
-        """Return the seeds of every cell of a world: five times as many where results differ from run to run."""
-        many = 5 if world in VARIED else 1
-        return list(range(self.first_seed, self.first_seed + many * self.repeats))
+    def list_cell_seeds(self, task: str, world: str, scheme: str, simulated: bool = False) -> list[int]:
+        """Return the seeds of a cell's runs on the kernel, or in the simulator."""
+        runs = count_simulated_runs(task, world, scheme) if simulated else count_runs(task, world)
+        return list(range(self.first_seed, self.first_seed + runs * self.repeats))

@@ -66,7 +66,8 @@ def make_parts(settings: Settings) -> list[Part]:
         for task in settings.tasks:
             for world in list(WORLDS[task])[: settings.worlds]:
                 for scheme in settings.list_schemes(task):
-                    runs = tuple((task, world, scheme, plant, seed) for seed in settings.list_world_seeds(world))
+                    seeds = settings.list_cell_seeds(task, world, scheme, simulated=plant != LIVE)
+                    runs = tuple((task, world, scheme, plant, seed) for seed in seeds)
                     parts.append(Part(f"{plant}-{task}-{world}-{scheme}", runs))
     return parts
 

@@ -2,6 +2,7 @@
 
 import math
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -40,11 +41,22 @@ def test_worlds_cover_what_is_asked():
     assert [world(5.0).buffer_packets for world in beside] == [33, 67, 267]
     for make in beside:
         agent, rival = make(5.0).flows
-        assert make(5.0).start_jitter_ms == 1 and worlds.to_live(make(5.0)).start_jitter_ms == 0
+        assert make(5.0).start_jitter_ms == 40 and worlds.to_live(make(5.0)).start_jitter_ms == 0
         assert (rival.cc, make(5.0).agents, rival.start_s - agent.start_s) == ("cubic", 1, worlds.LATER_S)
     for name, trips in (("longer", [40, 90]), ("shorter", [100, 50])):
         delays = worlds.WORLDS[worlds.SENDER][name](20.0).links[0].delay_ms
         assert delays.time_s.tolist() == [0, 5] and (delays.delay_ms + trips[0] / 2).tolist() == trips
+
+
+@pytest.mark.slow
+def test_every_phase_beside_a_rival_occurs():
+    """Of starts within 1 ms of another 20 runs have 10 results: the phase is a few packets', and remains."""
+    world = worlds.WORLDS[worlds.SENDER]["cubic-20M-40ms-1bdp"](30.0).with_senders(["newreno", "cubic"])
+    few, all_of_them = (
+        len({round(nb.simulate(replace(world, start_jitter_ms=ms), seed=seed).flows[0].goodput_mbps, 3) for seed in range(20)})
+        for ms in (1.0, world.start_jitter_ms)
+    )
+    assert few < 15 and all_of_them >= 19
 
 
 def test_the_simulators_runs_come_first():
@@ -54,8 +66,19 @@ def test_the_simulators_runs_come_first():
     assert "noise" not in {part.runs[0][3] for part in make_parts(Settings(worlds=1, noise_ms=0))}
     seeds = {part.runs[0][0]: len(part.runs) for part in parts}
     assert seeds == {worlds.SENDER: 1, worlds.RECEIVER: 1, worlds.SWITCH: 5}
-    many = {part.runs[0][1]: len(part.runs) for part in make_parts(Settings(schemes=("cubic",)))}
-    assert {world for world, runs in many.items() if runs == 5} == {f"cubic-20M-40ms-{bdp}bdp" for bdp in (0.5, 1, 4)}
+
+
+def test_cells_that_differ_from_run_to_run_have_more_of_them():
+    parts = make_parts(Settings(schemes=("cubic", "bbr", "keep", "random")))
+    runs = {(run[1], run[2], run[3]): [key[-1] for key in part.runs] for part in parts for run in part.runs}
+    count = {cell: len(seeds) for cell, seeds in runs.items()}
+    beside = "cubic-20M-40ms-1bdp"
+    assert [count[beside, scheme, "linux"] for scheme in ("cubic", "random")] == [5, 5]
+    assert [count[beside, scheme, "sim"] for scheme in ("cubic", "random")] == [40, 5]
+    for plant in PLANTS:
+        assert count[worlds.TRACE, "bbr", plant] == (5 if plant == "linux" else 40)
+        assert count["5M-20ms-2bdp", "random", plant] == 1
+        assert runs[beside, "random", plant] == runs[beside, "random", "linux"], "the same actions on both"
 
 
 def test_actions_are_counted_by_their_places():
@@ -125,12 +148,13 @@ def test_late_decisions_are_told():
 
 
 def runs_of(values: dict) -> Runs:
-    """Rows of utilities by (world, scheme, plant) of senders; actions all in one place."""
+    """Rows of utilities by (world, scheme, plant) of senders, of seed 1 or by seed; actions all in one place."""
     columns = {name: [] for name in (*KEYS, *MEASURES)}
-    for (world, scheme, plant), utility in values.items():
+    cells = [(*cell, own if isinstance(own, dict) else {1: own}) for cell, own in values.items()]
+    for world, scheme, plant, seed, utility in ((*cell, *run) for *cell, own in cells for run in own.items()):
         row = dict.fromkeys(MEASURES, math.nan) | dict.fromkeys(ACTIONS, 0.0) | {"utility": utility}
         row[ACTIONS[3 if plant == "sim" else 4]] = 1.0
-        row |= {"task": worlds.SENDER, "world": world, "scheme": scheme, "plant": plant, "seed": 1}
+        row |= {"task": worlds.SENDER, "world": world, "scheme": scheme, "plant": plant, "seed": seed}
         for name, column in columns.items():
             column.append(row[name])
     return Runs("", {name: np.array(column) for name, column in columns.items()}, KEYS, tuple(MEASURES))
@@ -163,6 +187,21 @@ def test_verdicts_count_worlds_and_pairs():
         [f"{name}: `cubic` agrees", target, "1 of 2 worlds", "in all but 1"],
         [f"{name}: pairs keep their order", "every pair", "1 of 2 pairs", "in all but 1"],
     ]
+
+
+def test_a_difference_of_several_runs_has_an_interval():
+    """Of pairs: t(0.975; 1) = 12.706 times the error 0.005; else by Welch, here with 4 degrees of freedom, t = 2.776."""
+    values = {
+        ("a", "random", "sim"): {1: -0.1, 2: -0.3}, ("a", "random", "linux"): {1: -0.16, 2: -0.37},
+        ("b", "cubic", "sim"): {1: -0.1, 2: -0.2, 3: -0.3}, ("b", "cubic", "linux"): {4: -0.3, 5: -0.4, 6: -0.5},
+        ("c", "bbr", "sim"): {1: -0.1, 2: -0.2}, ("c", "bbr", "linux"): -0.2,
+    }  # fmt: skip
+    paired, apart, lone = judging.collect_cells(runs_of(values))
+    assert (paired.difference, paired.half_width) == pytest.approx((-0.065, 12.706 * 0.005), rel=1e-3)
+    assert (apart.difference, apart.half_width) == pytest.approx((-0.2, 2.776 * 0.1 * (2 / 3) ** 0.5), rel=1e-3)
+    assert math.isnan(lone.half_width)
+    table = judging.format_outside_table([paired, apart, lone])
+    assert "| -0.065 ± 0.064 |" in table and "| -0.050 |" in table
 
 
 def test_a_hosts_noise_is_judged_beside():
