@@ -119,9 +119,9 @@ PHENOMENA = (
         name="lost SYNs, SYN-ACKs, FINs; retries; giving up",
         measured="times of every packet and of the end",
         checks=("simulation/test_time_outs.py", "data/linux_timeouts.csv"),
-        limits="`linux`: held against one kernel (6.18); a FIN that comes more than 60 s after the other end's was acknowledged "
-        "is answered by an ACK, by a kernel that has given it up (`tcp_fin_timeout`) by a reset; `ns3`: doubling waits, after "
-        "ns-3's source",
+        limits="`linux`: held against one kernel (6.18); a FIN that comes more than 60 s after the other end's was "
+        "acknowledged is answered by an ACK, by a kernel that has given it up (`tcp_fin_timeout`) by a reset; `ns3`: doubling "
+        "waits, after ns-3's source",
     ),
     Phenomenon(
         name="queue disciplines",
