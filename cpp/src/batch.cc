@@ -74,7 +74,7 @@ void Batch::check_control(uint32_t index) const {
   const double* value = &control_[size_t{index} * agents_count_ * controls_.size()];
   for (uint32_t a = 0; a < counts_[index]; ++a) {
     for (const Control& control : controls_) {
-      if (std::isnan(*value) || (*value >= control.low && *value <= control.high)) {
+      if (!(*value < control.low || *value > control.high)) [[likely]] {  // nor NaN
         ++value;
         continue;
       }

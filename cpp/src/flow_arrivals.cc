@@ -33,10 +33,15 @@ FlowArrivals::FlowArrivals(const WorldConfig& config, uint64_t seed, uint32_t fi
   template_.flows.clear();
   template_.hosts.clear();
   for (ArrivalsConfig& arrivals : template_.traffic.front().arrivals) arrivals = {};
+  const auto prepare = [&](FlowConfig& flow) {
+    flow.app = "sized";
+    flow.stop_ns = 0;
+    if (flow.own_control) return;
+    flow.own_control = [make = prepare_congestion_control(flow.cc, config.stack, flow.cc_parameters)](Stack) { return make(); };
+  };
   for (FlowConfig& sender : template_.traffic.front().senders) {
-    sender.app = "sized";
-    sender.stop_ns = 0;
-    for (FlowConfig& leg : sender.relay) leg.app = "sized", leg.stop_ns = 0;
+    prepare(sender);
+    std::for_each(sender.relay.begin(), sender.relay.end(), prepare);
   }
   for (const auto& crossed : crossed_switches(config.traffic.front().senders, config.switches)) {
     crossed_.emplace_back();

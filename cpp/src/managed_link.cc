@@ -131,7 +131,53 @@ void Link::serve_and_tell(Time now) {
   if (m.next != before) m.host->rescheduled(m.index);
 }
 
+inline Time Link::ready(Time now) {
+  const Time from = std::max({now, free_at_, managed_->stalled_until});
+  if (schedule_ == Schedule::constant) return from;
+  if (schedule_ == Schedule::opportunities) {
+    seek_opportunity(now);
+    const uint64_t at = opportunity_left_ > 0 ? cursor_ : cursor_ + 1;
+    return std::max(from, opportunities_->time(at));
+  }
+  if (free_at_ >= kNever) return kNever;
+  uint64_t step = cursor_;
+  return steps_->first_positive(from, step);
+}
+
+inline void Link::transmit_now(Time now, const Queued& item) {
+  Managed& m = *managed_;
+  Time start = now;
+  if (m.outages && caught_by_outage(now, item)) return;
+  const Time end = schedule_ == Schedule::constant ? now + transmission_time(item.bytes)
+                                                   : schedule_departure(now, item.bytes, start);
+  free_at_ = end;
+  busy_ns_ += end - start;
+  m.begun += item.bytes;
+  begun_bytes_ = item.bytes;
+  begun_at_ = start;
+  if (lossy_ && (!item.is_ack || loss_on_acks_) && lose(start)) return m.lose(item);
+  m.host->sent(item, wire_ ? wire_->arrival(start, end) : end + delay_);
+}
+
 void Link::serve(Time now) {
+  Managed& m = *managed_;
+  if (m.device_limit > 0) [[unlikely]] return serve_device(now);
+  Queued item;
+  Time next = kNever;
+  while (m.discipline->packets() > 0) {
+    const Time begin = std::max(ready(now), m.discipline->ready(now));
+    if (begin > now) {
+      next = begin;
+      break;
+    }
+    if (!m.take(now, item)) break;
+    transmit_now(now, item);
+  }
+  m.next = next;
+}
+
+// Likewise where packets wait in a device, too.
+void Link::serve_device(Time now) {
   Managed& m = *managed_;
   Queued item;
   Time next = kNever;
@@ -150,7 +196,7 @@ void Link::serve(Time now) {
     }
     transmit_now(now, item);
   }
-  if (m.device_limit > 0 && !m.fill_device(now)) next = kNever;
+  if (!m.fill_device(now)) next = kNever;
   m.next = next;
 }
 
@@ -196,34 +242,6 @@ void Link::resize_queue(int64_t packets) {
   limit_packets_ = packets > 0 ? packets : kNoLimit;
   looked_at_beyond_ = 0;
   if (managed_) managed_->discipline->resize(limit_packets_);
-}
-
-Time Link::ready(Time now) {
-  const Time from = std::max({now, free_at_, managed_->stalled_until});
-  if (schedule_ == Schedule::constant) return from;
-  if (schedule_ == Schedule::opportunities) {
-    seek_opportunity(now);
-    const uint64_t at = opportunity_left_ > 0 ? cursor_ : cursor_ + 1;
-    return std::max(from, opportunities_->time(at));
-  }
-  if (free_at_ >= kNever) return kNever;
-  uint64_t step = cursor_;
-  return steps_->first_positive(from, step);
-}
-
-void Link::transmit_now(Time now, const Queued& item) {
-  Managed& m = *managed_;
-  Time start = now;
-  if (m.outages && caught_by_outage(now, item)) return;
-  const Time end = schedule_ == Schedule::constant ? now + transmission_time(item.bytes)
-                                                   : schedule_departure(now, item.bytes, start);
-  free_at_ = end;
-  busy_ns_ += end - start;
-  m.begun += item.bytes;
-  begun_bytes_ = item.bytes;
-  begun_at_ = start;
-  if (lossy_ && (!item.is_ack || loss_on_acks_) && lose(start)) return m.lose(item);
-  m.host->sent(item, wire_ ? wire_->arrival(start, end) : end + delay_);
 }
 
 // A packet that the next outage catches in transmission is lost; the part of it that had been sent has used the link.

@@ -136,15 +136,29 @@ void World::order_ties(const WorldConfig& config) {
 }
 
 void World::build_tree() {
-  const size_t sources = first_flow_ + by_index_.size();
-  const size_t leaves = std::bit_ceil(std::max<size_t>(2, sources));
-  tree_.assign(2 * leaves, Entry{kNever, 0});
-  timers_ = &tree_[leaves + first_flow_];
-  for (uint32_t i = 0; i < sources; ++i) tree_[leaves + i] = {next_of(i), i};
-  for (size_t node = leaves - 1; node > 0; --node) {
-    const Entry &left = tree_[2 * node], &right = tree_[2 * node + 1];
-    tree_[node] = right.time < left.time ? right : left;
+  const size_t flows = by_index_.size(), leaves = std::bit_ceil(std::max<size_t>(1, first_flow_));
+  const size_t root = first_flow_ > 0 ? 3 : 1;  // of the flows
+  flow_leaves_ = std::bit_ceil(std::max<size_t>(1, flows));
+  first_source_leaf_ = 2 * leaves;
+  first_timer_leaf_ = root * flow_leaves_;
+  tree_.assign(std::max(3 * leaves, (root + 1) * flow_leaves_), kNever);
+  timers_ = &tree_[first_timer_leaf_];
+  for (uint32_t i = 0; i < first_flow_ + flows; ++i) update(i);
+}
+
+// The source of the root's time; the lowest of equals.
+uint32_t World::first_source() const {
+  const Time first = tree_[1];
+  size_t node = 1;
+  if (first_flow_ > 0) {
+    node = tree_[2] == first ? 2 : 3;
+    if (node == 2) {
+      while (node < first_source_leaf_) node = 2 * node + (tree_[2 * node] != first);
+      return static_cast<uint32_t>(node - first_source_leaf_);
+    }
   }
+  while (node < first_timer_leaf_) node = 2 * node + (tree_[2 * node] != first);
+  return first_flow_ + static_cast<uint32_t>(node - first_timer_leaf_);
 }
 
 Time World::next_of(uint32_t source) const {
@@ -180,7 +194,7 @@ bool World::run(Time until, uint32_t& events) {
   uint32_t left = events;
   for (; left > 0; --left) {
     const uint32_t lane = network_.flights.first();
-    const Time packet = network_.flights.time(lane), other = tree_[1].time;
+    const Time packet = network_.flights.time(lane), other = tree_[1];
     if (packet < other || (packet == other && packet < kNever && packet_first(lane))) [[likely]] {
       if (packet > until) break;
       now_ = packet;
@@ -188,7 +202,7 @@ bool World::run(Time until, uint32_t& events) {
     } else {
       if (other > until) break;
       now_ = other;
-      run_source(tree_[1].source);
+      run_source(first_source());
     }
   }
   events = left;
@@ -226,7 +240,7 @@ bool World::run_to_data(std::span<const uint32_t> flows, Time until) {
 
 // Sources come before flows, lower flows before higher, and of one flow what arrives at an end before its timers.
 bool World::packet_first(uint32_t lane) const {
-  const uint32_t source = tree_[1].source;
+  const uint32_t source = first_source();
   if (source < first_flow_) return false;
   const Destination to = network_.flights.destination(lane);
   const uint32_t flow = source - first_flow_;
@@ -235,14 +249,14 @@ bool World::packet_first(uint32_t lane) const {
 
 void World::run_next() {
   const uint32_t lane = network_.flights.first();
-  const Time packet = network_.flights.time(lane), other = tree_[1].time;
+  const Time packet = network_.flights.time(lane), other = tree_[1];
   now_ = std::min(packet, other);
   const bool is_packet = packet < other || (packet == other && packet_first(lane));
   if (one_by_one_) {
-    if (ordered_ && (is_packet || tree_[1].source >= first_flow_)) return run_tied();
+    if (ordered_ && (is_packet || first_source() >= first_flow_)) return run_tied();
     if (is_packet && log_) log_arrival(lane);
   }
-  is_packet ? run_packet(lane) : run_source(tree_[1].source);
+  is_packet ? run_packet(lane) : run_source(first_source());
 }
 
 void World::run_source(uint32_t source) {
@@ -266,7 +280,7 @@ void World::after_end(uint32_t index) {
   flow_arrivals_->after_event(index, now_);
   const Flow* flow = by_index_[index];
   const Time next = flow ? flow->next_timer() : kNever;
-  if (next != timers_[index].time) update(first_flow_ + index, next);
+  if (next != timers_[index]) update_timer(index, next);
   if (!touched_.empty()) take_notice();
 }
 
@@ -282,8 +296,8 @@ void World::take_notice() {
 // Whether something else is due when this source is, whose turn it is.
 bool World::tied(uint32_t source) const {
   if (network_.flights.next() == now_) return true;
-  for (size_t node = tree_.size() / 2 + source; node > 1; node /= 2) {
-    if (tree_[node ^ 1].time == now_) return true;
+  for (size_t node = leaf(source); node > 1; node /= 2) {
+    if (tree_[node ^ 1] == now_) return true;
   }
   return false;
 }
@@ -307,7 +321,7 @@ void World::run_tied() {
   for (;;) {
     const uint32_t lane = flights.first();
     const bool packet = flights.time(lane) == now_;
-    const bool timer = tree_[1].time == now_ && tree_[1].source >= first_flow_;
+    const bool timer = tree_[1] == now_ && first_source() >= first_flow_;
     if (!packet && !timer) break;
     if (packet && (!timer || packet_first(lane))) {
       Flight flight;
@@ -320,7 +334,7 @@ void World::run_tied() {
         due.push_back({by_index_[index]->turn(flight), index, false, flight});
       }
     } else {
-      const uint32_t source = tree_[1].source, index = source - first_flow_;
+      const uint32_t source = first_source(), index = source - first_flow_;
       if (due.empty() || due.back().flow != index) due.push_back({by_index_[index]->timer_turn(), index, true, {}});
       update(source, kNever);
     }
@@ -371,7 +385,7 @@ void World::altered(const Queued& item, PacketEvent event) {
 void World::opened(uint32_t index, Flow& flow) {
   if (index == by_index_.size()) {
     by_index_.push_back(&flow);
-    if (first_flow_ + by_index_.size() > tree_.size() / 2) return build_tree();
+    if (by_index_.size() > flow_leaves_) return build_tree();
   }
   by_index_[index] = &flow;
   update(first_flow_ + index);
@@ -403,7 +417,7 @@ void World::resize_ring(uint32_t index, int64_t packets) {
 Hot World::hot() const {
   Hot hot;
   hot.add(this, reinterpret_cast<const char*>(&rng_) - reinterpret_cast<const char*>(this));
-  hot.add(tree_.data(), std::min<size_t>(tree_.size() * sizeof(Entry), 256));
+  hot.add(tree_.data(), std::min<size_t>(tree_.size() * sizeof(Time), 256));
   hot.add(network_.links.data(), std::min<size_t>(network_.links.size(), 2) * sizeof(Link));
   if (!flows_.empty()) {
     const Flow& flow = flows_.front();
@@ -417,7 +431,7 @@ Hot World::hot() const {
 }
 
 size_t World::memory_bytes() const {
-  size_t bytes = sizeof *this + tree_.capacity() * sizeof(Entry) + network_.flights.memory_bytes();
+  size_t bytes = sizeof *this + tree_.capacity() * sizeof(Time) + network_.flights.memory_bytes();
   for (const Link& link : network_.links) bytes += link.memory_bytes();
   for (const Flow& flow : flows_) bytes += flow.memory_bytes();
   for (const auto& sw : switches_) bytes += sw->memory_bytes();

@@ -262,6 +262,7 @@ class alignas(64) Link final : public EventSource {
   [[gnu::noinline]] Outcome transmit_any(Time now, uint32_t wire_bytes, bool is_data);
   void settle(Time now);
   void serve(Time now);
+  [[gnu::noinline]] void serve_device(Time now);
   void serve_and_tell(Time now);           // where whoever calls does not ask for next()
   bool lose(Time start);                   // the packet whose transmission begins then
   // A packet that was transmitted meets random loss, or a delay that changes.

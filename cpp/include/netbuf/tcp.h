@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -200,6 +201,10 @@ std::unique_ptr<CongestionControl> make(const Parameters& parameters) {
 std::unique_ptr<CongestionControl> make_congestion_control(std::string_view name, Stack stack,
                                                            const Given& parameters = {},
                                                            const std::string& field = "cc");
+// What makes any number of them: likewise, and what is the same for all is looked up now.
+std::function<std::unique_ptr<CongestionControl>()> prepare_congestion_control(std::string_view name, Stack stack,
+                                                                               const Given& parameters = {},
+                                                                               const std::string& field = "cc");
 void check_congestion_control(std::string_view name, Stack stack, const Given& parameters, const std::string& field);
 
 }  // namespace netbuf

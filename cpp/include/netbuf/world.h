@@ -49,7 +49,7 @@ class World final : private Link::Host, private FlowArrivals::Host {
   bool run_to_ack(std::span<const uint32_t> flows, Time until);
   Time now() const { return now_; }
   uint64_t seed() const { return seed_; }
-  Time next_event() const { return std::min(network_.flights.next(), tree_[1].time); }  // kNever: none
+  Time next_event() const { return std::min(network_.flights.next(), tree_[1]); }  // kNever: none
 
   std::deque<Flow>& flows() { return flows_; }
   std::vector<Link>& links() { return network_.links; }
@@ -82,14 +82,6 @@ class World final : private Link::Host, private FlowArrivals::Host {
   const PacketLog* log() const { return log_.get(); }
 
  private:
-  // Tournament tree over next events: first of sources, then of flows' timers. Node 1 is the root, leaves follow the
-  // inner nodes. Ties go to the lower index.
-  struct Entry {
-    Time time;
-    uint32_t source;
-    bool operator==(const Entry&) const = default;
-  };
-
   // Link::Host
   void sent(const Queued& item, Time arrival) override;
   void lost(const Queued& item, Link::Fate fate) override;
@@ -129,26 +121,28 @@ class World final : private Link::Host, private FlowArrivals::Host {
   [[gnu::cold, gnu::noinline]] void log_arrival(uint32_t lane);  // of the next packet of a lane
   void after_flow(uint32_t index, Flow& flow) {
     if (index >= static_flows_ && flow.over()) [[unlikely]] return after_end(index);
-    if (flow.next_timer() != timers_[index].time) [[unlikely]] update(first_flow_ + index, flow.next_timer());
+    if (flow.next_timer() != timers_[index]) [[unlikely]] update_timer(index, flow.next_timer());
     if (!touched_.empty()) [[unlikely]] take_notice();
   }
   void after_end(uint32_t index);            // of one that traffic has opened
   void take_notice();                        // of what events have done to others than their own
   bool tied(uint32_t source) const;
+  uint32_t first_source() const;
   Time next_of(uint32_t source) const;
+  size_t leaf(uint32_t source) const {
+    return source < first_flow_ ? first_source_leaf_ + source : first_timer_leaf_ + (source - first_flow_);
+  }
   void update(uint32_t source) { update(source, next_of(source)); }
-  void update(uint32_t source, Time time) {  // its next event has changed
-    size_t node = tree_.size() / 2 + source;
-    Entry best{time, source};
-    tree_[node] = best;
-    for (; node > 1; node /= 2) {
-      const Entry& rival = tree_[node ^ 1];
-      const bool wins = rival.time < best.time + static_cast<Time>(node & 1);
-      best.time = wins ? rival.time : best.time;
-      best.source = wins ? rival.source : best.source;
-      Entry& parent = tree_[node / 2];
-      if (parent == best) return;            // and so are all above
-      parent = best;
+  void update(uint32_t source, Time time) { update_leaf(leaf(source), time); }
+  void update_timer(uint32_t flow, Time time) { update_leaf(first_timer_leaf_ + flow, time); }
+  void update_leaf(size_t node, Time time) {  // whose next event has changed
+    Time* const tree = tree_.data();
+    tree[node] = time;
+    while (node > 1) {
+      time = std::min(time, tree[node ^ 1]);
+      node /= 2;
+      if (tree[node] == time) return;        // and so are all above
+      tree[node] = time;
     }
   }
 
@@ -157,8 +151,12 @@ class World final : private Link::Host, private FlowArrivals::Host {
   uint32_t first_flow_ = 0;              // source number of flow 0
   bool ordered_ = false;                 // flows' events of the same instant take turns as in ns-3
   bool one_by_one_ = false;              // ordered, or logged
-  std::vector<Entry> tree_;
-  const Entry* timers_ = nullptr;        // the flows' leaves
+  // Times of next events, in a tree whose inner nodes have the least of theirs. Node 1 is the root. Sources, few and often
+  // first, have the tree of node 2, flows' timers that of node 3, or of node 1 where they are alone; leaves stand behind
+  // inner nodes. Of equals the lower index comes first.
+  std::vector<Time> tree_;
+  size_t first_source_leaf_ = 0, first_timer_leaf_ = 0, flow_leaves_ = 0;
+  const Time* timers_ = nullptr;         // the flows' leaves
   EventBudget* budget_ = nullptr;
   uint32_t static_flows_ = 0;            // that live as long as the world
   std::vector<Flow*> by_index_;          // null: forgotten

@@ -25,6 +25,15 @@ std::unique_ptr<CongestionControl> make_congestion_control(std::string_view name
   return record.in(stack)(Parameters(record.parameters, parameters, field + "_parameters", stack));
 }
 
+std::function<std::unique_ptr<CongestionControl>()> prepare_congestion_control(std::string_view name, Stack stack,
+                                                                               const Given& parameters,
+                                                                               const std::string& field) {
+  const CongestionControlRecord& record = record_in(stack, name, field);
+  return [make = record.in(stack), taken = Parameters(record.parameters, parameters, field + "_parameters", stack)] {
+    return make(taken);
+  };
+}
+
 void check_congestion_control(std::string_view name, Stack stack, const Given& parameters, const std::string& field) {
   Parameters(record_in(stack, name, field).parameters, parameters, field + "_parameters", stack);
 }

@@ -80,8 +80,8 @@ void SharedBuffer::note(Queue& queue, Time now) {
 }
 
 QueueCounters SharedBuffer::totals(uint32_t queue) const {
-  QueueCounters sum;
-  for (uint32_t p = 0; p < ports_; ++p) {
+  QueueCounters sum = this->queue(0, queue).counters;
+  for (uint32_t p = 1; p < ports_; ++p) {
     const QueueCounters& c = this->queue(p, queue).counters;
     sum.arrivals += c.arrivals;
     sum.drops += c.drops;
@@ -110,11 +110,15 @@ int64_t SharedBuffer::bytes(uint32_t queue) const {
 
 void SharedBuffer::begin_interval(Time now) {
   for (Queue& queue : queues_) queue.interval_max = queue.items.size(), queue.interval_min = queue.bytes;
+  if (interval_.before.empty()) [[unlikely]] {
+    interval_.before.resize(queues_count_);
+    interval_.completed.resize(queues_count_);
+    interval_.at_drained.resize(queues_count_);
+  } else if (interval_.flows > 0) {
+    std::fill(interval_.completed.begin(), interval_.completed.end(), SwitchInterval::Completed{});
+  }
   interval_.start = now;
-  interval_.before.resize(queues_count_);
   for (uint32_t q = 0; q < queues_count_; ++q) interval_.before[q] = totals(q);
-  interval_.completed.assign(queues_count_, {});
-  interval_.at_drained.resize(queues_count_);
   interval_.flows = 0;
   interval_.worst_difference = -std::numeric_limits<double>::infinity();
   interval_.worst_ratio = 0;
@@ -122,7 +126,10 @@ void SharedBuffer::begin_interval(Time now) {
 
 uint64_t SharedBuffer::interval_drops() const {
   uint64_t drops = 0;
-  for (uint32_t q = 0; q < queues_count_; ++q) drops += totals(q).drops - interval_.before[q].drops;
+  for (uint32_t q = 0; q < queues_count_; ++q) {
+    for (uint32_t p = 0; p < ports_; ++p) drops += queue(p, q).counters.drops;
+    drops -= interval_.before[q].drops;
+  }
   return drops;
 }
 
