@@ -225,17 +225,32 @@ struct Link::Coming {
     uint32_t bytes;
     bool lost;
   };
-  Ring<Packet> packets;
+  uint32_t from;
+  Ring<Packet> packets = {};
   Time free_at = 0;  // as far as they have arrived
 };
 
-size_t Link::coming_bytes() const { return sizeof *coming_ + coming_->packets.memory_bytes(); }
+size_t Link::coming_bytes() const {
+  size_t bytes = coming_.capacity() * sizeof(void*);
+  for (const auto& coming : coming_) bytes += sizeof *coming + coming->packets.memory_bytes();
+  return bytes;
+}
 void Link::ComingDeleter::operator()(Coming* coming) const { delete coming; }
 
-Link::Outcome Link::foresee(Time at, uint32_t wire_bytes, bool is_data, Time now) {
-  if (!coming_) [[unlikely]] coming_.reset(new Coming);
-  Ring<Coming::Packet>& packets = coming_->packets;
-  if (packets.full()) [[unlikely]] settle(now);
+Link::Coming* Link::expect(uint32_t from) {
+  for (const auto& coming : coming_) {
+    if (coming->from == from) return coming.get();
+  }
+  return coming_.emplace_back(new Coming{from}).get();
+}
+
+Link::Outcome Link::foresee(Coming& coming, Time at, uint32_t wire_bytes, bool is_data, Time now) {
+  Ring<Coming::Packet>& packets = coming.packets;
+  if (packets.full()) [[unlikely]] settle(coming, now);
+  if (pure_delay_) {
+    packets.place() = {at, at, wire_bytes, false};
+    return {Fate::delivered, at + delay_};
+  }
   const Time start = std::max(at, free_at_);
   free_at_ = start + transmission_time(wire_bytes);
   const bool lost = lossy_ && (is_data || loss_on_acks_) && lose(start);
@@ -243,8 +258,8 @@ Link::Outcome Link::foresee(Time at, uint32_t wire_bytes, bool is_data, Time now
   return lost ? Outcome{Fate::random_loss, kNever} : Outcome{Fate::delivered, free_at_ + delay_};
 }
 
-void Link::settle(Time now) {
-  Ring<Coming::Packet>& packets = coming_->packets;
+void Link::settle(Coming& coming, Time now) {
+  Ring<Coming::Packet>& packets = coming.packets;
   for (; !packets.empty() && packets.front().at <= now; packets.pop()) {
     const Coming::Packet& packet = packets.front();
     drain(packet.at);
@@ -259,7 +274,7 @@ void Link::settle(Time now) {
     stats_.random_losses += packet.lost;
     const Time duration = transmission_time(packet.bytes);
     busy_ns_ += duration;
-    coming_->free_at = packet.start + duration;
+    coming.free_at = packet.start + duration;
   }
 }
 
@@ -277,7 +292,7 @@ LinkStats Link::stats(Time now) {
     waited += std::max<Time>(0, now - queue_[i].arrival());
   }
   s.queue_integral = s.sojourn_sum + seconds(waited);
-  const Time free_at = coming_ ? coming_->free_at : free_at_;
+  const Time free_at = coming_.empty() ? free_at_ : coming_.front()->free_at;
   count_transmitted(s, now, s.bytes_out, queue_.empty() ? free_at : next_start_, free_at);
   return s;
 }

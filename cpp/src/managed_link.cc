@@ -301,8 +301,7 @@ LinkStats Link::managed_stats(Time now) {
 }
 
 size_t Link::memory_bytes() const {
-  size_t bytes = sizeof *this + queue_.memory_bytes() + across_steps_.memory_bytes();
-  if (coming_) bytes += coming_bytes();
+  size_t bytes = sizeof *this + queue_.memory_bytes() + across_steps_.memory_bytes() + coming_bytes();
   if (wire_) bytes += wire_->memory_bytes();
   if (managed_) bytes += sizeof(Managed) + managed_->discipline->memory_bytes() + managed_->device.memory_bytes();
   return bytes;

@@ -30,7 +30,7 @@ Path::Path(uint32_t flow, const FlowConfig& config, const StackProfile& profile,
       const bool folded = i > 0 && foresees(path[i - 1], path[i], in_order);
       in_order &= !link.reorders();
       const uint8_t lane = i == 0 || folded ? uint8_t{0} : lane_between(path[i - 1], path[i]);
-      hops.push_back({&link, 0, folded, false, profile.orders_ties && i > 0 && !folded, lane});
+      hops.push_back({&link, folded ? link.expect(path[i - 1]) : nullptr, 0, false, profile.orders_ties && i > 0 && !folded, lane});
     }
     hops.back().last = true;
   };
@@ -62,16 +62,17 @@ Path::Path(uint32_t flow, const FlowConfig& config, const StackProfile& profile,
 }
 
 // Whether what comes from one link is known to leave the next as soon as the first lets it go, where nothing is dropped: if
-// all that comes is asked for in order of time, and in the order that it would have there by itself. That is so of one
-// direction of a connection (in_order: none of its packets has overtaken another before), and of what comes from one link
-// alone, packet by packet. Several of one instant would take their turns anew (Flights), several connections draw their
-// losses in turn, and ns-3's order is its own.
+// all that comes is asked for in order of time, and in the order that it would have there by itself, or if the order does
+// not matter, at an unlimited rate. It is so of one direction of a connection (in_order: none of its packets has overtaken
+// another before), and of what comes from one link alone, packet by packet. Several of one instant would take their turns
+// anew (Flights), several connections draw their losses in turn, and ns-3's order is its own.
 bool Path::foresees(uint32_t from, uint32_t to, bool in_order) const {
   const Network::Use& use = network_.uses[to];
   const Link &before = network_.links[from], &link = network_.links[to];
   if (!link.never_drops() || !link.constant_rate() || link.changes()) return false;
   if (use.count == 1 && in_order) return true;
-  return use.from == from && before.spaces(kLeastPacket) && !link.loses() && !network_.profiles->usual().orders_ties;
+  return (use.from == from || link.unlimited()) && before.spaces(kLeastPacket) && !link.loses() &&
+         !network_.profiles->usual().orders_ties;
 }
 
 // What many share keeps the order: packets of one lane come from the same busy link, or are on their way to it.
@@ -114,7 +115,7 @@ void Path::launch_over_hops(Time now, uint32_t segment, uint16_t bytes, PacketKi
 
 inline Link::Outcome Path::transmit(const Hop& crossed, Time now, uint32_t bytes, bool is_data) const {
   Link& link = *crossed.link;
-  if (crossed.folded) return link.foresee(now, bytes, is_data, *network_.clock);
+  if (crossed.coming) return link.foresee(*crossed.coming, now, bytes, is_data, *network_.clock);
   if (crossed.in_turn) [[unlikely]] {
     Link& before = *(&crossed)[-1].link;
     return link.transmit_in_turn(before.set_out(now, bytes), now, bytes, is_data);
@@ -144,7 +145,7 @@ bool Path::wait_forward(Packet& packet, size_t hop, Time now) {
     return true;
   }
   Hop& next = forward_[hop];
-  if (next.folded || (packet.time <= now && next.waiting == 0)) return false;
+  if (next.coming || (packet.time <= now && next.waiting == 0)) return false;
   ++next.waiting;
   reach(packet, kAtForwardHop + hop, next.lane);
   return true;
@@ -238,7 +239,7 @@ bool Path::wait_backward(Ack& ack, size_t hop, Time now) {
     return true;
   }
   Hop& next = backward_[hop];
-  if (next.folded || (ack.time <= now && next.waiting == 0)) return false;
+  if (next.coming || (ack.time <= now && next.waiting == 0)) return false;
   ++next.waiting;
   reach(ack, kAtBackwardHop + hop, next.lane);
   return true;

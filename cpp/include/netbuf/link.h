@@ -71,10 +71,12 @@ class alignas(64) Link final : public EventSource {
     return transmit_later(now, wire_bytes);
   }
 
-  // As transmit() of a packet that arrives at a time at, perhaps after now, on a link whose outcomes can be foreseen:
-  // it never drops, and all that it carries is foreseen in order of arrival (Path::Hop::folded). It counts from when it
-  // arrives.
-  Outcome foresee(Time at, uint32_t wire_bytes, bool is_data, Time now);
+  // Where the outcome of what comes from one link is known before it comes (Path::foresees): foresee() is as transmit() of a
+  // packet that arrives at a time at, perhaps after now. It counts from when it arrives. Calls for what comes from one link
+  // are in order of arrival, and unless the rate is unlimited all comes from that one.
+  struct Coming;
+  Coming* expect(uint32_t from);
+  Outcome foresee(Coming& coming, Time at, uint32_t wire_bytes, bool is_data, Time now);
 
   // Of several packets of the same size that arrive at once, and as transmit() of each: so many come through, the first
   // then, and the others one spacing after the other. The rest finds the queue full. Only where all are served alike
@@ -118,7 +120,7 @@ class alignas(64) Link final : public EventSource {
   }
   // Likewise, and of what has arrived.
   void note(Time now) {
-    if (coming_) settle(now);
+    for (const auto& coming : coming_) settle(*coming, now);
     drain(now);
   }
 
@@ -193,7 +195,6 @@ class alignas(64) Link final : public EventSource {
 
  private:
   struct Managed;
-  struct Coming;
   struct BusyStarts {
     void push(Time start) { starts[count++ % std::size(starts)] = start; }
     Time before(Time at) const {  // the last start up to then; at itself when it is long forgotten
@@ -260,7 +261,7 @@ class alignas(64) Link final : public EventSource {
     if (busy_starts_) [[unlikely]] busy_starts_->push(now);
   }
   [[gnu::noinline]] Outcome transmit_any(Time now, uint32_t wire_bytes, bool is_data);
-  void settle(Time now);
+  void settle(Coming& coming, Time now);
   void serve(Time now);
   [[gnu::noinline]] void serve_device(Time now);
   void serve_and_tell(Time now);           // where whoever calls does not ask for next()
@@ -321,7 +322,7 @@ class alignas(64) Link final : public EventSource {
   };
   Ring<Transmission> across_steps_;      // keeps_rates_: of packets that may be on their way, those during which it changed
   std::shared_ptr<const Opportunities> opportunities_;
-  std::unique_ptr<Coming, ComingDeleter> coming_;  // packets whose outcome is known before they arrive
+  std::vector<std::unique_ptr<Coming, ComingDeleter>> coming_;  // what is foreseen, by the link that it comes from
   std::unique_ptr<Wire> wire_;          // propagation that is not constant
   Rng* rng_;
   std::string name_;

@@ -127,8 +127,8 @@ class Path {
  private:
   struct Hop {
     Link* link;
+    Link::Coming* coming;        // not null: its outcome is known at the link before
     uint32_t waiting;            // packets on their way to it
-    bool folded;                 // its outcome is known at the link before
     bool last;                   // of its route
     bool in_turn;                // events of one instant take turns there
     uint8_t lane;
