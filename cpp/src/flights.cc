@@ -1,40 +1,39 @@
 #include "netbuf/flights.h"
 
+#include <utility>
+
 namespace netbuf {
 
-// So many lanes are looked at; the heads of all that have something in them.
+// So many lanes from now on, more than two; the heads of all that have something in them.
 void Flights::use(uint32_t lanes) {
   used_ = lanes;
-  order_[0] = Key::beyond();
-  for (uint32_t i = 0; i < lanes; ++i) {
-    if (head_[i] != Key()) insert(head_[i].in(i));
+  head_[0] = Key::beyond();
+  for (uint32_t i = 0; i < kLanes; ++i) {
+    if (!lanes_[i].ring.empty()) insert(key(lanes_[i].ring.front()).in(i));
   }
+  if (!heap_.empty()) insert(heap_.front().key.in(kHeap));
 }
 
-void Flights::pop_heap(Flight& flight) {
-  std::pop_heap(heap_.begin(), heap_.end());
-  const uint32_t place = heap_.back().place;
-  --alike(heap_.back().key);
-  heap_.pop_back();
-  free_.push_back(place);
-  flight = pool_[place];
-  head_[kHeap] = heap_.empty() ? Key() : heap_.front().key;
-}
-
-void Flights::pop_of_many(uint32_t lane, Flight& flight) {
+// The head that follows is mostly later than those of the other lanes.
+void Flights::pop_of_many(Flight& flight) {
+  const uint32_t lane = head_[0].lane();
+  Key head = Key::beyond();
   if (lane == kHeap) [[unlikely]] {
     pop_heap(flight);
+    if (!heap_.empty()) head = heap_.front().key.in(kHeap);
   } else {
-    take_from(lane, flight);
+    Ring<Flight>& ring = lanes_[lane].ring;
+    flight = ring.front();
+    ring.pop();
+    if (!ring.empty()) head = key(ring.front()).in(lane);
   }
-  const Key head = head_[lane] == Key() ? Key::beyond() : head_[lane].in(lane);
-  Key* at = order_;
+  Key* at = head_;
   for (; at[1] < head; ++at) at[0] = at[1];
   *at = head;
 }
 
 void Flights::insert(Key head) {
-  Key* at = order_;
+  Key* at = head_;
   while (*at < head) ++at;
   while (head != Key::beyond()) std::swap(*at++, head);
   *at = head;
@@ -82,15 +81,22 @@ Flight& Flights::place_in_heap(const Key& flight, uint8_t& hint) {
   free_.pop_back();
   if (alike_.empty()) alike_.resize(256);
   ++alike(flight);
+  const bool leads = heap_.empty() || flight < heap_.front().key;
   heap_.push_back({flight, waited_++, place});
   std::push_heap(heap_.begin(), heap_.end());
   pool_[place].packet.time = flight.time();
   pool_[place].packet.to = flight.destination().word();
-  if (const Key first = heap_.front().key; first != head_[kHeap]) {
-    head_[kHeap] = first;
-    use(kLanes + 1);
-  }
+  if (leads) use(kLanes + 1);
   return pool_[place];
+}
+
+void Flights::pop_heap(Flight& flight) {
+  std::pop_heap(heap_.begin(), heap_.end());
+  const uint32_t place = heap_.back().place;
+  --alike(heap_.back().key);
+  heap_.pop_back();
+  free_.push_back(place);
+  flight = pool_[place];
 }
 
 }  // namespace netbuf

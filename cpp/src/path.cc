@@ -24,6 +24,7 @@ Path::Path(uint32_t flow, const FlowConfig& config, const StackProfile& profile,
       priority_(static_cast<uint8_t>(config.priority)),
       links_(config.path) {
   const auto add_hops = [&](std::vector<Hop>& hops, const std::vector<uint32_t>& path) {
+    hops.reserve(hops.size() + path.size());
     bool in_order = config.routes.empty();  // so far
     for (size_t i = 0; i < path.size(); ++i) {
       Link& link = network_.links[path[i]];

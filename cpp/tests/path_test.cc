@@ -1,11 +1,27 @@
-// Links that only one flow uses are folded into the hop before: nothing that anybody can observe may depend on it.
+// Links whose outcome is known at the link before are folded into it: nothing that anybody can observe may depend on it.
 #include "worlds.h"
 
 using namespace netbuf;
 
 namespace {
 
-// A multi-hop world; with unfolded, an idle flow that starts after the end uses every link too.
+// From now on no link is folded: on each a flow sets out that starts after the end, and a limit that is never reached keeps
+// apart even those of unlimited rate.
+void unfold(WorldConfig& world) {
+  for (uint32_t i = 0; i < world.links.size(); ++i) {
+    if (world.links[i].rate_bps == 0) world.links[i].queue_limit_packets = 1'000'000;
+    world.flows.push_back(worlds::flow("cubic", {i}, {i}));
+    world.flows.back().start_ns = 1000 * kSecond;
+  }
+}
+
+void compare_links(World& one, World& other) {
+  for (size_t i = 0; i < one.links().size(); ++i) {
+    CHECK(worlds::fingerprint(one.links()[i].stats(one.now())) == worlds::fingerprint(other.links()[i].stats(other.now())));
+  }
+}
+
+// A multi-hop world.
 WorldConfig chain(const std::string& cc, Stack stack, bool unfolded, int flows = 1) {
   WorldConfig world;
   world.stack = stack;
@@ -19,12 +35,32 @@ WorldConfig chain(const std::string& cc, Stack stack, bool unfolded, int flows =
     world.flows.push_back(worlds::flow(cc, {0, base, 1, 2, base + 1, 3}, {4, 5, 6}));
     world.flows.back().start_ns = i * 30 * kMillisecond;
   }
-  if (unfolded) {
-    std::vector<uint32_t> all;
-    for (uint32_t i = 0; i < world.links.size(); ++i) all.push_back(i);
-    world.flows.push_back(worlds::flow("cubic", all, all));
-    world.flows.back().start_ns = 1000 * kSecond;
+  if (unfolded) unfold(world);
+  return world;
+}
+
+// Three senders of small flows behind access links that each one's flows share, a port between them and the receivers, and
+// links of unlimited rate that all ACKs cross after one that each sender's share, or after one that all do.
+WorldConfig crossroads(bool unfolded, bool managed, uint64_t seed) {
+  Rng rng(seed);
+  WorldConfig world;
+  world.links = {worlds::link(20, 5, 60), worlds::link(rng.uniform() < 0.5 ? 0 : 500, 2), worlds::link(2, 5),
+                 worlds::link(0, 3)};
+  if (managed) world.links[0].discipline = "codel";
+  TrafficConfig traffic;
+  for (int i = 0; i < 3; ++i) {
+    const auto base = static_cast<uint32_t>(world.links.size());
+    for (int n = 0; n < 4; ++n) world.links.push_back(worlds::link(10 + 90 * rng.uniform(), rng.below(3)));
+    FlowConfig sender = worlds::flow("cubic", {base, 0, 1, base + 1}, {base + 2, 3, base + 3});
+    if (i == 0) sender.return_path = {2, 3, base + 3};
+    if (i == 1) sender.return_path = {2, base + 3, base + 2};
+    traffic.senders.push_back(sender);
   }
+  ArrivalsConfig arrivals;
+  arrivals.rate_per_s = 15, arrivals.size_bytes = {1e3, 1e4, 2e6}, arrivals.cumulative = {0.3, 0.9, 1};
+  traffic.arrivals = {arrivals};
+  world.traffic = {traffic};
+  if (unfolded) unfold(world);
   return world;
 }
 
@@ -42,8 +78,28 @@ TEST(folded_links_give_the_same_bits) {
             CHECK(worlds::fingerprint(folded.flows()[static_cast<size_t>(i)]) ==
                   worlds::fingerprint(unfolded.flows()[static_cast<size_t>(i)]));
           }
+          compare_links(folded, unfolded);
         }
         CHECK_GT(folded.flows()[0].counters().queue_drops + folded.flows()[0].counters().packets_sent, 1000u);
+      }
+    }
+  }
+}
+
+TEST(folded_links_that_many_share_give_the_same_bits) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    for (const bool managed : {false, true}) {
+      World folded(crossroads(false, managed, seed), seed), unfolded(crossroads(true, managed, seed), seed);
+      for (int step = 1; step <= 40; ++step) {
+        folded.run(step * 97 * kMillisecond);
+        unfolded.run(step * 97 * kMillisecond);
+        compare_links(folded, unfolded);
+      }
+      CHECK_EQ(folded.completions().size(), unfolded.completions().size());
+      CHECK_GT(folded.completions().size(), 20u);
+      for (size_t i = 0; i < std::min(folded.completions().size(), unfolded.completions().size()); ++i) {
+        CHECK_EQ(folded.completions()[i].flow, unfolded.completions()[i].flow);
+        CHECK_EQ(folded.completions()[i].fct, unfolded.completions()[i].fct);
       }
     }
   }

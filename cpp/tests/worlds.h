@@ -78,21 +78,17 @@ inline std::vector<uint64_t> fingerprint(const Flow& flow) {
           static_cast<uint64_t>(flow.completed_at())};
 }
 
+inline std::vector<uint64_t> fingerprint(const LinkStats& s) {
+  return {s.packets_in, s.packets_out, static_cast<uint64_t>(s.bytes_out), s.queue_drops, s.random_losses,
+          std::bit_cast<uint64_t>(s.sojourn_sum), std::bit_cast<uint64_t>(s.queue_integral), uint64_t{s.queue_max},
+          std::bit_cast<uint64_t>(s.busy)};
+}
+
 inline std::vector<uint64_t> fingerprint(World& world) {
   std::vector<uint64_t> all;
-  for (const Flow& flow : world.flows()) {
-    const auto one = fingerprint(flow);
-    all.insert(all.end(), one.begin(), one.end());
-  }
-  for (Link& link : world.links()) {
-    const LinkStats s = link.stats(world.now());
-    for (const uint64_t v :
-         {s.packets_in, s.packets_out, static_cast<uint64_t>(s.bytes_out), s.queue_drops, s.random_losses,
-          std::bit_cast<uint64_t>(s.sojourn_sum), std::bit_cast<uint64_t>(s.queue_integral), uint64_t{s.queue_max},
-          std::bit_cast<uint64_t>(s.busy)}) {
-      all.push_back(v);
-    }
-  }
+  const auto add = [&](const std::vector<uint64_t>& one) { all.insert(all.end(), one.begin(), one.end()); };
+  for (const Flow& flow : world.flows()) add(fingerprint(flow));
+  for (Link& link : world.links()) add(fingerprint(link.stats(world.now())));
   return all;
 }
 

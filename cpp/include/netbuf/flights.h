@@ -19,23 +19,27 @@ class Flights {
  public:
   static constexpr uint32_t kLanes = 8;
 
-  Time next() const { return time(first()); }  // kNever: nothing is on its way
+  Time next() const { return std::min(time(first()), kNever); }  // kNever: nothing is on its way
 
-  // The lane whose head arrives first.
-  uint32_t first() const {
-    if (used_ == 2) [[likely]] return head_[1] < head_[0];
-    return order_[0].lane();
-  }
-  Time time(uint32_t lane) const { return head_[lane].time(); }  // kNever: the lane is empty
-  const Flight& front(uint32_t lane) const {
+  // Which head arrives first: of two lanes its lane, of more the first in order.
+  uint32_t first() const { return used_ == 2 ? head_[1] < head_[0] : 0; }
+  // Of that head.
+  Time time(uint32_t first) const { return head_[first].time(); }  // kNever or more: nothing is on its way
+  Destination destination(uint32_t first) const { return head_[first].destination(); }
+  const Flight& front(uint32_t first) const {
+    const uint32_t lane = used_ == 2 ? first : head_[0].lane();
     return lane == kHeap ? pool_[heap_.front().place] : lanes_[lane].ring.front();
   }
-  Destination destination(uint32_t lane) const { return head_[lane].destination(); }  // of the head
-
-  // lane: first().
-  void pop(uint32_t lane, Flight& flight) {
-    if (used_ > 2) [[unlikely]] return pop_of_many(lane, flight);
-    take_from(lane, flight);
+  void pop(uint32_t first, Flight& flight) {
+    if (used_ > 2) [[unlikely]] return pop_of_many(flight);
+    Ring<Flight>& ring = lanes_[first].ring;
+    flight = ring.front();
+    ring.pop();
+    if (ring.empty()) [[unlikely]] {
+      head_[first] = {};
+    } else {
+      head_[first] = key(ring.front());
+    }
   }
 
   // Room for what reaches a stage of a flow then, its other members to be filled in.
@@ -132,23 +136,12 @@ class Flights {
   };
 
   static Key key(const Flight& flight) { return {flight.packet.time, flight.packet.to}; }
-  // ---- heads; of more than two lanes those that there are stand in order, too
   void use(uint32_t lanes);
-  void begin(uint32_t lane, const Key& head) {    // of one that was empty
+  void begin(uint32_t lane, const Key& head) {  // of a lane that was empty
+    if (used_ > 2) [[unlikely]] return insert(head.in(lane));
     head_[lane] = head;
-    if (used_ > 2) [[unlikely]] insert(head.in(lane));
   }
-  void take_from(uint32_t lane, Flight& flight) {
-    Ring<Flight>& ring = lanes_[lane].ring;
-    flight = ring.front();
-    ring.pop();
-    if (ring.empty()) [[unlikely]] {
-      head_[lane] = {};
-    } else {
-      head_[lane] = key(ring.front());
-    }
-  }
-  [[gnu::noinline]] void pop_of_many(uint32_t lane, Flight& flight);
+  [[gnu::noinline]] void pop_of_many(Flight& flight);
   [[gnu::noinline]] void insert(Key head);
   bool ends(uint32_t lane, const Key& flight) const {  // whether the lane stays sorted
     const Lane& one = lanes_[lane];
@@ -172,9 +165,9 @@ class Flights {
   Flight& place_in_heap(const Key& flight, uint8_t& hint);
   [[gnu::noinline]] void pop_heap(Flight& flight);
 
-  Key head_[kLanes + 1];
-  uint32_t used_ = 2;                    // lanes looked at; kLanes + 1: the heap too
-  Key order_[kLanes + 2];                // where more than two are: the heads that there are, and what is beyond
+  // Of two lanes by lane; of more, and the heap, those that there are in order, and what is beyond.
+  Key head_[kLanes + 2];
+  uint32_t used_ = 2;                    // lanes; kLanes + 1: the heap too
   Lane lanes_[kLanes];
   std::vector<Waiting> heap_;            // the first comes first
   std::vector<Flight> pool_;
