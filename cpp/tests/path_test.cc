@@ -12,6 +12,7 @@ void unfold(WorldConfig& world) {
     if (world.links[i].rate_bps == 0) world.links[i].queue_limit_packets = 1'000'000;
     world.flows.push_back(worlds::flow("cubic", {i}, {i}));
     world.flows.back().start_ns = 1000 * kSecond;
+    world.flows.back().receive_buffer_bytes = 100'000;
   }
 }
 
