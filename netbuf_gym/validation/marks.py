@@ -37,7 +37,8 @@ COLUMNS = {GOODPUT: "goodput_w_mbps", QUEUE_DELAY: "sojourn_mean_w_ms", DROPS: "
 TITLES = {MARKS: "marks"}
 SCHEMES = {"LinuxReno": "newreno", "Cubic": "cubic", "Dctcp": "dctcp"}
 DCTCP = {GOODPUT: Tolerance(0.01), QUEUE_DELAY: Tolerance(0.15, 1.0), MARKS: Tolerance(0.55)}
-"""Marks of a lone flow fall into one burst a round trip, as long as the stack's own bursts."""
+"""Marks: Linux holds segments back for the next ACK (`tcp_tso_should_defer`), where ns-3 sends with every ACK. Between groups
+the queue is short, and of one or two flows up to 47 % fewer packets are marked; without that they differ by a fifth at most."""
 CLASSIC = {GOODPUT: Tolerance(0.05), QUEUE_DELAY: Tolerance(0.25, 2.0)}
 """RFC 3168: ns-3 takes the whole reduction at once, Linux over a round trip, and which packet is marked decides the next."""
 
