@@ -27,6 +27,10 @@ void Flights::pop_of_many(Flight& flight) {
     ring.pop();
     if (!ring.empty()) head = key(ring.front()).in(lane);
   }
+  replace_first(head);
+}
+
+void Flights::replace_first(Key head) {
   Key* at = head_;
   for (; at[1] < head; ++at) at[0] = at[1];
   *at = head;
@@ -42,6 +46,27 @@ void Flights::insert(Key head) {
 Flight& Flights::place_elsewhere(Key flight, uint8_t& hint) {
   hint = choose(flight, hint);
   return hint == kHeap ? place_in_heap(flight, hint) : append(lanes_[hint], hint, flight.time(), flight.destination());
+}
+
+// The heap takes its packets one by one.
+void Flights::place_train_elsewhere(const Flight& train, Time spacing, uint32_t step, uint8_t& hint) {
+  const Destination to = train.packet.destination();
+  const auto more = static_cast<uint32_t>(train.packet.to >> kTrainBit);
+  const uint8_t lane = choose({train.packet.time, to}, hint);
+  if (lane < kHeap) {
+    hint = lane;
+    append(lanes_[lane], lane, train.packet.time, to) = train;
+    lanes_[lane].back = train.packet.time + more * spacing;
+    return;
+  }
+  for (uint32_t i = 0; i <= more; ++i) {
+    Flight one = train;
+    one.packet.time += i * spacing;
+    one.packet.segment += i * step;
+    one.packet.to = to.word();
+    if (to.stage() == kAtReceiver && i < more) one.packet.kind = kData;
+    push(one, hint);
+  }
 }
 
 uint8_t Flights::choose(const Key& flight, uint8_t hint) {

@@ -99,6 +99,29 @@ Link::Outcome Link::transmit_at_once(Time now, uint32_t wire_bytes) {
   return {Fate::delivered, free_at_ + delay_};
 }
 
+// As transmit_burst(), of a link that may be idle or full.
+Link::Burst Link::transmit_any_burst(Time now, uint32_t count, uint32_t wire_bytes) {
+  const Time duration = transmission_time(wire_bytes);
+  Time start = free_at_;
+  uint32_t at_once = 0;
+  if (start <= now) {
+    drain(now);
+    begin(now, wire_bytes);
+    start = now;
+    at_once = 1;
+  }
+  const Time first = start + duration + delay_;
+  free_at_ = start + at_once * duration;
+  busy_ns_ += at_once * duration;
+  uint32_t waiting = count - at_once;
+  if (!admits(wire_bytes, waiting)) waiting = look_for_room(now, wire_bytes, waiting);
+  if (waiting > 0) {
+    if (queue_.empty()) next_start_ = free_at_;
+    enqueue(now, waiting, wire_bytes, duration);
+  }
+  return {first, duration, at_once + waiting};
+}
+
 // transmit() of any link, whose queue is drained whenever a packet comes.
 Link::Outcome Link::transmit_any(Time now, uint32_t wire_bytes, bool is_data) {
   drain(now - arrivals_first_);

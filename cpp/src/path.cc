@@ -114,6 +114,25 @@ void Path::launch_over_hops(Time now, uint32_t segment, uint16_t bytes, PacketKi
   forward(packet, route_->forward, now);
 }
 
+// launch_burst() where no trains are made.
+void Path::launch_run(Time now, uint32_t segment, uint32_t count, uint16_t bytes, PacketKind kind) {
+  if (!direct_ || !first_link_->uniform()) [[unlikely]] {
+    for (; count > 0; --count) launch(now, segment++, bytes, count == 1 ? kind : kData);
+    return;
+  }
+  const Link::Burst burst = first_link_->transmit_burst(now, count, bytes + profile_.data_overhead);
+  network_.arrivals->place_run(burst.first, burst.spacing, burst.count, to_receiver_, receiver_lane_, [&](Flight& flight) {
+    Packet& packet = flight.packet;
+    packet.sent_at = now;
+    packet.segment = segment++;
+    packet.bytes = bytes;
+    packet.kind = --count == 0 ? kind : kData;
+    packet.fin = false;
+  });
+  on_way_ += burst.count;
+  queue_drops_ += count;
+}
+
 inline Link::Outcome Path::transmit(const Hop& crossed, Time now, uint32_t bytes, bool is_data) const {
   Link& link = *crossed.link;
   if (crossed.coming) return link.foresee(*crossed.coming, now, bytes, is_data, *network_.clock);
@@ -181,6 +200,12 @@ uint16_t Path::send_back(Ack ack, const SackBlocks& blocks) {
   blocks_.push(blocks);
   send_back(ack);
   return number;
+}
+
+void Path::answer_one_by_one(Time now, Time echo_sent, uint32_t segment, uint32_t count) {
+  for (; count > 0; --count, now += ack_spacing(), segment += ack_step()) {
+    send_back(Ack{now, echo_sent, 0, 0, 0, segment, kUnlimitedWindow});
+  }
 }
 
 void Path::send_back_over_hops(const Ack& ack) {
@@ -357,6 +382,11 @@ bool Path::delivers_bunches() const {
 
 bool Path::delays_acks() const {
   return std::any_of(backward_.begin(), backward_.end(), [](const Hop& hop) { return hop.link->delays(); });
+}
+
+Time Path::least_ack_delay() const {
+  const bool steady = direct_ && direct_back_ && first_link_->steady() && first_return_link_->steady();
+  return steady && !first_link_->unlimited() ? first_return_link_->delay() : 0;
 }
 
 // ---- the order of ties

@@ -87,6 +87,91 @@ void Receiver::receive_data(const Packet& packet) {
   if (deadline_ == kNever) delay_ack(now_ + profile_.delayed_ack_timeout);
 }
 
+// ACKs of a train, the first of this segment.
+inline void Receiver::acknowledge(Time now, uint32_t segment, uint32_t acks) {
+  if (reads_stamps_) {
+    path_.round_trips.left(segment, now);
+    if (acks > 1) [[unlikely]] {
+      const Time spacing = path_.ack_spacing();
+      for (uint32_t i = 1; i < acks; ++i) path_.round_trips.left(segment + i * path_.ack_step(), now + i * spacing);
+    }
+  }
+  path_.answer(now, echo_sent_, segment, acks);
+}
+
+// Those that become due with the rest of a train, of which so many have been acknowledged; how many are then.
+uint32_t Receiver::acknowledge_rest(const Packet& packet, uint32_t taken, uint32_t count, Time spacing, bool pushed) {
+  echo_sent_ = packet.sent_at;
+  const uint32_t each = profile_.delayed_ack_packets;
+  for (; count - taken >= each; taken += each) {
+    acknowledge(packet.time + (taken + each - 1) * spacing, packet.segment + taken + each, 1);
+  }
+  if (pushed && taken < count) acknowledge(packet.time + (count - 1) * spacing, packet.segment + (taken = count), 1);
+  return taken;
+}
+
+// As receive_data() of each. An ACK becomes due with every so many packets, and with the last of those that were sent at
+// once. A timer for what waits is set where nothing more comes in this train: another would find, when it goes off, that
+// there is nothing to do.
+uint32_t Receiver::receive_train(const Packet& packet, Time end) {
+  const Time time = packet.time;
+  if (!plain_ || window_limited_ || packet.segment != rcv_nxt_ || !is_data(packet.kind) || quick_acks_ > 0 || packet.fin ||
+      packet.sent_at < newest_sent_ || time - last_received_ > silence_) [[unlikely]] {
+    return 0;
+  }
+  if (path_.round_trips.echoes(packet.sent_at)) [[unlikely]] {
+    now_ = time;
+    measure_round_trip(packet);
+  }
+  end = std::min(end, tune_at_);
+  if (time >= end) [[unlikely]] return 0;
+  uint32_t count = 1;
+  Time spacing = 0, last = time;
+  bool pushed = packet.kind == kPushedData;
+  if (followers(packet) > 0) {
+    spacing = path_.spacing();
+    count += followers(packet);
+    last += followers(packet) * spacing;
+    if (last >= end || spacing >= profile_.delayed_ack_timeout) [[unlikely]] {
+      count = spacing >= profile_.delayed_ack_timeout ? 1 : static_cast<uint32_t>((end - time + spacing - 1) / spacing);
+      last = time + (count - 1) * spacing;
+      pushed = false;
+    }
+  }
+  const int64_t bytes = int64_t{count} * packet.bytes;
+  now_ = last_received_ = last;
+  newest_sent_ = packet.sent_at;
+  counters_.packets_received += count;
+  counters_.received_bytes += bytes;
+  counters_.delivered_bytes += bytes;
+  network_.packets_received += count;
+  network_.delivered_bytes += bytes;
+  path_.arrived(count);
+  rcv_nxt_ += count;
+
+  if (last_ack_sent_ == packet.segment) echo_sent_ = packet.sent_at;
+  const uint32_t each = profile_.delayed_ack_packets;
+  uint32_t taken = each - unacked_segments_, acks = 1;  // taken: that are acknowledged
+  if (taken > count) {
+    if (!pushed) {
+      unacked_segments_ += count;
+      if (deadline_ == kNever) delay_ack(time + profile_.delayed_ack_timeout);
+      return count;
+    }
+    taken = count;
+  }
+  if (unacked_segments_ == 0 && count - taken >= each) acks += (count - taken) / each;
+  acknowledge(time + (taken - 1) * spacing, packet.segment + taken, acks);
+  taken += (acks - 1) * each;
+  if (taken < count) [[unlikely]] taken = acknowledge_rest(packet, taken, count, spacing, pushed);
+  last_ack_sent_ = packet.segment + taken;
+  compressed_ = 0;
+  unacked_segments_ = count - taken;
+  deadline_ = kNever;
+  if (taken < count) [[unlikely]] delay_ack(time + taken * spacing + profile_.delayed_ack_timeout);
+  return count;
+}
+
 void Receiver::look_for_plain() {
   plain_ = shortens_ && state_ == State::stream && out_of_order_.empty() && recent_blocks_.empty() && !have_end_ &&
            !sink_ && !control_ && !buffer_ && !echoes_ && window_limited_ == offers_tuned_ && !bunched_ &&

@@ -191,6 +191,8 @@ bool World::run(Time until, uint32_t& events) {
     now_ = until;
     return true;
   }
+  if (!looked_ahead_) [[unlikely]] look_ahead();
+  if (lead_ > 0) return run_apart(until, events);
   uint32_t left = events;
   for (; left > 0; --left) {
     const uint32_t lane = network_.flights.first();
@@ -211,10 +213,182 @@ bool World::run(Time until, uint32_t& events) {
   return true;
 }
 
+// ---- receivers apart
+//
+// What a receiver does upon data shows in nothing but its ACKs (Receiver::alone()), and these need a while on their way
+// (Flow::receiver_lead()). So whatever happens within that while of the first arrival that has not been run does not
+// depend on this and later ones, and all the rest can be run before them: then receivers run in a train of packets what
+// they would have run in as many turns. Both parts keep their own order; what belongs to both commutes:
+// - links: those that ACKs enter are entered by ACKs alone (look_ahead()), each of which receivers send in order of time;
+// - flights: in order of time and destination, whenever they were placed;
+// - timers: one of a receiver's waits for arrivals before it (run_but_arrivals()), and what receivers set to go off before
+//   others have got is run among their arrivals (run_receivers());
+// - EchoedRoundTrips: an ACK that arrives reaches only those that left before it, which have been run, and one that has
+//   arrived after a packet left is no echo of this packet.
+// At the end of run() nobody is ahead of anybody.
+
+// Once flows are as they stay, and before anything is on its way.
+void World::look_ahead() {
+  looked_ahead_ = true;
+  constexpr size_t kFew = 32;            // of more flows trains are short, and turns cost less
+  if (one_by_one_ || profile_->orders_ties || flow_arrivals_ || flows_.empty() || flows_.size() > kFew) return;
+  Time lead = kNever;
+  std::vector<uint32_t> entered(network_.links.size(), 0);  // by ACKs first
+  for (const Flow& flow : flows_) {
+    lead = std::min(lead, flow.receiver_lead());
+    ++entered[flow.path.first_link_back()];
+  }
+  for (size_t i = 0; i < entered.size(); ++i) {
+    if (entered[i] > 0 && entered[i] != network_.uses[i].count) return;
+  }
+  lead_ = lead;
+  if (lead_ == 0) return;
+  network_.arrivals = &network_.apart;
+  for (Flow& flow : flows_) flow.path.travel_in_trains(flow.sender.tcb.mss);
+}
+
+bool World::run_apart(Time until, uint32_t& events) {
+  constexpr uint32_t kMost = 64;         // events by which others get ahead: what receivers take in then is still cached
+  uint32_t left = events;
+  for (;;) {
+    const Time next = next_event();
+    if (next > until) break;
+    if (left == 0) return events = 0, false;
+    Time done;
+    uint32_t run = run_but_arrivals(std::min(until, next + lead_ - 1), std::min(left, kMost), done);
+    run += run_receivers(done, done + 1);
+    now_ = done;
+    left -= std::min(left, run);
+  }
+  events = left;
+  now_ = until;
+  return true;
+}
+
+// At most so many events, up to until, and how many; done: up to where there is nothing left to do.
+uint32_t World::run_but_arrivals(Time until, uint32_t most, Time& done) {
+  for (uint32_t run = 0;;) {
+    const uint32_t lane = network_.flights.first();
+    const Time packet = network_.flights.time(lane), other = tree_[1];
+    const bool is_packet = packet < other || (packet == other && packet < kNever && packet_first(lane));
+    const Time next = is_packet ? packet : other;
+    if (next > until || run >= most) [[unlikely]] {
+      done = std::min(until, next - 1);
+      return run;
+    }
+    if (is_packet) [[likely]] {
+      run += run_acks(lane, until, most - run);
+      continue;
+    }
+    ++run;
+    const uint32_t source = first_source();
+    if (source >= first_flow_ && by_index_[source - first_flow_]->next_timer_is_receivers()) {
+      run += run_receivers(next, next);
+      if (tree_[1] != next || first_source() != source) continue;
+    }
+    now_ = next;
+    run_source(source);
+  }
+}
+
+bool World::arrival_first(uint32_t lane) const {
+  const Time time = network_.apart.time(lane), other = tree_[1];
+  if (time != other) return time < other;
+  const uint32_t source = first_source();
+  return source >= first_flow_ && network_.apart.destination(lane).flow() <= source - first_flow_;
+}
+
+void World::run_arrival(uint32_t lane) {
+  Flights& arrivals = network_.apart;
+  Flight flight = arrivals.front(lane);
+  const uint32_t index = flight.packet.flow();
+  Flow& flow = *by_index_[index];
+  if (followers(flight.packet) == 0) {
+    arrivals.pop(lane, flight);
+  } else {
+    arrivals.take(lane, 1, 1, flow.path.spacing());
+    flight.packet.to = flight.packet.destination().word();
+    flight.packet.kind = kData;
+  }
+  now_ = flight.packet.time;
+  flow.arrive(flight, kAtReceiver);
+  after_flow(index, flow);
+}
+
+// Arrivals up to then, and timers that they set, as far as they go off before that time. How many.
+uint32_t World::run_receivers(Time until, Time timers_before) {
+  Flights& arrivals = network_.apart;
+  for (uint32_t run = 0;;) {
+    const uint32_t lane = arrivals.first();
+    const Time time = arrivals.time(lane), timer = tree_[1];
+    if (time >= timer && !arrival_first(lane)) [[unlikely]] {
+      if (timer >= timers_before) return run;
+      now_ = timer;
+      run_source(first_source());
+      ++run;
+      continue;
+    }
+    if (time > until) return run;
+    const Packet& packet = arrivals.front(lane).packet;
+    const uint32_t index = arrivals.destination(lane).flow();
+    Flow& flow = *by_index_[index];
+    const uint32_t count = flow.receiver.receive_train(packet, std::min({until + 1, timer, arrivals.next_beside(lane)}));
+    run += std::max(count, 1u);
+    if (count > followers(packet)) [[likely]] {
+      arrivals.drop(lane);
+    } else if (count > 0) {
+      arrivals.take(lane, count, 1, flow.path.spacing());
+    } else {
+      run_arrival(lane);
+      continue;
+    }
+    if (flow.next_timer() != timers_[index]) [[unlikely]] update_timer(index, flow.next_timer());
+  }
+}
+
+// An ACK, or those of a train up to then, at most so many, before anything else happens. How many.
+inline uint32_t World::run_acks(uint32_t lane, Time until, uint32_t most) {
+  Flights& flights = network_.flights;
+  Flight flight = flights.front(lane);
+  const Destination to = flights.destination(lane);
+  const uint32_t index = to.flow();
+  Flow& flow = *by_index_[index];
+  now_ = flight.packet.time;
+  if (followers(flight.ack) == 0) {
+    flights.drop(lane);
+    flow.arrive(flight, to.stage());
+    if (flow.next_timer() != timers_[index]) [[unlikely]] update_timer(index, flow.next_timer());
+    return 1;
+  }
+  return run_ack_train(lane, flight.ack, until, most);
+}
+
+uint32_t World::run_ack_train(uint32_t lane, Ack ack, Time until, uint32_t most) {
+  Flights& flights = network_.flights;
+  const uint32_t index = flights.destination(lane).flow();
+  Flow& flow = *by_index_[index];
+  most = std::min(most, followers(ack) + 1);
+  const uint32_t step = flow.path.ack_step();
+  const Time spacing = flow.path.ack_spacing(), end = std::min(until + 1, flights.next_beside(lane));
+  ack.sack = 0;
+  uint32_t run = 0;
+  do {
+    now_ = ack.time;
+    flow.path.arrived();
+    flow.sender.receive(ack);
+    ack.time += spacing;
+    ack.ack += step;
+    if (flow.next_timer() != timers_[index]) [[unlikely]] update_timer(index, flow.next_timer());
+  } while (++run < most && ack.time < end && ack.time < tree_[1]);
+  flights.take(lane, run, step, spacing);
+  return run;
+}
+
 // Until what is counted of these flows has grown.
 template <class Count>
 bool World::run_to(std::span<const uint32_t> flows, Time until, Count&& count) {
   check_until(until);
+  if (!looked_ahead_) [[unlikely]] look_ahead();
   const auto counted = [&] {
     uint64_t sum = 0;
     for (const uint32_t flow : flows) sum += count(flows_[flow]);
@@ -248,6 +422,20 @@ bool World::packet_first(uint32_t lane) const {
 }
 
 void World::run_next() {
+  if (lead_ > 0) {
+    const uint32_t arrival = network_.apart.first(), other = network_.flights.first();
+    const auto order = [](const Flights& flights, uint32_t lane) {
+      return std::pair(flights.time(lane), flights.destination(lane));
+    };
+    if (arrival_first(arrival) && order(network_.apart, arrival) < order(network_.flights, other)) {
+      return run_arrival(arrival);
+    }
+    if (const Time next = network_.flights.time(other);
+        next < tree_[1] || (next == tree_[1] && next < kNever && packet_first(other))) {
+      run_acks(other, next, 1);
+      return;
+    }
+  }
   const uint32_t lane = network_.flights.first();
   const Time packet = network_.flights.time(lane), other = tree_[1];
   now_ = std::min(packet, other);
@@ -427,11 +615,13 @@ Hot World::hot() const {
     flow.receiver.add_to(hot);
   }
   network_.flights.add_to(hot);
+  network_.apart.add_to(hot);
   return hot;
 }
 
 size_t World::memory_bytes() const {
-  size_t bytes = sizeof *this + tree_.capacity() * sizeof(Time) + network_.flights.memory_bytes();
+  size_t bytes = sizeof *this + tree_.capacity() * sizeof(Time) + network_.flights.memory_bytes() +
+                 network_.apart.memory_bytes();
   for (const Link& link : network_.links) bytes += link.memory_bytes();
   for (const Flow& flow : flows_) bytes += flow.memory_bytes();
   for (const auto& sw : switches_) bytes += sw->memory_bytes();

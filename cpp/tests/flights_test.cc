@@ -120,3 +120,32 @@ TEST(a_run_is_as_its_packets_one_by_one) {
     if (check::failures) return;
   }
 }
+
+// Likewise a train, which is taken in parts, of packets no two of which coincide.
+TEST(a_train_is_as_its_packets_one_by_one) {
+  Flights trains, singles;
+  uint8_t train_hints[20] = {}, hints[20] = {};
+  Rng rng(6);
+  for (uint32_t step = 0; step < 5000; ++step) {
+    const uint32_t flow = rng.below(20), count = 1 + rng.below(6), segment = 100 * step;
+    const Time spacing = 50, first = step * 100 + spacing * rng.below(80) + step % spacing;
+    const Destination to(flow, kAtReceiver);
+    trains.place_train(first, spacing, count, 2, to, train_hints[flow], [&](Flight& flight) {
+      flight.packet.segment = segment;
+      flight.packet.kind = kPushedData;
+    });
+    for (uint32_t i = 0; i < count; ++i) singles.place(first + i * spacing, to, hints[flow]).packet.segment = segment + 2 * i;
+    while (singles.next() <= step * 100) {
+      const uint32_t lane = trains.first();
+      const Packet& packet = trains.front(lane).packet;
+      CHECK_EQ(trains.next(), singles.next());
+      CHECK(trains.next() <= trains.next_beside(lane));
+      const Flight expected = singles.front(singles.first());
+      CHECK_EQ(trains.destination(lane).word(), expected.packet.destination().word());
+      CHECK_EQ(packet.segment, expected.packet.segment);
+      followers(packet) > 0 ? trains.take(lane, 1, 2, spacing) : trains.drop(lane);
+      singles.drop(singles.first());
+    }
+    if (check::failures) return;
+  }
+}

@@ -42,6 +42,27 @@ class Flights {
     }
   }
 
+  // Before that time nothing but what the head's lane holds arrives.
+  Time next_beside(uint32_t first) const { return used_ == 2 ? head_[1 - first].time() : head_[1].time(); }
+  void drop(uint32_t first) {            // that head
+    if (Flight only; used_ > 2) [[unlikely]] return pop_of_many(only);
+    Ring<Flight>& ring = lanes_[first].ring;
+    ring.pop();
+    head_[first] = ring.empty() ? Key() : key(ring.front());
+  }
+  // Takes the first so many of the train that it is, see place_train(); step: segments.
+  void take(uint32_t first, uint32_t count, uint32_t step, Time spacing) {
+    const uint32_t lane = used_ == 2 ? first : head_[0].lane();
+    if (lane == kHeap) [[unlikely]] return drop(first);
+    Flight& train = lanes_[lane].ring.front();
+    if (count > followers(train.packet)) return drop(first);
+    train.packet.time += count * spacing;
+    train.packet.segment += count * step;  // of an ACK, what it acknowledges
+    train.packet.to -= uint64_t{count} << kTrainBit;
+    if (used_ > 2) [[unlikely]] return replace_first(key(train).in(lane));
+    head_[first] = key(train);
+  }
+
   // Room for what reaches a stage of a flow then, its other members to be filled in.
   // hint: the lane that this stage used last.
   Flight& place(Time time, Destination to, uint8_t& hint) {
@@ -71,6 +92,27 @@ class Flights {
       fill(flight);
       first += spacing;
     });
+  }
+  // As place_run() in one place, which stands for all of them (kTrainBit). fill(flight): of the first, but for the kind of
+  // data, which is the last's. step: segments.
+  template <class Fill>
+  [[gnu::always_inline]] void place_train(Time first, Time spacing, uint32_t count, uint32_t step, Destination to,
+                                          uint8_t& hint, Fill&& fill) {
+    Lane& lane = lanes_[hint];
+    const uint64_t word = to.word() | uint64_t{count - 1} << kTrainBit;
+    if (first <= lane.back) [[unlikely]] {
+      Flight train;
+      train.packet.time = first;
+      train.packet.to = word;
+      fill(train);
+      return place_train_elsewhere(train, spacing, step, hint);
+    }
+    if (lane.ring.empty()) begin(hint, {first, to});
+    lane.back = first + (count - 1) * spacing;
+    Flight& flight = lane.ring.place();
+    flight.packet.time = first;
+    flight.packet.to = word;
+    fill(flight);
   }
   void push(const Flight& flight, uint8_t& hint) { place(flight.packet.time, flight.packet.destination(), hint) = flight; }
   // Makes room for a run more; the hint for it.
@@ -143,9 +185,10 @@ class Flights {
   }
   [[gnu::noinline]] void pop_of_many(Flight& flight);
   [[gnu::noinline]] void insert(Key head);
+  void replace_first(Key head);          // by one that is no earlier
   bool ends(uint32_t lane, const Key& flight) const {  // whether the lane stays sorted
     const Lane& one = lanes_[lane];
-    return one.back < flight.time() || one.ring.empty() || key(one.ring.back()) <= flight;
+    return one.back < flight.time() || one.ring.empty() || Key(one.back, key(one.ring.back()).destination()) <= flight;
   }
   Flight& append(Lane& lane, uint32_t number, Time time, Destination to) {
     lane.back = time;
@@ -156,6 +199,7 @@ class Flights {
     return flight;
   }
   [[gnu::noinline]] Flight& place_elsewhere(Key flight, uint8_t& hint);
+  [[gnu::noinline]] void place_train_elsewhere(const Flight& train, Time spacing, uint32_t step, uint8_t& hint);
   uint8_t choose(const Key& flight, uint8_t hint);
   bool holds(uint32_t lane, const Key& flight) const;  // one that equals it
   uint32_t& alike(const Key& flight) {

@@ -38,6 +38,10 @@ class alignas(64) Flow {           // by cache lines: what many flows need in tu
     if (ends_) [[unlikely]] note_completion(flight.packet.time);
   }
   Time next_timer() const { return timers_.next(); }
+  bool next_timer_is_receivers() const {
+    const Alarm first = timers_.first();
+    return first == Alarm::acknowledgement || first == Alarm::reading;
+  }
   void run_timer();              // the earliest
 
   // Where an event stands among others of the same instant: ns-3 handles them in the order in which they were
@@ -60,6 +64,8 @@ class alignas(64) Flow {           // by cache lines: what many flows need in tu
   // Every packet and ACK goes the long way from now on, which comes to the same.
   void take_no_shortcut() { sender.take_no_shortcut(), receiver.take_no_shortcut(); }
   bool over() const { return completed_ != kNever || sender.failed(); }  // it has completed, or failed
+  // For how long nobody but the receiver learns of a packet that arrives there; 0: perhaps at once.
+  Time receiver_lead() const { return ends_ || !receiver.alone() ? 0 : path.least_ack_delay(); }
   bool finished() const;         // nothing is left to do or on its way: the flow can be forgotten
 
   // ---- results

@@ -71,6 +71,13 @@ class alignas(64) Link final : public EventSource {
     return transmit_later(now, wire_bytes);
   }
 
+  // As transmit() of each of several of the same size, of a link without a limit: when the first arrives.
+  Time pass(Time now, uint32_t count, uint32_t wire_bytes) {
+    stats_.packets_out += count;
+    stats_.bytes_out += int64_t{count} * wire_bytes;
+    return now + delay_;
+  }
+
   // Where the outcome of what comes from one link is known before it comes (Path::foresees): foresee() is as transmit() of a
   // packet that arrives at a time at, perhaps after now. It counts from when it arrives. Calls for what comes from one link
   // are in order of arrival, and unless the rate is unlimited all comes from that one.
@@ -85,34 +92,17 @@ class alignas(64) Link final : public EventSource {
     Time first, spacing;
     uint32_t count;
   };
-  Burst transmit_burst(Time now, uint32_t count, uint32_t wire_bytes) {
-    const Time duration = transmission_time(wire_bytes);
-    Time start = free_at_;
-    uint32_t at_once = 0;
-    if (start <= now) {
-      drain(now);
-      begin(now, wire_bytes);
-      start = now;
-      at_once = 1;
+  [[gnu::always_inline]] Burst transmit_burst(Time now, uint32_t count, uint32_t wire_bytes) {
+    if (free_at_ <= now || queue_.empty() || !admits(wire_bytes, count)) [[unlikely]] {
+      return transmit_any_burst(now, count, wire_bytes);
     }
-    const Time first = start + duration + delay_;
-    start += at_once * duration;
-    uint32_t waiting = count - at_once;
-    if (!admits(wire_bytes, waiting)) waiting = look_for_room(now, wire_bytes, waiting);
-    if (waiting > 0) {
-      if (queue_.empty()) next_start_ = start;
-      queue_.extend_reserved(waiting, [&](Waiting& packet) {
-        packet = {start, now, wire_bytes};
-        start += duration;
-      });
-      queued_bytes_ += static_cast<int64_t>(waiting) * wire_bytes;
-    }
-    free_at_ = start;
-    busy_ns_ += (at_once + waiting) * duration;
-    return {first, duration, at_once + waiting};
+    const Time duration = transmission_time(wire_bytes), first = free_at_ + duration + delay_;
+    enqueue(now, count, wire_bytes, duration);
+    return {first, duration, count};
   }
   // Packets of one size take equally long, none is lost at random, and nobody asks when the link was busy.
   bool uniform() const { return simple_ && !busy_starts_; }
+  bool simple() const { return simple_; }
 
   // Takes note of what has left the queue up to and including now.
   void drain(Time now) {
@@ -180,6 +170,8 @@ class alignas(64) Link final : public EventSource {
   double rate_bps(Time at) const;   // infinity when unlimited, mean rate of delivery opportunities
   double mean_rate_bps() const;     // over the period of a varying rate, or until its last step
   bool never_drops() const { return !managed_ && limit_packets_ == kNoLimit && limit_bytes_ == kNoLimit; }
+  // What comes to it, and when, decides all that it does.
+  bool steady() const { return plain_ && constant_rate() && !managed_ && !duplicates_; }
   bool constant_rate() const { return schedule_ == Schedule::constant; }
   bool changes() const { return wire_ != nullptr; }   // its delay or its loss
   bool reorders() const { return wire_ && wire_->reorders(); }
@@ -243,6 +235,17 @@ class alignas(64) Link final : public EventSource {
   // So many of them find room, which they have in the ring, too.
   [[gnu::noinline]] uint32_t look_for_room(Time now, uint32_t wire_bytes, uint32_t count);
   [[gnu::noinline]] Outcome transmit_if_room(Time now, uint32_t wire_bytes);
+  [[gnu::noinline]] Burst transmit_any_burst(Time now, uint32_t count, uint32_t wire_bytes);
+  void enqueue(Time now, uint32_t count, uint32_t wire_bytes, Time duration) {  // several that find room, behind others
+    Time start = free_at_;
+    queue_.extend_reserved(count, [&](Waiting& packet) {
+      packet = {start, now, wire_bytes};
+      start += duration;
+    });
+    queued_bytes_ += static_cast<int64_t>(count) * wire_bytes;
+    busy_ns_ += count * duration;
+    free_at_ = start;
+  }
   Outcome transmit_later(Time now, uint32_t wire_bytes) {
     const Time start = free_at_, duration = transmission_time(wire_bytes);
     if (queue_.empty()) next_start_ = start;

@@ -44,7 +44,7 @@ class Destination {
 struct Packet {
   Time time;            // when it reaches the stage that it is on its way to
   Time sent_at;         // its time stamp
-  uint64_t to;          // a Destination's word; beyond it what ECN says of the packet
+  uint64_t to;          // a Destination's word; beyond it what ECN says of the packet; see kTrainBit
   uint32_t segment;     // index
   uint16_t bytes;       // payload
   PacketKind kind;
@@ -89,6 +89,13 @@ union Flight {
   Ack ack;
 };
 static_assert(sizeof(Packet) == 32 && sizeof(Ack) == 32 && sizeof(Flight) == 32);
+
+// Packets of data that were sent at once, or ACKs without flags that answer them, are on their way as one where receivers are
+// run apart (World::run_apart): in the highest bits of the word `to` of the first how many come after it, each so many segments
+// on and so much later as its path says. kind: of the last.
+inline constexpr int kTrainBit = 48;
+inline uint32_t followers(const Packet& packet) { return static_cast<uint32_t>(packet.to >> kTrainBit); }
+inline uint32_t followers(const Ack& ack) { return ack.flags == 0 ? static_cast<uint32_t>(ack.sack) : 0; }
 
 // Where it arrives next: at the receiver, at the sender, or at a link of the path or return path, counted from here.
 enum Stage : uint8_t { kAtReceiver = 0, kAtSender = 1, kAtForwardHop = 2, kAtBackwardHop = 128 };

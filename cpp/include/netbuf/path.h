@@ -26,6 +26,8 @@ struct Network {
   std::vector<Use> uses;
   std::vector<uint8_t> lanes;        // of packets on their way from or to each link; 0: none yet
   Flights flights;
+  Flights apart;                     // arrivals of data, where receivers are run apart (World::run_apart)
+  Flights* arrivals = &flights;      // where those are kept
   uint64_t packets_received = 0;     // data, at all receivers
   int64_t delivered_bytes = 0;       // in order, to all receiving applications
   const Time* clock = nullptr;       // the world's
@@ -47,7 +49,7 @@ class Path {
     if (!direct_) [[unlikely]] return launch_over_hops(now, segment, bytes, kind, fin, ecn);
     const Link::Outcome outcome = first_link_->transmit(now, wire_bytes(kind, bytes), true);
     if (outcome.fate != Link::Fate::delivered) [[unlikely]] return lose(outcome.fate, kind);
-    Packet& packet = network_.flights.place(outcome.arrival, to_receiver_, receiver_lane_).packet;
+    Packet& packet = network_.arrivals->place(outcome.arrival, to_receiver_, receiver_lane_).packet;
     packet.sent_at = now;
     packet.segment = segment;
     packet.bytes = bytes;
@@ -56,21 +58,21 @@ class Path {
   }
   // Full segments of data, one after the other; kind: of the last.
   void launch_burst(Time now, uint32_t segment, uint32_t count, uint16_t bytes, PacketKind kind) {
-    if (!direct_ || !first_link_->uniform()) [[unlikely]] {
-      for (; count > 0; --count) launch(now, segment++, bytes, count == 1 ? kind : kData);
-      return;
-    }
+    if (!in_trains_ || !first_link_->simple()) [[unlikely]] return launch_run(now, segment, count, bytes, kind);
     const Link::Burst burst = first_link_->transmit_burst(now, count, bytes + profile_.data_overhead);
-    network_.flights.place_run(burst.first, burst.spacing, burst.count, to_receiver_, receiver_lane_, [&](Flight& flight) {
-      Packet& packet = flight.packet;
-      packet.sent_at = now;
-      packet.segment = segment++;
-      packet.bytes = bytes;
-      packet.kind = --count == 0 ? kind : kData;
-      packet.fin = false;
-    });
     on_way_ += burst.count;
-    queue_drops_ += count;
+    if (burst.count < count) [[unlikely]] {
+      queue_drops_ += count - burst.count;
+      kind = kData;
+      if (burst.count == 0) return;
+    }
+    network_.arrivals->place_train(burst.first, burst.spacing, burst.count, 1, to_receiver_, receiver_lane_, [=](Flight& flight) {
+      flight.packet.sent_at = now;
+      flight.packet.segment = segment;
+      flight.packet.bytes = bytes;
+      flight.packet.kind = kind;
+      flight.packet.fin = false;
+    });
   }
   void send_back(const Ack& ack) {                       // at ack.time
     ++on_way_;
@@ -88,8 +90,31 @@ class Path {
   }
   uint16_t send_back(Ack ack, const SackBlocks& blocks);  // their number, its low bits
 
+  // ---- where receivers are run apart (World::run_apart): packets that set out at once are a train (kTrainBit)
+  //
+  // For how long at least nobody learns of an ACK that sets out, and what its link does with it depends on ACKs alone; 0:
+  // somebody may at once, or packets come one by one anyway.
+  Time least_ack_delay() const;
+  uint32_t first_link_back() const { return index_of(backward_.front()); }
+  void travel_in_trains(uint32_t mss) { in_trains_ = mss == profile_.mss; }
+  Time spacing() const { return first_link_->transmission_time(profile_.mss + profile_.data_overhead); }
+  uint32_t ack_step() const { return profile_.delayed_ack_packets; }  // of a train of ACKs, segments, and how long after
+  Time ack_spacing() const { return ack_step() * spacing(); }
+  // Such a train, the first of them then and of so many segments, without flags.
+  void answer(Time now, Time echo_sent, uint32_t segment, uint32_t count) {
+    if (!first_return_link_->unlimited()) [[unlikely]] return answer_one_by_one(now, echo_sent, segment, count);
+    on_way_ += count;
+    const Time first = first_return_link_->pass(now, count, profile_.ack_bytes);
+    const Time spacing = count > 1 ? ack_spacing() : 0;
+    network_.flights.place_train(first, spacing, count, ack_step(), to_sender_, sender_lane_, [=](Flight& flight) {
+      flight.ack.echo_sent = echo_sent;
+      flight.ack.ack = segment;
+      flight.ack.window = kUnlimitedWindow;
+    });
+  }
+
   // ---- what arrives, by Flight::stage
-  void arrived() { --on_way_; }                          // at the receiver or at the sender
+  void arrived(uint32_t count = 1) { on_way_ -= count; }  // at the receiver or at the sender
   void cross_forward(Packet& packet);
   void cross_backward(Ack& ack);
   SackBlocks take_blocks(const Ack& ack);                // those that came with it; once
@@ -147,6 +172,8 @@ class Path {
   [[gnu::noinline]] void launch_over_hops(Time now, uint32_t segment, uint16_t bytes, PacketKind kind, bool fin,
                                           uint64_t ecn);
   [[gnu::noinline]] void send_back_over_hops(const Ack& ack);
+  [[gnu::noinline]] void launch_run(Time now, uint32_t segment, uint32_t count, uint16_t bytes, PacketKind kind);
+  [[gnu::noinline]] void answer_one_by_one(Time now, Time echo_sent, uint32_t segment, uint32_t count);
   // Before a packet or ACK sets out: whether it takes another route than the last, or is logged.
   template <class Item>
   void look_at(const Item& item) {
@@ -172,7 +199,7 @@ class Path {
   void reach(Packet& packet, size_t stage, uint8_t& lane) {
     const Destination to(flow_, static_cast<uint8_t>(stage));
     packet.to = (packet.to & kEcn) | to.word();
-    network_.flights.place(packet.time, to, lane).packet = packet;
+    (stage == kAtReceiver ? *network_.arrivals : network_.flights).place(packet.time, to, lane).packet = packet;
   }
   void reach(Ack& ack, size_t stage, uint8_t& lane) {
     const Destination to(flow_, static_cast<uint8_t>(stage));
@@ -208,6 +235,7 @@ class Path {
   Destination to_receiver_, to_sender_;
   uint32_t flow_, on_way_ = 0;
   bool direct_, direct_back_;        // one link that keeps no packets of its own
+  bool in_trains_ = false;           // they are, and receivers are run apart
   bool ack_overtakes_;               // on the way back
   uint8_t receiver_lane_ = 0, sender_lane_ = 1, priority_;
   bool counts_marks_ = false;

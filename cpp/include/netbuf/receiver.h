@@ -38,6 +38,8 @@ class Receiver {
     if (is_data(packet.kind)) [[likely]] return receive_data(packet);
     receive_small(packet);
   }
+  // As receive() of each packet of a train, as far as they take the short way and come before end. How many.
+  uint32_t receive_train(const Packet& packet, Time end);
   void on_timer(Time now);                   // the head of the acknowledgement timer
   void on_reading(Time now);
 
@@ -51,6 +53,10 @@ class Receiver {
   void wake_sink(Time now) { timers_.set(Alarm::reading, now); }  // the sink can read more: opens the window
   void abort(Time now);                      // the application gives the connection up, and what it has not read
   Sink* sink() { return sink_.get(); }
+  // Nobody sees what it does but by its ACKs, which tell of what has come.
+  bool alone() const {
+    return !sink_ && !control_ && !buffer_ && !echoes_ && misbehaviour_ != Misbehaviour::optimistic;
+  }
   ReceiverControl* control() const { return control_.get(); }
   const ReceiveBuffer* buffer() const { return buffer_.get(); }
   bool agent_controlled() const { return agent_controlled_; }
@@ -147,6 +153,8 @@ class Receiver {
   }
   void send_plain_ack();
   [[gnu::noinline]] void send_window();
+  void acknowledge(Time now, uint32_t segment, uint32_t acks);
+  [[gnu::noinline]] uint32_t acknowledge_rest(const Packet& packet, uint32_t taken, uint32_t count, Time spacing, bool pushed);
   void send_ack(uint8_t flags = 0, const uint32_t* duplicate = nullptr);  // duplicate: the segment of a D-SACK
   void delay_ack(Time deadline);
   void acknowledge_as_read();

@@ -49,7 +49,9 @@ class World final : private Link::Host, private FlowArrivals::Host {
   bool run_to_ack(std::span<const uint32_t> flows, Time until);
   Time now() const { return now_; }
   uint64_t seed() const { return seed_; }
-  Time next_event() const { return std::min(network_.flights.next(), tree_[1]); }  // kNever: none
+  Time next_event() const {              // kNever: none
+    return std::min({network_.flights.next(), tree_[1], network_.apart.next()});
+  }
 
   std::deque<Flow>& flows() { return flows_; }
   std::vector<Link>& links() { return network_.links; }
@@ -59,6 +61,9 @@ class World final : private Link::Host, private FlowArrivals::Host {
   void set_window(uint32_t flow, double bytes);  // of a flow that an agent controls
   // Runs until one of these flows' receivers has got data after now, at most to until. True if one has.
   bool run_to_data(std::span<const uint32_t> flows, Time until);
+  // Before it runs: receivers take turns with all else, which comes to the same.
+  void take_turns() { looked_ahead_ = true; }
+  bool runs_apart() const { return lead_ > 0; }
   void woken(uint32_t flow) { update(first_flow_ + flow); }  // one of its applications has been woken from outside
   size_t memory_bytes() const;
   // What the next step reads first, for whoever steps more worlds in turn than the caches hold.
@@ -103,6 +108,14 @@ class World final : private Link::Host, private FlowArrivals::Host {
   void build_tree();
 
   void check_until(Time until) const;
+  [[gnu::cold]] void look_ahead();
+  bool run_apart(Time until, uint32_t& events);
+  uint32_t run_but_arrivals(Time until, uint32_t most, Time& done);
+  uint32_t run_receivers(Time until, Time timers_before);
+  bool arrival_first(uint32_t lane) const;   // of an arrival and a timer
+  void run_arrival(uint32_t lane);
+  uint32_t run_acks(uint32_t lane, Time until, uint32_t most);
+  [[gnu::noinline]] uint32_t run_ack_train(uint32_t lane, Ack ack, Time until, uint32_t most);
   template <class Count>
   bool run_to(std::span<const uint32_t> flows, Time until, Count&& count);
   bool packet_first(uint32_t lane) const;    // of a packet and a source or timer that are due at the same instant
@@ -151,6 +164,8 @@ class World final : private Link::Host, private FlowArrivals::Host {
   uint32_t first_flow_ = 0;              // source number of flow 0
   bool ordered_ = false;                 // flows' events of the same instant take turns as in ns-3
   bool one_by_one_ = false;              // ordered, or logged
+  bool looked_ahead_ = false;
+  Time lead_ = 0;                        // of others over receivers, see run_apart(); 0: all take turns
   // Times of next events, in a tree whose inner nodes have the least of theirs. Node 1 is the root. Sources, few and often
   // first, have the tree of node 2, flows' timers that of node 3, or of node 1 where they are alone; leaves stand behind
   // inner nodes. Of equals the lower index comes first.
