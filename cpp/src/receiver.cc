@@ -55,8 +55,8 @@ void Receiver::send_window() {
   const int64_t delivered = counters_.delivered_bytes;
   const int64_t edge = delivered + std::min(tuned_window(), profile_.scales_windows ? kEndless : kLargestUnscaledWindow);
   if (edge - window_edge_ >= profile_.mss) window_edge_ = edge;
-  const auto window = static_cast<uint32_t>(std::clamp<int64_t>(window_edge_ - delivered, 0, kUnlimitedWindow - 1));
-  path_.send_back(Ack{now_, echo_sent_, 0, 0, 0, rcv_nxt_, window});
+  window_said_ = static_cast<uint32_t>(std::clamp<int64_t>(window_edge_ - delivered, 0, kUnlimitedWindow - 1));
+  path_.send_back(Ack{now_, echo_sent_, 0, 0, 0, rcv_nxt_, window_said_});
 }
 
 // What send_ack() comes to while plain_.
