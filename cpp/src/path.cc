@@ -31,7 +31,8 @@ Path::Path(uint32_t flow, const FlowConfig& config, const StackProfile& profile,
       const bool folded = i > 0 && foresees(path[i - 1], path[i], in_order);
       in_order &= !link.reorders();
       const uint8_t lane = i == 0 || folded ? uint8_t{0} : lane_between(path[i - 1], path[i]);
-      hops.push_back({&link, folded ? link.expect(path[i - 1]) : nullptr, 0, false, profile.orders_ties && i > 0 && !folded, lane});
+      Link::Coming* const coming = folded ? link.expect(path[i - 1]) : nullptr;
+      hops.push_back({&link, coming, 0, false, profile.orders_ties && i > 0 && !folded, lane});
     }
     hops.back().last = true;
   };

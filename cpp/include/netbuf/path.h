@@ -188,7 +188,8 @@ class Path {
   [[gnu::cold, gnu::noinline]] void log(PacketEvent event, const Ack& ack, Time at, uint32_t link = PacketLog::kNoLink);
   [[gnu::cold, gnu::noinline]] void log(PacketEvent event, const Queued& item);
   uint32_t index_of(const Hop& hop) const { return static_cast<uint32_t>(hop.link - network_.links.data()); }
-  // Crosses hop at its time, which is now, or which a managed link says beforehand (now: -1), and all that need not be waited for.
+  // Crosses hop at its time, which is now, or which a managed link says beforehand (now: -1), and all that need not be
+  // waited for.
   void forward(Packet& packet, size_t hop, Time now);
   void backward(Ack& ack, size_t hop, Time now);
   Link::Outcome transmit(const Hop& crossed, Time now, uint32_t bytes, bool is_data) const;  // no managed link
