@@ -10,21 +10,18 @@ import gymnasium as gym
 import numpy as np
 
 from netbuf_gym.envs.engine import Engine, check_info, check_options, pop_agents
-from netbuf_gym.envs.registration import TaskIdCheck, environment_table
+from netbuf_gym.envs.registration import TaskIdCheck
 from netbuf_gym.envs.rendering import Recorder, frames_per_second
 from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.utils.arguments import check_choice
 from netbuf_gym.utils.thread_guard import CopiedUntilStarted, exclusive_method
-from netbuf_gym.wrappers.duration import DurationLimit
 
 
 class Env(CopiedUntilStarted, TaskIdCheck, gym.Env):
     """One world of any task.
 
     The task defines control, observations, rewards and most arguments: the class docstrings of tasks are the
-    reference pages of the environments.
-
-    {environments}
+    reference pages of the environments, which `netbuf_gym.envs.registration.environment_table` lists.
 
     Args:
         task: Name of the task; None: the first that was registered.
@@ -146,7 +143,11 @@ def make(**kwargs: Any) -> gym.Env:
     """Return an `Env` within the time limit that its scenario sets: the entry point of the registry."""
     env = Env(**{"max_episode_steps": find_step_limit(), **kwargs})
     steps = env.engine.episode_steps()
-    return DurationLimit(env) if steps is None else gym.wrappers.TimeLimit(env, steps)
+    if steps is not None:
+        return gym.wrappers.TimeLimit(env, steps)
+    from netbuf_gym.wrappers.duration import DurationLimit
+
+    return DurationLimit(env)
 
 
 def find_step_limit() -> int | None:
@@ -167,5 +168,3 @@ def find_step_limit() -> int | None:
 
 
 make.metadata = Env.metadata  # type: ignore[attr-defined]
-if Env.__doc__ is not None:  # None with python -OO
-    Env.__doc__ = inspect.cleandoc(Env.__doc__).replace("{environments}", environment_table())

@@ -9,9 +9,10 @@ A custom task is registered with one call. In the same process it is then known 
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import gymnasium as gym
 
@@ -23,7 +24,7 @@ from netbuf_gym.scenarios import Pattern, Scheme, named, scheme_catalogue
 from netbuf_gym.tasks.metrics import Measures
 from netbuf_gym.tasks.task import Task
 from netbuf_gym.utils.arguments import check_choice
-from netbuf_gym.utils.startup import register_ids
+from netbuf_gym.utils.startup import IDS, register_ids
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -65,7 +66,8 @@ class TaskRecord:
         return self.measures.benchmark or (self.rules.default_scenario,)
 
 
-_REGISTRY: dict[str, TaskRecord] = {}
+_REGISTRY: dict[str, TaskRecord | str] = {}
+"""Records by name; of a task that nobody has asked for, the module that has its record as `RECORD`."""
 
 
 def register(record: TaskRecord) -> None:
@@ -77,12 +79,23 @@ def register(record: TaskRecord) -> None:
     name = getattr(record.rules, "name", None)
     if not isinstance(name, str) or not name:
         raise ConfigError(f"name of {record.rules.__name__} = {quote(name)}; valid: a string, not empty")
+    records()  # imports all, any of which may have taken what the task brings
     if _REGISTRY.get(record.name, record) is not record:
         raise ConfigError(f"task {record.name!r} is registered already")
     for name in record.ids:
         owner = find_task(name)
         if owner not in (None, record.name):
             raise ConfigError(f"environment {name!r} is registered already, of task {owner!r}")
+    _add(record)
+
+
+def register_module(name: str, module: str) -> None:
+    """Register a task of `netbuf_gym.utils.startup.IDS` by its module, which is imported when the task is first asked for."""
+    _REGISTRY[name] = module
+
+
+def _add(record: TaskRecord) -> None:
+    """Add a record, and what the task brings, to the registries."""
     for name, maker in record.scenarios.items():
         scenarios.register(name, maker)
     for pattern in record.patterns:
@@ -95,9 +108,10 @@ def register(record: TaskRecord) -> None:
 
 def unregister(name: str) -> None:
     """Remove a task and all that it brought from the registries; do nothing if there is none of this name."""
-    record = _REGISTRY.pop(name, None)
-    if record is None:
+    if name not in _REGISTRY:
         return
+    record = get(name)
+    del _REGISTRY[name]
     for one in record.ids:
         gym.registry.pop(one, None)
     for one in (*record.scenarios, *(pattern.form for pattern in record.patterns)):
@@ -113,17 +127,22 @@ def names() -> list[str]:
 
 def records() -> list[TaskRecord]:
     """Return all records in order of registration."""
-    return list(_REGISTRY.values())
+    return [get(name) for name in names()]
 
 
 def get(name: str | None = None) -> TaskRecord:
     """Return the record of a task, by default the first one; raise ConfigError with the valid names for an unknown one."""
-    return _REGISTRY[names()[0] if name is None else check_choice("task", name, _REGISTRY)]
+    name = names()[0] if name is None else check_choice("task", name, _REGISTRY)
+    if isinstance(module := _REGISTRY[name], str):
+        _add(importlib.import_module(module).RECORD)
+    return cast(TaskRecord, _REGISTRY[name])
 
 
 def find_task(environment: str) -> str | None:
     """Return the task that an environment id belongs to, or None if it is not one of this package."""
-    return next((record.name for record in _REGISTRY.values() if environment in record.ids), None)
+    loaded = (record for record in _REGISTRY.values() if isinstance(record, TaskRecord))
+    own = IDS.get(environment)
+    return next((record.name for record in loaded if environment in record.ids), own if own in _REGISTRY else None)
 
 
 def register_reward(task: str, reward: Any, name: str | None = None) -> None:

@@ -40,8 +40,8 @@ def register_own_ids() -> None:
 
 
 def import_tasks() -> None:
-    """Import the tasks of the package, which register the scenarios that they bring."""
-    importlib.import_module("netbuf_gym.tasks")
+    """Import all tasks of the package, which register the scenarios that they bring."""
+    importlib.import_module("netbuf_gym.tasks").records()
 
 
 def register_ids(names: Iterable[str], task: str) -> None:
