@@ -21,7 +21,8 @@ class Env(CopiedUntilStarted, TaskIdCheck, gym.Env):
     """One world of any task.
 
     The task defines control, observations, rewards and most arguments: the class docstrings of tasks are the
-    reference pages of the environments, which `netbuf_gym.envs.registration.environment_table` lists.
+    reference pages of the environments `netbuf/CongestionWindow-v0`, `netbuf/HostBuffers-v0`, `netbuf/QueueThreshold-v0` and
+    `netbuf/ReceiverWindow-v0` (`netbuf_gym.envs.registration.environment_table`).
 
     Args:
         task: Name of the task; None: the first that was registered.

@@ -10,7 +10,6 @@ import numpy as np
 
 from netbuf_gym.errors import MissingExtraError
 from netbuf_gym.tasks.task import Panel, Task
-from netbuf_gym.utils import plots
 
 SHOWN_DECISIONS = 240
 """Number of past decisions in a picture."""
@@ -87,6 +86,8 @@ class ChartRenderer:
     """
 
     def __init__(self, panels: Sequence[Panel]):
+        from netbuf_gym.utils import plots  # takes longer to import than an environment
+
         figure = plots.make_figure(CHART_WIDTH / CHART_DPI, len(panels) * CHART_PANEL / CHART_DPI)
         from matplotlib.backends.backend_agg import FigureCanvasAgg
 

@@ -22,8 +22,11 @@ from netbuf_gym.plants.kinds import AgentKind, Control
 from netbuf_gym.plants.plant import Advance, Plant
 from netbuf_gym.plants.telemetry import Field, TelemetrySchema
 from netbuf_gym.utils.arguments import check_choice
+from netbuf_gym.utils.late_members import late_members
 from netbuf_gym.utils.moved import find_renamed
 from netbuf_gym.utils.suggestions import suggest_valid
+
+__getattr__, __dir__ = late_members(__name__, {}, find_renamed)
 
 _REGISTRY: dict[str, type[Plant] | str] = {}
 _PLANTS = 'a class derived from netbuf_gym.plants.Plant, or "module:Class"'
@@ -168,8 +171,3 @@ __all__ = [
     "register",
     "unregister",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """Find the present name of a renamed member."""
-    return find_renamed(__name__, name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping
+from functools import cache
 from typing import Any, TypeVar
 
 from netbuf_gym.errors import ConfigError
@@ -43,8 +44,8 @@ def derive_factory(
     Raises:
         ConfigError: A name that is no argument of `make` or `like`.
     """
-    own, fixed = list_named(inspect.signature(make)), dict(fixed or {})
-    others = {} if like is None else list_named(inspect.signature(like))
+    own, fixed = _list_arguments(make), dict(fixed or {})
+    others = {} if like is None else _list_arguments(like)
     others = {name: parameter for name, parameter in others.items() if name not in own}
     for name in (*defaults, *fixed, *(only or ()), *without):
         if name not in own and name not in others:
@@ -74,6 +75,11 @@ def derive_factory(
     factory.__doc__ = summary
     factory.__signature__ = signature  # type: ignore[attr-defined]
     return factory
+
+
+@cache
+def _list_arguments(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    return list_named(inspect.signature(function))
 
 
 def list_named(signature: inspect.Signature) -> dict[str, inspect.Parameter]:

@@ -12,24 +12,39 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import gymnasium as gym
 
 from netbuf_gym import scenarios
-from netbuf_gym.controllers import Controller, RandomAction
 from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.rewards import is_redefinition, make_reward, reward_of
 from netbuf_gym.scenarios import Pattern, Scheme, named, scheme_catalogue
-from netbuf_gym.tasks.metrics import Measures
 from netbuf_gym.tasks.task import Task
 from netbuf_gym.utils.arguments import check_choice
+from netbuf_gym.utils.late_members import LateMember
 from netbuf_gym.utils.startup import IDS, register_ids
+
+if TYPE_CHECKING:
+    from netbuf_gym.controllers import Controller
+    from netbuf_gym.tasks.metrics import Measures
+
+
+def _list_random() -> Mapping[str, Callable[[], Controller]]:
+    from netbuf_gym.controllers import RandomAction
+
+    return {"random": RandomAction}
+
+
+def _measure_all() -> Measures:
+    from netbuf_gym.tasks.metrics import Measures
+
+    return Measures()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TaskRecord:
-    """Record of one task.
+    """Record of one task. Controllers and measures may be given as `"module:NAME"`, to be imported when they are first needed.
 
     Attributes:
         rules: Class of the task: spaces, and the rules between telemetry, observation and action.
@@ -48,8 +63,8 @@ class TaskRecord:
     ids: tuple[str, ...]
     summary: str
     rewards: dict[str, type]
-    controllers: Mapping[str, Callable[[], Controller]] = field(default_factory=lambda: {"random": RandomAction})
-    measures: Measures = field(default_factory=Measures)
+    controllers: LateMember[Mapping[str, Callable[[], Controller]]] = LateMember(_list_random)  # a descriptor
+    measures: LateMember[Measures] = LateMember(_measure_all)
     scenarios: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     patterns: tuple[Pattern, ...] = ()
     schemes: tuple[Scheme, ...] = ()

@@ -36,7 +36,7 @@ def load() -> None:
 
 
 def may_be_installed() -> bool:
-    """Return whether an extension may be installed: a file of entry points names the group, or Python finds packages elsewhere."""
+    """Return whether an extension may be installed: entry points name the group, or Python finds packages in other ways too."""
     if any(hasattr(finder, "find_distributions") for finder in sys.meta_path if finder is not PathFinder):
         return True
     for folder in sys.path:

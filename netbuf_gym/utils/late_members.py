@@ -4,6 +4,8 @@
         from package.reading import read, write
 
     __getattr__, __dir__ = late_members(__name__, {"reading": ("read", "write")})
+
+`LateMember` does the same for a field of a dataclass.
 """
 
 from __future__ import annotations
@@ -11,7 +13,10 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from importlib.util import find_spec
+from typing import Any, Generic, TypeVar, cast, overload
+
+T = TypeVar("T")
 
 
 def late_members(
@@ -22,7 +27,8 @@ def late_members(
     Args:
         package: Name of the package.
         members: Names of the package's members by the module below it that has them.
-        other: Function of package and name that finds other members, or raises AttributeError; None: there are none.
+        other: Function of package and name that finds members that are neither these nor modules below the package, or raises
+            AttributeError; None: there are none.
     """
     modules = {name: module for module, names in members.items() for name in names}
 
@@ -31,6 +37,8 @@ def late_members(
             found = getattr(importlib.import_module(f"{package}.{modules[name]}"), name)
             setattr(sys.modules[package], name, found)
             return found
+        if name.isidentifier() and not name.startswith("_") and find_spec(f"{package}.{name}") is not None:
+            return importlib.import_module(f"{package}.{name}")
         if other is not None:
             return other(package, name)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
@@ -39,3 +47,35 @@ def late_members(
         return sorted({*vars(sys.modules[package]), *modules})
 
     return get_member, list_members
+
+
+class LateMember(Generic[T]):
+    """Field of a dataclass, given as a value or as `"module:NAME"`, which is imported when the field is first read.
+
+    Args:
+        default: Returns the field's default.
+    """
+
+    def __init__(self, default: Callable[[], T]):
+        self._default = default
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, record: None, owner: type) -> T | str: ...
+
+    @overload
+    def __get__(self, record: object, owner: type) -> T: ...
+
+    def __get__(self, record: object | None, owner: type) -> T | str:
+        if record is None:  # dataclasses ask for the default
+            return ""
+        value = vars(record)[self._name]
+        if isinstance(value, str):
+            module, _, name = value.partition(":")
+            value = vars(record)[self._name] = getattr(importlib.import_module(module), name) if module else self._default()
+        return cast(T, value)
+
+    def __set__(self, record: object, value: T | str) -> None:
+        vars(record)[self._name] = value

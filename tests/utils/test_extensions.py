@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from netbuf_gym.utils import extensions
 from studies.pages import blocks
 
 ROOT = Path(__file__).parents[2]
@@ -68,3 +69,18 @@ def test_one_that_fails_is_said_and_left_out(installed):
     status, printed = run("-c", "import netbuf_gym; print(netbuf_gym.tasks.names())")
     assert status == 0 and "congestion_window" in printed
     assert "entry point 'of_today' of of_today, of_today, was not imported: ValueError: not today" in printed
+
+
+def test_metadata_is_read_only_where_an_extension_may_be(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [str(tmp_path), str(tmp_path / "missing")])
+    assert not extensions.may_be_installed()
+    for name, section, expected in (("a-1.dist-info", "console_scripts", False), ("b.egg-info", "netbuf_gym", True)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "entry_points.txt").write_text(f"[{section}]\nnetbuf_gym = netbuf_gym:x\n")
+        assert extensions.may_be_installed() is expected
+    (tmp_path / "archive.zip").touch()
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "archive.zip")])
+    assert extensions.may_be_installed()
+    monkeypatch.setattr(sys, "path", [])
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, type("Finder", (), {"find_distributions": None})])
+    assert extensions.may_be_installed()

@@ -15,28 +15,12 @@ from netbuf_gym.errors import ConfigError, ScenarioError, quote
 from netbuf_gym.plants.counters import read_counters
 from netbuf_gym.plants.simulator import LINK_SAMPLE, Simulator
 from netbuf_gym.scenarios import AGENT, SCHEMES, Scenario
-from netbuf_gym.scenarios.scheme_catalogue import Scheme
-from netbuf_gym.scenarios.schemes import extend_alphas
-from netbuf_gym.scenarios.switches import AgentThresholds, Switch
 from netbuf_gym.tasks.queue_threshold.brief_pulse import BriefPulse, FastBriefPulse
 from netbuf_gym.tasks.queue_threshold.report import switch_report
 from netbuf_gym.tasks.queue_threshold.switch_rules import Limits, Pulse, PulseBurst
 from netbuf_gym.tasks.queue_threshold.task import QueueThreshold
 from netbuf_gym.utils.arguments import check_choice, check_real, check_sequence
 from netbuf_gym.utils.suggestions import suggest_valid
-
-
-def _control_by_agent(scenario: Scenario, betas: object = None, alphas: object = None) -> Scenario:
-    def admission(switch: Switch) -> AgentThresholds:
-        return AgentThresholds(
-            betas=extend_alphas((1.0,) if betas is None else betas, switch.queues),
-            alphas=None if alphas is None else extend_alphas(alphas, switch.queues),
-        )
-
-    return scenario.with_admission(admission)
-
-
-AGENT_SCHEME = Scheme("agent", "limits set by an environment: alpha times beta times the free buffer", _control_by_agent)
 
 ALPHA_TOLERANCE = 1e-3
 """Relative tolerance between the alpha requested and the alpha of the nearest action: actions are rounded."""
