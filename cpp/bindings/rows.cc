@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <span>
 #include <stdexcept>
 
 #include "netbuf/numeric.h"
@@ -112,6 +113,39 @@ class SenderFeatures {
     require_telemetry(telemetry);
     const double* first = telemetry.data();
     netbuf::follow(s_, first + cwnd_column_, first + rtt_min_column_, names_.size(), kept_.data());
+  }
+
+  void scaled(const Vector<const int64_t>& columns, const Vector<const float>& lows, const Vector<const float>& scales,
+              const Matrix<float>& out) const {
+    const size_t count = columns.shape(0);
+    require(lows.shape(0) == count && scales.shape(0) == count, "lows and scales", "(columns,)");
+    require(out.shape(0) == count && out.shape(1) == s_.rows, "out", "(columns, rows)");
+    const std::span chosen(columns.data(), count);
+    for (const int64_t column : chosen) {
+      require(column >= 0 && column < static_cast<int64_t>(names_.size()), "columns", "(columns,), each a field's");
+    }
+    scaled_fields(last_.data(), s_.rows, chosen, lows.data(), scales.data(), out.data());
+  }
+
+  void step(const Vector<const int64_t>& actions, const Vector<const double>& steps, const Vector<const double>& low,
+            const std::optional<Vector<const double>>& high, double most, const Matrix<double>& out) const {
+    require(actions.shape(0) == s_.rows, "actions", "(rows,)");
+    require(steps.shape(0) > 0, "steps", "(steps,), not empty");
+    require(low.shape(0) == s_.rows && (!high || high->shape(0) == s_.rows), "low and high", "(rows,)");
+    require(out.shape(0) == s_.rows && out.shape(1) == 1, "out", "(rows, 1)");
+    step_windows(s_, actions.data(), {steps.data(), steps.shape(0)}, low.data(), high ? high->data() : nullptr, most,
+                 out.data());
+  }
+
+  void utility_arguments(const Matrix<double>& out) const {
+    require(out.shape(0) == 4 && out.shape(1) == s_.rows, "out", "(4, rows)");
+    netbuf::utility_arguments(s_, out.data());
+  }
+
+  void utility_signs(const Matrix<const double>& logs, double weight, const Vector<float>& out) const {
+    require(logs.shape(0) == 4 && logs.shape(1) == s_.rows, "logs", "(4, rows)");
+    require(out.shape(0) == s_.rows, "out", "(rows,)");
+    netbuf::utility_signs(s_, logs.data(), weight, out.data());
   }
 
   const SenderRows& rows() const { return s_; }
@@ -463,7 +497,16 @@ void bind_rows(nb::module_& m) {
       .def("take_in", &SenderFeatures::take_in, "telemetry"_a,
            "Makes the last interval the previous one, takes in another, and writes the exponents of what is kept.")
       .def("follow", &SenderFeatures::follow, "telemetry"_a,
-           "Follows the interval that was taken in; needs the exponentials.");
+           "Follows the interval that was taken in; needs the exponentials.")
+      .def("scaled", &SenderFeatures::scaled, "columns"_a, "lows"_a, "scales"_a, "out"_a.noconvert(),
+           "Writes the measured values of some fields, less their least ones, times their scales, within [0, 1].")
+      .def("step", &SenderFeatures::step, "actions"_a, "steps"_a, "low"_a, "high"_a.none(), "most"_a,
+           "out"_a.noconvert(),
+           "Writes windows that steps[action] * MSS^2 / window are added to, from `low` to `high` (None: to `most`).")
+      .def("utility_arguments", &SenderFeatures::utility_arguments, "out"_a.noconvert(),
+           "Writes what the signs of changes of utility take the logarithms of, (4, rows).")
+      .def("utility_signs", &SenderFeatures::utility_signs, "logs"_a, "weight"_a, "out"_a.noconvert(),
+           "Writes the signs of changes of weight * log(throughput) - (1 - weight) * log(RTT), 0 where not known.");
 
   nb::class_<SenderPath>(m, "SenderPath",
                          "The arithmetic of netbuf_gym.tasks.congestion_window.path_tracker on its tracker's arrays.")

@@ -50,4 +50,21 @@ inline constexpr size_t kSenderFeatures = 16;
 // `sender_ratios`, `scales` their factors.
 void sender_features(const SenderRows& senders, const float* logs, const float* scales, float* out);
 
+// The recipe ppcc. Measured values of some fields into `out`, [columns][rows], each less its least value and times its
+// scale, within [0, 1]; `last`, [fields][rows], holds no NaN.
+void scaled_fields(const float* last, size_t rows, std::span<const int64_t> columns, const float* lows,
+                   const float* scales, float* out);
+
+// Windows in bytes, [rows], that `steps[action]` * MSS^2 / window are added to, not below `low` nor above `high`, or
+// where that is null `most`.
+void step_windows(const SenderRows& senders, const int64_t* actions, std::span<const double> steps, const double* low,
+                  const double* high, double most, double* out);
+
+// What the sign of a change of utility takes the logarithms of, [4][rows]: throughput now and an interval earlier, at least
+// 1 bit/s, and round trips then, 1 s where no round trip was known an interval earlier.
+void utility_arguments(const SenderRows& senders, double* out);
+
+// Sign, -1, 0 or 1, of the change of weight * log(throughput) - (1 - weight) * log(round trip); 0 where that is not known.
+void utility_signs(const SenderRows& senders, const double* logs, double weight, float* out);
+
 }  // namespace netbuf

@@ -199,4 +199,47 @@ void sender_features(const SenderRows& s, const float* logs, const float* scales
   std::transform(s.age, s.age + n, feature(15), clipped);
 }
 
+void scaled_fields(const float* last, size_t rows, std::span<const int64_t> columns, const float* lows,
+                   const float* scales, float* out) {
+  for (size_t k = 0; k < columns.size(); ++k, out += rows) {
+    In from = last + static_cast<size_t>(columns[k]) * rows;
+    Out to = out;
+    const float low = lows[k], scale = scales[k];
+    for (size_t i = 0; i < rows; ++i) {
+      const float scaled = (from[i] - low) * scale, above = scaled > 0 ? scaled : 0.0f;
+      to[i] = above < 1 ? above : 1.0f;
+    }
+  }
+}
+
+void step_windows(const SenderRows& s, const int64_t* actions, std::span<const double> steps, const double* low,
+                  const double* high, double most, double* out) {
+  const auto last = static_cast<int64_t>(steps.size()) - 1;
+  for (size_t i = 0; i < s.rows; ++i) {
+    const double step = steps[static_cast<size_t>(std::clamp<int64_t>(actions[i], 0, last))];
+    const double mss = s.mss[i], window = step * mss * mss / s.window[i] + s.window[i];
+    out[i] = std::min(std::max(window, low[i]), high != nullptr ? high[i] : most);
+  }
+}
+
+void utility_arguments(const SenderRows& s, double* out) {
+  const size_t n = s.rows;
+  Flags known = s.previous_rtt_known;
+  for (size_t i = 0; i < n; ++i) out[i] = larger(s.throughput[i], 1.0f);
+  for (size_t i = 0; i < n; ++i) out[n + i] = larger(s.previous_throughput[i], 1.0f);
+  for (size_t i = 0; i < n; ++i) out[2 * n + i] = known[i] ? s.rtt[i] : 1.0f;
+  for (size_t i = 0; i < n; ++i) out[3 * n + i] = known[i] ? s.previous_rtt[i] : 1.0f;
+}
+
+void utility_signs(const SenderRows& s, const double* logs, double weight, float* out) {
+  const size_t n = s.rows;
+  const double other = 1 - weight;
+  for (size_t i = 0; i < n; ++i) {
+    const double now = weight * logs[i] - other * logs[2 * n + i];
+    const double before = weight * logs[n + i] - other * logs[3 * n + i];
+    const double change = now - before;
+    out[i] = static_cast<float>((change > 0) - (change < 0)) * static_cast<float>(s.previous_rtt_known[i]);
+  }
+}
+
 }  // namespace netbuf

@@ -58,8 +58,8 @@ The first 16 describe the interval; the others cover recent and long-term histor
 keep the queue filled. All are computed natively."""
 
 _PPCC_ROWS = np.array([FIELD[feature.name] for feature in PPCC_FEATURES])
-_PPCC_LOW = np.array([[feature.low] for feature in PPCC_FEATURES], np.float32)
-_PPCC_SCALE = np.array([[1 / (feature.high - feature.low)] for feature in PPCC_FEATURES], np.float32)
+_PPCC_LOW = np.array([feature.low for feature in PPCC_FEATURES], np.float32)
+_PPCC_SCALE = np.array([1 / (feature.high - feature.low) for feature in PPCC_FEATURES], np.float32)
 
 
 def observe_ppcc(tracker: Tracker, out: np.ndarray) -> np.ndarray:
@@ -67,10 +67,8 @@ def observe_ppcc(tracker: Tracker, out: np.ndarray) -> np.ndarray:
 
     A field without a measurement keeps its last value; before the first it is 0 (the slow-start threshold: 1).
     """
-    np.take(tracker.last, _PPCC_ROWS, axis=0, out=out, mode="clip")
-    out -= _PPCC_LOW
-    out *= _PPCC_SCALE
-    return np.clip(out, 0, 1, out=out)
+    tracker.arithmetic.scaled(_PPCC_ROWS, _PPCC_LOW, _PPCC_SCALE, out)
+    return out
 
 
 _LOG_HIGH = (16, 16, 2, 2, 2, 2, 2, 64, 65536, 4096, 64, 4, 4, 16, 16)

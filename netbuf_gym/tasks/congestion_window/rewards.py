@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from netbuf_gym.rewards import UTILITIES, RunningUtility, index_rewards
-from netbuf_gym.tasks.congestion_window.tracker import RTT, THROUGHPUT, Tracker
+from netbuf_gym.tasks.congestion_window.tracker import Tracker
 from netbuf_gym.utils.arguments import check_real
 
 
@@ -39,17 +39,10 @@ class UtilitySign:
 
     def __call__(self, tracker: Tracker, out: np.ndarray) -> None:
         """Write the term, `(1, rows)`, into `out`."""
-        a, known = self.throughput_weight, tracker.previous_rtt_known
-        values = np.ones((4, tracker.rows))
-        np.maximum(tracker.last[THROUGHPUT], 1, out=values[0])
-        np.maximum(tracker.previous_throughput, 1, out=values[1])
-        np.copyto(values[2], tracker.last[RTT], where=known)
-        np.copyto(values[3], tracker.previous_rtt, where=known)
-        np.log(values, out=values)
-        now = a * values[0] - (1 - a) * values[2]
-        before = a * values[1] - (1 - a) * values[3]
-        np.sign(now - before, out=out[0], casting="same_kind")
-        out[0] *= known
+        logs = np.empty((4, tracker.rows))
+        tracker.arithmetic.utility_arguments(logs)
+        np.log(logs, out=logs)
+        tracker.arithmetic.utility_signs(logs, self.throughput_weight, out[0])
 
 
 REWARDS = index_rewards(*UTILITIES, RunningUtility, UtilitySign)

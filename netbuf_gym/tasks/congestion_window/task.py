@@ -63,18 +63,6 @@ FIXED = {
 """By recipe, the arguments that are its own, and why."""
 
 
-def decode_ppcc(
-    action: np.ndarray, cwnd: np.ndarray, mss: np.ndarray, low: np.ndarray, high: np.ndarray | float, out: np.ndarray
-) -> np.ndarray:
-    """Write the windows of the paper's Eq. 1 in bytes, clamped; all arrays `(rows,)`, `action` indices into `PPCC_STEPS`."""
-    PPCC_STEPS.take(action, out=out, mode="clip")
-    out *= mss
-    out *= mss
-    out /= cwnd
-    out += cwnd
-    return np.minimum(np.maximum(out, low, out=out), high, out=out)
-
-
 class CongestionWindow(Task[Tracker]):
     """
     ## Description
@@ -367,8 +355,7 @@ class CongestionWindow(Task[Tracker]):
         """
         low, high = tracker.lowest_window, tracker.highest_window
         if not isinstance(tracker, PathTracker):
-            most = high if self.clamp == PATH else MAX_WINDOW_BYTES
-            decode_ppcc(action, tracker.cwnd, tracker.last[MSS], low, most, out[:, 0])
+            tracker.arithmetic.step(action, PPCC_STEPS, low, high if self.clamp == PATH else None, MAX_WINDOW_BYTES, out)
             return out
         factors = LARGEST_FACTOR ** action[:, 0] if self.actions == CONTINUOUS else self.levels.take(action, mode="clip")
         if self.recipe == "bare":
