@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -174,7 +175,8 @@ class Link:
         A token bucket caps the capacity at its rate.
         """
         own = self.trace.mean_mbps(duration_s) if self.trace is not None else self.constant_mbps
-        return min(float("inf") if own is None else own, self.throughput_limit_mbps)
+        own = math.inf if own is None else own
+        return own if self.discipline is None else min(own, self.throughput_limit_mbps)
 
     def compute_carrying_s(self, size_bytes: float, start_s: float = 0.0) -> float:
         """Return the time in seconds that the idle link takes to carry `size_bytes` from `start_s` on; 0 if unlimited."""

@@ -5,7 +5,6 @@ Fields that name a field of the core (`scenarios.fields`) are copied; here is wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from netbuf_gym import _core
@@ -28,6 +27,7 @@ from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.scenarios.udp import DatagramSource, PacketReplay, get_size_law
 from netbuf_gym.scenarios.video import Video
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace
+from netbuf_gym.utils.identity_cache import IdentityCache
 
 
 def build_world_config(scenario: Scenario) -> _core.WorldConfig:
@@ -36,12 +36,13 @@ def build_world_config(scenario: Scenario) -> _core.WorldConfig:
     copy_to_core(config, scenario)
     config.hystart = scenario.hystart is True
     config.hystart_plus_plus = scenario.hystart == HYSTART_PLUS_PLUS
-    config.links = _convert_cached(scenario.links, build_link_config)
-    config.flows = [build_flow_config(flow) for flow in scenario.flows]
+    config.links = _convert_links(scenario.links)
     hosts = [host.name for host in scenario.hosts]
     if hosts:
         config.hosts = [build_host_config(host) for host in scenario.hosts]
-        config.flows = [_assign_hosts(made, flow, hosts) for made, flow in zip(config.flows, scenario.flows, strict=True)]
+        config.flows = [_assign_hosts(build_flow_config(flow), flow, hosts) for flow in scenario.flows]
+    else:
+        config.flows = _convert_flows(scenario.flows)
     if scenario.switches:
         config.switches = [build_switch_config(switch) for switch in scenario.switches]
     if scenario.traffic is not None:
@@ -174,7 +175,7 @@ def build_switch_config(switch: Switch) -> _core.SwitchConfig:
 def build_traffic_config(traffic: Traffic, hosts: list[str]) -> _core.TrafficConfig:
     """Convert the traffic of a world with hosts of these names."""
     config = _core.TrafficConfig()
-    config.senders = _convert_cached(traffic.senders, build_sender_config)
+    config.senders = _convert_senders(traffic.senders)
     if hosts:
         config.senders = [_build_sender_legs(sender, hosts) for sender in traffic.senders]
     config.arrivals = [build_arrivals_config(arrivals) for arrivals in traffic.arrivals]
@@ -247,18 +248,8 @@ def build_udp_config(source: DatagramSource) -> _core.UdpConfig:
     return config
 
 
-_CACHE: dict[int, tuple[Sequence[Any], list[Any]]] = {}
-_CACHE_SIZE = 256
-
-
-def _convert_cached(items: Sequence[Any], convert: Callable[[Any], Any]) -> list[Any]:
-    """Convert each item of a tuple. Tuples that scenarios share (the links of a distribution's worlds) are converted
-    once: an episode's reset must not cost more than the episode's first steps."""
-    found = _CACHE.get(id(items))
-    if found is not None and found[0] is items:
-        return found[1]
-    made = [convert(item) for item in items]
-    if len(_CACHE) >= _CACHE_SIZE:
-        _CACHE.clear()
-    _CACHE[id(items)] = (items, made)
-    return made
+_convert_links = IdentityCache(lambda links: [build_link_config(link) for link in links])
+_convert_flows = IdentityCache(lambda flows: [build_flow_config(flow) for flow in flows])
+_convert_senders = IdentityCache(lambda senders: [build_sender_config(sender) for sender in senders])
+"""Conversions of tuples. Those that the scenarios of a distribution share are converted once: an episode's reset must not cost
+more than the episode's first steps."""

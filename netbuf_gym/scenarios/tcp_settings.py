@@ -44,6 +44,8 @@ def uses_option(option: str, ends: Any, hosts: Sequence[Any], usual: bool) -> bo
         hosts: Hosts of the scenario.
         usual: The scenario's setting.
     """
+    if not hosts and getattr(ends, option) is None:
+        return usual
     at_hosts = {host.name: getattr(host, option) for host in hosts}
     for name in (ends.sender_host, ends.receiver_host):
         said = {getattr(ends, option), at_hosts.get(name)} - {None}

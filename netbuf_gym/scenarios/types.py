@@ -65,6 +65,7 @@ from netbuf_gym.scenarios.traffic import FlowList, Probe, Traffic
 from netbuf_gym.scenarios.udp import DatagramSource, PacketReplay, UdpSource, list_source_names
 from netbuf_gym.traces.types import MAX_RATE_MBPS
 from netbuf_gym.utils import checks
+from netbuf_gym.utils.identity_cache import IdentityCache
 from netbuf_gym.utils.sums import sequential_sum
 
 __all__ = [
@@ -394,7 +395,8 @@ class Scenario:
 
     def tightest_link(self, flow: int) -> int:
         """Return the index of the first slowest link on a flow's data path, by mean rate over the scenario."""
-        return min(self._get_path(flow), key=self._get_mean_mbps)
+        path = self._get_path(flow)
+        return path[0] if len(path) == 1 else min(path, key=self._get_mean_mbps)
 
     def _get_mean_mbps(self, link: int) -> float:
         return self.links[link].mean_mbps(self.duration_s)
@@ -466,6 +468,8 @@ class Scenario:
 
     def _get_endpoint(self, flow: int) -> Flow | Sender:
         """Return a flow by index; indices after the flows are the traffic's senders."""
+        if type(flow) is int and 0 <= flow < len(self.flows):
+            return self.flows[flow]
         if not self.flows and not self._senders:
             raise ScenarioError("the world has no flows; valid: a world with a flow, or with traffic that has a sender")
         flow = checks.integer("flow", flow, 0, len(self.flows) + len(self._senders) - 1)
@@ -551,7 +555,7 @@ class Scenario:
             ScenarioError: An `n` that is not between 1 and the number of flows.
         """
         n = len(self.flows) if n is None else checks.integer("agents", n, 1, len(self.flows))
-        flows = tuple(copy_with(flow, cc=AGENT) if i < n else flow for i, flow in enumerate(self.flows))
+        flows = _control_flows(self.flows, n)
         for i, flow in enumerate(flows[:n]):
             self._check_control(f"flows[{i}]", flow)
         return copy_with(self, flows=flows)
@@ -611,6 +615,12 @@ class Scenario:
             ScenarioError: A field that is missing, unknown or out of range.
         """
         return codec.from_dict(cls, data)
+
+
+_control_flows = IdentityCache(
+    lambda flows, n: tuple(copy_with(flow, cc=AGENT) if i < n else flow for i, flow in enumerate(flows))
+)
+"""(flows, n) -> the flows with agents in place of the first `n`, one tuple for all the worlds that have these flows."""
 
 
 def _is_agent_driven(receiver: object) -> bool:
