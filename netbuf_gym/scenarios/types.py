@@ -406,7 +406,7 @@ class Scenario:
         between the flows whose data cross it. Flows of the traffic do not count."""
         shares = []
         for i in set(self._get_path(flow)):
-            users = sum(i in other.path for other in self.flows)
+            users = sum([i in other.path for other in self.flows])
             shares.append(self.links[i].mean_mbps(self.duration_s) / max(users, 1))
         return min(shares)
 
@@ -487,8 +487,8 @@ class Scenario:
 
     def base_rtt_ms(self, flow: int = 0) -> float:
         """Return the least round-trip time of a flow, ms: propagation and transmission of one full packet and one ACK."""
-        rtt = self.propagation_rtt_ms(flow)
         f = self._get_endpoint(flow)
+        rtt = self.propagation_rtt_ms(flow)
         stamped = self._uses("timestamps", f)
         ack_bytes = self._get_ack_bytes(stamped)
         data_bytes = self._get_mss(stamped) + ack_bytes

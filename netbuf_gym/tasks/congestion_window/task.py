@@ -312,8 +312,9 @@ class CongestionWindow(Task[Tracker]):
 
     def control(self, scenario: Scenario) -> Scenario:
         """Return the world with its first `agents` flows controlled, unless as many flows are agents already."""
-        controlled = self.choose_agents(scenario, agent_flows(scenario), len(scenario.flows), "flows")
-        if scenario.agents != self.agents:
+        found = agent_flows(scenario)
+        controlled = self.choose_agents(scenario, found, len(scenario.flows), "flows")
+        if len(found) != self.agents:
             scenario = scenario.with_agents(self.agents)
         return require_capacity(scenario, controlled)
 
@@ -439,11 +440,11 @@ def agent_flows(scenario: Scenario) -> list[int]:
 
 def highest_window_packets(scenario: Scenario, flow: int) -> float:
     """Return the clamp of an agent's window: twice what its path and the buffer of its slowest link hold."""
-    link = scenario.links[scenario.tightest_link(flow)]
+    link, data_bytes = scenario.links[scenario.tightest_link(flow)], scenario.data_bytes
     limits: list[float] = [UNLIMITED_BUFFER_PACKETS]
     if link.queue_packets is not None:
         limits.append(link.queue_packets)
     if link.queue_bytes is not None:
-        limits.append(link.queue_bytes / scenario.data_bytes)
-    bdp_packets = link.mean_mbps(scenario.duration_s) * 1e3 * scenario.propagation_rtt_ms(flow) / 8 / scenario.data_bytes
+        limits.append(link.queue_bytes / data_bytes)
+    bdp_packets = link.mean_mbps(scenario.duration_s) * 1e3 * scenario.propagation_rtt_ms(flow) / 8 / data_bytes
     return 2 * (bdp_packets + min(limits))
