@@ -14,6 +14,7 @@
 #include <stdexcept>
 
 #include "netbuf/numeric.h"
+#include "netbuf/receiver_features.h"
 #include "netbuf/rows.h"
 #include "netbuf/sender_features.h"
 #include "netbuf/sender_path.h"
@@ -303,6 +304,125 @@ class SenderPath {
   Matrix<float> logs_;
 };
 
+ReceiverRules read_receiver_rules(const Rules& rules, double interval_s) {
+  const auto single = [&](const char* name) { return static_cast<float>(read_rule(rules, name)); };
+  const auto inverse = [&](const char* name) { return static_cast<float>(1 / read_rule(rules, name)); };
+  return {
+      .drain = read_rule(rules, "drain") != 0,
+      .interval_s = static_cast<float>(interval_s),
+      .interval_rate = static_cast<float>(1 / interval_s),
+      .packet_rate = static_cast<float>(8 / interval_s),
+      .peak_decay = static_cast<float>(-1 / read_rule(rules, "peak_memory_s")),
+      .seen_share = single("seen_share"),
+      .seen_s = single("seen_s"),
+      .drain_due_s = static_cast<float>(read_rule(rules, "drain_after_s") - 1e-3),  // float32 adds up intervals
+      .least_drain = single("least_drain_intervals"),
+      .greatest_drain = single("greatest_drain_intervals"),
+      .per_drain_after = inverse("drain_after_s"),
+      .per_greatest_drain = inverse("greatest_drain_intervals"),
+      .k_middle = single("k_middle"),
+      .target_middle = single("target_middle_s"),
+      .least_gain = single("least_gain"),
+  };
+}
+
+// The arrays of a tracker of receivers, bound once.
+class ReceiverFeatures {
+ public:
+  ReceiverFeatures(const std::vector<std::string>& fields, double interval_s, const Rules& rules, Matrix<float> last,
+                   Matrix<float> memory, Matrix<double> exact, Vector<float> kept, Matrix<float> means,
+                   Vector<bool> begun, Matrix<float> path)
+      : rules_(read_receiver_rules(rules, interval_s)),
+        columns_{fields.size(), find_column(fields, "received_bytes"), find_column(fields, "window_bytes"),
+                 find_column(fields, "k"), find_column(fields, "target_delay_s")},
+        last_(last), memory_(memory), exact_(exact), kept_(kept), means_(means), begun_(begun), path_(path) {
+    const size_t rows = last.shape(1);
+    float** remembered[] = {&r_.rate, &r_.previous_rate, &r_.previous_delay, &r_.previous_window, &r_.peak_rate,
+                            &r_.least_seen, &r_.draining};
+    double** in_force[] = {&r_.window_exact, &r_.k_exact, &r_.target, &r_.received, &r_.resumed};
+    float** summed[] = {&r_.lived, &r_.throughput_sum, &r_.rtt_sum};
+    const float** of_path[] = {&r_.share, &r_.base_rtt};
+    const auto bind = [rows](const auto& array, const auto& members, const char* name) {
+      require(array.shape(0) == std::size(members) && array.shape(1) == rows, name,
+              ("(" + std::to_string(std::size(members)) + ", rows)").c_str());
+      for (size_t i = 0; i < std::size(members); ++i) *members[i] = array.data() + i * rows;
+    };
+    require(last.shape(0) == fields.size(), "last", "(fields, rows)");
+    require(kept.shape(0) == rows, "kept", "(rows,)");
+    require(begun.shape(0) == rows, "begun", "(rows,)");
+    bind(memory, remembered, "memory");
+    bind(exact, in_force, "exact");
+    bind(means, summed, "means");
+    bind(path, of_path, "path");
+    r_.rows = rows;
+    r_.kept = kept.data();
+    r_.begun = reinterpret_cast<uint8_t*>(begun.data());
+    const std::pair<const char*, const float**> measured[] = {
+        {"elapsed_s", &r_.elapsed},
+        {"packets_received", &r_.packets},
+        {"receive_rate_bps", &r_.receive_rate},
+        {"window_bytes", &r_.window},
+        {"buffered_bytes", &r_.buffered},
+        {"queue_delay_s", &r_.delay_filtered},
+        {"queue_delay_mean_s", &r_.delay},
+        {"queue_delay_min_s", &r_.delay_min},
+        {"queue_delay_max_s", &r_.delay_max},
+        {"delay_gradient", &r_.delay_gradient},
+        {"rtt_s", &r_.rtt},
+        {"rtt_min_s", &r_.rtt_min},
+        {"packets_missing", &r_.missing},
+        {"packets_repeated", &r_.repeated},
+        {"silence_s", &r_.silence},
+        {"longest_gap_s", &r_.longest_gap},
+        {"k", &r_.k},
+        {"bdp_gain", &r_.bdp_gain},
+        {"mss_bytes", &r_.mss},
+        {"goodput_bps", &r_.goodput},
+        {"true_queue_delay_mean_s", &r_.true_delay},
+    };
+    for (const auto& [name, at] : measured) *at = last.data() + find_column(fields, name) * rows;
+  }
+
+  void take_in(const Matrix<const double>& telemetry) {
+    require_telemetry(telemetry);
+    remember_receivers(r_);
+    netbuf::take_in(telemetry.data(), r_.rows, columns_.fields, last_.data());
+    take_in_receivers(r_, rules_, telemetry.data(), columns_);
+  }
+
+  void follow(const Matrix<const double>& telemetry) {
+    require_telemetry(telemetry);
+    follow_receivers(r_, rules_, telemetry.data(), columns_);
+  }
+
+  void ratios(const Matrix<float>& out) const {
+    require(out.shape(0) == kReceiverRatios && out.shape(1) == r_.rows, "out", "(16, rows)");
+    receiver_ratios(r_, rules_, out.data());
+  }
+
+  void features(const Matrix<const float>& logs, const Vector<const float>& scales, const Matrix<float>& out) const {
+    require(logs.shape(0) == kReceiverRatios && logs.shape(1) == r_.rows, "logs", "(16, rows)");
+    require(scales.shape(0) == kReceiverRatios, "scales", "(16,)");
+    require(out.shape(0) == kReceiverFeatures && out.shape(1) == r_.rows, "out", "(26, rows)");
+    receiver_features(r_, rules_, logs.data(), scales.data(), out.data());
+  }
+
+ private:
+  void require_telemetry(const Matrix<const double>& telemetry) const {
+    require(telemetry.shape(0) == r_.rows && telemetry.shape(1) == columns_.fields, "telemetry", "(rows, fields)");
+  }
+
+  ReceiverRules rules_;
+  ReceiverColumns columns_;
+  ReceiverRows r_{};
+  Matrix<float> last_, memory_;  // this and the following: kept alive
+  Matrix<double> exact_;
+  Vector<float> kept_;
+  Matrix<float> means_;
+  Vector<bool> begun_;
+  Matrix<float> path_;
+};
+
 // The arrays of a tracker of switches, bound once.
 class SwitchFeatures {
  public:
@@ -507,6 +627,24 @@ void bind_rows(nb::module_& m) {
            "Writes what the signs of changes of utility take the logarithms of, (4, rows).")
       .def("utility_signs", &SenderFeatures::utility_signs, "logs"_a, "weight"_a, "out"_a.noconvert(),
            "Writes the signs of changes of weight * log(throughput) - (1 - weight) * log(RTT), 0 where not known.");
+
+  nb::class_<ReceiverFeatures>(m, "ReceiverFeatures",
+                               "The arithmetic of netbuf_gym.tasks.receiver_window on its tracker's arrays.")
+      .def(nb::init<const std::vector<std::string>&, double, const Rules&, Matrix<float>, Matrix<float>,
+                    Matrix<double>, Vector<float>, Matrix<float>, Vector<bool>, Matrix<float>>(),
+           "fields"_a, "interval_s"_a, "rules"_a, "last"_a.noconvert(), "memory"_a.noconvert(), "exact"_a.noconvert(),
+           "kept"_a.noconvert(), "means"_a.noconvert(), "begun"_a.noconvert(), "path"_a.noconvert(),
+           "rules: constants by name. memory: rate, previous rate, delay and window, peak rate, time since the least delay"
+           " was seen, draining; exact: window, k, target, received, resumed; kept: the peak rate's exponents, of which the"
+           " caller makes exponentials in place. means, begun: RunningMeans; path: share, base RTT.")
+      .def("take_in", &ReceiverFeatures::take_in, "telemetry"_a,
+           "Makes the last interval the previous one, takes in another, and writes the exponents of what is kept.")
+      .def("follow", &ReceiverFeatures::follow, "telemetry"_a,
+           "Follows the interval that was taken in; needs the exponentials.")
+      .def("ratios", &ReceiverFeatures::ratios, "out"_a.noconvert(),
+           "Writes what the features take the logarithms of, (16, rows).")
+      .def("features", &ReceiverFeatures::features, "logs"_a, "scales"_a, "out"_a.noconvert(),
+           "Writes the feature vectors, (26, rows), from these logarithms and their scales.");
 
   nb::class_<SenderPath>(m, "SenderPath",
                          "The arithmetic of netbuf_gym.tasks.congestion_window.path_tracker on its tracker's arrays.")

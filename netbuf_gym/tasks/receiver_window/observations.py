@@ -5,11 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from netbuf_gym.tasks.features import Feature
-from netbuf_gym.tasks.receiver_window.tracker import DRAIN_AFTER_S, DRAIN_INTERVALS, FIELD, MSS, RTT, RTT_MIN, Tracker
+from netbuf_gym.tasks.receiver_window.tracker import (
+    DRAIN_AFTER_S,
+    DRAIN_INTERVALS,
+    FIELD,
+    K_RANGE,
+    MSS,
+    TARGET_RANGE_S,
+    Tracker,
+)
 
 LARGEST_SEGMENTS = 16_384.0
-K_RANGE = (0.25, 16.0)
-TARGET_RANGE_S = (0.002, 1.0)
 
 NUWA_FEATURES = (
     Feature("received", 0, LARGEST_SEGMENTS, "log of 1 + segments that arrived in the interval"),
@@ -49,17 +55,9 @@ DEFAULT_FEATURES = (
 )
 """Ratios only: the same policy reads 1 Mbit/s and 300 Mbit/s, 5 ms and 200 ms alike."""
 
-_COLUMN = {feature.name: column for column, feature in enumerate(DEFAULT_FEATURES)}
-_ROOTS = 4
-_RATIOS = 15
-"""Number of leading features that are logarithms; those after `delay_in_intervals` are signed."""
-
 _LOG_HIGH = np.array([32, 32, 32, 32, 8, 64, 4, 4, 4, 4, 64, LARGEST_SEGMENTS, 4096, 8, 22.360679775], np.float32)
-_LOG_SCALE = (1 / np.log(_LOG_HIGH))[:, None].astype(np.float32)
-_K_MIDDLE = np.float32(np.sqrt(K_RANGE[0] * K_RANGE[1]))
-_TARGET_MIDDLE = np.float32(np.sqrt(TARGET_RANGE_S[0] * TARGET_RANGE_S[1]))
-_LEAST_GAIN, _PER_LOG_4 = np.float32(1 / 4), np.float32(1 / np.log(4))
-_ONE, _TINY = np.float32(1), np.float32(1e-6)
+_LOG_SCALE = np.append(1 / np.log(_LOG_HIGH), np.float32(1 / np.log(4)))
+"""Factors of the logarithms: of the first features, and of the last one."""
 _SEGMENT_ROWS = np.array([FIELD[name] for name in ("received_bytes", "window_bytes", "buffered_bytes")])
 _NUWA_LOG_SCALE = np.float32(1 / np.log1p(LARGEST_SEGMENTS))
 
@@ -83,52 +81,8 @@ def observe_default(tracker: Tracker, out: np.ndarray) -> np.ndarray:
     A field without a measurement keeps its last value, with the time since then in `silence`; before the first round trip all
     ratios to it are 1 or 0, so that their logarithms are 0. No value is assumed for anything that was never measured.
     """
-    last = tracker.last
-
-    def of(name: str) -> np.ndarray:
-        return last[FIELD[name]]
-
-    rtt, least, mss, window, rate = last[RTT], last[RTT_MIN], last[MSS], of("window_bytes"), tracker.rate
-    known = least > 0
-    per_rtt = known / np.where(known, least, _ONE)  # 0 before there is one
-    delay = of("queue_delay_mean_s")
-    packet_rate = mss * np.float32(8 / tracker.interval_s)
-    packets = of("packets_received")
-
-    ratios = out[:_RATIOS]
-    ratios[0] = delay * per_rtt + _ONE
-    ratios[1] = of("queue_delay_s") * per_rtt + _ONE
-    ratios[2] = of("queue_delay_min_s") * per_rtt + _ONE
-    ratios[3] = of("queue_delay_max_s") * per_rtt + _ONE
-    np.divide(delay, tracker.target_s, out=ratios[4], casting="same_kind")
-    ratios[5] = delay * np.float32(1 / tracker.interval_s) + _ONE
-    bdp = np.maximum(tracker.peak_rate * least * np.float32(1 / 8), mss)
-    ratios[6] = np.where(known, window / bdp, _ONE)
-    ratios[7] = np.where(known, rate * rtt * np.float32(1 / 8) / window, _ONE)
-    ratios[8] = np.maximum(rate, packet_rate) / np.maximum(tracker.previous_rate, packet_rate)
-    ratios[9] = window / tracker.previous_window
-    ratios[10] = np.where(known, least * np.float32(1 / tracker.interval_s), _ONE)
-    ratios[11] = window / mss
-    ratios[12] = packets + _ONE
-    ratios[13] = of("k") * (_ONE / _K_MIDDLE)
-    np.divide(tracker.target_s, _TARGET_MIDDLE, out=ratios[14], casting="same_kind")
-    np.maximum(ratios, _TINY, out=ratios)
-    np.log(ratios, out=ratios)
-    ratios *= _LOG_SCALE
-    for row in (*range(_ROOTS), _COLUMN["delay_in_intervals"]):
-        np.sqrt(np.maximum(ratios[row], 0, out=ratios[row]), out=ratios[row])
-
-    np.multiply(rate / np.maximum(tracker.peak_rate, _ONE), np.float32(2), out=out[15])
-    out[15] -= _ONE
-    out[16] = (delay - tracker.previous_delay) * per_rtt
-    out[17] = of("delay_gradient")
-    missing = of("packets_missing")
-    out[18] = np.sqrt(missing / np.maximum(missing + packets, _ONE))
-    out[19] = np.sqrt(of("packets_repeated") / np.maximum(packets, _ONE))
-    out[20] = of("buffered_bytes") / window - _ONE
-    out[21] = np.sqrt(of("longest_gap_s"))
-    out[22] = np.sqrt(of("silence_s"))
-    out[23] = tracker.least_seen_s * np.float32(1 / DRAIN_AFTER_S)
-    out[24] = tracker.draining * np.float32(1 / DRAIN_INTERVALS[1])
-    out[25] = np.log(np.maximum(of("bdp_gain"), _LEAST_GAIN)) * _PER_LOG_4
-    return np.clip(out, -1, 1, out=out)
+    logs = np.empty((len(_LOG_SCALE), tracker.rows), np.float32)
+    tracker.arithmetic.ratios(logs)
+    np.log(logs, out=logs)
+    tracker.arithmetic.features(logs, _LOG_SCALE, out)
+    return out

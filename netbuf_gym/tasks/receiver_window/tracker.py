@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from netbuf_gym import _core
 from netbuf_gym.tasks.flows import FlowTracker, PerRow
 from netbuf_gym.tasks.receiver_window.meter import UtilityMeter
 from netbuf_gym.tasks.receiver_window.telemetry import TELEMETRY
@@ -40,6 +43,9 @@ FIRST_SEGMENTS = 20
 CAP_SEGMENTS = 10
 """Segments that the cap of the window leaves beyond the measured product."""
 
+K_RANGE, TARGET_RANGE_S, LEAST_GAIN = (0.25, 16.0), (0.002, 1.0), 1 / 4
+"""Ranges of Nuwa's gain and of its target delay, and the least window in measured products that is observed."""
+
 
 class Tracker(FlowTracker):
     """The last measured value of every telemetry field, and quantities that span several intervals.
@@ -60,16 +66,39 @@ class Tracker(FlowTracker):
         draining: float32, intervals that the drain still lasts, 0 outside one.
         resumed: float64, the window in bytes that the next decision starts from: after a drain the window before it.
         meter: sum of Nuwa's utility.
+        arithmetic: native computation of these arrays, and of the features observed.
     """
 
     def __init__(self, rows: int, interval_s: float, drain: bool = True):
         super().__init__(TELEMETRY, rows, interval_s)
-        self.drain = drain
         self._memory = np.zeros((7, rows), np.float32)
         self.rate, self.previous_rate, self.previous_delay, self.previous_window = self._memory[:4]
         self.peak_rate, self.least_seen_s, self.draining = self._memory[4:]
         self._exact = np.ones((5, rows))
         self.window, self.k, self.target_s, self.received, self.resumed = self._exact
+        self._kept = np.empty(rows, np.float32)
+        rules = {
+            "drain": drain,
+            "peak_memory_s": PEAK_MEMORY_S,
+            "seen_share": SEEN_SHARE,
+            "seen_s": SEEN_S,
+            "drain_after_s": DRAIN_AFTER_S,
+            "least_drain_intervals": DRAIN_INTERVALS[0],
+            "greatest_drain_intervals": DRAIN_INTERVALS[1],
+            "k_middle": math.sqrt(K_RANGE[0] * K_RANGE[1]),
+            "target_middle_s": math.sqrt(TARGET_RANGE_S[0] * TARGET_RANGE_S[1]),
+            "least_gain": LEAST_GAIN,
+        }
+        self.arithmetic = _core.ReceiverFeatures(
+            *(TELEMETRY.names, interval_s, rules),
+            last=self.last,
+            memory=self._memory,
+            exact=self._exact,
+            kept=self._kept,
+            means=self.means.sums,
+            begun=self.means.begun,
+            path=self.share_and_rtt,
+        )
         self.meter = UtilityMeter(rows)
         self.last[[MSS, WINDOW]] = self.previous_window[:] = 1  # of rows whose world has not started: nothing divides by 0
 
@@ -96,37 +125,11 @@ class Tracker(FlowTracker):
 
     def update(self, telemetry: np.ndarray) -> None:
         """Update from the telemetry of one interval, `(rows, fields)` in float64, as the plant wrote it."""
-        last = self.last
-        self.previous_rate[:], self.previous_delay[:], self.previous_window[:] = self.rate, last[DELAY], last[WINDOW]
-        super().update(telemetry)
-        np.fmax(telemetry[:, RECEIVED], 0, out=self.received)
-        elapsed, arrived = last[ELAPSED], self.received > 0
-        np.multiply(last[RATE], arrived, out=self.rate)
-        kept = np.exp(elapsed * arrived * np.float32(-1 / PEAK_MEMORY_S))
-        np.maximum(self.peak_rate * kept, self.rate, out=self.peak_rate)
-        outside = self.draining == 0
-        for exact, column in ((self.window, WINDOW), (self.k, K), (self.target_s, TARGET)):
-            now = telemetry[:, column]
-            np.copyto(exact, now, where=~np.isnan(now))
-        self._update_drains(elapsed, arrived, outside)
-
-        self.means.add(arrived, elapsed, self.throughput_ratio(), self.rtt_ratio())
+        self.note(telemetry)
+        self.arithmetic.take_in(telemetry)
+        np.exp(self._kept, out=self._kept)
+        self.arithmetic.follow(telemetry)
         self.meter.add(*telemetry.T[_METERED])
-
-    def _update_drains(self, elapsed: np.ndarray, arrived: np.ndarray, outside: np.ndarray) -> None:
-        """Update the time since the least delay was seen and the progress of drains; silence suspends both."""
-        np.copyto(self.resumed, self.window, where=outside)
-        seen = self.last[DELAY_MIN] <= np.maximum(np.float32(SEEN_SHARE) * self.last[RTT_MIN], np.float32(SEEN_S))
-        self.least_seen_s += elapsed * arrived
-        np.copyto(self.least_seen_s, 0, where=seen & arrived)
-        if not self.drain:
-            return
-        self.draining -= ~outside & arrived
-        np.copyto(self.least_seen_s, 0, where=~outside)
-        due = outside & arrived & (self.least_seen_s >= DRAIN_AFTER_S - 1e-3)  # float32 adds up intervals
-        if due.any():
-            lasting = np.clip(np.ceil(2 * self.last[RTT] / self.interval_s), *DRAIN_INTERVALS)
-            np.copyto(self.draining, lasting, where=due)
 
     @property
     def highest_window(self) -> np.ndarray:
