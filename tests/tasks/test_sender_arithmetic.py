@@ -5,8 +5,10 @@ import pytest
 
 from netbuf_gym import _core
 from netbuf_gym.tasks.congestion_window import CongestionWindow
-from netbuf_gym.tasks.congestion_window.observations import DEFAULT_FEATURES, observe_default
+from netbuf_gym.tasks.congestion_window.observations import DEFAULT_FEATURES, PPCC_FEATURES, observe_default, observe_ppcc
 from netbuf_gym.tasks.congestion_window.path_tracker import LATELY_S, LONG_S, LOSS_MEMORY_S
+from netbuf_gym.tasks.congestion_window.rewards import UtilitySign
+from netbuf_gym.tasks.congestion_window.task import PPCC_STEPS
 from netbuf_gym.tasks.congestion_window.telemetry import TELEMETRY
 from tests.tasks.hand_made import MSS, tracker
 
@@ -224,3 +226,57 @@ def test_arrays_of_other_shapes_are_refused():
         _core.SenderFeatures(["rtt"], 0.1, [10.0, 1.0], **arrays)
     with pytest.raises(ValueError, match=r"means must have shape \(3, rows\)"):
         _core.SenderFeatures(["rtt"], 0.1, [10.0], **{**arrays, "means": np.zeros((2, 4), np.float32)})
+
+
+def update_at_random(rows, steps=20):
+    """Return a tracker of the recipe ppcc after intervals of every kind."""
+    made, rng = tracker(rows, task=CongestionWindow("ppcc")), np.random.default_rng(5)
+    for _ in range(steps):
+        made.update(random_telemetry(rng, rows))
+    return made
+
+
+@pytest.mark.parametrize("rows", [1, 37])
+@pytest.mark.parametrize("weight", [0.5, 0.3, 1.0])
+def test_the_recipe_ppcc_is_numpys(rows, weight):
+    made = update_at_random(rows)
+    made.last[FIELD["ssthresh_bytes"], 0] = np.inf
+    low, high = (np.array([[getattr(feature, end)] for feature in PPCC_FEATURES], np.float32) for end in ("low", "high"))
+    chosen = made.last[[FIELD[feature.name] for feature in PPCC_FEATURES]]
+    wanted = np.clip((chosen - low) * (1 / (high.astype(float) - low)).astype(np.float32), 0, 1)
+    np.testing.assert_array_equal(observe_ppcc(made, np.empty((12, rows), np.float32)), wanted)
+
+    actions = np.arange(rows) % len(PPCC_STEPS)
+    mss, out = made.last[FIELD["mss_bytes"]], np.empty((rows, 1))
+    wanted = PPCC_STEPS[actions] * mss * mss / made.cwnd + made.cwnd
+    CongestionWindow("ppcc").decode(actions.astype(np.uint8), made, out)
+    np.testing.assert_array_equal(out[:, 0], np.clip(wanted, made.lowest_window, made.highest_window))
+
+    for known in (True, False):
+        made.previous_rtt_known[:], ones = known, np.ones(rows)
+        throughput, before = (np.maximum(rate, np.float32(1)) for rate in (made["throughput_bps"], made.previous_throughput))
+        rtt, earlier = (np.where(known, value, ones) for value in (made["rtt_mean_s"], made.previous_rtt))
+        logs = np.log(np.stack([throughput, before, rtt, earlier]).astype(float))
+        change = (weight * logs[0] - (1 - weight) * logs[2]) - (weight * logs[1] - (1 - weight) * logs[3])
+        reward = np.empty((1, rows), np.float32)
+        UtilitySign(weight)(made, reward)
+        np.testing.assert_array_equal(reward[0], np.sign(change) * known)
+
+
+def test_arrays_of_the_recipe_ppcc_that_do_not_fit_are_refused():
+    native, two, out = update_at_random(2, 1).arithmetic, np.zeros(2), np.zeros((1, 2), np.float32)
+    single, column = np.zeros(1, np.float32), np.zeros(1, np.int64)
+    for call in (
+        lambda: native.scaled(column, np.zeros(2, np.float32), single, out),
+        lambda: native.scaled(column, single, single, np.zeros((2, 2), np.float32)),
+        lambda: native.scaled(np.array([len(FIELD)]), single, single, out),
+        lambda: native.step(np.zeros(3, np.int64), two, two, None, 1.0, np.zeros((2, 1))),
+        lambda: native.step(np.zeros(2, np.int64), np.zeros(0), two, None, 1.0, np.zeros((2, 1))),
+        lambda: native.step(np.zeros(2, np.int64), two, two, np.zeros(3), 1.0, np.zeros((2, 1))),
+        lambda: native.step(np.zeros(2, np.int64), two, two, None, 1.0, np.zeros((2, 2))),
+        lambda: native.utility_arguments(np.zeros((3, 2))),
+        lambda: native.utility_signs(np.zeros((4, 3)), 0.5, np.zeros(2, np.float32)),
+        lambda: native.utility_signs(np.zeros((4, 2)), 0.5, np.zeros(3, np.float32)),
+    ):
+        with pytest.raises(ValueError, match="must have shape"):
+            call()
