@@ -117,6 +117,7 @@ notebooks: $(VENV)/.test native
 benchmark: $(VENV)/.train native
 	$(BIN)/python benchmarks/simulator.py --json runs/benchmarks/simulator.json $(BENCHMARK_ARGS)
 	$(BIN)/python benchmarks/training.py --json runs/benchmarks/training.json $(BENCHMARK_ARGS)
+	$(BIN)/python benchmarks/start.py --json runs/benchmarks/start.json $(BENCHMARK_ARGS)
 
 # Of live worlds, in real time: on a machine that has nothing else to do.
 benchmark-live: $(VENV)/.train native

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -60,8 +60,21 @@ class Path(Protocol):
         """Return packets marked lost over packets marked lost or acknowledged, 0 when there were none."""
 
 
+class _Weighted:
+    """Reward of three terms with weights: throughput, delay, loss."""
+
+    throughput_weight: float
+    delay_weight: float
+    loss_weight: float
+
+    @cached_property
+    def _signed_weights(self) -> np.ndarray:
+        """Signed weights of the terms, `(3, 1)`."""
+        return np.array([[self.throughput_weight], [-self.delay_weight], [-self.loss_weight]], np.float32)
+
+
 @dataclass(frozen=True)
-class LogUtility:
+class LogUtility(_Weighted):
     """Log-utility, whose episode sum over the duration tracks the utility that controllers are compared by.
 
     Args:
@@ -91,11 +104,11 @@ class LogUtility:
         np.log(np.maximum(tracker.throughput_ratio(), self._floor), out=out[0])
         np.log(tracker.rtt_ratio(), out=out[1])
         out[2] = tracker.loss_ratio() if self.loss_weight else 0
-        out *= _signed_weights(self) * tracker["elapsed_s"]
+        out *= self._signed_weights * tracker["elapsed_s"]
 
 
 @dataclass(frozen=True)
-class LinearUtility:
+class LinearUtility(_Weighted):
     """Tangent of log-utility at full throughput and an empty queue.
 
     A whole-episode utility is a logarithm of *means*, so that near the optimum every interval counts linearly.
@@ -122,11 +135,11 @@ class LinearUtility:
         np.subtract(tracker.throughput_ratio(), np.float32(1), out=out[0])
         np.subtract(np.minimum(tracker.rtt_ratio(), np.float32(self.cap)), np.float32(1), out=out[1])
         out[2] = tracker.loss_ratio() if self.loss_weight else 0
-        out *= _signed_weights(self) * tracker["elapsed_s"]
+        out *= self._signed_weights * tracker["elapsed_s"]
 
 
 @dataclass(frozen=True)
-class AlphaFair:
+class AlphaFair(_Weighted):
     """Alpha-fair utility of throughput, delay and loss, as in Nuwa; all arguments normalised to [0, 1].
 
     Args:
@@ -161,9 +174,9 @@ class AlphaFair:
         out[2] = tracker.loss_ratio()
         if self.alpha <= 0.99:  # float32 is precise enough
             np.power(out, np.float32(1 - self.alpha), out=out)
-            out *= _signed_weights(self) * np.float32(1 / (1 - self.alpha))
+            out *= self._signed_weights * np.float32(1 / (1 - self.alpha))
         else:
-            out[...] = _signed_weights(self) * _alpha_fair(np.asarray(out, np.float64), self.alpha, self.floor)
+            out[...] = self._signed_weights * _alpha_fair(np.asarray(out, np.float64), self.alpha, self.floor)
         out *= tracker["elapsed_s"]
 
 
@@ -205,7 +218,7 @@ def _alpha_fair(values: np.ndarray, alpha: float, floor: float) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class RangeNormalized:
+class RangeNormalized(_Weighted):
     """Throughput, delay and loss, each normalised by the range of its samples so far, as in Auter's Eqs. 2 and 3.
 
     R(v) = (v - least) / (greatest - least), over the samples of all agents and episodes so far, this interval's included, that
@@ -238,7 +251,7 @@ class RangeNormalized:
         for row, own, samples in zip(out, values, self.__dict__["_ranges"], strict=True):
             samples.update(own)
             row[...] = samples.normalize(own, self.clip)
-        out *= _signed_weights(self)
+        out *= self._signed_weights
 
 
 @dataclass(frozen=True)
@@ -271,9 +284,3 @@ UTILITIES: tuple[type[Any], ...] = (LogUtility, LinearUtility, AlphaFair, Power,
 def _check_weights(reward: Any) -> None:
     for name in ("throughput_weight", "delay_weight", "loss_weight"):
         check_real(name, getattr(reward, name), 0, 100)
-
-
-@lru_cache(maxsize=64)
-def _signed_weights(reward: Any) -> np.ndarray:
-    """Return the signed weights of the terms throughput, delay and loss, `(3, 1)`; a cached array, not to be written to."""
-    return np.array([[reward.throughput_weight], [-reward.delay_weight], [-reward.loss_weight]], np.float32)
