@@ -36,7 +36,7 @@ def register_own_ids() -> None:
     for name, task in IDS.items():
         register_ids([name], task)
     if {path.parent.name for path in TASKS.glob("*/__init__.py")} - set(IDS.values()):
-        import_tasks()  # of a task that was added, its record alone knows the ids
+        importlib.import_module("netbuf_gym.tasks")  # of a task that was added, its record alone knows the ids
 
 
 def import_tasks() -> None:
