@@ -71,17 +71,17 @@ class Tracker(FlowTracker):
     ) -> None:
         """Forget all measurements of these rows, whose world starts anew; windows in bytes, `path` as for `reset_path`."""
         self.reset_path(rows, **path)
-        initial_window, lowest_window = np.asarray(initial_window), np.asarray(2 * mss_bytes)  # each is assigned more than once
+        initial, lowest = np.asarray(initial_window), np.asarray(2 * mss_bytes)  # each is assigned more than once
         self.last[SSTHRESH, rows] = np.inf
         self.last[MSS, rows] = mss_bytes
-        self.last[CWND, rows] = initial_window
+        self.last[CWND, rows] = initial
         self._memory[:, rows] = 0
         self.least_rtt[rows] = np.inf
-        self.previous_cwnd[rows] = initial_window
+        self.previous_cwnd[rows] = initial
         self._known[:, rows] = False
-        self.cwnd[rows] = initial_window
-        self.lowest_window[rows] = lowest_window
-        self.highest_window[rows] = np.maximum(highest_window, lowest_window)
+        self.cwnd[rows] = initial
+        self.lowest_window[rows] = lowest
+        self.highest_window[rows] = np.maximum(highest_window, lowest)
 
     def update(self, telemetry: np.ndarray) -> None:
         """Take in the telemetry of one interval, `(rows, fields)` in float64, as the plant wrote it."""

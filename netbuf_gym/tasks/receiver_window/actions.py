@@ -8,9 +8,8 @@ import gymnasium as gym
 import numpy as np
 
 from netbuf_gym.tasks.actions import FactorActions
-from netbuf_gym.tasks.receiver_window.observations import K_RANGE, TARGET_RANGE_S
 from netbuf_gym.tasks.receiver_window.telemetry import RECEIVER
-from netbuf_gym.tasks.receiver_window.tracker import MSS, RTT_MIN, Tracker
+from netbuf_gym.tasks.receiver_window.tracker import K_RANGE, MSS, RTT_MIN, TARGET_RANGE_S, Tracker
 
 NUWA_FACTORS = (0.25, 1.0, 1.05, 1.25, 2.85)
 """The paper's actions: k <- k * factor."""

@@ -56,7 +56,7 @@ DEFAULT_FEATURES = (
 """Ratios only: the same policy reads 1 Mbit/s and 300 Mbit/s, 5 ms and 200 ms alike."""
 
 _LOG_HIGH = np.array([32, 32, 32, 32, 8, 64, 4, 4, 4, 4, 64, LARGEST_SEGMENTS, 4096, 8, 22.360679775], np.float32)
-_LOG_SCALE = np.append(1 / np.log(_LOG_HIGH), np.float32(1 / np.log(4)))
+_LOG_SCALE = np.array([*(1 / np.log(_LOG_HIGH)), 1 / np.log(4)], np.float32)
 """Factors of the logarithms: of the first features, and of the last one."""
 _SEGMENT_ROWS = np.array([FIELD[name] for name in ("received_bytes", "window_bytes", "buffered_bytes")])
 _NUWA_LOG_SCALE = np.float32(1 / np.log1p(LARGEST_SEGMENTS))

@@ -19,15 +19,13 @@ from netbuf_gym.tasks.flows import describe_paths, require_capacity
 from netbuf_gym.tasks.receiver_window.actions import FACTORS, NUWA_FACTORS, decode_default, decode_nuwa, make_factor_actions
 from netbuf_gym.tasks.receiver_window.observations import (
     DEFAULT_FEATURES,
-    K_RANGE,
     NUWA_FEATURES,
-    TARGET_RANGE_S,
     observe_default,
     observe_nuwa,
 )
 from netbuf_gym.tasks.receiver_window.report import episode_reports
 from netbuf_gym.tasks.receiver_window.telemetry import RECEIVER
-from netbuf_gym.tasks.receiver_window.tracker import DELAY, FIELD, MSS, Tracker
+from netbuf_gym.tasks.receiver_window.tracker import DELAY, FIELD, K_RANGE, MSS, TARGET_RANGE_S, Tracker
 from netbuf_gym.tasks.task import Panel, Task
 from netbuf_gym.utils.arguments import as_argument_check, check_boolean, check_choice, check_real
 
