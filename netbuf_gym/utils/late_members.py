@@ -13,7 +13,6 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from importlib.util import find_spec
 from typing import Any, Generic, TypeVar, cast, overload
 
 T = TypeVar("T")
@@ -37,8 +36,12 @@ def late_members(
             found = getattr(importlib.import_module(f"{package}.{modules[name]}"), name)
             setattr(sys.modules[package], name, found)
             return found
-        if name.isidentifier() and not name.startswith("_") and find_spec(f"{package}.{name}") is not None:
-            return importlib.import_module(f"{package}.{name}")
+        if not name.startswith("_"):
+            try:
+                return importlib.import_module(f"{package}.{name}")
+            except ModuleNotFoundError as error:
+                if error.name != f"{package}.{name}":
+                    raise
         if other is not None:
             return other(package, name)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
