@@ -8,8 +8,6 @@ import functools
 from collections.abc import Callable
 from typing import Any, Concatenate, NoReturn, ParamSpec, Protocol, TypeVar
 
-import gymnasium as gym
-
 from netbuf_gym import _core
 from netbuf_gym.errors import CopyError
 
@@ -80,6 +78,8 @@ def separate_wrapper_copies() -> None:
 
     They are refused where the environment refuses. Copies of wrappers around anything else work as before.
     """
+    import gymnasium as gym  # whose import has tasks registered, which need this module
+
     wrappers: list[type] = [gym.Wrapper, gym.vector.VectorWrapper]
     for wrapper in wrappers:
         copyreg.dispatch_table.setdefault(wrapper, _reduce_wrapper)
