@@ -63,8 +63,8 @@ class TaskRecord:
     ids: tuple[str, ...]
     summary: str
     rewards: dict[str, type]
-    controllers: LateMember[Mapping[str, Callable[[], Controller]]] = LateMember(_list_random)  # a descriptor
-    measures: LateMember[Measures] = LateMember(_measure_all)
+    controllers: LateMember[Mapping[str, Callable[[], Controller]]] = LateMember(_list_random)  # noqa: RUF009  a descriptor
+    measures: LateMember[Measures] = LateMember(_measure_all)  # noqa: RUF009
     scenarios: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     patterns: tuple[Pattern, ...] = ()
     schemes: tuple[Scheme, ...] = ()
