@@ -132,8 +132,10 @@ uint32_t Receiver::receive_train(const Packet& packet, Time end) {
     spacing = path_.spacing();
     count += followers(packet);
     last += followers(packet) * spacing;
-    if (last >= end || spacing >= profile_.delayed_ack_timeout) [[unlikely]] {
-      count = spacing >= profile_.delayed_ack_timeout ? 1 : static_cast<uint32_t>((end - time + spacing - 1) / spacing);
+    // The delayed ACK's timer can go off between those of one ACK.
+    const bool slow = std::max<Time>(1, profile_.delayed_ack_packets - 1) * spacing >= profile_.delayed_ack_timeout;
+    if (last >= end || slow) [[unlikely]] {
+      count = slow ? 1 : static_cast<uint32_t>((end - time + spacing - 1) / spacing);
       last = time + (count - 1) * spacing;
       pushed = false;
     }

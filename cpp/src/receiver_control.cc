@@ -22,7 +22,7 @@ class FixedClamp final : public ReceiverControl {
 void check_segments(const ReceiverControlRecord& record, const Parameters& parameters, uint32_t mss,
                     const std::string& field) {
   for (const Parameter& parameter : record.parameters) {
-    const double least = double{parameter.segments} * mss;
+    const double least = static_cast<double>(parameter.segments) * mss;
     if (parameters[parameter.name] >= least || parameter.segments == 0) continue;
     const std::string at = field + "_parameters[" + std::string(parameter.name) + "]";
     reject(at, parameters[parameter.name],

@@ -224,7 +224,7 @@ bool World::run(Time until, uint32_t& events) {
 // - timers: one of a receiver's waits for arrivals before it (run_but_arrivals()), and what receivers set to go off before
 //   others have got is run among their arrivals (run_receivers());
 // - EchoedRoundTrips: an ACK that arrives reaches only those that left before it, which have been run, and one that has
-//   arrived after a packet left is no echo of this packet.
+//   arrived after a packet left is no echo of this packet. Without SACK two ACKs can be alike (Receiver::alone()).
 // At the end of run() nobody is ahead of anybody.
 
 // Once flows are as they stay, and before anything is on its way.
@@ -256,8 +256,9 @@ bool World::run_apart(Time until, uint32_t& events) {
     if (left == 0) return events = 0, false;
     Time done;
     uint32_t run = run_but_arrivals(std::min(until, next + lead_ - 1), std::min(left, kMost), done);
+    const Time last = now_;              // some of this instant may be left
     run += run_receivers(done, done + 1);
-    now_ = done;
+    now_ = std::max(done, last);
     left -= std::min(left, run);
   }
   events = left;

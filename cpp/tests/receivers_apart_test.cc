@@ -11,7 +11,9 @@ namespace {
 WorldConfig random_world(Rng& rng) {
   WorldConfig world;
   world.hystart = rng.uniform() < 0.5;
-  if (rng.uniform() < 0.2) world.delayed_ack_packets = 1 + rng.below(5);
+  if (rng.uniform() < 0.3) world.delayed_ack_packets = 1 + rng.below(rng.uniform() < 0.3 ? 50 : 5);
+  world.sack = rng.uniform() < 0.9;
+  if (rng.uniform() < 0.1) world.timestamps = false;
   const uint32_t links = 1 + rng.below(3), flows = 1 + rng.below(rng.uniform() < 0.3 ? 30 : 5);
   for (uint32_t i = 0; i < 2 * links; ++i) {
     const bool back = i >= links, limited = !back || rng.uniform() < 0.3;
@@ -97,6 +99,26 @@ TEST(receivers_apart_change_nothing) {
   CHECK(runs_apart > 100);
 }
 
+// Of a control of the user's, which sends more at once than a train can hold.
+TEST(longer_bursts_than_trains_arrive_whole) {
+  struct Bursts final : CongestionControl {
+    int64_t ssthresh(Tcb& tcb) override { return tcb.cwnd / 2; }
+    void on_ack(Tcb& tcb, const AckEvent&) override {
+      if (tcb.now > kSecond) tcb.set_cwnd_packets(3 * kLongestTrain), tcb.pacing_rate = 1e12;
+    }
+    uint32_t burst_packets(const Tcb&) const override { return 2 * kLongestTrain; }
+  };
+  WorldConfig config;
+  config.links = {worlds::link(1000, 10), worlds::link(0, 20)};
+  config.flows = {worlds::flow("mine", {0}, {1})};
+  config.flows[0].own_control = [](Stack) { return std::make_unique<Bursts>(); };
+  World apart(config, 1), in_turn(config, 1);
+  in_turn.take_turns();
+  for (World* world : {&apart, &in_turn}) world->run(3 * kSecond);
+  CHECK(apart.runs_apart());
+  check_same(apart, in_turn);
+}
+
 // Somebody else sees what a receiver does, or when, or packets come one by one: then all take turns.
 TEST(receivers_take_turns_where_that_shows) {
   const auto apart = [](auto&& change) {
@@ -118,6 +140,8 @@ TEST(receivers_take_turns_where_that_shows) {
   CHECK(!apart([](WorldConfig& world) { world.flows[1].path = {0, 2}; }));
   CHECK(!apart([](WorldConfig& world) { world.flows[1].path = {2}, world.flows[1].return_path = {0}; }));
   CHECK(!apart([](WorldConfig& world) { world.flows[1] = worlds::sized(world.flows[1], 100'000); }));
+  CHECK(!apart([](WorldConfig& world) { world.flows[1].sack = false; }));
+  CHECK(apart([](WorldConfig& world) { world.sack = world.timestamps = false; }));
   CHECK(!apart([](WorldConfig& world) { world.flows[1].stop_ns = kSecond / 2; }));
   CHECK(!apart([](WorldConfig& world) { world.flows[1].read_bps = 1e6, world.flows[1].receive_buffer_bytes = 100'000; }));
 }

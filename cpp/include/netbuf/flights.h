@@ -2,8 +2,8 @@
 //
 // What leaves one stage of a path arrives at the next in the order in which it left, so that packets come in a few
 // sorted runs: a lane is such a run, first in, first out. A packet goes into the lane that its flow's stage used
-// last, or any that it can end; what fits nowhere waits in a heap. At one instant the lower flow comes first, and
-// of a flow the lower stage.
+// last, or any that it can end; what fits nowhere waits in a heap. At one instant the lower flow comes first, of
+// a flow the lower stage, and of a stage what was sent first, unless it has overtaken others of its stage.
 #pragma once
 #include <algorithm>
 #include <compare>

@@ -94,6 +94,7 @@ static_assert(sizeof(Packet) == 32 && sizeof(Ack) == 32 && sizeof(Flight) == 32)
 // run apart (World::run_apart): in the highest bits of the word `to` of the first how many come after it, each so many segments
 // on and so much later as its path says. kind: of the last.
 inline constexpr int kTrainBit = 48;
+inline constexpr uint32_t kLongestTrain = 1u << (64 - kTrainBit);
 inline uint32_t followers(const Packet& packet) { return static_cast<uint32_t>(packet.to >> kTrainBit); }
 inline uint32_t followers(const Ack& ack) { return ack.flags == 0 ? static_cast<uint32_t>(ack.sack) : 0; }
 

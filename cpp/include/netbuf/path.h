@@ -58,7 +58,7 @@ class Path {
   }
   // Full segments of data, one after the other; kind: of the last.
   void launch_burst(Time now, uint32_t segment, uint32_t count, uint16_t bytes, PacketKind kind) {
-    if (!in_trains_ || !first_link_->simple()) [[unlikely]] return launch_run(now, segment, count, bytes, kind);
+    if (!in_trains_ || !first_link_->simple() || count > kLongestTrain) [[unlikely]] return launch_run(now, segment, count, bytes, kind);
     const Link::Burst burst = first_link_->transmit_burst(now, count, bytes + profile_.data_overhead);
     on_way_ += burst.count;
     if (burst.count < count) [[unlikely]] {

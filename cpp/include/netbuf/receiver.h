@@ -53,9 +53,11 @@ class Receiver {
   void wake_sink(Time now) { timers_.set(Alarm::reading, now); }  // the sink can read more: opens the window
   void abort(Time now);                      // the application gives the connection up, and what it has not read
   Sink* sink() { return sink_.get(); }
-  // Nobody sees what it does but by its ACKs, which tell of what has come.
+  // Nobody sees what it does but by its ACKs, which tell of what has come, and those that are echoed differ: without SACK
+  // one that repeats another has its number.
   bool alone() const {
-    return !sink_ && !control_ && !buffer_ && !echoes_ && misbehaviour_ != Misbehaviour::optimistic;
+    return !sink_ && !control_ && !buffer_ && !echoes_ && misbehaviour_ != Misbehaviour::optimistic &&
+           (!reads_stamps_ || profile_.sacks());
   }
   ReceiverControl* control() const { return control_.get(); }
   const ReceiveBuffer* buffer() const { return buffer_.get(); }
