@@ -1,4 +1,4 @@
-"""Time of a processor from Python's start to a first decision, and of one environment's steps and resets.
+"""Time of a processor from the import of the package to a first observation, and of one environment's steps and resets.
 
     python benchmarks/start.py [--runs N] [--json FILE] [--update FILE] [--beside CHECKOUT]
 

@@ -89,7 +89,6 @@ def _list_scenario_parameters(name: str) -> list[Entry]:
 def list_schemes() -> list[Entry]:
     """Return entries of buffer management schemes."""
     entries = []
-    tasks.records()  # tasks register schemes of their own
     for scheme in scenarios.SCHEMES.values():
         if scheme.name in scenarios.DISCIPLINES:
             parameters = _list_record_parameters(scenarios.QUEUE_DISCIPLINES[scheme.name])

@@ -80,8 +80,8 @@ def register(name: str, maker: Callable[..., Any]) -> None:
     Raises:
         ConfigError: The name is taken.
     """
-    if _REGISTRY.setdefault(name, maker) is not maker:
-        raise ConfigError(f"scenario {name!r} is registered already")
+    import_tasks()  # any of which may have it
+    add(name, maker)
 
 
 def register_pattern(pattern: Pattern) -> None:
@@ -90,6 +90,18 @@ def register_pattern(pattern: Pattern) -> None:
     Raises:
         ConfigError: The pattern is taken.
     """
+    import_tasks()
+    add_pattern(pattern)
+
+
+def add(name: str, maker: Callable[..., Any]) -> None:
+    """Register a scenario of the package; see `register`."""
+    if _REGISTRY.setdefault(name, maker) is not maker:
+        raise ConfigError(f"scenario {name!r} is registered already")
+
+
+def add_pattern(pattern: Pattern) -> None:
+    """Register a pattern of names of the package; see `register_pattern`."""
     if PATTERNS.setdefault(pattern.form, pattern) is not pattern:
         raise ConfigError(f"scenario {pattern.form!r} is registered already")
 
@@ -380,7 +392,7 @@ def _match_file_name(name: str) -> Callable[..., World] | None:
     return from_file
 
 
-register(
+add(
     "dumbbell",
     derive_factory(
         dumbbell,
@@ -393,14 +405,14 @@ register(
     ),
 )
 for _topology, (_summary, _) in _TOPOLOGIES.items():
-    register(_topology, _create_hops_factory(_topology))
+    add(_topology, _create_hops_factory(_topology))
     _pattern = f"{_topology}/HOPS"
-    register_pattern(Pattern(_pattern, f"{_summary[:-1]}; as many hops.", _match_hops_name(_topology), f"{_topology}/3"))
+    add_pattern(Pattern(_pattern, f"{_summary[:-1]}; as many hops.", _match_hops_name(_topology), f"{_topology}/3"))
 for _number in PANTHEON:
-    register(f"pantheon/{_number}", _create_pantheon_factory(_number))
+    add(f"pantheon/{_number}", _create_pantheon_factory(_number))
 for _standard in WIFI_STANDARDS:
-    register(f"wifi/{_standard}", _create_wifi_factory(_standard))
+    add(f"wifi/{_standard}", _create_wifi_factory(_standard))
 for _generation in CELLULAR_GENERATIONS:
-    register(f"cellular/{_generation}", _create_cell_factory(_generation))
-register_pattern(Pattern("trace:PATH", "A dumbbell whose bottleneck follows a trace file.", _match_trace_name, "trace:PATH"))
-register_pattern(Pattern("file:PATH", "A scenario file, written from Scenario.to_dict().", _match_file_name))
+    add(f"cellular/{_generation}", _create_cell_factory(_generation))
+add_pattern(Pattern("trace:PATH", "A dumbbell whose bottleneck follows a trace file.", _match_trace_name, "trace:PATH"))
+add_pattern(Pattern("file:PATH", "A scenario file, written from Scenario.to_dict().", _match_file_name))

@@ -175,9 +175,10 @@ def build_switch_config(switch: Switch) -> _core.SwitchConfig:
 def build_traffic_config(traffic: Traffic, hosts: list[str]) -> _core.TrafficConfig:
     """Convert the traffic of a world with hosts of these names."""
     config = _core.TrafficConfig()
-    config.senders = _convert_senders(traffic.senders)
     if hosts:
         config.senders = [_build_sender_legs(sender, hosts) for sender in traffic.senders]
+    else:
+        config.senders = _convert_senders(traffic.senders)
     config.arrivals = [build_arrivals_config(arrivals) for arrivals in traffic.arrivals]
     config.priority_below = list(traffic.priority_below)
     return config
@@ -251,5 +252,4 @@ def build_udp_config(source: DatagramSource) -> _core.UdpConfig:
 _convert_links = IdentityCache(lambda links: [build_link_config(link) for link in links])
 _convert_flows = IdentityCache(lambda flows: [build_flow_config(flow) for flow in flows])
 _convert_senders = IdentityCache(lambda senders: [build_sender_config(sender) for sender in senders])
-"""Conversions of tuples. Those that the scenarios of a distribution share are converted once: an episode's reset must not cost
-more than the episode's first steps."""
+"""Conversions of tuples. Those that the scenarios of a distribution share are converted once."""

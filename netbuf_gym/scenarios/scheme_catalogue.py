@@ -9,7 +9,6 @@ from typing import Any
 
 from netbuf_gym.errors import ConfigError, ScenarioError, ScenarioTypeError, quote
 from netbuf_gym.utils import checks
-from netbuf_gym.utils.startup import import_tasks
 from netbuf_gym.utils.suggestions import suggest_valid
 
 
@@ -64,8 +63,6 @@ def apply_scheme(scenario: Any, scheme: str | dict) -> Any:
         valid = "a name, a dict of name and parameters, an admission or a queue discipline"
         raise ScenarioTypeError(f"scheme = {quote(scheme)}; valid: {valid}")
     parameters = {key: value for key, value in scheme.items() if key != "name"}
-    if scheme["name"] not in SCHEMES:
-        import_tasks()
     name = checks.choice("scheme", scheme["name"], SCHEMES)
     known = SCHEMES[name].parameters
     for parameter in parameters:

@@ -12,7 +12,7 @@ from netbuf_gym.errors import ScenarioError, describe_scenario
 from netbuf_gym.scenarios.disciplines import DISCIPLINES, Discipline
 from netbuf_gym.scenarios.fields import get_indices
 from netbuf_gym.scenarios.scheme_catalogue import Scheme, register
-from netbuf_gym.scenarios.switches import ABM, Admission, DynamicThresholds, StaticThresholds, Switch
+from netbuf_gym.scenarios.switches import ABM, Admission, AgentThresholds, DynamicThresholds, StaticThresholds, Switch
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.utils import checks
 from netbuf_gym.utils.sums import sequential_sum
@@ -88,6 +88,16 @@ def _limit_buffers(scenario: Scenario, n: int) -> Scenario:
     return replace(scenario, switches=tuple(switches))
 
 
+def _control_by_agent(scenario: Scenario, betas: object = None, alphas: object = None) -> Scenario:
+    def admission(switch: Switch) -> AgentThresholds:
+        return AgentThresholds(
+            betas=extend_alphas((1.0,) if betas is None else betas, switch.queues),
+            alphas=None if alphas is None else extend_alphas(alphas, switch.queues),
+        )
+
+    return scenario.with_admission(admission)
+
+
 def _make_discipline_scheme(cls: type[Discipline]) -> Callable[..., Scenario]:
     def make(scenario: Scenario, **parameters: Any) -> Scenario:
         return scenario.with_discipline(cls(**parameters))
@@ -110,5 +120,6 @@ for _scheme in (
         for cls in DISCIPLINES.values()
         if cls.manages_buffer
     ),
+    Scheme("agent", "limits set by an environment: alpha times beta times the free buffer", _control_by_agent),
 ):
     register(_scheme)

@@ -12,39 +12,23 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import gymnasium as gym
 
-from netbuf_gym import scenarios
+from netbuf_gym.controllers import Controller, RandomAction
 from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.rewards import is_redefinition, make_reward, reward_of
 from netbuf_gym.scenarios import Pattern, Scheme, named, scheme_catalogue
+from netbuf_gym.tasks.metrics import Measures
 from netbuf_gym.tasks.task import Task
 from netbuf_gym.utils.arguments import check_choice
-from netbuf_gym.utils.late_members import LateMember
 from netbuf_gym.utils.startup import IDS, register_ids
-
-if TYPE_CHECKING:
-    from netbuf_gym.controllers import Controller
-    from netbuf_gym.tasks.metrics import Measures
-
-
-def _list_random() -> Mapping[str, Callable[[], Controller]]:
-    from netbuf_gym.controllers import RandomAction
-
-    return {"random": RandomAction}
-
-
-def _measure_all() -> Measures:
-    from netbuf_gym.tasks.metrics import Measures
-
-    return Measures()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TaskRecord:
-    """Record of one task. Controllers and measures may be given as `"module:NAME"`, to be imported when they are first needed.
+    """Record of one task.
 
     Attributes:
         rules: Class of the task: spaces, and the rules between telemetry, observation and action.
@@ -63,8 +47,8 @@ class TaskRecord:
     ids: tuple[str, ...]
     summary: str
     rewards: dict[str, type]
-    controllers: LateMember[Mapping[str, Callable[[], Controller]]] = LateMember(_list_random)  # noqa: RUF009  a descriptor
-    measures: LateMember[Measures] = LateMember(_measure_all)  # noqa: RUF009
+    controllers: Mapping[str, Callable[[], Controller]] = field(default_factory=lambda: {"random": RandomAction})
+    measures: Measures = field(default_factory=Measures)
     scenarios: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     patterns: tuple[Pattern, ...] = ()
     schemes: tuple[Scheme, ...] = ()
@@ -112,9 +96,9 @@ def register_module(name: str, module: str) -> None:
 def _add(record: TaskRecord) -> None:
     """Add a record, and what the task brings, to the registries."""
     for name, maker in record.scenarios.items():
-        scenarios.register(name, maker)
+        named.add(name, maker)
     for pattern in record.patterns:
-        scenarios.register_pattern(pattern)
+        named.add_pattern(pattern)
     for scheme in record.schemes:
         scheme_catalogue.register(scheme)
     _REGISTRY[record.name] = record
@@ -155,9 +139,10 @@ def get(name: str | None = None) -> TaskRecord:
 
 def find_task(environment: str) -> str | None:
     """Return the task that an environment id belongs to, or None if it is not one of this package."""
-    loaded = (record for record in _REGISTRY.values() if isinstance(record, TaskRecord))
-    own = IDS.get(environment)
-    return next((record.name for record in loaded if environment in record.ids), own if own in _REGISTRY else None)
+    for name, record in _REGISTRY.items():
+        if environment in record.ids if isinstance(record, TaskRecord) else IDS.get(environment) == name:
+            return name
+    return None
 
 
 def register_reward(task: str, reward: Any, name: str | None = None) -> None:

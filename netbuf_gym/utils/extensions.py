@@ -43,7 +43,7 @@ def may_be_installed() -> bool:
         if os.path.isfile(folder):  # an archive
             return True
         with suppress(OSError):
-            infos = [name for name in os.listdir(folder or ".") if name.endswith(("-info", "EGG-INFO"))]
+            infos = [name for name in os.listdir(folder or ".") if name.lower().endswith(("-info", "egg-info"))]
             if any(_names_group(os.path.join(folder, name, "entry_points.txt")) for name in infos):
                 return True
     return False

@@ -1,11 +1,9 @@
 """Members of a package that are imported when they are first asked for, so that the package's import costs little.
 
-    if TYPE_CHECKING:
-        from package.reading import read, write
+if TYPE_CHECKING:
+    from package.reading import read, write
 
-    __getattr__, __dir__ = late_members(__name__, {"reading": ("read", "write")})
-
-`LateMember` does the same for a field of a dataclass.
+__getattr__, __dir__ = late_members(__name__, {"reading": ("read", "write")})
 """
 
 from __future__ import annotations
@@ -13,9 +11,8 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Generic, TypeVar, cast, overload
-
-T = TypeVar("T")
+from types import ModuleType
+from typing import Any
 
 
 def late_members(
@@ -33,10 +30,10 @@ def late_members(
 
     def get_member(name: str) -> Any:
         if name in modules:
-            found = getattr(importlib.import_module(f"{package}.{modules[name]}"), name)
+            found = getattr(import_in_order(f"{package}.{modules[name]}"), name)
             setattr(sys.modules[package], name, found)
             return found
-        if not name.startswith("_"):
+        if name.isidentifier() and not name.startswith("_"):
             try:
                 return importlib.import_module(f"{package}.{name}")
             except ModuleNotFoundError as error:
@@ -52,33 +49,12 @@ def late_members(
     return get_member, list_members
 
 
-class LateMember(Generic[T]):
-    """Field of a dataclass, given as a value or as `"module:NAME"`, which is imported when the field is first read.
+def import_in_order(module: str) -> ModuleType:
+    """Import a module's packages, the outermost first, and the module; return it.
 
-    Args:
-        default: Returns the field's default.
+    Python locks a module before its packages, so that threads which import both at once could wait for each other.
     """
-
-    def __init__(self, default: Callable[[], T]):
-        self._default = default
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    @overload
-    def __get__(self, record: None, owner: type) -> T | str: ...
-
-    @overload
-    def __get__(self, record: object, owner: type) -> T: ...
-
-    def __get__(self, record: object | None, owner: type) -> T | str:
-        if record is None:  # dataclasses ask for the default
-            return ""
-        value = vars(record)[self._name]
-        if isinstance(value, str):
-            module, _, name = value.partition(":")
-            value = vars(record)[self._name] = getattr(importlib.import_module(module), name) if module else self._default()
-        return cast(T, value)
-
-    def __set__(self, record: object, value: T | str) -> None:
-        vars(record)[self._name] = value
+    parts = module.split(".")
+    for end in range(1, len(parts)):
+        importlib.import_module(".".join(parts[:end]))
+    return importlib.import_module(module)

@@ -97,9 +97,10 @@ def collect_cells(runs: Runs) -> list[Cell]:
 
 
 def _compute_half_width(simulated: Runs, live: Runs, measure: str) -> float:
-    """Return half of the 95 % interval of the difference of means: of pairs where both plants have the same seeds."""
+    """Return half of the 95 % interval of the difference of means: of pairs where both plants have the same seeds; of three
+    runs or more on the kernel."""
     ours, theirs = live.columns[measure], simulated.columns[measure]
-    if len(ours) < 2:
+    if len(ours) < 3:
         return math.nan
     paired = np.array_equal(live.columns["seed"], simulated.columns["seed"])
     interval = mean_interval(ours - theirs) if paired else difference_interval(ours, theirs)

@@ -159,8 +159,8 @@ WORLDS: Mapping[str, Mapping[str, ScenarioFactory]] = {
 
 PHASED = frozenset({TRACE, *(f"cubic-{path.name}" for path in RIVALS)})
 """Worlds of senders whose results depend on a phase: of two flows, of which a full queue drops the packets of one, or of a
-start and the bunches of a trace. A phase remains where nothing is late, and few of them occur over starts that differ by a
-packet or two; on the kernel all do. In the simulator starts are therefore spread over a round trip."""
+start and the bunches of a trace. In the simulator nothing disturbs a phase, and few of them occur over starts that differ by a
+packet or two; on the kernel it drifts. Simulated starts are therefore spread over a round trip."""
 
 
 def to_live(world: Scenario) -> Scenario:

@@ -180,7 +180,7 @@ PHENOMENA = (
         measured="goodput, drops of data and of ACKs",
         checks=("scenarios/test_ways_back.py",),
         limits="ACKs and windows one by one, until where in a millisecond of the time stamps' clock a packet falls decides: "
-        "goodput within 2 % of a run of the kernel that fell alike, and as far from others as these are from each other; "
+        "goodput within 2 % of a run of the kernel that fell alike; other runs differ as they do among themselves; "
         "`start_jitter_ms=1` draws it",
     ),
     Phenomenon(

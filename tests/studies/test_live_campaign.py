@@ -189,19 +189,20 @@ def test_verdicts_count_worlds_and_pairs():
     ]
 
 
-def test_a_difference_of_several_runs_has_an_interval():
-    """Of pairs: t(0.975; 1) = 12.706 times the error 0.005; else by Welch, here with 4 degrees of freedom, t = 2.776."""
+def test_a_difference_of_three_runs_has_an_interval():
+    """Of pairs: t(0.975; 2) = 4.303 times the error 0.00882; else by Welch, here with 4 degrees of freedom, t = 2.776."""
     values = {
-        ("a", "random", "sim"): {1: -0.1, 2: -0.3}, ("a", "random", "linux"): {1: -0.16, 2: -0.37},
+        ("a", "random", "sim"): {1: -0.1, 2: -0.3, 3: -0.2},
+        ("a", "random", "linux"): {1: -0.16, 2: -0.37, 3: -0.24},
         ("b", "cubic", "sim"): {1: -0.1, 2: -0.2, 3: -0.3}, ("b", "cubic", "linux"): {4: -0.3, 5: -0.4, 6: -0.5},
-        ("c", "bbr", "sim"): {1: -0.1, 2: -0.2}, ("c", "bbr", "linux"): -0.2,
+        ("c", "bbr", "sim"): {1: -0.1, 2: -0.2}, ("c", "bbr", "linux"): {1: -0.2, 2: -0.2},
     }  # fmt: skip
-    paired, apart, lone = judging.collect_cells(runs_of(values))
-    assert (paired.difference, paired.half_width) == pytest.approx((-0.065, 12.706 * 0.005), rel=1e-3)
+    paired, apart, few = judging.collect_cells(runs_of(values))
+    assert (paired.difference, paired.half_width) == pytest.approx((-0.17 / 3, 4.303 * 0.00882), rel=1e-3)
     assert (apart.difference, apart.half_width) == pytest.approx((-0.2, 2.776 * 0.1 * (2 / 3) ** 0.5), rel=1e-3)
-    assert math.isnan(lone.half_width)
-    table = judging.format_outside_table([paired, apart, lone])
-    assert "| -0.065 ± 0.064 |" in table and "| -0.050 |" in table
+    assert math.isnan(few.half_width)
+    table = judging.format_outside_table([paired, apart, few])
+    assert "| -0.057 ± 0.038 |" in table and "| -0.050 |" in table
 
 
 def test_a_hosts_noise_is_judged_beside():

@@ -32,15 +32,13 @@ def test_what_is_asked_for_is_imported(code, loaded):
     assert run(f"{code}\nprint({LOADED})") == loaded
 
 
-def test_schemes_that_a_task_brings_are_found():
-    code = "world = scenarios.get('rlbm/default'); tasks.unregister('queue_threshold'); print('agent' in scenarios.SCHEMES)"
-    assert run(code) == "False"
+def test_the_scheme_of_agents_is_known_without_a_task():
     code = (
         "arrivals = [scenarios.PoissonArrivals(flows_per_s=1, sizes=scenarios.WEB_SEARCH)]\n"
         "world = scenarios.shared_buffer(senders=['cubic'] * 2, arrivals=arrivals)\n"
         "print(type(world.with_scheme('agent').switches[0].admission).__name__)"
     )
-    assert run(code) == "AgentThresholds"
+    assert run(f"{code}\nprint({LOADED})") == "AgentThresholds\n[]"
 
 
 def test_a_task_is_unregistered_whether_it_was_imported_or_not():
@@ -62,14 +60,32 @@ def test_a_name_of_a_task_that_was_not_imported_is_taken():
         "except ConfigError as error: print(error)"
     )
     assert run(code) == "scenario 'rlbm/default' is registered already"
+    code = (
+        "try: scenarios.register('rlbm/default', print)\n"
+        "except ConfigError as error: print(error)\n"
+        "print(len(tasks.records()), len(scenarios.names()) > 10)"
+    )
+    assert run(code) == "scenario 'rlbm/default' is registered already\n4 True"
+
+
+def test_an_id_is_of_the_task_that_has_it():
+    code = (
+        "rules = tasks.get('congestion_window').rules\n"
+        "tasks.unregister('congestion_window')\n"
+        "tasks.register(tasks.TaskRecord(rules=rules, ids=('own/Own-v0',), summary='x', rewards={}))\n"
+        "print(tasks.find_task('netbuf/CongestionWindow-v0'), tasks.find_task('own/Own-v0'))"
+    )
+    assert run(code) == "None congestion_window"
 
 
 def test_threads_may_ask_at_once():
     code = (
         "import threading\n"
         "found = []\n"
-        "asked = [*tasks.names(), *tasks.names()]\n"
-        "threads = [threading.Thread(target=lambda name=name: found.append(tasks.get(name).name)) for name in asked]\n"
+        "asked = [lambda name=name: tasks.get(name).name for name in tasks.names()]\n"
+        "classes = 'CongestionWindow', 'HostBuffers', 'QueueThreshold', 'ReceiverWindow'\n"
+        "asked += [lambda name=name: getattr(tasks, name).name for name in classes]\n"
+        "threads = [threading.Thread(target=lambda ask=ask: found.append(ask())) for ask in asked]\n"
         "for one in threads: one.start()\n"
         "for one in threads: one.join()\n"
         "print(*found)"

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 import pytest
@@ -73,8 +74,9 @@ def test_one_that_fails_is_said_and_left_out(installed):
 
 def test_metadata_is_read_only_where_an_extension_may_be(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [str(tmp_path), str(tmp_path / "missing")])
+    monkeypatch.setattr(sys, "meta_path", [PathFinder])
     assert not extensions.may_be_installed()
-    for name, section, expected in (("a-1.dist-info", "console_scripts", False), ("b.egg-info", "netbuf_gym", True)):
+    for name, section, expected in (("a-1.dist-info", "console_scripts", False), ("b.EGG-INFO", "netbuf_gym", True)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "entry_points.txt").write_text(f"[{section}]\nnetbuf_gym = netbuf_gym:x\n")
         assert extensions.may_be_installed() is expected

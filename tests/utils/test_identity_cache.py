@@ -28,6 +28,12 @@ def test_no_other_object_gets_the_result_of_one_that_had_its_id(monkeypatch):
         assert kept((number, number + 1)) == [number, number + 1]
 
 
+def test_long_tuples_are_not_kept():
+    kept = IdentityCache(list)
+    long, short = (0,) * (identity_cache.LONGEST + 1), (0,) * identity_cache.LONGEST
+    assert kept(long) is not kept(long) and kept(short) is kept(short)
+
+
 def test_worlds_of_one_distribution_share_their_flows():
     world, rng = scenarios.get("ppcc/random"), np.random.default_rng(1)
     first, second = (world.sample(rng).with_agents(1) for _ in range(2))

@@ -1,5 +1,13 @@
 """The congestion-window task: a TCP sender decides how much data it may have in flight."""
 
+from netbuf_gym.tasks.congestion_window.baselines import (
+    CONTROLLERS,
+    PLAIN_CONTROLLERS,
+    CongestionControl,
+    KeepWindow,
+    QueueTarget,
+)
+from netbuf_gym.tasks.congestion_window.metrics import MEASURES
 from netbuf_gym.tasks.congestion_window.observations import DEFAULT_FEATURES, PPCC_FEATURES
 from netbuf_gym.tasks.congestion_window.report import episode_report
 from netbuf_gym.tasks.congestion_window.rewards import REWARDS
@@ -7,26 +15,6 @@ from netbuf_gym.tasks.congestion_window.scenarios import SCENARIOS
 from netbuf_gym.tasks.congestion_window.task import FACTORS, PPCC_STEPS, CongestionWindow
 from netbuf_gym.tasks.congestion_window.telemetry import SENDER, TELEMETRY
 from netbuf_gym.tasks.record import TaskRecord
-from netbuf_gym.utils.late_members import late_members
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from netbuf_gym.tasks.congestion_window.baselines import (
-        CONTROLLERS,
-        PLAIN_CONTROLLERS,
-        CongestionControl,
-        KeepWindow,
-        QueueTarget,
-    )
-    from netbuf_gym.tasks.congestion_window.metrics import MEASURES
-
-__getattr__, __dir__ = late_members(
-    __name__,
-    {
-        "baselines": ["CONTROLLERS", "PLAIN_CONTROLLERS", "CongestionControl", "KeepWindow", "QueueTarget"],
-        "metrics": ["MEASURES"],
-    },
-)
 
 RECORD = TaskRecord(
     rules=CongestionWindow,
@@ -34,8 +22,8 @@ RECORD = TaskRecord(
     summary="a TCP sender: how many bytes it may have in flight, every 100 ms or on every ACK",
     page="congestion_window.md",
     rewards=REWARDS,
-    controllers="netbuf_gym.tasks.congestion_window.baselines:CONTROLLERS",
-    measures="netbuf_gym.tasks.congestion_window.metrics:MEASURES",
+    controllers=CONTROLLERS,
+    measures=MEASURES,
     scenarios=SCENARIOS,
 )
 

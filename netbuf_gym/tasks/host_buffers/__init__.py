@@ -1,5 +1,7 @@
 """The host-buffers task: a host decides how large its ring, its socket buffers and its TCP buffers are."""
 
+from netbuf_gym.tasks.host_buffers.baselines import CONTROLLERS, Bpftune, KeepSettings, Setting, WithCongestionControl
+from netbuf_gym.tasks.host_buffers.metrics import MEASURES
 from netbuf_gym.tasks.host_buffers.observations import AUTER_FEATURES, DEFAULT_FEATURES
 from netbuf_gym.tasks.host_buffers.random_paths import HostPaths, make_host_world
 from netbuf_gym.tasks.host_buffers.report import episode_reports
@@ -10,28 +12,14 @@ from netbuf_gym.tasks.host_buffers.task import HostBuffers
 from netbuf_gym.tasks.host_buffers.telemetry import HOST, TELEMETRY
 from netbuf_gym.tasks.host_buffers.tracker import Meter
 from netbuf_gym.tasks.record import TaskRecord
-from netbuf_gym.utils.late_members import late_members
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from netbuf_gym.tasks.host_buffers.baselines import CONTROLLERS, Bpftune, KeepSettings, Setting, WithCongestionControl
-    from netbuf_gym.tasks.host_buffers.metrics import MEASURES
-
-__getattr__, __dir__ = late_members(
-    __name__,
-    {
-        "baselines": ["CONTROLLERS", "Bpftune", "KeepSettings", "Setting", "WithCongestionControl"],
-        "metrics": ["MEASURES"],
-    },
-)
 
 RECORD = TaskRecord(
     rules=HostBuffers,
     ids=("netbuf/HostBuffers-v0",),
     summary="a host: the sizes of its ring, socket and TCP buffers, every 3 s",
     rewards=REWARDS,
-    controllers="netbuf_gym.tasks.host_buffers.baselines:CONTROLLERS",
-    measures="netbuf_gym.tasks.host_buffers.metrics:MEASURES",
+    controllers=CONTROLLERS,
+    measures=MEASURES,
     scenarios=SCENARIOS,
     page="host_buffers.md",
 )

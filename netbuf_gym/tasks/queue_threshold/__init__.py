@@ -1,40 +1,26 @@
 """The queue-threshold task: a shared-buffer switch decides how long its queues may grow."""
 
 from netbuf_gym.tasks.queue_threshold.actions import GRIDS
+from netbuf_gym.tasks.queue_threshold.baselines import CONTROLLERS, BufferScheme, FixedThresholds
+from netbuf_gym.tasks.queue_threshold.brief_pulse import BriefPulse
+from netbuf_gym.tasks.queue_threshold.metrics import MEASURES
 from netbuf_gym.tasks.queue_threshold.report import switch_report
 from netbuf_gym.tasks.queue_threshold.rewards import REWARDS, SwitchUtility, ThesisCode, ThesisText
-from netbuf_gym.tasks.queue_threshold.scenarios import AGENT_SCHEME, CELLS, QUEUE_PACKETS, SCENARIOS, RandomSharedBuffer
+from netbuf_gym.tasks.queue_threshold.scenarios import CELLS, QUEUE_PACKETS, SCENARIOS, RandomSharedBuffer
 from netbuf_gym.tasks.queue_threshold.switch_rules import Limits, Pulse, PulseBurst
 from netbuf_gym.tasks.queue_threshold.task import QueueThreshold
 from netbuf_gym.tasks.queue_threshold.telemetry import switch_kind, switch_telemetry
 from netbuf_gym.tasks.record import TaskRecord
-from netbuf_gym.utils.late_members import late_members
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from netbuf_gym.tasks.queue_threshold.baselines import CONTROLLERS, BufferScheme, FixedThresholds
-    from netbuf_gym.tasks.queue_threshold.brief_pulse import BriefPulse
-    from netbuf_gym.tasks.queue_threshold.metrics import MEASURES
-
-__getattr__, __dir__ = late_members(
-    __name__,
-    {
-        "baselines": ["CONTROLLERS", "BufferScheme", "FixedThresholds"],
-        "brief_pulse": ["BriefPulse"],
-        "metrics": ["MEASURES"],
-    },
-)
 
 RECORD = TaskRecord(
     rules=QueueThreshold,
     ids=("netbuf/QueueThreshold-v0",),
     summary="a shared-buffer switch: how long each of its queues may grow, every 100 or 10 ms",
     rewards=REWARDS,
-    controllers="netbuf_gym.tasks.queue_threshold.baselines:CONTROLLERS",
-    measures="netbuf_gym.tasks.queue_threshold.metrics:MEASURES",
+    controllers=CONTROLLERS,
+    measures=MEASURES,
     scenarios=SCENARIOS,
     patterns=(CELLS,),
-    schemes=(AGENT_SCHEME,),
     page="queue_threshold.md",
 )
 

@@ -18,11 +18,9 @@ from netbuf_gym.scenarios.distributions import Distribution
 from netbuf_gym.scenarios.factories import derive_factory
 from netbuf_gym.scenarios.limits import MAX_COUNT
 from netbuf_gym.scenarios.named import Pattern, World
-from netbuf_gym.scenarios.scheme_catalogue import Scheme
-from netbuf_gym.scenarios.schemes import extend_alphas
 from netbuf_gym.scenarios.shared_buffer import HOSTS, shared_buffer
 from netbuf_gym.scenarios.sizes import SizeDistribution, sizes_of
-from netbuf_gym.scenarios.switches import DROPS, AgentThresholds, Switch
+from netbuf_gym.scenarios.switches import DROPS
 from netbuf_gym.scenarios.traffic import Arrivals, FlowList, Incast, PoissonArrivals
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS
@@ -36,19 +34,6 @@ THESIS_FLOWS_PER_S = 500.0
 THESIS_CODE_FLOWS_PER_S = 5.0
 """Flows per second at load 1 from each sender, by the thesis' code."""
 
-
-def _control_by_agent(scenario: Scenario, betas: object = None, alphas: object = None) -> Scenario:
-    def admission(switch: Switch) -> AgentThresholds:
-        return AgentThresholds(
-            betas=extend_alphas((1.0,) if betas is None else betas, switch.queues),
-            alphas=None if alphas is None else extend_alphas(alphas, switch.queues),
-        )
-
-    return scenario.with_admission(admission)
-
-
-AGENT_SCHEME = Scheme("agent", "limits set by an environment: alpha times beta times the free buffer", _control_by_agent)
-"""Scheme under which an agent sets a switch's limits."""
 
 _COMMON = ("rate_mbps", "scheme", "hosts", "scheduler", "drop", "protect_syn", "ecn", "congested", "duration_s", "stack")
 _ALL = (*_COMMON, "priority_below", "delay_ms", "access_mbps", "access_delay_ms", "mss_bytes", "min_rto_ms", "delayed_ack")

@@ -3,7 +3,9 @@
 from netbuf_gym.controllers import KeepAction
 from netbuf_gym.rewards import RunningUtility
 from netbuf_gym.tasks.receiver_window.actions import FACTORS, NUWA_FACTORS
+from netbuf_gym.tasks.receiver_window.baselines import CONTROLLERS, RECEIVERS, CongestionControl, ReceiverControl
 from netbuf_gym.tasks.receiver_window.meter import UtilityMeter, nuwa_utility
+from netbuf_gym.tasks.receiver_window.metrics import MEASURES
 from netbuf_gym.tasks.receiver_window.observations import DEFAULT_FEATURES, NUWA_FEATURES
 from netbuf_gym.tasks.receiver_window.random_paths import NETWORKS, ReceiverPaths, receiver_world
 from netbuf_gym.tasks.receiver_window.report import episode_reports
@@ -12,28 +14,14 @@ from netbuf_gym.tasks.receiver_window.scenarios import SCENARIOS
 from netbuf_gym.tasks.receiver_window.task import ReceiverWindow
 from netbuf_gym.tasks.receiver_window.telemetry import RECEIVER, TELEMETRY
 from netbuf_gym.tasks.record import TaskRecord
-from netbuf_gym.utils.late_members import late_members
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from netbuf_gym.tasks.receiver_window.baselines import CONTROLLERS, RECEIVERS, CongestionControl, ReceiverControl
-    from netbuf_gym.tasks.receiver_window.metrics import MEASURES
-
-__getattr__, __dir__ = late_members(
-    __name__,
-    {
-        "baselines": ["CONTROLLERS", "RECEIVERS", "CongestionControl", "ReceiverControl"],
-        "metrics": ["MEASURES"],
-    },
-)
 
 RECORD = TaskRecord(
     rules=ReceiverWindow,
     ids=("netbuf/ReceiverWindow-v0",),
     summary="a TCP receiver: how many bytes it lets the sender have in flight, every 100 ms, Nuwa's rule beneath it or not",
     rewards=REWARDS,
-    controllers="netbuf_gym.tasks.receiver_window.baselines:CONTROLLERS",
-    measures="netbuf_gym.tasks.receiver_window.metrics:MEASURES",
+    controllers=CONTROLLERS,
+    measures=MEASURES,
     scenarios=SCENARIOS,
     page="receiver_window.md",
 )
