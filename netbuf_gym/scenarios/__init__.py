@@ -17,7 +17,7 @@ from netbuf_gym.scenarios.catalogue import (
     sender_controls,
 )
 from netbuf_gym.scenarios.compiled_control import CompiledControl, compiled
-from netbuf_gym.scenarios.delays import handovers, interruptions, leo_delays, route_change
+from netbuf_gym.scenarios.delays import delay_walk, handovers, interruptions, leo_delays, route_change
 from netbuf_gym.scenarios.disciplines import (
     CAKE,
     DISCIPLINES,
@@ -188,6 +188,7 @@ __all__ = [
     "compiled",
     "congestion_controls",
     "defaults_of",
+    "delay_walk",
     "describe",
     "dumbbell",
     "flows_of",

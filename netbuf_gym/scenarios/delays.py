@@ -123,6 +123,42 @@ def leo_delays(
     return DelaySchedule(np.concatenate(times), np.concatenate(delays), reorder=reorder)
 
 
+def delay_walk(
+    *,
+    low_ms: float = 10.0,
+    high_ms: float = 40.0,
+    sigma_ms: float = 2.0,
+    step_s: float = 0.05,
+    duration_s: float = 100.0,
+    seed: int = 0,
+    reorder: bool = False,
+) -> DelaySchedule:
+    """Return the delays of a path that wander: a Gaussian random walk, reflected at both bounds, from a uniform start on.
+
+    Unlike `Jitter`, successive packets have nearly the same delay, and the low delays of a while may not come back for long.
+
+    Args:
+        low_ms, high_ms: Range of the one-way delay, 0 to 1e5 ms.
+        sigma_ms: Standard deviation of a step, 0 to 1e5 ms.
+        step_s: Length of a step, 0.001 to 1e6 s.
+        duration_s: Time of the last possible step, above 0 to 1e6 s.
+        seed: 0 to 2**63 - 1; the same seed gives the same schedule.
+        reorder: As in `DelaySchedule`.
+
+    Raises:
+        ScenarioError: A value out of range, or more than 1e6 steps.
+    """
+    rng, low_ms, high_ms = _prepare_sampling(seed, low_ms, high_ms)
+    sigma_ms = checks.number("sigma_ms", sigma_ms, 0, MAX_DELAY_MS)
+    step_s = checks.number("step_s", step_s, 1e-3, MAX_TIME_S)
+    duration_s = checks.number("duration_s", duration_s, 0, MAX_TIME_S, low_open=True)
+    _check_changes(duration_s, step_s)
+    times, span_ms = np.arange(0.0, duration_s, step_s), high_ms - low_ms
+    walk = rng.uniform(0, span_ms) + np.cumsum(sigma_ms * rng.standard_normal(len(times)))
+    folded = np.mod(walk, 2 * span_ms) if span_ms else np.zeros(len(times))
+    return DelaySchedule(times, low_ms + np.minimum(folded, 2 * span_ms - folded), reorder=reorder)
+
+
 def interruptions(delays: DelaySchedule, *, length_ms: float, least_change_ms: float = 0.0) -> LossSchedule:
     """Return a loss schedule with an outage after each change of a delay schedule: the gap of a handover.
 

@@ -1,6 +1,6 @@
 """Suites of senders' paths: the gate, the larger set for agents' cards, and the set that models are chosen on.
 
-All three have every family of `netbuf_gym.tasks.congestion_window.families`, TCP-PPCC's four scenarios and mixed worlds, drawn
+All three have ten families of `netbuf_gym.tasks.congestion_window.families`, TCP-PPCC's four scenarios and mixed worlds, drawn
 from separate random streams; rates, round trips and buffers are spread evenly over their ranges (a Latin hypercube per family).
 """
 
@@ -24,8 +24,6 @@ from netbuf_gym.utils.statistics import jain_index
 
 TASK = "congestion_window"
 MIXED = "mixed"
-OURS = {"ppcc": "TCP-PPCC's four scenarios: 10 Mbit/s, 48 ms, 100 s", **FAMILIES, MIXED: "two families in one world"}
-"""All families of these suites."""
 GATE = {
     "fixed": 28,
     "steps": 16,
@@ -40,6 +38,14 @@ GATE = {
     MIXED: 8,
 }
 """Worlds of each family, besides the four of TCP-PPCC."""
+DRAWN = [family for family in GATE if family != MIXED]
+"""Families from which the worlds are drawn."""
+OURS = {
+    "ppcc": "TCP-PPCC's four scenarios: 10 Mbit/s, 48 ms, 100 s",
+    **{family: FAMILIES[family] for family in DRAWN},
+    MIXED: "two families in one world",
+}
+"""All families of these suites."""
 AGENTS = (2, 4, 8)
 """Numbers of senders that share a bottleneck, in turn."""
 COMMON_RIVALS = ("cubic", "bbr", "newreno")
@@ -86,7 +92,7 @@ def draw_worlds(name: str, version: int) -> list[dict[str, Any]]:
 
 
 def _draw_world(family: str, number: int, rng: np.random.Generator, place: np.ndarray) -> PathWorld:
-    of = list(FAMILIES)[number % len(FAMILIES)] if family == MIXED else family
+    of = DRAWN[number % len(DRAWN)] if family == MIXED else family
     shared = AGENTS[number % len(AGENTS)] if of == "agents" else 1
     common = COMMON_RIVALS[number // 2 % len(COMMON_RIVALS)]
     distribution = SenderPaths(
@@ -114,7 +120,7 @@ def place_world(one: Mapping[str, Any]) -> tuple[str, Scenario, Sequence[tuple[s
     """Return the family, scenario and generated traces of a world; see `netbuf_gym.evaluation.suites.frozen.WorldPlacer`."""
     world = PathWorld.from_dict(one["world"])
     scenario = world.scenario((AGENT,) * world.senders, one["name"])
-    links = zip(world.paths, scenario.links[::2], strict=True)
+    links = zip(world.paths, scenario.links[: 2 * len(world.paths) : 2], strict=True)
     means = [(path.generated.kind, link.mean_mbps(world.duration_s)) for path, link in links if path.generated is not None]
     return world.family, scenario, means
 
