@@ -20,7 +20,7 @@ from studies.common.judging import HOLDS, SLIGHT, compute_interval
 from studies.common.results import Runs
 from studies.common.verdicts import format_verdicts_table
 from studies.sender import sender_worlds as worlds
-from studies.sender import trace_cells
+from studies.sender import strangers_claims, trace_cells
 from studies.sender.bounds import CAUSAL
 from studies.sender.sender_schemes import CLASSIC, LEARNED, PLACES, label
 from studies.sender.sender_settings import (
@@ -33,6 +33,7 @@ from studies.sender.sender_settings import (
     REVERSE,
     RIVALS,
     START,
+    STRANGERS,
     TRACES,
 )
 from studies.sender.sender_worlds import describe_cell
@@ -187,8 +188,20 @@ def format_claims_table(runs: Runs, study: str) -> str:
         for family in trace_cells.FILES:
             cells = [format_gap(own.where(cell=trace_cells.list_cells(family)), scheme) for scheme in schemes]
             rows.append([describe_gap_claim(family), *cells])
+    if study == STRANGERS:
+        rows += [
+            [claim.text, *(format_row_claim(claim, own, scheme) for scheme in schemes)] for claim in strangers_claims.CLAIMS
+        ]
     rows = [row for row in rows if any(cell != "-" for cell in row[1:])]
     return markdown_table(["claim", *map(label, schemes)], rows) if rows and schemes else ""
+
+
+def format_row_claim(claim: strangers_claims.RowClaim, runs: Runs, scheme: str) -> str:
+    """Return the value of a claim among strangers with the verdict, as a table cell; "-" where it was not measured."""
+    found = strangers_claims.measure_claim(claim, runs, scheme)
+    if found is None:
+        return "-"
+    return _format_interval(found, claim.digits, decide_verdict(found, claim.low, claim.high))
 
 
 def format_verdicts(runs: Runs, titles: Mapping[str, str]) -> str:
@@ -229,6 +242,10 @@ def format_verdicts(runs: Runs, titles: Mapping[str, str]) -> str:
         said, _, judged_as = format_gap(runs.where(study=TRACES, cell=trace_cells.list_cells(family)), LEARNED).rpartition(": ")
         if said:
             rows.append([describe_gap_claim(family), "two thirds", said, judged_as])
+    for one in strangers_claims.CLAIMS:
+        said, _, judged_as = format_row_claim(one, runs.where(study=STRANGERS), LEARNED).rpartition(": ")
+        if said:
+            rows.append([f"{titles[STRANGERS]}: {one.text}", _describe_limits(one.low, one.high), said, judged_as])
     return format_verdicts_table(rows, ("claim", "target", "ours, the cell furthest from it", "verdict"))
 
 
@@ -236,9 +253,13 @@ def _describe_target(claim: LimitClaim) -> str:
     """Return a claim's limits in words."""
     if claim.twice:
         return f"at least {claim.low:g}, or twice {label(claim.twice)}'s"
-    if math.isfinite(claim.low) and math.isfinite(claim.high):
-        return f"{claim.low:g} to {claim.high:g}"
-    return f"at least {claim.low:g}" if math.isfinite(claim.low) else f"at most {claim.high:g}"
+    return _describe_limits(claim.low, claim.high)
+
+
+def _describe_limits(low: float, high: float) -> str:
+    if math.isfinite(low) and math.isfinite(high):
+        return f"{low:g} to {high:g}"
+    return f"at least {low:g}" if math.isfinite(low) else f"at most {high:g}"
 
 
 def _count_verdicts(verdicts: Sequence[str]) -> str:

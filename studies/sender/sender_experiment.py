@@ -13,7 +13,7 @@ from studies.sender.sender_figures import draw_all
 from studies.sender.sender_measures import MEASURES
 from studies.sender.sender_schemes import NAMES, label
 from studies.sender.sender_sections import SECTIONS, verdicts
-from studies.sender.sender_settings import DEFAULT_SCHEMES, DEFAULT_STUDIES, NEED_TRACES, STUDIES, Settings
+from studies.sender.sender_settings import DEFAULT_SCHEMES, DEFAULT_STUDIES, LARGE, NEED_TRACES, STUDIES, Settings
 from studies.sender.sender_work import StudyRuns
 
 
@@ -22,7 +22,7 @@ def _format_help() -> str:
     others = ", ".join(name for name in NAMES if name not in DEFAULT_SCHEMES)
     return f"""\
   studies=[{",".join(DEFAULT_STUDIES)}]
-      and {", ".join(NEED_TRACES)}, where there are any:
+      also {", ".join(LARGE)}; and {", ".join(NEED_TRACES)}, where there are any:
 {studies}
   schemes=[{",".join(DEFAULT_SCHEMES)}]
       also {others}; or all
@@ -61,6 +61,7 @@ class SenderExperiment(Experiment[Settings]):
         "",
         "agent=congestion_window/sender traces=traces",
         "studies=[outage,delay_step] schemes=[cubic,bbr,copa] seeds=3 output=out",
+        "studies=[strangers] schemes=[agent,cubic,bbr,bbr3,copa,newreno,vegas,queue_target] seeds=2 jobs=2",
     )
     help = _format_help()
 

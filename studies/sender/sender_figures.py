@@ -14,10 +14,10 @@ from studies.common.judging import compute_interval
 from studies.common.results import Runs
 from studies.sender import sender_claims as claims
 from studies.sender import sender_worlds as worlds
-from studies.sender import trace_cells
+from studies.sender import strangers, strangers_claims, trace_cells
 from studies.sender.sender_measures import EVEN, OVER_S
 from studies.sender.sender_schemes import BOUNDS, LEARNED, NAMES, RULE, STYLES, label
-from studies.sender.sender_settings import AGENTS, DELAY_STEP, GRID, OUTAGE, RIVALS, START, TRACES
+from studies.sender.sender_settings import AGENTS, DELAY_STEP, GRID, OUTAGE, RIVALS, START, STRANGERS, TRACES
 from studies.sender.sender_tables import choose_featured_scheme, list_present_schemes
 
 LABELS = [label(scheme) for scheme in NAMES]
@@ -50,6 +50,8 @@ def draw_all(runs: Runs, folder: Path) -> list[Path]:
     if AGENTS in studies:
         save(AGENTS, plot_agents(of(AGENTS)))
         save("joining", plot_joining(of(AGENTS)))
+    if STRANGERS in studies:
+        save(STRANGERS, plot_strangers(of(STRANGERS)))
     return drawn
 
 
@@ -207,6 +209,30 @@ def plot_joining(own: Runs) -> Any:
         title = f"{cell.split('-')[1]} BDP of buffer"
         plots.format_axes(axes, f"longest time to Jain's index {EVEN:g} (s)", title=title, grid="x")
         axes.set_xlim(0, 1.1 * max(float(np.nanmax(own.where(cell=cell).columns["converge_s"])), 1.0))
+    return figure
+
+
+def plot_strangers(own: Runs) -> Any:
+    """Plot the first measure of each row of worlds by scheme: means over the worlds, and points at the worst world."""
+    rows = [row for row in strangers.ROWS.values() if len(strangers_claims.select_row(own, row.name))]
+    schemes = list(reversed(list_present_schemes(own)))
+    across = 3
+    down = -(-len(rows) // across)
+    figure = make_figure(9.6, down * (0.17 * len(schemes) + 0.75) + 0.3)
+    panels = list(figure.subplots(down, across, sharey=True, squeeze=False).flat)
+    for axes, row in zip(panels, rows, strict=False):
+        measure, of_row = row.measures[0], strangers_claims.select_row(own, row.name)
+        for at, scheme in enumerate(schemes):
+            values = of_row.where(scheme=scheme).columns[measure]
+            values = values[np.isfinite(values)]
+            if len(values):
+                worst = values.max() if measure in strangers.LESS_IS_BETTER else values.min()
+                axes.barh(at, values.mean(), color=STYLES[scheme][0], hatch=_choose_hatch(scheme), zorder=2)
+                axes.plot(worst, at, "k.", markersize=4, zorder=3)
+        plots.format_axes(axes, strangers.SHORT[measure], title=row.text, grid="x")
+    for axes in panels[len(rows) :]:
+        axes.set_visible(False)
+    figure.axes[0].set_yticks(range(len(schemes)), [label(scheme) for scheme in schemes])
     return figure
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from netbuf_gym.evaluation.rollout import View
 from netbuf_gym.utils.statistics import jain_index
+from studies.sender import strangers
 from studies.sender.sender_worlds import JOIN, StudyWorld
 
 OVER_S = 0.5
@@ -48,8 +49,8 @@ TIMED_MEASURES = {
     "settle_s": "delay_step, down: from the change until queueing over 1 s is below 10 ms; what is left of the run where it"
     " never is",
     "queue_after_ms": "delay_step: mean RTT less the least that the path can have, over the second half of the time after",
-    "share": "rivals: of the delivery of both in the last three quarters of the run",
-    "jain": "agents: Jain's index of deliveries in the last three quarters of the run",
+    "share": "rivals, strangers: of the delivery of all over the bottleneck in the last three quarters of the run",
+    "jain": "agents, strangers: Jain's index of deliveries in the last three quarters of the run",
     "queue_bdp": "agents: mean time of a packet in the bottleneck's queue over the propagation RTT",
     "converge_s": "agents, joining: from a start until Jain's index over 2 s of those that are there is 0.9, the longest of"
     " all; until the next start where it never is",
@@ -58,7 +59,7 @@ MOMENT_MEASURES = {
     "throughput_mbps": "of the first sender's packets that arrived in the half second that ends then",
     "queueing_ms": "its RTT over the same less the path's least then",
 }
-MEASURES = RUN_MEASURES | TIMED_MEASURES | MOMENT_MEASURES
+MEASURES = RUN_MEASURES | TIMED_MEASURES | strangers.MEASURES | MOMENT_MEASURES
 """Measured columns of the results. NaN (an empty field) in studies that do not measure the column."""
 
 
@@ -186,6 +187,13 @@ def measure_rivals(log: DeliveryLog, row: Mapping[str, Any]) -> dict[str, float]
     """Measure the first sender's share beside the other sender."""
     own, other = (float(log.delivered_mbps(flow, FROM * log.end_s, log.end_s)) for flow in (0, 1))
     return {"share": own / (own + other) if own + other > 0 else math.nan}
+
+
+def measure_strangers(log: DeliveryLog, row: Mapping[str, Any]) -> dict[str, float]:
+    """Measure what the senders and the others over their bottleneck have, and the queue that stands."""
+    made = log.made
+    rates = [float(log.delivered_mbps(flow, FROM * log.end_s, log.end_s)) for flow in range(len(made.scenario.flows))]
+    return strangers.measure_deliveries(made, rates, row["rtt_ms"])
 
 
 def measure_agents(log: DeliveryLog, row: Mapping[str, Any]) -> dict[str, float]:

@@ -29,6 +29,7 @@ _KNOWN: dict[str, tuple[str, str, str]] = {
     "vegas": (COLOURS[2], "-", "Vegas"),
     "westwood": (COLOURS[8], "-", "Westwood+"),
     "copa": (COLOURS[14], "-", "Copa"),
+    "bbr3": (COLOURS[6], "--", "BBRv3"),
     RULE: (COLOURS[9], "-", "rule queue_target"),
     KEEP: ("#bc8a5f", "--", "rule keep"),
     CONSTANT: ("#bc8a5f", "-", "best constant action"),

@@ -9,7 +9,7 @@ from studies.common.experiment import Section
 from studies.common.kept import KeptRows
 from studies.common.results import Runs
 from studies.common.showing import describe_rows_file, describe_run, show_figures
-from studies.sender import bounds, seeds, trace_cells
+from studies.sender import bounds, seeds, strangers, trace_cells
 from studies.sender import sender_claims as claims
 from studies.sender import sender_tables as tables
 from studies.sender import sender_worlds as worlds
@@ -24,6 +24,7 @@ from studies.sender.sender_settings import (
     REVERSE,
     RIVALS,
     START,
+    STRANGERS,
     STUDIES,
     TRACES,
 )
@@ -51,6 +52,7 @@ TITLES = {
     RIVALS: "Beside other controls",
     AGENTS: "Several of a kind",
     ELSEWHERE: "On other paths",
+    STRANGERS: "Among strangers",
 }
 FIGURES = {
     GRID: ("grid",),
@@ -60,6 +62,7 @@ FIGURES = {
     DELAY_STEP: ("delay_step",),
     RIVALS: ("rivals",),
     AGENTS: ("agents", "joining"),
+    STRANGERS: ("strangers",),
 }
 
 
@@ -99,6 +102,12 @@ WORLDS = {
         f" {worlds.SLOW_RTT_MS:g} ms."
     ),
     ELSEWHERE: "Buffers are in BDP of each path; a round trip that changes is said as it is before.",
+    STRANGERS: (
+        f"{len(strangers.CELLS)} worlds of {len(strangers.ROWS)} kinds, most on a grid of rates, round trips and buffers; runs"
+        f" of {strangers.LASTS_S:g} s, of which the last three quarters count. Of two senders of a kind, one has"
+        f" {strangers.SPREAD:g} times the round trip of the other. A policer passes a fifth of the link's rate, with bursts of"
+        " 0.1 to 2 BDP. Random shared worlds have one to three flows of CUBIC, NewReno, BBR, BBRv3, Vegas or Copa besides."
+    ),
 }
 """Worlds of each study in words."""
 
@@ -138,8 +147,9 @@ def verdicts(sections: Mapping[str, KeptRows]) -> str:
     """Return the verdicts on the targets of a sender for real paths; "" without the campaigns of links and of events."""
     if not set(seeds.PARTS) <= set(sections):
         return ""
-    return claims.format_verdicts(seeds.concatenate_runs([read_runs(sections[part]) for part in seeds.PARTS]), TITLES)
+    parts = [part for part in (*seeds.PARTS, STRANGERS) if part in sections]
+    return claims.format_verdicts(seeds.concatenate_runs([read_runs(sections[part]) for part in parts]), TITLES)
 
 
-SECTIONS: dict[str, Section] = {**dict.fromkeys(seeds.PARTS, format_campaign), seeds.SECTION: format_seeds}
-"""Studies of many links and traces; studies of events on a few links, with more seeds; and the claims by training seed."""
+SECTIONS: dict[str, Section] = {**dict.fromkeys((*seeds.PARTS, STRANGERS), format_campaign), seeds.SECTION: format_seeds}
+"""Studies of many links and traces; of events on a few links, with more seeds; among strangers; and claims by training seed."""

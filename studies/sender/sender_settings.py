@@ -16,6 +16,7 @@ from studies.sender.sender_schemes import BOUNDS, CONSTANT, KEEP, LEARNED, NAMES
 
 PPCC, GRID, START, TRACES, OUTAGE = "ppcc", "grid", "start", "traces", "outage"
 DELAY_STEP, REVERSE, RIVALS, AGENTS, ELSEWHERE = "delay_step", "reverse", "rivals", "agents", "elsewhere"
+STRANGERS = "strangers"
 STUDIES = {
     PPCC: "TCP-PPCC's four scenarios, which the agent is best at",
     GRID: "1 to 1000 Mbit/s, 5 to 400 ms, 0.25 to 4 BDP of buffer, no loss to 1 %: how often a classic is better",
@@ -27,9 +28,12 @@ STUDIES = {
     RIVALS: "one flow of CUBIC, BBR or NewReno beside: shares of the link",
     AGENTS: "2, 4 and 8 senders of a kind, and four that join one after the other",
     ELSEWHERE: "the last five, on paths of other rates and round trips",
+    STRANGERS: "jitter, unequal round trips, crowds, policers, fades: shares, and what rivals keep; an hour of a core",
 }
 NEED_TRACES = (TRACES,)
-DEFAULT_STUDIES = tuple(name for name in STUDIES if name not in NEED_TRACES)
+LARGE = (STRANGERS,)
+"""Studies that are played only where they are named."""
+DEFAULT_STUDIES = tuple(name for name in STUDIES if name not in (*NEED_TRACES, *LARGE))
 DEFAULT_SCHEMES = (*USUAL, RULE, KEEP, CONSTANT, *BOUNDS)
 
 
@@ -77,7 +81,7 @@ class Settings(Common):
     def from_values(cls, given: Mapping[str, Any]) -> Common:
         """See `Common.from_values`: with a folder of traces, the default studies include that of traces."""
         if given.get("traces") and "studies" not in given:
-            given = {**given, "studies": tuple(STUDIES)}
+            given = {**given, "studies": tuple(name for name in STUDIES if name not in LARGE)}
         return super().from_values(given)
 
     def lasting_s(self, usual_s: float) -> float:

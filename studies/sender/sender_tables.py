@@ -12,9 +12,9 @@ from studies.common.judging import format_spread
 from studies.common.results import Runs
 from studies.sender import sender_claims as claims
 from studies.sender import sender_worlds as worlds
-from studies.sender import trace_cells
+from studies.sender import strangers_claims, trace_cells
 from studies.sender.sender_schemes import NAMES, PLACES, label
-from studies.sender.sender_settings import AGENTS, DELAY_STEP, GRID, OUTAGE, PPCC, REVERSE, RIVALS, START, TRACES
+from studies.sender.sender_settings import AGENTS, DELAY_STEP, GRID, OUTAGE, PPCC, REVERSE, RIVALS, START, STRANGERS, TRACES
 
 SHOWN: dict[str, tuple[tuple[str, int, str], ...]] = {
     PPCC: (("utility", 3, "Utility"), ("queue_delay_ms", 2, "Mean time in the queue, ms")),
@@ -53,6 +53,9 @@ def format_tables(runs: Runs, study: str) -> list[str]:
         return [format_grid_table(own)]
     if study == TRACES:
         return [format_traces_table(own)]
+    if study == STRANGERS:
+        said = "Means over worlds, and of the world that is worst:"
+        return [f"{said}\n\n{strangers_claims.format_measures_table(own, list_present_schemes(own))}"]
     made = []
     for measure, digits, said in SHOWN.get(study, ()):
         cells = [cell for cell in own.values("cell") if np.isfinite(own.where(cell=cell).columns[measure]).any()]

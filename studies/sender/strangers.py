@@ -7,7 +7,7 @@ another scheme meets the same worlds as that one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -227,8 +227,10 @@ ROWS: dict[str, Row] = {
             ("ratio", "use"),
             "0.5 to 2",
         ),
-        Row("cubic3", "beside three CUBIC flows", _BESIDE, _make_beside("cubic", 3), ("kept", "kept_least"), "each 0.8"),
-        Row("newreno", "beside a NewReno flow", _BESIDE, _make_beside("newreno", 1), ("kept", "kept_least"), "0.75"),
+        Row(
+            "cubic3", "beside three CUBIC flows", _BESIDE, _make_beside("cubic", 3), ("rivals_keep", "rivals_least"), "each 0.8"
+        ),
+        Row("newreno", "beside a NewReno flow", _BESIDE, _make_beside("newreno", 1), ("rivals_keep", "rivals_least"), "0.75"),
         Row("bbr", "beside a BBR flow", _BESIDE, _make_beside("bbr", 1), ("share",)),
         Row(
             "crowd",
@@ -274,7 +276,7 @@ ROWS: dict[str, Row] = {
             "random shared worlds",
             tuple((float(number),) for number in range(SHARED)),
             _make_shared,
-            ("kept", "kept_least"),
+            ("rivals_keep", "rivals_least"),
             "never below 0.25",
         ),
         Row(
@@ -289,22 +291,30 @@ ROWS: dict[str, Row] = {
     )
 }
 """Rows by name."""
+JITTERED_ROWS = ("jitter", "reordering", "jitter8", "correlated", "walk")
+"""Rows whose worlds are those of one another but for the kind of jitter."""
 CELLS = tuple(cell for row in ROWS.values() for cell in row.list_cells())
 
 MEASURES = {
-    "share": "rivals, strangers: of the delivery of all on the bottleneck in the last three quarters of the run",
     "ratio": "strangers, round_trips: delivery over the short round trip over that over the long one",
-    "kept": "strangers: delivery of the rivals over their fair share, an even part of the bottleneck's rate, mean",
-    "kept_least": "strangers: the same of the rival that has least",
-    "standing_ms": "strangers: mean round trip less the path's least, of whole runs",
+    "rivals_keep": "strangers: delivery of the rivals over an even part of the bottleneck's rate, mean over them",
+    "rivals_least": "strangers: the same of the rival that has least",
+    "standing_ms": "strangers: mean round trip less the least that the path can have, over the whole run",
 }
-
-
-def describe_cell(cell: str) -> str:
-    """Return a cell in words."""
-    row, place = split_cell(cell)
-    values = " ".join(f"{value:g}" for value in place)
-    return f"{row.text} ({values})"
+SHORT = {
+    "use": "share of the link (least)",
+    "ratio": "short over long (least)",
+    "rivals_keep": "rivals keep, of fair (least)",
+    "rivals_least": "the poorest rival keeps (least)",
+    "share": "share of the delivery (least)",
+    "jain": "Jain's index (least)",
+    "loss": "share lost (most)",
+    "standing_ms": "standing queue, ms (most)",
+    "utility": "utility (least)",
+}
+"""Measures of rows in few words."""
+LESS_IS_BETTER = ("loss", "standing_ms")
+"""Measures of rows whose worst world has the most."""
 
 
 def split_cell(cell: str) -> tuple[Row, tuple[float, ...]]:
@@ -322,29 +332,24 @@ def make_world(cell: str, seed: int, duration_s: float) -> StudyWorld:
     return StudyWorld(world.scenario(("cubic",) * world.senders), world.senders)
 
 
-def measure_deliveries(made: StudyWorld, delivered: Sequence[float], capacity_mbps: float) -> dict[str, float]:
-    """Return the measures of what flows delivered, in Mbit/s, over the last three quarters of a run.
+def measure_deliveries(made: StudyWorld, delivered: Sequence[float], rtt_ms: float) -> dict[str, float]:
+    """Return the measures of a world.
 
     Args:
         made: The world.
-        delivered: Delivery of every flow.
-        capacity_mbps: Mean rate of the bottleneck over that time.
+        delivered: Delivery of every flow over the last three quarters of the run, Mbit/s.
+        rtt_ms: Mean round trip, mean over the senders.
     """
     scenario, rates = made.scenario, np.asarray(delivered)
     over = [at for at, flow in enumerate(scenario.flows) if scenario.bottleneck in flow.path]
     rivals = [at for at in over if at >= made.agents]
-    total, fair = rates[over].sum(), capacity_mbps / len(over)
-    found = {"share": float(rates[: made.agents].sum() / total) if rivals and total > 0 else math.nan}
+    total, fair = rates[over].sum(), scenario.capacity_mbps / len(over)
+    found = {"standing_ms": rtt_ms - float(np.mean([scenario.base_rtt_ms(at) for at in range(made.agents)]))}
     if rivals:
-        found |= {"kept": float(rates[rivals].mean() / fair), "kept_least": float(rates[rivals].min() / fair)}
+        found["share"] = float(rates[: made.agents].sum() / total) if total > 0 else math.nan
+        found |= {"rivals_keep": float(rates[rivals].mean() / fair), "rivals_least": float(rates[rivals].min() / fair)}
     if made.agents == 2:
         found["ratio"] = float(rates[0] / max(rates[1], 1e-9))
     if made.agents > 1:
         found["jain"] = jain_index(rates[: made.agents], of_nothing=0.0)
     return found
-
-
-def measure_reports(reports: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Return the measures of the reports of a world's senders."""
-    standing = [report["mean_rtt_ms"] - report["base_rtt_ms"] for report in reports if math.isfinite(report["mean_rtt_ms"])]
-    return {"standing_ms": float(np.mean(standing)) if standing else math.nan}

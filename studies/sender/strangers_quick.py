@@ -49,8 +49,8 @@ def play(word: str, cells: Sequence[str], seed: int, duration_s: float) -> Found
 
         def keep(view: rollout.View, group: Sequence[str] = group, logs: Sequence[_HalfLog] = logs) -> None:
             log = logs[view.index]
-            row = measures.measure_run(view) | strangers.measure_reports(view.whole_report())
-            found[group[view.index]] = row | log.measure(view)
+            row = measures.measure_run(view)
+            found[group[view.index]] = row | log.measure(view, row["rtt_ms"])
 
         controller = resolve_task_controller(word, TASK, "the study of strangers")
         watch = {index: log.sample for index, log in enumerate(logs)}
@@ -84,12 +84,12 @@ class _HalfLog:
         if world.now_ns >= self._begins_ns:
             self._at_s, self._before = world.now_ns * 1e-9, np.array(world.flow_arrivals())
 
-    def measure(self, view: rollout.View) -> dict[str, float]:
-        """Return the measures of a world that has run to its end."""
+    def measure(self, view: rollout.View, rtt_ms: float) -> dict[str, float]:
+        """Return the measures of a world that has run to its end, with this mean round trip."""
         world = view.simulated
         lasts_s = world.now_ns * 1e-9 - self._at_s
         rates = ((np.array(world.flow_arrivals()) - self._before) * 8e-6 / lasts_s).tolist()
-        return strangers.measure_deliveries(self._made, rates, self._made.scenario.capacity_mbps)
+        return strangers.measure_deliveries(self._made, rates, rtt_ms)
 
 
 def summarise(found: Found, cubic: Found, bbr: Found) -> list[list[str]]:
@@ -124,7 +124,7 @@ class _Figures:
 
     def list_starved(self) -> np.ndarray:
         """Return of each cell whether a rival is starved."""
-        return self["kept_least"] < strangers.NEVER_BELOW
+        return self["rivals_least"] < strangers.NEVER_BELOW
 
 
 def _say_use(own: _Figures, cubic: _Figures, bbr: _Figures) -> str:
@@ -137,20 +137,20 @@ def _say_use(own: _Figures, cubic: _Figures, bbr: _Figures) -> str:
 
 
 def _say_kept(own: _Figures, cubic: _Figures, bbr: _Figures) -> str:
-    return f"rivals keep {own['kept'].mean():.2f} of fair (beside CUBIC {cubic['kept'].mean():.2f})"
+    return f"rivals keep {own['rivals_keep'].mean():.2f} of fair (beside CUBIC {cubic['rivals_keep'].mean():.2f})"
 
 
 def _say_least_kept(own: _Figures, cubic: _Figures, bbr: _Figures) -> str:
-    least = f"least {own['kept_least'].min():.2f} at {own.name_least('kept_least')}"
+    least = f"least {own['rivals_least'].min():.2f} at {own.name_least('rivals_least')}"
     starved, anyway = own.list_starved(), cubic.list_starved()
     said = f"{starved.sum()} starved, {(starved & ~anyway).sum()} of them not beside CUBIC"
-    return f"{least} (beside CUBIC {cubic['kept_least'].min():.2f}); {said}"
+    return f"{least} (beside CUBIC {cubic['rivals_least'].min():.2f}); {said}"
 
 
 _SAYING: dict[str, Callable[[_Figures, _Figures, _Figures], str]] = {
     "use": _say_use,
-    "kept": _say_kept,
-    "kept_least": _say_least_kept,
+    "rivals_keep": _say_kept,
+    "rivals_least": _say_least_kept,
     "ratio": lambda own, *_: (
         f"short/long {_geometric(own['ratio']):.2f} ({own['ratio'].min():.2f} to {own['ratio'].max():.2f})"
     ),

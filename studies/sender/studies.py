@@ -12,7 +12,7 @@ from netbuf_gym.controllers import Controller
 from netbuf_gym.evaluation import rollout
 from studies.sender import sender_measures as measures
 from studies.sender import sender_worlds as worlds
-from studies.sender import trace_cells
+from studies.sender import strangers, trace_cells
 from studies.sender.bounds import SCALES, Bound
 from studies.sender.sender_schemes import BOUNDS, TASK
 from studies.sender.sender_settings import (
@@ -25,6 +25,7 @@ from studies.sender.sender_settings import (
     REVERSE,
     RIVALS,
     START,
+    STRANGERS,
     TRACES,
     Settings,
 )
@@ -162,6 +163,7 @@ ALL: dict[str, Study] = {
         Study(RIVALS, worlds.RIVAL_CELLS, 60.0, worlds.make_rivals, measures.measure_rivals),
         Study(AGENTS, worlds.AGENT_CELLS, 50.0, worlds.make_agents, measures.measure_agents),
         OtherPathsStudy(ELSEWHERE, worlds.OTHER_CELLS, 60.0, worlds.make_elsewhere),
+        Study(STRANGERS, strangers.CELLS, strangers.LASTS_S, strangers.make_world, measures.measure_strangers),
     )
 }
 """Studies by name."""
