@@ -82,8 +82,8 @@ def select_row(runs: Runs, row: str) -> Runs:
 def measure_claim(claim: RowClaim, runs: Runs, scheme: str) -> statistics.Interval | None:
     """Return the value of a claim's measure for a scheme; None where it, or the other scheme, was not measured.
 
-    Means are over cells, each the mean over its seeds, with an interval bootstrapped over cells; the least and the number of the
-    starved are of all worlds, which leaves nothing to estimate.
+    Means are over cells, each the mean over its seeds, with an interval bootstrapped over cells; the least and the number of
+    the starved are of all worlds, and have no interval.
     """
     of_row = select_row(runs, claim.row)
     own, other = (_collect(of_row.where(scheme=name), claim.measure) for name in (scheme, claim.over))

@@ -31,7 +31,7 @@ from studies.sender.studies import ALL
 from tests.studies.hand_made_runs import make_runs
 
 SEED = 1_000_000
-QUICK = tuple(name for name in STUDIES if name not in ("grid", TRACES))
+QUICK = tuple(name for name in STUDIES if name not in ("grid", "strangers", TRACES))
 
 
 def row(scheme: str, seed: int = 0, study="ppcc", cell="2", step=0, **values) -> dict:
@@ -102,7 +102,7 @@ def test_the_default_needs_neither_agent_nor_traces(monkeypatch, folder):
     assert settings.studies == DEFAULT_STUDIES and TRACES not in DEFAULT_STUDIES and "agent" not in DEFAULT_SCHEMES
     parts = make_parts(settings, settings.studies, ALL)
     assert {part.runs[0][0] for part in parts} == set(DEFAULT_STUDIES) and len({part.name for part in parts}) == len(parts)
-    assert SENDER.parse([f"traces={folder}"]).settings.studies == tuple(STUDIES)
+    assert SENDER.parse([f"traces={folder}"]).settings.studies == tuple(name for name in STUDIES if name != "strangers")
     assert Settings.shipped in library.names() and set(SENDER.parse(["schemes=all"]).settings.schemes) == set(NAMES)
     monkeypatch.setattr(Settings, "bundled", classmethod(lambda cls, key="agent": ""))
     assert "agent" not in SENDER.parse(["schemes=all"]).settings.schemes
@@ -317,7 +317,7 @@ def test_claims_speak_of_measures_and_cells_that_there_are():
     for claim in claims.LIMITS:
         assert claim.measure in MEASURES and set(claim.cells) <= set(ALL[claim.study].cells), claim
         assert claim.cells and (claim.low > -math.inf or claim.high < math.inf)
-    assert {claim.study for claim in claims.LIMITS} == set(STUDIES) - {"grid"}
+    assert {claim.study for claim in claims.LIMITS} == set(STUDIES) - {"grid", "strangers"}
     assert len({(claim.study, claim.text) for claim in claims.LIMITS}) == len(claims.LIMITS)
     assert set(CLASSIC) < set(PLACES) < set(NAMES) and "receiver_driven" not in NAMES
     assert set(sections.WORLDS) == set(sections.TITLES) == set(STUDIES)
