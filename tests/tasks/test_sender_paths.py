@@ -1,5 +1,6 @@
 """The families of paths that senders are trained on."""
 
+import hashlib
 import json
 
 import numpy as np
@@ -7,10 +8,11 @@ import pytest
 
 from netbuf_gym import scenarios, traces
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError
+from netbuf_gym.evaluation.suites import frozen
 from netbuf_gym.scenarios.catalogue import sender_controls
 from netbuf_gym.scenarios.impairments import DelaySchedule
 from netbuf_gym.tasks.congestion_window.families import FAMILIES, NETWORKS, SERVICES, SenderPaths, default_rivals
-from netbuf_gym.tasks.congestion_window.paths import PathWorld
+from netbuf_gym.tasks.congestion_window.paths import Path, PathWorld, ShortFlows
 from netbuf_gym.tasks.congestion_window.scenarios import SHARES
 from netbuf_gym.training.schema import CONF
 
@@ -171,7 +173,8 @@ def test_the_generator_decides_the_world_and_json_holds_it():
     one, same = (distribution.sample(np.random.default_rng(5)) for _ in range(2))
     assert one == same and one != distribution.sample(np.random.default_rng(6))
     for family in FAMILIES:
-        for world in draw(family, 4, 2, mixed_probability=1.0, jitter_probability=0.5, duration_s=5.0):
+        mixed = {"mixed_probability": 1.0, "unequal_probability": 0.5, "idle_probability": 0.5, "jitter_probability": 0.5}
+        for world in draw(family, 4, 2, **mixed, duration_s=5.0):
             again = PathWorld.from_dict(json.loads(json.dumps(world.to_dict())))
             assert again.scenario(("cubic", "bbr")) == world.scenario(("cubic", "bbr"))
 
@@ -205,6 +208,14 @@ def test_shares_decide_what_is_drawn():
         ("paths/cellular", {"networks": []}, "networks is empty"),
         ("paths/cellular", {"networks": {"4g": 3}}, "networks = {'4g': 3} is not a list; valid: a list of names"),
         ("paths/fixed", {"most_mbit": 0}, "most_mbit = 0"),
+        ("paths/rivals", {"most_rivals": 1}, "most_rivals = 1"),
+        ("paths/rivals", {"several_probability": 1.5}, "several_probability = 1.5"),
+        ("paths/rivals", {"alike_probability": -1}, "alike_probability = -1"),
+        ("paths/agents", {"unequal_probability": 2}, "unequal_probability = 2"),
+        ("paths/agents", {"rtt_spread": 0.5}, "rtt_spread = 0.5"),
+        ("paths/fixed", {"idle_probability": 2}, "idle_probability = 2"),
+        ("paths/reverse", {"return_share": (0, 1)}, r"return_share\[0\] = 0"),
+        ("paths/fixed", {"mixed_with": ["cellular"]}, r"mixed_with\[0\] = 'cellular'"),
         ("paths/fixed", {"duration_s": 0.5}, "duration_s = 0.5"),
     ],
 )
@@ -220,6 +231,15 @@ def test_a_world_of_another_form_is_refused():
         PathWorld.from_dict(5)
     with pytest.raises(ScenarioError, match=r"world\.paths\[0\] has no field 'rtt'; valid: rtt_ms, "):
         PathWorld.from_dict({"family": "fixed", "duration_s": 5, "paths": [{"rtt": 3}]})
+    with pytest.raises(ScenarioError, match=r"path\.rivals\[0\]\.app has no field 'on'; valid: on_s"):
+        Path.from_dict({"rtt_ms": 5, "buffer_packets": 9, "rivals": [{"cc": "cubic", "app": {"on": 1}}]})
+    two = PathWorld(
+        family="fixed", duration_s=5.0, paths=[Path(rate_mbps=5.0, rtt_ms=9.0, buffer_packets=9, more_rtts_ms=(0, 1))]
+    )
+    with pytest.raises(ScenarioError, match=r"paths\[0\]\.more_rtts_ms has 2 values; valid: 1, as in starts_s"):
+        two.scenario(("cubic",))
+    with pytest.raises(ScenarioError, match=r"flows_per_s = 0\.0 is out of range"):
+        ShortFlows("cubic", 0.0, 1e4).list_flows(0, 5.0)
     with pytest.raises(ScenarioError, match="senders has 2 names for 1 senders"):
         draw("fixed", 1)[0].scenario(("cubic", "cubic"))
 
@@ -239,3 +259,129 @@ def test_jittered_service_is_on_and_off_within_a_round_trip():
     assert seconds.max() / seconds.min() > 2
     with pytest.raises(ScenarioError, match="off_share = 2"):
         traces.generate("jittered", off_share=2)
+
+
+WORLDS_BEFORE = {"mixed": "aa86d5c3e9f2ef49", "more": "51863eb184e06198"}
+"""Digests of worlds of the suites' families, drawn before further families were there."""
+
+
+def test_further_families_leave_the_worlds_of_the_suites_as_they_are():
+    more = {"mixed_probability": 0.3, "jitter_probability": 0.3, "rivals_probability": 0.5, "stagger_s": (0.05, 10.0)}
+    for name, kwargs in (("mixed", {"mixed_probability": 0.5}), ("more", more)):
+        drawn = hashlib.sha256()
+        for family in SHARES:
+            for world in draw(family, 12, 4, seed=5, **kwargs):
+                drawn.update(json.dumps(frozen.round_floats(world.to_dict())).encode())
+        assert drawn.hexdigest()[:16] == WORLDS_BEFORE[name]
+
+
+def test_crowds_share_slow_links_down_to_a_packet_a_round_trip():
+    paths = [path for world in draw("crowd", 150, 16, rate_mbps=(0.1, 1000)) for path in world.paths if len(path.starts_s) > 1]
+    sizes = np.array([len(path.starts_s) for path in paths])
+    packets = np.array([path.rate_mbps * path.rtt_ms / 12 / len(path.starts_s) for path in paths])
+    assert sizes.max() == 16 and (sizes >= 4).mean() > 0.6
+    assert 0.99 < packets.min() < 1.2 and 10 < packets.max() < 12.1
+    assert {len(world.paths[0].starts_s) for world in draw("crowd", 20, 3)} == {3}
+
+
+def test_jitter_has_every_kind_at_all_rates():
+    paths = [only(world) for world in draw("delay_jitter", 300)]
+    walks = [path for path in paths if path.delays is not None]
+    jittered = [path for path in paths if path.jitter_ms]
+    assert len(walks) + len(jittered) == 300 and 0.1 < len(walks) / 300 < 0.3
+    assert all(np.ptp(path.delays.delay_ms) <= 30 and path.delays.least_ms >= path.rtt_ms / 2 for path in walks)
+    reordered, correlated = (
+        np.mean([bool(getattr(path, name)) for path in jittered]) for name in ("jitter_reorder", "jitter_correlation")
+    )
+    assert 0.15 < reordered < 0.35 and 0.15 < correlated < 0.35
+    scales = np.array([path.jitter_ms for path in jittered])
+    assert scales.min() < 3 and 28 < scales.max() <= 30
+    assert max(path.jitter_ms for path in jittered if path.rate_mbps > 200) > 20
+    slow = max(path.jitter_ms for path in jittered if path.rtt_ms < 20)
+    assert slow > 20  # as much as on long paths
+    for path in jittered:
+        jitter = path.links(1)[0].jitter
+        assert (jitter.scale_ms, jitter.reorder, jitter.correlation) == (
+            path.jitter_ms,
+            path.jitter_reorder,
+            path.jitter_correlation,
+        )
+
+
+def test_a_policer_is_slower_than_its_link_and_sets_the_fair_share():
+    for world in draw("policer", 40):
+        path = only(world)
+        assert 0.0999 * path.rate_mbps <= path.policer_mbps <= 0.8001 * path.rate_mbps
+        scenario = world.scenario(("cubic",))
+        assert scenario.fair_share_mbps(0) == path.policer_mbps and scenario.links[0].discipline.burst_bytes >= 3000
+    stepped = draw("policer", 60, mixed_probability=1.0, mixed_with=("steps",))
+    assert all(only(world).trace is not None and only(world).policer_mbps for world in stepped)
+
+
+def test_rivals_are_as_many_and_as_alike_as_is_said():
+    worlds = draw("rivals", 200, most_rivals=5, several_probability=0.6, alike_probability=0.5)
+    counts = np.array([len(only(world).rivals) for world in worlds])
+    assert set(counts) == {1, 2, 3, 4, 5} and 0.5 < (counts > 1).mean() < 0.7
+    alike = [len({rival.cc for rival in only(world).rivals}) == 1 for world in worlds if len(only(world).rivals) > 1]
+    assert 0.4 < np.mean(alike) < 0.65
+
+
+def test_flows_of_a_path_may_have_round_trips_of_their_own():
+    for world in draw("agents", 40, 8, unequal_probability=1.0, rivals_probability=0.5):
+        scenario = world.scenario(("cubic",) * 8)
+        senders = iter(range(8))
+        for path in world.paths:
+            if len(path.starts_s) == 1:
+                next(senders)
+                continue
+            more = [*path.more_rtts_ms, *(rival.more_rtt_ms for rival in path.rivals)]
+            assert min(more) == 0 and max(more) <= 9 * path.rtt_ms
+            rtts = [scenario.propagation_rtt_ms(next(senders)) for _ in path.starts_s]
+            assert rtts == pytest.approx([path.rtt_ms + one for one in path.more_rtts_ms])
+    assert not any(path.more_rtts_ms for world in draw("agents", 10, 8) for path in world.paths)
+    spread = [world.paths[0] for world in draw("agents", 200, 2, unequal_probability=1.0)]
+    assert 5 < max(1 + max(path.more_rtts_ms) / path.rtt_ms for path in spread) <= 10
+    beside = [only(world) for world in draw("rivals", 40, unequal_probability=1.0)]
+    assert any(path.more_rtts_ms[0] for path in beside) and any(path.rivals[0].more_rtt_ms for path in beside)
+
+
+def test_bursts_are_flows_with_pauses_or_short_ones_of_the_load_that_was_drawn():
+    worlds = draw("bursts", 200, most_mbit=1e6)
+    short = [(only(world), world) for world in worlds if only(world).short_flows]
+    assert 0.35 < len(short) / 200 < 0.65
+    assert all(rival.app.random for world in worlds for rival in only(world).rivals)
+    loads = []
+    for path, world in short:
+        flows = path.short_flows.list_flows(0, world.duration_s)
+        assert flows is None or (
+            len(flows) < 400 and (np.diff(flows.start_s) >= 0).all() and flows.start_s.max() < world.duration_s
+        )
+        loads.append(0 if flows is None else flows.size_bytes.sum() * 8e-6 / world.duration_s / path.rate_mbps)
+    assert 0.1 < np.median(loads) < 0.3  # of 0.05 to 0.6
+    path, world = short[0]
+    scenario = world.scenario(("vegas",))
+    assert scenario.fair_share_mbps(0) == path.rate_mbps and scenario.traffic.senders[0].path == (0,)
+
+
+def test_links_that_fade_are_fast_and_come_back():
+    traces_ = [only(world).trace for world in draw("fades", 60)]
+    peaks = np.array([trace.peak_mbps for trace in traces_])
+    assert peaks.min() > 15 and peaks.max() <= 1000
+    faded = np.array([trace.rate_mbps.min() / trace.peak_mbps for trace in traces_])
+    assert (faded < 0.3).mean() > 0.5 and faded.min() < 0.02
+
+
+def test_senders_may_have_applications_that_pause():
+    worlds = draw("fixed", 60, idle_probability=0.5)
+    idle = np.array([only(world).app is not None for world in worlds])
+    assert 0.35 < idle.mean() < 0.65
+    app = worlds[int(np.argmax(idle))].scenario(("cubic",)).flows[0].app
+    assert app.random and app.on_s <= 8 / 3
+
+
+def test_ways_back_are_as_thin_as_is_said():
+    shares = [
+        only(world).return_mbps / only(world).rate_mbps
+        for world in draw("reverse", 60, return_share=(0.07, 0.2), rate_mbps=(10, 90))
+    ]
+    assert 0.07 <= min(shares) < 0.09 and 0.15 < max(shares) <= 0.2

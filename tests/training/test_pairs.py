@@ -23,10 +23,10 @@ SMALL = {
     "ppo": ROLLOUT,
     "ppo_lstm": [*ROLLOUT, "algo.policy_kwargs.lstm_hidden_size=8"],
 }
-BASES = {"sender": ("sender_base",)}
+BASES = {"sender": ("sender_base",), "sender_robust": ("sender_base", "sender")}
 FEW = [(task, algo) for i, task in enumerate(TASKS) for j, algo in enumerate(SMALL) if (i + j) % 4 in (0, 1)]
 """Each task with two learners, and each learner with two tasks."""
-QUIET = ["algo.num_envs=8", "stagger_steps=0", "total_timesteps=64", "progress=false", "tensorboard=false"]
+QUIET = ["algo.num_envs=16", "stagger_steps=0", "total_timesteps=64", "progress=false", "tensorboard=false"]
 
 
 @pytest.mark.slow
