@@ -257,6 +257,7 @@ QUEUE_AGENTS, HOST_AGENTS, RECEIVER_AGENTS = ("queue_threshold/ppo",), ("host_bu
 SENDER_AGENTS = ("congestion_window/sender",)
 EVENT_STUDIES = "studies=[start,outage,delay_step,reverse,rivals,agents,elsewhere]"
 EVENT_SCHEMES = "schemes=[newreno,cubic,bbr,vegas,westwood,copa,queue_target,keep,constant,agent]"
+STRANGER_SCHEMES = "schemes=[newreno,cubic,bbr,bbr3,vegas,copa,queue_target,agent]"
 LIVE_SCHEMES = "schemes=[agent,cubic,bbr,newreno,queue_target,keep,random,nuwa,naive,dt]"
 PAPER_STUDIES = "studies=[settings,regions,latency,bandwidth,loss,flow_size,memory,long_run]"
 LEARNERS = tuple(f"{name}=runs/ppcc/{name}/model.zip" for name in ("dqn", "a2c", "ppo", "ppo_lstm"))
@@ -326,6 +327,13 @@ CAMPAIGNS: tuple[StudyCampaign, ...] = (
         section="events",
         words=(EVENT_STUDIES, EVENT_SCHEMES, "seeds=10", "agent=congestion_window/sender"),
         minutes=2,
+        agents=SENDER_AGENTS,
+    ),
+    ExperimentCampaign(
+        study="sender",
+        section="strangers",
+        words=("studies=[strangers]", STRANGER_SCHEMES, "seeds=2", "agent=congestion_window/sender"),
+        minutes=8,
         agents=SENDER_AGENTS,
     ),
     SeedCampaign(study="sender", section=seeds.SECTION, needs=TRAIN, minutes=15),

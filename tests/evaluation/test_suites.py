@@ -26,7 +26,6 @@ from netbuf_gym.evaluation.suites.catalogue import CHOOSE_ON, DRAW_WORLDS
 from netbuf_gym.evaluation.suites.config import parse_arguments
 from netbuf_gym.leaderboard import controllers, play, reports
 from netbuf_gym.scenarios.types import AGENT
-from netbuf_gym.tasks.congestion_window.families import FAMILIES
 from netbuf_gym.tasks.congestion_window.paths import Path, PathWorld
 from netbuf_gym.training.checkpoints import checkpoint
 from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
@@ -67,7 +66,7 @@ def test_sets_of_paths_have_all_families_and_keep_to_their_ranges(name):
     data = json.loads(frozen.get_file(name).read_text())
     assert data["suite"] == name and data["version"] >= 1 and data["digest"] == frozen.compute_digest(data["worlds"])
     worlds = [one["world"] for one in data["worlds"]]
-    assert {one["family"] for one in worlds} == {"ppcc", "mixed", *FAMILIES}
+    assert {one["family"] for one in worlds} == set(paths.OURS)
     assert len({one["name"] for one in data["worlds"]}) == len(worlds) == {"cards": 592}.get(name, 200)
     rates = [path["rate_mbps"] for one in worlds for path in one["paths"] if one["family"] == "fixed"]
     assert min(rates) < 1 and max(rates) > 500
