@@ -15,6 +15,7 @@ from netbuf_gym.scenarios import (
     LossSchedule,
     RateTrace,
     Scenario,
+    delay_walk,
     handovers,
     interruptions,
     leo_delays,
@@ -155,6 +156,25 @@ def test_a_route_change_steps_and_may_step_back():
         route_change(delay_ms=20, change_ms=-30, at_s=5)
     with pytest.raises(ScenarioError, match=r"until_s = 5.0 is out of range; valid: above 5"):
         route_change(delay_ms=20, at_s=5, until_s=5)
+
+
+def test_a_walk_of_delays_is_a_reflected_one():
+    """Steps of the given deviation away from the bounds, uniform within them in the long run, the same from the same seed."""
+    walk = delay_walk(low_ms=10, high_ms=50, sigma_ms=2, step_s=0.02, duration_s=2000, seed=3)
+    delays = walk.delay_ms
+    assert len(delays) == 100_000 and walk.time_s[1] == 0.02 and 10 <= delays.min() < 10.1 and 49.9 < delays.max() <= 50
+    inside = np.abs(delays[:-1] - 30) < 10  # no step of ten deviations reaches a bound from there
+    assert np.diff(delays)[inside].std() == pytest.approx(2, rel=0.02) and np.abs(np.diff(delays)).max() < 10
+    assert np.quantile(delays, [0.25, 0.5, 0.75]) == pytest.approx([20, 30, 40], abs=3)
+    again, other = (delay_walk(low_ms=10, high_ms=50, sigma_ms=2, step_s=0.02, duration_s=2000, seed=seed) for seed in (3, 4))
+    assert again == walk != other
+    assert set(delay_walk(low_ms=5, high_ms=5, duration_s=1).delay_ms) == {5}
+    with pytest.raises(ScenarioError, match="sigma_ms = -1"):
+        delay_walk(sigma_ms=-1)
+    with pytest.raises(ScenarioError, match="high_ms = 3"):
+        delay_walk(low_ms=9, high_ms=3)
+    with pytest.raises(ScenarioError, match="duration_s = 2000 makes 2e\\+06 steps"):
+        delay_walk(step_s=0.001, duration_s=2000)
 
 
 def test_handovers_follow_their_seed_and_bounds():

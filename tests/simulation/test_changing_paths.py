@@ -17,6 +17,7 @@ from netbuf_gym.scenarios import (
     RateTrace,
     Scenario,
     Sized,
+    delay_walk,
     dumbbell,
     leo_delays,
     route_change,
@@ -172,12 +173,13 @@ def test_short_gaps_are_no_outages():
         {"delay_ms": route_change(delay_ms=20, at_s=5)},
         {"delay_ms": route_change(delay_ms=70, change_ms=-50, at_s=5, reorder=True)},
         {"delay_ms": leo_delays(duration_s=20, seed=1, first_s=3)},
+        {"delay_ms": delay_walk(low_ms=20, high_ms=40, duration_s=20, seed=1)},
         {"jitter": Jitter(scale_ms=8, correlation=0.5)},
         {"jitter": Jitter(distribution="pareto", scale_ms=3, reorder=True)},
         {"loss": LossSchedule([0, 5, 5.3], [0, 1, 1e-3])},
         {"trace": GONE, "on_outage": "drop", "jitter": Jitter(scale_ms=5, reorder=True), "discipline": "codel"},
     ],
-    ids=["up", "down", "leo", "jitter", "reordering", "loss", "all"],
+    ids=["up", "down", "leo", "walk", "jitter", "reordering", "loss", "all"],
 )
 def test_nothing_is_made_or_forgotten_on_paths_that_change(stack, fields):
     result = nb.simulate(world(stack, ("cubic", "bbr"), **fields), seed=2, sample_interval_s=1)
