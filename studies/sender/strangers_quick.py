@@ -137,7 +137,8 @@ def _say_use(own: _Figures, cubic: _Figures, bbr: _Figures) -> str:
 
 
 def _say_kept(own: _Figures, cubic: _Figures, bbr: _Figures) -> str:
-    return f"rivals keep {own['rivals_keep'].mean():.2f} of fair (beside CUBIC {cubic['rivals_keep'].mean():.2f})"
+    worst = f"{own['rivals_keep'].min():.2f} at {own.name_least('rivals_keep')}"
+    return f"rivals keep {own['rivals_keep'].mean():.2f} of fair, {worst} (beside CUBIC {cubic['rivals_keep'].mean():.2f})"
 
 
 def _say_least_kept(own: _Figures, cubic: _Figures, bbr: _Figures) -> str:
