@@ -17,6 +17,7 @@ using SharedWorld = Shared<World>;
 using SharedBatch = Shared<Batch>;
 void bind_worlds(nanobind::module_& m);       // World and Batch
 void bind_rows(nanobind::module_& m);         // rows of agents: telemetry, vectors and histories
+void bind_episodes(nanobind::module_& m);     // ends of decisions and episodes
 void bind_networks(nanobind::module_& m);     // networks of learners
 void bind_kernel(nanobind::module_& m);       // what the live plant asks of the kernel
 // What can be read of a link, a switch and a source of datagrams wherever they are.

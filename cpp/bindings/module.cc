@@ -118,6 +118,7 @@ NB_MODULE(_core, m) {
   netbuf::bind_config(m);
   netbuf::bind_worlds(m);
   netbuf::bind_rows(m);
+  netbuf::bind_episodes(m);
   netbuf::bind_networks(m);
   netbuf::bind_kernel(m);
   netbuf::bind_live(m);

@@ -18,7 +18,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.utils import seeding
 
-from netbuf_gym import plants, tasks
+from netbuf_gym import _core, plants, tasks
 from netbuf_gym.errors import ConfigError, ConfigTypeError, PlantFault, quote
 from netbuf_gym.plants.plant import EVENT, check_advance
 from netbuf_gym.rewards import Telemetry, bind_reward
@@ -32,9 +32,7 @@ from netbuf_gym.utils.thread_guard import Turn, Uncopyable
 MAX_ROWS = 1 << 20
 MAX_SEED = 1 << 63
 MAX_THREADS = 256
-FOREVER_NS = (1 << 63) - 1
-
-_ONE_STEP = np.ones(1, np.int64)  # an array: numpy takes twice as long with a number
+FOREVER_NS = MOST_STEPS = (1 << 63) - 1
 
 INFO = ("reward_terms", "telemetry")
 """Entries that environments put into `info` on request."""
@@ -108,10 +106,10 @@ class Engine(Uncopyable):
         self._unstarted: set[int] = set()  # worlds that failed by a reset that raised, unknown to the plant
         self.seeds = np.zeros(self.worlds, np.int64)
         self.rewards = np.zeros(self.rows, np.float32)
-        self.terminated, self.truncated, self.ended = np.zeros((3, self.worlds), bool)
-        self.steps = np.zeros(self.worlds, np.int64)
-        self.time_ns = np.zeros(self.worlds, np.int64)
-        self._end_ns = np.zeros(self.worlds, np.int64)
+        over = np.zeros((3, self.worlds), bool)
+        self.terminated, self.truncated, self.ended = over
+        self.steps, self.time_ns, self._end_ns = np.zeros((3, self.worlds), np.int64)
+        self._episodes = _core.Episodes(self.time_ns, self._end_ns, self.steps, self.rewards, over)
         self._features = np.zeros((self.task.width, self.rows), np.float32)
         self._checks_left = 2
         self.set_reward(self.task.default_reward if reward is None else reward)
@@ -242,13 +240,16 @@ class Engine(Uncopyable):
         self.tracker.update(self._telemetry)
         self.history.push(self._observe_checked())
         self.reward(self.tracker, self.terms)
-        if not np.minimum.reduce(self._alive):
+        if b"\0" in self._alive.tobytes():  # as a rule nobody is absent
             np.multiply(self.terms, self._alive != 0, out=self.terms)
         for world in self.failures:
             self.terms[:, world * self.agents : (world + 1) * self.agents] = 0
-        np.add.reduce(self.terms, axis=0, out=self.rewards)
-        self.steps += _ONE_STEP
-        self._end_episodes()
+        over = self.task.terminal(self.tracker)
+        if over is not None:
+            np.any(np.reshape(over, (self.worlds, self.agents)), axis=1, out=self.terminated)
+        self._episodes.end_decision(self.terms, self.max_episode_steps or MOST_STEPS)
+        for world in self.failures:
+            self.terminated[world], self.truncated[world], self.ended[world] = False, True, True
 
     def _observe_checked(self) -> np.ndarray:
         """Return the present features; the first two calls, after a reset and after a decision, check them."""
@@ -268,24 +269,13 @@ class Engine(Uncopyable):
         except BaseException:
             self.close()
             raise
-        self.time_ns += elapsed_ns
+        self._episodes.pass_time(elapsed_ns)
         if failures or self.failures:
             unstarted = {world: self.failures[world] for world in self._unstarted}
             self.failures = {**failures, **unstarted}
             self.time_ns[list(unstarted)] = 0
             for world in self.failures:
                 self._telemetry[world * self.agents : (world + 1) * self.agents] = np.nan
-
-    def _end_episodes(self) -> None:
-        np.greater_equal(self.time_ns, self._end_ns, out=self.truncated)
-        if self.max_episode_steps is not None:
-            self.truncated |= self.steps >= self.max_episode_steps
-        over = self.task.terminal(self.tracker)
-        if over is not None:
-            np.any(np.reshape(over, (self.worlds, self.agents)), axis=1, out=self.terminated)
-        for world in self.failures:
-            self.truncated[world], self.terminated[world] = True, False
-        np.logical_or(self.truncated, self.terminated, out=self.ended)
 
     def set_reward(self, reward: Any) -> None:
         """Reward decisions from now on by another rule, which the engine copies.

@@ -22,6 +22,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from netbuf_gym import _core
 from netbuf_gym.errors import ConfigError, PlantFault, quote
 from netbuf_gym.plants.kinds import AgentKind
 from netbuf_gym.utils.thread_guard import Uncopyable
@@ -67,7 +68,7 @@ def check_advance(advance: Any, plant: Any, worlds: int, until: str, failed: Con
     for world in failures:
         if not isinstance(world, (int, np.integer)) or not 0 <= world < worlds:
             raise PlantFault(f"plant {quote(plant)}: failures has world {quote(world)}; valid: 0..{worlds - 1}")
-    if np.minimum.reduce(elapsed) <= 0:
+    if not _core.all_positive(elapsed):
         for world in np.flatnonzero(elapsed <= 0).tolist():
             least = 0 if until == EVENT or world in failures or world in failed else 1
             if elapsed[world] < least:
