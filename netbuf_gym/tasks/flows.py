@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from netbuf_gym import _core
 from netbuf_gym.errors import ConfigError, describe_scenario
 from netbuf_gym.plants.telemetry import TelemetrySchema
 from netbuf_gym.scenarios.links import Link
@@ -80,6 +81,7 @@ class FlowTracker(LastMeasured):
         self.share_bps, self.base_rtt_s = self.share_and_rtt
         self.first_beside = np.arange(rows)
         self.means = RunningMeans(rows)
+        self._paths = _core.RowValues([self.capacity_bps, self.share_bps, self.base_rtt_s, self.first_beside])
 
     def reset_path(
         self, rows: slice, *, capacity_bps: PerRow, share_bps: PerRow, base_rtt_s: PerRow, first_beside: PerRow
@@ -87,8 +89,7 @@ class FlowTracker(LastMeasured):
         """Forget all measurements of these rows, whose world starts anew."""
         self.forget(rows)
         self.means.forget(rows)
-        self.capacity_bps[rows], self.share_bps[rows], self.base_rtt_s[rows] = capacity_bps, share_bps, base_rtt_s
-        self.first_beside[rows] = first_beside
+        self._paths.write(rows.start, rows.stop, [capacity_bps, share_bps, base_rtt_s, first_beside])
 
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity("capacity_bps", "bit/s", "mean rate of the path's bottleneck", lambda self: self.capacity_bps),

@@ -50,11 +50,11 @@ class RunningMeans:
         self.sums = np.zeros((3, rows), np.float32)
         self._time, self._share, self._rtt_ratio = self.sums
         self.begun = np.zeros(rows, bool)
+        self._starts = _core.RowStarts([self.sums, self.begun])
 
     def forget(self, rows: slice) -> None:
         """Reset these rows to the start."""
-        self.sums[:, rows] = 0
-        self.begun[rows] = False
+        self._starts.restore(rows.start, rows.stop)
 
     def add(self, arrived: np.ndarray, elapsed_s: np.ndarray, share: np.ndarray, rtt_ratio: np.ndarray) -> None:
         """Add an interval; a row's life begins with the first interval in which something `arrived`, bool `(rows,)`."""
@@ -102,6 +102,7 @@ class LastMeasured:
         self.last = np.zeros((len(telemetry.fields), rows), np.float32)
         self._telemetry = np.full((rows, len(telemetry.fields)), np.nan)
         self._fresh = np.ones(rows, bool)
+        self._starts = _core.RowStarts([self.last, self._fresh])
         self._now: np.ndarray | None = None
         self._column = {name: column for column, name in enumerate(telemetry.names)}
 
@@ -122,9 +123,8 @@ class LastMeasured:
 
     def forget(self, rows: slice) -> None:
         """Reset these rows to the start, with nothing measured."""
-        self._fresh[rows] = True
+        self._starts.restore(rows.start, rows.stop)
         self._now = None
-        self.last[:, rows] = 0
 
     def update(self, telemetry: np.ndarray) -> None:
         """Take in the telemetry of one interval, `(rows, fields)` in float64, as the plant wrote it."""

@@ -111,6 +111,7 @@ class PathTracker(Tracker):
         self.wanted, self.resumed, self.drained, self.arrived = self._windows
         self._flags = np.zeros((3, rows), bool)
         self.acked, self.acknowledged, self.starting = self._flags
+        self._path_begins = _core.RowStarts([self._path, self._rounds, self._windows, self._flags])
         self._logs = np.zeros((2, rows), np.float32)
         self._jump, self._queue = self._logs
         rules = {
@@ -143,14 +144,11 @@ class PathTracker(Tracker):
             logs=self._logs,
         )
 
-    def reset(self, rows: slice, *, mss_bytes: np.ndarray | float, **world: PerRow) -> None:
+    def reset(self, rows: slice, *, mss_bytes: PerRow, **world: PerRow) -> None:
         """Reset rows, see `Tracker.reset`."""
         super().reset(rows, mss_bytes=mss_bytes, **world)
-        self._path[:, rows] = 0
-        self._rounds[:, rows] = 0
-        self._windows[:, rows] = 0
+        self._path_begins.restore(rows.start, rows.stop)
         self.wanted[rows] = self.cwnd[rows]
-        self._flags[:, rows] = False
         self.starting[rows] = self.slow_start
 
     def update(self, telemetry: np.ndarray) -> None:

@@ -341,7 +341,7 @@ class CongestionWindow(Task[Tracker]):
             rows,
             initial_window=[scenario.flows[i].initial_cwnd_packets * mss for i, mss in both],
             highest_window=[highest_window_packets(scenario, i) * mss for i, mss in both],
-            mss_bytes=np.array(mss_bytes),
+            mss_bytes=mss_bytes,
             **describe_paths(scenario, controlled, rows),
         )
 

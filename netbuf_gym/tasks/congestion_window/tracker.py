@@ -53,6 +53,9 @@ class Tracker(FlowTracker):
         self.lowest_window, self.highest_window, self.cwnd = np.ones((3, rows))
         self._known = np.zeros((2, rows), bool)
         self.rtt_known, self.previous_rtt_known = self._known
+        self._beginning = _core.RowStarts([self._memory, self._known])
+        windows = self.last[SSTHRESH], self.last[CWND], self.previous_cwnd, self.cwnd
+        self._windows_begin = _core.RowValues([*windows, self.last[MSS], self.lowest_window, self.highest_window])
         self._kept = np.empty((len(self.time_constants_s), rows), np.float32)
         self.arithmetic = _core.SenderFeatures(
             *(TELEMETRY.names, interval_s, self.time_constants_s),
@@ -67,21 +70,15 @@ class Tracker(FlowTracker):
         )
 
     def reset(
-        self, rows: slice, *, initial_window: PerRow, highest_window: PerRow, mss_bytes: np.ndarray | float, **path: PerRow
+        self, rows: slice, *, initial_window: PerRow, highest_window: PerRow, mss_bytes: PerRow, **path: PerRow
     ) -> None:
         """Forget all measurements of these rows, whose world starts anew; windows in bytes, `path` as for `reset_path`."""
         self.reset_path(rows, **path)
-        initial, lowest = np.asarray(initial_window), np.asarray(2 * mss_bytes)  # each is assigned more than once
-        self.last[SSTHRESH, rows] = np.inf
-        self.last[MSS, rows] = mss_bytes
-        self.last[CWND, rows] = initial
-        self._memory[:, rows] = 0
-        self.least_rtt[rows] = np.inf
-        self.previous_cwnd[rows] = initial
-        self._known[:, rows] = False
-        self.cwnd[rows] = initial
-        self.lowest_window[rows] = lowest
-        self.highest_window[rows] = np.maximum(highest_window, lowest)
+        self._beginning.restore(rows.start, rows.stop)
+        lowest = np.multiply(mss_bytes, 2)
+        bounds = lowest.tolist(), np.maximum(highest_window, lowest).tolist()
+        windows = np.inf, initial_window, initial_window, initial_window, mss_bytes
+        self._windows_begin.write(rows.start, rows.stop, [*windows, *bounds])
 
     def update(self, telemetry: np.ndarray) -> None:
         """Take in the telemetry of one interval, `(rows, fields)` in float64, as the plant wrote it."""
