@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, describe_scenario, quote
 from netbuf_gym.scenarios import codec, scheme_catalogue
@@ -99,6 +99,23 @@ def _check_hystart(label: str, value: object) -> bool | str:
     if value != HYSTART_PLUS_PLUS:
         raise ScenarioError(f"{label} = {quote(value)} is unknown; valid: true, false, {HYSTART_PLUS_PLUS!r}")
     return value
+
+
+class PathFigures(NamedTuple):
+    """What a flow's path offers; rates are means over the scenario, on the wire.
+
+    Attributes:
+        tightest: index of the first slowest link that the data cross.
+        capacity_mbps: that link's rate.
+        fair_share_mbps: see `Scenario.fair_share_mbps`.
+        propagation_rtt_ms, base_rtt_ms: see `Scenario.propagation_rtt_ms` and `Scenario.base_rtt_ms`.
+    """
+
+    tightest: int
+    capacity_mbps: float
+    fair_share_mbps: float
+    propagation_rtt_ms: float
+    base_rtt_ms: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,7 +272,7 @@ class Scenario:
         """Check an item against the stack, and return it with links as indices."""
         changes: dict[str, Any] = {}
         if isinstance(item, (Flow, Sender, Relay)):
-            self._check_control(label, item)
+            _check_control(self.stack, label, item)
             self._check_settings(f"{label}.", item)
         if isinstance(item, Sender) and item.relay is not None:
             relay = self._resolve(f"{label}.relay", item.relay, index)
@@ -271,16 +288,6 @@ class Scenario:
             if indices is not links:
                 changes[name] = indices
         return replace(item, **changes) if changes else item
-
-    def _check_control(self, label: str, item: Flow | Sender | Relay) -> None:
-        valid = congestion_controls(self.stack) if isinstance(item, Flow) else sender_controls(self.stack)
-        if item.cc is not None and not isinstance(item.cc, OwnControl):
-            if (name := get_control_name(item.cc)) not in valid:
-                raise ScenarioError(f"{label}.cc = {name!r} is not in the {self.stack} stack; valid: {', '.join(valid)}")
-            if isinstance(item.cc, CongestionControl):
-                parse_congestion_control(f"{label}.cc", item.cc, valid, self.stack)
-        if item.ecn and not SPEAKS_ECN[self.stack]:
-            raise ScenarioError(f"{label}.ecn = True is not in the {self.stack} stack; valid: False")
 
     def _check_settings(self, label: str, settings: Scenario | TcpSettings) -> None:
         least, most = self.min_rto_ms, settings.max_rto_ms
@@ -401,14 +408,25 @@ class Scenario:
     def _get_mean_mbps(self, link: int) -> float:
         return self.links[link].mean_mbps(self.duration_s)
 
+    def measure_path(self, flow: int) -> PathFigures:
+        """Return what a flow's path offers, which of all its links is computed once."""
+        ends, links, duration_s = self._get_endpoint(flow), self.links, self.duration_s
+        there, back = get_indices(ends.path), get_indices(ends.return_path)
+        rates = [links[i].mean_mbps(duration_s) for i in there]
+        capacity = min(rates)
+        shares = [rate / self._count_users(i) for i, rate in zip(there, rates, strict=True)]
+        propagation = sequential_sum([links[i].least_delay_ms for i in (*there, *back)])
+        base = self._add_transmission(propagation, ends)
+        return PathFigures(there[rates.index(capacity)], capacity, min(shares), propagation, base)
+
     def fair_share_mbps(self, flow: int) -> float:
         """Return the fair share of a flow, Mbit/s: the least share along its path if each link split its mean rate evenly
         between the flows whose data cross it. Flows of the traffic do not count."""
-        shares = []
-        for i in set(self._get_path(flow)):
-            users = sum([i in other.path for other in self.flows])
-            shares.append(self.links[i].mean_mbps(self.duration_s) / max(users, 1))
-        return min(shares)
+        return min([self._get_mean_mbps(i) / self._count_users(i) for i in set(self._get_path(flow))])
+
+    def _count_users(self, link: int) -> int:
+        """Return the number of flows whose data cross a link, at least 1."""
+        return max(sum([link in flow.path for flow in self.flows]), 1)
 
     @property
     def buffer_packets(self) -> int | None:
@@ -483,18 +501,19 @@ class Scenario:
         senders are numbered after the flows."""
         f = self._get_endpoint(flow)
         path = (*get_indices(f.path), *get_indices(f.return_path))
-        return sequential_sum(self.links[i].least_delay_ms for i in path)
+        return sequential_sum([self.links[i].least_delay_ms for i in path])
 
     def base_rtt_ms(self, flow: int = 0) -> float:
         """Return the least round-trip time of a flow, ms: propagation and transmission of one full packet and one ACK."""
-        f = self._get_endpoint(flow)
-        rtt = self.propagation_rtt_ms(flow)
-        stamped = self._uses("timestamps", f)
+        return self._add_transmission(self.propagation_rtt_ms(flow), self._get_endpoint(flow))
+
+    def _add_transmission(self, rtt_ms: float, ends: Flow | Sender) -> float:
+        """Return a round trip with the transmission of a full packet there and of an ACK back."""
+        stamped, links = self._uses("timestamps", ends), self.links
         ack_bytes = self._get_ack_bytes(stamped)
         data_bytes = self._get_mss(stamped) + ack_bytes
-        rtt += sequential_sum(self.links[i].service_ms(data_bytes) for i in get_indices(f.path))
-        acks = get_indices(f.return_path)
-        return rtt + sequential_sum(self.links[i].service_ms(ack_bytes) for i in acks)
+        rtt_ms += sequential_sum([links[i].service_ms(data_bytes) for i in get_indices(ends.path)])
+        return rtt_ms + sequential_sum([links[i].service_ms(ack_bytes) for i in get_indices(ends.return_path)])
 
     def ideal_s(self, sender: int, size_bytes: float, start_s: float = 0.0) -> float:
         """Return the ideal completion time of a flow of the traffic that starts at `start_s`, seconds.
@@ -555,10 +574,7 @@ class Scenario:
             ScenarioError: An `n` that is not between 1 and the number of flows.
         """
         n = len(self.flows) if n is None else checks.integer("agents", n, 1, len(self.flows))
-        flows = _control_flows(self.flows, n)
-        for i, flow in enumerate(flows[:n]):
-            self._check_control(f"flows[{i}]", flow)
-        return copy_with(self, flows=flows)
+        return copy_with(self, flows=_control_flows(self.flows, n, self.stack))
 
     def with_scheme(self, scheme: str | dict | Admission | Discipline) -> Scenario:
         """Return the world with another buffer management scheme; see `netbuf_gym.scenarios.SCHEMES`.
@@ -617,10 +633,24 @@ class Scenario:
         return codec.from_dict(cls, data)
 
 
-_control_flows = IdentityCache(
-    lambda flows, n: tuple(copy_with(flow, cc=AGENT) if i < n else flow for i, flow in enumerate(flows))
-)
-"""(flows, n) -> the flows with agents in place of the first `n`, one tuple for all the worlds that have these flows."""
+def _check_control(stack: str, label: str, item: Flow | Sender | Relay) -> None:
+    valid = congestion_controls(stack) if isinstance(item, Flow) else sender_controls(stack)
+    if item.cc is not None and not isinstance(item.cc, OwnControl):
+        if (name := get_control_name(item.cc)) not in valid:
+            raise ScenarioError(f"{label}.cc = {name!r} is not in the {stack} stack; valid: {', '.join(valid)}")
+        if isinstance(item.cc, CongestionControl):
+            parse_congestion_control(f"{label}.cc", item.cc, valid, stack)
+    if item.ecn and not SPEAKS_ECN[stack]:
+        raise ScenarioError(f"{label}.ecn = True is not in the {stack} stack; valid: False")
+
+
+@IdentityCache
+def _control_flows(flows: tuple[Flow, ...], n: int, stack: str) -> tuple[Flow, ...]:
+    """Return flows with agents in place of the first `n`, one tuple for all the worlds that have these flows."""
+    controlled = tuple([copy_with(flow, cc=AGENT) for flow in flows[:n]])
+    for i, flow in enumerate(controlled):
+        _check_control(stack, f"flows[{i}]", flow)
+    return (*controlled, *flows[n:])
 
 
 def _is_agent_driven(receiver: object) -> bool:

@@ -12,7 +12,7 @@ from netbuf_gym import _core
 from netbuf_gym.errors import ConfigError, describe_scenario
 from netbuf_gym.plants.telemetry import TelemetrySchema
 from netbuf_gym.scenarios.links import Link
-from netbuf_gym.scenarios.types import Scenario
+from netbuf_gym.scenarios.types import PathFigures, Scenario
 from netbuf_gym.tasks.task import outage_message
 from netbuf_gym.tasks.tracking import LastMeasured, Quantity, RunningMeans, find_first_rows
 
@@ -45,14 +45,13 @@ def require_capacity(scenario: Scenario, flows: Sequence[int]) -> Scenario:
     return scenario
 
 
-def describe_paths(scenario: Scenario, flows: Sequence[int], rows: slice) -> dict[str, Sequence[float]]:
-    """Return the arguments of `FlowTracker.reset_path` for agents that control these flows; `rows` are the world's."""
-    tightest = [scenario.tightest_link(flow) for flow in flows]
+def describe_paths(paths: Sequence[PathFigures], rows: slice) -> dict[str, Sequence[float]]:
+    """Return the arguments of `FlowTracker.reset_path` for agents with these paths; `rows` are the world's."""
     return {
-        "capacity_bps": [scenario.links[link].mean_mbps(scenario.duration_s) * 1e6 for link in tightest],
-        "share_bps": [scenario.fair_share_mbps(flow) * 1e6 for flow in flows],
-        "base_rtt_s": [max(scenario.base_rtt_ms(flow) * 1e-3, LEAST_RTT_S) for flow in flows],
-        "first_beside": find_first_rows(tightest, rows),
+        "capacity_bps": [path.capacity_mbps * 1e6 for path in paths],
+        "share_bps": [path.fair_share_mbps * 1e6 for path in paths],
+        "base_rtt_s": [max(path.base_rtt_ms * 1e-3, LEAST_RTT_S) for path in paths],
+        "first_beside": find_first_rows([path.tightest for path in paths], rows),
     }
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.plants.plant import EVENT, INTERVAL
-from netbuf_gym.scenarios.types import AGENT, Scenario
+from netbuf_gym.scenarios.types import AGENT, PathFigures, Scenario
 from netbuf_gym.tasks.actions import LARGEST_FACTOR
 from netbuf_gym.tasks.congestion_window.hidden_traffic import HIDDEN_KINDS, find_hidden_spans
 from netbuf_gym.tasks.congestion_window.observations import DEFAULT_FEATURES, PPCC_FEATURES, observe_default, observe_ppcc
@@ -38,6 +38,9 @@ path and at one that is too small, and a sender whose window stands still never 
 
 MAX_FACTORS, FACTOR_RANGE = 64, (0.01, 100.0)
 """Largest number and range of factors given to an environment."""
+
+LEAST_WINDOW_SEGMENTS = 2.0
+"""Lowest window in segments."""
 
 MAX_WINDOW_BYTES = 2.0**40
 """Largest window in bytes."""
@@ -336,13 +339,13 @@ class CongestionWindow(Task[Tracker]):
     def start(self, tracker: Tracker, rows: slice, scenario: Scenario) -> None:
         controlled = agent_flows(scenario)
         mss_bytes = [scenario.mss_of(i) for i in controlled]
-        both = list(zip(controlled, mss_bytes, strict=True))
+        paths = [scenario.measure_path(i) for i in controlled]
         tracker.reset(
             rows,
-            initial_window=[scenario.flows[i].initial_cwnd_packets * mss for i, mss in both],
-            highest_window=[highest_window_packets(scenario, i) * mss for i, mss in both],
+            initial_window=[scenario.flows[i].initial_cwnd_packets * mss for i, mss in zip(controlled, mss_bytes, strict=True)],
+            highest_window=[highest_window_packets(scenario, path) * mss for path, mss in zip(paths, mss_bytes, strict=True)],
             mss_bytes=mss_bytes,
-            **describe_paths(scenario, controlled, rows),
+            **describe_paths(paths, rows),
         )
 
     def hidden_spans(self, scenario: Scenario) -> list[tuple[Spans, ...]]:
@@ -438,13 +441,13 @@ def agent_flows(scenario: Scenario) -> list[int]:
     return [i for i, flow in enumerate(scenario.flows) if flow.cc == AGENT]
 
 
-def highest_window_packets(scenario: Scenario, flow: int) -> float:
-    """Return the clamp of an agent's window: twice what its path and the buffer of its slowest link hold."""
-    link, data_bytes = scenario.links[scenario.tightest_link(flow)], scenario.data_bytes
+def highest_window_packets(scenario: Scenario, path: PathFigures) -> float:
+    """Return the clamp of an agent's window: twice what its path and the buffer of its slowest link hold, at least two."""
+    link, data_bytes = scenario.links[path.tightest], scenario.data_bytes
     limits: list[float] = [UNLIMITED_BUFFER_PACKETS]
     if link.queue_packets is not None:
         limits.append(link.queue_packets)
     if link.queue_bytes is not None:
         limits.append(link.queue_bytes / data_bytes)
-    bdp_packets = link.mean_mbps(scenario.duration_s) * 1e3 * scenario.propagation_rtt_ms(flow) / 8 / data_bytes
-    return 2 * (bdp_packets + min(limits))
+    bdp_packets = path.capacity_mbps * 1e3 * path.propagation_rtt_ms / 8 / data_bytes
+    return max(2 * (bdp_packets + min(limits)), LEAST_WINDOW_SEGMENTS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -69,16 +70,20 @@ class Tracker(FlowTracker):
             path=self.share_and_rtt,
         )
 
-    def reset(
-        self, rows: slice, *, initial_window: PerRow, highest_window: PerRow, mss_bytes: PerRow, **path: PerRow
-    ) -> None:
-        """Forget all measurements of these rows, whose world starts anew; windows in bytes, `path` as for `reset_path`."""
+    def reset(self, rows: slice, *, initial_window: PerRow, highest_window: PerRow, mss_bytes: PerRow, **path: PerRow) -> None:
+        """Forget all measurements of these rows, whose world starts anew.
+
+        Args:
+            rows: Rows of the world, a slice with a start.
+            initial_window, highest_window: In bytes; the highest is at least two segments.
+            mss_bytes: Largest segments; the lowest window is two.
+            path: As for `reset_path`.
+        """
         self.reset_path(rows, **path)
         self._beginning.restore(rows.start, rows.stop)
-        lowest = np.multiply(mss_bytes, 2)
-        bounds = lowest.tolist(), np.maximum(highest_window, lowest).tolist()
-        windows = np.inf, initial_window, initial_window, initial_window, mss_bytes
-        self._windows_begin.write(rows.start, rows.stop, [*windows, *bounds])
+        lowest = [2 * mss for mss in mss_bytes] if isinstance(mss_bytes, Sequence) else 2 * mss_bytes
+        windows = [np.inf, initial_window, initial_window, initial_window, mss_bytes, lowest, highest_window]
+        self._windows_begin.write(rows.start, rows.stop, windows)
 
     def update(self, telemetry: np.ndarray) -> None:
         """Take in the telemetry of one interval, `(rows, fields)` in float64, as the plant wrote it."""

@@ -237,7 +237,7 @@ class ReceiverWindow(Task[Tracker]):
     def start(self, tracker: Tracker, rows: slice, scenario: Scenario) -> None:
         controlled = scenario.agent_receivers
         path = {
-            **describe_paths(scenario, controlled, rows),
+            **describe_paths([scenario.measure_path(i) for i in controlled], rows),
             "share_bps": [fair_share_mbps(scenario, i) * 1e6 for i in controlled],
         }
         tracker.reset(
