@@ -1,4 +1,4 @@
-"""`benchmarks/training.py`: the learner that shares are measured beside comes from the repository's history, if that is there."""
+"""`benchmarks/training.py`: the learner that shares are measured beside comes from the history, if that is there."""
 
 import importlib.util
 import sys
