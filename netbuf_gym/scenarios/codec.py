@@ -4,25 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, quote
 from netbuf_gym.scenarios.catalogue import CongestionControl, ReceiverControl
-from netbuf_gym.scenarios.disciplines import Discipline, parse_discipline
 from netbuf_gym.scenarios.flows import APPLICATIONS, Flow, Route
-from netbuf_gym.scenarios.hosts import Host
-from netbuf_gym.scenarios.impairments import DelaySchedule, Jitter, LossSchedule
-from netbuf_gym.scenarios.laws import LAWS, Mixed
-from netbuf_gym.scenarios.links import GilbertElliott, Link
-from netbuf_gym.scenarios.media import Medium, parse_medium
 from netbuf_gym.scenarios.parameter_records import ParameterRecord
 from netbuf_gym.scenarios.python_control import OwnControl
-from netbuf_gym.scenarios.senders import Relay, Sender
-from netbuf_gym.scenarios.sizes import SizeDistribution
-from netbuf_gym.scenarios.switches import ADMISSIONS, SCHEDULERS, Switch
-from netbuf_gym.scenarios.traffic import ARRIVALS, PoissonArrivals, Probe, RenewalArrivals, Traffic, WebSessions
-from netbuf_gym.scenarios.udp import DATAGRAM_SOURCES, UdpSource
-from netbuf_gym.traces.types import DeliveryTrace, RateTrace
 from netbuf_gym.utils.suggestions import suggest_valid
 
 SCHEMA = "netbuf-gym/scenario/1"
@@ -49,47 +38,76 @@ class Part:
     plain: bool = False
 
 
-TRACES = {"rates": RateTrace, "deliveries": DeliveryTrace}
-_SCENARIO_PARTS = {
-    "links": Part(Link, many=True, always=True, required=True),
-    "flows": Part(Flow, many=True, always=True, required=True),
-    "switches": Part(Switch, many=True),
-    "traffic": Part(Traffic),
-    "probes": Part(Probe, many=True),
-    "udp": Part(DATAGRAM_SOURCES, many=True, usual=UdpSource),
-    "hosts": Part(Host, many=True),
-}
-_SIZES = Part(LAWS, usual=SizeDistribution)
-_PARTS: dict[type, dict[str, Part]] = {
-    Link: {
-        "delay_ms": Part(DelaySchedule, plain=True),
-        "loss": Part(LossSchedule, plain=True),
-        "jitter": Part(Jitter),
-        "gilbert_elliott": Part(GilbertElliott),
-        "trace": Part(TRACES),
-        "discipline": Part(Discipline),
-        "medium": Part(Medium),
-    },
-    Flow: {"routes": Part(Route, many=True), "app": Part(APPLICATIONS, always=True)},
-    Switch: {"admission": Part(ADMISSIONS, always=True), "scheduler": Part(SCHEDULERS, always=True)},
-    Traffic: {
-        "senders": Part(Sender, many=True, always=True, required=True),
-        "arrivals": Part(ARRIVALS, many=True, always=True, required=True),
-    },
-    Sender: {"relay": Part(Relay)},
-    PoissonArrivals: {"sizes": _SIZES},
-    RenewalArrivals: {"gap_s": Part(LAWS), "sizes": _SIZES},
-    WebSessions: dict.fromkeys(("main_bytes", "objects", "object_bytes", "reading_s", "parsing_s"), _SIZES),
-    UdpSource: {"packet_bytes": Part(LAWS, plain=True), "on_s": Part(LAWS, plain=True), "off_s": Part(LAWS, plain=True)},
-    Mixed: {"parts": Part(LAWS, many=True, always=True, required=True, usual=SizeDistribution)},
-}
-"""Parts of each class of records, in the order in which JSON has them after the other fields."""
-_PARSERS: dict[Any, Callable[[str, object], ParameterRecord]] = {Discipline: parse_discipline, Medium: parse_medium}
+class Parts(NamedTuple):
+    """Parts of records, which are all imported for them.
+
+    Attributes:
+        of_scenario: Parts of a `Scenario`.
+        of_records: Parts of each other class of records, in the order in which JSON has them after the other fields.
+        parsers: Parsers of records that a name may stand for, by their class.
+    """
+
+    of_scenario: dict[str, Part]
+    of_records: dict[type, dict[str, Part]]
+    parsers: dict[Any, Callable[[str, object], ParameterRecord]]
+
+
+@cache
+def list_parts() -> Parts:
+    """Return the parts of all records."""
+    from netbuf_gym.scenarios.disciplines import Discipline, parse_discipline
+    from netbuf_gym.scenarios.hosts import Host
+    from netbuf_gym.scenarios.impairments import DelaySchedule, Jitter, LossSchedule
+    from netbuf_gym.scenarios.laws import LAWS, Mixed
+    from netbuf_gym.scenarios.links import GilbertElliott, Link
+    from netbuf_gym.scenarios.media import Medium, parse_medium
+    from netbuf_gym.scenarios.senders import Relay, Sender
+    from netbuf_gym.scenarios.sizes import SizeDistribution
+    from netbuf_gym.scenarios.switches import ADMISSIONS, SCHEDULERS, Switch
+    from netbuf_gym.scenarios.traffic import ARRIVALS, PoissonArrivals, Probe, RenewalArrivals, Traffic, WebSessions
+    from netbuf_gym.scenarios.udp import DATAGRAM_SOURCES, UdpSource
+    from netbuf_gym.traces.types import DeliveryTrace, RateTrace
+
+    traces = {"rates": RateTrace, "deliveries": DeliveryTrace}
+    of_scenario = {
+        "links": Part(Link, many=True, always=True, required=True),
+        "flows": Part(Flow, many=True, always=True, required=True),
+        "switches": Part(Switch, many=True),
+        "traffic": Part(Traffic),
+        "probes": Part(Probe, many=True),
+        "udp": Part(DATAGRAM_SOURCES, many=True, usual=UdpSource),
+        "hosts": Part(Host, many=True),
+    }
+    sizes = Part(LAWS, usual=SizeDistribution)
+    of_records: dict[type, dict[str, Part]] = {
+        Link: {
+            "delay_ms": Part(DelaySchedule, plain=True),
+            "loss": Part(LossSchedule, plain=True),
+            "jitter": Part(Jitter),
+            "gilbert_elliott": Part(GilbertElliott),
+            "trace": Part(traces),
+            "discipline": Part(Discipline),
+            "medium": Part(Medium),
+        },
+        Flow: {"routes": Part(Route, many=True), "app": Part(APPLICATIONS, always=True)},
+        Switch: {"admission": Part(ADMISSIONS, always=True), "scheduler": Part(SCHEDULERS, always=True)},
+        Traffic: {
+            "senders": Part(Sender, many=True, always=True, required=True),
+            "arrivals": Part(ARRIVALS, many=True, always=True, required=True),
+        },
+        Sender: {"relay": Part(Relay)},
+        PoissonArrivals: {"sizes": sizes},
+        RenewalArrivals: {"gap_s": Part(LAWS), "sizes": sizes},
+        WebSessions: dict.fromkeys(("main_bytes", "objects", "object_bytes", "reading_s", "parsing_s"), sizes),
+        UdpSource: {"packet_bytes": Part(LAWS, plain=True), "on_s": Part(LAWS, plain=True), "off_s": Part(LAWS, plain=True)},
+        Mixed: {"parts": Part(LAWS, many=True, always=True, required=True, usual=SizeDistribution)},
+    }
+    return Parts(of_scenario, of_records, {Discipline: parse_discipline, Medium: parse_medium})
 
 
 def to_dict(scenario: Any) -> dict:
     """Return a JSON-serialisable dictionary of a `Scenario`, without fields at their default."""
-    return {"schema": SCHEMA, **_encode_record(scenario, _SCENARIO_PARTS)}
+    return {"schema": SCHEMA, **_encode_record(scenario, list_parts().of_scenario)}
 
 
 def from_dict(kind: type, data: object) -> Any:
@@ -102,7 +120,7 @@ def from_dict(kind: type, data: object) -> Any:
     schema = data.pop("schema", None)
     if schema != SCHEMA:
         raise ScenarioError(f"schema = {quote(schema)}; valid: {SCHEMA!r}")
-    return build_dataclass("scenario", kind, _read_parts("", data, _SCENARIO_PARTS))
+    return build_dataclass("scenario", kind, _read_parts("", data, list_parts().of_scenario))
 
 
 def parse_application(field: str, data: object) -> Any:
@@ -122,7 +140,7 @@ def parse_parts(settings: Mapping[str, Any]) -> dict[str, Any]:
     """
     made = dict(settings)
     for name, value in settings.items():
-        part = _SCENARIO_PARTS.get(name)
+        part = list_parts().of_scenario.get(name)
         if part is not None and isinstance(value, dict):
             made[name] = _read_record(name, part, value)
         elif part is not None and part.many and isinstance(value, (list, tuple)):
@@ -140,9 +158,9 @@ def _read_parts(field: str, data: dict[str, Any], parts: Mapping[str, Part]) -> 
                 if not isinstance(value, list):
                     raise ScenarioTypeError(f"{at} = {quote(value)} is not a list")
                 data[name] = [_read_record(f"{at}[{i}]", part, item) for i, item in enumerate(value)]
-        elif isinstance(part.kinds, type) and part.kinds in _PARSERS:
+        elif isinstance(part.kinds, type) and part.kinds in list_parts().parsers:
             if value is not None:
-                data[name] = _PARSERS[part.kinds](at, value)
+                data[name] = list_parts().parsers[part.kinds](at, value)
         elif part.plain:
             if isinstance(value, dict):
                 data[name] = _read_record(at, part, value)
@@ -160,7 +178,7 @@ def _read_record(field: str, part: Part, data: object) -> Any:
         if not isinstance(kind, str) or kind not in kinds:
             raise ScenarioError(f"{field}.kind = {quote(kind)} is unknown; {suggest_valid(kind, kinds)}")
         kinds = kinds[kind]
-    return build_dataclass(field, kinds, _read_parts(f"{field}.", data, _PARTS.get(kinds, {})))
+    return build_dataclass(field, kinds, _read_parts(f"{field}.", data, list_parts().of_records.get(kinds, {})))
 
 
 def _encode_record(record: Any, parts: Mapping[str, Part]) -> dict[str, Any]:
@@ -190,7 +208,7 @@ def _encode_part(value: Any, part: Part) -> Any:
     kinds = (part.kinds,) if isinstance(part.kinds, type) else tuple(part.kinds.values())
     if part.plain and not isinstance(value, kinds):
         return value
-    data = _encode_record(value, _PARTS.get(type(value), {}))
+    data = _encode_record(value, list_parts().of_records.get(type(value), {}))
     if isinstance(value, ParameterRecord):
         return {"kind": value.kind, **data}
     if not isinstance(part.kinds, type) and type(value) is not part.usual:

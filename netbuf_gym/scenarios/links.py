@@ -4,22 +4,38 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 import numpy as np
 
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, quote
-from netbuf_gym.scenarios.disciplines import Discipline, parse_discipline
 from netbuf_gym.scenarios.fields import boolean, check_fields, choice, integer, number, rule
 from netbuf_gym.scenarios.impairments import DelaySchedule, Jitter, LossSchedule, check_delay, check_loss
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DELAY_MS
-from netbuf_gym.scenarios.media import Cellular, Medium, parse_medium
 from netbuf_gym.traces.capacity import capacity_steps
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS, DeliveryTrace, RateTrace, Trace
 from netbuf_gym.utils import checks
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from netbuf_gym.scenarios.disciplines import Discipline
+    from netbuf_gym.scenarios.media import Medium
+
 ON_OUTAGE = ("hold", "drop")
 OUTAGE_MS = 100.0
 _SHARE = number(0, 1)
+
+
+def _parse_discipline(label: str, value: object) -> Any:
+    from netbuf_gym.scenarios.disciplines import parse_discipline
+
+    return parse_discipline(label, value)
+
+
+def _parse_medium(label: str, value: object) -> Any:
+    from netbuf_gym.scenarios.media import parse_medium
+
+    return parse_medium(label, value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,14 +106,14 @@ class Link:
     gilbert_elliott: GilbertElliott | None = None
     loss_on_acks: bool = field(default=False, metadata=boolean(core="loss_on_acks"))
     trace: Trace | None = None
-    discipline: Discipline | str | dict | None = field(default=None, metadata=rule(parse_discipline))
+    discipline: Discipline | str | dict | None = field(default=None, metadata=rule(_parse_discipline))
     device_packets: int = field(default=0, metadata=integer(0, 1000, core="device_packets"))
     jitter: Jitter | None = None
     on_outage: str = field(default="hold", metadata=choice(ON_OUTAGE))
     outage_ms: float = field(default=OUTAGE_MS, metadata=number(1, MAX_DELAY_MS))
     duplicate: float = field(default=0.0, metadata=number(0, 1, core="duplicate"))
     corrupt: float = field(default=0.0, metadata=number(0, 1, core="corrupt"))
-    medium: Medium | str | dict | None = field(default=None, metadata=rule(parse_medium))
+    medium: Medium | str | dict | None = field(default=None, metadata=rule(_parse_medium))
     uplink: bool = field(default=False, metadata=boolean(core="uplink"))
     gain_db: float = field(default=0.0, metadata=number(-60, 60, core="gain_db"))
 
@@ -137,8 +153,11 @@ class Link:
             raise ScenarioError(f"{at}a trace beside a medium; valid: one of them")
         if self.device_packets:
             raise ScenarioError(f"{at}device_packets = {self.device_packets} beside a medium; valid: 0")
-        if self.gain_db and not isinstance(self.medium, Cellular):
-            raise ScenarioError(f"{at}gain_db = {self.gain_db:g} beside a medium that is not Cellular; valid: 0")
+        if self.gain_db:
+            from netbuf_gym.scenarios.media import Cellular
+
+            if not isinstance(self.medium, Cellular):
+                raise ScenarioError(f"{at}gain_db = {self.gain_db:g} beside a medium that is not Cellular; valid: 0")
 
     @property
     def least_delay_ms(self) -> float:
@@ -159,14 +178,14 @@ class Link:
     @property
     def constant_mbps(self) -> float | None:
         """Rate, or the mean capacity of the link's medium, Mbit/s; None: infinitely fast, or a trace's."""
-        if isinstance(self.medium, Medium):
-            return self.medium.capacity_mbps(up=self.uplink, gain_db=self.gain_db)
-        return self.rate_mbps
+        if self.medium is None:
+            return self.rate_mbps
+        return cast("Medium", self.medium).capacity_mbps(up=self.uplink, gain_db=self.gain_db)
 
     @property
     def throughput_limit_mbps(self) -> float:
         """Long-run throughput limit of the discipline's tokens, Mbit/s; infinity without tokens."""
-        return self.discipline.throughput_limit_mbps if isinstance(self.discipline, Discipline) else float("inf")
+        return math.inf if self.discipline is None else cast("Discipline", self.discipline).throughput_limit_mbps
 
     def mean_mbps(self, duration_s: float | None = None) -> float:
         """Return the mean capacity over `duration_s` seconds (None: over the trace's own length); infinity if unlimited.

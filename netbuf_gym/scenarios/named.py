@@ -14,7 +14,6 @@ from typing import Any
 from netbuf_gym import traces
 from netbuf_gym.errors import ConfigError, ScenarioError, ScenarioTypeError, TraceError, quote
 from netbuf_gym.scenarios.catalogue import parse_sender_list, parse_senders
-from netbuf_gym.scenarios.codec import parse_parts
 from netbuf_gym.scenarios.distributions import ChangedDistribution, Distribution
 from netbuf_gym.scenarios.factories import derive_factory, list_named
 from netbuf_gym.scenarios.glossary import GLOSSARY, Entry
@@ -172,9 +171,11 @@ def get(name: str | World, /, **kwargs: Any) -> World:
     check_arguments(name, signature, kwargs, SETTINGS)
     world = maker(**kwargs)
     world = world if world.name else replace(world, name=name)  # type: ignore[type-var]  # all worlds are dataclasses
-    settings = parse_parts(settings)
     if not settings:
         return world
+    from netbuf_gym.scenarios.codec import parse_parts
+
+    settings = parse_parts(settings)
     if isinstance(world, Distribution):
         return ChangedDistribution(parent=world, changes=tuple(settings.items()), name=world.name)
     if not isinstance(world, Scenario):

@@ -5,29 +5,30 @@ Fields that name a field of the core (`scenarios.fields`) are copied; here is wh
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from netbuf_gym import _core
 from netbuf_gym.scenarios.catalogue import HYSTART_PLUS_PLUS, CongestionControl, Controls, ReceiverControl, get_control_name
-from netbuf_gym.scenarios.disciplines import Discipline
 from netbuf_gym.scenarios.fields import copy_to_core, to_nanoseconds
 from netbuf_gym.scenarios.flows import ACCURATE, Flow, Route
 from netbuf_gym.scenarios.hosts import Host
 from netbuf_gym.scenarios.impairments import DelaySchedule, LossSchedule
-from netbuf_gym.scenarios.laws import Exponential, Law
 from netbuf_gym.scenarios.limits import AGENT
 from netbuf_gym.scenarios.links import Link
-from netbuf_gym.scenarios.media import Medium
 from netbuf_gym.scenarios.python_control import OwnControl
-from netbuf_gym.scenarios.senders import Relay, Sender
-from netbuf_gym.scenarios.sizes import SizeDistribution
-from netbuf_gym.scenarios.switches import Switch
-from netbuf_gym.scenarios.traffic import Arrivals, FlowList, PoissonArrivals, RenewalArrivals, Traffic, WebSessions
 from netbuf_gym.scenarios.types import Scenario
-from netbuf_gym.scenarios.udp import DatagramSource, PacketReplay, get_size_law
 from netbuf_gym.scenarios.video import Video
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace
 from netbuf_gym.utils.identity_cache import IdentityCache
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from netbuf_gym.scenarios.disciplines import Discipline
+    from netbuf_gym.scenarios.media import Medium
+    from netbuf_gym.scenarios.senders import Relay, Sender
+    from netbuf_gym.scenarios.switches import Switch
+    from netbuf_gym.scenarios.traffic import Arrivals, Traffic
+    from netbuf_gym.scenarios.udp import DatagramSource
 
 
 def build_world_config(scenario: Scenario) -> _core.WorldConfig:
@@ -85,12 +86,14 @@ def build_link_config(link: Link) -> _core.LinkConfig:
         config.trace_ns = (link.trace.time_ms * 1e6).round().astype("int64").tolist()
         config.trace_period_ns = round(link.trace.period_ms * 1e6)
         config.trace_packet_bytes = link.trace.packet_overhead_bytes
-    if isinstance(link.discipline, Discipline):
-        config.discipline = link.discipline.kind
-        config.discipline_parameters = link.discipline.parameters()
-    if isinstance(link.medium, Medium):
-        config.medium = link.medium.kind
-        config.medium_parameters = link.medium.parameters()
+    if link.discipline is not None:
+        discipline = cast("Discipline", link.discipline)
+        config.discipline = discipline.kind
+        config.discipline_parameters = discipline.parameters()
+    if link.medium is not None:
+        medium = cast("Medium", link.medium)
+        config.medium = medium.kind
+        config.medium_parameters = medium.parameters()
     if link.on_outage == "drop":
         config.outage_ns = round(link.outage_ms * 1e6)
     return config
@@ -205,6 +208,10 @@ def _build_sender_legs(sender: Sender, hosts: list[str]) -> _core.FlowConfig:
 
 def build_arrivals_config(arrivals: Arrivals) -> _core.ArrivalsConfig:
     """Convert arrivals of any kind."""
+    from netbuf_gym.scenarios.laws import Exponential
+    from netbuf_gym.scenarios.sizes import SizeDistribution
+    from netbuf_gym.scenarios.traffic import FlowList, PoissonArrivals, RenewalArrivals, WebSessions
+
     config = _core.ArrivalsConfig()
     config.kind = arrivals.kind
     if isinstance(arrivals, FlowList):
@@ -232,6 +239,9 @@ def build_arrivals_config(arrivals: Arrivals) -> _core.ArrivalsConfig:
 
 def build_udp_config(source: DatagramSource) -> _core.UdpConfig:
     """Convert a source of datagrams."""
+    from netbuf_gym.scenarios.laws import Law
+    from netbuf_gym.scenarios.udp import PacketReplay, get_size_law
+
     config = _fill_config(_core.UdpConfig(), source)
     config.bytes = source.longest_packet_bytes
     if isinstance(source, PacketReplay):

@@ -7,11 +7,9 @@ from typing import Any, TypeVar
 
 from netbuf_gym.errors import ScenarioError, quote
 from netbuf_gym.scenarios.catalogue import Controls, parse_senders
-from netbuf_gym.scenarios.disciplines import Discipline
 from netbuf_gym.scenarios.fields import copy_with
 from netbuf_gym.scenarios.impairments import DelaySchedule, Jitter, LossSchedule
 from netbuf_gym.scenarios.limits import HOST_DEFAULTS
-from netbuf_gym.scenarios.media import Medium
 from netbuf_gym.scenarios.types import (
     MAX_COUNT,
     MAX_DELAY_MS,
@@ -27,6 +25,11 @@ from netbuf_gym.scenarios.types import (
 )
 from netbuf_gym.traces.types import MIN_RATE_MBPS, Trace
 from netbuf_gym.utils import checks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from netbuf_gym.scenarios.disciplines import Discipline
+    from netbuf_gym.scenarios.media import Medium
 
 Senders = Controls | Iterable[Controls]
 """Congestion controls, as names or dicts of `name` and parameters; a single one stands for one sender."""

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, describe_scenario, quote
-from netbuf_gym.scenarios import codec, scheme_catalogue
 from netbuf_gym.scenarios.catalogue import (
     HYSTART_PLUS_PLUS,
     RECEIVER_CONTROLS,
@@ -25,7 +24,6 @@ from netbuf_gym.scenarios.catalogue import (
     parse_sender_list,
     sender_controls,
 )
-from netbuf_gym.scenarios.disciplines import Discipline
 from netbuf_gym.scenarios.fields import (
     Indices,
     boolean,
@@ -58,11 +56,7 @@ from netbuf_gym.scenarios.limits import (
 from netbuf_gym.scenarios.links import GilbertElliott, Link
 from netbuf_gym.scenarios.packet_limits import warn_of_small_limits
 from netbuf_gym.scenarios.python_control import OwnControl
-from netbuf_gym.scenarios.senders import Relay, Sender
-from netbuf_gym.scenarios.switches import Admission, AgentThresholds, Switch
 from netbuf_gym.scenarios.tcp_settings import HANDSHAKE_OPTIONS, TcpSettings, uses_option
-from netbuf_gym.scenarios.traffic import FlowList, Probe, Traffic
-from netbuf_gym.scenarios.udp import DatagramSource, PacketReplay, UdpSource, list_source_names
 from netbuf_gym.traces.types import MAX_RATE_MBPS
 from netbuf_gym.utils import checks
 from netbuf_gym.utils.identity_cache import IdentityCache
@@ -89,7 +83,15 @@ __all__ = [
     "Sized",
 ]
 
-Crossing = TypeVar("Crossing", Flow, Route, Sender, Relay, Probe, UdpSource, PacketReplay, Switch)
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # of these, a world has few: they are imported with the first that has any
+    from netbuf_gym.scenarios.disciplines import Discipline
+    from netbuf_gym.scenarios.senders import Relay, Sender
+    from netbuf_gym.scenarios.switches import Admission, Switch
+    from netbuf_gym.scenarios.traffic import Probe, Traffic
+    from netbuf_gym.scenarios.udp import DatagramSource, PacketReplay, UdpSource
+
+    Crossing = TypeVar("Crossing", Flow, Route, Sender, Relay, Probe, UdpSource, PacketReplay, Switch)
 """Record that crosses links, or has them as ports."""
 
 
@@ -218,20 +220,16 @@ class Scenario:
             raise ScenarioError("flows is empty; valid: at least one flow, or a traffic, or udp")
         for i, flow in enumerate(self.flows):
             check_segments(f"flows[{i}].receiver", flow.receiver, self.mss)
-        if self.traffic is not None:
-            if not isinstance(self.traffic, Traffic):
-                raise ScenarioTypeError(f"traffic = {quote(self.traffic)} is not a Traffic")
-            senders = self._resolve_all("traffic.senders", self.traffic.senders, Sender, index)
-            if senders is not self.traffic.senders:
-                put(self, "traffic", replace(self.traffic, senders=senders))
-            self._check_arrivals(self.traffic)
-        put(self, "probes", self._resolve_all("probes", self.probes, Probe, index))
-        put(self, "udp", self._resolve_all("udp", self.udp, (UdpSource, PacketReplay), index))
-        source: dict[str, int] = {}
-        for i, name in enumerate(list_source_names(self.udp)):
-            if source.setdefault(name, i) != i:
-                raise ScenarioError(f"udp[{i}].name = {name!r} is taken by udp[{source[name]}]; valid: unique names")
-        put(self, "switches", self._resolve_all("switches", self.switches, Switch, index))
+        for name in ("probes", "udp", "switches"):
+            put(self, name, _convert_to_tuple(name, getattr(self, name)))
+        if self.traffic is not None or self.probes:
+            self._resolve_traffic(index)
+        if self.udp:
+            self._resolve_sources(index)
+        if self.switches:
+            from netbuf_gym.scenarios.switches import Switch
+
+            put(self, "switches", self._resolve_all("switches", self.switches, Switch, index))
         self._check_switches()
         ports = {port for switch in self.switches for port in get_indices(switch.ports)}
         hosts = _convert_to_tuple("hosts", self.hosts)
@@ -253,6 +251,28 @@ class Scenario:
             self._check_settings(f"hosts[{i}].", host)
         warn_of_small_limits(self)
 
+    def _resolve_traffic(self, index: dict[str, int]) -> None:
+        from netbuf_gym.scenarios.senders import Sender
+        from netbuf_gym.scenarios.traffic import Probe, Traffic
+
+        if self.traffic is not None:
+            if not isinstance(self.traffic, Traffic):
+                raise ScenarioTypeError(f"traffic = {quote(self.traffic)} is not a Traffic")
+            senders = self._resolve_all("traffic.senders", self.traffic.senders, Sender, index)
+            if senders is not self.traffic.senders:
+                object.__setattr__(self, "traffic", replace(self.traffic, senders=senders))
+            self._check_arrivals(self.traffic)
+        object.__setattr__(self, "probes", self._resolve_all("probes", self.probes, Probe, index))
+
+    def _resolve_sources(self, index: dict[str, int]) -> None:
+        from netbuf_gym.scenarios.udp import PacketReplay, UdpSource, list_source_names
+
+        object.__setattr__(self, "udp", self._resolve_all("udp", self.udp, (UdpSource, PacketReplay), index))
+        source: dict[str, int] = {}
+        for i, name in enumerate(list_source_names(self.udp)):
+            if source.setdefault(name, i) != i:
+                raise ScenarioError(f"udp[{i}].name = {name!r} is taken by udp[{source[name]}]; valid: unique names")
+
     @property
     def _senders(self) -> Sequence[Sender]:
         return self.traffic.senders if self.traffic is not None else ()
@@ -271,18 +291,19 @@ class Scenario:
     def _resolve(self, label: str, item: Crossing, index: dict[str, int]) -> Crossing:
         """Check an item against the stack, and return it with links as indices."""
         changes: dict[str, Any] = {}
-        if isinstance(item, (Flow, Sender, Relay)):
+        if isinstance(item, TcpSettings):  # a flow, a sender or a relay
             _check_control(self.stack, label, item)
             self._check_settings(f"{label}.", item)
-        if isinstance(item, Sender) and item.relay is not None:
-            relay = self._resolve(f"{label}.relay", item.relay, index)
-            if relay is not item.relay:
+        own_relay: Relay | None = getattr(item, "relay", None)
+        if own_relay is not None:
+            relay = self._resolve(f"{label}.relay", own_relay, index)
+            if relay is not own_relay:
                 changes["relay"] = relay
         elif isinstance(item, Flow) and item.routes:
             routes = self._resolve_all(f"{label}.routes", item.routes, Route, index)
             if routes is not item.routes:
                 changes["routes"] = routes
-        for name in _LINK_FIELDS[type(item)]:
+        for name in _list_link_fields(item):
             links = getattr(item, name)
             indices = self._resolve_indices(label, name, links, index)
             if indices is not links:
@@ -318,6 +339,8 @@ class Scenario:
 
     def _check_arrivals(self, traffic: Traffic) -> None:
         """Raise ScenarioError if random arrivals would open more than `MAX_FLOWS` flows."""
+        from netbuf_gym.scenarios.traffic import FlowList
+
         left = float(MAX_FLOWS)
         for i, arrivals in enumerate(traffic.arrivals):
             if isinstance(arrivals, FlowList):
@@ -397,7 +420,7 @@ class Scenario:
     def links_of(self, flow: int) -> list[Link]:
         """Return the links on a flow's data path, with its relay, in order; the traffic's senders come after the flows."""
         endpoint = self._get_endpoint(flow)
-        legs = endpoint.legs if isinstance(endpoint, Sender) else (endpoint,)
+        legs = (endpoint,) if isinstance(endpoint, Flow) else endpoint.legs
         return [self.links[i] for leg in legs for i in get_indices(leg.path)]
 
     def tightest_link(self, flow: int) -> int:
@@ -450,6 +473,10 @@ class Scenario:
     @property
     def agent_switches(self) -> tuple[int, ...]:
         """Indices of the switches whose thresholds an agent sets."""
+        if not self.switches:
+            return ()
+        from netbuf_gym.scenarios.switches import AgentThresholds
+
         return tuple(i for i, switch in enumerate(self.switches) if isinstance(switch.admission, AgentThresholds))
 
     @property
@@ -586,11 +613,15 @@ class Scenario:
         Raises:
             ScenarioError: An unknown name or parameter, or a scheme that needs a switch in a world without one.
         """
+        from netbuf_gym.scenarios.disciplines import Discipline
+        from netbuf_gym.scenarios.schemes import apply_scheme
+        from netbuf_gym.scenarios.switches import Admission
+
         if isinstance(scheme, Admission):
             return self.with_admission(lambda switch: scheme)
         if isinstance(scheme, Discipline):
             return self.with_discipline(scheme)
-        return scheme_catalogue.apply_scheme(self, scheme)
+        return apply_scheme(self, scheme)
 
     def with_admission(self, admission: Callable[[Switch], Admission]) -> Scenario:
         """Return the world with another admission rule for each switch.
@@ -621,7 +652,9 @@ class Scenario:
 
     def to_dict(self) -> dict:
         """Return a JSON-serialisable dict for `from_dict`."""
-        return codec.to_dict(self)
+        from netbuf_gym.scenarios.codec import to_dict
+
+        return to_dict(self)
 
     @classmethod
     def from_dict(cls, data: dict) -> Scenario:
@@ -630,7 +663,9 @@ class Scenario:
         Raises:
             ScenarioError: A field that is missing, unknown or out of range.
         """
-        return codec.from_dict(cls, data)
+        from netbuf_gym.scenarios.codec import from_dict
+
+        return from_dict(cls, data)
 
 
 def _check_control(stack: str, label: str, item: Flow | Sender | Relay) -> None:
@@ -657,21 +692,14 @@ def _is_agent_driven(receiver: object) -> bool:
     return RECEIVER_CONTROLS[get_control_name(receiver)].agent
 
 
-_LINK_FIELDS: dict[type, tuple[str, ...]] = {
-    Flow: ("path", "return_path"),
-    Sender: ("path", "return_path"),
-    Relay: ("path", "return_path"),
-    Route: ("path", "return_path"),
-    Probe: ("path",),
-    UdpSource: ("path",),
-    PacketReplay: ("path",),
-    Switch: ("ports",),
-}
+def _list_link_fields(item: object) -> list[str]:
+    """Return the fields of a record that hold links."""
+    return [name for name in ("path", "return_path", "ports") if hasattr(item, name)]
 
 
 def _crosses(item: Flow | Sender | Relay | Probe | DatagramSource, switch: Switch) -> bool:
     """Return whether packets of the item, data or ACKs, pass a port of the switch."""
-    return any(not set(getattr(item, name)).isdisjoint(switch.ports) for name in _LINK_FIELDS[type(item)])
+    return any(not set(getattr(item, name)).isdisjoint(switch.ports) for name in _list_link_fields(item))
 
 
 def _convert_to_tuple(field: str, value: object) -> tuple:

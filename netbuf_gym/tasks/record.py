@@ -19,7 +19,8 @@ import gymnasium as gym
 from netbuf_gym.controllers import Controller, RandomAction
 from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.rewards import is_redefinition, make_reward, reward_of
-from netbuf_gym.scenarios import Pattern, Scheme, named, scheme_catalogue
+from netbuf_gym.scenarios import Pattern, named, scheme_catalogue
+from netbuf_gym.scenarios.scheme_catalogue import Scheme
 from netbuf_gym.tasks.metrics import Measures
 from netbuf_gym.tasks.task import Task
 from netbuf_gym.utils.arguments import check_choice
@@ -100,7 +101,7 @@ def _add(record: TaskRecord) -> None:
     for pattern in record.patterns:
         named.add_pattern(pattern)
     for scheme in record.schemes:
-        scheme_catalogue.register(scheme)
+        importlib.import_module("netbuf_gym.scenarios.schemes").register(scheme)  # behind the package's own
     _REGISTRY[record.name] = record
     register_ids(record.ids, record.name)
 

@@ -28,7 +28,6 @@ from netbuf_gym.traces.networks import (
     generate_rates,
     modulate,
 )
-from netbuf_gym.traces.reading import read
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace, Trace
 
 PARTS = ("calibration", "validation", "evaluation")
@@ -60,6 +59,8 @@ def read_part(folder: str | os.PathLike[str], network: str, part: str) -> list[T
         TraceError: A missing or malformed trace.
     """
     found = {path.name: path for path in sorted(Path(folder).rglob("*")) if path.is_file()}
+    from netbuf_gym.traces.reading import read
+
     missing = [name for name in SPLIT[network][part] if name not in found]
     if missing:
         raise TraceError(f"lacks {', '.join(missing)}, which the {part} of {network} needs", folder)

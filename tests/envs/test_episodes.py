@@ -63,3 +63,44 @@ def test_other_shapes_are_refused():
 def test_whether_all_are_positive():
     assert _core.all_positive(np.array([1, 2])) and _core.all_positive(np.zeros(0, np.int64))
     assert not _core.all_positive(np.array([1, 0])) and not _core.all_positive(np.array([-1, 3]))
+
+
+def test_rows_start_with_what_arrays_held():
+    matrix, flags, numbers = np.zeros((2, 2, 3), np.float32), np.ones(3, bool), np.array([7, 8, 9])
+    matrix[1] = 5
+    starts = _core.RowStarts([matrix, flags, numbers])
+    matrix[:], flags[:], numbers[:] = 1, False, 0
+    starts.restore(1, 3)
+    assert matrix[0].tolist() == [[1, 0, 0]] * 2 and matrix[1].tolist() == [[1, 5, 5]] * 2
+    assert flags.tolist() == [False, True, True] and numbers.tolist() == [0, 7, 7]
+
+
+def test_rows_are_given_values_one_for_all_or_one_for_each():
+    single, double, whole = np.zeros(3, np.float32), np.zeros(3), np.zeros(3, np.int64)
+    _core.RowValues([single, double, whole]).write(1, 3, [0.1, [1.5, 2.5], (3, 4)])
+    assert single.tolist() == [0, np.float32(0.1), np.float32(0.1)] and double.tolist() == [0, 1.5, 2.5]
+    assert whole.tolist() == [0, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("mistake", "valid"),
+    [
+        (lambda: _core.RowStarts([np.zeros(3), np.zeros((2, 4))]), "the same number"),
+        (lambda: _core.RowStarts([np.zeros(3)]).restore(1, 4), "within 0..3"),
+        (lambda: _core.RowStarts([np.zeros(3, np.complex128)]), "8 bytes at most"),
+        (lambda: _core.RowValues([np.zeros(3), np.zeros(4)]), "the same number of rows"),
+        (lambda: _core.RowValues([np.zeros(3)]).write(2, 1, [0.0]), "within 0..3"),
+        (lambda: _core.RowValues([np.zeros(3)]).write(0, 1, [0.0, 1.0]), "as many as there are arrays"),
+        (lambda: _core.RowValues([np.zeros(3)]).write(0, 2, [[1.0]]), "one for each"),
+    ],
+)
+def test_mistakes_in_rows_are_named(mistake, valid):
+    with pytest.raises(ValueError, match=valid):
+        mistake()
+
+
+def test_copies_are_not_written_to_instead_of_arrays():
+    with pytest.raises(TypeError):
+        _core.RowStarts([np.zeros((3, 4))[:, ::2]])
+    with pytest.raises(TypeError):
+        _core.RowValues([np.zeros(8)[::2]])

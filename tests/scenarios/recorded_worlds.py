@@ -73,7 +73,8 @@ def short(value: Any) -> Any:
 def defaults() -> Iterator[tuple[str, Any]]:
     """What fields are when nothing is said of them: worlds in JSON leave that out."""
     tasks_own = {kind.__name__: kind for kind in scenarios.Distribution.__subclasses__()}
-    for name, kind in sorted((tasks_own | vars(scenarios)).items()):
+    offered = {name: getattr(scenarios, name) for name in scenarios.__all__}
+    for name, kind in sorted((tasks_own | offered).items()):
         if isinstance(kind, type) and is_dataclass(kind):
             said = {one.name: one.default for one in fields(kind) if one.init and one.default is not MISSING}
             yield f"defaults of {name}", {key: value if isinstance(value, JSON) else repr(value) for key, value in said.items()}

@@ -1,4 +1,6 @@
 import dataclasses
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -220,3 +222,27 @@ def test_whole_numbers_of_any_type_are_indices():
     assert all(type(link) is int for path in placed for link in path)
     Simulator(made, 1).run(10**9)
     assert made.base_rtt_ms() > 0
+
+
+@pytest.mark.parametrize("name", ["ppcc/4", "ppcc/fluctuating", "parking_lot", "pantheon/3"])
+def test_what_a_path_offers_is_what_is_asked_of_it_piece_by_piece(name):
+    world = scenarios.get(name)
+    for flow in range(len(world.flows)):
+        path = world.measure_path(flow)
+        assert path.tightest == world.tightest_link(flow)
+        assert path.capacity_mbps == world.links[path.tightest].mean_mbps(world.duration_s)
+        assert path.fair_share_mbps == world.fair_share_mbps(flow)
+        assert path.propagation_rtt_ms == world.propagation_rtt_ms(flow)
+        assert path.base_rtt_ms == world.base_rtt_ms(flow)
+
+
+def test_a_plain_world_needs_no_records_of_other_worlds():
+    late = ["disciplines", "laws", "senders", "sizes", "switched", "switches", "traffic", "udp"]
+    program = (
+        "import sys, netbuf_gym as nb\n"
+        "from netbuf_gym.scenarios.native import build_world_config\n"
+        "build_world_config(nb.scenarios.dumbbell(rate_mbps=10, rtt_ms=48, buffer_packets=150, senders=['cubic']))\n"
+        f"print([name for name in {late} if f'netbuf_gym.scenarios.{{name}}' in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

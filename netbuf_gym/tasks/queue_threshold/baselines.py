@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from netbuf_gym import scenarios
 from netbuf_gym.controllers import Decider, InWorld, Named, Policy, RandomAction
 from netbuf_gym.controllers.policies import constant_policy
 from netbuf_gym.controllers.user_code import make_controller
 from netbuf_gym.errors import ConfigError, ScenarioError, quote
 from netbuf_gym.plants.counters import read_counters
 from netbuf_gym.plants.simulator import LINK_SAMPLE, Simulator
-from netbuf_gym.scenarios import AGENT, SCHEMES, Scenario
+from netbuf_gym.scenarios import AGENT, Scenario
 from netbuf_gym.tasks.queue_threshold.brief_pulse import BriefPulse, FastBriefPulse
 from netbuf_gym.tasks.queue_threshold.report import switch_report
 from netbuf_gym.tasks.queue_threshold.switch_rules import Limits, Pulse, PulseBurst
@@ -28,7 +29,7 @@ ALPHA_TOLERANCE = 1e-3
 
 def scheme_names() -> tuple[str, ...]:
     """Return the names of the schemes that need no agent."""
-    return tuple(name for name in SCHEMES if name != AGENT)
+    return tuple(name for name in scenarios.SCHEMES if name != AGENT)
 
 
 class BufferScheme(InWorld):
@@ -44,8 +45,8 @@ class BufferScheme(InWorld):
     def __init__(self, name: str, **parameters: Any):
         self.name = check_choice("scheme", name, scheme_names())
         for parameter in parameters:
-            if parameter not in SCHEMES[name].parameters:
-                known = SCHEMES[name].parameters
+            if parameter not in scenarios.SCHEMES[name].parameters:
+                known = scenarios.SCHEMES[name].parameters
                 raise ConfigError(f"scheme {name} has no parameter {parameter!r}; {suggest_valid(parameter, known)}")
         self.parameters = parameters
 

@@ -18,8 +18,8 @@ from netbuf_gym.scenarios.distributions import Distribution
 from netbuf_gym.scenarios.factories import derive_factory
 from netbuf_gym.scenarios.limits import MAX_COUNT
 from netbuf_gym.scenarios.named import Pattern, World
-from netbuf_gym.scenarios.shared_buffer import HOSTS, shared_buffer
 from netbuf_gym.scenarios.sizes import SizeDistribution, sizes_of
+from netbuf_gym.scenarios.switched import HOSTS, shared_buffer
 from netbuf_gym.scenarios.switches import DROPS
 from netbuf_gym.scenarios.traffic import Arrivals, FlowList, Incast, PoissonArrivals
 from netbuf_gym.scenarios.types import Scenario
