@@ -99,7 +99,7 @@ class RandomDumbbell(Distribution):
         return len(self.senders)
 
     def sample(self, rng: np.random.Generator) -> Scenario:
-        u = rng.random(5)
+        u = rng.random(5).tolist()
         rate = log_uniform(u[0], self.rate_mbps)
         rtt = log_uniform(u[1], self.rtt_ms)
         bdp = compute_bdp_packets(rate, rtt, self.stack)

@@ -125,8 +125,9 @@ def copy_with(record: R, **changes: Any) -> R:
 
     For values that are valid beside the others because of where they come from; `dataclasses.replace` checks all fields again.
     """
-    made = object.__new__(type(record))
-    vars(made).update(vars(record), **changes)
+    made, values = object.__new__(type(record)), vars(record).copy()
+    values.update(changes)
+    object.__setattr__(made, "__dict__", values)
     return made
 
 

@@ -111,6 +111,7 @@ class PathFigures(NamedTuple):
         capacity_mbps: that link's rate.
         fair_share_mbps: see `Scenario.fair_share_mbps`.
         propagation_rtt_ms, base_rtt_ms: see `Scenario.propagation_rtt_ms` and `Scenario.base_rtt_ms`.
+        mss_bytes: the flow's largest segment.
     """
 
     tightest: int
@@ -118,6 +119,7 @@ class PathFigures(NamedTuple):
     fair_share_mbps: float
     propagation_rtt_ms: float
     base_rtt_ms: float
+    mss_bytes: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -439,8 +441,9 @@ class Scenario:
         capacity = min(rates)
         shares = [rate / self._count_users(i) for i, rate in zip(there, rates, strict=True)]
         propagation = sequential_sum([links[i].least_delay_ms for i in (*there, *back)])
-        base = self._add_transmission(propagation, ends)
-        return PathFigures(there[rates.index(capacity)], capacity, min(shares), propagation, base)
+        stamped = self._uses("timestamps", ends)
+        base = self._add_transmission(propagation, ends, stamped)
+        return PathFigures(there[rates.index(capacity)], capacity, min(shares), propagation, base, self._get_mss(stamped))
 
     def fair_share_mbps(self, flow: int) -> float:
         """Return the fair share of a flow, Mbit/s: the least share along its path if each link split its mean rate evenly
@@ -532,12 +535,12 @@ class Scenario:
 
     def base_rtt_ms(self, flow: int = 0) -> float:
         """Return the least round-trip time of a flow, ms: propagation and transmission of one full packet and one ACK."""
-        return self._add_transmission(self.propagation_rtt_ms(flow), self._get_endpoint(flow))
+        ends = self._get_endpoint(flow)
+        return self._add_transmission(self.propagation_rtt_ms(flow), ends, self._uses("timestamps", ends))
 
-    def _add_transmission(self, rtt_ms: float, ends: Flow | Sender) -> float:
-        """Return a round trip with the transmission of a full packet there and of an ACK back."""
-        stamped, links = self._uses("timestamps", ends), self.links
-        ack_bytes = self._get_ack_bytes(stamped)
+    def _add_transmission(self, rtt_ms: float, ends: Flow | Sender, stamped: bool) -> float:
+        """Return a round trip with the transmission of a full packet there and of an ACK back, with time stamps or without."""
+        links, ack_bytes = self.links, self._get_ack_bytes(stamped)
         data_bytes = self._get_mss(stamped) + ack_bytes
         rtt_ms += sequential_sum([links[i].service_ms(data_bytes) for i in get_indices(ends.path)])
         return rtt_ms + sequential_sum([links[i].service_ms(ack_bytes) for i in get_indices(ends.return_path)])

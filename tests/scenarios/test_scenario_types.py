@@ -233,7 +233,7 @@ def test_what_a_path_offers_is_what_is_asked_of_it_piece_by_piece(name):
         assert path.capacity_mbps == world.links[path.tightest].mean_mbps(world.duration_s)
         assert path.fair_share_mbps == world.fair_share_mbps(flow)
         assert path.propagation_rtt_ms == world.propagation_rtt_ms(flow)
-        assert path.base_rtt_ms == world.base_rtt_ms(flow)
+        assert path.base_rtt_ms == world.base_rtt_ms(flow) and path.mss_bytes == world.mss_of(flow)
 
 
 def test_a_plain_world_needs_no_records_of_other_worlds():

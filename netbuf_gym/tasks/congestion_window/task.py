@@ -338,13 +338,13 @@ class CongestionWindow(Task[Tracker]):
 
     def start(self, tracker: Tracker, rows: slice, scenario: Scenario) -> None:
         controlled = agent_flows(scenario)
-        mss_bytes = [scenario.mss_of(i) for i in controlled]
         paths = [scenario.measure_path(i) for i in controlled]
+        windows = [scenario.flows[i].initial_cwnd_packets for i in controlled]
         tracker.reset(
             rows,
-            initial_window=[scenario.flows[i].initial_cwnd_packets * mss for i, mss in zip(controlled, mss_bytes, strict=True)],
-            highest_window=[highest_window_packets(scenario, path) * mss for path, mss in zip(paths, mss_bytes, strict=True)],
-            mss_bytes=mss_bytes,
+            initial_window=[window * path.mss_bytes for window, path in zip(windows, paths, strict=True)],
+            highest_window=[highest_window_packets(scenario, path) * path.mss_bytes for path in paths],
+            mss_bytes=[path.mss_bytes for path in paths],
             **describe_paths(paths, rows),
         )
 

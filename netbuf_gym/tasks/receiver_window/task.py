@@ -236,15 +236,16 @@ class ReceiverWindow(Task[Tracker]):
 
     def start(self, tracker: Tracker, rows: slice, scenario: Scenario) -> None:
         controlled = scenario.agent_receivers
+        paths = [scenario.measure_path(i) for i in controlled]
         path = {
-            **describe_paths([scenario.measure_path(i) for i in controlled], rows),
+            **describe_paths(paths, rows),
             "share_bps": [fair_share_mbps(scenario, i) * 1e6 for i in controlled],
         }
         tracker.reset(
             rows,
             **path,
             start_s=[scenario.flows[i].start_s for i in controlled],
-            mss_bytes=np.array([scenario.mss_of(i) for i in controlled]),
+            mss_bytes=np.array([one.mss_bytes for one in paths]),
             k=self.k if self.moves_between_decisions else 0.0,
             target_s=self.target_s,
         )
