@@ -65,9 +65,7 @@ if TYPE_CHECKING:
         Policer,
     )
     from netbuf_gym.scenarios.laws import Constant, Exponential, Law, Lognormal, Mixed, Pareto, Weibull
-    from netbuf_gym.scenarios.scheme_catalogue import SCHEMES, Scheme
-    from netbuf_gym.scenarios.scheme_catalogue import register as register_scheme
-    from netbuf_gym.scenarios.schemes import DT_ALPHAS
+    from netbuf_gym.scenarios.schemes import DT_ALPHAS, SCHEMES, Scheme, register_scheme
     from netbuf_gym.scenarios.senders import Relay, Sender
     from netbuf_gym.scenarios.sizes import DATA_MINING, IMIX, SIZES, WEB_SEARCH, SizeDistribution, sizes_of
     from netbuf_gym.scenarios.switched import shared_buffer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -57,6 +58,7 @@ def apply_scheme(scenario: Any, scheme: str | dict) -> Any:
     Raises:
         ScenarioError: An unknown name or parameter.
     """
+    importlib.import_module(f"{__package__}.schemes")  # the package's own, of records that most worlds do not have
     if isinstance(scheme, str):
         scheme = {"name": scheme}
     if not isinstance(scheme, dict) or not isinstance(scheme.get("name"), str):

@@ -11,13 +11,13 @@ from typing import Any
 from netbuf_gym.errors import ScenarioError, describe_scenario
 from netbuf_gym.scenarios.disciplines import DISCIPLINES, Discipline
 from netbuf_gym.scenarios.fields import get_indices
-from netbuf_gym.scenarios.scheme_catalogue import SCHEMES, Scheme, apply_scheme, register
+from netbuf_gym.scenarios.scheme_catalogue import SCHEMES, Scheme, register
 from netbuf_gym.scenarios.switches import ABM, Admission, AgentThresholds, DynamicThresholds, StaticThresholds, Switch
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.utils import checks
 from netbuf_gym.utils.sums import sequential_sum
 
-__all__ = ["DT_ALPHAS", "SCHEMES", "Scheme", "apply_scheme", "extend_alphas", "register", "register_scheme"]
+__all__ = ["DT_ALPHAS", "SCHEMES", "Scheme", "extend_alphas", "register", "register_scheme"]
 
 register_scheme = register
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, describe_scenario, quote
+from netbuf_gym.scenarios import scheme_catalogue
 from netbuf_gym.scenarios.catalogue import (
     HYSTART_PLUS_PLUS,
     RECEIVER_CONTROLS,
@@ -293,8 +294,8 @@ class Scenario:
     def _resolve(self, label: str, item: Crossing, index: dict[str, int]) -> Crossing:
         """Check an item against the stack, and return it with links as indices."""
         changes: dict[str, Any] = {}
-        if isinstance(item, TcpSettings):  # a flow, a sender or a relay
-            _check_control(self.stack, label, item)
+        if isinstance(item, TcpSettings):
+            _check_control(self.stack, label, cast("Flow | Sender | Relay", item))
             self._check_settings(f"{label}.", item)
         own_relay: Relay | None = getattr(item, "relay", None)
         if own_relay is not None:
@@ -617,14 +618,13 @@ class Scenario:
             ScenarioError: An unknown name or parameter, or a scheme that needs a switch in a world without one.
         """
         from netbuf_gym.scenarios.disciplines import Discipline
-        from netbuf_gym.scenarios.schemes import apply_scheme
         from netbuf_gym.scenarios.switches import Admission
 
         if isinstance(scheme, Admission):
             return self.with_admission(lambda switch: scheme)
         if isinstance(scheme, Discipline):
             return self.with_discipline(scheme)
-        return apply_scheme(self, scheme)
+        return scheme_catalogue.apply_scheme(self, scheme)
 
     def with_admission(self, admission: Callable[[Switch], Admission]) -> Scenario:
         """Return the world with another admission rule for each switch.
