@@ -20,6 +20,7 @@ from netbuf_gym.utils.sums import sequential_sum
 __all__ = ["DT_ALPHAS", "SCHEMES", "Scheme", "extend_alphas", "register", "register_scheme"]
 
 register_scheme = register
+"""Register a `Scheme` for `Scenario.with_scheme`; see `netbuf_gym.scenarios.scheme_catalogue.register`."""
 
 DT_ALPHAS = (0.03125, 0.015625)
 """Default alphas of Dynamic Thresholds: the best of 144 pairs in 1000 worlds of `rlbm/random`, training seeds."""
