@@ -155,8 +155,9 @@ class CongestionWindow(Task[Tracker]):
     * ppcc: `utility_sign`, +1, 0 or -1 as U = 0.5 ln(throughput) - 0.5 ln(RTT) rose, stayed or fell.
 
     Others: `reward="running_utility"` (with which the package's agent was trained: the report's utility, linearised at the
-    means so far, less losses), `"linear_utility"`, `"alpha_fair"`, `"power"`, `"range_normalized"`, a dict with parameters, or
-    a custom function or object, see `netbuf_gym.rewards`.
+    means so far, less losses), `"considerate_utility"` (the same, which can also count what rivals lack), `"linear_utility"`,
+    `"alpha_fair"`, `"power"`, `"range_normalized"`, a dict with parameters, or a custom function or object, see
+    `netbuf_gym.rewards`.
 
     ## Starting State
 
@@ -344,6 +345,7 @@ class CongestionWindow(Task[Tracker]):
             mss_bytes=np.array(mss_bytes),
             **describe_paths(scenario, controlled, rows),
         )
+        tracker.rivals.start(rows, scenario)
 
     def hidden_spans(self, scenario: Scenario) -> list[tuple[Spans, ...]]:
         """See `Task.hidden_spans` and `find_hidden_spans`."""
