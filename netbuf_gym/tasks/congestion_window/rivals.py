@@ -19,7 +19,7 @@ import numpy as np
 from netbuf_gym.plants.plant import Plant
 from netbuf_gym.scenarios.catalogue import get_control_name
 from netbuf_gym.scenarios.fields import copy_with
-from netbuf_gym.scenarios.flows import Bulk, Flow
+from netbuf_gym.scenarios.flows import Bulk, Flow, Route
 from netbuf_gym.scenarios.types import AGENT, Scenario
 
 MEMORY_S = 5.0
@@ -243,7 +243,7 @@ def make_twin(scenario: Scenario) -> tuple[Scenario, np.ndarray]:
     """
     shares = _Shares(1, len(scenario.flows), math.inf)
     shares.start(0, scenario, 0)
-    links = {int(link) for i in np.flatnonzero(shares.counted[0]) for link in scenario.flows[i].path}
+    links = {int(link) for i in np.flatnonzero(shares.counted[0]).tolist() for link in scenario.flows[i].path}
     kept: set[int] = set()
     while met := [i for i, flow in enumerate(scenario.flows) if i not in kept and links.intersection(_links_of(flow))]:
         kept.update(met)
@@ -276,7 +276,8 @@ def play_twin(plant: Plant | type[Plant], scenario: Scenario, seed: int) -> np.n
 
 def _links_of(flow: Flow) -> set[int]:
     """Return the links that a flow's data and ACKs cross, before any change of route and after."""
-    return {int(link) for way in (flow, *flow.routes) for link in (*way.path, *way.return_path)}
+    ways: list[Flow | Route] = [flow, *flow.routes]
+    return {int(link) for way in ways for link in (*way.path, *way.return_path)}
 
 
 def _is_unlimited(flow: Flow) -> bool:
