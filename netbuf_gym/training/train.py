@@ -197,10 +197,10 @@ def _prepare_learner(config: DictConfig, worlds: gym.vector.VectorEnv) -> tuple[
         native: Any = worlds.unwrapped
         begun = checkpoint.read_model(library.find_agent_path(config.start_from, "start_from"))
         checkpoint.load_start_networks(begun, model, native.engine.task)
-    if config.imitate.rule is not None:
-        from netbuf_gym.training.algorithms import imitation
+    if config.imitate.rule is not None or config.imitate.agent is not None:
+        from netbuf_gym.training.algorithms import teachers
 
-        imitation.check_imitation(model, config.imitate.rule)
+        teachers.make_teacher(model, config.imitate.rule, config.imitate.agent)
     return model, recorder
 
 

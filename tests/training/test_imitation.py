@@ -26,8 +26,8 @@ def learner(*overrides):
 @pytest.mark.slow
 def test_the_learner_decides_as_the_rule_does():
     model = learner()
-    before = imitation.imitate_rule(model, "brief_pulse", steps=100, rounds=1, epochs=1)
-    found = imitation.imitate_rule(model, "brief_pulse", steps=100, rounds=2, epochs=60)
+    before = imitation.imitate_teacher(model, "brief_pulse", steps=100, rounds=1, epochs=1)
+    found = imitation.imitate_teacher(model, "brief_pulse", steps=100, rounds=2, epochs=60)
     assert found["agreement"] > max(0.9, before["agreement"])
     observations = np.asarray(models.get_worlds(model).reset())
     assert set(np.unique(model.policy.predict(observations, deterministic=True)[0])) <= set(range(64))
@@ -36,8 +36,8 @@ def test_the_learner_decides_as_the_rule_does():
 @pytest.mark.slow
 def test_a_learner_can_be_left_something_to_try():
     sure, open_minded = learner(), learner()
-    imitation.imitate_rule(sure, "brief_pulse", steps=100, rounds=1, epochs=40)
-    imitation.imitate_rule(open_minded, "brief_pulse", steps=100, rounds=1, epochs=40, spread=0.2)
+    imitation.imitate_teacher(sure, "brief_pulse", steps=100, rounds=1, epochs=40)
+    imitation.imitate_teacher(open_minded, "brief_pulse", steps=100, rounds=1, epochs=40, spread=0.2)
     observations = th.as_tensor(np.asarray(models.get_worlds(sure).reset()))
     least = [
         float(model._compute_policy_output(observations).detach().exp().min(dim=1).values.mean())
@@ -48,8 +48,8 @@ def test_a_learner_can_be_left_something_to_try():
 
 def test_actions_of_a_box_are_imitated_too():
     model = learner("env.kwargs.actions=limits")
-    untrained = imitation.imitate_rule(model, "limits", steps=2, rounds=1, epochs=1)["error"]
-    assert imitation.imitate_rule(model, "limits", steps=40, rounds=1, epochs=15)["error"] < 0.2 * untrained
+    untrained = imitation.imitate_teacher(model, "limits", steps=2, rounds=1, epochs=1)["error"]
+    assert imitation.imitate_teacher(model, "limits", steps=40, rounds=1, epochs=15)["error"] < 0.2 * untrained
 
 
 @pytest.mark.slow
@@ -78,7 +78,7 @@ def test_bad_arguments_are_refused(tmp_path, overrides, said):
 
 @pytest.mark.slow
 def test_other_learners_do_not_imitate(tmp_path):
-    said = r"imitate.rule = .brief_pulse. with DQN; valid: algo=ppo or ppo_kl"
+    said = r"imitate.rule = .brief_pulse. with DQN; valid: algo=ppo, ppo_kl or ppo_lstm"
     asked = ["env=queue_threshold", "algo=dqn", "algo.num_envs=2", "env.kwargs.actions=pulse_grid", "imitate.rule=brief_pulse"]
     with pytest.raises(ConfigError, match=said):
         train([*asked, "total_timesteps=64", "progress=false", "tensorboard=false", f"run_dir={tmp_path / 'run'}"])
@@ -87,14 +87,14 @@ def test_other_learners_do_not_imitate(tmp_path):
 @pytest.mark.slow
 def test_a_training_says_what_it_imitates_before_it_does(tmp_path, monkeypatch):
     told, run_dir = [], tmp_path / "run"
-    own = imitation.imitate_rule
+    own = imitation.imitate_teacher
     reports = []
 
     def imitate(*args, report, **kwargs):
         assert (run_dir / "config.yaml").is_file() and "into" in told[0] and "brief_pulse" in told[1]
         return own(*args, report=lambda done, text: reports.append((done, text)), **kwargs)
 
-    monkeypatch.setattr(imitation, "imitate_rule", imitate)
+    monkeypatch.setattr(imitation, "imitate_teacher", imitate)
     overrides = [*SMALL, "imitate.steps=10", "imitate.epochs=2", "imitate.rounds=2", *QUICK, f"run_dir={run_dir}"]
     train(overrides, tell=told.append)
     done = [at for at, _ in reports]
@@ -112,7 +112,7 @@ def test_an_interrupted_imitation_begins_again(tmp_path, monkeypatch):
 
     overrides = [*SMALL, "imitate.steps=10", "imitate.epochs=1", *QUICK, f"run_dir={run_dir}"]
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(imitation, "imitate_rule", interrupt)
+        patch.setattr(imitation, "imitate_teacher", interrupt)
         train(overrides, tell=told.append)
     assert told[-1] == f"interrupted; begin again with: netbuf-gym train resume={run_dir}"
     assert not train([f"resume={run_dir}"]).interrupted

@@ -63,6 +63,10 @@ class _CategoricalHead:
         passed = output.exp().cumsum(1) <= noise[:, :1].uniform_()
         return passed.sum(1).clamp_max_(self.size - 1)
 
+    def greedy(self, output: th.Tensor) -> th.Tensor:
+        """Return the likeliest actions, (batch,)."""
+        return output.argmax(dim=1)
+
     def for_env(self, actions: th.Tensor) -> Any:
         """Convert actions for the environment."""
         return actions.cpu().numpy()
@@ -108,6 +112,10 @@ class _GaussianHead:
         """Sample actions; `noise` is scratch memory of the output's shape."""
         mean, log_std = th.split(output, self.dimensions, dim=1)
         return mean + log_std.exp() * noise[:, : self.dimensions].normal_()
+
+    def greedy(self, output: th.Tensor) -> th.Tensor:
+        """Return the likeliest actions, (batch, dimensions)."""
+        return output[:, : self.dimensions]
 
     def for_env(self, actions: th.Tensor) -> Any:
         """Convert actions for the environment."""
@@ -331,6 +339,24 @@ class BatchPPO(PPO):
     def _compute_values(self, observations: th.Tensor) -> th.Tensor:
         """Return state values, (batch,)."""
         return self._critic(self._extract_features(observations, critic=True)).squeeze(1)
+
+    def make_memory(self, worlds: int) -> Any:
+        """Return the networks' memory of so many worlds before an episode; None where they have none."""
+        return None
+
+    def evaluate_sequences(self, observations: th.Tensor, starts: th.Tensor, memory: Any) -> tuple[th.Tensor, th.Tensor, Any]:
+        """Return the policy's output for observations of some steps, values, and the memory after them.
+
+        Args:
+            observations: (steps, worlds, size).
+            starts: (steps, worlds), 1 where an episode starts, else 0.
+            memory: Memory before the first step (`make_memory`), through which no gradients flow.
+
+        Returns:
+            Output (steps * worlds, ...), values (steps * worlds,), and the memory.
+        """
+        rows = observations.flatten(0, 1)
+        return self._compute_policy_output(rows), self._compute_values(rows), None
 
     def _extract_features(self, observations: th.Tensor, critic: bool = False) -> th.Tensor:
         """Return the features, (..., features), of observations, (..., size), for the actor or the critic."""
