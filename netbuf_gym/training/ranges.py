@@ -166,6 +166,7 @@ def check_training(config: DictConfig) -> None:
         ("stagger_steps", 0, 10**6),
         ("checkpoint_minutes", 0.0001, 1e6),
         ("snapshots", 0, 10_000),
+        ("validation.worst_weight", 0, 1000),
         ("imitate.steps", 1, 10**6),
         ("imitate.rounds", 1, 100),
         ("imitate.epochs", 1, 1000),

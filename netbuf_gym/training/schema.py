@@ -68,10 +68,13 @@ class ValidationConfig:
     Attributes:
         name: one of `netbuf-gym list scenarios`; null: the training scenario.
         kwargs: its arguments.
+        worst_weight: weight of the family of worlds with the worst mean score beside the mean over all, 0 to 1000, by which
+            snapshots and seeds are chosen; a family is the worlds of one name. 0: the mean alone.
     """
 
     name: str | None = None
     kwargs: dict[str, Any] = field(default_factory=dict)
+    worst_weight: float = 0.0
 
 
 @dataclass
