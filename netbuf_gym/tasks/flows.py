@@ -18,9 +18,6 @@ from netbuf_gym.tasks.tracking import LastMeasured, Quantity, RunningMeans, find
 LEAST_RTT_S = 1e-6
 """Replacement for a base RTT of 0, as of a Mahimahi trace without delays, where other quantities are divided by it."""
 
-MOST_LOSS = 0.99
-"""Largest random loss of a path that rewards reckon with."""
-
 PerRow = float | Sequence[float]
 """A value of several rows of a tracker, one for all or one for each."""
 
@@ -55,14 +52,7 @@ def describe_paths(scenario: Scenario, flows: Sequence[int], rows: slice) -> dic
         "share_bps": [scenario.fair_share_mbps(flow) * 1e6 for flow in flows],
         "base_rtt_s": [max(scenario.base_rtt_ms(flow) * 1e-3, LEAST_RTT_S) for flow in flows],
         "first_beside": find_first_rows(tightest, rows),
-        "random_loss": [compute_random_loss(scenario, flow) for flow in flows],
     }
-
-
-def compute_random_loss(scenario: Scenario, flow: int) -> float:
-    """Return the share of a flow's data packets that the links of its path lose at random, 0 to below 1."""
-    passed = math.prod(1 - link.mean_loss(scenario.duration_s) for link in scenario.links_of(flow))
-    return min(1 - passed, MOST_LOSS)
 
 
 class FlowTracker(LastMeasured):
@@ -79,7 +69,6 @@ class FlowTracker(LastMeasured):
         capacity_bps, share_bps, base_rtt_s: The slowest link's rate, the least even share of a link, and propagation plus
             serialisation of each flow's own path.
         first_beside: int64, the row of the first agent whose data cross the same slowest link.
-        random_loss: share of the data packets that the path loses at random, in the mean.
         means: Means of `throughput_ratio` and `rtt_ratio` over the world's life.
     """
 
@@ -90,31 +79,22 @@ class FlowTracker(LastMeasured):
         self.share_and_rtt = np.ones((2, rows), np.float32)
         self.share_bps, self.base_rtt_s = self.share_and_rtt
         self.first_beside = np.arange(rows)
-        self.random_loss = np.zeros(rows, np.float32)
         self.means = RunningMeans(rows)
 
     def reset_path(
-        self,
-        rows: slice,
-        *,
-        capacity_bps: PerRow,
-        share_bps: PerRow,
-        base_rtt_s: PerRow,
-        first_beside: PerRow,
-        random_loss: PerRow = 0.0,
+        self, rows: slice, *, capacity_bps: PerRow, share_bps: PerRow, base_rtt_s: PerRow, first_beside: PerRow
     ) -> None:
         """Forget all measurements of these rows, whose world starts anew."""
         self.forget(rows)
         self.means.forget(rows)
         self.capacity_bps[rows], self.share_bps[rows], self.base_rtt_s[rows] = capacity_bps, share_bps, base_rtt_s
-        self.first_beside[rows], self.random_loss[rows] = first_beside, random_loss
+        self.first_beside[rows] = first_beside
 
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity("capacity_bps", "bit/s", "mean rate of the path's bottleneck", lambda self: self.capacity_bps),
         Quantity("share_bps", "bit/s", "fair share, what `throughput_ratio` divides by", lambda self: self.share_bps),
         Quantity("base_rtt_s", "s", "base RTT: propagation and transmission there and back", lambda self: self.base_rtt_s),
         Quantity("first_beside", "1", "row of the first agent with the same bottleneck", lambda self: self.first_beside),
-        Quantity("random_loss", "1", "share of the data packets that the path loses at random", lambda self: self.random_loss),
         Quantity("mean_throughput_ratio", "1", "mean of `throughput_ratio` so far", lambda self: self.means.share()),
         Quantity("mean_rtt_ratio", "1", "mean of `rtt_ratio` so far", lambda self: self.means.rtt_ratio()),
     )

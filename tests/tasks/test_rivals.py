@@ -10,7 +10,7 @@ from netbuf_gym.rewards import RunningUtility
 from netbuf_gym.scenarios import Flow, GilbertElliott, Link, LossSchedule, OnOff, Scenario
 from netbuf_gym.tasks.congestion_window import REWARDS
 from netbuf_gym.tasks.congestion_window.rewards import ConsiderateUtility
-from netbuf_gym.tasks.congestion_window.rivals import MEMORY_S, RivalMeter, make_twin, play_twin
+from netbuf_gym.tasks.congestion_window.rivals import MEMORY_S, Surroundings, make_twin, play_twin
 from tests.rewards.test_sender_rewards import terms
 from tests.tasks.hand_made import MSS, acknowledged, tracker
 
@@ -54,7 +54,7 @@ class Counted:
 
 def measured(plant, *scenarios, seconds=4.0):
     """A meter of the plant's worlds, after so long."""
-    meter = RivalMeter(plant.worlds * plant.agents)
+    meter = Surroundings(plant.worlds * plant.agents)
     meter.attach(plant, np.arange(plant.worlds))
     for world, scenario in enumerate(scenarios):
         meter.start(slice(world * plant.agents, (world + 1) * plant.agents), scenario)
@@ -189,7 +189,8 @@ def test_bad_parameters_have_one_message():
 
 def test_without_its_parameters_it_is_running_utility_to_the_bit():
     given = {"loss_weight": 0.8, "horizon_s": 3.3, "surplus_weight": 0.02, "team_weight": 0.95, "loss_in_shares": True}
-    made = tracker(rows=2, first_beside=0, random_loss=0.01)
+    made = tracker(rows=2, first_beside=0)
+    made.surroundings.random_loss()[:] = 0.01
     for rtt_s in (0.06, 0.09, 0.07):
         made.update(acknowledged(20, rtt_s, rows=2, packets_lost=3))
         out, plain = np.zeros((5, 2), np.float32), np.zeros((4, 2), np.float32)
@@ -216,7 +217,8 @@ def test_delay_in_seconds_means_the_same_to_a_short_and_a_long_round_trip():
 @pytest.mark.parametrize("in_shares", [False, True])
 def test_what_the_path_loses_anyway_does_not_count(in_shares):
     """2 of 40 lost on a path that loses a twentieth; nothing sent is no gain."""
-    made = tracker(random_loss=0.05)
+    made = tracker()
+    made.surroundings.random_loss()[:] = 0.05
     spec = {"name": "considerate_utility", "loss_in_shares": in_shares, "excess_loss": True}
     made.update(acknowledged(38, packets_lost=2))
     assert terms(spec, made)[2] == pytest.approx(0, abs=1e-8)
@@ -237,7 +239,7 @@ def test_random_loss_is_that_of_the_whole_path():
     world = Scenario(links=links, flows=[Flow(path=(0, 1, 2), return_path=(3,))], duration_s=12)
     engine = Engine(1, task="congestion_window", scenario=world)
     engine.reset_world(0, np.random.default_rng(0))
-    assert engine.tracker.random_loss[0] == pytest.approx(1 - 0.98 * 0.99 * (1 - 0.25 * 0.2) * (1 - 0.75 * 0.1))
+    assert engine.tracker.surroundings.random_loss()[0] == pytest.approx(1 - 0.98 * 0.99 * (1 - 0.25 * 0.2) * (1 - 0.75 * 0.1))
     assert LossSchedule([0, 1], [0.0, 0.4], period_s=4).mean_loss(100) == pytest.approx(0.3)
 
 

@@ -39,7 +39,7 @@ OF_A_SOCKET = {
 }
 """Where a sender reads what it is observed of."""
 
-OF_THE_WORLD = ("capacity_bps", "share_bps", "base_rtt_s", "highest_window", "first_beside", "random_loss")
+OF_THE_WORLD = ("capacity_bps", "share_bps", "base_rtt_s", "highest_window", "first_beside")
 PRIVILEGED = tuple(field.name for field in TELEMETRY.fields if field.privileged)
 
 

@@ -99,13 +99,13 @@ class ConsiderateUtility(RunningUtility):
         lost = super()._lost(tracker)
         if not self.excess_loss:
             return lost
-        share, own = tracker.throughput_ratio(), tracker.random_loss
+        share, own = tracker.throughput_ratio(), tracker.surroundings.random_loss()
         return lost - (share * own / (1 - own) if self.loss_in_shares else own * (share > 0))
 
     def _write_more(self, tracker: Any, out: np.ndarray) -> None:
         out[0] = 0
         if self.harm_weight:
-            lacking = tracker.rivals.shortfall(self.harm_reference, self.floor, self.cap)
+            lacking = tracker.surroundings.shortfall(self.harm_reference, self.floor, self.cap)
             np.multiply(lacking, np.float32(-self.harm_weight), out=out[0])
 
 

@@ -1,4 +1,4 @@
-"""Meter of what rivals get beside agents at their bottlenecks, for rewards only.
+"""What rewards may know of agents' surroundings: what rivals get beside them at their bottlenecks, and what paths lose.
 
 A rival is a flow of another sender over the slowest link of an agent, which is its own slowest link too. It counts while it
 always has data to send: from its start, and a settling time, until it stops. Flows that are limited by their application, their
@@ -30,6 +30,9 @@ SETTLING_S, SETTLING_RTTS = 1.0, 10
 
 BACKGROUND = ("ledbat", "ledbatpp")
 """Congestion controls that yield to every other flow by design."""
+
+MOST_LOSS = 0.99
+"""Largest random loss of a path that rewards reckon with."""
 
 FAIR, CUBIC = "fair", "cubic"
 REFERENCES = (FAIR, CUBIC)
@@ -115,8 +118,8 @@ class _Shares:
         return np.divide(rates, self.fair, out=np.ones_like(rates), where=self.fair > 0)
 
 
-class RivalMeter:
-    """Meter of the rivals of all rows of a tracker.
+class Surroundings:
+    """Rivals and random losses on the paths of all rows of a tracker; all is worked out when it is asked for.
 
     Rivals are measured on plants in virtual time whose worlds tell their counters (`Plant.in_world`); elsewhere none are known.
 
@@ -133,11 +136,13 @@ class RivalMeter:
         self._contested: set[int] = set()
         self._shares = _Shares(0, 0, MEMORY_S)
         self._twins: dict[int, np.ndarray] = {}
-        self._stale = True
+        self._random_loss = np.zeros(rows, np.float32)
+        self._agents, self._stale = 1, True
 
     def attach(self, plant: Plant, seeds: np.ndarray) -> None:
         """Measure the worlds of a plant from now on; `seeds` is an array that holds each world's seed."""
         self._plant, self._seeds = plant if plant.in_world and plant.virtual_time else None, seeds
+        self._agents = plant.agents
         self._shares = _Shares(plant.worlds, 0, MEMORY_S)
         self._known = [None] * plant.worlds
         self._contested.clear()
@@ -145,12 +150,16 @@ class RivalMeter:
 
     def start(self, rows: slice, scenario: Scenario) -> None:
         """Begin the world of these rows anew."""
-        if self._plant is not None:
-            self._scenarios[rows.start // self._plant.agents] = scenario
+        self._scenarios[rows.start // self._agents] = scenario
 
     def note(self) -> None:
         """Note that an interval has ended."""
         self._stale = True
+
+    def random_loss(self) -> np.ndarray:
+        """Return the share of its data packets that each agent's path loses at random, in the mean, float32 `(rows,)`."""
+        self._begin_worlds()
+        return self._random_loss
 
     def share(self) -> np.ndarray:
         """Return the recent mean rate of each agent's rivals over the fair one, float32 `(rows,)`; 1 where there is none."""
@@ -196,18 +205,16 @@ class RivalMeter:
         worlds, flows = np.nonzero(one.agent & (one.from_s < one.time_s[:, None]))
         if len(worlds):
             order = (np.cumsum(one.agent, axis=1) - 1)[worlds, flows]
-            found[worlds * (self._rows // len(one.time_s)) + order] = values[one.place[worlds, flows]]
+            found[worlds * self._agents + order] = values[one.place[worlds, flows]]
         return found
 
     def _read(self) -> None:
         """Read the counters of all worlds with rivals, once an interval."""
         plant = self._plant
+        self._begin_worlds()
         if not self._stale or plant is None:
             return
         self._stale = False
-        for world, scenario in self._scenarios.items():
-            self._begin(world, scenario, plant)
-        self._scenarios.clear()
         if not self._contested:
             return
         worlds = np.array(sorted(self._contested))
@@ -218,15 +225,23 @@ class RivalMeter:
             time_s[k], arrived[k, : len(own)] = now.now_ns * 1e-9, own
         self._shares.update(worlds, time_s, arrived, self._rows)
 
-    def _begin(self, world: int, scenario: Scenario, plant: Plant) -> None:
-        if len(scenario.flows) > self._shares.place.shape[1]:
-            self._shares = self._shares.widen(len(scenario.flows))
-        self._twins.pop(world, None)
-        self._known[world] = scenario
-        if self._shares.start(world, scenario, world * plant.agents):
-            self._contested.add(world)
-        else:
-            self._contested.discard(world)
+    def _begin_worlds(self) -> None:
+        """Take in the worlds that began since this was last done."""
+        for world, scenario in self._scenarios.items():
+            first = world * self._agents
+            flows = [i for i, flow in enumerate(scenario.flows) if flow.cc == AGENT]
+            self._random_loss[first : first + len(flows)] = [compute_random_loss(scenario, flow) for flow in flows]
+            if self._plant is None:
+                continue
+            if len(scenario.flows) > self._shares.place.shape[1]:
+                self._shares = self._shares.widen(len(scenario.flows))
+            self._twins.pop(world, None)
+            self._known[world] = scenario
+            if self._shares.start(world, scenario, first):
+                self._contested.add(world)
+            else:
+                self._contested.discard(world)
+        self._scenarios.clear()
 
     def _twin(self, world: int) -> np.ndarray:
         """Return what each flow of a world has with CUBIC flows in the agents' places, see `play_twin`."""
@@ -234,6 +249,12 @@ class RivalMeter:
             assert self._plant is not None  # else no world is contested
             self._twins[world] = play_twin(self._plant, self._known[world], int(self._seeds[world]))
         return self._twins[world]
+
+
+def compute_random_loss(scenario: Scenario, flow: int) -> float:
+    """Return the share of a flow's data packets that the links of its path lose at random, 0 to `MOST_LOSS`."""
+    passed = math.prod(1 - link.mean_loss(scenario.duration_s) for link in scenario.links_of(flow))
+    return min(1 - passed, MOST_LOSS)
 
 
 def make_twin(scenario: Scenario) -> tuple[Scenario, np.ndarray]:

@@ -345,7 +345,7 @@ class CongestionWindow(Task[Tracker]):
             mss_bytes=np.array(mss_bytes),
             **describe_paths(scenario, controlled, rows),
         )
-        tracker.rivals.start(rows, scenario)
+        tracker.surroundings.start(rows, scenario)
 
     def hidden_spans(self, scenario: Scenario) -> list[tuple[Spans, ...]]:
         """See `Task.hidden_spans` and `find_hidden_spans`."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from netbuf_gym import _core
 from netbuf_gym.plants.plant import Plant
-from netbuf_gym.tasks.congestion_window.rivals import RivalMeter
+from netbuf_gym.tasks.congestion_window.rivals import Surroundings
 from netbuf_gym.tasks.congestion_window.telemetry import TELEMETRY
 from netbuf_gym.tasks.flows import FlowTracker, PerRow
 from netbuf_gym.tasks.tracking import Quantity
@@ -40,7 +40,7 @@ class Tracker(FlowTracker):
         rtt_known, previous_rtt_known: bool, whether a round trip had been measured by now, and one interval earlier.
         lowest_window, highest_window: float64, the bounds of the congestion window in bytes.
         cwnd: float64, the window in force in bytes (exact, since actions build on it).
-        rivals: what flows of others get beside each sender, for rewards; never observed.
+        surroundings: what rewards may know of a sender's rivals and path; never observed.
         arithmetic: native computation of these arrays from telemetry, and of the features observed from them.
     """
 
@@ -54,7 +54,7 @@ class Tracker(FlowTracker):
         self.rate, self.peak_rate, self.age_s, self.least_rtt = self._memory[4:]
         self.least_rtt[:] = np.inf
         self.lowest_window, self.highest_window, self.cwnd = np.ones((3, rows))
-        self.rivals = RivalMeter(rows)
+        self.surroundings = Surroundings(rows)
         self._known = np.zeros((2, rows), bool)
         self.rtt_known, self.previous_rtt_known = self._known
         self._kept = np.empty((len(self.time_constants_s), rows), np.float32)
@@ -71,7 +71,7 @@ class Tracker(FlowTracker):
         )
 
     def attach(self, plant: Plant, seeds: np.ndarray) -> None:
-        self.rivals.attach(plant, seeds)
+        self.surroundings.attach(plant, seeds)
 
     def reset(
         self, rows: slice, *, initial_window: PerRow, highest_window: PerRow, mss_bytes: np.ndarray | float, **path: PerRow
@@ -93,7 +93,7 @@ class Tracker(FlowTracker):
     def update(self, telemetry: np.ndarray) -> None:
         """Take in the telemetry of one interval, `(rows, fields)` in float64, as the plant wrote it."""
         self.note(telemetry)
-        self.rivals.note()
+        self.surroundings.note()
         self.arithmetic.take_in(telemetry)
         np.exp(self._kept, out=self._kept)
         self.arithmetic.follow(telemetry)
@@ -121,7 +121,12 @@ class Tracker(FlowTracker):
         Quantity("queueing_s", "s", "RTT less base RTT, at least 0", queueing_s),
         Quantity("loss_ratio", "1", "lost / (lost + acknowledged) packets; 0 when there were none", loss_ratio),
         *FlowTracker.quantities,
-        Quantity("rival_share", "1", "recent rate of rivals over the fair one; 1 without", lambda self: self.rivals.share()),
+        Quantity(
+            "rival_share", "1", "recent rate of rivals over the fair one; 1 without", lambda self: self.surroundings.share()
+        ),
+        Quantity(
+            "random_loss", "1", "share of packets that the path loses at random", lambda self: self.surroundings.random_loss()
+        ),
         Quantity("delivery_rate_bps", "bit/s", "of ACKs, from the last one before the interval on", lambda self: self.rate),
         Quantity("previous_throughput_bps", "bit/s", "an interval earlier", lambda self: self.previous_throughput),
         Quantity("previous_rtt_s", "s", "RTT an interval earlier; 0 before the first", lambda self: self.previous_rtt),

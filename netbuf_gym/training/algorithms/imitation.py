@@ -100,8 +100,8 @@ def imitate_teacher(
         kept.append(decided)
         normalize_by_observations(model.policy, decided.observations.flatten(0, 1))
         if model.make_memory(1) is None:
-            rows = [th.cat(parts) for parts in zip(*(one.flatten() for one in kept), strict=True)]
-            found = fit_policy(model, optimizer, *rows, epochs, spread, report_fit)
+            observations, targets, returns = (th.cat(parts) for parts in zip(*(one.flatten() for one in kept), strict=True))
+            found = fit_policy(model, optimizer, observations, targets, returns, epochs, spread, report_fit)
         else:
             found = _fit_memory(model, optimizer, kept, epochs, spread, report_fit)
     worlds.twins = twins

@@ -10,7 +10,7 @@ import torch as th
 from stable_baselines3.common.base_class import BaseAlgorithm
 
 from netbuf_gym.controllers import Decider, Policy
-from netbuf_gym.errors import ConfigError
+from netbuf_gym.errors import CheckpointError, ConfigError
 from netbuf_gym.evaluation.rollout import get_controller
 from netbuf_gym.tasks import Task
 from netbuf_gym.tasks.schema import require_schema
@@ -89,7 +89,7 @@ class AgentTeacher:
         history = schema.get("history") if isinstance(schema, dict) else None
         if not isinstance(history, int) or history < own.history:
             said = f"imitate.agent = {agent}: observes {history} intervals, this environment {own.history}"
-            raise checkpoint.CheckpointError(f"{said}; valid: as many or fewer here")
+            raise CheckpointError(f"{said}; valid: as many or fewer here")
         require_schema(schema, {**native.engine.schema(), "history": history}, str(saved.path))
         self._agent, self._rules, self._learner = SavedAgent(saved), make_rules(saved), model
         self._model = self._agent.model(self._rules)
