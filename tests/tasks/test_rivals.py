@@ -1,5 +1,7 @@
 """Rivals beside agents: what they get, what they lack, and whose doing it is."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -161,6 +163,14 @@ def test_a_rival_that_would_have_little_beside_cubic_lacks_little():
     world = dumbbell({"cc": "vegas"}, queue_packets=80)
     assert 0 < play_twin(SimPlant, world, 1)[1] < 0.4
     assert play(world, 40)[0] < play(world, 40, harm_reference="cubic")[0] - 1
+
+
+def test_rivals_that_differ_by_chance_alone_have_one_reference():
+    world = dumbbell({"cc": "cubic"}, {"cc": "cubic"}, {"cc": "vegas"}, {"cc": "cubic"})
+    flows = [*world.flows[:-1], replace(world.flows[-1], return_path=(2,))]
+    far = Scenario(links=[*world.links, Link(name="far", delay_ms=60.0)], flows=flows, duration_s=world.duration_s)
+    _, first, second, vegas, distant = play_twin(SimPlant, far, 1)
+    assert first == second and len({first, vegas, distant}) == 3 and distant < first
 
 
 def test_a_twin_has_what_meets_the_rivals_flows_and_no_more():

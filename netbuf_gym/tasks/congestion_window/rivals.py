@@ -279,8 +279,9 @@ def play_twin(plant: Plant | type[Plant], scenario: Scenario, seed: int) -> np.n
     """Play a world's twin (`make_twin`) to its end.
 
     Returns:
-        Of each rival that can be harmed, its mean rate over the mean fair one while it counts, at most 1; of others 1.
-        `(flows,)`.
+        What each flow that can be harmed has, its mean rate over the mean fair one while it counts, at most 1; for others 1.
+        Shape (flows,). Of rivals that differ by chance alone, of one congestion control and round trip at one place, it is
+        their mean.
     """
     twin, numbers = make_twin(scenario)
     world = plant.make_lone_world(twin, seed)
@@ -292,7 +293,14 @@ def play_twin(plant: Plant | type[Plant], scenario: Scenario, seed: int) -> np.n
         arrived[0, numbers] = world.flow_arrivals()
         shares.update(only, np.array([step * TWIN_STEP_S]), arrived, scenario.agents)
     world.close()
-    return np.where(shares.counted & (shares.age_s > 0), np.minimum(shares.ratios(shares.rate), 1), 1)[0]
+    found, reference = shares.ratios(shares.rate)[0], np.ones(len(scenario.flows))
+    alike: dict[tuple[int, str, float], list[int]] = {}
+    for i in np.flatnonzero(shares.counted[0] & (shares.age_s[0] > 0)).tolist():
+        key = int(shares.place[0, i]), get_control_name(scenario.flows[i].cc), scenario.base_rtt_ms(i)
+        alike.setdefault(key, []).append(i)
+    for rivals in alike.values():
+        reference[rivals] = min(1.0, float(found[rivals].mean()))
+    return reference
 
 
 def _links_of(flow: Flow) -> set[int]:
