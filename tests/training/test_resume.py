@@ -17,6 +17,10 @@ COMMON = ("algo.num_envs=4", "total_timesteps=448", "progress=false", "tensorboa
 WORLDS = {
     "cwnd": ("scenario=ppcc/random", "scenario.kwargs.duration_s=2"),
     "two": ("scenario=ppcc/4", "scenario.kwargs.duration_s=2", "env.kwargs.senders=2"),
+    "rivals": (
+        *("scenario=ppcc/4", "scenario.kwargs.duration_s=3", "scenario.kwargs.senders=[agent,cubic]"),
+        *("reward=considerate_utility", "reward.kwargs.harm_weight=1.0", "reward.kwargs.harm_reference=cubic"),
+    ),
     "twins": ("env=receiver_window", "scenario=nuwa/training", "scenario.kwargs.duration_s=2", "twins=2"),
     "stages": (
         "scenario=ppcc/random",
@@ -99,7 +103,7 @@ def test_an_interruption_leaves_no_trace(algo, at_once, normalize, tmp_path, und
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("worlds", ["two", "twins", "switch", "stages"])
+@pytest.mark.parametrize("worlds", ["two", "rivals", "twins", "switch", "stages"])
 def test_every_kind_of_world_comes_back(worlds, tmp_path, undisturbed, interrupted_after):
     interrupted_after(75)
     assert train(job("ppo", tmp_path / "run", worlds)).interrupted
