@@ -80,6 +80,15 @@ def test_an_agent_with_a_memory_teaches_a_smaller_one_that_sees_less():
     assert seen.shape == (16, 27) and model.policy.predict(seen, None, keep)[0].shape == (16,)
 
 
+@pytest.mark.slow
+def test_a_rule_teaches_learners_with_a_memory():
+    config = load("train", sender("imitate.agent=null"))
+    worlds = make_worlds(config.env.id, config.env.num_envs, 1, build_env_kwargs(config))
+    model = models.make_model(config.algo, VectorEnvAdapter(worlds), 3)
+    before = imitation.imitate_teacher(model, "queue_target", 40, 1, 1)["agreement"]
+    assert imitation.imitate_teacher(model, "queue_target", 40, 3, 60)["agreement"] > max(0.4, before)
+
+
 def test_a_teacher_sees_and_remembers_what_it_would_by_itself():
     """Its decisions, observing one interval at a time, are those that it makes in an environment of its own history."""
     agent = "congestion_window/sender"
