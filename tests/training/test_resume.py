@@ -37,6 +37,7 @@ LEARNERS = {
     "dqn": ("algo.kwargs.learning_starts=80", "algo.kwargs.buffer_size=300", "algo.kwargs.target_update_interval=60"),
     "ppo_lstm": (*ROLLOUT, "algo.policy_kwargs.lstm_hidden_size=8"),
 }
+TOLD = ("algo.kwargs.privileged_critic=true",)
 
 
 def job(algo, run_dir, worlds="cwnd", *more):
@@ -100,6 +101,16 @@ def test_an_interruption_leaves_no_trace(algo, at_once, normalize, tmp_path, und
     assert result.interrupted and 0 < result.timesteps < 448
     assert train([f"resume={tmp_path / 'run'}"]).timesteps == 448
     require_same(tmp_path / "run", undisturbed(algo, "cwnd", *observations))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_critic_that_is_told_more_comes_back(at_once, tmp_path, undisturbed, interrupted_after, monkeypatch):
+    monkeypatch.setattr(learning, "LONG_SECONDS", 0.0 if at_once else 1e9)
+    interrupted_after(61)
+    assert train(job("ppo_lstm", tmp_path / "run", "rivals", *TOLD)).interrupted
+    train([f"resume={tmp_path / 'run'}"])
+    require_same(tmp_path / "run", undisturbed("ppo_lstm", "rivals", *TOLD))
 
 
 @pytest.mark.slow

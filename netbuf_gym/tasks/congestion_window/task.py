@@ -222,6 +222,12 @@ class CongestionWindow(Task[Tracker]):
     )
     agents_argument: ClassVar[str] = "senders"
     hidden: ClassVar[tuple[str, ...]] = HIDDEN_KINDS
+    privileged: ClassVar[tuple[tuple[str, float, float], ...]] = (
+        *(("capacity_bps", 1e5, 1e9), ("share_bps", 1e5, 1e9), ("base_rtt_s", 1e-3, 1.0), ("random_loss", 1e-4, 0.1)),
+        *(("throughput_ratio", 0.01, 4.0), ("rtt_ratio", 1.0, 16.0), ("loss_ratio", 1e-3, 1.0), ("rival_share", 0.01, 4.0)),
+        *(("queue_delay_mean_s", 1e-4, 1.0), ("queue_packets", 1.0, 1e4), ("lived_s", 0.1, 100.0)),
+        *(("mean_throughput_ratio", 0.01, 4.0), ("mean_rtt_ratio", 1.0, 16.0)),
+    )
     kind = SENDER
     panels = (
         Panel("cwnd_packets", "CWND PACKETS", (31, 119, 180), title="congestion window (packets)"),
