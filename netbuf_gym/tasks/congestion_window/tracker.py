@@ -70,9 +70,6 @@ class Tracker(FlowTracker):
             path=self.share_and_rtt,
         )
 
-    def attach(self, plant: Plant, seeds: np.ndarray) -> None:
-        self.surroundings.attach(plant, seeds)
-
     def reset(
         self, rows: slice, *, initial_window: PerRow, highest_window: PerRow, mss_bytes: np.ndarray | float, **path: PerRow
     ) -> None:
@@ -97,6 +94,9 @@ class Tracker(FlowTracker):
         self.arithmetic.take_in(telemetry)
         np.exp(self._kept, out=self._kept)
         self.arithmetic.follow(telemetry)
+
+    def attach(self, plant: Plant, seeds: np.ndarray) -> None:
+        self.surroundings.attach(plant, seeds)
 
     def throughput_ratio(self) -> np.ndarray:
         """Return throughput over the fair share, float32 `(rows,)`."""
