@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import sb3_contrib
 import torch as th
+from stable_baselines3.common.logger import Logger
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
@@ -31,7 +32,7 @@ def collected(model):
 
 
 @pytest.mark.parametrize("algo", ["ppo", "ppo_lstm"])
-def test_advantages_are_by_the_told_critic_and_decisions_as_without(algo):
+def test_values_are_corrected_and_decisions_as_without(algo):
     told, plain = learner(algo, TOLD), learner(algo)
     ours, theirs = collected(told), collected(plain)
     critic = told.get_told_critic()
@@ -40,8 +41,13 @@ def test_advantages_are_by_the_told_critic_and_decisions_as_without(algo):
     assert critic.told.min() >= 0 and critic.told.max() <= 1 and critic.told.std(dim=0).max() > 0.1
     assert th.equal(ours.observations[0], theirs.observations[0])
     assert list(told.policy.state_dict()) == list(plain.policy.state_dict())
+    assert th.equal(ours.values, critic.uncorrected)  # nothing was learned yet
+    told.set_logger(Logger(None, []))
+    told.train()
+    ours = collected(told)
     with th.no_grad():
-        assert th.allclose(ours.values, critic.evaluate(ours.observations, critic.told), atol=1e-6)
+        more = critic.correct(ours.observations, critic.told)
+    assert th.allclose(ours.values, critic.uncorrected + more, atol=1e-6) and more.abs().max() > 1e-3
 
 
 def test_it_learns_what_observations_do_not_say():
@@ -49,9 +55,10 @@ def test_it_learns_what_observations_do_not_say():
     critic, generator = model.get_told_critic(), th.Generator().manual_seed(1)
     critic.told = th.rand(64, *critic.told.shape[1:], generator=generator)
     observations, goals = th.zeros(64, 8, 108), critic.told[..., 3] - critic.told[..., 8]
-    critic.fit(observations, goals, 100, 64)
+    critic.uncorrected = th.ones(64, 8)
+    critic.fit(observations, 1 + goals, 100, 64)
     with th.no_grad():
-        left = (critic.evaluate(observations, critic.told) - goals).square().mean()
+        left = (critic.correct(observations, critic.told) - goals).square().mean()
     assert left < 0.02 * goals.var()
 
 

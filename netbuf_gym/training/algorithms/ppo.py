@@ -194,8 +194,8 @@ class BatchPPO(PPO):
         std_final: Standard deviation of a box's actions at the end of training, reached from the policy's initial one by
             equal factors; None: the deviations are learned. Where the best action depends finely on the observation,
             learned ones shrink too late.
-        privileged_critic: Whether advantages are computed by the values of a critic that is told `Task.privileged`, beside the
-            policy's own, which learns as ever.
+        privileged_critic: Whether advantages are computed by the values of the policy's critic, corrected by another one that
+            is told `Task.privileged`.
 
     Raises:
         ValueError: The environment, its spaces or an argument is not supported.
@@ -341,19 +341,18 @@ class BatchPPO(PPO):
     def _fill_values_if_told(
         self, rollout: Rollout, last: th.Tensor, last_dones: th.Tensor, truncated: list[Truncated]
     ) -> th.Tensor:
-        """Fill in the values of a rollout by the critic that is told more, where there is one; see `_fill_values`.
+        """Fill in the values of a rollout, corrected by the critic that is told more, where there is one; see `_fill_values`.
 
         Of the last observations of truncated episodes it knows what it was told an interval before.
         """
+        of_last = self._fill_values(rollout, last, last_dones, truncated)
         if (critic := self._told_critic) is None:
-            return self._fill_values(rollout, last, last_dones, truncated)
-        rewards = rollout.rewards.clone()
-        self._fill_values(rollout, last, last_dones, truncated)  # which follows a critic's memory
-        rollout.rewards.copy_(rewards)
+            return of_last
         for step, worlds, observations in truncated:
-            rollout.rewards[step, worlds] += self.gamma * critic.evaluate(observations, critic.told[step, worlds])
-        rollout.values.copy_(critic.evaluate(rollout.observations, critic.told))
-        return critic.evaluate(last, critic.read())
+            rollout.rewards[step, worlds] += self.gamma * critic.correct(observations, critic.told[step, worlds])
+        critic.uncorrected = rollout.values.clone()
+        rollout.values += critic.correct(rollout.observations, critic.told)
+        return of_last + critic.correct(last, critic.read())
 
     def _fill_values(self, rollout: Rollout, last: th.Tensor, last_dones: th.Tensor, truncated: list[Truncated]) -> th.Tensor:
         """Fill in the values of a rollout, and add the bootstrapped value of truncated episodes to their last rewards.

@@ -1,8 +1,9 @@
-"""Values of states by a critic that is told what no agent observes (Pinto et al., "Asymmetric Actor Critic", RSS 2018).
+"""Corrections of values by a critic that is told what no agent observes (Pinto et al., "Asymmetric Actor Critic", RSS 2018).
 
 The queue, the rivals and the capacity of a world determine much of what its agents will be rewarded with, and agents that
-cannot see them have to guess. Here they go into the values that advantages are computed from, and into nothing else: the critic
-is no part of the policy, so that models are saved, read and exported as without it.
+cannot see them have to guess. Here they go into the values that advantages are computed from, and into nothing else: the
+policy's own critic learns as ever, and what it misses is learned by one that is no part of the policy, so that models are
+saved, read and exported as without it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ KEY = "privileged"
 
 
 class PrivilegedCritic:
-    """A perceptron of two layers from an observation and `Task.privileged` to the value of a state.
+    """A perceptron of two layers from an observation and `Task.privileged` to what the policy's critic misses, at first 0.
 
     Args:
         worlds: Worlds of the learner.
@@ -35,6 +36,7 @@ class PrivilegedCritic:
 
     Attributes:
         told: What it was told in a rollout, (steps, worlds, names).
+        uncorrected: Values of the policy's critic in the rollout, (steps, worlds).
     """
 
     def __init__(self, worlds: VectorEnvAdapter, size: int, device: th.device):
@@ -45,7 +47,11 @@ class PrivilegedCritic:
         self.told = th.zeros(0, engine.rows, len(self._scales), device=device)
         widths = (size + len(self._scales), WIDTH, WIDTH)
         layers = [part for pair in itertools.pairwise(widths) for part in (nn.Linear(*pair), nn.Tanh())]
-        self._network = nn.Sequential(*layers, nn.Linear(WIDTH, 1)).to(device)
+        last = nn.Linear(WIDTH, 1)
+        for one in last.parameters():
+            nn.init.zeros_(one)
+        self._network = nn.Sequential(*layers, last).to(device)
+        self.uncorrected = th.zeros(0, engine.rows, device=device)
         self._optimizer = th.optim.Adam(self._network.parameters(), lr=LEARNING_RATE)
 
     def read(self) -> th.Tensor:
@@ -61,17 +67,17 @@ class PrivilegedCritic:
             self.told = self.told.new_zeros(steps, *self.told.shape[1:])
         self.told[step] = self.read()
 
-    def evaluate(self, observations: th.Tensor, told: th.Tensor) -> th.Tensor:
-        """Return values, (...), of observations, (..., size), and what it was told, (..., names)."""
+    def correct(self, observations: th.Tensor, told: th.Tensor) -> th.Tensor:
+        """Return what is to be added to values, (...), of observations, (..., size), by what it was told, (..., names)."""
         return self._network(th.cat((observations, told), dim=-1)).squeeze(-1)
 
     def fit(self, observations: th.Tensor, returns: th.Tensor, epochs: int, batch: int) -> None:
-        """Learn the returns of a rollout, (steps, worlds), in so many passes."""
-        rows, told, goals = observations.flatten(0, 1), self.told.flatten(0, 1), returns.flatten()
+        """Learn what the values of the policy's critic lacked of a rollout's returns, (steps, worlds), in so many passes."""
+        rows, told, goals = observations.flatten(0, 1), self.told.flatten(0, 1), (returns - self.uncorrected).flatten()
         for _ in range(epochs):
             for some in th.split(th.randperm(len(goals), device=self._device), batch):
                 self._optimizer.zero_grad()
-                th.autograd.backward(F.mse_loss(self.evaluate(rows[some], told[some]), goals[some]))
+                th.autograd.backward(F.mse_loss(self.correct(rows[some], told[some]), goals[some]))
                 self._optimizer.step()
 
     def to_arrays(self) -> dict[str, np.ndarray]:
