@@ -43,6 +43,7 @@ SOURCES: dict[str, Source] = {
     "file": "file",
     "folder": "folder",
     "handed_in": "folder",
+    "imitate.agent": "agents",
     "model": "agents",
     "output": "folder",
     "plant": "plants",

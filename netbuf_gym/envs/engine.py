@@ -132,6 +132,7 @@ class Engine(Uncopyable):
         self._telemetry = self.plant.telemetry.reshape(self.rows, -1)
         self._control = self.plant.control.reshape(self.rows, -1)
         self._alive = self.plant.agent_mask.reshape(self.rows)
+        self.tracker.attach(self.plant, self.seeds)
         self.failures.clear()
         self._unstarted.clear()
 

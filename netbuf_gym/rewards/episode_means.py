@@ -85,29 +85,41 @@ class RunningUtility:
         check_real("cap", self.cap, 1, 100)
 
     def __call__(self, tracker: RunningPath, out: np.ndarray) -> None:
-        """Write the terms, `(4, rows)`, into `out`."""
-        cap, rtt_ratio = np.float32(self.cap), tracker.rtt_ratio()
+        """Write the terms, `(terms, rows)`, into `out`."""
+        cap, (rtt_ratio, mean_rtt_ratio) = np.float32(self.cap), self._rtt_ratios(tracker)
         share = tracker.throughput_ratio()
         if self.surplus_weight < 1:
             shared = tracker.share_bps < tracker.capacity_bps * np.float32(0.999)
             share -= np.float32(1 - self.surplus_weight) * np.maximum(share - 1, np.float32(0)) * shared
         share /= np.maximum(tracker.means.share(), np.float32(self.floor))
         share = np.minimum(share, cap)
-        inflation = np.minimum(rtt_ratio / tracker.means.rtt_ratio(), cap)
+        inflation = np.minimum(rtt_ratio / mean_rtt_ratio, cap)
         np.multiply(share, np.float32(self.throughput_weight), out=out[0])
         np.multiply(share * (1 - inflation), np.float32(self.delay_weight), out=out[1])
         if self.horizon_s:
             age = tracker.means.age_s
             out[0] -= np.float32(self.throughput_weight) * (age > 0)
             out[:2] *= 1 + np.float32(self.horizon_s) / np.maximum(age, np.float32(LEAST_AGE_S))
-        lost = tracker.loss_ratio()
-        if self.loss_in_shares:
-            lost = np.minimum(tracker.throughput_ratio() * lost / np.maximum(1 - lost, np.float32(1e-3)), cap)
-        np.multiply(lost, np.float32(-self.loss_weight), out=out[2])
+        np.multiply(self._lost(tracker), np.float32(-self.loss_weight), out=out[2])
         np.multiply(rtt_ratio, np.float32(-self.standing_weight), out=out[3])
+        self._write_more(tracker, out[4:])
         out *= tracker["elapsed_s"]
         if self.team_weight:
             self._mix_team_mean(tracker.first_beside, out)
+
+    def _rtt_ratios(self, tracker: RunningPath) -> tuple[np.ndarray, np.ndarray]:
+        """Return y and Y."""
+        return tracker.rtt_ratio(), tracker.means.rtt_ratio()
+
+    def _write_more(self, tracker: RunningPath, out: np.ndarray) -> None:
+        """Write the terms per second that a derived class has beyond these."""
+
+    def _lost(self, tracker: RunningPath) -> np.ndarray:
+        """Return l, in fair shares if it is reckoned so."""
+        lost = tracker.loss_ratio()
+        if self.loss_in_shares:
+            lost = np.minimum(tracker.throughput_ratio() * lost / np.maximum(1 - lost, np.float32(1e-3)), np.float32(self.cap))
+        return lost
 
     def _mix_team_mean(self, first_beside: np.ndarray, out: np.ndarray) -> None:
         """Replace a part of each agent's terms, `team_weight`, by the mean over all agents that share its bottleneck."""

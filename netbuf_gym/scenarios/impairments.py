@@ -149,6 +149,12 @@ class LossSchedule(_StepSchedule):
         """Return the loss probability at each time. Same shape as `time_s`."""
         return self._values_at(time_s)
 
+    def mean_loss(self, duration_s: float) -> float:
+        """Return the mean over `duration_s` seconds, or over a period where that is shorter."""
+        end_s = duration_s if self.period_s is None else min(duration_s, self.period_s)
+        lasts_s = np.diff(np.minimum(np.append(self.time_s, end_s), end_s))
+        return float(self.loss @ lasts_s / end_s)
+
 
 def _scale_to_ns(milliseconds: float) -> float:
     return milliseconds * 1e6

@@ -164,6 +164,14 @@ class Link:
         """Propagation delay, or the smallest delay of the schedule, ms; without jitter."""
         return self.delay_ms.least_ms if isinstance(self.delay_ms, DelaySchedule) else self.delay_ms
 
+    def mean_loss(self, duration_s: float) -> float:
+        """Return the mean share of the packets that are lost at random, damaged ones included, 0 to 1."""
+        if self.gilbert_elliott is not None:
+            lost = self.gilbert_elliott.mean_loss
+        else:
+            lost = self.loss.mean_loss(duration_s) if isinstance(self.loss, LossSchedule) else self.loss
+        return 1 - (1 - lost) * (1 - self.corrupt)
+
     @property
     def may_reorder(self) -> bool:
         """Whether packets may overtake each other."""

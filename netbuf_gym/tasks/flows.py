@@ -97,4 +97,5 @@ class FlowTracker(LastMeasured):
         Quantity("first_beside", "1", "row of the first agent with the same bottleneck", lambda self: self.first_beside),
         Quantity("mean_throughput_ratio", "1", "mean of `throughput_ratio` so far", lambda self: self.means.share()),
         Quantity("mean_rtt_ratio", "1", "mean of `rtt_ratio` so far", lambda self: self.means.rtt_ratio()),
+        Quantity("lived_s", "s", "time over which these two are means", lambda self: self.means.age_s),
     )

@@ -76,6 +76,8 @@ class Task(ABC, Generic[TrackerT]):
         agents_argument: Name that environments use, besides `agents`, for the number of agents in a world.
         hidden: Names of what a world may contain without the agents observing it; `hidden_spans` gives the times. Training
             may make learners predict it.
+        privileged: Names of telemetry and quantities that critics may be told in training though no agent observes them, with
+            the lower and upper ends of the logarithmic scale of each, above 0.
         kind: Kind of the agents: what plants must measure and accept.
         panels: Panels of an episode's picture; by default the first values of telemetry.
         features: Components of one feature vector, `width` of them.
@@ -97,6 +99,7 @@ class Task(ABC, Generic[TrackerT]):
     discrete: ClassVar[dict[str, dict[str, Any]]] = {}
     agents_argument: ClassVar[str] = "agents"
     hidden: ClassVar[tuple[str, ...]] = ()
+    privileged: ClassVar[tuple[tuple[str, float, float], ...]] = ()
 
     kind: AgentKind
     features: tuple[Feature, ...]

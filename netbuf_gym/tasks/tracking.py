@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from netbuf_gym import _core
+from netbuf_gym.plants.plant import Plant
 from netbuf_gym.plants.telemetry import TelemetrySchema
 
 
@@ -130,6 +131,9 @@ class LastMeasured:
         """Take in the telemetry of one interval, `(rows, fields)` in float64, as the plant wrote it."""
         self.note(telemetry)
         _core.take_in(telemetry, self.last)
+
+    def attach(self, plant: Plant, seeds: np.ndarray) -> None:
+        """Take the plant whose telemetry is tracked, and the array of its worlds' seeds, for what telemetry does not hold."""
 
     def note(self, telemetry: np.ndarray) -> None:
         """Make this telemetry that of the last interval, `now`."""

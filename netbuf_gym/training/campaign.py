@@ -12,7 +12,9 @@ Trained seeds are not trained again, and an interrupted one is resumed: run the 
 in the same place is an error.
 
 Of a run with `snapshots` the model with the best score in `validation_seeds` (48) worlds of the scenario `validation` (the
-training scenario by default) is kept, as best.zip in the run's folder; of other runs the last model.
+training scenario by default) is kept, as best.zip in the run's folder; of other runs the last model. With
+`validation.worst_weight=1` the family of worlds in which a model does worst counts as much as the mean over all, here and where
+the seed is chosen; families need some worlds each, so that `validation_seeds` should be larger then.
 
 Writes model.zip (the seed that does best on the suite that the task chooses on, or else in validation worlds), config.yaml,
 metrics.json and card.md into `out`; `netbuf-gym results make` then plays its rows, and `results pages` writes them into cards.
@@ -75,6 +77,7 @@ class CampaignPlan:
     command: str
     task: str
     suites: bool = True
+    worst_weight: float = 0.0
     executor: str = LOCAL.name
     jobs: int = 1
 
@@ -126,7 +129,8 @@ def train_models(plan: CampaignPlan) -> tuple[list[Path], list[Path]] | None:
     th.set_num_threads(1)
     if plan.validation is None:
         return last, last
-    return last, [selection.choose_model(path.parent, plan.task, plan.validation, plan.validation_seeds) for path in last]
+    how = plan.task, plan.validation, plan.validation_seeds, plan.worst_weight
+    return last, [selection.choose_model(path.parent, *how) for path in last]
 
 
 def parse_plan(argv: Sequence[str]) -> CampaignPlan:
@@ -166,6 +170,7 @@ def parse_plan(argv: Sequence[str]) -> CampaignPlan:
         shlex.join(["python", "-m", "netbuf_gym.training.campaign", *filter(_is_machine_independent, argv)]),
         config.env.name,
         own["suites"] == "true",
+        float(config.validation.worst_weight),
         get_executor(own["executor"]).name,
         int(own["jobs"]),
     )
@@ -240,7 +245,8 @@ def _compute_metrics(
             )
         played[name] = agents, baselines, [world.scenario for world in worlds]
     scores = np.array([[_compute_mean(runs.metrics[measures.score]) for runs in agents] for agents, _, _ in played.values()]).T
-    choice = campaign_suites.score_for_choice(measures, saved) if plan.suites and measures.chosen_on else None
+    by_suite = plan.suites and measures.chosen_on
+    choice = campaign_suites.score_for_choice(measures, saved, plan.worst_weight) if by_suite else None
     validated = [] if plan.validation is None else [selection.read_validation_score(one.path.parent) for one in saved]
     best = np.argmin if choice is None and measures.lower_is_better else np.argmax
     kept = int(best(validated if choice is None else choice["scores"]))
@@ -282,6 +288,7 @@ def _compute_metrics(
         "begun_with": [_read_prior_training(one) for one in trained],
         "validation": None if plan.validation is None else chosen,
         "evaluation_seeds": [seeds[0], seeds[-1]],
+        **({"worst_weight": plan.worst_weight} if plan.worst_weight else {}),
         f"{measures.score}_interquartile_mean": list(statistics.bootstrap_interval(scores)) if len(saved) > 1 else None,
         "scenarios": scenarios,
     }
@@ -421,9 +428,11 @@ def _explain_choice(metrics: dict[str, Any]) -> str:
     """Explain the choice of the kept seed."""
     choice = metrics["choice"]
     scores = ", ".join(f"{score:.3f}" for score in (choice or metrics["validation"])["scores"])
+    weight = metrics.get("worst_weight", 0.0)
+    there = f"{f'with its worst family at weight {weight:g} beside the mean; ' if weight else ''}all of them there: {scores}"
     if choice is None:
-        return f"the best in validation worlds (all of them there: {scores})"
-    return f"the best on the suite `{choice['suite']}`, version {choice['version']} (all of them there: {scores})"
+        return f"the best in validation worlds ({there})"
+    return f"the best on the suite `{choice['suite']}`, version {choice['version']} ({there})"
 
 
 def _format_selection(metrics: dict[str, Any]) -> list[str]:

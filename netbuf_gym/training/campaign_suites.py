@@ -27,8 +27,13 @@ from netbuf_gym.utils.progress import ProgressBar
 from netbuf_gym.utils.tables import markdown_table
 
 
-def score_for_choice(measures: Measures, saved: Sequence[checkpoint.SavedModel]) -> dict[str, Any]:
+def score_for_choice(measures: Measures, saved: Sequence[checkpoint.SavedModel], worst_weight: float = 0.0) -> dict[str, Any]:
     """Score each agent, and each constant action, on the worlds by which a task chooses, JSON-able.
+
+    Args:
+        measures: Measures of the task.
+        saved: Models of the agents.
+        worst_weight: Weight of the suite's family in which each does worst, beside the mean (`selection.compute_score`).
 
     Returns:
         suite, version, digest; scores: of the agents, in order; constants: by their names; best_constant: a name, or None if
@@ -39,7 +44,7 @@ def score_for_choice(measures: Measures, saved: Sequence[checkpoint.SavedModel])
     tried_one_by_one = range(len(actions) if isinstance(actions, list) else 0)
     constants = [rollout.get_controller(f"{rollout.CONSTANT}{action}", own.task) for action in tried_one_by_one]
     played = _play_suite(own, [*map(SavedAgent, saved), *constants])
-    scores = [float(np.nanmean(one.list_values(own.score.key))) for one in played]
+    scores = [_compute_choice_score(one, own, worst_weight) for one in played]
     tried = {one.name: score for one, score in zip(constants, scores[len(saved) :], strict=True)}
     return {
         **_describe_edition(own),
@@ -125,6 +130,15 @@ def format_card(found: dict[str, Any], kept_seed: int) -> list[str]:
         *(f"* {metric.label}: {metric.says}" for metric in own.metrics),
         "",
     ]
+
+
+def _compute_choice_score(played: play.SuiteRun, own: Suite, worst_weight: float) -> float:
+    """Return the mean over a suite's worlds, or its weighted mean with the worst family's; suites' scores rise with quality."""
+    mean = float(np.nanmean(played.list_values(own.score.key)))
+    if not worst_weight:
+        return mean
+    means = [_compute_mean(played, own.score.key, family) for family in own.load().families]
+    return (mean + worst_weight * min(one for one in means if one is not None)) / (1.0 + worst_weight)
 
 
 def _play_suite(own: Suite, controllers: Sequence[Controller]) -> list[play.SuiteRun]:

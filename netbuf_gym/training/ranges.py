@@ -83,6 +83,7 @@ _PPO: dict[str, Check] = _ON_POLICY | {
 }
 _BATCH_PPO: dict[str, Check] = _PPO | {
     "ent_coef_final": _make_optional_check(_WEIGHT),
+    "privileged_critic": check_boolean,
     "std_final": _make_optional_check(_make_real_check(0.0, 100.0, True)),
 }
 
@@ -166,6 +167,7 @@ def check_training(config: DictConfig) -> None:
         ("stagger_steps", 0, 10**6),
         ("checkpoint_minutes", 0.0001, 1e6),
         ("snapshots", 0, 10_000),
+        ("validation.worst_weight", 0, 1000),
         ("imitate.steps", 1, 10**6),
         ("imitate.rounds", 1, 100),
         ("imitate.epochs", 1, 1000),
@@ -281,6 +283,12 @@ def check_actions(algo: DictConfig, space: Space[Any]) -> None:
             f"algo.name = {algo.name!r} chooses one of a number of actions, and those here are {space}; valid: {others}, "
             "or arguments of the environment that make actions discrete (env.kwargs)"
         )
+
+
+def check_privileged(algo: DictConfig, task: Task) -> None:
+    """Raise ConfigError if `privileged_critic` is set for a task that has nothing to tell a critic."""
+    if algo.kwargs.get("privileged_critic", False) and not task.privileged:
+        raise ConfigError(f"algo.kwargs.privileged_critic = True, but task {task.name!r} tells critics nothing; valid: False")
 
 
 def check_guesses(algo: DictConfig, task: Task) -> None:

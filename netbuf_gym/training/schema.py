@@ -68,10 +68,13 @@ class ValidationConfig:
     Attributes:
         name: one of `netbuf-gym list scenarios`; null: the training scenario.
         kwargs: its arguments.
+        worst_weight: weight of the family of worlds with the worst mean score beside the mean over all, 0 to 1000, by which
+            snapshots and seeds are chosen; a family is the worlds of one name. 0: the mean alone.
     """
 
     name: str | None = None
     kwargs: dict[str, Any] = field(default_factory=dict)
+    worst_weight: float = 0.0
 
 
 @dataclass
@@ -124,17 +127,20 @@ class AlgoConfig:
 
 @dataclass
 class ImitateConfig:
-    """A rule that the learner imitates at the start of a training.
+    """A rule or an agent that the learner imitates at the start of a training.
 
     Attributes:
         rule: a controller of the task that decides as agents do (`netbuf-gym list controllers`); null: none.
+        agent: file or run directory of a model, or an agent's name, in place of a rule; it observes what the learner does, over
+            at least as many intervals. null: none.
         steps: decisions of every world in a round.
-        rounds: number of rounds; the rule plays in the first, the learner in all further ones.
+        rounds: number of rounds; the teacher plays in the first, the learner in all further ones.
         epochs: passes over the observations so far, after each round.
         spread: probability shared out evenly among all discrete actions, 0 to 0.5, so that the learner still explores.
     """
 
     rule: str | None = None
+    agent: str | None = None
     steps: int = 300
     rounds: int = 2
     epochs: int = 8
@@ -181,7 +187,7 @@ class TrainConfig:
             of a curriculum do; observations, actions and the shape of the networks must be the same. null: random networks.
         curriculum: stages before the scenario itself, each a mapping of `until`, the share of the training that is over
             at its end (rising, between 0 and 1), and `kwargs`, its arguments over the scenario's own.
-        imitate: a rule that the learner imitates before it learns by itself.
+        imitate: a rule or an agent that the learner imitates before it learns by itself.
         checkpoint_minutes: time between checkpoints.
         snapshots: number of models kept along the way, evenly over the training, for a campaign to choose among them; 0: only
             the last one.

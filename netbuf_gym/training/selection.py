@@ -1,5 +1,8 @@
 """Selection of a run's model: among its snapshots and its last model, the best in validation worlds.
 
+The best has the best mean score, or the best weighted mean of that and of the score in the family of worlds where it does
+worst: a mean over many families hides that an agent fails in one.
+
 Validation seeds lie between those of training and those of evaluation, so that no agent is chosen on its evaluation worlds.
 """
 
@@ -18,6 +21,7 @@ from netbuf_gym import tasks
 from netbuf_gym.errors import CheckpointError
 from netbuf_gym.evaluation import comparison
 from netbuf_gym.evaluation.rollout import draw_worlds
+from netbuf_gym.tasks.metrics import Measures
 from netbuf_gym.training.checkpoints import checkpoint
 from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
 from netbuf_gym.training.config import build_scenario_spec
@@ -51,7 +55,7 @@ def read_validation_score(run_dir: Path) -> float:
     return float(found["scores"][found["models"].index(found["kept"])])
 
 
-def choose_model(run_dir: Path, task: str, scenario: str | dict[str, Any], seeds: int) -> Path:
+def choose_model(run_dir: Path, task: str, scenario: str | dict[str, Any], seeds: int, worst_weight: float = 0.0) -> Path:
     """Play a run's snapshots and last model in validation worlds, and keep the best as `best.zip`.
 
     The scores are written to `validation.json` beside the models; existing scores of the same models and worlds are reused.
@@ -61,6 +65,7 @@ def choose_model(run_dir: Path, task: str, scenario: str | dict[str, Any], seeds
         task: Name of the agent's task.
         scenario: Scenario from which the worlds are drawn.
         seeds: Number of worlds.
+        worst_weight: As for `compute_score`.
 
     Returns:
         The chosen model's file.
@@ -74,15 +79,17 @@ def choose_model(run_dir: Path, task: str, scenario: str | dict[str, Any], seeds
         "scenario": scenario,
         "seeds": [FIRST_VALIDATION_SEED, FIRST_VALIDATION_SEED + seeds - 1],
         "score": tasks.get(task).measures.score,
+        "worst_weight": worst_weight,
         "models": [str(path.relative_to(run_dir)) for path in models],
     }
     if (run_dir / BEST).is_file() and (run_dir / SCORES).is_file():
-        there = json.loads((run_dir / SCORES).read_text(encoding="utf-8"))
+        there = {"worst_weight": 0.0} | json.loads((run_dir / SCORES).read_text(encoding="utf-8"))
         if all(there.get(key) == value for key, value in asked.items()):
             return run_dir / BEST
     with ProgressBar("validating") as bar:
         played = range(FIRST_VALIDATION_SEED, FIRST_VALIDATION_SEED + seeds)
-        found = score_models(models, task, scenario, played, comparison.WorldProgress(bar, seeds * len(models)))
+        progress = comparison.WorldProgress(bar, seeds * len(models))
+        found = score_models(models, task, scenario, played, progress, worst_weight)
     if not np.isfinite(found).any():
         raise CheckpointError(f"{run_dir}: none of its models has a {asked['score']} in the worlds of {scenario!r}")
     lower = tasks.get(task).measures.lower_is_better
@@ -106,8 +113,9 @@ def score_models(
     scenario: str | dict[str, Any],
     seeds: Sequence[int],
     each: Callable[[str], None] = lambda name: None,
+    worst_weight: float = 0.0,
 ) -> list[float]:
-    """Return the mean score of each model, geometric where scores are ratios; NaN if no world gave a score.
+    """Return the score of each model, `compute_score`; NaN if no world gave one.
 
     Args:
         models: Files of the models.
@@ -115,14 +123,37 @@ def score_models(
         scenario: Scenario from which the worlds are drawn.
         seeds: Seeds of the worlds.
         each: Called with a model's name after each world.
+        worst_weight: As for `compute_score`; a family is the worlds of one name.
     """
-    worlds, found = draw_worlds(task, scenario, seeds), []
+    worlds, found, measures = draw_worlds(task, scenario, seeds), [], tasks.get(task).measures
+    families = [world.scenario.name for world in worlds]
     for path in models:
         player = SavedAgent(checkpoint.read_model(path))
         runs = comparison.run(player, worlds, task=task, scenario=scenario, name=path.stem, each=each)
-        values = runs.metrics[tasks.get(task).measures.score]
-        found.append(compute_mean_score(values[np.isfinite(values)], tasks.get(task).measures.geometric))
+        found.append(compute_score(runs.metrics[measures.score], families, measures, worst_weight))
     return found
+
+
+def compute_score(values: np.ndarray, families: Sequence[str], measures: Measures, worst_weight: float = 0.0) -> float:
+    """Return the mean of scores, or that of the mean and the worst family's mean, which weighs `worst_weight` times as much.
+
+    Means are geometric where scores are ratios. NaN if no world has a score.
+
+    Args:
+        values: Score in each world; NaN: none.
+        families: Family of each world.
+        measures: Measures of the task.
+        worst_weight: 0 or more.
+    """
+    known, geometric = np.isfinite(values), measures.geometric
+    mean = compute_mean_score(values[known], geometric)
+    if not worst_weight or not known.any():
+        return mean
+    scores, names = values[known], np.array(families)[known]
+    means = [compute_mean_score(scores[names == family], geometric) for family in np.unique(names)]
+    both = np.array([mean, max(means) if measures.lower_is_better else min(means)])
+    weights = np.array([1.0, worst_weight]) / (1.0 + worst_weight)
+    return float(np.exp(weights @ np.log(both)) if geometric else weights @ both)
 
 
 def compute_mean_score(values: np.ndarray, geometric: bool) -> float:

@@ -26,7 +26,7 @@ from netbuf_gym.training.checkpoints import checkpoint, versions
 from netbuf_gym.training.config import Source, merge_configs
 from netbuf_gym.training.environment import build_env_kwargs, make_worlds
 from netbuf_gym.training.jobs import RUN_FILES, Job, load_job
-from netbuf_gym.training.ranges import check_actions, check_guesses, check_rollout
+from netbuf_gym.training.ranges import check_actions, check_guesses, check_privileged, check_rollout
 from netbuf_gym.utils.files import exclusive_lock, make_folder, name_in_errors, write_atomic
 from netbuf_gym.utils.overrides import format_override
 from netbuf_gym.utils.progress import print_line
@@ -139,6 +139,7 @@ def _start_training(config: DictConfig, tell: Callable[[str], None]) -> TrainRes
         check_actions(config.algo, worlds.single_action_space)
         native: Any = worlds.unwrapped
         check_guesses(config.algo, native.engine.task)
+        check_privileged(config.algo, native.engine.task)
         if note is not None:
             _warn(note)
         from netbuf_gym.training import selection
@@ -197,10 +198,10 @@ def _prepare_learner(config: DictConfig, worlds: gym.vector.VectorEnv) -> tuple[
         native: Any = worlds.unwrapped
         begun = checkpoint.read_model(library.find_agent_path(config.start_from, "start_from"))
         checkpoint.load_start_networks(begun, model, native.engine.task)
-    if config.imitate.rule is not None:
-        from netbuf_gym.training.algorithms import imitation
+    if config.imitate.rule is not None or config.imitate.agent is not None:
+        from netbuf_gym.training.algorithms import teachers
 
-        imitation.check_imitation(model, config.imitate.rule)
+        teachers.make_teacher(model, config.imitate.rule, config.imitate.agent)
     return model, recorder
 
 

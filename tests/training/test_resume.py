@@ -17,6 +17,10 @@ COMMON = ("algo.num_envs=4", "total_timesteps=448", "progress=false", "tensorboa
 WORLDS = {
     "cwnd": ("scenario=ppcc/random", "scenario.kwargs.duration_s=2"),
     "two": ("scenario=ppcc/4", "scenario.kwargs.duration_s=2", "env.kwargs.senders=2"),
+    "rivals": (
+        *("scenario=ppcc/4", "scenario.kwargs.duration_s=3", "scenario.kwargs.senders=[agent,cubic]"),
+        *("reward=considerate_utility", "reward.kwargs.harm_weight=1.0", "reward.kwargs.harm_reference=cubic"),
+    ),
     "twins": ("env=receiver_window", "scenario=nuwa/training", "scenario.kwargs.duration_s=2", "twins=2"),
     "stages": (
         "scenario=ppcc/random",
@@ -33,6 +37,7 @@ LEARNERS = {
     "dqn": ("algo.kwargs.learning_starts=80", "algo.kwargs.buffer_size=300", "algo.kwargs.target_update_interval=60"),
     "ppo_lstm": (*ROLLOUT, "algo.policy_kwargs.lstm_hidden_size=8"),
 }
+TOLD = ("algo.kwargs.privileged_critic=true",)
 
 
 def job(algo, run_dir, worlds="cwnd", *more):
@@ -99,7 +104,17 @@ def test_an_interruption_leaves_no_trace(algo, at_once, normalize, tmp_path, und
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("worlds", ["two", "twins", "switch", "stages"])
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_critic_that_is_told_more_comes_back(at_once, tmp_path, undisturbed, interrupted_after, monkeypatch):
+    monkeypatch.setattr(learning, "LONG_SECONDS", 0.0 if at_once else 1e9)
+    interrupted_after(61)
+    assert train(job("ppo_lstm", tmp_path / "run", "rivals", *TOLD)).interrupted
+    train([f"resume={tmp_path / 'run'}"])
+    require_same(tmp_path / "run", undisturbed("ppo_lstm", "rivals", *TOLD))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("worlds", ["two", "rivals", "twins", "switch", "stages"])
 def test_every_kind_of_world_comes_back(worlds, tmp_path, undisturbed, interrupted_after):
     interrupted_after(75)
     assert train(job("ppo", tmp_path / "run", worlds)).interrupted

@@ -1,11 +1,14 @@
 """Snapshots along a training, and the campaign that keeps the best of them on validation worlds."""
 
+import dataclasses
 import json
+import types
 import zipfile
 
 import numpy as np
 import pytest
 
+from netbuf_gym.tasks import get
 from netbuf_gym.training import campaign, selection
 from netbuf_gym.training.checkpoints import archive as archives
 from netbuf_gym.training.checkpoints import checkpoint
@@ -85,6 +88,46 @@ def test_a_campaign_keeps_the_best_snapshot(tiny, tmp_path, monkeypatch):
     assert json.loads((runs / "seed4" / selection.SCORES).read_text())["scenario"] == {"name": "ppcc/1", "duration_s": 3}
     with pytest.raises(ValueError, match="kwargs are given without validation"):
         campaign.main([*command, "validation.kwargs.duration_s=3"])
+
+
+def test_the_worst_family_counts_by_its_weight():
+    """Means 2 and 0 of two families, 4/3 over all; NaN is no score."""
+    measures, families = get("congestion_window").measures, ["a", "b", "a", "a"]
+    values = np.array([1.0, 0.0, 3.0, np.nan])
+    assert selection.compute_score(values, families, measures) == pytest.approx(4 / 3)
+    assert selection.compute_score(values, families, measures, 1.0) == pytest.approx(2 / 3)
+    assert selection.compute_score(values, families, measures, 3.0) == pytest.approx(1 / 3)
+    lower = dataclasses.replace(measures, lower_is_better=True)
+    assert selection.compute_score(values, families, lower, 1.0) == pytest.approx(5 / 3)
+    ratios = dataclasses.replace(lower, geometric=True)
+    powers = 10.0**values
+    assert selection.compute_score(powers, families, ratios, 1.0) == pytest.approx(10 ** (5 / 3))
+    assert np.isnan(selection.compute_score(np.array([np.nan]), ["a"], measures, 1.0))
+
+
+@pytest.mark.slow
+def test_a_model_is_chosen_by_its_worst_family(tiny, monkeypatch):
+    """The second snapshot is better in the mean, the first nowhere bad; the choice is made anew where the weight is another."""
+    overrides, run_dir = tiny
+    train([*overrides, "snapshots=2"])
+    names = sorted(path.stem for path in (run_dir / selection.SNAPSHOTS).glob("*.zip"))
+    scores = dict(zip([*names, "model"], [(-1.0, -1.0, -1.0), (-0.1, -0.1, -2.0), (-3.0, -3.0, -3.0)], strict=True))
+
+    def run(player, worlds, *, name, **kwargs):
+        return types.SimpleNamespace(metrics={"utility": np.array(scores[name])})
+
+    world = types.SimpleNamespace
+    drawn = [world(scenario=world(name=name)) for name in ("paths/fixed", "paths/fixed", "paths/jitter")]
+    monkeypatch.setattr(selection, "draw_worlds", lambda *args: drawn)
+    monkeypatch.setattr(selection.comparison, "run", run)
+    for weight, kept in ((0.0, names[1]), (1.0, names[0])):
+        selection.choose_model(run_dir, "congestion_window", "paths/training", 3, weight)
+        assert json.loads((run_dir / selection.SCORES).read_text())["kept"].endswith(f"{kept}.zip")
+
+
+def test_a_weight_below_0_is_refused():
+    with pytest.raises(ValueError, match=r"validation.worst_weight = -1.0 is out of range; valid: 0 to 1000"):
+        campaign.main(["validation.worst_weight=-1"])
 
 
 def test_seeds_of_training_lie_below_those_of_validation():

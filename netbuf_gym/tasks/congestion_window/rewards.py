@@ -7,13 +7,14 @@ the last one measured, and counts as the base RTT (no delay) before the first.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from netbuf_gym.rewards import UTILITIES, RunningUtility, index_rewards
+from netbuf_gym.tasks.congestion_window.rivals import FAIR, REFERENCES
 from netbuf_gym.tasks.congestion_window.tracker import Tracker
-from netbuf_gym.utils.arguments import check_real
+from netbuf_gym.utils.arguments import check_boolean, check_choice, check_real
 
 
 @dataclass(frozen=True)
@@ -45,4 +46,67 @@ class UtilitySign:
         tracker.arithmetic.utility_signs(logs, self.throughput_weight, out[0])
 
 
-REWARDS = index_rewards(*UTILITIES, RunningUtility, UtilitySign)
+@dataclass(frozen=True)
+class ConsiderateUtility(RunningUtility):
+    """`running_utility` that also counts what rivals lack, delay in seconds, and loss beyond that of the path.
+
+    Without the parameters below it is `running_utility`. With q the queueing delay, R the base RTT, w `delay_scale_weight` and
+    s `delay_scale_s`, y is 1 + (1 - w) q / max(R, `least_base_s`) + w q / s, so that a queue that two paths share can be made
+    to mean as much to the one of the short round trip as to the other. The term `harm` is, per second, less `harm_weight` times
+    what rivals at the bottleneck lack: for each (r - x) / X where X < r, with x its rate over the fair one, X its recent mean,
+    and r what it could have (`netbuf_gym.tasks.congestion_window.rivals`), in equal parts for the agents there. A rival limited
+    by its application, or that has not started or has stopped, lacks nothing; nor does any on a plant in real time.
+
+    Args:
+        harm_weight: weight of what rivals lack, 0 to 100.
+        harm_reference: what a rival could have: "fair", its fair share; or "cubic", as much of it as it gets with CUBIC in the
+            agents' places, for which worlds with rivals are played once more.
+        delay_scale_weight: part of the delay that is reckoned in units of `delay_scale_s`, 0 to 1.
+        delay_scale_s: queueing delay that counts as a base RTT does in the ratio, 1e-4 to 100 seconds.
+        least_base_s: least base RTT that queueing delay is divided by, 0 to 100 seconds.
+        excess_loss: whether the mean random loss of the path is taken off l.
+    """
+
+    harm_weight: float = 0.0
+    harm_reference: str = FAIR
+    delay_scale_weight: float = 0.0
+    delay_scale_s: float = 0.05
+    least_base_s: float = 0.0
+    excess_loss: bool = False
+    name: ClassVar[str] = "considerate_utility"
+    terms: ClassVar[tuple[str, ...]] = (*RunningUtility.terms, "harm")
+    requires: ClassVar[tuple[str, ...]] = (*RunningUtility.requires, "base_rtt_s", "random_loss", "rival_share")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_real("harm_weight", self.harm_weight, 0, 100)
+        check_choice("harm_reference", self.harm_reference, REFERENCES)
+        check_real("delay_scale_weight", self.delay_scale_weight, 0, 1)
+        check_real("delay_scale_s", self.delay_scale_s, 1e-4, 100)
+        check_real("least_base_s", self.least_base_s, 0, 100)
+        check_boolean("excess_loss", self.excess_loss)
+
+    def _rtt_ratios(self, tracker: Any) -> tuple[np.ndarray, np.ndarray]:
+        own, mean = super()._rtt_ratios(tracker)
+        if not (self.delay_scale_weight or self.least_base_s):
+            return own, mean
+        weight, base_s = np.float32(self.delay_scale_weight), tracker.base_rtt_s
+        factor = (1 - weight) * base_s / np.maximum(base_s, np.float32(self.least_base_s))
+        factor += base_s * weight / np.float32(self.delay_scale_s)
+        return 1 + (own - 1) * factor, 1 + (mean - 1) * factor
+
+    def _lost(self, tracker: Any) -> np.ndarray:
+        lost = super()._lost(tracker)
+        if not self.excess_loss:
+            return lost
+        share, own = tracker.throughput_ratio(), tracker.surroundings.random_loss()
+        return lost - (share * own / (1 - own) if self.loss_in_shares else own * (share > 0))
+
+    def _write_more(self, tracker: Any, out: np.ndarray) -> None:
+        out[0] = 0
+        if self.harm_weight:
+            lacking = tracker.surroundings.shortfall(self.harm_reference, self.floor, self.cap)
+            np.multiply(lacking, np.float32(-self.harm_weight), out=out[0])
+
+
+REWARDS = index_rewards(*UTILITIES, RunningUtility, ConsiderateUtility, UtilitySign)

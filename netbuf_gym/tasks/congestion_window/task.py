@@ -158,8 +158,9 @@ class CongestionWindow(Task[Tracker]):
     * ppcc: `utility_sign`, +1, 0 or -1 as U = 0.5 ln(throughput) - 0.5 ln(RTT) rose, stayed or fell.
 
     Others: `reward="running_utility"` (with which the package's agent was trained: the report's utility, linearised at the
-    means so far, less losses), `"linear_utility"`, `"alpha_fair"`, `"power"`, `"range_normalized"`, a dict with parameters, or
-    a custom function or object, see `netbuf_gym.rewards`.
+    means so far, less losses), `"considerate_utility"` (the same, which can also count what rivals lack), `"linear_utility"`,
+    `"alpha_fair"`, `"power"`, `"range_normalized"`, a dict with parameters, or a custom function or object, see
+    `netbuf_gym.rewards`.
 
     ## Starting State
 
@@ -224,6 +225,12 @@ class CongestionWindow(Task[Tracker]):
     )
     agents_argument: ClassVar[str] = "senders"
     hidden: ClassVar[tuple[str, ...]] = HIDDEN_KINDS
+    privileged: ClassVar[tuple[tuple[str, float, float], ...]] = (
+        *(("capacity_bps", 1e5, 1e9), ("share_bps", 1e5, 1e9), ("base_rtt_s", 1e-3, 1.0), ("random_loss", 1e-4, 0.1)),
+        *(("throughput_ratio", 0.01, 4.0), ("rtt_ratio", 1.0, 16.0), ("loss_ratio", 1e-3, 1.0), ("rival_share", 0.01, 4.0)),
+        *(("queue_delay_mean_s", 1e-4, 1.0), ("queue_packets", 1.0, 1e4), ("lived_s", 0.1, 100.0)),
+        *(("mean_throughput_ratio", 0.01, 4.0), ("mean_rtt_ratio", 1.0, 16.0)),
+    )
     kind = SENDER
     panels = (
         Panel("cwnd_packets", "CWND PACKETS", (31, 119, 180), title="congestion window (packets)"),
@@ -347,6 +354,7 @@ class CongestionWindow(Task[Tracker]):
             mss_bytes=[path.mss_bytes for path in paths],
             **describe_paths(paths, rows),
         )
+        tracker.surroundings.start(rows, scenario)
 
     def hidden_spans(self, scenario: Scenario) -> list[tuple[Spans, ...]]:
         """See `Task.hidden_spans` and `find_hidden_spans`."""

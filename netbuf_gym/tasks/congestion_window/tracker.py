@@ -8,6 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from netbuf_gym import _core
+from netbuf_gym.plants.plant import Plant
+from netbuf_gym.tasks.congestion_window.rivals import Surroundings
 from netbuf_gym.tasks.congestion_window.telemetry import TELEMETRY
 from netbuf_gym.tasks.flows import FlowTracker, PerRow
 from netbuf_gym.tasks.tracking import Quantity
@@ -39,6 +41,7 @@ class Tracker(FlowTracker):
         rtt_known, previous_rtt_known: bool, whether a round trip had been measured by now, and one interval earlier.
         lowest_window, highest_window: float64, the bounds of the congestion window in bytes.
         cwnd: float64, the window in force in bytes (exact, since actions build on it).
+        surroundings: what rewards may know of a sender's rivals and path; never observed.
         arithmetic: native computation of these arrays from telemetry, and of the features observed from them.
     """
 
@@ -52,6 +55,7 @@ class Tracker(FlowTracker):
         self.rate, self.peak_rate, self.age_s, self.least_rtt = self._memory[4:]
         self.least_rtt[:] = np.inf
         self.lowest_window, self.highest_window, self.cwnd = np.ones((3, rows))
+        self.surroundings = Surroundings(rows)
         self._known = np.zeros((2, rows), bool)
         self.rtt_known, self.previous_rtt_known = self._known
         self._beginning = _core.RowStarts([self._memory, self._known])
@@ -88,9 +92,13 @@ class Tracker(FlowTracker):
     def update(self, telemetry: np.ndarray) -> None:
         """Take in the telemetry of one interval, `(rows, fields)` in float64, as the plant wrote it."""
         self.note(telemetry)
+        self.surroundings.note()
         self.arithmetic.take_in(telemetry)
         np.exp(self._kept, out=self._kept)
         self.arithmetic.follow(telemetry)
+
+    def attach(self, plant: Plant, seeds: np.ndarray) -> None:
+        self.surroundings.attach(plant, seeds)
 
     def throughput_ratio(self) -> np.ndarray:
         """Return throughput over the fair share, float32 `(rows,)`."""
@@ -115,6 +123,12 @@ class Tracker(FlowTracker):
         Quantity("queueing_s", "s", "RTT less base RTT, at least 0", queueing_s),
         Quantity("loss_ratio", "1", "lost / (lost + acknowledged) packets; 0 when there were none", loss_ratio),
         *FlowTracker.quantities,
+        Quantity(
+            "rival_share", "1", "recent rate of rivals over the fair one; 1 without", lambda self: self.surroundings.share()
+        ),
+        Quantity(
+            "random_loss", "1", "share of packets that the path loses at random", lambda self: self.surroundings.random_loss()
+        ),
         Quantity("delivery_rate_bps", "bit/s", "of ACKs, from the last one before the interval on", lambda self: self.rate),
         Quantity("previous_throughput_bps", "bit/s", "an interval earlier", lambda self: self.previous_throughput),
         Quantity("previous_rtt_s", "s", "RTT an interval earlier; 0 before the first", lambda self: self.previous_rtt),

@@ -33,6 +33,7 @@ from netbuf_gym import _core
 from netbuf_gym.errors import NetbufError
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
 from netbuf_gym.training.algorithms.networks import PerceptronNetwork, add_sums, allot_gradients, has_hooks, to_array
+from netbuf_gym.training.algorithms.privileged import PrivilegedCritic
 
 OWN_AND_SB3 = ("netbuf_gym.", "stable_baselines3.", "sb3_contrib.")
 """Packages whose policies, extractors and losses the core's arithmetic is known to follow."""
@@ -62,6 +63,10 @@ class _CategoricalHead:
         # the first action up to which the probabilities' sum exceeds a uniform number
         passed = output.exp().cumsum(1) <= noise[:, :1].uniform_()
         return passed.sum(1).clamp_max_(self.size - 1)
+
+    def greedy(self, output: th.Tensor) -> th.Tensor:
+        """Return the likeliest actions, (batch,)."""
+        return output.argmax(dim=1)
 
     def for_env(self, actions: th.Tensor) -> Any:
         """Convert actions for the environment."""
@@ -108,6 +113,10 @@ class _GaussianHead:
         """Sample actions; `noise` is scratch memory of the output's shape."""
         mean, log_std = th.split(output, self.dimensions, dim=1)
         return mean + log_std.exp() * noise[:, : self.dimensions].normal_()
+
+    def greedy(self, output: th.Tensor) -> th.Tensor:
+        """Return the likeliest actions, (batch, dimensions)."""
+        return output[:, : self.dimensions]
 
     def for_env(self, actions: th.Tensor) -> Any:
         """Convert actions for the environment."""
@@ -185,6 +194,8 @@ class BatchPPO(PPO):
         std_final: Standard deviation of a box's actions at the end of training, reached from the policy's initial one by
             equal factors; None: the deviations are learned. Where the best action depends finely on the observation,
             learned ones shrink too late.
+        privileged_critic: Whether advantages are computed by the values of the policy's critic, corrected by another one that
+            is told `Task.privileged`.
 
     Raises:
         ValueError: The environment, its spaces or an argument is not supported.
@@ -197,9 +208,12 @@ class BatchPPO(PPO):
         *args: Any,
         ent_coef_final: float | None = None,
         std_final: float | None = None,
+        privileged_critic: bool = False,
         **kwargs: Any,
     ):
         self.ent_coef_final, self.std_final = ent_coef_final, std_final
+        self.privileged_critic = privileged_critic
+        self._told_critic: PrivilegedCritic | None = None
         self._rollout: Rollout | None = None
         self.seconds_in_env = 0.0
         optimizer = {"eps": 1e-5, "fused": True}  # fused: one kernel for all parameters
@@ -228,7 +242,15 @@ class BatchPPO(PPO):
             self.policy.log_std.requires_grad_(False)
 
     def _excluded_save_params(self) -> list[str]:
-        transient = ["_rollout", "_head", "_last_obs", "_last_episode_starts", "ep_info_buffer", "seconds_in_env"]
+        transient = [
+            "_rollout",
+            "_told_critic",
+            "_head",
+            "_last_obs",
+            "_last_episode_starts",
+            "ep_info_buffer",
+            "seconds_in_env",
+        ]
         return [*super()._excluded_save_params(), *transient]
 
     @property
@@ -255,7 +277,7 @@ class BatchPPO(PPO):
         shape = (n_rollout_steps, env.num_envs, math.prod(self.observation_space.shape or ()))
         if self._rollout is None or self._rollout.shape != (*shape, head.size):
             self._rollout = self._new_rollout(*shape)
-        rollout = self._rollout
+        rollout, critic = self._rollout, self.get_told_critic()
         self.policy.set_training_mode(False)
         if self.std_final is not None:
             first, final = self.policy.log_std_init, math.log(self.std_final)
@@ -270,6 +292,8 @@ class BatchPPO(PPO):
             with th.inference_mode():
                 rollout.observations[step] = observations
                 rollout.episode_starts[step] = th.as_tensor(starts)
+                if critic is not None:
+                    critic.note(step, n_rollout_steps)
                 output = self._compute_step_output(rollout, step)
                 rollout.policies[step] = output
                 actions = head.sample(output, noise)
@@ -293,7 +317,7 @@ class BatchPPO(PPO):
             observations, starts = th.as_tensor(new_obs), batch.dones
         with th.inference_mode():
             last_dones = th.as_tensor(starts, dtype=th.float32, device=device)
-            last_values = self._fill_values(rollout, observations.to(device, th.float32), last_dones, truncated)
+            last_values = self._fill_values_if_told(rollout, observations.to(device, th.float32), last_dones, truncated)
             rollout.compute_advantages(last_values, last_dones, self.gamma, self.gae_lambda)
         self._last_obs, self._last_episode_starts = new_obs, starts
         callback.update_locals(locals())
@@ -306,6 +330,29 @@ class BatchPPO(PPO):
     def _compute_step_output(self, rollout: Rollout, step: int) -> th.Tensor:
         """Return the policy's output for a step's observations, which are in the rollout, as are their episode starts."""
         return self._compute_policy_output(rollout.observations[step])
+
+    def get_told_critic(self) -> PrivilegedCritic | None:
+        """Return the critic that is told `Task.privileged`, made when it is first asked for; None if there is to be none."""
+        if self.privileged_critic and self._told_critic is None:
+            size = math.prod(self.observation_space.shape or ())
+            self._told_critic = PrivilegedCritic(cast(VectorEnvAdapter, self.env), size, self.device)
+        return self._told_critic
+
+    def _fill_values_if_told(
+        self, rollout: Rollout, last: th.Tensor, last_dones: th.Tensor, truncated: list[Truncated]
+    ) -> th.Tensor:
+        """Fill in the values of a rollout, corrected by the critic that is told more, where there is one; see `_fill_values`.
+
+        Of the last observations of truncated episodes it knows what it was told an interval before.
+        """
+        of_last = self._fill_values(rollout, last, last_dones, truncated)
+        if (critic := self._told_critic) is None:
+            return of_last
+        for step, worlds, observations in truncated:
+            rollout.rewards[step, worlds] += self.gamma * critic.correct(observations, critic.told[step, worlds])
+        critic.uncorrected = rollout.values.clone()
+        rollout.values += critic.correct(rollout.observations, critic.told)
+        return of_last + critic.correct(last, critic.read())
 
     def _fill_values(self, rollout: Rollout, last: th.Tensor, last_dones: th.Tensor, truncated: list[Truncated]) -> th.Tensor:
         """Fill in the values of a rollout, and add the bootstrapped value of truncated episodes to their last rewards.
@@ -331,6 +378,24 @@ class BatchPPO(PPO):
     def _compute_values(self, observations: th.Tensor) -> th.Tensor:
         """Return state values, (batch,)."""
         return self._critic(self._extract_features(observations, critic=True)).squeeze(1)
+
+    def make_memory(self, worlds: int) -> Any:
+        """Return the networks' memory of so many worlds before an episode; None where they have none."""
+        return None
+
+    def evaluate_sequences(self, observations: th.Tensor, starts: th.Tensor, memory: Any) -> tuple[th.Tensor, th.Tensor, Any]:
+        """Return the policy's output for observations of some steps, values, and the memory after them.
+
+        Args:
+            observations: (steps, worlds, size).
+            starts: (steps, worlds), 1 where an episode starts, else 0.
+            memory: Memory before the first step (`make_memory`), through which no gradients flow.
+
+        Returns:
+            Output (steps * worlds, ...), values (steps * worlds,), and the memory.
+        """
+        rows = observations.flatten(0, 1)
+        return self._compute_policy_output(rows), self._compute_values(rows), None
 
     def _extract_features(self, observations: th.Tensor, critic: bool = False) -> th.Tensor:
         """Return the features, (..., features), of observations, (..., size), for the actor or the critic."""
@@ -388,6 +453,8 @@ class BatchPPO(PPO):
                 "a smaller learning rate may help"
             )
         self._after_update(kl)
+        if self._told_critic is not None:
+            self._told_critic.fit(rollout.observations, rollout.returns, self.n_epochs, self.batch_size)
         self.logger.record("train/policy_gradient_loss", policy_loss)
         self.logger.record("train/value_loss", value_loss)
         self.logger.record("train/entropy_loss", -entropy)

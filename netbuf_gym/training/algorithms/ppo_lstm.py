@@ -146,12 +146,39 @@ class BatchRecurrentPPO(BatchPPO):
         if not isinstance(self.policy, RecurrentActorCriticPolicy):
             raise ValueError(f"policy must be MlpLstmPolicy, not {type(self.policy).__name__}")
         require_plain_lstm(self.policy.lstm_actor)
-        layers, _, width = self.policy.lstm_hidden_state_shape
-        actor, critic, *cells = th.zeros(4, layers, self.n_envs, width, device=self.device).unbind()
-        self._last_lstm_states: tuple[State, State] = ((actor, cells[0]), (critic, cells[1]))
+        self._last_lstm_states = self.make_memory(self.n_envs)
 
     def _excluded_save_params(self) -> list[str]:
         return [*super()._excluded_save_params(), "_last_lstm_states", "_hidden"]
+
+    def make_memory(self, worlds: int) -> tuple[State, State]:
+        """Return the states of actor and critic at the start of an episode."""
+        layers, _, width = self._networks.lstm_hidden_state_shape
+        actor, critic, *cells = th.zeros(4, layers, worlds, width, device=self.device).unbind()
+        return (actor, cells[0]), (critic, cells[1])
+
+    def evaluate_sequences(self, observations: th.Tensor, starts: th.Tensor, memory: Any) -> tuple[th.Tensor, th.Tensor, Any]:
+        """See `BatchPPO.evaluate_sequences`."""
+        latent, of_critic, *after = self._run_memories(observations, starts, *memory)
+        actor, critic = ((hidden[-1], cells[-1]) for hidden, cells in after)
+        return (
+            self._compute_actor_output(latent.flatten(0, 1)),
+            self._compute_critic_values(of_critic.flatten(0, 1)),
+            (actor, critic),
+        )
+
+    def _run_memories(
+        self, observations: th.Tensor, starts: th.Tensor, actor: State, critic: State
+    ) -> tuple[th.Tensor, th.Tensor, State, State]:
+        """Return the inputs of the actor's and the critic's networks, (steps, worlds, width), and the states after each step.
+
+        A memory that both share is run once, and its states are the actor's.
+        """
+        latent, after = unroll_lstm(self._networks.lstm_actor, self._extract_features(observations), actor, starts)
+        if self._networks.shared_lstm:
+            return latent, latent.detach(), after, after
+        of_critic, critic_after = self._run_critic_memory(self._extract_features(observations, critic=True), critic, starts)
+        return latent, of_critic, after, critic_after
 
     def _sequence_steps(self) -> int:
         return self.n_steps if self.sequence_steps is None else self.sequence_steps
@@ -243,18 +270,12 @@ class BatchRecurrentPPO(BatchPPO):
             yield [picked[0], *(tensor.flatten(0, 1) for tensor in picked[1:5]), *picked[5:]]
 
     def _evaluate_minibatch(self, minibatch: list[th.Tensor]) -> tuple[th.Tensor, th.Tensor]:
-        observations, starts = minibatch[0], minibatch[5]
-        features = self._extract_features(observations)
-        latent, _ = unroll_lstm(self._networks.lstm_actor, features, (minibatch[6], minibatch[7]), starts)
+        states = (minibatch[6], minibatch[7]), (minibatch[8], minibatch[9])
+        latent, of_critic, *_ = self._run_memories(minibatch[0], minibatch[5], *states)
         if self.guess_coef:
             self._guess_loss = F.binary_cross_entropy_with_logits(
                 compute_guess_logits(latent, minibatch[10].shape[2]), minibatch[10]
             )
-        if self._networks.shared_lstm:
-            of_critic = latent.detach()
-        else:
-            features = self._extract_features(observations, critic=True)
-            of_critic, _ = self._run_critic_memory(features, (minibatch[8], minibatch[9]), starts)
         return self._compute_actor_output(latent.flatten(0, 1)), self._compute_critic_values(of_critic.flatten(0, 1))
 
     def _make_native_update(self, rollout: Rollout, entropy_coefficient: float) -> NativeUpdate | None:

@@ -65,6 +65,7 @@ def take_moment(model: BaseAlgorithm, recorder: EpisodeRecorder, networks: bool 
         "last_episodes": np.array([[one.get(key, np.nan) for key in names] for one in last], float),
         "said": np.array([[key in one for key in names] for one in last], bool),
         **adapter.statistics(),
+        **_get_critic_arrays(model),
         **{f"recurrent{index}": one.cpu().numpy().copy() for index, one in enumerate(_list_recurrent_states(model))},
     }
     episodes = recorder.get_running_episodes()
@@ -133,6 +134,8 @@ def resume_moment(moment: Moment, model: BaseAlgorithm, recorder: EpisodeRecorde
         model.ep_info_buffer.append({name: value for name, value, is_there in zip(names, row, said, strict=True) if is_there})
     model.ep_success_buffer = deque(maxlen=model._stats_window_size)
     model.action_space.np_random.bit_generator.state = numbers["action_space"]
+    if (critic := _find_told_critic(model)) is not None:
+        critic.load_arrays(arrays)
     restore_learner(moment, model)
     return worlds_back
 
@@ -172,6 +175,17 @@ def set_memory(moment: Moment, model: BaseAlgorithm, remembered: dict[str, np.nd
             own = getattr(buffer, name)
             own[:filled] = _require_alike(remembered[name], own[:filled])
     buffer.pos, buffer.full = int(said["position"]), said["full"] is True
+
+
+def _find_told_critic(model: BaseAlgorithm) -> Any:
+    """Return the critic that is told more than the policy (`BatchPPO.privileged_critic`); None without one."""
+    learner: Any = model
+    return learner.get_told_critic() if getattr(model, "privileged_critic", False) else None
+
+
+def _get_critic_arrays(model: BaseAlgorithm) -> dict[str, np.ndarray]:
+    critic = _find_told_critic(model)
+    return {} if critic is None else critic.to_arrays()
 
 
 def _list_recurrent_states(model: BaseAlgorithm) -> list[th.Tensor]:
