@@ -41,7 +41,9 @@ Link::Link(const LinkConfig& config, Rng* rng)
   }
   duplicates_ = config.duplicate > 0;
   plain_ = !lossy_ && !wire_;
-  simple_ = plain_ && schedule_ == Schedule::constant && ns_per_byte_ > 0;
+  alike_ = !wire_ && schedule_ == Schedule::constant && ns_per_byte_ > 0 && (loss_ == 0 || loss_list_.empty());
+  simple_ = plain_ && alike_;
+  if (!lossy_) until_loss_ = std::numeric_limits<uint64_t>::max();
   pure_delay_ = plain_ && schedule_ == Schedule::constant && ns_per_byte_ == 0;
 }
 
@@ -102,28 +104,35 @@ Link::Outcome Link::transmit_at_once(Time now, uint32_t wire_bytes) {
 // As transmit_burst(), of a link that may be idle or full.
 Link::Burst Link::transmit_any_burst(Time now, uint32_t count, uint32_t wire_bytes) {
   const Time duration = transmission_time(wire_bytes);
-  Time start = free_at_;
-  uint32_t at_once = 0;
-  if (start <= now) {
-    drain(now);
-    begin(now, wire_bytes);
-    start = now;
-    at_once = 1;
+  const auto queue = [&](uint32_t waiting) {  // as many as find room
+    if (!admits(wire_bytes, waiting)) [[unlikely]] waiting = look_for_room(now, wire_bytes, waiting);
+    if (waiting == 1) {
+      transmit_later(now, wire_bytes);
+    } else if (waiting > 0) {
+      if (queue_.empty()) next_start_ = free_at_;
+      enqueue(now, waiting, wire_bytes, duration);
+    }
+    return waiting;
+  };
+  if (free_at_ > now) {
+    const Time first = free_at_ + duration + delay_;
+    return {first, duration, queue(count)};
   }
-  const Time first = start + duration + delay_;
-  free_at_ = start + at_once * duration;
-  busy_ns_ += at_once * duration;
-  uint32_t waiting = count - at_once;
-  if (!admits(wire_bytes, waiting)) waiting = look_for_room(now, wire_bytes, waiting);
-  if (waiting > 0) {
-    if (queue_.empty()) next_start_ = free_at_;
-    enqueue(now, waiting, wire_bytes, duration);
-  }
-  return {first, duration, at_once + waiting};
+  drain(now);
+  begin(now, wire_bytes);
+  free_at_ = now + duration;
+  busy_ns_ += duration;
+  const Time first = free_at_ + delay_;
+  return {first, duration, 1 + queue(count - 1)};
 }
 
-// transmit() of any link, whose queue is drained whenever a packet comes.
+// transmit() of any link, whose queue is drained whenever a packet comes unless all are served alike.
 Link::Outcome Link::transmit_any(Time now, uint32_t wire_bytes, bool is_data) {
+  if (alike_ && !arrivals_first_) {
+    const Outcome outcome = transmit_alike(now, wire_bytes);
+    if (outcome.fate == Fate::queue_drop || !(is_data || loss_on_acks_) || spare(1) == 1) [[likely]] return outcome;
+    return {Fate::random_loss, kNever};
+  }
   drain(now - arrivals_first_);
   Time start = now;
   if (now < free_at_) {
@@ -151,7 +160,7 @@ Link::Outcome Link::transmit_any(Time now, uint32_t wire_bytes, bool is_data) {
 }
 
 bool Link::lose(Time start) {
-  if (const uint64_t number = exposed_++; !loss_list_.empty() && loss_list_.back() == number) {
+  if (!loss_list_.empty() && loss_list_.back() == exposed_++) {
     loss_list_.pop_back();
     return true;
   }
@@ -164,6 +173,15 @@ bool Link::lose(Time start) {
   const bool lost = rng_->uniform() < ge_[bad_state_ ? 3 : 2];
   if (rng_->uniform() < ge_[bad_state_ ? 1 : 0]) bad_state_ = !bad_state_;
   return lost;
+}
+
+uint32_t Link::spare_some(uint32_t most) {
+  for (uint32_t i = 0; i < most; ++i) {
+    if (!lose(free_at_)) continue;
+    ++stats_.random_losses;
+    return i;
+  }
+  return most;
 }
 
 Link::Outcome Link::propagate(Time start, Time end, bool is_data) {

@@ -115,23 +115,38 @@ void Path::launch_over_hops(Time now, uint32_t segment, uint16_t bytes, PacketKi
   forward(packet, route_->forward, now);
 }
 
-// launch_burst() where no trains are made.
+// launch_burst() where no trains are made, or random loss may divide them.
 void Path::launch_run(Time now, uint32_t segment, uint32_t count, uint16_t bytes, PacketKind kind) {
   if (!direct_ || !first_link_->uniform()) [[unlikely]] {
     for (; count > 0; --count) launch(now, segment++, bytes, count == 1 ? kind : kData);
     return;
   }
   const Link::Burst burst = first_link_->transmit_burst(now, count, bytes + profile_.data_overhead);
-  network_.arrivals->place_run(burst.first, burst.spacing, burst.count, to_receiver_, receiver_lane_, [&](Flight& flight) {
-    Packet& packet = flight.packet;
-    packet.sent_at = now;
-    packet.segment = segment++;
-    packet.bytes = bytes;
-    packet.kind = --count == 0 ? kind : kData;
-    packet.fin = false;
-  });
+  const bool in_trains = in_trains_ && count <= kLongestTrain;
   on_way_ += burst.count;
-  queue_drops_ += count;
+  queue_drops_ += count - burst.count;
+  for (uint32_t gone = 0;;) {            // up to the next that is lost
+    const uint32_t rest = burst.count - gone, through = first_link_->spare(rest);
+    const Time first = burst.first + gone * burst.spacing;
+    const uint32_t index = segment + gone;
+    if (in_trains && through > 0) {
+      const PacketKind last = gone + through == count ? kind : kData;
+      place_train(first, burst.spacing, through, now, index, bytes, last);
+    } else {
+      uint32_t i = gone;
+      network_.arrivals->place_run(first, burst.spacing, through, to_receiver_, receiver_lane_, [&](Flight& flight) {
+        Packet& packet = flight.packet;
+        packet.sent_at = now;
+        packet.segment = segment + i;
+        packet.bytes = bytes;
+        packet.kind = ++i == count ? kind : kData;
+        packet.fin = false;
+      });
+    }
+    if (through == rest) return;
+    lose(Link::Fate::random_loss, kData);
+    gone += through + 1;
+  }
 }
 
 inline Link::Outcome Path::transmit(const Hop& crossed, Time now, uint32_t bytes, bool is_data) const {
@@ -386,8 +401,8 @@ bool Path::delays_acks() const {
 }
 
 Time Path::least_ack_delay() const {
-  const bool steady = direct_ && direct_back_ && first_link_->steady() && first_return_link_->steady();
-  return steady && !first_link_->unlimited() ? first_return_link_->delay() : 0;
+  const bool steady = direct_ && direct_back_ && first_link_->spaces(kLeastPacket) && first_return_link_->steady();
+  return steady && !first_link_->duplicates() ? first_return_link_->delay() : 0;
 }
 
 // ---- the order of ties

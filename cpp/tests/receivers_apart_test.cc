@@ -21,6 +21,12 @@ WorldConfig random_world(Rng& rng) {
     LinkConfig link = worlds::link(limited ? slow * (1 + 100 * rng.uniform()) : 0, std::pow(10.0, -2 + 4 * rng.uniform()));
     if (rng.uniform() < 0.6) link.queue_limit_packets = 1 + rng.below(200);
     else if (rng.uniform() < 0.5) link.queue_limit_bytes = 3000 + rng.below(300'000);
+    if (!back && rng.uniform() < 0.4) {
+      const double kind = rng.uniform();
+      if (kind < 0.2) link.ge = {0.01 * rng.uniform(), 0.3, 0.001, 0.5};
+      else if (kind < 0.4) link.loss_list = {rng.below(100), 100 + rng.below(100), 200, 201, 202};
+      if (kind > 0.2) link.loss = std::pow(10.0, -4 + 3 * rng.uniform());
+    }
     world.links.push_back(link);
   }
   const auto senders = worlds::controls(world.stack);
@@ -63,6 +69,7 @@ void check_same(World& apart, World& in_turn) {
     CHECK_EQ(one.bytes_sent, other.bytes_sent);
     CHECK_EQ(one.sojourn_sum2, other.sojourn_sum2);
     CHECK_EQ(one.queue_drops, other.queue_drops);
+    CHECK_EQ(one.random_losses, other.random_losses);
     CHECK_EQ(one.busy, other.busy);
   }
 }
@@ -136,6 +143,8 @@ TEST(receivers_take_turns_where_that_shows) {
   CHECK(!apart([](WorldConfig& world) { world.flows.resize(40, world.flows[0]); }));
   CHECK(!apart([](WorldConfig& world) { world.links[1].delay_ns = 0; }));
   CHECK(!apart([](WorldConfig& world) { world.links[1].loss = 0.1; }));
+  CHECK(apart([](WorldConfig& world) { world.links[0].loss = 0.1; }));
+  CHECK(apart([](WorldConfig& world) { world.links[0].loss = 0.1, world.links[0].loss_list = {5}; }));
   CHECK(!apart([](WorldConfig& world) { world.links[0].discipline = "codel"; }));
   CHECK(!apart([](WorldConfig& world) { world.flows[1].path = {0, 2}; }));
   CHECK(!apart([](WorldConfig& world) { world.flows[1].path = {2}, world.flows[1].return_path = {0}; }));

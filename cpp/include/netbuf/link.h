@@ -66,9 +66,7 @@ class alignas(64) Link final : public EventSource {
       return {Fate::delivered, now + delay_};
     }
     if (!simple_) [[unlikely]] return transmit_any(now, wire_bytes, is_data);
-    if (free_at_ <= now) return transmit_at_once(now, wire_bytes);
-    if (!admits(wire_bytes, 1)) [[unlikely]] return transmit_if_room(now, wire_bytes);
-    return transmit_later(now, wire_bytes);
+    return transmit_alike(now, wire_bytes);
   }
 
   // As transmit() of each of several of the same size, of a link without a limit: when the first arrives.
@@ -100,9 +98,18 @@ class alignas(64) Link final : public EventSource {
     enqueue(now, count, wire_bytes, duration);
     return {first, duration, count};
   }
-  // Packets of one size take equally long, none is lost at random, and nobody asks when the link was busy.
-  bool uniform() const { return simple_ && !busy_starts_; }
-  bool simple() const { return simple_; }
+  // Packets of one size take equally long, and nobody asks when the link was busy. Which of them are lost at random is asked
+  // of spare(), in their order.
+  bool uniform() const { return alike_ && !busy_starts_; }
+  // Whether it surely loses none of so many.
+  bool spares(uint32_t count) const { return count <= until_loss_; }
+  // Of so many packets of data that have come through the queue, those before the first that random loss hits, which is
+  // counted here; of what is behind it nothing is known yet.
+  uint32_t spare(uint32_t most) {
+    if (!spares(most)) [[unlikely]] return spare_some(most);
+    until_loss_ -= most;
+    return most;
+  }
 
   // Takes note of what has left the queue up to and including now.
   void drain(Time now) {
@@ -144,7 +151,7 @@ class alignas(64) Link final : public EventSource {
   Time set_out(Time arrival, uint32_t wire_bytes);
   // From now on its queue is drained whenever a packet comes (transmit_any()): for transmit_in_turn(), which asks whose
   // transmission has begun. Comes to the same otherwise.
-  void keep_drained() { simple_ = false; }
+  void keep_drained() { simple_ = alike_ = false; }
   void keep_rates() { keeps_rates_ = true; }  // a packet is sent at the rate at which it began
   // Remembers when its last busy periods began, for the order of ties at the next hop.
   void remember_busy_periods() { busy_starts_ = std::make_unique<BusyStarts>(); }
@@ -170,7 +177,7 @@ class alignas(64) Link final : public EventSource {
   double rate_bps(Time at) const;   // infinity when unlimited, mean rate of delivery opportunities
   double mean_rate_bps() const;     // over the period of a varying rate, or until its last step
   bool never_drops() const { return !managed_ && limit_packets_ == kNoLimit && limit_bytes_ == kNoLimit; }
-  // What comes to it, and when, decides all that it does.
+  // What comes to it, and when, decides all that it does, without chance.
   bool steady() const { return plain_ && constant_rate() && !managed_ && !duplicates_; }
   bool constant_rate() const { return schedule_ == Schedule::constant; }
   bool changes() const { return wire_ != nullptr; }   // its delay or its loss
@@ -221,7 +228,8 @@ class alignas(64) Link final : public EventSource {
     uint64_t packed_;
   };
   [[gnu::noinline]] void take_out(Time now);
-  // ---- a simple link: first in, first out, at a constant rate, without loss or a delay that changes
+  // ---- a simple link: first in, first out, at a constant rate, without loss or a delay that changes; alike_: or with loss that
+  // is either scripted or drawn
   //
   // A packet's times are known as it arrives, and what has left the queue meanwhile decides nothing but whether there is
   // room, and shows in nothing but statistics. So its queue is drained where somebody reads them (note()), where a packet
@@ -264,11 +272,17 @@ class alignas(64) Link final : public EventSource {
     if (busy_starts_) [[unlikely]] busy_starts_->push(now);
   }
   [[gnu::noinline]] Outcome transmit_any(Time now, uint32_t wire_bytes, bool is_data);
+  Outcome transmit_alike(Time now, uint32_t wire_bytes) {
+    if (free_at_ <= now) return transmit_at_once(now, wire_bytes);
+    if (!admits(wire_bytes, 1)) [[unlikely]] return transmit_if_room(now, wire_bytes);
+    return transmit_later(now, wire_bytes);
+  }
   void settle(Coming& coming, Time now);
   void serve(Time now);
   [[gnu::noinline]] void serve_device(Time now);
   void serve_and_tell(Time now);           // where whoever calls does not ask for next()
   bool lose(Time start);                   // the packet whose transmission begins then
+  [[gnu::noinline]] uint32_t spare_some(uint32_t most);
   // A packet that was transmitted meets random loss, or a delay that changes.
   [[gnu::noinline]] Outcome propagate(Time start, Time end, bool is_data);
   Time schedule_departure(Time now, uint32_t wire_bytes, Time& start);
@@ -296,11 +310,13 @@ class alignas(64) Link final : public EventSource {
   std::unique_ptr<Managed, ManagedDeleter> managed_;
   Schedule schedule_ = Schedule::constant;
   bool pure_delay_ = false, plain_, lossy_ = false, loss_on_acks_, gilbert_elliott_ = false, bad_state_ = false,
-       duplicates_ = false, keeps_rates_ = false, simple_;
+       duplicates_ = false, keeps_rates_ = false, simple_, alike_;
   uint32_t looked_at_beyond_ = 0;       // queue length, see admits()
   Time next_start_ = kNever;            // of the head of the queue
   Time free_at_ = 0, delay_;
-  Time arrivals_first_ = 0;             // 1: before departures of the same instant
+  // Where all are alike, packets that surely pass before the next loss: none where loss is not Bernoulli's or scripted, very
+  // many where there is none. Elsewhere Bernoulli's.
+  uint64_t until_loss_ = 0;
   Ring<Waiting> queue_;
   double ns_per_byte_;
   int64_t limit_packets_, limit_bytes_, queued_bytes_ = 0;
@@ -310,7 +326,7 @@ class alignas(64) Link final : public EventSource {
   double sojourn_s2_ = 0;
   std::unique_ptr<BusyStarts> busy_starts_;
   LinkStats stats_;                     // up to its first three, three cache lines are what every packet needs
-  uint64_t until_loss_ = 0;             // packets that pass before the next loss (Bernoulli)
+  Time arrivals_first_ = 0;             // 1: before departures of the same instant
   std::vector<uint64_t> loss_list_;     // scripted losses still to come, last first
   uint64_t exposed_ = 0;                // packets that random loss might have hit
   double loss_ = 0, ge_[4] = {0, 0, 0, 0};

@@ -58,21 +58,18 @@ class Path {
   }
   // Full segments of data, one after the other; kind: of the last.
   void launch_burst(Time now, uint32_t segment, uint32_t count, uint16_t bytes, PacketKind kind) {
-    if (!in_trains_ || !first_link_->simple() || count > kLongestTrain) [[unlikely]] return launch_run(now, segment, count, bytes, kind);
+    if (!in_trains_ || !first_link_->spares(count) || count > kLongestTrain) [[unlikely]] {
+      return launch_run(now, segment, count, bytes, kind);
+    }
     const Link::Burst burst = first_link_->transmit_burst(now, count, bytes + profile_.data_overhead);
+    first_link_->spare(burst.count);
     on_way_ += burst.count;
     if (burst.count < count) [[unlikely]] {
       queue_drops_ += count - burst.count;
       kind = kData;
       if (burst.count == 0) return;
     }
-    network_.arrivals->place_train(burst.first, burst.spacing, burst.count, 1, to_receiver_, receiver_lane_, [=](Flight& flight) {
-      flight.packet.sent_at = now;
-      flight.packet.segment = segment;
-      flight.packet.bytes = bytes;
-      flight.packet.kind = kind;
-      flight.packet.fin = false;
-    });
+    place_train(burst.first, burst.spacing, burst.count, now, segment, bytes, kind);
   }
   void send_back(const Ack& ack) {                       // at ack.time
     ++on_way_;
@@ -96,7 +93,7 @@ class Path {
   // somebody may at once, or packets come one by one anyway.
   Time least_ack_delay() const;
   uint32_t first_link_back() const { return index_of(backward_.front()); }
-  void travel_in_trains(uint32_t mss) { in_trains_ = mss == profile_.mss; }
+  void travel_in_trains(uint32_t mss) { in_trains_ = mss == profile_.mss && first_link_->uniform(); }
   Time spacing() const { return first_link_->transmission_time(profile_.mss + profile_.data_overhead); }
   uint32_t ack_step() const { return profile_.delayed_ack_packets; }  // of a train of ACKs, segments, and how long after
   Time ack_spacing() const { return ack_step() * spacing(); }
@@ -195,6 +192,16 @@ class Path {
   Link::Outcome transmit(const Hop& crossed, Time now, uint32_t bytes, bool is_data) const;  // no managed link
   bool wait_forward(Packet& packet, size_t hop, Time now);
   bool wait_backward(Ack& ack, size_t hop, Time now);
+  [[gnu::always_inline]] void place_train(Time first, Time spacing, uint32_t count, Time now, uint32_t segment,
+                                          uint16_t bytes, PacketKind kind) {
+    network_.arrivals->place_train(first, spacing, count, 1, to_receiver_, receiver_lane_, [=](Flight& flight) {
+      flight.packet.sent_at = now;
+      flight.packet.segment = segment;
+      flight.packet.bytes = bytes;
+      flight.packet.kind = kind;
+      flight.packet.fin = false;
+    });
+  }
   void offer(Link& link, const Packet& packet, size_t hop);
   void offer(Link& link, const Ack& ack, size_t hop);
   void reach(Packet& packet, size_t stage, uint8_t& lane) {
