@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace netbuf {
 
@@ -16,38 +17,28 @@ constexpr auto kLeft = [] {
 }();
 }
 
-void EchoedRoundTrips::push(const Left& left) {
-  left_.push(left);
-  if (!awaits_) await();
-  next_ack_ = left.reached_by + (left.says != Says::blocks);
-  next_left_ = each_ > 0 ? (left.at / each_ + 1) * each_
-                         : left.at + (average_ == kNever ? kMillisecond : std::max(kMillisecond, average_ / kSamples));
-}
-
-void EchoedRoundTrips::reach(uint32_t ack, Time now) {
-  do {
-    reach_one(now);
-  } while (awaits_ && !before(ack, awaited_));
-}
 
 void EchoedRoundTrips::sample(Time sent_at, Time now, Time unit) {
-  Left echoed{};
+  uint32_t next = left_.head();
   do {
-    echoed = left_.front();
-    left_.pop();
-    next_arrival_ = left_.head() != reached_ ? left_.front().arrived : kNever;
+    ++next;
+    next_arrival_ = next != reached_ ? left_[next].arrived : kNever;
   } while (next_arrival_ <= sent_at);
-  const Time round_trip = std::max<Time>(now / unit - echoed.at / unit, 1) * unit;
-  // As many as the unit tells apart.
-  const Time most = each_ > 0 ? 1 : std::min<Time>(echoed.number - sampled_, (echoed.at - sampled_at_) / unit);
-  sampled_ = echoed.number;
-  sampled_at_ = echoed.at;
-  if (round_trip <= average_) {
+  const Left& echoed = left_[next - 1];
+  const uint32_t number = std::exchange(sampled_, echoed.number);
+  const Time at = std::exchange(sampled_at_, echoed.at);
+  left_.pop_to(next);
+  const Time round_trip = std::max<Time>(now / unit - sampled_at_ / unit, 1) * unit;
+  if (round_trip == average_) [[likely]] return;
+  if (round_trip < average_) {
     average_ = round_trip;
-    return;
+  } else {
+    // As many as the unit tells apart.
+    const Time most = each_ > 0 ? 1 : std::min<Time>(sampled_ - number, (sampled_at_ - at) / unit);
+    const double old = kLeft[static_cast<size_t>(std::clamp<Time>(most, 1, 64))];
+    average_ = round_trip - static_cast<Time>(old * static_cast<double>(round_trip - average_));
   }
-  const double old = kLeft[static_cast<size_t>(std::clamp<Time>(most, 1, 64))];
-  average_ = round_trip - static_cast<Time>(old * static_cast<double>(round_trip - average_));
+  apart_ = std::max(kMillisecond, average_ / kSamples);
 }
 
 }  // namespace netbuf

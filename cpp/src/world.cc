@@ -219,7 +219,8 @@ bool World::run(Time until, uint32_t& events) {
 // (Flow::receiver_lead()). So whatever happens within that while of the first arrival that has not been run does not
 // depend on this and later ones, and all the rest can be run before them: then receivers run in a train of packets what
 // they would have run in as many turns. Both parts keep their own order; what belongs to both commutes:
-// - links: those that ACKs enter are entered by ACKs alone (look_ahead()), each of which receivers send in order of time;
+// - links: those that ACKs enter are entered by ACKs alone (look_ahead()), each of which receivers send in order of time, and
+//   lose none at random: all of chance is drawn by the rest, in its order;
 // - flights: in order of time and destination, whenever they were placed;
 // - timers: one of a receiver's waits for arrivals before it (run_but_arrivals()), and what receivers set to go off before
 //   others have got is run among their arrivals (run_receivers());
@@ -330,38 +331,50 @@ uint32_t World::run_receivers(Time until, Time timers_before) {
       continue;
     }
     if (time > until) return run;
-    const Packet& packet = arrivals.front(lane).packet;
-    const uint32_t index = arrivals.destination(lane).flow();
-    Flow& flow = *by_index_[index];
-    const uint32_t count = flow.receiver.receive_train(packet, std::min({until + 1, timer, arrivals.next_beside(lane)}));
-    run += std::max(count, 1u);
-    if (count > followers(packet)) [[likely]] {
-      arrivals.drop(lane);
-    } else if (count > 0) {
-      arrivals.take(lane, count, 1, flow.path.spacing());
-    } else {
-      run_arrival(lane);
-      continue;
+    for (Time end = std::min(until + 1, timer);;) {  // what this lane holds before anything else happens
+      end = std::min(end, arrivals.next_beside(lane));
+      const Packet& packet = arrivals.front(lane).packet;
+      const uint32_t index = arrivals.destination(lane).flow();
+      Flow& flow = *by_index_[index];
+      const uint32_t count = flow.receiver.receive_train(packet, end);
+      run += count;
+      if (count > followers(packet)) [[likely]] {
+        arrivals.drop(lane);
+      } else if (count > 0) {
+        arrivals.take(lane, count, 1, flow.path.spacing());
+      } else {
+        run_arrival(lane);
+        ++run;
+        break;
+      }
+      if (flow.next_timer() != timers_[index]) [[unlikely]] {
+        update_timer(index, flow.next_timer());
+        break;
+      }
+      if (arrivals.time(lane) >= end) break;
     }
-    if (flow.next_timer() != timers_[index]) [[unlikely]] update_timer(index, flow.next_timer());
   }
 }
 
-// An ACK, or those of a train up to then, at most so many, before anything else happens. How many.
+// ACKs of a lane up to then, at most so many, of a train or one by one, before anything else happens. How many.
 inline uint32_t World::run_acks(uint32_t lane, Time until, uint32_t most) {
   Flights& flights = network_.flights;
-  Flight flight = flights.front(lane);
-  const Destination to = flights.destination(lane);
-  const uint32_t index = to.flow();
-  Flow& flow = *by_index_[index];
-  now_ = flight.packet.time;
-  if (followers(flight.ack) == 0) {
+  uint32_t run = 0;
+  Time end = until + 1;
+  do {
+    const Flight& head = flights.front(lane);
+    now_ = head.ack.time;
+    if (followers(head.ack) > 0) return run + run_ack_train(lane, head.ack, until, most - run);
+    Ack ack = head.ack;
+    const uint32_t index = flights.destination(lane).flow();
+    Flow& flow = *by_index_[index];
     flights.drop(lane);
-    flow.arrive(flight, to.stage());
+    flow.path.arrived();
+    flow.sender.receive(ack);
     if (flow.next_timer() != timers_[index]) [[unlikely]] update_timer(index, flow.next_timer());
-    return 1;
-  }
-  return run_ack_train(lane, flight.ack, until, most);
+    end = std::min(end, flights.next_beside(lane));
+  } while (++run < most && flights.time(lane) < end && flights.time(lane) < tree_[1]);
+  return run;
 }
 
 uint32_t World::run_ack_train(uint32_t lane, Ack ack, Time until, uint32_t most) {

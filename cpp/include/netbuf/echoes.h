@@ -75,8 +75,18 @@ class EchoedRoundTrips {
       return says == Says::blocks && reached_by == ack + 1 && static_cast<int16_t>(with - blocks) >= 0;
     }
   };
-  void push(const Left& left);
-  void reach(uint32_t ack, Time now);
+  void push(const Left& left) {
+    left_.push(left);
+    if (!awaits_) await();
+    next_ack_ = left.reached_by + (left.says != Says::blocks);
+    next_left_ = left.at + apart_;
+    if (each_ > 0) [[unlikely]] next_left_ = (left.at / each_ + 1) * each_;
+  }
+  void reach(uint32_t ack, Time now) {
+    do {
+      reach_one(now);
+    } while (awaits_ && !before(ack, awaited_));
+  }
   void reach_one(Time now) {
     left_[reached_++].arrived = now;
     next_arrival_ = left_.front().arrived;
@@ -95,6 +105,7 @@ class EchoedRoundTrips {
   uint32_t next_ack_ = 0;                // that is looked at
   Time next_left_ = 0, next_arrival_ = kNever;
   Time average_ = kNever, sampled_at_ = 0;
+  Time apart_ = kMillisecond;            // that are looked at, at least
   Time each_ = 0;                        // the unit of time stamps, if each counts
   int64_t window_end_ = 0;               // of the stream: a round trip is over
 };
