@@ -124,29 +124,31 @@ void Path::launch_run(Time now, uint32_t segment, uint32_t count, uint16_t bytes
   const Link::Burst burst = first_link_->transmit_burst(now, count, bytes + profile_.data_overhead);
   const bool in_trains = in_trains_ && count <= kLongestTrain;
   on_way_ += burst.count;
-  queue_drops_ += count - burst.count;
-  for (uint32_t gone = 0;;) {            // up to the next that is lost
-    const uint32_t rest = burst.count - gone, through = first_link_->spare(rest);
-    const Time first = burst.first + gone * burst.spacing;
-    const uint32_t index = segment + gone;
-    if (in_trains && through > 0) {
-      const PacketKind last = gone + through == count ? kind : kData;
-      place_train(first, burst.spacing, through, now, index, bytes, last);
-    } else {
-      uint32_t i = gone;
+  Time first = burst.first;
+  for (uint32_t rest = burst.count;;) {  // up to the next that is lost
+    const uint32_t through = first_link_->spare(rest);
+    if (!in_trains) {
       network_.arrivals->place_run(first, burst.spacing, through, to_receiver_, receiver_lane_, [&](Flight& flight) {
         Packet& packet = flight.packet;
         packet.sent_at = now;
-        packet.segment = segment + i;
+        packet.segment = segment++;
         packet.bytes = bytes;
-        packet.kind = ++i == count ? kind : kData;
+        packet.kind = --count == 0 ? kind : kData;
         packet.fin = false;
       });
+    } else if (through > 0) {
+      place_train(first, burst.spacing, through, now, segment, bytes, through == count ? kind : kData);
+      segment += through;
+      count -= through;
     }
-    if (through == rest) return;
+    if (through == rest) [[likely]] break;
     lose(Link::Fate::random_loss, kData);
-    gone += through + 1;
+    ++segment;
+    --count;
+    first += (through + 1) * burst.spacing;
+    rest -= through + 1;
   }
+  queue_drops_ += count;
 }
 
 inline Link::Outcome Path::transmit(const Hop& crossed, Time now, uint32_t bytes, bool is_data) const {

@@ -314,8 +314,8 @@ class alignas(64) Link final : public EventSource {
   uint32_t looked_at_beyond_ = 0;       // queue length, see admits()
   Time next_start_ = kNever;            // of the head of the queue
   Time free_at_ = 0, delay_;
-  // Where all are alike, packets that surely pass before the next loss: none where loss is not Bernoulli's or scripted, very
-  // many where there is none. Elsewhere Bernoulli's.
+  // Packets that pass before the next loss: very many where nothing is lost; where losses are scripted or come in bursts it is
+  // not known beforehand, and this is 0. Beside a script Bernoulli's alone (not alike_).
   uint64_t until_loss_ = 0;
   Ring<Waiting> queue_;
   double ns_per_byte_;
