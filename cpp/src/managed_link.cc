@@ -6,6 +6,7 @@
 #include "netbuf/medium.h"
 #include "netbuf/netem.h"
 #include "netbuf/outages.h"
+#include "qdisc/shared_port.h"
 
 namespace netbuf {
 
@@ -30,6 +31,8 @@ struct Link::Managed final : DropSink {
   std::unique_ptr<Outages> outages;  // that empty the queue
   Outages::Stretch outage{kNever, kNever};  // the next one
   Time out_until = 0;              // the end of the one before: what arrives before it is dropped
+  SharedPort* deferred = nullptr;  // see defer(); null: whatever leaves is an event
+  Time latest = kNever;            // deferred: when what leaves next has to be looked at
 
   void dropped(const Queued& item) override {
     ++link->stats_.queue_drops;
@@ -44,9 +47,11 @@ struct Link::Managed final : DropSink {
     ++link->stats_.random_losses;
     host->altered(item, PacketEvent::corrupted);
   }
-  void tick(Time now) {
+  void tick(Time now) { tick(now, *discipline); }
+  template <class Discipline>
+  void tick(Time now, const Discipline& waiting) {
     if (now == since) return;
-    area += static_cast<double>(discipline->packets()) * static_cast<double>(now - since);
+    area += static_cast<double>(waiting.packets()) * static_cast<double>(now - since);
     since = now;
   }
   void begin_outage() {
@@ -68,9 +73,11 @@ struct Link::Managed final : DropSink {
     ++link->stats_.random_losses;
     host->lost(item, Fate::random_loss);
   }
-  bool take(Time now, Queued& item) {
-    tick(now);
-    if (!discipline->dequeue(now, item)) return false;
+  bool take(Time now, Queued& item) { return take(now, item, *discipline); }
+  template <class Discipline>
+  bool take(Time now, Queued& item, Discipline& waiting) {
+    tick(now, waiting);
+    if (!waiting.dequeue(now, item)) return false;
     const Time waited = now - item.arrived;
     link->sojourn_ns_ += waited;
     link->sojourn_s2_ += seconds(waited) * seconds(waited);
@@ -101,6 +108,7 @@ void Link::offer(Time now, Queued& item) {
   Managed& m = *managed_;
   item.arrived = now;
   ++stats_.packets_in;
+  if (m.deferred) return offer_deferred(now, item);
   if (now < m.out_until) [[unlikely]] return m.dropped(item);
   if (schedule_ == Schedule::opportunities) {
     if (m.next <= now) serve(now);
@@ -113,9 +121,13 @@ void Link::offer(Time now, Queued& item) {
 }
 
 bool Link::runs_last() const { return managed_->device_limit > 0; }
-Time Link::next() const { return std::min(managed_->next, managed_->outage.begin); }
+Time Link::next() const {
+  const Managed& m = *managed_;
+  return m.deferred ? m.latest : std::min(m.next, m.outage.begin);
+}
 
 void Link::run(Time now) {
+  if (managed_->deferred) return run_deferred(now);
   if (now >= managed_->outage.begin) [[unlikely]] managed_->empty(now);
   serve(now);
 }
@@ -157,6 +169,56 @@ inline void Link::transmit_now(Time now, const Queued& item) {
   begun_at_ = start;
   if (lossy_ && (!item.is_ack || loss_on_acks_) && lose(start)) return m.lose(item);
   m.host->sent(item, wire_ ? wire_->arrival(start, end) : end + delay_);
+}
+
+// ---- a port that is looked at late
+//
+// What leaves a queue, and when, follows from what has come, and shows at this switch alone, until it arrives at the far end.
+// So it need not be an event: packets leave, each at its time, before the next comes, before somebody reads the switch
+// (catch_up()), and before the first of them can arrive anywhere.
+
+bool Link::defer() {
+  Managed& m = *managed_;
+  auto* const port = dynamic_cast<SharedPort*>(m.discipline.get());
+  if (!port || !port->alone() || !constant_rate() || lossy_ || wire_ || m.outages || m.medium || m.device_limit > 0) return false;
+  m.deferred = port;
+  m.latest = m.next == kNever ? kNever : m.next + delay_;
+  return true;
+}
+
+void Link::catch_up(Time now) {
+  Managed& m = *managed_;
+  SharedPort& port = *m.deferred;
+  while (m.next <= now) {
+    Queued item;
+    if (m.take(m.next, item, port)) transmit_now(m.next, item);
+    m.next = port.packets() > 0 ? free_at_ : kNever;
+  }
+}
+
+void Link::run_deferred(Time now) {
+  catch_up(now);
+  const Managed& m = *managed_;
+  managed_->latest = m.next == kNever ? kNever : m.next + delay_;
+}
+
+void Link::offer_deferred(Time now, const Queued& item) {
+  Managed& m = *managed_;
+  SharedPort& port = *m.deferred;
+  catch_up(now);
+  m.tick(now, port);
+  port.enqueue(now, item);
+  const uint32_t packets = port.packets();
+  stats_.queue_max = std::max(stats_.queue_max, packets);
+  if (m.next == kNever) {
+    if (packets == 0) return;
+    m.next = std::max(now, free_at_);
+    catch_up(now);
+    if (m.next == kNever) return;
+  }
+  if (m.next + delay_ >= m.latest) return;
+  m.latest = m.next + delay_;
+  m.host->rescheduled(m.index);
 }
 
 void Link::serve(Time now) {

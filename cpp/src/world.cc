@@ -30,6 +30,7 @@ World::World(const WorldConfig& config, uint64_t seed) : seed_(seed), rng_(seed)
   first_flow_ = static_cast<uint32_t>(sources_.size());
   if (profile_->orders_ties) order_ties(config);
   one_by_one_ = ordered_ || log_;
+  find_ports(config);
   build_tree();
 }
 
@@ -209,8 +210,24 @@ bool World::run(Time until, uint32_t& events) {
   }
   events = left;
   if (next_event() <= until) return false;
-  now_ = until;
+  end(until);
   return true;
+}
+
+// Those that may be deferred (Link::defer()): nobody but the switch and what it tells reads them as the world runs, nothing
+// is drawn, and what arrives at one instant at one place has come one way.
+void World::find_ports(const WorldConfig& config) {
+  if (one_by_one_ || profile_->orders_ties || !one_ways_.empty() || !config.hosts.empty()) return;
+  const auto draws = [](const Link& link) { return link.loses() || link.changes() || link.duplicates(); };
+  if (std::any_of(network_.links.begin(), network_.links.end(), draws)) return;
+  const auto turns = [](const FlowConfig& flow) { return !flow.routes.empty(); };
+  if (std::any_of(config.flows.begin(), config.flows.end(), turns)) return;
+  for (const TrafficConfig& traffic : config.traffic) {
+    if (std::any_of(traffic.senders.begin(), traffic.senders.end(), turns)) return;
+  }
+  for (const SwitchConfig& sw : config.switches) {
+    for (const uint32_t port : sw.ports) deferred_.push_back(&network_.links[port]);
+  }
 }
 
 // ---- receivers apart
@@ -231,6 +248,7 @@ bool World::run(Time until, uint32_t& events) {
 // Once flows are as they stay, and before anything is on its way.
 void World::look_ahead() {
   looked_ahead_ = true;
+  std::erase_if(deferred_, [](Link* port) { return !port->defer(); });
   constexpr size_t kFew = 32;            // of more flows trains are short, and turns cost less
   if (one_by_one_ || profile_->orders_ties || flow_arrivals_ || flows_.empty() || flows_.size() > kFew) return;
   Time lead = kNever;
@@ -412,9 +430,9 @@ bool World::run_to(std::span<const uint32_t> flows, Time until, Count&& count) {
   while (next_event() <= until) {
     if (budget_ && budget_->left-- == 0) budget_->renew();
     run_next();
-    if (counted() != before) return true;
+    if (counted() != before) return end(now_), true;
   }
-  now_ = until;
+  end(until);
   return false;
 }
 
@@ -479,6 +497,7 @@ void World::run_source(uint32_t source) {
 }
 
 void World::after_end(uint32_t index) {
+  catch_up();
   flow_arrivals_->after_event(index, now_);
   const Flow* flow = by_index_[index];
   const Time next = flow ? flow->next_timer() : kNever;
@@ -489,7 +508,10 @@ void World::after_end(uint32_t index) {
 void World::take_notice() {
   for (size_t i = 0; i < touched_.size(); ++i) {
     const uint32_t source = touched_[i], index = source - first_flow_;
-    if (source >= first_flow_ + static_flows_ && by_index_[index]) flow_arrivals_->after_event(index, now_);
+    if (source >= first_flow_ + static_flows_ && by_index_[index]) {
+      catch_up();
+      flow_arrivals_->after_event(index, now_);
+    }
     update(source);
   }
   touched_.clear();

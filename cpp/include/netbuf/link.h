@@ -129,6 +129,10 @@ class alignas(64) Link final : public EventSource {
   void offer(Time now, Queued& item);      // a packet arrives; transmit() is for links that are not managed
   Time next() const override;              // when the next packet can be sent; kNever: not before the next offer
   void run(Time now) override;
+  // From now on its packets leave when somebody looks, which comes to the same as far as nobody but those that it tells sees
+  // what waits here or draws from its generator of random numbers; false: it has events all the same.
+  bool defer();
+  void catch_up(Time now);                 // of one that is deferred: what leaves up to and including now has left
   void stall(Time now, Time until);        // nothing leaves before
   void forget(uint32_t owner);             // QueueDiscipline::forget; any link
   Time backlog_end(Time now) const;        // when what waits here will have left
@@ -280,6 +284,8 @@ class alignas(64) Link final : public EventSource {
   void settle(Coming& coming, Time now);
   void serve(Time now);
   [[gnu::noinline]] void serve_device(Time now);
+  void run_deferred(Time now);
+  void offer_deferred(Time now, const Queued& item);
   void serve_and_tell(Time now);           // where whoever calls does not ask for next()
   bool lose(Time start);                   // the packet whose transmission begins then
   [[gnu::noinline]] uint32_t spare_some(uint32_t most);

@@ -38,12 +38,15 @@ namespace netbuf {
 // How long a quantity had each of its values.
 class TimeHistogram {
  public:
-  void set(uint32_t value, Time now) {
-    if (value_ >= spent_.size()) [[unlikely]] spent_.resize(value_ + 1, 0);
+  void rise(uint32_t value, Time now) {    // to a value that is no lower
+    fall(value, now);
+    max_ = std::max(max_, value);
+  }
+  void fall(uint32_t value, Time now) {    // to one that is no higher
+    if (value_ >= spent_.size()) [[unlikely]] grow();
     spent_[value_] += now - last_;
     last_ = now;
     value_ = value;
-    max_ = std::max(max_, value);
   }
   double mean(Time now) const;
   uint32_t percentile(double p, Time now) const;  // the least value that is not exceeded for a share p of the time
@@ -51,6 +54,8 @@ class TimeHistogram {
   size_t memory_bytes() const { return spent_.capacity() * sizeof(Time); }
 
  private:
+  [[gnu::cold, gnu::noinline]] void grow() { spent_.resize(value_ + 1, 0); }
+
   std::vector<Time> spent_;
   Time last_ = 0;
   uint32_t value_ = 0, max_ = 0;
@@ -106,7 +111,15 @@ class SharedBuffer {
   void set_congested(bool marks) { marks_congestion_ = marks; }
   double alpha(uint32_t queue) const { return alphas_[queue]; }  // but for a cut
   bool drops_head() const { return from_head_; }
-  double threshold(uint32_t port, uint32_t queue) const;    // for a packet that would arrive now
+  double threshold(uint32_t port, uint32_t queue) const {   // for a packet that would arrive now
+    switch (admission_) {
+      case Admission::fixed: return static_cast<double>(thresholds_[queue]);
+      case Admission::dynamic: return alphas_[queue] * free_room();
+      case Admission::agent: return factor(queue) * betas_[queue] * free_room();
+      case Admission::abm: break;
+    }
+    return abm_threshold(port, queue);
+  }
   bool agent_controlled() const { return admission_ == Admission::agent; }
 
   uint32_t ports() const { return ports_; }
@@ -151,7 +164,21 @@ class SharedBuffer {
     if (now >= cut_until_) cut_until_ = 0;
   }
   int64_t length(const Queue& queue) const { return in_bytes_ ? queue.bytes : queue.items.size(); }
-  void note(Queue& queue, Time now);
+  double free_room() const { return static_cast<double>(capacity_ - used_); }
+  double abm_threshold(uint32_t port, uint32_t queue) const;
+  uint32_t occupancy_bin() const { return static_cast<uint32_t>(occupancy_step_ == 1 ? used_ : used_ / occupancy_step_); }
+  void note_arrival(Queue& queue, Time now) {
+    const uint32_t packets = queue.items.size();
+    queue.packets.rise(packets, now);
+    queue.interval_max = std::max(queue.interval_max, packets);
+    occupancy_.rise(occupancy_bin(), now);
+    used_max_ = std::max(used_max_, used_);
+  }
+  void note_departure(Queue& queue, Time now) {
+    queue.packets.fall(queue.items.size(), now);
+    queue.interval_min = std::min(queue.interval_min, queue.bytes);
+    occupancy_.fall(occupancy_bin(), now);
+  }
 
   uint32_t ports_, queues_count_;
   int64_t capacity_, used_ = 0, used_max_ = 0, queue_cap_, mark_, occupancy_step_;

@@ -61,8 +61,11 @@ class World final : private Link::Host, private FlowArrivals::Host {
   void set_window(uint32_t flow, double bytes);  // of a flow that an agent controls
   // Runs until one of these flows' receivers has got data after now, at most to until. True if one has.
   bool run_to_data(std::span<const uint32_t> flows, Time until);
-  // Before it runs: receivers take turns with all else, which comes to the same.
-  void take_turns() { looked_ahead_ = true; }
+  // Before it runs: receivers and ports take turns with all else, which comes to the same.
+  void take_turns() {
+    looked_ahead_ = true;
+    deferred_.clear();
+  }
   bool runs_apart() const { return lead_ > 0; }
   void woken(uint32_t flow) { update(first_flow_ + flow); }  // one of its applications has been woken from outside
   size_t memory_bytes() const;
@@ -108,7 +111,16 @@ class World final : private Link::Host, private FlowArrivals::Host {
   void build_tree();
 
   void check_until(Time until) const;
+  void find_ports(const WorldConfig& config);
   [[gnu::cold]] void look_ahead();
+  void catch_up() {                          // what has left deferred ports by now has left
+    for (Link* const port : deferred_) port->catch_up(now_);
+  }
+  void end(Time until) {
+    now_ = until;
+    catch_up();
+    if (!touched_.empty()) take_notice();
+  }
   bool run_apart(Time until, uint32_t& events);
   uint32_t run_but_arrivals(Time until, uint32_t most, Time& done);
   uint32_t run_receivers(Time until, Time timers_before);
@@ -183,6 +195,7 @@ class World final : private Link::Host, private FlowArrivals::Host {
   const StackProfile* profile_;          // usual
   std::vector<std::unique_ptr<SharedBuffer>> switches_;
   std::vector<SharedMedium> media_;
+  std::vector<Link*> deferred_;          // ports of switches, see look_ahead()
 
   std::vector<EventSource*> sources_;
   std::vector<uint32_t> source_of_link_;

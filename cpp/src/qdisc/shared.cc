@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "qdisc/shared_port.h"
+
 namespace netbuf {
 
 namespace {
@@ -56,27 +58,11 @@ SharedBuffer::SharedBuffer(const SwitchConfig& config)
   betas_.resize(queues_count_, 1);
 }
 
-double SharedBuffer::threshold(uint32_t port, uint32_t queue) const {
-  const auto free = static_cast<double>(capacity_ - used_);
-  switch (admission_) {
-    case Admission::fixed: return static_cast<double>(thresholds_[queue]);
-    case Admission::dynamic: return alphas_[queue] * free;
-    case Admission::agent: return factor(queue) * betas_[queue] * free;
-    case Admission::abm: break;
-  }
+double SharedBuffer::abm_threshold(uint32_t port, uint32_t queue) const {
   uint32_t backlogged_here = 0, congested_ports = 0;
   for (uint32_t q = 0; q < queues_count_; ++q) backlogged_here += q == queue || !this->queue(port, q).items.empty();
   for (uint32_t p = 0; p < ports_; ++p) congested_ports += p == port || !this->queue(p, queue).items.empty();
-  return alphas_[queue] * free / (static_cast<double>(congested_ports) * backlogged_here);
-}
-
-void SharedBuffer::note(Queue& queue, Time now) {
-  const uint32_t packets = queue.items.size();
-  queue.packets.set(packets, now);
-  queue.interval_max = std::max(queue.interval_max, packets);
-  queue.interval_min = std::min(queue.interval_min, queue.bytes);
-  occupancy_.set(static_cast<uint32_t>(occupancy_step_ == 1 ? used_ : used_ / occupancy_step_), now);
-  used_max_ = std::max(used_max_, used_);
+  return alphas_[queue] * free_room() / (static_cast<double>(congested_ports) * backlogged_here);
 }
 
 QueueCounters SharedBuffer::totals(uint32_t queue) const {
@@ -180,132 +166,6 @@ size_t SharedBuffer::memory_bytes() const {
   for (const Queue& queue : queues_) bytes += queue.items.memory_bytes() + queue.packets.memory_bytes();
   return bytes;
 }
-
-// The queues of one port.
-class SharedPort final : public QueueDiscipline {
- public:
-  SharedPort(SharedBuffer& buffer, uint32_t port, DropSink* sink) : buffer_(buffer), port_(port), sink_(sink) {}
-
-  void enqueue(Time now, const Queued& item) override {
-    SharedBuffer& b = buffer_;
-    const uint32_t q = std::min<uint32_t>(item.priority, b.queues_count_ - 1);
-    SharedBuffer::Queue& queue = b.at(port_, q);
-    const int64_t size = b.size_of(item);
-    ++queue.counters.arrivals;
-    queue.counters.syns += b.is_syn(item);
-    b.end_cut(now);
-    const bool admitted = admits(q, size), marks = !admitted && b.marks_congestion_ && item.ecn && fits(queue, size);
-    if (!admitted && !marks && !(b.protects(item) && b.used_ + size <= b.capacity_) &&
-        !(b.from_head_ && make_room(now, q, size))) {
-      ++queue.counters.drops;
-      return sink_->dropped(item);
-    }
-    const bool long_queue = marks || b.length(queue) > b.mark_;
-    queue.items.push(item);
-    if (long_queue && mark(queue.items.back(), *sink_)) ++queue.counters.marks;
-    queue.bytes += item.bytes;
-    b.used_ += size;
-    ++packets_;
-    bytes_ += item.bytes;
-    b.note(queue, now);
-  }
-
-  bool dequeue(Time now, Queued& item) override {
-    if (packets_ == 0) return false;
-    SharedBuffer& b = buffer_;
-    SharedBuffer::Queue& queue = b.at(port_, next_queue());
-    item = queue.items.front();
-    take_out(queue);
-    if (b.scheduler_ == SharedBuffer::Scheduler::drr) {
-      queue.deficit = queue.items.empty() ? 0 : queue.deficit - item.bytes;
-    }
-    ++queue.counters.departures;
-    queue.counters.opened += b.is_syn(item);
-    queue.counters.closed += b.is_data_of_flow(item) && item.packet.fin;
-    queue.counters.bytes_out += item.bytes;
-    queue.counters.sojourn += now - item.arrived;
-    b.note(queue, now);
-    return true;
-  }
-
-  uint32_t packets() const override { return packets_; }
-  int64_t bytes() const override { return bytes_; }
-  size_t memory_bytes() const override { return sizeof *this; }  // the queues are the buffer's
-
- private:
-  uint32_t after(uint32_t q) const { return q + 1 < buffer_.queues_count_ ? q + 1 : 0; }
-
-  bool fits(const SharedBuffer::Queue& queue, int64_t size) const {  // whatever the threshold
-    return buffer_.used_ + size <= buffer_.capacity_ && buffer_.length(queue) + size <= buffer_.queue_cap_;
-  }
-
-  bool admits(uint32_t q, int64_t size) const {
-    const SharedBuffer::Queue& queue = buffer_.queue(port_, q);
-    return fits(queue, size) && static_cast<double>(buffer_.length(queue)) < buffer_.threshold(port_, q);
-  }
-
-  void take_out(SharedBuffer::Queue& queue) {
-    const Queued& head = queue.items.front();
-    queue.bytes -= head.bytes;
-    buffer_.used_ -= buffer_.size_of(head);
-    --packets_;
-    bytes_ -= head.bytes;
-    queue.items.pop();
-  }
-
-  // For a packet that is not admitted, by dropping from the head of its queue.
-  // Whether there is room is known before the first goes.
-  bool make_room(Time now, uint32_t q, int64_t size) {
-    SharedBuffer& b = buffer_;
-    SharedBuffer::Queue& queue = b.at(port_, q);
-    int64_t given_up = 0;
-    uint32_t end = queue.items.head();
-    for (; end != queue.items.tail() && given_up < size; ++end) {
-      if (b.protects(queue.items[end])) return false;
-      given_up += b.size_of(queue.items[end]);
-    }
-    if (given_up < size &&
-        (size > b.queue_cap_ || b.used_ - given_up + size > b.capacity_ || !(b.threshold(port_, q) > 0))) {
-      return false;
-    }
-    do {
-      const Queued oldest = queue.items.front();
-      take_out(queue);
-      ++queue.counters.drops;
-      b.note(queue, now);
-      sink_->dropped(oldest);
-    } while (queue.items.head() != end && !admits(q, size));
-    return true;
-  }
-
-  // Some queue is backlogged.
-  uint32_t next_queue() {
-    SharedBuffer& b = buffer_;
-    uint32_t q = b.scheduler_ == SharedBuffer::Scheduler::strict_priority ? 0 : turn_;
-    if (b.scheduler_ == SharedBuffer::Scheduler::drr) {
-      // Shreedhar and Varghese (1995): a queue whose turn begins is given its quantum,
-      // and sends while its deficit lasts.
-      for (;; q = after(q), granted_ = false) {
-        SharedBuffer::Queue& queue = b.at(port_, q);
-        if (queue.items.empty()) continue;
-        if (!granted_) queue.deficit += b.quanta_[q];
-        granted_ = true;
-        if (queue.deficit >= queue.items.front().bytes) break;
-      }
-      turn_ = q;
-      return q;
-    }
-    while (b.at(port_, q).items.empty()) q = after(q);
-    turn_ = after(q);
-    return q;
-  }
-
-  SharedBuffer& buffer_;
-  uint32_t port_, packets_ = 0, turn_ = 0;
-  bool granted_ = false;
-  int64_t bytes_ = 0;
-  DropSink* sink_;
-};
 
 std::unique_ptr<QueueDiscipline> SharedBuffer::make_port(uint32_t port, DropSink* sink) {
   return std::make_unique<SharedPort>(*this, port, sink);

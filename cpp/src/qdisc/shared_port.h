@@ -1,0 +1,137 @@
+// The queues of one port of a switch.
+#pragma once
+#include <algorithm>
+#include <utility>
+
+#include "netbuf/shared_buffer.h"
+
+namespace netbuf {
+
+class SharedPort final : public QueueDiscipline {
+ public:
+  SharedPort(SharedBuffer& buffer, uint32_t port, DropSink* sink) : buffer_(buffer), port_(port), sink_(sink) {}
+
+  bool alone() const { return buffer_.ports_ == 1; }  // nobody else stores packets in its buffer
+
+  void enqueue(Time now, const Queued& item) override {
+    SharedBuffer& b = buffer_;
+    const uint32_t q = std::min<uint32_t>(item.priority, b.queues_count_ - 1);
+    SharedBuffer::Queue& queue = b.at(port_, q);
+    const int64_t size = b.size_of(item);
+    ++queue.counters.arrivals;
+    queue.counters.syns += b.is_syn(item);
+    b.end_cut(now);
+    const bool admitted = admits(q, size), marks = !admitted && b.marks_congestion_ && item.ecn && fits(queue, size);
+    if (!admitted && !marks && !(b.protects(item) && b.used_ + size <= b.capacity_) &&
+        !(b.from_head_ && make_room(now, q, size))) {
+      ++queue.counters.drops;
+      return sink_->dropped(item);
+    }
+    const bool long_queue = marks || b.length(queue) > b.mark_;
+    queue.items.push(item);
+    if (long_queue && mark(queue.items.back(), *sink_)) ++queue.counters.marks;
+    queue.bytes += item.bytes;
+    b.used_ += size;
+    ++packets_;
+    bytes_ += item.bytes;
+    b.note_arrival(queue, now);
+  }
+
+  bool dequeue(Time now, Queued& item) override {
+    if (packets_ == 0) return false;
+    SharedBuffer& b = buffer_;
+    SharedBuffer::Queue& queue = b.at(port_, next_queue());
+    item = queue.items.front();
+    take_out(queue);
+    if (b.scheduler_ == SharedBuffer::Scheduler::drr) {
+      queue.deficit = queue.items.empty() ? 0 : queue.deficit - item.bytes;
+    }
+    ++queue.counters.departures;
+    queue.counters.opened += b.is_syn(item);
+    queue.counters.closed += b.is_data_of_flow(item) && item.packet.fin;
+    queue.counters.bytes_out += item.bytes;
+    queue.counters.sojourn += now - item.arrived;
+    b.note_departure(queue, now);
+    return true;
+  }
+
+  uint32_t packets() const override { return packets_; }
+  int64_t bytes() const override { return bytes_; }
+  size_t memory_bytes() const override { return sizeof *this; }  // the queues are the buffer's
+
+ private:
+  uint32_t after(uint32_t q) const { return q + 1 < buffer_.queues_count_ ? q + 1 : 0; }
+
+  bool fits(const SharedBuffer::Queue& queue, int64_t size) const {  // whatever the threshold
+    return buffer_.used_ + size <= buffer_.capacity_ && buffer_.length(queue) + size <= buffer_.queue_cap_;
+  }
+
+  bool admits(uint32_t q, int64_t size) const {
+    const SharedBuffer::Queue& queue = buffer_.queue(port_, q);
+    return fits(queue, size) && static_cast<double>(buffer_.length(queue)) < buffer_.threshold(port_, q);
+  }
+
+  void take_out(SharedBuffer::Queue& queue) {
+    const Queued& head = queue.items.front();
+    queue.bytes -= head.bytes;
+    buffer_.used_ -= buffer_.size_of(head);
+    --packets_;
+    bytes_ -= head.bytes;
+    queue.items.pop();
+  }
+
+  // For a packet that is not admitted, by dropping from the head of its queue.
+  // Whether there is room is known before the first goes.
+  bool make_room(Time now, uint32_t q, int64_t size) {
+    SharedBuffer& b = buffer_;
+    SharedBuffer::Queue& queue = b.at(port_, q);
+    int64_t given_up = 0;
+    uint32_t end = queue.items.head();
+    for (; end != queue.items.tail() && given_up < size; ++end) {
+      if (b.protects(queue.items[end])) return false;
+      given_up += b.size_of(queue.items[end]);
+    }
+    if (given_up < size &&
+        (size > b.queue_cap_ || b.used_ - given_up + size > b.capacity_ || !(b.threshold(port_, q) > 0))) {
+      return false;
+    }
+    do {
+      const Queued oldest = queue.items.front();
+      take_out(queue);
+      ++queue.counters.drops;
+      b.note_departure(queue, now);
+      sink_->dropped(oldest);
+    } while (queue.items.head() != end && !admits(q, size));
+    return true;
+  }
+
+  // Some queue is backlogged.
+  uint32_t next_queue() {
+    SharedBuffer& b = buffer_;
+    uint32_t q = b.scheduler_ == SharedBuffer::Scheduler::strict_priority ? 0 : turn_;
+    if (b.scheduler_ == SharedBuffer::Scheduler::drr) {
+      // Shreedhar and Varghese (1995): a queue whose turn begins is given its quantum,
+      // and sends while its deficit lasts.
+      for (;; q = after(q), granted_ = false) {
+        SharedBuffer::Queue& queue = b.at(port_, q);
+        if (queue.items.empty()) continue;
+        if (!granted_) queue.deficit += b.quanta_[q];
+        granted_ = true;
+        if (queue.deficit >= queue.items.front().bytes) break;
+      }
+      turn_ = q;
+      return q;
+    }
+    while (b.at(port_, q).items.empty()) q = after(q);
+    turn_ = after(q);
+    return q;
+  }
+
+  SharedBuffer& buffer_;
+  uint32_t port_, packets_ = 0, turn_ = 0;
+  bool granted_ = false;
+  int64_t bytes_ = 0;
+  DropSink* sink_;
+};
+
+}  // namespace netbuf
