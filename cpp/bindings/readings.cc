@@ -204,7 +204,7 @@ SwitchReading::SwitchReading(const SharedBuffer& sw, Time now) : time(now), capa
       const SharedBuffer::Queue& queue = sw.queue(port, q);
       const TimeHistogram& lengths = queue.packets;
       queues.push_back(
-          {port, q, queue.counters, queue.size(), lengths.mean(now), lengths.percentile(0.99, now), lengths.max()});
+          {port, q, queue.state.counters, queue.state.packets, lengths.mean(now), lengths.percentile(0.99, now), lengths.max()});
     }
   }
 }

@@ -25,6 +25,7 @@ Batch::Batch(uint32_t worlds, uint32_t agents, uint32_t threads, std::unique_ptr
       mask_(size_t{worlds} * agents, 0),
       agents_(size_t{worlds} * agents, 0),
       counts_(worlds, 0) {
+  for (const Control& control : controls_) least_.push_back(control.low), most_.push_back(control.high);
   if (worlds >= kManyWorlds) hot_.resize(worlds);
   if (worlds == 0) throw std::invalid_argument("n_worlds = 0: must be at least 1");
   if (agents == 0) throw std::invalid_argument("n_agents = 0: must be at least 1");
@@ -71,15 +72,14 @@ void Batch::reset(uint32_t index, const WorldConfig& config, uint64_t seed) {
 }
 
 void Batch::check_control(uint32_t index) const {
-  const double* value = &control_[size_t{index} * agents_count_ * controls_.size()];
+  const size_t count = controls_.size();
+  const double *const least = least_.data(), *const most = most_.data();
   for (uint32_t a = 0; a < counts_[index]; ++a) {
-    for (const Control& control : controls_) {
-      if (!(*value < control.low || *value > control.high)) [[likely]] {  // nor NaN
-        ++value;
-        continue;
-      }
-      throw std::invalid_argument("control[" + std::to_string(index) + "][" + std::to_string(a) +
-                                  "] = " + std::to_string(*value) + ": must be " + control.valid + ", or NaN");
+    const double* const row = &control_[(size_t{index} * agents_count_ + a) * count];
+    for (size_t i = 0; i < count; ++i) {
+      if (!(row[i] < least[i] || row[i] > most[i])) [[likely]] continue;  // nor NaN
+      throw std::invalid_argument("control[" + std::to_string(index) + "][" + std::to_string(a) + "] = " +
+                                  std::to_string(row[i]) + ": must be " + controls_[i].valid + ", or NaN");
     }
   }
 }
@@ -107,7 +107,7 @@ void Batch::run_all(const Agent::Advance& advance, const uint8_t* selected) {
       try {
         worlds_[i]->set_budget(&budget);
         kind_->step(*worlds_[i], agents_of(i), advance, &control_[row * controls_.size()], &telemetry_[row * fields_]);
-        if (!hot_.empty()) hot_[i] = worlds_[i]->hot();
+        if (!hot_.empty()) worlds_[i]->warm(hot_[i]);
       } catch (const std::exception& error) {
         throw std::runtime_error("simulator fault in world " + std::to_string(i) + ": " + error.what());
       }

@@ -11,9 +11,13 @@ static uint64_t number_host(int32_t host, uint32_t flow, bool receives) {
 }
 
 Flow::Flow(uint32_t index, const FlowConfig& config, const WorldConfig& world, Network& network, Rng* rng)
-    : ends_(!application_of(config).endless || config.stop_ns > 0),
+    : Flow(index, config, application_of(config), world, network, rng) {}
+
+Flow::Flow(uint32_t index, const FlowConfig& config, const Application& application, const WorldConfig& world,
+           Network& network, Rng* rng)
+    : ends_(!application.endless || config.stop_ns > 0),
       path(index, config, network.profiles->receiver(config), network),
-      sender(config, world, network.profiles->sender(config), path, timers_, rng),
+      sender(config, application, world, network.profiles->sender(config), path, timers_, rng),
       receiver(config, network.profiles->receiver(config), path, timers_, network),
       start_(config.start_ns),
       from_(number_host(config.sender_host, index, false)),
@@ -43,8 +47,8 @@ Flow::Flow(uint32_t index, const FlowConfig& config, const WorldConfig& world, N
     receiver.attach(std::make_unique<ReceiveBuffer>(network.hosts[static_cast<size_t>(config.receiver_host)], receiver,
                                                     config, profile.mss));
   }
-  if (const Application& app = application_of(config); app.answers) [[unlikely]] {
-    Ends ends = app.ends(config, receiver);
+  if (application.answers) [[unlikely]] {
+    Ends ends = application.ends(config, receiver);
     attach(std::move(ends.source));
     attach(std::move(ends.sink));
   }

@@ -191,7 +191,9 @@ bool Path::wait_forward(Packet& packet, size_t hop, Time now) {
 
 void Path::cross_forward(Packet& packet) {
   const size_t hop = packet.stage() - size_t{kAtForwardHop};
-  --forward_[hop].waiting;
+  Hop& crossed = forward_[hop];
+  --crossed.waiting;
+  if (crossed.link->managed()) return offer(*crossed.link, packet, hop);
   forward(packet, hop, packet.time);
 }
 

@@ -9,8 +9,8 @@
 
 namespace netbuf {
 
-Sender::Sender(const FlowConfig& config, const WorldConfig& world, const StackProfile& profile, Path& path,
-               Timers& timers, Rng* rng)
+Sender::Sender(const FlowConfig& config, const Application& application, const WorldConfig& world,
+               const StackProfile& profile, Path& path, Timers& timers, Rng* rng)
     : profile_(profile),
       path_(path),
       timers_(timers),
@@ -23,10 +23,10 @@ Sender::Sender(const FlowConfig& config, const WorldConfig& world, const StackPr
               .ecn = config.ecn || cc_->accurate_ecn(),
               .ecn_counts = config.ecn_counts || cc_->l4s()},
       ect_(kEcnCapable | (cc_->l4s() ? kEcnL4s : 0)),
-      answers_(application_of(config).answers),
-      closes_(application_of(config).sized),
+      answers_(application.answers),
+      closes_(application.sized),
       send_buffer_(config.send_buffer_bytes),
-      source_(application_of(config).source(config, profile.mss, rng)),
+      source_(application.source(config, profile.mss, rng)),
       start_(config.start_ns),
       stop_(config.stop_ns) {
   tcb.stack = world.stack;
@@ -49,7 +49,7 @@ Sender::Sender(const FlowConfig& config, const WorldConfig& world, const StackPr
     stream_written_ = config.size_bytes;
     stream_closed_ = true;
   }
-  traits_.unhindered = application_of(config).endless && stop_ == 0 && send_buffer_ == 0 &&
+  traits_.unhindered = application.endless && stop_ == 0 && send_buffer_ == 0 &&
                 config.receive_buffer_bytes == 0 && !board.rate && !traits_.ecn;
   if (world.pacing) pace_windows();
   timers_.set(Alarm::application, start_);

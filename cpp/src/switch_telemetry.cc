@@ -45,33 +45,37 @@ void write_switch(const SharedBuffer& sw, const SwitchSeen& start, const SwitchS
   *out++ = static_cast<double>(interval.flows);
   *out++ = completed ? interval.worst_difference : kNaN;
   *out++ = completed ? interval.worst_ratio : kNaN;
-  *out++ = static_cast<double>(sw.interval_drops());
+  double& dropped = *out++;
   *out++ = sw.drops_head() ? 1 : 0;
+  uint64_t drops = 0;
   for (uint32_t q = 0; q < sw.queues(); ++q) {
-    const QueueCounters total = sw.totals(q), &then = interval.before[q];
-    const SwitchInterval::Completed& flows = interval.completed[q];
+    const QueueState state = sw.state(q);
+    const PriorityInterval& own = sw.interval(q);
+    const QueueCounters &total = state.counters, &then = own.before;
+    drops += total.drops - then.drops;
     *out++ = sw.alpha(q);
-    *out++ = sw.packets(q);
-    *out++ = static_cast<double>(sw.bytes(q));
+    *out++ = state.packets;
+    *out++ = static_cast<double>(state.bytes);
     *out++ = static_cast<double>(total.arrivals - then.arrivals);
     *out++ = static_cast<double>(total.drops - then.drops);
     *out++ = static_cast<double>(total.bytes_out - then.bytes_out);
     *out++ = ratio(seconds(total.sojourn - then.sojourn), static_cast<double>(total.departures - then.departures));
-    *out++ = static_cast<double>(flows.flows);
-    *out++ = flows.ratio_sum;
-    *out++ = flows.log_ratio_sum;
-    *out++ = flows.flows ? flows.worst_ratio : kNaN;
-    *out++ = sw.interval_max(q);
-    *out++ = static_cast<double>(sw.interval_min(q));
+    *out++ = static_cast<double>(own.flows);
+    *out++ = own.ratio_sum;
+    *out++ = own.log_ratio_sum;
+    *out++ = own.flows ? own.worst_ratio : kNaN;
+    *out++ = state.interval_max;
+    *out++ = static_cast<double>(state.interval_min);
     *out++ = static_cast<double>(total.syns - then.syns);
     *out++ = static_cast<double>(total.opened - then.opened);
     *out++ = static_cast<double>(total.closed - then.closed);
   }
+  dropped = static_cast<double>(drops);
   *out++ = completed ? interval.at_free : kNaN;
   *out++ = completed ? static_cast<double>(interval.flows) : kNaN;
   *out++ = completed ? static_cast<double>(interval.at_dropped) : kNaN;
   *out++ = completed ? seconds(interval.at - interval.start) : kNaN;
-  for (uint32_t q = 0; q < sw.queues(); ++q) *out++ = completed ? static_cast<double>(interval.at_drained[q]) : kNaN;
+  for (uint32_t q = 0; q < sw.queues(); ++q) *out++ = completed ? static_cast<double>(sw.interval(q).at_drained) : kNaN;
 }
 
 }  // namespace netbuf

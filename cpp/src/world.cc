@@ -589,8 +589,9 @@ void World::sent(const Queued& item, Time arrival) {
     touched_.push_back(first_one_way_ + index);
     return;
   }
-  by_index_[item.owner]->path.resume(item, arrival);
-  if (item.owner >= static_flows_ && flow_arrivals_->ends(item.owner)) touched_.push_back(first_flow_ + item.owner);
+  Path& path = by_index_[item.owner]->path;
+  path.resume(item, arrival);
+  if (item.owner >= static_flows_ && path.empty()) touched_.push_back(first_flow_ + item.owner);
 }
 
 void World::lost(const Queued& item, Link::Fate fate) {
@@ -640,9 +641,18 @@ void World::resize_ring(uint32_t index, int64_t packets) {
 
 Hot World::hot() const {
   Hot hot;
-  hot.add(this, reinterpret_cast<const char*>(&rng_) - reinterpret_cast<const char*>(this));
-  hot.add(tree_.data(), std::min<size_t>(tree_.size() * sizeof(Time), 256));
-  hot.add(network_.links.data(), std::min<size_t>(network_.links.size(), 2) * sizeof(Link));
+  const auto add_up_to = [&hot](const void* from, const void* to) {
+    hot.add(from, static_cast<size_t>(static_cast<const char*>(to) - static_cast<const char*>(from)));
+  };
+  if (flow_arrivals_) {                  // nothing is run apart
+    add_up_to(this, &network_.apart);
+    add_up_to(&network_.arrivals, &network_.profiles);
+    add_up_to(&touched_, &rng_);
+  } else {
+    add_up_to(this, &rng_);
+  }
+  for (size_t i = 0; i < std::min<size_t>(network_.links.size(), 2); ++i) network_.links[i].add_to(hot);
+  if (!switches_.empty()) switches_.front()->add_to(hot);
   if (!flows_.empty()) {
     const Flow& flow = flows_.front();
     hot.add(&flow, sizeof flow);
@@ -650,9 +660,17 @@ Hot World::hot() const {
     flow.sender.add_to(hot);
     flow.receiver.add_to(hot);
   }
-  network_.flights.add_to(hot);
-  network_.apart.add_to(hot);
+  hot.lasting = hot.count;
+  warm(hot);
   return hot;
+}
+
+void World::warm(Hot& hot) const {
+  hot.count = hot.lasting;
+  hot.add(tree_.data(), std::min<size_t>(tree_.size() * sizeof(Time), 256));
+  if (!flows_.empty()) flows_.front().sender.board.add_to(hot);
+  network_.flights.add_to(hot);
+  if (lead_ > 0) network_.apart.add_to(hot);
 }
 
 size_t World::memory_bytes() const {

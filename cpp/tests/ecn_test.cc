@@ -158,9 +158,9 @@ TEST(shared_buffers_mark) {
   World run(world, 1);
   run.run(20 * kSecond);
   const SharedBuffer::Queue& queue = run.switches()[0]->queue(0, 0);
-  CHECK_GT(queue.counters.marks, 20u);
-  CHECK_EQ(queue.counters.marks, run.links()[0].stats(run.now()).marks);
-  CHECK_EQ(queue.counters.drops, 0u);
+  CHECK_GT(queue.state.counters.marks, 20u);
+  CHECK_EQ(queue.state.counters.marks, run.links()[0].stats(run.now()).marks);
+  CHECK_EQ(queue.state.counters.drops, 0u);
   CHECK_LT(queue.packets.max(), 200u);
 }
 

@@ -237,13 +237,13 @@ TEST(flow_starts_and_ends_are_counted_and_the_least_queue_is_known) {
   const QueueCounters before = bench.buffer.totals(0);
   CHECK_EQ(before.syns, 2u);
   CHECK_EQ(before.opened, 0u);
-  CHECK_EQ(bench.buffer.interval_min(0), 0);
+  CHECK_EQ(bench.buffer.state(0).interval_min, 0);
   bench.buffer.begin_interval(1);
-  CHECK_EQ(bench.buffer.interval_min(0), 3060);
+  CHECK_EQ(bench.buffer.state(0).interval_min, 3060);
   bench.drain();
   CHECK_EQ(bench.buffer.totals(0).opened, 1u);
   CHECK_EQ(bench.buffer.totals(0).closed, 0u);
-  CHECK_EQ(bench.buffer.interval_min(0), 0);
+  CHECK_EQ(bench.buffer.state(0).interval_min, 0);
 }
 
 TEST(head_drop_at_a_full_buffer_takes_from_its_own_queue) {

@@ -45,6 +45,7 @@ class Batch {
   uint32_t worlds_count_, agents_count_;
   std::unique_ptr<Agent> kind_;
   std::vector<Control> controls_;
+  std::vector<double> least_, most_;                   // of each control
   size_t fields_;
   std::vector<std::unique_ptr<World>> worlds_;
   std::vector<double> telemetry_, control_;

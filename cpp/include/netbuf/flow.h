@@ -91,6 +91,8 @@ class alignas(64) Flow {           // by cache lines: what many flows need in tu
   Receiver receiver;
 
  private:
+  Flow(uint32_t index, const FlowConfig& config, const Application& application, const WorldConfig& world, Network& network,
+       Rng* rng);
   void note_completion(Time now);
   void listen();
 

@@ -57,10 +57,6 @@ class FlowArrivals final : public EventSource {
   Time next() const override { return traffic_.next(); }
   void run(Time now) override;               // opens a flow
   void after_event(uint32_t index, Time now); // of a flow that is one of these: it may have completed, or be done with
-  bool ends(uint32_t index) const {          // it has completed, or failed, and waits to be forgotten
-    const Slot& slot = *slots_[index - first_];
-    return slot.completed || slot.flow->sender.failed();
-  }
 
   const std::vector<OpenedFlow>& opened() const { return opened_; }
   const std::vector<Completion>& completions() const { return completions_; }

@@ -195,6 +195,11 @@ class alignas(64) Link final : public EventSource {
   bool bunches() const { return schedule_ == Schedule::opportunities || (wire_ && !wire_->reorders()); }
   bool duplicates() const { return duplicates_; }
   size_t memory_bytes() const;
+  template <class Hot>
+  void add_to(Hot& hot) const {              // what every packet needs
+    hot.add(this, 192);
+    hot.add(managed_.get(), 192);
+  }
 
  private:
   struct Managed;

@@ -116,6 +116,10 @@ class Scoreboard {
   // After the highest that arrived.
   uint32_t highest() const { return sacked.empty() ? tcb_.una : sacked.ranges().back().end; }
   bool has_short_segments() const { return short_segments_; }
+  template <class Hot>
+  void add_to(Hot& hot) const {
+    if (!segments.empty()) hot.add(&segments.front(), 256);
+  }
   size_t memory_bytes() const {
     return segments.memory_bytes() + sacked.memory_bytes() + (rate ? sizeof *rate + rate->memory_bytes() : 0);
   }

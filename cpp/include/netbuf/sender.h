@@ -35,8 +35,8 @@ class SendBuffer;
 
 class Sender {
  public:
-  Sender(const FlowConfig& config, const WorldConfig& world, const StackProfile& profile, Path& path, Timers& timers,
-         Rng* rng);
+  Sender(const FlowConfig& config, const Application& application, const WorldConfig& world, const StackProfile& profile,
+         Path& path, Timers& timers, Rng* rng);
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;
 
@@ -111,7 +111,6 @@ class Sender {
   void add_to(Hot& hot) const {
     hot.add(cc_.get(), 128);
     hot.add(recovery_.get(), 192);
-    if (!board.segments.empty()) hot.add(&board.segments.front(), 256);
   }
 
  private:

@@ -72,53 +72,55 @@ struct QueueCounters {
 
 // What has happened at a switch since a decision interval began. Ratios: FCT over ideal FCT; differences: in seconds.
 struct SwitchInterval {
-  struct Completed {
-    uint64_t flows = 0;
-    double ratio_sum = 0, log_ratio_sum = 0, worst_ratio = 0;
-  };
   Time start = 0;
-  std::vector<QueueCounters> before;     // of each queue, when it began
-  std::vector<Completed> completed;      // of each queue
-  uint64_t flows = 0;
+  uint64_t flows = 0;                    // completed
   double worst_difference = 0, worst_ratio = 0;
 
   // As it was when a flow last completed.
   Time at = 0;
   double at_free = 0;                    // share of the buffer
   uint64_t at_dropped = 0;
-  std::vector<int64_t> at_drained;       // bytes of each queue
+};
+
+// And to the queues of one priority.
+struct PriorityInterval {
+  QueueCounters before;                  // when it began
+  uint64_t flows = 0;
+  double ratio_sum = 0, log_ratio_sum = 0, worst_ratio = 0;
+  int64_t at_drained = 0;                // bytes, when a flow of any priority last completed
+};
+
+// A queue, or those of one priority at all ports.
+struct QueueState {
+  QueueCounters counters;
+  int64_t bytes = 0, interval_min = 0;   // interval_min: the fewest since the interval began, of several ports their sum
+  uint32_t packets = 0, interval_max = 0;  // interval_max: the most since then, of several ports the highest
 };
 
 class SharedBuffer {
  public:
   struct Queue {
+    QueueState state;
     Ring<Queued> items;
-    int64_t bytes = 0, deficit = 0;
-    QueueCounters counters;
+    int64_t deficit = 0;
     TimeHistogram packets;
-    uint32_t interval_max = 0;       // packets, since the interval began
-    int64_t interval_min = 0;        // bytes, likewise
-
-    uint32_t size() const { return items.size(); }
   };
 
   explicit SharedBuffer(const SwitchConfig& config);
 
   std::unique_ptr<QueueDiscipline> make_port(uint32_t port, DropSink* sink);
-  void set_alpha(uint32_t queue, double alpha) { alphas_[queue] = alpha; }
+  void set_alpha(uint32_t queue, double alpha) {
+    priorities_[queue].alpha = alpha;
+    set_scale(priorities_[queue]);
+  }
   void set_cut(Time until, const double* alphas);  // of all queues; NaN: of this one none
   void set_drop_head(bool from_head) { from_head_ = from_head; }
   void set_congested(bool marks) { marks_congestion_ = marks; }
-  double alpha(uint32_t queue) const { return alphas_[queue]; }  // but for a cut
+  double alpha(uint32_t queue) const { return priorities_[queue].alpha; }  // but for a cut
   bool drops_head() const { return from_head_; }
   double threshold(uint32_t port, uint32_t queue) const {   // for a packet that would arrive now
-    switch (admission_) {
-      case Admission::fixed: return static_cast<double>(thresholds_[queue]);
-      case Admission::dynamic: return alphas_[queue] * free_room();
-      case Admission::agent: return factor(queue) * betas_[queue] * free_room();
-      case Admission::abm: break;
-    }
-    return abm_threshold(port, queue);
+    if (scales_) [[likely]] return priorities_[queue].scale * free_room();
+    return other_threshold(port, queue);
   }
   bool agent_controlled() const { return admission_ == Admission::agent; }
 
@@ -130,18 +132,26 @@ class SharedBuffer {
   const TimeHistogram& occupancy_histogram() const { return occupancy_; }
   int64_t occupancy_step() const { return occupancy_step_; }  // of the histogram, in the unit of the capacity
   int64_t occupancy_max() const { return used_max_; }
-  QueueCounters totals(uint32_t queue) const;               // over all ports
-  uint32_t packets(uint32_t queue) const;                   // stored now, over all ports
-  int64_t bytes(uint32_t queue) const;
+  // Over all ports.
+  QueueState state(uint32_t queue) const {
+    const QueueState& first = this->queue(0, queue).state;
+    return ports_ == 1 ? first : sum_up(queue);
+  }
+  QueueCounters totals(uint32_t queue) const { return state(queue).counters; }
+  uint32_t packets(uint32_t queue) const { return state(queue).packets; }
+  int64_t bytes(uint32_t queue) const { return state(queue).bytes; }
   void begin_interval(Time now);
   const SwitchInterval& interval() const { return interval_; }
-  uint64_t interval_drops() const;
+  const PriorityInterval& interval(uint32_t queue) const { return priorities_[queue].interval; }
   void note_completion(Time now, uint32_t priority, double fct_s, double ideal_s);
   bool take_change();            // whether the worst ratio of the interval differs from the last one asked about
-  uint32_t interval_max(uint32_t queue) const;              // the longest that one port's queue has been, packets
-  // The shortest that each port's queue has been, bytes, their sum.
-  int64_t interval_min(uint32_t queue) const;
   size_t memory_bytes() const;
+  template <class Hot>
+  void add_to(Hot& hot) const {
+    hot.add(this, sizeof *this);
+    hot.add(priorities_.data(), priorities_.size() * sizeof(Priority));
+    hot.add(queues_.data(), queues_.size() * sizeof(Queue));
+  }
 
  private:
   friend class SharedPort;
@@ -159,35 +169,55 @@ class SharedBuffer {
     return protect_syn_ && (item.is_ack ? is_syn_ack(item.ack) : is_syn(item));
   }
   Queue& at(uint32_t port, uint32_t queue) { return queues_[port * queues_count_ + queue]; }
-  double factor(uint32_t queue) const { return cut_until_ > 0 && cut_[queue] >= 0 ? cut_[queue] : alphas_[queue]; }
-  void end_cut(Time now) {
-    if (now >= cut_until_) cut_until_ = 0;
+  // What the queues of one priority have in common.
+  struct Priority {
+    double alpha = 1, beta = 1, cut = -1;  // cut: below 0 none
+    double scale = 1;                      // of its threshold, where that is a multiple of the free buffer
+    int64_t threshold = 0, quantum = 0;
+    PriorityInterval interval;
+  };
+  void set_scale(Priority& priority) const {
+    priority.scale = priority.alpha;
+    if (admission_ != Admission::agent) return;
+    if (cut_until_ > 0 && priority.cut >= 0) priority.scale = priority.cut;
+    priority.scale *= priority.beta;
   }
-  int64_t length(const Queue& queue) const { return in_bytes_ ? queue.bytes : queue.items.size(); }
+  void set_scales() {
+    for (Priority& priority : priorities_) set_scale(priority);
+  }
+  void end_cut(Time now) {
+    if (now < cut_until_ || cut_until_ == 0) [[likely]] return;
+    cut_until_ = 0;
+    set_scales();
+  }
+  int64_t length(const Queue& queue) const { return in_bytes_ ? queue.state.bytes : queue.state.packets; }
   double free_room() const { return static_cast<double>(capacity_ - used_); }
-  double abm_threshold(uint32_t port, uint32_t queue) const;
+  double other_threshold(uint32_t port, uint32_t queue) const;
   uint32_t occupancy_bin() const { return static_cast<uint32_t>(occupancy_step_ == 1 ? used_ : used_ / occupancy_step_); }
   void note_arrival(Queue& queue, Time now) {
-    const uint32_t packets = queue.items.size();
-    queue.packets.rise(packets, now);
-    queue.interval_max = std::max(queue.interval_max, packets);
+    QueueState& state = queue.state;
+    queue.packets.rise(++state.packets, now);
+    state.interval_max = std::max(state.interval_max, state.packets);
     occupancy_.rise(occupancy_bin(), now);
     used_max_ = std::max(used_max_, used_);
   }
   void note_departure(Queue& queue, Time now) {
-    queue.packets.fall(queue.items.size(), now);
-    queue.interval_min = std::min(queue.interval_min, queue.bytes);
+    QueueState& state = queue.state;
+    queue.packets.fall(--state.packets, now);
+    state.interval_min = std::min(state.interval_min, state.bytes);
     occupancy_.fall(occupancy_bin(), now);
   }
+  [[gnu::cold]] QueueState sum_up(uint32_t queue) const;
 
   uint32_t ports_, queues_count_;
   int64_t capacity_, used_ = 0, used_max_ = 0, queue_cap_, mark_, occupancy_step_;
   bool in_bytes_, from_head_, protect_syn_, marks_congestion_;
   Admission admission_;
+  bool scales_;                          // thresholds are multiples of the free buffer
   Scheduler scheduler_;
-  std::vector<double> alphas_, betas_, cut_;
+  bool observed_ = false;                // an interval has begun
   Time cut_until_ = 0;                   // 0: no cut
-  std::vector<int64_t> thresholds_, quanta_;
+  std::vector<Priority> priorities_;
   std::vector<Queue> queues_;            // port by port
   TimeHistogram occupancy_;
   SwitchInterval interval_;

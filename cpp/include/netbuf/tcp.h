@@ -116,6 +116,8 @@ struct Tcb {
 class CongestionControl {
  public:
   virtual ~CongestionControl() = default;
+  // Another of its own, of one that has not begun; null: it is made from its parameters again.
+  virtual std::unique_ptr<CongestionControl> copy() const { return nullptr; }
   virtual void init(Tcb&) {}                                   // at establishment, after the first RTT sample
   virtual void on_ack(Tcb&, const AckEvent&) {}                // every ACK that delivers something, before growth
   virtual void increase_window(Tcb&, const AckEvent&) {}       // may grow the window (cwnd-limited, not reducing)

@@ -17,13 +17,13 @@ namespace netbuf {
 
 // Places in memory, so many cache lines each.
 struct Hot {
-  static constexpr size_t kPlaces = 12;
+  static constexpr size_t kPlaces = 16;
   struct Place {
     const void* at;
     uint32_t lines;
   };
   Place places[kPlaces];
-  size_t count = 0;
+  size_t count = 0, lasting = 0;             // lasting: of these, at the front, the places that stay
 
   void add(const void* at, size_t bytes) {
     if (at && count < kPlaces) places[count++] = {at, static_cast<uint32_t>((bytes + 63) / 64)};
@@ -69,8 +69,9 @@ class World final : private Link::Host, private FlowArrivals::Host {
   bool runs_apart() const { return lead_ > 0; }
   void woken(uint32_t flow) { update(first_flow_ + flow); }  // one of its applications has been woken from outside
   size_t memory_bytes() const;
-  // What the next step reads first, for whoever steps more worlds in turn than the caches hold.
+  // What the next step reads first, for whoever steps more worlds in turn than the caches hold; later brought up to date.
   Hot hot() const;
+  void warm(Hot& hot) const;
 
   // ---- traffic
   const std::vector<OpenedFlow>& opened() const { return flow_arrivals_ ? flow_arrivals_->opened() : none_opened_; }

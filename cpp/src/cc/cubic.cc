@@ -56,6 +56,7 @@ class LinuxCubic final : public LinuxReno {
         bic_scale_(static_cast<uint64_t>(parameters["c"] * 1024 / 10 + 0.5)),
         cube_factor_((uint64_t{1} << (10 + 3 * kBicHz)) / (bic_scale_ * 10)),
         plus_plus_(parameters) {}
+  std::unique_ptr<CongestionControl> copy() const override { return std::make_unique<LinuxCubic>(*this); }
 
   void init(Tcb& tcb) override {
     forget();

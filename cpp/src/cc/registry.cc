@@ -29,9 +29,11 @@ std::function<std::unique_ptr<CongestionControl>()> prepare_congestion_control(s
                                                                                const Given& parameters,
                                                                                const std::string& field) {
   const CongestionControlRecord& record = record_in(stack, name, field);
-  return [make = record.in(stack), taken = Parameters(record.parameters, parameters, field + "_parameters", stack)] {
-    return make(taken);
-  };
+  const auto make = record.in(stack);
+  Parameters taken(record.parameters, parameters, field + "_parameters", stack);
+  std::shared_ptr<const CongestionControl> first = make(taken);
+  if (first->copy()) return [first = std::move(first)] { return first->copy(); };
+  return [make, taken = std::move(taken)] { return make(taken); };
 }
 
 void check_congestion_control(std::string_view name, Stack stack, const Given& parameters, const std::string& field) {

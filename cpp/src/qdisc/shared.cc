@@ -45,96 +45,89 @@ SharedBuffer::SharedBuffer(const SwitchConfig& config)
                  : config.admission == "abm"  ? Admission::abm
                  : config.admission == "agent" ? Admission::agent
                                                : Admission::dynamic),
+      scales_(admission_ == Admission::agent || admission_ == Admission::dynamic),
       scheduler_(config.scheduler == "drr"               ? Scheduler::drr
                  : config.scheduler == "strict_priority" ? Scheduler::strict_priority
                                                          : Scheduler::round_robin),
-      alphas_(config.alphas),
-      betas_(config.betas),
-      thresholds_(config.thresholds),
-      quanta_(config.quanta),
+      priorities_(queues_count_),
       queues_(size_t{ports_} * queues_count_) {
-  alphas_.resize(queues_count_, 1);
-  cut_.resize(queues_count_, -1);
-  betas_.resize(queues_count_, 1);
+  for (size_t q = 0; q < queues_count_; ++q) {
+    Priority& priority = priorities_[q];
+    if (q < config.alphas.size()) priority.alpha = config.alphas[q];
+    if (q < config.betas.size()) priority.beta = config.betas[q];
+    if (q < config.thresholds.size()) priority.threshold = config.thresholds[q];
+    if (q < config.quanta.size()) priority.quantum = config.quanta[q];
+    set_scale(priority);
+  }
 }
 
-double SharedBuffer::abm_threshold(uint32_t port, uint32_t queue) const {
+double SharedBuffer::other_threshold(uint32_t port, uint32_t queue) const {
+  if (admission_ == Admission::fixed) return static_cast<double>(priorities_[queue].threshold);
   uint32_t backlogged_here = 0, congested_ports = 0;
   for (uint32_t q = 0; q < queues_count_; ++q) backlogged_here += q == queue || !this->queue(port, q).items.empty();
   for (uint32_t p = 0; p < ports_; ++p) congested_ports += p == port || !this->queue(p, queue).items.empty();
-  return alphas_[queue] * free_room() / (static_cast<double>(congested_ports) * backlogged_here);
+  return priorities_[queue].alpha * free_room() / (static_cast<double>(congested_ports) * backlogged_here);
 }
 
-QueueCounters SharedBuffer::totals(uint32_t queue) const {
-  QueueCounters sum = this->queue(0, queue).counters;
+QueueState SharedBuffer::sum_up(uint32_t queue) const {
+  QueueState sum = this->queue(0, queue).state;
   for (uint32_t p = 1; p < ports_; ++p) {
-    const QueueCounters& c = this->queue(p, queue).counters;
-    sum.arrivals += c.arrivals;
-    sum.drops += c.drops;
-    sum.marks += c.marks;
-    sum.syns += c.syns;
-    sum.opened += c.opened;
-    sum.closed += c.closed;
-    sum.departures += c.departures;
-    sum.bytes_out += c.bytes_out;
-    sum.sojourn += c.sojourn;
+    const QueueState& other = this->queue(p, queue).state;
+    const QueueCounters& c = other.counters;
+    sum.counters.arrivals += c.arrivals;
+    sum.counters.drops += c.drops;
+    sum.counters.marks += c.marks;
+    sum.counters.syns += c.syns;
+    sum.counters.opened += c.opened;
+    sum.counters.closed += c.closed;
+    sum.counters.departures += c.departures;
+    sum.counters.bytes_out += c.bytes_out;
+    sum.counters.sojourn += c.sojourn;
+    sum.packets += other.packets;
+    sum.bytes += other.bytes;
+    sum.interval_max = std::max(sum.interval_max, other.interval_max);
+    sum.interval_min += other.interval_min;
   }
-  return sum;
-}
-
-uint32_t SharedBuffer::packets(uint32_t queue) const {
-  uint32_t sum = 0;
-  for (uint32_t p = 0; p < ports_; ++p) sum += this->queue(p, queue).size();
-  return sum;
-}
-
-int64_t SharedBuffer::bytes(uint32_t queue) const {
-  int64_t sum = 0;
-  for (uint32_t p = 0; p < ports_; ++p) sum += this->queue(p, queue).bytes;
   return sum;
 }
 
 void SharedBuffer::begin_interval(Time now) {
-  for (Queue& queue : queues_) queue.interval_max = queue.items.size(), queue.interval_min = queue.bytes;
-  if (interval_.before.empty()) [[unlikely]] {
-    interval_.before.resize(queues_count_);
-    interval_.completed.resize(queues_count_);
-    interval_.at_drained.resize(queues_count_);
-  } else if (interval_.flows > 0) {
-    std::fill(interval_.completed.begin(), interval_.completed.end(), SwitchInterval::Completed{});
+  for (Queue& queue : queues_) {
+    QueueState& state = queue.state;
+    state.interval_max = state.packets;
+    state.interval_min = state.bytes;
+  }
+  for (uint32_t q = 0; q < queues_count_; ++q) {
+    PriorityInterval& interval = priorities_[q].interval;
+    if (interval_.flows > 0) interval = {};
+    interval.before = ports_ == 1 ? queues_[q].state.counters : totals(q);
   }
   interval_.start = now;
-  for (uint32_t q = 0; q < queues_count_; ++q) interval_.before[q] = totals(q);
   interval_.flows = 0;
   interval_.worst_difference = -std::numeric_limits<double>::infinity();
   interval_.worst_ratio = 0;
-}
-
-uint64_t SharedBuffer::interval_drops() const {
-  uint64_t drops = 0;
-  for (uint32_t q = 0; q < queues_count_; ++q) {
-    for (uint32_t p = 0; p < ports_; ++p) drops += queue(p, q).counters.drops;
-    drops -= interval_.before[q].drops;
-  }
-  return drops;
+  observed_ = true;
 }
 
 void SharedBuffer::note_completion(Time now, uint32_t priority, double fct_s, double ideal_s) {
-  if (interval_.before.empty()) return;  // nobody asks
+  if (!observed_) return;
   const double ratio = fct_s / ideal_s;
-  SwitchInterval::Completed& queue = interval_.completed[std::min(priority, queues_count_ - 1)];
-  ++queue.flows;
-  queue.ratio_sum += ratio;
-  queue.log_ratio_sum += std::log(ratio);
-  queue.worst_ratio = std::max(queue.worst_ratio, ratio);
+  PriorityInterval& own = priorities_[std::min(priority, queues_count_ - 1)].interval;
+  ++own.flows;
+  own.ratio_sum += ratio;
+  own.log_ratio_sum += std::log(ratio);
+  own.worst_ratio = std::max(own.worst_ratio, ratio);
   ++interval_.flows;
   interval_.worst_difference = std::max(interval_.worst_difference, fct_s - ideal_s);
   interval_.worst_ratio = std::max(interval_.worst_ratio, ratio);
   interval_.at = now;
-  interval_.at_free = static_cast<double>(capacity_ - used_) / static_cast<double>(capacity_);
-  interval_.at_dropped = interval_drops();
+  interval_.at_free = free_room() / static_cast<double>(capacity_);
+  interval_.at_dropped = 0;
   for (uint32_t q = 0; q < queues_count_; ++q) {
-    interval_.at_drained[q] = totals(q).bytes_out - interval_.before[q].bytes_out;
+    PriorityInterval& interval = priorities_[q].interval;
+    const QueueCounters total = totals(q);
+    interval_.at_dropped += total.drops - interval.before.drops;
+    interval.at_drained = total.bytes_out - interval.before.bytes_out;
   }
 }
 
@@ -144,25 +137,14 @@ bool SharedBuffer::take_change() {
   return true;
 }
 
-uint32_t SharedBuffer::interval_max(uint32_t queue) const {
-  uint32_t longest = 0;
-  for (uint32_t p = 0; p < ports_; ++p) longest = std::max(longest, this->queue(p, queue).interval_max);
-  return longest;
-}
-
-int64_t SharedBuffer::interval_min(uint32_t queue) const {
-  int64_t sum = 0;
-  for (uint32_t p = 0; p < ports_; ++p) sum += this->queue(p, queue).interval_min;
-  return sum;
-}
-
 void SharedBuffer::set_cut(Time until, const double* alphas) {
-  for (uint32_t q = 0; q < queues_count_; ++q) cut_[q] = std::isnan(alphas[q]) ? -1 : alphas[q];
+  for (uint32_t q = 0; q < queues_count_; ++q) priorities_[q].cut = std::isnan(alphas[q]) ? -1 : alphas[q];
   cut_until_ = until;
+  set_scales();
 }
 
 size_t SharedBuffer::memory_bytes() const {
-  size_t bytes = sizeof *this + queues_.capacity() * sizeof(Queue) + occupancy_.memory_bytes();
+  size_t bytes = sizeof *this + priorities_.capacity() * sizeof(Priority) + queues_.capacity() * sizeof(Queue) + occupancy_.memory_bytes();
   for (const Queue& queue : queues_) bytes += queue.items.memory_bytes() + queue.packets.memory_bytes();
   return bytes;
 }

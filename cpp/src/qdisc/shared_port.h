@@ -18,19 +18,19 @@ class SharedPort final : public QueueDiscipline {
     const uint32_t q = std::min<uint32_t>(item.priority, b.queues_count_ - 1);
     SharedBuffer::Queue& queue = b.at(port_, q);
     const int64_t size = b.size_of(item);
-    ++queue.counters.arrivals;
-    queue.counters.syns += b.is_syn(item);
+    ++queue.state.counters.arrivals;
+    queue.state.counters.syns += b.is_syn(item);
     b.end_cut(now);
     const bool admitted = admits(q, size), marks = !admitted && b.marks_congestion_ && item.ecn && fits(queue, size);
     if (!admitted && !marks && !(b.protects(item) && b.used_ + size <= b.capacity_) &&
         !(b.from_head_ && make_room(now, q, size))) {
-      ++queue.counters.drops;
+      ++queue.state.counters.drops;
       return sink_->dropped(item);
     }
     const bool long_queue = marks || b.length(queue) > b.mark_;
     queue.items.push(item);
-    if (long_queue && mark(queue.items.back(), *sink_)) ++queue.counters.marks;
-    queue.bytes += item.bytes;
+    if (long_queue && mark(queue.items.back(), *sink_)) ++queue.state.counters.marks;
+    queue.state.bytes += item.bytes;
     b.used_ += size;
     ++packets_;
     bytes_ += item.bytes;
@@ -46,11 +46,11 @@ class SharedPort final : public QueueDiscipline {
     if (b.scheduler_ == SharedBuffer::Scheduler::drr) {
       queue.deficit = queue.items.empty() ? 0 : queue.deficit - item.bytes;
     }
-    ++queue.counters.departures;
-    queue.counters.opened += b.is_syn(item);
-    queue.counters.closed += b.is_data_of_flow(item) && item.packet.fin;
-    queue.counters.bytes_out += item.bytes;
-    queue.counters.sojourn += now - item.arrived;
+    ++queue.state.counters.departures;
+    queue.state.counters.opened += b.is_syn(item);
+    queue.state.counters.closed += b.is_data_of_flow(item) && item.packet.fin;
+    queue.state.counters.bytes_out += item.bytes;
+    queue.state.counters.sojourn += now - item.arrived;
     b.note_departure(queue, now);
     return true;
   }
@@ -73,7 +73,7 @@ class SharedPort final : public QueueDiscipline {
 
   void take_out(SharedBuffer::Queue& queue) {
     const Queued& head = queue.items.front();
-    queue.bytes -= head.bytes;
+    queue.state.bytes -= head.bytes;
     buffer_.used_ -= buffer_.size_of(head);
     --packets_;
     bytes_ -= head.bytes;
@@ -98,7 +98,7 @@ class SharedPort final : public QueueDiscipline {
     do {
       const Queued oldest = queue.items.front();
       take_out(queue);
-      ++queue.counters.drops;
+      ++queue.state.counters.drops;
       b.note_departure(queue, now);
       sink_->dropped(oldest);
     } while (queue.items.head() != end && !admits(q, size));
@@ -115,7 +115,7 @@ class SharedPort final : public QueueDiscipline {
       for (;; q = after(q), granted_ = false) {
         SharedBuffer::Queue& queue = b.at(port_, q);
         if (queue.items.empty()) continue;
-        if (!granted_) queue.deficit += b.quanta_[q];
+        if (!granted_) queue.deficit += b.priorities_[q].quantum;
         granted_ = true;
         if (queue.deficit >= queue.items.front().bytes) break;
       }
