@@ -108,7 +108,7 @@ void Link::offer(Time now, Queued& item) {
   Managed& m = *managed_;
   item.arrived = now;
   ++stats_.packets_in;
-  if (m.deferred) return offer_deferred(now, item);
+  if (m.deferred) [[likely]] return offer_deferred(now, item);
   if (now < m.out_until) [[unlikely]] return m.dropped(item);
   if (schedule_ == Schedule::opportunities) {
     if (m.next <= now) serve(now);
@@ -127,7 +127,7 @@ Time Link::next() const {
 }
 
 void Link::run(Time now) {
-  if (managed_->deferred) return run_deferred(now);
+  if (managed_->deferred) [[likely]] return run_deferred(now);
   if (now >= managed_->outage.begin) [[unlikely]] managed_->empty(now);
   serve(now);
 }
@@ -191,7 +191,14 @@ void Link::catch_up(Time now) {
   SharedPort& port = *m.deferred;
   while (m.next <= now) {
     Queued item;
-    if (m.take(m.next, item, port)) transmit_now(m.next, item);
+    if (m.take(m.next, item, port)) {
+      begun_at_ = m.next;
+      begun_bytes_ = item.bytes;
+      m.begun += item.bytes;
+      free_at_ = m.next + transmission_time(item.bytes);
+      busy_ns_ += free_at_ - m.next;
+      m.host->sent(item, free_at_ + delay_);
+    }
     m.next = port.packets() > 0 ? free_at_ : kNever;
   }
 }

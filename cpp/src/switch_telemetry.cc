@@ -8,6 +8,9 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
+// Of what never comes near 2^63: in one instruction.
+double number(uint64_t count) { return static_cast<double>(static_cast<int64_t>(count)); }
+
 double ratio(double sum, double count) { return count > 0 ? sum / count : kNaN; }
 
 }  // namespace
@@ -39,41 +42,42 @@ void write_switch(const SharedBuffer& sw, const SwitchSeen& start, const SwitchS
   *out++ = static_cast<double>(sw.capacity());
   *out++ = free;
   *out++ = free / static_cast<double>(sw.capacity());
-  *out++ = static_cast<double>(now.packets_received - start.packets_received);
+  *out++ = number(now.packets_received - start.packets_received);
   *out++ = static_cast<double>(now.delivered_bytes - start.delivered_bytes);
-  *out++ = static_cast<double>(now.flows_started - start.flows_started);
-  *out++ = static_cast<double>(interval.flows);
+  *out++ = number(now.flows_started - start.flows_started);
+  *out++ = number(interval.flows);
   *out++ = completed ? interval.worst_difference : kNaN;
   *out++ = completed ? interval.worst_ratio : kNaN;
   double& dropped = *out++;
   *out++ = sw.drops_head() ? 1 : 0;
   uint64_t drops = 0;
   for (uint32_t q = 0; q < sw.queues(); ++q) {
-    const QueueState state = sw.state(q);
+    QueueState sum;
+    const QueueState& state = sw.state(q, sum);
     const PriorityInterval& own = sw.interval(q);
     const QueueCounters &total = state.counters, &then = own.before;
     drops += total.drops - then.drops;
     *out++ = sw.alpha(q);
     *out++ = state.packets;
     *out++ = static_cast<double>(state.bytes);
-    *out++ = static_cast<double>(total.arrivals - then.arrivals);
-    *out++ = static_cast<double>(total.drops - then.drops);
+    *out++ = number(total.arrivals - then.arrivals);
+    *out++ = number(total.drops - then.drops);
     *out++ = static_cast<double>(total.bytes_out - then.bytes_out);
-    *out++ = ratio(seconds(total.sojourn - then.sojourn), static_cast<double>(total.departures - then.departures));
-    *out++ = static_cast<double>(own.flows);
+    *out++ = ratio(seconds(total.sojourn - then.sojourn), number(total.departures - then.departures));
+    *out++ = number(own.flows);
     *out++ = own.ratio_sum;
     *out++ = own.log_ratio_sum;
     *out++ = own.flows ? own.worst_ratio : kNaN;
     *out++ = state.interval_max;
     *out++ = static_cast<double>(state.interval_min);
-    *out++ = static_cast<double>(total.syns - then.syns);
-    *out++ = static_cast<double>(total.opened - then.opened);
-    *out++ = static_cast<double>(total.closed - then.closed);
+    *out++ = number(total.syns - then.syns);
+    *out++ = number(total.opened - then.opened);
+    *out++ = number(total.closed - then.closed);
   }
-  dropped = static_cast<double>(drops);
+  dropped = number(drops);
   *out++ = completed ? interval.at_free : kNaN;
-  *out++ = completed ? static_cast<double>(interval.flows) : kNaN;
-  *out++ = completed ? static_cast<double>(interval.at_dropped) : kNaN;
+  *out++ = completed ? number(interval.flows) : kNaN;
+  *out++ = completed ? number(interval.at_dropped) : kNaN;
   *out++ = completed ? seconds(interval.at - interval.start) : kNaN;
   for (uint32_t q = 0; q < sw.queues(); ++q) *out++ = completed ? static_cast<double>(sw.interval(q).at_drained) : kNaN;
 }

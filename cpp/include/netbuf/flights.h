@@ -127,6 +127,20 @@ class Flights {
     for (uint32_t i = 0; i < 2; ++i) {
       if (!lanes_[i].ring.empty()) hot.add(&lanes_[i].ring.front(), 256);
     }
+    for (uint32_t i = 2; i < std::min(used_, kLanes); ++i) {
+      if (!lanes_[i].ring.empty()) hot.add(&lanes_[i].ring.front(), 64);
+    }
+  }
+  // visit(flow): whom what arrives first on each lane is for, each once.
+  template <class Visit>
+  void visit_next(Visit&& visit) const {
+    uint32_t seen[kLanes], count = 0;
+    for (uint32_t i = 0; i < std::min(used_, kLanes); ++i) {
+      if (lanes_[i].ring.empty()) continue;
+      const uint32_t flow = lanes_[i].ring.front().packet.flow();
+      if (std::find(seen, seen + count, flow) != seen + count) continue;
+      visit(seen[count++] = flow);
+    }
   }
   size_t memory_bytes() const {
     size_t bytes = heap_.capacity() * sizeof(Waiting) + pool_.capacity() * sizeof(Flight);

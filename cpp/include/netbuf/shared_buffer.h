@@ -52,6 +52,7 @@ class TimeHistogram {
   uint32_t percentile(double p, Time now) const;  // the least value that is not exceeded for a share p of the time
   uint32_t max() const { return max_; }
   size_t memory_bytes() const { return spent_.capacity() * sizeof(Time); }
+  const Time* current() const { return spent_.data() + value_; }  // how long it had its present value, for prefetching
 
  private:
   [[gnu::cold, gnu::noinline]] void grow() { spent_.resize(value_ + 1, 0); }
@@ -134,8 +135,11 @@ class SharedBuffer {
   int64_t occupancy_max() const { return used_max_; }
   // Over all ports.
   QueueState state(uint32_t queue) const {
-    const QueueState& first = this->queue(0, queue).state;
-    return ports_ == 1 ? first : sum_up(queue);
+    QueueState sum;
+    return state(queue, sum);
+  }
+  const QueueState& state(uint32_t queue, QueueState& sum) const {  // sum: room for it, where there are several
+    return ports_ == 1 ? queues_[queue].state : sum = sum_up(queue);
   }
   QueueCounters totals(uint32_t queue) const { return state(queue).counters; }
   uint32_t packets(uint32_t queue) const { return state(queue).packets; }
@@ -151,6 +155,15 @@ class SharedBuffer {
     hot.add(this, sizeof *this);
     hot.add(priorities_.data(), priorities_.size() * sizeof(Priority));
     hot.add(queues_.data(), queues_.size() * sizeof(Queue));
+  }
+  template <class Hot>
+  void add_next_to(Hot& hot) const {
+    hot.add(occupancy_.current(), 64);
+    for (const Queue& queue : queues_) {
+      if (queue.items.empty()) continue;
+      hot.add(&queue.items.front(), 128);
+      hot.add(queue.packets.current(), 64);
+    }
   }
 
  private:

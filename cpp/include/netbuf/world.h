@@ -17,7 +17,7 @@ namespace netbuf {
 
 // Places in memory, so many cache lines each.
 struct Hot {
-  static constexpr size_t kPlaces = 16;
+  static constexpr size_t kPlaces = 32;
   struct Place {
     const void* at;
     uint32_t lines;
@@ -67,6 +67,7 @@ class World final : private Link::Host, private FlowArrivals::Host {
     deferred_.clear();
   }
   bool runs_apart() const { return lead_ > 0; }
+  bool defers_ports() const { return looked_ahead_ && !deferred_.empty(); }
   void woken(uint32_t flow) { update(first_flow_ + flow); }  // one of its applications has been woken from outside
   size_t memory_bytes() const;
   // What the next step reads first, for whoever steps more worlds in turn than the caches hold; later brought up to date.

@@ -100,7 +100,8 @@ void SharedBuffer::begin_interval(Time now) {
   for (uint32_t q = 0; q < queues_count_; ++q) {
     PriorityInterval& interval = priorities_[q].interval;
     if (interval_.flows > 0) interval = {};
-    interval.before = ports_ == 1 ? queues_[q].state.counters : totals(q);
+    QueueState sum;
+    interval.before = state(q, sum).counters;
   }
   interval_.start = now;
   interval_.flows = 0;
@@ -125,7 +126,8 @@ void SharedBuffer::note_completion(Time now, uint32_t priority, double fct_s, do
   interval_.at_dropped = 0;
   for (uint32_t q = 0; q < queues_count_; ++q) {
     PriorityInterval& interval = priorities_[q].interval;
-    const QueueCounters total = totals(q);
+    QueueState sum;
+    const QueueCounters& total = state(q, sum).counters;
     interval_.at_dropped += total.drops - interval.before.drops;
     interval.at_drained = total.bytes_out - interval.before.bytes_out;
   }
