@@ -415,8 +415,8 @@ TEST(schedulers) {
 
 TEST(time_histogram) {
   TimeHistogram h;
-  h.set(3, 10);   // 0 for 10
-  h.set(7, 100);  // 3 for 90
+  h.rise(3, 10);   // 0 for 10
+  h.rise(7, 100);  // 3 for 90
   CHECK_NEAR(h.mean(200), (3.0 * 90 + 7.0 * 100) / 200, 1e-12);
   CHECK_EQ(h.percentile(0.04, 200), 0u);
   CHECK_EQ(h.percentile(0.5, 200), 3u);
