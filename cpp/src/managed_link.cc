@@ -1,99 +1,13 @@
 // Links whose queue is a discipline's. Packets pass from the discipline,
 // through what the device holds, to the transmitter.
+#include "managed_link.h"
+
 #include <algorithm>
 
-#include "netbuf/link.h"
 #include "netbuf/medium.h"
 #include "netbuf/netem.h"
-#include "netbuf/outages.h"
-#include "qdisc/shared_port.h"
 
 namespace netbuf {
-
-struct Link::Managed final : DropSink {
-  Managed(Link& owner, Host* host_, uint32_t index_, const LinkConfig& config)
-      : link(&owner), host(host_), index(index_), device_limit(static_cast<uint32_t>(config.device_packets)) {
-    if (config.outage_ns == 0) return;
-    outages = std::make_unique<Outages>(config);
-    outage = outages->following(0);
-    if (outage.begin <= 0) begin_outage();
-  }
-
-  Link* link;
-  Host* host;
-  uint32_t index, device_limit, port = 0;
-  Medium* medium = nullptr;        // that transmits what is here; null: the link itself
-  std::unique_ptr<QueueDiscipline> discipline;
-  Ring<Queued> device;
-  Time next = kNever, since = 0, stalled_until = 0;
-  int64_t begun = 0;               // bytes of the packets whose transmission has begun
-  double area = 0;                 // packet nanoseconds in the discipline, up to since
-  std::unique_ptr<Outages> outages;  // that empty the queue
-  Outages::Stretch outage{kNever, kNever};  // the next one
-  Time out_until = 0;              // the end of the one before: what arrives before it is dropped
-  SharedPort* deferred = nullptr;  // see defer(); null: whatever leaves is an event
-  Time latest = kNever;            // deferred: when what leaves next has to be looked at
-
-  void dropped(const Queued& item) override {
-    ++link->stats_.queue_drops;
-    host->lost(item, Fate::queue_drop);
-  }
-  void marked(const Queued&) override { ++link->stats_.marks; }
-  void duplicated(const Queued& item) override {
-    ++link->stats_.packets_in;
-    host->altered(item, PacketEvent::duplicated);
-  }
-  void corrupted(const Queued& item) override {
-    ++link->stats_.random_losses;
-    host->altered(item, PacketEvent::corrupted);
-  }
-  void tick(Time now) { tick(now, *discipline); }
-  template <class Discipline>
-  void tick(Time now, const Discipline& waiting) {
-    if (now == since) return;
-    area += static_cast<double>(waiting.packets()) * static_cast<double>(now - since);
-    since = now;
-  }
-  void begin_outage() {
-    out_until = outage.end;
-    outage = outages->following(outage.end);
-  }
-  // The outage begins: nothing that is here gets through. What has left the queue counts as lost, the rest as dropped.
-  void empty(Time now) {
-    begin_outage();
-    tick(now);
-    for (; !device.empty(); device.pop()) lose(device.front());
-    Queued item;
-    while (discipline->packets() > 0 && discipline->dequeue(now, item)) dropped(item);
-    discipline->reset(now);
-    next = kNever;
-  }
-  void lose(const Queued& item) {
-    if (item.owner == kNobody) return;
-    ++link->stats_.random_losses;
-    host->lost(item, Fate::random_loss);
-  }
-  bool take(Time now, Queued& item) { return take(now, item, *discipline); }
-  template <class Discipline>
-  bool take(Time now, Queued& item, Discipline& waiting) {
-    tick(now, waiting);
-    if (!waiting.dequeue(now, item)) return false;
-    const Time waited = now - item.arrived;
-    link->sojourn_ns_ += waited;
-    link->sojourn_s2_ += seconds(waited) * seconds(waited);
-    ++link->stats_.packets_out;
-    link->stats_.bytes_out += item.bytes;
-    return true;
-  }
-  // False: nothing is left to send. A discipline is asked even where nothing waits: FQ-CoDel retires the queues that it
-  // finds empty then.
-  bool fill_device(Time now) {
-    const auto may_go = [&] { return discipline->packets() == 0 || discipline->ready(now) <= now; };
-    Queued item;
-    while (device.size() < device_limit && may_go() && take(now, item)) device.push(item);
-    return !device.empty() || discipline->packets() > 0;
-  }
-};
 
 void Link::ManagedDeleter::operator()(Managed* managed) const { delete managed; }
 
@@ -108,7 +22,7 @@ void Link::offer(Time now, Queued& item) {
   Managed& m = *managed_;
   item.arrived = now;
   ++stats_.packets_in;
-  if (m.deferred) [[likely]] return offer_deferred(now, item);
+  if (m.deferred) return offer_deferred(now, item);
   if (now < m.out_until) [[unlikely]] return m.dropped(item);
   if (schedule_ == Schedule::opportunities) {
     if (m.next <= now) serve(now);
@@ -127,7 +41,7 @@ Time Link::next() const {
 }
 
 void Link::run(Time now) {
-  if (managed_->deferred) [[likely]] return run_deferred(now);
+  if (managed_->deferred) return run_deferred(now);
   if (now >= managed_->outage.begin) [[unlikely]] managed_->empty(now);
   serve(now);
 }
@@ -169,63 +83,6 @@ inline void Link::transmit_now(Time now, const Queued& item) {
   begun_at_ = start;
   if (lossy_ && (!item.is_ack || loss_on_acks_) && lose(start)) return m.lose(item);
   m.host->sent(item, wire_ ? wire_->arrival(start, end) : end + delay_);
-}
-
-// ---- a port that is looked at late
-//
-// What leaves a queue, and when, follows from what has come, and shows at this switch alone, until it arrives at the far end.
-// So it need not be an event: packets leave, each at its time, before the next comes, before somebody reads the switch
-// (catch_up()), and before the first of them can arrive anywhere.
-
-bool Link::defer() {
-  Managed& m = *managed_;
-  auto* const port = dynamic_cast<SharedPort*>(m.discipline.get());
-  if (!port || !port->alone() || !constant_rate() || lossy_ || wire_ || m.outages || m.medium || m.device_limit > 0) return false;
-  m.deferred = port;
-  m.latest = m.next == kNever ? kNever : m.next + delay_;
-  return true;
-}
-
-void Link::catch_up(Time now) {
-  Managed& m = *managed_;
-  SharedPort& port = *m.deferred;
-  while (m.next <= now) {
-    Queued item;
-    if (m.take(m.next, item, port)) {
-      begun_at_ = m.next;
-      begun_bytes_ = item.bytes;
-      m.begun += item.bytes;
-      free_at_ = m.next + transmission_time(item.bytes);
-      busy_ns_ += free_at_ - m.next;
-      m.host->sent(item, free_at_ + delay_);
-    }
-    m.next = port.packets() > 0 ? free_at_ : kNever;
-  }
-}
-
-void Link::run_deferred(Time now) {
-  catch_up(now);
-  const Managed& m = *managed_;
-  managed_->latest = m.next == kNever ? kNever : m.next + delay_;
-}
-
-void Link::offer_deferred(Time now, const Queued& item) {
-  Managed& m = *managed_;
-  SharedPort& port = *m.deferred;
-  catch_up(now);
-  m.tick(now, port);
-  port.enqueue(now, item);
-  const uint32_t packets = port.packets();
-  stats_.queue_max = std::max(stats_.queue_max, packets);
-  if (m.next == kNever) {
-    if (packets == 0) return;
-    m.next = std::max(now, free_at_);
-    catch_up(now);
-    if (m.next == kNever) return;
-  }
-  if (m.next + delay_ >= m.latest) return;
-  m.latest = m.next + delay_;
-  m.host->rescheduled(m.index);
 }
 
 void Link::serve(Time now) {
