@@ -672,7 +672,8 @@ void World::warm(Hot& hot) const {
   network_.flights.add_to(hot);
   if (lead_ > 0) network_.apart.add_to(hot);
   if (!switches_.empty()) switches_.front()->add_next_to(hot);
-  if (flow_arrivals_) network_.flights.visit_next([&](uint32_t flow) { hot.add(by_index_[flow], sizeof(Flow)); });
+  if (!flow_arrivals_) return;
+  network_.flights.visit_next([&](uint32_t flow) { hot.add(by_index_[flow], sizeof(Flow)); });
 }
 
 size_t World::memory_bytes() const {

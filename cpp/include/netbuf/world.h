@@ -18,20 +18,20 @@ namespace netbuf {
 // Places in memory, so many cache lines each.
 struct Hot {
   static constexpr size_t kPlaces = 32;
-  struct Place {
-    const void* at;
-    uint32_t lines;
-  };
-  Place places[kPlaces];
-  size_t count = 0, lasting = 0;             // lasting: of these, at the front, the places that stay
+  const void* places[kPlaces];
+  uint8_t lines[kPlaces];
+  uint32_t count = 0, lasting = 0;           // lasting: of these, at the front, the places that stay
 
   void add(const void* at, size_t bytes) {
-    if (at && count < kPlaces) places[count++] = {at, static_cast<uint32_t>((bytes + 63) / 64)};
+    if (!at || count == kPlaces) return;
+    places[count] = at;
+    lines[count++] = static_cast<uint8_t>(std::min<size_t>((bytes + 63) / 64, UINT8_MAX));
   }
   void prefetch() const {
-    for (size_t i = 0; i < count; ++i) {
-      const char* at = static_cast<const char*>(places[i].at);
-      for (uint32_t line = 0; line < places[i].lines; ++line) __builtin_prefetch(at + size_t{line} * 64);
+    for (uint32_t i = 0; i < count; ++i) {
+      const char* at = static_cast<const char*>(places[i]);
+      const char* const end = at + size_t{lines[i]} * 64;
+      do __builtin_prefetch(at); while ((at += 64) < end);
     }
   }
 };
@@ -191,13 +191,13 @@ class World final : private Link::Host, private FlowArrivals::Host {
   std::vector<Flow*> by_index_;          // null: forgotten
   Network network_;
   std::vector<uint32_t> touched_;        // sources whose next event others have changed
+  std::vector<Link*> deferred_;          // ports of switches, see look_ahead()
   std::deque<Flow> flows_;
   uint64_t seed_;
   Rng rng_;
   const StackProfile* profile_;          // usual
   std::vector<std::unique_ptr<SharedBuffer>> switches_;
   std::vector<SharedMedium> media_;
-  std::vector<Link*> deferred_;          // ports of switches, see look_ahead()
 
   std::vector<EventSource*> sources_;
   std::vector<uint32_t> source_of_link_;
