@@ -148,7 +148,7 @@ void Path::launch_run(Time now, uint32_t segment, uint32_t count, uint16_t bytes
     first += (through + 1) * burst.spacing;
     rest -= through + 1;
   }
-  queue_drops_ += count;
+  if (count > 0) [[unlikely]] queue_drops_ += count;
 }
 
 inline Link::Outcome Path::transmit(const Hop& crossed, Time now, uint32_t bytes, bool is_data) const {

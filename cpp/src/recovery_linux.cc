@@ -10,9 +10,9 @@ namespace {
 
 constexpr Time kTimeoutMin = 2 * kMillisecond;  // TCP_TIMEOUT_MIN_US
 
-class SackRecovery final : public LinuxRecovery {
+class alignas(64) SackRecovery final : public LinuxRecovery {
  public:
-  void on_clean_ack(Sender& sender, Time oldest_sent, Time latest_sent, uint32_t latest_segment) override {
+  [[gnu::flatten]] void on_clean_ack(Sender& sender, Time oldest_sent, Time latest_sent, uint32_t latest_segment) override {
     Tcb& tcb = sender.tcb;
     estimate(tcb, tcb.now - oldest_sent);
     if (latest_sent >= rack_sent_) advance_rack(tcb, latest_sent, latest_segment);
@@ -352,8 +352,9 @@ class SackRecovery final : public LinuxRecovery {
 
   Timer mode_ = Timer::retransmit;
   bool reorder_pending_ = false, frto_ = false, probe_outstanding_ = false, probe_retransmitted_ = false;
+  uint32_t rack_segment_ = 0;
   Time rack_sent_ = -1, rack_rtt_ = 0, armed_at_ = -1;
-  uint32_t rack_segment_ = 0, scan_ = 0, probe_high_ = 0;
+  uint32_t scan_ = 0, probe_high_ = 0;
   Time timed_out_at_ = -1;       // the time-out whose window can be given back; -1: nothing to undo
   Ring<Retransmission> retransmitted_;
   Reordering reordering_;

@@ -88,7 +88,7 @@ class alignas(64) Flow {           // by cache lines: what many flows need in tu
   Path path;
   std::unique_ptr<Echoes> echoes;  // null: no receiver control
   Sender sender;
-  Receiver receiver;
+  alignas(64) Receiver receiver;
 
  private:
   Flow(uint32_t index, const FlowConfig& config, const Application& application, const WorldConfig& world, Network& network,

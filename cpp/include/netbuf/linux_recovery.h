@@ -120,10 +120,11 @@ class LinuxRecovery : public Recovery {
     tcb.set_cwnd_packets(static_cast<uint32_t>(std::max<int64_t>(1, in_flight + allowance)));
   }
 
+  // What every ACK needs is in front and, of derived classes, behind all else.
   Time srtt_ = 0, mdev_ = 0, mdev_max_ = 0, rttvar_ = 0, min_rto_ = 0;
   uint32_t rtt_seq_ = 0;
-  int64_t prr_delivered_ = 0, prr_out_ = 0, prior_cwnd_ = 1;
   Undo undo_;
+  int64_t prr_delivered_ = 0, prior_cwnd_ = 1, prr_out_ = 0;
 };
 
 }  // namespace netbuf

@@ -159,6 +159,7 @@ class Receiver {
   [[gnu::noinline]] uint32_t acknowledge_rest(const Packet& packet, uint32_t taken, uint32_t count, Time spacing, bool pushed);
   void send_ack(uint8_t flags = 0, const uint32_t* duplicate = nullptr);  // duplicate: the segment of a D-SACK
   void delay_ack(Time deadline);
+  Time ack_due() const;
   void acknowledge_as_read();
   void tune_window(const Packet& packet, int64_t behind = 0);
   void grow_window(int64_t behind);
@@ -208,6 +209,7 @@ class Receiver {
     void allow(int64_t wanted) { allowed = std::clamp(wanted - kPacket, allowed, kLargest); }
   };
 
+  // What every packet needs: three cache lines.
   const StackProfile& profile_;
   Path& path_;
   Timers& timers_;
@@ -226,22 +228,23 @@ class Receiver {
   bool offers_tuned_;            // the window that it tunes may hold the sender back
   bool reads_stamps_;            // and round trips are measured by time stamps
   uint32_t rcv_nxt_ = 0, unacked_segments_ = 0, quick_acks_, last_ack_sent_ = 0;
+  uint32_t compressed_ = 0;
+  Time newest_sent_ = 0;         // of all segments that have arrived
+  Time echo_sent_ = -1, deadline_ = kNever, last_received_ = 0;
+  Time tune_at_;                 // from when on tune_window() has something to do; 0: always
+  Time silence_ = kNever;        // after so long the sender starts anew, where the window is tuned
+  ReceiverCounters counters_;
+  Time round_begun_ = 0, round_end_ = kNever;
   uint32_t marks_ = 0, marks_told_ = 0;      // Ecn::counts
   // Misbehaviour::optimistic: beyond what has come, and how many have come in this round.
   uint32_t lead_ = 0, round_segments_ = 0;
   Time lead_round_ = 0;
   uint32_t stream_end_ = 0;      // the segment after the one with FIN, once that has arrived
   bool have_end_ = false;
-  Time newest_sent_ = 0;         // of all segments that have arrived
-  Time echo_sent_ = -1, deadline_ = kNever, last_received_ = 0;
-  Time round_begun_ = 0, round_end_ = kNever;
-  Time tune_at_;                 // from when on tune_window() has something to do; 0: always
-  Time silence_ = kNever;        // after so long the sender starts anew, where the window is tuned
-  ReceiverCounters counters_;
   WindowTuning tuning_;
   RangeSet out_of_order_;
   std::vector<Range> recent_blocks_;         // most recent first, for SACK
-  uint32_t compressed_ = 0, duplicates_sent_ = 0, compressed_at_ = UINT32_MAX;
+  uint32_t duplicates_sent_ = 0, compressed_at_ = UINT32_MAX;
   int64_t receive_buffer_, read_bytes_ = 0, window_edge_ = 0, window_clamp_ = kEndless;
   uint32_t window_said_ = 0;     // where it is limited: with the last ACK
   std::unique_ptr<Sink> sink_;

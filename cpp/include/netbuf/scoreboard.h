@@ -90,7 +90,6 @@ class Scoreboard {
   Scoreboard& operator=(const Scoreboard&) = delete;
 
   Ring<Segment> segments;        // una .. nxt
-  RangeSet sacked;               // above una
   std::unique_ptr<RateSampler> rate;             // where the congestion control wants samples
 
   void push(Time now, uint16_t bytes, bool fin, uint8_t transmissions);
@@ -140,11 +139,16 @@ class Scoreboard {
 
   Tcb& tcb_;
   uint32_t lost_hint_ = 0, lost_pending_ = 0;    // no segment below the hint waits for retransmission; how many wait
-  uint32_t unsacked_hint_ = 0;                   // every segment below it has arrived or is on its way again
-  uint32_t retransmit_below_ = 0, highest_sacked_ = 0;
   uint32_t resent_below_ = 0;
   bool resent_ = false;          // below that something was retransmitted that is outstanding, whatever has come of it
   bool retransmit_limited_ = false, have_highest_sacked_ = false, short_segments_ = false;
+  uint32_t unsacked_hint_ = 0;                   // every segment below it has arrived or is on its way again
+  uint32_t retransmit_below_ = 0, highest_sacked_ = 0;
+
+ public:
+  RangeSet sacked;               // above una
+
+ private:
   SackBlocks last_blocks_{};
 };
 

@@ -14,14 +14,15 @@ namespace netbuf {
 
 // Cumulative; intervals are differences of two copies.
 struct SenderCounters {
-  uint64_t packets_sent = 0, packets_retransmitted = 0;
-  uint64_t acks = 0, segments_acked = 0, timeouts = 0, fast_recoveries = 0;
-  uint64_t segments_marked = 0;  // acknowledged by ACKs that echoed marks
+  uint64_t packets_sent = 0;
+  uint64_t acks = 0, segments_acked = 0;
   int64_t acked_bytes = 0;       // delivered as the sender knows it, cumulatively or selectively
   uint64_t in_flight_sum = 0;    // packets, one term an ACK
   uint64_t rtt_count = 0;
   Time rtt_sum = 0;
   Time last_sent = 0, last_ack = 0;  // data packets and ACKs of data
+  uint64_t packets_retransmitted = 0, timeouts = 0, fast_recoveries = 0;
+  uint64_t segments_marked = 0;  // acknowledged by ACKs that echoed marks
   uint64_t syn_timeouts = 0;     // of the handshake; timeouts are those of data
   uint64_t mark_responses = 0;   // how often the sender gave way to marks (ECN)
 };
@@ -65,7 +66,7 @@ class Sender {
   int64_t stream_left() const { return stream_written_ - stream_sent_; }
 
   // ---- for recovery and transmission
-  Tcb tcb;
+  alignas(64) Tcb tcb;
   Scoreboard board{tcb};
   SenderCounters counters;
   CongestionControl& cc() { return *cc_; }
@@ -98,8 +99,6 @@ class Sender {
 
   // ---- results
   Time interval_rtt_min = kNever;            // of data, since the interval began
-  // Of data, since the start (tcb.min_rtt counts the handshake's small packets too).
-  Time rtt_min = kNever;
   bool failed() const { return failed_at_ != kNever; }
   Time failed_at() const { return failed_at_; }     // given up, or reset; kNever: it is not
   Time first_sent() const { return first_sent_; }
@@ -180,6 +179,11 @@ class Sender {
     bool unhindered = false;     // an endless stream, no limit but the congestion window, no rate samples
     bool paces_window = false;   // by rule, though the congestion control does not ask for it
   } traits_;
+  Time timer_deadline_ = kNever, timer_set_ = 0;
+  int64_t stream_sent_ = 0, una_bytes_ = 0;
+  uint32_t max_packets_seq_ = 0; // the round is over when that is acknowledged
+  uint32_t backoff_ = 0;
+  SendBuffer* buffer_ = nullptr; // the source, where the socket is a host's
   uint64_t ect_;                 // what its packets carry then
   bool echo_ = false;            // the ACK that is being taken in echoes a mark
   // traits_.ecn_counts: what the last ACK said, and by how many this one says more.
@@ -189,15 +193,12 @@ class Sender {
   bool persisting_ = false, overriding_ = false;
   bool answers_;                 // the last bytes of a message wait for nothing (TCP_NODELAY)
   bool closes_;                  // FIN goes with the last segment; else the connection stays open
-  uint32_t backoff_ = 0, probes_ = 0;           // probes_: of a closed window, since it closed
+  uint32_t probes_ = 0;          // of a closed window, since it closed
   uint32_t unanswered_probes_ = 0;
-  uint32_t max_packets_seq_ = 0; // the round is over when that is acknowledged
-  Time timer_deadline_ = kNever, timer_set_ = 0;
-  int64_t stream_sent_ = 0, stream_written_ = kEndless, una_bytes_ = 0, window_right_ = kEndless, send_buffer_;
+  int64_t stream_written_ = kEndless, window_right_ = kEndless, send_buffer_;
   int64_t largest_window_ = 0;
   int64_t taken_ = 0;            // by the socket, of a program that writes what it can, up to when it was last counted
   std::unique_ptr<Source> source_;
-  SendBuffer* buffer_ = nullptr;     // the source, where the socket is a host's
   Echoes* echoes_ = nullptr;     // what a receiver control is told of ACKs
   Time start_, stop_, first_sent_ = 0, first_ack_ = 0;
   std::pair<Time, Time> timed_out_{-1, 0};
@@ -206,6 +207,10 @@ class Sender {
   uint32_t unheard_from_ = 0;      // what was the oldest unacknowledged then
   Time failed_at_ = kNever;
   Time time_wait_until_ = kNever;  // the closing sender forgets the connection then; kNever: it is not closed
+
+ public:
+  // Of data, since the start (tcb.min_rtt counts the handshake's small packets too).
+  Time rtt_min = kNever;
 };
 
 }  // namespace netbuf

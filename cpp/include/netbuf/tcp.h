@@ -1,6 +1,7 @@
 // What a congestion control sees of its connection, and what it must provide.
 #pragma once
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -55,6 +56,7 @@ struct AckEvent {
 
 // Transmission control block: the public part of the sender's state. Windows are in bytes, counts in packets.
 struct Tcb {
+  // What every ACK needs: two cache lines.
   Time now = 0;
   uint32_t mss = 1448;
   Stack stack = Stack::linux_kernel;
@@ -63,29 +65,29 @@ struct Tcb {
   bool hystart = true;           // CUBIC's own; else hystart_plus_plus, or none
   bool hystart_plus_plus = false;
   bool established = false;
-  int64_t cwnd = 0;              // bytes; use set_cwnd
   uint32_t cwnd_packets = 0;     // whole packets in cwnd
+  int64_t cwnd = 0;              // bytes; use set_cwnd
   int64_t ssthresh = kInfiniteWindow;
   double pacing_rate = 0;        // bytes per second; 0 = not paced
-
   uint32_t una = 0, nxt = 0;     // oldest unacknowledged and next new segment (indices)
   uint32_t sacked_out = 0, lost_out = 0, retrans_out = 0;
-  uint32_t high_seq = 0;         // recovery point: nxt when recovery or loss was entered
-  // Bytes by which what is in flight falls short of whole segments (ns-3, finite streams).
-  uint32_t short_out = 0;
-  uint32_t initial_cwnd = 10;    // packets
-  uint32_t max_packets_out = 0;  // that the last sending round had outstanding at most
-
   uint32_t delivered = 0;        // packets delivered so far
-  uint32_t lost = 0;             // packets marked lost so far
-  uint32_t app_limited = 0;      // 0, or the delivery count until which samples are application-limited
-  Time delivered_time = 0, first_sent_time = 0;
-
-  Time srtt = 0, rttvar = 0;     // RFC 6298; 0 before the first sample
+  uint32_t max_packets_out = 0;  // that the last sending round had outstanding at most
+  Time delivered_time = 0;
+  Time srtt = 0;                 // RFC 6298; 0 before the first sample
   Time min_rtt = kNever;         // smallest RTT seen
   Time last_rtt = -1;
   Time last_departure = 0;        // latest transmission of data
   Time next_departure = 0;        // when paced, nothing leaves before
+
+  uint32_t high_seq = 0;         // recovery point: nxt when recovery or loss was entered
+  // Bytes by which what is in flight falls short of whole segments (ns-3, finite streams).
+  uint32_t short_out = 0;
+  uint32_t initial_cwnd = 10;    // packets
+  uint32_t lost = 0;             // packets marked lost so far
+  uint32_t app_limited = 0;      // 0, or the delivery count until which samples are application-limited
+  Time first_sent_time = 0;
+  Time rttvar = 0;               // as srtt
   Rng* rng = nullptr;
 
   uint32_t packets_out() const { return nxt - una; }
@@ -110,6 +112,7 @@ struct Tcb {
   double cwnd_integral = 0;      // byte nanoseconds, up to cwnd_since
   Time cwnd_since = 0;
 };
+static_assert(offsetof(Tcb, high_seq) == 128);
 
 // Linux' tcp_congestion_ops and ns-3's TcpCongestionOps, reduced to what both need. Window changes go through
 // Tcb::set_cwnd. During recovery the sender itself runs proportional rate reduction (RFC 6937) unless owns_window().

@@ -48,14 +48,14 @@ struct Setting {
   Time delay_min, delay_max;                        // that the RTT must have risen by, at least and at most
 };
 
-class LinuxCubic final : public LinuxReno {
+class alignas(64) LinuxCubic final : public LinuxReno {  // what every ACK needs of it stands in the first cache line
  public:
   explicit LinuxCubic(const Parameters& parameters)
-      : setting_(parameters),
+      : plus_plus_(parameters),
+        setting_(parameters),
         beta_(static_cast<uint64_t>(scaled_fraction(parameters["beta"]))),
         bic_scale_(static_cast<uint64_t>(parameters["c"] * 1024 / 10 + 0.5)),
-        cube_factor_((uint64_t{1} << (10 + 3 * kBicHz)) / (bic_scale_ * 10)),
-        plus_plus_(parameters) {}
+        cube_factor_((uint64_t{1} << (10 + 3 * kBicHz)) / (bic_scale_ * 10)) {}
   std::unique_ptr<CongestionControl> copy() const override { return std::make_unique<LinuxCubic>(*this); }
 
   void init(Tcb& tcb) override {
@@ -75,7 +75,7 @@ class LinuxCubic final : public LinuxReno {
     if (watching) hystart(tcb, rtt);
   }
 
-  void take_in(Tcb& tcb, const AckEvent& ack) override { take(*this, tcb, ack); }
+  [[gnu::flatten]] void take_in(Tcb& tcb, const AckEvent& ack) override { take(*this, tcb, ack); }
 
   void increase_window(Tcb& tcb, const AckEvent& ack) override {
     uint32_t acked = ack.delivered;
@@ -201,24 +201,25 @@ class LinuxCubic final : public LinuxReno {
     return static_cast<Time>(std::min(static_cast<double>(kMillisecond), 4 * 65536 / rate));
   }
 
+  Time delay_min_ = 0;          // 0: none yet
+  Time same_until_ = 0;         // count_ holds for last_cwnd_ until then: kHz / 32 jiffies after last_time_
+  uint32_t count_ = 0;          // cnt
+  uint32_t last_cwnd_ = 0, ack_count_ = 0;
+  bool found_ = false;          // HyStart has ended slow start
+  HyStartPlusPlus plus_plus_;
   const Setting setting_;
   const uint64_t beta_;         // of the window that is left after a loss, in 1/kFraction
   const uint64_t bic_scale_;    // C, in 10/1024 packets/s^3
   const uint64_t cube_factor_;  // 2^40 / C, in the same unit
-  HyStartPlusPlus plus_plus_;
-  uint32_t count_ = 0;          // cnt
   uint32_t last_max_cwnd_ = 0;  // packets
-  uint32_t last_cwnd_ = 0, last_time_ = 0;
-  Time same_until_ = 0;         // count_ holds for last_cwnd_ until then: kHz / 32 jiffies after last_time_
+  uint32_t last_time_ = 0;
   uint32_t origin_point_ = 0;   // packets: the curve's plateau
   uint32_t k_ = 0;              // 2^-10 s from the epoch's start to the plateau
   uint32_t epoch_start_ = 0;    // jiffies; 0: none
-  uint32_t ack_count_ = 0, tcp_cwnd_ = 0;
-  Time delay_min_ = 0;          // 0: none yet
+  uint32_t tcp_cwnd_ = 0;
   // HyStart's round
   Time round_start_ = 0, last_ack_ = 0, curr_rtt_ = kNever;
   uint32_t end_seq_ = 0, sample_count_ = 0;
-  bool found_ = false;
 };
 
 // ns-3's TcpCubic: real arithmetic, the curve evaluated on every ACK, and a HyStart that looks at the smoothed RTT,
