@@ -72,7 +72,8 @@ void Flow::run_timer() {
   switch (timers_.first()) {
     case Alarm::retransmission:
       sender.on_timer(now);
-      if (sender.failed()) [[unlikely]] note_failure(now);
+      // Where it has been set again the sender has not failed.
+      if (timers_.at(Alarm::retransmission) == kNever && sender.failed()) [[unlikely]] note_failure(now);
       return;
     case Alarm::acknowledgement: return receiver.on_timer(now);
     case Alarm::wakeup:

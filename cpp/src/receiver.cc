@@ -466,9 +466,15 @@ void Receiver::make_room_beyond() {
 
 // ---- acknowledgements
 
+// When the timer goes off for what is delayed. That of a delayed ACK ticks; what makes it exact sets a deadline of its own.
+inline Time Receiver::ack_due() const {
+  const bool exact = reads_ || compressed_ > 0 || state_ != State::stream;  // a high-resolution timer
+  return exact ? deadline_ : goes_off(deadline_ - profile_.delayed_ack_timeout, deadline_, profile_.tick);
+}
+
 void Receiver::delay_ack(Time deadline) {
   deadline_ = deadline;
-  timers_.set_no_later(Alarm::acknowledgement, deadline);
+  if (deadline < timers_.at(Alarm::acknowledgement)) timers_.set(Alarm::acknowledgement, ack_due());
 }
 
 // Linux acknowledges a second segment at once only where the window that it would offer is no smaller than the last
@@ -480,9 +486,7 @@ void Receiver::acknowledge_as_read() {
 }
 
 void Receiver::on_timer(Time now) {
-  // A high-resolution timer; those of connections as set.
-  const bool exact = reads_ || compressed_ > 0 || state_ != State::stream;
-  const Time due = exact ? deadline_ : goes_off(deadline_ - profile_.delayed_ack_timeout, deadline_, profile_.tick);
+  const Time due = ack_due();
   timers_.set(Alarm::acknowledgement, due > now ? due : kNever);  // deadlines move
   if (due > now) return;
   now_ = now;

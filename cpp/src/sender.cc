@@ -309,14 +309,18 @@ void Sender::wake_source(Time now) {
 void Sender::set_timer(Time deadline) {
   timer_deadline_ = deadline;
   timer_set_ = tcb.now;
-  timers_.set_no_later(Alarm::retransmission, deadline);
+  // With few packets on their way it moves less often than it would go off for nothing.
+  constexpr uint32_t kFew = 4;
+  const uint32_t out = tcb.packets_out();
+  if (out > kFew) return timers_.set_no_later(Alarm::retransmission, deadline);
+  timers_.set(Alarm::retransmission, out > 0 ? deadline : goes_off(tcb.now, deadline, profile_.tick));
 }
 
 void Sender::on_timer(Time now) {
-  tcb.now = now;
   const Time due = goes_off(timer_set_, timer_deadline_, profile_.tick);
   timers_.set(Alarm::retransmission, due > now ? due : kNever);  // deadlines move
   if (due > now) return;
+  tcb.now = now;
   timer_deadline_ = kNever;
   timed_out_ = {now, timer_set_};
   if (!tcb.established) {  // the SYN or its answer was lost
