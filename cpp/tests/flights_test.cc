@@ -96,6 +96,19 @@ TEST(at_one_instant_lower_flows_and_stages_come_first) {
 }
 
 // Beside the same one by one, into lanes that are in use, and through the heap.
+TEST(what_comes_second_in_a_lane_is_known) {
+  Flights flights;
+  uint8_t hint = 0;
+  CHECK(!flights.second(flights.first()));
+  for (uint32_t i = 0; i < 3; ++i) flights.push(flight(10 + i, i, kAtReceiver, i), hint);
+  for (uint32_t left = 3; left > 0; --left) {
+    const Flight* const second = flights.second(flights.first());
+    CHECK_EQ(second != nullptr, left > 1);
+    if (second) CHECK_EQ(second->packet.segment, 4 - left);
+    pop(flights, flights.first());
+  }
+}
+
 TEST(a_run_is_as_its_packets_one_by_one) {
   Flights runs, singles;
   uint8_t run_hints[20] = {}, hints[20] = {};

@@ -30,6 +30,12 @@ class Flights {
     const uint32_t lane = used_ == 2 ? first : head_[0].lane();
     return lane == kHeap ? pool_[heap_.front().place] : lanes_[lane].ring.front();
   }
+  // What comes after that head in its lane; null: nothing.
+  const Flight* second(uint32_t first) const {
+    const uint32_t lane = used_ == 2 ? first : head_[0].lane();
+    if (lane == kHeap || lanes_[lane].ring.size() < 2) return nullptr;
+    return &lanes_[lane].ring[lanes_[lane].ring.head() + 1];
+  }
   void pop(uint32_t first, Flight& flight) {
     if (used_ > 2) [[unlikely]] return pop_of_many(flight);
     Ring<Flight>& ring = lanes_[first].ring;

@@ -143,6 +143,7 @@ class World final : private Link::Host, private FlowArrivals::Host {
     flow.arrive(flight, to.stage());
     after_flow(index, flow);
   }
+  void prefetch_second(uint32_t lane) const;
   void run_source(uint32_t source);
   void run_tied();
   [[gnu::cold, gnu::noinline]] void log_arrival(uint32_t lane);  // of the next packet of a lane
